@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from posenc.diagnosis.mistake import Finding
 from posenc.diagnosis.model_capture import Capture
 from posenc.diagnosis.rotation.evidence_from_arrays import rotation_evidence
 from posenc.diagnosis.rotation.judge_rotations import judge_rotations
-from posenc.diagnosis.verdict import Diagnosis
+from posenc.diagnosis.verdict import Diagnosis, together
 from posenc.doors import Biases
 from posenc.encodings.adds.learned import Learned
 from posenc.models.model_positions import LayerGroup, ModelPositions
@@ -26,14 +27,7 @@ def judge_capture(model: ModelPositions, captured: Capture, length: int | None =
             "expected must describe what was captured, rotations, biases or tables of positions; got "
             f"{model.model_type}. Give the config of this model."
         )
-    return Diagnosis(
-        all(verdict.agree for verdict in verdicts),
-        tuple(dict.fromkeys(finding for verdict in verdicts for finding in verdict.findings)),
-        tuple(dict.fromkeys(note for verdict in verdicts for note in verdict.notes)),
-        compared="; ".join(dict.fromkeys(verdict.compared for verdict in verdicts if verdict.compared)),
-        worst=tuple(dict.fromkeys(line for verdict in verdicts for line in verdict.worst)),
-        not_compared=tuple(map(str, model.not_read)),
-    )
+    return replace(together(verdicts), not_compared=tuple(map(str, model.not_read)))
 
 
 def _rotations(model: ModelPositions, captured: Capture, length: int | None) -> Iterator[Diagnosis]:

@@ -25,15 +25,7 @@ def judge_models(first: Side, second: Side) -> Diagnosis:
     if table is None:
         return _judge_sides(first, second)
     verdict = _judge_sides(first, second._replace(positions=table.positions))
-    findings = (table.finding,) if table.finding else ()
-    if not verdict.agree and not verdict.findings:  # an unexplained difference of the configs stays one
-        return replace(verdict, compared=f"{verdict.compared}, and {table.compared}")
-    return replace(
-        verdict,
-        agree=verdict.agree and not findings,
-        findings=(*findings, *verdict.findings),
-        compared=f"{verdict.compared}, and {table.compared}",
-    )
+    return _with_weights(verdict, table.compared, (table.finding,) if table.finding else ())
 
 
 def _judge_sides(first: Side, second: Side) -> Diagnosis:
@@ -47,12 +39,23 @@ def _judge_sides(first: Side, second: Side) -> Diagnosis:
         findings = tuple(finding for finding in findings if finding.name != "order of rows")
     layout = _layout(first)
     verdict = judge_configs(first, second._replace(positions=in_layout(second.positions, layout)))  # type: ignore[arg-type]
-    every = (*receipts, *verdict.findings, *findings)
-    agree = verdict.agree and not every
-    together = f"{verdict.compared}, and {compared}"
-    if not verdict.agree and not verdict.findings:  # an unexplained difference of the configs stays one
-        return replace(verdict, compared=together)
-    return replace(verdict, agree=agree, findings=every, notes=(*verdict.notes, *notes), compared=together)
+    return _with_weights(verdict, compared, receipts, findings, notes)
+
+
+def _with_weights(
+    verdict: Diagnosis,
+    compared: str,
+    before: tuple[Finding, ...],
+    after: tuple[Finding, ...] = (),
+    notes: tuple[str, ...] = (),
+) -> Diagnosis:
+    """The verdict of two configs with what their weights show; an unexplained difference of the configs stays one."""
+    compared = f"{verdict.compared}, and {compared}"
+    if not verdict.explained:
+        return replace(verdict, compared=compared)
+    findings = (*before, *verdict.findings, *after)
+    agree = verdict.agree and not findings
+    return replace(verdict, agree=agree, findings=findings, notes=(*verdict.notes, *notes), compared=compared)
 
 
 def _layout(side: Side) -> PairLayout | None:

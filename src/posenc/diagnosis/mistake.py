@@ -86,12 +86,17 @@ def from_defaults(record: Record, /, **values: Any) -> Record | None:
     return replace(record, **values) if untouched else None  # type: ignore[type-var]
 
 
-def with_fields(record: Record, /, **values: Any) -> Record | None:
-    """The record with other values, None where its constructor refuses them."""
+def unless_refused(make: Callable[[], Record]) -> Record | None:
+    """What is made, None where a constructor refuses its arguments."""
     try:
-        return replace(record, **values)  # type: ignore[type-var]
+        return make()
     except (ValueError, TypeError):
         return None
+
+
+def with_fields(record: Record, /, **values: Any) -> Record | None:
+    """The record with other values, None where its constructor refuses them."""
+    return unless_refused(lambda: replace(record, **values))  # type: ignore[type-var]
 
 
 def fewest_digits(number: float) -> float:

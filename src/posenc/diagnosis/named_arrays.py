@@ -13,7 +13,7 @@ import numpy as np
 
 from posenc import _check
 from posenc.checked_positions import LARGEST_POSITION
-from posenc.inspect.rounding import narrowed
+from posenc.inspect.rounding import NARROW_TYPES, narrowed
 from posenc.models.formats.safetensors_header import Entry, read_header
 
 #: The arrays that are understood, and what they are.
@@ -118,10 +118,9 @@ def as_rounded(array: NamedArray) -> NamedArray:
     """
     values = array.values[np.isfinite(array.values)]
     if array.dtype in ("float32", "float64") and len(np.unique(values[: 1 << 12])) >= ENOUGH_NUMBERS:
-        if np.array_equal(narrowed(values, "bfloat16"), values):
-            return NamedArray(array.values, "bfloat16")
-        if np.array_equal(narrowed(values, "float16"), values):
-            return NamedArray(array.values, "float16")
+        for dtype in NARROW_TYPES:
+            if np.array_equal(narrowed(values, dtype), values):
+                return NamedArray(array.values, dtype)
         if np.array_equal(values.astype(np.float32), values):
             return NamedArray(array.values, "float32")
     return array

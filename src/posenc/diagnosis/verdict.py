@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from posenc.diagnosis.mistake import Finding
@@ -45,3 +46,13 @@ class Diagnosis(_text.Lines):
         compared = [f"compared: {self.compared}"] if self.compared else []
         notes = [f"note: {note}" for note in self.notes]
         return [*lines, *compared, *not_compared_lines(self.not_compared), *notes]
+
+
+def together(verdicts: Sequence[Diagnosis]) -> Diagnosis:
+    """What several comparisons of the same two implementations say, each thing once."""
+    each = {
+        name: tuple(dict.fromkeys(one for verdict in verdicts for one in getattr(verdict, name)))
+        for name in ("findings", "notes", "worst")
+    }
+    compared = "; ".join(dict.fromkeys(verdict.compared for verdict in verdicts if verdict.compared))
+    return Diagnosis(all(verdict.agree for verdict in verdicts), compared=compared, **each)  # type: ignore[arg-type]

@@ -8,6 +8,7 @@ import numpy as np
 
 #: The 16-bit types.
 NarrowType = Literal["float16", "bfloat16"]
+NARROW_TYPES: tuple[NarrowType, ...] = ("bfloat16", "float16")
 
 
 def to_bfloat16(values: np.ndarray) -> np.ndarray:

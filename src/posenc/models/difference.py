@@ -189,8 +189,8 @@ def _same_layers(
     """Layers of a part that have one group here and one group there, and those two groups, in words."""
     for part in dict.fromkeys((*first.parts, *second.parts)):
         groups = [model.of(part) if part in model.parts else () for model in (first, second)]
-        for kind in dict.fromkeys(_kind(group) for group in (*groups[0], *groups[1])):
-            ours, theirs = ([group for group in side if _kind(group) == kind] for side in groups)
+        for kind in dict.fromkeys(kind_of_group(group) for group in (*groups[0], *groups[1])):
+            ours, theirs = ([group for group in side if kind_of_group(group) == kind] for side in groups)
             layers_of: dict[tuple[int, int], list[int]] = {}
             for layer in sorted({layer for group in (*ours, *theirs) for layer in _layers(group)}):
                 layers_of.setdefault((_index(ours, layer), _index(theirs, layer)), []).append(layer)
@@ -199,7 +199,7 @@ def _same_layers(
                 yield where, ours[one] if one >= 0 else None, theirs[other] if other >= 0 else None
 
 
-def _kind(group: LayerGroup) -> str:
+def kind_of_group(group: LayerGroup) -> str:
     """Groups that can stand for one another: of layers, of cross-attention, or of what comes before."""
     if not group.layers:
         return "before"

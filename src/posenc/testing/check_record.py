@@ -13,11 +13,11 @@ from posenc import parse
 from posenc.diagnosis.code.bias_forms import ProbedBias
 from posenc.diagnosis.code.check_file import RemoteCode
 from posenc.diagnosis.code.child_process import StoppedError
-from posenc.diagnosis.code.code_report import CodeReport, FirstBiasDifference, FirstDifference
+from posenc.diagnosis.code.code_report import CodeReport, FirstBiasDifference, FirstDifference, measured
 from posenc.diagnosis.code.judge_bias_values import judge_bias_values
 from posenc.diagnosis.code.judge_values import USUAL_BASE, judge_values
 from posenc.diagnosis.code.observed_values import ObservedValues
-from posenc.diagnosis.mistake import Finding
+from posenc.diagnosis.mistake import Finding, unless_refused
 from posenc.doors import Encoding
 from posenc.inspect._text import short
 from posenc.testing.door_probe import parameters
@@ -120,10 +120,7 @@ def _fields(code: RemoteCode, against: Encoding | None, dim: int | None, base: f
 
 def _called(text: str) -> Encoding | None:
     """The record of the catalog that has this repr, if there is one."""
-    try:
-        record = parse.record(text)
-    except (ValueError, TypeError):
-        return None
+    record = unless_refused(lambda: parse.record(text))
     return record if isinstance(record, Encoding) else None
 
 
@@ -172,32 +169,24 @@ def _different(
     tolerance: np.ndarray,
 ) -> CodeReport:
     """The known mistake, where one explains it, and the first number that differs."""
-    report = judged(wanted, received, positions)
-    index = tuple(int(i) for i in np.argwhere(~(np.abs(received - expected) <= tolerance))[0])
-    numbers = float(expected[index]), float(received[index])
-    first: Any = (
-        FirstBiasDifference(index[-3], index[-2], index[-1], *numbers) if wanted.door in ("biases", "scores") else None
-    )
-    if wanted.door == "adds":
-        first = FirstDifference(float(positions[index[0]]), index[1], *numbers)
-    if wanted.door == "rotates":
-        first = FirstDifference(float(positions[index[1]]), index[2], *numbers, source=index[3])
-    note = (
-        f"The numbers are those of {name}, head {index[0]}."
-        if wanted.door == "rotates"
-        else f"The numbers are those of {name}."
-    )
-    gap = np.abs(received - expected)
+
+    def first(index: tuple[int, ...], one: float, other: float) -> FirstDifference | FirstBiasDifference:
+        if wanted.door in ("biases", "scores"):
+            return FirstBiasDifference(index[-3], index[-2], index[-1], one, other)
+        row, channel, *source = index[1:] if wanted.door == "rotates" else index
+        return FirstDifference(float(positions[row]), channel, one, other, *source)
+
+    report, numbers = judged(wanted, received, positions), measured(expected, received, tolerance, first)
+    head = int(np.argwhere(~(np.abs(received - expected) <= tolerance))[0][0])
+    note = f"The numbers are those of {name}{f', head {head}' if wanted.door == 'rotates' else ''}."
     return CodeReport(
         False,
         wanted.door,
         short(wanted),
         report.findings if report else (),
         (*(report.notes if report else ()), note),
-        first_difference=first,
-        largest_difference=float(np.nanmax(gap)) if np.isfinite(gap).any() else float("nan"),
-        compared=int(gap.size),
         farthest_position=float(positions.max()),
+        **numbers,
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from posenc.diagnosis.bias.observed_biases import ObservedBiases
 from posenc.diagnosis.mistake import Change, Mistake, Words, fewest_digits, from_defaults, setting, with_fields
 from posenc.encodings.biases.alibi import ALiBi
 from posenc.encodings.biases.t5 import T5Bias
-from posenc.inspect.rounding import NarrowType
+from posenc.inspect.rounding import NARROW_TYPES
 
 Changes = Iterator[tuple[BiasUsage | None, Words]]
 #: What released models have, and what code is wrongly written with.
@@ -21,17 +22,16 @@ STEEPEST = (4.0, 6.0, 16.0)
 DISTANCES = (16, 32, 64, 128, 256, 512, 800, 1024)
 BUCKETS = (16, 32, 64)
 SHARDS = (2, 4, 8)
-NARROW_TYPES: tuple[NarrowType, ...] = ("bfloat16", "float16")
 
 
-def times(usage: BiasUsage, factor: float) -> BiasUsage | None:
-    return with_fields(usage, factor=usage.factor * factor)
+def times(usage: BiasUsage, factor: float) -> BiasUsage:
+    return replace(usage, factor=usage.factor * factor)
 
 
 def with_record(usage: BiasUsage, **fields: Any) -> BiasUsage | None:
     """The same use of a record with other fields; None where it has none such, or its constructor refuses them."""
     record = with_fields(usage.record, **fields)
-    return None if record is None else with_fields(usage, record=record)
+    return None if record is None else replace(usage, record=record)
 
 
 def bias_field(name: str, *values: Any) -> Change[BiasUsage]:
@@ -69,20 +69,19 @@ def factor(usage: BiasUsage, evidence: ObservedBiases) -> Changes:
     """Another factor, read off."""
     if evidence.reads_table_off(usage):
         return
-    sample = evidence.subsample
-    once, none = (with_fields(usage, factor=value) for value in (1.0, 0.0))
-    if once is None or none is None:
-        return
-    rest = sample.gap(none)
-    finite = np.isfinite(rest)
-    expected, rest = (
-        _less_row_mean(part, finite) for part in (once.biases(sample.query, sample.key, sample.table), rest)
-    )
+    expected, rest = _expected_and_shown(replace(usage, factor=1.0), evidence.subsample)
     size = float((expected * expected).sum())
     shown = float((expected * rest).sum()) / size if size else 0.0
     if 1e-6 < abs(shown) < 1e6:
         got = fewest_digits(shown)
-        yield with_fields(usage, factor=got), {"got": got, "meant": usage.factor}
+        yield replace(usage, factor=got), {"got": got, "meant": usage.factor}
+
+
+def _expected_and_shown(usage: BiasUsage, evidence: ObservedBiases) -> tuple[np.ndarray, np.ndarray]:
+    """The biases of the usage, and what the logits hold in their place; each row less its mean."""
+    shown = evidence.gap(replace(usage, factor=0.0))
+    expected, finite = usage.biases(evidence.query, evidence.key, evidence.table), np.isfinite(shown)
+    return _less_row_mean(expected, finite), _less_row_mean(shown, finite)
 
 
 def _less_row_mean(part: np.ndarray, finite: np.ndarray) -> np.ndarray:
@@ -105,14 +104,9 @@ def head_order(usage: BiasUsage, evidence: ObservedBiases) -> Changes:
 
 def other_slopes(usage: BiasUsage, evidence: ObservedBiases) -> Changes:
     """Another slope in some heads, read off."""
-    none = with_fields(usage, factor=0.0)
-    if not isinstance(usage.record, ALiBi) or none is None or evidence.reads_table_off(usage):
+    if not isinstance(usage.record, ALiBi):
         return
-    rest = evidence.gap(none)
-    finite = np.isfinite(rest)
-    expected, rest = (
-        _less_row_mean(part, finite) for part in (usage.biases(evidence.query, evidence.key, evidence.table), rest)
-    )
+    expected, rest = _expected_and_shown(usage, evidence)
     size = (expected * expected).sum((1, 2))
     if not np.all(size > 0.0):
         return

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
@@ -82,14 +82,12 @@ def table_by_positions(caller: Caller) -> Probe:
 
     def ask(reach: int) -> Probe:
         positions = _positions(reach)
-        first_error: Exception = UnsupportedFormError("")
-        for shape in ((-1,), (-1, 1), (1, -1)):
-            try:
-                table, dtype = caller(positions=positions.reshape(shape))
-                return _probe(caller, positions, NamedArray(_without_ones(table), dtype))
-            except FAILURES as error:
-                first_error = first_error if str(first_error) else error
-        raise first_error
+
+        def of_shape(shape: tuple[int, ...]) -> Probe:
+            table, dtype = caller(positions=positions.reshape(shape))
+            return _probe(caller, positions, NamedArray(_without_ones(table), dtype))
+
+        return _first_that_works(of_shape, ((-1,), (-1, 1), (1, -1)))
 
     return _as_far_as_possible(ask)
 
@@ -179,21 +177,18 @@ def cosines_and_sines(caller: Caller) -> Probe:
     def ask(reach: int) -> Probe:
         positions = _positions(reach) if _takes_positions(caller) else np.arange(min(reach, REACHES[1]))
         count = len(positions)
-        first_error: Exception = UnsupportedFormError("")
         values: dict[str, Any] = {"x": np.zeros((1, count, caller.dim)), "length": count}
-        for shape in ((-1,), (1, -1)):
+
+        def of_shape(shape: tuple[int, ...]) -> Probe:
             values["positions"] = positions.reshape(shape)
-            try:
-                results = caller.every_result(**{role: values[role] for role in caller.call.form if role in values})
-                if len(results) != 2:
-                    raise UnsupportedFormError(f"it returned {len(results)} results where cosines and sines are two")
-                turned, note = rotations(results, count, caller.layout)
-            except FAILURES as error:
-                first_error = first_error if str(first_error) else error
-                continue
-            probe = _probe(caller, positions, turned, 0 if _takes_positions(caller) else count)
+            results = caller.every_result(**{role: values[role] for role in caller.call.form if role in values})
+            if len(results) != 2:
+                raise UnsupportedFormError(f"it returned {len(results)} results where cosines and sines are two")
+            rotated, note = rotations(results, count, caller.layout)
+            probe = _probe(caller, positions, rotated, 0 if _takes_positions(caller) else count)
             return replace(probe, notes=(*probe.notes, note))
-        raise first_error
+
+        return _first_that_works(of_shape, ((-1,), (1, -1)))
 
     return _as_far_as_possible(ask, REACHES if _takes_positions(caller) else REACHES[1:])
 
@@ -270,6 +265,17 @@ def _square(caller: Caller) -> Probe | None:
 def _takes_positions(caller: Caller) -> bool:
     """Whether positions are given, rather than counted from 0."""
     return bool({"positions", "position"} & set(caller.call.form))
+
+
+def _first_that_works(of_shape: Callable[[tuple[int, ...]], Probe], shapes: Sequence[tuple[int, ...]]) -> Probe:
+    """What positions of the first shape that is taken give; else the first error that says something."""
+    errors = []
+    for shape in shapes:
+        try:
+            return of_shape(shape)
+        except FAILURES as error:
+            errors.append(error)
+    raise next((error for error in errors if str(error)), errors[-1])
 
 
 def _as_far_as_possible(ask: Callable[[int], Probe], reaches: tuple[int, ...] = REACHES) -> Probe:

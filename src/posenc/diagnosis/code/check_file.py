@@ -31,7 +31,10 @@ class RemoteCode:
     def prepare(self, dim: int, base: float, heads: int) -> PreparedCode:
         answer = self.ask("prepare", dim=dim, base=base, heads=heads)
         with _well_formed():
-            parameters = tuple(Parameter(str(name), bool(a), bool(b)) for name, a, b in answer["parameters"])
+            parameters = tuple(
+                Parameter(str(each["name"]), bool(each["required"]), bool(each["positional_only"]))
+                for each in answer["parameters"]
+            )
             libraries = tuple(map(str, answer["libraries"]))
             return PreparedCode(str(answer["name"])[:200], parameters, libraries, int(answer["heads"]))
 

@@ -7,6 +7,7 @@ import importlib.util
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict
 from typing import Any, BinaryIO
 
 from posenc.diagnosis.code.messages import receive, send
@@ -36,14 +37,7 @@ class UserFile:
         return {"is_record": issubclass(kind, Encoding)}
 
     def prepare(self, dim: int, base: float, heads: int) -> dict[str, Any]:
-        prepared = self.code.prepare(dim, base, heads)
-        parameters = [[each.name, each.required, each.positional_only] for each in prepared.parameters]
-        return {
-            "name": prepared.name,
-            "parameters": parameters,
-            "libraries": list(prepared.libraries),
-            "heads": prepared.heads,
-        }
+        return asdict(self.code.prepare(dim, base, heads))
 
     def call(self, library: str, positional: list[Any], named: dict[str, Any]) -> list[list[Any]]:
         return [[result.values, result.dtype] for result in self.code.call(library, positional, named)]

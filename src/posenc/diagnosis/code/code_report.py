@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
 
 from posenc.diagnosis.mistake import Finding
 from posenc.inspect import _text
@@ -39,6 +43,22 @@ class FirstBiasDifference:
     def line(self) -> str:
         location = f"head {self.head}, query {self.query}, key {self.key}"
         return f"first differs   {location}: expected {self.expected:.6g}, received {self.received:.6g}"
+
+
+def measured(
+    expected: np.ndarray,
+    received: np.ndarray,
+    tolerance: np.ndarray,
+    first: Callable[[tuple[int, ...], float, float], FirstDifference | FirstBiasDifference],
+) -> dict[str, Any]:
+    """What a `CodeReport` says of numbers and those that are expected. first: the first difference, of its index."""
+    gap = np.abs(received - expected)
+    wrong = tuple(map(int, next(iter(np.argwhere(~(gap <= tolerance))), ())))
+    return {
+        "first_difference": first(wrong, float(expected[wrong]), float(received[wrong])) if wrong else None,
+        "largest_difference": float(np.nanmax(gap)) if np.isfinite(gap).any() else float("nan"),
+        "compared": int(gap.size),
+    }
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ import numpy as np
 
 from posenc.diagnosis.code.user_code import UnsupportedFormError
 from posenc.diagnosis.named_arrays import NamedArray
+from posenc.diagnosis.rotation.evidence_from_arrays import each_frequency_once
 from posenc.turn import Pairing, PairLayout
 
 #: How the numbers of a pair lie, and what is said of it.
@@ -38,12 +39,8 @@ def rotations(results: Sequence[NamedArray], count: int, layout: PairLayout) -> 
             f"it returned shapes {results[0].values.shape} and {results[1].values.shape} for {count} positions. "
             "Return cosines and sines as (length, width), or the vectors with their positions in them"
         )
-    half = cosine.shape[1] // 2
-    if all(np.array_equal(each[:, :half], each[:, half:]) for each in (cosine, sine)):
-        return _rotations(cosine[:, :half], sine[:, :half], "halves", results[0].dtype), NOTES["halves"]
-    if all(np.array_equal(each[:, 0::2], each[:, 1::2]) for each in (cosine, sine)):
-        return _rotations(cosine[:, 0::2], sine[:, 0::2], "adjacent", results[0].dtype), NOTES["adjacent"]
-    return _rotations(cosine, sine, layout, results[0].dtype), NOTES["once"]
+    cosine, sine, repeated = each_frequency_once(cosine, sine)
+    return _rotations(cosine, sine, repeated or layout, results[0].dtype), NOTES[repeated or "once"]
 
 
 def _rotations(cosine: np.ndarray, sine: np.ndarray, layout: PairLayout, dtype: str) -> NamedArray:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 
 from posenc.diagnosis.mistake import Finding
+from posenc.diagnosis.not_finite import not_finite
 from posenc.inspect._text import number
 
 
@@ -15,23 +14,12 @@ def degenerate(values: np.ndarray, *, masked: bool = False) -> Finding | None:
 
     masked: whether -inf is the mask of a key, and no mistake.
     """
-    return next(_findings(values, masked), None)
-
-
-def _findings(values: np.ndarray, masked: bool) -> Iterator[Finding]:
-    bad = np.isnan(values) | (np.isposinf(values) if masked else np.isinf(values))
-    if bad.any():
-        first_bad = ", ".join(str(index) for index in np.argwhere(bad)[0])
-        yield Finding(
-            "not finite",
-            f"{int(bad.sum()):,} of {values.size:,} numbers are NaN or infinite, the first at [{first_bad}].",
-            "Look for a division by zero, a logarithm or square root of a negative number, or an overflow.",
-        )
-        return
+    wrong = not_finite({"The result": np.where(np.isneginf(values), 0.0, values) if masked else values})
     finite = values[np.isfinite(values)]
-    if finite.size and np.ptp(finite) == 0:
-        yield Finding(
-            "all one number",
-            f"Every number is {number(float(finite[0]))}: no position and no channel enters.",
-            "Write the computed values into what is returned.",
-        )
+    if wrong is not None or not finite.size or np.ptp(finite) != 0:
+        return wrong
+    return Finding(
+        "all one number",
+        f"Every number is {number(float(finite[0]))}: no position and no channel enters.",
+        "Write the computed values into what is returned.",
+    )

@@ -11,7 +11,7 @@ from posenc.diagnosis.bias.bias_usage import BiasUsage
 from posenc.diagnosis.bias.mistakes_bias import BIASES
 from posenc.diagnosis.bias.observed_biases import MASKED, ObservedBiases
 from posenc.diagnosis.code.bias_forms import ProbedBias
-from posenc.diagnosis.code.code_report import CodeReport, FirstBiasDifference
+from posenc.diagnosis.code.code_report import CodeReport, FirstBiasDifference, measured
 from posenc.diagnosis.code.degenerate import degenerate
 from posenc.diagnosis.code.module_tensors import Tensor
 from posenc.diagnosis.rotation.comparison import ROUNDING
@@ -110,26 +110,17 @@ def _evidence(probed: ProbedBias, table: np.ndarray | None) -> ObservedBiases:
 def _report(
     probed: ProbedBias, record: ALiBi | T5Bias, table: np.ndarray | None, right: bool = False, **rest: object
 ) -> CodeReport:
-    report = CodeReport(right, "biases", short(record), compared=0, **rest)  # type: ignore[arg-type]
-    farthest = probed.values.shape[-1] - 1
+    report = CodeReport(right, "biases", short(record), farthest_position=float(probed.values.shape[-1] - 1), **rest)  # type: ignore[arg-type]
     if table is None and isinstance(record, T5Bias):  # its table was read off the numbers
-        return replace(report, farthest_position=float(farthest))
-    position = np.arange(farthest + 1)
+        return report
+    position = np.arange(probed.values.shape[-1])
     expected = BiasUsage(record).biases(position, position, table)
     visible = probed.values > MASKED
-    gap = np.where(visible, np.abs(probed.values - expected), 0.0)
-    wrong = np.argwhere(~(gap <= 1e-5 * (1 + np.abs(expected))))
-    first = None
-    if len(wrong) and not right:
-        head, query, key = (int(index) for index in wrong[0])
-        first = FirstBiasDifference(
-            head, query, key, float(expected[head, query, key]), float(probed.values[head, query, key])
-        )
-    largest = float(np.nanmax(gap)) if np.isfinite(gap).any() else float("nan")
-    return replace(
-        report,
-        first_difference=first,
-        largest_difference=largest,
-        compared=int(visible.sum()),
-        farthest_position=float(farthest),
+    numbers = measured(
+        expected,
+        np.where(visible, probed.values, expected),
+        1e-5 * (1 + np.abs(expected)),
+        lambda index, *numbers: FirstBiasDifference(*index, *numbers),
     )
+    numbers |= {"compared": int(visible.sum())} | ({"first_difference": None} if right else {})
+    return replace(report, **numbers)

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from posenc.diagnosis.code.code_report import CodeReport, FirstDifference
+from posenc.diagnosis.code.code_report import CodeReport, FirstDifference, measured
 from posenc.diagnosis.code.conventions import Convention, conventions
 from posenc.diagnosis.code.degenerate import degenerate
 from posenc.diagnosis.code.observed_values import ObservedValues
@@ -106,8 +106,13 @@ def _report(
     notes: tuple[str, ...] = (),
     right: bool = False,
 ) -> CodeReport:
-    expected = convention.values(values.positions)
-    gap = np.abs(values.values - expected)
+    tolerance = replace(values, precision="float32").tolerance(1.0)
+    numbers = measured(
+        convention.values(values.positions),
+        values.values,
+        tolerance.reshape((-1,) + (1,) * (values.values.ndim - 1)),
+        lambda index, *numbers: FirstDifference(float(values.positions[index[0]]), index[1], *numbers, *index[2:]),
+    )
     return CodeReport(
         right,
         values.door,
@@ -115,24 +120,9 @@ def _report(
         findings,
         notes,
         precision=values.precision if right or findings else None,
-        first_difference=None if right else _first_difference(values, expected),
-        largest_difference=float(np.nanmax(gap)) if np.isfinite(gap).any() else float("nan"),
-        compared=int(gap.size),
         farthest_position=float(values.positions.max()),
+        **(numbers | ({"first_difference": None} if right else {})),
     )
-
-
-def _first_difference(values: ObservedValues, expected: np.ndarray) -> FirstDifference | None:
-    """The first number that differs by more than float32 rounding."""
-    tolerance = replace(values, precision="float32").tolerance(1.0)
-    tolerance = tolerance.reshape((-1,) + (1,) * (expected.ndim - 1))
-    wrong = np.argwhere(~(np.abs(values.values - expected) <= tolerance))
-    if not len(wrong):
-        return None
-    index = tuple(int(number) for number in wrong[0])
-    position, expected_value, received = values.positions[index[0]], expected[index], values.values[index]
-    source = index[2] if len(index) == 3 else None
-    return FirstDifference(float(position), index[1], float(expected_value), float(received), source)
 
 
 def _share_that_differs(observed: ObservedValues, convention: Convention) -> float:

@@ -15,6 +15,7 @@ from posenc.encodings.rotates.axial_rope import AxialRoPE
 from posenc.encodings.rotates.rope import RoPE
 from posenc.encodings.rotates.temperature import QueryTemperature
 from posenc.models.canonical import Form, canonical
+from posenc.models.difference import kind_of_group
 from posenc.models.model_positions import LayerGroup, ModelPositions, RoleRotation
 
 
@@ -79,9 +80,10 @@ def layers_by_part(model: ModelPositions) -> Mapping[tuple[str, str], Layers]:
     """By part and kind: cross-attention, and what comes before the layers, stand on their own."""
     contents_by_part: dict[tuple[str, str], list[tuple[int, Content]]] = {}
     for group in model.groups:
-        kind = "before" if not group.layers else "cross" if "cross" in group.attention else "layers"
         content = Content(**{name: getattr(group, name) for name in Content._fields})
-        contents_by_part.setdefault((group.part, kind), []).extend((layer, content) for layer in group.layers or (-1,))
+        contents_by_part.setdefault((group.part, kind_of_group(group)), []).extend(
+            (layer, content) for layer in group.layers or (-1,)
+        )
     in_order = {key: sorted(pairs, key=lambda pair: pair[0]) for key, pairs in contents_by_part.items()}
     return {key: Layers(*map(tuple, zip(*pairs, strict=True))) for key, pairs in in_order.items()}
 

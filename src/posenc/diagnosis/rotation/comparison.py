@@ -6,9 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from posenc.inspect.rounding import NARROW_TYPES
+
 #: What a value's rounding may change, by the type it came in, of the size of what it was computed from.
 ROUNDING = {"float64": 1e-6, "float32": 2e-6, "float16": 2.0**-9, "bfloat16": 2.0**-6}
-NARROW = frozenset({"float16", "bfloat16"})
 #: Of so many numbers, rounding puts the middle one nearer than a bound on each.
 TYPICAL = 0.25
 #: How far a float32 angle may be off, a step and unit of frequency: frequency, product and function round once each.
@@ -66,12 +67,12 @@ def compared(
 
     of_values: which part of the rounding of a rotated vector these values have, where they are narrow.
     """
-    rounding = ROUNDING[dtype] * (of_values if dtype in NARROW else 1.0)
+    rounding = ROUNDING[dtype] * (of_values if dtype in NARROW_TYPES else 1.0)
     angle = farness(positions)[:, None] * frequencies * (ANGLE if exact else ROUGH)
     significant = np.broadcast_to(angle <= SIGNIFICANT, gap.shape)
     sizes = np.broadcast_to(size, gap.shape)
     typical = np.inf
-    if dtype in NARROW and significant.any():
+    if dtype in NARROW_TYPES and significant.any():
         typical = float(np.sqrt(np.mean(((rounding * TYPICAL + angle) * sizes)[significant] ** 2)))
     return Comparison(gap, (rounding + angle) * sizes, significant, typical)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from posenc.diagnosis.rotation.observed_table import ObservedTable
 from posenc.diagnosis.rotation.observed_vectors import ObservedVectors
 from posenc.diagnosis.rotation.rotation_evidence import RotationEvidence
 from posenc.diagnosis.rotation.together import Together
+from posenc.turn import PairLayout
 
 
 def rotation_evidence(
@@ -68,12 +69,12 @@ def _table(arrays: Arrays) -> ObservedTable:
     if cos.shape != sin.shape or cos.ndim < 2:
         raise ValueError(f"cos and sin must have one shape (n, pairs); got {cos.shape} and {sin.shape}. Give both.")
     positions = _positions(arrays, "positions", cos.shape[:-1])
-    cos, sin, layout = _each_frequency_once(cos.reshape(-1, cos.shape[-1]), sin.reshape(-1, sin.shape[-1]))
+    cos, sin, layout = each_frequency_once(cos.reshape(-1, cos.shape[-1]), sin.reshape(-1, sin.shape[-1]))
     buffered = _frequencies(arrays) if "inv_freq" in arrays else None
     return ObservedTable(cos, sin, positions, arrays["cos"].dtype, buffered, layout)
 
 
-def _each_frequency_once(cos: np.ndarray, sin: np.ndarray) -> tuple[np.ndarray, np.ndarray, str]:
+def each_frequency_once(cos: np.ndarray, sin: np.ndarray) -> tuple[np.ndarray, np.ndarray, PairLayout | Literal[""]]:
     """Every frequency once, and the pairing that a table with each twice was laid out for."""
     half = cos.shape[1] // 2
     if cos.shape[1] % 2 == 0 and half:

@@ -17,7 +17,7 @@ from posenc.diagnosis.rotation.rotation_evidence import RotationEvidence
 from posenc.diagnosis.rotation.rotation_mistakes import IN_CODE
 from posenc.diagnosis.rotation.usage import RoleUsage, RotationUsage
 from posenc.diagnosis.search import explain
-from posenc.diagnosis.verdict import Diagnosis
+from posenc.diagnosis.verdict import Diagnosis, together
 from posenc.doors import Encoding, Rotates
 from posenc.encodings.rotates.xd_rope import XDRoPE
 from posenc.frequencies import DynamicNTK, LongRoPE
@@ -48,12 +48,7 @@ def judge_rotations(
         if not verdict.agree and not verdict.findings:
             return verdict
         verdicts.append(verdict)
-    return Diagnosis(
-        all(verdict.agree for verdict in verdicts),
-        tuple(dict.fromkeys(finding for verdict in verdicts for finding in verdict.findings)),
-        tuple(dict.fromkeys(note for verdict in verdicts for note in verdict.notes)),
-        compared="; ".join(dict.fromkeys(verdict.compared for verdict in verdicts)),
-    )
+    return together(verdicts)
 
 
 def _judge(

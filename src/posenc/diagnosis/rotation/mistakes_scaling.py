@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from posenc.diagnosis.mistake import Change, Mistake, from_defaults
+from posenc.diagnosis.mistake import Change, Mistake, from_defaults, unless_refused
 from posenc.diagnosis.rotation.effect import rotated_pairs
 from posenc.diagnosis.rotation.ramps import Reversal, in_middle_band
 from posenc.diagnosis.rotation.rotation_evidence import Changes, OtherRotation, RotationEvidence
@@ -171,7 +171,8 @@ def middle_band(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
     scaled = rotated_pairs(usage, "query").frequencies[0]
     off = np.abs(shown - scaled) > 1e-5 * scaled
     pairs, outside = np.flatnonzero(band & off), off & ~band
-    lists = [_as_list(tuple((unscaled / np.where(band, shown, scaled)).tolist()))]
+    divisors = tuple((unscaled / np.where(band, shown, scaled)).tolist())
+    lists = [unless_refused(lambda: LongRoPE(divisors, divisors, 2, 2, 1.0))]
     if isinstance(evidence, OtherRotation):
         lists = [] if outside.any() else [one for one in evidence.scalings(usage) if isinstance(one, LongRoPE)]
     if pairs.size:
@@ -179,13 +180,6 @@ def middle_band(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
         words |= {"got": float(shown[pairs[0]]), "meant": float(scaled[pairs[0]])}
         for other in lists:
             yield None if other is None else usage.with_rope(scaling=other), words
-
-
-def _as_list(divisors: tuple[float, ...]) -> LongRoPE | None:
-    try:
-        return LongRoPE(divisors, divisors, 2, 2, 1.0)
-    except ValueError:
-        return None
 
 
 def lists_swapped(usage: RotationUsage, evidence: RotationEvidence) -> Changes:

@@ -6,14 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from posenc.diagnosis.rotation.comparison import (
-    FLOAT32_FREQUENCY,
-    ROUGH,
-    Comparison,
-)
-from posenc.diagnosis.rotation.effect import (
-    rotated_pairs,
-)
+from posenc.diagnosis.rotation.comparison import FLOAT32_FREQUENCY, ROUGH, Comparison
+from posenc.diagnosis.rotation.effect import rotated_pairs
 from posenc.diagnosis.rotation.rotation_evidence import RotationEvidence
 from posenc.diagnosis.rotation.usage import RotationUsage
 

@@ -7,20 +7,8 @@ from functools import cached_property
 
 import numpy as np
 
-from posenc.diagnosis.rotation.comparison import (
-    ANGLE,
-    ROUGH,
-    ROUNDING,
-    SIGNIFICANT,
-    Comparison,
-    farness,
-    subsample,
-)
-from posenc.diagnosis.rotation.effect import (
-    ROLES,
-    rotate_vectors,
-    rotated_pairs,
-)
+from posenc.diagnosis.rotation.comparison import ANGLE, ROUGH, ROUNDING, SIGNIFICANT, Comparison, farness, subsample
+from posenc.diagnosis.rotation.effect import ROLES, rotate_vectors, rotated_pairs
 from posenc.diagnosis.rotation.observed_positions import longest_with, powers_within, shown_position
 from posenc.diagnosis.rotation.rotation_evidence import RotationEvidence
 from posenc.diagnosis.rotation.usage import RotationUsage

@@ -6,9 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
-from posenc.diagnosis.rotation.comparison import (
-    subsample,
-)
+from posenc.diagnosis.rotation.comparison import subsample
 from posenc.diagnosis.rotation.rotation_evidence import RotationEvidence
 
 

@@ -7,22 +7,13 @@ from functools import cached_property
 
 import numpy as np
 
-from posenc.diagnosis.rotation.comparison import (
-    NARROW,
-    Comparison,
-    compared,
-)
-from posenc.diagnosis.rotation.effect import (
-    Role,
-    cos_sin,
-    pairs_adjacent,
-    rotated_pairs,
-    used_positions,
-)
+from posenc.diagnosis.rotation.comparison import Comparison, compared
+from posenc.diagnosis.rotation.effect import Role, cos_sin, pairs_adjacent, rotated_pairs, used_positions
 from posenc.diagnosis.rotation.observed_frequencies import ObservedFrequencies
 from posenc.diagnosis.rotation.observed_positions import AtPositions, shown_position
 from posenc.diagnosis.rotation.readings import Turns, turns_of
 from posenc.diagnosis.rotation.usage import RotationUsage
+from posenc.inspect.rounding import NARROW_TYPES
 
 #: cos and sin are rounded once; a vector is the sum of two products of rounded numbers.
 OF_TABLE = 0.5
@@ -63,7 +54,7 @@ class ObservedTable(AtPositions):
     @cached_property
     def _turns(self) -> Turns:
         return turns_of(
-            np.ones(self.cos.shape, complex), self.cos + 1j * self.sin, self.positions, self.dtype in NARROW
+            np.ones(self.cos.shape, complex), self.cos + 1j * self.sin, self.positions, self.dtype in NARROW_TYPES
         )
 
     @cached_property
@@ -92,4 +83,4 @@ class ObservedTable(AtPositions):
 
     def attention_factor(self) -> float:
         lengths = np.hypot(self.cos, self.sin)
-        return float(np.mean(lengths) if self.dtype in NARROW else np.median(lengths))
+        return float(np.mean(lengths) if self.dtype in NARROW_TYPES else np.median(lengths))

@@ -7,22 +7,12 @@ from functools import cached_property
 
 import numpy as np
 
-from posenc.diagnosis.rotation.comparison import (
-    ANGLE,
-    NARROW,
-    Comparison,
-    compared,
-)
-from posenc.diagnosis.rotation.effect import (
-    Role,
-    rotate_vectors,
-    rotated_pairs,
-    used_positions,
-    written_channels,
-)
+from posenc.diagnosis.rotation.comparison import ANGLE, Comparison, compared
+from posenc.diagnosis.rotation.effect import Role, rotate_vectors, rotated_pairs, used_positions, written_channels
 from posenc.diagnosis.rotation.observed_positions import AtPositions, shown_position
 from posenc.diagnosis.rotation.readings import Turns, turns_of
 from posenc.diagnosis.rotation.usage import RotationUsage
+from posenc.inspect.rounding import NARROW_TYPES
 
 #: Vectors that were rotated by several angles carry the rounding of positions so much further out, and keep their
 #: length, of itself.
@@ -78,7 +68,7 @@ class ObservedVectors(AtPositions):
         """
         comparison = self.compare(usage)
         pairs = rotated_pairs(usage, self.role)
-        if comparison is None or self.dtype in NARROW or usage.other_layout:
+        if comparison is None or self.dtype in NARROW_TYPES or usage.other_layout:
             return False
         first, second = written_channels(usage, pairs)
         before = np.hypot(self.x[:, pairs.first], self.x[:, pairs.second]) * abs(pairs.factor)
@@ -124,7 +114,7 @@ class ObservedVectors(AtPositions):
             return None
         first, second = written_channels(usage, pairs)
         before = self.x[:, pairs.first] + 1j * self.x[:, pairs.second]
-        return turns_of(before, self.y[:, first] + 1j * self.y[:, second], self.positions, self.dtype in NARROW)
+        return turns_of(before, self.y[:, first] + 1j * self.y[:, second], self.positions, self.dtype in NARROW_TYPES)
 
     def frequencies(self, usage: RotationUsage) -> np.ndarray | None:
         turns = self.turns(usage, self.role)

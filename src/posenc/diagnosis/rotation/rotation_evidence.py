@@ -5,12 +5,13 @@ from __future__ import annotations
 import abc
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from posenc.compose import Backward
-from posenc.diagnosis.mistake import Words, fewest_digits
+from posenc.diagnosis.mistake import Words, fewest_digits, unless_refused
 from posenc.diagnosis.rotation.comparison import ROUGH, Comparison
 from posenc.diagnosis.rotation.effect import Role, rotated_pairs
 from posenc.diagnosis.rotation.readings import Turns
@@ -171,7 +172,7 @@ class RotationEvidence(abc.ABC):
         if factor is None:
             return ()
         makers: tuple[Callable[[float, int], Scaling], ...] = (YaRN, NTKByParts, Llama3, _dynamic)
-        with_lengths = [_scaling_or_none(maker, factor, original) for maker in makers if original]
+        with_lengths = [unless_refused(partial(maker, factor, original)) for maker in makers if original]
         return (Linear(factor), NTKAware(factor), *(scaling for scaling in with_lengths if scaling))
 
     def scaling_values(self, usage: RotationUsage, name: str) -> tuple[Any, ...]:
@@ -266,10 +267,3 @@ def _bases_of(frequencies: np.ndarray, head_dim: int, is_scaled: bool) -> tuple[
 
 def _dynamic(factor: float, original: int) -> DynamicNTK:
     return DynamicNTK(factor, original, int(factor * original))
-
-
-def _scaling_or_none(maker: Callable[[float, int], Scaling], factor: float, original: int) -> Scaling | None:
-    try:
-        return maker(factor, original)
-    except ValueError:
-        return None

@@ -6,12 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from posenc.diagnosis.rotation.comparison import (
-    Comparison,
-)
-from posenc.diagnosis.rotation.effect import (
-    Role,
-)
+from posenc.diagnosis.rotation.comparison import Comparison
+from posenc.diagnosis.rotation.effect import Role
 from posenc.diagnosis.rotation.readings import Turns
 from posenc.diagnosis.rotation.rotation_evidence import RotationEvidence
 from posenc.diagnosis.rotation.usage import RotationUsage

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 
 from posenc.compose import Partial
-from posenc.diagnosis.mistake import with_fields
+from posenc.diagnosis.mistake import unless_refused, with_fields
 from posenc.diagnosis.rotation.ramps import Reversal
 from posenc.doors import Rotates
 from posenc.encodings.rotates.axial_rope import AxialRoPE
@@ -29,10 +29,7 @@ class RopeInHead(NamedTuple):
         """The record again, None where the RoPE does not fit into the head."""
         if self.rope.head_dim == self.dim:
             return self.rope
-        try:
-            return Partial(self.rope, self.dim, self.start)
-        except ValueError:
-            return None
+        return unless_refused(lambda: Partial(self.rope, self.dim, self.start))
 
 
 def rope_in_head(record: Any) -> RopeInHead | None:

@@ -85,24 +85,9 @@ def _alibi(kind: Kind) -> None:
 def _t5(kind: Kind) -> None:
     """arXiv:1910.10683, §2.1, and the buckets of the authors' code, read off a table that holds its row numbers."""
     both = {
-        0: 0,
-        -1: 1,
-        1: 17,
-        -7: 7,
-        7: 23,
-        -8: 8,
-        8: 24,
-        -9: 8,
-        -12: 9,
-        12: 25,
-        -16: 10,
-        32: 28,
-        -64: 14,
-        -127: 15,
-        127: 31,
-        -128: 15,
-        500: 31,
-    }
+        0: 0, -1: 1, 1: 17, -7: 7, 7: 23, -8: 8, 8: 24, -9: 8, -12: 9, 12: 25, -16: 10, 32: 28, -64: 14, -127: 15,
+        127: 31, -128: 15, 500: 31,
+    }  # fmt: skip
     one = {0: 0, 1: 0, 50: 0, -1: 1, -15: 15, -16: 16, -21: 18, -127: 31, -500: 31}
     for record, buckets in ((kind(heads=2), both), (kind(heads=2, bidirectional=False), one)):
         table = {"table": np.repeat(np.arange(32.0)[:, None], 2, 1)}
