@@ -29,10 +29,10 @@ def value(dtype: str, largest: float = 1.0) -> float:
 
 def own_value(encoding: Encoding, values: Any) -> float:
     """The same for numbers like these, which the record forms in its own arithmetic when it is asked for float64."""
-    return value(arithmetic(encoding), magnitude(values))
+    return value(arithmetic(encoding), rounding_size(values))
 
 
-def magnitude(values: Any) -> float:
+def rounding_size(values: Any) -> float:
     """What the rounding of these numbers is relative to: one more than the largest."""
     return 1.0 + float(np.abs(np.asarray(values)).max(initial=0.0))
 
@@ -68,7 +68,8 @@ def formed(encoding: Encoding) -> bool:
 
 def released(encoding: Encoding) -> bool:
     """Whether the record, or one inside it, asks for the float32 arithmetic of released models."""
-    return getattr(encoding, "numerics", "exact") == "float32" or any(released(part) for part in parts(encoding))
+    stated = getattr(encoding, "numerics", "exact")
+    return stated == "float32" or any(map(released, records_inside(encoding)))
 
 
 def arithmetic(encoding: Encoding) -> str:
@@ -87,10 +88,10 @@ def fastest(encoding: Encoding) -> float:
         return float(encoding.fastest)  # type: ignore[attr-defined]
     field_value = getattr(encoding, "frequencies", None)
     fastest_rates = [float(np.max(field_value.radians()))] if field_value is not None else []
-    return max(fastest_rates + [fastest(part) for part in parts(encoding)] + [1.0])
+    return max(fastest_rates + [fastest(part) for part in records_inside(encoding)] + [1.0])
 
 
-def parts(record: Any) -> list[Any]:
+def records_inside(record: Any) -> list[Any]:
     """The records inside a record, whatever their kind."""
     values = (getattr(record, field.name) for field in fields(record))
     return [

@@ -7,7 +7,16 @@ from typing import Any
 import numpy as np
 
 from posenc.doors import Adds, Biases, Encoding, Rotates, Scores
-from posenc.testing.door_probe import content, dtype_asked, head_width, heads, hidden, library, operated, sides
+from posenc.testing.door_probe import (
+    array_module,
+    content,
+    dtype_asked,
+    head_width,
+    heads,
+    hidden_input,
+    operated,
+    sides,
+)
 
 
 def called(
@@ -24,12 +33,12 @@ def called(
     if not isinstance(encoding, Scores):
         raise TypeError(f"encoding must enter by one of the four doors; got {encoding!r}. Derive it from a door.")
     (*batch, queries), (*_, keys) = (_places(encoding, positions) for positions in (query, key))
-    asked, broadcast = dtype_asked(dtype, name), library(name).broadcast_to
+    asked, broadcast = dtype_asked(dtype, name), array_module(name).broadcast_to
     q, k = (
         broadcast(content(encoding, seed, name, asked), (*batch, heads(encoding), count, head_width(encoding)))
         for seed, count in ((1, queries), (2, keys))
     )
-    x = hidden(encoding, queries, keys, name=name, dtype=asked)
+    x = hidden_input(encoding, queries, keys, name=name, dtype=asked)
     return encoding.score(q, k, query, key, params, hidden=None if x is None else broadcast(x, (*batch, *x.shape)))
 
 

@@ -31,21 +31,21 @@ SOME = (0, 3, 1, 4, 2, 3, 0)
 FAR = 2**50
 
 
-def fixed(*numbers_: int) -> np.ndarray:
+def read_only(*numbers_: int) -> np.ndarray:
     """Positions that no encoding under test can write into, so that one test cannot spoil the next."""
     positions = np.array(numbers_)
     positions.setflags(write=False)
     return positions
 
 
-def library(name: str) -> Any:
+def array_module(name: str) -> Any:
     """The module whose functions make arrays: imported here, so that importing posenc.testing imports neither."""
     return import_module({"jax": "jax.numpy"}.get(name, name))
 
 
 def array(values: Any, name: str = "numpy", dtype: str | None = None) -> Array:
     """Host numbers as an array of a library; integers as int64 (int32 in JAX), floats as asked."""
-    xp = library(name)
+    xp = array_module(name)
     if not isinstance(values, np.ndarray | np.generic | int | float | list | tuple | range):  # already of that library
         return values if dtype is None else _array.library(values).astype(values, getattr(xp, dtype))
     if name == "numpy" and dtype is None and isinstance(values, np.ndarray):
@@ -56,7 +56,7 @@ def array(values: Any, name: str = "numpy", dtype: str | None = None) -> Array:
     return xp.asarray(values, dtype=None if dtype is None else getattr(xp, dtype))
 
 
-def numbers(result: Any) -> np.ndarray:
+def as_numpy(result: Any) -> np.ndarray:
     """The values of any library's array as NumPy's, 16-bit floats of PyTorch and JAX as float32."""
     if hasattr(result, "detach"):
         result = result.detach()
@@ -125,7 +125,7 @@ def program(
     single = dtype if dtype in ("float32", "float64") else "float32"
     wide = "float64" if name == "numpy" and dtype is None else single
     params = converted(parameters(encoding) if params is None else params, name, wide)
-    asked = None if dtype is None else getattr(library(name), dtype)
+    asked = None if dtype is None else getattr(array_module(name), dtype)
     if isinstance(encoding, Adds):
         return lambda positions: encoding.embed(positions, params, dtype=asked)
     if isinstance(encoding, Rotates):
@@ -136,14 +136,14 @@ def program(
     scores = cast(Scores, encoding)
     vectors = [content(encoding, seed, name, dtype or wide) for seed in (1, 2)]
     vectors += [array(_drawn(5, (1, scores.model_dim)), name, dtype or wide)] if scores.reads else []  # type: ignore[attr-defined]
-    return partial(_score, scores, params, side, vectors, other, library(name))
+    return partial(_score, scores, params, side, vectors, other, array_module(name))
 
 
 def rows(encoding: Encoding, positions: Any, **chosen: Any) -> np.ndarray:
     """What `program` gives, as NumPy's numbers with places on the last axis but one."""
     name = chosen.get("name", "numpy")
     inputs = positions if name == "numpy" else array(positions, name)
-    results = numbers(program(encoding, **chosen)(inputs))
+    results = as_numpy(program(encoding, **chosen)(inputs))
     return np.swapaxes(results, -1, -2) if chosen.get("side") == "key" and encoding.door in PAIRWISE else results
 
 
@@ -155,7 +155,7 @@ def sides(encoding: Encoding) -> tuple[Side, ...]:
     return ("query",) if alone else ("query", "key")
 
 
-def reach(encoding: Encoding) -> int:
+def last_position(encoding: Encoding) -> int:
     """The largest position that is not refused, up to 2^50, found by halving."""
     if accepts(encoding, FAR):
         return FAR
@@ -175,7 +175,7 @@ def accepts(encoding: Encoding, position: float) -> bool:
     return True
 
 
-def logits(encoding: Encoding, query: Any, key: Any) -> np.ndarray:
+def line_logits(encoding: Encoding, query: Any, key: Any) -> np.ndarray:
     """The encoding's effect on attention, in float64: (..., n, m) with content that differs from place to place."""
     return logits_at(one_coordinate(encoding), np.asarray(query), np.asarray(key))
 
@@ -200,10 +200,10 @@ def logits_at(encoding: Encoding, query: np.ndarray, key: np.ndarray) -> np.ndar
         k = encoding.turn(key, params, role="key")(k[None], layout="bhtd")[0]
         return np.asarray(q @ np.swapaxes(k, -1, -2))
     scores = cast(Scores, encoding)
-    return np.asarray(scores.score(q, k, query, key, params, hidden=hidden(scores, len(query), len(key))))
+    return np.asarray(scores.score(q, k, query, key, params, hidden=hidden_input(scores, len(query), len(key))))
 
 
-def hidden(
+def hidden_input(
     encoding: Encoding,
     queries: int,
     keys: int,
@@ -249,9 +249,9 @@ def operated(operator: Operator, shape: tuple[int, ...], name: str = "numpy", dt
     The vector is the same in every dtype: eighths are whole in 16 bits too.
     """
     if isinstance(operator, Turn):
-        return library(name).concatenate([operator.cos, operator.sin], -1)
+        return array_module(name).concatenate([operator.cos, operator.sin], -1)
     vector = array(np.round(_drawn(7, (operator.dim,)) * 8) / 8, name, dtype)
-    return at_every_head(operator, library(name).broadcast_to(vector, (*shape, operator.dim)))
+    return at_every_head(operator, array_module(name).broadcast_to(vector, (*shape, operator.dim)))
 
 
 def dtype_asked(dtype: Any, name: str) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 
 from posenc.diagnosis.code.call_forms import POSITIONS
 from posenc.doors import Adds, Biases, Encoding, Rotates
-from posenc.testing.door_probe import content_at, head_width, hidden, reach
+from posenc.testing.door_probe import content_at, head_width, hidden_input, last_position
 from posenc.testing.one_coordinate import placed
 
 #: Queries and keys of biases: beyond the distance of 128 at which T5's last bucket begins. Of scores, which cost more.
@@ -21,7 +21,7 @@ MOST_NUMBERS = 1 << 22
 
 def positions_within(encoding: Encoding) -> np.ndarray:
     """The positions that are compared, on every axis: near ones, those where tables end and types narrow, far ones."""
-    farthest = reach(encoding) // encoding.axes
+    farthest = last_position(encoding) // encoding.axes
     if isinstance(encoding, Biases):
         return np.arange(min(BIAS_LENGTH, farthest + 1))
     if not isinstance(encoding, Adds | Rotates):
@@ -44,7 +44,8 @@ def effects(encoding: Encoding, params: Mapping[str, Any], positions: np.ndarray
     scores: Any = encoding
     count = len(positions)
     q, k = (content_at(encoding, seed, count) for seed in (1, 2))
-    results = {"score": scores.score(q, k, coordinates, coordinates, values, hidden=hidden(encoding, count, count))}
+    x = hidden_input(encoding, count, count)
+    results = {"score": scores.score(q, k, coordinates, coordinates, values, hidden=x)}
     weights = np.random.default_rng(6).random((q.shape[0], count, count))
     added = scores.values(weights, coordinates, coordinates, values)
     results |= {} if added is None else {"values": added}

@@ -8,7 +8,7 @@ import numpy as np
 
 from posenc._array import Array
 from posenc.doors import Adds, Encoding, Rotates
-from posenc.testing.door_probe import applied, array, content_width, converted, library, parameters, program
+from posenc.testing.door_probe import applied, array, array_module, content_width, converted, parameters, program
 
 
 def layer(encoding: Encoding, name: str) -> Callable[[Array], Array]:
@@ -16,6 +16,6 @@ def layer(encoding: Encoding, name: str) -> Callable[[Array], Array]:
     params = converted(parameters(encoding), name, "float32")
     if not isinstance(encoding, Adds | Rotates):
         return program(encoding, name=name, dtype="float32")
-    width, xp = content_width(encoding), library(name)
+    width, xp = content_width(encoding), array_module(name)
     vector = array(np.random.default_rng(7).standard_normal((1, width)), name, "float32")
     return lambda positions: applied(encoding, xp.broadcast_to(vector, (positions.shape[0], width)), positions, params)

@@ -35,7 +35,7 @@ def by_length(caller: Caller) -> ProbedBias:
     return _probed(values, dtype, caller.heads)
 
 
-def slopes(caller: Caller) -> ProbedBias:
+def from_slopes(caller: Caller) -> ProbedBias:
     """f(heads): what every step of distance costs in each head."""
     values, dtype = caller()
     values = values.reshape(-1)
@@ -58,7 +58,7 @@ BIAS_FORMS: Mapping[frozenset[str], Callable[[Caller], ProbedBias]] = {
     frozenset({"heads", "length"}): by_length,
     frozenset({"query_length", "key_length"}): by_length,
     frozenset({"heads", "query_length", "key_length"}): by_length,
-    frozenset({"heads"}): slopes,
+    frozenset({"heads"}): from_slopes,
     frozenset({"scores"}): added_to_scores,
 }
 

@@ -164,11 +164,11 @@ def observe(caller: Caller) -> Probe:
     except FAILURES:
         if roles in FORMS_OF_COSINES:
             with suppress(*FAILURES):  # the first error says more
-                return cosines_and_sines(caller)
+                return rotations_of_cosines(caller)
         raise
 
 
-def cosines_and_sines(caller: Caller) -> Probe:
+def rotations_of_cosines(caller: Caller) -> Probe:
     """f(length), f(positions), f(x), f(x, positions): cosines and sines, or complex numbers, for rotations.
 
     x gives the type and the length alone.

@@ -54,7 +54,7 @@ class Comparison(NamedTuple):
         return tuple(int(number) for number in np.unravel_index(int(excess.argmax()), excess.shape))
 
 
-def compared(
+def comparison_of(
     gap: np.ndarray,
     size: np.ndarray | float,
     positions: np.ndarray,

@@ -61,7 +61,7 @@ def used_positions(usage: RotationUsage, positions: np.ndarray, role: Role) -> n
     return used * side.rotations
 
 
-def cos_sin(
+def used_cos_sin(
     usage: RotationUsage, positions: np.ndarray, role: Role, exact: bool = True
 ) -> tuple[np.ndarray, np.ndarray]:
     """cos and sin, (1, n, pairs), or (2, n, pairs) where the two channels of a pair have their own."""
@@ -76,7 +76,7 @@ def rotate_vectors(
 ) -> np.ndarray:
     """Vectors (n, dim) as this usage rotates them."""
     pairs = rotated_pairs(usage, role, exact)
-    cos, sin = cos_sin(usage, positions, role, exact)
+    cos, sin = used_cos_sin(usage, positions, role, exact)
     first, second = x[:, pairs.first], x[:, pairs.second]
     first_after, second_after = written_channels(usage, pairs)
     y = x.astype(np.float64)

@@ -44,7 +44,7 @@ def exponent_offset(pairs: float) -> Change[RotationUsage]:
     return change
 
 
-def other_layout(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
+def other_pairing(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
     if usage.rope is not None and usage.rope.head_dim > 2:
         expected = usage.rope.pairing
         yield usage.with_rope(pairing=OTHER_PAIRING[expected]), {"got": OTHER_PAIRING[expected], "meant": expected}
@@ -138,7 +138,7 @@ FIELDS: tuple[Mistake[RotationUsage], ...] = (
             "Negate the sine, or swap the two channels of every pair in the query and key weights: NanoChat alone "
             "rotates by -position·frequency.", rotated_backward, only_in="configs"),
     Mistake("layout", "Channels are paired {got} where {meant} is meant.",
-            "Pair them {meant}, or convert the query and key weights with posenc.models.convert_qk.", other_layout),
+            "Pair them {meant}, or convert the query and key weights with posenc.models.convert_qk.", other_pairing),
     Mistake("partial ignored", "The whole head of {got} channels rotates where only {meant} should.",
             "Rotate the first {meant} channels; partial_rotary_factor or rotary_dim is not read.", partial_ignored),
     Mistake("partial twice", "Only {got} of {dim} channels rotate where {meant} should: the share is taken twice.",

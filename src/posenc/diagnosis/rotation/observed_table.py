@@ -7,8 +7,8 @@ from functools import cached_property
 
 import numpy as np
 
-from posenc.diagnosis.rotation.comparison import Comparison, compared
-from posenc.diagnosis.rotation.effect import Role, cos_sin, pairs_adjacent, rotated_pairs, used_positions
+from posenc.diagnosis.rotation.comparison import Comparison, comparison_of
+from posenc.diagnosis.rotation.effect import Role, pairs_adjacent, rotated_pairs, used_cos_sin, used_positions
 from posenc.diagnosis.rotation.observed_frequencies import ObservedFrequencies
 from posenc.diagnosis.rotation.observed_positions import AtPositions, shown_position
 from posenc.diagnosis.rotation.readings import Turns, turns_of
@@ -39,14 +39,14 @@ class ObservedTable(AtPositions):
         if usage.other_layout or usage.axis != "tokens" or usage.crossed or wrong_layout:
             return None
         rows = slice(None) if exact else self._subsample
-        cos, sin = (part[0] for part in cos_sin(usage, self.positions[rows], "query", exact))
+        cos, sin = (part[0] for part in used_cos_sin(usage, self.positions[rows], "query", exact))
         if cos.shape != self.cos[rows].shape:
             return None
         frequencies = np.abs(rotated_pairs(usage, "query", exact).frequencies[0])
         gap = np.maximum(np.abs(cos - self.cos[rows]), np.abs(sin - self.sin[rows]))
         size = max(1.0, float(np.nanmax(np.abs(self.cos), initial=0.0)))
         used = used_positions(usage, self.positions[rows], "query")
-        return compared(gap, size, used, frequencies, self.dtype, exact, of_values=OF_TABLE)
+        return comparison_of(gap, size, used, frequencies, self.dtype, exact, of_values=OF_TABLE)
 
     def turns(self, usage: RotationUsage, role: Role = "query") -> Turns | None:
         return self._turns if rotated_pairs(usage, role).frequencies.shape[1] == self.cos.shape[1] else None

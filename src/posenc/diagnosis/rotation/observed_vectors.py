@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from posenc.diagnosis.rotation.comparison import ANGLE, Comparison, compared
+from posenc.diagnosis.rotation.comparison import ANGLE, Comparison, comparison_of
 from posenc.diagnosis.rotation.effect import Role, rotate_vectors, rotated_pairs, used_positions, written_channels
 from posenc.diagnosis.rotation.observed_positions import AtPositions, shown_position
 from posenc.diagnosis.rotation.readings import Turns, turns_of
@@ -59,7 +59,7 @@ class ObservedVectors(AtPositions):
         if usage.zeros:
             gap = np.where(self._unwritten[rows][:, None], 0.0, gap)
         used = used_positions(usage, positions, self.role)
-        return compared(gap, size, used, frequencies, self.dtype, exact)
+        return comparison_of(gap, size, used, frequencies, self.dtype, exact)
 
     def differs_by_angle_rounding(self, usage: RotationUsage) -> bool:
         """Whether pairs keep their length, and angles are off by no more than float32 rounds them further out.

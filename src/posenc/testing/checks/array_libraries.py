@@ -12,11 +12,11 @@ from posenc.testing.door_probe import (
     SOME,
     applied,
     array,
+    array_module,
     content_width,
-    library,
+    last_position,
     parameters,
     program,
-    reach,
     rows,
     sides,
     summed,
@@ -28,7 +28,7 @@ WIDE_POSITIONS = (0, 1, 3, 7, 1_000, 4_097, 131_071, 2**20 + 1, 2**31 - 130)
 
 def positions_near_and_far(encoding: Encoding) -> np.ndarray:
     """Positions near and far that the record takes and its arithmetic keeps apart."""
-    most = min(reach(encoding), 1_000 if budgets.released(encoding) else WIDE_POSITIONS[-1])
+    most = min(last_position(encoding), 1_000 if budgets.released(encoding) else WIDE_POSITIONS[-1])
     return np.array([position for position in WIDE_POSITIONS if position <= most])
 
 
@@ -57,7 +57,7 @@ def _agree(encoding: Encoding, name: str, dtype: str) -> None:
 
 
 def _budget(encoding: Encoding, dtype: str, name: str, wanted: np.ndarray, inputs: np.ndarray) -> float:
-    largest = budgets.magnitude(wanted)
+    largest = budgets.rounding_size(wanted)
     coarser = max(dtype, budgets.arithmetic(encoding), key=budgets.EPSILON.__getitem__)
     budget = budgets.value(coarser, largest) + budgets.angle(encoding, float(inputs.max()), dtype)
     if summed(encoding):
@@ -72,7 +72,7 @@ def torch_float32_bits(encoding: Encoding) -> None:
     """What is a table of positions alone, rounded once from float64, is one set of bits whoever computes it."""
     if encoding.shapes or summed(encoding):
         return
-    most = reach(encoding)
+    most = last_position(encoding)
     inputs = np.array([position for position in (*WIDE_POSITIONS, 2**40 + 3, 2**50 - 1) if position <= most])
     for side in sides(encoding):
         wanted = rows(encoding, inputs, dtype="float32", side=side)
@@ -117,7 +117,7 @@ def _stays(encoding: Encoding, name: str) -> None:
 
 @named_check("Loaders set PyTorch's default dtype to bfloat16 while a model is built.", needs=("torch",))
 def torch_global_default_ignored(encoding: Encoding) -> None:
-    torch = library("torch")
+    torch = array_module("torch")
     before = torch.get_default_dtype()
     wanted = rows(encoding, list(SOME), name="torch")
     try:
@@ -132,7 +132,7 @@ def torch_global_default_ignored(encoding: Encoding) -> None:
 
 @named_check("A silent copy between libraries hides a device transfer.", needs=("torch",))
 def mixed_libraries_refused(encoding: Encoding) -> None:
-    torch = library("torch")
+    torch = array_module("torch")
     params = {key: torch.as_tensor(value) for key, value in parameters(encoding).items()}
     if params and encoding.door != "scores":
         refused(

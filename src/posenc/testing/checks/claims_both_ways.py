@@ -9,14 +9,25 @@ import numpy as np
 
 from posenc.doors import Adds, Claim, Encoding, Rotates, Scores
 from posenc.testing import budgets
-from posenc.testing.checks.grid_axes import grid
-from posenc.testing.door_probe import ANCHORS, FAR, accepts, fixed, logits, logits_at, parameters, reach, rows, sides
+from posenc.testing.checks.grid_axes import uneven_grid
+from posenc.testing.door_probe import (
+    ANCHORS,
+    FAR,
+    accepts,
+    last_position,
+    line_logits,
+    logits_at,
+    parameters,
+    read_only,
+    rows,
+    sides,
+)
 from posenc.testing.named_check import DOORS, PAIRWISE, Check, differ, ensure
 from posenc.testing.one_coordinate import Line
 from posenc.turn import at_every_head
 
-QUERY = fixed(0, 1, 2, 5, 3)
-KEY = fixed(0, 1, 3, 4, 2, 5)
+QUERY = read_only(0, 1, 2, 5, 3)
+KEY = read_only(0, 1, 3, 4, 2, 5)
 SHIFTS = (1, 7, 1_000, 100_000, 10**6, 2**40, -3)
 #: Where released arithmetic has lost more of an angle than this, it is of no use to compare.
 USEFUL_ANGLE = 0.02
@@ -40,13 +51,13 @@ def _claim(
 
 @_claim("relative", "A relative encoding depends only on distances, so shifting a prompt changes nothing.")
 def claim_relative(encoding: Encoding) -> Iterator[str]:
-    expected = logits(encoding, QUERY, KEY)
-    budget = budgets.product(budgets.arithmetic(encoding), 64, budgets.magnitude(expected))
+    expected = line_logits(encoding, QUERY, KEY)
+    budget = budgets.product(budgets.arithmetic(encoding), 64, budgets.rounding_size(expected))
     for shift in SHIFTS:
         lost = budgets.angle(encoding, shift + 5)
-        if shift + 5 > reach(encoding) or lost > USEFUL_ANGLE or (shift < 0 and not accepts(encoding, shift)):
+        if shift + 5 > last_position(encoding) or lost > USEFUL_ANGLE or (shift < 0 and not accepts(encoding, shift)):
             continue
-        result = logits(encoding, QUERY + shift, KEY + shift)
+        result = line_logits(encoding, QUERY + shift, KEY + shift)
         if differ(result, expected, budget + 4 * lost * _length(encoding)):
             error = float(np.nanmax(np.abs(result - expected)))
             yield f"moving queries and keys by {shift} changes a logit by {error:.2g}"
@@ -56,9 +67,9 @@ def claim_relative(encoding: Encoding) -> Iterator[str]:
 
 def _shifted_on_an_axis(encoding: Encoding) -> Iterator[str]:
     """Off the line: a grid moved along one axis alone, which what does not commute tells from nothing."""
-    query, key = grid(encoding.axes)[::-2], grid(encoding.axes)[:6]
+    query, key = uneven_grid(encoding.axes)[::-2], uneven_grid(encoding.axes)[:6]
     expected = logits_at(encoding, query, key)
-    budget = budgets.product(budgets.arithmetic(encoding), 64, 16 * budgets.magnitude(expected))
+    budget = budgets.product(budgets.arithmetic(encoding), 64, 16 * budgets.rounding_size(expected))
     lost = budgets.angle(encoding, 8) * encoding.axes
     for axis in range(encoding.axes):
         shift = 3 * np.eye(encoding.axes, dtype=np.int64)[axis]
@@ -78,9 +89,9 @@ def _length(encoding: Encoding) -> float:
 
 @_claim("isometry", "A rotation that changes lengths changes the weight of a token.", ("rotates",))
 def claim_isometry(encoding: Rotates) -> Iterator[str]:
-    yield from _longer_at(encoding, np.array([0, 1, 2, 50, min(reach(encoding), 10**6)]))
+    yield from _longer_at(encoding, np.array([0, 1, 2, 50, min(last_position(encoding), 10**6)]))
     if isinstance(encoding, Line):  # off the line: what cuts through a pair turns it only where coordinates are alike
-        yield from _longer_at(encoding.encoding, grid(encoding.encoding.axes)[-5:])
+        yield from _longer_at(encoding.encoding, uneven_grid(encoding.encoding.axes)[-5:])
 
 
 def _longer_at(encoding: Rotates, positions: np.ndarray) -> Iterator[str]:
@@ -97,7 +108,7 @@ def _longer_at(encoding: Rotates, positions: np.ndarray) -> Iterator[str]:
 
 @_claim("streaming", "Decoding computes a row alone; training computed it among the others.")
 def claim_streaming(encoding: Encoding) -> Iterator[str]:
-    whole = np.arange(min(9, reach(encoding) + 1))
+    whole = np.arange(min(9, last_position(encoding) + 1))
     for side in sides(encoding):
         together = rows(encoding, whole, side=side)
         budget = budgets.own_value(encoding, together)
@@ -113,7 +124,7 @@ def claim_bounded(encoding: Encoding) -> Iterator[str]:
     if isinstance(encoding, Scores) and encoding.gathers:
         yield from _growth_with_keys(encoding)
         return
-    most = reach(encoding)
+    most = last_position(encoding)
     sign = np.array([1, -1] if accepts(encoding, -most) else [1])[:, None]
     near = np.arange(min(most, 1 << 10) + 1)
     far = np.array(
@@ -173,7 +184,7 @@ def claim_fractional(encoding: Encoding) -> Iterator[str]:
 @_claim("symmetric", "A symmetric bias cannot distinguish a sentence from its mirror image.", PAIRWISE)
 def claim_symmetric(encoding: Encoding) -> Iterator[str]:
     # Also far apart: what is measured against a position or a length may be symmetric close to the start.
-    inputs = np.array([*ANCHORS, *(position for position in (700, 3_000) if position <= reach(encoding))])
+    inputs = np.array([*ANCHORS, *(position for position in (700, 3_000) if position <= last_position(encoding))])
     params = parameters(encoding)
     result = rows(encoding, inputs, params=params, anchors=inputs)
     other = np.swapaxes(result, -1, -2)
@@ -188,7 +199,7 @@ def claim_symmetric(encoding: Encoding) -> Iterator[str]:
 @_claim("shift-linear", "The lecture's argument for sinusoids: a shift is one matrix.", ("adds",))
 def claim_shift_linear(encoding: Adds) -> Iterator[str]:
     """Fit M(k) on half of the rows and test it on the other half; an error is compared with what the shift changes."""
-    most = min(reach(encoding), 1_000 if budgets.released(encoding) else 10**6)
+    most = min(last_position(encoding), 1_000 if budgets.released(encoding) else 10**6)
     # Near rows, where tables differ, and far ones, where slow waves have turned.
     near = np.arange(min(most, 6 * encoding.width + 16))
     rng = np.random.default_rng(1)
@@ -196,8 +207,8 @@ def claim_shift_linear(encoding: Adds) -> Iterator[str]:
     params = parameters(encoding)
     before = rows(encoding, starts, params=params)
     for shift in (1, 3):
-        if shift + int(starts.max(initial=0)) > reach(encoding):
-            starts = starts[starts + shift <= reach(encoding)]
+        if shift + int(starts.max(initial=0)) > last_position(encoding):
+            starts = starts[starts + shift <= last_position(encoding)]
             before = rows(encoding, starts, params=params)
         after = rows(encoding, starts + shift, params=params)
         matrix = np.linalg.lstsq(before[0::2], after[0::2], rcond=None)[0]

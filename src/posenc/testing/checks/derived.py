@@ -10,13 +10,13 @@ from posenc.attention import attention
 from posenc.doors import Adds, Biases, Encoding, Rotates, Scores
 from posenc.testing import budgets
 from posenc.testing.door_probe import (
-    fixed,
     head_width,
     heads,
-    hidden,
-    logits,
+    hidden_input,
+    line_logits,
     operated,
     parameters,
+    read_only,
     rows,
     sides,
     with_twelve_heads,
@@ -24,8 +24,8 @@ from posenc.testing.door_probe import (
 from posenc.testing.named_check import PAIRWISE, close, differ, ensure, named_check, same_but_for_rounding
 from posenc.turn import Operator, at_every_head
 
-QUERY = fixed(4, 2, 5, 3)
-KEY = fixed(0, 1, 4, 2, 3, 5)
+QUERY = read_only(4, 2, 5, 3)
+KEY = read_only(0, 1, 4, 2, 3, 5)
 
 
 @named_check("Kernels use one number at a time, references the whole matrix.", doors=("biases",))
@@ -91,7 +91,7 @@ def score_reads_content(encoding: Encoding) -> None:
     shape = heads(encoding), head_width(encoding)
     rng = np.random.default_rng(8)
     q, k = rng.standard_normal((shape[0], len(QUERY), shape[1])), rng.standard_normal((shape[0], len(KEY), shape[1]))
-    x = hidden(encoding, len(QUERY), len(KEY))
+    x = hidden_input(encoding, len(QUERY), len(KEY))
     expected = np.asarray(encoding.score(q, k, QUERY, KEY, params, hidden=x))
     wanted = (shape[0], len(QUERY), len(KEY))
     ensure(expected.shape == wanted, f"score: expected {wanted}, got {expected.shape}.")
@@ -181,13 +181,13 @@ def roles_agree(encoding: Encoding) -> None:
 @named_check("In cross-attention and with caches, queries and keys have different positions.")
 def query_and_key_positions_are_both_used(encoding: Encoding) -> None:
     """Moving the queries alone changes what attention sees, and so does moving the keys alone."""
-    expected = logits(encoding, QUERY, KEY)
-    silent = not differ(logits(encoding, QUERY[::-1], KEY[::-1]), expected, 1e-9)
+    expected = line_logits(encoding, QUERY, KEY)
+    silent = not differ(line_logits(encoding, QUERY[::-1], KEY[::-1]), expected, 1e-9)
     if silent:  # an encoding that says nothing
         return
     for name, result in (
-        ("queries", logits(encoding, QUERY - 1, KEY)),
-        ("keys", logits(encoding, QUERY, KEY[::-1])),
+        ("queries", line_logits(encoding, QUERY - 1, KEY)),
+        ("keys", line_logits(encoding, QUERY, KEY[::-1])),
     ):
         if name == "keys" and _leaves_keys_alone(encoding):
             continue
@@ -210,7 +210,7 @@ def attention_with_grouped_heads(encoding: Encoding) -> None:
     rng = np.random.default_rng(6)
     q = rng.standard_normal((2, 12, len(QUERY), width))
     k, v = (rng.standard_normal((2, 4, len(KEY), width)) for _ in range(2))
-    x = hidden(record, len(QUERY), len(KEY), (2,))
+    x = hidden_input(record, len(QUERY), len(KEY), (2,))
     result = attention(q, k, v, query=QUERY, key=KEY, layout="bhtd", encodings=[record], params=[params], hidden=x)
     for head in (0, 4, 11):
         wanted = _one_head(record, params, (q, k, v), x, head)

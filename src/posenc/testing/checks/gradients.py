@@ -14,12 +14,12 @@ from posenc.testing.door_probe import (
     SOME,
     applied,
     array,
+    array_module,
     content_width,
     converted,
     head_width,
     heads,
-    hidden,
-    library,
+    hidden_input,
     parameters,
     program,
     sides,
@@ -34,7 +34,7 @@ from posenc.testing.named_check import CheckFailed, close, ensure, named_check
     unasked=lambda encoding: budgets.without_float64(encoding) if encoding.door == "scores" else "",
 )
 def gradient_of_content(encoding: Encoding) -> None:
-    torch = library("torch")
+    torch = array_module("torch")
     params = converted(parameters(encoding), "torch", "float64")
     positions = torch.tensor([0, 3, 1])
     if budgets.released(encoding):
@@ -42,7 +42,7 @@ def gradient_of_content(encoding: Encoding) -> None:
     elif isinstance(encoding, Scores):
         shape = heads(encoding), 3, head_width(encoding)
         q, k = (_drawn(torch, shape, seed) for seed in (1, 2))
-        x = hidden(encoding, 3, 3, name="torch")
+        x = hidden_input(encoding, 3, 3, name="torch")
         arguments = (q, k) if x is None else (q, k, x.requires_grad_())
 
         def scored(q: Any, k: Any, x: Any = None) -> Any:
@@ -56,7 +56,7 @@ def gradient_of_content(encoding: Encoding) -> None:
 
 def _linear_content(encoding: Encoding, params: Any, positions: Any) -> None:
     """In float32, without differences: what is added or rotated changes by J·d when x changes by d, whatever d is."""
-    torch = library("torch")
+    torch = array_module("torch")
     width = content_width(encoding)
     x, step = _drawn(torch, (2, 3, width), 1), _drawn(torch, (2, 3, width), 2).detach()
     result, moved = (applied(encoding, value, positions, params, torch.float64) for value in (x, x + step))
@@ -74,7 +74,7 @@ def _linear_content(encoding: Encoding, params: Any, positions: Any) -> None:
 
 @named_check("Training needs this gradient.", claims=LEARNED, unasked=budgets.without_float64, needs=("torch",))
 def gradient_of_parameters(encoding: Encoding) -> None:
-    torch = library("torch")
+    torch = array_module("torch")
     values = {name: torch.tensor(value, requires_grad=True) for name, value in parameters(encoding).items()}
     names = sorted(values)
     for side in sides(encoding):
@@ -88,7 +88,7 @@ def gradient_of_parameters(encoding: Encoding) -> None:
 @named_check("A parameter without a gradient keeps its first value for ever.", claims=LEARNED, needs=("torch",))
 def gradient_reaches_every_parameter(encoding: Encoding) -> None:
     """Some gradient arrives at every parameter, through the scores or through what is added to the output."""
-    torch = library("torch")
+    torch = array_module("torch")
     values = {name: torch.tensor(value, requires_grad=True) for name, value in parameters(encoding).items()}
     # Cubes: the squares of a cosine and a sine sum to one, which has no gradient.
     total = sum(_program(encoding, values, side)(array(SOME, "torch")).pow(3).sum() for side in sides(encoding))
@@ -122,7 +122,7 @@ def no_gradient_through_a_fixed_table(encoding: Encoding) -> None:
 )
 def gradient_of_positions(encoding: Encoding) -> None:
     """Where positions are real numbers, the derivative by position is the slope (away from corners of |m-n|)."""
-    torch = library("torch")
+    torch = array_module("torch")
     call = program(encoding, name="torch", dtype="float64")
     positions = torch.tensor([0.3, 2.4, 3.7], dtype=torch.float64, requires_grad=True)
     result = call(positions)
@@ -139,7 +139,7 @@ def gradient_of_positions(encoding: Encoding) -> None:
 @named_check("One definition has one derivative.", claims=LEARNED, needs=("jax", "torch"))
 def jax_gradient_is_torchs(encoding: Encoding) -> None:
     """JAX's gradient by parameters is PyTorch's."""
-    jax, torch = import_module("jax"), library("torch")
+    jax, torch = import_module("jax"), array_module("torch")
     values, rng = parameters(encoding), np.random.default_rng(0)
     mixed = {
         side: rng.standard_normal(np.shape(program(encoding, params=values, side=side)(np.array(SOME))))
@@ -164,7 +164,7 @@ def jax_gradient_is_torchs(encoding: Encoding) -> None:
             f"JAX's gradient of params[{name!r}] against PyTorch's",
             computed[name],
             wanted,
-            budgets.product("float32", size, 16 * budgets.magnitude(wanted)),
+            budgets.product("float32", size, 16 * budgets.rounding_size(wanted)),
         )
 
 
@@ -179,7 +179,7 @@ def _drawn(torch: Any, shape: tuple[int, ...], seed: int) -> Any:
 
 def _gradcheck(what: str, call: Any, inputs: tuple[Any, ...]) -> None:
     try:
-        library("torch").autograd.gradcheck(call, inputs)
+        array_module("torch").autograd.gradcheck(call, inputs)
     except Exception as error:
         raise CheckFailed(
             f"gradient of {what}: expected the slope that differences give, got: {' '.join(str(error).split())[:160]}."

@@ -14,13 +14,13 @@ from posenc.testing.calls import called
 from posenc.testing.checks.derived import pointwise
 from posenc.testing.door_probe import (
     array,
+    array_module,
+    as_numpy,
     converted,
     head_width,
     heads,
     heads_rotated,
-    hidden,
-    library,
-    numbers,
+    hidden_input,
     parameters,
 )
 from posenc.testing.named_check import PAIRWISE, close, differ, ensure, named_check, refused, same_but_for_rounding
@@ -28,7 +28,7 @@ from posenc.testing.named_check import PAIRWISE, close, differ, ensure, named_ch
 SIZES = (3, 2, 4, 2)
 
 
-def grid(axes: int) -> np.ndarray:
+def uneven_grid(axes: int) -> np.ndarray:
     """The places of a grid of which no two sides are alike, row by row; (n, axes)."""
     sizes = SIZES[:axes] if axes <= len(SIZES) else (3, 2) + (1,) * (axes - 2)
     return np.stack(np.meshgrid(*map(np.arange, sizes), indexing="ij"), -1).reshape(-1, axes)
@@ -38,12 +38,12 @@ def _values(encoding: Encoding, query: Any, key: Any, *, name: str = "numpy", dt
     """What the record gives for query positions (…, n, axes), with key positions too at a pairwise door."""
     params = converted(parameters(encoding), name, dtype)
     query, key = (array(positions, name) for positions in (query, key))
-    return numbers(called(encoding, query, key, params, dtype=getattr(library(name), dtype), name=name))
+    return as_numpy(called(encoding, query, key, params, dtype=getattr(array_module(name), dtype), name=name))
 
 
 @named_check("Grids have several coordinates, and sides of different length.", several=True)
 def grid_shape(encoding: Encoding) -> None:
-    positions = grid(encoding.axes)
+    positions = uneven_grid(encoding.axes)
     result = _values(encoding, positions, positions[:4])
     rows: tuple[int, ...] = (heads(encoding), len(positions), 4) if encoding.door in PAIRWISE else (len(positions),)
     expected = heads_rotated(encoding, "query")
@@ -57,7 +57,8 @@ def grid_shape(encoding: Encoding) -> None:
 @named_check("Each image of a batch has its own grid.", several=True)
 def grids_in_a_batch(encoding: Encoding) -> None:
     """A batch of grids, each shifted by another amount on another axis, is those grids alone."""
-    positions = np.stack([grid(encoding.axes), grid(encoding.axes)[::-1], grid(encoding.axes) // 2])
+    places = uneven_grid(encoding.axes)
+    positions = np.stack([places, places[::-1], places // 2])
     together = _values(encoding, positions, positions)
     for index, expected in enumerate(positions):
         alone = _values(encoding, expected, expected)
@@ -67,7 +68,7 @@ def grids_in_a_batch(encoding: Encoding) -> None:
 @named_check("On a square grid, exchanged rows and columns would go unnoticed.", several=True)
 def every_axis_counts(encoding: Encoding) -> None:
     """Moving along one axis alone changes something, and along another changes something else."""
-    positions = grid(encoding.axes)
+    positions = uneven_grid(encoding.axes)
     expected, outputs = _values(encoding, positions, positions[:1]), []
     for axis in range(encoding.axes):
         moved = positions.copy()
@@ -85,9 +86,9 @@ def every_axis_counts(encoding: Encoding) -> None:
 
 @named_check("All libraries must compute the same.", several=True, needs=("torch", "jax"))
 def grid_in_every_library(encoding: Encoding) -> None:
-    positions = grid(encoding.axes)
+    positions = uneven_grid(encoding.axes)
     expected = _values(encoding, positions, positions)
-    budget = budgets.product("float32", 64, budgets.magnitude(expected)) + budgets.angle(encoding, 8)
+    budget = budgets.product("float32", 64, budgets.rounding_size(expected)) + budgets.angle(encoding, 8)
     for name in ("torch", "jax"):
         result = _values(encoding, positions, positions, name=name, dtype="float32")
         close(f"a grid in {name} against NumPy", result, expected, budget)
@@ -102,17 +103,17 @@ def wrong_number_of_coordinates_refused(encoding: Encoding) -> None:
 
 @named_check("Kernels use one number at a time, references the whole matrix.", ("biases",), several=True)
 def grid_bias_is_pointwise(encoding: Encoding) -> None:
-    positions = grid(encoding.axes)
+    positions = uneven_grid(encoding.axes)
     pointwise(encoding, positions[::-1][:5], positions[:5])
 
 
 @named_check("The readable attention is what kernels are compared with.", ("rotates", "biases", "scores"), several=True)
 def attention_over_grids(encoding: Encoding) -> None:
     """The readable attention over a batch of two grids takes the coordinates of queries and keys apart."""
-    positions = np.stack([grid(encoding.axes), grid(encoding.axes)[::-1]])
+    positions = np.stack([uneven_grid(encoding.axes), uneven_grid(encoding.axes)[::-1]])
     rng, shape = np.random.default_rng(6), (2, heads(encoding), positions.shape[1], head_width(encoding))
     q, k, v = (rng.standard_normal(shape) for _ in range(3))
-    x = hidden(encoding, positions.shape[1], positions.shape[1], (2,))
+    x = hidden_input(encoding, positions.shape[1], positions.shape[1], (2,))
     params = parameters(encoding) or None
 
     def attend(query: Any, key: Any, rows: slice) -> np.ndarray:

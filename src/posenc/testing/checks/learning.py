@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from posenc.doors import Claim, Encoding
-from posenc.testing.budgets import magnitude
+from posenc.testing.budgets import rounding_size
 from posenc.testing.calls import called, values_term
 from posenc.testing.door_probe import SOME, parameters, rows, sides
 from posenc.testing.named_check import close, ensure, named_check, refused, same_bits
@@ -94,7 +94,7 @@ def float32_parameters(encoding: Encoding) -> None:
     exact = {name: value.astype(np.float64) for name, value in single.items()}
     got = rows(encoding, list(SOME), params=single, dtype="float32")
     wanted = rows(encoding, list(SOME), params=exact, dtype="float64")
-    close("float32 parameters", got, wanted, 64 * 2.0**-23 * magnitude(wanted))
+    close("float32 parameters", got, wanted, 64 * 2.0**-23 * rounding_size(wanted))
 
 
 def _with(encoding: Encoding, params: object) -> Callable[[], Any]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from posenc.doors import Adds, Encoding, Rotates
 from posenc.testing.checks.learning import LEARNED
-from posenc.testing.door_probe import array, head_width, heads, hidden, library, numbers
+from posenc.testing.door_probe import array, array_module, as_numpy, head_width, heads, hidden_input
 from posenc.testing.named_check import ensure, named_check, same_bits
 
 POSITIONS = (0, 3, 1, 4)
@@ -23,7 +23,7 @@ def _module(encoding: Encoding, seed: int = 0) -> Any:
 
 def _forward(module: Any, encoding: Encoding) -> Any:
     """The module's answer to fixed float32 content at fixed places."""
-    torch, positions = library("torch"), array(POSITIONS, "torch")
+    torch, positions = array_module("torch"), array(POSITIONS, "torch")
     if isinstance(encoding, Adds):
         return module(_drawn(torch, (2, len(POSITIONS), encoding.width), 1), positions)
     if encoding.door == "biases":
@@ -38,7 +38,7 @@ def _forward(module: Any, encoding: Encoding) -> Any:
         k,
         positions,
         positions,
-        hidden=hidden(encoding, len(POSITIONS), len(POSITIONS), (1,), name="torch", dtype="float32"),
+        hidden=hidden_input(encoding, len(POSITIONS), len(POSITIONS), (1,), name="torch", dtype="float32"),
     )
 
 
@@ -47,7 +47,7 @@ def _drawn(torch: Any, shape: tuple[int, ...], seed: int) -> Any:
 
 
 def _bits(what: str, result: Any, wanted: Any) -> None:
-    same_bits(what, numbers(result), numbers(wanted))
+    same_bits(what, as_numpy(result), as_numpy(wanted))
 
 
 @named_check("Tables in a checkpoint go stale; tables in buffers get cast.", needs=("torch",))
@@ -71,7 +71,7 @@ def module_holds_what_is_learned(encoding: Encoding) -> None:
 @named_check("One seed, one model.", claims=LEARNED, needs=("torch",))
 def module_draws_from_its_seed(encoding: Encoding) -> None:
     wanted = encoding.init(np.random.default_rng(3))
-    result = {name: numbers(value) for name, value in cast(Any, _module(encoding, 3).params).items()}
+    result = {name: as_numpy(value) for name, value in cast(Any, _module(encoding, 3).params).items()}
     ensure(set(result) == set(wanted), f"params of the module: expected {sorted(wanted)}, got {sorted(result)}.")
     for name, value in wanted.items():
         same_bits(
@@ -83,7 +83,7 @@ def module_draws_from_its_seed(encoding: Encoding) -> None:
 def module_cast_changes_no_angle(encoding: Encoding) -> None:
     if encoding.shapes:
         return
-    torch = library("torch")
+    torch = array_module("torch")
     wanted = _forward(_module(encoding), encoding)
     for dtype in (torch.bfloat16, torch.float16, torch.float64):
         module = _module(encoding).to(dtype)
@@ -93,7 +93,7 @@ def module_cast_changes_no_angle(encoding: Encoding) -> None:
 
 @named_check("Large models are created on the meta device, where buffers have no values.", needs=("torch",))
 def module_survives_the_meta_device(encoding: Encoding) -> None:
-    torch = library("torch")
+    torch = array_module("torch")
     source = _module(encoding, 1)
     with torch.device("meta"):
         module = _module(encoding)
@@ -119,7 +119,7 @@ def module_state_round_trips(encoding: Encoding) -> None:
 
 @named_check("A parameter that the module copies is never trained.", claims=LEARNED, needs=("torch",))
 def module_trains(encoding: Encoding) -> None:
-    torch = library("torch")
+    torch = array_module("torch")
     module = _module(encoding, 1)
     before = _forward(module, encoding)
     total = before.square().sum()
@@ -150,6 +150,6 @@ def module_modes_agree(encoding: Encoding) -> None:
     module = _module(encoding)
     wanted = _forward(module.train(), encoding)
     _bits("a module in eval mode", _forward(module.eval(), encoding), wanted)
-    with library("torch").inference_mode():
+    with array_module("torch").inference_mode():
         _forward(module, encoding)
     _bits("a module after inference_mode", _forward(module.train(), encoding), wanted)

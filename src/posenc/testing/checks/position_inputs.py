@@ -9,7 +9,7 @@ import numpy as np
 from posenc.doors import Encoding
 from posenc.testing import budgets
 from posenc.testing.calls import called
-from posenc.testing.door_probe import ANCHORS, SOME, parameters, reach, rows, sides
+from posenc.testing.door_probe import ANCHORS, SOME, last_position, parameters, rows, sides
 from posenc.testing.named_check import PAIRWISE, differ, ensure, named_check, refused, same_but_for_rounding
 
 #: The argument that holds the position, as the door names it.
@@ -50,7 +50,7 @@ def integer_types_agree(encoding: Encoding) -> None:
 def integers_do_not_wrap(encoding: Encoding) -> None:
     """A difference of two uint8 or int16 positions, or a position times two, must not wrap."""
     for kind, most in (("uint8", 255), ("int16", 32_767), ("int32", 2**31 - 1)):
-        if reach(encoding) < most:
+        if last_position(encoding) < most:
             continue
         positions = [most, 0, most - 1]
         for side in sides(encoding):
@@ -113,7 +113,7 @@ def negative_positions(encoding: Encoding) -> None:
 )
 def far_neighbours_differ(encoding: Encoding) -> None:
     """Where 0 and 1 differ, so do p and p+1 near the largest position: nothing was rounded to a shorter float."""
-    most = reach(encoding)
+    most = last_position(encoding)
     if most < 2:
         return
     for position in {min(most, limit) - 1 for limit in (300, 2_050, 2**24 + 2, 2**31 + 2, 2**40 + 2, 2**50)}:
@@ -134,7 +134,7 @@ def _is_smooth(encoding: Encoding) -> bool:
 
 @named_check("Every accepted position must give finite numbers.")
 def finite_up_to_the_limit(encoding: Encoding) -> None:
-    most = reach(encoding)
+    most = last_position(encoding)
     for side in sides(encoding):
         result = rows(encoding, np.array([most, most // 2, most - 1 if most else 0]), side=side)
         ensure(bool(np.isfinite(result).all()), f"positions up to {most} ({side}): expected finite numbers.")

@@ -16,15 +16,15 @@ from posenc.testing.door_probe import (
     SOME,
     applied,
     array,
+    array_module,
+    as_numpy,
     content,
     content_width,
     converted,
-    hidden,
-    library,
-    numbers,
+    hidden_input,
+    last_position,
     parameters,
     program,
-    reach,
     rows,
     sides,
     summed,
@@ -73,7 +73,7 @@ def float32_is_float64_rounded(encoding: Encoding) -> None:
 @named_check("Two roundings, or 16-bit angles, break long contexts.", TABLES, needs=("torch",))
 def half_is_rounded_once(encoding: Encoding) -> None:
     """16 bits in PyTorch are the float32 result rounded once: the same bits."""
-    torch = library("torch")
+    torch = array_module("torch")
     inputs = array(_sample_positions(encoding), "torch")
     for side in sides(encoding):
         wide = program(encoding, name="torch", dtype="float32", side=side)(inputs)
@@ -81,8 +81,8 @@ def half_is_rounded_once(encoding: Encoding) -> None:
             result = program(encoding, name="torch", dtype=dtype, side=side)(inputs)
             same_bits(
                 f"{dtype} ({side}) against float32 rounded once",
-                numbers(result),
-                numbers(wide.to(getattr(torch, dtype))),
+                as_numpy(result),
+                as_numpy(wide.to(getattr(torch, dtype))),
             )
 
 
@@ -114,17 +114,15 @@ def dtype_must_be_a_float(encoding: Encoding) -> None:
 @named_check("bfloat16 models must keep positions 2000 and 2001 apart.", ("adds", "rotates"), needs=("torch",))
 def bfloat16_activations_round_once(encoding: Encoding) -> None:
     """bfloat16 activations at positions up to 3000: each within one rounding of the exact result."""
-    torch = library("torch")
-    inputs = array(
-        [position for position in (0, 1, 255, 256, 257, 1_999, 2_000, 2_001, 3_000) if position <= reach(encoding)],
-        "torch",
-    )
+    torch = array_module("torch")
+    near_and_far, most = (0, 1, 255, 256, 257, 1_999, 2_000, 2_001, 3_000), last_position(encoding)
+    inputs = array([position for position in near_and_far if position <= most], "torch")
     x = torch.randn(
         len(inputs), content_width(encoding), generator=torch.Generator().manual_seed(0), dtype=torch.float64
     ).bfloat16()
     params = {name: value.astype(np.float32).astype(np.float64) for name, value in parameters(encoding).items()}
-    result = numbers(applied(encoding, x, inputs, converted(params, "torch", "float32")))
-    exact = numbers(applied(encoding, x.double(), inputs, converted(params, "torch", "float64"), torch.float64))
+    result = as_numpy(applied(encoding, x, inputs, converted(params, "torch", "float32")))
+    exact = as_numpy(applied(encoding, x.double(), inputs, converted(params, "torch", "float64"), torch.float64))
     ensure(result.shape == exact.shape, f"bfloat16 activations: expected shape {exact.shape}, got {result.shape}.")
     largest = np.abs(exact).max(-1, keepdims=True)
     limit = (
@@ -144,7 +142,7 @@ def bfloat16_activations_round_once(encoding: Encoding) -> None:
     "A layer that widens its input doubles the memory of all that follow.", ("adds", "rotates"), needs=("torch",)
 )
 def activations_keep_their_dtype(encoding: Encoding) -> None:
-    torch = library("torch")
+    torch = array_module("torch")
     for dtype in ("float16", "bfloat16", "float32", "float64"):
         x = torch.ones(3, content_width(encoding), dtype=getattr(torch, dtype))
         params = converted(parameters(encoding), "torch", "float64" if dtype == "float64" else "float32")
@@ -156,17 +154,17 @@ def activations_keep_their_dtype(encoding: Encoding) -> None:
 @named_check("Scores are sums; sums are formed in float32.", ("scores",), needs=("torch",))
 def score_of_half_content(encoding: Encoding) -> None:
     """bfloat16 queries and keys give what their float32 copies give, to one rounding."""
-    torch, scores = library("torch"), cast(Scores, encoding)
+    torch, scores = array_module("torch"), cast(Scores, encoding)
     params = converted(parameters(encoding), "torch", "float32")
     q, k = (content(encoding, seed, "torch", "bfloat16").expand(-1, 4, -1) for seed in (1, 2))
     inputs = array([0, 3, 1, 2], "torch")
-    x = hidden(scores, 4, 4, name="torch", dtype="bfloat16")
+    x = hidden_input(scores, 4, 4, name="torch", dtype="bfloat16")
     result = scores.score(q, k, inputs, inputs, params, hidden=x)
     wide = scores.score(q.float(), k.float(), inputs, inputs, params, hidden=None if x is None else x.float())
     limit = budgets.product("float32", 16, 16.0)
     if result.dtype == torch.bfloat16:
         limit += budgets.rounding("bfloat16", float(wide.abs().max()))
-    close("score of bfloat16 content against its float32 copy", numbers(result), numbers(wide), limit)
+    close("score of bfloat16 content against its float32 copy", as_numpy(result), as_numpy(wide), limit)
     ensure(
         result.dtype in (torch.bfloat16, torch.float32),
         f"score of bfloat16 content: expected bfloat16 or float32, got {result.dtype}.",
@@ -175,25 +173,26 @@ def score_of_half_content(encoding: Encoding) -> None:
 
 @named_check("Autocast turns products into bfloat16 behind the caller's back.", TABLES, needs=("torch",))
 def autocast_changes_no_table(encoding: Encoding) -> None:
-    torch = library("torch")
+    torch = array_module("torch")
     inputs = array(_sample_positions(encoding), "torch")
     wanted = program(encoding, name="torch", dtype="float32")(inputs)
     with torch.autocast("cpu", dtype=torch.bfloat16):
         result = program(encoding, name="torch", dtype="float32")(inputs)
-    same_bits("a table made under autocast against one made outside", numbers(result), numbers(wanted))
+    same_bits("a table made under autocast against one made outside", as_numpy(result), as_numpy(wanted))
 
 
 @named_check("On a GPU, TF32 keeps 10 bits of what matrix products multiply.", TABLES, needs=("torch",))
 def tf32_changes_no_table(encoding: Encoding) -> None:
     """Products of float32 matrices with operands of 10 bits, as `set_float32_matmul_precision("high")` allows."""
-    torch = library("torch")
+    torch = array_module("torch")
     mode = _tf32_products(torch)
     inputs = array(_sample_positions(encoding), "torch")
     wanted = _numbers_of_positions(encoding, inputs)
     with mode():
         result = _numbers_of_positions(encoding, inputs)
     for name, value in wanted.items():
-        same_bits(f"{name} made with products in TF32 against those in float32", numbers(result[name]), numbers(value))
+        what = f"{name} made with products in TF32 against those in float32"
+        same_bits(what, as_numpy(result[name]), as_numpy(value))
 
 
 def _tf32_products(torch: Any) -> Any:
@@ -234,7 +233,7 @@ def _numbers_of_positions(encoding: Encoding, inputs: Any) -> dict[str, Any]:
 @named_check("A position rounded to bfloat16 is a neighbour's position.", needs=("torch",))
 def torch_rows_apart(encoding: Encoding) -> None:
     """Positions 2000 and 2001 have different float32 rows although bfloat16 cannot tell the two numbers apart."""
-    if "fractional" not in encoding.claims or reach(encoding) < 2_001:
+    if "fractional" not in encoding.claims or last_position(encoding) < 2_001:
         return
 
     def two(start: int) -> np.ndarray:
@@ -251,5 +250,5 @@ def torch_rows_apart(encoding: Encoding) -> None:
 
 
 def _sample_positions(encoding: Encoding) -> np.ndarray:
-    most = reach(encoding)
+    most = last_position(encoding)
     return np.array([position for position in (0, 1, 2, 5, 300, 2_001, 40_000) if position <= most])

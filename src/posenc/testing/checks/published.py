@@ -17,7 +17,7 @@ import numpy as np
 
 import posenc
 from posenc.doors import Encoding
-from posenc.testing.door_probe import parameters, reach
+from posenc.testing.door_probe import last_position, parameters
 from posenc.testing.effects import effects, positions_within, tolerance_of
 from posenc.testing.named_check import Check, close, ensure, named_check
 
@@ -232,7 +232,7 @@ def _mistake(reference: Encoding, received: np.ndarray, positions: np.ndarray) -
 def _within_both(reference: Encoding, encoding: Encoding) -> np.ndarray:
     """The positions that are compared, of which a record that ends earlier gives those that it takes."""
     positions = positions_within(reference)
-    return positions[positions <= reach(encoding) // encoding.axes]
+    return positions[positions <= last_position(encoding) // encoding.axes]
 
 
 #: What the axes of an effect are, for a message.

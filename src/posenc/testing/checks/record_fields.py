@@ -11,7 +11,7 @@ import numpy as np
 
 from posenc.diagnosis.mistake import with_fields
 from posenc.doors import Adds, Biases, Claim, Encoding, Rotates, Scores
-from posenc.testing.door_probe import SOME, parameters, program, reach, rows, sides
+from posenc.testing.door_probe import SOME, last_position, parameters, program, rows, sides
 from posenc.testing.named_check import DOORS, ensure, named_check, same_bits
 from posenc.testing.vary import observable_results, others, rebuilt, variants
 
@@ -128,7 +128,7 @@ def claims_are_known(encoding: Encoding) -> None:
 
 @named_check("Earlier calls must not change later results.")
 def nothing_remembered(encoding: Encoding) -> None:
-    most = reach(encoding)
+    most = last_position(encoding)
     spans = [np.arange(min(length, most + 1)) for length in (4, 40, 1, 9, 0)] + [np.array([min(most, 5_000)])]
     calls = [(span, side, dtype) for span in spans for side in sides(encoding) for dtype in ("float64", "float32")]
     first, second = (

@@ -11,7 +11,7 @@ import numpy as np
 from posenc.doors import Adds, Biases, Encoding, Rotates, Scores
 from posenc.positions import documents, from_mask, packed
 from posenc.testing import budgets
-from posenc.testing.door_probe import head_width, heads, parameters, reach, sides
+from posenc.testing.door_probe import head_width, heads, last_position, parameters, sides
 from posenc.testing.named_check import PAIRWISE, close, named_check
 from posenc.testing.one_coordinate import one_coordinate
 
@@ -37,7 +37,7 @@ class Tokens:
 )
 def padded_and_packed_rows(encoding: Encoding) -> None:
     record = one_coordinate(encoding)
-    longest = min(5, reach(record) + 1)
+    longest = min(5, last_position(record) + 1)
     lengths = (longest, max(1, longest - 2))
     sequences = [_sequence(record, length, seed) for seed, length in enumerate(lengths)]
     alone = [_effects(record, tokens) for tokens in sequences]
@@ -46,7 +46,7 @@ def padded_and_packed_rows(encoding: Encoding) -> None:
             for number, ((row, index), effects) in enumerate(zip(indices, alone, strict=True)):
                 wanted, of_row = effects[side][0], result[row][:, index]
                 of_row = of_row[:, :, index] if record.door in PAIRWISE else of_row
-                budget = budgets.product(budgets.arithmetic(record), 256, 16 * budgets.magnitude(wanted))
+                budget = budgets.product(budgets.arithmetic(record), 256, 16 * budgets.rounding_size(wanted))
                 close(f"sequence {number} in {what} ({side})", of_row, wanted, budget)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from posenc._array import Array
 from posenc.doors import Biases, Encoding
 from posenc.testing import budgets
-from posenc.testing.door_probe import array, converted, heads, library, numbers, parameters, program
+from posenc.testing.door_probe import array, array_module, as_numpy, converted, heads, parameters, program
 from posenc.testing.named_check import close, ensure, named_check
 from posenc.testing.traced import layer
 
@@ -34,7 +34,7 @@ def compiles_in_one_graph(encoding: Encoding) -> None:
 
 
 def _compile(encoding: Encoding, backend: str) -> None:
-    torch = library("torch")
+    torch = array_module("torch")
     plain = layer(encoding, "torch")
     with _one_at_a_time(torch):
         traced = torch.compile(plain, fullgraph=True, backend=backend)
@@ -46,7 +46,7 @@ def _compile(encoding: Encoding, backend: str) -> None:
 
 @_traced("An exported program with a fixed length fails at other lengths.", needs=("torch",))
 def exports_with_any_length(encoding: Encoding) -> None:
-    torch = library("torch")
+    torch = array_module("torch")
     plain = layer(encoding, "torch")
 
     class Program(torch.nn.Module):  # type: ignore[misc, name-defined]
@@ -66,16 +66,16 @@ def jits(encoding: Encoding) -> None:
     """Against NumPy, since JAX's own plain call compiles each operation by itself."""
     plain, traced = layer(encoding, "numpy"), import_module("jax").jit(layer(encoding, "jax"))
     for count in LENGTHS[:2]:
-        wanted = numbers(plain(np.array(count)))
-        largest = budgets.magnitude(wanted)
+        wanted = as_numpy(plain(np.array(count)))
+        largest = budgets.rounding_size(wanted)
         lost = budgets.PHASE_WITHOUT_FLOAT64 + budgets.angle(encoding, 5)
         budget = budgets.product("float32", 16, 4 * largest) + 4 * lost * largest
-        close(f"jitted, {len(count)} positions", numbers(traced(array(count, "jax"))), wanted, budget)
+        close(f"jitted, {len(count)} positions", as_numpy(traced(array(count, "jax"))), wanted, budget)
 
 
 @_traced("Per-sample gradients and ensembles map over programs.", needs=("torch",))
 def torch_vmap(encoding: Encoding) -> None:
-    _mapped(layer(encoding, "torch"), "torch", library("torch").func.vmap)
+    _mapped(layer(encoding, "torch"), "torch", array_module("torch").func.vmap)
 
 
 @_traced("JAX batches by mapping.", needs=("jax",))
@@ -96,7 +96,7 @@ def _mapped(plain: Callable[[Array], Array], name: str, vmap: Any) -> None:
 def traced_torch_refuses_by_nan(encoding: Encoding) -> None:
     """What the plain call refuses, a traced call answers with NaN: values cannot be looked at there."""
     _not_a_number(
-        encoding, "torch", lambda call: library("torch").func.vmap(call), np.int64, (2**60, -(2**60), -3, 10**9)
+        encoding, "torch", lambda call: array_module("torch").func.vmap(call), np.int64, (2**60, -(2**60), -3, 10**9)
     )
 
 
@@ -116,7 +116,7 @@ def _not_a_number(
         try:
             plain(positions[0])
         except (ValueError, TypeError):
-            result = numbers(traced(plain)(positions))[0]
+            result = as_numpy(traced(plain)(positions))[0]
             row = result[..., 1, :]
             ensure(
                 _is_nan(encoding, row),
@@ -137,10 +137,10 @@ def _is_nan(encoding: Encoding, row: np.ndarray) -> bool:
 @_traced("A NaN position must not become a valid one.", claims=frozenset({"fractional"}), needs=("torch",))
 def traced_nan_stays_nan(encoding: Encoding) -> None:
     plain = program(encoding, name="torch", dtype="float32")
-    torch = library("torch")
+    torch = array_module("torch")
     for bad in (float("nan"), float("inf")):
         positions = torch.tensor([[0.0, bad]], dtype=torch.float64)
-        result = numbers(torch.func.vmap(plain)(positions))[0]
+        result = as_numpy(torch.func.vmap(plain)(positions))[0]
         ensure(
             _is_nan(encoding, result[..., 1, :]),
             f"position {bad} in a traced program: expected NaN, got {result[..., 1, :].ravel()[:3]}.",
@@ -150,7 +150,7 @@ def traced_nan_stays_nan(encoding: Encoding) -> None:
 @_traced("flex_attention never forms the matrix; it must mean the same.", ("biases",), needs=("torch",))
 def score_mod_is_the_bias(encoding: Encoding) -> None:
     """posenc.torch.score_mod inside flex_attention, for a decoding step, against softmax with the dense matrix."""
-    torch = library("torch")
+    torch = array_module("torch")
     record = cast(Biases, encoding)
     flex = import_module("torch.nn.attention.flex_attention").flex_attention
     params = converted(parameters(record), "torch", "float32")
@@ -164,16 +164,16 @@ def score_mod_is_the_bias(encoding: Encoding) -> None:
     wanted = torch.softmax(q @ k.mT / 8**0.5 + dense, -1) @ v
     close(
         "flex_attention with score_mod against the dense bias",
-        numbers(result),
-        numbers(wanted),
+        as_numpy(result),
+        as_numpy(wanted),
         budgets.product("float32", 13, 64.0 + float(dense.abs().max())),
     )
 
 
 def _matches(what: str, result: Array, wanted: Array) -> None:
     """A tracer may fuse and reorder, so the same value may round otherwise; nothing else may change."""
-    wanted = numbers(wanted)
-    close(what, numbers(result), wanted, budgets.value("float32", budgets.magnitude(wanted)))
+    wanted = as_numpy(wanted)
+    close(what, as_numpy(result), wanted, budgets.value("float32", budgets.rounding_size(wanted)))
 
 
 class _one_at_a_time:  # noqa: N801  (used as a word: `with _one_at_a_time(torch)`)
