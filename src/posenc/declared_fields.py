@@ -53,7 +53,7 @@ class Instance:
 
 
 @dataclass(frozen=True)
-class Of:
+class InstanceOf:
     """An object of a class, described in words."""
 
     kind: type
@@ -64,7 +64,7 @@ class Of:
 
 
 @dataclass(frozen=True)
-class Each:
+class TupleOf:
     """A tuple of `least` to `most` values that obey one rule. what: such a tuple, in words.   advice: what to give."""
 
     rule: Rule
@@ -166,7 +166,7 @@ def _rule(hint: Any) -> Rule | None:
     origin, of = get_origin(hint), get_args(hint)
     if origin is Annotated:
         rule = hint.__metadata__[0]
-        return Of(hint.__origin__, rule.what) if isinstance(rule, Instance) else rule
+        return InstanceOf(hint.__origin__, rule.what) if isinstance(rule, Instance) else rule
     if origin is Literal:
         return Whole(min(of), max(of)) if isinstance(of[0], int) else _Choice(of)
     if origin in (Union, types.UnionType) and len(of) == 2 and of[1] is type(None):

@@ -9,14 +9,16 @@ import numpy as np
 
 from posenc import _array
 from posenc._array import Array
-from posenc.declared_fields import Each, Of
+from posenc.declared_fields import InstanceOf, TupleOf
 from posenc.doors import Adds, Claim, Params, first_array
 from posenc.encodings import _wrapped
 from posenc.encodings.adds.learned import Learned
 from posenc.encodings.adds.sinusoidal import Sinusoidal
 from posenc.row import Row
 
-PARTS = Each(Of(Adds, "a tuple of records that add"), "a tuple of two or more records that add", "Give the parts.", 2)
+PARTS = TupleOf(
+    InstanceOf(Adds, "a tuple of records that add"), "a tuple of two or more records that add", "Give the parts.", 2
+)
 
 
 @dataclass(frozen=True)

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from posenc._array import Array, Library
 from posenc.checked_positions import Positions, coordinates
-from posenc.declared_fields import Each, Whole
+from posenc.declared_fields import TupleOf, Whole
 from posenc.positions.whole_positions import whole_difference
 
 #: The longest side of a window.
 LONGEST = 1 << 12
 
 
-def window_sides(least: int) -> Each:
+def window_sides(least: int) -> TupleOf:
     """The rule for the sizes of two to four axes, each from `least`."""
-    return Each(Whole(least, LONGEST), "a tuple of two to four sizes", "Give (7, 7), say.", 2, 4)
+    return TupleOf(Whole(least, LONGEST), "a tuple of two to four sizes", "Give (7, 7), say.", 2, 4)
 
 
 def distances(query: Positions, key: Positions, axes: int) -> tuple[list[Array], Array]:

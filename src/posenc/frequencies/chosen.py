@@ -10,7 +10,7 @@ import numpy as np
 
 from posenc import _array, _check
 from posenc._array import Array, Library
-from posenc.declared_fields import Each, Instance, Whole
+from posenc.declared_fields import Instance, TupleOf, Whole
 from posenc.phase.frequencies import Frequencies
 
 
@@ -30,7 +30,7 @@ class Chosen(Frequencies):
     indices: tuple[int, ...]
 
     def _check_together(self) -> None:
-        indices = Each(Whole(0, self.frequencies.pairs - 1), "a tuple of whole numbers", "Give (0, 1, 0), say.")
+        indices = TupleOf(Whole(0, self.frequencies.pairs - 1), "a tuple of whole numbers", "Give (0, 1, 0), say.")
         _check.settle(self, indices=indices("indices", self.indices))
 
     @property

@@ -12,7 +12,7 @@ import numpy as np
 
 from posenc import _array
 from posenc._array import Array, Library
-from posenc.declared_fields import Base, Each, Real, Width
+from posenc.declared_fields import Base, Real, TupleOf, Width
 from posenc.phase.frequencies import EXACT, Frequencies
 
 Exponent = Literal["2i/d", "i/d", "i/(d/2-1)"]
@@ -67,7 +67,7 @@ class Geometric(Frequencies):
 
 
 #: The rule for divisors, of an encoding too.
-DIVISORS = Each(Real(1e-9, 1e12), "a tuple of numbers, at least one", "Give (1, 2, 3), say.")
+DIVISORS = TupleOf(Real(1e-9, 1e12), "a tuple of numbers, at least one", "Give (1, 2, 3), say.")
 
 
 @dataclass(frozen=True)

@@ -8,11 +8,11 @@ from typing import Annotated
 
 from posenc import _array
 from posenc._array import Array, Library
-from posenc.declared_fields import Each, Of
+from posenc.declared_fields import InstanceOf, TupleOf
 from posenc.phase.frequencies import Frequencies
 
-_PART = Of(Frequencies, "a tuple of records of frequencies")
-PARTS = Each(_PART, "a tuple of frequencies, at least one", "Give (Geometric(dim=4),), say.")
+_PART = InstanceOf(Frequencies, "a tuple of records of frequencies")
+PARTS = TupleOf(_PART, "a tuple of frequencies, at least one", "Give (Geometric(dim=4),), say.")
 
 
 @dataclass(frozen=True)

@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Annotated
 
-from posenc.declared_fields import Each, Real
+from posenc.declared_fields import Real, TupleOf
 from posenc.phase.frequencies import EXACT, TWO_PI, Frequencies
 
 #: The largest number in a projection matrix that is accepted, in turns for one unit of position.
 LARGEST = 1e6
 
 
-PROJECTION = Each(Real(-LARGEST, LARGEST), "a tuple of numbers, at least one", "Give (0.25, -0.5), say.")
+PROJECTION = TupleOf(Real(-LARGEST, LARGEST), "a tuple of numbers, at least one", "Give (0.25, -0.5), say.")
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import numpy as np
 
 from posenc import _check
 from posenc._array import Array
-from posenc.declared_fields import Each, Spread, Whole
+from posenc.declared_fields import Spread, TupleOf, Whole
 from posenc.doors import Adds, Params
 from posenc.positions.stretched_table import inside
 from posenc.positions.whole_positions import whole
@@ -40,8 +40,8 @@ class AxialLearned(Adds):
     [[10.0, 1.0], [20.0, 2.0]]
     """
 
-    shape: Annotated[tuple[int, ...], Each(Whole(1, 1 << 30), *SEVERAL)]
-    dims: Annotated[tuple[int, ...], Each(Whole(1), *SEVERAL)]
+    shape: Annotated[tuple[int, ...], TupleOf(Whole(1, 1 << 30), *SEVERAL)]
+    dims: Annotated[tuple[int, ...], TupleOf(Whole(1), *SEVERAL)]
     std: Spread = 1.0
 
     claims = frozenset({"streaming", "bounded", "learned"})

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 from posenc import _check
 from posenc._array import Array
 from posenc.checked_positions import coordinates
-from posenc.declared_fields import Base, Each, Whole
+from posenc.declared_fields import Base, TupleOf, Whole
 from posenc.doors import Adds, Params
 from posenc.encodings.rotates.axial_rope import MOST_AXES
 from posenc.frequencies import Chosen, Geometric
@@ -53,8 +53,8 @@ class GridSinusoidal(Adds):
     [[0.8415, 0.5403, 0.0, 1.0]]
     """
 
-    dims: Annotated[tuple[int, ...], Each(Whole(2, even=True), *COORDINATES)]
-    order: Annotated[tuple[int, ...], Each(Whole(0, MOST_AXES - 1), *COORDINATES)] | None = None
+    dims: Annotated[tuple[int, ...], TupleOf(Whole(2, even=True), *COORDINATES)]
+    order: Annotated[tuple[int, ...], TupleOf(Whole(0, MOST_AXES - 1), *COORDINATES)] | None = None
     base: Base = 10_000.0
     layout: Layout = "interleaved"
     first: Literal["sine", "cosine"] = "sine"

@@ -10,7 +10,7 @@ import numpy as np
 
 from posenc import _array, _check
 from posenc._array import Array
-from posenc.declared_fields import Declared, Each, Whole
+from posenc.declared_fields import Declared, TupleOf, Whole
 
 METHODS = ("bicubic", "bilinear", "tiled")
 OUTSIDE = ("border", "zeros")
@@ -19,9 +19,9 @@ KEYS, KEYS_ANTIALIAS = -0.75, -0.5
 LONGEST = 1 << 14
 
 
-def grid_sizes(least: int, most: int = LONGEST) -> Each:
+def grid_sizes(least: int, most: int = LONGEST) -> TupleOf:
     """The rule for one size an axis, each up to `most`, from `least` to three of them."""
-    return Each(Whole(1, most), f"a tuple of {least} to 3 sizes", "Give (16, 16), say.", least, 3)
+    return TupleOf(Whole(1, most), f"a tuple of {least} to 3 sizes", "Give (16, 16), say.", least, 3)
 
 
 @dataclass(frozen=True)

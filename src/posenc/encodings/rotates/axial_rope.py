@@ -11,7 +11,7 @@ import numpy as np
 from posenc import _array, _check
 from posenc._array import Array
 from posenc.checked_positions import coordinates
-from posenc.declared_fields import Base, Each, Instance, Whole
+from posenc.declared_fields import Base, Instance, TupleOf, Whole
 from posenc.doors import Params, Role, Rotates
 from posenc.frequencies import Chosen, Geometric, InTurns, Linear, Rescaled, Scaling
 from posenc.phase import FixedFrequencies, Frequencies, Numerics, cos_sin, product_dtype
@@ -21,9 +21,9 @@ from posenc.turn import Pairing, PairLayout, Turn
 MOST_AXES = 16  # more coordinates than any medium has
 
 
-def pair_numbers(most: int) -> Each:
+def pair_numbers(most: int) -> TupleOf:
     """The rule for a whole number a pair, from 0 to `most`."""
-    return Each(Whole(0, most), "a tuple of whole numbers, one a pair", "Give (0, 1).")
+    return TupleOf(Whole(0, most), "a tuple of whole numbers, one a pair", "Give (0, 1).")
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import numpy as np
 from posenc import _array
 from posenc._array import Array
 from posenc.checked_positions import coordinates
-from posenc.declared_fields import Base, Each, EvenWidth, Heads, Whole
+from posenc.declared_fields import Base, EvenWidth, Heads, TupleOf, Whole
 from posenc.doors import Params, Role, Rotates
 from posenc.frequencies import Geometric
 from posenc.phase import cos_sin
@@ -22,7 +22,7 @@ from posenc.turn import Pairing, PairLayout, Turn
 MOST_AXES = 16
 
 
-SHARES = Each(
+SHARES = TupleOf(
     Whole(1), f"a tuple of 2 to {MOST_AXES} whole numbers, the heads of each axis", "Give (2, 3, 3), say.", 2, MOST_AXES
 )
 

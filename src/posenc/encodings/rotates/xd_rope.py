@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from posenc import _check
 from posenc._array import Array
 from posenc.checked_positions import coordinates
-from posenc.declared_fields import Base, Each, Whole
+from posenc.declared_fields import Base, TupleOf, Whole
 from posenc.doors import Params, Role, Rotates
 from posenc.encodings.rotates.axial_rope import MOST_AXES, AxialRoPE
 from posenc.frequencies import NTKAware, Scaling
@@ -18,7 +18,7 @@ from posenc.operators import ByChannel
 from posenc.phase import Numerics
 from posenc.row import Row
 
-SECTIONS = Each(
+SECTIONS = TupleOf(
     Whole(1, 1 << 16),
     f"a tuple of 2 to {MOST_AXES} numbers of pairs, one an axis",
     "Give (16, 16, 16, 16), say.",

@@ -11,12 +11,12 @@ import numpy as np
 
 from posenc import _array
 from posenc._array import Array, Library
-from posenc.declared_fields import Each, Real, Whole
+from posenc.declared_fields import Real, TupleOf, Whole
 from posenc.frequencies.geometric import Geometric
 from posenc.frequencies.scalings.scaling import LARGEST_FACTOR, LONGEST, PositionCount, Scaling, Stretch
 from posenc.phase.frequencies import EXACT
 
-DIVISORS = Each(
+DIVISORS = TupleOf(
     Real(0.0, LARGEST_FACTOR, above=True), "a tuple of numbers, one for each pair", "Give the list of the file."
 )
 
