@@ -82,7 +82,8 @@ class Problem:
     def tables(self) -> tuple[torch.Tensor, torch.Tensor]:
         """Cosines and sines of full width in the model's dtype, as transformers has them."""
         turn = self.turn()
-        return tuple(torch.cat([part, part], -1)[None].to(self.dtype) for part in (turn.cos, turn.sin))  # type: ignore[return-value]
+        cos, sin = (torch.cat([part, part], -1)[None].to(self.dtype) for part in (turn.cos, turn.sin))
+        return cos, sin
 
 
 def cases(device: str, *, small: bool) -> Iterator[Case]:
@@ -179,7 +180,8 @@ def cached(problem: Problem, device: str, *, graph: bool = False) -> Case:
 
     def caches() -> tuple[torch.Tensor, torch.Tensor]:
         shape = (problem.batch, length, problem.heads[1], problem.dim)
-        return tuple(torch.zeros(shape, dtype=problem.dtype, device=device).transpose(1, 2) for _ in range(2))  # type: ignore[return-value]
+        k, v = (torch.zeros(shape, dtype=problem.dtype, device=device).transpose(1, 2) for _ in range(2))
+        return k, v
 
     def ours(source: Any) -> Variant:
         def make() -> Run:

@@ -87,7 +87,8 @@ def test_results_larger_than_caches(instruction_set: str, dtype: torch.dtype, la
         ("adjacent", 64, 70, 2),
     ):
         time = 2**25 // (32 * dim * torch.empty(0, dtype=dtype).element_size()) + 1
-        turn = Partial(RoPE(dim=width, pairing=pairing), dim=dim, start=start).turn(torch.arange(time))  # type: ignore[arg-type]
+        rotation = RoPE(dim=width, pairing=pairing)  # type: ignore[arg-type]
+        turn = Partial(rotation, dim=dim, start=start).turn(torch.arange(time))
         one = torch.randn(1, 1, time, dim, generator=seeded(dim)).to(dtype)
         x = one.expand(1, 32, time, dim).contiguous()
         if layout == "bthd":

@@ -21,11 +21,17 @@ ROOT = Path(__file__).parents[2]
 FILE = ROOT / "src" / "posenc" / "models" / "config" / "classes.json"
 #: Keys whose defaults matter to positions.
 KEYS = re.compile(
-    r"rope|rotary|theta|alibi|position|head_dim|relative|rel_pos|bucket|sinusoid|sinus|layer_types$|layer_type_|sliding|window"
-    r"|^n_ctx$|max_seq|max_source|max_target|interval|pattern|temperature_tuning|floor_scale|attn_scale|^hidden_size$|^d_model$"
-    r"|^num_.*layers$|^num_.*heads$|^.*_layers$|^.*_heads$|every_n|share_att_key|pos_att_type|norm_rel_ebd|patch_size|image_size|grid"
-    r"|^d_kv$|pad_token_id|crop_size|tubelet_size|frames_per_clip|spatial_merge_size|scale_embedding|layer_group|block_types|log_scaling|^embed_dim$|embedding_size$|^d_rel$|^rel_extent$|^memory_attention|pos_emb|posemb|conv_pos|^projection_dim$|^depths$|absolute_embed"
-    r"|^block_size$|^num_patches$|is_native|is_hybrid|n_cls_tokens|num_mel_bins|^(time|frequency)_stride$|^max_length$|^num_stacked_frames$|interpolate_mode"
+    r"rope|rotary|theta|alibi|position|head_dim|relative|rel_pos|bucket|sinusoid|sinus|layer_types$|layer_type_"
+    r"|sliding|window"
+    r"|^n_ctx$|max_seq|max_source|max_target|interval|pattern|temperature_tuning|floor_scale|attn_scale"
+    r"|^hidden_size$|^d_model$"
+    r"|^num_.*layers$|^num_.*heads$|^.*_layers$|^.*_heads$|every_n|share_att_key|pos_att_type|norm_rel_ebd"
+    r"|patch_size|image_size|grid"
+    r"|^d_kv$|pad_token_id|crop_size|tubelet_size|frames_per_clip|spatial_merge_size|scale_embedding|layer_group"
+    r"|block_types|log_scaling|^embed_dim$|embedding_size$|^d_rel$|^rel_extent$|^memory_attention|pos_emb|posemb"
+    r"|conv_pos|^projection_dim$|^depths$|absolute_embed"
+    r"|^block_size$|^num_patches$|is_native|is_hybrid|n_cls_tokens|num_mel_bins|^(time|frequency)_stride$"
+    r"|^max_length$|^num_stacked_frames$|interpolate_mode"
     r"|^seq_len$|max_num_patches|max_image_size|global_attn_indexes|use_abs_pos|max_ep_len|mm_embed_dim"
     r"|query_pre_attn_scalar|attention_multiplier|chunk_size|local_attention|first_k_dense|no_rope_layer"
 )

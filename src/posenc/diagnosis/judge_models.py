@@ -38,7 +38,8 @@ def _judge_sides(first: Side, second: Side) -> Diagnosis:
     if receipts:
         findings = tuple(finding for finding in findings if finding.name != "order of rows")
     layout = _layout(first)
-    verdict = judge_configs(first, second._replace(positions=in_layout(second.positions, layout)))  # type: ignore[arg-type]
+    positions = in_layout(second.positions, layout)  # type: ignore[arg-type]
+    verdict = judge_configs(first, second._replace(positions=positions))
     return _with_weights(verdict, compared, receipts, findings, notes)
 
 

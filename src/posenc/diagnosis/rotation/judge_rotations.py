@@ -178,8 +178,9 @@ def _without_rotation(model: Encoding | ModelPositions, evidence: RotationEviden
     """Whether vectors of a layer that does not rotate come out as they went in."""
     if evidence.unchanged():
         return Diagnosis(True, notes=("this layer does not rotate",), compared=evidence.width())
-    others = (group for group in (() if isinstance(model, Encoding) else model.groups) if group.rotation is not None)
-    like = next((group for group in others if evidence.fits(RotationUsage(group.rotation))), None)  # type: ignore[arg-type]
+    groups = () if isinstance(model, Encoding) else model.groups
+    others = (group.rotation for group in groups if group.rotation is not None)
+    like = next((rotation for rotation in others if evidence.fits(RotationUsage(rotation))), None)
     as_others = "" if like is None else ", as other layers do"
     sentence = f"This layer rotates{as_others}, and should not: it has no rotation (NoPE)."
     fix = "Read no_rope_layers (a 1 means that the layer rotates) or no_rope_layer_interval."
