@@ -13,7 +13,6 @@ import pytest
 from models import checkpoints
 from posenc.cli.main import VERBS, verb_class
 from posenc.cli.plot import PICTURES
-from posenc.cli.plot_subjects import of_record, of_record_or_none
 
 MINE = """
 import numpy as np
@@ -40,7 +39,7 @@ DRAWN = {
     **dict.fromkeys(("waves", "wavelengths", "binary", "dials", "number_waves"), "Sinusoidal(dim=8)"),
     **dict.fromkeys(("shift_matrix", "derivation", "derivative", "look_back"), "Sinusoidal(dim=8)"),
 }
-OF_RECORDS = [name for name, picture in PICTURES.items() if picture.subject in (of_record, of_record_or_none)]
+OF_RECORDS = [name for name, picture in PICTURES.items() if picture.of_any_record]
 CONVERT = ("--source", "halves", "--target", "adjacent", "--dry-run")
 
 REVERSED = ("--source", "adjacent", "--target", "halves", "--dry-run")

@@ -36,6 +36,11 @@ class PictureEntry(NamedTuple):
     subject: Callable[[str], Any] = of_record
     function: str = ""
 
+    @property
+    def of_any_record(self) -> bool:
+        """Whether `--picture all` tries it: it draws a record as it is, without training."""
+        return self.subject in (of_record, of_record_or_none) and not self.function
+
 
 POSITIONS = {"positions": "positions"}
 AT = {"at": "positions"}
@@ -197,7 +202,7 @@ class PlotVerb(Verb):
         """Each picture that fits the record, with the options that it takes; each option must be taken by one."""
         pictures: dict[str, bytes] = {}
         for name, picture in PICTURES.items():
-            if picture.function or picture.subject not in (of_record, of_record_or_none):
+            if not picture.of_any_record:
                 continue
             with contextlib.suppress(TypeError, ValueError):  # a picture of another kind of encoding
                 pictures[name] = _data(self._drawn(record, name), ending, self._dpi)
