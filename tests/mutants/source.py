@@ -299,9 +299,9 @@ SUBSTITUTIONS = (
     Substitution(
         "scale_forgotten",
         "logits divided by d instead of its root",
-        "attention.py",
-        "q.shape[-1] ** -0.5 if scale",
-        "q.shape[-1] ** -1.0 if scale",
+        "checked_attention.py",
+        "q.shape[-1] ** -0.5",
+        "q.shape[-1] ** -1.0",
         WHEEL,
         "attention_with_grouped_heads",
     ),

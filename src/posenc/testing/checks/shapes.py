@@ -50,10 +50,12 @@ def one_query_a_row(encoding: Encoding) -> None:
     """Decoding: one query a batch row, each at its own place, and five keys."""
     query = np.array([[4], [2], [0]])
     key = np.broadcast_to(np.arange(5), (3, 5))
-    params = parameters(encoding) or None
-    result = called(encoding, query, key, params)
-    alone = np.stack([called(encoding, query[i : i + 1], key[i : i + 1], params)[0] for i in range(3)])
-    same_but_for_rounding(encoding, "one query a row, rows together against rows alone", result, alone)
+
+    def among(rows: slice) -> np.ndarray:
+        return np.asarray(called(encoding, query[rows], key[rows], parameters(encoding) or None))
+
+    alone = np.stack([among(slice(i, i + 1))[0] for i in range(3)])
+    same_but_for_rounding(encoding, "one query a row, rows together against rows alone", among(slice(None)), alone)
 
 
 @named_check("A sequence must not see who shares its batch.")
