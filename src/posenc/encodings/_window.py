@@ -11,7 +11,7 @@ from posenc.positions.whole_positions import whole_difference
 LONGEST = 1 << 12
 
 
-def window_sides(least: int) -> TupleOf:
+def sizes_of_window(least: int) -> TupleOf:
     """The rule for the sizes of two to four axes, each from `least`."""
     return TupleOf(Whole(least, LONGEST), "a tuple of two to four sizes", "Give (7, 7), say.", 2, 4)
 

@@ -46,7 +46,7 @@ class LogCPB(Biases):
     [[[15.2412, 8.0, 8.0]]]
     """
 
-    window: Annotated[tuple[int, ...], _window.window_sides(2)] = (8, 8)
+    window: Annotated[tuple[int, ...], _window.sizes_of_window(2)] = (8, 8)
     width: Annotated[int, Whole(1, 1 << 14)] = 512
 
     claims = frozenset({"relative", "streaming", "bounded", "unlimited", "fractional", "learned"})

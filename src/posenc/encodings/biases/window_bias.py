@@ -42,7 +42,7 @@ class WindowBias(Biases):
     [[7.0, 5.0, 2.0, 0.0]]
     """
 
-    window: Annotated[tuple[int, ...], _window.window_sides(1)] = (7, 7)
+    window: Annotated[tuple[int, ...], _window.sizes_of_window(1)] = (7, 7)
     class_token: bool = False
 
     claims = frozenset({"relative", "streaming", "bounded", "unlimited", "learned"})

@@ -41,7 +41,7 @@ class Decomposed(Scores):
     """
 
     dim: Width
-    size: Annotated[tuple[int, ...], _window.window_sides(2)] = (14, 14)
+    size: Annotated[tuple[int, ...], _window.sizes_of_window(2)] = (14, 14)
 
     claims = frozenset({"relative", "streaming", "bounded", "unlimited", "learned"})
 
