@@ -115,7 +115,7 @@ def _turned(record: Rotates, query: np.ndarray, key: np.ndarray) -> np.ndarray:
 
 def _at_heads(record: Rotates, query: np.ndarray, key: np.ndarray) -> np.ndarray:
     """q·k/√d of vectors of ones at these positions, whatever the record does to them; shape (1 or heads, n, m)."""
-    params = door_probe.parameters(record) or None
+    params = door_probe.moved_parameters(record) or None
     first, second = ("output", "value") if "value" in record.roles else ("query", "key")
     if first == "output":  # the output is turned back, so its side of the product is the inverse
         query, key = key, query
@@ -129,7 +129,7 @@ def _at_heads(record: Rotates, query: np.ndarray, key: np.ndarray) -> np.ndarray
 
 
 def _bias(record: Biases, ax: Any) -> None:
-    after = "symmetric" in record.claims or not record.bias(0, 3, 5, door_probe.parameters(record) or None)
+    after = "symmetric" in record.claims or not record.bias(0, 3, 5, door_probe.moved_parameters(record) or None)
     ends = [(0, 101), (0, 33), (0, 9)] if after else [(-64, 65), (-16, 17), (-4, 5)]
     _first_accepted(ends, lambda span: plot.bias_by_distance(record, range(*span), ax=ax))
 
@@ -173,7 +173,7 @@ def _bias_on_grid(record: Biases, ax: Any) -> None:
 
 def _bias_of_pairs(record: Biases, ax: Any) -> None:
     positions = np.arange(32)
-    found = np.asarray(record.matrix(positions, positions, door_probe.parameters(record)))[0]
+    found = np.asarray(record.matrix(positions, positions, door_probe.moved_parameters(record)))[0]
     canvas.draw_heatmap(ax, found, positions, positions, "bias", {**canvas.centred(found), "aspect": "equal"})
     canvas.finish(ax, "", "key position", "query position")
 
@@ -191,12 +191,14 @@ def _logits(record: Encoding, ax: Any) -> None:
 def _scored(record: Any, positions: np.ndarray) -> np.ndarray:
     """The score of head 0 for content drawn from a seed; positions of a grid run along its diagonal."""
     rng, axes = np.random.default_rng(0), int(record.axes)
-    shape = (1, door_probe.heads(record), len(positions), door_probe.head_width(record))
+    shape = (1, door_probe.number_of_heads(record), len(positions), door_probe.head_width(record))
     q, k = rng.standard_normal(shape), rng.standard_normal(shape)
     read = record.hidden_length(len(positions), len(positions))
     hidden = rng.standard_normal((1, read, record.model_dim)) if record.reads else None
     where = positions if axes == 1 else np.stack([positions // 4] + [positions % 4] * (axes - 1), -1)
-    return np.asarray(record.score(q, k, where, where, door_probe.parameters(record) or None, hidden=hidden))[0, 0]
+    return np.asarray(record.score(q, k, where, where, door_probe.moved_parameters(record) or None, hidden=hidden))[
+        0, 0
+    ]
 
 
 _DRAWN: dict[str, Callable[[Any, Any], None]] = {

@@ -119,10 +119,10 @@ def _within_range(name: str, bounds: tuple[Any, Any], float64: bool) -> None:
         )
 
 
-def coordinates(positions: Positions, axes: int, name: str = "positions") -> tuple[Positions, ...]:
+def split_coordinates(positions: Positions, axes: int, name: str = "positions") -> tuple[Positions, ...]:
     """The coordinates of positions (*batch, n, axes), each of shape (*batch, n).
 
-    >>> [part.array.tolist() for part in coordinates(checked([[0, 7], [1, 8]]), 2)]
+    >>> [part.array.tolist() for part in split_coordinates(checked([[0, 7], [1, 8]]), 2)]
     [[0, 1], [7, 8]]
     """
     shape = tuple(positions.array.shape)
@@ -135,4 +135,4 @@ def coordinates(positions: Positions, axes: int, name: str = "positions") -> tup
 
 def along_axes(positions: Positions, axes: int, name: str = "positions") -> tuple[Positions, ...]:
     """The same for a record of any number of axes, whose positions are (*batch, n) where that is one."""
-    return coordinates(positions, axes, name) if axes > 1 else (positions,)
+    return split_coordinates(positions, axes, name) if axes > 1 else (positions,)

@@ -158,7 +158,7 @@ def _value(node: ast.expr, field: str) -> Any:
     )
 
 
-def required(field: dataclasses.Field[Any]) -> bool:
+def has_no_default(field: dataclasses.Field[Any]) -> bool:
     """Whether a field of a record has no default."""
     return field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
 

@@ -13,7 +13,7 @@ from posenc import HARoPE, RoPE, XPos, axial
 from posenc.catalog import row
 from posenc.encodings.rotates.headwise_rope import HeadwiseRoPE
 from posenc.encodings.rotates.value_rotation import ValueRotation
-from posenc.testing.door_probe import parameters
+from posenc.testing.door_probe import moved_parameters
 
 SMALL, OF_MATRICES = HARoPE(RoPE(dim=2), heads=1), HARoPE(row("LieRE").samples[0], heads=2)
 PLACES = {1: [0, 5, 131_071], 2: [(0, 0), (5, -3), (131_071, 7)]}
@@ -21,7 +21,7 @@ PLACES = {1: [0, 5, 131_071], 2: [(0, 0), (5, -3), (131_071, 7)]}
 
 @pytest.mark.parametrize("record", row("HARoPE").samples, ids=str)
 def test_matrices_that_training_has_moved(record: HARoPE) -> None:
-    params, places = parameters(record), PLACES[record.axes]
+    params, places = moved_parameters(record), PLACES[record.axes]
     lists = {name: value.tolist() for name, value in params.items()}
     x = np.random.default_rng(1).standard_normal((record.heads, len(places), record.head_dim))
     for role in ("query", "key"):
@@ -36,7 +36,7 @@ def test_matrices_that_training_has_moved(record: HARoPE) -> None:
 def test_the_formula_of_the_authors() -> None:
     """Queries times Mᵀ and keys times M⁻¹ from the right, then the axial rotation of adjacent pairs."""
     record, rng = HARoPE(axial(dim=8), heads=3), np.random.default_rng(2)
-    params, q, k = parameters(record), *rng.standard_normal((2, 2, 3, 4, 8))
+    params, q, k = moved_parameters(record), *rng.standard_normal((2, 2, 3, 4, 8))
     u, v = (torch.matrix_exp(torch.tensor((a - a.swapaxes(-1, -2)) / 2)) for a in (params["A_u"], params["A_v"]))
     s = torch.nn.functional.softplus(torch.tensor(params["sigma"])) + 1e-6
     m, inverse = u @ (s[..., None] * v.mT), v @ ((1 / s)[..., None] * u.mT)
@@ -50,7 +50,7 @@ def test_the_formula_of_the_authors() -> None:
 
 def test_grouped_queries_and_rows_of_tokens() -> None:
     record = HARoPE(RoPE(dim=4), heads=4)
-    turn = record.turn([3, 4], parameters(record), role="query")
+    turn = record.turn([3, 4], moved_parameters(record), role="query")
     x = np.random.default_rng(3).standard_normal((2, 2, 4, 4))  # batch, tokens, heads, channels
     expected = turn(x, layout="bthd")
     assert np.array_equal(turn(x[0], layout="thd"), expected[0])
@@ -77,21 +77,21 @@ def test_a_rotation_that_stretches_keeps_its_roles() -> None:
             "heads must be those of the encoding, 4; got 2. Give heads=4.",
         ),
         (
-            lambda: OF_MATRICES.turn([0], parameters(OF_MATRICES), role="query"),
+            lambda: OF_MATRICES.turn([0], moved_parameters(OF_MATRICES), role="query"),
             TypeError,
             "encoding must rotate pairs of channels; got one that returns Matrices",
         ),
         (
             lambda: HARoPE(RoPE(dim=2), heads=1).turn(
                 [0],
-                parameters(HARoPE(RoPE(dim=2), heads=1)) | {"A_v": np.array([[[0.0, 1e6], [0.0, 0.0]]])},
+                moved_parameters(HARoPE(RoPE(dim=2), heads=1)) | {"A_v": np.array([[[0.0, 1e6], [0.0, 0.0]]])},
                 role="key",
             ),
             ValueError,
             r"params\['A_u'\] and params\['A_v'\] must turn by at most 65536 radians; got about 500000 .*Give smaller",
         ),
         (
-            lambda: SMALL.turn([0], parameters(SMALL)),
+            lambda: SMALL.turn([0], moved_parameters(SMALL)),
             ValueError,
             "role must be 'query' or 'key' for HARoPE, which multiplies keys by the inverse of the transposed matrix",
         ),

@@ -10,7 +10,7 @@ import pytest
 from posenc.attention import attention
 from posenc.positions import decoding, from_mask, packed, span
 from posenc.testing.door_probe import array, program
-from posenc.testing.one_coordinate import placed
+from posenc.testing.one_coordinate import spread_over_axes
 from samples import FIRST, SAMPLES, firsts
 
 SHAPES = ((0,), (2, 0), (0, 3), (0, 0))
@@ -49,8 +49,8 @@ def test_attention_over_nothing(record: Any) -> None:
             q,
             k,
             k,
-            query=placed(record, np.arange(queries)),
-            key=placed(record, np.arange(keys)),
+            query=spread_over_axes(record, np.arange(queries)),
+            key=spread_over_axes(record, np.arange(keys)),
             layout="bhtd",
             encodings=[record],
             params=[params],

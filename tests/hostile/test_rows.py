@@ -12,7 +12,7 @@ from every import every
 from hostile.values import NOT_A_WORD, NOT_DTYPE, NOT_POSITIONS, refusal
 from posenc.catalog import CATALOG
 from posenc.doors import Adds, Biases, Encoding, Rotates
-from posenc.testing.one_coordinate import placed
+from posenc.testing.one_coordinate import spread_over_axes
 from posenc.turn import Operator
 
 PLACES = ("positions", "query", "key")
@@ -23,7 +23,7 @@ Asked = tuple[Callable[..., Any], dict[str, Any]]
 
 def asked(record: Any) -> Asked:
     """The method of the record's door, and a good call of it."""
-    params, places = record.init(np.random.default_rng(1)) or None, placed(record, np.arange(3))
+    params, places = record.init(np.random.default_rng(1)) or None, spread_over_axes(record, np.arange(3))
     if isinstance(record, Adds):
         return record.embed, {"positions": places, "params": params, "dtype": None}
     if isinstance(record, Rotates):

@@ -9,7 +9,7 @@ import numpy as np
 from posenc.doors import Adds, Biases, Encoding, Rotates, Scores
 from posenc.jax import Bound, bind
 from posenc.testing import budgets
-from posenc.testing.one_coordinate import placed
+from posenc.testing.one_coordinate import spread_over_axes
 
 
 def bound_to(record: Encoding) -> Bound:
@@ -22,7 +22,7 @@ def inputs(record: Encoding, n: int = 5) -> tuple[jax.Array, ...]:
     rng = np.random.default_rng(n)
     # Far out, unless positions end somewhere, or the angle is a float, as of a learned frequency, which loses digits.
     start = 70_000 if "unlimited" in record.claims and not budgets.formed(record) else 0
-    query, key = (placed(record, jnp.arange(count) + start) for count in (n, n + 2))
+    query, key = (spread_over_axes(record, jnp.arange(count) + start) for count in (n, n + 2))
     if isinstance(record, Adds):
         return jnp.asarray(rng.standard_normal((3, n, record.width)), jnp.float32), query
     if isinstance(record, Biases):

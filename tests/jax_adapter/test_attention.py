@@ -10,7 +10,7 @@ from every import every
 from posenc import attention as reference
 from posenc.doors import Adds, Rotates
 from posenc.jax import Bound, attention, attention_tiles, bind
-from posenc.testing.one_coordinate import placed
+from posenc.testing.one_coordinate import spread_over_axes
 
 SAMPLES = [row.samples[0] for row in posenc.CATALOG if not isinstance(row.samples[0], Adds)]
 BIASED = posenc.T5Bias(heads=12)
@@ -27,7 +27,7 @@ def case(record, n=5, m=7, dtype=np.float32):
         rng.standard_normal((2, count, length, width)).astype(dtype)
         for count, length in ((heads, n), (key_heads, m), (key_heads, m))
     )
-    key, hidden = placed(record, np.arange(m)), None
+    key, hidden = spread_over_axes(record, np.arange(m)), None
     if getattr(record, "reads", None) is not None:
         hidden = rng.standard_normal((2, record.hidden_length(n, m), record.model_dim)).astype(dtype)
     params = {name: np.asarray(value * 1.5 + 0.25, dtype) for name, value in record.init(rng).items()}

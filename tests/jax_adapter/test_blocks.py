@@ -15,7 +15,7 @@ from posenc import CoPE, GatedBias, LogCPB, RoPE, Shaw, T5Bias
 from posenc.doors import Biases, Encoding, Scores
 from posenc.jax import Block, Bound, bias_block, bind, score_block
 from posenc.testing import budgets
-from posenc.testing.one_coordinate import placed
+from posenc.testing.one_coordinate import spread_over_axes
 from samples import SAMPLES, by_night
 
 QUERIES, KEYS = 4, 8  # of a block
@@ -49,7 +49,7 @@ def near(blocks: Any, dense: Any) -> bool:
 
 
 def positions(record: Encoding, count: int) -> jax.Array:
-    return placed(record, jnp.arange(count, dtype=jnp.int32)[::-1])
+    return spread_over_axes(record, jnp.arange(count, dtype=jnp.int32)[::-1])
 
 
 def along(record: Encoding, count: int, axis: int) -> Any:

@@ -59,7 +59,7 @@ from posenc.frequencies import Chosen, Directed, Geometric, InTurns, Rescaled
 from posenc.models.canonical import canonical
 from posenc.models.fingerprints import fingerprint
 from posenc.phase import Frequencies, cos_sin
-from posenc.testing.door_probe import parameters, rows, sides
+from posenc.testing.door_probe import moved_parameters, probed_rows, sides
 from posenc.testing.vary import variants
 from samples import FIRST, SAMPLES, by_night
 
@@ -247,7 +247,7 @@ def _seen(record: Any, params: dict[str, np.ndarray]) -> list[np.ndarray | str]:
     for places in (*PLACES, *(ALONE if isinstance(record, Adds) and record.shapes else ())):
         for side in sides(record):
             try:
-                found.append(np.asarray(rows(record, places, side=side, params=params)))
+                found.append(np.asarray(probed_rows(record, places, side=side, params=params)))
             except (ValueError, TypeError) as error:
                 found.append(type(error).__name__)
     if isinstance(record, Rotates):  # which channels turn together
@@ -260,7 +260,7 @@ def _seen(record: Any, params: dict[str, np.ndarray]) -> list[np.ndarray | str]:
 
 
 def _alike(one: Any, other: Any) -> bool:
-    params = parameters(one)
+    params = moved_parameters(one)
     if one.shapes != other.shapes or one.axes != other.axes:
         return False
     pairs = zip(_seen(one, params), _seen(other, params), strict=True)

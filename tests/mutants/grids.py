@@ -9,7 +9,7 @@ import numpy as np
 
 from mutants.bug import Bug
 from posenc import _array
-from posenc.checked_positions import coordinates
+from posenc.checked_positions import split_coordinates
 from posenc.doors import Biases
 from posenc.encodings.rotates.axial_rope import AxialRoPE
 from posenc.positions.distance import steps
@@ -80,7 +80,7 @@ class OneNumberTransposed(Biases):
     def bias(self, head: Any, query: Any, key: Any, params: Any = None, *, dtype: Any = None) -> Any:
         head, query, key, _, dtype = self.checked_call(head, query, key, params, dtype)
         lib = query.lib
-        pairs = zip(coordinates(query, 2), coordinates(key, 2), strict=True)
+        pairs = zip(split_coordinates(query, 2), split_coordinates(key, 2), strict=True)
         rows, columns = (lib.xp.abs(steps(m, n, dtype)) for m, n in pairs)
         if rows.ndim == 0:
             rows, columns = columns, rows

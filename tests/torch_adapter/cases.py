@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from posenc.doors import Adds, Biases, Encoding, Rotates, Scores
-from posenc.testing.one_coordinate import placed
+from posenc.testing.one_coordinate import spread_over_axes
 from posenc.torch import module
 
 BATCH, HEADS, KEY_HEADS = 3, 12, 4
@@ -51,9 +51,9 @@ def inputs(record: Encoding, n: int) -> Tensors:
     """Arguments for n tokens, always the same for one n: n queries, n + 2 keys, each with its own positions."""
     draw = torch.Generator().manual_seed(n)
     start = 70_000 if "unlimited" in record.claims else 0  # far out, unless positions end somewhere
-    query, key = (placed(record, torch.arange(count) + start) for count in (n, n + 2))
+    query, key = (spread_over_axes(record, torch.arange(count) + start) for count in (n, n + 2))
     if isinstance(record, Adds):
-        positions = query if start else placed(record, torch.arange(n) % SHORTEST)
+        positions = query if start else spread_over_axes(record, torch.arange(n) % SHORTEST)
         return torch.randn(BATCH, n, record.width, generator=draw, dtype=torch.float32), positions
     if isinstance(record, Biases):
         return query, key

@@ -12,7 +12,7 @@ from every import every
 from posenc import attention as reference
 from posenc.doors import Adds, Biases, Rotates
 from posenc.encodings.scores._by_distance import ByDistance
-from posenc.testing.one_coordinate import placed
+from posenc.testing.one_coordinate import spread_over_axes
 from posenc.torch import attention, chosen_attention, module, strided, strided_attention
 from posenc.torch.attention_paths import skewed_path, strided_gradient, strided_path, tiles
 from posenc.torch.attention_paths.arguments import collected
@@ -34,7 +34,7 @@ def case(record, n=7, m=9, dtype=torch.float64):
         torch.randn(BATCH, count, length, width, generator=draw, dtype=dtype)
         for count, length in ((heads, n), (key_heads, m), (key_heads, m))
     )
-    key = placed(record, torch.arange(m))
+    key = spread_over_axes(record, torch.arange(m))
     hidden = None
     if getattr(record, "reads", None) is not None:
         hidden = torch.randn(BATCH, record.hidden_length(n, m), record.model_dim, generator=draw, dtype=dtype)

@@ -10,7 +10,7 @@ from torch.nn.attention.flex_attention import flex_attention
 
 from posenc import ALiBi, RoPE, T5Bias
 from posenc.doors import Biases
-from posenc.testing.one_coordinate import placed
+from posenc.testing.one_coordinate import spread_over_axes
 from posenc.torch import Bias, score_mod
 from samples import DOORS, FIRST, SAMPLES, by_night
 
@@ -33,7 +33,7 @@ def places(record: Biases, rows: int) -> tuple[torch.Tensor, torch.Tensor]:
     query, key = torch.arange(QUERIES) + start + 3, torch.arange(KEYS) + start
     if rows > 1:
         query, key = torch.stack([query, query + 5]), torch.stack([key, key - 60])
-    return placed(record, query), placed(record, key)
+    return spread_over_axes(record, query), spread_over_axes(record, key)
 
 
 def heads(count: int, length: int, seed: int) -> torch.Tensor:

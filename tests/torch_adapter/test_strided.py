@@ -13,7 +13,7 @@ from torch.nn.functional import scaled_dot_product_attention
 
 from posenc import CATALOG, FIRE, ALiBi, RoPE, T5Bias
 from posenc.doors import Biases
-from posenc.testing.one_coordinate import placed
+from posenc.testing.one_coordinate import spread_over_axes
 from posenc.torch import StridedBias, decode_row, slopes, strided, strided_attention
 
 EVERY = [record for row in CATALOG for record in row.samples if isinstance(record, Biases)]
@@ -199,7 +199,7 @@ def test_gradients_arrive_in_the_bucket_they_belong_to() -> None:
 @pytest.mark.parametrize("record", EVERY)
 def test_a_decode_row_is_the_last_row_of_the_matrix(record: Biases) -> None:
     """With its gradients; one query for all sequences, and one for each."""
-    params, places = learned(record), placed(record, torch.arange(50, 70))
+    params, places = learned(record), spread_over_axes(record, torch.arange(50, 70))
     dense = record.matrix(places, places, params, dtype=torch.float64)
     row = decode_row(record, places[-1], places, params, dtype=torch.float64)
     assert row.shape == (1, record.heads, 1, 20)

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from posenc import _array, _check
 from posenc._array import Array
-from posenc.cameras.matrices import inverse, of_tokens, required, rigid, table_dtype
+from posenc.cameras.matrices import inverse, of_tokens, rigid, table_dtype, valid_matrices
 from posenc.cameras.transforms import CameraTransforms, Tiled, Unchanged
 from posenc.declared_fields import Untraced, Whole
 from posenc.encodings.rotates.axial_rope import AxialRoPE
@@ -98,7 +98,7 @@ def spherical(viewmats: Array, *, nearest: float = 1.5, farthest: float = 2.2) -
     x, y, z = (centre[..., axis, 0] for axis in range(3))
     radius = lib.xp.hypot(lib.xp.hypot(x, y), z)
     slack = 1e-6 * farthest  # files of cameras are written with few decimals
-    centre = required(
+    centre = valid_matrices(
         (radius >= nearest - slack) & (radius <= farthest + slack),
         centre,
         f"viewmats must have cameras at a distance of {nearest:g} to {farthest:g} from the origin; got another",

@@ -31,7 +31,7 @@ def square(name: str, value: Any, size: int, like: Array | None = None) -> Array
         )
     array = lib.widest(array)
     finite = _every(lib.xp.isfinite(array))
-    return required(finite, array, f"{name} must be finite; got NaN or infinity", "Leave these images out.")
+    return valid_matrices(finite, array, f"{name} must be finite; got NaN or infinity", "Leave these images out.")
 
 
 def rigid(name: str, value: Any, like: Array | None = None) -> Array:
@@ -39,7 +39,7 @@ def rigid(name: str, value: Any, like: Array | None = None) -> Array:
     matrices = square(name, value, 4, like)
     lib = _array.library(matrices)
     last = _every((matrices == lib.constant(np.eye(4), matrices.dtype))[..., 3:, :])
-    matrices = required(
+    matrices = valid_matrices(
         last,
         matrices,
         f"{name} must have the last row (0, 0, 0, 1); got another one",
@@ -48,7 +48,7 @@ def rigid(name: str, value: Any, like: Array | None = None) -> Array:
     rotation = matrices[..., :3, :3]
     gram = lib.product(rotation.swapaxes(-1, -2), rotation)
     orthogonal = _every(abs(gram - lib.constant(np.eye(3), matrices.dtype)) <= ROTATION_ERROR)
-    return required(
+    return valid_matrices(
         orthogonal,
         matrices,
         f"{name} must hold rotations, RᵀR = 1 to within {ROTATION_ERROR:g}; got another 3×3 block",
@@ -67,7 +67,7 @@ def inverse(name: str, matrices: Array) -> Array:
         result = xp.linalg.inv(xp.where(regular[..., None, None], matrices, one))
     tolerance = float(np.finfo(_array.dtype_name(matrices.dtype)).eps) ** 0.5
     undone = _every(abs(lib.product(matrices, result) - one) <= tolerance)
-    return required(
+    return valid_matrices(
         regular & undone,
         result,
         f"{name} must be invertible; got a matrix that no matrix undoes in {_array.dtype_name(matrices.dtype)}",
@@ -75,7 +75,7 @@ def inverse(name: str, matrices: Array) -> Array:
     )
 
 
-def required(valid: Array, matrices: Array, rule: str, advice: str) -> Array:
+def valid_matrices(valid: Array, matrices: Array, rule: str, advice: str) -> Array:
     """The matrices, if all are valid. Where this cannot be read now, those that are not become NaN."""
     lib = _array.library(matrices)
     if not lib.concrete(valid):

@@ -10,7 +10,7 @@ import numpy as np
 
 from posenc import _array, _check
 from posenc._array import Array
-from posenc.cameras.matrices import inverse, of_tokens, patch_positions, required, rigid, square, table_dtype
+from posenc.cameras.matrices import inverse, of_tokens, patch_positions, rigid, square, table_dtype, valid_matrices
 from posenc.cameras.transforms import BlockDiagonal, CameraTransforms, Tiled
 from posenc.declared_fields import Base, Untraced, Whole
 from posenc.encodings.rotates.axial_rope import AxialRoPE
@@ -131,7 +131,7 @@ def _upper(pixels: Array) -> Array:
     lib = _array.library(pixels)
     expected = lib.constant(np.array([[0, 0, 0], [0, 0, 0], [0, 0, 1]]), pixels.dtype)
     free = lib.constant(np.array([[1, 1, 1], [0, 1, 1], [0, 0, 0]]) == 1)
-    return required(
+    return valid_matrices(
         ((pixels == expected) | free).all(-1).all(-1),
         pixels,
         "intrinsics must be [fx s cx; 0 fy cy; 0 0 1]; got another matrix",
@@ -143,7 +143,7 @@ def _not_transposed(matrices: Array) -> Array:
     """Refuse matrices that multiply rows: their last column is that of the identity, and their last row is not."""
     lib = _array.library(matrices)
     same = matrices == lib.constant(np.eye(4), matrices.dtype)
-    return required(
+    return valid_matrices(
         same[..., 3, :].all(-1) | ~same[..., :, 3].all(-1),
         matrices,
         "cameras must multiply columns, P·x; got a matrix whose last column is (0, 0, 0, 1)",

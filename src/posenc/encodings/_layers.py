@@ -14,12 +14,12 @@ from posenc._array import Array, Library
 HIDDEN = 1 << 17
 
 
-def drawn(
+def uniform_layers(
     rng: np.random.Generator, shapes: Mapping[str, tuple[int, ...]], inputs: Mapping[str, int], otherwise: int = 1
 ) -> dict[str, np.ndarray]:
     """Each parameter uniform within ±1/√(inputs of its layer), PyTorch's rule; `otherwise` where no number is named.
 
-    >>> layers = drawn(np.random.default_rng(0), {"weight": (2, 9), "bias": (2,)}, {"weight": 9, "bias": 9})
+    >>> layers = uniform_layers(np.random.default_rng(0), {"weight": (2, 9), "bias": (2,)}, {"weight": 9, "bias": 9})
     >>> bool(abs(layers["weight"]).max() < 1 / 3), layers["bias"].shape
     (True, (2,))
     """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from posenc._array import Array, Library
-from posenc.checked_positions import Positions, coordinates
+from posenc.checked_positions import Positions, split_coordinates
 from posenc.declared_fields import TupleOf, Whole
 from posenc.positions.whole_positions import whole_difference
 
@@ -18,12 +18,12 @@ def sizes_of_window(least: int) -> TupleOf:
 
 def distances(query: Positions, key: Positions, axes: int) -> tuple[list[Array], Array]:
     """query - key along every axis, for whole coordinates on their last axis; and a guard, 0.0 or NaN."""
-    pairs = zip(coordinates(query, axes, "query"), coordinates(key, axes, "key"), strict=True)
+    pairs = zip(split_coordinates(query, axes, "query"), split_coordinates(key, axes, "key"), strict=True)
     differences, guards = zip(*(whole_difference(m, n) for m, n in pairs), strict=True)
     return [-difference for difference in differences], sum(guards[1:], guards[0])
 
 
-def rows(steps: list[Array], window: tuple[int, ...], lib: Library) -> Array:
+def window_rows(steps: list[Array], window: tuple[int, ...], lib: Library) -> Array:
     """The row of a table of (2·size - 1) × … distances, the last axis counted fastest; beyond the window its edge."""
     row = 0
     for step, size in zip(steps, window, strict=True):

@@ -89,7 +89,7 @@ def fitted(kind: type[Encoding], width: int, heads: int) -> Encoding:
     """A record of a class for a model of this size; ValueError where other fields have no default."""
     sizes = {"dim": width if issubclass(kind, Adds) else width // heads, "heads": heads, "model_dim": width}
     fields = [field for field in dataclasses.fields(kind) if field.init]
-    missing = [field.name for field in fields if parse.required(field) and field.name not in sizes]
+    missing = [field.name for field in fields if parse.has_no_default(field) and field.name not in sizes]
     if missing:
         raise ValueError(
             f"encoding must be a record where {kind.__name__} has other fields to fill: {', '.join(missing)}. Write "

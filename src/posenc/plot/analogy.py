@@ -60,7 +60,7 @@ def dials(
         )
         text = (
             f"pair {pair}: {read.degrees[pair]:.1f}°\nsin {read.y[pair]:.4f}\ncos {read.x[pair]:.4f}\n"
-            f"period {canvas.steps(read.wavelengths[pair])}"
+            f"period {canvas.position_count(read.wavelengths[pair])}"
         )
         ax.annotate(text, (x, y - 1.15), ha="center", va="top", fontsize="small")
     ax.set(xlim=(-1.3, STEP_X * (columns - 1) + 1.3), ylim=(-STEP_Y * (rows - 1) - 2.75, 1.15), aspect="equal")

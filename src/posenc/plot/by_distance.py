@@ -64,7 +64,9 @@ def bias(
     _check.one_axis("record", record)
     positions = np.arange(_check.integer("length", length, 1, 4096))
     head = _check.integer("head", head, 0, record.heads - 1)
-    matrix = canvas.numbers(record.bias(head, positions[:, None], positions[None, :], canvas.drawn(record, params)))
+    matrix = canvas.as_float64(
+        record.bias(head, positions[:, None], positions[None, :], canvas.parameters_or_fresh(record, params))
+    )
     ax = canvas.single(ax, (4.6, 3.8))
     canvas.draw_heatmap(
         ax,
@@ -91,7 +93,7 @@ def heads(
     _check.one_axis("record", record)
     positions = np.arange(_check.integer("length", length, 1, 1024))
     chosen = canvas.spread("heads", None, record.heads, HEADS)
-    matrix = canvas.numbers(record.matrix(positions, positions, canvas.drawn(record, params)))[chosen]
+    matrix = canvas.as_float64(record.matrix(positions, positions, canvas.parameters_or_fresh(record, params)))[chosen]
     columns = min(4, len(chosen))
     rows = -(-len(chosen) // columns)
     panels = canvas.several(ax, 1, len(chosen), (0, 0)) if ax is not None else _grid(rows, columns, len(chosen))

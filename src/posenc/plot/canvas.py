@@ -86,12 +86,12 @@ def positions_to_draw(name: str, value: Any) -> np.ndarray:
     return array
 
 
-def numbers(values: Any) -> np.ndarray:
+def as_float64(values: Any) -> np.ndarray:
     """Values of any library as float64 on the host."""
     return np.asarray(_array.to_numpy(values), dtype=np.float64)
 
 
-def drawn(record: Encoding, params: Params | None) -> Params | None:
+def parameters_or_fresh(record: Encoding, params: Params | None) -> Params | None:
     """The parameters; fresh ones from a fixed seed where a record learns and none are given."""
     return record.init(np.random.default_rng(0)) if params is None and record.shapes else params
 
@@ -153,7 +153,7 @@ def legend(ax: Axes, entries: Sequence[Any], **keywords: Any) -> None:
         ax.legend(**{"frameon": False, "fontsize": "small", **keywords})
 
 
-def steps(length: float) -> str:
+def position_count(length: float) -> str:
     """A number of positions as a label writes it: four digits at least, never a power of ten."""
     return f"{length:,.0f}" if length >= 1000 else f"{length:.4g}"
 

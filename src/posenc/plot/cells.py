@@ -73,7 +73,7 @@ def rotation_matrix(
     """
     _check.instance("record", record, Rotates, canvas.ROTATES)
     _check.integer("record.head_dim", record.head_dim, 2, WIDEST)
-    matrix = rotation_matrices(record, [position], canvas.drawn(record, params))[0]
+    matrix = rotation_matrices(record, [position], canvas.parameters_or_fresh(record, params))[0]
     title = f"R({position}) of {canvas.name(record, 40, params=params)}"
     return _square(matrix, title, ax, keywords)
 

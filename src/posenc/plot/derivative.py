@@ -44,8 +44,8 @@ def derivative(
     chosen = canvas.spread("dims", range(min(2, channels.width)) if dims is None else dims, channels.width, 2)
     first = max(0.0, position - length / 2) if position >= 0 else position - length / 2
     rows = np.linspace(first, first + length, POINTS)
-    values = canvas.numbers(record.embed(np.append(rows, position), dtype=np.float64))
-    slopes = canvas.numbers(derivative_of(record, np.append(rows, position), dtype=np.float64))
+    values = canvas.as_float64(record.embed(np.append(rows, position), dtype=np.float64))
+    slopes = canvas.as_float64(derivative_of(record, np.append(rows, position), dtype=np.float64))
     axes = canvas.several(ax, 2, 1, (5.2, 4.6), sharex=True)
     for index, dim in enumerate(chosen):
         look = {"color": canvas.colour(index), "linestyle": canvas.style(index), "linewidth": 1.2, **keywords}

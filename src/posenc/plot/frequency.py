@@ -48,7 +48,7 @@ def waves(
         )
     ax.set_yticks(
         [-STEP * i for i in range(len(chosen))],
-        [f"pair {pair}\nperiod {canvas.steps(lengths[pair])}" for pair in chosen],
+        [f"pair {pair}\nperiod {canvas.position_count(lengths[pair])}" for pair in chosen],
     )
     ax.tick_params(axis="y", labelsize="small", length=0)
     ax.margins(x=0)

@@ -102,8 +102,8 @@ def _table(record: Adds | Rotates, positions: np.ndarray, params: Params | None)
         _check.instance("record", record, Rotates, "a record that adds or rotates")
     _check.one_axis("record", record)
     if isinstance(record, Adds):
-        return canvas.numbers(record.embed(positions, canvas.drawn(record, params)))
-    turn = record.turn(positions, canvas.drawn(record, params), role=record.roles[0])
+        return canvas.as_float64(record.embed(positions, canvas.parameters_or_fresh(record, params)))
+    turn = record.turn(positions, canvas.parameters_or_fresh(record, params), role=record.roles[0])
     if not isinstance(turn, Turn) or turn.heads is not None:
         raise TypeError(
             f"record must rotate pairs, equally in every head; got {canvas.name(record, 60)}. Draw another picture."

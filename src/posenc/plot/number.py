@@ -35,7 +35,7 @@ def number_waves(record: Encoding | NumberWaves, position: int = 150, *, ax: Any
     for pair, panel in enumerate(axes[bits:]):
         places = np.linspace(-3.0, 0.0, shown.sines.shape[1])
         _wave(panel, places, shown.sines[pair], float(shown.sines[pair, -1]), canvas.COLOURS[1], keywords)
-        period = canvas.steps(shown.dials.wavelengths[pair])
+        period = canvas.position_count(shown.dials.wavelengths[pair])
         _labels(panel, f"pair {pair}: {shown.sines[pair, -1]:.3f}", f"period {period}")
     title = f"{shown.number} = {shown.number:b} in binary, and its encoding"
     axes[0].figure.suptitle(title, fontsize="medium")

@@ -108,7 +108,7 @@ def _pair_at(
     channels = [first[pair], second[pair]]
     head = np.zeros((len(positions), record.head_dim))
     head[:, channels] = vector
-    return canvas.numbers(record.turn(positions, params, role="query")(head))[:, channels]
+    return canvas.as_float64(record.turn(positions, params, role="query")(head))[:, channels]
 
 
 def _channels(record: Rotates, params: Params | None) -> tuple[np.ndarray, np.ndarray]:

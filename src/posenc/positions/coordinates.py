@@ -15,5 +15,5 @@ def coordinates(name: str, positions: Array, axes: int, *, like: Array | None = 
     >>> [part.tolist() for part in coordinates("positions", [[0, 7], [1, 8]], 2)]
     [[0, 1], [7, 8]]
     """
-    parts = checked_positions.coordinates(checked_positions.checked(positions, name, like), axes, name)
+    parts = checked_positions.split_coordinates(checked_positions.checked(positions, name, like), axes, name)
     return tuple(part.array for part in parts)

@@ -8,7 +8,7 @@ import numpy as np
 
 from posenc import _array, _check
 from posenc._array import Array
-from posenc.checked_positions import Positions, checked, coordinates
+from posenc.checked_positions import Positions, checked, split_coordinates
 from posenc.positions.whole_positions import whole
 
 #: The most patches on one side.
@@ -129,7 +129,7 @@ def on_grid(
     ([1, 0], [2, 0], [False, True])
     """
     positions = checked(positions, like=like)
-    whole_coordinates = [whole("positions", coordinate) for coordinate in coordinates(positions, len(sizes))]
+    whole_coordinates = [whole("positions", coordinate) for coordinate in split_coordinates(positions, len(sizes))]
     first, last = whole_coordinates[0][0], whole_coordinates[-1][0]
     lib, xp = positions.lib, positions.lib.xp
     front, inside = (first == -1) & (last >= 0) & (last < prefix), first == first

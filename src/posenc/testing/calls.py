@@ -9,11 +9,11 @@ import numpy as np
 from posenc.doors import Adds, Biases, Encoding, Rotates, Scores
 from posenc.testing.door_probe import (
     array_module,
-    content,
+    content_vectors,
     dtype_asked,
     head_width,
-    heads,
     hidden_input,
+    number_of_heads,
     operated,
     sides,
 )
@@ -35,7 +35,10 @@ def called(
     (*batch, queries), (*_, keys) = (_places(encoding, positions) for positions in (query, key))
     asked, broadcast = dtype_asked(dtype, name), array_module(name).broadcast_to
     q, k = (
-        broadcast(content(encoding, seed, name, asked), (*batch, heads(encoding), count, head_width(encoding)))
+        broadcast(
+            content_vectors(encoding, seed, name, asked),
+            (*batch, number_of_heads(encoding), count, head_width(encoding)),
+        )
         for seed, count in ((1, queries), (2, keys))
     )
     x = hidden_input(encoding, queries, keys, name=name, dtype=asked)
@@ -57,5 +60,5 @@ def values_term(encoding: Encoding, params: Any) -> Any:
     """What is added to the attention output for some weights; None where nothing is."""
     if not isinstance(encoding, Scores):
         return None
-    weights = np.random.default_rng(4).random((heads(encoding), 3, 4))
+    weights = np.random.default_rng(4).random((number_of_heads(encoding), 3, 4))
     return encoding.values(weights, np.array([0, 2, 3]), np.array([0, 1, 2, 4]), params or None)

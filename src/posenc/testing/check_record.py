@@ -20,7 +20,7 @@ from posenc.diagnosis.code.observed_values import ObservedValues
 from posenc.diagnosis.mistake import Finding, unless_refused
 from posenc.doors import Encoding
 from posenc.inspect._text import short
-from posenc.testing.door_probe import parameters
+from posenc.testing.door_probe import moved_parameters
 from posenc.testing.effects import effects, positions_within, tolerance_of
 from posenc.testing.known_mistake import judged
 from posenc.testing.suite_report import Outcome, Status
@@ -126,7 +126,7 @@ def _called(text: str) -> Encoding | None:
 
 def _compared(code: RemoteCode, wanted: Encoding) -> CodeReport:
     """Its effects and those of the record that is meant, with the same parameters."""
-    positions, params = positions_within(wanted), parameters(wanted)
+    positions, params = positions_within(wanted), moved_parameters(wanted)
     expected = effects(wanted, params, positions)
     try:
         observed = _effects(code, params, positions)

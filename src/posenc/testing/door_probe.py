@@ -65,7 +65,7 @@ def as_numpy(result: Any) -> np.ndarray:
     return results.astype(np.float32) if results.dtype.name == "bfloat16" else results
 
 
-def parameters(encoding: Encoding, seed: int = 0) -> dict[str, np.ndarray]:
+def moved_parameters(encoding: Encoding, seed: int = 0) -> dict[str, np.ndarray]:
     """Fresh parameters, each moved a little: a zero or a one would hide a mistake in what it multiplies."""
     rng = np.random.default_rng(seed)
     drawn = encoding.init(rng)
@@ -77,7 +77,7 @@ def converted(params: Mapping[str, Any], name: str, dtype: str) -> dict[str, Arr
     return {key: array(value, name, dtype) for key, value in params.items()} or None
 
 
-def heads(encoding: Encoding) -> int:
+def number_of_heads(encoding: Encoding) -> int:
     """Heads of a record that states them, else three."""
     return int(getattr(encoding, "heads", 3))
 
@@ -87,9 +87,9 @@ def head_width(encoding: Encoding) -> int:
     return int(encoding.head_dim if isinstance(encoding, Rotates) else getattr(encoding, "dim", 4))
 
 
-def content(encoding: Encoding, seed: int, name: str = "numpy", dtype: str = "float64") -> Array:
+def content_vectors(encoding: Encoding, seed: int, name: str = "numpy", dtype: str = "float64") -> Array:
     """One query or key vector a head, (heads, 1, d), for every place."""
-    drawn = np.random.default_rng(seed).standard_normal((heads(encoding), 1, head_width(encoding)))
+    drawn = np.random.default_rng(seed).standard_normal((number_of_heads(encoding), 1, head_width(encoding)))
     return array(drawn, name, dtype)
 
 
@@ -107,7 +107,7 @@ def applied(encoding: Encoding, x: Array, positions: Any, params: Any, dtype: An
 
 def content_at(encoding: Encoding, seed: int, side_positions: int) -> np.ndarray:
     """Queries or keys that differ from place to place, (heads, places, d)."""
-    return _drawn(seed, (heads(encoding), side_positions, head_width(encoding)))
+    return _drawn(seed, (number_of_heads(encoding), side_positions, head_width(encoding)))
 
 
 def program(
@@ -124,7 +124,7 @@ def program(
     side = sides(encoding)[0] if side is None else side
     single = dtype if dtype in ("float32", "float64") else "float32"
     wide = "float64" if name == "numpy" and dtype is None else single
-    params = converted(parameters(encoding) if params is None else params, name, wide)
+    params = converted(moved_parameters(encoding) if params is None else params, name, wide)
     asked = None if dtype is None else getattr(array_module(name), dtype)
     if isinstance(encoding, Adds):
         return lambda positions: encoding.embed(positions, params, dtype=asked)
@@ -134,12 +134,12 @@ def program(
     if isinstance(encoding, Biases):
         return partial(_matrix, encoding, params, side, asked, other)
     scores = cast(Scores, encoding)
-    vectors = [content(encoding, seed, name, dtype or wide) for seed in (1, 2)]
+    vectors = [content_vectors(encoding, seed, name, dtype or wide) for seed in (1, 2)]
     vectors += [array(_drawn(5, (1, scores.model_dim)), name, dtype or wide)] if scores.reads else []  # type: ignore[attr-defined]
     return partial(_score, scores, params, side, vectors, other, array_module(name))
 
 
-def rows(encoding: Encoding, positions: Any, **chosen: Any) -> np.ndarray:
+def probed_rows(encoding: Encoding, positions: Any, **chosen: Any) -> np.ndarray:
     """What `program` gives, as NumPy's numbers with places on the last axis but one."""
     name = chosen.get("name", "numpy")
     inputs = positions if name == "numpy" else array(positions, name)
@@ -169,7 +169,7 @@ def last_position(encoding: Encoding) -> int:
 def accepts(encoding: Encoding, position: float) -> bool:
     """Whether the encoding gives anything but an error at this position."""
     try:
-        rows(encoding, np.asarray([position]))
+        probed_rows(encoding, np.asarray([position]))
     except (ValueError, TypeError):
         return False
     return True
@@ -182,14 +182,14 @@ def line_logits(encoding: Encoding, query: Any, key: Any) -> np.ndarray:
 
 def logits_at(encoding: Encoding, query: np.ndarray, key: np.ndarray) -> np.ndarray:
     """The same for positions as the record takes them, with their coordinates."""
-    params = parameters(encoding) or None
+    params = moved_parameters(encoding) or None
     if isinstance(encoding, Biases):
         return np.asarray(encoding.matrix(query, key, params))
     if isinstance(encoding, Adds):
         q, k = (_drawn(seed, (len(side_positions), encoding.width)) for seed, side_positions in ((1, query), (2, key)))
         q, k = encoding.attach(q, query, params), encoding.attach(k, key, params)
         return np.asarray((q @ _drawn(3, (q.shape[1], 8))) @ (k @ _drawn(4, (k.shape[1], 8))).T)
-    shape = heads(encoding), head_width(encoding)
+    shape = number_of_heads(encoding), head_width(encoding)
     q, k = (_drawn(seed, (shape[0], len(side_positions), shape[1])) for seed, side_positions in ((1, query), (2, key)))
     if isinstance(encoding, Rotates) and "query" not in encoding.roles:  # what it does to values and back to the output
         k = encoding.turn(key, params, role="value")(k[None], layout="bhtd")
@@ -235,7 +235,7 @@ def heads_rotated(encoding: Encoding, side: Side) -> int | None:
 
 def _operator(encoding: Rotates, side: Side) -> Operator:
     line = cast(Rotates, one_coordinate(encoding))
-    return line.turn(np.arange(1), parameters(line) or None, role=side)
+    return line.turn(np.arange(1), moved_parameters(line) or None, role=side)
 
 
 def summed(encoding: Encoding) -> bool:

@@ -10,7 +10,7 @@ import numpy as np
 from posenc.diagnosis.code.call_forms import POSITIONS
 from posenc.doors import Adds, Biases, Encoding, Rotates
 from posenc.testing.door_probe import content_at, head_width, hidden_input, last_position
-from posenc.testing.one_coordinate import placed
+from posenc.testing.one_coordinate import spread_over_axes
 
 #: Queries and keys of biases: beyond the distance of 128 at which T5's last bucket begins. Of scores, which cost more.
 BIAS_LENGTH = 160
@@ -34,7 +34,7 @@ def positions_within(encoding: Encoding) -> np.ndarray:
 def effects(encoding: Encoding, params: Mapping[str, Any], positions: np.ndarray) -> dict[str, np.ndarray]:
     """By name, the vectors added (n, width); the matrices (heads, n, out, in) of each role; the biases (heads, n, n);
     or the scores of drawn content (heads, n, n) and what it adds to the output."""
-    values, coordinates = dict(params) or None, placed(encoding, positions)
+    values, coordinates = dict(params) or None, spread_over_axes(encoding, positions)
     if isinstance(encoding, Adds):
         return {"embed": np.asarray(encoding.embed(coordinates, values), np.float64)}
     if isinstance(encoding, Rotates):

@@ -38,7 +38,7 @@ def along(encoding: Any, name: str, positions: Any) -> Array:
     return xp.stack(copies, -1)
 
 
-def placed(encoding: Encoding, positions: Array) -> Array:
+def spread_over_axes(encoding: Encoding, positions: Array) -> Array:
     """Numbers (*batch, n) as positions that the record takes: where it has several axes, coordinate a is a+1 times the
     number.
     """

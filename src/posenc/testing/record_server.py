@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from posenc.diagnosis.code.child_server import UserFile, serve
+from posenc.diagnosis.code.child_server import UserFile, answer_requests
 from posenc.doors import Encoding
 
 #: Values for the fields that a record may have without a default.
@@ -50,7 +50,7 @@ class UserRecord(UserFile):
 def main() -> None:
     """Answer until the other side has gone."""
     served = UserRecord()
-    serve(
+    answer_requests(
         served.answers()
         | {name: getattr(served, name) for name in ("field_names", "build", "suite", "positions", "effects")}
     )

@@ -8,12 +8,12 @@ import numpy as np
 
 from posenc._array import Array
 from posenc.doors import Adds, Encoding, Rotates
-from posenc.testing.door_probe import applied, array, array_module, content_width, converted, parameters, program
+from posenc.testing.door_probe import applied, array, array_module, content_width, converted, moved_parameters, program
 
 
 def layer(encoding: Encoding, name: str) -> Callable[[Array], Array]:
     """A function of positions (n,) that does what a layer does with them, in float32."""
-    params = converted(parameters(encoding), name, "float32")
+    params = converted(moved_parameters(encoding), name, "float32")
     if not isinstance(encoding, Adds | Rotates):
         return program(encoding, name=name, dtype="float32")
     width, xp = content_width(encoding), array_module(name)

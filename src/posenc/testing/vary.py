@@ -13,7 +13,7 @@ from posenc.diagnosis.mistake import with_fields
 from posenc.doors import Adds, Encoding, Rotates
 from posenc.frequencies import Linear, Scaling
 from posenc.testing.budgets import records_inside
-from posenc.testing.door_probe import applied, content_width, parameters, rows, sides
+from posenc.testing.door_probe import applied, content_width, moved_parameters, probed_rows, sides
 from posenc.testing.one_coordinate import one_coordinate
 
 
@@ -26,7 +26,7 @@ def variants(encoding: Any, name: str) -> list[Any]:
 def observable_results(encoding: Encoding) -> tuple[bytes | str, ...]:
     """All that a caller can see of a record at a few well chosen positions: two records that differ, differ here."""
     observed = [_bytes(lambda: encoding.init(np.random.default_rng(0))), repr(sorted(encoding.shapes.items()))]
-    params, line = parameters(encoding), one_coordinate(encoding, spread=True)
+    params, line = moved_parameters(encoding), one_coordinate(encoding, spread=True)
     for positions in (
         np.arange(3),
         np.arange(8),
@@ -36,7 +36,7 @@ def observable_results(encoding: Encoding) -> tuple[bytes | str, ...]:
         np.array([-3, -1]),
     ):
         for side in sides(encoding):
-            observed.append(_bytes(lambda p=positions, s=side: rows(line, p, side=s, params=params)))
+            observed.append(_bytes(lambda p=positions, s=side: probed_rows(line, p, side=s, params=params)))
     return (*observed, _content_with_positions(encoding))
 
 
@@ -91,7 +91,7 @@ def _options(encoding: Any, name: str) -> tuple[Any, ...]:
 
 def _content_with_positions(encoding: Encoding) -> bytes | str:
     """How the numbers meet the content: which channels turn together, how wide the result is."""
-    encoding, params = one_coordinate(encoding, spread=True), parameters(encoding) or None
+    encoding, params = one_coordinate(encoding, spread=True), moved_parameters(encoding) or None
     if isinstance(encoding, Adds | Rotates):
         x = np.arange(1.0, content_width(encoding) + 1)[None] * np.ones((3, 1))
         return _bytes(lambda: applied(encoding, x, [0, 1, 2], params, np.float64))

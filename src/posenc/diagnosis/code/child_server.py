@@ -61,10 +61,10 @@ class UserFile:
 
 def main() -> None:
     """Answer until the other side has gone."""
-    serve(UserFile().answers())
+    answer_requests(UserFile().answers())
 
 
-def serve(answers: Answers) -> None:
+def answer_requests(answers: Answers) -> None:
     """Answer questions from standard input on standard output, which the user's code no longer has: what it prints goes
     to standard error, and it has nothing to read."""
     with _private_pipes() as (asked, answered):

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from posenc import _check
 from posenc._array import Array
-from posenc.checked_positions import coordinates
+from posenc.checked_positions import split_coordinates
 from posenc.declared_fields import Base, TupleOf, Whole
 from posenc.doors import Adds, Params
 from posenc.encodings.rotates.axial_rope import MOST_AXES
@@ -91,7 +91,7 @@ class GridSinusoidal(Adds):
 
     def embed(self, positions: Array, params: Params | None = None, *, dtype: Any = None) -> Array:
         positions, _, dtype = self.checked_call(positions, params, dtype)
-        parts, xp = coordinates(positions, self.axes), positions.lib.xp
+        parts, xp = split_coordinates(positions, self.axes), positions.lib.xp
         slices = []
         for axis, frequencies in zip(self.order or (), self.frequencies, strict=True):
             tables = cos_sin(parts[axis], frequencies, dtype)

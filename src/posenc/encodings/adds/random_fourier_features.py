@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from posenc import _check
 from posenc._array import Array
-from posenc.checked_positions import coordinates
+from posenc.checked_positions import split_coordinates
 from posenc.declared_fields import Whole
 from posenc.doors import Adds, Params
 from posenc.encodings.adds._pairs import arranged
@@ -96,7 +96,7 @@ class RandomFourierFeatures(Adds):
         if self.axes == 1:
             cosine, sine = cos_sin(positions, self.frequencies, dtype)
         else:
-            cosine, sine = cos_sin_of_sum(coordinates(positions, self.axes), self.on_axes, dtype)
+            cosine, sine = cos_sin_of_sum(split_coordinates(positions, self.axes), self.on_axes, dtype)
         first, second = (cosine, sine) if self.first == "cosine" else (sine, cosine)
         return arranged(first, second, self.features, "concatenated", positions.lib)
 

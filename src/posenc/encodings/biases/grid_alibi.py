@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 from posenc._array import Array
-from posenc.checked_positions import coordinates
+from posenc.checked_positions import split_coordinates
 from posenc.declared_fields import Whole
 from posenc.doors import Biases, Params
 from posenc.encodings.biases.alibi import slopes_of_heads
@@ -38,7 +38,7 @@ class GridALiBi(Biases):
     def bias(self, head: Array, query: Array, key: Array, params: Params | None = None, *, dtype: Any = None) -> Array:
         head, query, key, _, dtype = self.checked_call(head, query, key, params, dtype)
         lib, xp = query.lib, query.lib.xp
-        pairs = zip(coordinates(query, self.axes, "query"), coordinates(key, self.axes, "key"), strict=True)
+        pairs = zip(split_coordinates(query, self.axes, "query"), split_coordinates(key, self.axes, "key"), strict=True)
         sides = xp.stack([xp.abs(steps(m, n, lib.real)) for m, n in pairs], -1)
         # In units of the longest side: squares neither overflow nor vanish, and the root has a slope at distance 0.
         longest = xp.amax(sides, -1)

@@ -10,11 +10,11 @@ import numpy as np
 
 from posenc import _check
 from posenc._array import Array, Library
-from posenc.checked_positions import coordinates
+from posenc.checked_positions import split_coordinates
 from posenc.declared_fields import Whole
 from posenc.doors import Biases, Params
 from posenc.encodings import _window
-from posenc.encodings._layers import drawn
+from posenc.encodings._layers import uniform_layers
 from posenc.positions.distance import steps
 from posenc.positions.sums_between import sigmoid
 from posenc.row import Row
@@ -65,14 +65,14 @@ class LogCPB(Biases):
 
     def init(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
         """Each layer uniform within ±1/√(its inputs), PyTorch's rule."""
-        return drawn(rng, self.shapes, {"weight_out": self.width}, self.axes)
+        return uniform_layers(rng, self.shapes, {"weight_out": self.width}, self.axes)
 
     def bias(self, head: Array, query: Array, key: Array, params: Params | None = None, *, dtype: Any = None) -> Array:
         head, query, key, learned, dtype = self.checked_call(head, query, key, params, dtype)
         lib = query.lib
         # float64: a hidden layer of float32 sums loses bits, and autocast would turn its products into bfloat16.
         learned = {name: lib.widest(value) for name, value in learned.items()}
-        pairs = zip(coordinates(query, self.axes, "query"), coordinates(key, self.axes, "key"), strict=True)
+        pairs = zip(split_coordinates(query, self.axes, "query"), split_coordinates(key, self.axes, "key"), strict=True)
         hidden = learned["bias_in"]
         for axis, (m, n) in enumerate(pairs):
             x = self._read(-steps(m, n, lib.real), self.window[axis], lib)

@@ -71,7 +71,7 @@ class WindowBias(Biases):
         head, query, key, learned, dtype = self.checked_call(head, query, key, params, dtype)
         lib, wide = query.lib, query.lib.wide_dtype(dtype)
         steps, guard = _window.distances(query, key, self.axes)
-        row = _window.rows(steps, self.window, lib)
+        row = _window.window_rows(steps, self.window, lib)
         if self.class_token:
             row = self._with_token(row, query, key)
         return lib.astype(lib.astype(learned["table"][row, head], wide) + lib.astype(guard, wide), dtype)

@@ -10,7 +10,7 @@ import numpy as np
 
 from posenc import _array, _check
 from posenc._array import Array
-from posenc.checked_positions import coordinates
+from posenc.checked_positions import split_coordinates
 from posenc.declared_fields import Base, Instance, TupleOf, Whole
 from posenc.doors import Params, Role, Rotates
 from posenc.frequencies import Chosen, Geometric, InTurns, Linear, Rescaled, Scaling
@@ -132,7 +132,7 @@ class AxialRoPE(Rotates):
         wide = dtype if factor == 1.0 else product_dtype(self.numerics, lib)
         tables = [
             cos_sin(part, frequencies, wide, self.numerics)
-            for part, frequencies in zip(coordinates(positions, self.axes), self.on_axes, strict=True)
+            for part, frequencies in zip(split_coordinates(positions, self.axes), self.on_axes, strict=True)
         ]
         order = lib.constant(_order(self))
         cosine, sine = (lib.xp.concatenate(list(parts), -1)[..., order] for parts in zip(*tables, strict=True))

@@ -8,7 +8,7 @@ from typing import Any
 
 from posenc import _check
 from posenc._array import Array
-from posenc.checked_positions import coordinates
+from posenc.checked_positions import split_coordinates
 from posenc.declared_fields import Base, EvenWidth
 from posenc.doors import Params, Role, Rotates
 from posenc.encodings.rotates.axial_rope import pair_numbers
@@ -74,7 +74,7 @@ class DirectionalRoPE(Rotates):
 
     def turn(self, positions: Array, params: Params | None = None, *, role: Role = "both", dtype: Any = None) -> Turn:
         positions, _, dtype = self.checked_call(positions, params, role, dtype)
-        cos_sin = cos_sin_of_sum(coordinates(positions, 2), self.on_axes, dtype)
+        cos_sin = cos_sin_of_sum(split_coordinates(positions, 2), self.on_axes, dtype)
         return Turn(*cos_sin, Pairing(self.pairing, self.head_dim, self.head_dim))
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from posenc import _array
 from posenc._array import Array
-from posenc.checked_positions import coordinates
+from posenc.checked_positions import split_coordinates
 from posenc.declared_fields import Base, EvenWidth, Heads, TupleOf, Whole
 from posenc.doors import Params, Role, Rotates
 from posenc.frequencies import Geometric
@@ -71,7 +71,7 @@ class HeadwiseRoPE(Rotates):
     def turn(self, positions: Array, params: Params | None = None, *, role: Role = "both", dtype: Any = None) -> Turn:
         positions, _, dtype = self.checked_call(positions, params, role, dtype)
         lib, xp = positions.lib, positions.lib.xp
-        tables = [cos_sin(part, self.frequencies, dtype) for part in coordinates(positions, self.axes)]
+        tables = [cos_sin(part, self.frequencies, dtype) for part in split_coordinates(positions, self.axes)]
         cosine, sine = tables[0]
         tables.append((xp.ones_like(cosine) + (cosine - cosine), sine - sine))  # of heads that do not turn
         axis = lib.constant(_axis_of_heads(self))

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from posenc._array import Array
-from posenc.checked_positions import coordinates
+from posenc.checked_positions import split_coordinates
 from posenc.declared_fields import Base, Whole
 from posenc.doors import Params, Role, Rotates
 from posenc.phase import cos_sin_of_learned
@@ -72,7 +72,7 @@ class MixedRoPE(Rotates):
 
     def turn(self, positions: Array, params: Params | None = None, *, role: Role = "both", dtype: Any = None) -> Turn:
         positions, learned, dtype = self.checked_call(positions, params, role, dtype)
-        cos_sin = cos_sin_of_learned(coordinates(positions, 2), tuple(learned["frequencies"]), dtype)
+        cos_sin = cos_sin_of_learned(split_coordinates(positions, 2), tuple(learned["frequencies"]), dtype)
         return Turn(*cos_sin, self.channels)
 
 

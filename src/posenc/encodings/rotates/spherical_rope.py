@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from posenc import _check
 from posenc._array import Array
-from posenc.checked_positions import coordinates
+from posenc.checked_positions import split_coordinates
 from posenc.declared_fields import Base, Whole
 from posenc.doors import Params, Role, Rotates
 from posenc.frequencies import Chosen, Geometric
@@ -58,7 +58,7 @@ class SphericalRoPE(Rotates):
     ) -> Matrices:
         positions, _, dtype = self.checked_call(positions, params, role, dtype)
         lib, xp = positions.lib, positions.lib.xp
-        tables = (cos_sin(part, self.frequencies, lib.real) for part in coordinates(positions, 2))
+        tables = (cos_sin(part, self.frequencies, lib.real) for part in split_coordinates(positions, 2))
         (roll, rise), (yaw, turn) = tables
         zero = roll - roll
         rows = [(yaw, zero, -turn), (-rise * turn, roll, -rise * yaw), (roll * turn, rise, roll * yaw)]

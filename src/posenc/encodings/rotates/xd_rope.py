@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from posenc import _check
 from posenc._array import Array
-from posenc.checked_positions import coordinates
+from posenc.checked_positions import split_coordinates
 from posenc.declared_fields import Base, TupleOf, Whole
 from posenc.doors import Params, Role, Rotates
 from posenc.encodings.rotates.axial_rope import MOST_AXES, AxialRoPE
@@ -76,7 +76,7 @@ class XDRoPE(Rotates):
         self, positions: Array, params: Params | None = None, *, role: Role = "both", dtype: Any = None
     ) -> ByChannel:
         positions, _, dtype = self.checked_call(positions, params, role, dtype)
-        coordinates(positions, self.axes)
+        split_coordinates(positions, self.axes)
         turn = self.channels.turn(positions.array, dtype=positions.lib.wide_dtype(dtype))
         return ByChannel(turn.cos, turn.sin)
 

@@ -48,7 +48,7 @@ class DAPE(_wrapped.ScoresByBias):
     width: int = 32
 
     def _check_together(self) -> None:
-        settle(self)
+        check_widths(self)
         _check.size("width", self.width * 3 * self.heads)
 
     @property
@@ -59,7 +59,7 @@ class DAPE(_wrapped.ScoresByBias):
 
     def init(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
         """Each layer uniform within ±1/√(its inputs), as the authors' code draws it; the bias as it draws itself."""
-        return drawn(self, rng, 1)
+        return drawn_network(self, rng, 1)
 
     def score(
         self, q: Array, k: Array, query: Array, key: Array, params: Params | None = None, *, hidden: Array | None = None
@@ -70,18 +70,18 @@ class DAPE(_wrapped.ScoresByBias):
         return bias + _layers.over_pairs(x, inner, outer, lambda hidden: leaky(hidden, query.lib), query.lib)
 
 
-def settle(record: Any) -> None:
+def check_widths(record: Any) -> None:
     """Check the fields that both versions have."""
     _check.settle(
         record, dim=_check.integer("dim", record.dim, 1), width=_check.integer("width", record.width, 1, 1 << 14)
     )
 
 
-def drawn(record: Any, rng: np.random.Generator, kernel: int) -> dict[str, np.ndarray]:
+def drawn_network(record: Any, rng: np.random.Generator, kernel: int) -> dict[str, np.ndarray]:
     """First parameters, each layer uniform within ±1/√(its inputs)."""
     own_shapes = {name: shape for name, shape in record.shapes.items() if not name.startswith("encoding.")}
     inputs = {"in": 2 * record.heads * kernel, "out": record.width * kernel}
-    network = _layers.drawn(rng, own_shapes, {name: inputs[name.split("_")[1]] for name in own_shapes})
+    network = _layers.uniform_layers(rng, own_shapes, {name: inputs[name.split("_")[1]] for name in own_shapes})
     return network | _wrapped.inner_init(record.encoding, rng)
 
 

@@ -16,7 +16,7 @@ from posenc.encodings import _wrapped
 from posenc.encodings.biases.alibi import ALiBi
 from posenc.encodings.biases.t5 import T5Bias
 from posenc.encodings.scores._gathers import Gathers, PreparedKeys
-from posenc.encodings.scores.dape import drawn, leaky, logits_and_bias, mixed, settle
+from posenc.encodings.scores.dape import check_widths, drawn_network, leaky, logits_and_bias, mixed
 from posenc.positions.ordered_keys import OrderedKeys
 from posenc.row import Row
 
@@ -53,7 +53,7 @@ class DAPEv2(_wrapped.ScoresByBias, Gathers):
     kernel: Annotated[int, Whole(3, 63)] = 3
 
     def _check_together(self) -> None:
-        settle(self)
+        check_widths(self)
         if self.kernel % 2 == 0:
             raise ValueError(f"kernel must be odd; got {self.kernel}. Give {self.kernel + 1}, say.")
         _check.size("width", self.kernel * self.width * 2 * self.heads)
@@ -70,7 +70,7 @@ class DAPEv2(_wrapped.ScoresByBias, Gathers):
 
     def init(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
         """Each layer uniform within ±1/√(its inputs), as the authors' code draws it; the bias as it draws itself."""
-        return drawn(self, rng, self.kernel)
+        return drawn_network(self, rng, self.kernel)
 
     def of_keys(self, k: Array, x: Array, keys: OrderedKeys, learned: Params) -> tuple[Array, ...]:
         return (k,)

@@ -10,7 +10,7 @@ import numpy as np
 
 from posenc import _check
 from posenc._array import Array
-from posenc.checked_positions import coordinates
+from posenc.checked_positions import split_coordinates
 from posenc.declared_fields import Width
 from posenc.doors import Params, Scores
 from posenc.encodings import _window
@@ -65,7 +65,7 @@ class Decomposed(Scores):
     ) -> Array:
         q, k, query, key, learned = self.checked_call(q, k, query, key, params, hidden=hidden)
         lib, xp, total = query.lib, query.lib.xp, 0.0
-        pairs = zip(coordinates(query, self.axes, "query"), coordinates(key, self.axes, "key"), strict=True)
+        pairs = zip(split_coordinates(query, self.axes, "query"), split_coordinates(key, self.axes, "key"), strict=True)
         for axis, (size, (m, n)) in enumerate(zip(self.size, pairs, strict=True)):
             distance, guard = whole_distances(m, n)
             row = xp.clip(-distance, 1 - size, size - 1) + size - 1

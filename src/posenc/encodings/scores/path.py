@@ -14,7 +14,7 @@ from posenc._array import Array
 from posenc.checked_positions import Positions
 from posenc.declared_fields import Heads, Real, Whole, Width
 from posenc.doors import Params
-from posenc.encodings._layers import blocks, drawn, joined
+from posenc.encodings._layers import blocks, joined, uniform_layers
 from posenc.encodings.scores._gathers import Gathers, PreparedKeys
 from posenc.positions.ordered_keys import OrderedKeys
 from posenc.positions.sums_between import over_keys, sigmoid
@@ -80,7 +80,7 @@ class PaTH(Gathers):
 
         Their language model then draws all of them anew, from N(0, 0.02²), with 0 for beta_bias.
         """
-        return drawn(rng, self.shapes, {"w_out": self.rank, "filter": self.taps}, self.model_dim)
+        return uniform_layers(rng, self.shapes, {"w_out": self.rank, "filter": self.taps}, self.model_dim)
 
     def of_keys(self, k: Array, x: Array, keys: OrderedKeys, learned: Params) -> tuple[Array, ...]:
         # What the reflections of a block take from a vector is u = A⁻¹ β w·vector, A = I + β (w·w) below the diagonal:

@@ -13,7 +13,7 @@ from posenc._array import Array
 from posenc.checked_positions import Positions
 from posenc.declared_fields import Base, EvenWidth, Heads, Real, Whole, Width
 from posenc.doors import Params
-from posenc.encodings._layers import drawn
+from posenc.encodings._layers import uniform_layers
 from posenc.encodings.scores._gathers import Gathers, PreparedKeys
 from posenc.encodings.scores._turned import rotated_by_angles, score_of_rotation
 from posenc.frequencies import Geometric
@@ -89,7 +89,7 @@ class SelectiveRoPE(Gathers):
         Their language models then draw all of them anew, from N(0, 0.02²), with 0 for gate_bias, so that tokens begin
         by turning next to nothing.
         """
-        return drawn(rng, self.shapes, {"w_out": self.rank, "filter": self.taps}, self.model_dim)
+        return uniform_layers(rng, self.shapes, {"w_out": self.rank, "filter": self.taps}, self.model_dim)
 
     def of_keys(self, k: Array, x: Array, keys: OrderedKeys, learned: Params) -> tuple[Array, ...]:
         # Summed in the widest float.

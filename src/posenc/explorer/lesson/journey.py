@@ -14,8 +14,8 @@ from typing import Annotated, Any
 
 from posenc.declared_fields import Declared, Whole
 from posenc.explorer.lesson.lesson_page import lesson_page
-from posenc.explorer.lesson.numbers import numbers
-from posenc.explorer.lesson.reading import Reading, read
+from posenc.explorer.lesson.numbers import lesson_data
+from posenc.explorer.lesson.reading import Reading, read_tokens
 from posenc.explorer.lesson.sentences import PAIRS, same_words
 from posenc.explorer.lesson.trained_attention_maps import LEARNERS, learned_maps
 from posenc.explorer.lesson.trained_models import trained_models
@@ -78,9 +78,9 @@ class Journey:
         """Do everything, telling how far it is. The page is whole whenever this stops."""
         self._writable()
         yield StageProgress("text", 0, 1)
-        reading = read(self.settings.text)
+        reading = read_tokens(self.settings.text)
         yield StageProgress("text", 1, 1, f"{reading.tokens} tokens")
-        self.data = numbers(self.settings.pairs, self.settings.seed)
+        self.data = lesson_data(self.settings.pairs, self.settings.seed)
         yield self._written("numbers", 1, 1)
         maps: list[dict[str, Any]] = []
         for name, encoding in LEARNERS:

@@ -30,7 +30,7 @@ WIDTHS, BASES = (2, 4, 6, 8, 16, 32, 64), (10.0, 100.0, 1000.0, 10_000.0, 500_00
 BOOK = (0.02, 0.15, 0.31, 0.08, -0.26, 0.21, -0.58, 1.12, -0.38, -0.91, 0.52, 0.87, -0.17, 0.73, -0.38, 0.18)
 
 
-def numbers(pairs: tuple[tuple[str, str], ...], seed: int) -> dict[str, Any]:
+def lesson_data(pairs: tuple[tuple[str, str], ...], seed: int) -> dict[str, Any]:
     """The page's data, a part for each section."""
     return {
         "words": [orders_of(pair, seed) for pair in pairs],

@@ -32,7 +32,7 @@ class Reading:
         return str(self.tokenizer.decode(numbers))
 
 
-def read(path: Path | None) -> Reading:
+def read_tokens(path: Path | None) -> Reading:
     """The text of a file, or the English that ships with Python, cut into tokens learned from its first nine tenths."""
     text = long_enough(default_text()) if path is None else read_text(path)
     source = "the help on the Python language that ships with it (pydoc_data.topics)" if path is None else path.name

@@ -9,7 +9,7 @@ import numpy as np
 
 from posenc.declared_fields import Whole
 from posenc.doors import Biases
-from posenc.explorer.views.packed import packed
+from posenc.explorer.views.packed import in_base64
 from posenc.explorer.views.view import MOST_VALUES, OfRecord, learned, written
 
 MOST_HEADS = 16
@@ -34,7 +34,7 @@ class HeadsView(OfRecord):
             **self.described(record),
             "heads": record.heads,
             "tokens": self.tokens,
-            "matrices": [packed(one) for one in matrix],
+            "matrices": [in_base64(one) for one in matrix],
             "code": f"import numpy as np\nfrom posenc import *\n\nrecord = {written(record)}\n"
             f"positions = np.arange({self.tokens})\nvalues = record.matrix(positions, positions)",
         }

@@ -7,10 +7,10 @@ import base64
 import numpy as np
 
 
-def packed(values: np.ndarray) -> str:
+def in_base64(values: np.ndarray) -> str:
     """The values in order as float64, little-endian, in base64; what is not finite is NaN.
 
-    >>> packed(np.array([1.0, np.inf]))
+    >>> in_base64(np.array([1.0, np.inf]))
     'AAAAAAAA8D8AAAAAAAD4fw=='
     """
     finite = np.where(np.isfinite(values), values, np.nan)
@@ -18,9 +18,9 @@ def packed(values: np.ndarray) -> str:
 
 
 def unpacked(text: str) -> np.ndarray:
-    """The values that `packed` wrote, in a row.
+    """The values that `in_base64` wrote, in a row.
 
-    >>> unpacked(packed(np.array([[1.0], [0.1]]))).tolist()
+    >>> unpacked(in_base64(np.array([[1.0], [0.1]]))).tolist()
     [1.0, 0.1]
     """
     return np.frombuffer(base64.b64decode(text), "<f8")

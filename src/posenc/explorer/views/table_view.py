@@ -10,7 +10,7 @@ import numpy as np
 from posenc.declared_fields import Real, Whole
 from posenc.doors import Adds, Biases, Encoding, Rotates, Scores
 from posenc.explorer.browser_frequencies import browser_sinusoids
-from posenc.explorer.views.packed import packed
+from posenc.explorer.views.packed import in_base64
 from posenc.explorer.views.view import MOST_POSITIONS, MOST_VALUES, OfRecord, learned, written
 from posenc.inspect.turn_table import turn_table
 from posenc.phase import FixedSinusoids, fixed_frequencies_of, fixed_sinusoids_of
@@ -52,7 +52,7 @@ class TableView(OfRecord):
             "title": found.title,
             "rows": rows.tolist(),
             "columns": found.columns,
-            "values": None if found.values is None else packed(found.values),
+            "values": None if found.values is None else in_base64(found.values),
             "sinusoids": found.sinusoids,
             "code": code(record, self.count(record), self.first, self.head),
         }

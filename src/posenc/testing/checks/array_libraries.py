@@ -15,9 +15,9 @@ from posenc.testing.door_probe import (
     array_module,
     content_width,
     last_position,
-    parameters,
+    moved_parameters,
+    probed_rows,
     program,
-    rows,
     sides,
     summed,
 )
@@ -43,11 +43,11 @@ def torch_float32_is_numpy(encoding: Encoding) -> None:
 
 
 def _agree(encoding: Encoding, name: str, dtype: str) -> None:
-    params = {key: value.astype(np.float32).astype(np.float64) for key, value in parameters(encoding).items()}
+    params = {key: value.astype(np.float32).astype(np.float64) for key, value in moved_parameters(encoding).items()}
     inputs = positions_near_and_far(encoding)
     for side in sides(encoding):
-        wanted = rows(encoding, inputs, dtype="float64", side=side, params=params)
-        computed = rows(encoding, inputs, name=name, dtype=dtype, side=side, params=params)
+        wanted = probed_rows(encoding, inputs, dtype="float64", side=side, params=params)
+        computed = probed_rows(encoding, inputs, name=name, dtype=dtype, side=side, params=params)
         close(
             f"{name} in {dtype} ({side}) against NumPy in float64",
             computed,
@@ -75,10 +75,10 @@ def torch_float32_bits(encoding: Encoding) -> None:
     most = last_position(encoding)
     inputs = np.array([position for position in (*WIDE_POSITIONS, 2**40 + 3, 2**50 - 1) if position <= most])
     for side in sides(encoding):
-        wanted = rows(encoding, inputs, dtype="float32", side=side)
+        wanted = probed_rows(encoding, inputs, dtype="float32", side=side)
         same_bits(
             f"PyTorch's float32 ({side}) against NumPy's",
-            rows(encoding, inputs, name="torch", dtype="float32", side=side),
+            probed_rows(encoding, inputs, name="torch", dtype="float32", side=side),
             wanted,
         )
 
@@ -119,12 +119,14 @@ def _stays(encoding: Encoding, name: str) -> None:
 def torch_global_default_ignored(encoding: Encoding) -> None:
     torch = array_module("torch")
     before = torch.get_default_dtype()
-    wanted = rows(encoding, list(SOME), name="torch")
+    wanted = probed_rows(encoding, list(SOME), name="torch")
     try:
         for other in (torch.float64, torch.bfloat16):
             torch.set_default_dtype(other)
             same_bits(
-                f"rows while PyTorch's default dtype is {other}", rows(encoding, list(SOME), name="torch"), wanted
+                f"rows while PyTorch's default dtype is {other}",
+                probed_rows(encoding, list(SOME), name="torch"),
+                wanted,
             )
     finally:
         torch.set_default_dtype(before)
@@ -133,7 +135,7 @@ def torch_global_default_ignored(encoding: Encoding) -> None:
 @named_check("A silent copy between libraries hides a device transfer.", needs=("torch",))
 def mixed_libraries_refused(encoding: Encoding) -> None:
     torch = array_module("torch")
-    params = {key: torch.as_tensor(value) for key, value in parameters(encoding).items()}
+    params = {key: torch.as_tensor(value) for key, value in moved_parameters(encoding).items()}
     if params and encoding.door != "scores":
         refused(
             "NumPy positions with PyTorch parameters",

@@ -17,9 +17,9 @@ from posenc.testing.door_probe import (
     last_position,
     line_logits,
     logits_at,
-    parameters,
+    moved_parameters,
+    probed_rows,
     read_only,
-    rows,
     sides,
 )
 from posenc.testing.named_check import DOORS, PAIRWISE, Check, differ, ensure
@@ -99,7 +99,7 @@ def _longer_at(encoding: Rotates, positions: np.ndarray) -> Iterator[str]:
     budget = budgets.product(budgets.arithmetic(encoding), encoding.head_dim, 1.0)
     budget += budgets.angle(encoding, float(positions.max())) if budgets.formed(encoding) else 0.0
     for role in encoding.roles:
-        rotated = at_every_head(encoding.turn(positions, parameters(encoding) or None, role=role), x)
+        rotated = at_every_head(encoding.turn(positions, moved_parameters(encoding) or None, role=role), x)
         change = np.abs(np.linalg.norm(rotated, axis=-1) / np.linalg.norm(x, axis=-1) - 1).reshape(-1, 5).max(0)
         if not change.max() <= budget:  # what is no number is not as long
             where, factor = positions[change.argmax()], 1 + change.max()
@@ -110,10 +110,10 @@ def _longer_at(encoding: Rotates, positions: np.ndarray) -> Iterator[str]:
 def claim_streaming(encoding: Encoding) -> Iterator[str]:
     whole = np.arange(min(9, last_position(encoding) + 1))
     for side in sides(encoding):
-        together = rows(encoding, whole, side=side)
+        together = probed_rows(encoding, whole, side=side)
         budget = budgets.own_value(encoding, together)
         for position in whole:
-            alone = rows(encoding, whole[position : position + 1], side=side)[..., 0, :]
+            alone = probed_rows(encoding, whole[position : position + 1], side=side)[..., 0, :]
             if differ(alone, together[..., position, :], budget):
                 yield f"the row of position {position} ({side}) alone is not its row among {len(whole)}"
 
@@ -133,7 +133,9 @@ def claim_bounded(encoding: Encoding) -> Iterator[str]:
         np.int64,
     )
     for side in sides(encoding) if len(far) else ():
-        low, high = (float(np.abs(rows(encoding, (sign * inputs).ravel(), side=side)).max()) for inputs in (near, far))
+        low, high = (
+            float(np.abs(probed_rows(encoding, (sign * inputs).ravel(), side=side)).max()) for inputs in (near, far)
+        )
         if high > 2 * low + 1e-9:
             yield (
                 f"the largest value grows from {low:.3g} below position 1024 to {high:.3g} at 2^20 and beyond ({side})"
@@ -143,7 +145,8 @@ def claim_bounded(encoding: Encoding) -> Iterator[str]:
 def _growth_with_keys(encoding: Encoding) -> Iterator[str]:
     """A score that reads the keys between two places grows, if it does, with their number."""
     short, long = (
-        float(np.abs(rows(encoding, np.array([count - 1]), anchors=np.arange(count))).max()) for count in (128, 2_048)
+        float(np.abs(probed_rows(encoding, np.array([count - 1]), anchors=np.arange(count))).max())
+        for count in (128, 2_048)
     )
     if long > 2 * short + 1e-9:
         yield f"the largest value grows from {short:.3g} for 128 keys to {long:.3g} for 2048"
@@ -159,7 +162,7 @@ def _refused_or_infinite(encoding: Encoding) -> Iterator[str]:
     for position in (2**31 + 3, 2**40 + 1, FAR, -1, -(2**40)):
         for side in sides(encoding):
             try:
-                if np.isfinite(rows(encoding, np.array([position]), side=side)).all():
+                if np.isfinite(probed_rows(encoding, np.array([position]), side=side)).all():
                     continue
             except (ValueError, TypeError) as error:
                 yield f"position {position} ({side}) is refused: {str(error)[:60]}"
@@ -171,7 +174,7 @@ def _refused_or_infinite(encoding: Encoding) -> Iterator[str]:
 def claim_fractional(encoding: Encoding) -> Iterator[str]:
     for side in sides(encoding):
         try:
-            low, middle, high = np.moveaxis(rows(encoding, np.array([2.0, 2.5, 3.0]), side=side), -2, 0)
+            low, middle, high = np.moveaxis(probed_rows(encoding, np.array([2.0, 2.5, 3.0]), side=side), -2, 0)
         except (ValueError, TypeError) as error:
             yield f"position 2.5 ({side}) is refused: {str(error)[:60]}"
             continue
@@ -185,8 +188,8 @@ def claim_fractional(encoding: Encoding) -> Iterator[str]:
 def claim_symmetric(encoding: Encoding) -> Iterator[str]:
     # Also far apart: what is measured against a position or a length may be symmetric close to the start.
     inputs = np.array([*ANCHORS, *(position for position in (700, 3_000) if position <= last_position(encoding))])
-    params = parameters(encoding)
-    result = rows(encoding, inputs, params=params, anchors=inputs)
+    params = moved_parameters(encoding)
+    result = probed_rows(encoding, inputs, params=params, anchors=inputs)
     other = np.swapaxes(result, -1, -2)
     if differ(result, other, budgets.own_value(encoding, result)):
         head, m, n = np.unravel_index(int(np.abs(result - other).argmax()), result.shape)
@@ -204,13 +207,13 @@ def claim_shift_linear(encoding: Adds) -> Iterator[str]:
     near = np.arange(min(most, 6 * encoding.width + 16))
     rng = np.random.default_rng(1)
     starts = rng.permutation(np.concatenate([near, rng.integers(0, most, 8 * encoding.width)]))
-    params = parameters(encoding)
-    before = rows(encoding, starts, params=params)
+    params = moved_parameters(encoding)
+    before = probed_rows(encoding, starts, params=params)
     for shift in (1, 3):
         if shift + int(starts.max(initial=0)) > last_position(encoding):
             starts = starts[starts + shift <= last_position(encoding)]
-            before = rows(encoding, starts, params=params)
-        after = rows(encoding, starts + shift, params=params)
+            before = probed_rows(encoding, starts, params=params)
+        after = probed_rows(encoding, starts + shift, params=params)
         matrix = np.linalg.lstsq(before[0::2], after[0::2], rcond=None)[0]
         error = np.abs(before[1::2] @ matrix - after[1::2]).max(initial=0.0)
         change = np.abs(after - before).max(initial=0.0)

@@ -11,13 +11,13 @@ from posenc.doors import Adds, Biases, Encoding, Rotates, Scores
 from posenc.testing import budgets
 from posenc.testing.door_probe import (
     head_width,
-    heads,
     hidden_input,
     line_logits,
+    moved_parameters,
+    number_of_heads,
     operated,
-    parameters,
+    probed_rows,
     read_only,
-    rows,
     sides,
     with_twelve_heads,
 )
@@ -35,7 +35,7 @@ def dense_is_pointwise(encoding: Encoding) -> None:
 
 def pointwise(encoding: Encoding, query: np.ndarray, key: np.ndarray) -> None:
     """The matrix is the bias, one number at a time."""
-    encoding, params = cast(Biases, encoding), parameters(encoding) or None
+    encoding, params = cast(Biases, encoding), moved_parameters(encoding) or None
     dense = encoding.matrix(query, key, params)
     for head in {0, encoding.heads // 2, encoding.heads - 1}:
         one_by_one = [[float(encoding.bias(head, m, n, params)) for n in key.tolist()] for m in query.tolist()]
@@ -46,8 +46,8 @@ def pointwise(encoding: Encoding, query: np.ndarray, key: np.ndarray) -> None:
 @named_check("A decoding step must repeat what the prompt pass computed.")
 def decode_row_is_last_row(encoding: Encoding) -> None:
     """The last query alone against all keys is the last row of the whole."""
-    whole = rows(encoding, QUERY, anchors=KEY)
-    last = rows(encoding, QUERY[-1:], anchors=KEY)
+    whole = probed_rows(encoding, QUERY, anchors=KEY)
+    last = probed_rows(encoding, QUERY[-1:], anchors=KEY)
     budget = budgets.own_value(encoding, whole)
     close("one query alone against the last row of all", last[..., 0, :], whole[..., -1, :], budget)
 
@@ -56,8 +56,10 @@ def decode_row_is_last_row(encoding: Encoding) -> None:
 def chunks_are_the_whole(encoding: Encoding) -> None:
     """Keys seen in two chunks are the keys seen at once."""
     for side in sides(encoding):
-        whole = rows(encoding, KEY, side=side)
-        chunks = np.concatenate([rows(encoding, KEY[:3], side=side), rows(encoding, KEY[3:], side=side)], -2)
+        whole = probed_rows(encoding, KEY, side=side)
+        chunks = np.concatenate(
+            [probed_rows(encoding, KEY[:3], side=side), probed_rows(encoding, KEY[3:], side=side)], -2
+        )
         same_but_for_rounding(encoding, f"positions in two chunks ({side}) against all at once", chunks, whole)
 
 
@@ -67,7 +69,7 @@ def heads_differ(encoding: Encoding) -> None:
     so.
     """
     twelve = with_twelve_heads(encoding)
-    result = rows(twelve, np.array([0, 1, 7, 30]))
+    result = probed_rows(twelve, np.array([0, 1, 7, 30]))
     for one in range(len(result)):
         for other in range(one):
             ensure(
@@ -78,7 +80,7 @@ def heads_differ(encoding: Encoding) -> None:
 
 @named_check("Tensor-parallel ranks ask for some of the heads.", doors=("biases",))
 def heads_can_be_chosen(encoding: Encoding) -> None:
-    encoding, params = cast(Biases, encoding), parameters(encoding) or None
+    encoding, params = cast(Biases, encoding), moved_parameters(encoding) or None
     dense = encoding.matrix(QUERY, KEY, params)
     order = np.arange(encoding.heads)[::-1]
     chosen = encoding.bias(order[:, None, None], QUERY[:, None], KEY[None, :], params)
@@ -87,8 +89,8 @@ def heads_can_be_chosen(encoding: Encoding) -> None:
 
 @named_check("A score that reads no content belongs at the door of biases.", doors=("scores",))
 def score_reads_content(encoding: Encoding) -> None:
-    encoding, params = cast(Scores, encoding), parameters(encoding) or None
-    shape = heads(encoding), head_width(encoding)
+    encoding, params = cast(Scores, encoding), moved_parameters(encoding) or None
+    shape = number_of_heads(encoding), head_width(encoding)
     rng = np.random.default_rng(8)
     q, k = rng.standard_normal((shape[0], len(QUERY), shape[1])), rng.standard_normal((shape[0], len(KEY), shape[1]))
     x = hidden_input(encoding, len(QUERY), len(KEY))
@@ -111,12 +113,12 @@ def score_reads_content(encoding: Encoding) -> None:
 
 @named_check("The term of the output must be linear in the attention weights.", doors=("scores",))
 def values_are_linear(encoding: Encoding) -> None:
-    encoding, params = cast(Scores, encoding), parameters(encoding) or None
-    weights = np.random.default_rng(4).random((2, heads(encoding), len(QUERY), len(KEY)))
+    encoding, params = cast(Scores, encoding), moved_parameters(encoding) or None
+    weights = np.random.default_rng(4).random((2, number_of_heads(encoding), len(QUERY), len(KEY)))
     result = encoding.values(weights, QUERY, KEY, params)
     if result is None:
         return
-    wanted = (2, heads(encoding), len(QUERY), head_width(encoding))
+    wanted = (2, number_of_heads(encoding), len(QUERY), head_width(encoding))
     ensure(result.shape == wanted, f"values: expected {wanted}, got {result.shape}.")
     twice = encoding.values(2 * weights, QUERY, KEY, params)
     same_but_for_rounding(encoding, "values of twice the weights", twice, 2 * result)
@@ -126,7 +128,7 @@ def values_are_linear(encoding: Encoding) -> None:
 
 @named_check("attach must add exactly what embed returns.", doors=("adds",))
 def attach_adds_the_embedding(encoding: Encoding) -> None:
-    encoding, params = cast(Adds, encoding), parameters(encoding) or None
+    encoding, params = cast(Adds, encoding), moved_parameters(encoding) or None
     vectors = np.asarray(encoding.embed(KEY, params))
     x = np.random.default_rng(2).standard_normal((2, len(KEY), encoding.width))
     wanted = x + vectors
@@ -138,8 +140,8 @@ def attach_adds_the_embedding(encoding: Encoding) -> None:
 
 @named_check("The order of the axes must not change the result.", doors=("rotates",))
 def layouts_agree(encoding: Encoding) -> None:
-    encoding, params = cast(Rotates, encoding), parameters(encoding) or None
-    x = np.random.default_rng(2).standard_normal((2, heads(encoding), len(KEY), encoding.head_dim))
+    encoding, params = cast(Rotates, encoding), moved_parameters(encoding) or None
+    x = np.random.default_rng(2).standard_normal((2, number_of_heads(encoding), len(KEY), encoding.head_dim))
     turn = encoding.turn(KEY, params, role=encoding.roles[0])
     bhtd = np.asarray(turn(x, layout="bhtd"))
     bthd = np.asarray(turn(np.swapaxes(x, 1, 2), layout="bthd"))
@@ -153,8 +155,8 @@ def layouts_agree(encoding: Encoding) -> None:
 
 @named_check("To move a cache to other positions, its keys are turned back.", doors=("rotates",))
 def turn_is_undone_by_its_inverse(encoding: Encoding) -> None:
-    encoding, params = cast(Rotates, encoding), parameters(encoding) or None
-    x = np.random.default_rng(2).standard_normal((1, heads(encoding), len(KEY), encoding.head_dim))
+    encoding, params = cast(Rotates, encoding), moved_parameters(encoding) or None
+    x = np.random.default_rng(2).standard_normal((1, number_of_heads(encoding), len(KEY), encoding.head_dim))
     for role in encoding.roles:
         turn = encoding.turn(KEY, params, role=role)
         if not hasattr(turn, "inverse"):  # a map that loses something
@@ -167,7 +169,7 @@ def turn_is_undone_by_its_inverse(encoding: Encoding) -> None:
 
 @named_check("If one turn serves queries and keys, each role must give the same turn.", doors=("rotates",))
 def roles_agree(encoding: Encoding) -> None:
-    encoding, params = cast(Rotates, encoding), parameters(encoding) or None
+    encoding, params = cast(Rotates, encoding), moved_parameters(encoding) or None
     try:
         both = encoding.turn(KEY, params, role="both")
     except ValueError:  # queries and keys are turned differently, and the record says so
@@ -198,7 +200,7 @@ def _leaves_keys_alone(encoding: Encoding) -> bool:
     """Whether queries are lengthened and keys are not, as a temperature does: nothing that claims to be relative."""
     if not isinstance(encoding, Rotates) or "relative" in encoding.claims:
         return False
-    keys = np.asarray(rows(encoding, KEY, side="key"))
+    keys = np.asarray(probed_rows(encoding, KEY, side="key"))
     return bool((keys == keys[:1]).all())
 
 
@@ -206,7 +208,7 @@ def _leaves_keys_alone(encoding: Encoding) -> bool:
 def attention_with_grouped_heads(encoding: Encoding) -> None:
     """The reference attention with 12 query heads in groups of three, against softmax written out for one head."""
     record = with_twelve_heads(encoding)
-    params, width = parameters(record) or None, head_width(record)
+    params, width = moved_parameters(record) or None, head_width(record)
     rng = np.random.default_rng(6)
     q = rng.standard_normal((2, 12, len(QUERY), width))
     k, v = (rng.standard_normal((2, 4, len(KEY), width)) for _ in range(2))

@@ -18,9 +18,9 @@ from posenc.testing.door_probe import (
     content_width,
     converted,
     head_width,
-    heads,
     hidden_input,
-    parameters,
+    moved_parameters,
+    number_of_heads,
     program,
     sides,
 )
@@ -35,12 +35,12 @@ from posenc.testing.named_check import CheckFailed, close, ensure, named_check
 )
 def gradient_of_content(encoding: Encoding) -> None:
     torch = array_module("torch")
-    params = converted(parameters(encoding), "torch", "float64")
+    params = converted(moved_parameters(encoding), "torch", "float64")
     positions = torch.tensor([0, 3, 1])
     if budgets.released(encoding):
         _linear_content(encoding, params, positions)
     elif isinstance(encoding, Scores):
-        shape = heads(encoding), 3, head_width(encoding)
+        shape = number_of_heads(encoding), 3, head_width(encoding)
         q, k = (_drawn(torch, shape, seed) for seed in (1, 2))
         x = hidden_input(encoding, 3, 3, name="torch")
         arguments = (q, k) if x is None else (q, k, x.requires_grad_())
@@ -75,7 +75,7 @@ def _linear_content(encoding: Encoding, params: Any, positions: Any) -> None:
 @named_check("Training needs this gradient.", claims=LEARNED, unasked=budgets.without_float64, needs=("torch",))
 def gradient_of_parameters(encoding: Encoding) -> None:
     torch = array_module("torch")
-    values = {name: torch.tensor(value, requires_grad=True) for name, value in parameters(encoding).items()}
+    values = {name: torch.tensor(value, requires_grad=True) for name, value in moved_parameters(encoding).items()}
     names = sorted(values)
     for side in sides(encoding):
 
@@ -89,11 +89,13 @@ def gradient_of_parameters(encoding: Encoding) -> None:
 def gradient_reaches_every_parameter(encoding: Encoding) -> None:
     """Some gradient arrives at every parameter, through the scores or through what is added to the output."""
     torch = array_module("torch")
-    values = {name: torch.tensor(value, requires_grad=True) for name, value in parameters(encoding).items()}
+    values = {name: torch.tensor(value, requires_grad=True) for name, value in moved_parameters(encoding).items()}
     # Cubes: the squares of a cosine and a sine sum to one, which has no gradient.
     total = sum(_program(encoding, values, side)(array(SOME, "torch")).pow(3).sum() for side in sides(encoding))
     if isinstance(encoding, Scores):
-        weights = torch.rand(heads(encoding), 3, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+        weights = torch.rand(
+            number_of_heads(encoding), 3, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(0)
+        )
         extra = encoding.values(weights, torch.arange(3), torch.arange(3), values)
         total = total if extra is None else total + extra.square().sum()
     total.backward()
@@ -140,7 +142,7 @@ def gradient_of_positions(encoding: Encoding) -> None:
 def jax_gradient_is_torchs(encoding: Encoding) -> None:
     """JAX's gradient by parameters is PyTorch's."""
     jax, torch = import_module("jax"), array_module("torch")
-    values, rng = parameters(encoding), np.random.default_rng(0)
+    values, rng = moved_parameters(encoding), np.random.default_rng(0)
     mixed = {
         side: rng.standard_normal(np.shape(program(encoding, params=values, side=side)(np.array(SOME))))
         for side in (sides(encoding) if isinstance(encoding, Rotates) else sides(encoding)[:1])

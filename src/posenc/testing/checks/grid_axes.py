@@ -18,10 +18,10 @@ from posenc.testing.door_probe import (
     as_numpy,
     converted,
     head_width,
-    heads,
     heads_rotated,
     hidden_input,
-    parameters,
+    moved_parameters,
+    number_of_heads,
 )
 from posenc.testing.named_check import PAIRWISE, close, differ, ensure, named_check, refused, same_but_for_rounding
 
@@ -36,7 +36,7 @@ def uneven_grid(axes: int) -> np.ndarray:
 
 def _values(encoding: Encoding, query: Any, key: Any, *, name: str = "numpy", dtype: str = "float64") -> np.ndarray:
     """What the record gives for query positions (…, n, axes), with key positions too at a pairwise door."""
-    params = converted(parameters(encoding), name, dtype)
+    params = converted(moved_parameters(encoding), name, dtype)
     query, key = (array(positions, name) for positions in (query, key))
     return as_numpy(called(encoding, query, key, params, dtype=getattr(array_module(name), dtype), name=name))
 
@@ -45,7 +45,9 @@ def _values(encoding: Encoding, query: Any, key: Any, *, name: str = "numpy", dt
 def grid_shape(encoding: Encoding) -> None:
     positions = uneven_grid(encoding.axes)
     result = _values(encoding, positions, positions[:4])
-    rows: tuple[int, ...] = (heads(encoding), len(positions), 4) if encoding.door in PAIRWISE else (len(positions),)
+    rows: tuple[int, ...] = (
+        (number_of_heads(encoding), len(positions), 4) if encoding.door in PAIRWISE else (len(positions),)
+    )
     expected = heads_rotated(encoding, "query")
     rows = rows if expected is None else (expected, *rows)
     ensure(
@@ -111,10 +113,10 @@ def grid_bias_is_pointwise(encoding: Encoding) -> None:
 def attention_over_grids(encoding: Encoding) -> None:
     """The readable attention over a batch of two grids takes the coordinates of queries and keys apart."""
     positions = np.stack([uneven_grid(encoding.axes), uneven_grid(encoding.axes)[::-1]])
-    rng, shape = np.random.default_rng(6), (2, heads(encoding), positions.shape[1], head_width(encoding))
+    rng, shape = np.random.default_rng(6), (2, number_of_heads(encoding), positions.shape[1], head_width(encoding))
     q, k, v = (rng.standard_normal(shape) for _ in range(3))
     x = hidden_input(encoding, positions.shape[1], positions.shape[1], (2,))
-    params = parameters(encoding) or None
+    params = moved_parameters(encoding) or None
 
     def attend(query: Any, key: Any, rows: slice) -> np.ndarray:
         expected = None if x is None else x[rows]

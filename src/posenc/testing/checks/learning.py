@@ -10,7 +10,7 @@ import numpy as np
 from posenc.doors import Claim, Encoding
 from posenc.testing.budgets import rounding_size
 from posenc.testing.calls import called, values_term
-from posenc.testing.door_probe import SOME, parameters, rows, sides
+from posenc.testing.door_probe import SOME, moved_parameters, probed_rows, sides
 from posenc.testing.named_check import close, ensure, named_check, refused, same_bits
 
 LEARNED: frozenset[Claim] = frozenset({"learned"})
@@ -50,34 +50,36 @@ def params_missing_refused(encoding: Encoding) -> None:
     call = _with(encoding, None)
     refused("params=None", call, "params")
     for name in encoding.shapes:
-        rest = {key: value for key, value in parameters(encoding).items() if key != name}
+        rest = {key: value for key, value in moved_parameters(encoding).items() if key != name}
         refused(f"params without {name!r}", _with(encoding, rest), "params")
 
 
 @named_check("An unknown name means that the checkpoint belongs to another model.")
 def params_unknown_refused(encoding: Encoding) -> None:
     refused(
-        "params with a name too many", _with(encoding, parameters(encoding) | {"no_such_name": np.zeros(1)}), "params"
+        "params with a name too many",
+        _with(encoding, moved_parameters(encoding) | {"no_such_name": np.zeros(1)}),
+        "params",
     )
     refused("params that are no mapping", _with(encoding, [1.0]), "params")
 
 
 @named_check("A table of another size must not broadcast.", claims=LEARNED)
 def params_wrong_shape_refused(encoding: Encoding) -> None:
-    for name, value in parameters(encoding).items():
-        wrong = parameters(encoding) | {name: np.zeros((*value.shape, 2))}
+    for name, value in moved_parameters(encoding).items():
+        wrong = moved_parameters(encoding) | {name: np.zeros((*value.shape, 2))}
         refused(f"params[{name!r}] of shape {(*value.shape, 2)}", _with(encoding, wrong), "params")
 
 
 @named_check("A parameter that changes nothing is trained in vain.", claims=LEARNED)
 def every_parameter_is_used(encoding: Encoding) -> None:
-    params = parameters(encoding)
+    params = moved_parameters(encoding)
     for name, value in params.items():
         moved = params | {name: value + np.random.default_rng(9).standard_normal(value.shape)}
         changed = any(
             not np.array_equal(
-                rows(encoding, list(SOME), side=side, params=params),
-                rows(encoding, list(SOME), side=side, params=moved),
+                probed_rows(encoding, list(SOME), side=side, params=params),
+                probed_rows(encoding, list(SOME), side=side, params=moved),
             )
             for side in sides(encoding)
         )
@@ -90,10 +92,10 @@ def every_parameter_is_used(encoding: Encoding) -> None:
 @named_check("Models keep float32 parameters, and results must be accurate for those.", claims=LEARNED)
 def float32_parameters(encoding: Encoding) -> None:
     """Parameters held in float32 give the result of their float32 values."""
-    single = {name: value.astype(np.float32) for name, value in parameters(encoding).items()}
+    single = {name: value.astype(np.float32) for name, value in moved_parameters(encoding).items()}
     exact = {name: value.astype(np.float64) for name, value in single.items()}
-    got = rows(encoding, list(SOME), params=single, dtype="float32")
-    wanted = rows(encoding, list(SOME), params=exact, dtype="float64")
+    got = probed_rows(encoding, list(SOME), params=single, dtype="float32")
+    wanted = probed_rows(encoding, list(SOME), params=exact, dtype="float64")
     close("float32 parameters", got, wanted, 64 * 2.0**-23 * rounding_size(wanted))
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from posenc.doors import Adds, Encoding, Rotates
 from posenc.testing.checks.learning import LEARNED
-from posenc.testing.door_probe import array, array_module, as_numpy, head_width, heads, hidden_input
+from posenc.testing.door_probe import array, array_module, as_numpy, head_width, hidden_input, number_of_heads
 from posenc.testing.named_check import ensure, named_check, same_bits
 
 POSITIONS = (0, 3, 1, 4)
@@ -28,7 +28,9 @@ def _forward(module: Any, encoding: Encoding) -> Any:
         return module(_drawn(torch, (2, len(POSITIONS), encoding.width), 1), positions)
     if encoding.door == "biases":
         return module(positions, positions)
-    q, k = (_drawn(torch, (1, heads(encoding), len(POSITIONS), head_width(encoding)), seed) for seed in (1, 2))
+    q, k = (
+        _drawn(torch, (1, number_of_heads(encoding), len(POSITIONS), head_width(encoding)), seed) for seed in (1, 2)
+    )
     if isinstance(encoding, Rotates) and "value" in encoding.roles:
         return torch.cat([module(k, positions, layout="bhtd"), module.back(q, positions, layout="bhtd")])
     if isinstance(encoding, Rotates):
@@ -125,7 +127,7 @@ def module_trains(encoding: Encoding) -> None:
     total = before.square().sum()
     if encoding.door == "scores":
         extra = module.values(
-            torch.rand(1, heads(encoding), 4, 4, generator=torch.Generator().manual_seed(0)),
+            torch.rand(1, number_of_heads(encoding), 4, 4, generator=torch.Generator().manual_seed(0)),
             array(POSITIONS, "torch"),
             array(POSITIONS, "torch"),
         )

@@ -9,7 +9,7 @@ import numpy as np
 from posenc.doors import Encoding
 from posenc.testing import budgets
 from posenc.testing.calls import called
-from posenc.testing.door_probe import ANCHORS, SOME, last_position, parameters, rows, sides
+from posenc.testing.door_probe import ANCHORS, SOME, last_position, moved_parameters, probed_rows, sides
 from posenc.testing.named_check import PAIRWISE, differ, ensure, named_check, refused, same_but_for_rounding
 
 #: The argument that holds the position, as the door names it.
@@ -19,30 +19,30 @@ NAMES = {"adds": ("positions",), "rotates": ("positions",), "biases": ("query", 
 @named_check("Packed and padded batches hold positions in any order, in views of other arrays.")
 def positions_in_any_order(encoding: Encoding) -> None:
     for side in sides(encoding):
-        sorted_rows = rows(encoding, np.arange(5), side=side)
+        sorted_rows = probed_rows(encoding, np.arange(5), side=side)
         wanted = sorted_rows[..., list(SOME), :]
         same_but_for_rounding(
             encoding,
             f"positions {list(SOME)} ({side}) against sorted ones",
-            rows(encoding, np.array(SOME), side=side),
+            probed_rows(encoding, np.array(SOME), side=side),
             wanted,
         )
         strided = np.repeat(np.array(SOME), 3)[::3]
         same_but_for_rounding(
-            encoding, f"a strided view of positions ({side})", rows(encoding, strided, side=side), wanted
+            encoding, f"a strided view of positions ({side})", probed_rows(encoding, strided, side=side), wanted
         )
         backwards = np.array(SOME[::-1])[::-1]
         same_but_for_rounding(
-            encoding, f"a reversed view of positions ({side})", rows(encoding, backwards, side=side), wanted
+            encoding, f"a reversed view of positions ({side})", probed_rows(encoding, backwards, side=side), wanted
         )
 
 
 @named_check("The integer type of a position must not change the result.")
 def integer_types_agree(encoding: Encoding) -> None:
     for side in sides(encoding):
-        wanted = rows(encoding, np.array(SOME, np.int64), side=side)
+        wanted = probed_rows(encoding, np.array(SOME, np.int64), side=side)
         for kind in ("int8", "uint8", "int16", "int32", "uint32", "uint64"):
-            narrow = rows(encoding, np.array(SOME, kind), side=side, anchors=np.array(ANCHORS, kind))
+            narrow = probed_rows(encoding, np.array(SOME, kind), side=side, anchors=np.array(ANCHORS, kind))
             same_but_for_rounding(encoding, f"{kind} positions ({side}) against int64", narrow, wanted)
 
 
@@ -54,29 +54,33 @@ def integers_do_not_wrap(encoding: Encoding) -> None:
             continue
         positions = [most, 0, most - 1]
         for side in sides(encoding):
-            narrow = rows(encoding, np.array(positions, kind), side=side, anchors=np.array([most, 1, 0], kind))
-            wanted = rows(encoding, np.array(positions, np.int64), side=side, anchors=np.array([most, 1, 0]))
+            narrow = probed_rows(encoding, np.array(positions, kind), side=side, anchors=np.array([most, 1, 0], kind))
+            wanted = probed_rows(encoding, np.array(positions, np.int64), side=side, anchors=np.array([most, 1, 0]))
             same_but_for_rounding(encoding, f"{kind} positions up to {most} ({side})", narrow, wanted)
 
 
 @named_check("A list of positions is what a newcomer types.")
 def lists_are_arrays(encoding: Encoding) -> None:
-    wanted = rows(encoding, np.array(SOME))
+    wanted = probed_rows(encoding, np.array(SOME))
     for inputs in (list(SOME), tuple(SOME)):
-        same_but_for_rounding(encoding, f"positions as a {type(inputs).__name__}", rows(encoding, inputs), wanted)
-    same_but_for_rounding(encoding, "positions as a range", rows(encoding, range(4)), rows(encoding, np.arange(4)))
+        same_but_for_rounding(
+            encoding, f"positions as a {type(inputs).__name__}", probed_rows(encoding, inputs), wanted
+        )
+    same_but_for_rounding(
+        encoding, "positions as a range", probed_rows(encoding, range(4)), probed_rows(encoding, np.arange(4))
+    )
     nested = [[0, 1], [2, 3]]
     same_but_for_rounding(
-        encoding, "positions as nested lists", rows(encoding, nested), rows(encoding, np.array(nested))
+        encoding, "positions as nested lists", probed_rows(encoding, nested), probed_rows(encoding, np.array(nested))
     )
 
 
 @named_check("3.0 is position 3, or an error; never something else.")
 def whole_floats_are_integers(encoding: Encoding) -> None:
-    wanted = rows(encoding, np.array(SOME))
+    wanted = probed_rows(encoding, np.array(SOME))
     for kind in ("float32", "float64"):
         try:
-            result = rows(encoding, np.array(SOME, kind), dtype="float64")
+            result = probed_rows(encoding, np.array(SOME, kind), dtype="float64")
         except (ValueError, TypeError) as error:
             ensure("fractional" not in encoding.claims, f"{kind} positions: expected them to be taken, got: {error}")
             continue
@@ -87,7 +91,7 @@ def whole_floats_are_integers(encoding: Encoding) -> None:
 def negative_positions(encoding: Encoding) -> None:
     for side in sides(encoding):
         try:
-            result = rows(encoding, np.array([-1, -5]), side=side)
+            result = probed_rows(encoding, np.array([-1, -5]), side=side)
         except (ValueError, TypeError) as error:
             ensure(
                 "unlimited" not in encoding.claims,
@@ -104,7 +108,7 @@ def negative_positions(encoding: Encoding) -> None:
             f"negative positions ({side}): expected finite numbers, got some that are not.",
         )
         if encoding.door in PAIRWISE and "relative" in encoding.claims:
-            moved = rows(encoding, np.array([4, 0]), side=side, anchors=np.array([0, 1, 2, 3, 5]) + 5)
+            moved = probed_rows(encoding, np.array([4, 0]), side=side, anchors=np.array([0, 1, 2, 3, 5]) + 5)
             same_but_for_rounding(encoding, f"positions -1 and -5 ({side}) against the same distances", result, moved)
 
 
@@ -118,8 +122,8 @@ def far_neighbours_differ(encoding: Encoding) -> None:
         return
     for position in {min(most, limit) - 1 for limit in (300, 2_050, 2**24 + 2, 2**31 + 2, 2**40 + 2, 2**50)}:
         for side in sides(encoding):
-            near = rows(encoding, np.arange(2), side=side, anchors=np.arange(2))
-            far = rows(encoding, position + np.arange(2), side=side, anchors=position + np.arange(2))
+            near = probed_rows(encoding, np.arange(2), side=side, anchors=np.arange(2))
+            far = probed_rows(encoding, position + np.arange(2), side=side, anchors=position + np.arange(2))
             if differ(near[..., 0, :], near[..., 1, :], 1e-3) and _is_smooth(encoding):
                 ensure(
                     differ(far[..., 0, :], far[..., 1, :], 1e-9 * min(1.0, float(np.abs(far).max()))),
@@ -136,7 +140,7 @@ def _is_smooth(encoding: Encoding) -> bool:
 def finite_up_to_the_limit(encoding: Encoding) -> None:
     most = last_position(encoding)
     for side in sides(encoding):
-        result = rows(encoding, np.array([most, most // 2, most - 1 if most else 0]), side=side)
+        result = probed_rows(encoding, np.array([most, most // 2, most - 1 if most else 0]), side=side)
         ensure(bool(np.isfinite(result).all()), f"positions up to {most} ({side}): expected finite numbers.")
 
 
@@ -173,7 +177,7 @@ def positions_beyond_range_refused(encoding: Encoding) -> None:
 
 
 def _refused(encoding: Encoding, what: str, bad: Any) -> None:
-    good, params = np.array([0, 1]), parameters(encoding) or None
+    good, params = np.array([0, 1]), moved_parameters(encoding) or None
     names = NAMES[encoding.door]
     refused(what, lambda: called(encoding, bad, good, params), names[0])
     if len(names) == 2:

@@ -18,14 +18,14 @@ from posenc.testing.door_probe import (
     array,
     array_module,
     as_numpy,
-    content,
+    content_vectors,
     content_width,
     converted,
     hidden_input,
     last_position,
-    parameters,
+    moved_parameters,
+    probed_rows,
     program,
-    rows,
     sides,
     summed,
 )
@@ -55,10 +55,10 @@ def torch_dtype_is_given(encoding: Encoding) -> None:
 def float32_is_float64_rounded(encoding: Encoding) -> None:
     """float32 is the float64 result rounded; half a unit more where a parameter was rounded first."""
     inputs = _sample_positions(encoding)
-    params = {key: value.astype(np.float32).astype(np.float64) for key, value in parameters(encoding).items()}
+    params = {key: value.astype(np.float32).astype(np.float64) for key, value in moved_parameters(encoding).items()}
     for side in sides(encoding):
-        exact = rows(encoding, inputs, dtype="float64", side=side, params=params)
-        result = rows(encoding, inputs, dtype="float32", side=side, params=params)
+        exact = probed_rows(encoding, inputs, dtype="float64", side=side, params=params)
+        result = probed_rows(encoding, inputs, dtype="float32", side=side, params=params)
         largest = float(np.abs(exact).max())
         tolerance = (
             budgets.value("float32", largest)
@@ -88,7 +88,7 @@ def half_is_rounded_once(encoding: Encoding) -> None:
 
 @named_check("NumPy's float16 is no exception.", TABLES)
 def numpy_half_is_rounded_once(encoding: Encoding) -> None:
-    params = parameters(encoding) or None
+    params = moved_parameters(encoding) or None
     inputs = _sample_positions(encoding)
     wide = np.asarray(called(encoding, inputs, inputs, params, dtype=np.float32))
     with np.errstate(over="ignore"):  # a power of a distance may pass 65504; it is infinite by either way
@@ -106,7 +106,7 @@ def numpy_half_is_rounded_once(encoding: Encoding) -> None:
 
 @named_check("A table of integers is a table of zeros.", TABLES)
 def dtype_must_be_a_float(encoding: Encoding) -> None:
-    params = parameters(encoding) or None
+    params = moved_parameters(encoding) or None
     for bad in (np.int64, "int32", bool, "no_such_type", np.complex128, 7):
         refused(f"dtype={bad!r}", lambda bad=bad: called(encoding, [0, 1], [0, 1], params, dtype=bad), "dtype")  # type: ignore[misc]
 
@@ -120,7 +120,7 @@ def bfloat16_activations_round_once(encoding: Encoding) -> None:
     x = torch.randn(
         len(inputs), content_width(encoding), generator=torch.Generator().manual_seed(0), dtype=torch.float64
     ).bfloat16()
-    params = {name: value.astype(np.float32).astype(np.float64) for name, value in parameters(encoding).items()}
+    params = {name: value.astype(np.float32).astype(np.float64) for name, value in moved_parameters(encoding).items()}
     result = as_numpy(applied(encoding, x, inputs, converted(params, "torch", "float32")))
     exact = as_numpy(applied(encoding, x.double(), inputs, converted(params, "torch", "float64"), torch.float64))
     ensure(result.shape == exact.shape, f"bfloat16 activations: expected shape {exact.shape}, got {result.shape}.")
@@ -145,7 +145,7 @@ def activations_keep_their_dtype(encoding: Encoding) -> None:
     torch = array_module("torch")
     for dtype in ("float16", "bfloat16", "float32", "float64"):
         x = torch.ones(3, content_width(encoding), dtype=getattr(torch, dtype))
-        params = converted(parameters(encoding), "torch", "float64" if dtype == "float64" else "float32")
+        params = converted(moved_parameters(encoding), "torch", "float64" if dtype == "float64" else "float32")
         wide = torch.float64 if dtype == "float64" else None
         result = applied(encoding, x, array([0, 1, 2], "torch"), params, wide)
         ensure(result.dtype == x.dtype, f"{dtype} activations: expected {dtype} back, got {result.dtype}.")
@@ -155,8 +155,8 @@ def activations_keep_their_dtype(encoding: Encoding) -> None:
 def score_of_half_content(encoding: Encoding) -> None:
     """bfloat16 queries and keys give what their float32 copies give, to one rounding."""
     torch, scores = array_module("torch"), cast(Scores, encoding)
-    params = converted(parameters(encoding), "torch", "float32")
-    q, k = (content(encoding, seed, "torch", "bfloat16").expand(-1, 4, -1) for seed in (1, 2))
+    params = converted(moved_parameters(encoding), "torch", "float32")
+    q, k = (content_vectors(encoding, seed, "torch", "bfloat16").expand(-1, 4, -1) for seed in (1, 2))
     inputs = array([0, 3, 1, 2], "torch")
     x = hidden_input(scores, 4, 4, name="torch", dtype="bfloat16")
     result = scores.score(q, k, inputs, inputs, params, hidden=x)
@@ -220,7 +220,7 @@ def _numbers_of_positions(encoding: Encoding, inputs: Any) -> dict[str, Any]:
     record = one_coordinate(encoding)
     if not isinstance(record, Rotates):
         return {"numbers": program(encoding, name="torch", dtype="float32")(inputs)}
-    params = converted(parameters(record), "torch", "float32")
+    params = converted(moved_parameters(record), "torch", "float32")
     operators = {role: record.turn(inputs, params, role=cast(Any, role)) for role in sides(record)}
     return {
         f"{part.name} ({role})": getattr(operator, part.name)
@@ -239,7 +239,7 @@ def torch_rows_apart(encoding: Encoding) -> None:
     def two(start: int) -> np.ndarray:
         """Rows of two neighbours; where a number belongs to a pair, against places no farther from them than from 0."""
         anchors = np.array(ANCHORS) + start
-        return rows(encoding, np.array([start, start + 1]), name="torch", dtype="float32", anchors=anchors)
+        return probed_rows(encoding, np.array([start, start + 1]), name="torch", dtype="float32", anchors=anchors)
 
     near, far = two(0), two(2_000)
     if differ(near[..., 0, :], near[..., 1, :], 1e-3):

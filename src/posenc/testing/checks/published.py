@@ -17,7 +17,7 @@ import numpy as np
 
 import posenc
 from posenc.doors import Encoding
-from posenc.testing.door_probe import last_position, parameters
+from posenc.testing.door_probe import last_position, moved_parameters
 from posenc.testing.effects import effects, positions_within, tolerance_of
 from posenc.testing.named_check import Check, close, ensure, named_check
 
@@ -209,7 +209,7 @@ def published_numbers(encoding: Encoding) -> None:
 def _against(reference: Encoding, encoding: Encoding) -> None:
     """Everything that the record does is what the reference does, with the same parameters."""
     ensure(encoding.door == reference.door, f"door: expected {reference.door}, got {encoding.door}.")
-    positions, params = _within_both(reference, encoding), parameters(reference)
+    positions, params = _within_both(reference, encoding), moved_parameters(reference)
     received = effects(encoding, params, positions)
     for name, expected in effects(reference, params, positions).items():
         ensure(name in received, f"{name}: expected {name} as {reference!r:.100} gives it, got none.")

@@ -11,7 +11,7 @@ import numpy as np
 
 from posenc.diagnosis.mistake import with_fields
 from posenc.doors import Adds, Biases, Claim, Encoding, Rotates, Scores
-from posenc.testing.door_probe import SOME, last_position, parameters, program, rows, sides
+from posenc.testing.door_probe import SOME, last_position, moved_parameters, probed_rows, program, sides
 from posenc.testing.named_check import DOORS, ensure, named_check, same_bits
 from posenc.testing.vary import observable_results, others, rebuilt, variants
 
@@ -88,7 +88,7 @@ def _matters_elsewhere(encoding: Encoding, name: str) -> bool:
 def record_is_plain(encoding: Encoding) -> None:
     before = dict(vars(encoding))
     for side in sides(encoding):
-        rows(encoding, list(SOME), side=side)
+        probed_rows(encoding, list(SOME), side=side)
     ensure(dict(vars(encoding)) == before, f"{encoding!r}: expected no attribute to appear or change by use.")
     for name, value in before.items():
         ensure(_is_plain(value), f"{name}: expected plain numbers, words or records, got {type(value).__name__}.")
@@ -106,7 +106,7 @@ def _is_plain(value: Any) -> bool:
 def copies_are_equal(encoding: Encoding) -> None:
     for way, other in (("deepcopy", copy.deepcopy(encoding)), ("pickle", pickle.loads(pickle.dumps(encoding)))):
         ensure(other == encoding, f"{way}: expected {encoding!r}, got {other!r}.")
-        same_bits(f"rows after {way}", rows(other, list(SOME)), rows(encoding, list(SOME)))
+        same_bits(f"rows after {way}", probed_rows(other, list(SOME)), probed_rows(encoding, list(SOME)))
 
 
 @named_check("Matrices, decode rows and plots are derived from the one door of a record.")
@@ -132,7 +132,8 @@ def nothing_remembered(encoding: Encoding) -> None:
     spans = [np.arange(min(length, most + 1)) for length in (4, 40, 1, 9, 0)] + [np.array([min(most, 5_000)])]
     calls = [(span, side, dtype) for span in spans for side in sides(encoding) for dtype in ("float64", "float32")]
     first, second = (
-        [rows(encoding, span, side=side, dtype=dtype) for span, side, dtype in order] for order in (calls, calls[::-1])
+        [probed_rows(encoding, span, side=side, dtype=dtype) for span, side, dtype in order]
+        for order in (calls, calls[::-1])
     )
     for call, one, other in zip(calls, first, second[::-1], strict=True):
         same_bits(f"{len(call[0])} positions, {call[1]}, {call[2]}, again after other calls", other, one)
@@ -150,10 +151,10 @@ def result_is_the_callers(encoding: Encoding) -> None:
 
 @named_check("A call that writes into its arguments breaks the next layer.")
 def inputs_are_left_alone(encoding: Encoding) -> None:
-    positions, params = np.array(SOME), parameters(encoding)
+    positions, params = np.array(SOME), moved_parameters(encoding)
     before = {name: value.copy() for name, value in params.items()}
     for side in sides(encoding):
-        rows(encoding, positions, side=side, params=params)
+        probed_rows(encoding, positions, side=side, params=params)
     same_bits("positions after a call", positions, np.array(SOME))
     for name, value in before.items():
         same_bits(f"params[{name!r}] after a call", params[name], value)

@@ -11,7 +11,7 @@ import numpy as np
 from posenc.doors import Adds, Biases, Encoding, Rotates, Scores
 from posenc.positions import documents, from_mask, packed
 from posenc.testing import budgets
-from posenc.testing.door_probe import head_width, heads, last_position, parameters, sides
+from posenc.testing.door_probe import head_width, last_position, moved_parameters, number_of_heads, sides
 from posenc.testing.named_check import PAIRWISE, close, named_check
 from posenc.testing.one_coordinate import one_coordinate
 
@@ -53,7 +53,7 @@ def padded_and_packed_rows(encoding: Encoding) -> None:
 def _sequence(record: Encoding, length: int, seed: int) -> Tokens:
     """One sequence in a row of its own."""
     rng = np.random.default_rng(seed)
-    q, k = rng.standard_normal((2, 1, heads(record), length, head_width(record)))
+    q, k = rng.standard_normal((2, 1, number_of_heads(record), length, head_width(record)))
     reads = isinstance(record, Scores) and record.reads is not None
     x = rng.standard_normal((1, length, cast(Any, record).model_dim)) if reads else None
     return Tokens(q, k, x, np.arange(length)[None])
@@ -99,7 +99,7 @@ def _placed(
 
 def _effects(record: Encoding, tokens: Tokens) -> dict[str, np.ndarray]:
     """What the record does to the tokens, (rows, heads, n, …), on each side that differs."""
-    params, positions = parameters(record) or None, tokens.positions
+    params, positions = moved_parameters(record) or None, tokens.positions
     if isinstance(record, Adds):
         return {"input": np.asarray(record.embed(positions, params))[:, None]}
     if isinstance(record, Rotates):

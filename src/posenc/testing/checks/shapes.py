@@ -9,11 +9,11 @@ from posenc.testing.calls import called
 from posenc.testing.door_probe import (
     ANCHORS,
     SOME,
-    heads,
     heads_rotated,
+    moved_parameters,
+    number_of_heads,
     operates,
-    parameters,
-    rows,
+    probed_rows,
     sides,
     with_twelve_heads,
 )
@@ -37,7 +37,7 @@ def shape_of_a_batch(encoding: Encoding) -> None:
 def empty_sequence(encoding: Encoding) -> None:
     _shaped(encoding, (0,))
     _shaped(encoding, (2, 0))
-    ensure(rows(encoding, []).shape[-2] == 0, "positions []: expected no rows.")
+    ensure(probed_rows(encoding, []).shape[-2] == 0, "positions []: expected no rows.")
 
 
 @named_check("The last shard of a data set can be empty.")
@@ -52,7 +52,7 @@ def one_query_a_row(encoding: Encoding) -> None:
     key = np.broadcast_to(np.arange(5), (3, 5))
 
     def among(rows: slice) -> np.ndarray:
-        return np.asarray(called(encoding, query[rows], key[rows], parameters(encoding) or None))
+        return np.asarray(called(encoding, query[rows], key[rows], moved_parameters(encoding) or None))
 
     alone = np.stack([among(slice(i, i + 1))[0] for i in range(3)])
     same_but_for_rounding(encoding, "one query a row, rows together against rows alone", among(slice(None)), alone)
@@ -62,9 +62,9 @@ def one_query_a_row(encoding: Encoding) -> None:
 def batch_mates_do_not_leak(encoding: Encoding) -> None:
     batch = np.array([[0, 1, 2, 3], [3, 1, 0, 2], [1, 1, 4, 0]])
     for side in sides(encoding):
-        together = rows(encoding, batch, side=side)
+        together = probed_rows(encoding, batch, side=side)
         for index, own_heads in enumerate(batch):
-            alone = rows(encoding, own_heads, side=side)
+            alone = probed_rows(encoding, own_heads, side=side)
             what = f"row {index} of a batch ({side}) against itself alone"
             same_but_for_rounding(encoding, what, together[index], alone)
 
@@ -73,7 +73,7 @@ def batch_mates_do_not_leak(encoding: Encoding) -> None:
 def queries_and_keys_of_unequal_number(encoding: Encoding) -> None:
     for lengths in ((2, 5), (5, 2)):
         query, key = (np.arange(length) for length in lengths)
-        result = called(encoding, query, key, parameters(encoding) or None)
+        result = called(encoding, query, key, moved_parameters(encoding) or None)
         ensure(
             result.shape[-2:] == lengths,
             f"{lengths[0]} queries and {lengths[1]} keys: expected (..., {lengths}), got {result.shape}.",
@@ -83,8 +83,8 @@ def queries_and_keys_of_unequal_number(encoding: Encoding) -> None:
 @named_check("Real models have head counts that are no power of two.", doors=PAIRWISE)
 def twelve_heads(encoding: Encoding) -> None:
     twelve = with_twelve_heads(encoding)
-    result = rows(twelve, list(SOME))
-    count = 12 if hasattr(encoding, "heads") else heads(encoding)
+    result = probed_rows(twelve, list(SOME))
+    count = 12 if hasattr(encoding, "heads") else number_of_heads(encoding)
     ensure(
         result.shape == (count, len(SOME), len(ANCHORS)),
         f"{twelve!r}: expected {(count, len(SOME), len(ANCHORS))}, got {result.shape}.",
@@ -103,7 +103,7 @@ def width_is_stated(encoding: Encoding) -> None:
 def _shaped(encoding: Encoding, shape: tuple[int, ...]) -> None:
     positions = np.arange(int(np.prod(shape))).reshape(shape) % 5
     for side in sides(encoding):
-        result = rows(encoding, positions, side=side)
+        result = probed_rows(encoding, positions, side=side)
         wanted = _wanted(encoding, shape, result.shape[-1], heads_rotated(encoding, side))
         ensure(result.shape == wanted, f"positions of shape {shape} ({side}): expected {wanted}, got {result.shape}.")
 
@@ -112,7 +112,7 @@ def _wanted(encoding: Encoding, shape: tuple[int, ...], last: int, own_heads: in
     if isinstance(encoding, Adds):
         return (*shape, encoding.width)
     if encoding.door in PAIRWISE:
-        return (*shape[:-1], heads(encoding), shape[-1], len(ANCHORS))
+        return (*shape[:-1], number_of_heads(encoding), shape[-1], len(ANCHORS))
     return (*shape, last) if own_heads is None else (*shape[:-1], own_heads, shape[-1], last)
 
 
@@ -121,7 +121,7 @@ def bias_broadcasts(encoding: Encoding) -> None:
     """bias(head, query, key) broadcasts its three arguments like any elementwise function."""
     if not isinstance(encoding, Biases):
         return
-    params = parameters(encoding) or None
+    params = moved_parameters(encoding) or None
     for shapes in (((), (), ()), ((2,), (2,), (2,)), ((3, 1), (4,), ()), ((1,), (5, 1), (1, 4))):
         head, query, key = (np.zeros(shape, np.int64) for shape in shapes)
         result = np.shape(encoding.bias(head, query, key, params))

@@ -13,7 +13,15 @@ import numpy as np
 from posenc._array import Array
 from posenc.doors import Biases, Encoding
 from posenc.testing import budgets
-from posenc.testing.door_probe import array, array_module, as_numpy, converted, heads, parameters, program
+from posenc.testing.door_probe import (
+    array,
+    array_module,
+    as_numpy,
+    converted,
+    moved_parameters,
+    number_of_heads,
+    program,
+)
 from posenc.testing.named_check import close, ensure, named_check
 from posenc.testing.traced import layer
 
@@ -153,10 +161,10 @@ def score_mod_is_the_bias(encoding: Encoding) -> None:
     torch = array_module("torch")
     record = cast(Biases, encoding)
     flex = import_module("torch.nn.attention.flex_attention").flex_attention
-    params = converted(parameters(record), "torch", "float32")
+    params = converted(moved_parameters(record), "torch", "float32")
     query, key = torch.tensor([4, 2, 5]), torch.tensor([0, 1, 2, 3, 5])
     generator = torch.Generator().manual_seed(0)
-    q, k, v = (torch.randn(2, heads(record), n, 8, generator=generator) for n in (3, 5, 5))
+    q, k, v = (torch.randn(2, number_of_heads(record), n, 8, generator=generator) for n in (3, 5, 5))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that it runs uncompiled, which is what is wanted here
         result = flex(q, k, v, score_mod=import_module("posenc.torch").score_mod(record, query, key, params))
