@@ -62,8 +62,13 @@ def test_fractions_in_float64(sampled: dict, backend: str) -> None:
 
 
 def test_a_fraction_cut_short_would_be_seen(sampled: dict, monkeypatch: pytest.MonkeyPatch) -> None:
-    split = fixed_point._split
-    monkeypatch.setattr(fixed_point, "_split", lambda places: (split(places)[0], np.float32(split(places)[1])))
+    split = fixed_point.whole_and_fraction
+
+    def cut(places):
+        whole, fraction = split(places)
+        return whole, np.float32(fraction)
+
+    monkeypatch.setattr(fixed_point, "whole_and_fraction", cut)
     assert wrong_entries(sampled, "numpy")[1] > 1000
 
 

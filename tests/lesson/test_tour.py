@@ -116,8 +116,8 @@ def fake_run(finished, then):
 @pytest.mark.parametrize("finished", [0, 2])
 def test_ctrl_c_keeps_what_was_trained(monkeypatch, short_text, tmp_path, capsys, finished):
     monkeypatch.setattr(tour, "LEARNERS", ())
-    monkeypatch.setattr(tour, "numbers", lambda pairs, seed: {})
-    monkeypatch.setattr(tour, "run", fake_run(finished, KeyboardInterrupt()))
+    monkeypatch.setattr(tour, "lesson_data", lambda pairs, seed: {})
+    monkeypatch.setattr(tour, "run_contestants", fake_run(finished, KeyboardInterrupt()))
     output = tmp_path / "part.html"
     assert main(["tour", "--text", str(short_text), "--output", str(output), "--steps", "1"]) == 130
     said = capsys.readouterr().err.splitlines()
@@ -136,7 +136,7 @@ def test_ctrl_c_at_the_very_start_writes_nothing(monkeypatch, tmp_path, capsys):
     def stopped(path):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(tour, "read", stopped)
+    monkeypatch.setattr(tour, "read_tokens", stopped)
     assert main(["tour", "--output", str(tmp_path / "x.html")]) == 130
     assert capsys.readouterr().err.splitlines()[-1] == "Stopped. Nothing was written."
     assert list(tmp_path.iterdir()) == []
@@ -149,8 +149,8 @@ def test_json_holds_the_numbers(monkeypatch, short_text, tmp_path, capsys):
             yield Event(index, TrainingOutcome(contestant, (Progress(1, 5.0),), losses, (7, 8), 10, 0))
 
     monkeypatch.setattr(tour, "LEARNERS", ())
-    monkeypatch.setattr(tour, "numbers", lambda pairs, seed: {})
-    monkeypatch.setattr(tour, "run", run)
+    monkeypatch.setattr(tour, "lesson_data", lambda pairs, seed: {})
+    monkeypatch.setattr(tour, "run_contestants", run)
     assert (
         main(["tour", "--text", str(short_text), "--output", str(tmp_path / "x.html"), "--steps", "1", "--json"]) == 0
     )
