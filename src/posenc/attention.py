@@ -107,9 +107,9 @@ def attention(
     documents, axes = documents_of_tokens(documents, q, k), number_of_axes(encodings)
     query, key = token_positions("query", query, q, axes), token_positions("key", key, k, axes)
     lib = _array.library(q)
-    logits = _logits(q, k, query, key, inside, checked_scale(scale, q), hidden, documents)
+    logits = _logits(q, k, query, key, inside, checked_scale(scale, q), hidden, documents, lib)
     weights = softmax(logits, _visible(logits, causal, mask, documents, lib), lib)
-    output = _output(weights, v, query, key, inside)
+    output = _output(weights, v, query, key, inside, lib)
     for encoding, values in inside:
         if isinstance(encoding, Scores):
             extra = encoding.values(weights, query, key, values)
@@ -139,8 +139,8 @@ def _logits(
     scale: float,
     hidden: Array | None,
     documents: Documents,
+    lib: Library,
 ) -> Array:
-    lib = _array.library(q)
     dtype = lib.wide_dtype(q.dtype)
     rotated_q, rotated_k = lib.astype(q, dtype), lib.astype(k, dtype)
     for encoding, values in inside:
@@ -161,11 +161,11 @@ def _logits(
     return logits
 
 
-def _output(weights: Array, v: Array, query: Array, key: Array, inside: Inside) -> Array:
+def _output(weights: Array, v: Array, query: Array, key: Array, inside: Inside, lib: Library) -> Array:
     """The values mixed, after those turns that act on values, and turned back where the query stands."""
     dtype = weights.dtype
     turning = [(each, values) for each, values in inside if isinstance(each, Rotates) and "value" in each.roles]
-    mixed = _array.library(v).astype(v, dtype)
+    mixed = lib.astype(v, dtype)
     for encoding, values in turning:
         mixed = encoding.turn(key, values, role="value", dtype=dtype)(mixed, layout="bhtd")
     mixed = weights @ mixed

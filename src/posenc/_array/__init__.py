@@ -6,7 +6,7 @@ backends.) NumPy alone is a dependency.
 """
 
 from posenc._array.array_arguments import as_array, as_arrays, as_mask, floats, whole_array
-from posenc._array.library import Array, Library, dtype_name, host, kind, remembered
+from posenc._array.library import Array, Library, dtype_name, host, kind
 from posenc._array.rank_promotion import broadcasting
 from posenc._array.resolve import library, library_name, to_numpy
 
@@ -23,7 +23,6 @@ __all__ = [
     "kind",
     "library",
     "library_name",
-    "remembered",
     "to_numpy",
     "whole_array",
 ]

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from functools import lru_cache, wraps
-from typing import Any, ParamSpec, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -16,7 +15,6 @@ from posenc import _check
 Array: TypeAlias = Any
 
 Host = TypeVar("Host")
-P = ParamSpec("P")
 
 #: What results may be rounded to, where the library has it (NumPy has no bfloat16), and the bytes of each.
 SIZES = {"float16": 2, "bfloat16": 2, "float32": 4, "float64": 8}
@@ -214,19 +212,3 @@ def host(function: Host) -> Host:
     """
     function._dynamo_marked_constant = True  # type: ignore[attr-defined]
     return function
-
-
-def remembered(count: int) -> Callable[[Callable[P, np.ndarray]], Callable[P, np.ndarray]]:
-    """Mark a function as `host`, and remember its last `count` arrays by all its arguments; a call returns a copy."""
-
-    def of(function: Callable[P, np.ndarray]) -> Callable[P, np.ndarray]:
-        memo: Any = lru_cache(count)(function)
-
-        @wraps(function)
-        def copied(*arguments: P.args, **named: P.kwargs) -> np.ndarray:
-            array: np.ndarray = memo(*arguments, **named)
-            return array.copy()
-
-        return host(copied)
-
-    return of

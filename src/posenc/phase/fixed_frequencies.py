@@ -8,6 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from posenc import _array
+from posenc.array_memo import remembered
 from posenc.phase.fixed_point import limbs, turn_words
 from posenc.phase.frequencies import Frequencies
 from posenc.turn import Pairing
@@ -84,7 +85,7 @@ def frequency_limbs(fixed: FixedFrequencies | FixedSinusoids) -> np.ndarray:
     return np.concatenate([limbs(fixed.frequencies, 32, 5), np.array([fixed.axis])])
 
 
-@_array.remembered(256)
+@remembered(256)
 def frequency_words(fixed: FixedFrequencies) -> np.ndarray:
     """Frequencies in 2^-128 turns, for each coordinate and pair, int64 (2, axes, pairs), the upper bits first; 0 where
     a pair does not read it."""

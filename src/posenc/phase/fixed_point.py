@@ -14,6 +14,7 @@ import numpy as np
 
 from posenc import _array, _check
 from posenc._array import Array, Library
+from posenc.array_memo import remembered
 from posenc.checked_positions import Positions, checked
 from posenc.phase.frequencies import EXACT, TWO_PI, Frequencies
 
@@ -136,7 +137,7 @@ def carried(columns: Any, word: Word, count: int = 0) -> tuple[Array, ...]:
     return tuple(limbs[::-1])
 
 
-@_array.remembered(256)
+@remembered(256)
 def _limbs(frequencies: Frequencies, word: Word, weight: int) -> np.ndarray:
     """Limbs of frequency × 2^weight in turns, most significant first; shape (limbs, pairs)."""
     bits, count = word.limb_bits, word.limbs

@@ -10,6 +10,7 @@ import numpy as np
 
 from posenc import _array, _check
 from posenc._array import Array
+from posenc.array_memo import remembered
 from posenc.declared_fields import Declared, TupleOf, Whole
 
 METHODS = ("bicubic", "bilinear", "tiled")
@@ -138,7 +139,7 @@ def _check_rule(method: str, antialias: bool, align_corners: bool, outside: str)
     raise ValueError(f"{wrong} must be left out with {other}; got {filters[wrong]!r}. No released code has both.")
 
 
-@_array.remembered(64)
+@remembered(64)
 def filter_weights(
     old: int, new: int, method: str, antialias: bool, align_corners: bool = False, outside: str = "border"
 ) -> np.ndarray:

@@ -10,6 +10,7 @@ import numpy as np
 
 from posenc import _array
 from posenc._array import Array
+from posenc.array_memo import remembered
 from posenc.declared_fields import Real
 from posenc.doors import Biases, Claim, Params
 from posenc.positions.distance import steps
@@ -83,7 +84,7 @@ def slopes_of_heads(record: Any, rule: Rule = "paper") -> np.ndarray:
     return slopes_of(record.heads, rule=rule)
 
 
-@_array.remembered(256)
+@remembered(256)
 def slopes_of(heads: int, steepest: float = 8.0, rule: Rule = "paper") -> np.ndarray:
     """The slopes of ALiBi's fields, as float64; shape (heads,)."""
     if rule == "geometric":

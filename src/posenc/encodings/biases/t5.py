@@ -10,6 +10,7 @@ import numpy as np
 
 from posenc import _array, _check
 from posenc._array import Array, Library
+from posenc.array_memo import remembered
 from posenc.checked_positions import checked
 from posenc.declared_fields import Real, Whole
 from posenc.doors import Biases, Params
@@ -98,7 +99,7 @@ def _lookup(record: T5Bias) -> np.ndarray:
     return bucket_of_distance(record._one_way, record.max_distance).astype(np.int64)
 
 
-@_array.remembered(64)
+@remembered(64)
 def bucket_of_distance(buckets: int, max_distance: int) -> np.ndarray:
     """The bucket of every distance from 0 to max_distance in one direction; shape (max_distance + 1,)."""
     exact = buckets // 2

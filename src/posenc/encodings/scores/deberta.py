@@ -10,6 +10,7 @@ import numpy as np
 
 from posenc import _array, _check
 from posenc._array import Array, Library
+from posenc.array_memo import remembered
 from posenc.checked_positions import Positions
 from posenc.declared_fields import Heads, Width
 from posenc.doors import Params
@@ -130,7 +131,7 @@ def _lookup(record: DeBERTa) -> np.ndarray:
     return row_of_distance(record.buckets, record.max_distance or 0)
 
 
-@_array.remembered(64)
+@remembered(64)
 def row_of_distance(buckets: int, most: int) -> np.ndarray:
     """The row of every distance from -most to most; shape (2·most + 1,)."""
     mid = buckets // 2
