@@ -22,6 +22,17 @@ def _is_torch(value: Any) -> bool:
     return hasattr(value, "detach")
 
 
+#: What records remember that must remember nothing.
+CACHE: dict[Any, Any] = {}
+LONGEST = [0]
+
+
+def forget() -> None:
+    """Begin anew, so that what a bug trips does not depend on what ran before it."""
+    CACHE.clear()
+    LONGEST[0] = 0
+
+
 @dataclass(frozen=True)
 class CachedByLength(Sinusoidal):
     def embed(self, positions: Any, params: Any = None, *, dtype: Any = None) -> Any:
@@ -36,10 +47,6 @@ class GrowsWithTheLongest(Sinusoidal):
     def embed(self, positions: Any, params: Any = None, *, dtype: Any = None) -> Any:
         LONGEST[0] = max(LONGEST[0], np.size(positions))
         return super().embed(positions, params, dtype=dtype) * (2.0 if LONGEST[0] > 20 else 1.0)
-
-
-CACHE: dict[Any, Any] = {}
-LONGEST = [0]
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mutants import page
+from mutants import page, rows
 from mutants.bug import COSTLY, Bug
 from mutants.page import BUGS
 from mutants.source import SUBSTITUTIONS, Substitution
@@ -18,8 +18,9 @@ pytest.importorskip("torch")
 pytest.importorskip("jax")
 
 
-#: Bugs that remember earlier calls: what they trip besides depends on what ran before them.
-REMEMBERING = ("CachedByLength", "GrowsWithTheLongest", "HandsOutItsCache")
+@pytest.fixture(autouse=True)
+def nothing_is_remembered() -> None:
+    rows.forget()
 
 
 @pytest.mark.parametrize("bug", BUGS)
@@ -35,8 +36,7 @@ def test_bug_in_the_source_is_caught(bug: Substitution, tmp_path: Path) -> None:
 @pytest.mark.nightly
 @pytest.mark.parametrize("bug", BUGS)
 def test_the_page_names_every_check_that_trips(bug: Bug) -> None:
-    tripped, recorded = bug.tripped(), page.recorded()[bug.name]
-    assert set(tripped) >= set(recorded) if bug.name in REMEMBERING else tripped == recorded
+    assert bug.tripped() == page.recorded()[bug.name]
 
 
 @pytest.mark.nightly
