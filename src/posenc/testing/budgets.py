@@ -69,7 +69,7 @@ def formed(encoding: Encoding) -> bool:
 def released(encoding: Encoding) -> bool:
     """Whether the record, or one inside it, asks for the float32 arithmetic of released models."""
     stated = getattr(encoding, "numerics", "exact")
-    return stated == "float32" or any(map(released, records_inside(encoding)))
+    return stated == "float32" or any(map(released, encodings_inside(encoding)))
 
 
 def arithmetic(encoding: Encoding) -> str:
@@ -88,7 +88,12 @@ def fastest(encoding: Encoding) -> float:
         return float(encoding.fastest)  # type: ignore[attr-defined]
     field_value = getattr(encoding, "frequencies", None)
     fastest_rates = [float(np.max(field_value.radians()))] if field_value is not None else []
-    return max(fastest_rates + [fastest(part) for part in records_inside(encoding)] + [1.0])
+    return max(fastest_rates + [fastest(part) for part in encodings_inside(encoding)] + [1.0])
+
+
+def encodings_inside(encoding: Encoding) -> list[Encoding]:
+    """The encodings inside an encoding; frequencies that it passes on or leaves out are none."""
+    return [part for part in records_inside(encoding) if isinstance(part, Encoding)]
 
 
 def records_inside(record: Any) -> list[Any]:

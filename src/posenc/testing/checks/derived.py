@@ -33,14 +33,16 @@ def dense_is_pointwise(encoding: Encoding) -> None:
     pointwise(encoding, QUERY, KEY)
 
 
-def pointwise(encoding: Encoding, query: np.ndarray, key: np.ndarray) -> None:
-    """The matrix is the bias, one number at a time."""
+def pointwise(encoding: Encoding, query: np.ndarray, key: np.ndarray, corner: int | None = None) -> None:
+    """The matrix is the bias, one number at a time; of a large one, the corner of the first queries and keys."""
     encoding, params = cast(Biases, encoding), moved_parameters(encoding) or None
     dense = encoding.matrix(query, key, params)
     for head in {0, encoding.heads // 2, encoding.heads - 1}:
-        one_by_one = [[float(encoding.bias(head, m, n, params)) for n in key.tolist()] for m in query.tolist()]
+        one_by_one = [
+            [float(encoding.bias(head, m, n, params)) for n in key[:corner].tolist()] for m in query[:corner].tolist()
+        ]
         what = f"matrix at head {head} against bias one number at a time"
-        close(what, dense[head], one_by_one, budgets.own_value(encoding, dense))
+        close(what, dense[head, :corner, :corner], one_by_one, budgets.own_value(encoding, dense))
 
 
 @named_check("A decoding step must repeat what the prompt pass computed.")

@@ -106,7 +106,7 @@ def wrong_number_of_coordinates_refused(encoding: Encoding) -> None:
 @named_check("Kernels use one number at a time, references the whole matrix.", ("biases",), several=True)
 def grid_bias_is_pointwise(encoding: Encoding) -> None:
     positions = uneven_grid(encoding.axes)
-    pointwise(encoding, positions[::-1][:5], positions[:5])
+    pointwise(encoding, positions[::-1], positions, corner=5)
 
 
 @named_check("The readable attention is what kernels are compared with.", ("rotates", "biases", "scores"), several=True)
