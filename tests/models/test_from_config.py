@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 
 import posenc
+from every import every
 from posenc import Backward, Linear, Llama3, LongRoPE, Partial, RoPE, YaRN
 from posenc.diagnosis import diagnose
 from posenc.models import diff, from_config, plan_context, to_config
 from posenc.models.config.added_tables import TextTable
-from posenc.models.config.config_classes import config_classes
+from posenc.models.config.config_classes import config_classes, nested
 from posenc.models.config.model_types import MODEL_TYPES
 
 LLAMA31 = {
@@ -38,6 +39,62 @@ def test_both_spellings_are_one():
     assert older.encodings == (RoPE(128, 500_000.0, "halves", scaling=Llama3()),)
     assert older.value("rope_theta").key == "rope_theta"
     assert newer.value("rope_theta").key == "rope_parameters.rope_theta"
+
+
+@pytest.mark.parametrize("name", ["rope_scaling", "rope_parameters"])
+def test_a_base_beside_a_scaling_counts(name: str):
+    """Where the file has no such object, these classes fill in one with its own base, and the key does not count."""
+    classes = config_classes()
+    types = [
+        kind
+        for kind in MODEL_TYPES
+        if kind in classes
+        and "rope_theta" in classes[kind].ignores
+        and "rope_theta" not in classes[kind].ignores_beside.get(name, classes[kind].ignores)
+    ]
+    linear = {"rope_type": "linear", "factor": 2.0, "mrope_section": [24, 20, 20]}
+
+    def check(model_type: str) -> None:
+        scaling = {key: value for key, value in linear.items() if model_type == "cosmos3_edge_text" or key[0] != "m"}
+        if nested(classes[model_type].absent):
+            scaling = dict.fromkeys(classes[model_type].absent, scaling)
+        found = from_config({"model_type": model_type, "rope_theta": 5e5, name: scaling})
+        bases = [group.value("rope_theta") for group in found.groups if group.rotation]
+        assert bases
+        assert {(base.value, base.source) for base in bases} == {(5e5, "file")}
+        assert not [note for note in found.notes if "is not read by its class" in note]
+
+    assert len(types) >= 12
+    every([kind for kind in types if name == "rope_parameters" or not nested(classes[kind].absent)], check)
+    (alone,) = from_config({"model_type": "ministral3", "rope_theta": 5e5}).notes
+    assert alone == "rope_theta = 500000.0 (float) is not read by its class"
+
+
+def test_an_empty_object_is_not_a_missing_one():
+    """A class that fills in a scaling where a file has no object completes an empty one without it."""
+    sizes = {"hidden_size": 1024, "num_attention_heads": 8, "head_dim": 128}
+    assert only({"model_type": "ministral3", **sizes, "rope_parameters": {}}).encodings == (RoPE(128, 1e4, "halves"),)
+    assert only({"model_type": "ministral3", **sizes}).rotation.base == 1e6
+    with pytest.raises(ValueError, match=r"^rope_parameters must hold an object for each type of layer"):
+        from_config({"model_type": "gemma3_text", "rope_parameters": {}})
+
+
+def test_an_object_that_its_class_cannot_complete_is_refused():
+    linear = {"rope_type": "linear", "factor": 2.0}
+    with pytest.raises(ValueError, match=r"^rope_parameters\.rope_theta must be in the file, since its class fills in"):
+        from_config({"model_type": "cohere2_moe", "rope_theta": 5e5, "rope_parameters": linear})
+    found = from_config({"model_type": "cohere2_moe", "rope_parameters": linear}, stated={"rope_theta": 5e5})
+    assert {group.rotation.base for group in found.groups if group.rotation} == {5e5}
+    with pytest.raises(ValueError, match=r"^rope_parameters must hold both main and compress, since its class drops"):
+        from_config({"model_type": "deepseek_v4", "rope_parameters": {"compress": linear}})
+
+
+def test_a_share_beside_objects_by_type_counts():
+    """DeepSeek-V4 folds partial_rotary_factor into each object that lacks it."""
+    both = {"main": {"rope_type": "default"}, "compress": {"rope_type": "default", "partial_rotary_factor": 0.25}}
+    layers = {"num_hidden_layers": 2, "layer_types": ["sliding_attention", "compressed_sparse_attention"]}
+    file = {"model_type": "deepseek_v4", **layers, "rope_parameters": both, "partial_rotary_factor": 0.5}
+    assert [group.rotation.encoding.dim for group in from_config(file).groups] == [256, 128]
 
 
 def test_values_say_where_they_come_from():

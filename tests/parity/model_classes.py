@@ -106,29 +106,42 @@ def row(kind: type) -> dict[str, Any] | None:
             "filled": completed(kind, made.rope_parameters),
             "ignores": ignores(kind),
         }
+        if beside := ignores_beside(kind, made.rope_parameters):
+            found["ignores_beside"] = beside
     return found
 
 
 def completed(kind: type, absent: Any) -> dict[str, Any]:
     """What a rope_parameters that says nothing but its type becomes."""
+    return changed(kind, rope_parameters=emptied(absent)) or {}
+
+
+def emptied(absent: Any) -> dict[str, Any]:
+    """A rope_parameters that says nothing but its type, with an object for each type of layer where the class has."""
     nested = isinstance(absent, dict) and any(isinstance(value, dict) for value in absent.values())
-    empty = {label: {"rope_type": "default"} for label in absent} if nested else {"rope_type": "default"}
+    return {label: {"rope_type": "default"} for label in absent} if nested else {"rope_type": "default"}
+
+
+def ignores(kind: type, **file: Any) -> list[str]:
+    """Older keys that change no rope_parameters where the file has none, or has what is given."""
+    plain = changed(kind, **file)
+    older = {key: value for key, value in OLDER_KEYS.items() if key not in file and plain is not None}
+    return [key for key, value in older.items() if changed(kind, **file, **{key: value}) == plain]
+
+
+def ignores_beside(kind: type, absent: Any) -> dict[str, list[str]]:
+    """Older keys that change nothing next to an object which lacks them, where they are others than without one."""
+    alone = ignores(kind)
+    beside = {"rope_parameters": ignores(kind, rope_parameters=emptied(absent))}
+    if "rope_scaling" not in alone:
+        beside["rope_scaling"] = ignores(kind, rope_scaling=OLDER_KEYS["rope_scaling"])
+    return {key: ignored for key, ignored in beside.items() if ignored != alone}
+
+
+def changed(kind: type, **file: Any) -> Any:
+    """rope_parameters as a class makes it of a file; None where the class refuses that."""
     try:
-        return kind(rope_parameters=empty).rope_parameters
-    except Exception:
-        return {}
-
-
-def ignores(kind: type) -> list[str]:
-    """Older keys that change no rope_parameters where the file has none."""
-    plain = kind().rope_parameters
-    return [key for key, value in OLDER_KEYS.items() if changed(kind, key, value) == plain]
-
-
-def changed(kind: type, key: str, value: Any) -> Any:
-    """rope_parameters where an older key stands next to it; None where the class refuses that."""
-    try:
-        return kind(**{key: copy.deepcopy(value)}).rope_parameters
+        return kind(**copy.deepcopy(file)).rope_parameters
     except Exception:
         return None
 

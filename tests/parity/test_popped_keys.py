@@ -7,7 +7,7 @@ import copy
 import inspect
 import json
 import re
-from itertools import zip_longest
+from itertools import product, zip_longest
 from typing import Any
 
 import pytest
@@ -17,6 +17,8 @@ pytest.importorskip("transformers")
 from model_peers.ledger import SETTINGS
 from parity.model_classes import config_classes
 from posenc.models import from_config
+from posenc.models.config.config_classes import config_classes as facts
+from posenc.models.config.config_classes import nested
 from posenc.models.config.model_types import MODEL_TYPES
 
 pytestmark = pytest.mark.parity
@@ -86,6 +88,9 @@ OTHERS = {
     "pyramid_num_routed", "router_scale", "sparse_attention_config", "tie_embedding", "tie_word_embeddings",
     "use_bias", "whisper_adapter_in_dim", "whisper_adapter_out_dim", "whisper_config",
 }  # fmt: skip
+#: Types with a habit each: what is filled in where a file has no object, older keys that never count, one object for
+#: each type of layer.
+BY_DAY = {"ministral3", "moonshine_streaming", "gpt_neox", "lfm3", "deepseek_v4", "cohere2_moe"}
 CLASSES = config_classes()
 TYPES = sorted(name for name, row in MODEL_TYPES.items() if name in CLASSES and not row.unsupported)
 
@@ -112,9 +117,9 @@ def groups(config: dict[str, Any], parts: set[str] | None = None) -> list[tuple[
     ]
 
 
-def differences(model_type: str, key: str, value: Any) -> str:
-    """Where a file with a key reads otherwise than what its class saves; "" where neither can be had."""
-    file = {"model_type": model_type, **copy.deepcopy(SETTINGS.get(model_type, {})), key: value}
+def differences(model_type: str, **keys: Any) -> str:
+    """Where a file with these keys reads otherwise than what its class saves; "" where neither can be had."""
+    file = {"model_type": model_type, **copy.deepcopy(SETTINGS.get(model_type, {})), **keys}
     ours = groups(copy.deepcopy(file))
     if isinstance(ours, str):  # refused by name
         return ""
@@ -124,15 +129,13 @@ def differences(model_type: str, key: str, value: Any) -> str:
         return ""
     inside = CLASSES[model_type].sub_configs.keys() - file.keys()  # which a file that lacks them says nothing of
     saved = {name: own for name, own in json.loads(made).items() if name not in inside}
+    if saved.get("rope_parameters"):  # holds the share that counts; DeepSeek-V4 saves another next to it
+        saved.pop("partial_rotary_factor", None)
     theirs = groups({**saved, "model_type": model_type}, {group[0] for group in ours})
     if isinstance(theirs, str):
-        return f"{model_type} with {key} = {value}: the saved config is refused: {theirs}"
+        return f"{model_type} with {keys}: the saved config is refused: {theirs}"
     unequal = [pair for pair in zip_longest(ours, theirs) if pair[0] != pair[1]]
-    return (
-        f"{model_type} with {key} = {value}: {unequal[0][0]}\nand as its class saves it {unequal[0][1]}"
-        if unequal
-        else ""
-    )
+    return f"{model_type} with {keys}: {unequal[0][0]}\nand as its class saves it {unequal[0][1]}" if unequal else ""
 
 
 def test_every_popped_key_is_known():
@@ -144,7 +147,7 @@ def test_every_popped_key_is_known():
 @pytest.mark.parametrize("model_type", [name for name in TYPES if popped(name) & OWN.keys()])
 def test_a_key_that_a_class_pops_reads_as_the_class_reads_it(model_type: str):
     found = [
-        differences(model_type, key, value) for key in sorted(popped(model_type) & OWN.keys()) for value in OWN[key]
+        differences(model_type, **{key: value}) for key in sorted(popped(model_type) & OWN.keys()) for value in OWN[key]
     ]
     assert not any(found), "\n".join(filter(None, found))
 
@@ -152,5 +155,34 @@ def test_a_key_that_a_class_pops_reads_as_the_class_reads_it(model_type: str):
 @pytest.mark.nightly
 @pytest.mark.parametrize("model_type", TYPES)
 def test_a_common_key_reads_as_the_class_reads_it(model_type: str):
-    found = [differences(model_type, key, value) for key, values in COMMON.items() for value in values]
+    found = [differences(model_type, **{key: value}) for key, values in COMMON.items() for value in values]
+    assert not any(found), "\n".join(filter(None, found))
+
+
+def beside_objects(model_type: str) -> list[dict[str, Any]]:
+    """Files that state a base, or a share of the channels: alone, next to an object that lacks it, and inside one."""
+    absent = facts()[model_type].absent
+    stated = [{"rope_type": "linear", "factor": 2.0}, {"type": "linear", "factor": 2.0}, {"rope_type": "default"}]
+    files: list[dict[str, Any]] = [{}]
+    for key, value in (("rope_theta", 4321.0), ("partial_rotary_factor", 0.5)):
+        files += [{key: value}, {key: value, "rope_parameters": {}}]
+        for name, rope in product(("rope_scaling", "rope_parameters"), stated):
+            files += [{key: value, name: rope}, {name: {**rope, key: value}}]
+        if nested(absent):
+            by_type = {layer_type: dict(stated[0]) for layer_type in absent or {}}
+            inside = {layer_type: {**rope, key: value} for layer_type, rope in by_type.items()}
+            files += [{key: value, "rope_parameters": by_type}, {"rope_parameters": inside}]
+    return files
+
+
+@pytest.mark.parametrize(
+    "model_type",
+    [
+        pytest.param(name, marks=() if name in BY_DAY else pytest.mark.nightly)
+        for name in TYPES
+        if facts()[name].theta is not None
+    ],
+)
+def test_a_base_beside_a_scaling_reads_as_the_class_reads_it(model_type: str):
+    found = [differences(model_type, **file) for file in beside_objects(model_type)]
     assert not any(found), "\n".join(filter(None, found))

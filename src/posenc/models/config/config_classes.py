@@ -19,6 +19,7 @@ class ConfigClass:
     theta     the base where rope_parameters states none
     absent    rope_parameters where the file has none
     ignores   keys of older files that do not count, though they stand next to missing rope_parameters
+    ignores_beside  the same next to rope_parameters or rope_scaling, by its key, where they are other keys
     filled    what rope_parameters without any values is completed to
     defaults  of its other keys
     names     its spelling of common keys
@@ -30,11 +31,24 @@ class ConfigClass:
     theta: Any = None
     absent: Mapping[str, Any] | None = None
     ignores: tuple[str, ...] = ()
+    ignores_beside: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     filled: Mapping[str, Any] = field(default_factory=dict)
     defaults: Mapping[str, Any] = field(default_factory=dict)
     names: Mapping[str, str] = field(default_factory=dict)
     parts: Mapping[str, str] = field(default_factory=dict)
     optional: tuple[str, ...] = ()
+
+    def ignored_keys(self, file: Mapping[str, Any]) -> tuple[str, ...]:
+        """The keys of older files that do not count in this one."""
+        stated = file.get("rope_parameters")
+        if isinstance(stated, Mapping) and nested(stated) == nested(self.absent):
+            return self.ignores_beside.get("rope_parameters", self.ignores)
+        return self.ignores_beside.get("rope_scaling", self.ignores) if file.get("rope_scaling") else self.ignores
+
+
+def nested(rope: Mapping[str, Any] | None) -> bool:
+    """Whether rope_parameters holds an object for each type of layer."""
+    return any(isinstance(value, Mapping) for value in (rope or {}).values())
 
 
 #: Of a model type that transformers does not know: nothing is filled in.

@@ -74,7 +74,7 @@ def all_heads(fields: Fields, layer_type: str) -> int:
     width, share = fields.integer("hidden_size"), 4.0
     if fields.states("partial_rotary_factor"):
         share = fields.real("partial_rotary_factor")
-    rope = fields.json_object("rope_parameters")
+    rope = fields.json_object("rope_scaling") or fields.json_object("rope_parameters")
     if rope and rope[0].get("partial_rotary_factor") is not None:
         share = _check.real("partial_rotary_factor", rope[0]["partial_rotary_factor"], 0.0, 1e30)
     if 2 * int(width // fields.integer("num_attention_heads") * share) != width:

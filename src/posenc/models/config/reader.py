@@ -105,7 +105,8 @@ def _read_part(data: Mapping[str, Any], model_type: str, options: Options, where
             f"model_type must be one whose positions are read; got {model_type!r}, which {row.unsupported}. "
             "Compare it by hand."
         )
-    ignored = {key: data[key] for key in known.ignores if data.get(key) is not None}
+    not_counting = known.ignored_keys({**data, **options.stated})
+    ignored = {key: data[key] for key in not_counting if data.get(key) is not None}
     counting = {key: value for key, value in data.items() if key not in ignored}
     fields = Fields(counting, known, options, where, row.older_names)
     groups = _groups(fields, row, options.layout if row.part == "text" or not where else None)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from posenc import _check
-from posenc.models.config.config_classes import ConfigClass
+from posenc.models.config.config_classes import ConfigClass, nested
 from posenc.models.config.fields import Fields, immutable
 from posenc.models.config.rope_types import KNOWN_KEYS, OLDER_TYPES, ROPE_TYPES
 from posenc.models.model_positions import Source, Value
@@ -112,8 +112,13 @@ def one_rotation(
     stated = fields.json_object(name)
     if stated is not None:
         rope = rope_values(*stated, f"{fields.where}{name}.")
+        if known.filled and not {"rope_theta"} & {*known.filled, *rope, *fields.options.stated}:
+            raise ValueError(
+                f"{fields.where}{name}.rope_theta must be in the file, since its class fills in none there; got "
+                f"{_check.shown(stated[0])}. Add it."
+            )
         return _frozen(_completed(fields, rope, _defaults(known.filled), keys, known.theta))
-    absent = _defaults(known.absent) or _defaults(known.filled)
+    absent = (None if fields.states("rope_parameters") else _defaults(known.absent)) or _defaults(known.filled)
     return _frozen(_completed(fields, {}, absent, keys, known.theta))
 
 
@@ -148,11 +153,6 @@ def _completed(
     return values
 
 
-def nested(rope: Mapping[str, Any] | None) -> bool:
-    """Whether rope_parameters holds an object for each type of layer."""
-    return any(isinstance(value, Mapping) for value in (rope or {}).values())
-
-
 def rotation_by_layer_type(
     fields: Fields, older: Mapping[str, OlderBase] | None = None
 ) -> dict[str, RopeParameters | None]:
@@ -165,7 +165,7 @@ def rotation_by_layer_type(
             "rope_parameters. Write it there."
         )
     absent = known.absent or {}
-    if stated and not nested(stated):
+    if not nested(stated) and (stated or (absent and fields.states("rope_parameters"))):
         raise ValueError(
             f"{fields.where}rope_parameters must hold an object for each type of layer, {sorted(absent)}, since its "
             f"class reads no other; got {_check.shown(stated)}. Write one for each."
@@ -198,11 +198,20 @@ def _of_layer_type(
         values |= rope_values(*scaling, f"{fields.where}rope_scaling.", older_type=False)
     if "rope_theta" not in values and base.key and fields.states(base.key):
         values["rope_theta"] = replace(fields.require(base.key), name="rope_theta")
+    if stated:
+        values = _with_outer_share(fields, values)
     filled = (known.filled if stated or scaling is not None else known.absent) or {}
     for name, value in _defaults(filled.get(layer_type) or known.filled.get(layer_type), layer_type).items():
         if name not in values or values[name].value is None:
             values[name] = value
     return _frozen(values)
+
+
+def _with_outer_share(fields: Fields, values: dict[str, Value]) -> dict[str, Value]:
+    """Values with the partial_rotary_factor next to their object, where they have none of their own."""
+    if "partial_rotary_factor" in values or not fields.states("partial_rotary_factor"):
+        return values
+    return {**values, "partial_rotary_factor": fields.require("partial_rotary_factor")}
 
 
 def _defaults(rope: Mapping[str, Any] | None, layer_type: str = "") -> dict[str, Value]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from posenc import _check
-from posenc.models.config.config_classes import UNKNOWN_CLASS
+from posenc.models.config.config_classes import UNKNOWN_CLASS, nested
 from posenc.models.config.fields import Fields, wrong
 from posenc.models.config.layer_type_rules import rope_flags
 from posenc.models.config.rope_parameters import (
@@ -15,7 +15,6 @@ from posenc.models.config.rope_parameters import (
     TRAINED,
     OlderBase,
     RopeParameters,
-    nested,
     one_rotation,
     rope_values,
     rotation_by_layer_type,
@@ -133,7 +132,8 @@ def bases_by_width(fields: Fields, types: tuple[str, ...]) -> LayerRotations:
             f"{fields.where}rope_parameters must hold an object for each type of layer; got one for all. "
             "Write one for each."
         )
-    older = {name: OlderBase("swa_rope_theta" if name == "sliding_attention" else "rope_theta") for name in types}
+    bases = {} if stated else {"sliding_attention": "swa_rope_theta"}
+    older = {name: OlderBase(bases.get(name, "rope_theta")) for name in types}
     ropes = rotation_by_layer_type(fields, older)
     ropes.setdefault("full_attention", ropes["indexed_attention"])
     for rope in ropes.values():
@@ -228,6 +228,11 @@ def main_and_compress(fields: Fields, types: tuple[str, ...]) -> LayerRotations:
     stated = fields.json_object("rope_parameters")
     older = ("rope_theta", "compress_rope_theta", "partial_rotary_factor", "qk_rope_head_dim")
     by_label = nested(stated[0]) if stated else not any(map(fields.states, older))
+    if stated and by_label and not {"main", "compress"} <= stated[0].keys():
+        raise ValueError(
+            f"{fields.where}rope_parameters must hold both main and compress, since its class drops one alone; got "
+            f"{_check.shown(stated[0])}. Write both."
+        )
     if fields.json_object("rope_scaling") is None and by_label:
         fields.mark_used(*older)
         ropes = rotation_by_layer_type(fields)
