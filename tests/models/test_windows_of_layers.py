@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from every import every
 from posenc.diagnosis import diagnose
 from posenc.models import Chunks, LayerGroup, ModelPositions, Window, diff, fingerprint, from_config
 
@@ -83,3 +84,78 @@ def test_exchanged_layers_are_one_mistake_with_their_windows() -> None:
     types = ["sliding_attention", "full_attention"] * 3
     meant, found = (from_config({**base, "layer_types": own}) for own in (types, types[::-1]))
     assert [finding.name for finding in diagnose(meant, found).findings] == ["local and global exchanged"]
+
+
+#: Keys of known types and of others by which an unknown type may say what its layers see, or which attend.
+MAY_SAY: dict[str, Any] = {
+    "sliding_window": 4096,
+    "sliding_window_size": 128,
+    "sliding_windows": [[4, 4]] * 6,
+    "sliding_window_pattern": 6,
+    "use_sliding_window": True,
+    "max_window_layers": 3,
+    "attention_window": [512] * 6,
+    "attention_chunk_size": 8192,
+    "swa_layers": [0, 2],
+    "local_attention": 128,
+    "global_attn_every_n_layers": 3,
+    "block_size": 64,
+    "attention_types": [[["global", "local"], 3]],
+    "attention_layers": ["global", "local"] * 3,
+    "attn_type_list": [0, 0, 0, 1, 0, 0],
+    "layer_types": ["sliding_attention", "full_attention"] * 3,
+    "layers_block_type": ["attention", "mamba"] * 3,
+    "block_types": ["recurrent", "attention"],
+    "full_attn_idxs": [1, 3],
+    "full_attention_interval": 4,
+    "attn_layer_period": 8,
+    "hybrid_override_pattern": "M*M*M*",
+    "linear_attn_config": {"full_attn_layers": [4]},
+    "dual_chunk_attention_config": {"chunk_size": 4096},
+    "layer_group_size": 5,
+    "cross_attention_layers": [3],
+}
+UNKNOWN = {**SIZES, "model_type": "mine", "rope_theta": 1e4}
+
+
+def test_windows_of_an_unknown_type_are_not_known() -> None:
+    def check(key: str) -> None:
+        found = from_config({**UNKNOWN, key: MAY_SAY[key]}, stated={"pairing": "halves"})
+        (note,) = found.not_read
+        assert not found.windows_known
+        assert f": {key} = " in note
+        assert "is not read" in note
+        assert {group.window for group in found.groups} == {None}
+
+    every(MAY_SAY, check)
+
+
+def test_an_unknown_type_without_such_keys_may_still_have_windows() -> None:
+    nothing = {"sliding_window": None, "use_sliding_window": False, "layer_types": ["full_attention"] * 6}
+    for keys in ({}, nothing, {"mlp_layer_types": ["dense"] * 6, "chunk_size_feed_forward": 8}):
+        found = from_config({**UNKNOWN, **keys}, stated={"pairing": "halves"})
+        assert not found.windows_known
+        assert found.not_read == ("what layers of mine see is not known here; compare windows by hand",)
+    assert from_config({**SIZES, "model_type": "llama", "block_size": 64}).windows_known
+
+
+def test_an_unknown_part_leaves_the_windows_of_the_whole_open() -> None:
+    text = {**UNKNOWN, "sliding_window": 9, "attention_chunk_size": 8}
+    found = from_config(
+        {"model_type": "llava", "text_config": text}, stated={"pairing": "halves"}, waive=["vision_config"]
+    )
+    assert not found.windows_known
+    assert (
+        "text_config.sliding_window = 9 (int), text_config.attention_chunk_size = 8 (int) are not read"
+        in found.notes[-2]
+    )
+
+
+def test_windows_of_an_unknown_type_are_not_compared() -> None:
+    file = {**UNKNOWN, "sliding_window": 4096}
+    unknown = from_config(file, stated={"pairing": "halves"})
+    known = from_config({**file, "model_type": "mistral"})
+    said = diff(known, unknown).not_compared
+    assert any("keys up to 4,095 positions before the query" in line for line in said)
+    assert any("sliding_window = 4096 (int) is not read" in line for line in said)
+    assert not diagnose(known, unknown).findings

@@ -17,6 +17,8 @@ from posenc.models.config.model_types import MODEL_TYPES
 from posenc.models.config.model_types.made_of_parts import HANDED_DOWN, MADE_OF_PARTS
 from posenc.models.config.neutral_keys import neutral_keys, unsupported_values
 from posenc.models.config.rotary_layers import rotary_groups
+from posenc.models.config.unknown_windows import UnknownWindows, note_of_unknown_windows
+from posenc.models.config.window_rules import nowhere
 from posenc.models.model_positions import LayerGroup, ModelPositions, NotRead, Waived
 from posenc.phase import Numerics
 from posenc.turn import PairLayout
@@ -75,7 +77,8 @@ def from_config(
     unread = [note for note in notes if UNREAD_PART in note]
     if unread and not groups:
         raise ValueError(f"{model_type} must have a part that is read; got none: {unread[0]}. Compare it by hand.")
-    positions = ModelPositions(model_type, groups, notes, windows_known=True)
+    windows_known = not any(isinstance(note, UnknownWindows) for note in notes)
+    positions = ModelPositions(model_type, groups, notes, windows_known)
     return positions if layout is None else as_stated(positions, file["model_type"], layout)
 
 
@@ -115,7 +118,10 @@ def _read_part(data: Mapping[str, Any], model_type: str, options: Options, where
     more, notes = _read_inside(data, known, inside, options, where)
     ignored_notes = (f"{where}{key} = {_check.shown(value)} is not read by its class" for key, value in ignored.items())
     missing = _notes_of_missing(data, known, options, where)
-    return (*groups, *more), (*fields.waived, *ignored_notes, *_notes_of_row(row, where), *notes, *missing)
+    of_row = _notes_of_row(row, where)
+    if model_type not in MODEL_TYPES:
+        of_row = (note_of_unknown_windows(model_type, {**data, **options.stated}, where),)
+    return (*groups, *more), (*fields.waived, *ignored_notes, *of_row, *notes, *missing)
 
 
 def _notes_of_row(row: ModelType, where: str) -> tuple[str, ...]:
@@ -160,7 +166,7 @@ def _stated_row(model_type: str, stated: Mapping[str, Any]) -> ModelType:
             "If it rotates queries and keys, give stated={'pairing': 'halves'} or 'adjacent'."
         )
     pairing = _check.choice("stated['pairing']", stated["pairing"], ("adjacent", "halves"))
-    return ModelType((model_type,), pairing=pairing, partial=True)  # type: ignore[arg-type]
+    return ModelType((model_type,), pairing=pairing, partial=True, window=nowhere)  # type: ignore[arg-type]
 
 
 def _read_parts(

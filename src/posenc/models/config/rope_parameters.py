@@ -112,7 +112,7 @@ def one_rotation(
     stated = fields.json_object(name)
     if stated is not None:
         rope = rope_values(*stated, f"{fields.where}{name}.")
-        if known.filled and not {"rope_theta"} & {*known.filled, *rope, *fields.options.stated}:
+        if known.filled and "rope_theta" not in {*known.filled, *rope, *fields.options.stated}:
             raise ValueError(
                 f"{fields.where}{name}.rope_theta must be in the file, since its class fills in none there; got "
                 f"{_check.shown(stated[0])}. Add it."

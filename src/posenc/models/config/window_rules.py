@@ -64,7 +64,10 @@ def where_used(fields: Fields, types: tuple[str, ...], layer: int) -> NearKeys |
 
 
 def nowhere(fields: Fields, types: tuple[str, ...], layer: int) -> NearKeys | None:
-    """Unlimited OCR: windows concern generated tokens alone, which forget others; DeepSeek-OCR 2's encoder has none."""
+    """Unlimited OCR: windows concern generated tokens alone, which forget others; DeepSeek-OCR 2's encoder has none.
+
+    Also of a type that is not known here, whose windows nobody has read; a note says so.
+    """
     return None
 
 
