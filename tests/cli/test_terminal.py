@@ -64,7 +64,7 @@ TINY += ["--test-lengths", "8", "16", "--workers", "1"]
 #: Verbs that train.
 TRAINING = [
     (0, "compare", "RoPE(dim=8)", "mine[on].py:Mine", "--task", "fixed-offset", "--seeds", "2", *TINY, "--out", "new"),
-    (0, "extend", "--task", "character-lm", "--seeds", "2", "--steps", "2", "--tuning", "1", "--workers", "1"),
+    (0, "extend", "--task", "character-lm", "--trained", "16", "--length", "32", "--steps", "2", "--tuning", "1"),
     (0, "tour", "--steps", "2"),
 ]
 
@@ -81,7 +81,7 @@ def in_terminal(commands: list[tuple[int | str, ...]], folder: Path) -> str:
     with subprocess.Popen(words, stdin=theirs, stdout=theirs, stderr=theirs, cwd=folder, env=environment) as process:
         os.close(theirs)
         reader.start()
-        assert process.wait(timeout=300) == 0
+        assert process.wait(timeout=1200) == 0
     reader.join(timeout=30)
     os.close(ours)
     return b"".join(parts).decode()
