@@ -2,6 +2,6 @@
 
 import sys
 
-from posenc.cli.main import main
+from posenc.cli import main
 
 sys.exit(main())

@@ -23,6 +23,7 @@ except ModuleNotFoundError as error:
 
 from flax import nnx, serialization
 
+import posenc.jax  # noqa: F401  before its modules, which it imports itself to register pytrees
 from posenc import _check
 from posenc._array import Array
 from posenc.doors import Encoding, Params

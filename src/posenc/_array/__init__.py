@@ -5,24 +5,7 @@ No library is imported here: one that has handed in an array is already in `sys.
 backends.) NumPy alone is a dependency.
 """
 
-from posenc._array.array_arguments import as_array, as_arrays, as_mask, floats, whole_array
-from posenc._array.library import Array, Library, dtype_name, host, kind
-from posenc._array.rank_promotion import broadcasting
-from posenc._array.resolve import library, library_name, to_numpy
+import lazy_loader
 
-__all__ = [
-    "Array",
-    "Library",
-    "as_array",
-    "as_arrays",
-    "as_mask",
-    "broadcasting",
-    "dtype_name",
-    "floats",
-    "host",
-    "kind",
-    "library",
-    "library_name",
-    "to_numpy",
-    "whole_array",
-]
+#: Every public name is listed once, in `__init__.pyi`, and its module is loaded when it is first asked for.
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

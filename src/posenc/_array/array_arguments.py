@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from posenc import _check
-from posenc._array.library import Array, Library, dtype_name, kind
+from posenc._array.array_library import Array, Library, dtype_name, kind
 from posenc._array.resolve import library, library_name, to_numpy
 
 

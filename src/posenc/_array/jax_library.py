@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from posenc._array.library import Array, Library
+from posenc._array.array_library import Array, Library
 
 
 class Jax(Library):

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, TypeVar, cast
 
-from posenc._array.library import host
+from posenc._array.array_library import host
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 

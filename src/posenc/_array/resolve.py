@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from posenc import _check
+from posenc._array.array_library import Array, Library
 from posenc._array.jax_library import Jax
-from posenc._array.library import Array, Library
 from posenc._array.numpy_library import NUMPY
 from posenc._array.torch_library import Torch
 

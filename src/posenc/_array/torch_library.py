@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from posenc._array.library import Array, Library
+from posenc._array.array_library import Array, Library
 
 
 class Torch(Library):

@@ -3,9 +3,7 @@
 No door is here: a camera is a matrix, no coordinate, and its maps of queries and keys are no rotations.
 """
 
-from posenc.cameras.cape import CaPE, cape_4dof, spherical
-from posenc.cameras.gta import GTA
-from posenc.cameras.prope import PRoPE, projection
-from posenc.cameras.transforms import CameraTransforms
+import lazy_loader
 
-__all__ = ["GTA", "CaPE", "CameraTransforms", "PRoPE", "cape_4dof", "projection", "spherical"]
+#: Every public name is listed once, in `__init__.pyi`, and its module is loaded when it is first asked for.
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -24,6 +24,8 @@ INTERRUPTED = 130
 BROKEN_PIPE = 141
 #: What an error of the Python API advises.
 WAIVED_KEYS = re.compile(r"waive=(?P<keys>\((?:'[^'\\]*', ?)*(?:'[^'\\]*',?)\))")
+#: What colours and styles are to a terminal.
+STYLE = re.compile(r"\x1b\[[0-9;]*m")
 
 #: What each verb does. Its file has its name, and is loaded only when it is called.
 VERBS = {
@@ -154,7 +156,7 @@ def _parsed(verb: str, words: list[str]) -> Any:
 def _unboxed(text: str, verb: str) -> str:
     """The message of a drawn box, as one line: its first part, and what was perhaps meant."""
     parts: list[list[str]] = [[]]
-    for row in text.splitlines():
+    for row in STYLE.sub("", text).splitlines():  # tyro draws in colours where stdout is a terminal
         if not row.startswith("│"):
             continue
         inside = row.strip("│").strip()

@@ -29,7 +29,7 @@ def run_with_progress(events: Generator[RunEvent, None, None], runs: int) -> lis
         MofNCompleteColumn(),
         TextColumn("runs, left"),
         TimeRemainingColumn(),
-        TextColumn("{task.fields[note]}"),
+        TextColumn("{task.fields[note]}", markup=False),
     )
     part: dict[str, float] = {}
     failed: list[str] = []

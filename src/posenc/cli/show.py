@@ -54,10 +54,13 @@ def columns(headers: Sequence[str], rows: Sequence[Sequence[str]], numbers: Sequ
         grid.add_column(Text(header), justify="right" if is_number else "left", overflow="fold", no_wrap=is_number)
     for row in rows:
         grid.add_row(*(Text(escaped(cell)) for cell in row))
-    console = _console()
-    with console.capture() as drawn:
-        console.print(grid)
-    return [line.rstrip() for line in drawn.get().splitlines()]
+    return [_line(segments) for segments in _console().render_lines(grid, pad=False)]
+
+
+def _line(segments: Sequence[Any]) -> str:
+    """A line of a table as plain text, whose style `heading` writes: `Answer` spells out control characters."""
+    text = "".join(segment.text for segment in segments).rstrip()
+    return Heading(text) if any(segment.style and segment.style.bold for segment in segments) else text
 
 
 def wrap_text(text: str) -> list[str]:

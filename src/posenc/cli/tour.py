@@ -115,7 +115,7 @@ def _show_progress(steps: Iterator[StageProgress]) -> None:
         TimeRemainingColumn(),
         TextColumn("taken"),
         TimeElapsedColumn(),
-        TextColumn("{task.fields[note]}"),
+        TextColumn("{task.fields[note]}", markup=False),
     )
     with Progress(*columns, *times, console=Console(stderr=True)) as progress:
         bars: dict[str, Any] = {}

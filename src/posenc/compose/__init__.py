@@ -1,10 +1,6 @@
 """Records that wrap other records: sums, scales, parts of a head; plain encodings live in `encodings`."""
 
-from posenc.compose.backward import Backward
-from posenc.compose.concatenated import Concatenated
-from posenc.compose.partial import Partial
-from posenc.compose.per_layer import PerLayer
-from posenc.compose.scaled import LearnedScale, Scaled
-from posenc.compose.summed import Sum
+import lazy_loader
 
-__all__ = ["Backward", "Concatenated", "LearnedScale", "Partial", "PerLayer", "Scaled", "Sum"]
+#: Every public name is listed once, in `__init__.pyi`, and its module is loaded when it is first asked for.
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

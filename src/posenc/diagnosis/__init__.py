@@ -1,11 +1,6 @@
 """Why two implementations differ: one search, and mistakes by room; what differs is measured in `models`."""
 
-from posenc.diagnosis.code.check_code import check_code
-from posenc.diagnosis.code.code_report import CodeReport
-from posenc.diagnosis.compare_implementations import diagnose
-from posenc.diagnosis.mistake import Finding, Mistake
-from posenc.diagnosis.model_capture import Capture, capture
-from posenc.diagnosis.search import explain
-from posenc.diagnosis.verdict import Diagnosis
+import lazy_loader
 
-__all__ = ["Capture", "CodeReport", "Diagnosis", "Finding", "Mistake", "capture", "check_code", "diagnose", "explain"]
+#: Every public name is listed once, in `__init__.pyi`, and its module is loaded when it is first asked for.
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,5 +1,6 @@
 """Self-contained pages: the explorer and the lesson; their numbers come from the rest of posenc."""
 
-from posenc.explorer.explorer import Explorer
+import lazy_loader
 
-__all__ = ["Explorer"]
+#: Every public name is listed once, in `__init__.pyi`, and its module is loaded when it is first asked for.
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -4,41 +4,7 @@ Everything that turns, waves or decays with position passes through here, so tha
 `phase` gives the angle as a whole number of 2^-170 turns, `cosine_sine` what encodings are made of.
 """
 
-from posenc.phase.cos_sin import Numerics, cos_sin, cos_sin_of_sum, cosine_sine, product_dtype
-from posenc.phase.fixed_frequencies import (
-    FixedFrequencies,
-    FixedSinusoids,
-    along_one,
-    fixed_frequencies_of,
-    fixed_sinusoids_of,
-    frequency_limbs,
-    frequency_words,
-)
-from posenc.phase.fixed_point import Phase, phase, turn_words
-from posenc.phase.frequencies import Frequencies
-from posenc.phase.learned_frequencies import cos_sin_of_learned, learned_gradients
-from posenc.phase.matrix_exponential import exponential
-from posenc.phase.powers import power_of_two
+import lazy_loader
 
-__all__ = [
-    "FixedFrequencies",
-    "FixedSinusoids",
-    "Frequencies",
-    "Numerics",
-    "Phase",
-    "along_one",
-    "cos_sin",
-    "cos_sin_of_learned",
-    "cos_sin_of_sum",
-    "cosine_sine",
-    "exponential",
-    "fixed_frequencies_of",
-    "fixed_sinusoids_of",
-    "frequency_limbs",
-    "frequency_words",
-    "learned_gradients",
-    "phase",
-    "power_of_two",
-    "product_dtype",
-    "turn_words",
-]
+#: Every public name is listed once, in `__init__.pyi`, and its module is loaded when it is first asked for.
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,0 +1,11 @@
+"""Every public name, listed once: `__init__.py` loads each from here when it is first asked for."""
+
+from .code.check_code import check_code as check_code
+from .code.code_report import CodeReport as CodeReport
+from .compare_implementations import diagnose as diagnose
+from .mistake import Finding as Finding
+from .mistake import Mistake as Mistake
+from .model_capture import Capture as Capture
+from .model_capture import capture as capture
+from .search import explain as explain
+from .verdict import Diagnosis as Diagnosis

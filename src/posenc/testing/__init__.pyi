@@ -1,0 +1,9 @@
+"""Every public name, listed once: `__init__.py` loads each from here when it is first asked for."""
+
+from .named_check import Check as Check
+from .named_check import CheckFailed as CheckFailed
+from .suite import ALL_CHECKS as ALL_CHECKS
+from .suite import check_encoding as check_encoding
+from .suite import checks_for as checks_for
+from .suite_report import Outcome as Outcome
+from .suite_report import Report as Report
