@@ -7,20 +7,21 @@ from typing import Any, NoReturn
 import numpy as np
 
 from posenc._array import Array, Library
-from posenc.checked_positions import Positions, checked
+from posenc.checked_positions import Positions
 
 
 def order_guard(query: Positions, key: Positions, rule: str) -> Array | None:
     """None where positions agree with a mask by index; ValueError where they contradict it.
 
-    By index, the last query stands at the last key, and each query has a key of its own so. Positions agree where the
-    keys up to its own lie at most at the query's position, and the keys after its own lie behind it. A key after its
-    own may share the query's position where its own key does too: among equal positions, indices decide.
+    By index, the last query stands at the last key, so each query has a key of its own. Positions agree if no key up
+    to a query's own has a greater position than the query, and every later key has one. A later key may share the
+    query's position if its own key does too: among equal positions, indices decide.
 
     query: (n,) or (batch, n) and key: (m,) or (batch, m), of one coordinate.   rule: the argument that masks by index.
     Result where values cannot be read: 0.0, or NaN for each row that contradicts, (batch or 1, 1, 1, 1), to be added
     to the output.
 
+    >>> from posenc.checked_positions import checked
     >>> order_guard(checked([5, 6]), checked(range(7)), "causal")
     >>> order_guard(checked([5, 6]), checked(range(10)), "causal")
     Traceback (most recent call last):
