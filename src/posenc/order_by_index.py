@@ -40,9 +40,8 @@ and give mask=, True where a query may see a key.
     if not lib.concrete(wrong):
         return lib.xp.where(wrong, float("nan"), 0.0).reshape((-1, 1, 1, 1))
     if wrong.any():
-        _refuse(
-            *(np.atleast_2d(np.asarray(lib.detach(x))) for x in (here, there)), int(np.argmax(np.asarray(wrong))), rule
-        )
+        at, to = (np.atleast_2d(np.asarray(lib.detach(x))) for x in (here, there))
+        _refuse(at, to, int(np.argmax(np.asarray(wrong))), rule)
     return None
 
 
