@@ -18,6 +18,7 @@ from posenc.checked_attention import (
     checked_scale,
     checked_vectors,
     documents_of_tokens,
+    guard_of_order,
     number_of_axes,
     repeated,
     token_positions,
@@ -88,6 +89,7 @@ def attention(
     encodings, params: what acts inside attention, and the parameters of each (None where nothing is learned). An
     encoding that is added belongs before attention: `encoding.attach(x, positions, params)`.
     causal: a query sees no key behind its own place, counted from the ends (the last query sees all keys).
+    Positions of one coordinate that contradict this are an error unless a mask or documents are given; NaN if traced.
     mask: true where a query may see a key; broadcasts to (batch, heads, n, m). A query that sees nothing gives zeros.
     scale: 1/√d by default.   hidden: inputs of the layer, for encodings that read content.
     documents: of the queries and of the keys, numbers in the shape of their positions, where a row holds several: a
@@ -105,10 +107,15 @@ def attention(
     q, k, v = checked_vectors(q, k, v, layout)
     k, v = repeated(k, q.shape[1]), repeated(v, q.shape[1])
     documents, axes = documents_of_tokens(documents, q, k), number_of_axes(encodings)
-    query, key = token_positions("query", query, q, axes), token_positions("key", key, k, axes)
+    placed = token_positions("query", query, q, axes), token_positions("key", key, k, axes)
+    query, key = (each.array for each in placed)
     lib = _array.library(q)
     logits = _logits(q, k, query, key, inside, checked_scale(scale, q), hidden, documents, lib)
-    weights = softmax(logits, _visible(logits, causal, mask, documents, lib), lib)
+    visible = _visible(logits, causal, mask, documents, lib)
+    stated = mask is not None or documents is not None
+    guard = guard_of_order(*placed, axes, causal=causal, window=(None, None), stated=stated)
+    logits = logits if guard is None else logits + lib.astype(guard, logits.dtype)
+    weights = softmax(logits, visible, lib)
     output = _output(weights, v, query, key, inside, lib)
     for encoding, values in inside:
         if isinstance(encoding, Scores):

@@ -8,8 +8,9 @@ from typing import Any
 from posenc import _array, _check
 from posenc._array import Array
 from posenc.checked_content import of_documents
-from posenc.checked_positions import checked
+from posenc.checked_positions import Positions, checked
 from posenc.doors import Adds, Documents, Encoding, Rotates, Scores
+from posenc.order_by_index import order_guard
 from posenc.turn import LAYOUTS, Layout
 
 #: How many keys before and after its own index a query sees, None for all.
@@ -93,23 +94,23 @@ def number_of_axes(records: Sequence[Encoding]) -> int:
     return counts.pop() if counts else 1
 
 
-def token_positions(name: str, positions: Array, x: Array, axes: int) -> Array:
+def token_positions(name: str, positions: Array, x: Array, axes: int) -> Positions:
     """Positions of the tokens of x, (batch, heads, tokens, width): (tokens,) or (batch, tokens), with a last axis of
     coordinates where there are several.
 
     >>> import numpy as np
-    >>> token_positions("query", [5, 6], np.ones((2, 3, 2, 4)), 1).tolist()
+    >>> token_positions("query", [5, 6], np.ones((2, 3, 2, 4)), 1).array.tolist()
     [5, 6]
     """
-    positions = checked(positions, name, like=x).array
+    placed = checked(positions, name, like=x)
     last = () if axes == 1 else (axes,)
-    row, shape = (x.shape[2], *last), tuple(positions.shape)
+    row, shape = (x.shape[2], *last), tuple(placed.array.shape)
     if not _check.equals_one_of(shape, row, (1, *row), (x.shape[0], *row)):
         raise ValueError(
             f"{name} must hold a position{f' of {axes} coordinates' if last else ''} for each of {x.shape[2]} tokens, "
             f"with or without a batch of {x.shape[0]}; got shape {shape}. Give a position for each."
         )
-    return positions
+    return placed
 
 
 def check_list(encodings: Any, of: str) -> None:
@@ -125,6 +126,17 @@ def check_causal(causal: bool, queries: int, keys: int) -> bool:
             f"causal needs at least as many keys as queries, {queries}; got {keys}. Give the keys of the cache too."
         )
     return causal
+
+
+def guard_of_order(query: Positions, key: Positions, axes: int, *, causal: bool, window: Window, stated: bool) -> Any:
+    """None, or where values cannot be read what makes the output NaN for rows whose positions contradict a mask by
+    index; ValueError where they can. stated: whether a mask or documents say what a query sees.
+
+    Positions of several coordinates have no order that indices could contradict.
+    """
+    if stated or axes > 1 or not (causal or window != (None, None)):
+        return None
+    return order_guard(query, key, "causal" if causal else "window")
 
 
 def check_hidden_is_read(hidden: Any, records: Sequence[Encoding]) -> None:

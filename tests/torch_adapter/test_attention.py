@@ -244,11 +244,12 @@ def test_weights_that_vanish_are_left_out_with_the_same_bits():
 def test_keys_behind_closed_gates_are_left_out_wherever_queries_stand():
     asked = case(posenc.ForgettingGate(heads=12, model_dim=6), 300, 300, torch.float32)
     wide = {name: x.double() for name, x in asked.items() if name in ("q", "k", "v", "hidden")}
-    for ahead, window in ((0, None), (1000, None), (-20, None), (0, (200, None))):
+    for ahead, window in ((0, None), (0.5, None), (1000, None), (-20, None), (0, (200, None))):
+        stated = {"mask": torch.ones(1, 1, 1, 1) > 0} if ahead not in (0, 0.5) else {}  # indices decide then
         call = asked | {"query": asked["query"] + ahead}
         seen = torch.ones(300, 300, dtype=torch.bool).tril().triu(-200 if window else -300)
         with torch.no_grad():
-            got = attention(**call, causal=True, window=window, layout="bhtd")
+            got = attention(**call, **stated, causal=True, window=window, layout="bhtd")
             want = by_reference(call | wide, visible=seen)
         # Logits are float32: where all keys lie before a query, sums of up to 200.
         assert (got.double() - want).abs().max() <= 200 * 2**-22
@@ -375,7 +376,7 @@ def test_the_choice_says_which_path_and_why():
         ([posenc.RoPE(dim=4)], {"window": (2, 0)}, "tiles", "a window, a mask or documents"),
         ([posenc.ALiBi(heads=2)], {"causal": True}, "strided", "distance alone"),
         ([posenc.ALiBi(heads=2)], {"query": place * 2}, "tiles", "do not rise by one"),
-        ([posenc.ALiBi(heads=2)], {"query": place + 1, "causal": True}, "tiles", "position of the last key"),
+        ([posenc.ALiBi(heads=2)], {"query": place + 0.5, "causal": True}, "tiles", "position of the last key"),
         ([module(posenc.T5Bias(heads=2))], {}, "strided", "distance alone"),
         ([module(posenc.FIRE(heads=2))], {}, "tiles", "FIRE does not depend on the distance alone"),
         ([module(posenc.CoPE(dim=4))], {"causal": True}, "tiles", "CoPE reads content"),

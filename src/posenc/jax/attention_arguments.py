@@ -23,6 +23,7 @@ from posenc.checked_attention import (
     checked_vectors,
     checked_window,
     documents_of_tokens,
+    guard_of_order,
     number_of_axes,
     repeated,
     token_positions,
@@ -34,7 +35,10 @@ from posenc.turn import Layout
 
 @dataclass(frozen=True, eq=False)
 class JaxArguments:
-    """Attention as it is asked for: q, k and v as (batch, heads, tokens, width), k and v repeated for each head."""
+    """Attention as it is asked for: q, k and v as (batch, heads, tokens, width), k and v repeated for each head.
+
+    guard: what is added to the output, NaN where positions contradict a mask by index; None where they agree.
+    """
 
     q: Array
     k: Array
@@ -48,6 +52,7 @@ class JaxArguments:
     documents: tuple[Array, Array] | None
     hidden: Array | None
     scale: float
+    guard: Array | None
 
     def of(self, door: type[Encoding]) -> list[Any]:
         return [each for each in self.encodings if isinstance(each.record, door)]
@@ -80,19 +85,23 @@ def collected(
     axes = number_of_axes(records)
     for record in records:
         check_fits(record, q, v)
+    query, key = token_positions("query", query, q, axes), token_positions("key", key, k, axes)
+    causal, window = check_causal(causal, q.shape[2], k.shape[2]), checked_window(window)
+    stated = mask is not None or documents is not None
     return JaxArguments(
         q,
         repeated(k, q.shape[1]),
         repeated(v, q.shape[1]),
-        token_positions("query", query, q, axes),
-        token_positions("key", key, k, axes),
+        query.array,
+        key.array,
         bound,
-        check_causal(causal, q.shape[2], k.shape[2]),
-        checked_window(window),
+        causal,
+        window,
         _mask(mask, q, k),
         documents_of_tokens(documents, q, k),
         checked_hidden(hidden, records, q, k, jax.Array, "an array"),
         checked_scale(scale, q),
+        guard_of_order(query, key, axes, causal=causal, window=window, stated=stated),
     )
 
 

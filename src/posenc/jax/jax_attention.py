@@ -52,6 +52,8 @@ def attention(
     have several.
     encodings: records, and what `bind` gives for those that learn, of the doors that rotate, bias and score.
     causal: a query sees no key behind its own index, counted from the ends: the last query stands at the last key.
+    Positions of one coordinate that contradict this, or a window, are an error unless a mask or documents are given;
+    where values cannot be read, the output is NaN.
     window: (keys before, keys after) its own index that a query sees, None for all.
     mask: True where a query may see a key, four axes that broadcast to (batch, heads, n, m). A query that sees nothing
     gives zeros.
@@ -89,6 +91,7 @@ def attention(
         scale=scale,
     )
     output = _attended(asked, impl)
+    output = output if asked.guard is None else output + asked.guard.astype(output.dtype)
     return output if layout == "bhtd" else output.swapaxes(1, 2)
 
 

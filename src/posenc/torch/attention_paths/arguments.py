@@ -23,6 +23,7 @@ from posenc.checked_attention import (
     checked_vectors,
     checked_window,
     documents_of_tokens,
+    guard_of_order,
     number_of_axes,
     token_positions,
 )
@@ -41,7 +42,8 @@ class Arguments:
     window: how many keys before and after its own index a query sees, None for all.   mask: True where it may see a
     key, four axes that broadcast to (batch, heads, n, m), or None.   documents: those of the queries (batch or 1, n)
     and of the keys (batch or 1, m), or None.   shared: biases that are matrices already.   keys_rotated: whether k and
-    v come rotated.
+    v come rotated.   guard: what is added to the output, NaN where positions contradict a mask by index; None where
+    they agree.
     """
 
     q: Any
@@ -62,6 +64,7 @@ class Arguments:
     scale: float
     dropout: float
     keys_rotated: bool
+    guard: Any
 
     @property
     def queries(self) -> int:
@@ -123,32 +126,35 @@ def collected(
     modules, shared = as_modules(encodings)
     records = [each.record for each in modules]
     axes, same = number_of_axes([*records, *(record for each in shared for record in each.records)]), query is key
-    query = token_positions("query", on_same_device("query", query, q), q, axes)
-    key = query if same and q.shape[2] == k.shape[2] else token_positions("key", on_same_device("key", key, k), k, axes)
+    at = token_positions("query", on_same_device("query", query, q), q, axes)
+    to = at if same and q.shape[2] == k.shape[2] else token_positions("key", on_same_device("key", key, k), k, axes)
+    causal, window = check_causal(causal, q.shape[2], k.shape[2]), checked_window(window)
+    stated = mask is not None or documents is not None
     for each in modules:
         check_fits(each.record, q, v)
     for each in shared:
         check_heads(each, q)
-        check_shared(each, q, k, query, key, causal)
+        check_shared(each, q, k, at.array, to.array, causal)
     return Arguments(
         q,
         k,
         v,
-        query,
-        key,
+        at.array,
+        to.array,
         tuple(each for each in modules if isinstance(each, Rotate)),
         tuple(each for each in modules if isinstance(each, RotateValues)),
         tuple(each for each in modules if isinstance(each, Bias)),
         shared,
         tuple(each for each in modules if isinstance(each, Score)),
-        check_causal(causal, q.shape[2], k.shape[2]),
-        checked_window(window),
+        causal,
+        window,
         _mask(mask, q, k),
         documents_of_tokens(documents, q, k),
         checked_hidden(hidden, records, q, k, torch.Tensor, "a tensor"),
         checked_scale(scale, q),
         _check.real("dropout", dropout, 0.0, 1.0),
         _keys_rotated(keys_rotated, records),
+        guard_of_order(at, to, axes, causal=causal, window=window, stated=stated),
     )
 
 

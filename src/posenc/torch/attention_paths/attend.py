@@ -51,6 +51,8 @@ def attention(
     encodings: records, and modules of `posenc.torch.module` for what learns, of the doors that rotate, bias and score,
     any number; and what `shared_bias` makes once a step for all layers.
     causal: a query sees no key behind its own index, counted from the ends: the last query stands at the last key.
+    Positions of one coordinate that contradict this, or a window, are an error unless a mask or documents are given;
+    where values cannot be read, the output is NaN.
     window: (keys before, keys after) its own index that a query sees, None for all; a sliding window of w keys is
     (w - 1, 0).
     mask: True where a query may see a key, four axes that broadcast to (batch, heads, n, m): padding. A query that
@@ -97,6 +99,7 @@ def attention(
         keys_rotated=keys_rotated,
     )
     output = _attended(asked, choose(asked, impl))
+    output = output if asked.guard is None else output + asked.guard.to(output.dtype)
     return output if layout == "bhtd" else output.transpose(1, 2)
 
 

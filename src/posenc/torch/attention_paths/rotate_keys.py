@@ -42,7 +42,7 @@ def rotate_keys(
     modules, _ = as_modules(encodings)
     rotations = [each for each in modules if isinstance(each.record, Rotates)]
     axes = number_of_axes([each.record for each in modules])
-    key = token_positions("key", on_same_device("key", key, k), k, axes)
+    key = token_positions("key", on_same_device("key", key, k), k, axes).array
     heads: Any = next(filter(None, (getattr(each.record, "heads", None) for each in rotations)), k.shape[1])
     k, v = repeated(k, heads), repeated(v, heads)
     for each in rotations:

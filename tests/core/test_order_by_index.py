@@ -1,0 +1,160 @@
+"""Positions that contradict a mask by index: an error in the three libraries, NaN where values cannot be read."""
+
+import itertools
+import re
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import torch
+
+import posenc
+from posenc import attention as in_numpy
+from posenc import jax as in_jax
+from posenc import torch as in_torch
+from posenc.checked_positions import checked
+from posenc.order_by_index import order_guard
+
+PLACE = np.arange(16)
+PACKED, RING = np.tile(np.arange(4), 2), np.array([4, 5, 6, 3])
+LIBRARIES = {
+    "numpy": (np.asarray, lambda *qkv, **more: in_numpy.attention(*qkv, **more).output),
+    "torch": (torch.as_tensor, in_torch.attention),
+    "jax": (jnp.asarray, in_jax.attention),
+}
+LIBRARY = pytest.mark.parametrize("library", LIBRARIES)
+
+
+def attended(library, query, key, *, rows=1, **more):
+    """Attention of random vectors at these positions, causal unless `more` says otherwise."""
+    array, attention = LIBRARIES[library]
+    draw, axes = np.random.default_rng(0).standard_normal, more.pop("axes", 1)
+    n, m = (np.asarray(x).shape[-1 if axes == 1 else -2] for x in (query, key))
+    q, k, v = (array(draw((rows, 2, length, 8)).astype(np.float32)) for length in (n, m, m))
+    if "documents" in more:
+        more["documents"] = tuple(map(array, more["documents"]))
+    if "mask" in more:
+        more["mask"] = array(more["mask"])
+    given = {"causal": True, "layout": "bhtd"} | more
+    return np.asarray(attention(q, k, v, query=array(query), key=array(key), **given))
+
+
+def by_definition(query, key):
+    """The pairs (query, key) of which index and position say different things, and which is seen by index."""
+    ahead = len(key) - len(query)
+    for i, j in itertools.product(range(len(query)), range(len(key))):
+        own, seen = i + ahead, j <= i + ahead
+        tie = own >= 0 and key[own] == query[i] == key[j]
+        if not tie and seen != (key[j] <= query[i]):
+            yield i, j, seen
+
+
+def test_neighbours_tell_what_all_pairs_tell():
+    agree = 0
+    for n, m in itertools.product((1, 2, 3), repeat=2):
+        for query, key in itertools.product(
+            itertools.product(range(3), repeat=n), itertools.product(range(3), repeat=m)
+        ):
+            pairs = set(by_definition(query, key))
+            if not pairs:
+                agree += 1
+                assert order_guard(checked(query), checked(key), "causal") is None
+                continue
+            with pytest.raises(ValueError, match=r"^causal goes by index") as error:
+                order_guard(checked(query), checked(key), "causal")
+            found = re.search(
+                r"query (\d+) at position (\d+), which would (not )?see key (\d+) at position (\d+)\.", str(error.value)
+            )
+            i, at, hidden, j, to = found.groups()
+            assert (int(i), int(j), not hidden) in pairs
+            assert (query[int(i)], key[int(j)]) == (int(at), int(to))
+    assert agree == 116  # of 1521
+
+
+CONTRADICTIONS = {
+    "shard": (PLACE[4:8], PLACE, {}, "query 0 at position 4, which would see key 12 at position 12"),
+    "packed": (PACKED, PACKED, {}, "query 1 at position 1, which would not see key 4 at position 0"),
+    "ring": (PLACE[5:7], RING, {}, "query 0 at position 5, which would see key 2 at position 6"),
+    "static cache": (PLACE[5:6], PLACE, {}, "query 0 at position 5, which would see key 15 at position 15"),
+    "shifted": (PLACE + 1, PLACE, {}, "query 0 at position 1, which would not see key 1 at position 1"),
+    "a row": (PLACE[None, 4:] - [[0], [4]], PLACE, {"rows": 2}, "query 0 at position 0, which would see key 4"),
+}
+
+
+@LIBRARY
+@pytest.mark.parametrize("case", CONTRADICTIONS)
+def test_a_contradiction_is_an_error_that_names_the_remedy(library, case):
+    query, key, more, what = CONTRADICTIONS[case]
+    with pytest.raises(
+        ValueError, match=rf"^causal goes by index, .*; got {what}.*documents=.*leave causal out.*mask="
+    ):
+        attended(library, query, key, **more)
+
+
+@pytest.mark.parametrize("library", ["torch", "jax"])
+def test_a_window_goes_by_index_too(library):
+    with pytest.raises(ValueError, match=r"^window goes by index, .* leave window out and give mask="):
+        attended(library, PLACE[4:8], PLACE, causal=False, window=(2, 2))
+    assert np.isfinite(attended(library, PLACE[12:], PLACE, causal=False, window=(2, 2))).all()
+
+
+@LIBRARY
+def test_positions_that_agree_or_are_stated_pass(library):
+    everything, grid = np.ones((1, 1, 1, 1), bool), posenc.positions.grid(2, 4)
+    numbers, turned = np.repeat([0, 1], 4), [posenc.axial("sam2", dim=8)]
+    padded = np.maximum(PLACE[None] - [[3], [0]], 0)
+    for query, key, more in (
+        (PLACE[12:], PLACE, {}),
+        (PLACE[15:], PLACE, {}),
+        (PLACE[3:4], RING[[0, 3]] - 4, {}),  # a step of decoding behind keys out of order
+        (PLACE[12:] * 1.5, PLACE * 1.5, {}),
+        (padded[:, 8:], padded, {"rows": 2}),
+        (np.array([2, 2, 2, 5]), np.array([0, 1, 2, 2, 2, 5]), {}),
+        (np.zeros(4, int), np.zeros(6, int), {}),
+        (PACKED, PACKED, {"documents": (numbers, numbers)}),
+        (PACKED, PACKED, {"mask": everything}),
+        (grid, grid, {"encodings": turned, "axes": 2}),
+        (PACKED, PACKED, {"causal": False}),
+    ):
+        assert np.isfinite(attended(library, query, key, **more)).all(), (query, key, more)
+
+
+def test_the_remedies_give_what_tokens_give_alone():
+    whole = attended("numpy", PLACE, PLACE)
+    draw = np.random.default_rng(0).standard_normal
+    q, k, v = (draw((1, 2, 16, 8)).astype(np.float32) for _ in range(3))
+    mask = (PLACE[4:8, None] >= PLACE)[None, None]
+    for library, (array, attention) in LIBRARIES.items():
+        placed = {"query": array(PLACE[4:8]), "key": array(PLACE), "layout": "bhtd"}
+        part = attention(*map(array, (q[:, :, 4:8], k, v)), mask=array(mask), **placed)
+        # Sums of at most 16 terms below 8, in another order.
+        assert np.abs(np.asarray(part) - whole[:, :, 4:8]).max() <= 16 * 8 * 2**-23, library
+
+
+def test_a_row_that_cannot_be_read_becomes_nan():
+    x, rows = np.random.default_rng(0).standard_normal((2, 1, 8, 4)).astype(np.float32), np.stack([PLACE[:8], PACKED])
+    reads = [
+        jax.jit(lambda x, at: in_jax.attention(x, x, x, query=at, key=at, causal=True, layout="bhtd")),
+        jax.jit(lambda x, at: in_numpy.attention(x, x, x, query=at, key=at, causal=True, layout="bhtd").output),
+        torch.compile(
+            lambda x, at: in_torch.attention(x, x, x, query=at, key=at, causal=True, layout="bhtd"),
+            backend="eager",
+            fullgraph=True,
+        ),
+    ]
+    for attention, array in zip(reads, (jnp.asarray, jnp.asarray, torch.as_tensor), strict=True):
+        wrong = np.isnan(np.asarray(attention(array(x), array(rows))))
+        assert wrong[1].all()
+        assert not wrong[0].any()
+
+
+def test_a_layer_refuses_packed_rows_without_documents():
+    layer, x = in_torch.Attention(8, 2, encodings=[posenc.RoPE(dim=4)], causal=True), torch.zeros(1, 8, 8)
+    packed, numbers = torch.as_tensor(PACKED), torch.arange(8) // 4
+    with pytest.raises(ValueError, match=r"^causal goes by index"):
+        layer(x, packed)
+    assert layer(x, packed, documents=(numbers, numbers)).shape == x.shape
+    _, cache = layer.step(x)
+    with pytest.raises(ValueError, match=r"^causal goes by index"):
+        layer.step(x[:, :2], cache, torch.tensor([3, 4]))
