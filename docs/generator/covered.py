@@ -234,7 +234,7 @@ ITEMS: tuple[Item, ...] = (
     Item("E7", "NeoMME", ("axial:neomme",)),
     Item("E8", "Gemma 4's vision", ("axial:gemma4-vision",)),
     Item("E9", "Kimi's and Step 3's vision", ("axial:kimi-vision", "axial:step3-vision")),
-    Item("E10", "Llama 4's vision", ("axial:sam2",), "Positions from 1, the class token at 0."),
+    Item("E10", "Llama 4's vision", ("axial:inkling2-vision",), "Positions from 1, the class token at 0."),
     Item("E11", "DINOv3", ("axial:dinov3", "posenc.positions.centres", "posenc.positions.augmented")),
     Item("E12", "M-RoPE in sections", ("axial:qwen2-vl", "axial:glm4v")),
     Item("E13", "M-RoPE interleaved", ("axial:qwen3-vl",)),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -331,8 +330,8 @@ def dinov3() -> Any:
 
 
 def centres(rows: int, columns: int) -> torch.Tensor:
-    """Coordinates (n, 2) of DINOv3's patches in radians, of centres from -1 to 1, by its own function."""
-    return 2 * math.pi * get_patches_center_coordinates(rows, columns, dtype=torch.float32, device="cpu")
+    """Coordinates (n, 2) of the centres of DINOv3's patches from -1 to 1, by its own function."""
+    return get_patches_center_coordinates(rows, columns, dtype=torch.float32, device="cpu")
 
 
 @mistake(TABLE, "vision", "huggingface/pytorch-image-models#2692", names={"coordinate", "axial", "normal", "position"})

@@ -194,15 +194,13 @@ def test_neomme() -> None:
 
 
 def test_llama4_vision() -> None:
-    record = axial("sam2", (11, 11), base=10_000.0, numerics="float32")
+    record = axial("inkling2-vision", (11, 11), base=10_000.0, numerics="float32")
     config = SimpleNamespace(
         image_size=28, patch_size=4, hidden_size=88, num_attention_heads=2, rope_parameters={"rope_theta": 10_000.0}
     )
     numbers = modelling("llama4").Llama4VisionRotaryEmbedding(config).freqs_ci
     cells = torch.arange(49)
-    positions = (
-        torch.stack([cells % 7, cells // 7], -1) + 1
-    )  # x first, counted from 1; the class token comes last, at 0
+    positions = torch.stack([cells // 7, cells % 7], -1) + 1  # counted from 1; the class token comes last, at 0
     turn = record.turn(torch.cat([positions, torch.zeros(1, 2, dtype=torch.long)]))
     assert torch.equal(torch.complex(turn.cos, turn.sin), numbers[:, 0])
 

@@ -13,6 +13,7 @@ pytest.importorskip("transformers")
 
 from model_peers.ledger import BY_HAND
 from model_peers.rotary import peer
+from posenc import axial
 from posenc.models import from_config
 
 pytestmark = pytest.mark.parity
@@ -64,7 +65,9 @@ def test_dino_turns_by_centres_of_patches(name: str, width: int, heads: int, bas
     cos, sin = module(torch.zeros(1, 3, 3 * patch, 5 * patch))
     rows, columns = ((torch.arange(n) + 0.5) / n * 2 - 1 for n in (3, 5))
     centres = torch.stack(torch.meshgrid(rows, columns, indexing="ij"), -1).reshape(15, 2)
-    turn = read(name, settings).rotation.turn((2 * math.pi * centres.double()).float())
+    record = read(name, settings).rotation
+    assert record == axial("dinov3", dim=width // heads, base=base, numerics="float32")  # so positions are the same
+    turn = record.turn(centres)
     pairs = width // heads // 2
     # The peer raises its base to other fractions, i · 4/d in float32: a few roundings of angles up to 2π.
     for ours, theirs in ((turn.cos, cos), (turn.sin, sin)):

@@ -8,12 +8,13 @@ from posenc.diagnosis.compare_models import compare_models
 from posenc.diagnosis.embedding_scale import compare_embedding_scales
 from posenc.diagnosis.layers.mistakes_layers import LAYERS
 from posenc.diagnosis.layers.windows import compare_windows
-from posenc.diagnosis.same_terms import as_converted, is_gguf, longest_trained, served_longer
+from posenc.diagnosis.same_terms import longest_trained, served_longer
 from posenc.diagnosis.sides import Side
 from posenc.diagnosis.verdict import Diagnosis
 from posenc.doors import Encoding
 from posenc.models.difference import diff
 from posenc.models.model_positions import LayerGroup, ModelPositions
+from posenc.models.reordered_rows import in_same_terms
 
 #: Mistakes about which layer does what, from which its windows follow.
 ABOUT_LAYERS = frozenset(mistake.name for mistake in LAYERS)
@@ -30,10 +31,7 @@ def judge_configs(first: Side, second: Side) -> Diagnosis:
         difference = diff(expected, actual)
     else:
         one, other = _as_model(expected, actual), _as_model(actual, expected)
-        if is_gguf(other) and not is_gguf(one):
-            other, notes = as_converted(other, one)
-        elif is_gguf(one) and not is_gguf(other):
-            one, notes = as_converted(one, other)
+        one, other, notes = in_same_terms(one, other)
         difference = diff(one, other)
     findings = compare_models(one, other)
     length = longest_trained(one, other)

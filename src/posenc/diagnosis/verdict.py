@@ -42,7 +42,7 @@ class Diagnosis(_text.Lines):
         else:
             lines = ["they differ, and none of the known mistakes explains it, alone or in pairs"]
             lines += self.worst
-            lines += [] if self.difference is None else replace(self.difference, not_compared=()).lines()[1:]
+            lines += [] if self.difference is None else replace(self.difference, not_compared=(), notes=()).lines()[1:]
         compared = [f"compared: {self.compared}"] if self.compared else []
         notes = [f"note: {note}" for note in self.notes]
         return [*lines, *compared, *not_compared_lines(self.not_compared), *notes]

@@ -24,6 +24,7 @@ from posenc.models.model_positions import (
     without_windows,
 )
 from posenc.models.pair_rotation import pair_rotation
+from posenc.models.reordered_rows import in_same_terms
 
 #: Where the effect is measured: 1k, 8k and 128k.
 POSITIONS = (1024, 8192, 131_072)
@@ -76,6 +77,7 @@ class Difference:
     attention: the second attention factor divided by the first; logits differ by its square.
     parts: for models, a Difference for each group of layers that is not the same.
     not_compared: for models, what they do with positions that posenc does not read.
+    notes: for models, what was taken for granted, such as that a converter has reordered rows.
     """
 
     first: str
@@ -87,6 +89,7 @@ class Difference:
     attention: float = 1.0
     parts: tuple[Difference, ...] = ()
     not_compared: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     def lines(self) -> list[str]:
         if not self.where:
@@ -100,7 +103,8 @@ class Difference:
                 f"attention factor times {self.attention:.6g}, so logits times {self.attention * self.attention:.6g}"
             )
         inner = [line for part in self.parts for line in part.lines()]
-        return [*head, *(f"  {line}" for line in lines), *inner, *not_compared_lines(self.not_compared)]
+        notes = [f"note: {note}" for note in self.notes]
+        return [*head, *(f"  {line}" for line in lines), *inner, *not_compared_lines(self.not_compared), *notes]
 
     def __str__(self) -> str:
         return "\n".join(self.lines())
@@ -123,7 +127,8 @@ def diff(first: Any, second: Any) -> Difference:
     """The fields in which two records differ, and what that does at positions 1024, 8192 and 131072.
 
     first, second: two records of an encoding, or two of what `from_config` returns, compared layer by layer. TypeError
-    for anything else.
+    for anything else. What is read of a GGUF file, or of Meta's, is compared with a config as its converter left it,
+    with the rows of queries and keys reordered; `notes` says so.
 
     >>> from posenc import RoPE
     >>> print(diff(RoPE(dim=64, base=10_000.0), RoPE(dim=64, base=500_000.0)))
@@ -154,6 +159,7 @@ def _records(first: Encoding | None, second: Encoding | None, where: str) -> Dif
 
 
 def _models(first: ModelPositions, second: ModelPositions) -> Difference:
+    first, second, notes = in_same_terms(first, second)
     unlike = _windows_of_one(first, second)
     if not (first.windows_known and second.windows_known):
         first, second = without_windows(first), without_windows(second)
@@ -164,9 +170,8 @@ def _models(first: ModelPositions, second: ModelPositions) -> Difference:
     parts = tuple(difference for pair in _same_layers(first, second) for difference in _groups(*pair))
     fields = _fields({"model_type": first.model_type}, {"model_type": second.model_type})
     not_compared = (*not_read_of_either(first, second), *unlike)
-    return Difference(
-        first.model_type, second.model_type, same, "", tuple(fields), parts=parts, not_compared=not_compared
-    )
+    names = (first.model_type, second.model_type)
+    return Difference(*names, same, "", tuple(fields), parts=parts, not_compared=not_compared, notes=notes)
 
 
 def _windows_of_one(first: ModelPositions, second: ModelPositions) -> tuple[str, ...]:

@@ -48,7 +48,7 @@ class Probe:
     """The numbers that code gave, and what was noticed on the way.
 
     observed: a table or rotations, or biases.   form: how it was called.   layout: of vectors.
-    tensors: what a torch module holds.   moving_error: what goes wrong on another device.
+    tensors: what a torch module holds.   moving_error: what goes wrong on another device.   caller: how it was asked.
     """
 
     observed: ObservedValues | ProbedBias
@@ -58,6 +58,7 @@ class Probe:
     layout: str | None = None
     tensors: tuple[Tensor, ...] = ()
     moving_error: str = ""
+    caller: Caller | None = None
 
 
 #: What ends one way to call code; the next may be right.

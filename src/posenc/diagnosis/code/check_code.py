@@ -13,6 +13,7 @@ from posenc.diagnosis.code.code_report import CodeReport
 from posenc.diagnosis.code.judge_bias_values import fitting_record, judge_bias_values
 from posenc.diagnosis.code.judge_tables import judge_table
 from posenc.diagnosis.code.judge_values import USUAL_BASE, judge_values
+from posenc.diagnosis.code.kept_tables import kept_tables
 from posenc.diagnosis.code.observed_values import ObservedValues
 from posenc.diagnosis.code.probing import HEADS, probe
 from posenc.diagnosis.code.user_code import LocalCode, UserCode
@@ -56,7 +57,8 @@ def check_code(
     against: the one record that is meant, in place of every convention; it states width, heads and base.
     dim: the width to ask for, even, from 4; 16 if None.   base: the base that is meant; 10000 if None.
     layout: "batch-first" or "sequence-first", where only one is right for you.
-    Where it is right, another width and an odd one are asked for as well, or 12 heads.
+    Where it is right, another width and an odd one are asked for as well, or 12 heads. Calls for more, fewer and other
+    positions follow one another, to see whether the code keeps the tables of its first call.
 
     The code runs in this process: `posenc check` runs a file in a process of its own. Raises ValueError or TypeError
     naming the argument; ValueError, with the line in your file, for code that fails.
@@ -91,6 +93,7 @@ def check_user_code(
     else:
         report = _table_or_rotation_report(code, probed_code.observed, probed_code, dim, base, against)
     findings = [*report.findings, *probed_code.findings, *_wrong_layout(probed_code, layout), *_immovable(probed_code)]
+    findings += kept_tables(probed_code)
     notes = [*report.notes, *probed_code.notes, *_other_layout(probed_code, layout), *_plain_tensors(probed_code)]
     return replace(
         report,

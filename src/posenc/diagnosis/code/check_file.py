@@ -51,6 +51,9 @@ class RemoteCode:
                 for name, kind, shape, values in answer
             ]
 
+    def renew(self) -> None:
+        self.ask("renew")
+
     def moving_error(self) -> str:
         return str(self.ask("moving_error"))[:200]
 

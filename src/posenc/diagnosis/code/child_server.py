@@ -45,6 +45,10 @@ class UserFile:
     def tensors(self) -> list[list[Any]]:
         return list(_sendable(self.code.tensors()))
 
+    def renew(self) -> bool:
+        self.code.renew()
+        return True
+
     def moving_error(self) -> str:
         return self.code.moving_error()
 
@@ -55,6 +59,7 @@ class UserFile:
             "prepare": self.prepare,
             "call": self.call,
             "tensors": self.tensors,
+            "renew": self.renew,
             "moving_error": self.moving_error,
         }
 

@@ -23,13 +23,15 @@ def probe(code: UserCode, dim: int, base: float, heads: int = HEADS, layout: Pai
     first_error = ""
     for call in roles_by_likelihood(prepared.parameters):
         for library in prepared.libraries:
+            caller = Caller(code, prepared, call, library, dim, base, heads, layout)
             try:
-                probed = observe(Caller(code, prepared, call, library, dim, base, heads, layout))
+                probed = observe(caller)
             except FAILURES as error:
                 first_error = first_error or str(error)
                 continue
             form = f"{prepared.name}({', '.join(argument for argument, _ in call.roles)})"
-            return replace(probed, form=form, tensors=tuple(code.tensors()), moving_error=code.moving_error())
+            moving_error = code.moving_error()
+            return replace(probed, form=form, tensors=tuple(code.tensors()), moving_error=moving_error, caller=caller)
     arguments = ", ".join(parameter.name for parameter in prepared.parameters)
     raise ValueError(
         f"target must be callable in a documented form; got {prepared.name}({arguments})"

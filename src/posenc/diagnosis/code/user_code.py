@@ -14,6 +14,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from posenc.diagnosis.code.code_state import copied, kept_values
 from posenc.diagnosis.code.module_tensors import Tensor, moving_error, tensors_of
 from posenc.diagnosis.code.parameter_roles import Parameter, construction, has_width, parameters_of
 from posenc.diagnosis.code.user_file import error_line, quiet, source_file
@@ -57,6 +58,9 @@ class UserCode(Protocol):
     def tensors(self) -> list[Tensor]:
         """What it holds, where it is a torch module."""
 
+    def renew(self) -> None:
+        """Make the next call the first one: undo what calls have left in the code, its globals and its objects."""
+
     def moving_error(self) -> str:
         """What goes wrong when it is moved to another device with the arguments of the last call; "" where nothing."""
 
@@ -69,6 +73,8 @@ class LocalCode:
         self.file = source_file(target)
         self.function: Function = target
         self.last: tuple[tuple[Any, ...], dict[str, Any]] = ((), {})
+        self.kept = kept_values(target)
+        self.uncalled = None if inspect.isroutine(target) or isinstance(target, type) else copied(target)
 
     def prepare(self, dim: int, base: float, heads: int) -> PreparedCode:
         target, name, built_with = self.target, _name_of(self.target), {}
@@ -78,10 +84,8 @@ class LocalCode:
             built_with = construction(target, {**sizes, "distance": 128})
             target = self._construct(target, name, built_with)
             name = f"{name}({', '.join(built_with)})"
-        if hasattr(target, "eval") and hasattr(target, "forward"):
-            target.eval()  # dropout off
-        forward = getattr(target, "forward", None)
-        self.function = forward if callable(forward) else target
+            self.uncalled = copied(target)
+        self.function = _callable(target)
         if not callable(self.function):
             raise ValueError(
                 f"target must be a function, a class or an object that can be called; got {name}. Name another one."
@@ -109,6 +113,12 @@ class LocalCode:
         except BaseException as error:
             raise CodeFailedError(error_line(error, self.file), type(error).__name__) from None
 
+    def renew(self) -> None:
+        for value in self.kept:
+            value.restore()
+        if self.uncalled is not None:
+            self.function = _callable(copied(self.uncalled))
+
     def tensors(self) -> list[Tensor]:
         return tensors_of(getattr(self.function, "__self__", self.function))
 
@@ -124,6 +134,14 @@ class LocalCode:
         except BaseException as error:
             shown = ", ".join(f"{key}={value}" for key, value in arguments.items())
             raise ValueError(f"{error_line(error, self.file)}, when making {name}({shown}). Fix it first.") from None
+
+
+def _callable(target: Any) -> Any:
+    """What is called of a target, with dropout off."""
+    if hasattr(target, "eval") and hasattr(target, "forward"):
+        target.eval()
+    forward = getattr(target, "forward", None)
+    return forward if callable(forward) else target
 
 
 def _name_of(target: Any) -> str:

@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from posenc.diagnosis.mistake import with_fields
-from posenc.diagnosis.rotation.usage import rope_in_head
+from posenc.diagnosis.rotation.usage import rope_in_head, rope_with
 from posenc.doors import Encoding
 from posenc.encodings.adds.resize_table import Resizing
 from posenc.encodings.rotates.axial_rope import AxialRoPE
@@ -45,7 +44,7 @@ class Content(NamedTuple):
 
         def changed(record: Encoding) -> Encoding:
             head = rope_in_head(record)
-            rope = None if head is None else with_fields(head.rope, **fields)
+            rope = None if head is None else rope_with(head.rope, **fields)
             return (None if head is None or rope is None else head._replace(rope=rope).record()) or record
 
         roles = tuple(

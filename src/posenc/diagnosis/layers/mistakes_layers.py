@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from posenc.diagnosis.layers.layer_contents import Content, Contents, OtherLayers
 from posenc.diagnosis.mistake import Change, Mistake, Words
+from posenc.diagnosis.rotation.usage import rope_base
 from posenc.encodings.rotates.temperature import QueryTemperature
 from posenc.models.model_positions import layer_ranges
 
@@ -81,7 +82,7 @@ def scaling_exchanged(contents: Contents, evidence: OtherLayers) -> Changes:
 
 
 def one_base(contents: Contents, evidence: OtherLayers) -> Changes:
-    for base in dict.fromkeys(content.rope.base for content in contents if content.rope is not None):
+    for base in dict.fromkeys(rope_base(content.rope) for content in contents if content.rope is not None):
         yield tuple(content.with_rope(base=base) for content in contents), {"base": base}
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from posenc.compose import Backward
 from posenc.diagnosis.mistake import Change, Mistake, from_defaults, with_fields
 from posenc.diagnosis.rotation.rotation_evidence import Changes, OtherRotation, RotationEvidence
-from posenc.diagnosis.rotation.usage import RotationUsage
+from posenc.diagnosis.rotation.usage import RotationUsage, rope_base
 from posenc.encodings.rotates.rope import RoPE
 from posenc.frequencies import Proportional
 
@@ -16,7 +16,7 @@ OTHER_PAIRING = {"adjacent": "halves", "halves": "adjacent"}
 
 def other_rope_base(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
     for value in evidence.bases(usage):
-        yield usage.with_rope(base=value), {"got": value, "meant": usage.rope and usage.rope.base}
+        yield usage.with_rope(base=value), {"got": value, "meant": usage.rope and rope_base(usage.rope)}
 
 
 def other_exponent(of: str) -> Change[RotationUsage]:
@@ -27,7 +27,7 @@ def other_exponent(of: str) -> Change[RotationUsage]:
             rope, dim, _ = usage.in_head
             width = rope.head_dim
             power = {"head": width / dim, "half": 0.5, "double": 2.0, "ends": width / (width - 2)}[of]
-            yield usage.with_rope(base=rope.base**power), {"dim": dim, "width": width}
+            yield usage.with_rope(base=rope_base(rope) ** power), {"dim": dim, "width": width}
 
     return change
 
@@ -38,7 +38,7 @@ def exponent_offset(pairs: float) -> Change[RotationUsage]:
     def change(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
         if usage.rope is not None:
             width = usage.rope.head_dim
-            factor = usage.rope.base ** (-2 * pairs / width)
+            factor = rope_base(usage.rope) ** (-2 * pairs / width)
             yield from_defaults(usage, frequency_factor=factor), {"width": width}
 
     return change

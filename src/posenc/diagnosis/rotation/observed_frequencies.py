@@ -9,7 +9,7 @@ import numpy as np
 from posenc.diagnosis.rotation.comparison import FLOAT32_FREQUENCY, ROUGH, Comparison
 from posenc.diagnosis.rotation.effect import rotated_pairs
 from posenc.diagnosis.rotation.rotation_evidence import RotationEvidence
-from posenc.diagnosis.rotation.usage import RotationUsage
+from posenc.diagnosis.rotation.usage import RotationUsage, frequency_unit
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,6 +31,7 @@ class ObservedFrequencies(RotationEvidence):
             expected = of_axes[0]
         if expected.shape != self.values.shape:
             return None
+        expected = expected / frequency_unit(usage.rope)
         gap = np.abs(expected - self.values)
         if self.attention is not None and abs(pairs.factor - self.attention) > 1e-5 * self.attention:
             gap = gap + abs(pairs.factor - self.attention)
@@ -47,7 +48,7 @@ class ObservedFrequencies(RotationEvidence):
         return f"{len(self.values)} frequencies"
 
     def frequencies(self, usage: RotationUsage) -> np.ndarray:
-        return self.values
+        return self.values * frequency_unit(usage.rope)
 
     def rotary_dim(self) -> int:
         return 2 * len(self.values)

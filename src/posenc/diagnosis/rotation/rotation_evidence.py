@@ -15,7 +15,7 @@ from posenc.diagnosis.mistake import Words, fewest_digits, unless_refused
 from posenc.diagnosis.rotation.comparison import ROUGH, Comparison
 from posenc.diagnosis.rotation.effect import Role, rotated_pairs
 from posenc.diagnosis.rotation.readings import Turns
-from posenc.diagnosis.rotation.usage import RopeInHead, RotationUsage, rope_in_head
+from posenc.diagnosis.rotation.usage import RopeInHead, RotationUsage, rope_base, rope_in_head
 from posenc.doors import Rotates
 from posenc.encodings.rotates.axial_rope import AxialRoPE
 from posenc.encodings.rotates.rope import RoPE
@@ -222,7 +222,7 @@ class OtherRotation(RotationEvidence):
         return None if self.in_head is None else rotated_pairs(RotationUsage(self.record), "query").frequencies[0]
 
     def bases(self, usage: RotationUsage) -> tuple[float, ...]:
-        return tuple(rope.base for rope in self.ropes)
+        return tuple(rope_base(rope) for rope in self.ropes)
 
     def rotary_dims(self, usage: RotationUsage) -> tuple[int, ...]:
         return tuple(rope.head_dim for rope in self.ropes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 
@@ -11,7 +12,7 @@ from posenc.diagnosis.rotation.ramps import Reversal
 from posenc.doors import Rotates
 from posenc.encodings.rotates.axial_rope import AxialRoPE
 from posenc.encodings.rotates.rope import RoPE
-from posenc.frequencies import Scaling
+from posenc.frequencies import Geometric, InTurns, Scaling
 from posenc.inspect.rounding import NarrowType
 
 #: What code takes for the position of a token, or adds to it.
@@ -38,6 +39,34 @@ def rope_in_head(record: Any) -> RopeInHead | None:
         return RopeInHead(record, record.head_dim, 0)
     inner = rope_in_head(record.encoding) if isinstance(record, Partial) else None
     return None if inner is None else RopeInHead(inner.rope, record.dim, record.start + inner.start)
+
+
+def rope_base(rope: RoPE | AxialRoPE) -> float:
+    """The base of the frequencies of a RoPE, also where they are whole turns."""
+    frequencies = _in_turns(rope)
+    return rope.base if frequencies is None else frequencies.base
+
+
+def rope_with(rope: RoPE | AxialRoPE, **fields: Any) -> RoPE | AxialRoPE | None:
+    """The RoPE with other fields, the base inside its frequencies where they are whole turns; None if refused."""
+    frequencies = _in_turns(rope)
+    if frequencies is None or "base" not in fields:
+        return with_fields(rope, **fields)
+    inside = with_fields(frequencies, base=fields["base"])
+    others = {name: value for name, value in fields.items() if name != "base"}
+    return None if inside is None else with_fields(rope, frequency_dim=InTurns(inside), **others)
+
+
+def frequency_unit(rope: RoPE | AxialRoPE | None) -> float:
+    """What models multiply the frequencies of their inv_freq by: 2π for coordinates from -1 to 1, else 1."""
+    return 1.0 if rope is None or _in_turns(rope) is None else 2 * math.pi
+
+
+def _in_turns(rope: RoPE | AxialRoPE) -> Geometric | None:
+    """The geometric frequencies that a RoPE takes in whole turns."""
+    frequencies = rope.frequency_dim if isinstance(rope, AxialRoPE) else None
+    inside = frequencies.frequencies if isinstance(frequencies, InTurns) else None
+    return inside if isinstance(inside, Geometric) else None
 
 
 @dataclass(frozen=True)
@@ -118,7 +147,7 @@ class RotationUsage:
 
     def with_rope(self, **fields: Any) -> RotationUsage | None:
         """The same use of a RoPE with other fields; None where there is none, or where its constructor refuses them."""
-        rope = None if self.rope is None else with_fields(self.rope, **fields)
+        rope = None if self.rope is None else rope_with(self.rope, **fields)
         return None if rope is None else self.with_head(rope=rope)
 
     def with_scaling(self, **fields: Any) -> RotationUsage | None:

@@ -41,14 +41,16 @@ LAYOUTS: Mapping[str, AxialLayout] = MappingProxyType({
     "sam2": AxialLayout(
         rules.bands,
         "adjacent",
-        "SAM 2, rope-vit axial, timm RotaryEmbeddingCat, Llama 4 vision (positions from 1), Flux, Wan, CogVideoX "
+        "SAM 2 (positions are (column, row)), rope-vit axial, timm RotaryEmbeddingCat, Flux, Wan, CogVideoX "
         "(diffusers), get_axial_freqs",
     ),
-    "gemma4-vision": AxialLayout(rules.bands, "halves", "Gemma 4 vision", blocks="axes"),
+    "gemma4-vision": AxialLayout(rules.bands, "halves", "Gemma 4 vision (positions are (column, row))", blocks="axes"),
     "step3-vision": AxialLayout(rules.bands_last_first, "halves", "Step 3 vision"),
-    "inkling2-vision": AxialLayout(rules.bands_last_first, "adjacent", "Inkling 2 vision"),
+    "inkling2-vision": AxialLayout(
+        rules.bands_last_first, "adjacent", "Inkling 2 vision; Llama 4 vision (positions from 1)"
+    ),
     "kimi-vision": AxialLayout(rules.slots_last_first, "halves", "Kimi K2.5 vision"),
-    "dinov3": AxialLayout(rules.bands, "halves", "DINOv3 (coordinates from -1 to 1)", turns=True),
+    "dinov3": AxialLayout(rules.bands, "halves", "DINOv3 (positions.centres, from -1 to 1)", turns=True),
     "pixtral": AxialLayout(rules.dealt, "halves", "Pixtral", axes=2),
     "neomme": AxialLayout(rules.dealt_in_place, "halves", "NeoMME; HunyuanImage 3 (positions.rope_tie)", axes=2),
     "vrope": AxialLayout(rules.dealt_in_place, "halves", "VRoPE (positions.vrope)", axes=4),

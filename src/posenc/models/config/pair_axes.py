@@ -20,6 +20,7 @@ class PairAxes:
     frequency_dim    the width that these exponents are taken of
     blocks           in how many blocks of channels pairs are formed
     sections         of each axis, where they cut through the channels of a pair, so that a pair has no axis
+    turns            whether frequencies are whole turns, for the coordinates of centres from -1 to 1
     """
 
     axis: tuple[int, ...]
@@ -27,6 +28,7 @@ class PairAxes:
     frequency_dim: int
     blocks: int = 1
     sections: Sections = ()
+    turns: bool = False
 
 
 @dataclass(frozen=True)
@@ -137,14 +139,26 @@ def rows_then_columns(width: int, _: Sections) -> PairAxes:
 
 
 @layout(rotated=_whole_head)
+def rows_then_columns_in_turns(width: int, _: Sections) -> PairAxes:
+    """height, then width, each with frequencies of its own in whole turns, at `positions.centres` from -1 to 1"""
+    return replace(_axis_by_axis(width, 0, 1), turns=True)
+
+
+@layout(rotated=_whole_head)
 def columns_then_rows(width: int, _: Sections) -> PairAxes:
     """width, then height, each with frequencies of its own"""
     return _axis_by_axis(width, 1, 0)
 
 
 @layout(rotated=_whole_head)
-def rows_then_columns_in_blocks(width: int, _: Sections) -> PairAxes:
-    """as the grid, with the pairs of each axis formed in a half of the head"""
+def column_then_row(width: int, _: Sections) -> PairAxes:
+    """width, the first coordinate of a position, then height, each with frequencies of its own"""
+    return _axis_by_axis(width, 0, 1)
+
+
+@layout(rotated=_whole_head)
+def column_then_row_in_blocks(width: int, _: Sections) -> PairAxes:
+    """width, the first coordinate of a position, then height, the pairs of each formed in a half of the head"""
     return replace(_axis_by_axis(width, 0, 1), blocks=2)
 
 

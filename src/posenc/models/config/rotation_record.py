@@ -7,12 +7,14 @@ from posenc.doors import Rotates
 from posenc.encodings.rotates.axial_rope import AxialRoPE
 from posenc.encodings.rotates.rope import RoPE
 from posenc.encodings.rotates.xd_rope import XDRoPE
+from posenc.frequencies import Geometric, InTurns, Rescaled, Scaling
 from posenc.models.config.fields import Fields
 from posenc.models.config.head_rules import Head
 from posenc.models.config.pair_axes import PairAxes
 from posenc.models.config.rope_parameters import RopeParameters
 from posenc.models.config.rope_scaling import scaling_of
 from posenc.models.model_positions import Value
+from posenc.phase import Numerics
 from posenc.turn import PairLayout
 
 
@@ -32,7 +34,25 @@ def rotation_record(
     elif axes.sections:
         record = XDRoPE(axes.sections, base, numerics, scaling)
     else:
-        record = AxialRoPE(
+        record = _over_axes(axes, base, pairing, numerics, scaling)
+    return record if head.width == head.dim else Partial(record, head.dim, head.start)
+
+
+def _over_axes(
+    axes: PairAxes, base: float, pairing: PairLayout, numerics: Numerics, scaling: Scaling | None
+) -> AxialRoPE:
+    """The rotation over axes, as `axial` makes it."""
+    if not axes.turns:
+        return AxialRoPE(
             axes.axis, axes.frequency_index, axes.frequency_dim, base, pairing, axes.blocks, numerics, scaling
         )
-    return record if head.width == head.dim else Partial(record, head.dim, head.start)
+    if scaling is not None and scaling.attention_factor != 1.0:
+        raise ValueError(
+            "rope_type must have no attention factor where frequencies are whole turns; got "
+            f"{scaling.attention_factor:.6g} of {scaling!r:.100}. Use 'default'."
+        )
+    unscaled = Geometric(axes.frequency_dim, base)
+    frequencies = InTurns(unscaled if scaling is None else Rescaled(unscaled, scaling))
+    return AxialRoPE(
+        axes.axis, axes.frequency_index, frequencies, pairing=pairing, blocks=axes.blocks, numerics=numerics
+    )

@@ -18,6 +18,8 @@ from posenc.models.config.model_type import ModelType
 
 Tower = partial(ModelType, part="vision", axes=pair_axes.rows_then_columns)
 
+COLUMN_FIRST = "the first coordinate of a position is the column of its patch, the second its row"
+
 GRID_TOWERS = (
     "ernie4_5_vl_moe_vision", "exaone4_5_vision", "glm5_next_vision",
     "glm_ocr_vision", "qwen2_5_omni_vision_encoder", "qwen2_5_vl_vision", "video_llama_3_vision",
@@ -36,7 +38,8 @@ VISION = (
     Tower(
         ("dinov3_vit", "eomt_dinov3", "sapiens2"),
         head_dim=hidden_over_heads,
-        notes=("positions are 2π times the centres of patches in coordinates from -1 to 1",),
+        axes=pair_axes.rows_then_columns_in_turns,
+        notes=("positions are the centres of patches in coordinates from -1 to 1, posenc.positions.centres",),
     ),
     Tower(("pixtral",), axes=pair_axes.even_and_odd_frequencies),
     Tower(("minimax_m3_vl_vision",), axes=pair_axes.time_rows_columns),
@@ -57,6 +60,8 @@ VISION = (
         ("sam3_vit_model",),
         tables=(patches(0, "pretrain_image_size", square=True, resizing=TILED),),
         pairing="adjacent",
+        axes=pair_axes.column_then_row,
+        notes=(COLUMN_FIRST,),
     ),
     Tower(
         ("muse_glimmer_vision",),
@@ -100,8 +105,9 @@ VISION = (
     ),
     Tower(
         ("gemma4_vision",),
+        notes=(COLUMN_FIRST,),
         tables=(patch_table(added_tables.two_tables("position_embedding_size"), "the first coordinate is the column"),),
-        axes=pair_axes.rows_then_columns_in_blocks,
+        axes=pair_axes.column_then_row_in_blocks,
     ),
     # Attention over a memory, or over all heads together.
     Tower(
@@ -110,6 +116,8 @@ VISION = (
         layer_count=count_of("memory_attention_num_layers"),
         layer_types=uniform("memory_attention"),
         head_dim=memory_head_dim,
+        axes=pair_axes.column_then_row,
+        notes=(COLUMN_FIRST,),
     ),
     Tower(
         ("efficientloftr",),

@@ -1,0 +1,113 @@
+"""Whether code keeps the tables of its first call and reuses them where other positions or lengths are asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from posenc.diagnosis.code.call_forms import FAILURES, Probe
+from posenc.diagnosis.code.caller import Caller
+from posenc.diagnosis.code.observed_values import VALUE_AND_ANGLE_ROUNDING
+from posenc.diagnosis.mistake import Finding
+from posenc.diagnosis.named_arrays import NamedArray
+
+NAME = "keeps the tables of its first call"
+FIX = (
+    "Compute the tables in every call, or keep them together with the positions, or the length, that they were made "
+    "for, and make them anew where these differ."
+)
+
+
+class Asked(NamedTuple):
+    """How many positions a call is for, and which is the first."""
+
+    length: int
+    start: int = 0
+
+
+#: Two calls, one after the other: a longer one, a shorter one, and one as long at other positions.
+GROWING, SHRINKING, MOVED = (Asked(7), Asked(12)), (Asked(12), Asked(7)), (Asked(7), Asked(7, 5))
+#: The axes of x by layout, with the number of positions in place of None.
+SHAPES: dict[str | None, tuple[int | None, ...]] = {
+    "batch first": (3, None), "sequence first": (None, 3), "no batch": (None,), "bhtd": (2, 3, None),
+    "bthd": (2, None, 3), None: (1, None),
+}  # fmt: skip
+#: What a call is given for each position; without any of them, all calls are alike.
+COUNTED = frozenset({"x", "length", "positions", "query_length", "key_length", "scores"})
+POSITION_SHAPES = ((-1,), (-1, 1), (1, -1))
+
+
+def kept_tables(probed: Probe) -> Iterator[Finding]:
+    """The finding that a second call gives other numbers than it gives as a first call, if it does."""
+    caller = probed.caller
+    if caller is None or not COUNTED & set(caller.call.form) or {"position", "index"} & set(caller.call.form):
+        return
+    caller.code.prepare(caller.dim, caller.base, caller.heads)
+    takes_positions = "positions" in caller.call.form
+    for shape in POSITION_SHAPES if takes_positions else POSITION_SHAPES[:1]:
+        calls = _Calls(caller, probed.layout, shape)
+        alone = calls.results(GROWING[0])
+        if alone is None:
+            continue
+        if _same(alone, calls.results(GROWING[0])):  # else it draws numbers, and calls cannot be compared
+            yield from _finding(calls, (GROWING, SHRINKING, *((MOVED,) if takes_positions else ())))
+        break
+    caller.code.renew()  # nothing of these calls is left behind
+
+
+class _Calls(NamedTuple):
+    """Calls of one form. shape: of positions."""
+
+    caller: Caller
+    layout: str | None
+    shape: tuple[int, ...]
+
+    def results(self, *asked: Asked) -> list[NamedArray] | None:
+        """What the last of these calls returns, as the first of them is the first of all; None where it fails."""
+        caller, results = self.caller, None
+        caller.code.renew()
+        for one in asked:
+            values = self._values(one)
+            try:
+                results = caller.every_result(**{role: values[role] for role in caller.call.form if role in values})
+            except FAILURES:
+                results = None
+        return results
+
+    def _values(self, asked: Asked) -> dict[str, Any]:
+        count, heads = asked.length, self.caller.heads
+        sizes = (*(count if size is None else size for size in SHAPES[self.layout]), self.caller.dim)
+        x = np.random.default_rng(0).normal(size=sizes)
+        positions = np.arange(asked.start, asked.start + count).reshape(self.shape)
+        lengths = dict.fromkeys(("length", "query_length", "key_length"), count)
+        return {"x": x, "k": x, "positions": positions, "scores": np.zeros((1, heads, count, count)), **lengths}
+
+
+def _finding(calls: _Calls, pairs: tuple[tuple[Asked, Asked], ...]) -> Iterator[Finding]:
+    for first, second in pairs:
+        alone, after = calls.results(second), calls.results(first, second)
+        if alone is not None and not _same(alone, after):
+            does = "fails for {}, as it does not" if after is None else "gives other numbers for {} than"
+            sentence = f"It {NAME}: after a call for {_words(first)}, it {does.format(_words(second))} in a first call."
+            yield Finding(NAME, sentence, FIX)
+            return
+
+
+def _words(asked: Asked) -> str:
+    return f"positions {asked.start} to {asked.start + asked.length - 1}"
+
+
+def _same(one: list[NamedArray], other: list[NamedArray] | None) -> bool:
+    """Whether two results are the same up to the rounding of their type."""
+    if other is None or [each.values.shape for each in one] != [each.values.shape for each in other]:
+        return False
+    return all(_close(*pair) for pair in zip(one, other, strict=True))
+
+
+def _close(one: NamedArray, other: NamedArray) -> bool:
+    rounding = VALUE_AND_ANGLE_ROUNDING.get(one.dtype, VALUE_AND_ANGLE_ROUNDING["float32"])[0]
+    finite = one.values[np.isfinite(one.values)]
+    size = max(1.0, float(np.abs(finite).max(initial=0.0)))
+    return bool(np.allclose(one.values, other.values, rtol=0.0, atol=4 * rounding * size, equal_nan=True))

@@ -1,0 +1,95 @@
+"""Two models in the same terms before they are compared: formats whose converters reorder rows of queries and keys."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from posenc.compose import Partial
+from posenc.doors import Encoding, Rotates
+from posenc.encodings.rotates.rope import RoPE
+from posenc.models.model_positions import LayerGroup, ModelPositions
+from posenc.models.pair_rotation import pair_rotation
+
+#: How far numbers of a GGUF file may be off, of themselves: it holds float32, formed in float32.
+FLOAT32 = 1e-6
+#: What is taken for granted, by the code that rotates adjacent pairs.
+REORDERED = (
+    "{} rotates adjacent pairs here, and its converter reorders the rows of queries and keys for that: "
+    "this is no difference unless a file was made without it"
+)
+
+
+def in_same_terms(
+    first: ModelPositions, second: ModelPositions
+) -> tuple[ModelPositions, ModelPositions, tuple[str, ...]]:
+    """Two models in the terms of a config where one of them is of another format, and what was taken for granted.
+
+    Divisors and factors stand in a GGUF file in float32. Between it, or Meta's file, and a config, rows of adjacent
+    pairs were reordered from halves, or to halves.
+    """
+    if _rotated_by(second) and not _rotated_by(first):
+        second, notes = _as_converted(second, first)
+        return first, second, notes
+    if _rotated_by(first) and not _rotated_by(second):
+        first, notes = _as_converted(first, second)
+        return first, second, notes
+    return first, second, ()
+
+
+def with_records(model: ModelPositions, change: Callable[[Encoding, LayerGroup], Encoding]) -> ModelPositions:
+    """The model with each record changed."""
+    groups = (
+        replace(group, encodings=tuple(change(record, group) for record in group.encodings)) for group in model.groups
+    )
+    return replace(model, groups=tuple(groups))
+
+
+def _rotated_by(model: ModelPositions) -> str:
+    """The code that rotates the rows of a format as they lie there; "" for a model that was read from a config."""
+    if any(value.name == "rope.freq_base" for group in model.groups for value in group.values):
+        return "llama.cpp"
+    return "Meta's code" if model.model_type == "meta" else ""
+
+
+def _as_converted(model: ModelPositions, other: ModelPositions) -> tuple[ModelPositions, tuple[str, ...]]:
+    """The model of such a format in the terms of the other, which was read from a config."""
+    rotations = {layer: group.rotation for group in other.groups for layer in group.layers if group.part == "text"}
+    notes: dict[str, None] = {}
+
+    def converted(record: Encoding, group: LayerGroup) -> Encoding:
+        expected = rotations.get(group.layers[0]) if group.layers else None
+        rope, theirs = _rope(record), _rope(expected)
+        if rope is None or expected is None or theirs is None:
+            return record
+        if (rope.pairing, theirs.pairing) == ("adjacent", "halves"):
+            notes[REORDERED.format(_rotated_by(model))] = None
+            record = _in_halves(record)
+        return expected if _close(record, expected) else record
+
+    return with_records(model, converted), tuple(notes)
+
+
+def _rope(record: Encoding | None) -> RoPE | None:
+    """The RoPE inside of a record; None where there is none."""
+    return _rope(record.encoding) if isinstance(record, Partial) else record if isinstance(record, RoPE) else None
+
+
+def _in_halves(record: Encoding) -> Encoding:
+    """The record with the RoPE inside of it on pairs of halves."""
+    if isinstance(record, Partial):
+        return replace(record, encoding=_in_halves(record.encoding))  # type: ignore[arg-type]
+    return replace(record, pairing="halves") if isinstance(record, RoPE) else record
+
+
+def _close(record: Encoding, other: Encoding) -> bool:
+    """Whether two rotations are the same up to float32."""
+    if not isinstance(record, Rotates) or not isinstance(other, Rotates):
+        return False
+    one, two = pair_rotation(record), pair_rotation(other)
+    if one is None or two is None or (one.dim, one.first, one.second) != (two.dim, two.first, two.second):
+        return False
+    frequencies = np.allclose(one.radians(), two.radians(), rtol=FLOAT32, atol=0.0)
+    return bool(frequencies and abs(one.factor - two.factor) <= FLOAT32 * two.factor)
