@@ -158,8 +158,8 @@ MODULES = (
     *(
         Goal(
             f"module of Learned, {what}, {kind}",
-            "modules",
-            f"Learned, {what}, {kind}",
+            "lookup",
+            f"{what}, {kind}",
             EACH_CALL,
             "x + Embedding(positions)",
             1.25,

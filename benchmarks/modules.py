@@ -15,9 +15,6 @@ import posenc.torch
 from posenc.torch import module, rotate
 
 MODULE, READY, TABLE = "posenc, module", "posenc, turn and rotate", "x + table"
-EMBEDDED = "x + Embedding(positions)"
-#: Rows and channels of learned tables, and how many positions are looked up.
-LOOKUPS = ((1024, 512, 1), (50_000, 256, 1), (1024, 512, 512))
 SHAPE, BATCH, TIME, DIM = Shape(1, 2048), 8, 512, 512
 Call = Callable[[], Any]
 
@@ -28,8 +25,6 @@ def run() -> list[dict[str, Any]]:
         for trained in (False, True):
             with torch.set_grad_enabled(trained):
                 cases += [rotation(dtype, trained=trained), addition(dtype, trained=trained)]
-        with torch.no_grad():
-            cases += [lookup(dtype, *sizes) for sizes in LOOKUPS]
     return cases
 
 
@@ -69,17 +64,6 @@ def addition(dtype: torch.dtype, *, trained: bool) -> dict[str, Any]:
     # One sum, rounded once or twice.
     bound = 4.0 * torch.finfo(dtype).eps * (1.0 + x.abs().max().item())
     return measured(name("Sinusoidal", dtype, trained=trained), TABLE, calls, (x,), bound, trained=trained)
-
-
-def lookup(dtype: torch.dtype, length: int, dim: int, count: int) -> dict[str, Any]:
-    """Rows of a learned table as narrow as x, added."""
-    layer, places = module(posenc.Learned(dim=dim, length=length), seed=0).to(dtype), torch.arange(count) + 3
-    embedding = torch.nn.Embedding(length, dim).to(dtype)
-    embedding.weight.copy_(layer.table)
-    x = torch.randn(BATCH if count > 1 else 1, count, dim, generator=torch.Generator().manual_seed(0)).to(dtype)
-    calls: dict[str, Call] = {EMBEDDED: lambda: x + embedding(places), MODULE: lambda: layer(x, places)}
-    case = f"Learned, {count} of {length} × {dim}, {name_of(dtype)}"
-    return measured(case, EMBEDDED, calls, (x,), 0.0, trained=False)  # to the bit
 
 
 def measured(
