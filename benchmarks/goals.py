@@ -155,6 +155,19 @@ MODULES = (
         Goal(f"module of Sinusoidal, {how}", "modules", f"Sinusoidal, {how}", EACH_CALL, "x + table", 1.25, "15")
         for how in ("float32", "bfloat16", "float32, with gradients", "bfloat16, with gradients")
     ),
+    *(
+        Goal(
+            f"module of Learned, {what}, {kind}",
+            "lookup",
+            f"{what}, {kind}",
+            EACH_CALL,
+            "x + Embedding(positions)",
+            1.25,
+            "13 to 3400",
+        )
+        for what in ("1 of 1024 × 512", "1 of 50000 × 256", "512 of 1024 × 512")
+        for kind in KINDS
+    ),
 )
 LINEAR = "a token at 1048576, over one at 65536"
 SCALE = (

@@ -39,6 +39,7 @@ BENCHMARKS: dict[str, Allocator] = {
     "add": "hot",
     "whole_models": "hot",
     "modules": "hot",
+    "lookup": "hot",
     "bias": "hot",
     "attention": "default",
     "attention_training": "default",

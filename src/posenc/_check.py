@@ -50,7 +50,8 @@ def real(name: str, value: Any, least: float, most: float, *, above: bool = Fals
         number = float(value)
     except OverflowError:
         number = math.inf
-    if not math.isfinite(number) or not least <= number <= most or (above and number == least):
+    # Finite ends refuse infinities and NaN too; torch.compile, for which a number may be a symbol, stops at isfinite.
+    if not least <= number <= most or (above and number == least):
         raise ValueError(f"{rule}; got {number!r}. Use a number in this range.")
     return number
 
@@ -66,7 +67,8 @@ def choice(name: str, value: Any, options: Sequence[str]) -> str:
 
 
 def equals_one_of(value: Any, *options: Any) -> bool:
-    """Whether a size or shape is one of these. `value in options` says no to sizes that a tracer does not know yet."""
+    """Whether a size or shape is one of these, as a plain bool: `value in options` says no to sizes that a tracer does
+    not know yet, and `value == option` of two of them is no bool, which PyTorch's attention asks for."""
     return any(value == option for option in options)
 
 

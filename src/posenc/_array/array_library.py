@@ -137,6 +137,10 @@ class Library:
         """array · 2^power for whole powers, with nothing lost in the power."""
         return self.xp.ldexp(array, power.astype(np.int32))
 
+    def rows(self, table: Array, index: Array, dtype: Any) -> Array:
+        """Rows of a table in a dtype, of which these alone are cast; their gradients are summed in that dtype."""
+        return self.astype(table[index], dtype)
+
     def picked(self, table: Array, row: Array) -> Array:
         """table[row], a number at a time: the gradient of flex_attention reaches no row that is picked whole."""
         column = self.arange(table.shape[1])

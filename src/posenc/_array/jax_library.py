@@ -32,6 +32,20 @@ class Jax(Library):
     def detach(self, array: Array) -> Array:
         return self.jax.lax.stop_gradient(array)
 
+    def rows(self, table: Array, index: Array, dtype: Any) -> Array:
+        if table.dtype == dtype:
+            return table[index]
+
+        def cast(table: Array, index: Array) -> Array:
+            return table[index].astype(dtype)
+
+        def tangent(primals: tuple[Array, Array], tangents: tuple[Array, Array]) -> tuple[Array, Array]:
+            return cast(*primals), tangents[0].astype(dtype)[primals[1]]  # transposed, it adds before it rounds
+
+        rows = self.jax.custom_jvp(cast)
+        rows.defjvp(tangent)
+        return rows(table, index)
+
     def sigmoid(self, x: Array) -> Array:
         return self.jax.nn.sigmoid(x)
 

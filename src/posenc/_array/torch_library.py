@@ -5,11 +5,36 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from posenc._array.array_library import Array, Library
+
+
+@lru_cache(maxsize=1)
+def _rows_with_gradient(torch: Any) -> Any:
+    """Rows of a table, cast once they are picked, whose gradients are summed in their own dtype and rounded once."""
+
+    class Rows(torch.autograd.Function):  # type: ignore[misc]
+        @staticmethod
+        def forward(ctx: Any, table: Any, index: Any, dtype: Any) -> Any:
+            ctx.save_for_backward(index)
+            ctx.save_for_forward(index)
+            ctx.shape, ctx.table_dtype, ctx.dtype = table.shape, table.dtype, dtype
+            return table[index].to(dtype)
+
+        @staticmethod
+        def backward(ctx: Any, *incoming: Any) -> Any:
+            total = incoming[0].new_zeros(ctx.shape)
+            return total.index_put(ctx.saved_tensors, incoming[0], accumulate=True).to(ctx.table_dtype), None, None
+
+        @staticmethod
+        def jvp(ctx: Any, *tangents: Any) -> Any:
+            return tangents[0].to(ctx.dtype)[ctx.saved_tensors[0]]
+
+    return Rows
 
 
 class Torch(Library):
@@ -55,6 +80,14 @@ class Torch(Library):
             return False
         plain = type(array) in (torch.Tensor, torch.nn.Parameter)
         return plain and not torch._C._functorch.is_functorch_wrapped_tensor(array)
+
+    def rows(self, table: Array, index: Array, dtype: Any) -> Array:
+        torch = self.xp
+        if not (torch.is_grad_enabled() and table.requires_grad) or table.dtype == dtype:
+            return table[index].to(dtype)
+        if torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active() or torch.jit.is_tracing():
+            return table.to(dtype)[index]  # tracers see through PyTorch's own operators alone
+        return _rows_with_gradient(torch).apply(table, index, dtype)
 
     def detach(self, array: Array) -> Array:
         return array.detach()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -18,16 +19,17 @@ class Stretch:
     rows: int
     extent: int
 
-    def mixed(self, table: Array, positions: Array, lib: Library) -> Array:
+    def mixed(self, table: Array, positions: Array, lib: Library, dtype: Any) -> Array:
         """(1-w)·table[a] + w·table[a+1] for every position, where a + w is its place, 0 ≤ w < 1; fractions are allowed.
+        The mixture is formed in the dtype.
 
         A position outside gives ValueError, or rows of NaN where it cannot be seen.
         """
         row, step, guard = self._row_and_weight(positions, lib)
         xp, last = lib.xp, self.rows - 1
-        step = lib.astype(step, table.dtype)[..., None]
-        mixture = table[xp.clip(row, 0, last)] * (1 - step) + table[xp.clip(row + 1, 0, last)] * step
-        return mixture + lib.astype(guard, table.dtype)[..., None]
+        step = lib.astype(step, dtype)[..., None]
+        below, above = (lib.rows(table, xp.clip(each, 0, last), dtype) for each in (row, row + 1))
+        return below * (1 - step) + above * step + lib.astype(guard, dtype)[..., None]
 
     def _row_and_weight(self, positions: Array, lib: Library) -> tuple[Array, Array, Array]:
         """The row at or below each position, the step from there in [0, 1), and a guard."""
@@ -77,7 +79,7 @@ def resized(table: Array, length: int) -> Array:
     length = _check.integer("length", length, 1, 1 << 24)
     _check.size("length", length * table.shape[1])
     lib, stretch = _array.library(table), Stretch(table.shape[0], length)
-    return lib.astype(stretch.mixed(lib.wide(table), lib.arange(length), lib), table.dtype)
+    return lib.astype(stretch.mixed(table, lib.arange(length), lib, lib.wide_dtype(table.dtype)), table.dtype)
 
 
 @_array.host

@@ -131,7 +131,8 @@ def strided_attention(q: Any, k: Any, v: Any, bias: StridedBias, *, scale: float
     _check_attention(q, k, v, bias)
     attended = torch.nn.functional.scaled_dot_product_attention
     dtype = _array.library(q).wide_dtype(q.dtype) if q.device.type == "cpu" else q.dtype
-    mask, q, grouped = bias.last_query_first(dtype), q.flip(-2), q.shape[1] != k.shape[1]
+    mask, grouped = bias.last_query_first(dtype), not _check.equals_one_of(q.shape[1], k.shape[1])
+    q = q.flip(-2)
     if not bias.causal or bias.ahead is None or not bias.queries or _array.library(mask).compiling():
         return attended(q, k, v, attn_mask=mask, scale=scale, enable_gqa=grouped).flip(-2)
     size, parts = max(SMALLEST, -(-bias.queries // PIECES)), []

@@ -81,7 +81,7 @@ class AxialLearned(Adds):
         rest = lib.xp.clip(index, 0, self.length - 1)
         parts: list[Array] = []
         for axis in reversed(range(len(self.shape))):
-            parts.insert(0, lib.astype(tables[f"table_{axis}"], wide)[rest % self.shape[axis]])
+            parts.insert(0, lib.rows(tables[f"table_{axis}"], rest % self.shape[axis], wide))
             rest = rest // self.shape[axis]
         rows = lib.xp.concatenate(parts, -1)
         return lib.astype(rows + lib.astype(guard, wide)[..., None], dtype)

@@ -75,7 +75,7 @@ class FactorisedLearned(Adds):
         positions, tables, dtype = self.checked_call(positions, params, dtype)
         lib, wide = positions.lib, positions.lib.wide_dtype(dtype)
         indices, _, guard = on_grid(positions, self.sizes)
-        parts = [lib.astype(tables[f"table_{axis}"], wide)[index] for axis, index in enumerate(indices)]
+        parts = [lib.rows(tables[f"table_{axis}"], index, wide) for axis, index in enumerate(indices)]
         rows = sum(parts[1:], parts[0]) if self.combine == "summed" else lib.xp.concatenate(parts, -1)
         return lib.astype(rows + lib.astype(guard, wide)[..., None], dtype)
 

@@ -69,7 +69,7 @@ class GridLearned(Adds):
         for index, size in zip(indices[1:], self.sizes[1:], strict=True):
             row = row * size + index
         row = lib.xp.where(front, indices[-1], row + self.prefix)
-        rows = lib.astype(learned["table"], wide)[row]
+        rows = lib.rows(learned["table"], row, wide)
         return lib.astype(rows + lib.astype(guard, wide)[..., None], dtype)
 
     def resized(

@@ -79,11 +79,12 @@ class Learned(Adds):
     def embed(self, positions: Array, params: Params | None = None, *, dtype: Any = None) -> Array:
         positions, learned, dtype = self.checked_call(positions, params, dtype)
         lib = positions.lib
-        table = lib.astype(learned["table"], lib.wide_dtype(dtype))
-        rows = self.stretch.mixed(table, positions.array, lib) if self.stretch else self._rows(table, positions)
+        table, wide = learned["table"], lib.wide_dtype(dtype)
+        stretch = self.stretch
+        rows = stretch.mixed(table, positions.array, lib, wide) if stretch else self._rows(table, positions, wide)
         return lib.astype(rows, dtype)
 
-    def _rows(self, table: Array, positions: Positions) -> Array:
+    def _rows(self, table: Array, positions: Positions, dtype: Any) -> Array:
         """A row of the table for every position; the read itself never leaves the table."""
         lib = positions.lib
         index, guard = whole("positions", positions)
@@ -92,7 +93,7 @@ class Learned(Adds):
         elif self.outside == "error":
             guard = guard + inside(index, self.length - 1, lib)
         index = lib.xp.clip(index, 0, self.length - 1)
-        return table[index] + lib.astype(guard, table.dtype)[..., None]
+        return lib.rows(table, index, dtype) + lib.astype(guard, dtype)[..., None]
 
 
 ROW = Row(

@@ -7,6 +7,7 @@ from typing import Any
 
 from torch.nn.functional import scaled_dot_product_attention
 
+from posenc import _check
 from posenc import attention as reference
 from posenc._array import Array
 from posenc.checked_attention import Window
@@ -179,7 +180,7 @@ def _sdpa(asked: Arguments) -> Any:
         dropout_p=asked.dropout,
         is_causal=asked.causal and asked.queries > 1,
         scale=asked.scale,
-        enable_gqa=q.shape[1] != k.shape[1],
+        enable_gqa=not _check.equals_one_of(q.shape[1], k.shape[1]),
     )
     return tiles.rotated_back(asked, output, asked.query)
 

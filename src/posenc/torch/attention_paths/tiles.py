@@ -9,7 +9,7 @@ from torch.nn.functional import dropout as dropped
 from torch.nn.functional import scaled_dot_product_attention
 from torch.utils.checkpoint import checkpoint
 
-from posenc import _array
+from posenc import _array, _check
 from posenc.checked_attention import repeated
 from posenc.checked_positions import checked
 from posenc.doors import Scores
@@ -128,7 +128,7 @@ def _tile(
     k, v = k[:, :, first:last], v[:, :, first:last]
     if any(map(adds_to_output, asked.scores)):
         return _weighed(asked, q, k, v, added, start, stop, first, last)
-    grouped = q.shape[1] != k.shape[1]
+    grouped = not _check.equals_one_of(q.shape[1], k.shape[1])
     output = scaled_dot_product_attention(
         q, k, v, attn_mask=added, dropout_p=asked.dropout, scale=asked.scale, enable_gqa=grouped
     )
