@@ -12,8 +12,9 @@ import stat
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from io import BufferedReader
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 #: How deeply the objects of a JSON file may be nested; those of released models and of results stay below ten levels.
 DEEPEST = 64
@@ -34,7 +35,9 @@ def plain_size(path: Path, name: str = "", advice: str = NAME_ANOTHER) -> int:
 
 
 @contextmanager
-def opened(path: Path, most: int | None = None, *, name: str = "", advice: str = NAME_ANOTHER) -> Iterator[BinaryIO]:
+def opened(
+    path: Path, most: int | None = None, *, name: str = "", advice: str = NAME_ANOTHER
+) -> Iterator[BufferedReader]:
     """A plain file of at most `most` bytes, open to be read; ValueError for any other, and OSError as `open` gives."""
     name = name or str(path)
     plain_size(path, name, advice)
