@@ -85,5 +85,5 @@ def test_a_huge_file_is_refused_unread(tmp_path):
     path = tmp_path / "huge"
     with path.open("wb") as file:
         file.truncate(1 << 40)  # sparse: takes no room, and reading it would never end
-    with pytest.raises(ValueError, match=r"text must have at most 8388608 bytes; got 1099511627776"):
+    with pytest.raises(ValueError, match=r"text must be a file of at most 8388608 bytes; got 1099511627776"):
         tokens.read_text(path)

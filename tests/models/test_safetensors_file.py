@@ -119,7 +119,7 @@ def test_pickle_is_named_and_never_loaded(tmp_path):
 
 def test_pipes_folders_and_other_formats(tmp_path):
     os.mkfifo(tmp_path / "pipe.safetensors")
-    assert "it is no plain file" in refused(tmp_path / "pipe.safetensors")
+    assert "must be a plain file; it is a pipe. Name a file on a disk." in refused(tmp_path / "pipe.safetensors")
     (tmp_path / "a.gguf").write_bytes(b"GGUF" + bytes(100))
     assert "it is a GGUF file" in refused(tmp_path / "a.gguf")
     (tmp_path / "folder").mkdir()

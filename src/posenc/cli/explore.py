@@ -76,7 +76,7 @@ def _opening(what: str | None) -> Opening:
         return Opening()
     if parse.is_record(what):
         return Opening(record=written(bounded(encoding("record", what, "Explore one of its layers."))))
-    if (Path(what) / store.NAME).is_file():
+    if (Path(what) / store.NAME).exists():
         return Opening(results=results(what))
     if is_config(what) and not what.endswith(".gguf"):
         from posenc.models import from_config

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from posenc import plain_file
 from posenc.diagnosis.mistake import Finding
 from posenc.models.checkpoints import tensor_names
 from posenc.models.checkpoints.conversion_plan import contents_of
@@ -169,7 +170,7 @@ def _numbers(checkpoint: Checkpoint, name: str, axis: int) -> np.ndarray:
 
 
 def _start(path: Path) -> int:
-    with path.open("rb") as file:
+    with plain_file.opened(path) as file:
         return 8 + int.from_bytes(file.read(8), "little")
 
 

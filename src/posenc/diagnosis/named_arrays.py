@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from posenc import _check
+from posenc import _check, plain_file
 from posenc.checked_positions import LARGEST_POSITION
 from posenc.inspect.rounding import NARROW_TYPES, narrowed
 from posenc.models.formats.safetensors_header import Entry, read_header
@@ -148,7 +148,7 @@ def from_file(path: Path) -> dict[str, NamedArray]:
 
 def _from_npz(path: Path) -> dict[str, NamedArray]:
     try:
-        with zipfile.ZipFile(path) as archive:
+        with plain_file.opened(path) as file, zipfile.ZipFile(file) as archive:
             entries = {entry.filename.removesuffix(".npy"): entry for entry in archive.infolist()}
             wanted = {name: entry for name, entry in entries.items() if name in ARRAY_NAMES} or entries
             return {name: on_host(_npz_entry(archive, entry)) for name, entry in wanted.items()}
@@ -192,7 +192,7 @@ def _safetensors_entry(path: Path, start: int, entry: Entry) -> NamedArray:
         raise ValueError(
             f"{entry.name} must be of floats or integers, at most {8 * MOST} bytes; got {entry.dtype} of {entry.size}."
         )
-    with path.open("rb") as file:
+    with plain_file.opened(path) as file:
         file.seek(start + entry.begin)
         array = np.frombuffer(file.read(entry.size), SAFETENSORS_TYPES[entry.dtype]).reshape(entry.shape)
     if entry.dtype == "BF16":

@@ -27,6 +27,7 @@ def write_parquet(folder: str | os.PathLike[str]) -> Path:
     if not read(folder).results:
         raise ValueError(f"folder must hold results; got none in {str(folder)!r}. Run `posenc compare` first.")
     unfinished = target.with_name(".results.parquet.part")
+    unfinished.unlink(missing_ok=True)
     with duckdb.connect() as connection:
         connection.execute(_QUERY.format(target=str(unfinished).replace("'", "''")), {"source": str(source)})
     unfinished.replace(target)

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 from posenc import _check
 from posenc.declared_fields import Declared, Instance, Real, Whole
 from posenc.lab.experiment import LONGEST, Experiment, are_pairs
+from posenc.plain_file import json_of
 
 
 @dataclass(frozen=True)
@@ -126,12 +127,12 @@ class Result(Declared):
     def from_json(cls, line: str) -> Result:
         """The result that a line holds; a ValueError that names `line` where it is cut, changed or something else."""
         try:
-            fields = _fields(cls, json.loads(line))
+            fields = _fields(cls, json_of(line))
             fields["experiment"] = Experiment(**_fields(Experiment, fields["experiment"]))
             for name, kind in (("curve", Progress), ("scores", LengthScore)):
                 fields[name] = tuple(kind(**_fields(kind, part)) for part in fields[name])
             return cls(**fields)
-        except (ValueError, TypeError, RecursionError) as error:
+        except (ValueError, TypeError) as error:
             raise ValueError(
                 f"line must be a result as to_json writes it; got {_check.shown(line)}: {str(error).rstrip('.')}. "
                 "Delete the line, and the run is done again."

@@ -6,16 +6,23 @@ a last line without its end: it is cut off, that run is repeated, and no other r
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import IO, NamedTuple, Self
 
+from posenc import plain_file
 from posenc.lab.experiment import digest
 from posenc.lab.result import Result
 
 NAME = "results.jsonl"
+#: A result takes some thousand bytes, with a long curve and a long sample a hundred thousand.
+LONGEST_LINE = 1 << 24
+LARGEST_FILE = 1 << 34
+NO_RESULTS = "It is no file of results: move it away, or name another folder."
 _LINE = re.compile(r'\{"digest":"([0-9a-f]{16})","result":(.*)\}')
 
 
@@ -45,17 +52,36 @@ def line_of(result: Result) -> str:
 def read(folder: str | os.PathLike[str]) -> Stored:
     """All results of a folder; ValueError names the line that is damaged. A folder without results gives none."""
     path = Path(folder) / NAME
-    data = path.read_bytes() if path.exists() else b""
-    whole = data.rfind(b"\n") + 1
     results: dict[str, Result] = {}
-    for number, line in enumerate(data[:whole].splitlines(), 1):
-        result = _result(path, number, line)
+    whole = torn = 0
+    for number, line in enumerate(_lines(path), 1):
+        if not line.endswith(b"\n"):
+            torn = len(line)
+            break
+        whole += len(line)
+        result = _result(path, number, line.rstrip(b"\r\n"))
         if result.experiment.identity in results:
             raise ValueError(
                 f"{path}, line {number}: its run is already in an earlier line. Delete one of the two lines."
             )
         results[result.experiment.identity] = result
-    return Stored(results, whole, len(data) - whole)
+    return Stored(results, whole, torn)
+
+
+def _lines(path: Path) -> Iterator[bytes]:
+    """The lines of a results file, one after another; the last one may lack its end."""
+    if not path.exists():
+        return
+    with plain_file.opened(path, LARGEST_FILE, advice=NO_RESULTS) as file:
+        for number in itertools.count(1):
+            line = file.readline(LONGEST_LINE + 1)
+            if not line:
+                return
+            if len(line) > LONGEST_LINE:
+                raise ValueError(
+                    f"{path}, line {number} must have at most {LONGEST_LINE} bytes; it has more. {NO_RESULTS}"
+                )
+            yield line
 
 
 def _result(path: Path, number: int, line: bytes) -> Result:
@@ -82,6 +108,8 @@ class Store:
         if self.folder.exists() and not self.folder.is_dir():
             raise ValueError(f"out must be a folder; got the file {str(self.folder)!r}. Name a folder.")
         self.folder.mkdir(parents=True, exist_ok=True)
+        if (self.folder / NAME).exists():  # a pipe would be waited for
+            plain_file.plain_size(self.folder / NAME, advice=NO_RESULTS)
         self._file: IO[bytes] = (self.folder / NAME).open("ab")
         try:
             _lock(self._file, self.folder)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from posenc import _check
+from posenc import _check, plain_file
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -35,10 +35,7 @@ def read_text(path: str | os.PathLike[str]) -> str:
         if not file.is_file():
             kind = "a folder" if file.is_dir() else "no such file" if not file.exists() else "no ordinary file"
             raise ValueError(f"{rule}; got {name}: {kind}. Give the path of a text file.")
-        size = file.stat().st_size
-        if size > MOST_BYTES:
-            raise ValueError(f"text must have at most {MOST_BYTES} bytes; got {size} in {name}. Cut the file.")
-        data = file.read_bytes()
+        data = plain_file.read_bytes(file, MOST_BYTES, name="text", advice=f"Cut {name}.")
     except (OSError, ValueError) as error:
         if isinstance(error, ValueError) and str(error).startswith("text "):
             raise

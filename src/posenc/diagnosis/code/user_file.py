@@ -15,6 +15,11 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from posenc import plain_file
+
+#: Code that a person wrote stays far below it.
+LARGEST_SOURCE = 1 << 24
+
 
 def load_target(target: str) -> Any:
     """What `mine.py:MyEncoding` names. The file runs, as `python mine.py` would run it; what it prints goes to stderr.
@@ -25,8 +30,10 @@ def load_target(target: str) -> Any:
     path = Path(file if colon else target)
     if path.suffix != ".py":
         raise ValueError(f"target must be FILE.py:NAME; got {target!r}. Write mine.py:MyEncoding, for example.")
-    if not path.is_file():
+    if not path.exists():
         raise ValueError(f"target must name a file that exists; got {str(path)!r}. Check the path.")
+    with plain_file.opened(path, LARGEST_SOURCE, name="target", advice="Name a Python file."):
+        pass
     module = _imported(path)
     names = _names(module)
     if not colon or not name:

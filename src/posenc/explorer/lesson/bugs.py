@@ -10,6 +10,7 @@ import numpy as np
 
 from posenc.diagnosis import diagnose
 from posenc.encodings.rotates.rope import RoPE
+from posenc.explorer.lesson.rounded import rounded
 from posenc.frequencies import DynamicNTK
 
 #: What the head was trained with: base and layout of Llama 3, stretched to four times its length.
@@ -98,8 +99,8 @@ def broken(bug: Bug) -> dict[str, Any]:
     return {
         "name": bug.name,
         "why": bug.why,
-        "right": [round(float(row[AROUND]), 4) for row in rows],
-        "around": [[None if np.isnan(value) else round(float(value), 4) for value in row] for row in rows],
+        "right": [rounded(float(row[AROUND])) for row in rows],
+        "around": [[None if np.isnan(value) else rounded(float(value)) for value in row] for row in rows],
         "doctor": doctor(bug),
     }
 

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from posenc import plain_file
 from posenc.lab.claims import claim_catalog
 from posenc.lab.claims.claim import Claim, ClaimFinding
 from posenc.lab.experiment import digest
@@ -13,6 +14,7 @@ from posenc.lab.write_whole import write_whole
 
 #: The findings that ship with posenc.
 FOLDER = Path(__file__).parent / "findings"
+LARGEST_FINDING = 1 << 24
 
 
 class Filed(NamedTuple):
@@ -33,8 +35,9 @@ def read_finding(name: str, folder: Path = FOLDER) -> Filed | None:
     path = folder / f"{name}.json"
     if not path.exists():
         return None
+    text = plain_file.read_bytes(path, LARGEST_FINDING, advice=f"Move it away and run `posenc claims {name} --run`.")
     try:
-        held = json.loads(path.read_text(encoding="utf-8"))
+        held = plain_file.json_of(text)
         runs = tuple((who, tuple((int(seed), float(n)) for seed, n in by.items())) for who, by in held["runs"].items())
         figures = tuple((name, float(number)) for name, number in held["figures"].items())
         if held["verdict"] not in ("supported", "contradicted", "undecided"):

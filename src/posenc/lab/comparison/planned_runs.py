@@ -11,12 +11,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from posenc import plain_file
 from posenc.lab.experiment import Experiment
 from posenc.lab.models.model_folder import model_folder
 from posenc.lab.write_whole import write_whole
 
 NAME = "plan.json"
 FAILURES = "failures.txt"
+#: Room for a hundred thousand runs.
+LARGEST_PLAN = 1 << 28
+AGAIN = "Delete it and compare again: finished runs are kept"
 
 
 def save(folder: str | os.PathLike[str], experiments: Sequence[Experiment]) -> None:
@@ -27,7 +31,7 @@ def save(folder: str | os.PathLike[str], experiments: Sequence[Experiment]) -> N
     """
     earlier, files = _read_plan(folder)
     for own in sorted({name for each in experiments for name in own_files(each)}):
-        with Path(own).open("rb") as file:
+        with plain_file.opened(Path(own)) as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
         if files.setdefault(own, digest) != digest:
             raise ValueError(
@@ -59,9 +63,9 @@ def own_files(experiment: Experiment) -> tuple[str, ...]:
 def save_failures(folder: str | os.PathLike[str], lines: Sequence[str]) -> Path:
     """Write down why runs failed, a line for each; without failures there is no such file."""
     path = Path(folder) / FAILURES
-    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    if not lines:
-        path.unlink()
+    if lines:
+        return write_whole(path, "".join(f"{line}\n" for line in lines).encode())
+    path.unlink(missing_ok=True)
     return path
 
 
@@ -69,12 +73,10 @@ def _read_plan(folder: str | os.PathLike[str]) -> tuple[tuple[Experiment, ...], 
     path = Path(folder) / NAME
     if not path.exists():
         return (), {}
+    text = plain_file.read_bytes(path, LARGEST_PLAN, advice=f"{AGAIN}.")
     try:
-        held: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        held: dict[str, Any] = plain_file.json_of(text)
         files = {str(name): str(digest) for name, digest in held["files"].items()}
         return tuple(Experiment(**fields) for fields in held["experiments"]), files
     except (ValueError, TypeError, KeyError, AttributeError) as error:
-        raise ValueError(
-            f"{path} is damaged: {' '.join(str(error).split())[:200]}. Delete it and compare again: finished runs are "
-            "kept."
-        ) from None
+        raise ValueError(f"{path} is damaged: {' '.join(str(error).split())[:200].rstrip('.')}. {AGAIN}.") from None

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Self
 from posenc.declared_fields import Declared, Instance, Real, Whole
 from posenc.lab.experiment import LONGEST, Experiment, digest
 from posenc.lab.result import Count, Each, Versions
+from posenc.plain_file import json_of
 
 #: How many lengths are read, in equal steps up to the one to reach.
 LENGTHS = 4
@@ -96,9 +97,9 @@ class Extension(Declared):
         return json.dumps(dataclasses.asdict(self), allow_nan=False)
 
     @classmethod
-    def from_json(cls, text: str) -> Self:
+    def from_json(cls, text: str | bytes) -> Self:
         """The extension that a text holds."""
-        fields = json.loads(text)
+        fields = json_of(text)
         study = fields["study"]
         fields["study"] = Study(**{**study, "experiment": Experiment(**study["experiment"])})
         fields["ways"] = tuple(Extended(**each) for each in fields["ways"])

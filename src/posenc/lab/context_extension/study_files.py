@@ -5,8 +5,12 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from posenc import plain_file
 from posenc.lab.context_extension.study import Extension, Study
 from posenc.lab.write_whole import write_whole
+
+#: A study has a few numbers for each way and length.
+LARGEST_FILE = 1 << 24
 
 
 def read_extension(folder: str | os.PathLike[str], study: Study) -> Extension | None:
@@ -14,8 +18,9 @@ def read_extension(folder: str | os.PathLike[str], study: Study) -> Extension | 
     path = _path(folder, study)
     if not path.exists():
         return None
+    text = plain_file.read_bytes(path, LARGEST_FILE, advice="Move it away; its run is then repeated.")
     try:
-        extension = Extension.from_json(path.read_text(encoding="utf-8"))
+        extension = Extension.from_json(text)
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise ValueError(f"{path} is damaged: {str(error).rstrip('.')}. Delete it; its run is then repeated.") from None
     if extension.study != study:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
+
+from posenc.models.config.json_file import load_config
 
 CONFIG = "config.json"
 #: Files that decide what a tokenizer does.
@@ -67,7 +68,7 @@ def read_folder(path: str, *, fine_tune: bool) -> tuple[ModelFolder, dict[str, A
     if not config.is_file():
         raise ValueError(f"{rule}; got {path!r}, which has none. Give the folder that save_pretrained wrote.")
     try:
-        fields = json.loads(config.read_text(encoding="utf-8"))
+        fields = load_config(config)
         model_type, parts = str(fields["model_type"]), [str(name) for name in fields.get("architectures") or ()]
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"{rule}; got {path!r}, which cannot be read: {str(error)[:200]}. Save it anew.") from None
@@ -103,7 +104,7 @@ def rotates_itself(path: str) -> bool:
     """Whether some layer rotates queries and keys by itself."""
     from posenc.models import from_config
 
-    groups = from_config(json.loads((Path(path) / CONFIG).read_text(encoding="utf-8"))).groups
+    groups = from_config(Path(path) / CONFIG).groups
     return any(group.rotation is not None for group in groups)
 
 

@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import posenc
+from posenc import plain_file
 from posenc.models.checkpoints.atomic_write import atomic_path, require_space, require_unused, write_synced
 from posenc.models.checkpoints.conversion_plan import ConversionPlan, TensorStep
 from posenc.models.checkpoints.converted_config import converted_config
 from posenc.models.checkpoints.permute_rows import Chunks, copied_chunks, permuted_chunks
 from posenc.models.config.converted_type import as_converted_from
 from posenc.models.config.json_file import load_config
-from posenc.models.formats.safetensors_header import Header, read_header
+from posenc.models.formats.safetensors_header import LARGEST_HEADER, Header, read_header
 from posenc.turn import PairLayout
 
 #: Called with the bytes done and the bytes in all.
@@ -58,7 +59,7 @@ def convert_checkpoint(plan: ConversionPlan, output: str | Path, *, progress: Pr
         text = (json.dumps(receipt, indent=1, ensure_ascii=False) + "\n").encode()
         if is_folder:
             for index in plan.path.glob("*.safetensors.index.json"):
-                write_synced(target / index.name, index.read_bytes())
+                write_synced(target / index.name, plain_file.read_bytes(index, 2 * LARGEST_HEADER))
             for name, content in _companions(plan).items():
                 write_synced(target / name, content)
             write_synced(target / RECEIPT, text)
@@ -72,7 +73,7 @@ def convert_checkpoint(plan: ConversionPlan, output: str | Path, *, progress: Pr
 def _companions(plan: ConversionPlan) -> dict[str, bytes]:
     """The other small files of a folder as they are, tokenizers for example, and its config for the new layout."""
     files = {
-        file.name: file.read_bytes()
+        file.name: plain_file.read_bytes(file, LARGEST_COMPANION)
         for file in sorted(plan.path.iterdir())
         if file.suffix in COMPANIONS and file.is_file() and file.stat().st_size <= LARGEST_COMPANION
         and not file.name.endswith((".safetensors.index.json", RECEIPT)) and file.name != CONFIG
@@ -94,9 +95,9 @@ def receipt_of(plan: ConversionPlan) -> dict[str, Any] | None:
     if not path.is_file() or path.stat().st_size > LARGEST_RECEIPT:
         return None
     try:
-        receipt = json.loads(path.read_bytes())
+        receipt = plain_file.json_of(plain_file.read_bytes(path, LARGEST_RECEIPT))
         layout, size = receipt["target"], receipt["files"][0]["size"]
-    except (ValueError, TypeError, LookupError, RecursionError):
+    except (ValueError, TypeError, LookupError):
         raise ValueError(f"{path.name} must be a receipt of posenc; it is not. Move it away, or repair it.") from None
     same_file = plan.path.is_dir() or size == plan.path.stat().st_size
     if same_file and layout != plan.source:
@@ -113,8 +114,8 @@ def layout_of_receipt(path: Path | None) -> PairLayout | None:
     if receipt is None or not receipt.is_file() or receipt.stat().st_size > LARGEST_RECEIPT:
         return None
     try:
-        target = json.loads(receipt.read_bytes())["target"]
-    except (ValueError, TypeError, LookupError, RecursionError):
+        target = plain_file.json_of(plain_file.read_bytes(receipt, LARGEST_RECEIPT))["target"]
+    except (ValueError, TypeError, LookupError):
         raise ValueError(f"{RECEIPT} must be a receipt of posenc; it is not. Move it away, or repair it.") from None
     return target if target in ("adjacent", "halves") else None
 
@@ -140,7 +141,7 @@ def _require_unchanged(plan: ConversionPlan, file: str, header: Header) -> None:
 def _converted_file(plan: ConversionPlan, file: str, header: Header, output: Path, count: _Counter) -> dict[str, Any]:
     """Write one converted file, read it back the other way, and return its hashes."""
     steps, before, after, back = plan.of_file(file), hashlib.sha256(), hashlib.sha256(), hashlib.sha256()
-    with plan.path_of(file).open("rb") as read, output.open("xb") as write:
+    with plain_file.opened(plan.path_of(file)) as read, output.open("xb") as write:
         for old, new in _converted_chunks(read, header, steps, inverse=False):
             before.update(old)
             after.update(new)

@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from posenc import _array, _check
+from posenc import _array, _check, plain_file
 from posenc._array import Array
 from posenc.models.formats.safetensors_header import read_header
 from posenc.positions.stretched_table import resized
@@ -73,7 +73,7 @@ def read_table(path: str | Path, name: str) -> np.ndarray:
     if entry.dtype not in _READ:
         raise ValueError(f"{name} must hold floats of 16 bits or more; got {entry.dtype}. Undo its quantisation first.")
     _check.size("name", entry.size, 1)
-    with path.open("rb") as file:
+    with plain_file.opened(path) as file:
         file.seek(header.start + entry.begin)
         values = np.frombuffer(file.read(entry.size), _READ[entry.dtype])
     if entry.dtype == "BF16":

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from posenc.models.formats.safetensors_header import plain_size
+from posenc import plain_file
 
 #: struct formats of the plain types of values, by their number in the format.
 _FORMATS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
@@ -33,9 +33,9 @@ class GGUFHead:
 def read_gguf(path: str | Path) -> GGUFHead:
     """Read the head of a GGUF file (version 2 or 3, little-endian); weights are not touched. ValueError in one line."""
     path = Path(path)
-    if plain_size(path, "a GGUF") < 24:
+    if plain_file.plain_size(path) < 24:
         raise _bad(path, "it is too short")
-    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+    with plain_file.opened(path) as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
         try:
             return _Reader(path, data).head()
         except (struct.error, UnicodeDecodeError, OverflowError):

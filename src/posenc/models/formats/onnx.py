@@ -12,14 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from posenc import _check
+from posenc import _check, plain_file
 from posenc.compose import Partial
 from posenc.doors import Rotates
 from posenc.encodings.rotates.rope import RoPE
 from posenc.frequencies import Scaling
 from posenc.models.config.layer_type_rules import MOST_LAYERS
 from posenc.models.formats.protobuf_parts import more_parts_than
-from posenc.models.formats.safetensors_header import plain_size
 from posenc.models.formats.single_rotation import only_rotation
 from posenc.models.model_positions import LayerGroup, ModelPositions, Value
 from posenc.turn import PairLayout
@@ -138,12 +137,7 @@ def _load(model: ModelProto | str | Path) -> ModelProto:
         _check.instance("model", model, onnx.ModelProto, "an ONNX model or the path of one")
         return model
     path = Path(model)
-    if plain_size(path, "an ONNX") > LARGEST_FILE:
-        raise ValueError(
-            f"model must be a graph of at most {LARGEST_FILE} bytes; {path.name} is larger. "
-            "Keep its weights in a file next to it."
-        )
-    data = path.read_bytes()
+    data = plain_file.read_bytes(path, LARGEST_FILE, advice="Give a graph, with its weights in a file next to it.")
     if more_parts_than(MOST_PARTS, data, onnx.ModelProto.DESCRIPTOR):
         raise ValueError(
             f"model must have at most {MOST_PARTS} parts (nodes, names, numbers); {path.name} has more. Export the "

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import math
-import stat
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from posenc.models.config.json_file import unique_keys
+from posenc import plain_file
 
 #: Bits of one number of each dtype of the format.
 BITS = {
@@ -55,8 +54,8 @@ def read_header(path: str | Path) -> Header:
     and the tensors lie one behind another without gap or overlap. Raises ValueError in one line, naming the file.
     """
     path = Path(path)
-    size = plain_size(path)
-    with path.open("rb") as file:
+    with plain_file.opened(path) as file:
+        size = os.fstat(file.fileno()).st_size
         first = file.read(9)
         if first[8:] != b"{":  # which a header begins with: its length may well look like the first bytes of a pickle
             _no_pickle(path, first)
@@ -75,14 +74,6 @@ def read_header(path: str | Path) -> Header:
     return Header(8 + length, size, _laid_out(path, header, size - 8 - length))
 
 
-def plain_size(path: Path, kind: str = "a safetensors") -> int:
-    """Bytes of a plain file; a pipe or a device is never opened, since it might never end."""
-    status = path.stat()
-    if not stat.S_ISREG(status.st_mode):
-        raise ValueError(f"{path.name} must be {kind} file; it is no plain file. Name a file on a disk.")
-    return status.st_size
-
-
 def _no_pickle(path: Path, first: bytes) -> None:
     if first.startswith(b"PK\x03\x04") or (first[:1] == b"\x80" and first[1:2] in (b"\x02", b"\x03", b"\x04", b"\x05")):
         raise _bad(
@@ -97,12 +88,10 @@ def _parsed(path: Path, text: bytes) -> dict[str, Any]:
     try:
         if not text.startswith(b"{"):
             raise ValueError("no object")
-        return json.loads(text.decode("utf-8"), object_pairs_hook=unique_keys)  # type: ignore[no-any-return]
-    except (ValueError, RecursionError) as error:
-        problem = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)[:100]
-        raise _bad(
-            path, f"its header is no JSON object ({problem})", "The file is damaged, or no safetensors"
-        ) from None
+        return plain_file.json_of(text)  # type: ignore[no-any-return]
+    except ValueError as error:
+        problem = f"its header is no JSON object ({error})"
+        raise _bad(path, problem, "The file is damaged, or no safetensors") from None
 
 
 def _laid_out(path: Path, header: dict[str, Any], room: int) -> tuple[Entry, ...]:
@@ -153,9 +142,9 @@ def shards(path: Path) -> dict[str, str] | None:
     indices = sorted(path.glob("*.safetensors.index.json"))
     if not indices:
         return None
-    if len(indices) > 1 or plain_size(indices[0]) > LARGEST_HEADER * 2:
-        raise ValueError(f"{path.name} must have one index of a sensible size; got {len(indices)}. Name a single file.")
-    named = _parsed(indices[0], indices[0].read_bytes()).get("weight_map")
+    if len(indices) > 1:
+        raise ValueError(f"{path.name} must have one index; got {len(indices)}. Name a single file.")
+    named = _parsed(indices[0], plain_file.read_bytes(indices[0], LARGEST_HEADER * 2)).get("weight_map")
     if not isinstance(named, dict) or not named or not all(_plain(value) for value in named.values()):
         raise ValueError(f"{indices[0].name} must name a file of this folder for every tensor. The index is damaged.")
     return named

@@ -1,0 +1,105 @@
+"""The one guarded way to read files: plain files alone, within a bound of size, and JSON within a bound of depth.
+
+A pipe might never send anything, a device might never end, and a deep object breaks whatever walks it. Every message
+begins with `name`, the path where no name is given, and ends with `advice`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from io import BufferedReader
+from pathlib import Path
+from typing import Any
+
+#: How deeply the objects of a JSON file may be nested; those of released models and of results stay below ten levels.
+DEEPEST = 64
+TOO_DEEP = f"objects are nested too deeply, above {DEEPEST} levels"
+NAME_ANOTHER = "Name a file on a disk."
+_KINDS = (
+    (stat.S_ISDIR, "a folder"),
+    (stat.S_ISFIFO, "a pipe"),
+    (stat.S_ISCHR, "a device"),
+    (stat.S_ISBLK, "a device"),
+    (stat.S_ISSOCK, "a socket"),
+)
+
+
+def plain_size(path: Path, name: str = "", advice: str = NAME_ANOTHER) -> int:
+    """Bytes of a plain file, without opening it; ValueError where the path is of a folder, a pipe or a device."""
+    return _size_of(path.stat(), name or str(path), advice)
+
+
+@contextmanager
+def opened(
+    path: Path, most: int | None = None, *, name: str = "", advice: str = NAME_ANOTHER
+) -> Iterator[BufferedReader]:
+    """A plain file of at most `most` bytes, open to be read; ValueError for any other, and OSError as `open` gives."""
+    name = name or str(path)
+    plain_size(path, name, advice)
+    with open(path, "rb", opener=_without_waiting) as file:  # noqa: PTH123: Path.open takes no opener
+        _check_bytes(_size_of(os.fstat(file.fileno()), name, advice), most, name, advice)  # it may have been replaced
+        yield file
+
+
+def read_bytes(path: Path, most: int, *, name: str = "", advice: str = NAME_ANOTHER) -> bytes:
+    """The bytes that a plain file has when it is opened."""
+    with opened(path, most, name=name, advice=advice) as file:
+        return file.read(os.fstat(file.fileno()).st_size)
+
+
+def json_of(text: str | bytes) -> Any:
+    """What a text of JSON holds; ValueError says in a few words why it is none, or names a key that occurs twice."""
+    try:
+        held = json.loads(text.decode("utf-8") if isinstance(text, bytes) else text, object_pairs_hook=unique_keys)
+    except RecursionError:
+        raise ValueError(TOO_DEEP) from None
+    except UnicodeDecodeError as error:
+        raise ValueError(f"byte {error.start} is no UTF-8") from None
+    except ValueError as error:
+        raise ValueError(str(error).splitlines()[0][:200]) from None
+    if is_too_deep(held):
+        raise ValueError(TOO_DEEP)
+    return held
+
+
+def unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A JSON object whose keys all differ; nothing says which of two equal ones counts."""
+    result = dict(pairs)
+    if len(result) != len(pairs):
+        (twice, _), *_ = Counter(key for key, _ in pairs).most_common(1)
+        raise ValueError(f"the key {twice[:80]!r} occurs twice")
+    return result
+
+
+def is_too_deep(data: Any) -> bool:
+    """Whether data is nested more than `DEEPEST` levels deep; to be asked before anything prints or walks it."""
+    level = _containers([data])
+    for _ in range(DEEPEST):
+        level = [inner for each in level for inner in _containers(each.values() if isinstance(each, Mapping) else each)]
+    return bool(level)
+
+
+def _containers(values: Iterable[Any]) -> list[Any]:
+    return [value for value in values if isinstance(value, Mapping | list | tuple)]
+
+
+def _size_of(status: os.stat_result, name: str, advice: str) -> int:
+    if not stat.S_ISREG(status.st_mode):
+        kind = next((word for is_kind, word in _KINDS if is_kind(status.st_mode)), "of another kind")
+        raise ValueError(f"{name} must be a plain file; it is {kind}. {advice}")
+    return status.st_size
+
+
+def _check_bytes(size: int, most: int | None, name: str, advice: str) -> None:
+    if most is not None and size > most:
+        raise ValueError(f"{name} must be a file of at most {most} bytes; got {size}. {advice}")
+
+
+def _without_waiting(path: str, flags: int) -> int:
+    """Open at once even what has become a pipe since it was looked at."""
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
