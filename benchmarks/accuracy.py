@@ -49,7 +49,7 @@ def solutions(record: posenc.RoPE) -> dict[str, Turned]:
         return turned
 
     def from_angles(q: torch.Tensor, where: torch.Tensor) -> torch.Tensor:
-        angles = posenc.torch.angles(record, where)
+        angles = posenc.torch.rotary_paths.angles(record, where)
         return rotate_(q, q.clone(), angles, layout="bhtd", impl="native")[0]
 
     return {

@@ -10,7 +10,7 @@ from ours import COPY, IN_PLACE, MADE, floors, in_place, kernels
 from problem import name_of, problem
 
 import posenc.torch
-from posenc.turn import Layout
+from posenc.core.rotation import Layout
 
 LAYOUTS: tuple[Layout, ...] = ("bthd", "bhtd")
 

@@ -13,7 +13,7 @@ import torch
 import transformers
 from measure import Variant, compared, floor
 
-from posenc.torch import accelerate
+from posenc.transformers import accelerate
 
 STOCK, OURS = "stock", "posenc, accelerate"
 TOKENS = 1024

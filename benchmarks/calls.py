@@ -159,7 +159,7 @@ def entered(run: Callable[[], Any]) -> list[str]:
 
 
 def shares() -> dict[str, Any]:
-    """Of the calls of `posenc check` and of the tour within posenc, how many are of `posenc._array`."""
+    """Of the calls of `posenc check` and of the tour within posenc, how many are of `posenc.core.arrays`."""
     with tempfile.TemporaryDirectory() as folder:
         student = Path(folder) / "student.py"
         student.write_text(STUDENT, encoding="utf-8")

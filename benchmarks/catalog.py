@@ -16,7 +16,7 @@ from measure import ratios
 
 import posenc
 from posenc.catalog import Row
-from posenc.doors import Adds, Biases, Encoding, Rotates, Scores
+from posenc.core.doors import Adds, Biases, Encoding, Rotates, Scores
 
 LENGTH, ROUNDS = 4096, 5
 #: Queries of the doors between queries and keys: a network of the distance over 4096 × 4096 fills no small machine.

@@ -10,8 +10,8 @@ from ours import COPY, floors, in_place
 from peers import peers
 from problem import Pairs, Problem, Shape, name_of, problem
 
+from posenc.core.rotation import Layout
 from posenc.torch import rotate, rotate_
-from posenc.turn import Layout
 
 LAYOUTS: tuple[Layout, ...] = ("bthd", "bhtd")
 PAIRINGS: tuple[Pairs, ...] = ("halves", "adjacent")

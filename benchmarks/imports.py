@@ -10,7 +10,7 @@ from typing import Any
 
 #: What is imported before, and what is measured.
 IMPORTS = {
-    "posenc kernels, after posenc": ("torch, posenc, posenc.turn, importlib.util", "posenc.kernels.native"),
+    "posenc kernels, after posenc": ("torch, posenc, posenc.core.rotation, importlib.util", "posenc.kernels.native"),
     "posenc.torch, all of it": ("torch", "posenc.torch"),
 }
 PROGRAM = "import {before}, time; start = time.process_time(); import {measured}; print(time.process_time() - start)"

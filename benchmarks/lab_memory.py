@@ -16,7 +16,7 @@ from torch.profiler import ProfilerActivity, profile, record_function
 
 import posenc
 from posenc import NoPE
-from posenc.doors import Encoding
+from posenc.core.doors import Encoding
 from posenc.lab.models.transformer import Transformer
 from posenc.lab.run_config import Shape
 

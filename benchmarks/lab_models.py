@@ -39,7 +39,7 @@ from posenc import (
 )
 from posenc.catalog import Row
 from posenc.compose import Backward, LearnedScale, Scaled, Sum
-from posenc.doors import Adds, Encoding
+from posenc.core.doors import Adds, Encoding
 from posenc.lab.models.transformer import Transformer
 from posenc.lab.run_config import Shape
 

@@ -10,7 +10,7 @@ from ours import COPY, floors, kernels
 from peers import peers
 from problem import name_of, problem
 
-from posenc.turn import Layout
+from posenc.core.rotation import Layout
 
 LAYOUTS: tuple[Layout, ...] = ("bthd", "bhtd")
 DTYPES = (torch.float32, torch.bfloat16)

@@ -14,7 +14,7 @@ from torch import nn
 from torch.nn.functional import cross_entropy, embedding, gelu, scaled_dot_product_attention
 
 from posenc import Encoding, KerpleLog, Learned, RelativeBias, T5Bias
-from posenc.doors import Adds, Biases, Rotates
+from posenc.core.doors import Adds, Biases, Rotates
 from posenc.lab.models.transformer import Transformer
 from posenc.phase import fixed_frequencies_of
 

@@ -9,7 +9,7 @@ from typing import Literal
 import torch
 
 import posenc
-from posenc.turn import Layout, Turn
+from posenc.core.rotation import Layout, Turn
 
 Pair = tuple[torch.Tensor, torch.Tensor]
 Pairs = Literal["halves", "adjacent"]

@@ -10,7 +10,7 @@ from ours import COPY, floors, kernels, references
 from peers import peers
 from problem import Pairs, name_of, problem
 
-from posenc.turn import Layout
+from posenc.core.rotation import Layout
 
 LAYOUTS: tuple[Layout, ...] = ("bthd", "bhtd")
 PAIRINGS: tuple[Pairs, ...] = ("halves", "adjacent")

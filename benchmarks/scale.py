@@ -57,7 +57,7 @@ def variants(length: int) -> Runs:
     places, record = torch.arange(length), posenc.RoPE(dim=DIM, pairing="halves")
     drawn = torch.Generator().manual_seed(0)
     q, k = (torch.randn(1, length, heads, DIM, generator=drawn, dtype=torch.bfloat16) for heads in (QUERIES, KEYS))
-    turn, angles = posenc.torch.turn(record, places), posenc.torch.angles(record, places)
+    turn, angles = posenc.torch.turn(record, places), posenc.torch.rotary_paths.angles(record, places)
     out = torch.empty_like(q), torch.empty_like(k)
 
     def copy() -> None:

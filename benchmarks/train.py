@@ -11,8 +11,8 @@ from ours import IN_PLACE, MADE_NEW, NEW, kernels, references
 from peers import peers
 from problem import Pair, Problem, name_of, problem
 
+from posenc.core.rotation import Layout
 from posenc.torch import rotate_
-from posenc.turn import Layout
 
 FLOOR = "two copy_ of q and k"
 LAYOUTS: tuple[Layout, ...] = ("bthd", "bhtd")

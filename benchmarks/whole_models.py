@@ -18,7 +18,7 @@ import transformers
 from measure import Variant, compared, floor
 from problem import name_of
 
-from posenc.torch import accelerate
+from posenc.transformers import accelerate
 
 STOCK, OURS, WITHOUT = "stock", "posenc, accelerate", "without positions"
 WIDTH, LAYERS, HEADS, TOKENS, TRAINED = 512, 4, 8, 512, 256

@@ -28,7 +28,7 @@ from posenc import (
     TimestepEmbedding,
     YaRN,
 )
-from posenc.doors import Encoding
+from posenc.core.doors import Encoding
 from posenc.frequencies import attention_of
 
 

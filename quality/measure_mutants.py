@@ -40,7 +40,7 @@ SEED, DRAWN = 10, 80
 ROOMS = {
     "phase": ("src/posenc/phase",),
     "frequencies": ("src/posenc/frequencies",),
-    "doors": ("src/posenc/doors.py", "src/posenc/turn.py", "src/posenc/operators.py"),
+    "doors": ("src/posenc/core/doors.py", "src/posenc/core/rotation.py", "src/posenc/core/operators.py"),
     "positions": ("src/posenc/positions",),
     "reader": ("src/posenc/models/config",),
 }

@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 
 from posenc.catalog import CATALOG
-from posenc.doors import Encoding
+from posenc.core.doors import Encoding
 
 LONGEST = 40
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from posenc.catalog import CATALOG, row
-from posenc.doors import Encoding
+from posenc.core.doors import Encoding
 
 SAMPLES: tuple[Encoding, ...] = tuple(record for row in CATALOG for record in row.samples)
 

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from generator.text import WIDE, escaped, table
 from posenc.lab.comparison.judge import judge
-from posenc.lab.context_extension.study import Extension
-from posenc.lab.context_extension.study_summary import StudySummary, summaries
+from posenc.lab.extension_study.study import Extension
+from posenc.lab.extension_study.study_summary import StudySummary, summaries
 
 #: What `posenc extend` wrote.
 RESULTS = Path(__file__).parents[1] / "context_extension"

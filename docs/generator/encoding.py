@@ -11,7 +11,7 @@ from generator import kinds
 from generator.snippets import torch_and_jax
 from generator.text import escaped, file_name, linked, parts, short
 from posenc.catalog import CATALOG, Row
-from posenc.doors import Encoding
+from posenc.core.doors import Encoding
 
 #: What each claim of an encoding means to its user.
 CLAIMS = {

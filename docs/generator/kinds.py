@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import fields, replace
 
 from posenc.catalog import Row
-from posenc.doors import Adds, Biases, Encoding, Rotates
+from posenc.core.doors import Adds, Biases, Encoding, Rotates
 from posenc.frequencies import Scaling
 
 #: Features of coordinates within [-1, 1], where other encodings take whole positions.

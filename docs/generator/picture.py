@@ -13,11 +13,11 @@ from PIL import Image, PngImagePlugin
 from generator import kinds
 from posenc import plot
 from posenc.catalog import Row
-from posenc.doors import Adds, Biases, Encoding, Rotates
+from posenc.core.doors import Adds, Biases, Encoding, Rotates
+from posenc.core.rotation import at_every_head
 from posenc.frequencies import Geometric
 from posenc.plot import canvas
 from posenc.testing import door_probe
-from posenc.turn import at_every_head
 
 #: Bytes a picture may have.
 LARGEST = 15_000

@@ -24,7 +24,7 @@ PACKAGES = {
     "posenc.testing": "The conformance suite",
 }
 #: Modules, and packages of modules, whose every public definition is listed.
-MODULES = {"posenc.flax": "Flax", "posenc.lab": "What an encoding does to a model"}
+MODULES = {"posenc.jax.flax_modules": "Flax", "posenc.lab": "What an encoding does to a model"}
 
 
 def pages() -> dict[str, str]:

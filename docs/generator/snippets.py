@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from generator.text import imports, short
-from posenc.doors import Adds, Encoding, Role, Rotates, Scores
-from posenc.turn import Operator
+from posenc.core.doors import Adds, Encoding, Role, Rotates, Scores
+from posenc.core.rotation import Operator
 
 #: A length that every record accepts, however short its table.
 LENGTH = 4

@@ -14,11 +14,14 @@ from .compose import Partial as Partial
 from .compose import PerLayer as PerLayer
 from .compose import Scaled as Scaled
 from .compose import Sum as Sum
-from .doors import Adds as Adds
-from .doors import Biases as Biases
-from .doors import Encoding as Encoding
-from .doors import Rotates as Rotates
-from .doors import Scores as Scores
+from .core.doors import Adds as Adds
+from .core.doors import Biases as Biases
+from .core.doors import Encoding as Encoding
+from .core.doors import Rotates as Rotates
+from .core.doors import Scores as Scores
+from .core.rotation import Pairing as Pairing
+from .core.rotation import Turn as Turn
+from .core.row import Row as Row
 from .encodings.adds.axial_learned import AxialLearned as AxialLearned
 from .encodings.adds.count import Count as Count
 from .encodings.adds.count import NormalisedCount as NormalisedCount
@@ -105,8 +108,5 @@ from .frequencies import Scaling as Scaling
 from .frequencies import YaRN as YaRN
 from .phase import cosine_sine as cosine_sine
 from .phase import phase as phase
-from .row import Row as Row
-from .turn import Pairing as Pairing
-from .turn import Turn as Turn
 
 __version__: str

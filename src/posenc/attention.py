@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from posenc import _array, _check
-from posenc._array import Array, Library
-from posenc.checked_attention import (
+from posenc.core import arrays, validation
+from posenc.core.arrays import Array, Library
+from posenc.core.checked_attention import (
     check_causal,
     check_heads,
     check_hidden_is_read,
@@ -23,8 +23,8 @@ from posenc.checked_attention import (
     repeated,
     token_positions,
 )
-from posenc.doors import Biases, Documents, Encoding, Params, Rotates, Scores
-from posenc.turn import Layout
+from posenc.core.doors import Biases, Documents, Encoding, Params, Rotates, Scores
+from posenc.core.rotation import Layout
 
 #: What acts inside attention, each with its parameters.
 Inside: TypeAlias = list[tuple[Encoding, Params | None]]
@@ -51,18 +51,18 @@ class Cache:
 
     def extended(self, k: Array, v: Array, key: Array) -> Cache:
         """With the keys, values and positions of new tokens behind the old ones."""
-        xp = _array.library(self.k, k).xp
-        key = _array.as_array("key", key, like=self.k)
+        xp = arrays.library(self.k, k).xp
+        key = arrays.as_array("key", key, like=self.k)
         axis = 2 if self.layout == "bhtd" else 1
         return Cache(
             xp.concatenate([self.k, k], axis),
             xp.concatenate([self.v, v], axis),
-            xp.concatenate([_array.as_array("key", self.key, like=self.k), key], -1),
+            xp.concatenate([arrays.as_array("key", self.key, like=self.k), key], -1),
             self.layout,
         )
 
 
-@_array.broadcasting
+@arrays.broadcasting
 def attention(
     q: Array,
     k: Array,
@@ -109,7 +109,7 @@ def attention(
     documents, axes = documents_of_tokens(documents, q, k), number_of_axes(encodings)
     placed = token_positions("query", query, q, axes), token_positions("key", key, k, axes)
     query, key = (each.array for each in placed)
-    lib = _array.library(q)
+    lib = arrays.library(q)
     logits = _logits(q, k, query, key, inside, checked_scale(scale, q), hidden, documents, lib)
     visible = _visible(logits, causal, mask, documents, lib)
     stated = mask is not None or documents is not None
@@ -131,7 +131,7 @@ def _paired(encodings: Sequence[Encoding], params: Sequence[Params | None]) -> I
         check_inside(encoding, "its attach(x, positions, params)")
     if not isinstance(params, tuple | list) or (params and len(params) != len(encodings)):
         raise ValueError(
-            f"params must be a list with one entry for each of {len(encodings)} encodings; got {_check.shown(params)}. "
+            f"params must be a list with one entry for each of {len(encodings)} encodings; got {validation.shown(params)}. "
             "Give None where nothing is learned."
         )
     return list(zip(encodings, params or [None] * len(encodings), strict=True))
@@ -193,7 +193,7 @@ def _visible(logits: Array, causal: bool, mask: Array | None, documents: Documen
         visible = same if visible is None else same & visible
     if mask is None:
         return visible
-    mask = _array.as_mask("mask", mask, like=logits)
+    mask = arrays.as_mask("mask", mask, like=logits)
     shape, whole = tuple(mask.shape), tuple(logits.shape)
     if len(shape) > 4 or any(length not in (1, size) for length, size in zip(shape[::-1], whole[::-1], strict=False)):
         raise ValueError(

@@ -10,7 +10,8 @@ import difflib
 from dataclasses import fields, is_dataclass
 
 from posenc.compose import backward, concatenated, partial, scaled, summed
-from posenc.doors import Encoding
+from posenc.core.doors import Encoding
+from posenc.core.row import Row
 from posenc.encodings.adds import (
     axial_learned,
     count,
@@ -83,7 +84,6 @@ from posenc.encodings.scores import (
     shaw,
     transformer_xl,
 )
-from posenc.row import Row
 
 CATALOG: tuple[Row, ...] = (
     nope.ROW,

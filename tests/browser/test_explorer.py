@@ -8,7 +8,7 @@ import pytest
 from posenc import RoPE, Sinusoidal
 from posenc.explorer import Explorer
 from posenc.explorer.explorer_page import Opening, static_page
-from posenc.inspect import worked
+from posenc.learn import worked
 
 
 def readout(page):

@@ -12,8 +12,8 @@ from posenc import ALiBi, Learned, RoPE, Shaw, Sinusoidal, T5Bias, XPos
 from posenc.diagnosis import check_code
 from posenc.diagnosis.code.user_file import load_target
 from posenc.inspect.plain import as_plain
-from posenc.testing.check_record import check_remote_record
-from posenc.testing.record_server import UserRecord
+from posenc.testing.check_user_encoding import check_remote_record
+from posenc.testing.encoding_server import UserRecord
 
 
 @pytest.fixture

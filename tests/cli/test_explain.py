@@ -9,7 +9,7 @@ import time
 import pytest
 
 from posenc.catalog import CATALOG
-from posenc.doors import Biases
+from posenc.core.doors import Biases
 from posenc.explorer.lesson.orders import orders_of
 
 

@@ -9,7 +9,7 @@ import pytest
 from mutants.bug import COSTLY
 from mutants.logits import KeysAlone
 from posenc.catalog import CATALOG
-from posenc.doors import Biases, Claim, Encoding
+from posenc.core.doors import Biases, Claim, Encoding
 from posenc.positions import steps
 from posenc.testing import ALL_CHECKS, Check, checks_for
 from posenc.testing.suite import _failure

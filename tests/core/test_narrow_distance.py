@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import posenc
-from posenc.checked_positions import checked
+from posenc.core.checked_positions import checked
 from posenc.positions import difference
 from posenc.positions.whole_positions import whole_difference
 

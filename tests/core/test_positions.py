@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from posenc.checked_positions import checked, checked_pair
+from posenc.core.checked_positions import checked, checked_pair
 from posenc.encodings.adds.sinusoidal import Sinusoidal
 from posenc.positions import decoding, difference, documents, from_mask, packed, span
 from posenc.positions.distance import steps

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import posenc
-from posenc.turn import Pairing, Turn
+from posenc.core.rotation import Pairing, Turn
 
 X = np.arange(1.0, 13.0).reshape(1, 12)
 

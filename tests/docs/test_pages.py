@@ -12,7 +12,7 @@ import pytest
 import posenc
 from generator import encoding, kinds
 from generator.text import escaped, file_name, imports, parts, short
-from posenc.doors import Claim
+from posenc.core.doors import Claim
 
 
 def test_every_claim_has_its_meaning() -> None:

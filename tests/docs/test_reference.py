@@ -33,7 +33,7 @@ def test_every_package_that_lists_its_names_has_a_page() -> None:
         for path in reference.SOURCES.glob("posenc/*/__init__.py*")
         if re.search(r"^(__all__ = \[|.*__all__ = lazy_loader)", path.read_text(encoding="utf-8"), re.MULTILINE)
     }
-    internal = {"posenc.phase", "posenc.compose", "posenc.explorer", "posenc.cli", "posenc._array"}
+    internal = {"posenc.phase", "posenc.compose", "posenc.explorer", "posenc.cli", "posenc.core.arrays"}
     assert found - internal <= set(reference.PACKAGES)
 
 

@@ -10,7 +10,8 @@ import torch
 
 from posenc import CoPE, DeBERTa, DistanceBank, ForgettingGate
 from posenc.attention import attention
-from posenc.inspect import score_by_distance, worked
+from posenc.inspect import score_by_distance
+from posenc.learn import worked
 
 RNG = np.random.default_rng(0)
 QUERY, KEY = np.array([4, 0, 9]), np.array([0, 3, 4, 5, 8, 40, 2])

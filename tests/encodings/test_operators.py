@@ -21,11 +21,12 @@ from posenc import (
     RoPEPlusPlus,
 )
 from posenc.attention import attention
-from posenc.doors import Rotates
-from posenc.operators import Rebased
+from posenc.core.doors import Rotates
+from posenc.core.operators import Rebased
+from posenc.core.rotation import Operator
 from posenc.phase import exponential
-from posenc.torch import HuggingFaceRotary, Rotate, module
-from posenc.turn import Operator
+from posenc.torch import Rotate, module
+from posenc.transformers import HuggingFaceRotary
 
 
 def drawn(record: Rotates) -> dict[str, np.ndarray]:

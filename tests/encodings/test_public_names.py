@@ -8,7 +8,7 @@ from importlib.metadata import version
 from typing import get_args
 
 import posenc
-from posenc.doors import Claim, Encoding
+from posenc.core.doors import Claim, Encoding
 
 
 def test_every_row_is_a_public_name() -> None:

@@ -35,7 +35,8 @@ from posenc import (
 )
 from posenc.catalog import row, row_of
 from posenc.frequencies import Geometric, Rescaled, attention_of
-from posenc.inspect import rotation_error, spectrum, worked
+from posenc.inspect import rotation_error, spectrum
+from posenc.learn import worked
 
 LISTS: dict[str, Any] = {
     "short": tuple(1 + 0.01 * i for i in range(32)),

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from posenc import Decomposed, GraphDistance, LogCPB, WindowBias, resize_table
-from posenc.doors import Biases
+from posenc.core.doors import Biases
 from posenc.torch import score_mod
 
 RNG = np.random.default_rng(0)

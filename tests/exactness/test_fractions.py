@@ -12,7 +12,7 @@ import torch
 
 from exactness import truth
 from exactness.backends import WAVES
-from posenc.checked_positions import checked
+from posenc.core.checked_positions import checked
 from posenc.frequencies import Geometric
 from posenc.phase import cosine_sine, fixed_point
 from posenc.phase.cos_sin import cos_sin_of_sum

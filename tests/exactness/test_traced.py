@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 
-from posenc.checked_positions import Positions
+from posenc.core.checked_positions import Positions
 from posenc.frequencies import Geometric
 from posenc.phase import cosine_sine
 

@@ -27,10 +27,10 @@ from hostile.values import (
     refusal,
 )
 from posenc import catalog
-from posenc._array.numpy_library import NUMPY
 from posenc.attention import attention
 from posenc.compose import PerLayer
-from posenc.doors import Encoding, Rotates
+from posenc.core.arrays.numpy_library import NUMPY
+from posenc.core.doors import Encoding, Rotates
 from posenc.encodings.adds.learned import Learned
 from posenc.encodings.adds.sinusoidal import Sinusoidal
 from posenc.encodings.biases.alibi import ALiBi

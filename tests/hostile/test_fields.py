@@ -12,10 +12,11 @@ import numpy as np
 import pytest
 
 from hostile.values import NAN, NOT_A_WORD, NOT_REAL, NOT_TRUTH, NOT_WHOLE, all_refused, refusal
-from posenc import _check
 from posenc.catalog import CATALOG
 from posenc.compose import Partial, PerLayer, Scaled, Sum
-from posenc.doors import Encoding
+from posenc.core import validation
+from posenc.core.doors import Encoding
+from posenc.core.rotation import Pairing
 from posenc.encodings.adds.learned import Learned
 from posenc.encodings.adds.sinusoidal import Sinusoidal
 from posenc.encodings.rotates.axial_layouts import axial
@@ -23,7 +24,6 @@ from posenc.encodings.rotates.axial_rope import AxialRoPE
 from posenc.encodings.rotates.rope import RoPE
 from posenc.frequencies import Divisors, Geometric, Projected
 from posenc.positions import grid
-from posenc.turn import Pairing
 
 RECORDS: tuple[Any, ...] = (
     *(record for row in CATALOG for record in row.samples),
@@ -203,11 +203,11 @@ def test_numpy_numbers_are_numbers() -> None:
 )
 def test_a_whole_number_that_is_refused_comes_with_one_that_fits(least, most, even, value, nearest) -> None:
     with pytest.raises(ValueError, match=rf"^dim must be .* got {value}\. Use {nearest}, for example\.$"):
-        _check.integer("dim", value, least, most, even=even)
-    assert _check.integer("dim", nearest, least, most, even=even) == nearest
+        validation.integer("dim", value, least, most, even=even)
+    assert validation.integer("dim", nearest, least, most, even=even) == nearest
 
 
 def test_a_number_that_is_refused_comes_with_its_range() -> None:
     message = r"^base must be a finite number above 0 .* got -1\.0\. Use a number in this range\.$"
     with pytest.raises(ValueError, match=message):
-        _check.real("base", -1.0, 0.0, 10.0, above=True)
+        validation.real("base", -1.0, 0.0, 10.0, above=True)

@@ -13,8 +13,8 @@ from posenc.diagnosis.code.user_file import load_target
 from posenc.lab import store, tokens
 from posenc.lab.claims.findings import read_finding
 from posenc.lab.comparison import planned_runs
-from posenc.lab.context_extension import study_files
-from posenc.lab.context_extension.study import Study
+from posenc.lab.extension_study import study_files
+from posenc.lab.extension_study.study import Study
 from posenc.lab.models.model_folder import read_folder
 from posenc.lab.tasks.task_table import experiment
 

@@ -11,9 +11,9 @@ import pytest
 from every import every
 from hostile.values import NOT_A_WORD, NOT_DTYPE, NOT_POSITIONS, refusal
 from posenc.catalog import CATALOG
-from posenc.doors import Adds, Biases, Encoding, Rotates
+from posenc.core.doors import Adds, Biases, Encoding, Rotates
+from posenc.core.rotation import Operator
 from posenc.testing.one_coordinate import spread_over_axes
-from posenc.turn import Operator
 
 PLACES = ("positions", "query", "key")
 #: In place of an array of floats.

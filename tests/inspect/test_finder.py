@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from posenc.encodings.adds.sinusoidal import Sinusoidal
-from posenc.inspect import find_positions
-from posenc.inspect.course.solve_sinusoid import SinusoidOfChannel, position_blocks
+from posenc.learn import find_positions
+from posenc.learn.course.solve_sinusoid import SinusoidOfChannel, position_blocks
 
 CONVENTIONS = (
     Sinusoidal(dim=16, base=100.0),
@@ -81,7 +81,7 @@ def test_the_real_valued_position_has_exactly_the_value():
 
 
 def test_blocks_run_through_every_stretch_once(monkeypatch):
-    from posenc.inspect.course import solve_sinusoid
+    from posenc.learn.course import solve_sinusoid
 
     monkeypatch.setattr(solve_sinusoid, "BLOCK", 3)
     starts, ends = np.array([2, 9, 20]), np.array([5, 9, 24])

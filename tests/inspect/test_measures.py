@@ -20,13 +20,11 @@ from posenc.inspect import (
     binary_counting,
     derivative,
     dials,
-    ladder_figures,
     position_change,
     properties,
     rotation_error,
     rotation_matrices,
     score_by_distance,
-    score_terms,
     shift_error,
     shift_matrix,
     similarity,
@@ -35,6 +33,7 @@ from posenc.inspect import (
 from posenc.inspect.closest import closest
 from posenc.inspect.rounding import to_bfloat16
 from posenc.inspect.sinusoid_channels import sinusoid_channels
+from posenc.learn import ladder_figures, score_terms
 
 CONVENTIONS = (
     Sinusoidal(dim=8),
@@ -130,7 +129,7 @@ def test_rotations_are_refused_where_nothing_rotates():
 
 
 def test_a_wrong_efficient_form_shows_in_the_rotation_error(monkeypatch):
-    from posenc.turn import Turn
+    from posenc.core.rotation import Turn
 
     right = Turn.__call__
     monkeypatch.setattr(Turn, "__call__", lambda self, x, **options: right(self.inverse(), x, **options))

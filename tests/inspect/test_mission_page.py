@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from posenc.inspect import ERRATA
+from posenc.learn import ERRATA
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "mission.md").read_text(encoding="utf-8")

@@ -9,8 +9,9 @@ from posenc.encodings.adds.learned import Learned
 from posenc.encodings.adds.sinusoidal import Sinusoidal
 from posenc.encodings.biases.alibi import ALiBi
 from posenc.encodings.rotates.rope import RoPE
-from posenc.inspect import ERRATA, errata, order_blindness
+from posenc.inspect import order_blindness
 from posenc.inspect.order import embedding
+from posenc.learn import ERRATA, errata
 
 DOG = ("Dog bites man", "Man bites dog")
 

@@ -5,9 +5,9 @@ import pytest
 import posenc
 from posenc import CATALOG, frequencies
 from posenc.compose import Partial, Sum
+from posenc.core import text_lines
 from posenc.encodings.adds.sinusoidal import Sinusoidal
 from posenc.encodings.rotates.rope import RoPE
-from posenc.inspect import _text
 
 
 @pytest.mark.parametrize(
@@ -24,36 +24,36 @@ from posenc.inspect import _text
     ],
 )
 def test_a_number(value, text):
-    assert _text.number(value) == text
+    assert text_lines.number(value) == text
 
 
 def test_a_rounded_zero_has_no_sign():
-    assert _text.number(-0.004, 2) == "0"
-    assert _text.vector([-1e-9, -0.5]) == "[0.0000, -0.5000]"
+    assert text_lines.number(-0.004, 2) == "0"
+    assert text_lines.vector([-1e-9, -0.5]) == "[0.0000, -0.5000]"
 
 
 def test_a_long_row_leaves_out_its_middle():
-    assert _text.vector(range(20), 0, most=4) == "[0, 1, …, 18, 19]"
+    assert text_lines.vector(range(20), 0, most=4) == "[0, 1, …, 18, 19]"
 
 
 def test_a_record_says_what_is_not_its_default_and_inside_too():
     assert (
-        _text.short(Sum((Sinusoidal(dim=4), Sinusoidal(dim=4, base=7.0))))
+        text_lines.short(Sum((Sinusoidal(dim=4), Sinusoidal(dim=4, base=7.0))))
         == "Sum(parts=(Sinusoidal(dim=4), Sinusoidal(dim=4, base=7.0),))"
     )
-    assert _text.short(Partial(RoPE(dim=4), dim=8)) == "Partial(encoding=RoPE(dim=4), dim=8)"
+    assert text_lines.short(Partial(RoPE(dim=4), dim=8)) == "Partial(encoding=RoPE(dim=4), dim=8)"
 
 
 @pytest.mark.parametrize("row", CATALOG)
 def test_a_short_record_rebuilds_the_record(row):
     names = {name: getattr(home, name) for home in (frequencies, posenc) for name in home.__all__}
     for sample in row.samples:
-        assert eval(_text.short(sample), names) == sample
+        assert eval(text_lines.short(sample), names) == sample
 
 
 def test_one_and_many():
-    assert (_text.count(1, "fit"), _text.count(2000, "fit")) == ("1 fit", "2,000 fits")
+    assert (text_lines.count(1, "fit"), text_lines.count(2000, "fit")) == ("1 fit", "2,000 fits")
 
 
 def test_terms_carry_their_signs():
-    assert _text.signed_sum([-1.0, 2.0, -0.5]) == "-1 + 2 - 0.5"
+    assert text_lines.signed_sum([-1.0, 2.0, -0.5]) == "-1 + 2 - 0.5"

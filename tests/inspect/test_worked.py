@@ -6,10 +6,12 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from posenc import CATALOG, Backward, XPos, _array
-from posenc.checked_positions import checked
+from posenc import CATALOG, Backward, XPos
 from posenc.compose import Concatenated, LearnedScale, Scaled, Sum
-from posenc.doors import Adds, Biases, Rotates, Scores
+from posenc.core import arrays
+from posenc.core.checked_positions import checked
+from posenc.core.doors import Adds, Biases, Rotates, Scores
+from posenc.core.rotation import Pairing, Turn, at_every_head
 from posenc.encodings.adds.count import Count
 from posenc.encodings.adds.learned import Learned
 from posenc.encodings.adds.sinusoidal import Sinusoidal
@@ -20,8 +22,8 @@ from posenc.encodings.rotates.rope import RoPE
 from posenc.encodings.rotates.temperature import Temperature
 from posenc.encodings.scores.shaw import Shaw
 from posenc.encodings.scores.transformer_xl import TransformerXL
-from posenc.inspect import position_change, rotation_error, rotation_matrices, score_by_distance, worked
-from posenc.turn import Pairing, Turn, at_every_head
+from posenc.inspect import position_change, rotation_error, rotation_matrices, score_by_distance
+from posenc.learn import worked
 
 SAMPLES = [sample for row in CATALOG for sample in row.samples]
 
@@ -321,7 +323,7 @@ def test_bad_options(record, options, kind, message):
 
 
 def test_a_record_without_a_door_is_refused():
-    from posenc.doors import Encoding
+    from posenc.core.doors import Encoding
 
     @dataclass(frozen=True)
     class Nowhere(Encoding):
@@ -334,5 +336,5 @@ def test_a_record_without_a_door_is_refused():
 def test_arrays_of_any_library_are_read():
     import torch
 
-    assert _array.library(torch.ones(4)).name == "torch"
+    assert arrays.library(torch.ones(4)).name == "torch"
     assert worked(RoPE(dim=4), 1, vector=torch.ones(4)).steps == worked(RoPE(dim=4), 1, vector=np.ones(4)).steps

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from posenc.doors import Adds, Biases, Encoding, Rotates, Scores
+from posenc.core.doors import Adds, Biases, Encoding, Rotates, Scores
 from posenc.jax import Bound, bind
 from posenc.testing import budgets
 from posenc.testing.one_coordinate import spread_over_axes

@@ -8,7 +8,7 @@ import pytest
 import posenc
 from every import every
 from posenc import attention as reference
-from posenc.doors import Adds, Rotates
+from posenc.core.doors import Adds, Rotates
 from posenc.jax import Bound, attention, attention_tiles, bind
 from posenc.testing.one_coordinate import spread_over_axes
 

@@ -12,7 +12,7 @@ from jax.experimental import pallas
 
 from jax_adapter.calls import bound_to
 from posenc import CoPE, GatedBias, LogCPB, RoPE, Shaw, T5Bias
-from posenc.doors import Biases, Encoding, Scores
+from posenc.core.doors import Biases, Encoding, Scores
 from posenc.jax import Block, Bound, bias_block, bind, score_block
 from posenc.testing import budgets
 from posenc.testing.one_coordinate import spread_over_axes

@@ -13,8 +13,8 @@ from flax import nnx, serialization
 
 from posenc import ALiBi, CayleySTRING, Learned, PoPE, RoPE, T5Bias
 from posenc.catalog import row
-from posenc.flax import Module
 from posenc.jax import Bound, bind, parameters
+from posenc.jax.flax_modules import Module
 
 LEARNED = Learned(dim=4, length=8)
 LIERE, XDROPE = (row(name).samples[0] for name in ("LieRE", "XDRoPE"))

@@ -13,7 +13,7 @@ from jax import export
 from jax_adapter.calls import bound_to, inputs, run
 from posenc import ALiBi, Partial, PoPE, RoPE, Shaw, Sinusoidal, T5Bias, Turn, YaRN
 from posenc.compose import LearnedScale
-from posenc.doors import Adds, Biases, Encoding, Rotates
+from posenc.core.doors import Adds, Biases, Encoding, Rotates
 from posenc.jax import Bound, bind, parameters
 from posenc.testing import budgets
 from samples import DOORS, SAMPLES, by_night, firsts

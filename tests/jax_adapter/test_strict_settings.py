@@ -23,7 +23,7 @@ from posenc import (
     YaRN,
 )
 from posenc.attention import attention
-from posenc.doors import Adds, Biases, Encoding, Rotates
+from posenc.core.doors import Adds, Biases, Encoding, Rotates
 from posenc.jax import Bound, bind
 from samples import FIRST_OF_CLASS, SAMPLES, by_night
 

@@ -16,10 +16,11 @@ from torch.overrides import TorchFunctionMode
 from torch.utils.flop_counter import FlopCounterMode
 
 from posenc import AxialRoPE, Partial, RoPE
+from posenc.core.rotation import Pairing, Turn
 from posenc.kernels import native as kernel
 from posenc.kernels.packed_form import PAGED, packed_form
-from posenc.torch import angles, fast_path, rotate, rotate_, rotate_into_cache_
-from posenc.turn import Pairing, Turn
+from posenc.torch import rotate, rotate_, rotate_into_cache_
+from posenc.torch.rotary_paths import angles, fast_path
 
 native = pytest.mark.skipif(kernel.MISSING is not None, reason=str(kernel.MISSING))
 RECORD = Partial(RoPE(dim=12, pairing="halves"), dim=18, start=3)

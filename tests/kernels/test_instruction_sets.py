@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from posenc import AxialRoPE, Partial, RoPE, Turn
+from posenc.core.rotation import Pairing
 from posenc.kernels import native
-from posenc.turn import Pairing
 
 pytestmark = pytest.mark.skipif(
     native.MISSING is not None, reason="posenc-kernels is not installed: no compiler was found"

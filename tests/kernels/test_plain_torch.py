@@ -12,7 +12,8 @@ import torch
 import posenc
 from posenc import AxialRoPE, Partial, RoPE, XPos, YaRN
 from posenc.kernels import native, plain_torch
-from posenc.torch import accelerate, chosen, rotate, rotate_
+from posenc.torch import chosen, rotate, rotate_
+from posenc.transformers import accelerate
 
 DTYPES = (torch.float64, torch.float32, torch.bfloat16, torch.float16)
 RECORDS = (

@@ -9,12 +9,12 @@ import torch
 
 from posenc import RoPE
 from posenc.cli import main
-from posenc.lab.context_extension import study_files
-from posenc.lab.context_extension.extension_plan import plan_extension
-from posenc.lab.context_extension.run_study import extend
-from posenc.lab.context_extension.study import Extended, Extension, Study
-from posenc.lab.context_extension.study_summary import StudySummary, planned_ways, summaries
-from posenc.lab.context_extension.ways import searched, tried
+from posenc.lab.extension_study import study_files
+from posenc.lab.extension_study.extension_plan import plan_extension
+from posenc.lab.extension_study.run_study import extend
+from posenc.lab.extension_study.study import Extended, Extension, Study
+from posenc.lab.extension_study.study_summary import StudySummary, planned_ways, summaries
+from posenc.lab.extension_study.ways import searched, tried
 from posenc.lab.prepare import prepare
 from posenc.lab.result import Progress
 from posenc.lab.scoring import by_depth

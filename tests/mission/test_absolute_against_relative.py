@@ -5,7 +5,7 @@ import pytest
 
 from posenc import CATALOG
 from posenc.attention import attention
-from posenc.doors import Adds, Biases, Encoding, Rotates, Scores
+from posenc.core.doors import Adds, Biases, Encoding, Rotates, Scores
 
 RELATIVE = {"RoPE", "ALiBi", "T5Bias", "Shaw", "TransformerXL"}
 ABSOLUTE = {"Count", "NormalisedCount", "OneSine", "DivisorPairs", "Sinusoidal", "Learned"}

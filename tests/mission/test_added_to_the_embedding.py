@@ -7,7 +7,7 @@ import torch
 from posenc.compose import Concatenated
 from posenc.encodings.adds.learned import Learned
 from posenc.encodings.adds.sinusoidal import Sinusoidal
-from posenc.inspect import score_terms
+from posenc.learn import score_terms
 
 #: The chapter's embedding of "book".
 BOOK = [0.02, 0.15, 0.31, 0.08, -0.26, 0.21, -0.58, 1.12, -0.38, -0.91, 0.52, 0.87, -0.17, 0.73, -0.38, 0.18]

@@ -9,7 +9,7 @@ import pytest
 
 from diagnosis import students
 from posenc.cli import main
-from posenc.inspect.course.questions import QUESTIONS, grade, question
+from posenc.learn.course.questions import QUESTIONS, grade, question
 
 #: The right answers, from the formulas by a calculator, to the digits that the sources would print.
 ANSWERS = {

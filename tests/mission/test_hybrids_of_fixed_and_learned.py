@@ -6,7 +6,8 @@ import torch
 from posenc.compose import LearnedScale, Sum
 from posenc.encodings.adds.learned import Learned
 from posenc.encodings.adds.sinusoidal import Sinusoidal
-from posenc.inspect import order_blindness, worked
+from posenc.inspect import order_blindness
+from posenc.learn import worked
 
 
 def test_a_sum_of_fixed_and_learned():

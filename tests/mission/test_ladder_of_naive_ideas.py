@@ -9,7 +9,8 @@ from posenc.compose import Concatenated
 from posenc.encodings.adds.count import Count, NormalisedCount
 from posenc.encodings.adds.divisor_pairs import DivisorPairs
 from posenc.encodings.adds.one_sine import OneSine
-from posenc.inspect import LADDER, ladder_figures, properties
+from posenc.inspect import properties
+from posenc.learn import LADDER, ladder_figures
 
 ONE_PAIR = DivisorPairs(divisors=(1.0,))
 THREE_PAIRS = DivisorPairs(divisors=(1.0, 2.0, 3.0))

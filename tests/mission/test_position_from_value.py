@@ -5,7 +5,7 @@ import math
 import pytest
 
 from posenc.encodings.adds.sinusoidal import Sinusoidal
-from posenc.inspect import find_positions, worked
+from posenc.learn import find_positions, worked
 
 
 def test_the_chapters_puzzle_comes_out_as_it_is():

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from posenc import CATALOG, Partial
-from posenc.doors import Adds, Rotates
+from posenc.core.doors import Adds, Rotates
+from posenc.core.rotation import Turn
 from posenc.encodings.adds.divisor_pairs import DivisorPairs
 from posenc.encodings.adds.one_sine import OneSine
 from posenc.encodings.adds.sinusoidal import Sinusoidal
-from posenc.inspect import worked
-from posenc.turn import Turn
+from posenc.learn import worked
 
 
 def test_the_lectures_example_with_its_numbers_substituted():

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from posenc import Partial, RoPE
+from posenc.core.rotation import Pairing
 from posenc.models import Fused, channel_order, convert_qk
 from posenc.models.checkpoints.row_permutation import row_order
-from posenc.turn import Pairing
 
 WORDS = ("adjacent", "halves")
 POSITIONS = [0, 1, 7, 500, 8191, 131_071]

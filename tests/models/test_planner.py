@@ -11,7 +11,7 @@ import pytest
 from posenc import Partial, RoPE
 from posenc.frequencies import DynamicNTK, Linear, Llama3, YaRN
 from posenc.models import GGUFHead, base_bound, from_config, from_gguf, plan_context
-from posenc.models.context_extension.metrics import figures, first_negative, mean_cosine
+from posenc.models.extension_planning.metrics import figures, first_negative, mean_cosine
 from posenc.models.pair_rotation import pair_rotation
 
 LLAMA = {

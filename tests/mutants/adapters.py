@@ -25,7 +25,7 @@ class _Forwarded:
 
     @staticmethod
     def made(record: Any, seed: int) -> Any:
-        from posenc.torch.modules import module
+        from posenc.torch.modules.modules import module
 
         return module(record, seed=seed)
 
@@ -50,7 +50,7 @@ def seed_ignored() -> AbstractContextManager[object]:
 
 @contextmanager
 def copy_draws_again() -> Iterator[None]:
-    from posenc.torch.record_module import RecordModule
+    from posenc.torch.modules.encoding_module import RecordModule
 
     def again(self: Any, memo: Any) -> Any:
         return _Forwarded.made(self.record, 99)
@@ -61,7 +61,7 @@ def copy_draws_again() -> Iterator[None]:
 
 @contextmanager
 def loading_does_nothing() -> Iterator[None]:
-    from posenc.torch.record_module import RecordModule
+    from posenc.torch.modules.encoding_module import RecordModule
 
     with mock.patch.object(RecordModule, "load_state_dict", return_value=None):
         yield
@@ -69,7 +69,7 @@ def loading_does_nothing() -> Iterator[None]:
 
 @contextmanager
 def parameters_detached() -> Iterator[None]:
-    from posenc.torch.record_module import RecordModule
+    from posenc.torch.modules.encoding_module import RecordModule
 
     original = RecordModule.params.fget  # type: ignore[attr-defined]
 
@@ -83,7 +83,7 @@ def parameters_detached() -> Iterator[None]:
 
 @contextmanager
 def louder_in_training() -> Iterator[None]:
-    from posenc.torch.modules import Add
+    from posenc.torch.modules.modules import Add
 
     original = Add.forward
 

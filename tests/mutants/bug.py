@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
-from posenc.doors import Encoding
+from posenc.core.doors import Encoding
 from posenc.testing import ALL_CHECKS, Check
 from posenc.testing.suite import _failure
 

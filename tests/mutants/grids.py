@@ -8,12 +8,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from mutants.bug import Bug
-from posenc import _array
-from posenc.checked_positions import split_coordinates
-from posenc.doors import Biases
+from posenc.core import arrays
+from posenc.core.checked_positions import split_coordinates
+from posenc.core.doors import Biases
+from posenc.core.rotation import Turn
 from posenc.encodings.rotates.axial_rope import AxialRoPE
 from posenc.positions.distance import steps
-from posenc.turn import Turn
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class RowsForColumns(AxialRoPE):
 class WidthFirstElsewhere(AxialRoPE):
     def turn(self, positions: Any, params: Any = None, *, role: Any = "both", dtype: Any = None) -> Turn:
         if not isinstance(positions, np.ndarray | list):
-            positions = _array.library(positions).xp.flip(positions, (-1,))
+            positions = arrays.library(positions).xp.flip(positions, (-1,))
         return super().turn(positions, params, role=role, dtype=dtype)
 
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from mutants.bug import Bug
-from posenc import _array
+from posenc.core import arrays
 from posenc.encodings.biases.alibi import ALiBi
 from posenc.encodings.biases.t5 import T5Bias
 from posenc.encodings.scores.cope import CoPE
@@ -71,8 +71,8 @@ class OneSided(ALiBi):
 
     def bias(self, head: Any, query: Any, key: Any, params: Any = None, *, dtype: Any = None) -> Any:
         result = super().bias(head, query, key, params, dtype=dtype)
-        return _array.library(result).xp.where(
-            _array.as_array("key", key, like=result) > _array.as_array("query", query, like=result), 0 * result, result
+        return arrays.library(result).xp.where(
+            arrays.as_array("key", key, like=result) > arrays.as_array("query", query, like=result), 0 * result, result
         )
 
 

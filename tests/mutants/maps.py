@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from mutants.bug import Bug
+from posenc.core.operators import Matrices, Rebased
 from posenc.encodings.rotates.liere import LieRE
 from posenc.encodings.rotates.multiplicative_grape import MultiplicativeGRAPE
 from posenc.encodings.rotates.xd_rope import XDRoPE
-from posenc.operators import Matrices, Rebased
 
 
 @dataclass(frozen=True)

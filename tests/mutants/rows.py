@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from mutants.bug import Bug
-from posenc import _array
-from posenc.doors import Adds, Biases
+from posenc.core import arrays
+from posenc.core.doors import Adds, Biases
 from posenc.encodings.adds.count import Count
 from posenc.encodings.adds.learned import Learned
 from posenc.encodings.adds.sinusoidal import Sinusoidal
@@ -174,14 +174,14 @@ class ParamsIgnored(Learned):
     def embed(self, positions: Any, params: Any = None, *, dtype: Any = None) -> Any:
         fixed = Learned.init(self, np.random.default_rng(0))["table"]
         table = self.checked(params)["table"]
-        return super().embed(positions, {"table": _array.library(table).constant(fixed, table.dtype)}, dtype=dtype)
+        return super().embed(positions, {"table": arrays.library(table).constant(fixed, table.dtype)}, dtype=dtype)
 
 
 @dataclass(frozen=True)
 class ParamsDetached(Learned):
     def embed(self, positions: Any, params: Any = None, *, dtype: Any = None) -> Any:
         held = {
-            name: _array.library(value).detach(value) if isinstance(params, dict) else value
+            name: arrays.library(value).detach(value) if isinstance(params, dict) else value
             for name, value in (params or {}).items()
         }
         return super().embed(positions, held or params, dtype=dtype)
@@ -193,7 +193,7 @@ class ParamsDetachedInJax(Learned):
         if isinstance(params, dict) and not any(
             isinstance(value, np.ndarray) or _is_torch(value) for value in params.values()
         ):
-            params = {name: _array.library(value).detach(value) for name, value in params.items()}
+            params = {name: arrays.library(value).detach(value) for name, value in params.items()}
         return super().embed(positions, params, dtype=dtype)
 
 
@@ -365,20 +365,20 @@ class AttachTwice(Sinusoidal):
 @dataclass(frozen=True)
 class AttachDetaches(Sinusoidal):
     def attach(self, x: Any, positions: Any, params: Any = None) -> Any:
-        return super().attach(_array.library(x).detach(x), positions, params)
+        return super().attach(arrays.library(x).detach(x), positions, params)
 
 
 @dataclass(frozen=True)
 class AttachInHalf(Sinusoidal):
     def attach(self, x: Any, positions: Any, params: Any = None) -> Any:
-        lib = _array.library(x)
+        lib = arrays.library(x)
         return x + lib.astype(self.embed(positions, params, dtype=lib.wide_dtype(x.dtype)), x.dtype)
 
 
 @dataclass(frozen=True)
 class AttachWidens(Sinusoidal):
     def attach(self, x: Any, positions: Any, params: Any = None) -> Any:
-        return super().attach(_array.library(x).wide(x), positions, params)
+        return super().attach(arrays.library(x).wide(x), positions, params)
 
 
 @dataclass(frozen=True)
@@ -508,7 +508,7 @@ class NoGuard(Sinusoidal):
 
     def embed(self, positions: Any, params: Any = None, *, dtype: Any = None) -> Any:
         result = super().embed(positions, params, dtype=dtype)
-        return result if isinstance(result, np.ndarray) else _array.library(result).xp.nan_to_num(result)
+        return result if isinstance(result, np.ndarray) else arrays.library(result).xp.nan_to_num(result)
 
 
 @dataclass(frozen=True)
@@ -517,7 +517,7 @@ class NoGuardInTables(Learned):
 
     def embed(self, positions: Any, params: Any = None, *, dtype: Any = None) -> Any:
         result = super().embed(positions, params, dtype=dtype)
-        return result if isinstance(result, np.ndarray) else _array.library(result).xp.nan_to_num(result)
+        return result if isinstance(result, np.ndarray) else arrays.library(result).xp.nan_to_num(result)
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from mutants.bug import Bug
-from posenc import _array
+from posenc.core import arrays
+from posenc.core.rotation import Pairing, Turn
 from posenc.encodings.rotates.rope import RoPE
 from posenc.phase import cosine_sine
-from posenc.turn import Pairing, Turn
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ class LayoutIgnored(RoPE):
 class QueryNotTurned(RoPE):
     def turn(self, positions: Any, params: Any = None, *, role: Any = "both", dtype: Any = None) -> Turn:
         turn = super().turn(positions, params, role=role, dtype=dtype)
-        xp = _array.library(turn.cos).xp
+        xp = arrays.library(turn.cos).xp
         return Turn(xp.ones_like(turn.cos), xp.zeros_like(turn.sin), turn.pairing) if role == "query" else turn
 
 

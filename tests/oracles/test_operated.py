@@ -12,8 +12,8 @@ import numpy as np
 
 from oracles import ORACLES, ways
 from oracles.test_oracles import in_pairs, learned, of_door, places, roles
-from posenc.doors import Rotates
-from posenc.turn import at_every_head
+from posenc.core.doors import Rotates
+from posenc.core.rotation import at_every_head
 
 
 def headed(oracle: Any) -> bool:

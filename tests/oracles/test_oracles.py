@@ -15,7 +15,7 @@ import pytest
 from oracles import ORACLES, ways
 from posenc.catalog import CATALOG
 from posenc.compose import Sum
-from posenc.doors import Adds, Biases, Encoding, Rotates, Scores
+from posenc.core.doors import Adds, Biases, Encoding, Rotates, Scores
 from posenc.encodings.adds import sinusoidal
 from samples import FIRST_OF_CLASS, SAMPLES, by_night
 

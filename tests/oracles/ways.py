@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import torch
 
-from posenc.doors import Encoding
+from posenc.core.doors import Encoding
 from samples import FIRST, FIRST_OF_CLASS
 
 #: 2^53 is the last position; some records add a start of 1, so it is approached from below.

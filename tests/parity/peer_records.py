@@ -14,12 +14,12 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 import torch
 
-from posenc import _array
-from posenc.checked_positions import Positions
-from posenc.declared_fields import EvenWidth, Real
-from posenc.doors import Adds, Biases, Claim, Rotates
+from posenc.core import arrays
+from posenc.core.checked_positions import Positions
+from posenc.core.declared_fields import EvenWidth, Real
+from posenc.core.doors import Adds, Biases, Claim, Rotates
+from posenc.core.rotation import Operator
 from posenc.positions.whole_positions import whole, whole_difference
-from posenc.turn import Operator
 
 #: Positions of the peers that keep a table; the others' float32 holds every whole number up to 2^24.
 TABLE_LENGTH = 4_096
@@ -33,7 +33,7 @@ def tensor(array: Any) -> torch.Tensor:
 
 def given_back(result: torch.Tensor, like: Any, dtype: Any) -> Any:
     """A tensor in the dtype and the library of another array."""
-    lib = _array.library(like)
+    lib = arrays.library(like)
     return lib.astype(result if lib.name == "torch" else result.detach().numpy(), dtype)
 
 
@@ -67,7 +67,7 @@ class PeerTurn(Operator):
         return self.channels
 
     def __call__(self, x: Any, *, layout: Any = None) -> Any:
-        _array.library(_array.floats("x", x), self.given)  # refuses two libraries
+        arrays.library(arrays.floats("x", x), self.given)  # refuses two libraries
         y = tensor(x)
         moved = y.transpose(1, 2) if layout == "bhtd" else y
         rows = moved.reshape(*self._sizes(moved, layout), self.dim).float()

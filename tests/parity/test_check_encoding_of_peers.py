@@ -9,7 +9,7 @@ import pytest
 from mutants.bug import COSTLY
 from parity import peer_records as peers
 from posenc import ALiBi, RoPE, Sinusoidal, T5Bias
-from posenc.doors import Encoding
+from posenc.core.doors import Encoding
 from posenc.testing import ALL_CHECKS, check_encoding, suite
 from samples import by_night
 

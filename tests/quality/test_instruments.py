@@ -27,10 +27,10 @@ def test_a_branch_of_the_core_that_nothing_runs_is_named(tmp_path: Path):
 
     right, left = measured("right"), measured("left", "word")
     half = coverage_summary.summary(tmp_path, "", {"test": [right], "nightly": [right]}, {})
-    assert half["files"]["src/posenc/turn.py"]["missing"] == ["3"]
+    assert half["files"]["src/posenc/core/rotation.py"]["missing"] == ["3"]
     assert half["total"]["both"][:2] == [3, 1]
     named, overall = coverage_summary.unmet(half)
-    assert named.startswith("src/posenc/turn.py: ")
+    assert named.startswith("src/posenc/core/rotation.py: ")
     assert overall.startswith("50.00 % of all branches")
 
     whole = coverage_summary.summary(

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from posenc.doors import Adds, Biases, Encoding, Rotates, Scores
+from posenc.core.doors import Adds, Biases, Encoding, Rotates, Scores
 from posenc.testing.one_coordinate import spread_over_axes
 from posenc.torch import module
 

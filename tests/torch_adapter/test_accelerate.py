@@ -8,7 +8,7 @@ import pytest
 import torch
 import transformers
 
-from posenc.torch import accelerate, accelerated_attention
+from posenc.transformers import accelerate, accelerated_attention
 from torch_adapter.tiny_models import TOKENS, model
 
 KINDS = ("Llama", "Qwen3", "Gemma3", "GPTNeoX", "GPTJ", "Glm4")

@@ -10,7 +10,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 import posenc
 from every import every
 from posenc import attention as reference
-from posenc.doors import Adds, Biases, Rotates
+from posenc.core.doors import Adds, Biases, Rotates
 from posenc.encodings.scores._by_distance import ByDistance
 from posenc.testing.one_coordinate import spread_over_axes
 from posenc.torch import attention, chosen_attention, module, strided, strided_attention

@@ -10,7 +10,7 @@ import torch
 from torch.nn.attention.flex_attention import flex_attention
 
 import posenc
-from posenc.doors import Claim, Scores
+from posenc.core.doors import Claim, Scores
 from posenc.torch import attention, chosen_attention, module
 from posenc.torch.attention_paths import flex_path
 

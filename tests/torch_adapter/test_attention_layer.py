@@ -8,7 +8,7 @@ import torch
 import posenc
 from every import every
 from posenc import attention as reference
-from posenc.doors import Adds
+from posenc.core.doors import Adds
 from posenc.torch import Attention, module
 
 RECORDS = [

@@ -10,7 +10,8 @@ import pytest
 import torch
 from torch.fx.experimental.symbolic_shapes import is_concrete_int
 
-from posenc import FoPE, PoPE, RoPE, Sinusoidal, SphericalRoPE, _array
+from posenc import FoPE, PoPE, RoPE, Sinusoidal, SphericalRoPE
+from posenc.core import arrays
 from posenc.torch import module, rotate, turn
 
 DIM, OTHER = 32, 71
@@ -75,7 +76,7 @@ def test_code_that_inductor_generates(length: int) -> None:
 def test_a_table_of_the_host_has_a_fixed_size_while_compiling_and_a_free_one_while_exporting(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    lib = _array.library(torch.zeros(1))
+    lib = arrays.library(torch.zeros(1))
     fixed: list[torch.Tensor] = []
     monkeypatch.setattr(torch._dynamo, "mark_static", fixed.append)
     monkeypatch.setattr(torch.compiler, "is_compiling", lambda: True)

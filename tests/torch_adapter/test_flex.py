@@ -9,7 +9,7 @@ import torch
 from torch.nn.attention.flex_attention import flex_attention
 
 from posenc import ALiBi, RoPE, T5Bias
-from posenc.doors import Biases
+from posenc.core.doors import Biases
 from posenc.testing.one_coordinate import spread_over_axes
 from posenc.torch import Bias, score_mod
 from samples import DOORS, FIRST, SAMPLES, by_night

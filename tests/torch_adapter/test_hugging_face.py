@@ -9,7 +9,8 @@ import torch
 
 from posenc import ALiBi, RoPE
 from posenc.compose import Partial
-from posenc.torch import HuggingFaceRotary, Rotate
+from posenc.torch import Rotate
+from posenc.transformers import HuggingFaceRotary
 
 POSITIONS = torch.tensor([[0, 1, 70_001], [5, 4, 3]])
 

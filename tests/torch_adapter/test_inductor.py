@@ -7,7 +7,7 @@ import torch
 from torch.nn.attention.flex_attention import flex_attention
 
 from posenc import ALiBi
-from posenc.doors import Encoding
+from posenc.core.doors import Encoding
 from posenc.torch import Bias, score_mod
 from samples import SAMPLES
 from torch_adapter.cases import call, fresh, inputs

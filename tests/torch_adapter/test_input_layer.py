@@ -11,7 +11,7 @@ from torch import nn
 
 from posenc import Learned, RoPE, Sinusoidal
 from posenc.compose import Concatenated, LearnedScale, Sum
-from posenc.doors import Adds
+from posenc.core.doors import Adds
 from posenc.torch import InputLayer
 
 IDS = torch.randint(0, 50, (3, 7), generator=torch.Generator().manual_seed(0))

@@ -8,11 +8,11 @@ import pytest
 import torch
 
 from posenc import CayleySTRING, LearnedRoPE, MixedRoPE, MultiplicativeGRAPE
-from posenc.checked_positions import checked
-from posenc.doors import Rotates
+from posenc.core.checked_positions import checked
+from posenc.core.doors import Rotates
 from posenc.phase import cos_sin_of_learned
 from posenc.torch import module
-from posenc.torch.learned_operator import with_operator
+from posenc.torch.modules.learned_operator import with_operator
 
 RECORDS = [
     LearnedRoPE(dim=8),

@@ -12,7 +12,7 @@ import pytest
 import torch
 from torch._dynamo.testing import CompileCounter
 
-from posenc.doors import Encoding
+from posenc.core.doors import Encoding
 from posenc.encodings.scores.deberta import DeBERTa
 from posenc.encodings.scores.path import PaTH
 from posenc.torch import module

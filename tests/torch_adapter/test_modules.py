@@ -14,7 +14,7 @@ from torch._subclasses import FakeTensorMode
 
 from posenc import CATALOG, ALiBi, NoPE, RoPE, Shaw, Sinusoidal, T5Bias, ValueRotation, axial
 from posenc.compose import LearnedScale, PerLayer, Sum
-from posenc.doors import Encoding
+from posenc.core.doors import Encoding
 from posenc.torch import (
     Add,
     Bias,

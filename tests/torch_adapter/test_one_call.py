@@ -8,10 +8,10 @@ import pytest
 import torch
 
 from posenc import CATALOG, RoPE, Sinusoidal
-from posenc.doors import Adds, Rotates
+from posenc.core.doors import Adds, Rotates
+from posenc.core.rotation import Turn
 from posenc.kernels import native
 from posenc.torch import module
-from posenc.turn import Turn
 
 DTYPES = (torch.float32, torch.bfloat16)
 SAMPLES = [row.samples[0] for row in CATALOG]

@@ -7,7 +7,7 @@ import random
 import pytest
 import torch
 
-from posenc.torch.aliasing import check_writable, disjoint, overlaps
+from posenc.torch.rotary_paths.aliasing import check_writable, disjoint, overlaps
 
 
 def places(x: torch.Tensor) -> list[int]:

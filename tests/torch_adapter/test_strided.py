@@ -12,7 +12,7 @@ import torch
 from torch.nn.functional import scaled_dot_product_attention
 
 from posenc import CATALOG, FIRE, ALiBi, RoPE, T5Bias
-from posenc.doors import Biases
+from posenc.core.doors import Biases
 from posenc.testing.one_coordinate import spread_over_axes
 from posenc.torch import StridedBias, decode_row, slopes, strided, strided_attention
 

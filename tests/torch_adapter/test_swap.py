@@ -12,7 +12,8 @@ import transformers
 import posenc
 import posenc.attention
 from posenc.models import from_config
-from posenc.torch import module, swap
+from posenc.torch import module
+from posenc.transformers import swap
 from torch_adapter.tiny_models import TOKENS
 from torch_adapter.tiny_models import model as small
 

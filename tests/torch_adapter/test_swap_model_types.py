@@ -10,7 +10,7 @@ import transformers
 
 from model_peers.live_attention import config_class, tiny_settings
 from posenc import ALiBi, NoPE
-from posenc.torch import swap
+from posenc.transformers import swap
 
 pytestmark = [pytest.mark.nightly, pytest.mark.filterwarnings("ignore")]
 HOLDS = (

@@ -7,7 +7,7 @@ import torch
 import transformers
 
 import posenc
-from posenc.torch import swap
+from posenc.transformers import swap
 from torch_adapter.tiny_models import TOKENS
 from torch_adapter.tiny_models import model as small
 

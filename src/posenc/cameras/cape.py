@@ -6,11 +6,11 @@ import math
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from posenc import _array, _check
-from posenc._array import Array
 from posenc.cameras.matrices import inverse, of_tokens, rigid, table_dtype, valid_matrices
 from posenc.cameras.transforms import CameraTransforms, Tiled, Unchanged
-from posenc.declared_fields import Untraced, Whole
+from posenc.core import arrays, validation
+from posenc.core.arrays import Array
+from posenc.core.declared_fields import Untraced, Whole
 from posenc.encodings.rotates.axial_rope import AxialRoPE
 
 
@@ -36,7 +36,7 @@ class CaPE(Untraced):
         if self.dim % 4:
             raise ValueError(f"dim must be a multiple of 4; got {self.dim}. Use {self.dim // 4 * 4}, for example.")
 
-    @_array.broadcasting
+    @arrays.broadcasting
     def transforms(self, viewmats: Array, patches: int, *, dtype: Any = None) -> CameraTransforms:
         """What is done to the tokens of these images: image after image.
 
@@ -47,7 +47,7 @@ class CaPE(Untraced):
         Raises ValueError or TypeError naming the argument.
         """
         matrices = rigid("viewmats", viewmats)
-        count = _check.integer("patches", patches, 1, 1 << 26)
+        count = validation.integer("patches", patches, 1, 1 << 26)
         dtype = table_dtype(matrices, dtype)
         back, matrix = (of_tokens(part, count, dtype) for part in (inverse("viewmats", matrices), matrices))
         same = Unchanged(self.dim)
@@ -66,14 +66,14 @@ def cape_4dof(width: int) -> AxialRoPE:
     >>> cape_4dof(8).turn([[0.0, 3.0, 0.0, 0.0]]).cos.round(2).tolist()
     [[1.0, -0.99, 1.0, 1.0]]
     """
-    quarter = _check.integer("width", width, 8) // 8
+    quarter = validation.integer("width", width, 8) // 8
     if width % 8:
         raise ValueError(f"width must be a multiple of 8; got {width}. Use {quarter * 8}, for example.")
     axis = tuple(coordinate for coordinate in range(4) for _ in range(quarter))
     return AxialRoPE(axis=axis, frequency_index=(0,) * len(axis), frequency_dim=2)
 
 
-@_array.broadcasting
+@arrays.broadcasting
 def spherical(viewmats: Array, *, nearest: float = 1.5, farthest: float = 2.2) -> Array:
     """Where cameras stand that look at the origin: (polar angle from z, azimuth, π·log_f(r/nearest), 0), f =
     farthest/nearest.
@@ -90,10 +90,10 @@ def spherical(viewmats: Array, *, nearest: float = 1.5, farthest: float = 2.2) -
     >>> spherical([[[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, -2.2], [0, 0, 0, 1]]]).round(4).tolist()
     [[0.0, 0.0, 3.1416, 0.0]]
     """
-    nearest = _check.real("nearest", nearest, 0.0, 1e9, above=True)
-    farthest = _check.real("farthest", farthest, nearest, 1e9, above=True)
+    nearest = validation.real("nearest", nearest, 0.0, 1e9, above=True)
+    farthest = validation.real("farthest", farthest, nearest, 1e9, above=True)
     matrices = rigid("viewmats", viewmats)
-    lib = _array.library(matrices)
+    lib = arrays.library(matrices)
     centre = 0.0 - lib.product(matrices[..., :3, :3].swapaxes(-1, -2), matrices[..., :3, 3:])
     x, y, z = (centre[..., axis, 0] for axis in range(3))
     radius = lib.xp.hypot(lib.xp.hypot(x, y), z)

@@ -9,15 +9,15 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from posenc import _array, _check
-from posenc._array import Array
 from posenc.cameras.matrices import inverse, of_tokens, patch_positions, rigid, table_dtype
 from posenc.cameras.transforms import BlockDiagonal, CameraTransforms, Tiled, Unchanged
-from posenc.checked_positions import Positions
-from posenc.declared_fields import Untraced, Whole
+from posenc.core import arrays, validation
+from posenc.core.arrays import Array
+from posenc.core.checked_positions import Positions
+from posenc.core.declared_fields import Untraced, Whole
+from posenc.core.rotation import Operator
 from posenc.encodings.rotates.axial_rope import AxialRoPE
 from posenc.frequencies import Geometric, InTurns
-from posenc.turn import Operator
 
 #: The coordinates y, z, x, as linear forms: the real spherical harmonics of degree 1.
 _LINEAR = np.eye(3)[[1, 2, 0]]
@@ -85,7 +85,7 @@ class GTA(Untraced):
             frequency_dim=InTurns(Geometric(dim=2 * octaves, base=2.0**octaves)),
         )
 
-    @_array.broadcasting
+    @arrays.broadcasting
     def transforms(
         self, viewmats: Array, patches: Array, *, translation_scale: Any = 1.0, dtype: Any = None
     ) -> CameraTransforms:
@@ -127,15 +127,15 @@ class GTA(Untraced):
 
 def _scaled(matrices: Array, scale: Any) -> Array:
     """The matrices, with translations so many times as long."""
-    lib = _array.library(matrices)
-    if isinstance(scale, np.generic) or _array.library_name(scale) is None:
-        factor = _check.real("translation_scale", scale, -1e9, 1e9)
+    lib = arrays.library(matrices)
+    if isinstance(scale, np.generic) or arrays.library_name(scale) is None:
+        factor = validation.real("translation_scale", scale, -1e9, 1e9)
     else:
         if tuple(scale.shape) not in ((), (1,)):
             raise ValueError(
                 f"translation_scale must be one number; got shape {tuple(scale.shape)}. Give the learned number."
             )
-        _array.library(matrices, _array.floats("translation_scale", scale))
+        arrays.library(matrices, arrays.floats("translation_scale", scale))
         factor = lib.widest(scale).reshape(())
     translation = lib.constant(np.arange(16).reshape(4, 4) % 4 == 3) & lib.constant(np.arange(4) < 3)[:, None]
     return lib.xp.where(translation, matrices * factor, matrices)
@@ -143,7 +143,7 @@ def _scaled(matrices: Array, scale: Any) -> Array:
 
 def _harmonics(rotation: Array) -> Array:
     """The Wigner matrices of degrees 1 and 2, along the diagonal: (..., 3, 3) to (..., 8, 8)."""
-    lib = _array.library(rotation)
+    lib = arrays.library(rotation)
     xp, linear = lib.xp, lib.constant(_LINEAR, rotation.dtype)
     quadratic = lib.constant(_QUADRATIC, rotation.dtype)
     first = lib.product(lib.product(linear, rotation), linear.swapaxes(0, 1))

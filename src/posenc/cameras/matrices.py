@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from posenc import _array
-from posenc._array import Array
-from posenc.checked_positions import Positions, checked
+from posenc.core import arrays
+from posenc.core.arrays import Array
+from posenc.core.checked_positions import Positions, checked
 
 #: How far RᵀR may be from 1: files of cameras are written with few decimals.
 ROTATION_ERROR = 1e-3
@@ -17,11 +17,11 @@ ROTATION_ERROR = 1e-3
 
 def square(name: str, value: Any, size: int, like: Array | None = None) -> Array:
     """Matrices (images, size, size) or (batch, images, size, size) of finite numbers, in the widest float."""
-    array = _array.as_array(name, value, like)
-    lib = _array.library(array) if like is None else _array.library(array, like)
-    if _array.kind(array) not in ("integer", "float"):
+    array = arrays.as_array(name, value, like)
+    lib = arrays.library(array) if like is None else arrays.library(array, like)
+    if arrays.kind(array) not in ("integer", "float"):
         raise TypeError(
-            f"{name} must be float32 or float64; got {_array.dtype_name(array.dtype)}. Keep cameras as they are; they "
+            f"{name} must be float32 or float64; got {arrays.dtype_name(array.dtype)}. Keep cameras as they are; they "
             "never take the model's dtype."
         )
     if array.ndim not in (3, 4) or tuple(array.shape[-2:]) != (size, size):
@@ -37,7 +37,7 @@ def square(name: str, value: Any, size: int, like: Array | None = None) -> Array
 def rigid(name: str, value: Any, like: Array | None = None) -> Array:
     """World-to-camera matrices [R t; 0 0 0 1] with an orthogonal R."""
     matrices = square(name, value, 4, like)
-    lib = _array.library(matrices)
+    lib = arrays.library(matrices)
     last = _every((matrices == lib.constant(np.eye(4), matrices.dtype))[..., 3:, :])
     matrices = valid_matrices(
         last,
@@ -59,28 +59,28 @@ def rigid(name: str, value: Any, like: Array | None = None) -> Array:
 def inverse(name: str, matrices: Array) -> Array:
     """The inverse of each matrix. One that rounding keeps from being undone is refused, or NaN where it cannot be
     read."""
-    lib = _array.library(matrices)
+    lib = arrays.library(matrices)
     xp, one = lib.xp, lib.constant(np.eye(matrices.shape[-1]), matrices.dtype)
     with lib.full_precision():
         determinant = xp.linalg.det(matrices)
         regular = xp.isfinite(determinant) & (determinant != 0)
         result = xp.linalg.inv(xp.where(regular[..., None, None], matrices, one))
-    tolerance = float(np.finfo(_array.dtype_name(matrices.dtype)).eps) ** 0.5
+    tolerance = float(np.finfo(arrays.dtype_name(matrices.dtype)).eps) ** 0.5
     undone = _every(abs(lib.product(matrices, result) - one) <= tolerance)
     return valid_matrices(
         regular & undone,
         result,
-        f"{name} must be invertible; got a matrix that no matrix undoes in {_array.dtype_name(matrices.dtype)}",
+        f"{name} must be invertible; got a matrix that no matrix undoes in {arrays.dtype_name(matrices.dtype)}",
         "Look at its focal lengths and rotation.",
     )
 
 
 def valid_matrices(valid: Array, matrices: Array, rule: str, advice: str) -> Array:
     """The matrices, if all are valid. Where this cannot be read now, those that are not become NaN."""
-    lib = _array.library(matrices)
+    lib = arrays.library(matrices)
     if not lib.concrete(valid):
         return lib.xp.where(valid[..., None, None], matrices, float("nan"))
-    wrong = np.argwhere(~_array.to_numpy(valid))
+    wrong = np.argwhere(~arrays.to_numpy(valid))
     if len(wrong):
         raise ValueError(f"{rule} at index {tuple(wrong[0].tolist())}. {advice}")
     return matrices
@@ -88,7 +88,7 @@ def valid_matrices(valid: Array, matrices: Array, rule: str, advice: str) -> Arr
 
 def of_tokens(matrices: Array, patches: int, dtype: Any) -> Array:
     """The matrix of each token, (*batch, images·patches, size, size), where images follow one another."""
-    lib, (*batch, images, height, width) = _array.library(matrices), matrices.shape
+    lib, (*batch, images, height, width) = arrays.library(matrices), matrices.shape
     lib.check_size("patches", math.prod(matrices.shape) * patches, dtype, matrices)
     narrow = lib.astype(matrices, dtype)[..., None, :, :]
     repeated = lib.xp.broadcast_to(narrow, (*batch, images, patches, height, width))
@@ -118,5 +118,5 @@ def _every(valid: Array) -> Array:
 
 def table_dtype(matrices: Array, dtype: Any) -> Any:
     """The dtype of the tables: float32 at least."""
-    lib = _array.library(matrices)
+    lib = arrays.library(matrices)
     return lib.wide_dtype(lib.result_dtype(dtype))

@@ -8,11 +8,11 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from posenc import _array, _check
-from posenc._array import Array
 from posenc.cameras.matrices import inverse, of_tokens, patch_positions, rigid, square, table_dtype, valid_matrices
 from posenc.cameras.transforms import BlockDiagonal, CameraTransforms, Tiled
-from posenc.declared_fields import Base, Untraced, Whole
+from posenc.core import arrays, validation
+from posenc.core.arrays import Array
+from posenc.core.declared_fields import Base, Untraced, Whole
 from posenc.encodings.rotates.axial_rope import AxialRoPE
 
 
@@ -57,7 +57,7 @@ class PRoPE(Untraced):
             blocks=2,
         )
 
-    @_array.broadcasting
+    @arrays.broadcasting
     def transforms(self, cameras: Array, patches: Array, *, dtype: Any = None) -> CameraTransforms:
         """What is done to the tokens of these images: image after image, each with its patches.
 
@@ -86,7 +86,7 @@ class PRoPE(Untraced):
         return CameraTransforms(query, key, key, output)
 
 
-@_array.broadcasting
+@arrays.broadcasting
 def projection(
     viewmats: Array, intrinsics: Array | None = None, *, width: float | None = None, height: float | None = None
 ) -> Array:
@@ -111,16 +111,16 @@ def projection(
         )
     if intrinsics is None:
         return rigid("viewmats", viewmats)
-    viewmats, intrinsics = _array.as_arrays(viewmats=viewmats, intrinsics=intrinsics)
+    viewmats, intrinsics = arrays.as_arrays(viewmats=viewmats, intrinsics=intrinsics)
     matrices = rigid("viewmats", viewmats)
-    lib, pixels = _array.library(matrices), _upper(square("intrinsics", intrinsics, 3, like=matrices))
+    lib, pixels = arrays.library(matrices), _upper(square("intrinsics", intrinsics, 3, like=matrices))
     if tuple(pixels.shape[:-2]) != tuple(matrices.shape[:-2]):
         raise ValueError(
             f"intrinsics must have a matrix for each of viewmats, {tuple(matrices.shape[:-2])}; got "
             f"{tuple(pixels.shape[:-2])}. Repeat a matrix that images share."
         )
-    width = _check.real("width", width, 0.0, 1e9, above=True)
-    height = _check.real("height", height, 0.0, 1e9, above=True)
+    width = validation.real("width", width, 0.0, 1e9, above=True)
+    height = validation.real("height", height, 0.0, 1e9, above=True)
     normalise = np.array([[1 / width, 0, -0.5], [0, 1 / height, -0.5], [0, 0, 1]])
     scaled = lib.product(lib.constant(normalise, pixels.dtype), pixels)
     return lib.xp.concatenate([lib.product(scaled, matrices[..., :3, :]), matrices[..., 3:, :]], -2)
@@ -128,7 +128,7 @@ def projection(
 
 def _upper(pixels: Array) -> Array:
     """Intrinsics, which are upper triangular and end with 1."""
-    lib = _array.library(pixels)
+    lib = arrays.library(pixels)
     expected = lib.constant(np.array([[0, 0, 0], [0, 0, 0], [0, 0, 1]]), pixels.dtype)
     free = lib.constant(np.array([[1, 1, 1], [0, 1, 1], [0, 0, 0]]) == 1)
     return valid_matrices(
@@ -141,7 +141,7 @@ def _upper(pixels: Array) -> Array:
 
 def _not_transposed(matrices: Array) -> Array:
     """Refuse matrices that multiply rows: their last column is that of the identity, and their last row is not."""
-    lib = _array.library(matrices)
+    lib = arrays.library(matrices)
     same = matrices == lib.constant(np.eye(4), matrices.dtype)
     return valid_matrices(
         same[..., 3, :].all(-1) | ~same[..., :, 3].all(-1),

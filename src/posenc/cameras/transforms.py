@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from posenc import _array
-from posenc._array import Array
-from posenc.turn import Operator, OperatorLayout, as_precise, with_heads
+from posenc.core import arrays
+from posenc.core.arrays import Array
+from posenc.core.rotation import Operator, OperatorLayout, as_precise, with_heads
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +56,7 @@ class BlockDiagonal(Operator):
         return sum(part.dim for part in self.parts)
 
     def __call__(self, x: Array, *, layout: OperatorLayout | None = None) -> Array:
-        lib = _array.library(_array.floats("x", x))
+        lib = arrays.library(arrays.floats("x", x))
         if x.ndim < 2 or x.shape[-1] != self.dim:
             raise ValueError(
                 f"x must have {self.dim} channels in its last axis; got shape {tuple(x.shape)}. Give the whole head."

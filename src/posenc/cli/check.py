@@ -10,13 +10,13 @@ import tyro
 from posenc.cli.answer import Answer, Verb, of_report
 from posenc.cli.inputs import encoding
 from posenc.cli.terminal import escaped, say
+from posenc.core.doors import Encoding
 from posenc.diagnosis import CodeReport
 from posenc.diagnosis.code.check_code import check_user_code
 from posenc.diagnosis.code.check_file import GIGABYTES, SECONDS, RemoteCode, in_child
-from posenc.doors import Encoding
 
 #: The module that answers in the child process: user's code, and records too.
-SERVER = "posenc.testing.record_server"
+SERVER = "posenc.testing.encoding_server"
 #: A record's checks take longer than calling a function.
 RECORD_SECONDS = 300.0
 
@@ -104,7 +104,7 @@ class CheckVerb(Verb):
             return check_user_code(code, against=against, dim=self.dim, base=self.base, layout=self.layout)
 
     def _record_report(self, code: RemoteCode, against: Encoding | None) -> CodeReport:
-        from posenc.testing.check_record import check_remote_record
+        from posenc.testing.check_user_encoding import check_remote_record
 
         if self.layout is not None:
             raise ValueError("layout must be left out for a record, which takes positions; got one. Leave it out.")

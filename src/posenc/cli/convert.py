@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     Heads = HeadShape | tuple[HeadShape | None, ...]
 
-#: As in `posenc.turn`, which is not imported, since it would load NumPy before the arguments are read.
+#: As in `posenc.core.rotation`, which is not imported, since it would load NumPy before the arguments are read.
 PairLayout = Literal["adjacent", "halves"]
 
 

@@ -10,12 +10,12 @@ import tyro
 
 from posenc.cli.answer import Answer, Verb, of_report
 from posenc.cli.inputs import each_waived_has_an_effect, record_or_path
+from posenc.core.doors import Encoding
 from posenc.diagnosis import diagnose
 from posenc.diagnosis.code.user_file import load_target
 from posenc.diagnosis.named_arrays import ARRAY_FILES, from_file
 from posenc.diagnosis.rotation.usage import rope_in_head
 from posenc.diagnosis.sides import side_of
-from posenc.doors import Encoding
 
 
 @dataclass(frozen=True)

@@ -10,11 +10,11 @@ import tyro
 from posenc import parse
 from posenc.cli.answer import Answer, Verb
 from posenc.cli.explain_config import explain_config
-from posenc.cli.explain_record import explain_record
+from posenc.cli.explain_encoding import explain_record
 from posenc.cli.explain_sentences import explain_sentences
 from posenc.cli.explain_table import explain_table
 from posenc.cli.inputs import draws, encoding, is_config
-from posenc.doors import Adds, Biases, Encoding, Scores
+from posenc.core.doors import Adds, Biases, Encoding, Scores
 
 
 @dataclass(frozen=True)

@@ -11,11 +11,11 @@ from posenc.catalog import CATALOG
 from posenc.cli.answer import Answer
 from posenc.cli.inputs import encoding as encoding_of
 from posenc.cli.show import Heading, attributes, columns, wrap_text
-from posenc.doors import Encoding
+from posenc.core.doors import Encoding
+from posenc.core.text_lines import short
 from posenc.encodings.adds.axial_learned import AxialLearned
 from posenc.encodings.adds.nope import NoPE
 from posenc.inspect import OrderBlindness, order_blindness
-from posenc.inspect._text import short
 from posenc.inspect.order import usual_records, words_of
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from posenc.cli.answer import Answer
 from posenc.cli.show import attributes, headed
-from posenc.doors import Adds
+from posenc.core.doors import Adds
 from posenc.inspect import position_table
 
 

@@ -15,14 +15,14 @@ from posenc.cli.answer import Answer, Verb
 from posenc.cli.progress_bar import run_with_progress
 from posenc.cli.show import Heading, columns, wrap_text
 from posenc.lab.comparison.judge import SEEDS
-from posenc.lab.context_extension import study_files
-from posenc.lab.context_extension.extension_plan import TASKS, plan_extension
-from posenc.lab.context_extension.study import Extension, Study
-from posenc.lab.context_extension.study_summary import StudySummary, summaries
 from posenc.lab.engines.events import Job
+from posenc.lab.extension_study import study_files
+from posenc.lab.extension_study.extension_plan import TASKS, plan_extension
+from posenc.lab.extension_study.study import Extension, Study
+from posenc.lab.extension_study.study_summary import StudySummary, summaries
 from posenc.lab.running import Engine, RunEvent
 
-WORK = "posenc.lab.context_extension.run_study:work"
+WORK = "posenc.lab.extension_study.run_study:work"
 LIMITS = (
     "Small models and short budgets: an order found here is a reason to test two or three ways on your own model, not "
     "the answer for it."
@@ -78,7 +78,7 @@ class ExtendVerb(Verb):
     """Parameters of submitit for --engine slurm."""
 
     def run(self) -> Answer:
-        from posenc.lab.context_extension.run_study import begun
+        from posenc.lab.extension_study.run_study import begun
 
         studies = plan_extension(
             self.record,
@@ -123,7 +123,7 @@ def _run(studies: Sequence[Study], engine: Engine, out: Path) -> Generator[RunEv
 
 
 def _draw(out: Path, summary: StudySummary) -> Path:
-    from posenc.lab.context_extension.extension_picture import extension_picture
+    from posenc.lab.extension_study.extension_picture import extension_picture
     from posenc.plot.export import image
 
     path = out / f"{summary.study.experiment.task}.png"

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from posenc.cli.answer import Answer, of_report
 from posenc.cli.show import Heading, attributes, columns
 from posenc.diagnosis import CodeReport
-from posenc.inspect.course.questions import QUESTIONS, Question, grade, question
+from posenc.learn.course.questions import QUESTIONS, Question, grade, question
 
 #: What stands for an answer of each kind.
 PLACEHOLDERS = {"function": "FILE.py:NAME", "number": "VALUE", "position": "VALUE"}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from posenc import parse
-from posenc.doors import Encoding
+from posenc.core.doors import Encoding
 
 if TYPE_CHECKING:
     from posenc.models import ModelPositions

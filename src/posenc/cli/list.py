@@ -11,7 +11,7 @@ import tyro
 from posenc.catalog import CATALOG, row
 from posenc.cli.answer import Answer, Verb
 from posenc.cli.show import Heading, attributes, columns
-from posenc.row import Row
+from posenc.core.row import Row
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,8 @@ from posenc.cli.answer import Answer, Verb
 from posenc.cli.show import Heading, attributes, columns
 
 if TYPE_CHECKING:
-    from posenc.models.context_extension.metrics import Band
-    from posenc.models.context_extension.planner import ContextPlan, Planned
+    from posenc.models.extension_planning.metrics import Band
+    from posenc.models.extension_planning.planner import ContextPlan, Planned
 
 
 CAPTION = (
@@ -52,7 +52,7 @@ class PlanVerb(Verb):
     """The length the model was trained for; max_position_embeddings of the config if left out."""
 
     def run(self) -> Answer:
-        from posenc.models.context_extension.planner import plan_context
+        from posenc.models.extension_planning.planner import plan_context
 
         plan = plan_context(self.config, length=self.length, typical=self.typical, trained=self.trained)
         return Answer(lambda: _facts(plan), lambda: _lines(plan))

@@ -16,7 +16,7 @@ import tyro
 from posenc.cli.answer import Answer, Verb
 from posenc.cli.inputs import draws, model
 from posenc.cli.plot_subjects import of_comparison, of_findings, of_record, of_record_or_none, of_segments
-from posenc.doors import Encoding
+from posenc.core.doors import Encoding
 from posenc.lab.write_whole import write_whole
 
 FORMATS = (".png", ".svg", ".pdf")

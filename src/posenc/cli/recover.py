@@ -10,8 +10,8 @@ import tyro
 from posenc.cli.answer import Answer, Verb
 from posenc.cli.show import attributes
 from posenc.encodings.adds.sinusoidal import Sinusoidal
-from posenc.inspect import find_positions
-from posenc.inspect.course.find_positions import conventions_of
+from posenc.learn import find_positions
+from posenc.learn.course.find_positions import conventions_of
 
 
 @dataclass(frozen=True)

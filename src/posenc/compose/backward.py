@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from posenc._array import Array
-from posenc.declared_fields import Instance
-from posenc.doors import Params, Role, Rotates
+from posenc.core.arrays import Array
+from posenc.core.declared_fields import Instance
+from posenc.core.doors import Params, Role, Rotates
+from posenc.core.rotation import Turn, of_pairs
+from posenc.core.row import Row
 from posenc.encodings._of_one import RotatesOne
 from posenc.encodings.rotates.rope import RoPE
 from posenc.frequencies import YaRN
-from posenc.row import Row
-from posenc.turn import Turn, of_pairs
 
 
 @dataclass(frozen=True)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from posenc import _array
-from posenc._array import Array
-from posenc.declared_fields import Instance
-from posenc.doors import Adds, Params
+from posenc.core import arrays
+from posenc.core.arrays import Array
+from posenc.core.declared_fields import Instance
+from posenc.core.doors import Adds, Params
+from posenc.core.row import Row
 from posenc.encodings._of_one import AddsOne
 from posenc.encodings.adds.learned import Learned
 from posenc.encodings.adds.sinusoidal import Sinusoidal
-from posenc.row import Row
 
 
 @dataclass(frozen=True)
@@ -37,8 +37,8 @@ class Concatenated(AddsOne):
 
     def attach(self, x: Array, positions: Array, params: Params | None = None) -> Array:
         """x: (*batch, n, d) → (*batch, n, d + width)."""
-        positions = _array.as_array("positions", positions, like=_array.floats("x", x))
-        lib = _array.library(x, positions)
+        positions = arrays.as_array("positions", positions, like=arrays.floats("x", x))
+        lib = arrays.library(x, positions)
         rows = lib.astype(self.embed(positions, params, dtype=lib.wide_dtype(x.dtype)), x.dtype)
         if x.ndim < 2 or x.shape[-2] != rows.shape[-2]:
             raise ValueError(

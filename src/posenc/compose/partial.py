@@ -6,16 +6,16 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Annotated, Any
 
-from posenc import _check
-from posenc._array import Array
-from posenc.declared_fields import Whole
-from posenc.doors import Params, Role, Rotates
+from posenc.core import validation
+from posenc.core.arrays import Array
+from posenc.core.declared_fields import Whole
+from posenc.core.doors import Params, Role, Rotates
+from posenc.core.rotation import Pairing, Turn, of_pairs
+from posenc.core.row import Row
 from posenc.encodings._of_one import RotatesOne
 from posenc.encodings.rotates.rope import RoPE
 from posenc.frequencies import YaRN
 from posenc.phase import FixedFrequencies, fixed_frequencies_of
-from posenc.row import Row
-from posenc.turn import Pairing, Turn, of_pairs
 
 
 @dataclass(frozen=True)
@@ -42,8 +42,8 @@ class Partial(RotatesOne):
     start: Annotated[int, Whole(0)] = 0
 
     def _check_together(self) -> None:
-        encoding = _check.instance("encoding", self.encoding, Rotates, "a record that rotates")
-        _check.settle(self, dim=_check.integer("dim", self.dim, encoding.head_dim))
+        encoding = validation.instance("encoding", self.encoding, Rotates, "a record that rotates")
+        validation.settle(self, dim=validation.integer("dim", self.dim, encoding.head_dim))
         if self.start + encoding.head_dim > self.dim:
             raise ValueError(
                 f"start must leave room for {encoding.head_dim} rotated channels within dim={self.dim}; got "

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from posenc import _check
-from posenc.declared_fields import Declared
-from posenc.doors import Encoding
+from posenc.core import validation
+from posenc.core.declared_fields import Declared
+from posenc.core.doors import Encoding
 
 
 @dataclass(frozen=True)
@@ -23,14 +23,14 @@ class PerLayer(Declared):
     def _check_together(self) -> None:
         if not isinstance(self.layers, tuple | list) or not self.layers:
             raise TypeError(
-                f"layers must be a tuple of records, at least one; got {_check.shown(self.layers)}. Give one for each "
+                f"layers must be a tuple of records, at least one; got {validation.shown(self.layers)}. Give one for each "
                 "layer."
             )
         for layer in self.layers:
             if layer is not None:
-                _check.instance("layers", layer, Encoding, "a tuple of records or None")
-        _check.settle(self, layers=tuple(self.layers))
+                validation.instance("layers", layer, Encoding, "a tuple of records or None")
+        validation.settle(self, layers=tuple(self.layers))
 
     def at(self, layer: int) -> Encoding | None:
         """The encoding of a layer, counted from 0."""
-        return self.layers[_check.integer("layer", layer, 0, len(self.layers) - 1)]
+        return self.layers[validation.integer("layer", layer, 0, len(self.layers) - 1)]

@@ -7,15 +7,15 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from posenc import _array
-from posenc._array import Array
-from posenc.declared_fields import Instance, Real
-from posenc.doors import Adds, Claim, Params, first_array
+from posenc.core import arrays
+from posenc.core.arrays import Array
+from posenc.core.declared_fields import Instance, Real
+from posenc.core.doors import Adds, Claim, Params, first_array
+from posenc.core.row import Row
 from posenc.encodings import _wrapped
 from posenc.encodings._of_one import AddsOne
 from posenc.encodings.adds.learned import Learned
 from posenc.encodings.adds.sinusoidal import Sinusoidal
-from posenc.row import Row
 
 
 @dataclass(frozen=True)
@@ -73,15 +73,15 @@ class LearnedScale(AddsOne):
 
     def embed(self, positions: Array, params: Params | None = None, *, dtype: Any = None) -> Array:
         params = self.checked(params)
-        positions = _array.as_array("positions", positions, like=params["scale"])
-        scale = _array.library(params["scale"]).wide(params["scale"])
+        positions = arrays.as_array("positions", positions, like=params["scale"])
+        scale = arrays.library(params["scale"]).wide(params["scale"])
         return _times(self.encoding, positions, _wrapped.inner_params(params), scale, dtype)
 
 
 def _times(encoding: Adds, positions: Array, params: Params | None, factor: Any, dtype: Any) -> Array:
     """factor · embed(positions), formed in float32 at least and rounded once."""
-    positions = _array.as_array("positions", positions, like=first_array(params))
-    lib = _array.library(positions)
+    positions = arrays.as_array("positions", positions, like=first_array(params))
+    lib = arrays.library(positions)
     dtype = lib.result_dtype(dtype)
     rows = encoding.embed(positions, params, dtype=lib.wide_dtype(dtype))
     return lib.astype(rows * factor, dtype)

@@ -7,14 +7,14 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from posenc import _array
-from posenc._array import Array
-from posenc.declared_fields import InstanceOf, TupleOf
-from posenc.doors import Adds, Claim, Params, first_array
+from posenc.core import arrays
+from posenc.core.arrays import Array
+from posenc.core.declared_fields import InstanceOf, TupleOf
+from posenc.core.doors import Adds, Claim, Params, first_array
+from posenc.core.row import Row
 from posenc.encodings import _wrapped
 from posenc.encodings.adds.learned import Learned
 from posenc.encodings.adds.sinusoidal import Sinusoidal
-from posenc.row import Row
 
 PARTS = TupleOf(
     InstanceOf(Adds, "a tuple of records that add"), "a tuple of two or more records that add", "Give the parts.", 2
@@ -70,8 +70,8 @@ class Sum(Adds):
 
     def embed(self, positions: Array, params: Params | None = None, *, dtype: Any = None) -> Array:
         params = self.checked(params)
-        positions = _array.as_array("positions", positions, like=first_array(params))
-        lib = _array.library(positions)
+        positions = arrays.as_array("positions", positions, like=first_array(params))
+        lib = arrays.library(positions)
         dtype = lib.result_dtype(dtype)
         wide = lib.wide_dtype(dtype)
         learned = [_wrapped.inner_params(params, str(index)) for index in range(len(self.parts))]

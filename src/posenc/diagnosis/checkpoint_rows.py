@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from posenc import plain_file
+from posenc.core import plain_file
+from posenc.core.rotation import Pairing, PairLayout
 from posenc.diagnosis.mistake import Finding
 from posenc.models.checkpoints import tensor_names
 from posenc.models.checkpoints.conversion_plan import contents_of
@@ -17,7 +18,6 @@ from posenc.models.checkpoints.head_shape import HeadShape
 from posenc.models.checkpoints.row_permutation import row_order
 from posenc.models.checkpoints.tensor_layout import Move, Shapes, move_of
 from posenc.models.formats.safetensors_header import Entry
-from posenc.turn import Pairing, PairLayout
 
 #: Numbers of each row that are compared: rows of weights differ in their first ones.
 COLUMNS = 32

@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterator
 from pathlib import Path
 
+from posenc.core.doors import Encoding
 from posenc.diagnosis.mistake import Finding
-from posenc.doors import Encoding
 from posenc.encodings.adds.grid_learned import GridLearned
 from posenc.encodings.adds.learned import Learned
 from posenc.encodings.biases.t5 import T5Bias

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from posenc.core.doors import Biases, Encoding
 from posenc.diagnosis.bias.judge_biases import judge_biases
 from posenc.diagnosis.checkpoint_tables import compare_tables, table_shapes
 from posenc.diagnosis.judge_capture import judge_capture
@@ -20,7 +21,6 @@ from posenc.diagnosis.rotation.judge_rotations import judge_rotations
 from posenc.diagnosis.rotation.usage import rope_in_head
 from posenc.diagnosis.sides import side_of
 from posenc.diagnosis.verdict import Diagnosis
-from posenc.doors import Biases, Encoding
 from posenc.models.model_positions import LayerGroup, ModelPositions
 
 

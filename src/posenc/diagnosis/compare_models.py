@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from posenc.core.doors import Encoding, Rotates
 from posenc.diagnosis.layers.layer_contents import Content, Layers, OtherLayers, layers_by_part
 from posenc.diagnosis.layers.mistakes_layers import LAYERS
 from posenc.diagnosis.mistake import Finding
@@ -12,7 +13,6 @@ from posenc.diagnosis.rotation.rotation_evidence import OtherRotation
 from posenc.diagnosis.rotation.rotation_mistakes import IN_CONFIGS
 from posenc.diagnosis.rotation.usage import RotationUsage, rope_in_head
 from posenc.diagnosis.search import Attempt, explain, one_mistake_more
-from posenc.doors import Encoding, Rotates
 from posenc.models.canonical import canonical
 from posenc.models.difference import ABSENT, record_fields, records_by_door
 from posenc.models.model_positions import ModelPositions, Role, layer_ranges

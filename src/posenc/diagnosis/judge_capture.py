@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from posenc.core.doors import Biases
 from posenc.diagnosis.bias.judge_biases import judge_biases
 from posenc.diagnosis.mistake import Finding
 from posenc.diagnosis.model_capture import Capture
 from posenc.diagnosis.rotation.evidence_from_arrays import rotation_evidence
 from posenc.diagnosis.rotation.judge_rotations import judge_rotations
 from posenc.diagnosis.verdict import Diagnosis, together
-from posenc.doors import Biases
 from posenc.encodings.adds.learned import Learned
 from posenc.models.model_positions import LayerGroup, ModelPositions
 

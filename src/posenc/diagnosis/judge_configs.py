@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from posenc.core.doors import Encoding
 from posenc.diagnosis.compare_models import compare_models
 from posenc.diagnosis.embedding_scale import compare_embedding_scales
 from posenc.diagnosis.layers.mistakes_layers import LAYERS
@@ -11,7 +12,6 @@ from posenc.diagnosis.layers.windows import compare_windows
 from posenc.diagnosis.same_terms import longest_trained, served_longer
 from posenc.diagnosis.sides import Side
 from posenc.diagnosis.verdict import Diagnosis
-from posenc.doors import Encoding
 from posenc.models.difference import diff
 from posenc.models.model_positions import LayerGroup, ModelPositions
 from posenc.models.reordered_rows import in_same_terms

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from posenc.core.rotation import PairLayout
 from posenc.diagnosis.checkpoint_rows import checkpoint_of, compare_rows
 from posenc.diagnosis.judge_configs import judge_configs
 from posenc.diagnosis.mistake import Finding
@@ -15,7 +16,6 @@ from posenc.models.checkpoints.conversion import RECEIPT
 from posenc.models.checkpoints.head_shape import head_shapes
 from posenc.models.config.converted_type import layout_of
 from posenc.models.model_positions import ModelPositions
-from posenc.turn import PairLayout
 
 
 def judge_models(first: Side, second: Side) -> Diagnosis:

@@ -8,6 +8,7 @@ from itertools import permutations
 
 import numpy as np
 
+from posenc.core.doors import Encoding
 from posenc.diagnosis.code.code_report import CodeReport
 from posenc.diagnosis.code.judge_values import judge_values
 from posenc.diagnosis.code.observed_values import ObservedValues
@@ -15,7 +16,6 @@ from posenc.diagnosis.mistake import Finding
 from posenc.diagnosis.named_arrays import Arrays
 from posenc.diagnosis.not_finite import not_finite
 from posenc.diagnosis.verdict import Diagnosis
-from posenc.doors import Encoding
 from posenc.encodings.adds.grid_sinusoidal import GridSinusoidal
 from posenc.encodings.adds.sinusoidal import Sinusoidal
 

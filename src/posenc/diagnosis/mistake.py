@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, Generic, Literal, TypeVar
 
-from posenc.inspect import _text
+from posenc.core import text_lines
 
 Subject = TypeVar("Subject")
 Record = TypeVar("Record")
@@ -20,7 +20,7 @@ LONGEST = 160
 
 
 @dataclass(frozen=True)
-class Finding(_text.Lines):
+class Finding(text_lines.Lines):
     """A mistake by its name, in one sentence, with what to do. where: in which layers; "" for all."""
 
     name: str

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from posenc import _check, plain_file
-from posenc.checked_positions import LARGEST_POSITION
+from posenc.core import plain_file, validation
+from posenc.core.checked_positions import LARGEST_POSITION
 from posenc.inspect.rounding import NARROW_TYPES, narrowed
 from posenc.models.formats.safetensors_header import Entry, read_header
 
@@ -142,7 +142,7 @@ def from_file(path: Path) -> dict[str, NamedArray]:
             "Save it as .safetensors or .npz."
         )
     if not path.is_file():
-        raise ValueError(f"actual must be a file that exists; got {_check.shown(str(path))}. Check the path.")
+        raise ValueError(f"actual must be a file that exists; got {validation.shown(str(path))}. Check the path.")
     return _from_npz(path) if path.suffix == ".npz" else _from_safetensors(path)
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from posenc.core.doors import Encoding, Rotates
+from posenc.core.rotation import PairLayout
 from posenc.diagnosis.rotation.usage import RotationUsage, rope_in_head
-from posenc.doors import Encoding, Rotates
 from posenc.frequencies import DynamicNTK
 from posenc.models.model_positions import LayerGroup, ModelPositions
 from posenc.models.reordered_rows import with_records
-from posenc.turn import PairLayout
 
 
 def in_layout(model: ModelPositions, layout: PairLayout | None) -> ModelPositions:

@@ -6,15 +6,15 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from posenc.core.doors import Encoding
+from posenc.core.rotation import PairLayout
 from posenc.diagnosis.same_terms import in_layout
-from posenc.doors import Encoding
 from posenc.models.checkpoints.conversion import layout_of_receipt
 from posenc.models.config.converted_type import as_converted_from
 from posenc.models.config.json_file import load_config
 from posenc.models.config.reader import from_config
 from posenc.models.formats.gguf_read import from_gguf
 from posenc.models.model_positions import ModelPositions
-from posenc.turn import PairLayout
 
 NOUNS = {"expected": "the first side, what is meant", "actual": "the second side, what is there"}
 

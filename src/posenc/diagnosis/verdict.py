@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from posenc.core import text_lines
 from posenc.diagnosis.mistake import Finding
-from posenc.inspect import _text
 from posenc.models.difference import Difference, not_compared_lines
 
 
 @dataclass(frozen=True)
-class Diagnosis(_text.Lines):
+class Diagnosis(text_lines.Lines):
     """Whether two implementations agree, and what explains it where they do not.
 
     agree: whether they compute the same, up to what no logit can see.   findings: the mistake, or the two, that lead

@@ -8,7 +8,7 @@ from itertools import chain
 
 import numpy as np
 
-from posenc._array import Array, Library
+from posenc.core.arrays import Array, Library
 
 #: Numbers of a hidden layer that are made at once, half a MiB in float32: what a processor's second cache holds.
 HIDDEN = 1 << 17
@@ -34,7 +34,7 @@ def over_pairs(
 
     x: (*batch, channels, n, m); result (*batch, channels out, n, m).
 
-    >>> from posenc._array import library
+    >>> from posenc.core.arrays import library
     >>> x, one, lib = np.array([[[-2.0, 3.0]]]), (np.ones((1, 1)), np.zeros(1)), library(np.ones(1))
     >>> over_pairs(x, one, (np.full((2, 1), 5.0), np.array([0.0, 1.0])), np.abs, lib).tolist()
     [[[10.0, 15.0]], [[11.0, 16.0]]]
@@ -58,7 +58,7 @@ def joined(parts: Iterator[Array], axis: int, count: int, lib: Library) -> Array
     """Blocks one behind another along an axis, `count` in all; each is written into its place before the next is made,
     unless a derivative is recorded or the program traced.
 
-    >>> from posenc._array import library
+    >>> from posenc.core.arrays import library
     >>> joined((np.full(2, number) for number in (1.0, 2.0)), 0, 4, library(np.ones(1))).tolist()
     [1.0, 1.0, 2.0, 2.0]
     """
@@ -80,7 +80,7 @@ def joined(parts: Iterator[Array], axis: int, count: int, lib: Library) -> Array
 def blocks(count: int, size: int, lib: Library) -> list[slice]:
     """So many things, a few at a time; all in one block in a program whose number of things may be a symbol.
 
-    >>> from posenc._array import library
+    >>> from posenc.core.arrays import library
     >>> blocks(5, 2, library(np.ones(1)))
     [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]
     """

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from posenc.doors import Adds, Claim, Encoding, Role, Rotates
+from posenc.core.doors import Adds, Claim, Encoding, Role, Rotates
 
 
 @dataclass(frozen=True)

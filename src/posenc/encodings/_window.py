@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from posenc._array import Array, Library
-from posenc.checked_positions import Positions, split_coordinates
-from posenc.declared_fields import TupleOf, Whole
+from posenc.core.arrays import Array, Library
+from posenc.core.checked_positions import Positions, split_coordinates
+from posenc.core.declared_fields import TupleOf, Whole
 from posenc.positions.whole_positions import whole_difference
 
 #: The longest side of a window.

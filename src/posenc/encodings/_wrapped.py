@@ -7,10 +7,10 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from posenc._array import Array
-from posenc.checked_positions import Positions
-from posenc.declared_fields import Instance
-from posenc.doors import Biases, Claim, Encoding, Params, Scores
+from posenc.core.arrays import Array
+from posenc.core.checked_positions import Positions
+from posenc.core.declared_fields import Instance
+from posenc.core.doors import Biases, Claim, Encoding, Params, Scores
 
 #: What a bias may claim that still holds when content decides how much of it counts.
 KEPT: frozenset[Claim] = frozenset({"relative", "streaming", "bounded", "unlimited", "fractional", "symmetric"})

@@ -6,8 +6,8 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from posenc import _check
-from posenc.doors import Encoding
+from posenc.core import validation
+from posenc.core.doors import Encoding
 from posenc.explorer.explorer_page import Opening, static_page
 from posenc.explorer.html_elements import escape
 from posenc.explorer.views.view import bounded, written
@@ -29,7 +29,7 @@ class Explorer:
     record: Encoding
 
     def __post_init__(self) -> None:
-        bounded(_check.instance("record", self.record, Encoding, "a record of an encoding"))
+        bounded(validation.instance("record", self.record, Encoding, "a record of an encoding"))
 
     def html(self) -> str:
         """The page, as text."""

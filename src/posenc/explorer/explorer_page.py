@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from posenc.catalog import CATALOG
-from posenc.doors import Adds, Rotates
+from posenc.core.doors import Adds, Rotates
 from posenc.explorer.one_file import BROWSER, linked, one_file, policy
 from posenc.explorer.views import VIEWS
 from posenc.explorer.views.table_view import TableView

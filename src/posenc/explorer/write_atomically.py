@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from posenc import _check
+from posenc.core import validation
 from posenc.lab.write_whole import write_whole
 
 
@@ -20,7 +20,7 @@ def write_atomically(path: str | os.PathLike[str], text: str) -> Path:
 def page_path(name: str, path: str | os.PathLike[str]) -> Path:
     """The argument, if a file can be written there."""
     if not isinstance(path, str | os.PathLike) or not os.fspath(path) or "\0" in str(path):
-        raise TypeError(f"{name} must name a file; got {_check.shown(path)}. Give 'report.html', say.")
+        raise TypeError(f"{name} must name a file; got {validation.shown(path)}. Give 'report.html', say.")
     target = Path(path)
     if target.is_dir() or not target.name:
         raise ValueError(f"{name} must name a file; got the folder {str(target)!r}. Add a file name.")

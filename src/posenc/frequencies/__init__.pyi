@@ -8,6 +8,7 @@ from .geometric import Divisors as Divisors
 from .geometric import Geometric as Geometric
 from .joined import Joined as Joined
 from .projected import Projected as Projected
+from .revolutions import InTurns as InTurns
 from .scalings.clipped import Clipped as Clipped
 from .scalings.dynamic_ntk import DynamicNTK as DynamicNTK
 from .scalings.linear import Linear as Linear
@@ -24,4 +25,3 @@ from .scalings.scaling import Scaling as Scaling
 from .scalings.yarn import YaRN as YaRN
 from .scalings.yarn import attention_of as attention_of
 from .shifted_exponent import Shifted as Shifted
-from .whole_turns import InTurns as InTurns

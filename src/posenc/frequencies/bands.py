@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Annotated, Literal
 
-from posenc import _check
-from posenc.declared_fields import Real
+from posenc.core import validation
+from posenc.core.declared_fields import Real
 from posenc.phase.frequencies import EXACT, TWO_PI, Frequencies
 
 Spacing = Literal["octaves", "linear", "logarithmic"]
@@ -32,9 +32,9 @@ class Bands(Frequencies):
     resolution: Annotated[float, Real(2.0, LARGEST_RESOLUTION, above=True)] | None = None
 
     def _check_together(self) -> None:
-        spacing = _check.choice("spacing", self.spacing, SPACINGS)
-        most = MOST_OCTAVES if spacing == "octaves" else _check.LARGEST_WIDTH // 2
-        _check.settle(self, count=_check.integer("bands", self.count, 1, most), spacing=spacing)
+        spacing = validation.choice("spacing", self.spacing, SPACINGS)
+        most = MOST_OCTAVES if spacing == "octaves" else validation.LARGEST_WIDTH // 2
+        validation.settle(self, count=validation.integer("bands", self.count, 1, most), spacing=spacing)
         if (self.resolution is None) != (spacing == "octaves"):
             raise ValueError(
                 f"resolution must be given with spacing='linear' or 'logarithmic' and only then; got "

@@ -8,9 +8,9 @@ from typing import Annotated
 
 import numpy as np
 
-from posenc import _array, _check
-from posenc._array import Array, Library
-from posenc.declared_fields import Instance, TupleOf, Whole
+from posenc.core import arrays, validation
+from posenc.core.arrays import Array, Library
+from posenc.core.declared_fields import Instance, TupleOf, Whole
 from posenc.phase.frequencies import Frequencies
 
 
@@ -31,7 +31,7 @@ class Chosen(Frequencies):
 
     def _check_together(self) -> None:
         indices = TupleOf(Whole(0, self.frequencies.pairs - 1), "a tuple of whole numbers", "Give (0, 1, 0), say.")
-        _check.settle(self, indices=indices("indices", self.indices))
+        validation.settle(self, indices=indices("indices", self.indices))
 
     @property
     def pairs(self) -> int:
@@ -42,13 +42,13 @@ class Chosen(Frequencies):
         return tuple(whole[index] for index in self.indices)
 
     def float32(self, like: Array | Library) -> Array:
-        lib = _array.library(like)
+        lib = arrays.library(like)
         return self.frequencies.float32(lib)[lib.constant(_index(self))]
 
     def angle32(self, positions: Array, lib: Library) -> Array:
         return self.frequencies.angle32(positions, lib)[..., lib.constant(_index(self))]
 
 
-@_array.host
+@arrays.host
 def _index(chosen: Chosen) -> np.ndarray:
     return np.array(chosen.indices, np.int64)

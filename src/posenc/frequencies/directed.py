@@ -7,8 +7,8 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import Annotated, Literal
 
-from posenc import _check
-from posenc.declared_fields import Instance
+from posenc.core import validation
+from posenc.core.declared_fields import Instance
 from posenc.phase.frequencies import EXACT, TWO_PI, Frequencies
 
 
@@ -30,10 +30,10 @@ class Directed(Frequencies):
         if not isinstance(self.direction, tuple | list) or len(self.direction) != self.frequencies.pairs:
             raise ValueError(
                 f"direction must be {self.frequencies.pairs} numbers of half turns, one a pair; got "
-                f"{_check.shown(self.direction)}. "
+                f"{validation.shown(self.direction)}. "
                 "Give as many."
             )
-        _check.settle(self, direction=tuple(_check.real("direction", one, -1.0, 1.0) for one in self.direction))
+        validation.settle(self, direction=tuple(validation.real("direction", one, -1.0, 1.0) for one in self.direction))
 
     @property
     def pairs(self) -> int:

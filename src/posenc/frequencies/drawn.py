@@ -10,8 +10,8 @@ from typing import Annotated
 
 import numpy as np
 
-from posenc import _check
-from posenc.declared_fields import Real, Whole
+from posenc.core import validation
+from posenc.core.declared_fields import Real, Whole
 from posenc.phase.frequencies import EXACT, TWO_PI, Frequencies
 
 
@@ -29,7 +29,7 @@ class Drawn(Frequencies):
     axis: Annotated[int, Whole(0, 15)] = 0
 
     def _check_together(self) -> None:
-        _check.settle(self, count=_check.integer("features", self.count, 1, _check.LARGEST_WIDTH // 2))
+        validation.settle(self, count=validation.integer("features", self.count, 1, validation.LARGEST_WIDTH // 2))
 
     @property
     def pairs(self) -> int:

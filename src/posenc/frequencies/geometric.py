@@ -10,9 +10,9 @@ from typing import Annotated, Literal
 
 import numpy as np
 
-from posenc import _array
-from posenc._array import Array, Library
-from posenc.declared_fields import Base, Real, TupleOf, Width
+from posenc.core import arrays
+from posenc.core.arrays import Array, Library
+from posenc.core.declared_fields import Base, Real, TupleOf, Width
 from posenc.phase.frequencies import EXACT, Frequencies
 
 Exponent = Literal["2i/d", "i/d", "i/(d/2-1)"]
@@ -55,7 +55,7 @@ class Geometric(Frequencies):
         return _powers(self.base, self.exponents())
 
     def float32(self, like: Array | Library) -> Array:
-        lib = _array.library(like)
+        lib = arrays.library(like)
         if self.released == "exponential":
             steps = lib.constant(np.array([float(top) for top, _ in self.exponents()], np.float32), lib.xp.float32)
             return lib.xp.exp(steps * (-math.log(self.base) / self.exponents()[0][1]))
@@ -63,7 +63,7 @@ class Geometric(Frequencies):
 
     def powers(self, like: Array | Library) -> Array:
         """base^e(i) in float32, the reciprocals of the frequencies, as rotary code raises them; shape (pairs,)."""
-        return powers(self.base, self, _array.library(like))
+        return powers(self.base, self, arrays.library(like))
 
 
 #: The rule for divisors, of an encoding too.

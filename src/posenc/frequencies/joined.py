@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Annotated
 
-from posenc import _array
-from posenc._array import Array, Library
-from posenc.declared_fields import InstanceOf, TupleOf
+from posenc.core import arrays
+from posenc.core.arrays import Array, Library
+from posenc.core.declared_fields import InstanceOf, TupleOf
 from posenc.phase.frequencies import Frequencies
 
 _PART = InstanceOf(Frequencies, "a tuple of records of frequencies")
@@ -36,7 +36,7 @@ class Joined(Frequencies):
         return tuple(frequency for part in self.parts for frequency in part.exact())
 
     def float32(self, like: Array | Library) -> Array:
-        lib = _array.library(like)
+        lib = arrays.library(like)
         return lib.xp.concatenate([part.float32(lib) for part in self.parts])
 
     def angle32(self, positions: Array, lib: Library) -> Array:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Annotated
 
-from posenc.declared_fields import Real, TupleOf
+from posenc.core.declared_fields import Real, TupleOf
 from posenc.phase.frequencies import EXACT, TWO_PI, Frequencies
 
 #: The largest number in a projection matrix that is accepted, in turns for one unit of position.

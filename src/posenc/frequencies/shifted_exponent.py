@@ -10,9 +10,9 @@ from typing import Annotated
 
 import numpy as np
 
-from posenc import _array, _check
-from posenc._array import Array, Library
-from posenc.declared_fields import Real
+from posenc.core import arrays, validation
+from posenc.core.arrays import Array, Library
+from posenc.core.declared_fields import Real
 from posenc.phase.frequencies import EXACT, Frequencies
 
 
@@ -29,7 +29,7 @@ class Shifted(Frequencies):
     scale: Annotated[float, Real(-1e6, 1e6)] = 1.0
 
     def _check_together(self) -> None:
-        _check.settle(self, base=_check.real("max_period", self.base, 0.0, 1e30, above=True))
+        validation.settle(self, base=validation.real("max_period", self.base, 0.0, 1e30, above=True))
         if self.shift >= self.count:
             raise ValueError(
                 f"shift must be below the number of pairs, {self.count}, from which it is subtracted; got "
@@ -45,7 +45,7 @@ class Shifted(Frequencies):
 
     def float32(self, like: Array | Library) -> Array:
         """The frequencies before the scale, which released models apply to the angle."""
-        lib = _array.library(like)
+        lib = arrays.library(like)
         steps = lib.constant(np.arange(self.count, dtype=np.float32), lib.xp.float32)
         return lib.xp.exp(steps * -math.log(self.base) / (self.count - self.shift))
 

@@ -6,15 +6,6 @@ from .binary import BinaryCounting as BinaryCounting
 from .binary import Dials as Dials
 from .binary import binary_counting as binary_counting
 from .binary import dials as dials
-from .course.errata import ERRATA as ERRATA
-from .course.errata import Erratum as Erratum
-from .course.errata import errata as errata
-from .course.find_positions import Fit as Fit
-from .course.find_positions import FoundPositions as FoundPositions
-from .course.find_positions import find_positions as find_positions
-from .course.ladder_of_ideas import LADDER as LADDER
-from .course.ladder_of_ideas import LadderFigures as LadderFigures
-from .course.ladder_of_ideas import ladder_figures as ladder_figures
 from .input_sum import InputSum as InputSum
 from .input_sum import PositionTable as PositionTable
 from .input_sum import input_sum as input_sum
@@ -47,7 +38,3 @@ from .similarity import similarity as similarity
 from .spectrum import Spectrum as Spectrum
 from .spectrum import derivative as derivative
 from .spectrum import spectrum as spectrum
-from .worked_examples.score_terms import ScoreTerms as ScoreTerms
-from .worked_examples.score_terms import score_terms as score_terms
-from .worked_examples.worked_example import Worked as Worked
-from .worked_examples.worked_example import worked as worked

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from posenc.doors import Encoding, Params
-from posenc.inspect import _text
+from posenc.core import text_lines
+from posenc.core.doors import Encoding, Params
 from posenc.inspect.order import checked_words, word_layer
 
 
 @dataclass(frozen=True, eq=False)
-class AttentionMap(_text.Lines):
+class AttentionMap(text_lines.Lines):
     """Attention weights of one layer for one sentence.
 
     weights: (heads, words, words), float64; a row is a query, and its weights sum to 1.   steps: of training before it.
@@ -25,16 +25,16 @@ class AttentionMap(_text.Lines):
     steps: int = 0
 
     def lines(self) -> list[str]:
-        name = "no encoding" if self.encoding is None else _text.short(self.encoding)
-        training = f"after {_text.count(self.steps, 'step')} of training" if self.steps else "untrained"
+        name = "no encoding" if self.encoding is None else text_lines.short(self.encoding)
+        training = f"after {text_lines.count(self.steps, 'step')} of training" if self.steps else "untrained"
         title = f'"{" ".join(self.words)}", {name}, {"causal" if self.causal else "not causal"}, {training}'
         tables = [title]
         for head, weights in enumerate(self.weights):
             rows = [
-                [word, *(_text.decimals(weight, 2) for weight in row)]
+                [word, *(text_lines.decimals(weight, 2) for weight in row)]
                 for word, row in zip(self.words, weights, strict=True)
             ]
-            tables += [f"head {head}: rows look at columns", *_text.aligned(["", *self.words], rows)]
+            tables += [f"head {head}: rows look at columns", *text_lines.aligned(["", *self.words], rows)]
         return tables
 
 

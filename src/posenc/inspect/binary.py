@@ -7,17 +7,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from posenc import _check
-from posenc.doors import Adds, Encoding
+from posenc.core import text_lines, validation
+from posenc.core.doors import Adds, Encoding
 from posenc.encodings.adds.sinusoidal import Sinusoidal
-from posenc.inspect import _text
 from posenc.inspect.sinusoid_channels import sinusoid_channels
 from posenc.inspect.spectrum import frequencies_of, spectrum
 from posenc.phase import phase
 
 
 @dataclass(frozen=True, eq=False)
-class BinaryCounting(_text.Lines):
+class BinaryCounting(text_lines.Lines):
     """Numbers 0 … count-1 in bits, most significant first, with the rows of an encoding.
 
     table: (count, bits) of 0 and 1.   flips: after how many numbers each bit changes; period: twice that; (bits,) each.
@@ -35,12 +34,12 @@ class BinaryCounting(_text.Lines):
         bits = self.table.shape[1]
         width = len(str(len(self.table) - 1))
         rows = [
-            f"{index:>{width}}:  {' '.join(map(str, line))}   {_text.vector(row, 2)}"
+            f"{index:>{width}}:  {' '.join(map(str, line))}   {text_lines.vector(row, 2)}"
             for index, (line, row) in enumerate(zip(self.table, self.rows, strict=True))
         ]
         flips = ", ".join(str(flip) for flip in self.flips[::-1])
         return [
-            f"{_text.count(bits, 'bit')}, most significant first, with {_text.short(self.record)}",
+            f"{text_lines.count(bits, 'bit')}, most significant first, with {text_lines.short(self.record)}",
             *rows,
             f"From the right, the bits flip every {flips} numbers: periods {', '.join(map(str, self.periods[::-1]))}.",
             *self.corrections(),
@@ -50,7 +49,7 @@ class BinaryCounting(_text.Lines):
         """What the analogy with bits gets wrong."""
         fastest, last = float(self.wavelengths[0]), float(self.wavelengths[-1])
         ratio = spectrum(self.record).ratio
-        growth = "no fixed multiple of" if math.isnan(ratio) else f"{_text.number(ratio, 4)} times"
+        growth = "no fixed multiple of" if math.isnan(ratio) else f"{text_lines.number(ratio, 4)} times"
         turns = f"2π = {fastest:.3f}" if math.isclose(fastest, 2 * math.pi) else f"{fastest:.3f}"
         return [
             "What the comparison gets wrong:",
@@ -68,12 +67,14 @@ def binary_counting(count: int = 16, bits: int = 4, record: Adds | None = None) 
     >>> binary_counting(4, 2).table.tolist()
     [[0, 0], [0, 1], [1, 0], [1, 1]]
     """
-    bits = _check.integer("bits", bits, 1, 30)
-    count = _check.integer("count", count, 1, 1 << 20)
+    bits = validation.integer("bits", bits, 1, 30)
+    count = validation.integer("count", count, 1, 1 << 20)
     if count > 1 << bits:
         raise ValueError(f"count must be at most {1 << bits} for {bits} bits; got {count}. Give more bits.")
     record = (
-        Sinusoidal(dim=2 * bits) if record is None else _check.instance("record", record, Adds, "a record that adds")
+        Sinusoidal(dim=2 * bits)
+        if record is None
+        else validation.instance("record", record, Adds, "a record that adds")
     )
     numbers = np.arange(count)
     weights = np.arange(bits)[::-1]
@@ -88,7 +89,7 @@ def binary_counting(count: int = 16, bits: int = 4, record: Adds | None = None) 
 
 
 @dataclass(frozen=True, eq=False)
-class Dials(_text.Lines):
+class Dials(text_lines.Lines):
     """Each pair of channels as the hand of a dial: how far it has rotated at one position.
 
     turns: part of a whole turn, from 0 up to 1.   degrees, radians: the same angle.   completed: whole turns before it.
@@ -124,7 +125,7 @@ class Dials(_text.Lines):
         ]
         head = ["dial", "period", "whole turns", "turn", "angle"]
         binary = f" = {self.position:b} in binary" if self.position >= 0 else ""
-        return [f"position {self.position}{binary}, {_text.short(self.record)}", *_text.aligned(head, rows)]
+        return [f"position {self.position}{binary}, {text_lines.short(self.record)}", *text_lines.aligned(head, rows)]
 
 
 def dials(record: Encoding, position: int) -> Dials:
@@ -133,7 +134,7 @@ def dials(record: Encoding, position: int) -> Dials:
     >>> dials(Sinusoidal(dim=8), 150).degrees.round(1).tolist()
     [314.4, 139.4, 85.9, 8.6]
     """
-    position = _check.integer("position", position, -(2**53), 2**53)
+    position = validation.integer("position", position, -(2**53), 2**53)
     frequencies = frequencies_of(record)
     channels = sinusoid_channels(record)
     shifted = position + (channels.start if channels else 0)

@@ -7,14 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from posenc import _check
-from posenc.doors import Adds, Params
-from posenc.inspect import _text
+from posenc.core import text_lines, validation
+from posenc.core.doors import Adds, Params
 from posenc.inspect.order import checked_words, embedding
 
 
 @dataclass(frozen=True, eq=False)
-class PositionTable(_text.Lines):
+class PositionTable(text_lines.Lines):
     """The encoding at several positions: a row a position, a column a dimension."""
 
     record: Adds
@@ -23,10 +22,13 @@ class PositionTable(_text.Lines):
 
     def lines(self) -> list[str]:
         body = [
-            [_text.number(position), *map(_text.decimals, row)]
+            [text_lines.number(position), *map(text_lines.decimals, row)]
             for position, row in zip(self.positions, self.rows, strict=True)
         ]
-        return [_text.short(self.record), *_text.aligned(["position", *map(str, range(self.rows.shape[1]))], body)]
+        return [
+            text_lines.short(self.record),
+            *text_lines.aligned(["position", *map(str, range(self.rows.shape[1]))], body),
+        ]
 
 
 def position_table(record: Adds, positions: Any, *, params: Params | None = None) -> PositionTable:
@@ -38,33 +40,33 @@ def position_table(record: Adds, positions: Any, *, params: Params | None = None
     >>> position_table(Sinusoidal(dim=4), [0, 1]).rows.round(4).tolist()
     [[0.0, 1.0, 0.0, 1.0], [0.8415, 0.5403, 0.01, 1.0]]
     """
-    _check.instance("record", record, Adds, "a record that adds")
-    _check.one_axis("record", record)
+    validation.instance("record", record, Adds, "a record that adds")
+    validation.one_axis("record", record)
     positions = np.asarray(positions)
     if positions.ndim != 1 or not positions.size:
         raise ValueError(f"positions must be a row of numbers; got shape {positions.shape}. Write [0, 1, 2], say.")
-    _check.size("positions", positions.size * record.width)
+    validation.size("positions", positions.size * record.width)
     if params is None and record.shapes:
         params = record.init(np.random.default_rng(0))
     return PositionTable(record, positions, np.asarray(record.embed(positions, params), dtype=np.float64))
 
 
 @dataclass(frozen=True, eq=False)
-class InputSum(_text.Lines):
+class InputSum(text_lines.Lines):
     """X = E + P: token embeddings, encoding and their sum, (tokens, dim) each."""
 
     words: tuple[str, ...]
     record: Adds
     embeddings: np.ndarray
-    encoding: np.ndarray
+    positional: np.ndarray
     total: np.ndarray
 
     def lines(self) -> list[str]:
-        lines = [f"X = E + P with {_text.short(self.record)}"]
+        lines = [f"X = E + P with {text_lines.short(self.record)}"]
         for position, word in enumerate(self.words):
-            parts = (("E", self.embeddings), ("P", self.encoding), ("X", self.total))
+            parts = (("E", self.embeddings), ("P", self.positional), ("X", self.total))
             lines += [f"{word}, position {position}"]
-            lines += [f"  {name} = {_text.vector(values[position], 2)}" for name, values in parts]
+            lines += [f"  {name} = {text_lines.vector(values[position], 2)}" for name, values in parts]
         return lines
 
 

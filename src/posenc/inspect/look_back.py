@@ -6,9 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from posenc import _check
-from posenc.doors import Adds
-from posenc.inspect import _text
+from posenc.core import text_lines, validation
+from posenc.core.doors import Adds
 from posenc.inspect.shift_matrix import paired, shift_matrix
 
 #: More positions than this make no readable map.
@@ -16,7 +15,7 @@ MOST = 4096
 
 
 @dataclass(frozen=True, eq=False)
-class LookBack(_text.Lines):
+class LookBack(text_lines.Lines):
     """Scores P·M(-k)ᵀ·Pᵀ of every query with every key, and where each query looks.
 
     scores: (length, length), float64.   target: (length,), the key with the largest score of each query.
@@ -56,11 +55,11 @@ class LookBack(_text.Lines):
     def lines(self) -> list[str]:
         total = len(self._wanted)
         return [
-            f"{_text.short(self.record)}: query M(-{self.offset})·PE(t), key PE(s), for t and s from 0 to "
+            f"{text_lines.short(self.record)}: query M(-{self.offset})·PE(t), key PE(s), for t and s from 0 to "
             f"{len(self.target) - 1}",
             f"{self.hits} of {total} queries that can look {self.offset} back do; the right key wins by at least "
-            f"{_text.number(self.margin, 4)}",
-            f"The first {_text.count(self.offset, 'position')} cannot: nothing stands so far before them.",
+            f"{text_lines.number(self.margin, 4)}",
+            f"The first {text_lines.count(self.offset, 'position')} cannot: nothing stands so far before them.",
         ]
 
 
@@ -75,8 +74,8 @@ def look_back(record: Adds, offset: int, length: int = 32) -> LookBack:
     [0, 1, 2, 3, 4]
     """
     paired(record)
-    length = _check.integer("length", length, 2, MOST)
-    offset = _check.integer("offset", offset, 0, length - 1)
+    length = validation.integer("length", length, 2, MOST)
+    offset = validation.integer("offset", offset, 0, length - 1)
     rows = np.asarray(record.embed(np.arange(length)), dtype=np.float64)
     scores = rows @ shift_matrix(record, -offset).T @ rows.T
     return LookBack(record, offset, scores, scores.argmax(1))

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from posenc import _check
-from posenc.doors import Encoding
-from posenc.inspect import _text
+from posenc.core import text_lines, validation
+from posenc.core.doors import Encoding
 from posenc.inspect.binary import Dials, dials
 
 #: Points of a curve in its window, and whole periods that the window shows.
@@ -17,7 +16,7 @@ POINTS, PERIODS = 193, 3
 
 
 @dataclass(frozen=True, eq=False)
-class NumberWaves(_text.Lines):
+class NumberWaves(text_lines.Lines):
     """The digits of a number and the pairs of its encoding, each with a stretch of its wave that ends at the number.
 
     digits: (bits,) of 0 and 1, the last digit first.   periods: 2, 4, 8, ... of the square waves.
@@ -42,7 +41,7 @@ class NumberWaves(_text.Lines):
         ]
         return [
             f"{self.number} = {self.number:b} in binary",
-            *_text.aligned(["bit", "period", "digit"], bits),
+            *text_lines.aligned(["bit", "period", "digit"], bits),
             *self.dials.lines(),
         ]
 
@@ -58,7 +57,7 @@ def number_waves(number: int, record: Encoding | None = None) -> NumberWaves:
     """
     from posenc.encodings.adds.sinusoidal import Sinusoidal
 
-    number = _check.integer("number", number, 0, 2**53)
+    number = validation.integer("number", number, 0, 2**53)
     record = Sinusoidal(dim=8) if record is None else record
     bits = max(1, number.bit_length())
     periods = np.array([2 << index for index in range(bits)], dtype=np.int64)

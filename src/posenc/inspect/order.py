@@ -8,17 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from posenc import _check
 from posenc.attention import Attended, attention
 from posenc.compose import Concatenated
-from posenc.doors import Adds, Biases, Encoding, Params, Rotates, Scores
+from posenc.core import text_lines, validation
+from posenc.core.doors import Adds, Biases, Encoding, Params, Rotates, Scores
 from posenc.encodings.adds.learned import Learned
 from posenc.encodings.adds.sinusoidal import Sinusoidal
 from posenc.encodings.biases.alibi import ALiBi
 from posenc.encodings.biases.t5 import T5Bias
 from posenc.encodings.rotates.rope import RoPE
 from posenc.encodings.scores.shaw import Shaw
-from posenc.inspect import _text
 
 #: What may stand around a word, and is no part of it.
 PUNCTUATION = string.punctuation + "“”„‘’‚«»‹›…–—¿¡"
@@ -45,7 +44,7 @@ class WordChange:
 
 
 @dataclass(frozen=True)
-class OrderBlindness(_text.Lines):
+class OrderBlindness(text_lines.Lines):
     """Every word that stands in both sentences. rounding: differences up to here are rounding of float64.
 
     changes_nothing: whether every output is what it is without the encoding, in both orders.
@@ -71,7 +70,7 @@ class OrderBlindness(_text.Lines):
         return max((word.amount for word in self.words), default=0.0)
 
     def lines(self) -> list[str]:
-        name = "no encoding" if self.encoding is None else _text.short(self.encoding)
+        name = "no encoding" if self.encoding is None else text_lines.short(self.encoding)
         masked = "causal" if self.causal else "not causal"
         return [
             f'"{self.sentence}" / "{self.other}", {name}, {masked}',
@@ -254,10 +253,10 @@ def word_layer(
 ) -> WordLayer:
     """The layer of `order_blindness`: a narrow vector is appended, and what the encoding learns is drawn from the seed
     if it is left out."""
-    seed = _check.integer("seed", seed, 0, (1 << 63) - 1)
-    _check.truth("causal", causal)
+    seed = validation.integer("seed", seed, 0, (1 << 63) - 1)
+    validation.truth("causal", causal)
     if encoding is not None:
-        _check.instance("encoding", encoding, Encoding, "a record of an encoding, or None")
+        validation.instance("encoding", encoding, Encoding, "a record of an encoding, or None")
         if isinstance(encoding, Adds) and encoding.width < NARROW and not isinstance(encoding, Concatenated):
             encoding = Concatenated(encoding)
         if params is None and encoding.shapes:
@@ -268,7 +267,7 @@ def word_layer(
 def change_lines(words: tuple[WordChange, ...]) -> list[str]:
     """A line for each word: where it stands in both orders, and how far its outputs differ."""
     rows = [[word.word, f"{word.here} → {word.there}", word.shown] for word in words]
-    return _text.aligned(["word", "position", "difference"], rows)
+    return text_lines.aligned(["word", "position", "difference"], rows)
 
 
 def embedding(word: str, dim: int, seed: int = 0) -> np.ndarray:
@@ -296,7 +295,7 @@ def width_of_words(encoding: Encoding | None, dim: int | None = None) -> int:
         if added and isinstance(encoding, Adds):
             return encoding.width
         return int(getattr(encoding, "model_dim", DIM)) if reads else DIM
-    dim = _check.integer("dim", dim, 1)
+    dim = validation.integer("dim", dim, 1)
     if added and isinstance(encoding, Adds) and encoding.width != dim:
         raise ValueError(f"dim must be the width of the encoding, {encoding.width}; got {dim}. Leave it out.")
     return dim
@@ -330,8 +329,8 @@ def usual_records(longest: int) -> tuple[Encoding, ...]:
 
 def checked_words(name: str, sentence: Any) -> list[str]:
     """The words of an argument, if it is a sentence."""
-    words = words_of(_check.instance(name, sentence, str, "a sentence"))
-    _check.integer(f"{name}'s number of words", len(words), 1, 1 << 12)
+    words = words_of(validation.instance(name, sentence, str, "a sentence"))
+    validation.integer(f"{name}'s number of words", len(words), 1, 1 << 12)
     return words
 
 

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from posenc import _check
-from posenc.inspect import _text
+from posenc.core import text_lines, validation
 from posenc.inspect.order import DIM, WordChange, change_lines, checked_words, embedding, word_changes, word_layer
 
 #: Words that a convolution reads at once: the word and its two neighbours.
@@ -16,7 +15,7 @@ KERNEL = 3
 
 
 @dataclass(frozen=True, eq=False)
-class ArchitectureOrder(_text.Lines):
+class ArchitectureOrder(text_lines.Lines):
     """One layer's outputs for the same words in two orders.
 
     here, there: outputs (words, channels) in the order of each sentence.   words: each compared with itself.
@@ -51,7 +50,7 @@ def order_by_architecture(sentence: str, other: str, *, seed: int = 0) -> tuple[
     [('recurrence', False), ('convolution', False), ('attention', True)]
     """
     first, second = checked_words("sentence", sentence), checked_words("other", other)
-    seed = _check.integer("seed", seed, 0, (1 << 63) - 1)
+    seed = validation.integer("seed", seed, 0, (1 << 63) - 1)
     results = []
     for name, layer in LAYERS.items():
         here, there = layer(first, seed), layer(second, seed)

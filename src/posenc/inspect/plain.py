@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from posenc.doors import Encoding
+from posenc.core.doors import Encoding
 
 
 def as_plain(value: Any) -> Any:

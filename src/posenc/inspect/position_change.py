@@ -6,10 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from posenc import _array, _check
-from posenc._array import Array
-from posenc.doors import Adds, Encoding, Params, Rotates
-from posenc.inspect import _text
+from posenc.core import arrays, text_lines, validation
+from posenc.core.arrays import Array
+from posenc.core.doors import Adds, Encoding, Params, Rotates
 
 #: The positions of the article: beginning, middle and end of 100 tokens.
 ARTICLE_POSITIONS = (0, 50, 99)
@@ -17,7 +16,7 @@ QUARTERS = 4
 
 
 @dataclass(frozen=True, eq=False)
-class PositionChange(_text.Lines):
+class PositionChange(text_lines.Lines):
     """A vector with its position in it.
 
     encoded: the vector at each position, (n, d).   against: what `differences` are taken from, in words: the vector at
@@ -37,18 +36,18 @@ class PositionChange(_text.Lines):
     def lines(self) -> list[str]:
         rows = [
             [
-                _text.number(position),
-                _text.number(float(np.linalg.norm(difference)), 3),
+                text_lines.number(position),
+                text_lines.number(float(np.linalg.norm(difference)), 3),
                 *(f"{share:.1%}" for share in shares),
             ]
             for position, difference, shares in zip(self.compared, self.differences, self.shares, strict=True)
         ]
         head = ["position", "difference", *(f"quarter {index + 1}" for index in range(QUARTERS))]
         return [
-            f"{_text.short(self.record)}: one vector at positions {', '.join(_text.number(p) for p in self.positions)}",
+            f"{text_lines.short(self.record)}: one vector at positions {', '.join(text_lines.number(p) for p in self.positions)}",
             f"Length of the difference from {self.against}, and the share of its square in each quarter of the "
             "dimensions:",
-            *_text.aligned(head, rows),
+            *text_lines.aligned(head, rows),
         ]
 
 
@@ -67,9 +66,9 @@ def position_change(
     """
     if not isinstance(record, Adds | Rotates):
         raise TypeError(
-            f"record must be one that adds or rotates; got {_check.shown(record)}. Give Sinusoidal(dim=128), say."
+            f"record must be one that adds or rotates; got {validation.shown(record)}. Give Sinusoidal(dim=128), say."
         )
-    _check.one_axis("record", record)
+    validation.one_axis("record", record)
     width = record.width if isinstance(record, Adds) else record.head_dim
     x = (
         np.random.RandomState(42).standard_normal(width)
@@ -85,9 +84,9 @@ def position_change(
         params = record.init(np.random.default_rng(0))
     if isinstance(record, Adds):
         encoded = x + np.asarray(record.embed(at, params))
-        differences, against, compared = encoded[1:] - encoded[0], f"position {_text.number(at[0])}", at[1:]
+        differences, against, compared = encoded[1:] - encoded[0], f"position {text_lines.number(at[0])}", at[1:]
     else:
-        encoded = _array.to_numpy(record.turn(at, params, role="query")(np.broadcast_to(x, (at.size, width))))
+        encoded = arrays.to_numpy(record.turn(at, params, role="query")(np.broadcast_to(x, (at.size, width))))
         differences, against, compared = encoded - x, "the vector itself", at
     return PositionChange(record, x, at, encoded, against, compared, differences, _shares(differences))
 
@@ -101,4 +100,4 @@ def _shares(differences: np.ndarray) -> np.ndarray:
 
 
 def _host(name: str, value: Array) -> np.ndarray:
-    return np.asarray(_array.to_numpy(_array.as_array(name, value)))
+    return np.asarray(arrays.to_numpy(arrays.as_array(name, value)))

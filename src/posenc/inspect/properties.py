@@ -6,9 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from posenc import _check
-from posenc.doors import Adds, Params
-from posenc.inspect import _text
+from posenc.core import text_lines, validation
+from posenc.core.doors import Adds, Params
 from posenc.inspect.closest import closest
 from posenc.inspect.rounding import to_bfloat16
 
@@ -16,7 +15,7 @@ DTYPES = ("float64", "float32", "bfloat16")
 
 
 @dataclass(frozen=True)
-class Properties(_text.Lines):
+class Properties(text_lines.Lines):
     """What a table of `count` positions from 0 shows in one dtype.
 
     distinct: rows that no earlier row equals.   closest: the nearest two positions, and `distance` between their rows.
@@ -46,11 +45,11 @@ class Properties(_text.Lines):
 
     def lines(self) -> list[str]:
         return [
-            f"{_text.short(self.record)}, positions 0 to {self.count - 1}, {self.dtype}",
+            f"{text_lines.short(self.record)}, positions 0 to {self.count - 1}, {self.dtype}",
             f"distinct rows          {self.distinct:,} of {self.count:,}",
             f"closest positions      {self.pair}: {self.distance:.3g}",
-            f"range                  {_text.number(self.low)} to {_text.number(self.high)}",
-            f"largest step           {_text.number(self.step, 4)}",
+            f"range                  {text_lines.number(self.low)} to {text_lines.number(self.high)}",
+            f"largest step           {text_lines.number(self.step, 4)}",
         ]
 
 
@@ -66,9 +65,9 @@ def properties(
     >>> figures.pair, round(figures.distance, 7)
     ('any two 710 apart', 6.03e-05)
     """
-    _check.instance("record", record, Adds, "a record that adds")
-    _check.one_axis("record", record)
-    count = _check.integer("count", count, 2, 1 << 17)
+    validation.instance("record", record, Adds, "a record that adds")
+    validation.one_axis("record", record)
+    count = validation.integer("count", count, 2, 1 << 17)
     rows = rows_in_dtype(record, count, dtype, params=params, seed=seed)
     nearest = closest(rows)
     if nearest is None:  # never: there are two rows at least
@@ -90,10 +89,10 @@ def properties(
 
 def rows_in_dtype(record: Adds, count: int, dtype: str, *, params: Params | None = None, seed: int = 0) -> np.ndarray:
     """The table of positions 0 … count-1 as its dtype holds it, as float64 numbers; shape (count, width)."""
-    _check.choice("dtype", dtype, DTYPES)
-    _check.size("count", count * record.width)
+    validation.choice("dtype", dtype, DTYPES)
+    validation.size("count", count * record.width)
     if params is None and record.shapes:
-        params = record.init(np.random.default_rng(_check.integer("seed", seed, 0)))
+        params = record.init(np.random.default_rng(validation.integer("seed", seed, 0)))
     rows = np.asarray(
         record.embed(np.arange(count), params, dtype=np.dtype("float64" if dtype == "float64" else "float32"))
     )

@@ -6,15 +6,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from posenc import _array, _check
-from posenc._array import Array
-from posenc.doors import Params, Rotates
-from posenc.inspect import _text
-from posenc.turn import of_pairs
+from posenc.core import arrays, text_lines, validation
+from posenc.core.arrays import Array
+from posenc.core.doors import Params, Rotates
+from posenc.core.rotation import of_pairs
 
 
 @dataclass(frozen=True, eq=False)
-class RotationError(_text.Lines):
+class RotationError(text_lines.Lines):
     """What is left of each property of a rotation, as the largest difference found; all are rounding where it holds.
 
     efficient: matrix·x against the efficient form.   norm: length after against before, relative.
@@ -29,7 +28,7 @@ class RotationError(_text.Lines):
 
     def lines(self) -> list[str]:
         return [
-            _text.short(self.record),
+            text_lines.short(self.record),
             f"matrix·x against the efficient form    {self.efficient:.1e}",
             f"length kept, relative                  {self.norm:.1e}",
             f"q·k under a common shift, relative     {self.relative:.1e}",
@@ -48,12 +47,12 @@ def rotation_matrices(record: Rotates, positions: Array, params: Params | None =
     [[[0.5403, -0.8415], [0.8415, 0.5403]]]
     """
     _rotating(record)
-    _check.one_axis("record", record)
-    positions = np.atleast_1d(np.asarray(_array.as_array("positions", positions)))
-    _check.size("positions", positions.size * record.head_dim**2)
+    validation.one_axis("record", record)
+    positions = np.atleast_1d(np.asarray(arrays.as_array("positions", positions)))
+    validation.size("positions", positions.size * record.head_dim**2)
     turn = of_pairs("record", record.turn(positions, params, role="query"))
     first, second = turn.pairing.split(np.arange(record.head_dim))
-    cosine, sine = _array.to_numpy(turn.cos), _array.to_numpy(turn.sin)
+    cosine, sine = arrays.to_numpy(turn.cos), arrays.to_numpy(turn.sin)
     matrices = np.zeros((positions.size, record.head_dim, record.head_dim))
     matrices[:, range(record.head_dim), range(record.head_dim)] = 1.0  # channels that do not rotate
     matrices[:, first, first] = cosine
@@ -73,15 +72,15 @@ def rotation_error(
     True
     """
     _rotating(record)
-    _check.one_axis("record", record)
-    positions = np.atleast_1d(np.asarray(_array.as_array("positions", positions)))
-    shift = _check.integer("shift", shift, -(2**31), 2**31)
+    validation.one_axis("record", record)
+    positions = np.atleast_1d(np.asarray(arrays.as_array("positions", positions)))
+    shift = validation.integer("shift", shift, -(2**31), 2**31)
     matrices = rotation_matrices(record, positions, params)
-    x = np.random.default_rng(_check.integer("seed", seed, 0)).standard_normal((2, positions.size, record.head_dim))
+    x = np.random.default_rng(validation.integer("seed", seed, 0)).standard_normal((2, positions.size, record.head_dim))
     lengths = np.linalg.norm(x, axis=-1)
     here = _products(record, x, positions, params)
-    there = _products(record, x, _array.library(positions).signed(positions) + shift, params)
-    rotated = _array.to_numpy(record.turn(positions, params, role="query")(x[0]))
+    there = _products(record, x, arrays.library(positions).signed(positions) + shift, params)
+    rotated = arrays.to_numpy(record.turn(positions, params, role="query")(x[0]))
     squares = matrices.swapaxes(-1, -2) @ matrices - np.eye(record.head_dim)
     return RotationError(
         record,
@@ -94,11 +93,11 @@ def rotation_error(
 
 def _products(record: Rotates, x: np.ndarray, positions: np.ndarray, params: Params | None) -> np.ndarray:
     """q·k of every two positions; shape (n, n)."""
-    q = _array.to_numpy(record.turn(positions, params, role="query")(x[0]))
-    k = _array.to_numpy(record.turn(positions, params, role="key")(x[1]))
+    q = arrays.to_numpy(record.turn(positions, params, role="query")(x[0]))
+    k = arrays.to_numpy(record.turn(positions, params, role="key")(x[1]))
     products: np.ndarray = q @ k.T
     return products
 
 
 def _rotating(record: Rotates) -> None:
-    _check.instance("record", record, Rotates, "a record that rotates")
+    validation.instance("record", record, Rotates, "a record that rotates")

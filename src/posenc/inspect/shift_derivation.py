@@ -7,9 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from posenc import _check
-from posenc.doors import Adds
-from posenc.inspect import _text
+from posenc.core import text_lines, validation
+from posenc.core.doors import Adds
 from posenc.inspect.shift_matrix import paired
 from posenc.phase import cosine_sine
 
@@ -23,7 +22,7 @@ class DerivationStep(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class ShiftDerivation(_text.Lines):
+class ShiftDerivation(text_lines.Lines):
     """M(k) for one pair of channels.
 
     frequency: ω, radians a step.   before, after: [sin, cos] at `position` and at `position` + `offset`.
@@ -42,9 +41,9 @@ class ShiftDerivation(_text.Lines):
     @property
     def steps(self) -> tuple[DerivationStep, ...]:
         """From the definition to the matrix."""
-        (s, c), (sn, cn) = (tuple(_text.number(value, 4) for value in pair) for pair in (self.before, self.after))
-        (ck, sk), (minus_sk, _) = (tuple(_text.number(value, 4) for value in row) for row in self.matrix)
-        squares = [_text.number(value**2, 4) for value in self.matrix[0]]
+        (s, c), (sn, cn) = (tuple(text_lines.number(value, 4) for value in pair) for pair in (self.before, self.after))
+        (ck, sk), (minus_sk, _) = (tuple(text_lines.number(value, 4) for value in row) for row in self.matrix)
+        squares = [text_lines.number(value**2, 4) for value in self.matrix[0]]
         return (
             DerivationStep(
                 "The pair at t + k holds the sine and the cosine of ω(t + k).",
@@ -74,7 +73,7 @@ class ShiftDerivation(_text.Lines):
         )
 
     def lines(self) -> list[str]:
-        title = f"{_text.short(self.record)}, pair {self.pair}: ω = {_text.number(self.frequency)}, t = {self.position}"
+        title = f"{text_lines.short(self.record)}, pair {self.pair}: ω = {text_lines.number(self.frequency)}, t = {self.position}"
         return [f"{title}, k = {self.offset}", *(line for step in self.steps for line in _indented(step))]
 
 
@@ -90,12 +89,12 @@ def shift_derivation(record: Adds, offset: int, *, position: int = 5, pair: int 
     '0.657 = -0.9589·(-0.4161) + 0.2837·0.9093'
     """
     sinusoids = paired(record)
-    offset = _check.integer("offset", offset, -(2**52), 2**52)
-    position = _check.integer("position", position, -(2**52), 2**52)
+    offset = validation.integer("offset", offset, -(2**52), 2**52)
+    position = validation.integer("position", position, -(2**52), 2**52)
     frequencies = sinusoids.frequencies
     if frequencies is None:
-        raise TypeError(f"record must have a frequency; got {_check.shown(record)}. Give Sinusoidal(dim=8), say.")
-    pair = _check.integer("pair", pair, 0, frequencies.pairs - 1)
+        raise TypeError(f"record must have a frequency; got {validation.shown(record)}. Give Sinusoidal(dim=8), say.")
+    pair = validation.integer("pair", pair, 0, frequencies.pairs - 1)
     start = position + sinusoids.start
     cosine, sine = (
         np.asarray(part, dtype=np.float64)[:, pair]

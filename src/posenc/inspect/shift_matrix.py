@@ -6,16 +6,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from posenc import _array, _check
-from posenc._array import Array
-from posenc.doors import Adds
-from posenc.inspect import _text
+from posenc.core import arrays, text_lines, validation
+from posenc.core.arrays import Array
+from posenc.core.doors import Adds
 from posenc.inspect.sinusoid_channels import SinusoidChannels, required_channels
 from posenc.phase import cosine_sine
 
 
 @dataclass(frozen=True, eq=False)
-class ShiftError(_text.Lines):
+class ShiftError(text_lines.Lines):
     """How far M(offset)·PE(t) is from PE(t+offset), and M from a rotation.
 
     pairs: the largest difference over all positions and offsets for each pair; shape (pairs,).
@@ -30,7 +29,7 @@ class ShiftError(_text.Lines):
 
     def lines(self) -> list[str]:
         return [
-            f"{_text.short(self.record)}: PE(t+k) = M(k)·PE(t) in {_text.count(len(self.pairs), 'pair')}",
+            f"{text_lines.short(self.record)}: PE(t+k) = M(k)·PE(t) in {text_lines.count(len(self.pairs), 'pair')}",
             f"largest difference         {self.largest:.1e}",
             f"M is a rotation: |MᵀM - 1| {self.orthogonality:.1e}, |det M - 1| {self.determinant:.1e}",
         ]
@@ -47,8 +46,8 @@ def shift_matrix(record: Adds, offset: Array) -> np.ndarray:
     [[0.5403, 0.8415], [-0.8415, 0.5403]]
     """
     sinusoids = paired(record)
-    offset = np.asarray(_array.as_array("offset", offset))
-    _check.size("offset", max(1, offset.size) * sinusoids.width**2)
+    offset = np.asarray(arrays.as_array("offset", offset))
+    validation.size("offset", max(1, offset.size) * sinusoids.width**2)
     matrix = np.zeros((*offset.shape, sinusoids.width, sinusoids.width))
     matrix[..., range(sinusoids.width), range(sinusoids.width)] = 1.0  # what is always 0 stays where it is
     if sinusoids.frequencies is None:
@@ -70,12 +69,12 @@ def shift_error(record: Adds, positions: Array, offsets: Array) -> ShiftError:
     """
     sinusoids = paired(record)
     positions, offsets = (
-        np.atleast_1d(np.asarray(_array.as_array(name, value)))
+        np.atleast_1d(np.asarray(arrays.as_array(name, value)))
         for name, value in (("positions", positions), ("offsets", offsets))
     )
-    _check.size("positions and offsets", positions.size * offsets.size * sinusoids.width)
+    validation.size("positions and offsets", positions.size * offsets.size * sinusoids.width)
     matrices = shift_matrix(record, offsets)
-    lib = _array.library(positions, offsets)
+    lib = arrays.library(positions, offsets)
     moved = np.asarray(record.embed(lib.signed(positions) + lib.signed(offsets)[:, None]))
     from_here = np.asarray(record.embed(positions)) @ matrices.swapaxes(-1, -2)
     gaps = np.abs(moved - from_here).max(axis=(0, 1), initial=0.0)
@@ -94,7 +93,7 @@ def paired(record: Adds) -> SinusoidChannels:
     sinusoids = required_channels(record)
     if not sinusoids.paired:
         raise ValueError(
-            f"record must hold a cosine for every sine for a shift to be linear; got {_check.shown(record)}. "
+            f"record must hold a cosine for every sine for a shift to be linear; got {validation.shown(record)}. "
             "Give it an even width, or odd='zero'."
         )
     return sinusoids

@@ -6,15 +6,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from posenc import _array, _check
-from posenc._array import Array
-from posenc.doors import Adds, Biases, Encoding, Params, Rotates, Scores
-from posenc.inspect import _text
-from posenc.turn import at_every_head
+from posenc.core import arrays, text_lines, validation
+from posenc.core.arrays import Array
+from posenc.core.doors import Adds, Biases, Encoding, Params, Rotates, Scores
+from posenc.core.rotation import at_every_head
 
 
 @dataclass(frozen=True, eq=False)
-class ScoreByDistance(_text.Lines):
+class ScoreByDistance(text_lines.Lines):
     """Scores of a query `distance` steps behind a key, distance = query - key.
 
     distances: (n,).   scores: (curves, n): a curve for each head where heads differ, else one.   meaning: in words.
@@ -28,10 +27,10 @@ class ScoreByDistance(_text.Lines):
     def lines(self) -> list[str]:
         names = ["score"] if len(self.scores) == 1 else [f"head {head}" for head in range(len(self.scores))]
         rows = (
-            [_text.number(distance), *(_text.number(value, 4) for value in column)]
+            [text_lines.number(distance), *(text_lines.number(value, 4) for value in column)]
             for distance, column in zip(self.distances, self.scores.T, strict=True)
         )
-        return [f"{_text.short(self.record)}: {self.meaning}", *_text.aligned(["distance", *names], rows)]
+        return [f"{text_lines.short(self.record)}: {self.meaning}", *text_lines.aligned(["distance", *names], rows)]
 
 
 def similarity(record: Adds, positions: Array, *, params: Params | None = None) -> np.ndarray:
@@ -43,10 +42,10 @@ def similarity(record: Adds, positions: Array, *, params: Params | None = None) 
     >>> similarity(Sinusoidal(dim=2), [0, 1]).round(4).tolist()
     [[1.0, 0.5403], [0.5403, 1.0]]
     """
-    _check.instance("record", record, Adds, "a record that adds")
-    _check.one_axis("record", record)
+    validation.instance("record", record, Adds, "a record that adds")
+    validation.one_axis("record", record)
     at = _line("positions", positions)
-    _check.size("positions", at.size**2)
+    validation.size("positions", at.size**2)
     rows = np.asarray(record.embed(at, _drawn(record, params)))
     products: np.ndarray = rows @ rows.T
     return products
@@ -65,11 +64,11 @@ def score_by_distance(
     >>> score_by_distance(RoPE(dim=2), [0, 1]).scores.round(4).tolist()
     [[1.4142, 0.7641]]
     """
-    _check.instance("record", record, Encoding, "a record of an encoding")
-    _check.one_axis("record", record)
+    validation.instance("record", record, Encoding, "a record of an encoding")
+    validation.one_axis("record", record)
     distances = _line("distances", distances)
-    at_key = np.array([_check.integer("key", key, -(2**52), 2**52)])
-    query, params = _array.library(distances).signed(distances) + at_key, _drawn(record, params)
+    at_key = np.array([validation.integer("key", key, -(2**52), 2**52)])
+    query, params = arrays.library(distances).signed(distances) + at_key, _drawn(record, params)
     if isinstance(record, Adds):
         scores = (np.asarray(record.embed(query, params)) @ np.asarray(record.embed(at_key, params)).T).T
         return ScoreByDistance(record, distances, scores, "PE(query)·PE(key)")
@@ -85,18 +84,20 @@ def score_by_distance(
         q, k = np.ones((1, heads, query.size, width)), np.ones((1, heads, 1, width))
         if record.gathers:
             raise TypeError(
-                f"record must have a score that depends on its own key alone; got {_check.shown(record)}, "
+                f"record must have a score that depends on its own key alone; got {validation.shown(record)}, "
                 "which reads the keys between."
             )
         read = record.hidden_length(query.size, 1)
         x = np.ones((1, read, record.model_dim)) if record.reads else None  # type: ignore[attr-defined]
         scores = np.asarray(record.score(q, k, query, at_key, params, hidden=x))[0, :, :, 0]
         return ScoreByDistance(record, distances, scores, "the score of each head for q and k of ones")
-    raise TypeError(f"record must enter through one of the four doors; got {_check.shown(record)}. Derive it from one.")
+    raise TypeError(
+        f"record must enter through one of the four doors; got {validation.shown(record)}. Derive it from one."
+    )
 
 
 def _line(name: str, values: Array) -> np.ndarray:
-    array = np.asarray(_array.to_numpy(_array.as_array(name, values)))
+    array = np.asarray(arrays.to_numpy(arrays.as_array(name, values)))
     if array.ndim != 1:
         raise ValueError(f"{name} must be a list of numbers; got shape {array.shape}. Give range(100), say.")
     return array

@@ -7,9 +7,9 @@ from functools import singledispatch
 
 import numpy as np
 
-from posenc import _check
 from posenc.compose import Concatenated, Scaled
-from posenc.doors import Adds, Encoding
+from posenc.core import validation
+from posenc.core.doors import Adds, Encoding
 from posenc.encodings.adds.divisor_pairs import DivisorPairs
 from posenc.encodings.adds.fourier_features import FourierFeatures
 from posenc.encodings.adds.nope import NoPE
@@ -42,7 +42,7 @@ class SinusoidChannels:
 
     def channel(self, dimension: int) -> tuple[str, int]:
         """("sine", pair), ("cosine", pair) or ("zero", -1)."""
-        _check.integer("dimension", dimension, 0, self.width - 1)
+        validation.integer("dimension", dimension, 0, self.width - 1)
         for name, channels in (("sine", self.sine), ("cosine", self.cosine)):
             pair = np.flatnonzero(channels == dimension)
             if pair.size:
@@ -57,7 +57,7 @@ def sinusoid_channels(record: Encoding) -> SinusoidChannels | None:
     >>> sinusoid_channels(Sinusoidal(dim=6, layout="concatenated")).channel(4)
     ('cosine', 1)
     """
-    _check.instance("record", record, Encoding, "a record of an encoding")
+    validation.instance("record", record, Encoding, "a record of an encoding")
     return None
 
 
@@ -66,7 +66,7 @@ def required_channels(record: Adds) -> SinusoidChannels:
     channels = sinusoid_channels(record)
     if channels is None:
         raise TypeError(
-            f"record must be made of sines and cosines; got {_check.shown(record)}. Give Sinusoidal(dim=8), say."
+            f"record must be made of sines and cosines; got {validation.shown(record)}. Give Sinusoidal(dim=8), say."
         )
     return channels
 

@@ -7,18 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from posenc import _check
-from posenc._array import Array
-from posenc.checked_positions import checked
-from posenc.doors import Adds, Encoding
+from posenc.core import text_lines, validation
+from posenc.core.arrays import Array
+from posenc.core.checked_positions import checked
+from posenc.core.doors import Adds, Encoding
 from posenc.frequencies import Geometric
-from posenc.inspect import _text
 from posenc.inspect.sinusoid_channels import required_channels
 from posenc.phase import Frequencies, cosine_sine
 
 
 @dataclass(frozen=True, eq=False)
-class Spectrum(_text.Lines):
+class Spectrum(text_lines.Lines):
     """Exponent, frequency (radians a step) and wavelength (steps a turn) of each pair; shape (pairs,) each.
 
     exponents: e of ω = base^-e; NaN where the frequencies are no powers of one base.
@@ -33,11 +32,16 @@ class Spectrum(_text.Lines):
 
     def lines(self) -> list[str]:
         rows = [
-            [str(pair), "-" if np.isnan(e) else _text.number(e), _text.number(w), _text.number(length, 4)]
+            [
+                str(pair),
+                "-" if np.isnan(e) else text_lines.number(e),
+                text_lines.number(w),
+                text_lines.number(length, 4),
+            ]
             for pair, (e, w, length) in enumerate(zip(self.exponents, self.frequencies, self.wavelengths, strict=True))
         ]
         head = ["pair", "exponent", "frequency (rad/step)", "wavelength (steps)"]
-        return [_text.short(self.record), *_text.aligned(head, rows), *self._summary()]
+        return [text_lines.short(self.record), *text_lines.aligned(head, rows), *self._summary()]
 
     def _summary(self) -> list[str]:
         if len(self.wavelengths) < 2:
@@ -45,7 +49,7 @@ class Spectrum(_text.Lines):
         if np.isnan(self.ratio):
             return ["The wavelengths are no geometric progression."]
         return [
-            f"Each wavelength is {_text.number(self.ratio)} times the one before: a geometric progression, "
+            f"Each wavelength is {text_lines.number(self.ratio)} times the one before: a geometric progression, "
             "fine in the first pairs and coarse in the last.",
             "Wavelength is the period 2π/ω = 2π·base^e; base^e alone is the reciprocal of the frequency.",
         ]
@@ -53,13 +57,13 @@ class Spectrum(_text.Lines):
 
 def frequencies_of(record: Encoding) -> Frequencies:
     """The frequencies a record has, whatever its door, or the error that it has none."""
-    _check.instance("record", record, Encoding, "a record of an encoding")
+    validation.instance("record", record, Encoding, "a record of an encoding")
     inner: Any = record
     while not isinstance(getattr(inner, "frequencies", None), Frequencies):
         inner = getattr(inner, "encoding", None)
         if inner is None:
             raise TypeError(
-                f"record must have frequencies; got {_check.shown(record)}. Give Sinusoidal(dim=8) or RoPE(dim=8), say."
+                f"record must have frequencies; got {validation.shown(record)}. Give Sinusoidal(dim=8) or RoPE(dim=8), say."
             )
     frequencies: Frequencies = inner.frequencies
     return frequencies

@@ -8,9 +8,9 @@ from typing import Any
 
 import jax
 
-from posenc import _array, _check
-from posenc._array import Array
-from posenc.checked_attention import (
+from posenc.core import arrays, validation
+from posenc.core.arrays import Array
+from posenc.core.checked_attention import (
     Window,
     check_causal,
     check_fits,
@@ -28,9 +28,9 @@ from posenc.checked_attention import (
     repeated,
     token_positions,
 )
-from posenc.doors import Documents, Encoding
+from posenc.core.doors import Documents, Encoding
+from posenc.core.rotation import Layout
 from posenc.jax.bound import Bound
-from posenc.turn import Layout
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +76,7 @@ def collected(
 ) -> JaxArguments:
     """The arguments of `attention`, checked, or the TypeError or ValueError that names one of them."""
     for name, x in (("q", q), ("k", k), ("v", v)):
-        _check.instance(name, x, jax.Array, "a JAX array")
+        validation.instance(name, x, jax.Array, "a JAX array")
         if x.dtype != q.dtype:
             raise ValueError(f"{name} must have the dtype of q, {q.dtype}; got {x.dtype}. Convert it.")
     q, k, v = checked_vectors(q, k, v, layout)
@@ -120,6 +120,6 @@ def _bound(encodings: Any) -> tuple[Bound, ...]:
 def _mask(mask: Any, q: Array, k: Array) -> Array | None:
     if mask is None:
         return None
-    mask = _array.as_mask("mask", mask, like=q)
+    mask = arrays.as_mask("mask", mask, like=q)
     check_mask_axes(mask, q, k)
     return mask

@@ -8,11 +8,11 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from posenc import _array
-from posenc._array import Array
 from posenc.attention import softmax
-from posenc.checked_attention import number_of_axes
-from posenc.doors import Biases, Rotates, Scores
+from posenc.core import arrays
+from posenc.core.arrays import Array
+from posenc.core.checked_attention import number_of_axes
+from posenc.core.doors import Biases, Rotates, Scores
 from posenc.encodings.scores._gathers import Gathers, PreparedKeys
 from posenc.jax.attention_arguments import JaxArguments
 
@@ -46,7 +46,7 @@ def rotated_back(asked: JaxArguments, output: Array, query: Array) -> Array:
 
 def in_tiles(asked: JaxArguments, queries: int) -> Array:
     """The output for so many queries at a time; all in one compiled loop where q is traced."""
-    wide = _array.library(asked.q).wide_dtype(asked.q.dtype)
+    wide = arrays.library(asked.q).wide_dtype(asked.q.dtype)
     q, k, v = rotated_vectors(asked, *(x.astype(wide) for x in (asked.q, asked.k, asked.v)))
     prepared, count = _prepared(asked), asked.q.shape[2]
 
@@ -116,7 +116,7 @@ def _tile(asked: JaxArguments, k: Array, v: Array, prepared: dict[int, PreparedK
             logits = logits + each.bias(at.query, asked.key, dtype=logits.dtype)
         elif isinstance(each.record, Scores):
             logits = logits + _score(asked, each, prepared.get(place), at)
-    weights = softmax(logits, _visible(asked, at), _array.library(logits))
+    weights = softmax(logits, _visible(asked, at), arrays.library(logits))
     output = rotated_back(asked, jnp.matmul(weights, v, precision="highest"), at.query)
     for each in asked.of(Scores):
         more = each.values(weights, at.query, asked.key)

@@ -14,9 +14,9 @@ import jax
 import jax.numpy as jnp
 from jax.extend.core import ClosedJaxpr, jaxpr_as_fun
 
-from posenc import _check
-from posenc._array import Array
-from posenc.doors import Biases, Scores
+from posenc.core import validation
+from posenc.core.arrays import Array
+from posenc.core.doors import Biases, Scores
 from posenc.jax.bound import Bound
 
 
@@ -48,8 +48,8 @@ def bias_block(bound: Bound, queries: int, keys: int, *, dtype: Any = None) -> B
     >>> block(block.constants, jnp.int32(1), jnp.array([2]), jnp.arange(3)).tolist()
     [[-0.0078125, -0.00390625, 0.0]]
     """
-    _check.instance("bound", bound, Bound, "a bound record; bind it first")
-    record: Any = _check.instance("bound.record", bound.record, Biases, "a record of the door 'biases'")
+    validation.instance("bound", bound, Bound, "a bound record; bind it first")
+    record: Any = validation.instance("bound.record", bound.record, Biases, "a record of the door 'biases'")
 
     def block(head: Array, query: Array, key: Array) -> Array:
         return record.bias(head, query[:, None], key[None, :], bound.params, dtype=dtype)
@@ -66,8 +66,8 @@ def score_block(bound: Bound, q: Any, k: Any) -> Block:
     A score that reads the keys between a query and a key, or the input of the layer, has no block of its own and raises
     ValueError.
     """
-    _check.instance("bound", bound, Bound, "a bound record; bind it first")
-    record: Any = _check.instance("bound.record", bound.record, Scores, "a record of the door 'scores'")
+    validation.instance("bound", bound, Bound, "a bound record; bind it first")
+    record: Any = validation.instance("bound.record", bound.record, Scores, "a record of the door 'scores'")
     if record.gathers or record.reads:
         reason = "reads the keys in between" if record.gathers else "reads the input of the layer"
         raise ValueError(
@@ -84,7 +84,7 @@ def score_block(bound: Bound, q: Any, k: Any) -> Block:
 
 def _positions(record: Any, queries: int, keys: int) -> list[jax.ShapeDtypeStruct]:
     last = () if record.axes == 1 else (record.axes,)
-    counts = [_check.integer(name, count, 1) for name, count in (("queries", queries), ("keys", keys))]
+    counts = [validation.integer(name, count, 1) for name, count in (("queries", queries), ("keys", keys))]
     return [jax.ShapeDtypeStruct((count, *last), jnp.int32) for count in counts]
 
 

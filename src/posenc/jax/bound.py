@@ -6,12 +6,12 @@ import abc
 from dataclasses import dataclass
 from typing import Any
 
-from posenc import _array, _check
-from posenc._array import Array
-from posenc._array.jax_library import Jax
-from posenc.doors import Adds, Biases, Documents, Encoding, Params, Role, Rotates, Scores
+from posenc.core import arrays, validation
+from posenc.core.arrays import Array
+from posenc.core.arrays.jax_library import Jax
+from posenc.core.doors import Adds, Biases, Documents, Encoding, Params, Role, Rotates, Scores
+from posenc.core.rotation import OperatorLayout
 from posenc.jax.fresh_parameters import parameters
-from posenc.turn import OperatorLayout
 
 
 class DoorMethods(abc.ABC):
@@ -50,7 +50,7 @@ class DoorMethods(abc.ABC):
     def bias(self, query: Array, key: Array, *, dtype: Any = None) -> Array:
         """The dense bias (*batch, heads, n, m) for positions (*batch, n) and (*batch, m)."""
         record, lib = self._through(Biases, "bias"), Jax()
-        query, key = _array.as_array("query", query, lib), _array.as_array("key", key, lib)
+        query, key = arrays.as_array("query", query, lib), arrays.as_array("key", key, lib)
         return record.matrix(query, key, self._arrays(), dtype=dtype)
 
     def score(
@@ -75,12 +75,12 @@ class DoorMethods(abc.ABC):
         return self._through(Scores, "values").values(weights, query, key, self._arrays())
 
     def _rotated(self, record: Any, x: Array, name: str, positions: Array, role: Role, layout: OperatorLayout) -> Array:
-        positions = _array.as_array(name, positions, x)
-        turn = record.turn(positions, self._arrays(), role=role, dtype=_array.library(x).wide_dtype(x.dtype))
+        positions = arrays.as_array(name, positions, x)
+        turn = record.turn(positions, self._arrays(), role=role, dtype=arrays.library(x).wide_dtype(x.dtype))
         return turn(x, layout=layout)
 
     def _through(self, door: type[Encoding], method: str) -> Any:
-        return _check.instance("record", self.record, door, f"a record of the door {door.door!r} for {method}")
+        return validation.instance("record", self.record, door, f"a record of the door {door.door!r} for {method}")
 
 
 @dataclass(frozen=True, eq=False)

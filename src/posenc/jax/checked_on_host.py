@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from posenc import _array
-from posenc._array import Array
-from posenc._array.jax_library import Jax
-from posenc.checked_positions import checked
+from posenc.core import arrays
+from posenc.core.arrays import Array
+from posenc.core.arrays.jax_library import Jax
+from posenc.core.checked_positions import checked
 
 
 def as_positions(positions: Array) -> Array:
@@ -19,4 +19,4 @@ def as_positions(positions: Array) -> Array:
     >>> as_positions(np.arange(3)).dtype
     dtype('int32')
     """
-    return checked(_array.as_array("positions", positions, Jax())).array
+    return checked(arrays.as_array("positions", positions, Jax())).array

@@ -9,9 +9,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from posenc import _array, _check
-from posenc._array import Array
-from posenc.doors import Encoding
+from posenc.core import arrays, validation
+from posenc.core.arrays import Array
+from posenc.core.doors import Encoding
 
 
 def parameters(record: Encoding, seed: int | Array = 0) -> dict[str, Array]:
@@ -26,14 +26,14 @@ def parameters(record: Encoding, seed: int | Array = 0) -> dict[str, Array]:
     >>> parameters(Learned(dim=4, length=8), jax.random.key(0))["table"].shape
     (8, 4)
     """
-    _check.instance("record", record, Encoding, "an encoding")
+    validation.instance("record", record, Encoding, "an encoding")
     if not isinstance(seed, jax.Array):
-        words: Any = _check.integer("seed", seed, 0, 2**63 - 1)
+        words: Any = validation.integer("seed", seed, 0, 2**63 - 1)
     elif isinstance(words := _words(seed), jax.core.Tracer):
         shapes = {name: jax.ShapeDtypeStruct(shape, jnp.float32) for name, shape in record.shapes.items()}
         return jax.pure_callback(partial(_drawn, record), shapes, words, vmap_method="sequential") if shapes else {}
     elif not words.shape:
-        words = _check.integer("seed", int(words), 0, 2**63 - 1)
+        words = validation.integer("seed", int(words), 0, 2**63 - 1)
     return {name: jnp.asarray(value) for name, value in _drawn(record, words).items()}
 
 
@@ -42,7 +42,7 @@ def _words(seed: Array) -> Array:
     if jax.dtypes.issubdtype(seed.dtype, jax.dtypes.prng_key):
         if not seed.shape:
             return jax.random.key_data(seed)
-    elif _array.kind(seed) == "integer" and (not seed.shape or (seed.shape == (2,) and seed.dtype == jnp.uint32)):
+    elif arrays.kind(seed) == "integer" and (not seed.shape or (seed.shape == (2,) and seed.dtype == jnp.uint32)):
         return seed
     raise TypeError(
         f"seed must be a whole number or one key of jax.random; got {seed.dtype} of shape {tuple(seed.shape)}. "

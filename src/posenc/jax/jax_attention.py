@@ -8,21 +8,21 @@ from typing import Any, Literal
 import jax
 import jax.numpy as jnp
 
-from posenc import _array, _check
-from posenc._array import Array
-from posenc.checked_attention import Window
-from posenc.doors import Biases, Documents, Encoding, Scores
+from posenc.core import arrays, validation
+from posenc.core.arrays import Array
+from posenc.core.checked_attention import Window
+from posenc.core.doors import Biases, Documents, Encoding, Scores
+from posenc.core.rotation import Layout
 from posenc.encodings.scores._gathers import needs_all_keys
 from posenc.jax.attention_arguments import JaxArguments, collected
 from posenc.jax.attention_tiles import in_tiles, queries_per_tile, rotated_back, rotated_vectors, visible_by_index
 from posenc.jax.bound import Bound
-from posenc.turn import Layout
 
 JaxImpl = Literal["auto", "dot_product", "tiles", "dense"]
 JAX_IMPLS = ("auto", "dot_product", "tiles", "dense")
 
 
-@_array.broadcasting
+@arrays.broadcasting
 def attention(
     q: Array,
     k: Array,
@@ -74,7 +74,7 @@ def attention(
     >>> attended(q, k).shape
     (1, 4, 3, 8)
     """
-    _check.choice("impl", impl, JAX_IMPLS)
+    validation.choice("impl", impl, JAX_IMPLS)
     asked = collected(
         q,
         k,

@@ -9,12 +9,13 @@ from typing import Any
 import jax
 from jax import export
 
-from posenc import _check, parse
+from posenc import parse
 from posenc.cameras.transforms import BlockDiagonal, CameraTransforms, Tiled, Unchanged
-from posenc.doors import Encoding
+from posenc.core import validation
+from posenc.core.doors import Encoding
+from posenc.core.operators import ByChannel, Matrices, MatrixTurn, Polar, Rebased
+from posenc.core.rotation import Pairing, Turn
 from posenc.jax.bound import Bound
-from posenc.operators import ByChannel, Matrices, MatrixTurn, Polar, Rebased
-from posenc.turn import Pairing, Turn
 
 #: The operators: the fields that hold arrays, and those that do not.
 OPERATORS: dict[type, tuple[list[str], list[str]]] = {
@@ -50,7 +51,7 @@ def _record_to_bytes(meta: tuple[Encoding]) -> bytes:
     text = repr(meta[0])
     if type(meta[0]).__name__ not in parse.classes() or parse.record(text) != meta[0]:
         raise ValueError(
-            f"record must be one that posenc knows, to be read back with the export; got {_check.shown(meta[0])}. "
+            f"record must be one that posenc knows, to be read back with the export; got {validation.shown(meta[0])}. "
             "Close over it instead of passing it as an argument."
         )
     return text.encode()

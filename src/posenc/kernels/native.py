@@ -12,8 +12,8 @@ from typing import Any
 import torch
 from torch.autograd import forward_ad
 
+from posenc.core.rotation import Turn
 from posenc.phase import FixedFrequencies
-from posenc.turn import Turn
 
 DTYPES = (torch.float32, torch.bfloat16, torch.float16)
 #: Operators that a library of another version may lack.

@@ -3,7 +3,7 @@ them one by one takes longer than rotating it."""
 
 from __future__ import annotations
 
-from posenc.turn import Pairing
+from posenc.core.rotation import Pairing
 
 #: Bits 0, 1 and 2: pairs are neighbours, time comes before heads, the cache is paged.
 LAYOUTS = {"bhtd": 0, "bthd": 2}

@@ -14,8 +14,8 @@ from typing import Any
 
 import torch
 
+from posenc.core.rotation import Pairing, Turn
 from posenc.kernels import native
-from posenc.turn import Pairing, Turn
 
 #: The dtype in which products are formed.
 WIDE = {

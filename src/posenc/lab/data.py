@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from posenc import _check
+from posenc.core import validation
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +34,7 @@ def seeds(seed: int) -> Seeds:
     >>> seeds(0) == seeds(0), seeds(0).weights == seeds(1).weights
     (True, False)
     """
-    seed = _check.integer("seed", seed, 0, 2**63 - 1)
+    seed = validation.integer("seed", seed, 0, 2**63 - 1)
     words = (child.generate_state(1, np.uint64)[0] for child in np.random.SeedSequence(seed).spawn(3))
     return Seeds(*(int(word) >> 1 for word in words))
 

@@ -8,10 +8,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from posenc import _check, parse
+from posenc import parse
 from posenc.compose import PerLayer
+from posenc.core import validation
+from posenc.core.doors import Adds, Encoding
 from posenc.diagnosis.code.user_file import load_target
-from posenc.doors import Adds, Encoding
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,7 @@ def encoding_parts(text: str) -> list[str]:
     >>> encoding_parts("RoPE(dim=16, base=1e+4) + NoPE(dim=64)")
     ['RoPE(dim=16, base=1e+4)', 'NoPE(dim=64)']
     """
-    _check.instance("encoding", text, str, "the text of a record")
+    validation.instance("encoding", text, str, "the text of a record")
     found, depth, quote = [""], 0, ""
     for character in text:
         if quote or character in "'\"":
@@ -110,7 +111,7 @@ def _record(text: str, width: int, heads: int) -> Any:
 def _checked_record(record: Any, text: str) -> Any:
     if not isinstance(record, Encoding | PerLayer):
         raise ValueError(
-            f"encoding must be the record of an encoding; got {_check.shown(text)}, which is "
+            f"encoding must be the record of an encoding; got {validation.shown(text)}, which is "
             f"{type(record).__name__}. Write RoPE(dim=16), say."
         )
     return record

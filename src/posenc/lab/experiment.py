@@ -8,8 +8,8 @@ import json
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, get_args
 
-from posenc import _check
-from posenc.declared_fields import Declared, Real, Whole
+from posenc.core import validation
+from posenc.core.declared_fields import Declared, Real, Whole
 from posenc.lab.models.model_folder import model_folder
 
 #: The longest sequence a run may ask for, in items of its task.
@@ -40,8 +40,10 @@ class Lengths:
     def __call__(self, name: str, value: Any) -> tuple[int, ...]:
         rule = f"{name} must be lengths in rising order, at least one"
         if not isinstance(value, tuple | list):
-            raise TypeError(f"{rule}; got {_check.shown(value)}. Give a tuple of numbers.")
-        lengths = tuple(_check.integer(f"{name}[{index}]", length, 1, LONGEST) for index, length in enumerate(value))
+            raise TypeError(f"{rule}; got {validation.shown(value)}. Give a tuple of numbers.")
+        lengths = tuple(
+            validation.integer(f"{name}[{index}]", length, 1, LONGEST) for index, length in enumerate(value)
+        )
         if not lengths or sorted(set(lengths)) != list(lengths):
             raise ValueError(f"{rule}; got {lengths}. Sort them and leave out repeats.")
         return lengths
@@ -54,7 +56,7 @@ class TaskOptions:
     def __call__(self, name: str, value: Any) -> tuple[Option, ...]:
         rule = f"{name} must be pairs of a name and a number or a word, each name once"
         if not are_pairs(value) or not all(_is_option(*pair) for pair in value):
-            raise TypeError(f"{rule}; got {_check.shown(value)}. Give (('depth', 0.5),), say.")
+            raise TypeError(f"{rule}; got {validation.shown(value)}. Give (('depth', 0.5),), say.")
         names = [pair[0] for pair in value]
         if len(set(names)) < len(names):
             raise ValueError(f"{rule}; got the names {', '.join(names)}. Leave out repeats.")
@@ -69,7 +71,7 @@ class ModelName:
         if value not in get_args(Model) and (not isinstance(value, str) or model_folder(value) is None):
             raise ValueError(
                 f"{name} must be one of {', '.join(get_args(Model))}, or the name of a ModelFolder; got "
-                f"{_check.shown(value)}. Choose one of them."
+                f"{validation.shown(value)}. Choose one of them."
             )
         return str(value)
 
@@ -119,7 +121,7 @@ class Experiment(Declared):
 
     def _check_together(self) -> None:
         for name in ("encoding", "task"):
-            _check.instance(name, getattr(self, name), str, "a word")
+            validation.instance(name, getattr(self, name), str, "a word")
         if self.width % self.heads:
             raise ValueError(f"heads must divide width={self.width}; got {self.heads}. Choose another number of heads.")
 

@@ -7,10 +7,10 @@ import json
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from posenc import _check
-from posenc.declared_fields import Declared, Instance, Real, Whole
+from posenc.core import validation
+from posenc.core.declared_fields import Declared, Instance, Real, Whole
+from posenc.core.plain_file import json_of
 from posenc.lab.experiment import LONGEST, Experiment, are_pairs
-from posenc.plain_file import json_of
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,9 @@ class Each:
 
     def __call__(self, name: str, value: Any) -> Any:
         if not isinstance(value, tuple) or not all(isinstance(part, self.kind) for part in value):
-            raise TypeError(f"{name} must be a tuple of {self.kind.__name__}; got {_check.shown(value)}. Give a tuple.")
+            raise TypeError(
+                f"{name} must be a tuple of {self.kind.__name__}; got {validation.shown(value)}. Give a tuple."
+            )
         return value
 
 
@@ -32,7 +34,7 @@ class Losses:
     def __call__(self, name: str, value: Any) -> tuple[tuple[int, float], ...]:
         rule = f"{name} must be pairs of a number of tokens and a loss, tokens rising"
         if not are_pairs(value):
-            raise TypeError(f"{rule}; got {_check.shown(value)}. Give ((16, 2.5), (32, 2.25)), say.")
+            raise TypeError(f"{rule}; got {validation.shown(value)}. Give ((16, 2.5), (32, 2.25)), say.")
         pairs = tuple((Whole(1, LONGEST)(name, tokens), Real(0.0, 1e6)(name, loss)) for tokens, loss in value)
         tokens = [pair[0] for pair in pairs]
         if sorted(set(tokens)) != tokens:
@@ -47,7 +49,7 @@ class Versions:
     def __call__(self, name: str, value: Any) -> tuple[tuple[str, str], ...]:
         if not are_pairs(value) or not all(isinstance(word, str) for pair in value for word in pair):
             raise TypeError(
-                f"{name} must be pairs of a package and its version; got {_check.shown(value)}. Give pairs."
+                f"{name} must be pairs of a package and its version; got {validation.shown(value)}. Give pairs."
             )
         return tuple((package, version) for package, version in value)
 
@@ -134,7 +136,7 @@ class Result(Declared):
             return cls(**fields)
         except (ValueError, TypeError) as error:
             raise ValueError(
-                f"line must be a result as to_json writes it; got {_check.shown(line)}: {str(error).rstrip('.')}. "
+                f"line must be a result as to_json writes it; got {validation.shown(line)}: {str(error).rstrip('.')}. "
                 "Delete the line, and the run is done again."
             ) from None
 

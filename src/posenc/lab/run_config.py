@@ -7,8 +7,8 @@ from typing import Annotated
 
 import numpy as np
 
-from posenc.declared_fields import Declared, Instance, Real, Whole
-from posenc.doors import Encoding
+from posenc.core.declared_fields import Declared, Instance, Real, Whole
+from posenc.core.doors import Encoding
 from posenc.lab.result import Progress
 
 Counted = Annotated[int, Whole(1, 10**7)]

@@ -14,7 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, NamedTuple, Self
 
-from posenc import plain_file
+from posenc.core import plain_file
 from posenc.lab.experiment import digest
 from posenc.lab.result import Result
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from posenc import _check, plain_file
+from posenc.core import plain_file, validation
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -70,7 +70,7 @@ def learn_pieces(text: str, vocabulary: int = 512, *, most: int = LEARNED_FROM) 
     """
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
-    vocabulary = _check.integer("vocabulary", vocabulary, 256, 1 << 16)
+    vocabulary = validation.integer("vocabulary", vocabulary, 256, 1 << 16)
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()

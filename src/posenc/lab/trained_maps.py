@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from matplotlib.figure import Figure
 
-from posenc.doors import Encoding
-from posenc.inspect import _text
+from posenc.core import text_lines
+from posenc.core.doors import Encoding
 from posenc.lab.word_roles import HEADS, STEPS, trained_attention
 from posenc.plot.attention_maps import attention_map
 
@@ -26,6 +26,6 @@ def trained_maps(
         attention_map(one, ax=row)
         for head, panel in enumerate(row):
             panel.set_title(f"head {head}, {when}", fontsize="medium")
-    name = "no encoding" if encoding is None else _text.short(encoding)
+    name = "no encoding" if encoding is None else text_lines.short(encoding)
     figure.suptitle(f"{name}: {trained.accuracy:.0%} of the roles are right", fontsize="medium")
     return figure

@@ -9,9 +9,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from posenc import _check
 from posenc.attention import Attended, attention
-from posenc.doors import Adds, Biases, Encoding, Scores
+from posenc.core import validation
+from posenc.core.doors import Adds, Biases, Encoding, Scores
 from posenc.inspect import AttentionMap
 from posenc.inspect.order import checked_words
 from posenc.lab.models.block import normal_parameter
@@ -58,9 +58,9 @@ def trained_attention(
     unknown = [word for word in words if word not in WORDS]
     if unknown:
         raise ValueError(f"sentence must use the words {', '.join(WORDS)}; got {unknown[0]!r}. Choose one of them.")
-    steps = _check.integer("steps", steps, 1, 10**6)
+    steps = validation.integer("steps", steps, 1, 10**6)
     _check_fits(encoding)
-    stream = np.random.default_rng([_check.integer("seed", seed, 0, 2**63 - 1), 7])
+    stream = np.random.default_rng([validation.integer("seed", seed, 0, 2**63 - 1), 7])
     layer = Layer(encoding, seed)
     before = _map(layer, words, 0)
     optimizer = torch.optim.AdamW(layer.parameters(), lr=RATE)
@@ -83,7 +83,7 @@ class Layer(nn.Module):  # type: ignore[misc]
         self.project = normal_parameter((3, HEADS, WIDTH, HEAD_DIM), WIDTH**-0.5, rng)
         self.hidden = normal_parameter((HEADS * HEAD_DIM + WIDTH, 2 * WIDTH), (HEADS * HEAD_DIM + WIDTH) ** -0.5, rng)
         self.roles = normal_parameter((2 * WIDTH, len(ROLES)), (2 * WIDTH) ** -0.5, rng)
-        self.encoding = None if encoding is None else module(encoding, seed=seed)
+        self.layer = None if encoding is None else module(encoding, seed=seed)
 
     def forward(self, tokens: Tensor) -> Tensor:
         """Logits of the roles (batch, words, roles)."""
@@ -94,16 +94,16 @@ class Layer(nn.Module):  # type: ignore[misc]
     def inputs(self, tokens: Tensor) -> Tensor:
         """Embeddings, with what is added to them."""
         x = self.embedding[tokens]
-        if self.encoding is None or not isinstance(self.record, Adds):
+        if self.layer is None or not isinstance(self.record, Adds):
             return x
-        return self.encoding(x, torch.arange(tokens.shape[1]))
+        return self.layer(x, torch.arange(tokens.shape[1]))
 
     def attended(self, x: Tensor) -> Attended:
         """Output and weights of the layer's attention."""
         q, k, v = (x[:, None] @ weight for weight in self.project)
         inside = () if self.record is None or isinstance(self.record, Adds) else (self.record,)
         positions = torch.arange(x.shape[1])
-        learned = dict(self.encoding.params or {}) if inside and self.encoding is not None else None
+        learned = dict(self.layer.params or {}) if inside and self.layer is not None else None
         reads = any(isinstance(record, Scores) and record.reads for record in inside)
         return attention(
             q,
@@ -121,8 +121,8 @@ class Layer(nn.Module):  # type: ignore[misc]
 def _check_fits(encoding: Encoding | None) -> None:
     if encoding is None:
         return
-    _check.instance("encoding", encoding, Encoding, "a record of an encoding, or None")
-    _check.one_axis("encoding", encoding)
+    validation.instance("encoding", encoding, Encoding, "a record of an encoding, or None")
+    validation.one_axis("encoding", encoding)
     if isinstance(encoding, Adds) and encoding.width != WIDTH:
         raise ValueError(f"encoding must have the layer's width of {WIDTH}; got {encoding.width}. Use dim={WIDTH}.")
     width = getattr(encoding, "head_dim", HEAD_DIM)

@@ -9,13 +9,13 @@ from .checkpoints.row_permutation import Fused as Fused
 from .checkpoints.row_permutation import channel_order as channel_order
 from .checkpoints.row_permutation import convert_qk as convert_qk
 from .config.reader import from_config as from_config
-from .context_extension.metrics import base_bound as base_bound
-from .context_extension.planner import ContextPlan as ContextPlan
-from .context_extension.planner import plan_context as plan_context
 from .difference import Difference as Difference
 from .difference import Effect as Effect
 from .difference import FieldDifference as FieldDifference
 from .difference import diff as diff
+from .extension_planning.metrics import base_bound as base_bound
+from .extension_planning.planner import ContextPlan as ContextPlan
+from .extension_planning.planner import plan_context as plan_context
 from .fingerprints import fingerprint as fingerprint
 from .formats.gguf_header import GGUFHead as GGUFHead
 from .formats.gguf_read import from_gguf as from_gguf

@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from posenc import _check
 from posenc.compose import Concatenated, Partial, PerLayer, Scaled, Sum
-from posenc.doors import Adds, Encoding, Rotates
+from posenc.core import validation
+from posenc.core.doors import Adds, Encoding, Rotates
 from posenc.encodings.biases.alibi import ALiBi
 from posenc.encodings.biases.t5 import T5Bias
 from posenc.encodings.rotates.temperature import PowerTemperature, QueryTemperature, StepTemperature
@@ -72,7 +72,7 @@ def canonical(record: Any) -> Form:
 
 @singledispatch
 def _form(record: Any) -> Form:
-    _check.instance("record", record, Encoding, "a record, a schedule of records or what from_config returns")
+    validation.instance("record", record, Encoding, "a record, a schedule of records or what from_config returns")
     if isinstance(record, Rotates):
         rotation = pair_rotation(record)
         return _fields(record) if rotation is None else _pairs(rotation)

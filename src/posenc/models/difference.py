@@ -10,10 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from posenc import _check
 from posenc.compose import Backward, Partial
-from posenc.doors import Adds, Biases, Encoding, Rotates
-from posenc.inspect import _text
+from posenc.core import text_lines, validation
+from posenc.core.doors import Adds, Biases, Encoding, Rotates
 from posenc.models.canonical import canonical
 from posenc.models.fingerprints import fingerprint
 from posenc.models.model_positions import (
@@ -141,7 +140,7 @@ def diff(first: Any, second: Any) -> Difference:
     if isinstance(first, ModelPositions) and isinstance(second, ModelPositions):
         return _models(first, second)
     for name, record in (("first", first), ("second", second)):
-        _check.instance(name, record, Encoding, "a record of an encoding, or both what from_config returns")
+        validation.instance(name, record, Encoding, "a record of an encoding, or both what from_config returns")
     return _records(first, second, "")
 
 
@@ -303,7 +302,7 @@ def _shown(value: Any) -> str:
 
 
 def _named(record: Encoding | None) -> str:
-    return ABSENT if record is None else _text.short(record)
+    return ABSENT if record is None else text_lines.short(record)
 
 
 def _factor(record: Encoding | None) -> float:

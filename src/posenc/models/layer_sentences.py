@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from posenc.doors import Adds, Biases, Encoding, Rotates
+from posenc.core.doors import Adds, Biases, Encoding, Rotates
+from posenc.core.rotation import Pairing
 from posenc.frequencies import Scaling
 from posenc.inspect import spectrum
 from posenc.models.model_positions import LayerGroup
-from posenc.turn import Pairing
 
 
 def in_words(group: LayerGroup) -> list[str]:

@@ -6,12 +6,12 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Annotated, Literal
 
-from posenc import _check
-from posenc.declared_fields import Declared, Whole
-from posenc.doors import Encoding, Rotates
+from posenc.core import validation
+from posenc.core.declared_fields import Declared, Whole
+from posenc.core.doors import Encoding, Rotates
+from posenc.core.rotation import Pairing, PairLayout, of_pairs
 from posenc.encodings.adds.resize_table import Resizing
 from posenc.encodings.rotates.temperature import QueryTemperature
-from posenc.turn import Pairing, PairLayout, of_pairs
 
 Source = Literal["file", "class default", "caller"]
 #: What a value of a config may be once read: nothing that can be changed.
@@ -214,14 +214,14 @@ class ModelPositions:
 
     def of(self, part: str) -> tuple[LayerGroup, ...]:
         """The groups of a part."""
-        _check.choice("part", part, self.parts)
+        validation.choice("part", part, self.parts)
         return tuple(group for group in self.groups if group.part == part)
 
     def at(self, layer: int, part: str = "text") -> tuple[LayerGroup, ...]:
         """The groups that a layer belongs to: one, or more where it has cross-attention."""
         groups = self.of(part)
         last = max((max(group.layers, default=0) for group in groups), default=0)
-        _check.integer("layer", layer, 0, last)
+        validation.integer("layer", layer, 0, last)
         return tuple(group for group in groups if layer in group.layers)
 
     def explain(self) -> str:

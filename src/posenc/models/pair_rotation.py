@@ -8,14 +8,14 @@ from functools import singledispatch
 
 import numpy as np
 
-from posenc import _check
 from posenc.compose import Backward, Partial
-from posenc.doors import Encoding
+from posenc.core import validation
+from posenc.core.doors import Encoding
+from posenc.core.rotation import Pairing
 from posenc.encodings.rotates.axial_rope import AxialRoPE
 from posenc.encodings.rotates.dual_base import DualBaseRoPE
 from posenc.encodings.rotates.rope import RoPE
 from posenc.phase import Frequencies
-from posenc.turn import Pairing
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ def pair_rotation(record: Encoding) -> PairRotation | None:
     >>> pair_rotation(Partial(RoPE(dim=4, pairing="halves"), dim=6, start=2)).first
     (2, 3)
     """
-    _check.instance("record", record, Encoding, "a record of an encoding")
+    validation.instance("record", record, Encoding, "a record of an encoding")
     return None
 
 

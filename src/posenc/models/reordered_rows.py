@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from posenc.compose import Partial
-from posenc.doors import Encoding, Rotates
+from posenc.core.doors import Encoding, Rotates
 from posenc.encodings.rotates.rope import RoPE
 from posenc.models.model_positions import LayerGroup, ModelPositions
 from posenc.models.pair_rotation import pair_rotation

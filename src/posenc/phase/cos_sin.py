@@ -8,9 +8,9 @@ import operator
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from posenc import _check
-from posenc._array import Array, Library
-from posenc.checked_positions import Positions, checked
+from posenc.core import validation
+from posenc.core.arrays import Array, Library
+from posenc.core.checked_positions import Positions, checked
 from posenc.phase.fixed_point import phase_of, turns_per_step
 from posenc.phase.frequencies import Frequencies
 
@@ -30,8 +30,8 @@ def cosine_sine(
     rounded cosine and sine of the exact product, for every |p| ≤ 2^53, and float64 is good to 3.5 ulp. With `"float32"`
     frequencies, angle and function are float32, as in released models, and bit-equal to them under PyTorch.
     """
-    _check.choice("numerics", numerics, NUMERICS)
-    _check.instance("frequencies", frequencies, Frequencies, "a record of frequencies")
+    validation.choice("numerics", numerics, NUMERICS)
+    validation.instance("frequencies", frequencies, Frequencies, "a record of frequencies")
     positions = checked(positions)
     return cos_sin(positions, frequencies, positions.lib.result_dtype(dtype), numerics)
 

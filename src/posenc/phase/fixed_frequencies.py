@@ -7,11 +7,11 @@ from typing import Any, Literal
 
 import numpy as np
 
-from posenc import _array
-from posenc.array_memo import remembered
+from posenc.core import arrays
+from posenc.core.array_memo import remembered
+from posenc.core.rotation import Pairing
 from posenc.phase.fixed_point import limbs, turn_words
 from posenc.phase.frequencies import Frequencies
-from posenc.turn import Pairing
 
 
 @dataclass(frozen=True)
@@ -71,14 +71,14 @@ def fixed_sinusoids_of(record: Any) -> FixedSinusoids | None:
     return stated if stated is not None and not_overridden(record, "fixed_sinusoids", "embed") else None
 
 
-@_array.host
+@arrays.host
 def not_overridden(record: Any, data: str, method: str) -> bool:
     """Whether no subclass of the class that defines `data` overrides `method` without it."""
     names = (name for owner in type(record).__mro__ for name in (data, method) if name in vars(owner))
     return next(names) == data
 
 
-@_array.host
+@arrays.host
 def frequency_limbs(fixed: FixedFrequencies | FixedSinusoids) -> np.ndarray:
     """Frequencies as a compiled kernel takes them, int64 (6, pairs): five limbs of 32 bits of a turn,
     the topmost first, and axes."""

@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from posenc import _array, _check
-from posenc._array import Array, Library
-from posenc.array_memo import remembered
-from posenc.checked_positions import Positions, checked
+from posenc.core import arrays, validation
+from posenc.core.array_memo import remembered
+from posenc.core.arrays import Array, Library
+from posenc.core.checked_positions import Positions, checked
 from posenc.phase.frequencies import EXACT, TWO_PI, Frequencies
 
 
@@ -81,7 +81,7 @@ def phase(positions: Array | Positions, frequencies: Frequencies) -> Phase:
     is kept. Beyond that: ValueError where values can be read, NaN where they cannot (tracing, accelerators).
     """
     positions = checked(positions)
-    _check.instance("frequencies", frequencies, Frequencies, "a record of frequencies")
+    validation.instance("frequencies", frequencies, Frequencies, "a record of frequencies")
     return phase_of(positions, frequencies)
 
 
@@ -147,20 +147,20 @@ def _limbs(frequencies: Frequencies, word: Word, weight: int) -> np.ndarray:
     return np.array([digits(whole, bits, count) for whole in wholes], np.int64).T
 
 
-@_array.host
+@arrays.host
 def limbs(frequencies: Frequencies, bits: int, count: int) -> np.ndarray:
     """Frequencies as fractions of a turn, to 2^-(bits·count) turns, in limbs of so many bits,
     the topmost first; (count, pairs)."""
     return _limbs(frequencies, WIDE._replace(limb_bits=bits, limbs=count), 0)
 
 
-@_array.host
+@arrays.host
 def turns_per_step(frequencies: Frequencies) -> np.ndarray:
     """The frequencies in turns a step, as float64; shape (pairs,)."""
     return np.array([float(turn) for turn in _turns(frequencies)])
 
 
-@_array.host
+@arrays.host
 def turn_words(frequencies: Frequencies) -> np.ndarray:
     """The frequencies in whole 2^-128 turns a step, as int64 that hold the upper and the lower 64 bits;
     shape (2, pairs).

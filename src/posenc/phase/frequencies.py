@@ -8,8 +8,8 @@ from decimal import Context, Decimal
 
 import numpy as np
 
-from posenc._array import Array, Library, library
-from posenc.declared_fields import Untraced
+from posenc.core.arrays import Array, Library, library
+from posenc.core.declared_fields import Untraced
 
 #: Decimal arithmetic for frequencies: 100 digits, so that 170 bits of a turn are left at any rate in use.
 EXACT = Context(prec=100)

@@ -13,9 +13,9 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
 
-from posenc import _array
-from posenc._array import Array, Library
-from posenc.checked_positions import Positions
+from posenc.core import arrays
+from posenc.core.arrays import Array, Library
+from posenc.core.checked_positions import Positions
 from posenc.phase.cos_sin import radians, rotated_by_quarters
 from posenc.phase.fixed_point import Phase, Word, carried, digits, whole_and_fraction
 from posenc.phase.frequencies import EXACT, TWO_PI
@@ -110,7 +110,7 @@ def _turn_limbs(size: Array, word: Word, lib: Library) -> list[Array]:
     return list(carried(columns, word, word.limbs + 1))
 
 
-@_array.host
+@arrays.host
 def _inverse(word: Word) -> list[int]:
     """1/2π in limbs below the point, one more than the word has."""
     count, bits = word.limbs + 1, word.limb_bits

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from posenc import _array
-from posenc._array import Array
+from posenc.core import arrays
+from posenc.core.arrays import Array
 
 #: The largest row sum of magnitudes that is exponentiated: a generator turns by no more radians.
 LARGEST_TURN = 2.0**16
@@ -21,7 +21,7 @@ def exponential(matrix: Array, name: str = "positions", advice: str = "Scale pos
     which is what rounding M itself costs. Row sums above 2^16 are a ValueError about `name` that ends with `advice`,
     or NaN where they cannot be seen.
     """
-    lib = _array.library(matrix)
+    lib = arrays.library(matrix)
     xp = lib.xp
     size = xp.amax(xp.abs(lib.detach(matrix)).sum(-1), -1)
     ends = lib.extremes(size)

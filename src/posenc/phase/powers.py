@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from posenc._array import Array
-from posenc.checked_positions import Positions
+from posenc.core.arrays import Array
+from posenc.core.checked_positions import Positions
 from posenc.phase.fixed_point import phase_of, turns_per_step
 from posenc.phase.frequencies import Frequencies
 

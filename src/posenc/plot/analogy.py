@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
-from posenc.doors import Adds, Encoding
+from posenc.core.doors import Adds, Encoding
 from posenc.inspect import BinaryCounting, Dials, binary_counting
 from posenc.inspect import dials as dials_of
 from posenc.plot import canvas

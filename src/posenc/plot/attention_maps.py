@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
-from posenc.doors import Adds, Encoding, Params
+from posenc.core.doors import Adds, Encoding, Params
 from posenc.inspect import AttentionMap, LookBack
 from posenc.inspect import attention_map as attention_map_of
 from posenc.inspect import look_back as look_back_of

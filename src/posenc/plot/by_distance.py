@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
-from posenc import _check
-from posenc.doors import Biases, Encoding, Params
+from posenc.core import validation
+from posenc.core.doors import Biases, Encoding, Params
 from posenc.inspect import ScoreByDistance
 from posenc.inspect import score_by_distance as score_of
 from posenc.plot import canvas
@@ -60,10 +60,10 @@ def bias(
     length: queries and keys at positions 0 … length-1.   keywords: for `Axes.imshow`.
     What is learned is drawn with seed 0, and called untrained, where `params` is left out.
     """
-    _check.instance("record", record, Biases, canvas.BIASES)
-    _check.one_axis("record", record)
-    positions = np.arange(_check.integer("length", length, 1, 4096))
-    head = _check.integer("head", head, 0, record.heads - 1)
+    validation.instance("record", record, Biases, canvas.BIASES)
+    validation.one_axis("record", record)
+    positions = np.arange(validation.integer("length", length, 1, 4096))
+    head = validation.integer("head", head, 0, record.heads - 1)
     matrix = canvas.as_float64(
         record.bias(head, positions[:, None], positions[None, :], canvas.parameters_or_fresh(record, params))
     )
@@ -89,9 +89,9 @@ def heads(
     length: queries and keys at positions 0 … length-1.   ax: an array of Axes.   keywords: for `Axes.imshow`.
     What is learned is drawn with seed 0, and called untrained, where `params` is left out.
     """
-    _check.instance("record", record, Biases, canvas.BIASES)
-    _check.one_axis("record", record)
-    positions = np.arange(_check.integer("length", length, 1, 1024))
+    validation.instance("record", record, Biases, canvas.BIASES)
+    validation.one_axis("record", record)
+    positions = np.arange(validation.integer("length", length, 1, 1024))
     chosen = canvas.spread("heads", None, record.heads, HEADS)
     matrix = canvas.as_float64(record.matrix(positions, positions, canvas.parameters_or_fresh(record, params)))[chosen]
     columns = min(4, len(chosen))
@@ -126,7 +126,7 @@ def bias_by_distance(
 
     heads: which; at most eight from the first to the last if left out.   keywords: for `Axes.plot`.
     """
-    _check.instance("record", record, Biases, canvas.BIASES)
+    validation.instance("record", record, Biases, canvas.BIASES)
     ax = score_by_distance(record, distances, heads=heads, params=params, ax=ax, **keywords)
     title = f"Bias by distance, {canvas.name(record, 44, params=params)}"
     return canvas.finish(ax, title, "distance: query position - key position", "bias of the logit")

@@ -13,9 +13,9 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from posenc import _array, _check
-from posenc.doors import Encoding, Params
-from posenc.inspect._text import short
+from posenc.core import arrays, validation
+from posenc.core.doors import Encoding, Params
+from posenc.core.text_lines import short
 
 #: Okabe and Ito's colours, told apart by every common kind of colour vision; black is kept for references.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
@@ -39,7 +39,7 @@ def single(ax: Axes | None, size: tuple[float, float] = SIZE) -> Axes:
     """The caller's Axes, or those of a new figure."""
     if ax is None:
         return Figure(figsize=size, layout="constrained").add_subplot()
-    target: Axes = _check.instance("ax", ax, Axes, "a matplotlib Axes")
+    target: Axes = validation.instance("ax", ax, Axes, "a matplotlib Axes")
     return target
 
 
@@ -53,7 +53,7 @@ def several(
     target = np.asarray(ax, dtype=object).reshape(-1)
     if len(target) != rows * columns or not all(isinstance(one, Axes) for one in target):
         raise ValueError(
-            f"ax must be an array of {rows * columns} matplotlib Axes, one for each panel; got {_check.shown(ax)}. "
+            f"ax must be an array of {rows * columns} matplotlib Axes, one for each panel; got {validation.shown(ax)}. "
             "Give that many."
         )
     return target
@@ -75,20 +75,20 @@ def style(index: int) -> Any:
 def positions_to_draw(name: str, value: Any) -> np.ndarray:
     """Positions to draw, as a row of numbers: a count stands for 0 … count-1."""
     if isinstance(value, int | np.integer) and not isinstance(value, bool):
-        return np.arange(_check.integer(name, value, 1, MOST))
-    array = np.asarray(_array.to_numpy(_array.as_array(name, value)))
+        return np.arange(validation.integer(name, value, 1, MOST))
+    array = np.asarray(arrays.to_numpy(arrays.as_array(name, value)))
     if array.ndim != 1 or not 1 <= array.size <= MOST:
         raise ValueError(
             f"{name} must be a count or a row of 1 to {MOST} numbers; got shape {array.shape}. Draw one row."
         )
     if not np.isfinite(array).all():
-        raise ValueError(f"{name} must be finite numbers; got {_check.shown(value)}. Remove the others.")
+        raise ValueError(f"{name} must be finite numbers; got {validation.shown(value)}. Remove the others.")
     return array
 
 
 def as_float64(values: Any) -> np.ndarray:
     """Values of any library as float64 on the host."""
-    return np.asarray(_array.to_numpy(values), dtype=np.float64)
+    return np.asarray(arrays.to_numpy(values), dtype=np.float64)
 
 
 def parameters_or_fresh(record: Encoding, params: Params | None) -> Params | None:
@@ -137,7 +137,7 @@ def even(name: str, values: np.ndarray) -> np.ndarray:
     steps = np.diff(values)
     if steps.size and (steps[0] == 0 or not np.allclose(steps, steps[0])):
         raise ValueError(
-            f"{name} must be evenly spaced for a heat map; got {_check.shown(values.tolist())}. Give a range."
+            f"{name} must be evenly spaced for a heat map; got {validation.shown(values.tolist())}. Give a range."
         )
     return values
 
@@ -168,7 +168,7 @@ def spread(name: str, chosen: Sequence[int] | None, count: int, most: int) -> li
     """The chosen indices below `count`; if none are given, at most `most` of them from the first to the last."""
     if chosen is None:
         return sorted({round(tick) for tick in np.linspace(0, count - 1, min(most, count)).tolist()})
-    return [_check.integer(name, one, 0, count - 1) for one in chosen]
+    return [validation.integer(name, one, 0, count - 1) for one in chosen]
 
 
 def finish(ax: Axes, title: str, x: str, y: str) -> Axes:

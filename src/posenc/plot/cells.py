@@ -8,12 +8,12 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
-from posenc import _check
-from posenc.doors import Adds, Params, Rotates
+from posenc.core import validation
+from posenc.core.doors import Adds, Params, Rotates
+from posenc.core.text_lines import decimals
 from posenc.inspect import InputSum, rotation_matrices
 from posenc.inspect import input_sum as input_sum_of
 from posenc.inspect import shift_matrix as shift_matrix_of
-from posenc.inspect._text import decimals
 from posenc.inspect.shift_derivation import shift_derivation
 from posenc.plot import canvas
 
@@ -36,7 +36,7 @@ def input_sum(
     record: an encoding that adds, or the result of `posenc.inspect.input_sum`.   keywords: for `Axes.imshow`.
     """
     shown = record if isinstance(record, InputSum) else input_sum_of(sentence, record, params=params)
-    parts = {"embedding E": shown.embeddings, "encoding P": shown.encoding, "input X = E + P": shown.total}
+    parts = {"embedding E": shown.embeddings, "encoding P": shown.positional, "input X = E + P": shown.total}
     count, width = shown.total.shape
     size = (min(12.0, max(4.0, 0.42 * width + 1.2)), 3 * (0.32 * count + 0.75))
     axes = canvas.several(ax, 3, 1, size, sharex=True)
@@ -57,8 +57,8 @@ def shift_matrix(record: Adds, offset: int = 1, *, ax: Axes | None = None, **key
 
     keywords: for `Axes.imshow`.
     """
-    _check.instance("record", record, Adds, canvas.ADDS)
-    _check.integer("record.width", record.width, 2, WIDEST)
+    validation.instance("record", record, Adds, canvas.ADDS)
+    validation.integer("record.width", record.width, 2, WIDEST)
     matrix = shift_matrix_of(record, offset)
     return _square(matrix, f"M({offset}) of {canvas.name(record, 40)}", ax, keywords)
 
@@ -71,8 +71,8 @@ def rotation_matrix(
     What is learned is drawn with seed 0, and called untrained, where `params` is left out.   keywords: for
     `Axes.imshow`.
     """
-    _check.instance("record", record, Rotates, canvas.ROTATES)
-    _check.integer("record.head_dim", record.head_dim, 2, WIDEST)
+    validation.instance("record", record, Rotates, canvas.ROTATES)
+    validation.integer("record.head_dim", record.head_dim, 2, WIDEST)
     matrix = rotation_matrices(record, [position], canvas.parameters_or_fresh(record, params))[0]
     title = f"R({position}) of {canvas.name(record, 40, params=params)}"
     return _square(matrix, title, ax, keywords)

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
-from posenc import _check
-from posenc.doors import Adds
-from posenc.inspect import _text
+from posenc.core import text_lines, validation
+from posenc.core.doors import Adds
 from posenc.inspect.sinusoid_channels import SinusoidChannels, required_channels
 from posenc.inspect.spectrum import derivative as derivative_of
 from posenc.plot import canvas
@@ -39,8 +38,8 @@ def derivative(
     'dimension 2: ω·cos(ωt) = 0.1·cos(0.3) = 0.0955'
     """
     channels = required_channels(record)
-    position = _check.real("position", position, -(2.0**40), 2.0**40)
-    length = _check.integer("length", length, 1, canvas.MOST)
+    position = validation.real("position", position, -(2.0**40), 2.0**40)
+    length = validation.integer("length", length, 1, canvas.MOST)
     chosen = canvas.spread("dims", range(min(2, channels.width)) if dims is None else dims, channels.width, 2)
     first = max(0.0, position - length / 2) if position >= 0 else position - length / 2
     rows = np.linspace(first, first + length, POINTS)
@@ -72,13 +71,13 @@ def _formula(channels: SinusoidChannels, dim: int, position: float, slope: float
     if channels.frequencies is None or kind == "zero":
         return f"dimension {dim}: 0 everywhere"
     frequency = float(channels.frequencies.radians()[pair])
-    factor = _text.number(channels.factor * frequency)
-    angle = _text.number(frequency * (position + channels.start))
-    scale = "ω" if channels.factor == 1 else f"{_text.number(channels.factor)}·ω"
+    factor = text_lines.number(channels.factor * frequency)
+    angle = text_lines.number(frequency * (position + channels.start))
+    scale = "ω" if channels.factor == 1 else f"{text_lines.number(channels.factor)}·ω"
     at = "ωt" if not channels.start else f"ω(t + {channels.start})"
     symbols, numbers = (
         (f"{scale}·cos({at})", f"{factor}·cos({angle})")
         if kind == "sine"
         else (f"-{scale}·sin({at})", f"-{factor}·sin({angle})")
     )
-    return canvas.literal(f"dimension {dim}: {symbols} = {numbers} = {_text.number(slope, 4)}".replace("--", ""))
+    return canvas.literal(f"dimension {dim}: {symbols} = {numbers} = {text_lines.number(slope, 4)}".replace("--", ""))

@@ -13,7 +13,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from posenc import _check
+from posenc.core import validation
 
 #: An SVG beyond this many bytes is drawn as a PNG instead.
 LARGE = 150_000
@@ -36,8 +36,8 @@ def image(picture: Any, kind: str = "auto", *, dpi: int = 160) -> ImageFile:
     dpi: dots an inch of a PNG.
     """
     figure = figure_of(picture)
-    _check.choice("kind", kind, ("auto", "svg", "png"))
-    _check.integer("dpi", dpi, 10, 1200)
+    validation.choice("kind", kind, ("auto", "svg", "png"))
+    validation.integer("dpi", dpi, 10, 1200)
     if kind == "png" or (kind == "auto" and any(one.images for one in figure.axes)):
         return _png(figure, dpi)
     drawn = _svg(figure)
@@ -50,7 +50,7 @@ def figure_of(picture: Any) -> Figure:
         picture = np.asarray(picture, dtype=object).reshape(-1)[0]
     if isinstance(picture, Axes):
         picture = picture.get_figure(root=True)
-    figure: Figure = _check.instance("picture", picture, Figure, "a matplotlib Figure, an Axes or an array of Axes")
+    figure: Figure = validation.instance("picture", picture, Figure, "a matplotlib Figure, an Axes or an array of Axes")
     return figure
 
 

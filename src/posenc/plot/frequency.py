@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
-from posenc import _check
-from posenc.doors import Encoding
+from posenc.core import validation
+from posenc.core.doors import Encoding
 from posenc.inspect.spectrum import frequencies_of
 from posenc.phase import cosine_sine
 from posenc.plot import canvas
@@ -30,7 +30,7 @@ def waves(
     """
     frequencies = frequencies_of(record)
     lengths = frequencies.wavelengths()
-    length = _check.integer("length", length, 1, canvas.MOST)
+    length = validation.integer("length", length, 1, canvas.MOST)
     chosen = (
         _informative_pairs(lengths, length)
         if pairs is None
@@ -74,7 +74,7 @@ def wavelengths(record: Encoding, *, length: int | None = None, ax: Axes | None 
         **{"color": canvas.COLOURS[0], "marker": "o", "markersize": 3, "linewidth": 1, **keywords},
     )
     if length is not None:
-        length = _check.integer("length", length, 1, 2**53)
+        length = validation.integer("length", length, 1, 2**53)
         slow = int((lengths > length).sum())
         ax.axhline(
             length,

@@ -9,12 +9,12 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
-from posenc import _check
-from posenc.doors import Adds, Params, Rotates
+from posenc.core import validation
+from posenc.core.doors import Adds, Params, Rotates
+from posenc.core.rotation import Turn
 from posenc.inspect import similarity as similarity_of
-from posenc.inspect.turn_table import turn_table
+from posenc.inspect.rotation_table import turn_table
 from posenc.plot import canvas
-from posenc.turn import Turn
 
 
 def heatmap(
@@ -58,7 +58,7 @@ def dimensions(
     """
     rows = canvas.positions_to_draw("positions", positions)
     table = _table(record, rows, params)
-    chosen = [_check.integer("dims", dim, 0, table.shape[1] - 1) for dim in dims]
+    chosen = [validation.integer("dims", dim, 0, table.shape[1] - 1) for dim in dims]
     ax = canvas.single(ax)
     for index, dim in enumerate(chosen):
         ax.plot(
@@ -86,7 +86,7 @@ def similarity(
     positions: a count or evenly spaced numbers.   keywords: for `Axes.imshow`.
     """
     rows = canvas.even("positions", canvas.positions_to_draw("positions", positions))
-    _check.instance("record", record, Adds, canvas.ADDS)
+    validation.instance("record", record, Adds, canvas.ADDS)
     products = similarity_of(record, rows, params=params)
     ax = canvas.single(ax, (4.6, 3.8))
     canvas.draw_heatmap(
@@ -99,8 +99,8 @@ def similarity(
 
 def _table(record: Adds | Rotates, positions: np.ndarray, params: Params | None) -> np.ndarray:
     if not isinstance(record, Adds):
-        _check.instance("record", record, Rotates, "a record that adds or rotates")
-    _check.one_axis("record", record)
+        validation.instance("record", record, Rotates, "a record that adds or rotates")
+    validation.one_axis("record", record)
     if isinstance(record, Adds):
         return canvas.as_float64(record.embed(positions, canvas.parameters_or_fresh(record, params)))
     turn = record.turn(positions, canvas.parameters_or_fresh(record, params), role=record.roles[0])

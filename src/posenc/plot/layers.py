@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
-from posenc import _check
+from posenc.core import validation
 from posenc.models import ModelPositions
 from posenc.models.layer_sentences import in_words
 from posenc.models.model_positions import LayerGroup
@@ -27,7 +27,7 @@ def layers(model: ModelPositions, *, ax: Axes | None = None, **keywords: Any) ->
 
     model: what `posenc.models.from_config` read.   keywords: for `Axes.broken_barh`.
     """
-    _check.instance("model", model, ModelPositions, "what posenc.models.from_config returns")
+    validation.instance("model", model, ModelPositions, "what posenc.models.from_config returns")
     parts = list(dict.fromkeys(group.part for group in model.groups))
     legend = [_legend_text(group) for group in model.groups]
     lines = sum(text.count("\n") + 1 for text in legend)

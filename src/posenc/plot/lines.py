@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
-from posenc import _check
+from posenc.core import validation
 from posenc.plot import canvas
 
 
@@ -31,7 +31,7 @@ def curves(
     [3.2, 2.1]
     """
     if not isinstance(named, Mapping):
-        raise TypeError(f"named must map names to (x values, y values); got {_check.shown(named)}. Give a dict.")
+        raise TypeError(f"named must map names to (x values, y values); got {validation.shown(named)}. Give a dict.")
     ax = canvas.single(ax)
     for index, (label, (xs, ys)) in enumerate(named.items()):
         if np.shape(xs) != np.shape(ys) or np.ndim(xs) != 1:

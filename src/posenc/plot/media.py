@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from matplotlib.axes import Axes
 
-from posenc import _check
+from posenc.core import validation
 from posenc.plot import canvas
 from posenc.positions.mixed_media import Segment, media
 
@@ -35,7 +35,7 @@ def media_positions(
     """
     coordinates, following = media(segments, after=after)
     tokens = len(coordinates)
-    _check.integer("tokens of segments", tokens, 1, MOST_TOKENS)
+    validation.integer("tokens of segments", tokens, 1, MOST_TOKENS)
     ax = canvas.single(ax, (min(12.0, max(5.2, 0.3 * tokens + 1.4)), 2.4))
     scale = {"cmap": canvas.SEQUENTIAL, "vmin": 0, "vmax": max(following, 1), "aspect": "auto"}
     image = ax.imshow(coordinates.T, **{**scale, "interpolation": "nearest", **keywords})

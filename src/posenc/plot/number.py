@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
-from posenc.doors import Encoding
+from posenc.core.doors import Encoding
 from posenc.inspect import NumberWaves
 from posenc.inspect import number_waves as number_waves_of
 from posenc.plot import canvas

@@ -11,10 +11,10 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Arc
 from matplotlib.ticker import MaxNLocator
 
-from posenc import _array, _check
-from posenc.doors import Params, Rotates
+from posenc.core import arrays, validation
+from posenc.core.doors import Params, Rotates
+from posenc.core.rotation import of_pairs
 from posenc.plot import canvas
-from posenc.turn import of_pairs
 
 
 def rotation(
@@ -51,8 +51,8 @@ def pairing(record: Rotates, *, params: Params | None = None, ax: Axes | None = 
 
     At most 64 channels.   keywords: for `Axes.scatter`, which draws the channels.
     """
-    _check.instance("record", record, Rotates, canvas.ROTATES)
-    _check.integer("record.head_dim", record.head_dim, 2, 64)
+    validation.instance("record", record, Rotates, canvas.ROTATES)
+    validation.integer("record.head_dim", record.head_dim, 2, 64)
     first, second = _channels(record, params)
     shades = np.tile(np.array([0.8, 0.8, 0.8, 1.0]), (record.head_dim, 1))
     shades[first] = shades[second] = colormaps[canvas.SEQUENTIAL](np.linspace(0, 0.9, len(first)))
@@ -91,7 +91,7 @@ def _label_at(ax: Axes, tip: np.ndarray, text: str) -> None:
 
 
 def _plane(vector: Any) -> np.ndarray:
-    array = np.asarray(_array.to_numpy(_array.as_array("vector", vector)), dtype=np.float64)
+    array = np.asarray(arrays.to_numpy(arrays.as_array("vector", vector)), dtype=np.float64)
     if array.shape != (2,):
         raise ValueError(f"vector must have shape (2,); got {array.shape}. Give the two numbers of one pair.")
     return array
@@ -101,10 +101,10 @@ def _pair_at(
     record: Rotates, vector: np.ndarray, positions: np.ndarray, pair: int, params: Params | None
 ) -> np.ndarray:
     """The two channels of one pair at every position, from a head that is zero elsewhere; shape (n, 2)."""
-    _check.instance("record", record, Rotates, canvas.ROTATES)
-    _check.one_axis("record", record)
+    validation.instance("record", record, Rotates, canvas.ROTATES)
+    validation.one_axis("record", record)
     first, second = _channels(record, params)
-    _check.integer("pair", pair, 0, len(first) - 1)
+    validation.integer("pair", pair, 0, len(first) - 1)
     channels = [first[pair], second[pair]]
     head = np.zeros((len(positions), record.head_dim))
     head[:, channels] = vector

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
-from posenc import _check
-from posenc.doors import Encoding, Params, Rotates
+from posenc.core import validation
+from posenc.core.doors import Encoding, Params, Rotates
 from posenc.inspect import PositionChange, position_change
 from posenc.plot import canvas
 
@@ -29,7 +29,7 @@ def rotated(
     keywords: for `Axes.plot`, which draws the rotated vector.
     """
     change_of_position = record if isinstance(record, PositionChange) else None
-    _check.instance("record", change_of_position.record if change_of_position else record, Rotates, canvas.ROTATES)
+    validation.instance("record", change_of_position.record if change_of_position else record, Rotates, canvas.ROTATES)
     change_of_position = change_of_position or _computed(record, vector, positions, params)
     axes = canvas.stacked(ax, len(change_of_position.positions))
     for one, position, row in zip(axes, change_of_position.positions, change_of_position.encoded, strict=True):

@@ -6,10 +6,10 @@ from typing import Any
 
 from matplotlib.axes import Axes
 
-from posenc import _check
+from posenc.core import validation
 from posenc.encodings.rotates.rope import RoPE
-from posenc.models.context_extension.candidates import ways
-from posenc.models.context_extension.metrics import slowed_by
+from posenc.models.extension_planning.candidates import ways
+from posenc.models.extension_planning.metrics import slowed_by
 from posenc.plot import canvas
 
 
@@ -24,9 +24,9 @@ def scalings(
     >>> [line.get_label() for line in scalings(RoPE(dim=64)).lines][:3]
     ['as it is', 'YaRN', 'Llama 3']
     """
-    _check.instance("record", record, RoPE, "a rotation such as RoPE(dim=64)")
-    trained = _check.integer("trained", trained, 2, 1 << 30)
-    target = _check.integer("target", target, 1, 1 << 30)
+    validation.instance("record", record, RoPE, "a rotation such as RoPE(dim=64)")
+    trained = validation.integer("trained", trained, 2, 1 << 30)
+    target = validation.integer("target", target, 1, 1 << 30)
     lengths, before = record.frequencies.wavelengths(), record.frequencies.radians()
     ax = canvas.single(ax)
     for index, way in enumerate(ways(record, trained, target, min(4096, trained))):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
-from posenc.doors import Encoding, Params
+from posenc.core.doors import Encoding, Params
 from posenc.inspect import OrderBlindness, order_blindness
 from posenc.inspect.order import usual_records, words_of
 from posenc.plot import canvas

@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 
-from posenc import _check
-from posenc._array import Array
-from posenc.checked_positions import checked
+from posenc.core import validation
+from posenc.core.arrays import Array
+from posenc.core.checked_positions import checked
 from posenc.positions.draws import generator, outside
 
 
@@ -28,9 +28,9 @@ def augmented(
     """
     positions = outside(positions)
     array, lib = positions.array, positions.lib
-    shift = _check.real("shift", shift, 0.0, 1e12)
-    jitter = _check.real("jitter", jitter, 0.0, 1e12)
-    scale = _check.real("scale", scale, 1.0, 1e6)
+    shift = validation.real("shift", shift, 0.0, 1e12)
+    jitter = validation.real("jitter", jitter, 0.0, 1e12)
+    scale = validation.real("scale", scale, 1.0, 1e6)
     generator(rng)
     rows = (*array.shape[:-1], 1)
     moved = rng.uniform(-shift, shift, rows) + rng.uniform(-jitter, jitter, tuple(array.shape))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from posenc import _array, _check
-from posenc._array import Array
+from posenc.core import arrays, validation
+from posenc.core.arrays import Array
 from posenc.positions.sequences import LONGEST
 
 
@@ -21,17 +21,17 @@ def bi_level(ends: Array, *, longest: int | None = None) -> tuple[Array, Array]:
     >>> within.tolist(), segment.tolist()
     ([0, 1, 2, 0, 1, 0], [0, 0, 0, 1, 1, 2])
     """
-    ends = _array.as_mask("ends", ends)
+    ends = arrays.as_mask("ends", ends)
     if ends.ndim < 1:
         raise ValueError(
             f"ends must have a sequence axis; got shape {tuple(ends.shape)}. Give one truth value a token."
         )
-    lib, length = _array.library(ends), ends.shape[-1]
+    lib, length = arrays.library(ends), ends.shape[-1]
     xp, one = lib.xp, lib.astype(ends, lib.integer)
     segment = lib.astype(xp.cumsum(one, -1), one.dtype) - one
     sizes = lib.sum_along(xp.ones_like(one), segment, length)
     starts = lib.astype(xp.cumsum(sizes, -1), one.dtype) - sizes
     within = lib.arange(length) - lib.take_along(starts, segment)
     if longest is not None:
-        within = xp.clip(within, 0, _check.integer("longest", longest, 1, LONGEST) - 1)
+        within = xp.clip(within, 0, validation.integer("longest", longest, 1, LONGEST) - 1)
     return within, segment

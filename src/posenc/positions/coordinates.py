@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from posenc import checked_positions
-from posenc._array import Array
+from posenc.core import checked_positions
+from posenc.core.arrays import Array
 
 
 def coordinates(name: str, positions: Array, axes: int, *, like: Array | None = None) -> tuple[Array, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from posenc import _check
+from posenc.core import validation
 from posenc.positions.draws import generator
 
 LONGEST_NUMBER = 1 << 20
@@ -38,10 +38,10 @@ def coupled(
     [4, 3, 2, 1, 3, 2, 1, 2, 3, 4]
     """
     sizes = {"first": first, "second": second, "answer": answer}
-    one, two, three = (_check.integer(name, size, 1, LONGEST_NUMBER) for name, size in sizes.items())
+    one, two, three = (validation.integer(name, size, 1, LONGEST_NUMBER) for name, size in sizes.items())
     reverses_input, reverses_output = (
-        _check.truth("reverse_input", reverse_input),
-        _check.truth("reverse_output", reverse_output),
+        validation.truth("reverse_input", reverse_input),
+        validation.truth("reverse_output", reverse_output),
     )
     start = _start(max(one, two, three) if reverses_output else max(one, two, three + 1), longest, rng)
     equals = start if reverses_output else start + three + 1
@@ -61,9 +61,9 @@ def _start(span: int, longest: int | None, rng: np.random.Generator | None) -> i
     if (longest is None) != (rng is None):
         raise ValueError(
             f"longest and rng must be given together or not at all; got longest={longest!r} and "
-            f"rng={_check.shown(rng)}. Give both for a random start."
+            f"rng={validation.shown(rng)}. Give both for a random start."
         )
     if longest is None or rng is None:
         return 1
-    longest = _check.integer("longest", longest, span + 1, 2**53)
+    longest = validation.integer("longest", longest, span + 1, 2**53)
     return int(generator(rng).integers(1, longest - span, endpoint=True))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from posenc._array import Array, Library
-from posenc.checked_positions import Positions, checked_pair
+from posenc.core.arrays import Array, Library
+from posenc.core.checked_positions import Positions, checked_pair
 
 #: The farthest distance that 32-bit integers tell from others.
 FARTHEST_NARROW = 2**31 - 1

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import numpy as np
 
-from posenc import _check
-from posenc._array import Array
-from posenc.checked_positions import Positions, checked
+from posenc.core import validation
+from posenc.core.arrays import Array
+from posenc.core.checked_positions import Positions, checked
 
 
 def generator(rng: np.random.Generator) -> np.random.Generator:
     """The generator, or the error that asks for one: nothing here draws from a global state."""
-    _check.instance("rng", rng, np.random.Generator, "a numpy.random.Generator")
+    validation.instance("rng", rng, np.random.Generator, "a numpy.random.Generator")
     return rng
 
 
 def rows_of(rows: int | None, length: int) -> tuple[int, ...]:
     """The leading shape of so many rows of a length; () for None."""
-    shape = () if rows is None else (_check.integer("rows", rows, 0, 1 << 24),)
-    _check.size("rows", length * (shape[0] if shape else 1))
+    shape = () if rows is None else (validation.integer("rows", rows, 0, 1 << 24),)
+    validation.size("rows", length * (shape[0] if shape else 1))
     return shape
 
 

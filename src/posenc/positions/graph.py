@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from posenc import _check
+from posenc.core import validation
 
 #: The most nodes of a graph: its matrix is dense, and its eigenvectors take time with the cube.
 MOST_NODES = 1 << 13
@@ -28,8 +28,8 @@ def random_walk(adjacency: Any, steps: int) -> np.ndarray:
     [[0.0, 0.5], [0.0, 1.0], [0.0, 0.5]]
     """
     weights = _weights(adjacency)
-    steps = _check.integer("steps", steps, 1, 1 << 12)
-    _check.size("steps", steps * len(weights))
+    steps = validation.integer("steps", steps, 1, 1 << 12)
+    validation.size("steps", steps * len(weights))
     degree = weights.sum(1, keepdims=True)
     chances = np.divide(weights, degree, out=np.zeros_like(weights), where=degree > 0)
     found, power = np.empty((len(weights), steps)), np.eye(len(weights))
@@ -68,8 +68,8 @@ def laplacian(
             "adjacency must be symmetric; got a matrix with edges that have no edge of the same weight back. Give "
             "numpy.maximum(a, a.T), say."
         )
-    count = _check.integer("count", count, 1, len(weights) - 1) if len(weights) > 1 else _too_few(weights)
-    _check.choice("ties", ties, ("error", "any"))
+    count = validation.integer("count", count, 1, len(weights) - 1) if len(weights) > 1 else _too_few(weights)
+    validation.choice("ties", ties, ("error", "any"))
     values, vectors = np.linalg.eigh(_normalised(weights))
     same = np.flatnonzero(np.diff(values[: count + 2]) < SAME)
     if len(same) and ties == "error":
@@ -80,7 +80,7 @@ def laplacian(
         )
     vectors = vectors[:, 1 : count + 1]
     if rng is not None:
-        _check.instance("rng", rng, np.random.Generator, "a numpy.random.Generator")
+        validation.instance("rng", rng, np.random.Generator, "a numpy.random.Generator")
         signs: np.ndarray = rng.choice([-1.0, 1.0], count)
     else:
         sizes = np.abs(vectors)
@@ -111,7 +111,7 @@ def _weights(adjacency: Any) -> np.ndarray:
         weights = np.asarray(adjacency, np.float64)
     except (TypeError, ValueError) as error:
         raise TypeError(
-            f"adjacency must be a matrix of numbers; got {_check.shown(adjacency)}. Give a dense array (n, n)."
+            f"adjacency must be a matrix of numbers; got {validation.shown(adjacency)}. Give a dense array (n, n)."
         ) from error
     if weights.ndim != 2 or weights.shape[0] != weights.shape[1] or not 1 <= len(weights) <= MOST_NODES:
         raise ValueError(

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from posenc import _array, _check
-from posenc._array import Array
-from posenc.checked_positions import Positions, checked, split_coordinates
+from posenc.core import arrays, validation
+from posenc.core.arrays import Array
+from posenc.core.checked_positions import Positions, checked, split_coordinates
 from posenc.positions.whole_positions import whole
 
 #: The most patches on one side.
@@ -53,7 +53,7 @@ def centres(height: int, width: int, *, order: str | None = None, divide: str = 
     >>> centres(1, 2).tolist()
     [[0.0, -0.5], [0.0, 0.5]]
     """
-    divide = _check.choice("divide", divide, ("each", "longest", "shortest"))
+    divide = validation.choice("divide", divide, ("each", "longest", "shortest"))
     order = _order(order, "hw")
     cells = grid(height, width, order=order)
     sides = {"h": int(height), "w": int(width)}
@@ -77,16 +77,16 @@ def grid_from_mask(mask: Array, *, span: float | None = None) -> Array:
     >>> grid_from_mask([[1, 1, 0], [1, 1, 0]]).tolist()
     [[1, 1], [1, 2], [0, 2], [2, 1], [2, 2], [0, 2]]
     """
-    mask = _array.as_mask("mask", mask)
+    mask = arrays.as_mask("mask", mask)
     if mask.ndim < 2:
         raise ValueError(
             f"mask must have the shape (*batch, height, width); got {tuple(mask.shape)}. Give the mask of an image."
         )
-    lib = _array.library(mask)
+    lib = arrays.library(mask)
     one = lib.astype(mask, lib.integer)
     counts = [lib.astype(lib.xp.cumsum(one, axis), one.dtype) for axis in (-2, -1)]
     if span is not None:
-        span = _check.real("span", span, 0.0, 1e6, above=True)
+        span = validation.real("span", span, 0.0, 1e6, above=True)
         rows, columns = (lib.widest(count) for count in counts)
         counts = [rows / (rows[..., -1:, :] + EPSILON) * span, columns / (columns[..., -1:] + EPSILON) * span]
     stacked = lib.xp.stack(counts, -1)
@@ -102,16 +102,16 @@ def prefixed(positions: Array, count: int) -> Array:
     >>> prefixed(grid(1, 2), 1).tolist()
     [[-1, 0], [0, 0], [0, 1]]
     """
-    positions = _array.as_array("positions", positions)
-    if positions.ndim != 2 or positions.shape[-1] < 2 or _array.kind(positions) != "integer":
+    positions = arrays.as_array("positions", positions)
+    if positions.ndim != 2 or positions.shape[-1] < 2 or arrays.kind(positions) != "integer":
         raise ValueError(
-            f"positions must be whole rows and columns of shape (n, axes); got {_array.dtype_name(positions.dtype)} "
+            f"positions must be whole rows and columns of shape (n, axes); got {arrays.dtype_name(positions.dtype)} "
             f"of shape {tuple(positions.shape)}. Give grid(height, width)."
         )
-    count = _check.integer("count", count, 0, LONGEST)
+    count = validation.integer("count", count, 0, LONGEST)
     before = np.zeros((count, positions.shape[-1]), np.int64)
     before[:, 0], before[:, -1] = -1, np.arange(count)
-    lib = _array.library(positions)
+    lib = arrays.library(positions)
     return lib.xp.concatenate([lib.constant(before, positions.dtype), positions], 0)
 
 
@@ -157,14 +157,14 @@ def _sizes(height: int, width: int, frames: int | None) -> dict[str, int]:
     """How many there are of each coordinate, the slowest first."""
     sizes_by_axis = {"t": ("frames", frames), "h": ("height", height), "w": ("width", width)}
     sizes = {
-        axis: _check.integer(name, size, 0, LONGEST)
+        axis: validation.integer(name, size, 0, LONGEST)
         for axis, (name, size) in sizes_by_axis.items()
         if axis != "t" or size is not None
     }
     total = len(sizes)
     for size in sizes.values():
         total *= size
-    _check.size("height and width", total)
+    validation.size("height and width", total)
     return sizes
 
 
@@ -172,7 +172,7 @@ def _order(order: str | None, axes: str) -> str:
     if order is None:
         return axes
     if not isinstance(order, str):
-        raise TypeError(f"order must be a permutation of {axes!r}; got {_check.shown(order)}. Give {axes!r}.")
+        raise TypeError(f"order must be a permutation of {axes!r}; got {validation.shown(order)}. Give {axes!r}.")
     if sorted(order) != sorted(axes):
         raise ValueError(f"order must be a permutation of {axes!r}; got {order!r}. Give {axes!r}.")
     return order
@@ -182,6 +182,8 @@ def _starts(start: int | Sequence[int], axes: int) -> np.ndarray:
     sizes_by_axis = tuple(start) if isinstance(start, list | tuple) else (start,) * axes
     if len(sizes_by_axis) != axes:
         raise ValueError(
-            f"start must be one number or {axes}; got {_check.shown(start)}. Give one for each coordinate."
+            f"start must be one number or {axes}; got {validation.shown(start)}. Give one for each coordinate."
         )
-    return np.array([_check.integer("start", first, -(2**53), 2**53 - LONGEST) for first in sizes_by_axis], np.int64)
+    return np.array(
+        [validation.integer("start", first, -(2**53), 2**53 - LONGEST) for first in sizes_by_axis], np.int64
+    )

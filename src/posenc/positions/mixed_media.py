@@ -9,8 +9,8 @@ from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 
-from posenc import _check
-from posenc.declared_fields import Declared, Instance, Real, Whole
+from posenc.core import validation
+from posenc.core.declared_fields import Declared, Instance, Real, Whole
 from posenc.positions.grid import grid
 from posenc.positions.sequences import LONGEST
 
@@ -124,8 +124,8 @@ def media(segments: Sequence[Segment], *, after: str, start: int = 0) -> tuple[n
     >>> following
     5
     """
-    after = _check.choice("after", after, ("largest", "extent"))
-    position = first = _check.integer("start", start, 0, 2**53 - LONGEST)
+    after = validation.choice("after", after, ("largest", "extent"))
+    position = first = validation.integer("start", start, 0, 2**53 - LONGEST)
     check_segments(segments, Text, Image, Video, Film)
     parts = [np.empty((0, 3), np.int64)]
     for segment in segments:
@@ -141,16 +141,16 @@ def check_segments(segments: Any, *kinds: type) -> None:
     *names, last = (kind.__name__ for kind in kinds)
     listed = f"{', '.join(names)} and {last}"
     if not isinstance(segments, list | tuple):
-        raise TypeError(f"segments must be a list of {listed}; got {_check.shown(segments)}. Give [Text(5)], say.")
+        raise TypeError(f"segments must be a list of {listed}; got {validation.shown(segments)}. Give [Text(5)], say.")
     for segment in segments:
         if not isinstance(segment, kinds):
-            raise TypeError(f"segments must hold {listed}; got {_check.shown(segment)}. Give Text(5), say.")
+            raise TypeError(f"segments must hold {listed}; got {validation.shown(segment)}. Give Text(5), say.")
 
 
 def _sides(record: Image | Video) -> None:
-    merge = _check.integer("merge", record.merge, 1, 1 << 10)
-    sides = {name: _check.integer(name, getattr(record, name), merge, 1 << 20) for name in ("height", "width")}
+    merge = validation.integer("merge", record.merge, 1, 1 << 10)
+    sides = {name: validation.integer(name, getattr(record, name), merge, 1 << 20) for name in ("height", "width")}
     for name, side in sides.items():
         if side % merge:
             raise ValueError(f"{name} must be a multiple of merge={merge}; got {side}. Pad the patches.")
-    _check.settle(record, merge=merge, **sides)
+    validation.settle(record, merge=merge, **sides)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from posenc._array import Array
-from posenc.checked_positions import Positions, checked
+from posenc.core.arrays import Array
+from posenc.core.checked_positions import Positions, checked
 from posenc.positions.distance import difference
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from posenc import _check
+from posenc.core import validation
 from posenc.positions.draws import generator, rows_of
 from posenc.positions.sequences import LONGEST
 
@@ -20,7 +20,7 @@ def random_floats(length: int, largest: float, rng: np.random.Generator, *, rows
     >>> random_floats(3, largest=512.0, rng=np.random.default_rng(0)).round(2).tolist()
     [20.98, 138.13, 326.12]
     """
-    length = _check.integer("length", length, 0, LONGEST)
-    largest = _check.real("largest", largest, 0.0, 2.0**53, above=True)
+    length = validation.integer("length", length, 0, LONGEST)
+    largest = validation.real("largest", largest, 0.0, 2.0**53, above=True)
     generator(rng)
     return np.sort(rng.uniform(0.0, largest, (*rows_of(rows, length), length)), -1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from posenc import _check
+from posenc.core import validation
 from posenc.positions.draws import generator, rows_of
 
 LONGEST = 1 << 26
@@ -20,8 +20,8 @@ def randomised(length: int, longest: int, rng: np.random.Generator, *, rows: int
     >>> randomised(4, longest=100, rng=np.random.default_rng(0)).tolist()
     [26, 50, 62, 82]
     """
-    longest = _check.integer("longest", longest, 0, LONGEST)
-    length = _check.integer("length", length, 0, longest)
+    longest = validation.integer("longest", longest, 0, LONGEST)
+    length = validation.integer("length", length, 0, longest)
     generator(rng)
     shape = rows_of(rows, length)
     if not shape:

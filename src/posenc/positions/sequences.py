@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from posenc import _array, _check
-from posenc._array import Array
+from posenc.core import arrays, validation
+from posenc.core.arrays import Array
 
 LONGEST = 1 << 30
 
@@ -20,8 +20,8 @@ def span(length: int, *, start: int = 0) -> np.ndarray:
     >>> span(3, start=5).tolist()
     [5, 6, 7]
     """
-    length = _check.integer("length", length, 0, LONGEST)
-    start = _check.integer("start", start, -(2**53), 2**53 - LONGEST)
+    length = validation.integer("length", length, 0, LONGEST)
+    start = validation.integer("start", start, -(2**53), 2**53 - LONGEST)
     return np.arange(start, start + length, dtype=np.int64)
 
 
@@ -36,8 +36,8 @@ def from_mask(mask: Array) -> Array:
     >>> from_mask([[0, 0, 1, 1], [1, 1, 1, 0]]).tolist()
     [[2, 3, 0, 1], [0, 1, 2, 3]]
     """
-    real = _array.as_mask("mask", mask)
-    lib = _array.library(real)
+    real = arrays.as_mask("mask", mask)
+    lib = arrays.library(real)
     tokens = lib.astype(real, lib.integer)
     before, padding = lib.xp.cumsum(tokens, -1), lib.xp.cumsum(1 - tokens, -1)
     return lib.xp.where(real, before - 1, before[..., -1:] + padding - 1)
@@ -58,9 +58,9 @@ def packed(lengths: Sequence[int]) -> np.ndarray:
 def _lengths(lengths: Sequence[int]) -> np.ndarray:
     """Lengths of documents that can be packed into one row."""
     if not isinstance(lengths, list | tuple | np.ndarray):
-        raise TypeError(f"lengths must be a list of whole numbers; got {_check.shown(lengths)}. Give [3, 2], say.")
-    counts = np.array([_check.integer("lengths", length, 0, LONGEST) for length in lengths], dtype=np.int64)
-    _check.size("lengths", int(counts.sum()))
+        raise TypeError(f"lengths must be a list of whole numbers; got {validation.shown(lengths)}. Give [3, 2], say.")
+    counts = np.array([validation.integer("lengths", length, 0, LONGEST) for length in lengths], dtype=np.int64)
+    validation.size("lengths", int(counts.sum()))
     return counts
 
 
@@ -83,12 +83,12 @@ def decoding(cached: Array, steps: int = 1) -> Any:
     >>> decoding([7, 3], steps=2).tolist()
     [[7, 8], [3, 4]]
     """
-    cached = _array.as_array("cached", cached)
-    if _array.kind(cached) != "integer":
-        raise TypeError(f"cached must hold whole numbers; got {_array.dtype_name(cached.dtype)}. Count tokens.")
-    steps = _check.integer("steps", steps, 0, LONGEST)
-    lib = _array.library(cached)
-    _check.size("steps", math.prod(cached.shape) * steps)
+    cached = arrays.as_array("cached", cached)
+    if arrays.kind(cached) != "integer":
+        raise TypeError(f"cached must hold whole numbers; got {arrays.dtype_name(cached.dtype)}. Count tokens.")
+    steps = validation.integer("steps", steps, 0, LONGEST)
+    lib = arrays.library(cached)
+    validation.size("steps", math.prod(cached.shape) * steps)
     ends = lib.extremes(cached)
     if ends is not None and ends[0] < 0:
         raise ValueError(f"cached must not be negative; got {ends[0]}. Count the tokens that are in the cache.")

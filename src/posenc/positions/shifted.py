@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from posenc import _check
-from posenc._array import Array
-from posenc.checked_positions import LARGEST_POSITION, checked
+from posenc.core import validation
+from posenc.core.arrays import Array
+from posenc.core.checked_positions import LARGEST_POSITION, checked
 from posenc.positions.draws import generator, outside
 
 
@@ -21,7 +21,7 @@ def shifted(positions: Array, most: int, rng: np.random.Generator) -> Array:
     [[426, 427, 428], [319, 320, 321]]
     """
     positions = outside(positions)
-    most = _check.integer("most", most, 0, LARGEST_POSITION)
+    most = validation.integer("most", most, 0, LARGEST_POSITION)
     generator(rng)
     lib, (_, greatest) = positions.lib, positions.bounds or (0, 0)
     limit = 2**31 if positions.integers else 2**24  # beyond it 32 bits wrap, or lose whole numbers

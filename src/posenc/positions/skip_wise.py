@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from posenc import _check
+from posenc.core import validation
 from posenc.positions.draws import generator, rows_of
 from posenc.positions.sequences import LONGEST
 
@@ -20,8 +20,8 @@ def skip_wise(length: int, longest: int, rng: np.random.Generator, *, rows: int 
     >>> skip_wise(6, longest=1_000, rng=np.random.default_rng(0)).tolist()
     [0, 1, 2, 636, 637, 638]
     """
-    longest = _check.integer("longest", longest, 1, LONGEST)
-    length = _check.integer("length", length, 1, longest)
+    longest = validation.integer("longest", longest, 1, LONGEST)
+    length = validation.integer("length", length, 1, longest)
     generator(rng)
     shape = rows_of(rows, length)
     first = rng.integers(1, (length + 1) // 2, shape, endpoint=True)

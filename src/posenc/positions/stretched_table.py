@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from posenc import _array, _check
-from posenc._array import Array, Library
+from posenc.core import arrays, validation
+from posenc.core.arrays import Array, Library
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Stretch:
         safe = xp.where(guard == 0, positions, xp.zeros_like(positions))
         index = astype(lib.detach(safe), lib.integer)
         step = lib.constant(_steps(self), lib.real)[index]
-        if _array.kind(positions) == "float":
+        if arrays.kind(positions) == "float":
             rest = lib.widest(safe - astype(index, safe.dtype))
             step = step + rest * ((self.rows - 1) / max(self.extent - 1, 1))
         carry = xp.floor(step)
@@ -70,25 +70,25 @@ def resized(table: Array, length: int) -> Array:
     >>> resized(np.array([[0.0], [3.0]]), 4).tolist()
     [[0.0], [1.0], [2.0], [3.0]]
     """
-    table = _array.as_array("table", table)
-    if table.ndim != 2 or table.shape[0] < 1 or _array.kind(table) not in ("float", "narrow"):
+    table = arrays.as_array("table", table)
+    if table.ndim != 2 or table.shape[0] < 1 or arrays.kind(table) not in ("float", "narrow"):
         raise ValueError(
-            f"table must hold floats in shape (rows, dim), at least one row; got {_array.dtype_name(table.dtype)} in "
+            f"table must hold floats in shape (rows, dim), at least one row; got {arrays.dtype_name(table.dtype)} in "
             f"shape {tuple(table.shape)}. Give params['table']."
         )
-    length = _check.integer("length", length, 1, 1 << 24)
-    _check.size("length", length * table.shape[1])
-    lib, stretch = _array.library(table), Stretch(table.shape[0], length)
+    length = validation.integer("length", length, 1, 1 << 24)
+    validation.size("length", length * table.shape[1])
+    lib, stretch = arrays.library(table), Stretch(table.shape[0], length)
     return lib.astype(stretch.mixed(table, lib.arange(length), lib, lib.wide_dtype(table.dtype)), table.dtype)
 
 
-@_array.host
+@arrays.host
 def _rows(stretch: Stretch) -> np.ndarray:
     """The row at or below each position, decided in whole numbers; shape (extent,)."""
     return np.arange(stretch.extent, dtype=np.int64) * (stretch.rows - 1) // max(stretch.extent - 1, 1)
 
 
-@_array.host
+@arrays.host
 def _steps(stretch: Stretch) -> np.ndarray:
     """How far past that row each position lies, as a fraction of a row; shape (extent,)."""
     whole = max(stretch.extent - 1, 1)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from posenc import _array
-from posenc._array import Array, Library
+from posenc.core import arrays
+from posenc.core.arrays import Array, Library
 from posenc.positions.ordered_keys import OrderedKeys
 
 
@@ -48,7 +48,7 @@ def log_sigmoid(x: Array) -> Array:
     >>> log_sigmoid(np.array([-1000.0, 0.0])).round(4).tolist()
     [-1000.0, -0.6931]
     """
-    xp = _array.library(x).xp
+    xp = arrays.library(x).xp
     size = xp.abs(x)
     return (x - size) / 2 - xp.log1p(xp.exp(-size))
 
@@ -60,4 +60,4 @@ def sigmoid(x: Array) -> Array:
     >>> sigmoid(np.array([-1000.0, 0.0])).tolist()
     [0.0, 0.5]
     """
-    return _array.library(x).sigmoid(x)
+    return arrays.library(x).sigmoid(x)

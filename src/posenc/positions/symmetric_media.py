@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from posenc import _check
+from posenc.core import validation
 from posenc.positions.mixed_media import Image, Text, Video, check_segments
 from posenc.positions.sequences import LONGEST
 
@@ -61,7 +61,7 @@ def rope_tie(segments: Sequence[Text | Image], *, start: int = 0) -> tuple[np.nd
     for segment in _checked(segments):
         if isinstance(segment, Video):
             raise TypeError(
-                f"segments must hold Text and Image alone; got {_check.shown(segment)}. Give each frame as an Image."
+                f"segments must hold Text and Image alone; got {validation.shown(segment)}. Give each frame as an Image."
             )
         places = segment.coordinates()
         if isinstance(segment, Image):
@@ -75,7 +75,7 @@ def rope_tie(segments: Sequence[Text | Image], *, start: int = 0) -> tuple[np.nd
 
 
 def _first(start: int) -> int:
-    return _check.integer("start", start, 0, 2**53 - LONGEST)
+    return validation.integer("start", start, 0, 2**53 - LONGEST)
 
 
 def _checked(segments: Sequence[Text | Image | Video]) -> Sequence[Text | Image | Video]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from posenc import _array
-from posenc._array import Array
-from posenc.checked_positions import LARGEST_NARROW_POSITION, LARGEST_POSITION, Positions, checked
+from posenc.core import arrays
+from posenc.core.arrays import Array
+from posenc.core.checked_positions import LARGEST_NARROW_POSITION, LARGEST_POSITION, Positions, checked
 from posenc.positions.distance import difference
 
 
@@ -65,4 +65,4 @@ def guarded(score: Array, guard: Array | None) -> Array:
     >>> guarded(np.ones(1), None).tolist(), guarded(np.ones(1), np.full(1, np.nan)).tolist()
     ([1.0], [nan])
     """
-    return score if guard is None else score + _array.library(score).astype(guard, score.dtype)
+    return score if guard is None else score + arrays.library(score).astype(guard, score.dtype)

@@ -12,8 +12,8 @@ from typing import Any, Literal
 
 import torch
 
-from posenc import _check
-from posenc._array import Array
+from posenc.core import validation
+from posenc.core.arrays import Array
 
 #: What sums in another order may change, in units of the last place and of the root of the number of terms.
 UNITS = 16.0
@@ -61,7 +61,7 @@ def decode_equals_prefill(whole: Whole, step: Step, x: Array, *, prompt: int = 1
     True
     """
     _tokens(x)
-    prompt = _check.integer("prompt", prompt, 1, x.shape[1])
+    prompt = validation.integer("prompt", prompt, 1, x.shape[1])
     with torch.no_grad():
         expected, cache, parts = whole(x), None, []
         for start, end in zip([0, *range(prompt, x.shape[1])], range(prompt, x.shape[1] + 1), strict=True):
@@ -106,8 +106,8 @@ def sharded_equals_whole(
     True
     """
     length = _tokens(x).shape[1]
-    shards = _check.integer("shards", shards, 2, 1 << 16)
-    _check.choice("scheme", scheme, ("contiguous", "zigzag"))
+    shards = validation.integer("shards", shards, 2, 1 << 16)
+    validation.choice("scheme", scheme, ("contiguous", "zigzag"))
     pieces = shards * (2 if scheme == "zigzag" else 1)
     if length % pieces or positions.shape[-1] != length:
         raise ValueError(
@@ -176,7 +176,7 @@ def _free(one: Array, two: Array) -> dict[int, Any]:
 def _tokens(x: Array) -> Array:
     if not isinstance(x, torch.Tensor) or x.ndim < 2 or not x.numel():
         raise ValueError(
-            f"x must be a tensor (batch, n, ...); got {_check.shown(getattr(x, 'shape', x))}. Give a batch of tokens."
+            f"x must be a tensor (batch, n, ...); got {validation.shown(getattr(x, 'shape', x))}. Give a batch of tokens."
         )
     return x
 

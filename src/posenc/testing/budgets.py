@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from posenc.doors import Encoding
+from posenc.core.doors import Encoding
 
 #: The distance from 1.0 to the next number.
 EPSILON = {"float64": 2.0**-52, "float32": 2.0**-23, "float16": 2.0**-10, "bfloat16": 2.0**-7}
@@ -93,10 +93,10 @@ def fastest(encoding: Encoding) -> float:
 
 def encodings_inside(encoding: Encoding) -> list[Encoding]:
     """The encodings inside an encoding; frequencies that it passes on or leaves out are none."""
-    return [part for part in records_inside(encoding) if isinstance(part, Encoding)]
+    return [part for part in parts_inside(encoding) if isinstance(part, Encoding)]
 
 
-def records_inside(record: Any) -> list[Any]:
+def parts_inside(record: Any) -> list[Any]:
     """The records inside a record, whatever their kind."""
     values = (getattr(record, field.name) for field in fields(record))
     return [

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from posenc.doors import Adds, Biases, Encoding, Rotates, Scores
+from posenc.core.doors import Adds, Biases, Encoding, Rotates, Scores
 from posenc.testing.door_probe import (
     array_module,
     content_vectors,

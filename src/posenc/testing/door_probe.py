@@ -15,12 +15,12 @@ from typing import Any, Literal, cast
 
 import numpy as np
 
-from posenc import _array
-from posenc._array import Array
-from posenc.doors import Adds, Biases, Encoding, Rotates, Scores
+from posenc.core import arrays
+from posenc.core.arrays import Array
+from posenc.core.doors import Adds, Biases, Encoding, Rotates, Scores
+from posenc.core.rotation import Operator, Turn, at_every_head
 from posenc.testing.named_check import PAIRWISE
 from posenc.testing.one_coordinate import Line, one_coordinate
-from posenc.turn import Operator, Turn, at_every_head
 
 Side = Literal["query", "key", "value", "output"]
 
@@ -47,7 +47,7 @@ def array(values: Any, name: str = "numpy", dtype: str | None = None) -> Array:
     """Host numbers as an array of a library; integers as int64 (int32 in JAX), floats as asked."""
     xp = array_module(name)
     if not isinstance(values, np.ndarray | np.generic | int | float | list | tuple | range):  # already of that library
-        return values if dtype is None else _array.library(values).astype(values, getattr(xp, dtype))
+        return values if dtype is None else arrays.library(values).astype(values, getattr(xp, dtype))
     if name == "numpy" and dtype is None and isinstance(values, np.ndarray):
         return values
     values = np.asarray(values)
@@ -258,7 +258,7 @@ def dtype_asked(dtype: Any, name: str) -> str:
     """The dtype of an answer by its name; None means float64 in NumPy and float32 elsewhere."""
     if dtype is None:
         return "float64" if name == "numpy" else "float32"
-    return _array.dtype_name(dtype)
+    return arrays.dtype_name(dtype)
 
 
 def _cosines_and_sines(encoding: Rotates, params: Any, side: Side, dtype: Any, name: str, positions: Array) -> Array:

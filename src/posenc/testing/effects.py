@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from posenc.core.doors import Adds, Biases, Encoding, Rotates
 from posenc.diagnosis.code.call_forms import POSITIONS
-from posenc.doors import Adds, Biases, Encoding, Rotates
 from posenc.testing.door_probe import content_at, head_width, hidden_input, last_position
 from posenc.testing.one_coordinate import spread_over_axes
 

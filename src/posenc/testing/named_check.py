@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from posenc.doors import Claim, Encoding
+from posenc.core.doors import Claim, Encoding
 from posenc.testing import budgets
 
 DOORS = ("adds", "rotates", "biases", "scores")

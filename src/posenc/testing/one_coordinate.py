@@ -9,11 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from posenc import _array
-from posenc._array import Array
-from posenc.doors import Adds, Biases, Encoding, Params, Role, Rotates, Scores
+from posenc.core import arrays
+from posenc.core.arrays import Array
+from posenc.core.doors import Adds, Biases, Encoding, Params, Role, Rotates, Scores
+from posenc.core.rotation import Operator
 from posenc.encodings._of_one import AddsOne, OfOne, RotatesOne
-from posenc.turn import Operator
 
 
 def one_coordinate(encoding: Any, *, spread: bool = False) -> Any:
@@ -30,9 +30,9 @@ def one_coordinate(encoding: Any, *, spread: bool = False) -> Any:
 
 def along(encoding: Any, name: str, positions: Any) -> Array:
     """Numbers (*batch, n) as positions (*batch, n, axes) on the line."""
-    positions = _array.as_array(name, positions)
-    xp, axes = _array.library(positions).xp, encoding.encoding.axes
-    if _array.kind(positions) == "other":  # nothing to stack; the record is to refuse it
+    positions = arrays.as_array(name, positions)
+    xp, axes = arrays.library(positions).xp, encoding.encoding.axes
+    if arrays.kind(positions) == "other":  # nothing to stack; the record is to refuse it
         return positions
     copies = [positions * (axis + 1) if encoding.spread else positions for axis in range(axes)]
     return xp.stack(copies, -1)
@@ -44,7 +44,7 @@ def spread_over_axes(encoding: Encoding, positions: Array) -> Array:
     """
     if encoding.axes == 1:
         return positions
-    return _array.library(positions).xp.stack([positions * (axis + 1) for axis in range(encoding.axes)], -1)
+    return arrays.library(positions).xp.stack([positions * (axis + 1) for axis in range(encoding.axes)], -1)
 
 
 class Line(OfOne):

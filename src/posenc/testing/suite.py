@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from importlib.util import find_spec
 
-from posenc import _check
-from posenc.doors import Encoding
+from posenc.core import validation
+from posenc.core.doors import Encoding
 from posenc.testing.checks import (
     array_libraries,
     claims_both_ways,
@@ -19,7 +19,6 @@ from posenc.testing.checks import (
     position_inputs,
     precision,
     published,
-    record_fields,
     rows_of_a_batch,
     shapes,
     tracing,
@@ -72,7 +71,7 @@ def checks_for(encoding: Encoding) -> tuple[Check, ...]:
     `@pytest.mark.parametrize("check", checks_for(MINE), ids=lambda check: check.name)` and `check.run(MINE)`.
     Raises TypeError naming `encoding` for what is no record of a door.
     """
-    _check.instance("encoding", encoding, Encoding, "a record of an encoding, derived from one of the four doors")
+    validation.instance("encoding", encoding, Encoding, "a record of an encoding, derived from one of the four doors")
     return tuple(check for check in ALL_CHECKS if check.applies(encoding))
 
 
@@ -98,15 +97,15 @@ def check_encoding(
     """
     checks = checks_for(encoding)
     if reference is not None:
-        _check.instance("reference", reference, Encoding, "a record of an encoding, or None")
+        validation.instance("reference", reference, Encoding, "a record of an encoding, or None")
         checks = tuple(published.against(check, reference) for check in checks)
     reasons = {} if expected_failures is None else _reasons(expected_failures, checks)
-    _check.truth("slow", slow)
+    validation.truth("slow", slow)
     return Report(repr(encoding), tuple(_outcome(check, encoding, reasons.get(check.name), slow) for check in checks))
 
 
 def _reasons(expected: Mapping[str, str], checks: tuple[Check, ...]) -> dict[str, str]:
-    _check.instance("expected_failures", expected, Mapping, "a mapping from names of checks to reasons")
+    validation.instance("expected_failures", expected, Mapping, "a mapping from names of checks to reasons")
     unknown = sorted(set(expected) - {check.name for check in checks})
     if unknown:
         raise ValueError(
@@ -115,7 +114,7 @@ def _reasons(expected: Mapping[str, str], checks: tuple[Check, ...]) -> dict[str
     for name, reason in expected.items():
         if not isinstance(reason, str) or not reason.strip():
             raise ValueError(
-                f"expected_failures must give a reason for {name!r}; got {_check.shown(reason)}. Say why it fails."
+                f"expected_failures must give a reason for {name!r}; got {validation.shown(reason)}. Say why it fails."
             )
     return dict(expected)
 

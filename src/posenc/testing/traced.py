@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from posenc._array import Array
-from posenc.doors import Adds, Encoding, Rotates
+from posenc.core.arrays import Array
+from posenc.core.doors import Adds, Encoding, Rotates
 from posenc.testing.door_probe import applied, array, array_module, content_width, converted, moved_parameters, program
 
 

@@ -9,10 +9,10 @@ from typing import Any, get_args, get_type_hints
 
 import numpy as np
 
+from posenc.core.doors import Adds, Encoding, Rotates
 from posenc.diagnosis.mistake import with_fields
-from posenc.doors import Adds, Encoding, Rotates
 from posenc.frequencies import Linear, Scaling
-from posenc.testing.budgets import records_inside
+from posenc.testing.budgets import parts_inside
 from posenc.testing.door_probe import applied, content_width, moved_parameters, probed_rows, sides
 from posenc.testing.one_coordinate import one_coordinate
 
@@ -110,7 +110,7 @@ def _bytes(call: Any) -> bytes | str:
 
 def _within(record: Any) -> list[Any]:
     """A record and all records inside it."""
-    return [record, *(deep for part in records_inside(record) for deep in _within(part))]
+    return [record, *(deep for part in parts_inside(record) for deep in _within(part))]
 
 
 def _value(node: ast.expr, classes: dict[str, type]) -> Any:

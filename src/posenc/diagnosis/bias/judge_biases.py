@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from posenc.core.doors import Biases
 from posenc.diagnosis.bias.bias_usage import BiasUsage
 from posenc.diagnosis.bias.mistakes_bias import BIASES
 from posenc.diagnosis.bias.observed_biases import observed_biases
@@ -13,7 +14,6 @@ from posenc.diagnosis.named_arrays import named_arrays
 from posenc.diagnosis.not_finite import not_finite
 from posenc.diagnosis.search import explain
 from posenc.diagnosis.verdict import Diagnosis
-from posenc.doors import Biases
 from posenc.encodings.biases.alibi import ALiBi
 from posenc.encodings.biases.t5 import T5Bias
 from posenc.models.model_positions import LayerGroup

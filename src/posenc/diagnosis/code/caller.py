@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from posenc.core.rotation import PairLayout
 from posenc.diagnosis.code.parameter_roles import ArgumentRoles
 from posenc.diagnosis.code.user_code import PreparedCode, UnsupportedFormError, UserCode
 from posenc.diagnosis.named_arrays import NamedArray
-from posenc.turn import PairLayout
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, Literal
 
-from posenc import _check
+from posenc.core import validation
+from posenc.core.doors import Adds, Biases, Encoding, Rotates
+from posenc.core.rotation import PairLayout
 from posenc.diagnosis.code.bias_forms import ProbedBias
 from posenc.diagnosis.code.call_forms import Probe
 from posenc.diagnosis.code.code_report import CodeReport
@@ -18,9 +20,7 @@ from posenc.diagnosis.code.observed_values import ObservedValues
 from posenc.diagnosis.code.probing import HEADS, probe
 from posenc.diagnosis.code.user_code import LocalCode, UserCode
 from posenc.diagnosis.mistake import Finding
-from posenc.doors import Adds, Biases, Encoding, Rotates
 from posenc.encodings.adds.sinusoidal import Sinusoidal
-from posenc.turn import PairLayout
 
 Layout = Literal["batch-first", "sequence-first"]
 LAYOUTS = ("batch-first", "sequence-first")
@@ -84,7 +84,7 @@ def check_user_code(
 ) -> CodeReport:
     """`check_code` of code that is called here or in another process."""
     if layout is not None:
-        _check.choice("layout", layout, LAYOUTS)
+        validation.choice("layout", layout, LAYOUTS)
     dim, base, heads = sizes_asked_for(against, dim, base)
     pairs: PairLayout = "halves" if getattr(against, "pairing", None) == "halves" else "adjacent"
     probed_code = probe(code, dim, base, heads, pairs)
@@ -109,8 +109,8 @@ def check_user_code(
 def sizes_asked_for(against: Encoding | None, dim: int | None, base: float | None) -> tuple[int, float, int]:
     """Width, base and heads: those of the record that is meant, else those given, else the usual ones."""
     if against is None:
-        base = _check.real("base", USUAL_BASE if base is None else base, 0.0, 1e30, above=True)
-        return _check.integer("dim", USUAL_WIDTH if dim is None else dim, 4, 4096, even=True), base, HEADS
+        base = validation.real("base", USUAL_BASE if base is None else base, 0.0, 1e30, above=True)
+        return validation.integer("dim", USUAL_WIDTH if dim is None else dim, 4, 4096, even=True), base, HEADS
     if not isinstance(against, Adds | Rotates | Biases):
         raise ValueError(f"against must be a record that adds, rotates or biases; got {against!r}. Choose another one.")
     for name, given in (("dim", dim), ("base", base)):

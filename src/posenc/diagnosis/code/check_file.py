@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from posenc import _check
+from posenc.core import validation
 from posenc.diagnosis.code.child_process import ChildProcess, StoppedError
 from posenc.diagnosis.code.module_tensors import Tensor
 from posenc.diagnosis.code.parameter_roles import Parameter
@@ -93,8 +93,8 @@ def in_child(
     show: takes each line that the code has printed, as it is.
     Raises ValueError, in one line, where the file does not run, or runs out of time or memory.
     """
-    seconds = _check.real("seconds", seconds, 0.0, 86_400.0, above=True)
-    memory = _check.real("memory", memory, 0.25, 1024.0)
+    seconds = validation.real("seconds", seconds, 0.0, 86_400.0, above=True)
+    memory = validation.real("memory", memory, 0.25, 1024.0)
     try:
         with ChildProcess(server, seconds=seconds, memory=memory) as child:
             try:

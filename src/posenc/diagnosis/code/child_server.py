@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict
 from typing import Any, BinaryIO
 
+from posenc.core.doors import Encoding
 from posenc.diagnosis.code.messages import receive, send
 from posenc.diagnosis.code.module_tensors import Tensor
 from posenc.diagnosis.code.user_code import CodeFailedError, LocalCode, UnsupportedFormError
 from posenc.diagnosis.code.user_file import load_target
-from posenc.doors import Encoding
 
 #: Tensors whose names are sent, and the most numbers of them together.
 MOST_TENSORS = 200

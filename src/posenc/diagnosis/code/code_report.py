@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from posenc.core import text_lines
 from posenc.diagnosis.mistake import Finding
-from posenc.inspect import _text
 
 CONSISTENT = "consistent; its numbers were compared with nothing"
 
@@ -62,7 +62,7 @@ def measured(
 
 
 @dataclass(frozen=True)
-class CodeReport(_text.Lines):
+class CodeReport(text_lines.Lines):
     """Whether code follows a published convention, and which mistake it makes if not.
 
     right: whether it does, at every width that was asked for.   door: "adds", "rotates", "biases" or "scores".

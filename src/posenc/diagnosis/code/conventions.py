@@ -8,15 +8,14 @@ from typing import Literal
 
 import numpy as np
 
-from posenc import _check
+from posenc.core import text_lines, validation
+from posenc.core.doors import Adds, Encoding, Rotates
+from posenc.core.rotation import PairLayout
 from posenc.diagnosis.code.observed_values import ObservedValues
 from posenc.diagnosis.code.recipe import Recipe
-from posenc.doors import Adds, Encoding, Rotates
 from posenc.encodings.adds.sinusoidal import Sinusoidal
 from posenc.encodings.rotates.rope import RoPE
-from posenc.inspect import _text
 from posenc.inspect.rotation_matrix import rotation_matrices
-from posenc.turn import PairLayout
 
 #: What is tried for the last channel, by width.
 EVEN: tuple[Literal["error"], ...] = ("error",)
@@ -31,14 +30,14 @@ class Convention:
     start: int = 0
 
     def __str__(self) -> str:
-        return f"{_text.short(self.record)}{' with positions from 1' if self.start else ''}"
+        return f"{text_lines.short(self.record)}{' with positions from 1' if self.start else ''}"
 
     def values(self, positions: np.ndarray) -> np.ndarray:
         """The exact numbers, as float64."""
         positions = positions + self.start
         if isinstance(self.record, Adds):
             return np.asarray(self.record.embed(positions, dtype=np.float64))
-        record = _check.instance("against", self.record, Rotates, "a record that adds or rotates")
+        record = validation.instance("against", self.record, Rotates, "a record that adds or rotates")
         return rotation_matrices(record, positions)
 
     @property

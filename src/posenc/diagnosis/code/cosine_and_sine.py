@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from posenc.core.rotation import Pairing, PairLayout
 from posenc.diagnosis.code.user_code import UnsupportedFormError
 from posenc.diagnosis.named_arrays import NamedArray
 from posenc.diagnosis.rotation.evidence_from_arrays import each_frequency_once
-from posenc.turn import Pairing, PairLayout
 
 #: How the numbers of a pair lie, and what is said of it.
 NOTES = {

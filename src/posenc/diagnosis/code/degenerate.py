@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from posenc.core.text_lines import number
 from posenc.diagnosis.mistake import Finding
 from posenc.diagnosis.not_finite import not_finite
-from posenc.inspect._text import number
 
 
 def degenerate(values: np.ndarray, *, masked: bool = False) -> Finding | None:

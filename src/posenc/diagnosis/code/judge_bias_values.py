@@ -7,6 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from posenc.core.doors import Biases, Encoding
+from posenc.core.text_lines import short
 from posenc.diagnosis.bias.bias_usage import BiasUsage
 from posenc.diagnosis.bias.mistakes_bias import BIASES
 from posenc.diagnosis.bias.observed_biases import MASKED, ObservedBiases
@@ -16,10 +18,8 @@ from posenc.diagnosis.code.degenerate import degenerate
 from posenc.diagnosis.code.module_tensors import Tensor
 from posenc.diagnosis.rotation.comparison import ROUNDING
 from posenc.diagnosis.search import explain
-from posenc.doors import Biases, Encoding
 from posenc.encodings.biases.alibi import ALiBi
 from posenc.encodings.biases.t5 import T5Bias
-from posenc.inspect._text import short
 
 #: What is meant, the table that it has learned, and the tensor that this is.
 Candidate = tuple[ALiBi | T5Bias, np.ndarray | None, str]

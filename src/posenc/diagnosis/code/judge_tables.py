@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import numpy as np
 
+from posenc.core.doors import Encoding
 from posenc.diagnosis.code.code_report import CodeReport
 from posenc.diagnosis.code.module_tensors import Tensor
 from posenc.diagnosis.code.observed_values import ObservedValues
 from posenc.diagnosis.mistake import Finding
-from posenc.doors import Encoding
 from posenc.encodings.adds.learned import Learned
 
 #: Which row the first token may read: OPT's tables begin two rows late.

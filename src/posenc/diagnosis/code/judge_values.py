@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from posenc.core.doors import Encoding
 from posenc.diagnosis.code.code_report import CodeReport, FirstDifference, measured
 from posenc.diagnosis.code.conventions import Convention, conventions
 from posenc.diagnosis.code.degenerate import degenerate
@@ -15,7 +16,6 @@ from posenc.diagnosis.code.recipe import Recipe
 from posenc.diagnosis.code.recipe_mistakes import BY_DOOR
 from posenc.diagnosis.mistake import Finding
 from posenc.diagnosis.search import explain
-from posenc.doors import Encoding
 
 USUAL_BASE = 10_000.0
 #: Of how many conventions two mistakes at once are tried: the usual ones.

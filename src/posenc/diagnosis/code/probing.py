@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from posenc.core.rotation import PairLayout
 from posenc.diagnosis.code.call_forms import FAILURES, Probe, observe
 from posenc.diagnosis.code.caller import Caller
 from posenc.diagnosis.code.parameter_roles import roles_by_likelihood
 from posenc.diagnosis.code.user_code import UserCode
-from posenc.turn import PairLayout
 
 #: Heads that are asked for: a power of two, for which every rule of slopes is one.
 HEADS = 8

@@ -12,8 +12,8 @@ from typing import Literal
 
 import numpy as np
 
+from posenc.core.rotation import PairLayout
 from posenc.inspect.rounding import NarrowType, narrowed
-from posenc.turn import PairLayout
 
 Door = Literal["adds", "rotates"]
 Rounded = Literal["positions", "frequencies", "angles"]

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from posenc.core.rotation import PairLayout
 from posenc.diagnosis.code.observed_values import ObservedValues
 from posenc.diagnosis.code.recipe import Recipe
 from posenc.diagnosis.mistake import Change, Words, fewest_digits
-from posenc.turn import PairLayout
 
 Changes = Iterator[tuple[Recipe | None, Words]]
 #: Widths, besides multiples of four, that are written into code in place of the one asked for.

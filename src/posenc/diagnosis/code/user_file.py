@@ -15,7 +15,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from posenc import plain_file
+from posenc.core import plain_file
 
 #: Code that a person wrote stays far below it.
 LARGEST_SOURCE = 1 << 24

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from posenc.core.doors import Encoding
 from posenc.diagnosis.rotation.usage import rope_in_head, rope_with
-from posenc.doors import Encoding
 from posenc.encodings.adds.resize_table import Resizing
 from posenc.encodings.rotates.axial_rope import AxialRoPE
 from posenc.encodings.rotates.rope import RoPE

@@ -8,9 +8,9 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from posenc.core.doors import Rotates
 from posenc.diagnosis.rotation.ramps import Reversal, of_reversed_ramp
 from posenc.diagnosis.rotation.usage import RoleUsage, RotationUsage, rope_in_head
-from posenc.doors import Rotates
 from posenc.encodings.rotates.axial_rope import AxialRoPE
 from posenc.encodings.rotates.rope import RoPE
 from posenc.inspect.rounding import narrowed

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from posenc.core.rotation import PairLayout
 from posenc.diagnosis.named_arrays import Arrays, named_arrays, scalar
 from posenc.diagnosis.rotation.comparison import ROUNDING
 from posenc.diagnosis.rotation.effect import ROLES, Role
@@ -17,7 +18,6 @@ from posenc.diagnosis.rotation.observed_table import ObservedTable
 from posenc.diagnosis.rotation.observed_vectors import ObservedVectors
 from posenc.diagnosis.rotation.rotation_evidence import RotationEvidence
 from posenc.diagnosis.rotation.together import Together
-from posenc.turn import PairLayout
 
 
 def rotation_evidence(

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from posenc.core.doors import Encoding, Rotates
 from posenc.diagnosis.mistake import Finding
 from posenc.diagnosis.not_finite import not_finite
 from posenc.diagnosis.rotation.effect import ROLES, pairs_adjacent, rotated_pairs
@@ -18,7 +19,6 @@ from posenc.diagnosis.rotation.rotation_mistakes import IN_CODE
 from posenc.diagnosis.rotation.usage import RoleUsage, RotationUsage
 from posenc.diagnosis.search import explain
 from posenc.diagnosis.verdict import Diagnosis, together
-from posenc.doors import Encoding, Rotates
 from posenc.encodings.rotates.xd_rope import XDRoPE
 from posenc.frequencies import DynamicNTK, LongRoPE
 from posenc.models.model_positions import LayerGroup, ModelPositions

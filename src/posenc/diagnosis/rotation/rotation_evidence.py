@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 
 from posenc.compose import Backward
+from posenc.core.doors import Rotates
 from posenc.diagnosis.mistake import Words, fewest_digits, unless_refused
 from posenc.diagnosis.rotation.comparison import ROUGH, Comparison
 from posenc.diagnosis.rotation.effect import Role, rotated_pairs
 from posenc.diagnosis.rotation.readings import Turns
 from posenc.diagnosis.rotation.usage import RopeInHead, RotationUsage, rope_base, rope_in_head
-from posenc.doors import Rotates
 from posenc.encodings.rotates.axial_rope import AxialRoPE
 from posenc.encodings.rotates.rope import RoPE
 from posenc.frequencies import DynamicNTK, Linear, Llama3, NTKAware, NTKByParts, Scaling, YaRN

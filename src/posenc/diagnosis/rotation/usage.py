@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 
 from posenc.compose import Partial
+from posenc.core.doors import Rotates
 from posenc.diagnosis.mistake import unless_refused, with_fields
 from posenc.diagnosis.rotation.ramps import Reversal
-from posenc.doors import Rotates
 from posenc.encodings.rotates.axial_rope import AxialRoPE
 from posenc.encodings.rotates.rope import RoPE
 from posenc.frequencies import Geometric, InTurns, Scaling

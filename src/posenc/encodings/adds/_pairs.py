@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from posenc._array import Array, Library
+from posenc.core.arrays import Array, Library
 
 Layout = Literal["interleaved", "concatenated"]
 
@@ -13,7 +13,7 @@ def arranged(first: Array, second: Array, pairs: int, layout: str, lib: Library)
     """Waves (..., pairs) side by side pair for pair, or all of the first and then all of the second; (..., 2·pairs).
 
     >>> import numpy as np
-    >>> from posenc._array import library
+    >>> from posenc.core.arrays import library
     >>> first, second = np.array([1, 2]), np.array([3, 4])
     >>> arranged(first, second, 2, "interleaved", library(first)).tolist()
     [1, 3, 2, 4]

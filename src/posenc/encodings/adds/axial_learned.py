@@ -9,13 +9,13 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from posenc import _check
-from posenc._array import Array
-from posenc.declared_fields import Spread, TupleOf, Whole
-from posenc.doors import Adds, Params
+from posenc.core import validation
+from posenc.core.arrays import Array
+from posenc.core.declared_fields import Spread, TupleOf, Whole
+from posenc.core.doors import Adds, Params
+from posenc.core.row import Row
 from posenc.positions.stretched_table import inside
 from posenc.positions.whole_positions import whole
-from posenc.row import Row
 
 #: What `shape` and `dims` are, what to give in their place, and the fewest numbers in them.
 SEVERAL = "a tuple of two or more whole numbers", "Give (64, 128), say.", 2
@@ -55,7 +55,7 @@ class AxialLearned(Adds):
         if self.length > 2**53:
             raise ValueError(f"shape must hold at most 2^53 positions; got {self.length}. Make an axis shorter.")
         for rows, width in zip(self.shape, self.dims, strict=True):
-            _check.size("shape", rows * width)
+            validation.size("shape", rows * width)
 
     @cached_property
     def length(self) -> int:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from posenc import _check
-from posenc._array import Array
-from posenc.checked_positions import Positions
-from posenc.declared_fields import Whole
-from posenc.doors import Adds, Params
-from posenc.row import Row
+from posenc.core import validation
+from posenc.core.arrays import Array
+from posenc.core.checked_positions import Positions
+from posenc.core.declared_fields import Whole
+from posenc.core.doors import Adds, Params
+from posenc.core.row import Row
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Count(Adds):
     claims = frozenset({"streaming", "unlimited", "fractional"})
 
     def _check_together(self) -> None:
-        _check.settle(self, start=_start(self.start))
+        validation.settle(self, start=_start(self.start))
 
     @property
     def width(self) -> int:
@@ -68,7 +68,7 @@ class NormalisedCount(Adds):
     claims = frozenset({"streaming", "unlimited", "fractional"})
 
     def _check_together(self) -> None:
-        _check.settle(self, start=_start(self.start))
+        validation.settle(self, start=_start(self.start))
 
     @property
     def width(self) -> int:
@@ -80,7 +80,7 @@ class NormalisedCount(Adds):
 
 
 def _start(start: int) -> int:
-    return _check.integer("start", start, -(2**30), 2**30)
+    return validation.integer("start", start, -(2**30), 2**30)
 
 
 def _counted(positions: Positions, start: int, length: int, dtype: Any) -> Array:

@@ -7,13 +7,13 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 
-from posenc import _check
-from posenc._array import Array
-from posenc.declared_fields import Spread
-from posenc.doors import Adds, Params
+from posenc.core import validation
+from posenc.core.arrays import Array
+from posenc.core.declared_fields import Spread
+from posenc.core.doors import Adds, Params
+from posenc.core.row import Row
 from posenc.encodings.adds.resize_table import grid_sizes
 from posenc.positions.grid import on_grid
-from posenc.row import Row
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class FactorisedLearned(Adds):
     """
 
     sizes: Annotated[tuple[int, ...], grid_sizes(2)]
-    dims: Annotated[tuple[int, ...], grid_sizes(2, _check.LARGEST_WIDTH)]
+    dims: Annotated[tuple[int, ...], grid_sizes(2, validation.LARGEST_WIDTH)]
     combine: Literal["summed", "concatenated"] = "summed"
     std: Spread = 0.02
 
@@ -54,7 +54,7 @@ class FactorisedLearned(Adds):
                 "there are tables."
             )
         for rows, width in zip(self.sizes, self.dims, strict=True):
-            _check.size("sizes", rows * width)
+            validation.size("sizes", rows * width)
 
     @property
     def axes(self) -> int:

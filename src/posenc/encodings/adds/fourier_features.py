@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from posenc import _check
-from posenc._array import Array
-from posenc.doors import Adds, Claim, Params
+from posenc.core import validation
+from posenc.core.arrays import Array
+from posenc.core.doors import Adds, Claim, Params
+from posenc.core.row import Row
 from posenc.encodings.adds._pairs import Layout, arranged
 from posenc.frequencies.bands import Bands, Spacing
 from posenc.phase import cos_sin
-from posenc.row import Row
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class FourierFeatures(Adds):
     coordinate: bool = False
 
     def _check_together(self) -> None:
-        _check.settle(self, bands=self.frequencies.count, resolution=self.frequencies.resolution)
+        validation.settle(self, bands=self.frequencies.count, resolution=self.frequencies.resolution)
 
     @property
     def claims(self) -> frozenset[Claim]:  # type: ignore[override]

@@ -8,13 +8,13 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from posenc import _check
-from posenc._array import Array
-from posenc.declared_fields import Spread, Whole, Width
-from posenc.doors import Adds, Params
+from posenc.core import validation
+from posenc.core.arrays import Array
+from posenc.core.declared_fields import Spread, Whole, Width
+from posenc.core.doors import Adds, Params
+from posenc.core.row import Row
 from posenc.encodings.adds.resize_table import grid_sizes, resize_table
 from posenc.positions.grid import on_grid
-from posenc.row import Row
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class GridLearned(Adds):
     claims = frozenset({"streaming", "bounded", "learned"})
 
     def _check_together(self) -> None:
-        _check.size("sizes", (self.prefix + math.prod(self.sizes)) * self.dim)
+        validation.size("sizes", (self.prefix + math.prod(self.sizes)) * self.dim)
 
     @property
     def axes(self) -> int:

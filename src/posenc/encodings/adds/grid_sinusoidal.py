@@ -6,15 +6,15 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, Any, Literal
 
-from posenc import _check
-from posenc._array import Array
-from posenc.checked_positions import split_coordinates
-from posenc.declared_fields import Base, TupleOf, Whole
-from posenc.doors import Adds, Params
+from posenc.core import validation
+from posenc.core.arrays import Array
+from posenc.core.checked_positions import split_coordinates
+from posenc.core.declared_fields import Base, TupleOf, Whole
+from posenc.core.doors import Adds, Params
+from posenc.core.row import Row
 from posenc.encodings.rotates.axial_rope import MOST_AXES
 from posenc.frequencies import Chosen, Geometric
 from posenc.phase import cos_sin
-from posenc.row import Row
 
 Layout = Literal["interleaved", "concatenated", "gathered"]
 #: What `dims` and `order` are, what to give in their place, and how many numbers they may have.
@@ -64,14 +64,14 @@ class GridSinusoidal(Adds):
 
     def _check_together(self) -> None:
         if self.order is None:
-            _check.settle(self, order=tuple(range(self.axes)))
+            validation.settle(self, order=tuple(range(self.axes)))
         if sorted(self.order or ()) != list(range(self.axes)):
             raise ValueError(
                 f"order must name each of {self.axes} coordinates once; got {self.order}. Give (0, 1), say."
             )
         if self.frequency_dim is not None:
-            _check.settle(
-                self, frequency_dim=_check.integer("frequency_dim", self.frequency_dim, max(self.dims), even=True)
+            validation.settle(
+                self, frequency_dim=validation.integer("frequency_dim", self.frequency_dim, max(self.dims), even=True)
             )
 
     @property

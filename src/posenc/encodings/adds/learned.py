@@ -8,14 +8,14 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 
-from posenc import _check
-from posenc._array import Array
-from posenc.checked_positions import Positions
-from posenc.declared_fields import Spread, Whole, Width
-from posenc.doors import Adds, Claim, Params
+from posenc.core import validation
+from posenc.core.arrays import Array
+from posenc.core.checked_positions import Positions
+from posenc.core.declared_fields import Spread, Whole, Width
+from posenc.core.doors import Adds, Claim, Params
+from posenc.core.row import Row
 from posenc.positions.stretched_table import Stretch, inside, resized
 from posenc.positions.whole_positions import whole
-from posenc.row import Row
 
 __all__ = ["Learned", "resized"]
 
@@ -51,7 +51,7 @@ class Learned(Adds):
     std: Spread = 0.02
 
     def _check_together(self) -> None:
-        _check.size("length", self.length * self.dim)
+        validation.size("length", self.length * self.dim)
         if (self.extent is None) == (self.outside == "interpolate"):
             raise ValueError(
                 f"extent must be given with outside='interpolate' and only then; got extent={self.extent!r} with "

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from posenc._array import Array
-from posenc.declared_fields import Width
-from posenc.doors import Adds, Params
-from posenc.row import Row
+from posenc.core.arrays import Array
+from posenc.core.declared_fields import Width
+from posenc.core.doors import Adds, Params
+from posenc.core.row import Row
 
 
 @dataclass(frozen=True)

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from posenc._array import Array
-from posenc.doors import Adds, Params
+from posenc.core.arrays import Array
+from posenc.core.doors import Adds, Params
+from posenc.core.row import Row
 from posenc.frequencies import Divisors
 from posenc.phase import cos_sin
-from posenc.row import Row
 
 
 @dataclass(frozen=True)

@@ -6,16 +6,16 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, Any, Literal
 
-from posenc import _check
-from posenc._array import Array
-from posenc.checked_positions import split_coordinates
-from posenc.declared_fields import Whole
-from posenc.doors import Adds, Params
+from posenc.core import validation
+from posenc.core.arrays import Array
+from posenc.core.checked_positions import split_coordinates
+from posenc.core.declared_fields import Whole
+from posenc.core.doors import Adds, Params
+from posenc.core.row import Row
 from posenc.encodings.adds._pairs import arranged
 from posenc.frequencies.drawn import Drawn
 from posenc.frequencies.projected import LARGEST, Projected
 from posenc.phase import cos_sin, cos_sin_of_sum
-from posenc.row import Row
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class RandomFourierFeatures(Adds):
 
     def _check_together(self) -> None:
         drawn = Drawn(self.features, self.std, self.seed)
-        _check.settle(self, features=drawn.count, std=drawn.std, seed=drawn.seed)
+        validation.settle(self, features=drawn.count, std=drawn.std, seed=drawn.seed)
         if self.matrix is not None:
             self._check_matrix(self.matrix)
 
@@ -64,15 +64,16 @@ class RandomFourierFeatures(Adds):
         if [len(row) if isinstance(row, tuple | list) else -1 for row in rows] != [self.features] * self.axes:
             raise ValueError(
                 f"matrix must be {self.axes} tuples, one a coordinate, of {self.features} numbers, one a feature; got "
-                f"{_check.shown(matrix)}. Give tuple(map(tuple, array.tolist())) of an array of that shape."
+                f"{validation.shown(matrix)}. Give tuple(map(tuple, array.tolist())) of an array of that shape."
             )
         if self.seed:
             raise ValueError(
                 f"seed must be left at 0 where a matrix is given, since nothing is drawn; got {self.seed}. Leave it "
                 "out."
             )
-        _check.settle(
-            self, matrix=tuple(tuple(_check.real("matrix", value, -LARGEST, LARGEST) for value in row) for row in rows)
+        validation.settle(
+            self,
+            matrix=tuple(tuple(validation.real("matrix", value, -LARGEST, LARGEST) for value in row) for row in rows),
         )
 
     @property

@@ -8,10 +8,10 @@ from typing import Any, Literal
 
 import numpy as np
 
-from posenc import _array, _check
-from posenc._array import Array
-from posenc.array_memo import remembered
-from posenc.declared_fields import Declared, TupleOf, Whole
+from posenc.core import arrays, validation
+from posenc.core.array_memo import remembered
+from posenc.core.arrays import Array
+from posenc.core.declared_fields import Declared, TupleOf, Whole
 
 METHODS = ("bicubic", "bilinear", "tiled")
 OUTSIDE = ("border", "zeros")
@@ -101,11 +101,11 @@ def resize_table(
     [[0.5], [2.5]]
     """
     old, new = grid_sizes(1)("old", old), grid_sizes(1)("new", new)
-    prefix = _check.integer("prefix", prefix, 0, 1 << 20)
+    prefix = validation.integer("prefix", prefix, 0, 1 << 20)
     rule = _check_rule(method, antialias, align_corners, outside)
     if len(old) != len(new):
         raise ValueError(f"new must have as many axes as old={old}; got {new}. Give rows and columns of both.")
-    table = _array.floats("table", table)
+    table = arrays.floats("table", table)
     rows = prefix + math.prod(old)
     if table.ndim != 2 or table.shape[0] != rows:
         raise ValueError(
@@ -113,8 +113,8 @@ def resize_table(
             "the "
             "grid it was learned on."
         )
-    _check.size("new", math.prod(new) * table.shape[1])
-    lib = _array.library(table)
+    validation.size("new", math.prod(new) * table.shape[1])
+    lib = arrays.library(table)
     wide, xp = lib.wide(table), lib.xp
     grid = wide[prefix:].reshape((*old, table.shape[1]))
     for axis, (before, after) in enumerate(zip(old, new, strict=True)):
@@ -126,8 +126,8 @@ def resize_table(
 
 def _check_rule(method: str, antialias: bool, align_corners: bool, outside: str) -> tuple[str, bool, bool, str]:
     """A way to resize, by its four arguments, of which antialias goes with none but the first."""
-    method, outside = _check.choice("method", method, METHODS), _check.choice("outside", outside, OUTSIDE)
-    _check.truth("antialias", antialias), _check.truth("align_corners", align_corners)
+    method, outside = validation.choice("method", method, METHODS), validation.choice("outside", outside, OUTSIDE)
+    validation.truth("antialias", antialias), validation.truth("align_corners", align_corners)
     filters = {"antialias": antialias, "align_corners": align_corners, "outside": outside}
     stated = [name for name, value in filters.items() if value not in (False, "border")]
     if method == "tiled" and stated:

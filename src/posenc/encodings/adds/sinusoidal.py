@@ -6,16 +6,16 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, Any, Literal
 
-from posenc import _check
-from posenc._array import Array, Library
-from posenc.checked_positions import checked
-from posenc.declared_fields import Base, Real, Whole
-from posenc.doors import Adds, Params
+from posenc.core import validation
+from posenc.core.arrays import Array, Library
+from posenc.core.checked_positions import checked
+from posenc.core.declared_fields import Base, Real, Whole
+from posenc.core.doors import Adds, Params
+from posenc.core.row import Row
 from posenc.encodings.adds._pairs import arranged
 from posenc.frequencies import Geometric
 from posenc.frequencies.geometric import Exponent
 from posenc.phase import FixedSinusoids, Numerics, cos_sin
-from posenc.row import Row
 
 
 @dataclass(frozen=True)
@@ -60,11 +60,11 @@ class Sinusoidal(Adds):
                 f"dim must be even, or odd must say what to do; got dim={self.dim}. "
                 "Choose odd='truncate' (the last cosine is dropped) or odd='zero' (the last channel is 0)."
             )
-        _check.instance(
+        validation.instance(
             "dim", self.frequencies, Geometric, "wide enough for the exponent"
         )  # its own check refuses others
         if self.odd == "truncate" and 2 * self.frequencies.pairs > self.dim:  # a sine is left without its cosine
-            _check.settle(self, claims=type(self).claims - {"shift-linear"})
+            validation.settle(self, claims=type(self).claims - {"shift-linear"})
 
     @cached_property
     def frequencies(self) -> Geometric:

@@ -7,10 +7,10 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from posenc._array import Array
-from posenc.declared_fields import Spread, Whole
-from posenc.doors import Adds, Params
-from posenc.row import Row
+from posenc.core.arrays import Array
+from posenc.core.declared_fields import Spread, Whole
+from posenc.core.doors import Adds, Params
+from posenc.core.row import Row
 
 
 @dataclass(frozen=True)

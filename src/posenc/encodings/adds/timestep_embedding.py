@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, Any
 
-from posenc import _check
-from posenc._array import Array
-from posenc.declared_fields import Whole
-from posenc.doors import Adds, Params
+from posenc.core import validation
+from posenc.core.arrays import Array
+from posenc.core.declared_fields import Whole
+from posenc.core.doors import Adds, Params
+from posenc.core.row import Row
 from posenc.encodings.adds._pairs import arranged
 from posenc.frequencies.shifted_exponent import Shifted
 from posenc.phase import Numerics, cos_sin
-from posenc.row import Row
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class TimestepEmbedding(Adds):
 
     def _check_together(self) -> None:
         shifted = self.frequencies
-        _check.settle(self, shift=shifted.shift, scale=shifted.scale, max_period=shifted.base)
+        validation.settle(self, shift=shifted.shift, scale=shifted.scale, max_period=shifted.base)
 
     @cached_property
     def frequencies(self) -> Shifted:

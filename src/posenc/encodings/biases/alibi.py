@@ -8,13 +8,13 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 
-from posenc import _array
-from posenc._array import Array
-from posenc.array_memo import remembered
-from posenc.declared_fields import Real
-from posenc.doors import Biases, Claim, Params
+from posenc.core import arrays
+from posenc.core.array_memo import remembered
+from posenc.core.arrays import Array
+from posenc.core.declared_fields import Real
+from posenc.core.doors import Biases, Claim, Params
+from posenc.core.row import Row
 from posenc.positions.distance import steps
-from posenc.row import Row
 
 Rule = Literal["paper", "geometric", "linear"]
 Form = Literal["symmetric", "signed"]
@@ -73,12 +73,12 @@ class ALiBi(Biases):
         return lib.astype(slope * distance, dtype)
 
 
-@_array.host  # of a record: torch.compile takes no field of one as a constant by itself
+@arrays.host  # of a record: torch.compile takes no field of one as a constant by itself
 def _slopes(record: ALiBi) -> np.ndarray:
     return record.slopes()
 
 
-@_array.host
+@arrays.host
 def slopes_of_heads(record: Any, rule: Rule = "paper") -> np.ndarray:
     """The slopes of ALiBi for as many heads as a record has, as float64; shape (heads,)."""
     return slopes_of(record.heads, rule=rule)

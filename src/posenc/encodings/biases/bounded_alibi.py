@@ -7,12 +7,12 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from posenc._array import Array
-from posenc.declared_fields import Real
-from posenc.doors import Biases, Params
+from posenc.core.arrays import Array
+from posenc.core.declared_fields import Real
+from posenc.core.doors import Biases, Params
+from posenc.core.row import Row
 from posenc.encodings.biases.alibi import slopes_of_heads
 from posenc.positions.distance import steps
-from posenc.row import Row
 
 
 @dataclass(frozen=True)

@@ -7,12 +7,12 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from posenc import _check
-from posenc._array import Array, Library
-from posenc.declared_fields import Whole
-from posenc.doors import Biases, Params
+from posenc.core import validation
+from posenc.core.arrays import Array, Library
+from posenc.core.declared_fields import Whole
+from posenc.core.doors import Biases, Params
+from posenc.core.row import Row
 from posenc.positions.distance import steps
-from posenc.row import Row
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class DynamicPositionBias(Biases):
     claims = frozenset({"relative", "streaming", "unlimited", "fractional", "learned"})
 
     def _check_together(self) -> None:
-        _check.size("dim", self.dim * (self.heads + self.depth * self.dim))
+        validation.size("dim", self.dim * (self.heads + self.depth * self.dim))
 
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:

@@ -7,14 +7,14 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from posenc import _check
-from posenc._array import Array, Library
-from posenc.checked_positions import Positions
-from posenc.declared_fields import Real, Whole
-from posenc.doors import Biases, Params
+from posenc.core import validation
+from posenc.core.arrays import Array, Library
+from posenc.core.checked_positions import Positions
+from posenc.core.declared_fields import Real, Whole
+from posenc.core.doors import Biases, Params
+from posenc.core.row import Row
 from posenc.encodings._layers import over_pairs
 from posenc.positions.distance import steps
-from posenc.row import Row
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class FIRE(Biases):
     claims = frozenset({"streaming", "unlimited", "fractional", "learned"})
 
     def _check_together(self) -> None:
-        _check.size("width", self.heads * self.width)
+        validation.size("width", self.heads * self.width)
 
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:

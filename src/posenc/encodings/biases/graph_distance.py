@@ -8,12 +8,12 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from posenc import _check
-from posenc._array import Array
-from posenc.declared_fields import Whole
-from posenc.doors import Biases, Params
+from posenc.core import validation
+from posenc.core.arrays import Array
+from posenc.core.declared_fields import Whole
+from posenc.core.doors import Biases, Params
+from posenc.core.row import Row
 from posenc.encodings import _window
-from posenc.row import Row
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class GraphDistance(Biases):
     claims = frozenset({"relative", "streaming", "bounded", "unlimited", "learned", "symmetric"})
 
     def _check_together(self) -> None:
-        _check.size("rows", math.prod(self.shapes["table"]))
+        validation.size("rows", math.prod(self.shapes["table"]))
 
     @property
     def axes(self) -> int:

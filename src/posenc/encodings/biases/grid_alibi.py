@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from posenc._array import Array
-from posenc.checked_positions import split_coordinates
-from posenc.declared_fields import Whole
-from posenc.doors import Biases, Params
+from posenc.core.arrays import Array
+from posenc.core.checked_positions import split_coordinates
+from posenc.core.declared_fields import Whole
+from posenc.core.doors import Biases, Params
+from posenc.core.row import Row
 from posenc.encodings.biases.alibi import slopes_of_heads
 from posenc.positions.distance import steps
-from posenc.row import Row
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from posenc._array import Array, Library
-from posenc.doors import Biases, Params
+from posenc.core.arrays import Array, Library
+from posenc.core.doors import Biases, Params
+from posenc.core.row import Row
 from posenc.positions.distance import steps
-from posenc.row import Row
 
 #: The authors' code keeps every parameter at or above this.
 FLOOR = 1e-2

@@ -8,16 +8,16 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from posenc import _check
-from posenc._array import Array, Library
-from posenc.checked_positions import split_coordinates
-from posenc.declared_fields import Whole
-from posenc.doors import Biases, Params
+from posenc.core import validation
+from posenc.core.arrays import Array, Library
+from posenc.core.checked_positions import split_coordinates
+from posenc.core.declared_fields import Whole
+from posenc.core.doors import Biases, Params
+from posenc.core.row import Row
 from posenc.encodings import _window
 from posenc.encodings._layers import uniform_layers
 from posenc.positions.distance import steps
 from posenc.positions.sums_between import sigmoid
-from posenc.row import Row
 
 #: How far out a distance counts eight, and the most that a bias can be; both of the authors' code.
 FURTHEST, LARGEST = 8.0, 16.0
@@ -52,7 +52,7 @@ class LogCPB(Biases):
     claims = frozenset({"relative", "streaming", "bounded", "unlimited", "fractional", "learned"})
 
     def _check_together(self) -> None:
-        _check.size("width", self.width * (self.heads + self.axes))
+        validation.size("width", self.width * (self.heads + self.axes))
 
     @property
     def axes(self) -> int:

@@ -7,12 +7,12 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from posenc import _check
-from posenc._array import Array
-from posenc.declared_fields import Whole
-from posenc.doors import Biases, Params
+from posenc.core import validation
+from posenc.core.arrays import Array
+from posenc.core.declared_fields import Whole
+from posenc.core.doors import Biases, Params
+from posenc.core.row import Row
 from posenc.positions.whole_positions import whole_difference
-from posenc.row import Row
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class RelativeBias(Biases):
     claims = frozenset({"relative", "streaming", "bounded", "unlimited", "learned"})
 
     def _check_together(self) -> None:
-        _check.size("clip", (2 * self.clip + 1) * self.heads)
+        validation.size("clip", (2 * self.clip + 1) * self.heads)
 
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:

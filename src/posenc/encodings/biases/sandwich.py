@@ -8,14 +8,14 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from posenc import _array
-from posenc._array import Array
-from posenc.checked_positions import Positions
-from posenc.declared_fields import Base, Whole
-from posenc.doors import Biases, Params
+from posenc.core import arrays
+from posenc.core.arrays import Array
+from posenc.core.checked_positions import Positions
+from posenc.core.declared_fields import Base, Whole
+from posenc.core.doors import Biases, Params
+from posenc.core.row import Row
 from posenc.frequencies import Geometric
 from posenc.phase import cos_sin
-from posenc.row import Row
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class Sandwich(Biases):
         return lib.xp.concatenate(cos_sin(positions, self.frequencies, lib.real), -1)
 
 
-@_array.host
+@arrays.host
 def _ratios(record: Sandwich) -> np.ndarray:
     return record.ratios()
 

@@ -8,14 +8,14 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from posenc import _array, _check
-from posenc._array import Array, Library
-from posenc.array_memo import remembered
-from posenc.checked_positions import checked
-from posenc.declared_fields import Real, Whole
-from posenc.doors import Biases, Params
+from posenc.core import arrays, validation
+from posenc.core.array_memo import remembered
+from posenc.core.arrays import Array, Library
+from posenc.core.checked_positions import checked
+from posenc.core.declared_fields import Real, Whole
+from posenc.core.doors import Biases, Params
+from posenc.core.row import Row
 from posenc.positions.whole_positions import whole, whole_difference
-from posenc.row import Row
 
 
 @dataclass(frozen=True)
@@ -49,8 +49,10 @@ class T5Bias(Biases):
     claims = frozenset({"relative", "streaming", "bounded", "unlimited", "learned"})
 
     def _check_together(self) -> None:
-        both = _check.truth("bidirectional", self.bidirectional)
-        _check.settle(self, buckets=_check.integer("buckets", self.buckets, 4 if both else 2, 1 << 12, even=both))
+        both = validation.truth("bidirectional", self.bidirectional)
+        validation.settle(
+            self, buckets=validation.integer("buckets", self.buckets, 4 if both else 2, 1 << 12, even=both)
+        )
         if self.max_distance <= self._one_way // 2:
             raise ValueError(
                 f"max_distance must be above {self._one_way // 2}, the number of distances with a bucket of their own "
@@ -94,7 +96,7 @@ class T5Bias(Biases):
         return lib.astype(table[self._bucket(distance, lib), head] + lib.astype(guard, wide), dtype)
 
 
-@_array.host
+@arrays.host
 def _lookup(record: T5Bias) -> np.ndarray:
     return bucket_of_distance(record._one_way, record.max_distance).astype(np.int64)
 

@@ -9,14 +9,14 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from posenc import _check
-from posenc._array import Array, Library
-from posenc.checked_positions import Positions
-from posenc.declared_fields import Real, Whole, Width
-from posenc.doors import Biases, Params
+from posenc.core import validation
+from posenc.core.arrays import Array, Library
+from posenc.core.checked_positions import Positions
+from posenc.core.declared_fields import Real, Whole, Width
+from posenc.core.doors import Biases, Params
+from posenc.core.row import Row
 from posenc.encodings.biases.t5 import T5Bias
 from posenc.positions.whole_positions import whole
-from posenc.row import Row
 
 #: Rows of the table for distances, and the distance from which on all share the last one; both of the authors' code.
 BUCKETS, FARTHEST = 32, 128
@@ -61,9 +61,9 @@ class TUPE(Biases):
 
     def _check_together(self) -> None:
         width = self.heads * self.dim
-        _check.size("length", (self.length + 1) * width)
-        _check.size("dim", width * width)
-        _check.settle(self, buckets=self.distances.buckets, max_distance=self.distances.max_distance)
+        validation.size("length", (self.length + 1) * width)
+        validation.size("dim", width * width)
+        validation.settle(self, buckets=self.distances.buckets, max_distance=self.distances.max_distance)
         if not self.relative and (self.buckets, self.max_distance) != (BUCKETS, FARTHEST):
             raise ValueError(
                 f"buckets and max_distance must be left out with relative=False, which has no table; got "

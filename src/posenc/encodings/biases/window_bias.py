@@ -8,12 +8,12 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from posenc import _check
-from posenc._array import Array
-from posenc.checked_positions import Positions
-from posenc.doors import Biases, Params
+from posenc.core import validation
+from posenc.core.arrays import Array
+from posenc.core.checked_positions import Positions
+from posenc.core.doors import Biases, Params
+from posenc.core.row import Row
 from posenc.encodings import _window
-from posenc.row import Row
 
 
 @dataclass(frozen=True)
@@ -50,9 +50,9 @@ class WindowBias(Biases):
     def _check_together(self) -> None:
         if max(self.window) == 1:
             raise ValueError(f"window must hold more than one position; got {self.window}. Give (7, 7), say.")
-        _check.size("window", math.prod(self.shapes["table"]))
+        validation.size("window", math.prod(self.shapes["table"]))
         if self.class_token:
-            _check.settle(self, claims=type(self).claims - {"relative"})
+            validation.settle(self, claims=type(self).claims - {"relative"})
 
     @property
     def axes(self) -> int:

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Literal
 
-from posenc import _check
+from posenc.core import validation
+from posenc.core.rotation import PairLayout
 from posenc.encodings.rotates import _axial_rules as rules
 from posenc.encodings.rotates.axial_rope import AxialRoPE
 from posenc.frequencies import Geometric, InTurns, Joined, Proportional, Scaling
 from posenc.phase import Frequencies, Numerics
-from posenc.turn import PairLayout
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ def axial(
     >>> axial("qwen2-vl", (1, 1, 2)).axis, axial("qwen3-vl", (2, 1, 1)).axis, axial("pixtral", (2, 2)).frequency_index
     ((0, 1, 2, 2), (0, 1, 2, 0), (0, 2, 1, 3))
     """
-    kind = LAYOUTS[_check.choice("layout", layout, tuple(LAYOUTS))]
+    kind = LAYOUTS[validation.choice("layout", layout, tuple(LAYOUTS))]
     sections = _sections(kind, layout, _of_an_image(kind, layout, sections, dim))
     axis, index, restarts = kind.rule(sections)
     _fit(kind, layout, sections, axis)
@@ -145,7 +145,7 @@ def _of_an_image(kind: AxialLayout, layout: str, sections: Any, dim: int | None)
             f"dim must be left out for {layout!r}, whose axes have different numbers of pairs; got {dim!r}. Give "
             "sections."
         )
-    dim = _check.integer("dim", dim, 4)
+    dim = validation.integer("dim", dim, 4)
     if dim % 4:
         raise ValueError(
             f"dim must be a multiple of 4, with as many pairs for rows as for columns; got {dim}. Give 64, say."
@@ -157,9 +157,9 @@ def _sections(kind: AxialLayout, layout: str, sections: Any) -> tuple[int, ...]:
     if not isinstance(sections, tuple | list) or len(sections) < 2 or len(sections) != (kind.axes or len(sections)):
         raise ValueError(
             f"sections must be {kind.axes or 'two or more'} numbers of pairs, one an axis, for {layout!r}; got "
-            f"{_check.shown(sections)}. Give as many."
+            f"{validation.shown(sections)}. Give as many."
         )
-    return tuple(_check.integer("sections", count, 1, 1 << 16) for count in sections)
+    return tuple(validation.integer("sections", count, 1, 1 << 16) for count in sections)
 
 
 def _fit(kind: AxialLayout, layout: str, sections: tuple[int, ...], axis: tuple[int, ...]) -> None:

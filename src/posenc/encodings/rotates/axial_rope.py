@@ -8,15 +8,15 @@ from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
-from posenc import _array, _check
-from posenc._array import Array
-from posenc.checked_positions import split_coordinates
-from posenc.declared_fields import Base, Instance, TupleOf, Whole
-from posenc.doors import Params, Role, Rotates
+from posenc.core import arrays, validation
+from posenc.core.arrays import Array
+from posenc.core.checked_positions import split_coordinates
+from posenc.core.declared_fields import Base, Instance, TupleOf, Whole
+from posenc.core.doors import Params, Role, Rotates
+from posenc.core.rotation import Pairing, PairLayout, Turn
+from posenc.core.row import Row
 from posenc.frequencies import Chosen, Geometric, InTurns, Linear, Rescaled, Scaling
 from posenc.phase import FixedFrequencies, Frequencies, Numerics, cos_sin, product_dtype
-from posenc.row import Row
-from posenc.turn import Pairing, PairLayout, Turn
 
 MOST_AXES = 16  # more coordinates than any medium has
 
@@ -63,14 +63,14 @@ class AxialRoPE(Rotates):
 
     def _check_together(self) -> None:
         if not isinstance(self.frequency_dim, Frequencies):
-            _check.settle(self, frequency_dim=_check.integer("frequency_dim", self.frequency_dim, 2, even=True))
+            validation.settle(self, frequency_dim=validation.integer("frequency_dim", self.frequency_dim, 2, even=True))
         elif self.base != 10_000.0 or self.scaling is not None:
             raise ValueError(
                 f"frequency_dim must be a width where base or scaling is given; got {self.frequency_dim!r}. Put them "
                 "into this record."
             )
         indices = pair_numbers(self.all_frequencies.pairs - 1)
-        _check.settle(self, frequency_index=indices("frequency_index", self.frequency_index))
+        validation.settle(self, frequency_index=indices("frequency_index", self.frequency_index))
         if len(self.frequency_index) != len(self.axis):
             raise ValueError(
                 f"frequency_index must have one number a pair, {len(self.axis)}; got {len(self.frequency_index)}. "
@@ -79,8 +79,8 @@ class AxialRoPE(Rotates):
         if set(self.axis) != set(range(self.axes)):
             raise ValueError(f"axis must use every coordinate from 0 to its last; got {self.axis}. Leave none out.")
         if self.attention_factor != 1.0:
-            _check.settle(self, claims=type(self).claims - {"isometry"})
-        _check.settle(self, blocks=self.channels.blocks)
+            validation.settle(self, claims=type(self).claims - {"isometry"})
+        validation.settle(self, blocks=self.channels.blocks)
 
     @property
     def axes(self) -> int:
@@ -141,7 +141,7 @@ class AxialRoPE(Rotates):
         return Turn(cosine, sine, self.channels, factor)
 
 
-@_array.host
+@arrays.host
 def _order(record: AxialRoPE) -> np.ndarray:  # where each pair stands when the pairs are put axis by axis
     return np.argsort(np.argsort(record.axis, kind="stable"))
 

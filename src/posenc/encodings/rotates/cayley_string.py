@@ -7,16 +7,16 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from posenc import _check
-from posenc._array import Array, Library
-from posenc.checked_positions import Positions, along_axes
-from posenc.declared_fields import Base, EvenWidth, Whole
-from posenc.doors import Params, Role, Rotates
+from posenc.core import validation
+from posenc.core.arrays import Array, Library
+from posenc.core.checked_positions import Positions, along_axes
+from posenc.core.declared_fields import Base, EvenWidth, Whole
+from posenc.core.doors import Params, Role, Rotates
+from posenc.core.operators import Rebased
+from posenc.core.rotation import Pairing, Turn
+from posenc.core.row import Row
 from posenc.frequencies import Geometric
-from posenc.operators import Rebased
 from posenc.phase import cos_sin_of_learned
-from posenc.row import Row
-from posenc.turn import Pairing, Turn
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class CayleySTRING(Rotates):
     claims = frozenset({"relative", "isometry", "streaming", "bounded", "unlimited", "fractional", "learned"})
 
     def _check_together(self) -> None:
-        _check.size("dim", self.dim * self.dim)
+        validation.size("dim", self.dim * self.dim)
 
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:

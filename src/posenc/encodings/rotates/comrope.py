@@ -7,14 +7,14 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 
-from posenc import _check
-from posenc._array import Array
-from posenc.checked_positions import along_axes
-from posenc.declared_fields import Heads, Real, Whole
-from posenc.doors import Params, Role, Rotates
-from posenc.operators import Matrices
+from posenc.core import validation
+from posenc.core.arrays import Array
+from posenc.core.checked_positions import along_axes
+from posenc.core.declared_fields import Heads, Real, Whole
+from posenc.core.doors import Params, Role, Rotates
+from posenc.core.operators import Matrices
+from posenc.core.row import Row
 from posenc.phase import exponential
-from posenc.row import Row
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class ComRoPE(Rotates):
             raise ValueError(f"block must divide dim={self.dim}; got {self.block}. Give a divisor.")
         if self.commuting == "partition" and self.blocks % self.axes:
             raise ValueError(f"axes must divide the number of blocks, {self.blocks}; got {self.axes}. Give a divisor.")
-        _check.size("dim", (self.axes + self.heads * self.block) * self.dim)
+        validation.size("dim", (self.axes + self.heads * self.block) * self.dim)
 
     @property
     def blocks(self) -> int:

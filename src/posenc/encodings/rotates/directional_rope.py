@@ -6,16 +6,16 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from posenc import _check
-from posenc._array import Array
-from posenc.checked_positions import split_coordinates
-from posenc.declared_fields import Base, EvenWidth
-from posenc.doors import Params, Role, Rotates
+from posenc.core import validation
+from posenc.core.arrays import Array
+from posenc.core.checked_positions import split_coordinates
+from posenc.core.declared_fields import Base, EvenWidth
+from posenc.core.doors import Params, Role, Rotates
+from posenc.core.rotation import Pairing, PairLayout, Turn
+from posenc.core.row import Row
 from posenc.encodings.rotates.axial_rope import pair_numbers
 from posenc.frequencies import Chosen, Directed, Geometric
 from posenc.phase import cos_sin_of_sum
-from posenc.row import Row
-from posenc.turn import Pairing, PairLayout, Turn
 
 
 @dataclass(frozen=True)
@@ -55,8 +55,8 @@ class DirectionalRoPE(Rotates):
 
     def _check_together(self) -> None:
         indices = pair_numbers(self.frequency_dim // 2 - 1)
-        _check.settle(self, frequency_index=indices("frequency_index", self.frequency_index))
-        _check.settle(self, direction=self.on_axes[0].direction)
+        validation.settle(self, frequency_index=indices("frequency_index", self.frequency_index))
+        validation.settle(self, direction=self.on_axes[0].direction)
 
     @property
     def axes(self) -> int:

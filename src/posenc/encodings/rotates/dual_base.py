@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, Any
 
-from posenc._array import Array
-from posenc.declared_fields import Base, Whole
-from posenc.doors import Params, Role, Rotates
+from posenc.core.arrays import Array
+from posenc.core.declared_fields import Base, Whole
+from posenc.core.doors import Params, Role, Rotates
+from posenc.core.rotation import Pairing, PairLayout, Turn
+from posenc.core.row import Row
 from posenc.frequencies import Geometric, Joined
 from posenc.phase import FixedFrequencies, Numerics, along_one, cos_sin
-from posenc.row import Row
-from posenc.turn import Pairing, PairLayout, Turn
 
 
 @dataclass(frozen=True)

@@ -8,15 +8,15 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 
-from posenc import _check
-from posenc._array import Array, Library
-from posenc.declared_fields import EvenWidth, Heads, Real, Whole
-from posenc.doors import Params, Role, Rotates
+from posenc.core import validation
+from posenc.core.arrays import Array, Library
+from posenc.core.declared_fields import EvenWidth, Heads, Real, Whole
+from posenc.core.doors import Params, Role, Rotates
+from posenc.core.rotation import Pairing, Turn
+from posenc.core.row import Row
 from posenc.frequencies import Chosen, Geometric
 from posenc.phase import cos_sin
 from posenc.phase.frequencies import EXACT, TWO_PI
-from posenc.row import Row
-from posenc.turn import Pairing, Turn
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class FoPE(Rotates):
     claims = frozenset({"streaming", "bounded", "unlimited", "fractional", "learned"})
 
     def _check_together(self) -> None:
-        _check.size("dim", self.heads * self.dim * self.dim)
+        validation.size("dim", self.heads * self.dim * self.dim)
 
     @cached_property
     def kept(self) -> int:

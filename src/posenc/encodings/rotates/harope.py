@@ -8,18 +8,18 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from posenc import _check
-from posenc._array import Array
-from posenc.declared_fields import Heads
-from posenc.doors import Claim, Params, Role, Rotates
+from posenc.core import validation
+from posenc.core.arrays import Array
+from posenc.core.declared_fields import Heads
+from posenc.core.doors import Claim, Params, Role, Rotates
+from posenc.core.operators import MatrixTurn
+from posenc.core.rotation import of_pairs
+from posenc.core.row import Row
 from posenc.encodings import _wrapped
 from posenc.encodings._of_one import RotatesOne
 from posenc.encodings.rotates.axial_layouts import axial
 from posenc.encodings.rotates.learned_rope import LearnedRoPE
-from posenc.operators import MatrixTurn
 from posenc.phase import exponential
-from posenc.row import Row
-from posenc.turn import of_pairs
 
 #: What the authors add to each singular value, so that none is 0.
 SMALLEST = 1e-6
@@ -53,13 +53,13 @@ class HARoPE(RotatesOne):
     roles_differ: ClassVar[str] = "which multiplies keys by the inverse of the transposed matrix"
 
     def _check_together(self) -> None:
-        encoding = _check.instance("encoding", self.encoding, Rotates, "a record that rotates queries and keys")
+        encoding = validation.instance("encoding", self.encoding, Rotates, "a record that rotates queries and keys")
         if "query" not in encoding.roles:
             raise ValueError(f"encoding must rotate queries and keys; got {encoding!r}. Give RoPE(dim=64), say.")
         own = getattr(encoding, "heads", None)
         if own not in (None, self.heads):
             raise ValueError(f"heads must be those of the encoding, {own}; got {self.heads}. Give heads={own}.")
-        _check.size("heads", self.heads * self.head_dim**2)
+        validation.size("heads", self.heads * self.head_dim**2)
 
     @property
     def claims(self) -> frozenset[Claim]:  # type: ignore[override]

@@ -8,15 +8,15 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from posenc import _array
-from posenc._array import Array
-from posenc.checked_positions import split_coordinates
-from posenc.declared_fields import Base, EvenWidth, Heads, TupleOf, Whole
-from posenc.doors import Params, Role, Rotates
+from posenc.core import arrays
+from posenc.core.arrays import Array
+from posenc.core.checked_positions import split_coordinates
+from posenc.core.declared_fields import Base, EvenWidth, Heads, TupleOf, Whole
+from posenc.core.doors import Params, Role, Rotates
+from posenc.core.rotation import Pairing, PairLayout, Turn
+from posenc.core.row import Row
 from posenc.frequencies import Geometric
 from posenc.phase import cos_sin
-from posenc.row import Row
-from posenc.turn import Pairing, PairLayout, Turn
 
 #: More coordinates than any medium has.
 MOST_AXES = 16
@@ -79,7 +79,7 @@ class HeadwiseRoPE(Rotates):
         return Turn(cosine, sine, Pairing(self.pairing, self.dim, self.dim), 1.0, self.heads)
 
 
-@_array.host
+@arrays.host
 def _axis_of_heads(record: HeadwiseRoPE) -> np.ndarray:
     """The axis of every head; one more than the last for those that do not turn."""
     rest = record.heads - sum(record.shares)

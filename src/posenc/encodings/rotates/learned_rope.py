@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from posenc._array import Array
-from posenc.declared_fields import Base, EvenWidth
-from posenc.doors import Params, Role, Rotates
+from posenc.core.arrays import Array
+from posenc.core.declared_fields import Base, EvenWidth
+from posenc.core.doors import Params, Role, Rotates
+from posenc.core.rotation import Pairing, PairLayout, Turn
+from posenc.core.row import Row
 from posenc.frequencies import Geometric
 from posenc.phase import cos_sin_of_learned
-from posenc.row import Row
-from posenc.turn import Pairing, PairLayout, Turn
 
 
 @dataclass(frozen=True)

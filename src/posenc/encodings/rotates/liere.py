@@ -8,14 +8,14 @@ from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
-from posenc import _check
-from posenc._array import Array
-from posenc.checked_positions import along_axes
-from posenc.declared_fields import Heads, Whole
-from posenc.doors import Claim, Params, Role, Rotates
-from posenc.operators import Matrices
+from posenc.core import validation
+from posenc.core.arrays import Array
+from posenc.core.checked_positions import along_axes
+from posenc.core.declared_fields import Heads, Whole
+from posenc.core.doors import Claim, Params, Role, Rotates
+from posenc.core.operators import Matrices
+from posenc.core.row import Row
 from posenc.phase import exponential
-from posenc.row import Row
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class LieRE(Rotates):
     def _check_together(self) -> None:
         if self.dim % self.block:
             raise ValueError(f"block must divide dim={self.dim}; got {self.block}. Give a divisor.")
-        _check.size("dim", self.axes * self.heads * self.dim * self.block)
+        validation.size("dim", self.axes * self.heads * self.dim * self.block)
 
     @property
     def claims(self) -> frozenset[Claim]:  # type: ignore[override]

@@ -8,13 +8,13 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from posenc._array import Array
-from posenc.checked_positions import split_coordinates
-from posenc.declared_fields import Base, Whole
-from posenc.doors import Params, Role, Rotates
+from posenc.core.arrays import Array
+from posenc.core.checked_positions import split_coordinates
+from posenc.core.declared_fields import Base, Whole
+from posenc.core.doors import Params, Role, Rotates
+from posenc.core.rotation import Pairing, PairLayout, Turn
+from posenc.core.row import Row
 from posenc.phase import cos_sin_of_learned
-from posenc.row import Row
-from posenc.turn import Pairing, PairLayout, Turn
 
 
 @dataclass(frozen=True)

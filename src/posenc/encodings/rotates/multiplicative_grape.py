@@ -7,13 +7,13 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from posenc._array import Array
-from posenc.declared_fields import Real, Whole
-from posenc.doors import Params, Role, Rotates
-from posenc.operators import Rebased
+from posenc.core.arrays import Array
+from posenc.core.declared_fields import Real, Whole
+from posenc.core.doors import Params, Role, Rotates
+from posenc.core.operators import Rebased
+from posenc.core.rotation import Pairing, Turn
+from posenc.core.row import Row
 from posenc.phase import cos_sin_of_learned
-from posenc.row import Row
-from posenc.turn import Pairing, Turn
 
 
 @dataclass(frozen=True)

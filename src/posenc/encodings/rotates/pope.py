@@ -9,14 +9,14 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from posenc import _check
-from posenc._array import Array
-from posenc.declared_fields import Base, Heads, Width
-from posenc.doors import Params, Role, Rotates
+from posenc.core import validation
+from posenc.core.arrays import Array
+from posenc.core.declared_fields import Base, Heads, Width
+from posenc.core.doors import Params, Role, Rotates
+from posenc.core.operators import Polar
+from posenc.core.row import Row
 from posenc.frequencies import Geometric
-from posenc.operators import Polar
 from posenc.phase import cos_sin
-from posenc.row import Row
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class PoPE(Rotates):
     roles_differ: ClassVar[str] = "whose keys have a phase"
 
     def _check_together(self) -> None:
-        _check.size("dim", self.dim * self.heads)
+        validation.size("dim", self.dim * self.heads)
 
     @cached_property
     def frequencies(self) -> Geometric:

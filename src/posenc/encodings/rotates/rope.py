@@ -6,14 +6,14 @@ from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Annotated, Any
 
-from posenc import _check
-from posenc._array import Array
-from posenc.declared_fields import Base, EvenWidth, Instance
-from posenc.doors import Params, Role, Rotates
+from posenc.core import validation
+from posenc.core.arrays import Array
+from posenc.core.declared_fields import Base, EvenWidth, Instance
+from posenc.core.doors import Params, Role, Rotates
+from posenc.core.rotation import Pairing, PairLayout, Turn
+from posenc.core.row import Row
 from posenc.frequencies import Geometric, Rescaled, Scaling
 from posenc.phase import FixedFrequencies, Frequencies, Numerics, along_one, cos_sin, product_dtype
-from posenc.row import Row
-from posenc.turn import Pairing, PairLayout, Turn
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class RoPE(Rotates):
 
     def _check_together(self) -> None:
         if self.attention_factor != 1.0:
-            _check.settle(self, claims=type(self).claims - {"isometry"})
+            validation.settle(self, claims=type(self).claims - {"isometry"})
 
     def __repr__(self) -> str:
         shown = [field.name for field in fields(self) if field.name != "scaling" or self.scaling is not None]

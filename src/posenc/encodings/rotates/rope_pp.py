@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
-from posenc._array import Array, Library
-from posenc.declared_fields import Base, EvenWidth, Heads
-from posenc.doors import Params, Role, Rotates
+from posenc.core.arrays import Array, Library
+from posenc.core.declared_fields import Base, EvenWidth, Heads
+from posenc.core.doors import Params, Role, Rotates
+from posenc.core.rotation import Pairing, PairLayout, Turn
+from posenc.core.row import Row
 from posenc.frequencies import Geometric
 from posenc.phase import cos_sin
-from posenc.row import Row
-from posenc.turn import Pairing, PairLayout, Turn
 
 
 @dataclass(frozen=True)

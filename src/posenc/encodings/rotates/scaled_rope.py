@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from posenc.core.row import Row
 from posenc.encodings.rotates.rope import RoPE
 from posenc.frequencies import (
     Clipped,
@@ -17,7 +18,6 @@ from posenc.frequencies import (
     Resonance,
     YaRN,
 )
-from posenc.row import Row
 
 
 def _row(paper: str, elsewhere: tuple[str, ...], use: str, *samples: RoPE) -> Row:

@@ -6,15 +6,15 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, Any
 
-from posenc import _check
-from posenc._array import Array
-from posenc.checked_positions import split_coordinates
-from posenc.declared_fields import Base, Whole
-from posenc.doors import Params, Role, Rotates
+from posenc.core import validation
+from posenc.core.arrays import Array
+from posenc.core.checked_positions import split_coordinates
+from posenc.core.declared_fields import Base, Whole
+from posenc.core.doors import Params, Role, Rotates
+from posenc.core.operators import Matrices
+from posenc.core.row import Row
 from posenc.frequencies import Chosen, Geometric
-from posenc.operators import Matrices
 from posenc.phase import cos_sin
-from posenc.row import Row
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class SphericalRoPE(Rotates):
     [[0.5403, 0.0, -0.8415], [-0.7081, 0.5403, -0.4546], [0.4546, 0.8415, 0.2919]]
     """
 
-    dim: Annotated[int, Whole(3, _check.LARGEST_WIDTH // 2)]
+    dim: Annotated[int, Whole(3, validation.LARGEST_WIDTH // 2)]
     base: Base = 100.0
 
     claims = frozenset({"isometry", "streaming", "bounded", "unlimited", "fractional"})

@@ -11,12 +11,12 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 
-from posenc._array import Array
-from posenc.checked_positions import Positions, checked
-from posenc.declared_fields import EvenWidth, Real, Whole
-from posenc.doors import Params, Role, Rotates
-from posenc.row import Row
-from posenc.turn import Pairing, Turn
+from posenc.core.arrays import Array
+from posenc.core.checked_positions import Positions, checked
+from posenc.core.declared_fields import EvenWidth, Real, Whole
+from posenc.core.doors import Params, Role, Rotates
+from posenc.core.rotation import Pairing, Turn
+from posenc.core.row import Row
 
 #: Above this a place counted from 1 would be no number of its own in 32 bits.
 LONGEST = 2**30

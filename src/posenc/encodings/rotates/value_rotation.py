@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from posenc import _check
-from posenc._array import Array
-from posenc.doors import Params, Role, Rotates
+from posenc.core import validation
+from posenc.core.arrays import Array
+from posenc.core.doors import Params, Role, Rotates
+from posenc.core.rotation import Turn, of_pairs
+from posenc.core.row import Row
 from posenc.encodings._of_one import RotatesOne
 from posenc.encodings.rotates.learned_rope import LearnedRoPE
 from posenc.encodings.rotates.rope import RoPE
-from posenc.row import Row
-from posenc.turn import Turn, of_pairs
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class ValueRotation(RotatesOne):
     roles: ClassVar[tuple[Role, ...]] = ("value", "output")
 
     def _check_together(self) -> None:
-        encoding = _check.instance("encoding", self.encoding, Rotates, "a record that rotates queries and keys")
+        encoding = validation.instance("encoding", self.encoding, Rotates, "a record that rotates queries and keys")
         if "isometry" not in encoding.claims or "query" not in encoding.roles:
             raise ValueError(
                 f"encoding must rotate queries and keys alike and keep lengths; got {encoding!r}. Give RoPE(dim=64), "

@@ -7,16 +7,16 @@ from functools import cached_property
 from itertools import accumulate
 from typing import Annotated, Any
 
-from posenc import _check
-from posenc._array import Array
-from posenc.checked_positions import split_coordinates
-from posenc.declared_fields import Base, TupleOf, Whole
-from posenc.doors import Params, Role, Rotates
+from posenc.core import validation
+from posenc.core.arrays import Array
+from posenc.core.checked_positions import split_coordinates
+from posenc.core.declared_fields import Base, TupleOf, Whole
+from posenc.core.doors import Params, Role, Rotates
+from posenc.core.operators import ByChannel
+from posenc.core.row import Row
 from posenc.encodings.rotates.axial_rope import MOST_AXES, AxialRoPE
 from posenc.frequencies import NTKAware, Scaling
-from posenc.operators import ByChannel
 from posenc.phase import Numerics
-from posenc.row import Row
 
 SECTIONS = TupleOf(
     Whole(1, 1 << 16),
@@ -55,7 +55,7 @@ class XDRoPE(Rotates):
     claims = frozenset({"streaming", "bounded", "unlimited", "fractional"})
 
     def _check_together(self) -> None:
-        _check.integer("sections", sum(self.sections), 1, _check.LARGEST_WIDTH // 2)
+        validation.integer("sections", sum(self.sections), 1, validation.LARGEST_WIDTH // 2)
 
     @property
     def axes(self) -> int:

@@ -8,15 +8,15 @@ from decimal import Decimal
 from functools import cached_property
 from typing import Annotated, Any, ClassVar
 
-from posenc._array import Array
-from posenc.checked_positions import Positions, checked
-from posenc.declared_fields import Base, EvenWidth, Real, Whole
-from posenc.doors import Params, Role, Rotates
+from posenc.core.arrays import Array
+from posenc.core.checked_positions import Positions, checked
+from posenc.core.declared_fields import Base, EvenWidth, Real, Whole
+from posenc.core.doors import Params, Role, Rotates
+from posenc.core.rotation import Pairing, PairLayout, Turn
+from posenc.core.row import Row
 from posenc.frequencies import Geometric
 from posenc.phase import Frequencies, cos_sin, power_of_two
 from posenc.phase.frequencies import EXACT, TWO_PI
-from posenc.row import Row
-from posenc.turn import Pairing, PairLayout, Turn
 
 #: Powers of two that a vector may grow or shrink by: float32 and bfloat16 hold them.
 LARGEST_POWER = 100

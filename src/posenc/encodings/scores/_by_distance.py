@@ -6,11 +6,11 @@ import abc
 from dataclasses import dataclass
 from typing import NamedTuple, final
 
-from posenc import _array
-from posenc._array import Array
-from posenc.checked_content import content, inputs
-from posenc.checked_positions import Positions, checked
-from posenc.doors import Params, Scores
+from posenc.core import arrays
+from posenc.core.arrays import Array
+from posenc.core.checked_content import content, inputs
+from posenc.core.checked_positions import Positions, checked
+from posenc.core.doors import Params, Scores
 
 
 class DistanceTerms(NamedTuple):
@@ -53,7 +53,7 @@ class ByDistance(Scores):
         """
         learned, dim = self.checked(params), getattr(self, "dim", None)
         heads = getattr(self, "heads", None)
-        lib = _array.library(_array.floats("q", q), _array.floats("k", k), *learned.values())
+        lib = arrays.library(arrays.floats("q", q), arrays.floats("k", k), *learned.values())
         q, k = content("q", q, dim, heads, lib), content("k", k, dim, heads if dim else None, lib)
         x = None if self.reads is None else inputs(hidden, q, int(getattr(self, "model_dim")))  # noqa: B009
         wide = {name: lib.astype(value, q.dtype) for name, value in learned.items()}

@@ -7,11 +7,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, final
 
-from posenc import _array
-from posenc._array import Array
-from posenc.checked_content import content, inputs, inputs_of_both, of_documents, placed
-from posenc.checked_positions import Positions
-from posenc.doors import Documents, Params, Scores
+from posenc.core import arrays
+from posenc.core.arrays import Array
+from posenc.core.checked_content import content, inputs, inputs_of_both, of_documents, placed
+from posenc.core.checked_positions import Positions
+from posenc.core.doors import Documents, Params, Scores
 from posenc.positions.ordered_keys import OrderedKeys, ordered
 
 
@@ -71,7 +71,7 @@ class Gathers(Scores):
     ) -> PreparedKeys:
         """What the score reads of the keys, for `score_prepared`; hidden and documents: at the keys alone."""
         learned, dim = self.checked(params), getattr(self, "dim", None)
-        lib = _array.library(_array.floats("k", k), *learned.values())
+        lib = arrays.library(arrays.floats("k", k), *learned.values())
         k = content("k", k, dim, getattr(self, "heads", None) if dim else None, lib)
         key = placed("key", key, k, -2)
         _, key = of_documents(None if documents is None else (documents, documents), key, key)
@@ -92,7 +92,7 @@ class Gathers(Scores):
     ) -> Array:
         """The score of some queries, (*batch, h, n, m); hidden and documents: at the queries alone."""
         learned = self.checked(params)
-        lib = _array.library(_array.floats("q", q), *learned.values())
+        lib = arrays.library(arrays.floats("q", q), *learned.values())
         q = content("q", q, getattr(self, "dim", None), getattr(self, "heads", None), lib)
         query = placed("query", query, q, -2)
         query, _ = of_documents(None if documents is None else (documents, documents), query, query)
@@ -132,5 +132,5 @@ def _model_dim(record: Any) -> int:
 
 def _as_wide(learned: Params, x: Array) -> Params:
     """Parameters in the dtype of what they meet; those of a record within it, whose names have a dot, as they are."""
-    lib = _array.library(x)
+    lib = arrays.library(x)
     return {name: value if "." in name else lib.astype(value, x.dtype) for name, value in learned.items()}

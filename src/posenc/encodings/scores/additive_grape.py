@@ -8,14 +8,14 @@ from typing import Literal
 
 import numpy as np
 
-from posenc import _check
-from posenc._array import Array, Library
-from posenc.declared_fields import Heads, Width
-from posenc.doors import Params, Scores
+from posenc.core import validation
+from posenc.core.arrays import Array, Library
+from posenc.core.declared_fields import Heads, Width
+from posenc.core.doors import Params, Scores
+from posenc.core.row import Row
 from posenc.encodings.biases.alibi import slopes_of_heads
 from posenc.positions.distance import steps
 from posenc.positions.sums_between import log_sigmoid
-from posenc.row import Row
 
 Gates = Literal["both", "query", "key"]
 #: The least length by which a direction is divided, as in the authors' code.
@@ -53,7 +53,7 @@ class AdditiveGRAPE(Scores):
     claims = frozenset({"relative", "streaming", "unlimited", "fractional", "learned"})
 
     def _check_together(self) -> None:
-        _check.size("dim", self.heads * self.dim)
+        validation.size("dim", self.heads * self.dim)
 
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:

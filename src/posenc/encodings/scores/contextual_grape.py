@@ -8,17 +8,17 @@ from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 
-from posenc import _check
-from posenc._array import Array, Library
-from posenc.checked_positions import Positions
-from posenc.declared_fields import Base, EvenWidth, Heads, Real, Width
-from posenc.doors import Params
+from posenc.core import validation
+from posenc.core.arrays import Array, Library
+from posenc.core.checked_positions import Positions
+from posenc.core.declared_fields import Base, EvenWidth, Heads, Real, Width
+from posenc.core.doors import Params
+from posenc.core.row import Row
 from posenc.encodings.scores._gathers import Gathers, PreparedKeys
-from posenc.encodings.scores._turned import rotated_by_angles, score_of_rotation
+from posenc.encodings.scores._rotated import rotated_by_angles, score_of_rotation
 from posenc.frequencies import Geometric
 from posenc.positions.ordered_keys import OrderedKeys
 from posenc.positions.sums_between import sigmoid, sums_upto
-from posenc.row import Row
 
 
 @dataclass(frozen=True)
@@ -65,8 +65,8 @@ class ContextualGRAPE(Gathers):
     reads: ClassVar = "key"
 
     def _check_together(self) -> None:
-        _check.size("dim", self.heads * self.dim)
-        _check.size("model_dim", self.heads * self.model_dim)
+        validation.size("dim", self.heads * self.dim)
+        validation.size("model_dim", self.heads * self.model_dim)
 
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:

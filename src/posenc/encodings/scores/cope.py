@@ -8,15 +8,15 @@ from typing import Annotated
 
 import numpy as np
 
-from posenc import _check
-from posenc._array import Array, Library
-from posenc.checked_positions import Positions
-from posenc.declared_fields import Whole, Width
-from posenc.doors import Params
+from posenc.core import validation
+from posenc.core.arrays import Array, Library
+from posenc.core.checked_positions import Positions
+from posenc.core.declared_fields import Whole, Width
+from posenc.core.doors import Params
+from posenc.core.row import Row
 from posenc.encodings._layers import blocks
 from posenc.encodings.scores._gathers import Gathers, PreparedKeys
 from posenc.positions.ordered_keys import OrderedKeys
-from posenc.row import Row
 
 #: How many keys are counted at once.
 BLOCK = 128
@@ -51,7 +51,7 @@ class CoPE(Gathers):
     claims = frozenset({"relative", "streaming", "bounded", "unlimited", "learned"})
 
     def _check_together(self) -> None:
-        _check.size("rows", self.rows * self.dim)
+        validation.size("rows", self.rows * self.dim)
 
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:

@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from posenc import _check
-from posenc._array import Array, Library
-from posenc.checked_positions import Positions
-from posenc.doors import Params
+from posenc.core import validation
+from posenc.core.arrays import Array, Library
+from posenc.core.checked_positions import Positions
+from posenc.core.doors import Params
+from posenc.core.row import Row
 from posenc.encodings import _layers, _wrapped
 from posenc.encodings.biases.alibi import ALiBi
 from posenc.encodings.biases.kerple import KerpleLog
-from posenc.row import Row
 
 #: How steep LeakyReLU is below zero.
 LEAK = 0.01
@@ -49,7 +49,7 @@ class DAPE(_wrapped.ScoresByBias):
 
     def _check_together(self) -> None:
         check_widths(self)
-        _check.size("width", self.width * 3 * self.heads)
+        validation.size("width", self.width * 3 * self.heads)
 
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:
@@ -72,8 +72,10 @@ class DAPE(_wrapped.ScoresByBias):
 
 def check_widths(record: Any) -> None:
     """Check the fields that both versions have."""
-    _check.settle(
-        record, dim=_check.integer("dim", record.dim, 1), width=_check.integer("width", record.width, 1, 1 << 14)
+    validation.settle(
+        record,
+        dim=validation.integer("dim", record.dim, 1),
+        width=validation.integer("width", record.width, 1, 1 << 14),
     )
 
 

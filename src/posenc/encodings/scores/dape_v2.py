@@ -7,18 +7,18 @@ from typing import Annotated
 
 import numpy as np
 
-from posenc import _check
-from posenc._array import Array, Library
-from posenc.checked_positions import Positions
-from posenc.declared_fields import Whole
-from posenc.doors import Claim, Params
+from posenc.core import validation
+from posenc.core.arrays import Array, Library
+from posenc.core.checked_positions import Positions
+from posenc.core.declared_fields import Whole
+from posenc.core.doors import Claim, Params
+from posenc.core.row import Row
 from posenc.encodings import _wrapped
 from posenc.encodings.biases.alibi import ALiBi
 from posenc.encodings.biases.t5 import T5Bias
 from posenc.encodings.scores._gathers import Gathers, PreparedKeys
 from posenc.encodings.scores.dape import check_widths, drawn_network, leaky, logits_and_bias, mixed
 from posenc.positions.ordered_keys import OrderedKeys
-from posenc.row import Row
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class DAPEv2(_wrapped.ScoresByBias, Gathers):
         check_widths(self)
         if self.kernel % 2 == 0:
             raise ValueError(f"kernel must be odd; got {self.kernel}. Give {self.kernel + 1}, say.")
-        _check.size("width", self.kernel * self.width * 2 * self.heads)
+        validation.size("width", self.kernel * self.width * 2 * self.heads)
 
     @property
     def claims(self) -> frozenset[Claim]:  # type: ignore[override]

@@ -8,16 +8,16 @@ from typing import Literal
 
 import numpy as np
 
-from posenc import _array, _check
-from posenc._array import Array, Library
-from posenc.array_memo import remembered
-from posenc.checked_positions import Positions
-from posenc.declared_fields import Heads, Width
-from posenc.doors import Params
+from posenc.core import arrays, validation
+from posenc.core.array_memo import remembered
+from posenc.core.arrays import Array, Library
+from posenc.core.checked_positions import Positions
+from posenc.core.declared_fields import Heads, Width
+from posenc.core.doors import Params
+from posenc.core.row import Row
 from posenc.encodings.biases.t5 import least_distance
 from posenc.encodings.scores._by_distance import ByDistance, DistanceTerms
 from posenc.positions.whole_positions import guarded, whole_distances
-from posenc.row import Row
 
 Terms = Literal["both", "c2p", "p2c"]
 
@@ -61,16 +61,16 @@ class DeBERTa(ByDistance):
 
     def _check_together(self) -> None:
         spaced = self.max_distance is not None
-        _check.settle(
+        validation.settle(
             self,
-            buckets=_check.integer(
+            buckets=validation.integer(
                 "buckets", self.buckets, 4 if spaced else 1, 1 << 12 if spaced else 1 << 20, even=spaced
             ),
         )
         if spaced:
             least = self.buckets // 2 + 2
-            _check.settle(self, max_distance=_check.integer("max_distance", self.max_distance, least, 1 << 20))
-        _check.size("buckets", self.heads * 2 * self.buckets * self.dim)
+            validation.settle(self, max_distance=validation.integer("max_distance", self.max_distance, least, 1 << 20))
+        validation.size("buckets", self.heads * 2 * self.buckets * self.dim)
 
     @property
     def scale(self) -> float:
@@ -126,7 +126,7 @@ class DeBERTa(ByDistance):
         return lib.constant(_lookup(self))[lib.xp.clip(steps, -most, most) + most]
 
 
-@_array.host
+@arrays.host
 def _lookup(record: DeBERTa) -> np.ndarray:
     return row_of_distance(record.buckets, record.max_distance or 0)
 

@@ -8,14 +8,14 @@ from typing import Annotated
 
 import numpy as np
 
-from posenc import _check
-from posenc._array import Array
-from posenc.checked_positions import split_coordinates
-from posenc.declared_fields import Width
-from posenc.doors import Params, Scores
+from posenc.core import validation
+from posenc.core.arrays import Array
+from posenc.core.checked_positions import split_coordinates
+from posenc.core.declared_fields import Width
+from posenc.core.doors import Params, Scores
+from posenc.core.row import Row
 from posenc.encodings import _window
 from posenc.positions.whole_positions import guarded, whole_distances
-from posenc.row import Row
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Decomposed(Scores):
     claims = frozenset({"relative", "streaming", "bounded", "unlimited", "learned"})
 
     def _check_together(self) -> None:
-        _check.size("dim", sum(math.prod(shape) for shape in self.shapes.values()))
+        validation.size("dim", sum(math.prod(shape) for shape in self.shapes.values()))
 
     @property
     def axes(self) -> int:

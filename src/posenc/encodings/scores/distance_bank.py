@@ -7,15 +7,15 @@ from typing import Annotated, ClassVar
 
 import numpy as np
 
-from posenc import _check
-from posenc._array import Array
-from posenc.checked_content import inputs
-from posenc.checked_positions import Positions
-from posenc.declared_fields import Heads, Whole, Width
-from posenc.doors import Params
+from posenc.core import validation
+from posenc.core.arrays import Array
+from posenc.core.checked_content import inputs
+from posenc.core.checked_positions import Positions
+from posenc.core.declared_fields import Heads, Whole, Width
+from posenc.core.doors import Params
+from posenc.core.row import Row
 from posenc.encodings.scores._by_distance import ByDistance, DistanceTerms
 from posenc.positions.whole_positions import guarded, whole_distances
-from posenc.row import Row
 
 
 @dataclass(frozen=True)
@@ -50,8 +50,8 @@ class DistanceBank(ByDistance):
     reads: ClassVar = "query"
 
     def _check_together(self) -> None:
-        _check.size("model_dim", self.heads * self.model_dim * self.basis)
-        _check.size("extent", self.basis * self.extent)
+        validation.size("model_dim", self.heads * self.model_dim * self.basis)
+        validation.size("extent", self.basis * self.extent)
 
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:

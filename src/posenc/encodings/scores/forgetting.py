@@ -7,15 +7,15 @@ from typing import ClassVar
 
 import numpy as np
 
-from posenc import _check
-from posenc._array import Array
-from posenc.checked_positions import Positions
-from posenc.declared_fields import Heads, Width
-from posenc.doors import Params
+from posenc.core import validation
+from posenc.core.arrays import Array
+from posenc.core.checked_positions import Positions
+from posenc.core.declared_fields import Heads, Width
+from posenc.core.doors import Params
+from posenc.core.row import Row
 from posenc.encodings.scores._gathers import Gathers, PreparedKeys
 from posenc.positions.ordered_keys import OrderedKeys
 from posenc.positions.sums_between import log_sigmoid, sums_upto
-from posenc.row import Row
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class ForgettingGate(Gathers):
     reads: ClassVar = "key"
 
     def _check_together(self) -> None:
-        _check.size("model_dim", self.heads * self.model_dim)
+        validation.size("model_dim", self.heads * self.model_dim)
 
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:

@@ -7,15 +7,15 @@ from typing import ClassVar
 
 import numpy as np
 
-from posenc._array import Array
-from posenc.checked_content import inputs
-from posenc.declared_fields import Width
-from posenc.doors import Params
+from posenc.core.arrays import Array
+from posenc.core.checked_content import inputs
+from posenc.core.declared_fields import Width
+from posenc.core.doors import Params
+from posenc.core.row import Row
 from posenc.encodings import _wrapped
 from posenc.encodings.biases.alibi import ALiBi
 from posenc.encodings.biases.t5 import T5Bias
 from posenc.positions.sums_between import sigmoid
-from posenc.row import Row
 
 #: The projection has four channels for each of the two gates, which are added.
 CHANNELS = 4

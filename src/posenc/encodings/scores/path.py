@@ -9,16 +9,16 @@ from typing import Annotated, ClassVar
 
 import numpy as np
 
-from posenc import _check
-from posenc._array import Array
-from posenc.checked_positions import Positions
-from posenc.declared_fields import Heads, Real, Whole, Width
-from posenc.doors import Params
+from posenc.core import validation
+from posenc.core.arrays import Array
+from posenc.core.checked_positions import Positions
+from posenc.core.declared_fields import Heads, Real, Whole, Width
+from posenc.core.doors import Params
+from posenc.core.row import Row
 from posenc.encodings._layers import blocks, joined, uniform_layers
 from posenc.encodings.scores._gathers import Gathers, PreparedKeys
 from posenc.positions.ordered_keys import OrderedKeys
 from posenc.positions.sums_between import over_keys, sigmoid
-from posenc.row import Row
 
 #: How many keys' reflections are composed at once: their matrices take as many numbers a key and head.
 BLOCK = 32
@@ -66,8 +66,8 @@ class PaTH(Gathers):
     reads: ClassVar = "key"
 
     def _check_together(self) -> None:
-        _check.size("dim", self.heads * self.dim * (self.rank + self.taps))
-        _check.size("model_dim", self.model_dim * (self.rank + self.heads))
+        validation.size("dim", self.heads * self.dim * (self.rank + self.taps))
+        validation.size("model_dim", self.model_dim * (self.rank + self.heads))
 
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:

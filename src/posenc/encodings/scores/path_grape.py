@@ -9,19 +9,19 @@ from typing import Annotated, ClassVar
 
 import numpy as np
 
-from posenc import _check
-from posenc._array import Array
-from posenc.checked_positions import Positions
-from posenc.declared_fields import EvenWidth, Heads, Real, Width
-from posenc.doors import Params
+from posenc.core import validation
+from posenc.core.arrays import Array
+from posenc.core.checked_positions import Positions
+from posenc.core.declared_fields import EvenWidth, Heads, Real, Width
+from posenc.core.doors import Params
+from posenc.core.row import Row
 from posenc.encodings.biases.alibi import slopes_of_heads
 from posenc.encodings.scores._gathers import Gathers, PreparedKeys
-from posenc.encodings.scores._turned import rotated_halves
+from posenc.encodings.scores._rotated import rotated_halves
 from posenc.frequencies import Geometric
 from posenc.phase import cos_sin
 from posenc.positions.ordered_keys import OrderedKeys
 from posenc.positions.sums_between import log_sigmoid
-from posenc.row import Row
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class PathGRAPE(Gathers):
     reads: ClassVar = "both"
 
     def _check_together(self) -> None:
-        _check.size("model_dim", self.heads * self.width * self.model_dim)
+        validation.size("model_dim", self.heads * self.width * self.model_dim)
 
     @cached_property
     def frequencies(self) -> Geometric:

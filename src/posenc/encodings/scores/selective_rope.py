@@ -8,18 +8,18 @@ from typing import Annotated, ClassVar
 
 import numpy as np
 
-from posenc import _array, _check
-from posenc._array import Array
-from posenc.checked_positions import Positions
-from posenc.declared_fields import Base, EvenWidth, Heads, Real, Whole, Width
-from posenc.doors import Params
+from posenc.core import arrays, validation
+from posenc.core.arrays import Array
+from posenc.core.checked_positions import Positions
+from posenc.core.declared_fields import Base, EvenWidth, Heads, Real, Whole, Width
+from posenc.core.doors import Params
+from posenc.core.row import Row
 from posenc.encodings._layers import uniform_layers
 from posenc.encodings.scores._gathers import Gathers, PreparedKeys
-from posenc.encodings.scores._turned import rotated_by_angles, score_of_rotation
+from posenc.encodings.scores._rotated import rotated_by_angles, score_of_rotation
 from posenc.frequencies import Geometric
 from posenc.positions.ordered_keys import OrderedKeys
 from posenc.positions.sums_between import over_keys, sigmoid, sums_upto
-from posenc.row import Row
 
 
 @dataclass(frozen=True)
@@ -68,8 +68,8 @@ class SelectiveRoPE(Gathers):
             raise ValueError(
                 f"model_dim must be a multiple of heads={self.heads}; got {self.model_dim}. Widen the layer."
             )
-        _check.size("dim", self.heads * self.dim * (self.rank + self.taps))
-        _check.size("model_dim", self.model_dim * (self.rank + self.heads))
+        validation.size("dim", self.heads * self.dim * (self.rank + self.taps))
+        validation.size("model_dim", self.model_dim * (self.rank + self.heads))
 
     @cached_property
     def frequencies(self) -> Geometric:
@@ -115,7 +115,7 @@ class SelectiveRoPE(Gathers):
         return angles * lib.constant(_frequencies(self), x.dtype)
 
 
-@_array.host
+@arrays.host
 def _frequencies(record: SelectiveRoPE) -> np.ndarray:
     return record.frequencies.radians()
 

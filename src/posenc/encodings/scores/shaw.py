@@ -8,15 +8,15 @@ from typing import Annotated
 
 import numpy as np
 
-from posenc import _array, _check
-from posenc._array import Array
-from posenc.checked_content import content, placed
-from posenc.checked_positions import Positions
-from posenc.declared_fields import Whole, Width
-from posenc.doors import Params
+from posenc.core import arrays, validation
+from posenc.core.arrays import Array
+from posenc.core.checked_content import content, placed
+from posenc.core.checked_positions import Positions
+from posenc.core.declared_fields import Whole, Width
+from posenc.core.doors import Params
+from posenc.core.row import Row
 from posenc.encodings.scores._by_distance import ByDistance, DistanceTerms
 from posenc.positions.whole_positions import guarded, whole_distances
-from posenc.row import Row
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Shaw(ByDistance):
     claims = frozenset({"relative", "streaming", "bounded", "unlimited", "learned"})
 
     def _check_together(self) -> None:
-        _check.size("clip", self.rows * self.dim)
+        validation.size("clip", self.rows * self.dim)
 
     @property
     def rows(self) -> int:
@@ -90,7 +90,7 @@ class Shaw(ByDistance):
 
     def values(self, weights: Array, query: Array, key: Array, params: Params | None = None) -> Array:
         table = self.checked(params)["relative_values"]
-        lib = _array.library(_array.floats("weights", weights), table)
+        lib = arrays.library(arrays.floats("weights", weights), table)
         weights = content("weights", weights, weights.shape[-1] if weights.ndim else None, None, lib)
         row, guard = self._rows(placed("query", query, weights, -2), placed("key", key, weights, -1))
         # Weights of equal distance are summed first: no vector is made for each pair of positions.

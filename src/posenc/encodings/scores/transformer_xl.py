@@ -9,16 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from posenc import _check
-from posenc._array import Array
-from posenc.checked_positions import Positions, checked
-from posenc.declared_fields import Base, EvenWidth, Heads, Width
-from posenc.doors import Params
+from posenc.core import validation
+from posenc.core.arrays import Array
+from posenc.core.checked_positions import Positions, checked
+from posenc.core.declared_fields import Base, EvenWidth, Heads, Width
+from posenc.core.doors import Params
+from posenc.core.row import Row
 from posenc.encodings._layers import blocks, joined
 from posenc.encodings.scores._by_distance import ByDistance, DistanceTerms
 from posenc.frequencies import Geometric
 from posenc.phase import cos_sin
-from posenc.row import Row
 
 #: Sinusoids of how many distances are made at once.
 DISTANCES = 1024
@@ -54,7 +54,7 @@ class TransformerXL(ByDistance):
     claims = frozenset({"relative", "streaming", "bounded", "unlimited", "fractional", "learned"})
 
     def _check_together(self) -> None:
-        _check.size("model_dim", self.heads * self.model_dim * self.dim)
+        validation.size("model_dim", self.heads * self.model_dim * self.dim)
 
     @cached_property
     def frequencies(self) -> Geometric:

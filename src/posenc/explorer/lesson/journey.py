@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
-from posenc.declared_fields import Declared, Whole
+from posenc.core.declared_fields import Declared, Whole
 from posenc.explorer.lesson.lesson_page import lesson_page
 from posenc.explorer.lesson.numbers import lesson_data
 from posenc.explorer.lesson.reading import Reading, read_tokens

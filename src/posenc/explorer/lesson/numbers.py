@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from posenc.core.text_lines import short
 from posenc.encodings.adds.count import NormalisedCount
 from posenc.encodings.adds.sinusoidal import Sinusoidal
 from posenc.encodings.biases.alibi import ALiBi
@@ -15,15 +16,9 @@ from posenc.explorer.lesson.bugs import BUGS, DISTANCES, broken
 from posenc.explorer.lesson.orders import architectures_of, orders_of
 from posenc.explorer.lesson.own_words import own_words
 from posenc.explorer.lesson.rounded import rounded
-from posenc.inspect import (
-    ERRATA,
-    LADDER,
-    input_sum,
-    ladder_figures,
-    score_by_distance,
-)
-from posenc.inspect._text import short
-from posenc.inspect.course.questions import QUESTIONS, Question, grade
+from posenc.inspect import input_sum, score_by_distance
+from posenc.learn import ERRATA, LADDER, ladder_figures
+from posenc.learn.course.questions import QUESTIONS, Question, grade
 from posenc.phase import fixed_sinusoids_of
 
 WIDTHS, BASES = (2, 4, 6, 8, 16, 32, 64), (10.0, 100.0, 1000.0, 10_000.0, 500_000.0)
@@ -103,7 +98,7 @@ def _sums(pair: tuple[str, str], seed: int) -> list[dict[str, Any]]:
             "words": one.words,
             "record": short(one.record),
             "E": rounded(one.embeddings),
-            "P": rounded(one.encoding),
+            "P": rounded(one.positional),
             "X": rounded(one.total),
         }
         for one in sums

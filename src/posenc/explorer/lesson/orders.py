@@ -5,10 +5,10 @@ from __future__ import annotations
 from itertools import permutations
 from typing import Any
 
-from posenc.doors import Encoding
+from posenc.core.doors import Encoding
+from posenc.core.text_lines import short
 from posenc.explorer.lesson.rounded import rounded
 from posenc.inspect import order_by_architecture
-from posenc.inspect._text import short
 from posenc.inspect.order import usual_records, word_layer, words_of
 
 #: Channels of a word's output that are shown, of the sixteen it has.

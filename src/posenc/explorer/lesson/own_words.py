@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from posenc.core.text_lines import short
 from posenc.encodings.adds.sinusoidal import Sinusoidal
 from posenc.explorer.lesson.orders import architectures_of, orders_of
 from posenc.explorer.lesson.rounded import rounded
 from posenc.inspect import input_sum
-from posenc.inspect._text import short
 
 #: The words whose vectors the reader's first, second, ... word takes.
 VECTORS_OF = ("dog", "bites", "man", "today")
@@ -39,7 +39,7 @@ def own_words(seed: int) -> dict[str, Any]:
         "sums": {
             "record": short(record),
             "E": [rounded(place.embeddings[0]) for place in places],
-            "P": rounded(places[0].encoding),
+            "P": rounded(places[0].positional),
             "X": [rounded(place.total) for place in places],
         },
     }

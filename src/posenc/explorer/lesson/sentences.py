@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from posenc import _check
+from posenc.core import validation
 from posenc.inspect.order import words_of
 
 PAIRS = (
@@ -24,7 +24,7 @@ def same_words(pairs: tuple[tuple[str, str], ...]) -> None:
         first, second = (words_of(sentence) for sentence in pair)
         if not 2 <= len(first) <= LONGEST:
             raise ValueError(
-                f"sentences must have 2 to {LONGEST} words; got {len(first)} in {_check.shown(pair[0])}. "
+                f"sentences must have 2 to {LONGEST} words; got {len(first)} in {validation.shown(pair[0])}. "
                 "Shorten or lengthen it."
             )
         if sorted(first) != sorted(second) or first == second:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from posenc.doors import Encoding
+from posenc.core.doors import Encoding
+from posenc.core.text_lines import short
 from posenc.encodings.adds.learned import Learned
 from posenc.encodings.adds.sinusoidal import Sinusoidal
 from posenc.encodings.biases.alibi import ALiBi
 from posenc.encodings.biases.t5 import T5Bias
 from posenc.encodings.rotates.rope import RoPE
 from posenc.explorer.lesson.rounded import rounded
-from posenc.inspect._text import short
 from posenc.lab.word_roles import HEAD_DIM, HEADS, WIDTH, trained_attention
 
 #: The sentence has a word in front, so that no position gives a role away.

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from posenc.core.text_lines import short
 from posenc.encodings.adds.learned import Learned
 from posenc.explorer.lesson.reading import Reading
 from posenc.explorer.lesson.rounded import rounded
@@ -20,7 +21,6 @@ from posenc.explorer.lesson.verdicts import (
     lengths,
     verdict,
 )
-from posenc.inspect._text import short
 from posenc.lab.data import seeds
 from posenc.lab.run_config import TrainingOutcome, TrainingRecipe
 

@@ -8,16 +8,16 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from posenc import _check
-from posenc.declared_fields import Whole
-from posenc.doors import Adds, Encoding, Rotates, Scores
+from posenc.core import validation
+from posenc.core.declared_fields import Whole
+from posenc.core.doors import Adds, Encoding, Rotates, Scores
+from posenc.core.rotation import Turn
 from posenc.explorer.views.table_view import values_of
 from posenc.explorer.views.view import OfRecord, learned
-from posenc.inspect import worked
 from posenc.inspect.plain import as_plain
-from posenc.inspect.turn_table import pair_channels
-from posenc.inspect.worked_examples.worked_scores import score_width
-from posenc.turn import Turn
+from posenc.inspect.rotation_table import pair_channels
+from posenc.learn import worked
+from posenc.learn.worked_examples.worked_scores import score_width
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class CellView(OfRecord):
     head: Annotated[int, Whole(0)] = 0
 
     def facts(self) -> dict[str, Any]:
-        record = self.encoding
+        record = self.parsed
         found = worked(record, _position("position", self.position), **self._options(record))
         return {
             **self.described(record),
@@ -82,5 +82,5 @@ def _position(name: str, value: Any) -> Any:
 
 
 def _coordinate(name: str, value: Any) -> float:
-    number = _check.real(name, value, -(2**53), 2**53)
+    number = validation.real(name, value, -(2**53), 2**53)
     return int(number) if number == int(number) else number

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from posenc import _check
+from posenc.core import validation
 from posenc.explorer.views.view import View, script, written
 from posenc.inspect.plain import as_plain
 from posenc.models import fingerprint, from_config
@@ -35,7 +35,9 @@ class ConfigView(View):
 def checked_config(name: str, config: Any) -> Mapping[str, Any]:
     """A config as a plain dict; never a path, which a page may not make this machine read."""
     if not isinstance(config, Mapping):
-        raise TypeError(f"{name} must be the object that a config.json holds; got {_check.shown(config)}. Drop one.")
+        raise TypeError(
+            f"{name} must be the object that a config.json holds; got {validation.shown(config)}. Drop one."
+        )
     return config
 
 

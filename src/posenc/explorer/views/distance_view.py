@@ -7,8 +7,8 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from posenc.declared_fields import Whole
-from posenc.doors import Adds, Encoding, Rotates
+from posenc.core.declared_fields import Whole
+from posenc.core.doors import Adds, Encoding, Rotates
 from posenc.explorer.views.view import OfRecord, script, written
 from posenc.inspect import score_by_distance
 from posenc.inspect.spectrum import frequencies_of
@@ -26,7 +26,7 @@ class DistanceView(OfRecord):
     before: bool = False
 
     def facts(self) -> dict[str, Any]:
-        record = self.encoding
+        record = self.parsed
         first = -self.distances if self.before else 0
         distances = np.arange(first, self.distances + 1)
         found = score_by_distance(record, distances)

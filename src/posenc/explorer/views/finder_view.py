@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from posenc import _check
-from posenc.declared_fields import Base, Whole
+from posenc.core import validation
+from posenc.core.declared_fields import Base, Whole
 from posenc.explorer.views.view import View, script, written
-from posenc.inspect import find_positions
 from posenc.inspect.plain import as_plain
+from posenc.learn import find_positions
 
 #: Each further value and position costs time; the page answers while the reader types.
 MOST_VALUES, LARGEST = 16, 10_000_000
@@ -42,13 +42,13 @@ class FinderView(View):
         if not isinstance(self.values, Mapping) or not 0 < len(self.values) <= MOST_VALUES:
             raise ValueError(
                 f"values must name from 1 to {MOST_VALUES} dimensions with their values; "
-                f"got {_check.shown(self.values)}. Write 1088 = 0.488814, say."
+                f"got {validation.shown(self.values)}. Write 1088 = 0.488814, say."
             )
         values = {}
         for dimension, value in self.values.items():
             if not str(dimension).isdecimal() or len(str(dimension)) > 9 or not isinstance(value, str):
                 raise ValueError(
-                    f"values must be dimensions with their values; got {_check.shown(dimension)}. "
+                    f"values must be dimensions with their values; got {validation.shown(dimension)}. "
                     "Write 1088 = 0.488814, say."
                 )
             values[int(dimension)] = value.strip()[:40]

@@ -7,8 +7,8 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from posenc.declared_fields import Whole
-from posenc.doors import Biases
+from posenc.core.declared_fields import Whole
+from posenc.core.doors import Biases
 from posenc.explorer.views.packed import in_base64
 from posenc.explorer.views.view import MOST_VALUES, OfRecord, learned, written
 
@@ -22,7 +22,7 @@ class HeadsView(OfRecord):
     tokens: Annotated[int, Whole(2, 128)] = 24
 
     def facts(self) -> dict[str, Any]:
-        record = self.encoding
+        record = self.parsed
         if not isinstance(record, Biases) or record.axes > 1:
             raise ValueError(
                 f"record must bias logits along one axis, ALiBi(heads=8), say; got {written(record)}. Pick another one."

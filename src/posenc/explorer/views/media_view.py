@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from posenc import _check
+from posenc.core import validation
 from posenc.explorer.views.view import View
 from posenc.positions import Image, Segment, Text, Video, media
 
@@ -51,7 +51,9 @@ class MediaView(View):
 def _segment(given: Any) -> Segment:
     kind = given.get("kind") if isinstance(given, dict) else None
     if kind not in KINDS:
-        raise ValueError(f"segments must be of the kinds {', '.join(KINDS)}; got {_check.shown(given)}. Choose one.")
+        raise ValueError(
+            f"segments must be of the kinds {', '.join(KINDS)}; got {validation.shown(given)}. Choose one."
+        )
     record, names = KINDS[kind]
     segment: Segment = record(**{name: given.get(name) for name in names})
     return segment

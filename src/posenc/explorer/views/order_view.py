@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from posenc import _check
+from posenc.core import validation
 from posenc.explorer.views.view import View, bounded, encoding_of, script, written
 from posenc.inspect import OrderBlindness, order_blindness
 from posenc.inspect.order import usual_records, words_of
@@ -37,7 +37,7 @@ class OrderView(View):
 
 def _words(name: str, sentence: object) -> int:
     if not isinstance(sentence, str):
-        raise TypeError(f"{name} must be text; got {_check.shown(sentence)}. Write a sentence.")
+        raise TypeError(f"{name} must be text; got {validation.shown(sentence)}. Write a sentence.")
     count = len(words_of(sentence[:MOST_LETTERS]))
     if len(sentence) > MOST_LETTERS or count > MOST_WORDS:
         raise ValueError(f"{name} must have at most {MOST_WORDS} words; got more. Write a shorter sentence.")

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from posenc.declared_fields import Whole
+from posenc.core.declared_fields import Whole
 from posenc.encodings.rotates.rope import RoPE
 from posenc.explorer.views.view import OfRecord, script, written
 from posenc.inspect.plain import as_plain
-from posenc.models.context_extension.candidates import ways
-from posenc.models.context_extension.metrics import figures, slowed_by
+from posenc.models.extension_planning.candidates import ways
+from posenc.models.extension_planning.metrics import figures, slowed_by
 from posenc.models.pair_rotation import pair_rotation
 
 #: Where figures can still be computed while a slider moves.
@@ -25,7 +25,7 @@ class ScalingsView(OfRecord):
     target: Annotated[int, Whole(2, LONGEST)] = 32768
 
     def facts(self) -> dict[str, Any]:
-        record = self.encoding
+        record = self.parsed
         if not isinstance(record, RoPE):
             raise ValueError(
                 f"record must be a rotation, RoPE(dim=128), to be scaled; got {written(record)}. Write RoPE(...)."

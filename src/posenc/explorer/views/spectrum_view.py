@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from posenc.declared_fields import Whole
+from posenc.core.declared_fields import Whole
 from posenc.explorer.views.view import OfRecord, script, written
 from posenc.inspect import spectrum
 from posenc.inspect.plain import as_plain
@@ -18,7 +18,7 @@ class SpectrumView(OfRecord):
     context: Annotated[int, Whole(1, 1 << 30)] = 4096
 
     def facts(self) -> dict[str, Any]:
-        record = self.encoding
+        record = self.parsed
         found = spectrum(record)
         return {
             **self.described(record),

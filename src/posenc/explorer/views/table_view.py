@@ -7,15 +7,15 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 
-from posenc.declared_fields import Real, Whole
-from posenc.doors import Adds, Biases, Encoding, Rotates, Scores
+from posenc.core.declared_fields import Real, Whole
+from posenc.core.doors import Adds, Biases, Encoding, Rotates, Scores
+from posenc.core.rotation import Turn, at_every_head
 from posenc.explorer.browser_frequencies import browser_sinusoids
 from posenc.explorer.views.packed import in_base64
 from posenc.explorer.views.view import MOST_POSITIONS, MOST_VALUES, OfRecord, learned, written
-from posenc.inspect.turn_table import turn_table
+from posenc.inspect.rotation_table import turn_table
 from posenc.phase import FixedSinusoids, fixed_frequencies_of, fixed_sinusoids_of
 from posenc.positions import grid
-from posenc.turn import Turn, at_every_head
 
 #: How many positions are drawn where none are asked for.
 USUAL_POSITIONS = 32
@@ -44,7 +44,7 @@ class TableView(OfRecord):
     head: Annotated[int, Whole(0)] = 0
 
     def facts(self) -> dict[str, Any]:
-        record = self.encoding
+        record = self.parsed
         rows = self.rows(record)
         found = values_of(record, rows, self.head)
         return {

@@ -10,10 +10,10 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from posenc import _check, parse
-from posenc.declared_fields import Declared, Heads, Real, Whole
-from posenc.doors import Adds, Encoding, Rotates
-from posenc.inspect import _text
+from posenc import parse
+from posenc.core import text_lines, validation
+from posenc.core.declared_fields import Declared, Heads, Real, Whole
+from posenc.core.doors import Adds, Encoding, Rotates
 
 #: Wider, longer or with more to learn than any picture shows.
 WIDEST, MOST_POSITIONS, MOST_LEARNED = 4096, 1024, 1 << 22
@@ -43,7 +43,7 @@ class OfRecord(View, abc.ABC):
     heads: Heads | None = None
 
     @property
-    def encoding(self) -> Encoding:
+    def parsed(self) -> Encoding:
         """The record that is meant, with its fields changed."""
         changes = {name: value for name in SLIDERS if (value := getattr(self, name)) is not None}
         return bounded(changed(encoding_of("record", self.record), changes))
@@ -62,7 +62,7 @@ class OfRecord(View, abc.ABC):
 def encoding_of(name: str, text: Any) -> Encoding:
     """The encoding that a text describes; it is parsed, never evaluated."""
     if not isinstance(text, str):
-        raise TypeError(f"{name} must be a text such as RoPE(dim=8); got {_check.shown(text)}. Write a record.")
+        raise TypeError(f"{name} must be a text such as RoPE(dim=8); got {validation.shown(text)}. Write a record.")
     record = parse.record(text)
     if not isinstance(record, Encoding):
         raise ValueError(
@@ -78,7 +78,7 @@ def script(*lines: str) -> str:
 
 def written(record: Encoding) -> str:
     """The record as text without the fields that have their usual values, which reads back as the same record."""
-    short = _text.short(record)
+    short = text_lines.short(record)
     try:
         return short if parse.record(short) == record else repr(record)
     except ValueError:

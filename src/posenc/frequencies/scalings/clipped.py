@@ -9,9 +9,9 @@ from typing import Annotated
 
 import numpy as np
 
-from posenc import _array
-from posenc._array import Array, Library
-from posenc.declared_fields import Instance, Whole
+from posenc.core import arrays
+from posenc.core.arrays import Array, Library
+from posenc.core.declared_fields import Instance, Whole
 from posenc.frequencies.directed import cosine_and_sine
 from posenc.frequencies.geometric import Geometric
 from posenc.frequencies.scalings.scaling import Scaling
@@ -87,7 +87,7 @@ def _share(pair: int, count: int) -> Decimal:
     return EXACT.divide(EXACT.add(Decimal(1), cosine), Decimal(2))
 
 
-@_array.host
+@arrays.host
 def _angles(scaling: Clipped) -> np.ndarray:
     """From 0 to π as float32, from both ends towards the middle, as torch.linspace rounds them."""
     count, end = scaling.count, np.float32(np.pi)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from decimal import Decimal
 
-from posenc._array import Array, Library
+from posenc.core.arrays import Array, Library
 from posenc.frequencies.geometric import Geometric
 from posenc.frequencies.scalings.scaling import Scaling, Stretch
 from posenc.phase.frequencies import EXACT

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Annotated
 
-from posenc._array import Array, Library
-from posenc.declared_fields import Real
+from posenc.core.arrays import Array, Library
+from posenc.core.declared_fields import Real
 from posenc.frequencies.geometric import Geometric
 from posenc.frequencies.scalings.ntk_by_parts import blended, kept_share
 from posenc.frequencies.scalings.scaling import PositionCount, Scaling, Stretch

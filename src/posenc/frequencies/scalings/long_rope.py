@@ -9,9 +9,9 @@ from typing import Annotated
 
 import numpy as np
 
-from posenc import _array
-from posenc._array import Array, Library
-from posenc.declared_fields import Real, TupleOf, Whole
+from posenc.core import arrays
+from posenc.core.arrays import Array, Library
+from posenc.core.declared_fields import Real, TupleOf, Whole
 from posenc.frequencies.geometric import Geometric
 from posenc.frequencies.scalings.scaling import LARGEST_FACTOR, LONGEST, PositionCount, Scaling, Stretch
 from posenc.phase.frequencies import EXACT
@@ -75,6 +75,6 @@ class LongRoPE(Scaling):
         return 1.0 / (lib.constant(_single(self), lib.xp.float32) * unscaled.powers(lib))
 
 
-@_array.host
+@arrays.host
 def _single(scaling: LongRoPE) -> np.ndarray:
     return np.array(scaling.divisors, np.float32)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Annotated
 
-from posenc.declared_fields import Real
+from posenc.core.declared_fields import Real
 from posenc.frequencies.geometric import Geometric
 from posenc.frequencies.scalings.scaling import PositionCount, Scaling, Stretch
 from posenc.phase.frequencies import EXACT, TWO_PI

@@ -8,9 +8,9 @@ from typing import Annotated
 
 import numpy as np
 
-from posenc import _array
-from posenc._array import Array, Library
-from posenc.declared_fields import Real
+from posenc.core import arrays
+from posenc.core.arrays import Array, Library
+from posenc.core.declared_fields import Real
 from posenc.frequencies.geometric import Geometric, powers
 from posenc.frequencies.scalings.scaling import Scaling, Stretch
 from posenc.phase.frequencies import EXACT
@@ -59,7 +59,7 @@ class Proportional(Scaling):
         return lib.xp.concatenate([turning, unrotated], 0)
 
 
-@_array.host
+@arrays.host
 def _zeros(scaling: Proportional, unscaled: Geometric) -> np.ndarray:
     """0 for every pair that stands still."""
     return np.zeros(unscaled.pairs - scaling.turning(unscaled), np.float32)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from decimal import ROUND_HALF_EVEN, Decimal
 from typing import Annotated
 
-from posenc._array import Array, Library
-from posenc.declared_fields import Instance
+from posenc.core.arrays import Array, Library
+from posenc.core.declared_fields import Instance
 from posenc.frequencies.geometric import Geometric
 from posenc.frequencies.scalings.scaling import Scaling
 from posenc.phase.frequencies import EXACT, TWO_PI

@@ -10,9 +10,9 @@ from typing import Annotated
 
 import numpy as np
 
-from posenc import _array
-from posenc._array import Array, Library
-from posenc.declared_fields import Instance, Real, Untraced, Whole
+from posenc.core import arrays
+from posenc.core.arrays import Array, Library
+from posenc.core.declared_fields import Instance, Real, Untraced, Whole
 from posenc.frequencies.geometric import Geometric
 from posenc.phase.frequencies import Frequencies
 
@@ -84,7 +84,7 @@ class Rescaled(Frequencies):
         return _remembered(self.scaling, self.unscaled)
 
     def float32(self, like: Array | Library) -> Array:
-        return self.scaling.float32(self.unscaled, _array.library(like))
+        return self.scaling.float32(self.unscaled, arrays.library(like))
 
 
 def wider_than_two(unscaled: Geometric, name: str) -> None:
@@ -98,6 +98,6 @@ def _remembered(scaling: Scaling, unscaled: Geometric) -> tuple[Decimal, ...]:
     return scaling.exact(unscaled)
 
 
-@_array.host
+@arrays.host
 def _rounded(scaling: Scaling, unscaled: Geometric) -> np.ndarray:
     return np.array([float(frequency) for frequency in _remembered(scaling, unscaled)], np.float32)

@@ -9,9 +9,9 @@ from typing import Annotated, Literal
 
 import numpy as np
 
-from posenc import _array, _check
-from posenc._array import Array, Library
-from posenc.declared_fields import Real
+from posenc.core import arrays, validation
+from posenc.core.arrays import Array, Library
+from posenc.core.declared_fields import Real
 from posenc.frequencies.geometric import Geometric
 from posenc.frequencies.scalings.ntk_by_parts import blended, clipped
 from posenc.frequencies.scalings.scaling import LARGEST_FACTOR, PositionCount, Scaling, Stretch
@@ -139,16 +139,16 @@ def attention_of(
     >>> [round(attention_of(name, 40.0, 0.707, None), 4) for name in DIALECTS]
     [1.3689, 1.2608, 1.0]
     """
-    _check.choice("dialect", dialect, DIALECTS)
-    factor = _check.real("factor", factor, 1.0, LARGEST_FACTOR)
+    validation.choice("dialect", dialect, DIALECTS)
+    factor = validation.real("factor", factor, 1.0, LARGEST_FACTOR)
     if dialect == "outside":
         return 1.0
     if dialect == "transformers":
         both = bool(mscale) and bool(mscale_all_dim)
         mscale, mscale_all_dim = (mscale, mscale_all_dim) if both else (1.0, 0.0)
     scale, of_all = 1.0 if mscale is None else mscale, 0.0 if mscale_all_dim is None else mscale_all_dim
-    return magnitude(factor, _check.real("mscale", scale, 0.0, 1e3)) / magnitude(
-        factor, _check.real("mscale_all_dim", of_all, 0.0, 1e3)
+    return magnitude(factor, validation.real("mscale", scale, 0.0, 1e3)) / magnitude(
+        factor, validation.real("mscale_all_dim", of_all, 0.0, 1e3)
     )
 
 
@@ -160,7 +160,7 @@ def _pair_of(rotations: Decimal, original: int, unscaled: Geometric) -> Decimal:
     )
 
 
-@_array.host
+@arrays.host
 def _ramp(scaling: YaRN, unscaled: Geometric) -> np.ndarray:
     """ρ in the float64 and float32 arithmetic of the released code; shape (pairs,)."""
 

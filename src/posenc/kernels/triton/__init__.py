@@ -16,11 +16,11 @@ from typing import Any
 import torch
 import triton
 
+from posenc.core.rotation import Turn
 from posenc.kernels.native import DTYPES
 from posenc.kernels.triton import custom_operators  # noqa: F401  PyTorch is told of them
 from posenc.kernels.triton.cos_sin_kernel import Channels, CosSinSource, of_table
 from posenc.kernels.triton.launch import Norm
-from posenc.turn import Turn
 
 __all__ = [
     "Channels",

@@ -17,9 +17,9 @@ from typing import Any, NamedTuple
 import triton
 import triton.language as tl
 
-from posenc.checked_positions import LARGEST_POSITION
+from posenc.core.checked_positions import LARGEST_POSITION
+from posenc.core.rotation import Turn
 from posenc.kernels.native import channels, tables
-from posenc.turn import Turn
 
 #: The farthest place; what lies beyond, either way, gives NaN.
 FARTHEST = tl.constexpr(LARGEST_POSITION)

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from posenc import plain_file
+from posenc.core import plain_file
 from posenc.lab.claims import claim_catalog
 from posenc.lab.claims.claim import Claim, ClaimFinding
 from posenc.lab.experiment import digest

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from posenc.declared_fields import Declared, Whole
-from posenc.inspect._text import short
+from posenc.core.declared_fields import Declared, Whole
+from posenc.core.text_lines import short
 from posenc.lab import encodings as read_encodings
 from posenc.lab.comparison import usual_encodings
 from posenc.lab.experiment import Experiment

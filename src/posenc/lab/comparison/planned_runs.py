@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from posenc import plain_file
+from posenc.core import plain_file
 from posenc.lab.experiment import Experiment
 from posenc.lab.models.model_folder import model_folder
 from posenc.lab.write_whole import write_whole

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from posenc.compose import LearnedScale, Partial, Sum
-from posenc.doors import Encoding
+from posenc.core.doors import Encoding
 from posenc.encodings.adds.learned import Learned
 from posenc.encodings.adds.nope import NoPE
 from posenc.encodings.adds.sinusoidal import Sinusoidal

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
-from posenc import _check
+from posenc.core import validation
 from posenc.lab.models.cache import DecoderCache
 from posenc.lab.models.transformer import Transformer
 
@@ -22,8 +22,8 @@ def generate(
     """
     if len(prompt) == 0:
         raise ValueError("prompt must hold at least one token; got none. Give the number of a token.")
-    temperature = _check.real("temperature", temperature, 0.0, 100.0, above=True)
-    draws = np.random.default_rng(seed).random(_check.integer("count", count, 0, 10**6))
+    temperature = validation.real("temperature", temperature, 0.0, 100.0, above=True)
+    draws = np.random.default_rng(seed).random(validation.integer("count", count, 0, 10**6))
     cache, new, generated = DecoderCache(), list(prompt), list[int]()
     for draw in draws:
         logits = model(torch.tensor([new], device=model.embedding.device), cache=cache, last=1)[0, -1].cpu().double()

@@ -12,8 +12,8 @@ from posenc.lab.encodings import records
 from posenc.lab.models.cache import DecoderCache
 from posenc.lab.models.model_folder import OWN, ModelFolder
 from posenc.torch import module
-from posenc.torch.swapped_positions.own_positions import OwnPositions, own_positions
-from posenc.torch.swapped_positions.swap import swap
+from posenc.transformers.swapping.own_positions import OwnPositions, own_positions
+from posenc.transformers.swapping.swap import swap
 
 
 class HuggingFaceModel(nn.Module):  # type: ignore[misc]

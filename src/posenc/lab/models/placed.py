@@ -10,10 +10,10 @@ import torch
 from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
+from posenc.core.rotation import Operator, Turn
 from posenc.torch import Bias, Rotate, RotateValues, Score, attention, rotate
-from posenc.torch.apply_turn import rotate_one
-from posenc.torch.one_call import one_turn_serves, turn_at
-from posenc.turn import Operator, Turn
+from posenc.torch.modules.one_call import one_turn_serves, turn_at
+from posenc.torch.rotary_paths.apply_rotation import rotate_one
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from posenc.compose import PerLayer
-from posenc.doors import Encoding
+from posenc.core.doors import Encoding
 from posenc.lab.encodings import layer_encodings
 from posenc.lab.models.block import normal_parameter
 from posenc.lab.models.cache import DecoderCache

@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar
 
 import numpy as np
 
-from posenc.declared_fields import Whole
+from posenc.core.declared_fields import Whole
 from posenc.lab.tasks.copying import question_and_answer
 from posenc.lab.tasks.task import Batch, Task, TaskRow
 from posenc.positions import coupled

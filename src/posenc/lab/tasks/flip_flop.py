@@ -7,7 +7,7 @@ from typing import Annotated
 
 import numpy as np
 
-from posenc.declared_fields import Real
+from posenc.core.declared_fields import Real
 from posenc.lab.tasks.task import NOTHING, Batch, Task, TaskRow
 
 WRITE, READ, IGNORE = 2, 3, 4

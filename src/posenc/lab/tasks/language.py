@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar
 
 import numpy as np
 
-from posenc.declared_fields import Instance, Whole
+from posenc.core.declared_fields import Instance, Whole
 from posenc.lab.data import masked
 from posenc.lab.tasks.corpus import TextCorpus, characters, corpus, learned_pieces, pieces_of
 from posenc.lab.tasks.task import Batch, Task, TaskRow

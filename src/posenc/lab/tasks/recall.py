@@ -7,7 +7,7 @@ from typing import Annotated
 
 import numpy as np
 
-from posenc.declared_fields import Whole
+from posenc.core.declared_fields import Whole
 from posenc.lab.tasks.cued import naming
 from posenc.lab.tasks.task import Batch, Task, TaskRow
 

@@ -9,7 +9,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from posenc.declared_fields import Declared
+from posenc.core.declared_fields import Declared
 from posenc.lab.experiment import Model
 
 #: What a task is scored by: a field of `LengthScore`.

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import posenc
-from posenc import plain_file
+from posenc.core import plain_file
+from posenc.core.rotation import PairLayout
 from posenc.models.checkpoints.atomic_write import atomic_path, require_space, require_unused, write_synced
 from posenc.models.checkpoints.conversion_plan import ConversionPlan, TensorStep
 from posenc.models.checkpoints.converted_config import converted_config
@@ -18,7 +19,6 @@ from posenc.models.checkpoints.permute_rows import Chunks, copied_chunks, permut
 from posenc.models.config.converted_type import as_converted_from
 from posenc.models.config.json_file import load_config
 from posenc.models.formats.safetensors_header import LARGEST_HEADER, Header, read_header
-from posenc.turn import PairLayout
 
 #: Called with the bytes done and the bytes in all.
 Progress = Callable[[int, int], None]

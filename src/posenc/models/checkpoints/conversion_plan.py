@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from posenc import _check
+from posenc.core import validation
+from posenc.core.rotation import PairLayout
 from posenc.models.checkpoints import tensor_names
 from posenc.models.checkpoints.converted_config import stated_layout
 from posenc.models.checkpoints.head_shape import HeadShape
@@ -15,7 +16,6 @@ from posenc.models.checkpoints.tensor_layout import Move, Shapes, move_of
 from posenc.models.config.converted_type import as_converted_from
 from posenc.models.config.json_file import load_config
 from posenc.models.formats.safetensors_header import Entry, read_header, shards
-from posenc.turn import PairLayout
 
 #: Suffixes of files that torch.save writes, which can run any code when loaded.
 PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl")
@@ -90,13 +90,13 @@ def plan_conversion(
     """
     path = Path(path)
     for name, layout in (("source", source), ("target", target)):
-        _check.choice(name, layout, ("adjacent", "halves"))
+        validation.choice(name, layout, ("adjacent", "halves"))
     if source == target:
         raise ValueError(f"target must differ from source; got {source!r} for both. There is nothing to convert.")
     config_path = path / "config.json" if config is None else Path(config)
     config_path = config_path / "config.json" if config_path.is_dir() else config_path
     if tuple(waive) not in ((), ("pairing",)):
-        raise ValueError(f"waive must be ('pairing',) or left out; got {_check.shown(waive)}. Give one of the two.")
+        raise ValueError(f"waive must be ('pairing',) or left out; got {validation.shown(waive)}. Give one of the two.")
     contradiction = _contradiction(config_path, source) if config_path.is_file() else None
     if contradiction is None and waive:
         raise ValueError("waive must be left out where no config contradicts source; got ('pairing',). Leave it out.")

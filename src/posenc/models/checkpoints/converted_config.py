@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from posenc.core.rotation import PairLayout
 from posenc.models.config.converted_type import converted_type, layout_of
 from posenc.models.config.reader import from_config
-from posenc.turn import PairLayout
 
 #: Keys by which a config itself says whether pairs are adjacent.
 SAYS_ADJACENT = ("rope_interleave", "rope_interleaved", "is_neox_style")

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-from posenc import _check
-from posenc.declared_fields import Declared, Heads, Whole, Width
+from posenc.core import validation
+from posenc.core.declared_fields import Declared, Heads, Whole, Width
+from posenc.core.rotation import Pairing, PairLayout
 from posenc.models.checkpoints.row_permutation import MOST_HEADS, Fused
 from posenc.models.config.json_file import load_config
 from posenc.models.config.reader import from_config
-from posenc.turn import Pairing, PairLayout
 
 #: Keys of the counts of heads in files.
 HEADS = ("num_attention_heads", "n_head", "n_heads", "num_heads")
@@ -50,8 +50,8 @@ class HeadShape(Declared):
                 "Give the counts of the model."
             )
         if self.width is None:
-            start = _check.integer("start", self.start, 0, self.head_dim - 2)
-            _check.settle(self, width=self.head_dim - start)
+            start = validation.integer("start", self.start, 0, self.head_dim - 2)
+            validation.settle(self, width=self.head_dim - start)
         self.pairing("halves")
 
     def pairing(self, layout: PairLayout) -> Pairing:
@@ -91,7 +91,7 @@ def head_shapes(
     (HeadShape(heads=12, kv_heads=4, head_dim=8, width=8, start=0, latent=None, grouped=None),)
     """
     positions = from_config(config)
-    _check.choice("part", part, positions.parts)
+    validation.choice("part", part, positions.parts)
     data = load_config(config)
     part_data = data.get(f"{part}_config", data)
     layers: dict[int, HeadShape | None] = {}
@@ -115,12 +115,12 @@ def _shape(part_data: Mapping[str, Any], dim: int, width: int, start: int, group
             f"config must state its heads under one of {', '.join(HEADS)}; it does not. Give heads yourself."
         )
     if part_data.get("kv_lora_rank") is not None:
-        latent = _check.integer("kv_lora_rank", part_data["kv_lora_rank"], 1)
-        unrotated = _check.integer("qk_nope_head_dim", part_data.get("qk_nope_head_dim"), 0)
+        latent = validation.integer("kv_lora_rank", part_data["kv_lora_rank"], 1)
+        unrotated = validation.integer("qk_nope_head_dim", part_data.get("qk_nope_head_dim"), 0)
         return HeadShape(heads, heads, unrotated + width, width, unrotated, latent, grouped)
     return HeadShape(heads, _count(part_data, KV_HEADS) or heads, dim, width, start, None, grouped)
 
 
 def _count(part_data: Mapping[str, Any], keys: tuple[str, ...]) -> int | None:
     present = next((key for key in keys if part_data.get(key) is not None), None)
-    return None if present is None else _check.integer(present, part_data[present], 1, MOST_HEADS)
+    return None if present is None else validation.integer(present, part_data[present], 1, MOST_HEADS)

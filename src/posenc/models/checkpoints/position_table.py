@@ -7,8 +7,8 @@ from typing import Literal
 
 import numpy as np
 
-from posenc import _array, _check, plain_file
-from posenc._array import Array
+from posenc.core import arrays, plain_file, validation
+from posenc.core.arrays import Array
 from posenc.models.formats.safetensors_header import read_header
 from posenc.positions.stretched_table import resized
 
@@ -33,17 +33,17 @@ def fitted_table(table: Array, positions: int, *, offset: int, how: How) -> Arra
     >>> fitted_table(table, 5, offset=1, how="repeat").ravel().tolist()
     [9.0, 0.0, 3.0, 0.0, 3.0, 0.0]
     """
-    table = _array.floats("table", table)
-    positions = _check.integer("positions", positions, 1, 1 << 24)
-    chosen = _check.choice("how", how, ("cut", "stretch", "repeat"))
+    table = arrays.floats("table", table)
+    positions = validation.integer("positions", positions, 1, 1 << 24)
+    chosen = validation.choice("how", how, ("cut", "stretch", "repeat"))
     if table.ndim != 2:
         raise ValueError(
             f"table must have shape (rows, dim); got {tuple(table.shape)}. Squeeze axes of size one first."
         )
-    offset = _check.integer("offset", offset, 0, max(table.shape[0] - 1, 0))
-    _check.size("positions", (offset + positions) * table.shape[1])
+    offset = validation.integer("offset", offset, 0, max(table.shape[0] - 1, 0))
+    validation.size("positions", (offset + positions) * table.shape[1])
     front, table_rows = table[:offset], table[offset:]
-    lib = _array.library(table)
+    lib = arrays.library(table)
     if chosen == "stretch":
         rows = resized(table_rows, positions)
     elif chosen == "repeat":
@@ -68,11 +68,11 @@ def read_table(path: str | Path, name: str) -> np.ndarray:
     if entry is None:
         near = [one.name for one in header.entries if "pos" in one.name or "wpe" in one.name][:3]
         raise ValueError(
-            f"name must be a tensor of {path.name}; got {_check.shown(name)}. It has {near or 'none of positions'}."
+            f"name must be a tensor of {path.name}; got {validation.shown(name)}. It has {near or 'none of positions'}."
         )
     if entry.dtype not in _READ:
         raise ValueError(f"{name} must hold floats of 16 bits or more; got {entry.dtype}. Undo its quantisation first.")
-    _check.size("name", entry.size, 1)
+    validation.size("name", entry.size, 1)
     with plain_file.opened(path) as file:
         file.seek(header.start + entry.begin)
         values = np.frombuffer(file.read(entry.size), _READ[entry.dtype])

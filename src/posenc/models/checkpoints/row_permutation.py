@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from posenc import _array, _check
-from posenc._array import Array
-from posenc.declared_fields import Declared, Heads
-from posenc.turn import Pairing
+from posenc.core import arrays, validation
+from posenc.core.arrays import Array
+from posenc.core.declared_fields import Declared, Heads
+from posenc.core.rotation import Pairing
 
 #: More heads than any model has.
 MOST_HEADS = 1 << 16
@@ -63,7 +63,7 @@ def channel_order(source: Pairing, target: Pairing) -> np.ndarray:
     [0, 2, 4, 1, 3, 5]
     """
     for name, pairing in (("source", source), ("target", target)):
-        _check.instance(name, pairing, Pairing, "a Pairing")
+        validation.instance(name, pairing, Pairing, "a Pairing")
     if (source.dim, source.width) != (target.dim, target.width):
         raise ValueError(
             f"target must rotate {source.width} of {source.dim} channels, as source does; "
@@ -89,7 +89,7 @@ def row_order(source: Pairing, target: Pairing, heads: int | Fused) -> np.ndarra
     if isinstance(heads, Fused):
         orders = np.where(heads.rotates()[:, None], order, np.arange(source.dim))
     else:
-        orders = np.broadcast_to(order, (_check.integer("heads", heads, 1, MOST_HEADS), source.dim))
+        orders = np.broadcast_to(order, (validation.integer("heads", heads, 1, MOST_HEADS), source.dim))
     return (orders + source.dim * np.arange(len(orders))[:, None]).reshape(-1)
 
 
@@ -124,17 +124,17 @@ def convert_qk(
     [0, 2, 4, 1, 3, 5]
     """
     try:
-        library = _array.library(tensor)
+        library = arrays.library(tensor)
     except TypeError as error:
         raise TypeError(str(error).replace("array must be", "tensor must be", 1)) from None
     pairings = [
         _pairing(name, value, head_dim, width, start) for name, value in (("source", source), ("target", target))
     ]
     if not isinstance(heads, Fused):
-        heads = _check.integer("heads", heads, 1, MOST_HEADS)
+        heads = validation.integer("heads", heads, 1, MOST_HEADS)
     if not tensor.ndim:
         raise ValueError("tensor must have rows; got a single number. A scale of a whole tensor stays as it is.")
-    axis = _check.integer("axis", axis, 0, tensor.ndim - 1)
+    axis = validation.integer("axis", axis, 0, tensor.ndim - 1)
     count = heads.count if isinstance(heads, Fused) else heads
     rows = count * pairings[0].dim
     if tensor.shape[axis] != rows:
@@ -159,12 +159,12 @@ def _pairing(name: str, value: Pairing | str, dim: int | None, width: int | None
                 f"start={start}. Leave these out."
             )
         return value
-    layout = _check.choice(name, value, ("adjacent", "halves"))
+    layout = validation.choice(name, value, ("adjacent", "halves"))
     if dim is None:
         raise TypeError(
             f"head_dim must be given with {name}={value!r}; got None. Give the channels of one head: the number of "
             "rows does not determine it."
         )
-    dim = _check.integer("head_dim", dim, 2)
+    dim = validation.integer("head_dim", dim, 2)
     width = dim - start if width is None else width
     return Pairing(layout, dim, width, start)  # type: ignore[arg-type]

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from posenc.core.rotation import Pairing, PairLayout
 from posenc.models.checkpoints import tensor_names
 from posenc.models.checkpoints.head_shape import HeadShape
 from posenc.models.checkpoints.row_permutation import Fused, row_order
-from posenc.turn import Pairing, PairLayout
 
 #: The dtype and shape of every tensor.
 Shapes = dict[str, tuple[str, tuple[int, ...]]]

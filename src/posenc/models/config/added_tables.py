@@ -7,8 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from posenc import _check
-from posenc.doors import Encoding
+from posenc.core import validation
+from posenc.core.doors import Encoding
 from posenc.encodings.adds.factorised_learned import FactorisedLearned
 from posenc.encodings.adds.grid_learned import GridLearned
 from posenc.encodings.adds.learned import Learned
@@ -153,11 +153,11 @@ def side_lengths(fields: Fields, key: str, *, square: bool = False) -> tuple[int
     """The height and the width of an image or patch, which a file states as one number or as two."""
     value = fields.require(key)
     if not isinstance(value.value, tuple):
-        side = _check.integer(value.key, value.value, 1)
+        side = validation.integer(value.key, value.value, 1)
         return side, side
     if len(value.value) != 2:
         raise ValueError(wrong(value.key, "must be a number, or a height and a width", value.value))
-    height, width = (_check.integer(value.key, side, 1) for side in value.value)
+    height, width = (validation.integer(value.key, side, 1) for side in value.value)
     if square and height != width:
         raise ValueError(
             wrong(value.key, "must be equal in height and width, since its class takes squares alone", value.value)
@@ -194,7 +194,7 @@ def class_tokens_and_patches(fields: Fields) -> Groups:
 def by_interpolate_mode(fields: Fields) -> Groups:
     """HunYuan-VL: a vector for every patch of the largest picture, resized as interpolate_mode says."""
     mode = fields.require("interpolate_mode")
-    method: Any = _check.choice(mode.key, mode.value, ("bicubic", "bilinear"))
+    method: Any = validation.choice(mode.key, mode.value, ("bicubic", "bilinear"))
     resizing = Resizing(method, antialias=False, align_corners=False)
     return patches(1, "max_image_size", square=True, resizing=resizing, note=NEVER_READ)(fields)
 
@@ -206,7 +206,7 @@ def spectrogram_patches(fields: Fields) -> Encoding:
         (fields.integer(size, patch) - patch) // fields.integer(stride) + 1
         for size, stride in (("num_mel_bins", "frequency_stride"), ("max_length", "time_stride"))
     ]
-    return Learned(fields.integer("hidden_size"), _check.integer("max_length", rows[0] * rows[1] + 2, 3, MOST_ROWS))
+    return Learned(fields.integer("hidden_size"), validation.integer("max_length", rows[0] * rows[1] + 2, 3, MOST_ROWS))
 
 
 def stacked_frames(fields: Fields) -> Encoding:
@@ -222,7 +222,7 @@ def stated_or_378(fields: Fields) -> Encoding:
     else:
         patch = fields.integer("patch_size")
         height, width = side_lengths(fields, "image_size") if fields.get("image_size") else (378, 378)
-        rows = _check.integer("image_size", (height // patch) * (width // patch), 1, MOST_ROWS)
+        rows = validation.integer("image_size", (height // patch) * (width // patch), 1, MOST_ROWS)
     return Learned(fields.integer("hidden_size"), rows)
 
 

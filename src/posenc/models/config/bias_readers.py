@@ -6,8 +6,8 @@ import math
 from dataclasses import replace
 from typing import Literal
 
-from posenc import _check
-from posenc.doors import Encoding
+from posenc.core import validation
+from posenc.core.doors import Encoding
 from posenc.encodings.adds.learned import Learned
 from posenc.encodings.biases.alibi import ALiBi
 from posenc.encodings.biases.t5 import T5Bias
@@ -37,7 +37,7 @@ def mpt(fields: Fields) -> Groups:
     fields.mark_used("learned_pos_emb")
     if attention_fields.flag("alibi"):
         steepest = attention_fields.require("alibi_bias_max")
-        largest = _check.real(steepest.key, steepest.value, 0.0, 64.0)
+        largest = validation.real(steepest.key, steepest.value, 0.0, 64.0)
         group = _text_layers(fields, ALiBi(fields.integer("num_attention_heads"), largest))
         values = (*fields.values_of("num_attention_heads"), *attention_fields.values)
         return (replace(group, values=values, notes=() if largest == 8 else (ALWAYS_EIGHT,)),)
@@ -129,7 +129,7 @@ def _deberta_record(fields: Fields, rows: int, log_buckets: bool) -> DeBERTa:
 def _distance(fields: Fields, key: str, counts: bool = True) -> int:
     """A distance; -1 where the file states none or the class ignores it."""
     value = fields.get(key)
-    return -1 if value is None or not counts else _check.integer(value.key, value.value, -1, 1 << 20)
+    return -1 if value is None or not counts else validation.integer(value.key, value.value, -1, 1 << 20)
 
 
 def _deberta_terms(fields: Fields) -> Literal["both", "c2p", "p2c"]:

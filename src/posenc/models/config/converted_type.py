@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from posenc.core.rotation import PairLayout
 from posenc.models.model_positions import ModelPositions
-from posenc.turn import PairLayout
 
 #: What stands behind the model type where no key can say it: no loader knows such a type.
 _CONVERTED = re.compile(r"(?P<type>.+)-(?P<layout>adjacent|halves)-pairs")

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from posenc import _check
+from posenc.core import validation
+from posenc.core.rotation import PairLayout
 from posenc.models.config.config_classes import UNKNOWN_CLASS, ConfigClass
 from posenc.models.model_positions import Plain, Source, Value, Waived
 from posenc.phase import Numerics
-from posenc.turn import PairLayout
 
 #: Keys that concern positions, by name: an error names each of them that no reader has read.
 POSITION_KEYS = re.compile(
@@ -111,22 +111,22 @@ class Fields:
             )
         return value
 
-    def integer(self, name: str, least: int = 1, most: int = _check.LARGEST_WIDTH) -> int:
+    def integer(self, name: str, least: int = 1, most: int = validation.LARGEST_WIDTH) -> int:
         value = self.require(name)
-        return _check.integer(value.key, value.value, least, most)
+        return validation.integer(value.key, value.value, least, most)
 
-    def integer_or(self, name: str, usual: int, least: int = 1, most: int = _check.LARGEST_WIDTH) -> int:
+    def integer_or(self, name: str, usual: int, least: int = 1, most: int = validation.LARGEST_WIDTH) -> int:
         """What the caller or the file states; else a constant of the class."""
         return self.integer(name, least, most) if self.states(name) else usual
 
     def real(self, name: str) -> float:
         value = self.require(name)
-        return _check.real(value.key, value.value, 0.0, 1e30)
+        return validation.real(value.key, value.value, 0.0, 1e30)
 
     def flag(self, name: str) -> bool:
         """True or False; False where no source has the key."""
         value = self.get(name)
-        return value is not None and _check.truth(value.key, value.value)
+        return value is not None and validation.truth(value.key, value.value)
 
     def states(self, name: str) -> bool:
         """Whether the caller or the file has a value for the key."""
@@ -139,7 +139,7 @@ class Fields:
         self.used.add(name)
         for source, keys, path in self._sources()[:2]:
             if keys.get(name):
-                return dict(_check.instance(path + name, keys[name], dict, "a JSON object")), source
+                return dict(validation.instance(path + name, keys[name], dict, "a JSON object")), source
         return None
 
     def values_of(self, *names: str) -> tuple[Value, ...]:
@@ -180,7 +180,7 @@ class Fields:
 
 def wrong(key: str, rule: str, value: object) -> str:
     """The message about a value of a config that breaks a rule."""
-    return f"{key} {rule}; got {_check.shown(value)}. Correct the config."
+    return f"{key} {rule}; got {validation.shown(value)}. Correct the config."
 
 
 def immutable(key: str, value: Any) -> Plain:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from posenc import _check
+from posenc.core import validation
 from posenc.models.config.fields import Fields
 from posenc.models.config.rope_parameters import RopeParameters
 
@@ -76,7 +76,7 @@ def all_heads(fields: Fields, layer_type: str) -> int:
         share = fields.real("partial_rotary_factor")
     rope = fields.json_object("rope_scaling") or fields.json_object("rope_parameters")
     if rope and rope[0].get("partial_rotary_factor") is not None:
-        share = _check.real("partial_rotary_factor", rope[0]["partial_rotary_factor"], 0.0, 1e30)
+        share = validation.real("partial_rotary_factor", rope[0]["partial_rotary_factor"], 0.0, 1e30)
     if 2 * int(width // fields.integer("num_attention_heads") * share) != width:
         raise ValueError(
             f"partial_rotary_factor must be half of num_attention_heads; got {share}. The class supports no other "
@@ -127,7 +127,7 @@ def _latent(rope: RopeParameters, width: int, start: int) -> Head:
     if share and share.source != "class default" and share.value != 1 and not ignored:
         raise ValueError(
             f"{share.key} must be left out where qk_rope_head_dim says which channels rotate; got "
-            f"{_check.shown(share.value)}. The class would make frequencies for only a part of them."
+            f"{validation.shown(share.value)}. The class would make frequencies for only a part of them."
         )
     return Head(start + width, width, start)
 

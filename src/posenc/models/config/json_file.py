@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from posenc import _check, plain_file
+from posenc.core import plain_file, validation
 
 #: The largest config file that is read; the largest released ones stay below a tenth of it.
 LARGEST_FILE = 4 << 20
@@ -42,7 +42,7 @@ def _file(config: str | Path) -> Path:
         exists = False
     if not exists:
         raise ValueError(
-            f"config must name a file or a folder with {FILE}; got {_check.shown(str(config))}. Check the path."
+            f"config must name a file or a folder with {FILE}; got {validation.shown(str(config))}. Check the path."
         )
     return path
 

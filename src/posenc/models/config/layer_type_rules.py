@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from posenc import _check
+from posenc.core import validation
 from posenc.models.config.fields import Fields, wrong
 
 #: The most layers that are accepted; the deepest released models have a few hundred.
@@ -30,7 +30,7 @@ def listed_or_counted(fields: Fields) -> int:
     for key in ("layer_types", "hybrid_override_pattern"):
         listed = fields.get(key, listed=False)
         if listed is not None and isinstance(listed.value, str | tuple):
-            return _check.integer(key, len(listed.value), 1, MOST_LAYERS)
+            return validation.integer(key, len(listed.value), 1, MOST_LAYERS)
     return num_hidden_layers(fields) if fields.states("num_hidden_layers") else len(BY_LETTER)
 
 
@@ -44,7 +44,7 @@ def cycles_of_stacks(fields: Fields) -> int:
     count = num_hidden_layers(fields)
     if not fields.states("num_layers_per_stack"):
         count *= fields.integer_or("H_cycles", 2, 1, 64) * (fields.integer_or("L_cycles", 3, 1, 64) + 1)
-    return _check.integer("num_hidden_layers", count, 1, MOST_LAYERS)
+    return validation.integer("num_hidden_layers", count, 1, MOST_LAYERS)
 
 
 @dataclass(frozen=True)
@@ -225,7 +225,7 @@ def by_linear_attn_config(fields: Fields, count: int) -> tuple[str, ...]:
         full = lists["full_attn_layers"]
     if isinstance(full, str) or not isinstance(full, Iterable):
         raise TypeError(wrong("full_attn_layers", "must list layers", full))
-    numbers = {_check.integer("full_attn_layers", number, 1, count) for number in full}
+    numbers = {validation.integer("full_attn_layers", number, 1, count) for number in full}
     return tuple("full_attention" if i + 1 in numbers else "linear_attention" for i in range(count))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from posenc import _check
+from posenc.core import validation
 from posenc.models.config.fields import Fields
 from posenc.models.config.model_type import ModelType
 
@@ -39,7 +39,7 @@ def neutral_keys(fields: Fields, row: ModelType) -> list[str]:
 def unsupported_values(fields: Fields, row: ModelType) -> dict[str, str]:
     """What is wrong with the known keys of a file that are not read over."""
     problems = {
-        key: f"its value {_check.shown(fields.data[key])} is not supported; for this type it can be {_either(values)}"
+        key: f"its value {validation.shown(fields.data[key])} is not supported; for this type it can be {_either(values)}"
         for key, values in _supported(fields, row).items()
         if key in fields.data and fields.data[key] not in values
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from posenc import _check
+from posenc.core import validation
 
 #: How many pairs each axis has, as mrope_section states them.
 Sections = tuple[int, ...]
@@ -60,9 +60,9 @@ def pair_axes(layout: AxisLayout, width: int, sections: object) -> PairAxes:
 def _counts(sections: object) -> Sections:
     if not isinstance(sections, tuple) or not 3 <= len(sections) <= 64:
         raise TypeError(
-            f"mrope_section must list the pairs of each axis; got {_check.shown(sections)}. Give (16, 24, 24), say."
+            f"mrope_section must list the pairs of each axis; got {validation.shown(sections)}. Give (16, 24, 24), say."
         )
-    return tuple(_check.integer("mrope_section", count, 0) for count in sections)
+    return tuple(validation.integer("mrope_section", count, 0) for count in sections)
 
 
 def layout(

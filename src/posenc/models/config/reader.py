@@ -7,7 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from posenc import _check
+from posenc.core import validation
+from posenc.core.rotation import PairLayout
 from posenc.models.config.config_classes import UNKNOWN_CLASS, ConfigClass, config_classes
 from posenc.models.config.converted_type import as_converted_from, as_stated
 from posenc.models.config.fields import Fields, Options, refuse_unknown_keys, waived_notes, wrong
@@ -21,7 +22,6 @@ from posenc.models.config.unknown_windows import UnknownWindows, note_of_unknown
 from posenc.models.config.window_rules import nowhere
 from posenc.models.model_positions import LayerGroup, ModelPositions, NotRead, Waived
 from posenc.phase import Numerics
-from posenc.turn import PairLayout
 
 #: What the note on a part that a model is read without says.
 UNREAD_PART = "is left out"
@@ -65,13 +65,13 @@ def from_config(
     file = load_config(config)
     data, layout = as_converted_from(file)
     stated_values = dict(
-        _check.instance("stated", {} if stated is None else stated, Mapping, "a dict of keys and values")
+        validation.instance("stated", {} if stated is None else stated, Mapping, "a dict of keys and values")
     )
     if isinstance(waive, str):
         raise TypeError(f"waive must be a tuple of keys; got {waive!r}. Write waive=({waive!r},).")
-    _check.choice("numerics", numerics, ("exact", "float32"))
+    validation.choice("numerics", numerics, ("exact", "float32"))
     if length is not None:
-        length = _check.integer("length", length, 1, 2**53)
+        length = validation.integer("length", length, 1, 2**53)
     model_type = _model_type(data, stated_values)
     groups, notes = _read_part(data, model_type, Options(stated_values, frozenset(waive), length, numerics, layout))
     unread = [note for note in notes if UNREAD_PART in note]
@@ -116,7 +116,9 @@ def _read_part(data: Mapping[str, Any], model_type: str, options: Options, where
     refuse_unknown_keys(fields.unknown_keys(), options.waive, where, unsupported_values(fields, row))
     fields.mark_waived(*((where + key, data[key]) for key in fields.unknown_keys()))
     more, notes = _read_inside(data, known, inside, options, where)
-    ignored_notes = (f"{where}{key} = {_check.shown(value)} is not read by its class" for key, value in ignored.items())
+    ignored_notes = (
+        f"{where}{key} = {validation.shown(value)} is not read by its class" for key, value in ignored.items()
+    )
     missing = _notes_of_missing(data, known, options, where)
     of_row = _notes_of_row(row, where)
     if model_type not in MODEL_TYPES:
@@ -162,10 +164,10 @@ def _stated_row(model_type: str, stated: Mapping[str, Any]) -> ModelType:
     if "pairing" not in stated:
         raise ValueError(
             "model_type must be one that is known here, or its pairing must be stated; "
-            f"got {_check.shown(model_type)}. "
+            f"got {validation.shown(model_type)}. "
             "If it rotates queries and keys, give stated={'pairing': 'halves'} or 'adjacent'."
         )
-    pairing = _check.choice("stated['pairing']", stated["pairing"], ("adjacent", "halves"))
+    pairing = validation.choice("stated['pairing']", stated["pairing"], ("adjacent", "halves"))
     return ModelType((model_type,), pairing=pairing, partial=True, window=nowhere)  # type: ignore[arg-type]
 
 
@@ -221,7 +223,7 @@ def _read_inside(
         model_type = known.parts[key] or data[key].get("model_type")
         if not isinstance(model_type, str):
             raise ValueError(
-                f"{where}{key}.model_type must be known; got {_check.shown(model_type)}. State it in the config, or "
+                f"{where}{key}.model_type must be known; got {validation.shown(model_type)}. State it in the config, or "
                 f"give waive=({key!r},)."
             )
         row = MODEL_TYPES.get(model_type)
@@ -234,7 +236,7 @@ def _read_inside(
         else:
             reason = f", which {row.unsupported}" if row else ""
             raise ValueError(
-                f"{where}{key} must be of a type that is read here; got {_check.shown(model_type)}{reason}. "
+                f"{where}{key} must be of a type that is read here; got {validation.shown(model_type)}{reason}. "
                 f"Give waive=({key!r},) to read the rest."
             )
     return tuple(groups), tuple(notes)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from posenc import _check
 from posenc.compose import Backward, Partial
-from posenc.doors import Rotates
+from posenc.core import validation
+from posenc.core.doors import Rotates
+from posenc.core.rotation import PairLayout
 from posenc.encodings.rotates.rope import RoPE
 from posenc.models.config.fields import Fields
 from posenc.models.model_positions import LayerGroup, RoleRotation
 from posenc.models.pair_rotation import unwrapped
-from posenc.turn import PairLayout
 
 #: The rotations other than attention of a group of layers, from what its attention does.
 RoleRule = Callable[[Fields, LayerGroup], tuple[RoleRotation, ...]]
@@ -35,7 +35,7 @@ class Indexer:
             return ()
         pairing = self.pairing
         if stated is not None:
-            pairing = "adjacent" if _check.truth(stated.key, stated.value) else "halves"
+            pairing = "adjacent" if validation.truth(stated.key, stated.value) else "halves"
         dim = fields.integer("index_head_dim")
         return (RoleRotation("indexer", in_head(replace(rope, pairing=pairing), dim, self.last)),)
 
@@ -64,7 +64,7 @@ def compressed_keys(fields: Fields, group: LayerGroup) -> tuple[RoleRotation, ..
         return tuple(roles)
     key = older[group.attention]
     usual = (stated[0] if stated else {}).get(group.attention, default[group.attention])
-    rate = fields.integer(key) if fields.states(key) else _check.integer("compress_rates", usual, 1, 1 << 20)
+    rate = fields.integer(key) if fields.states(key) else validation.integer("compress_rates", usual, 1, 1 << 20)
     roles.insert(0, RoleRotation("compressor", rotation, rate))
     rope = unwrapped(rotation)
     if group.attention == "compressed_sparse_attention" and isinstance(rope, RoPE):

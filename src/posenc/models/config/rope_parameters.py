@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from posenc import _check
+from posenc.core import validation
 from posenc.models.config.config_classes import ConfigClass, nested
 from posenc.models.config.fields import Fields, immutable
 from posenc.models.config.rope_types import KNOWN_KEYS, OLDER_TYPES, ROPE_TYPES
@@ -48,7 +48,7 @@ class RopeParameters:
         """A number; where it is absent `default`, or an error that names it where there is none."""
         value = self.get(name)
         if value is not None:
-            return _check.real(value.key, value.value, 0.0, 1e30)
+            return validation.real(value.key, value.value, 0.0, 1e30)
         if default is not None:
             return default
         raise ValueError(f"{name} must be in rope_parameters for this rope_type; got none. Add it, or state it.")
@@ -59,7 +59,7 @@ class RopeParameters:
         value = self.get("rope_type")
         if value is None:
             return "default"
-        return _check.choice(value.key, OLDER_TYPES.get(str(value.value), value.value), tuple(ROPE_TYPES))
+        return validation.choice(value.key, OLDER_TYPES.get(str(value.value), value.value), tuple(ROPE_TYPES))
 
     def updated(self, *values: Value) -> RopeParameters:
         """With these values in place of those of the same names."""
@@ -115,7 +115,7 @@ def one_rotation(
         if known.filled and "rope_theta" not in {*known.filled, *rope, *fields.options.stated}:
             raise ValueError(
                 f"{fields.where}{name}.rope_theta must be in the file, since its class fills in none there; got "
-                f"{_check.shown(stated[0])}. Add it."
+                f"{validation.shown(stated[0])}. Add it."
             )
         return _frozen(_completed(fields, rope, _defaults(known.filled), keys, known.theta))
     absent = (None if fields.states("rope_parameters") else _defaults(known.absent)) or _defaults(known.filled)
@@ -168,7 +168,7 @@ def rotation_by_layer_type(
     if not nested(stated) and (stated or (absent and fields.states("rope_parameters"))):
         raise ValueError(
             f"{fields.where}rope_parameters must hold an object for each type of layer, {sorted(absent)}, since its "
-            f"class reads no other; got {_check.shown(stated)}. Write one for each."
+            f"class reads no other; got {validation.shown(stated)}. Write one for each."
         )
     ropes: dict[str, RopeParameters | None] = {}
     for layer_type in dict.fromkeys([*absent, *stated]):
@@ -177,7 +177,7 @@ def rotation_by_layer_type(
             ropes[layer_type] = None
             continue
         path = f"{fields.where}rope_parameters.{layer_type}"
-        _check.instance(path, stated.get(layer_type) or {}, Mapping, "a JSON object")
+        validation.instance(path, stated.get(layer_type) or {}, Mapping, "a JSON object")
         ropes[layer_type] = _of_layer_type(
             fields,
             layer_type,

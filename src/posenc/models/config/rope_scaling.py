@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from posenc import _check
+from posenc.core import validation
 from posenc.frequencies import DynamicNTK, Linear, Llama3, LongRoPE, NTKAware, Proportional, Scaling, YaRN
 from posenc.models.config.fields import wrong
 from posenc.models.config.rope_parameters import TRAINED, RopeParameters
@@ -48,7 +48,7 @@ def _yarn(rope: RopeParameters, factor: float, original: int, attention: float |
         original=original,
         beta_fast=rope.real("beta_fast", 0.0) or 32.0,
         beta_slow=rope.real("beta_slow", 0.0) or 1.0,
-        truncate=_check.truth(truncate.key, truncate.value) if truncate else True,
+        truncate=validation.truth(truncate.key, truncate.value) if truncate else True,
         mscale=rope.real("mscale") if both else None,
         mscale_all_dim=rope.real("mscale_all_dim") if both else None,
         attention=attention,
@@ -64,7 +64,7 @@ def _whole(length: Value | None) -> int:
         )
     number: Any = length.value
     whole = int(number) if isinstance(number, float) and number.is_integer() else number
-    return _check.integer(length.key, whole, 1, 2**53)
+    return validation.integer(length.key, whole, 1, 2**53)
 
 
 def _divisors(rope: RopeParameters, name: str) -> tuple[Any, ...]:

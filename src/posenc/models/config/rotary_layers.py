@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from posenc.compose import Backward
+from posenc.core.rotation import PairLayout
+from posenc.models.config.build_rotary_encoding import rotation_record
 from posenc.models.config.factors import root_of_width, rope_temperature
 from posenc.models.config.fields import Fields, refuse_unknown_keys
 from posenc.models.config.head_rules import HEAD_KEYS, Head, head_dim_of_layer
@@ -13,11 +15,9 @@ from posenc.models.config.model_type import Groups, ModelType
 from posenc.models.config.pair_axes import PairAxes, pair_axes
 from posenc.models.config.rope_parameters import RopeParameters
 from posenc.models.config.rope_types import ROPE_TYPES
-from posenc.models.config.rotation_record import rotation_record
 from posenc.models.config.rotation_rules import NO_SELF_ATTENTION
 from posenc.models.config.window_rules import WINDOW_KEYS
 from posenc.models.model_positions import LayerGroup, NearKeys, Value
-from posenc.turn import PairLayout
 
 #: Keys inside rope_parameters of models with several axes.
 AXES_KEYS = ("mrope_section", "mrope_interleaved")

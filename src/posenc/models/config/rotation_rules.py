@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from posenc import _check
+from posenc.core import validation
 from posenc.models.config.config_classes import UNKNOWN_CLASS, nested
 from posenc.models.config.fields import Fields, wrong
 from posenc.models.config.layer_type_rules import rope_flags
@@ -66,7 +66,7 @@ class ByLayerType:
         if choice is not None and others and choice.value not in (wanted, *others):
             raise ValueError(
                 f"{choice.key} must be one of {', '.join(map(repr, (wanted, *others)))} to be read; got "
-                f"{_check.shown(choice.value)}, "
+                f"{validation.shown(choice.value)}, "
                 "which no record holds yet. Compare its scores by hand."
             )
         return choice is not None and choice.value == wanted
@@ -206,7 +206,7 @@ def _listed(fields: Fields, name: str, count: int) -> list[float] | None:
         return None
     if not isinstance(listed.value, tuple) or len(listed.value) != count:
         raise ValueError(wrong(listed.key, f"must hold a number for each of {count} layers", listed.value))
-    return [_check.real(listed.key, value, 0.0, 1e30) for value in listed.value]
+    return [validation.real(listed.key, value, 0.0, 1e30) for value in listed.value]
 
 
 def unless_rope_theta_null(fields: Fields, types: tuple[str, ...]) -> LayerRotations:
@@ -231,7 +231,7 @@ def main_and_compress(fields: Fields, types: tuple[str, ...]) -> LayerRotations:
     if stated and by_label and not {"main", "compress"} <= stated[0].keys():
         raise ValueError(
             f"{fields.where}rope_parameters must hold both main and compress, since its class drops one alone; got "
-            f"{_check.shown(stated[0])}. Write both."
+            f"{validation.shown(stated[0])}. Write both."
         )
     if fields.json_object("rope_scaling") is None and by_label:
         fields.mark_used(*older)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from posenc import _check
+from posenc.core import validation
 from posenc.models.config.fields import LONGEST_NAME, MOST_NAMED
 from posenc.models.model_positions import NotRead
 
@@ -35,7 +35,9 @@ def note_of_unknown_windows(model_type: str, file: Mapping[str, Any], where: str
     'what layers of mine see is not known here: sliding_window = 4096 (int) is not read; compare windows by hand'
     """
     named = [
-        f"{where}{key:.{LONGEST_NAME}} = {_check.shown(value)}" for key, value in file.items() if _may_say(key, value)
+        f"{where}{key:.{LONGEST_NAME}} = {validation.shown(value)}"
+        for key, value in file.items()
+        if _may_say(key, value)
     ]
     more = [f"{len(named) - MOST_NAMED} more"] if len(named) > MOST_NAMED else []
     verb = "is" if len(named) == 1 else "are"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from posenc import _check
-from posenc.doors import Encoding
+from posenc.core import validation
+from posenc.core.doors import Encoding
 from posenc.encodings.adds.grid_learned import GridLearned
 from posenc.encodings.adds.resize_table import Resizing
 from posenc.encodings.biases.log_cpb import LogCPB
@@ -64,7 +64,7 @@ def _whole_layers(fields: Fields, count: int) -> frozenset[int]:
     listed = fields.require("global_attn_indexes")
     if not isinstance(listed.value, tuple):
         raise TypeError(wrong(listed.key, "must list layers", listed.value))
-    return frozenset(_check.integer(listed.key, layer, 0, count - 1) for layer in listed.value)
+    return frozenset(validation.integer(listed.key, layer, 0, count - 1) for layer in listed.value)
 
 
 def swin_without_table(fields: Fields) -> Groups:
@@ -104,7 +104,7 @@ def _trained_window(fields: Fields, stage: int) -> int:
     sizes = trained.value if isinstance(trained.value, tuple) else ()
     if stage >= len(sizes):
         raise ValueError(wrong(trained.key, "must have a number for each stage", trained.value))
-    return _check.integer("pretrained_window_sizes", sizes[stage], 0, 1 << 12)
+    return validation.integer("pretrained_window_sizes", sizes[stage], 0, 1 << 12)
 
 
 def _stages(fields: Fields, record_of: Callable[[int, int], Encoding], *notes: str) -> Groups:
@@ -134,4 +134,4 @@ def _number_for_each_stage(fields: Fields, name: str) -> tuple[int, ...]:
     value = fields.require(name)
     if not isinstance(value.value, tuple) or not 0 < len(value.value) <= MOST_STAGES:
         raise TypeError(wrong(value.key, "must list a number for each stage", value.value))
-    return tuple(_check.integer(value.key, number, 1, 1 << 20) for number in value.value)
+    return tuple(validation.integer(value.key, number, 1, 1 << 20) for number in value.value)

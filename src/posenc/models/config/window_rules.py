@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from posenc import _check
+from posenc.core import validation
 from posenc.models.config.fields import Fields, wrong
 from posenc.models.config.head_rules import stated_for_layer
 from posenc.models.config.rotation_rules import NO_SELF_ATTENTION
@@ -90,7 +90,7 @@ def both_sides_of_listed(fields: Fields, types: tuple[str, ...], layer: int) -> 
     first = next((window for window in windows if window), None)
     if first is None or not _slides(types, layer):
         return both_sides(fields, types, layer)
-    return _around(_check.integer("attention_windows", first, 1))
+    return _around(validation.integer("attention_windows", first, 1))
 
 
 def both_sides_or_half(fields: Fields, types: tuple[str, ...], layer: int) -> NearKeys | None:
@@ -158,7 +158,7 @@ def pair_for_each_layer(fields: Fields, types: tuple[str, ...], layer: int) -> N
     pair = listed[layer] if layer < len(listed) else None
     if not isinstance(pair, tuple) or len(pair) != 2:
         raise TypeError(wrong(pairs.key, f"must list two sizes for each of {len(types)} layers", pairs.value))
-    before, behind = _check.integer(pairs.key, pair[0], 1, 2**53), _check.integer(pairs.key, pair[1], 0, 2**53)
+    before, behind = validation.integer(pairs.key, pair[0], 1, 2**53), validation.integer(pairs.key, pair[1], 0, 2**53)
     return Window(before - 1, max(behind - 1, 0))
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Literal
 
-from posenc.turn import PairLayout
+from posenc.core.rotation import PairLayout
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from posenc import plain_file
+from posenc.core import plain_file
 
 #: struct formats of the plain types of values, by their number in the format.
 _FORMATS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}

@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from posenc import _check
 from posenc.compose import Partial
-from posenc.doors import Rotates
+from posenc.core import validation
+from posenc.core.doors import Rotates
+from posenc.core.rotation import PairLayout
 from posenc.encodings.rotates.rope import RoPE
 from posenc.frequencies import Geometric, Linear, Llama3, LongRoPE, Rescaled, Scaling, YaRN
 from posenc.models.config.config_classes import ConfigClass
@@ -28,7 +29,6 @@ from posenc.models.formats.gguf_architectures import (
 from posenc.models.formats.gguf_header import GGUFHead, read_gguf
 from posenc.models.model_positions import LayerGroup, ModelPositions, NotRead, Source, Waived, Window
 from posenc.phase.frequencies import EXACT
-from posenc.turn import PairLayout
 
 #: How far float32 divisors of a file may be from those of a formula: their blend is formed from wavelengths in float32.
 TOLERANCE = 1e-4
@@ -75,7 +75,7 @@ class _Keys(Fields):
 
     def __init__(self, head: GGUFHead, stated: Mapping[str, Any]) -> None:
         self.head = head
-        self.arch = _check.instance("general.architecture", head.keys.get("general.architecture"), str, "a word")
+        self.arch = validation.instance("general.architecture", head.keys.get("general.architecture"), str, "a word")
         self.row = ARCHITECTURES.get(self.arch, Architecture((self.arch,), None))
         path = f"{self.arch}."
         self.of_arch = {key.removeprefix(path): value for key, value in head.keys.items() if key.startswith(path)}
@@ -121,7 +121,7 @@ def _logit_factor(keys: _Keys, dim: int, layers: int) -> float:
 
 def _pairing(keys: _Keys) -> PairLayout:
     if "pairing" in keys.options.stated:
-        stated = _check.choice("stated['pairing']", keys.options.stated["pairing"], ("adjacent", "halves"))
+        stated = validation.choice("stated['pairing']", keys.options.stated["pairing"], ("adjacent", "halves"))
         return "adjacent" if stated == "adjacent" else "halves"
     if keys.arch not in ARCHITECTURES:
         raise ValueError(
@@ -159,7 +159,7 @@ def _rotation(keys: _Keys, pairing: PairLayout, suffix: str) -> Rotates:
 
 def _scaling(keys: _Keys, base: float) -> Scaling | None:
     kind, factor = keys.require("rope.scaling.type").value, keys.real("rope.scaling.factor")
-    _check.choice(f"{keys.arch}.rope.scaling.type", kind, ("none", "linear", "yarn", "longrope"))
+    validation.choice(f"{keys.arch}.rope.scaling.type", kind, ("none", "linear", "yarn", "longrope"))
     attention = keys.real("rope.scaling.attn_factor")
     if kind == "longrope" or "rope_factors_long.weight" in keys.head.divisors:
         return _long_rope(keys, attention)
@@ -282,5 +282,5 @@ def _slides(keys: _Keys, pattern: Any, count: int) -> tuple[bool, ...]:
     """Which layers slide: by a list, or all but every n-th."""
     if isinstance(pattern, tuple) and len(pattern) == count:
         return tuple(map(bool, pattern))
-    period = _check.integer(f"{keys.arch}.attention.sliding_window_pattern", pattern, 1, MOST_LAYERS)
+    period = validation.integer(f"{keys.arch}.attention.sliding_window_pattern", pattern, 1, MOST_LAYERS)
     return tuple((layer + 1) % period != 0 for layer in range(count))

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from posenc import _check
+from posenc.core import validation
 from posenc.frequencies import Linear, LongRoPE, YaRN
 from posenc.models.formats.gguf_architectures import ARCHITECTURES
 from posenc.models.formats.gguf_read import divisors_of
@@ -33,7 +33,7 @@ def to_gguf(
     >>> to_gguf(from_gguf(head), "qwen3", context_length=40960)[0]["qwen3.rope.freq_base"]
     1000000.0
     """
-    _check.integer("context_length", context_length, 1, 2**31)
+    validation.integer("context_length", context_length, 1, 2**31)
     rotations = _rotations(positions, arch)
     full, sliding = rotations[0], rotations[-1]
     keys, tensors = _scaling_keys(full)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from posenc import _check
 from posenc.compose import Partial
-from posenc.doors import Rotates
+from posenc.core import validation
+from posenc.core.doors import Rotates
 from posenc.encodings.adds.learned import Learned
 from posenc.encodings.rotates.rope import RoPE
 from posenc.frequencies import Linear, Llama3, Scaling
@@ -58,7 +58,7 @@ def from_megatron(
     """
     data = dict(arguments) if isinstance(arguments, Mapping) else _namespace(arguments)
     fields = Fields(data, DEFAULTS, Options(dict(stated or {})))
-    kind = _check.choice("position_embedding_type", fields.require("position_embedding_type").value, TYPES)
+    kind = validation.choice("position_embedding_type", fields.require("position_embedding_type").value, TYPES)
     layers = tuple(range(count_of("num_layers")(fields)))
     if fields.flag("multi_latent_attention"):
         raise ValueError(
@@ -82,7 +82,7 @@ def _namespace(arguments: Any) -> dict[str, Any]:
         return {name: value for name, value in vars(arguments).items() if not name.startswith("_")}
     except TypeError:
         raise TypeError(
-            f"arguments must be a dict or a namespace; got {_check.shown(arguments)}. Give vars of it."
+            f"arguments must be a dict or a namespace; got {validation.shown(arguments)}. Give vars of it."
         ) from None
 
 
@@ -98,11 +98,11 @@ def _rotary_groups(fields: Fields, layers: tuple[int, ...]) -> tuple[LayerGroup,
         dim = fields.integer("kv_channels", 2)
     else:
         dim = fields.integer("hidden_size") // fields.integer("num_attention_heads")
-    share = _check.real("rotary_percent", fields.require("rotary_percent").value, 0.0, 1.0, above=True)
+    share = validation.real("rotary_percent", fields.require("rotary_percent").value, 0.0, 1.0, above=True)
     width = int(dim * share)
     rope = RoPE(
         dim=width,
-        base=_check.real("rotary_base", fields.require("rotary_base").value, 0.0, 1e30, above=True),
+        base=validation.real("rotary_base", fields.require("rotary_base").value, 0.0, 1e30, above=True),
         pairing="adjacent" if fields.flag("rotary_interleaved") else "halves",
         scaling=_scaling(fields),
     )
@@ -120,8 +120,8 @@ def _scaling(fields: Fields) -> Scaling | None:
             f"use_rope_scaling must come without {interpolation}; this has both. posenc has no such mixture."
         )
     if interpolated:
-        return Linear(_check.real(interpolation, fields.require(interpolation).value, 1.0, 1e6))
-    return Llama3(_check.real("rope_scaling_factor", factor, 1.0, 1e6), 8192, 1.0, 4.0) if scaled else None
+        return Linear(validation.real(interpolation, fields.require(interpolation).value, 1.0, 1e6))
+    return Llama3(validation.real("rope_scaling_factor", factor, 1.0, 1e6), 8192, 1.0, 4.0) if scaled else None
 
 
 def _unrotated(fields: Fields, layers: tuple[int, ...]) -> frozenset[int]:
@@ -131,10 +131,10 @@ def _unrotated(fields: Fields, layers: tuple[int, ...]) -> frozenset[int]:
         return frozenset()
     pattern = value.value
     if not isinstance(pattern, tuple):
-        return every_nth(_check.integer("no_rope_freq", pattern, 1, MOST_LAYERS), layers)
+        return every_nth(validation.integer("no_rope_freq", pattern, 1, MOST_LAYERS), layers)
     if len(pattern) != len(layers) or any(flag not in (0, 1) for flag in pattern):
         raise ValueError(
-            f"no_rope_freq must have a 0 or 1 for each of {len(layers)} layers; got {_check.shown(pattern)}. "
+            f"no_rope_freq must have a 0 or 1 for each of {len(layers)} layers; got {validation.shown(pattern)}. "
             "Check the list."
         )
     return frozenset(layer for layer in layers if pattern[layer])

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from posenc import _check
+from posenc.core import validation
 from posenc.encodings.rotates.rope import RoPE
 from posenc.frequencies import Llama3, Scaling
 from posenc.models.config.config_classes import ConfigClass
@@ -56,7 +56,7 @@ def from_meta(
         dim = fields.integer("head_dim", 2)
     else:
         dim = fields.integer("dim") // fields.integer("n_heads")
-    base = _check.real("rope_theta", fields.require("rope_theta").value, 0.0, 1e30, above=True)
+    base = validation.real("rope_theta", fields.require("rope_theta").value, 0.0, 1e30, above=True)
     record = RoPE(dim=dim, base=base, pairing="adjacent", scaling=_scaling(fields))
     interval = fields.integer_or("nope_layer_interval", 0)
     neutral = ("max_seq_len", "rope_scaling_factor", "rope_high_freq_factor", "nope_layer_interval")
@@ -72,7 +72,7 @@ def _scaling(fields: Fields) -> Llama3 | None:
     if not fields.flag("use_scaled_rope"):
         return None
     keys = {"factor": "rope_scaling_factor", "low": "rope_low_freq_factor", "high": "rope_high_freq_factor"}
-    numbers = {name: _check.real(name, fields.require(key).value, 0.0, 1e9) for name, key in keys.items()}
+    numbers = {name: validation.real(name, fields.require(key).value, 0.0, 1e9) for name, key in keys.items()}
     return Llama3(original=fields.integer("rope_original_length", 1, 1 << 30), **numbers)
 
 

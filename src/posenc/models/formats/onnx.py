@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from posenc import _check, plain_file
 from posenc.compose import Partial
-from posenc.doors import Rotates
+from posenc.core import plain_file, validation
+from posenc.core.doors import Rotates
+from posenc.core.rotation import PairLayout
 from posenc.encodings.rotates.rope import RoPE
 from posenc.frequencies import Scaling
 from posenc.models.config.layer_type_rules import MOST_LAYERS
 from posenc.models.formats.protobuf_parts import more_parts_than
 from posenc.models.formats.single_rotation import only_rotation
 from posenc.models.model_positions import LayerGroup, ModelPositions, Value
-from posenc.turn import PairLayout
 
 if TYPE_CHECKING:
     from onnx import GraphProto, ModelProto, NodeProto, TensorProto
@@ -33,7 +33,7 @@ MICROSOFT = "com.microsoft"
 LARGEST_FILE = 1 << 28
 #: Nodes, attributes, names and unpacked numbers of a graph: far above those of any model, and a second to count.
 MOST_PARTS = 1 << 20
-MOST_PAIRS = _check.LARGEST_WIDTH // 2
+MOST_PAIRS = validation.LARGEST_WIDTH // 2
 #: Of float32, float16, float64 and bfloat16, by their number in the format: bytes of a number, and the field of numbers
 #: that are not raw bytes.
 FLOATS = {1: (4, "float_data"), 10: (2, "int32_data"), 11: (8, "double_data"), 16: (2, "int32_data")}
@@ -59,8 +59,8 @@ def to_onnx(positions: ModelPositions, *, length: int, heads: int) -> ModelProto
     from onnx import TensorProto, helper, numpy_helper
 
     rotation = only_rotation(positions, "ONNX", of_all_layers=True)
-    length, heads = _check.integer("length", length, 1, 1 << 24), _check.integer("heads", heads, 1, 1 << 16)
-    _check.size("length", length * rotation.width)
+    length, heads = validation.integer("length", length, 1, 1 << 24), validation.integer("heads", heads, 1, 1 << 16)
+    validation.size("length", length * rotation.width)
     if rotation.start:
         raise ValueError(
             f"start must be 0 for ONNX, whose operator rotates the first channels; got {rotation.start}. "
@@ -134,7 +134,7 @@ def _load(model: ModelProto | str | Path) -> ModelProto:
     onnx = _package()
     damaged = importlib.import_module("google.protobuf.message").DecodeError  # the package has no types
     if not isinstance(model, str | Path):
-        _check.instance("model", model, onnx.ModelProto, "an ONNX model or the path of one")
+        validation.instance("model", model, onnx.ModelProto, "an ONNX model or the path of one")
         return model
     path = Path(model)
     data = plain_file.read_bytes(path, LARGEST_FILE, advice="Give a graph, with its weights in a file next to it.")
@@ -210,7 +210,7 @@ def _rotations(graph: GraphProto, stated: dict[str, Any]) -> Callable[[str, str]
     initializers = {tensor.name: tensor for tensor in graph.initializer}
     scaling = stated.get("scaling")
     if scaling is not None:
-        _check.instance("stated['scaling']", scaling, Scaling, "a scaling")
+        validation.instance("stated['scaling']", scaling, Scaling, "a scaling")
 
     @cache
     def rotation(cosine_name: str, sine_name: str) -> RoPE:
@@ -219,7 +219,9 @@ def _rotations(graph: GraphProto, stated: dict[str, Any]) -> Callable[[str, str]
             raise ValueError(
                 f"caches must have one shape; got {cosine.shape} of cos and {sine.shape} of sin. The model is damaged."
             )
-        base = _check.real("base", stated["base"], 0.0, 1e30, above=True) if "base" in stated else _base(cosine, sine)
+        base = (
+            validation.real("base", stated["base"], 0.0, 1e30, above=True) if "base" in stated else _base(cosine, sine)
+        )
         rope = RoPE(dim=2 * cosine.shape[1], base=base, scaling=scaling)
         _require_same_caches(rope, cosine, sine)
         return rope
@@ -258,13 +260,13 @@ def _cache(initializers: Mapping[str, TensorProto], name: str) -> np.ndarray:
 def _head_dim(graph: GraphProto, node: NodeProto, attributes: dict[str, Any], stated: dict[str, Any]) -> int:
     """The width of a head, from the shape of x."""
     if "head_dim" in stated:
-        return _check.integer("head_dim", stated["head_dim"], 2)
+        return validation.integer("head_dim", stated["head_dim"], 2)
     x = next((value for value in (*graph.input, *graph.value_info) if value.name == node.input[0]), None)
     shape = [] if x is None else [axis.dim_value for axis in x.type.tensor_type.shape.dim]
     if len(shape) == 4 and shape[3]:
-        return _check.integer("head_dim", shape[3], 2)
+        return validation.integer("head_dim", shape[3], 2)
     if len(shape) == 3 and shape[2] and attributes["num_heads"]:
-        return _check.integer("head_dim", shape[2] // attributes["num_heads"], 2)
+        return validation.integer("head_dim", shape[2] // attributes["num_heads"], 2)
     raise ValueError(
         "head_dim must be known where a part of a head rotates; the graph does not show it. "
         "Give stated={'head_dim': …}."

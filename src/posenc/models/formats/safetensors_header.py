@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from posenc import plain_file
+from posenc.core import plain_file
 
 #: Bits of one number of each dtype of the format.
 BITS = {

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from posenc.compose import Partial
-from posenc.doors import Rotates
+from posenc.core.doors import Rotates
+from posenc.core.rotation import PairLayout
 from posenc.encodings.rotates.rope import RoPE
 from posenc.frequencies import Scaling
 from posenc.models.model_positions import LayerGroup, ModelPositions, Value
-from posenc.turn import PairLayout
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from posenc import _array
-from posenc.doors import Encoding
+from posenc.core import arrays
+from posenc.core.doors import Encoding
 from posenc.testing import budgets
 from posenc.testing.calls import called
 from posenc.testing.door_probe import (
@@ -108,10 +108,10 @@ def jax_stays_jax(encoding: Encoding) -> None:
 def _stays(encoding: Encoding, name: str) -> None:
     result = program(encoding, name=name)(array(SOME, name))
     ensure(
-        _array.library_name(result) == name,
+        arrays.library_name(result) == name,
         f"positions of {name}: expected an array of {name}, got {type(result).__name__}.",
     )
-    kind = _array.dtype_name(result.dtype)
+    kind = arrays.dtype_name(result.dtype)
     ensure(kind == "float32", f"dtype=None in {name}: expected float32, got {kind}.")
 
 

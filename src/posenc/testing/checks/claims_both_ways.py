@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from posenc.doors import Adds, Claim, Encoding, Rotates, Scores
+from posenc.core.doors import Adds, Claim, Encoding, Rotates, Scores
+from posenc.core.rotation import at_every_head
 from posenc.testing import budgets
 from posenc.testing.checks.grid_axes import uneven_grid
 from posenc.testing.door_probe import (
@@ -24,7 +25,6 @@ from posenc.testing.door_probe import (
 )
 from posenc.testing.named_check import DOORS, PAIRWISE, Check, differ, ensure
 from posenc.testing.one_coordinate import Line
-from posenc.turn import at_every_head
 
 QUERY = read_only(0, 1, 2, 5, 3)
 KEY = read_only(0, 1, 3, 4, 2, 5)

@@ -7,7 +7,8 @@ from typing import Any, cast
 import numpy as np
 
 from posenc.attention import attention
-from posenc.doors import Adds, Biases, Encoding, Rotates, Scores
+from posenc.core.doors import Adds, Biases, Encoding, Rotates, Scores
+from posenc.core.rotation import Operator, at_every_head
 from posenc.testing import budgets
 from posenc.testing.door_probe import (
     head_width,
@@ -22,7 +23,6 @@ from posenc.testing.door_probe import (
     with_twelve_heads,
 )
 from posenc.testing.named_check import PAIRWISE, close, differ, ensure, named_check, same_but_for_rounding
-from posenc.turn import Operator, at_every_head
 
 QUERY = read_only(4, 2, 5, 3)
 KEY = read_only(0, 1, 4, 2, 3, 5)

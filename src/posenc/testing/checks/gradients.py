@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from posenc.doors import Encoding, Rotates, Scores
+from posenc.core.doors import Encoding, Rotates, Scores
 from posenc.testing import budgets
 from posenc.testing.checks.learning import LEARNED
 from posenc.testing.door_probe import (

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from posenc.attention import attention
-from posenc.doors import Encoding
+from posenc.core.doors import Encoding
 from posenc.testing import budgets
 from posenc.testing.calls import called
 from posenc.testing.checks.derived import pointwise

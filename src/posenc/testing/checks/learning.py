@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from posenc.doors import Claim, Encoding
+from posenc.core.doors import Claim, Encoding
 from posenc.testing.budgets import rounding_size
 from posenc.testing.calls import called, values_term
 from posenc.testing.door_probe import SOME, moved_parameters, probed_rows, sides

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from posenc.doors import Adds, Encoding, Rotates
+from posenc.core.doors import Adds, Encoding, Rotates
 from posenc.testing.checks.learning import LEARNED
 from posenc.testing.door_probe import array, array_module, as_numpy, head_width, hidden_input, number_of_heads
 from posenc.testing.named_check import ensure, named_check, same_bits

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from posenc.doors import Encoding
+from posenc.core.doors import Encoding
 from posenc.testing import budgets
 from posenc.testing.calls import called
 from posenc.testing.door_probe import ANCHORS, SOME, last_position, moved_parameters, probed_rows, sides

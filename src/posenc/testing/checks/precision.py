@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from posenc.doors import Encoding, Rotates, Scores
+from posenc.core.doors import Encoding, Rotates, Scores
 from posenc.testing import budgets
 from posenc.testing.calls import called
 from posenc.testing.door_probe import (

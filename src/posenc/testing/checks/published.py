@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 import posenc
-from posenc.doors import Encoding
+from posenc.core.doors import Encoding
 from posenc.testing.door_probe import last_position, moved_parameters
 from posenc.testing.effects import effects, positions_within, tolerance_of
 from posenc.testing.named_check import Check, close, ensure, named_check

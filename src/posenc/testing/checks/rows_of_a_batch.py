@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from posenc.doors import Adds, Biases, Encoding, Rotates, Scores
+from posenc.core.doors import Adds, Biases, Encoding, Rotates, Scores
 from posenc.positions import documents, from_mask, packed
 from posenc.testing import budgets
 from posenc.testing.door_probe import head_width, last_position, moved_parameters, number_of_heads, sides

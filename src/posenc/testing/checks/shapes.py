@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from posenc.doors import Adds, Biases, Encoding
+from posenc.core.doors import Adds, Biases, Encoding
 from posenc.testing.calls import called
 from posenc.testing.door_probe import (
     ANCHORS,

@@ -10,8 +10,8 @@ from typing import Any, cast
 
 import numpy as np
 
-from posenc._array import Array
-from posenc.doors import Biases, Encoding
+from posenc.core.arrays import Array
+from posenc.core.doors import Biases, Encoding
 from posenc.testing import budgets
 from posenc.testing.door_probe import (
     array,

@@ -8,8 +8,8 @@ from typing import Any
 
 import torch
 
-from posenc import _array, _check
-from posenc.checked_attention import (
+from posenc.core import arrays, validation
+from posenc.core.checked_attention import (
     Window,
     check_causal,
     check_fits,
@@ -27,12 +27,12 @@ from posenc.checked_attention import (
     number_of_axes,
     token_positions,
 )
-from posenc.doors import Documents, Encoding, Scores
+from posenc.core.doors import Documents, Encoding, Scores
+from posenc.core.rotation import Layout
 from posenc.torch.attention_paths.shared_bias import SharedBias, check_shared
-from posenc.torch.modules import Bias, Rotate, RotateValues, Score, module
-from posenc.torch.plain_tensor import plain_tensor
-from posenc.torch.record_module import RecordModule, on_same_device
-from posenc.turn import Layout
+from posenc.torch.modules.encoding_module import RecordModule, on_same_device
+from posenc.torch.modules.modules import Bias, Rotate, RotateValues, Score, module
+from posenc.torch.modules.plain_tensor import plain_tensor
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,7 +152,7 @@ def collected(
         documents_of_tokens(documents, q, k),
         checked_hidden(hidden, records, q, k, torch.Tensor, "a tensor"),
         checked_scale(scale, q),
-        _check.real("dropout", dropout, 0.0, 1.0),
+        validation.real("dropout", dropout, 0.0, 1.0),
         _keys_rotated(keys_rotated, records),
         guard_of_order(at, to, axes, causal=causal, window=window, stated=stated),
     )
@@ -160,7 +160,7 @@ def collected(
 
 def _keys_rotated(keys_rotated: Any, records: list[Any]) -> bool:
     scores = [record for record in records if isinstance(record, Scores)]
-    if _check.truth("keys_rotated", keys_rotated) and scores:
+    if validation.truth("keys_rotated", keys_rotated) and scores:
         raise ValueError(
             f"keys_rotated must be False for {type(scores[0]).__name__}, which reads keys as they are before any "
             "rotation; got True. Keep them so."
@@ -175,8 +175,8 @@ def check_alike(**tensors: Any) -> None:
         plain_tensor(name, other)
         if (other.dtype, other.device) != (x.dtype, x.device):
             raise ValueError(
-                f"{name} must have the dtype and device of {first}, {_array.dtype_name(x.dtype)} on {x.device}; got "
-                f"{_array.dtype_name(other.dtype)} on {other.device}. Convert it."
+                f"{name} must have the dtype and device of {first}, {arrays.dtype_name(x.dtype)} on {x.device}; got "
+                f"{arrays.dtype_name(other.dtype)} on {other.device}. Convert it."
             )
 
 
@@ -198,10 +198,10 @@ def as_modules(encodings: Any) -> tuple[tuple[Any, ...], tuple[SharedBias, ...]]
 def _mask(mask: Any, q: Any, k: Any) -> Any:
     if mask is None:
         return None
-    _check.instance("mask", mask, torch.Tensor, "a tensor of truth values, True where a query may see a key")
+    validation.instance("mask", mask, torch.Tensor, "a tensor of truth values, True where a query may see a key")
     if mask.dtype != torch.bool or mask.device != q.device:
         raise TypeError(
-            f"mask must hold truth values on {q.device}; got {_array.dtype_name(mask.dtype)} on {mask.device}. A bias "
+            f"mask must hold truth values on {q.device}; got {arrays.dtype_name(mask.dtype)} on {mask.device}. A bias "
             "belongs in encodings."
         )
     check_mask_axes(mask, q, k)

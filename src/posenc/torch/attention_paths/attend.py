@@ -7,18 +7,18 @@ from typing import Any
 
 from torch.nn.functional import scaled_dot_product_attention
 
-from posenc import _check
 from posenc import attention as reference
-from posenc._array import Array
-from posenc.checked_attention import Window
-from posenc.doors import Documents, Encoding
+from posenc.core import validation
+from posenc.core.arrays import Array
+from posenc.core.checked_attention import Window
+from posenc.core.doors import Documents, Encoding
+from posenc.core.rotation import Layout
 from posenc.torch.attention_paths import skewed_path, strided_path, tiles
 from posenc.torch.attention_paths.arguments import Arguments, collected
 from posenc.torch.attention_paths.choose import AttentionChoice, Impl, choose
 from posenc.torch.attention_paths.shared_bias import SharedBias
 from posenc.torch.attention_paths.visible import visible
-from posenc.torch.record_module import RecordModule
-from posenc.turn import Layout
+from posenc.torch.modules.encoding_module import RecordModule
 
 
 def attention(
@@ -180,7 +180,7 @@ def _sdpa(asked: Arguments) -> Any:
         dropout_p=asked.dropout,
         is_causal=asked.causal and asked.queries > 1,
         scale=asked.scale,
-        enable_gqa=not _check.equals_one_of(q.shape[1], k.shape[1]),
+        enable_gqa=not validation.equals_one_of(q.shape[1], k.shape[1]),
     )
     return tiles.rotated_back(asked, output, asked.query)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from posenc import _array, _check
+from posenc.core import arrays, validation
 from posenc.encodings.scores._gathers import needs_all_keys
 from posenc.torch.attention_paths import skewed_path, strided_path
 from posenc.torch.attention_paths.arguments import Arguments
@@ -25,7 +25,7 @@ class AttentionChoice:
 
 def choose(asked: Arguments, impl: Impl) -> AttentionChoice:
     """The path that is named, a ValueError where it cannot be taken, or of `auto` the first that fits."""
-    _check.choice("impl", impl, IMPLS)
+    validation.choice("impl", impl, IMPLS)
     if impl == "auto":
         return _first_that_fits(asked)
     reason = _unsupported_reason(asked, impl)
@@ -42,7 +42,7 @@ def _first_that_fits(asked: Arguments) -> AttentionChoice:
     whole = _needs_all_at_once(asked)
     if whole:
         return AttentionChoice("dense", whole)
-    if _array.library(asked.q).compiling():
+    if arrays.library(asked.q).compiling():
         return AttentionChoice("dense", "the number of tiles would become part of a traced program")
     if asked.shared:
         return AttentionChoice("tiles", "a shared bias is a matrix, of which each tile reads its part")

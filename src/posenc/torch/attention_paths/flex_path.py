@@ -8,11 +8,11 @@ from typing import Any
 import torch
 from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 
-from posenc import _check
+from posenc.core import validation
 from posenc.torch.attention_paths.arguments import Arguments
+from posenc.torch.attention_paths.flex_score_mod import score_mod
 from posenc.torch.attention_paths.tiles import rotated_back, rotated_vectors
 from posenc.torch.attention_paths.visible import window_sides
-from posenc.torch.flex import score_mod
 
 
 def unsupported_reason(asked: Arguments) -> str | None:
@@ -45,7 +45,7 @@ def attend(asked: Arguments) -> Any:
         score_mod=added if adds else None,
         block_mask=_block_mask(asked) if asked.hides else None,
         scale=asked.scale,
-        enable_gqa=not _check.equals_one_of(q.shape[1], k.shape[1]),
+        enable_gqa=not validation.equals_one_of(q.shape[1], k.shape[1]),
     )
     return rotated_back(asked, output, asked.query)
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from posenc._array import Array
-from posenc.checked_attention import checked_vectors, number_of_axes, repeated, token_positions
-from posenc.doors import Rotates
+from posenc.core.arrays import Array
+from posenc.core.checked_attention import checked_vectors, number_of_axes, repeated, token_positions
+from posenc.core.doors import Rotates
+from posenc.core.rotation import Layout
 from posenc.torch.attention_paths.arguments import as_modules, check_alike
-from posenc.torch.modules import RotateValues
-from posenc.torch.one_call import rotate_at
-from posenc.torch.record_module import RecordModule, on_same_device
-from posenc.turn import Layout
+from posenc.torch.modules.encoding_module import RecordModule, on_same_device
+from posenc.torch.modules.modules import RotateValues
+from posenc.torch.modules.one_call import rotate_at
 
 
 def rotate_keys(

@@ -8,13 +8,13 @@ from typing import Any
 
 import torch
 
-from posenc import _array, _check
-from posenc._array import Array
-from posenc.checked_attention import check_causal, check_learns_nothing, number_of_axes
-from posenc.doors import Biases
-from posenc.torch.decode_bias import check_together, row_of_positions
-from posenc.torch.modules import Bias
-from posenc.torch.record_module import RecordModule
+from posenc.core import arrays, validation
+from posenc.core.arrays import Array
+from posenc.core.checked_attention import check_causal, check_learns_nothing, number_of_axes
+from posenc.core.doors import Biases
+from posenc.torch.attention_paths.decode_bias import check_together, row_of_positions
+from posenc.torch.modules.encoding_module import RecordModule
+from posenc.torch.modules.modules import Bias
 
 #: Numbers that are made at a time, 4 MiB in float32.
 NUMBERS = 1 << 20
@@ -97,13 +97,13 @@ def shared_bias(
 def _modules(encodings: Any) -> list[Bias]:
     if not isinstance(encodings, list | tuple) or not encodings:
         raise TypeError(
-            f"encodings must be a list of records that bias, and of their modules; got {_check.shown(encodings)}. "
+            f"encodings must be a list of records that bias, and of their modules; got {validation.shown(encodings)}. "
             "Put it in a list."
         )
     modules = []
     for each in encodings:
         record = each.record if isinstance(each, RecordModule) else each
-        _check.instance("encodings", record, Biases, "a list of records that bias")
+        validation.instance("encodings", record, Biases, "a list of records that bias")
         if record is each:
             check_learns_nothing(record, "posenc.torch.module(record)")
         modules.append(Bias(record) if record is each else each)
@@ -118,10 +118,10 @@ def _matrix(modules: list[Bias], query: Any, key: Any, last: int, causal: bool, 
     queries, keys = query.shape[last], key.shape[last]
     learned = [x for each in modules for x in (each.params or {}).values()]
     recorded = torch.is_grad_enabled() and any(x.requires_grad for x in learned)
-    if recorded or not _array.library(query).concrete(query) or not queries * keys:
+    if recorded or not arrays.library(query).concrete(query) or not queries * keys:
         return _rows_of_bias(modules, query, key, 0, keys - queries, causal, dtype)
     batch, heads = torch.broadcast_shapes(query.shape[:last], key.shape[:last], (1,)), modules[0].record.heads
-    _array.library(query).check_size("query and key", batch[0] * heads * queries * keys, dtype, query, key)
+    arrays.library(query).check_size("query and key", batch[0] * heads * queries * keys, dtype, query, key)
     whole = torch.full((*batch, heads, queries, keys), float("-inf"), dtype=dtype, device=query.device)
     size = max(1, NUMBERS // (batch[0] * heads * keys))
     for start in range(0, queries, size):
@@ -155,12 +155,12 @@ def check_shared(shared: SharedBias, q: Any, k: Any, query: Any, key: Any, causa
     if shared.matrix.device != q.device or (q.dtype == torch.float64 and shared.matrix.dtype != q.dtype):
         raise ValueError(
             f"encodings must hold a shared bias on {q.device}, in float64 for float64 q; got "
-            f"{_array.dtype_name(shared.matrix.dtype)} on {shared.matrix.device}. Make it so."
+            f"{arrays.dtype_name(shared.matrix.dtype)} on {shared.matrix.device}. Make it so."
         )
     if shared.causal and not causal:
         raise ValueError("causal must be True for a shared bias that was made causal; got False. Make it again, or so.")
     for name, mine, given in (("query", shared.query, query), ("key", shared.key, key)):
-        if mine is not given and _array.library(given).concrete(given) and not (mine == given).all():
+        if mine is not given and arrays.library(given).concrete(given) and not (mine == given).all():
             raise ValueError(
                 f"{name} must be the positions that the shared bias was made for; got others. Make it for each step."
             )

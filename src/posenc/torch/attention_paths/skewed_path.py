@@ -10,13 +10,13 @@ import torch
 from torch.nn.functional import pad, scaled_dot_product_attention
 from torch.utils.checkpoint import checkpoint
 
-from posenc import _array
-from posenc.checked_attention import repeated
+from posenc.core import arrays
+from posenc.core.checked_attention import repeated
 from posenc.encodings.scores._by_distance import ByDistance, DistanceTerms
 from posenc.torch.attention_paths.arguments import Arguments
 from posenc.torch.attention_paths.tiles import adds_to_output, new_output, rotated_back, rotated_vectors
 from posenc.torch.attention_paths.visible import key_range, unsupported_steps, visible, window_sides
-from posenc.torch.modules import Score
+from posenc.torch.modules.modules import Score
 
 #: Numbers in the logits of a tile, 1 MiB in float32, which a processor's second cache holds; queries of a tile.
 NUMBERS, QUERIES = 1 << 18, 128
@@ -106,7 +106,7 @@ def attend(asked: Arguments) -> Any:
     several = max(1, NUMBERS // (queries * asked.keys * q.shape[0]))
     whole, by_heads = new_output(asked, q, v), []
     # Each tile is computed again for a gradient, but for one of torch.func, which knows no checkpoints.
-    again = asked.recorded and _array.library(q).concrete(q)
+    again = asked.recorded and arrays.library(q).concrete(q)
     for head in range(0, heads, several):
         some = slice(head, min(head + several, heads))
         part, tiles = [each.of_heads(some) for each in scores], []
@@ -138,7 +138,7 @@ def _score(asked: Arguments, score: Score, k: Any, least: int, most: int) -> _Sc
         low, high = record.changes_within
         least, most = (min(max(step, low), high) for step in (least, most))
     count = max(1, most - least + 1)
-    with _array.library(k).full_precision():
+    with arrays.library(k).full_precision():
         terms = record.distance_terms(
             asked.q, k, least, count, score.params, hidden=asked.hidden if record.reads else None
         )
@@ -161,7 +161,7 @@ def _tile(asked: Arguments, q: Any, k: Any, v: Any, scores: list[_Score], heads:
     if first == last:
         return torch.zeros_like(q[..., :1]).expand(*q.shape[:3], v.shape[-1])
     k, v = k[:, :, first:last], v[:, :, first:last]
-    with _array.library(q).full_precision():
+    with arrays.library(q).full_precision():
         added = _added(asked, scores, start, stop, first, last)
         if asked.mask is not None or asked.documents is not None:
             seen = visible(asked, start, stop, first, last)

@@ -9,10 +9,10 @@ from typing import Any
 import torch
 from torch.autograd.function import once_differentiable
 
-from posenc import _array
-from posenc.checked_attention import repeated
+from posenc.core import arrays
+from posenc.core.checked_attention import repeated
+from posenc.torch.attention_paths.strided_bias import PIECES, SMALLEST, StridedBias, strided_attention
 from posenc.torch.attention_paths.tiles import softmax_
-from posenc.torch.strided_bias import PIECES, SMALLEST, StridedBias, strided_attention
 
 #: Numbers in the logits of a piece of the backward pass, 8 MiB in float32; four such tensors live at a time.
 NUMBERS = 1 << 21
@@ -38,7 +38,7 @@ class _StridedAttention(torch.autograd.Function):  # type: ignore[misc]
     @once_differentiable  # type: ignore[untyped-decorator]
     def backward(ctx: Any, grad: Any) -> Any:
         q, k, v, numbers, output = ctx.saved_tensors
-        dtype, heads = _array.library(q).wide_dtype(q.dtype), q.shape[1]
+        dtype, heads = arrays.library(q).wide_dtype(q.dtype), q.shape[1]
         # Queries stand in reverse order, as in the forward pass.
         last_q, last_grad = q.flip(-2).to(dtype) * ctx.scale, grad.flip(-2).to(dtype)
         shares = (last_grad * output.flip(-2)).sum(-1, keepdim=True)

@@ -7,13 +7,13 @@ from typing import Any
 
 import torch
 
-from posenc import _array
+from posenc.core import arrays
 from posenc.torch.attention_paths import strided_gradient
 from posenc.torch.attention_paths.arguments import Arguments
+from posenc.torch.attention_paths.strided_bias import strided, strided_attention
 from posenc.torch.attention_paths.tiles import rotated_back, rotated_vectors
 from posenc.torch.attention_paths.vanishing import FEWEST_QUERIES, SMALLEST_POWER, largest_difference
 from posenc.torch.attention_paths.visible import unsupported_steps
-from posenc.torch.strided_bias import strided, strided_attention
 
 
 def unsupported_reason(asked: Arguments) -> str | None:
@@ -33,7 +33,7 @@ def unsupported_reason(asked: Arguments) -> str | None:
         return "dropout needs the weights of whole tiles"
     if not asked.queries or not asked.keys:
         return "there are no pairs"
-    if trains(asked) and not _array.library(asked.q).concrete(asked.q):
+    if trains(asked) and not arrays.library(asked.q).concrete(asked.q):
         return "the gradient of what a bias learns is its own on a processor alone"
     if trains(asked) and asked.queries > asked.keys:
         return "a query that sees no key has no gradient here"
@@ -60,7 +60,7 @@ def _unsupported_positions(asked: Arguments) -> str | None:
 def attend(asked: Arguments) -> Any:
     """The output, (batch, heads, n, width)."""
     q, k, v = rotated_vectors(asked)
-    dtype = _array.library(q).wide_dtype(q.dtype)
+    dtype = arrays.library(q).wide_dtype(q.dtype)
     views = [
         strided(bias.record, asked.query, asked.key, bias.params, causal=asked.causal, dtype=dtype)
         for bias in asked.biases
@@ -81,7 +81,7 @@ def _without_vanishing_weights(asked: Arguments, q: Any, k: Any, numbers: Any) -
     """
     own = numbers[..., asked.keys - 1 : asked.keys]
     few = asked.queries < FEWEST_QUERIES
-    if few or asked.queries > asked.keys or q.dtype == torch.float64 or not _array.library(q).concrete(q):
+    if few or asked.queries > asked.keys or q.dtype == torch.float64 or not arrays.library(q).concrete(q):
         return numbers
     if not (numbers[..., : asked.keys] < own - SMALLEST_POWER).any():
         return numbers

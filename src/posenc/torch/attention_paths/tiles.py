@@ -9,16 +9,16 @@ from torch.nn.functional import dropout as dropped
 from torch.nn.functional import scaled_dot_product_attention
 from torch.utils.checkpoint import checkpoint
 
-from posenc import _array, _check
-from posenc.checked_attention import repeated
-from posenc.checked_positions import checked
-from posenc.doors import Scores
+from posenc.core import arrays, validation
+from posenc.core.checked_attention import repeated
+from posenc.core.checked_positions import checked
+from posenc.core.doors import Scores
 from posenc.encodings.scores._gathers import Gathers, PreparedKeys
 from posenc.torch.attention_paths.arguments import Arguments
 from posenc.torch.attention_paths.vanishing import SMALLEST_POWER, comparable, largest_difference, vanishing
 from posenc.torch.attention_paths.visible import key_range, visible, with_hidden_keys
-from posenc.torch.modules import Score
-from posenc.torch.one_call import rotate_at
+from posenc.torch.modules.modules import Score
+from posenc.torch.modules.one_call import rotate_at
 
 #: Numbers in the logits of a tile, 4 MiB in float32; what makes a bias or a score takes about ten times as much.
 NUMBERS = 1 << 20
@@ -60,7 +60,7 @@ def attend_in_tiles(asked: Arguments, queries: int) -> Any:
 
 def new_output(asked: Arguments, q: Any, v: Any) -> Any:
     """Memory that tiles write the output into; None where autograd or a compiler needs each by itself."""
-    lib = _array.library(q)
+    lib = arrays.library(q)
     alone = asked.recorded or lib.compiling() or (q.device.type == "cpu" and not lib.concrete(q))
     return None if alone else q.new_empty((*q.shape[:3], v.shape[-1]))
 
@@ -96,7 +96,7 @@ def adds_to_output(score: Score) -> bool:
 def prepared_scores(asked: Arguments) -> dict[Score, PreparedKeys]:
     """What scores read of the keys alone, once for all tiles."""
     k, documents = repeated(asked.k, asked.q.shape[1]), asked.documents
-    with _array.library(k).full_precision():
+    with arrays.library(k).full_precision():
         return {
             score: score.record.prepare(
                 k,
@@ -128,7 +128,7 @@ def _tile(
     k, v = k[:, :, first:last], v[:, :, first:last]
     if any(map(adds_to_output, asked.scores)):
         return _weighed(asked, q, k, v, added, start, stop, first, last)
-    grouped = not _check.equals_one_of(q.shape[1], k.shape[1])
+    grouped = not validation.equals_one_of(q.shape[1], k.shape[1])
     output = scaled_dot_product_attention(
         q, k, v, attn_mask=added, dropout_p=asked.dropout, scale=asked.scale, enable_gqa=grouped
     )
@@ -151,7 +151,7 @@ def _faded(asked: Arguments, prepared: dict[Score, PreparedKeys], far: Any, star
 def _added(asked: Arguments, prepared: dict[Score, PreparedKeys], start: int, stop: int, first: int, last: int) -> Any:
     """What biases and scores add to the scaled logits of a tile, four axes, in float32 at least; None where nothing."""
     query, key = _positions_of(asked, asked.query, start, stop), _positions_of(asked, asked.key, first, last)
-    dtype, added = _array.library(asked.q).wide_dtype(asked.q.dtype), None
+    dtype, added = arrays.library(asked.q).wide_dtype(asked.q.dtype), None
     for shared in asked.shared:
         more = shared.matrix[:, :, start:stop, first:last]
         added = more if added is None else added + more
@@ -189,7 +189,7 @@ def _between(
     """The score of a tile of queries against keys that are prepared, without those that none of them reaches."""
     record: Any = score.record
     faded = first and type(record).faded is not Gathers.faded  # what comes before may be left out
-    query, lib = asked.query[..., start:stop], _array.library(asked.q)
+    query, lib = asked.query[..., start:stop], arrays.library(asked.q)
     documents = None if asked.documents is None else asked.documents[0][:, start:stop]
     if prepared.keys.order is None:
         reached = prepared.keys.reached(checked(query)._replace(documents=documents))

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from posenc import _array
+from posenc.core import arrays
 from posenc.torch.attention_paths.arguments import Arguments
 from posenc.torch.attention_paths.visible import shares_memory
 
@@ -45,6 +45,6 @@ def vanishing(asked: Arguments, added: Any, start: int, first: int, far: Any) ->
 def comparable(asked: Arguments) -> bool:
     """Whether each query sees its own key, and numbers can be looked at and written over."""
     alone = asked.mask is None and asked.documents is None and asked.queries <= asked.keys
-    plain = _array.library(asked.q).concrete(asked.q) and asked.q.dtype != torch.float64
+    plain = arrays.library(asked.q).concrete(asked.q) and asked.q.dtype != torch.float64
     many = asked.queries >= FEWEST_QUERIES and bool(asked.biases or asked.scores)
     return many and alone and plain and not asked.recorded

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from posenc import _array
+from posenc.core import arrays
 from posenc.torch.attention_paths.arguments import Arguments
 
 
@@ -63,7 +63,7 @@ def shares_memory(x: Any) -> bool:
 
 def unsupported_steps(asked: Arguments) -> str | None:
     """Why distances of positions are not those of indices; None where both rise by one from token to token."""
-    lib = _array.library(asked.query)
+    lib = arrays.library(asked.query)
     if not lib.concrete(asked.query) or not lib.concrete(asked.key):
         return "positions cannot be looked at without a cost"
     if not all(bool((torch.diff(x.double()) == 1).all()) for x in (asked.query, asked.key)):

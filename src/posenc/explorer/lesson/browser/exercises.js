@@ -61,7 +61,7 @@ function question(one, solved) {
   return element("li", {}, asks, field, button("Check", check, { "aria-label": `Check ${one.name}` }), verdict);
 }
 
-/** The same rules as posenc.inspect.course.questions.grade. */
+/** The same rules as posenc.learn.course.questions.grade. */
 export function graded(one, text) {
   const given = text
     .replaceAll("−", "-")

@@ -1,0 +1,140 @@
+"""What callers hand in, as arrays of one library."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+
+from posenc.core import validation
+from posenc.core.arrays.array_library import Array, Library, dtype_name, kind
+from posenc.core.arrays.resolve import library, library_name, to_numpy
+
+
+def as_array(name: str, value: Any, like: Array | Library | None = None) -> Array:
+    """An array as it is; a number or a (nested) list of numbers as an array on the device of `like`, or in NumPy.
+
+    A NumPy array together with one of JAX becomes one of JAX, as in JAX itself.
+    """
+    alike = like is None or type(like) is np.ndarray
+    if type(value) is np.ndarray and value.dtype.kind in "iuf" and (alike or _keeps_numpy(like)):
+        return value
+    torch = sys.modules.get("torch")
+    if torch and type(value) is torch.Tensor and value.layout is torch.strided and not value.is_nested:
+        return value
+    if library_name(value) in ("torch", "jax"):
+        return whole_array(name, value)
+    if not isinstance(value, (np.ndarray, np.generic, int, float, list, tuple, range)):
+        raise TypeError(
+            f"{name} must be a number, a list or a NumPy, PyTorch or JAX array; got {validation.shown(value)}. "
+            "Convert it first."
+        )
+    array = _even(name, value)
+    if array.size == 0 and not isinstance(value, np.ndarray):
+        array = array.astype(np.int64)
+    if array.dtype.kind not in "iuf":
+        raise TypeError(
+            f"{name} must hold numbers; got {array.dtype} in {validation.shown(value)}. Give integers or floats."
+        )
+    if like is None or (isinstance(value, (np.ndarray, np.generic)) and _keeps_numpy(like)):
+        return array
+    lib = library(like)
+    if not lib.float64:
+        _fits_32_bits(name, array)
+    return lib.constant(array)
+
+
+def _fits_32_bits(name: str, array: np.ndarray) -> None:
+    """Refuse whole numbers that would become others where there are no 64-bit numbers."""
+    if not array.size:
+        return
+    if array.dtype.kind in "iu" and max(-int(array.min()), int(array.max())) >= 2**31:
+        raise ValueError(
+            f"{name} must be below 2^31 where there are no 64-bit numbers; got values from {array.min()} to "
+            f"{array.max()}. Enable 64-bit numbers (jax_enable_x64)."
+        )
+    with np.errstate(over="ignore"):
+        changed = array[(array == np.trunc(array)) & (array.astype(np.float32) != array)]
+    if array.dtype.kind == "f" and changed.size:
+        raise ValueError(
+            f"{name} must be integers, or float32 numbers, where there are no 64-bit numbers; got {changed.flat[0]}, "
+            "which float32 does not hold. Give integers, or enable 64-bit numbers (jax_enable_x64)."
+        )
+
+
+def _keeps_numpy(like: Array | Library | None) -> bool:
+    """Whether a NumPy array stays one: with a PyTorch tensor too, so that the mixture is refused."""
+    return like is None or library(like).name != "jax"
+
+
+def whole_array(name: str, value: Array) -> Array:
+    """An array whose numbers are all there, each in its place; masked, sparse, nested and distributed ones are
+    refused."""
+    what, advice = "", "Convert it first."
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(value, torch.Tensor):
+        if value.is_nested or value.layout is not torch.strided:
+            what = "a nested tensor" if value.is_nested else f"a tensor of layout {value.layout}"
+        elif type(value) is not torch.Tensor and hasattr(value, "to_local"):
+            what = "a DTensor, whose numbers lie on several devices"
+            advice = f"Give its own part on each device, {name}.to_local(), and the positions of that part."
+    elif isinstance(value, np.ma.MaskedArray):
+        what = "a masked array, whose mask would be lost"
+    elif isinstance(value, np.matrix):
+        what = "a numpy.matrix, whose * is another product"
+    if what:
+        raise TypeError(f"{name} must be a dense array; got {what}. {advice}")
+    return value
+
+
+def _even(name: str, value: Any) -> np.ndarray:
+    """A number or an even nest of lists as a NumPy array."""
+    if isinstance(value, range):  # of which at least eight numbers each will be made
+        validation.size(name, (value.stop - value.start) // value.step, 8 * 8)
+        return np.arange(value.start, value.stop, value.step)
+    for part in value if isinstance(value, list | tuple) else (value,):
+        if isinstance(part, np.ndarray):
+            whole_array(name, part)
+    try:
+        return np.asarray(value)
+    except (ValueError, OverflowError) as error:
+        raise ValueError(
+            f"{name} must be a number, an array or an even nest of lists; got {validation.shown(value)}. "
+            f"Make every row the same length ({error})."
+        ) from None
+
+
+def as_arrays(*, like: Array | None = None, **values: Any) -> list[Array]:
+    """Several arguments as arrays of one library: numbers and lists follow the arrays among them, then `like`."""
+    for value in values.values():
+        if library_name(value) is not None:
+            like = value
+            break
+    return [as_array(name, value, like) for name, value in values.items()]
+
+
+def as_mask(name: str, value: Any, like: Array | None = None) -> Array:
+    """Truth values as an array: booleans as they are, 0 and 1 compared with zero, anything else refused."""
+    if isinstance(value, list | tuple):
+        value = _even(name, value) if like is None else library(like).constant(_even(name, value))
+    if library_name(value) is None:
+        raise TypeError(f"{name} must be an array of truth values; got {validation.shown(value)}. Give true or false.")
+    if dtype_name(whole_array(name, value).dtype) == "bool":
+        return value
+    ends = library(value).extremes(value)
+    if ends is not None and not set(to_numpy(value).ravel().tolist()) <= {0, 1}:
+        raise ValueError(
+            f"{name} must hold 0 and 1, or false and true; got values from {ends[0]} to {ends[1]}. "
+            "Compare it with something first."
+        )
+    return value != 0
+
+
+def floats(name: str, value: Any) -> Array:
+    """Content as it is, if it is an array of floats of one of the libraries."""
+    if type(value) is not np.ndarray and library_name(value) is None:
+        raise TypeError(f"{name} must be an array of floats; got {validation.shown(value)}. Convert it first.")
+    if kind(value) not in ("float", "narrow"):
+        raise TypeError(f"{name} must hold floats; got {dtype_name(value.dtype)}. Convert it.")
+    return value if type(value) is np.ndarray else whole_array(name, value)

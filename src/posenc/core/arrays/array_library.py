@@ -1,0 +1,220 @@
+"""What a call needs of its array library: resolved once, then handed to every inner function."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, TypeAlias, TypeVar
+
+import numpy as np
+
+from posenc.core import validation
+
+#: A NumPy array, a PyTorch tensor or a JAX array.
+Array: TypeAlias = Any
+
+Host = TypeVar("Host")
+
+#: What results may be rounded to, where the library has it (NumPy has no bfloat16), and the bytes of each.
+SIZES = {"float16": 2, "bfloat16": 2, "float32": 4, "float64": 8}
+
+
+class Library:
+    """The array library of one call: its functions, its widest numbers, and what the libraries spell differently.
+
+    What stands here is NumPy's spelling; each library overrides what it says in its own way.
+    """
+
+    #: "numpy", "torch" or "jax".
+    name: str
+    #: The module whose functions act on its arrays.
+    xp: Any
+    #: Whether float64 exists where the arrays of this call live.
+    float64: bool
+    #: The widest signed integer, the widest float, and the float of results whose dtype nobody asked for.
+    integer: Any
+    real: Any
+    default: Any
+    #: What makes cosines and sines of learned frequencies in one step, of coordinates (*batch, n, axes) and frequencies
+    #: (axes, pairs), where a compiled program should not see the steps; see `posenc.torch.modules.learned_operator`.
+    cos_sin_of_learned: Callable[[Array, Array], tuple[Array, Array]] | None = None
+
+    def constant(self, values: Any, dtype: Any = None) -> Array:
+        """Host numbers as an array on the device of this call."""
+        return self.xp.asarray(np.asarray(values), dtype=dtype)
+
+    def arange(self, count: int) -> Array:
+        """0 … count-1 as integers on the device of this call."""
+        return self.xp.arange(count)
+
+    def astype(self, array: Array, dtype: Any) -> Array:
+        """The array in another dtype; the array itself where it has that dtype."""
+        return array.astype(dtype)
+
+    def scaled(self, integers: Array, factor: float) -> Array:
+        """Integers times a factor, in the widest float."""
+        return integers.astype(self.real) * factor
+
+    def empty(self, shape: tuple[int, ...], dtype: Any) -> Array:
+        """An array to be written into, which JAX has none of."""
+        return self.xp.empty(shape, dtype)
+
+    def pieces(self, array: Array, size: int) -> Sequence[Array]:
+        """Parts of the last axis, one behind another; all of it in a program whose length may be a symbol."""
+        count = array.shape[-1]
+        return [array[..., start : start + size] for start in range(0, max(count, 1), size)]
+
+    def concrete(self, array: Array) -> bool:
+        """Whether the values can be read now, at no cost: not while tracing, not on an accelerator."""
+        return True
+
+    def check_size(self, name: str, count: int, dtype: Any, *arrays: Array) -> None:
+        """Refuse, before it exists, a result of so many numbers that could not be meant.
+
+        Not on an accelerator, which says itself when its memory ends.
+        """
+        if all(map(self.concrete, arrays)):
+            validation.size(name, count, SIZES[dtype_name(dtype)])
+
+    def extremes(self, array: Array) -> tuple[Any, Any] | None:
+        """The least and the greatest value as Python numbers; None for no values, or values that cannot be read."""
+        if 0 in array.shape or not self.concrete(array):
+            return None
+        least, greatest = array.min(), array.max()  # which jax.jit traces even of an array that it was handed whole
+        readable = type(least) is type(array) or self.concrete(least)
+        return (least.item(), greatest.item()) if readable else None
+
+    def detach(self, array: Array) -> Array:
+        """The same numbers, of which no derivative is taken."""
+        return array
+
+    def compiling(self) -> bool:
+        """Whether PyTorch is compiling or exporting, so that a length may be a symbol;
+        JAX's lengths are always numbers."""
+        return False
+
+    def full_precision(self) -> AbstractContextManager[Any]:
+        """Where PyTorch's autocast does not turn products into 16 bits; nothing in the other libraries."""
+        return nullcontext()
+
+    def take_along(self, array: Array, index: Array, axis: int = -1) -> Array:
+        """array[..., index[..., j]] for every j: index has the other axes of array and picks along the last one, or
+        another."""
+        return self.xp.take_along_axis(array, index, axis)
+
+    def sum_along(self, array: Array, index: Array, count: int) -> Array:
+        """The inverse: sum the numbers of the last axis that share an index; (..., m), (..., m) to (..., count)."""
+        rows, width = math.prod(array.shape[:-1]), array.shape[-1]
+        cells = (self.xp.arange(rows)[:, None], index.reshape((rows, width)))
+        total = self._added(self.xp.zeros((rows, count), array.dtype), cells, array.reshape((rows, width)))
+        return total.reshape((*array.shape[:-1], count))
+
+    def _added(self, total: Array, cells: tuple[Array, Array], numbers: Array) -> Array:
+        """The total with each number added to its cell."""
+        np.add.at(total, cells, numbers)
+        return total
+
+    def order(self, array: Array) -> Array:
+        """The indices that sort the last axis; equal numbers keep their order."""
+        return self.xp.argsort(array, -1, stable=True)
+
+    def sigmoid(self, x: Array) -> Array:
+        """1 / (1 + e^-x), which does not overflow."""
+        return (self.xp.tanh(x / 2) + 1) / 2
+
+    def product(self, left: Array, right: Array) -> Array:
+        """left @ right, in the full precision of their dtype, also under autocast."""
+        with self.full_precision():
+            return left @ right
+
+    def contracted(self, left: Array, right: Array) -> Array:
+        """Σ_w left[..., w]·right[..., w], the other axes broadcast, without holding the product of all axes."""
+        with self.full_precision():
+            return self.xp.einsum("...w,...w->...", left, right)
+
+    def times_power_of_two(self, array: Array, power: Array) -> Array:
+        """array · 2^power for whole powers, with nothing lost in the power."""
+        return self.xp.ldexp(array, power.astype(np.int32))
+
+    def rows(self, table: Array, index: Array, dtype: Any) -> Array:
+        """Rows of a table in a dtype, of which these alone are cast; their gradients are summed in that dtype."""
+        return self.astype(table[index], dtype)
+
+    def picked(self, table: Array, row: Array) -> Array:
+        """table[row], a number at a time: the gradient of flex_attention reaches no row that is picked whole."""
+        column = self.arange(table.shape[1])
+        return table[row[..., None] + 0 * column, column]
+
+    def dtype(self, name: str) -> Any:
+        """The dtype of that name."""
+        return getattr(self.xp, name)
+
+    def result_dtype(self, dtype: Any) -> Any:
+        """What `dtype=None` means: float64 in NumPy, float32 in PyTorch and JAX, whatever their global defaults say."""
+        if dtype is None or dtype is self.default:
+            return self.default
+        try:
+            name = dtype_name(dtype)
+        except TypeError:
+            name = str(dtype)
+        if name not in SIZES or not hasattr(self.xp, name):
+            raise TypeError(
+                f"dtype must be a floating dtype; got {validation.shown(dtype)}. Give float32 or float64, say."
+            )
+        if name == "float64" and not self.float64:
+            raise TypeError(
+                "dtype must be one that the device supports; got float64. Enable 64-bit floats, or ask for float32."
+            )
+        return self.dtype(name)
+
+    def wide_dtype(self, dtype: Any) -> Any:
+        """The dtype to compute in for a result of this dtype: itself, or float32 for one of 16 bits."""
+        return dtype if dtype in (self.xp.float32, self.xp.float64) else self.xp.float32
+
+    def wide(self, array: Array) -> Array:
+        """At least float32: angles, distances and products are never formed in a 16-bit type."""
+        return self.astype(array, self.wide_dtype(array.dtype))
+
+    def widest(self, array: Array) -> Array:
+        """As float64 where there is one, else as float32."""
+        return self.astype(array, self.real)
+
+    def signed(self, array: Array) -> Array:
+        """Integers as the widest signed type, so that differences do not wrap; floats as the widest float."""
+        return self.astype(array, self.integer if kind(array) == "integer" else self.real)
+
+
+def dtype_name(dtype: Any) -> str:
+    """`"float32"` for every library's float32, and so on."""
+    name = str(dtype)
+    return name.removeprefix("torch.") if name.startswith("torch.") else str(np.dtype(dtype))
+
+
+#: The kinds of the usual dtypes, of NumPy and of PyTorch by their own names.
+_NAMED = {f"{sign}int{bits}": "integer" for sign in ("", "u") for bits in (8, 16, 32, 64)}
+_NAMED |= {"float32": "float", "float64": "float", "float16": "narrow", "bfloat16": "narrow"}
+_KINDS = {np.dtype(name): kind for name, kind in _NAMED.items() if name != "bfloat16"}
+_KINDS_OF_TORCH = {f"torch.{name}": kind for name, kind in _NAMED.items()}
+
+
+def kind(array: Array) -> str:
+    """`"integer"`, `"float"`, `"narrow"` (a float of 16 bits or fewer) or `"other"`, of any library's dtype."""
+    dtype = array.dtype
+    known = _KINDS.get(dtype) if isinstance(dtype, np.dtype) else _KINDS_OF_TORCH.get(str(dtype))
+    if known is not None:
+        return known
+    name = dtype_name(dtype)
+    if "float" in name:
+        return "narrow"
+    return "integer" if name.startswith(("int", "uint")) else "other"
+
+
+def host(function: Host) -> Host:
+    """Mark a pure function of records that is computed on the host, once, and enters a traced program as a constant.
+
+    torch.compile reads this attribute (it is what `torch.compiler.assume_constant_result` sets), so that no tracer
+    walks into decimal arithmetic; without torch it does nothing. Give records and plain numbers only, no arrays.
+    """
+    function._dynamo_marked_constant = True  # type: ignore[attr-defined]
+    return function

@@ -1,0 +1,59 @@
+"""JAX, with 64-bit numbers or without; imported by whoever hands in an array, never here."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from posenc.core.arrays.array_library import Array, Library
+
+
+class Jax(Library):
+    """JAX's functions and dtypes, as wide as its configuration allows."""
+
+    name = "jax"
+
+    def __init__(self) -> None:
+        self.jax: Any = sys.modules["jax"]
+        self.xp = self.jax.numpy
+        self.float64 = bool(self.jax.config.jax_enable_x64)
+        self.integer = self.xp.int64 if self.float64 else self.xp.int32
+        self.real = self.xp.float64 if self.float64 else self.xp.float32
+        self.default = self.xp.float32
+
+    def concrete(self, array: Array) -> bool:
+        return not isinstance(array, self.jax.core.Tracer)
+
+    def check_size(self, name: str, count: int, dtype: Any, *arrays: Array) -> None:
+        if all(map(self.concrete, arrays)):
+            devices = max((len(array.sharding.device_set) for array in arrays), default=1)
+            super().check_size(name, -(-count // devices), dtype)  # of which each device holds its share
+
+    def detach(self, array: Array) -> Array:
+        return self.jax.lax.stop_gradient(array)
+
+    def rows(self, table: Array, index: Array, dtype: Any) -> Array:
+        if table.dtype == dtype:
+            return table[index]
+
+        def cast(table: Array, index: Array) -> Array:
+            return table[index].astype(dtype)
+
+        def tangent(primals: tuple[Array, Array], tangents: tuple[Array, Array]) -> tuple[Array, Array]:
+            return cast(*primals), tangents[0].astype(dtype)[primals[1]]  # transposed, it adds before it rounds
+
+        rows = self.jax.custom_jvp(cast)
+        rows.defjvp(tangent)
+        return rows(table, index)
+
+    def sigmoid(self, x: Array) -> Array:
+        return self.jax.nn.sigmoid(x)
+
+    def product(self, left: Array, right: Array) -> Array:
+        return self.xp.matmul(left, right, precision="highest")  # accelerators else round the factors
+
+    def contracted(self, left: Array, right: Array) -> Array:
+        return self.xp.einsum("...w,...w->...", left, right, precision="highest")
+
+    def _added(self, total: Array, cells: tuple[Array, Array], numbers: Array) -> Array:
+        return total.at[cells].add(numbers)

@@ -1,0 +1,251 @@
+"""Arguments of attention, checked once for the readable reference and for the fast paths."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from posenc.core import arrays, validation
+from posenc.core.arrays import Array
+from posenc.core.checked_content import of_documents
+from posenc.core.checked_positions import Positions, checked
+from posenc.core.doors import Adds, Documents, Encoding, Rotates, Scores
+from posenc.core.order_by_index import order_guard
+from posenc.core.rotation import LAYOUTS, Layout
+
+#: How many keys before and after its own index a query sees, None for all.
+Window = tuple[int | None, int | None]
+
+
+def checked_vectors(q: Array, k: Array, v: Array, layout: Layout) -> tuple[Array, Array, Array]:
+    """q, k and v of one attention, as (batch, heads, tokens, width).
+
+    >>> import numpy as np
+    >>> [x.shape for x in checked_vectors(np.ones((1, 5, 4, 8)), np.ones((1, 7, 2, 8)), np.ones((1, 7, 2, 6)), "bthd")]
+    [(1, 4, 5, 8), (1, 2, 7, 8), (1, 2, 7, 6)]
+    """
+    validation.choice("layout", layout, LAYOUTS)
+    for name, x in (("q", q), ("k", k), ("v", v)):
+        if getattr(x, "ndim", None) != 4 or arrays.kind(x) not in ("float", "narrow"):
+            what = (
+                f"{arrays.dtype_name(x.dtype)} of shape {tuple(x.shape)}"
+                if hasattr(x, "dtype")
+                else validation.shown(x)
+            )
+            raise ValueError(f"{name} must hold floats with four axes, {layout!r}; got {what}. Add the missing axes.")
+        arrays.whole_array(name, x)
+    arrays.library(q, k, v)  # refuses a mixture of libraries
+    if layout == "bthd":
+        q, k, v = (x.swapaxes(1, 2) for x in (q, k, v))
+    if k.shape[:3] != v.shape[:3] or k.shape[0] != q.shape[0] or k.shape[3] != q.shape[3]:
+        raise ValueError(
+            f"k must have the batch and head width of q, and the heads and length of v; got {tuple(k.shape)} for q "
+            f"{tuple(q.shape)} and v {tuple(v.shape)} (bhtd). Check the layout."
+        )
+    if k.shape[1] == 0 or q.shape[1] % k.shape[1]:
+        raise ValueError(
+            f"k must have a number of heads that divides that of q, {q.shape[1]}; got {k.shape[1]}. Check the layout."
+        )
+    return q, k, v
+
+
+def repeated(x: Array, heads: int) -> Array:
+    """Keys or values (batch, key heads, tokens, width), each head repeated for its group of queries.
+
+    >>> import numpy as np
+    >>> repeated(np.array([[[[1.0]], [[2.0]]]]), 4)[0, :, 0, 0].tolist()
+    [1.0, 1.0, 2.0, 2.0]
+    """
+    batch, key_heads, tokens, width = x.shape
+    if key_heads == heads:
+        return x
+    shape = (batch, key_heads, heads // key_heads, tokens, width)
+    return arrays.library(x).xp.broadcast_to(x[:, :, None], shape).reshape((batch, heads, tokens, width))
+
+
+def check_inside(record: Any, before: str) -> None:
+    """Refuse what is no encoding, or one that is added to the input. before: what to call before attention, then."""
+    validation.instance("encodings", record, Encoding, "a list of records of encodings")
+    if isinstance(record, Adds):
+        raise TypeError(
+            f"encodings must act inside attention; got {type(record).__name__}, which adds to its input. "
+            f"Call {before} before attention."
+        )
+
+
+def check_learns_nothing(record: Encoding, make: str) -> None:
+    """Refuse a record without the parameters that it learns. make: what to write to give it some."""
+    if record.shapes:
+        raise TypeError(
+            f"encodings must hold the parameters of what is learned; got the record {record!r}, which learns "
+            f"{sorted(record.shapes)}. Make {make} once, and give that."
+        )
+
+
+def number_of_axes(records: Sequence[Encoding]) -> int:
+    """How many coordinates a position has for all of them.
+
+    >>> from posenc import RoPE
+    >>> number_of_axes([RoPE(dim=8)])
+    1
+    """
+    counts = {record.axes for record in records}
+    if len(counts) > 1:
+        raise ValueError(
+            f"encodings must have one number of axes, since they share positions; got {sorted(counts)}."
+            " Use records of one."
+        )
+    return counts.pop() if counts else 1
+
+
+def token_positions(name: str, positions: Array, x: Array, axes: int) -> Positions:
+    """Positions of the tokens of x, (batch, heads, tokens, width): (tokens,) or (batch, tokens), with a last axis of
+    coordinates where there are several.
+
+    >>> import numpy as np
+    >>> token_positions("query", [5, 6], np.ones((2, 3, 2, 4)), 1).array.tolist()
+    [5, 6]
+    """
+    placed = checked(positions, name, like=x)
+    last = () if axes == 1 else (axes,)
+    row, shape = (x.shape[2], *last), tuple(placed.array.shape)
+    if not validation.equals_one_of(shape, row, (1, *row), (x.shape[0], *row)):
+        raise ValueError(
+            f"{name} must hold a position{f' of {axes} coordinates' if last else ''} for each of {x.shape[2]} tokens, "
+            f"with or without a batch of {x.shape[0]}; got shape {shape}. Give a position for each."
+        )
+    return placed
+
+
+def check_list(encodings: Any, of: str) -> None:
+    """Refuse encodings that are no list."""
+    if not isinstance(encodings, list | tuple):
+        raise TypeError(f"encodings must be a list of {of}; got {validation.shown(encodings)}. Put it in a list.")
+
+
+def check_causal(causal: bool, queries: int, keys: int) -> bool:
+    """Whether attention is causal. The last query stands at the last key then, so keys are at least as many."""
+    if validation.truth("causal", causal) and keys < queries:
+        raise ValueError(
+            f"causal needs at least as many keys as queries, {queries}; got {keys}. Give the keys of the cache too."
+        )
+    return causal
+
+
+def guard_of_order(query: Positions, key: Positions, axes: int, *, causal: bool, window: Window, stated: bool) -> Any:
+    """None, or where values cannot be read what makes the output NaN for rows whose positions contradict a mask by
+    index; ValueError where they can. stated: whether a mask or documents say what a query sees.
+
+    Positions of several coordinates have no order that indices could contradict.
+    """
+    if stated or axes > 1 or not (causal or window != (None, None)):
+        return None
+    return order_guard(query, key, "causal" if causal else "window")
+
+
+def check_hidden_is_read(hidden: Any, records: Sequence[Encoding]) -> None:
+    """Refuse inputs of the layer that no encoding reads."""
+    if hidden is not None and not any(isinstance(record, Scores) and record.reads for record in records):
+        raise ValueError(
+            f"hidden must be left out where no encoding reads it; got {validation.shown(hidden)}. Leave it out, or give an "
+            "encoding that reads the input of the layer."
+        )
+
+
+def checked_hidden(hidden: Any, records: Sequence[Encoding], q: Any, k: Any, kind: type, kind_in_words: str) -> Any:
+    """The inputs of the layer, in the shape that each record which reads them expects; None where none does."""
+    check_hidden_is_read(hidden, records)
+    for record in records:
+        if isinstance(record, Scores) and record.reads is not None:
+            name = type(record).__name__
+            validation.instance("hidden", hidden, kind, f"the input of the layer for {name}, {kind_in_words}")
+            wanted = (q.shape[0], record.hidden_length(q.shape[2], k.shape[2]), getattr(record, "model_dim", 0))
+            if tuple(hidden.shape) != wanted:
+                raise ValueError(
+                    f"hidden must have shape {wanted} for {name}; got {tuple(hidden.shape)}. Give the vectors that q "
+                    "and k are made of."
+                )
+    return hidden
+
+
+def check_mask_axes(mask: Any, q: Any, k: Any) -> None:
+    """Refuse a mask that is not spread over batch, heads, queries and keys."""
+    whole = (*q.shape[:3], k.shape[2])
+    if mask.ndim != 4 or any(size not in (1, full) for size, full in zip(mask.shape, whole, strict=True)):
+        raise ValueError(
+            f"mask must have four axes that broadcast to (batch, heads, n, m), {whole}; got {tuple(mask.shape)}. "
+            "Padding of keys is mask[:, None, None, :]."
+        )
+
+
+def documents_of_tokens(documents: Documents, q: Array, k: Array) -> tuple[Array, Array] | None:
+    """The documents of the queries and of the keys, (1 or batch, tokens) each.
+
+    >>> import numpy as np
+    >>> x = np.ones((2, 1, 3, 4))
+    >>> documents_of_tokens(([0, 0, 1], [0, 0, 1]), x, x)[0].tolist()
+    [[0, 0, 1]]
+    """
+    if documents is None:
+        return None
+    lib = arrays.library(q, k)
+    query, key = of_documents(documents, *(checked(lib.arange(x.shape[2])) for x in (q, k)))
+    return _document_rows(query.documents, q), _document_rows(key.documents, k)
+
+
+def _document_rows(numbers: Any, x: Array) -> Array:
+    numbers = numbers if numbers.ndim > 1 else numbers[None]
+    if numbers.ndim != 2 or not validation.equals_one_of(numbers.shape[0], 1, x.shape[0]):
+        raise ValueError(
+            f"documents must have one row, or one for each of {x.shape[0]} sequences; got shape "
+            f"{tuple(numbers.shape)}. Give the document of each token."
+        )
+    return numbers
+
+
+def check_heads(record: Any, q: Any) -> None:
+    """Refuse a record that was made for other heads."""
+    heads = getattr(record, "heads", None)
+    if heads is not None and heads != q.shape[1]:
+        raise ValueError(
+            f"encodings must have as many heads as q, {q.shape[1]}; got {record!r}. Build the record for these heads."
+        )
+
+
+def check_fits(record: Any, q: Any, v: Any) -> None:
+    """Refuse a record that was made for other heads or another width."""
+    check_heads(record, q)
+    of_values = isinstance(record, Rotates) and "value" in record.roles
+    width = record.head_dim if isinstance(record, Rotates) else getattr(record, "dim", None)
+    x, name = (v, "v") if of_values else (q, "q")
+    if isinstance(record, Rotates | Scores) and width is not None and width != x.shape[-1]:
+        raise ValueError(
+            f"encodings must have the head width of {name}, {x.shape[-1]}; got {record!r}. "
+            "Build the record for this width."
+        )
+
+
+def checked_scale(scale: Any, q: Any) -> float:
+    """What products of queries and keys are multiplied by; 1/√d for None."""
+    own: float = q.shape[-1] ** -0.5
+    return own if scale is None else validation.real("scale", scale, 0.0, 1e6, above=True)
+
+
+def checked_window(window: Any) -> Window:
+    """How many keys before and after its own a query sees; None for all.
+
+    >>> checked_window((3, 0)), checked_window(None)
+    ((3, 0), (None, None))
+    """
+    if window is None:
+        return None, None
+    if not isinstance(window, tuple | list) or len(window) != 2:
+        raise TypeError(
+            f"window must be (keys before, keys after), each a number or None; got {validation.shown(window)}. A sliding "
+            "window of w keys that ends at the query is (w - 1, 0)."
+        )
+    before, after = (
+        None if side is None else validation.integer(f"window[{index}]", side, 0, 2**53)
+        for index, side in enumerate(window)
+    )
+    return before, after

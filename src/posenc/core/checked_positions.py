@@ -1,0 +1,138 @@
+"""Positions that have been checked, with the library of the call: doors make them once, inner functions take them."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+from posenc.core import arrays, validation
+from posenc.core.arrays import Array, Library
+
+#: The largest position that has a float64 of its own and of its neighbours.
+LARGEST_POSITION = 2**53
+#: The same where there are no 64-bit numbers.
+LARGEST_NARROW_POSITION = 2**31 - 128
+
+
+class Positions(NamedTuple):
+    """Positions as integers, float32 or float64, and what is known of them.
+
+    integers: whether they are integers.   readable: whether their values can be read now: not while tracing, not on an
+    accelerator.   bounds: numbers between which all of them lie; None where they cannot be read,
+    or where there are none.
+    documents: which document each belongs to, a number in the same shape; None where a row holds one.
+    """
+
+    array: Array
+    lib: Library
+    integers: bool
+    readable: bool
+    bounds: tuple[Any, Any] | None
+    documents: Array | None = None
+
+    def with_array(self, array: Array) -> Positions:
+        """The same positions in another shape, or some of them."""
+        return self._replace(array=array)
+
+    def part(self, index: Any) -> Positions:
+        """Some of the positions, or all of them with other axes: those that the index picks."""
+        if self.documents is None:
+            return self.with_array(self.array[index])
+        return self._replace(array=self.array[index], documents=self.documents[index])
+
+    def check_size(self, numbers: int, dtype: Any) -> None:
+        """Refuse so many positions that a table of so many numbers for each could not be meant, before it exists."""
+        if self.readable and (count := numbers * math.prod(self.array.shape)) > validation.LARGEST_BYTES // 8:
+            self.lib.check_size("positions", count, dtype, self.array)
+
+    def guard(self, dtype: Any = None) -> Array:
+        """0.0, or NaN for a position out of range that could not be read; in the widest float if no dtype is given."""
+        xp, lib = self.lib.xp, self.lib
+        zero = lib.astype(xp.zeros_like(self.array), dtype or lib.real)
+        if self.readable:
+            return zero
+        name = arrays.dtype_name(self.array.dtype)
+        if name in ("int8", "uint8", "int16", "uint16", "int32") or (lib.float64 and name == "uint32"):
+            return zero
+        limit = LARGEST_POSITION if lib.float64 else LARGEST_NARROW_POSITION
+        inside = self.array <= limit
+        if not name.startswith("uint"):  # -limit is no unsigned number
+            inside = inside & (self.array >= -limit)
+        return xp.where(inside, zero, float("nan"))  # no array of NaN, which jax_debug_nans would stop at
+
+
+def checked(positions: Any, name: str = "positions", like: Array | None = None) -> Positions:
+    """Positions that the mathematics can take, or the error that says why not, under the argument's name.
+
+    like: an array whose library they must have, and whose library and device numbers and lists follow. Positions that
+    have been checked are not checked again.
+
+    >>> checked([0, 7]).bounds
+    (0, 7)
+    """
+    if isinstance(positions, Positions):
+        return positions
+    array = arrays.as_array(name, positions, like)
+    lib = arrays.library(array) if like is None else arrays.library(array, like)
+    kind = arrays.kind(array)
+    if kind == "narrow":
+        raise TypeError(
+            f"{name} must be integers, float32 or float64; got {arrays.dtype_name(array.dtype)}, which does not "
+            "hold every whole number. Build positions as integers; they never take the model's dtype."
+        )
+    if kind == "other" or (lib.name == "torch" and array.dtype == lib.xp.uint64):
+        raise TypeError(
+            f"{name} must be integers, float32 or float64; got {arrays.dtype_name(array.dtype)}. Convert them."
+        )
+    if lib.name == "torch" and array.dtype in (lib.xp.uint16, lib.xp.uint32):
+        array = lib.signed(array)  # PyTorch stores these and compares none of them
+    bounds = lib.extremes(array)
+    if bounds is not None:
+        _within_range(name, bounds, lib.float64)
+    readable = bounds is not None or lib.concrete(array)
+    return Positions(array, lib, kind == "integer", readable, bounds)
+
+
+def checked_pair(query: Any, key: Any, like: Array | None = None) -> tuple[Positions, Positions]:
+    """Positions of queries and of keys, of one library: numbers and lists follow the other array, or `like`."""
+    if like is None:
+        like = (
+            query if arrays.library_name(query) is not None else key if arrays.library_name(key) is not None else None
+        )
+    query, key = checked(query, "query", like), checked(key, "key", like)
+    if query.lib.name != key.lib.name:
+        arrays.library(query.array, key.array)  # whose error names the two
+    return query, key
+
+
+def _within_range(name: str, bounds: tuple[Any, Any], float64: bool) -> None:
+    least, greatest = bounds
+    if not (least >= -LARGEST_POSITION and greatest <= LARGEST_POSITION):
+        raise ValueError(
+            f"{name} must be finite and of magnitude at most 2^53; got values from {least} to {greatest}. "
+            "Give smaller positions."
+        )
+    if not float64 and max(-least, greatest) >= 2**31:
+        raise ValueError(
+            f"{name} must be below 2^31 in magnitude where there are no 64-bit numbers; got values from {least} to "
+            f"{greatest}. Enable 64-bit numbers (jax_enable_x64)."
+        )
+
+
+def split_coordinates(positions: Positions, axes: int, name: str = "positions") -> tuple[Positions, ...]:
+    """The coordinates of positions (*batch, n, axes), each of shape (*batch, n).
+
+    >>> [part.array.tolist() for part in split_coordinates(checked([[0, 7], [1, 8]]), 2)]
+    [[0, 1], [7, 8]]
+    """
+    shape = tuple(positions.array.shape)
+    if not shape or shape[-1] != axes:
+        raise ValueError(
+            f"{name} must have a last axis of {axes} coordinates; got shape {shape}. Give (*batch, n, {axes})."
+        )
+    return tuple(positions.part((..., axis)) for axis in range(axes))
+
+
+def along_axes(positions: Positions, axes: int, name: str = "positions") -> tuple[Positions, ...]:
+    """The same for a record of any number of axes, whose positions are (*batch, n) where that is one."""
+    return split_coordinates(positions, axes, name) if axes > 1 else (positions,)

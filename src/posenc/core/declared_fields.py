@@ -1,0 +1,191 @@
+"""Fields of records whose annotations state their rules: each is checked when a record is made,
+and stored as plain numbers.
+
+A rule is metadata of the type: `dim: EvenWidth` is an int for a type checker, and an even integer from 2 when a record
+is made. A `bool` and a `Literal` are their own rules; with `| None` a rule holds for what is not None.
+"""
+
+from __future__ import annotations
+
+import abc
+import inspect
+import types
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Annotated, Any, ClassVar, Literal, Union, get_args, get_origin, get_type_hints
+
+from posenc.core import validation
+from posenc.core.field_names import wrong_names
+
+Rule = Callable[[str, Any], Any]
+
+
+@dataclass(frozen=True)
+class Whole:
+    """An integer in a range."""
+
+    least: int
+    most: int = validation.LARGEST_WIDTH
+    even: bool = False
+
+    def __call__(self, name: str, value: Any) -> int:
+        return validation.integer(name, value, self.least, self.most, even=self.even)
+
+
+@dataclass(frozen=True)
+class Real:
+    """A finite number in a range, or with `above` strictly above its lower end."""
+
+    least: float
+    most: float
+    above: bool = False
+
+    def __call__(self, name: str, value: Any) -> float:
+        return validation.real(name, value, self.least, self.most, above=self.above)
+
+
+@dataclass(frozen=True)
+class Instance:
+    """An object of the annotated class, described in words."""
+
+    what: str
+
+
+@dataclass(frozen=True)
+class InstanceOf:
+    """An object of a class, described in words."""
+
+    kind: type
+    what: str
+
+    def __call__(self, name: str, value: Any) -> Any:
+        return validation.instance(name, value, self.kind, self.what)
+
+
+@dataclass(frozen=True)
+class TupleOf:
+    """A tuple of `least` to `most` values that obey one rule. what: such a tuple, in words.   advice: what to give."""
+
+    rule: Rule
+    what: str
+    advice: str
+    least: int = 1
+    most: int = validation.LARGEST_WIDTH
+
+    def __call__(self, name: str, value: Any) -> tuple[Any, ...]:
+        if not isinstance(value, tuple | list) or not self.least <= len(value) <= self.most:
+            raise TypeError(f"{name} must be {self.what}; got {validation.shown(value)}. {self.advice}")
+        return tuple(self.rule(name, one) for one in value)
+
+
+Width = Annotated[int, Whole(1)]
+EvenWidth = Annotated[int, Whole(2, even=True)]
+Heads = Annotated[int, Whole(1, 1 << 16)]
+Base = Annotated[float, Real(0.0, 1e30, above=True)]
+#: Tables are drawn from a normal distribution of this standard deviation.
+Spread = Annotated[float, Real(0.0, 1e3)]
+
+
+class NamesFields(abc.ABCMeta):
+    """The type of records: a call that names a field wrong, twice or not at all raises an error that names the right
+    ones. A call is looked at once it has failed, so that making a record costs nothing more."""
+
+    def __call__(cls, *values: Any, **fields: Any) -> Any:
+        try:
+            return type.__call__(cls, *values, **fields)
+        except TypeError:
+            wrong = None if inspect.isabstract(cls) else wrong_names(cls, values, fields)
+            if wrong is None:  # the names are right, and a value is not
+                raise
+        raise TypeError(" ".join(filter(None, (wrong, cls._instead))))  # type: ignore[attr-defined]
+
+    @property
+    def __signature__(cls) -> inspect.Signature:
+        """What `help` and editors show: the fields, and not the call above."""
+        signature = inspect.signature(cls.__init__)  # type: ignore[misc]
+        return signature.replace(parameters=list(signature.parameters.values())[1:])
+
+
+class Declared(metaclass=NamesFields):
+    """A frozen record that checks its fields by their rules, and then what joins several of them."""
+
+    #: What to write where the fields are not what a caller has at hand, added to the error about their names.
+    _instead: ClassVar[str] = ""
+    #: The fields that have a rule, each with it, and what a record makes of its fields once, kept in a
+    #: `cached_property`. Both are found when a class is defined, so that torch.compile can trace a record that is made.
+    _rules: ClassVar[tuple[tuple[str, Rule], ...] | None] = ()
+    _derived: ClassVar[tuple[str, ...]] = ()
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        members = ((name, value) for owner in cls.__mro__ for name, value in vars(owner).items())
+        cls._derived = tuple(name for name, value in members if isinstance(value, cached_property))
+        try:
+            cls._rules = _rules_of(cls)
+        except NameError:  # a name that is defined behind the class
+            cls._rules = None
+
+    def __post_init__(self) -> None:
+        kind = type(self)
+        for name, rule in _rules_of(kind) if kind._rules is None else kind._rules:
+            object.__setattr__(self, name, rule(name, getattr(self, name)))
+        self._check_together()
+        for name in kind._derived:
+            getattr(self, name)
+
+    def _check_together(self) -> None:
+        """Refuse fields that do not go together."""
+
+
+class Untraced(Declared):
+    """A record whose numbers are worked out on the host, so that it must exist before a tracer comes: functions marked
+    `@_array.host` read its fields."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+
+    # torch.compile reads these two attributes (they are what torch.compiler.disable sets). Without them it walks into
+    # the checks and stops later, in words that do not say what to do.
+    __post_init__._torchdynamo_disable = True  # type: ignore[attr-defined]
+    __post_init__._torchdynamo_disable_msg = (  # type: ignore[attr-defined]
+        "a record of posenc cannot be made inside a compiled function. Make it outside, in __init__ or next to the "
+        "function, and use it there"
+    )
+
+
+def _rules_of(record: type) -> tuple[tuple[str, Rule], ...]:
+    hints: dict[str, Any] = get_type_hints(record, include_extras=True)
+    rules = ((name, _rule(hint)) for name, hint in hints.items())
+    return tuple((name, rule) for name, rule in rules if rule is not None)
+
+
+def _rule(hint: Any) -> Rule | None:
+    if hint is bool:
+        return validation.truth
+    origin, of = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        rule = hint.__metadata__[0]
+        return InstanceOf(hint.__origin__, rule.what) if isinstance(rule, Instance) else rule
+    if origin is Literal:
+        return Whole(min(of), max(of)) if isinstance(of[0], int) else _Choice(of)
+    if origin in (Union, types.UnionType) and len(of) == 2 and of[1] is type(None):
+        rule = _rule(of[0])
+        return None if rule is None else _Optional(rule)
+    return None
+
+
+@dataclass(frozen=True)
+class _Choice:
+    options: tuple[str, ...]
+
+    def __call__(self, name: str, value: Any) -> str:
+        return validation.choice(name, value, self.options)
+
+
+@dataclass(frozen=True)
+class _Optional:
+    rule: Rule
+
+    def __call__(self, name: str, value: Any) -> Any:
+        return None if value is None else self.rule(name, value)

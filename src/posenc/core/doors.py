@@ -1,0 +1,334 @@
+"""The four doors through which a position enters a transformer.
+
+An encoding is a frozen record of plain numbers. It *adds* to the embeddings, *rotates* queries and keys, *biases* the
+logits or *scores* content against position: one abstract method a door, from which everything else is derived once.
+"""
+
+from __future__ import annotations
+
+import abc
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import wraps
+from types import FunctionType
+from typing import Any, ClassVar, Literal, final
+
+import numpy as np
+
+from posenc.core import arrays, validation
+from posenc.core.arrays import Array, Library
+from posenc.core.checked_content import content, of_documents, placed
+from posenc.core.checked_positions import Positions, checked, checked_pair
+from posenc.core.declared_fields import Heads, Untraced
+from posenc.core.rotation import Operator
+
+Params = Mapping[str, Array]
+#: Of the queries and of the keys: which document of a row each token belongs to; None where a row holds one.
+Documents = tuple[Array, Array] | None
+Role = Literal["both", "query", "key", "value", "output"]
+ROLES = ("both", "query", "key", "value", "output")
+#: The methods of records that compute arrays.
+COMPUTING = frozenset({"embed", "attach", "turn", "bias", "matrix", "score", "values"})
+
+#: What an encoding may say of itself. Each claim has a check, and what is not claimed must be false.
+#: relative: its effect on attention depends on differences of positions alone.
+#: isometry: vectors keep their length.       streaming: a row computed alone is that row of the whole.
+#: bounded: no value grows with position.      unlimited: defined at every position.
+#: fractional: takes positions between whole ones.   learned: has parameters.
+#: symmetric: the same for (m, n) and (n, m).   shift-linear: the row at t+k is a matrix M(k) times the row at t.
+Claim = Literal[
+    "relative", "isometry", "streaming", "bounded", "unlimited", "fractional", "learned", "symmetric", "shift-linear"
+]
+
+
+@dataclass(frozen=True)
+class Encoding(Untraced, abc.ABC):
+    """A positional encoding: hyperparameters only; hashable, comparable; its repr rebuilds it."""
+
+    door: ClassVar[str]
+    claims: ClassVar[frozenset[Claim]] = frozenset()
+    #: The libraries whose arrays it takes, and whether torch.compile, torch.export, vmap and jit can trace it: all of
+    #: posenc's own records, not always a record that calls another library's code.
+    libraries: ClassVar[tuple[str, ...]] = ("numpy", "torch", "jax")
+    traceable: ClassVar[bool] = True
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        for name, value in tuple(vars(cls).items()):
+            if not isinstance(value, FunctionType):  # a field may have the name of a method
+                continue
+            if name in COMPUTING:
+                setattr(cls, name, arrays.broadcasting(value))
+            elif name == "init":
+                setattr(cls, name, _drawing(value))
+
+    @property
+    def axes(self) -> int:
+        """Coordinates of a position: positions have the shape (*batch, n) where this is 1, else (*batch, n, axes)."""
+        return 1
+
+    @property
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """Names and shapes of what is learned; empty when nothing is."""
+        return {}
+
+    def init(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
+        """Fresh parameters, drawn as the source draws them; empty when nothing is learned."""
+        return {}
+
+    @final
+    def checked(self, params: Params | None) -> Params:
+        """The parameters, or the error that names what is missing, unknown or of the wrong shape."""
+        shapes, name = self.shapes, type(self).__name__
+        if params is None:
+            if not shapes:
+                return {}
+            raise ValueError(
+                f"params must hold what {name} learns, {sorted(shapes)}; got None. "
+                "Make them with init(numpy.random.default_rng(seed))."
+            )
+        if not isinstance(params, Mapping):
+            raise TypeError(f"params must map names to arrays; got {validation.shown(params)}. Give what init returns.")
+        if set(params) != set(shapes):
+            raise ValueError(
+                f"params must hold exactly {sorted(shapes)} for {name}; got {sorted(params)}. Give what init returns."
+            )
+        for key, shape in shapes.items():
+            arrays.floats(f"params[{key!r}]", params[key])
+            if tuple(params[key].shape) != shape:
+                raise ValueError(
+                    f"params[{key!r}] must have shape {shape} for {name}; got {tuple(params[key].shape)}. "
+                    "Give what init returns."
+                )
+        if len(params) > 1:
+            arrays.library(*params.values())  # refuses a mixture of libraries
+        return params
+
+
+@dataclass(frozen=True)
+class Adds(Encoding):
+    """The door at the input: a vector for every position, added to the token's embedding."""
+
+    door: ClassVar[str] = "adds"
+
+    @property
+    def width(self) -> int:
+        """Channels of the vector: the field `dim`, of records that have one."""
+        dim: int = self.dim  # type: ignore[attr-defined]
+        return dim
+
+    @abc.abstractmethod
+    def embed(self, positions: Array, params: Params | None = None, *, dtype: Any = None) -> Array:
+        """Vectors for positions (*batch, n); shape (*batch, n, width)."""
+
+    @final
+    def checked_call(self, positions: Array, params: Params | None, dtype: Any) -> tuple[Positions, Params, Any]:
+        """What `embed` is called with, checked once: positions, parameters of their library,
+        and the dtype of the result."""
+        learned = self.checked(params)
+        positions = checked(positions, like=first_array(learned))
+        positions.check_size(self.width, dtype := positions.lib.result_dtype(dtype))
+        return positions, learned, dtype
+
+    def attach(self, x: Array, positions: Array, params: Params | None = None) -> Array:
+        """x + embed(positions) for x: (*batch, n, width), rounded once to the dtype of x."""
+        positions = arrays.as_array("positions", positions, like=arrays.floats("x", x))
+        lib = arrays.library(x, positions)
+        table = self.embed(positions, params, dtype=lib.wide_dtype(x.dtype))
+        if x.ndim < 2 or x.shape[-1] != self.width or x.shape[-2] != table.shape[-2]:
+            raise ValueError(
+                f"x must have shape (..., {table.shape[-2]}, {self.width}); got {tuple(x.shape)}. Give one vector for "
+                "each position."
+            )
+        return lib.astype(lib.wide(x) + table, x.dtype)
+
+
+@dataclass(frozen=True)
+class Rotates(Encoding):
+    """The door at queries and keys: a rotation for every position."""
+
+    door: ClassVar[str] = "rotates"
+    #: Whose vectors turn: queries and keys, or values and, back again, the output.
+    roles: ClassVar[tuple[Role, ...]] = ("query", "key")
+    #: Why each role needs a turn of its own, as part of a sentence; empty where one turn serves both.
+    roles_differ: ClassVar[str] = ""
+
+    @property
+    def head_dim(self) -> int:
+        """Channels of a head: the field `dim`, of records that have one."""
+        dim: int = self.dim  # type: ignore[attr-defined]
+        return dim
+
+    @abc.abstractmethod
+    def turn(
+        self, positions: Array, params: Params | None = None, *, role: Role = "both", dtype: Any = None
+    ) -> Operator:
+        """What is done to a vector at each of the positions (*batch, n): a Turn, or an Operator where that is no
+        rotation of pairs; "both" is an error where queries and keys are treated differently."""
+
+    @final
+    def checked_call(
+        self, positions: Array, params: Params | None, role: Role, dtype: Any
+    ) -> tuple[Positions, Params, Any]:
+        """What `turn` is called with, checked once: positions, parameters of their library,
+        and the dtype of the result."""
+        learned = self.checked(params)
+        if not self.roles_differ:
+            validation.choice("role", role, ROLES)
+        elif role not in self.roles:
+            raise ValueError(
+                f"role must be {' or '.join(map(repr, self.roles))} for {type(self).__name__}, {self.roles_differ}; "
+                f"got {role!r}. Make a turn for each."
+            )
+        positions = checked(positions, like=first_array(learned))
+        if len(positions.array.shape) < (1 if self.axes == 1 else 2):
+            last = "" if self.axes == 1 else f", {self.axes}"
+            raise ValueError(
+                f"positions must have an axis of positions, (*batch, n{last}); got shape "
+                f"{tuple(positions.array.shape)}. Put a single position into a list."
+            )
+        positions.check_size(self.head_dim, dtype := positions.lib.result_dtype(dtype))
+        return positions, learned, dtype
+
+
+@dataclass(frozen=True)
+class Biases(Encoding):
+    """The door at the logits: one number for one (head, query position, key position)."""
+
+    door: ClassVar[str] = "biases"
+    heads: Heads
+
+    @abc.abstractmethod
+    def bias(self, head: Array, query: Array, key: Array, params: Params | None = None, *, dtype: Any = None) -> Array:
+        """What is added to the scaled logit; head, query and key broadcast against each other.
+
+        Where positions have several coordinates these are the last axis of query and key,
+        and the axes before it broadcast.
+        """
+
+    @final
+    def checked_call(
+        self, head: Array, query: Array, key: Array, params: Params | None, dtype: Any
+    ) -> tuple[Array, Positions, Positions, Params, Any]:
+        """What `bias` is called with, checked once: heads, positions, parameters of their library,
+        dtype of the result."""
+        learned = self.checked(params)
+        query, key = checked_pair(query, key, like=first_array(learned))
+        return self._head_index(head, query.lib), query, key, learned, query.lib.result_dtype(dtype)
+
+    def _head_index(self, head: Array, lib: Library) -> Array:
+        """Numbers of heads as an array of the library; a negative one would count from the end, so it is refused."""
+        head = arrays.as_array("head", head, like=lib)
+        if arrays.kind(head) != "integer":
+            raise TypeError(f"head must hold whole numbers; got {arrays.dtype_name(head.dtype)}. Count heads from 0.")
+        ends = lib.extremes(head)
+        if ends is not None and not (ends[0] >= 0 and ends[1] < self.heads):
+            raise ValueError(
+                f"head must be from 0 to {self.heads - 1}; got values from {ends[0]} to {ends[1]}. Count heads from 0."
+            )
+        return head
+
+    @final
+    def matrix(self, query: Array, key: Array, params: Params | None = None, *, dtype: Any = None) -> Array:
+        """The dense bias for query positions (*batch, n) and key positions (*batch, m), with a last axis of coordinates
+        where there are several; shape (*batch, heads, n, m)."""
+        query, key = arrays.as_arrays(query=query, key=key, like=first_array(params))
+        lib, last = arrays.library(query), -1 if self.axes == 1 else -2
+        if min(query.ndim, key.ndim) < -last:
+            raise ValueError(
+                "query and key must have an axis of positions, (*batch, "
+                f"n{'' if self.axes == 1 else f', {self.axes}'}); got shapes {tuple(query.shape)} and "
+                f"{tuple(key.shape)}. Put a single position into a list."
+            )
+        # While tracing, a bound on a length would become part of the program.
+        if lib.concrete(query) and lib.concrete(key):
+            batch = np.broadcast_shapes(tuple(query.shape[:last]), tuple(key.shape[:last]))
+            count = self.heads * math.prod((*batch, query.shape[last], key.shape[last]))
+            if count > validation.LARGEST_BYTES // 8:
+                lib.check_size("query and key", count, lib.result_dtype(dtype), query, key)
+        head = lib.arange(self.heads)[:, None, None]
+        if self.axes == 1:
+            return self.bias(head, query[..., None, :, None], key[..., None, None, :], params, dtype=dtype)
+        return self.bias(head, query[..., None, :, None, :], key[..., None, None, :, :], params, dtype=dtype)
+
+
+@dataclass(frozen=True)
+class Scores(Encoding):
+    """The door between content and position: a term of the logits that reads queries, keys or both."""
+
+    door: ClassVar[str] = "scores"
+    #: At whose places `hidden`, the input of the layer, is read: (*batch, places, model_dim); None where it is not
+    #: read. "both" is those of the queries and, behind them, those of the keys.
+    reads: ClassVar[Literal["query", "key", "both"] | None] = None
+    #: Whether a score reads the keys between two places, so that all keys must be given together. Such a score takes
+    #: `documents`: the document of each query and of each key, where several are packed into a row.
+    gathers: ClassVar[bool] = False
+
+    @abc.abstractmethod
+    def score(
+        self, q: Array, k: Array, query: Array, key: Array, params: Params | None = None, *, hidden: Array | None = None
+    ) -> Array:
+        """What is added to the scaled logits; q: (*batch, h, n, d), k: (*batch, h, m, d); shape (*batch, h, n, m)."""
+
+    @final
+    def checked_call(
+        self,
+        q: Array,
+        k: Array,
+        query: Array,
+        key: Array,
+        params: Params | None,
+        documents: Any = None,
+        *,
+        hidden: Array | None = None,
+    ) -> tuple[Array, Array, Positions, Positions, Params]:
+        """What `score` is called with, checked once: content, positions of its places,
+        and parameters as wide as content.
+
+        Channels must be the `dim` of the record and heads its `heads`, where it states them; parameters of a record
+        within it, whose names have a dot, stay as they are.
+        """
+        learned = self.checked(params)
+        if hidden is not None and self.reads is None:
+            raise ValueError(
+                f"hidden must be left out for {type(self).__name__}, which reads only q and k; got "
+                f"{validation.shown(hidden)}. Leave it out."
+            )
+        lib = arrays.library(arrays.floats("q", q), arrays.floats("k", k), *learned.values())
+        dim, heads = getattr(self, "dim", None), getattr(self, "heads", None)
+        q = content("q", q, dim, heads, lib)
+        k = content("k", k, dim, heads if dim else None, lib)  # a record that states no width scores any keys alike
+        query, key = placed("query", query, q, -2, self.axes), placed("key", key, k, -2, self.axes)
+        if query.readable and key.readable:
+            lib.check_size("q and k", math.prod(q.shape[:-1]) * k.shape[-2], q.dtype, q, k)
+        query, key = of_documents(documents, query, key)
+        cast_params = {name: value if "." in name else lib.astype(value, q.dtype) for name, value in learned.items()}
+        return q, k, query, key, cast_params
+
+    @final
+    def hidden_length(self, queries: int, keys: int) -> int:
+        """How many places `hidden` has for so many queries and keys."""
+        return {"query": queries, "key": keys, "both": queries + keys, None: 0}[self.reads]
+
+    def values(self, weights: Array, query: Array, key: Array, params: Params | None = None) -> Array | None:
+        """What is added to the attention output, (*batch, h, n, d), for weights (*batch, h, n, m);
+        None when nothing is."""
+        return None
+
+
+def _drawing(init: Callable[[Any, Any], Params]) -> Callable[[Any, Any], Params]:
+    """The same `init`, which refuses what is no generator where something is learned."""
+
+    @wraps(init)
+    def of_generator(self: Encoding, rng: Any) -> Params:
+        if self.shapes:
+            validation.instance("rng", rng, np.random.Generator, "a numpy.random.Generator")
+        return init(self, rng)
+
+    return of_generator
+
+
+def first_array(params: Params | None) -> Array | None:
+    """One of the arrays of params, whose library positions follow; None where there are none."""
+    return next(iter(params.values()), None) if isinstance(params, Mapping) else None

@@ -1,0 +1,219 @@
+"""A rotation, ready to be applied: made once for a step's positions, used by every layer and head."""
+
+from __future__ import annotations
+
+import abc
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from posenc.core import arrays, validation
+from posenc.core.arrays import Array, Library
+from posenc.core.declared_fields import Declared, EvenWidth, Whole, Width
+
+Layout = Literal["bhtd", "bthd"]
+LAYOUTS = ("bhtd", "bthd")
+#: What an operator takes besides: tokens without a batch, and queries grouped by the key head (k) that they share.
+OperatorLayout = Literal["bhtd", "bthd", "thd", "btkgd"]
+OPERATOR_LAYOUTS = ("bhtd", "bthd", "thd", "btkgd")
+#: How pairs lie in a head: channels (2i, 2i+1), or (i, i + width/2).
+PairLayout = Literal["adjacent", "halves"]
+
+
+@dataclass(frozen=True)
+class Pairing(Declared):
+    """Which channels of a head form the pairs that turn.
+
+    layout: "adjacent" pairs channels (2i, 2i+1); "halves" pairs (i, i + width/2), inside each of `blocks` equal blocks.
+    dim: channels of the head; width: how many of them turn; start: the first of these. The rest pass unchanged.
+    """
+
+    layout: PairLayout
+    dim: Annotated[int, Whole(2)]
+    width: EvenWidth
+    start: Annotated[int, Whole(0)] = 0
+    blocks: Width = 1
+
+    def _check_together(self) -> None:
+        if self.start + self.width > self.dim:
+            raise ValueError(
+                f"width must fit in the head: start + width at most dim={self.dim}; got start={self.start}, "
+                f"width={self.width}. Rotate fewer channels."
+            )
+        if self.width % (2 * self.blocks):
+            raise ValueError(
+                f"blocks must divide width={self.width} into even parts; got {self.blocks}. Use another number of "
+                "blocks."
+            )
+
+    def split(self, x: Array) -> tuple[Array, Array]:
+        """First and second channels of every pair; x: (..., dim), each result (..., width/2)."""
+        part = x[..., self.start : self.start + self.width]
+        if self.layout == "adjacent":
+            return part[..., 0::2], part[..., 1::2]
+        shape = part.shape[:-1]
+        halves = part.reshape((*shape, self.blocks, 2, self.width // (2 * self.blocks)))
+        pairs = (*shape, self.width // 2)
+        return halves[..., 0, :].reshape(pairs), halves[..., 1, :].reshape(pairs)
+
+    def join(self, first: Array, second: Array, x: Array) -> Array:
+        """The inverse of `split`, with the channels that do not turn taken from x."""
+        xp, shape = arrays.library(x).xp, x.shape[:-1]
+        if self.layout == "adjacent":
+            rotated_part = xp.stack([first, second], -1).reshape((*shape, self.width))
+        else:
+            cut = (*shape, self.blocks, 1, self.width // (2 * self.blocks))
+            rotated_part = xp.concatenate([first.reshape(cut), second.reshape(cut)], -2).reshape((*shape, self.width))
+        if self.width == self.dim:
+            return rotated_part
+        return xp.concatenate([x[..., : self.start], rotated_part, x[..., self.start + self.width :]], -1)
+
+
+class Operator(abc.ABC):
+    """What a position does to a query or key: made once for a step's positions, applied in every layer."""
+
+    @property
+    @abc.abstractmethod
+    def dim(self) -> int:
+        """Channels of a vector that comes in."""
+
+    @property
+    def width(self) -> int:
+        """Channels of a vector that goes out."""
+        return self.dim
+
+    @property
+    def heads(self) -> int | None:
+        """Heads that are each treated in their own way; None where all are treated alike."""
+        return None
+
+    @abc.abstractmethod
+    def __call__(self, x: Array, *, layout: OperatorLayout | None = None) -> Array:
+        """Apply it to x: (*batch, n, dim) without heads; with heads by `layout`: (batch, heads, n, dim) for "bhtd",
+        (batch, n, heads, dim) for "bthd", (n, heads, dim) for "thd", and (batch, n, key heads, group, dim) for
+        "btkgd"."""
+
+
+@dataclass(frozen=True, eq=False)
+class Turn(Operator):
+    """(a, b) → (a·cos - b·sin, a·sin + b·cos) for every pair of channels.
+
+    Shapes: cos and sin (*batch, n, pairs), or (*batch, heads, n, pairs) where `heads` says that each turns in its own
+    way. The product is formed in float32 at least and rounded once.
+    factor: what cos and sin have been multiplied by (an attention factor); vectors become so many times as long.
+    None where every pair and place has a factor of its own.
+    """
+
+    cos: Array
+    sin: Array
+    pairing: Pairing
+    factor: float | None = 1.0
+    heads: int | None = None
+
+    @property
+    def dim(self) -> int:
+        return self.pairing.dim
+
+    def __call__(self, x: Array, *, layout: OperatorLayout | None = None) -> Array:
+        lib, y = as_precise("x", x, self.cos)
+        tables = (with_heads(part, x, layout, self.dim, self.heads) for part in (self.cos, self.sin))
+        cos, sin = (lib.astype(part, y.dtype) for part in tables)
+        first, second = self.pairing.split(y)
+        rotated = self.pairing.join(first * cos - second * sin, first * sin + second * cos, y)
+        return lib.astype(rotated, x.dtype)
+
+    def inverse(self) -> Turn:
+        """The turn back."""
+        if self.factor == 1.0:
+            return Turn(self.cos, -self.sin, self.pairing, 1.0, self.heads)
+        if self.factor is None:  # divided twice, since the square of a small length may be no number
+            length = arrays.library(self.cos).xp.hypot(self.cos, self.sin)
+            return Turn(self.cos / length / length, -self.sin / length / length, self.pairing, None, self.heads)
+        square = self.factor**2
+        return Turn(self.cos / square, -self.sin / square, self.pairing, 1.0 / self.factor, self.heads)
+
+
+def at_every_head(operator: Operator, x: Array) -> Array:
+    """What it makes of x, (*batch, n, dim) without heads: where heads differ at each of them, (*batch, heads,
+    n, width)."""
+    if operator.heads is None:
+        return operator(x)
+    rows = x if x.ndim == 3 else x[None]
+    shape = (rows.shape[0], operator.heads, *rows.shape[1:])
+    mapped = operator(arrays.library(x).xp.broadcast_to(rows[:, None], shape), layout="bhtd")
+    return mapped if x.ndim == 3 else mapped[0]
+
+
+def of_pairs(name: str, operator: Operator) -> Turn:
+    """The operator, if it turns pairs of channels; the record that made it is refused by the argument's name if not."""
+    if not isinstance(operator, Turn):
+        raise TypeError(
+            f"{name} must rotate pairs of channels; got one that returns {type(operator).__name__}, another map. Call "
+            "that map instead."
+        )
+    return operator
+
+
+def as_precise(name: str, x: Array, table: Array) -> tuple[Library, Array]:
+    """The library of x and of a table, and x in float32 at least; refused where it is more precise than the table."""
+    lib = arrays.library(arrays.floats(name, x), table)
+    y = lib.wide(x)
+    if y.dtype == lib.xp.float64 and table.dtype == lib.xp.float32:
+        raise TypeError(
+            f"{name} must not be more precise than the turn; got float64 for a float32 turn. "
+            "Make the turn with dtype=float64."
+        )
+    return lib, y
+
+
+def with_heads(
+    part: Array, x: Array, layout: OperatorLayout | None, dim: int, heads: int | None = None, *, tail: int = 1
+) -> Array:
+    """A table (*batch, [heads,] n, …) with an axis for every axis of x; refuses shapes that do not belong together.
+
+    tail: how many axes the table has behind its places.
+    """
+    if x.ndim < 2 or x.shape[-1] != dim:
+        raise ValueError(
+            f"x must have {dim} channels in its last axis; got shape {tuple(x.shape)}. Give the whole head."
+        )
+    if layout is None:
+        if x.ndim > 3 or heads is not None:
+            raise ValueError(
+                f"layout must be 'bhtd' or 'bthd' for {'a turn with heads' if heads else 'x with heads'}; got None "
+                f"for shape {tuple(x.shape)}. Say which axis is which."
+            )
+    else:
+        validation.choice("layout", layout, OPERATOR_LAYOUTS)
+        if x.ndim != len(layout):
+            count = {3: "three", 4: "four", 5: "five"}[len(layout)]
+            raise ValueError(
+                f"x must have {count} axes, {layout!r}; got shape {tuple(x.shape)}. Leave layout out for x without "
+                "heads."
+            )
+    axes = ("btd"[-x.ndim :] if layout is None else layout)[:-1]
+    _check_table(part, x, axes, layout, heads, tail)
+    own = "b" * (part.ndim - tail - (1 if heads is None else 2)) + ("t" if heads is None else "ht")
+    if heads is not None and "ht" not in axes:
+        part, own = part.swapaxes(-2 - tail, -1 - tail), own.replace("ht", "th")
+    if heads is not None and "kg" in axes:
+        at = own.index("h")
+        part, own = part.reshape((*part.shape[:at], *x.shape[2:4], *part.shape[at + 1 :])), own.replace("h", "kg")
+    # An axis for every axis of x, for jax_numpy_rank_promotion="raise".
+    return part[tuple(slice(None) if axis in own else None for axis in axes)]
+
+
+def _check_table(part: Array, x: Array, axes: str, layout: str | None, heads: int | None, tail: int) -> None:
+    """Refuse a table that was not made for the places, the batch and the heads of x."""
+    sizes = dict(zip(axes, x.shape, strict=False))
+    plain = part.ndim - tail - (heads is not None)  # axes of the positions that it was made from
+    fits = plain == 1 or (plain == 2 and "b" in axes and validation.equals_one_of(part.shape[0], 1, sizes["b"]))
+    if not fits or sizes["t"] != part.shape[-1 - tail]:
+        raise ValueError(
+            f"x must have as many tokens as the turn has positions, {tuple(part.shape[:-tail])}; got shape "
+            f"{tuple(x.shape)}{f' ({layout})' if layout else ''}. Make the turn from the positions of these tokens."
+        )
+    if heads is not None and sizes.get("h", sizes.get("k", 1) * sizes.get("g", 1)) != heads:
+        raise ValueError(
+            f"x must have {heads} heads, one for each rotation of the turn; got shape {tuple(x.shape)} ({layout}). "
+            "Repeat grouped heads first."
+        )

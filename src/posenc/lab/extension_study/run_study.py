@@ -1,0 +1,147 @@
+"""Train one model, then measure every way to a longer context, as it is and after a little training at that length."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Iterator
+from importlib.metadata import version
+from itertools import islice
+
+import numpy as np
+import torch
+
+from posenc.core.doors import Encoding
+from posenc.encodings.rotates.rope import RoPE
+from posenc.lab.extension_study.divisor_search import Divisors, search
+from posenc.lab.extension_study.study import Extended, Extension, Study
+from posenc.lab.extension_study.ways import Tried, searched, tried
+from posenc.lab.models.transformer import Transformer
+from posenc.lab.prepare import Trial, prepare
+from posenc.lab.reproducible import reproducible
+from posenc.lab.result import Progress
+from posenc.lab.scoring import by_context, by_depth
+from posenc.lab.tasks.needle import Needle
+from posenc.lab.train import train
+
+#: Of the rate of training, what a model is tuned at.
+TUNING_RATE = 0.1
+#: Sequences of the training stream on which divisors are searched.
+SEARCHED_ON = 16
+#: Ways whose divisors the search begins with.
+STARTS = ("as it is", "YaRN", "linear", "larger base")
+
+
+def work(study: Study) -> Iterator[Progress | Extension]:
+    """`extend`, in a process of its own."""
+    reproducible()
+    yield from extend(study)
+
+
+def extend(study: Study) -> Iterator[Progress | Extension]:
+    """Progress, in steps of the experiment for the whole study, then what came out.
+
+    Contexts within the trained length are read by the record that the way has for them. Tuning draws from the start of
+    the training stream, the same for every way, as many tokens a step as training.
+    Raises ValueError naming the argument before any training.
+    """
+    began, experiment = time.process_time(), study.experiment
+    trial, record = begun(study)
+    ways = tried(record, experiment.length, study.length, experiment.width)
+    parts = 2 + len(ways)
+    for step in _trained(trial, experiment.steps, experiment.rate):
+        yield Progress(step.step // parts, step.loss)
+    measured: list[Extended] = []
+    for done, way in enumerate((*ways, _searched_way(study, trial, record)), 2):
+        measured += _measured(study, trial, way)
+        yield Progress(experiment.steps * done // parts, step.loss)
+    versions = tuple((name, version(name)) for name in ("posenc", "torch", "numpy"))
+    yield Extension(study, tuple(measured), time.process_time() - began, versions)
+
+
+def begun(study: Study) -> tuple[Trial, RoPE]:
+    """The model before training and its one rotation, or the ValueError that says why the study cannot be done."""
+    trial = prepare(dataclasses.replace(study.experiment, test_lengths=study.lengths))
+    record = _rotation(trial)
+    trial.task.batch(np.random.default_rng(0), 1, study.lengths[0])  # too short for a needle, say
+    return trial, record
+
+
+def _rotation(trial: Trial) -> RoPE:
+    """The one rotation of the model."""
+    records = [each.record for each in trial.model.stack.encodings]
+    known = trial.task.cuttable or isinstance(trial.task, Needle)
+    if known and len(records) == 1 and isinstance(records[0], RoPE) and records[0].scaling is None:
+        return records[0]
+    raise ValueError(
+        "experiment must train a language model or the needle with one RoPE without a scaling; got "
+        f"{trial.experiment.encoding} on {trial.experiment.task}. Use RoPE(dim=16) on character-lm, say."
+    )
+
+
+def _measured(study: Study, trial: Trial, way: Tried) -> Iterator[Extended]:
+    """A way before and after tuning."""
+    long, short = _with_encoding(trial, way.long), _with_encoding(trial, way.short)
+    yield Extended(way.name, repr(way.long), 0, _within_and_beyond(study, long, short))
+    if study.tuning:
+        for _ in _trained(long, study.tuning, trial.experiment.rate * TUNING_RATE, study.length):
+            pass
+        short.model.load_state_dict(long.model.state_dict())
+        yield Extended(way.name, repr(way.long), study.tuning, _within_and_beyond(study, long, short))
+
+
+def _within_and_beyond(study: Study, long: Trial, short: Trial) -> tuple[tuple[int, tuple[float, ...]], ...]:
+    """Lengths within the trained one as the one model reads them, longer ones as the other does."""
+    trained = study.experiment.length
+    within, beyond = ([n for n in study.lengths if (n <= trained) is inside] for inside in (True, False))
+    return (*_measured_at(study, short, within), *_measured_at(study, long, beyond))
+
+
+def _measured_at(study: Study, trial: Trial, lengths: list[int]) -> Iterator[tuple[int, tuple[float, ...]]]:
+    model, seed = trial.model.eval(), trial.streams.samples
+    if isinstance(trial.task, Needle):
+        for length in lengths:
+            yield length, by_depth(model, trial.task, length, seed, trial.place, sequences=study.sequences)
+        return
+    ends = (study.experiment.length, study.length)
+    losses = by_context(model, trial.task, ends, seed, trial.place, contexts=lengths, windows=study.sequences)
+    for context, loss in losses:
+        yield context, (loss,)
+
+
+def _searched_way(study: Study, trial: Trial, record: RoPE) -> Tried:
+    """The way whose divisors are searched for on training sequences of the new length."""
+    trained, stretch = study.experiment.length, study.length / study.experiment.length
+    rng = np.random.default_rng([trial.streams.batches, 2])
+    batch = trial.place(trial.task.batch(rng, SEARCHED_ON, study.length), rng)
+
+    @torch.no_grad()  # type: ignore[untyped-decorator]
+    def loss(divisors: Divisors) -> float:
+        model = _with_encoding(trial, searched(record, divisors, trained, study.length).long).model.eval()
+        return float(batch.loss(model))
+
+    before = record.frequencies.radians()
+    starts = [
+        tuple(np.maximum(before / way.long.frequencies.radians(), 1.0).tolist())
+        for way in tried(record, trained, study.length, study.experiment.width)
+        if isinstance(way.long, RoPE) and way.name in STARTS
+    ]
+    divisors = search(starts, stretch, loss, study.candidates, trial.streams.batches)
+    return searched(record, divisors, trained, study.length)
+
+
+def _trained(trial: Trial, steps: int, rate: float, length: int | None = None) -> Iterator[Progress]:
+    """Training of a trial's model, on sequences of its own length or another, as many tokens a step."""
+    experiment = trial.experiment
+    if length is not None:
+        batch = max(1, experiment.batch * experiment.length // length)
+        trial = dataclasses.replace(trial, experiment=dataclasses.replace(experiment, length=length, batch=batch))
+    examples = islice(trial.examples(), steps)
+    return train(trial.model.train(), examples, steps=steps, rate=rate, warmup=min(experiment.warmup, steps // 10))
+
+
+def _with_encoding(trial: Trial, record: Encoding) -> Trial:
+    """The trial's weights with another encoding of positions."""
+    model = Transformer(trial.model.shape, [record], seed=0)
+    model.load_state_dict(trial.model.state_dict())
+    return dataclasses.replace(trial, model=model)

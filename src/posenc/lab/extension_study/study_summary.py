@@ -1,0 +1,162 @@
+"""What several seeds of a study say: means with intervals, and which ways are better than changing nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from posenc import parse
+from posenc.encodings.rotates.rope import RoPE
+from posenc.lab.comparison.judge import SEEDS, Verdict, judge
+from posenc.lab.extension_study.study import Extended, Extension, Study
+from posenc.lab.statistics.interval import Interval, student_interval
+from posenc.models import plan_context
+from posenc.models.extension_planning.candidates import UNCHANGED
+
+
+@dataclass(frozen=True)
+class StudySummary:
+    """The extensions of studies that differ in their seed alone."""
+
+    extensions: tuple[Extension, ...]
+
+    @property
+    def study(self) -> Study:
+        """The study of the first seed."""
+        return self.extensions[0].study
+
+    @property
+    def record(self) -> RoPE:
+        """The rotation that was trained."""
+        record: RoPE = parse.record(self.study.experiment.encoding)
+        return record
+
+    @property
+    def finds(self) -> bool:
+        """Whether answers are counted, and more is better; otherwise losses are measured."""
+        return self.study.experiment.task == "needle"
+
+    @property
+    def tunings(self) -> tuple[int, ...]:
+        """Steps of tuning that were measured."""
+        return tuple(sorted({each.steps for each in self.extensions[0].ways}))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The ways, in the order in which they were tried."""
+        return tuple(dict.fromkeys(each.way for each in self.extensions[0].ways))
+
+    def runs(self, way: str, steps: int) -> tuple[Extended, ...]:
+        """A way in every seed."""
+        return tuple(
+            each for extension in self.extensions for each in extension.ways if (each.way, each.steps) == (way, steps)
+        )
+
+    def scores(self, steps: int, length: int) -> dict[str, dict[int, float]]:
+        """By way, then by seed."""
+        seeds = [extension.study.experiment.seed for extension in self.extensions]
+        return {
+            way: dict(zip(seeds, (run.at(length) for run in self.runs(way, steps)), strict=True)) for way in self.names
+        }
+
+    def interval(self, way: str, steps: int, length: int) -> Interval:
+        """Mean and 95 % Student-t interval of a way at a length."""
+        return student_interval(list(self.scores(steps, length)[way].values()))
+
+    def ranked(self, steps: int) -> tuple[str, ...]:
+        """The ways, best mean at the new length first."""
+        means = {way: self.interval(way, steps, self.study.length).mean for way in self.names}
+        return tuple(sorted(means, key=lambda way: means[way], reverse=self.finds))
+
+    def verdicts(self, steps: int) -> tuple[Verdict, ...]:
+        """Each way against no change, at the new length, corrected by Holm."""
+        pairs = [(way, UNCHANGED) for way in self.names if way != UNCHANGED]
+        return judge(self.scores(steps, self.study.length), higher_is_better=self.finds, pairs=pairs)
+
+    def conditions(self) -> str:
+        """What was trained and how, in one line: a verdict holds for this and no more."""
+        one, measured = self.study.experiment, "needles found" if self.finds else "loss of the same last tokens, nats"
+        seeds = ", ".join(str(each.study.experiment.seed) for each in self.extensions)
+        options = "".join(f", {name} {option}" for name, option in one.options if name != "digest")
+        return (
+            f"{one.task}: {one.encoding} from {one.length} to {self.study.length} tokens; {measured}; {one.model}, "
+            f"width {one.width}, {one.layers} layers, {one.heads} heads; {one.steps} steps of {one.batch} sequences, "
+            f"learning rate {one.rate:g}{options}; tuned for {self.study.tuning} steps at {self.study.length}; "
+            f"seeds {seeds}"
+        )
+
+    def table(self) -> tuple[tuple[str, ...], list[tuple[str, ...]], range]:
+        """Headers, a row for each way, best after tuning first, and which columns hold numbers: means and 95 %
+        Student-t intervals at the trained length and at the new one, as trained and after tuning."""
+        lengths = (self.study.experiment.length, self.study.length)
+        cells = [(steps, length) for steps in self.tunings for length in lengths]
+        headers = (
+            "way",
+            *(f"at {length}{f', {steps} steps' if steps else ''}" for steps, length in cells),
+        )
+        rows = [(way, *(str(self.interval(way, *cell)) for cell in cells)) for way in self.ranked(self.tunings[-1])]
+        return headers, rows, range(1, len(headers))
+
+    def sentence(self, steps: int) -> str:
+        """Which ways are better at the new length than changing nothing, and which are not."""
+        when = _when(steps).capitalize()
+        means = {way: self.interval(way, steps, self.study.length).mean for way in self.ranked(steps)}
+        first = next(iter(means.values()))
+        best = [way for way, mean in means.items() if mean == first]
+        has = f"{', '.join(best)} {'have' if len(best) > 1 else 'has'} the best mean"
+        if len(self.extensions) < SEEDS:
+            return f"{when}, {has}; a verdict needs {SEEDS} seeds."
+        verdicts = self.verdicts(steps)
+        parts = {
+            "better than no change": [each.first for each in verdicts if each.better == each.first],
+            "worse": [each.first for each in verdicts if each.better == each.second],
+            "undecided": [each.first for each in verdicts if not each.decided],
+        }
+        told = "; ".join(f"{what}: {', '.join(names)}" for what, names in parts.items() if names)
+        return f"{when}, {has}. At {self.study.length}, {told} (95 % confidence, corrected by Holm)."
+
+    def planned(self) -> tuple[str, ...]:
+        """The ways that `posenc plan` ranks for this rotation, the first ranked best."""
+        return planned_ways(self.record, self.study.experiment.length, self.study.length)
+
+    def plan_checked(self, steps: int) -> str:
+        """How far the planner's order agrees with what was measured, pair by pair, corrected by Holm."""
+        order = self.planned()
+        scores = {way: self.scores(steps, self.study.length)[way] for way in order}
+        verdicts = judge(scores, higher_is_better=self.finds)
+        agreeing = [each for each in verdicts if each.better == each.first]
+        against = [f"{each.second} before {each.first}" for each in verdicts if each.better == each.second]
+        contrary = f"; the runs show {', '.join(against)}" if against else ""
+        decided = len(agreeing) + len(against)
+        told = f"{decided} are decided, {len(agreeing)} of them as planned{contrary}" if decided else "none is decided"
+        return f"`posenc plan` ranks them: {', '.join(order)}. Of {len(verdicts)} pairs, {_when(steps)}, {told}."
+
+
+def _when(steps: int) -> str:
+    return f"after {steps} steps of tuning" if steps else "as trained"
+
+
+def summaries(extensions: Sequence[Extension]) -> tuple[StudySummary, ...]:
+    """Extensions by study, whatever their seed, in the order in which they come."""
+    gathered: dict[Study, list[Extension]] = {}
+    for each in extensions:
+        seedless = replace(each.study, experiment=replace(each.study.experiment, seed=0))
+        gathered.setdefault(seedless, []).append(each)
+    return tuple(StudySummary(tuple(group)) for group in gathered.values())
+
+
+def planned_ways(record: RoPE, trained: int, length: int) -> tuple[str, ...]:
+    """The ways that `plan_context` ranks for this rotation, the first ranked best.
+
+    >>> planned_ways(RoPE(dim=16), 64, 256)[-1]
+    'as it is'
+    """
+    config = {
+        "model_type": "llama",
+        "rope_theta": record.base,
+        "hidden_size": record.dim,
+        "num_attention_heads": 1,
+        "num_hidden_layers": 1,
+        "max_position_embeddings": trained,
+    }
+    return tuple(planned.way.name for planned in plan_context(config, length=length).ways)

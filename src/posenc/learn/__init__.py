@@ -1,0 +1,6 @@
+"""Worked examples and the course: what the source documents teach, as data with every number worked out."""
+
+import lazy_loader
+
+#: Every public name is listed once, in `__init__.pyi`, and its module is loaded when it is first asked for.
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,0 +1,79 @@
+"""The score of two tokens with added encodings, taken apart."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from posenc.core import arrays, text_lines, validation
+from posenc.core.arrays import Array
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreTerms(text_lines.Lines):
+    """(x+p)·(x'+p') = x·x' + x·p' + p·x' + p·p', times the scale; shape (*batch, n, m) each."""
+
+    content_content: np.ndarray
+    content_position: np.ndarray
+    position_content: np.ndarray
+    position_position: np.ndarray
+
+    @property
+    def total(self) -> np.ndarray:
+        """The whole score."""
+        return np.asarray(self.content_content + self.content_position + self.position_content + self.position_position)
+
+    def lines(self) -> list[str]:
+        named = [
+            ("content · content", self.content_content),
+            ("content · position", self.content_position),
+            ("position · content", self.position_content),
+            ("position · position", self.position_position),
+            ("sum", self.total),
+        ]
+        if self.total.size == 1:
+            return [f"{name:<20} {text_lines.number(float(term.item()))}" for name, term in named]
+        return [
+            f"{name:<20} root mean square {text_lines.number(float(np.sqrt((term**2).mean())) if term.size else 0.0)}"
+            for name, term in named
+        ]
+
+
+def score_terms(
+    content_query: Array, content_key: Array, position_query: Array, position_key: Array, *, scale: float | None = None
+) -> ScoreTerms:
+    """The four terms of a score of content and position, which sum to the score of their sums.
+
+    Dai et al. 2019, arXiv:1901.02860, §3.3. Each argument is already projected: W_q·x, W_k·x', W_q·p and W_k·p', of
+    shape (*batch, n, d) for queries and (*batch, m, d) for keys.   scale: 1/√d by default.
+
+    >>> terms = score_terms([[1.0, 0.0]], [[1.0, 1.0]], [[0.0, 1.0]], [[2.0, 0.0]], scale=1.0)
+    >>> [float(term.item()) for term in (terms.content_content, terms.content_position, terms.total)]
+    [1.0, 2.0, 4.0]
+    """
+    named = {
+        "content_query": content_query,
+        "content_key": content_key,
+        "position_query": position_query,
+        "position_key": position_key,
+    }
+    arrays = {
+        name: np.asarray(arrays.to_numpy(arrays.as_array(name, value)), np.float64) for name, value in named.items()
+    }
+    width = arrays["content_query"].shape[-1:]
+    for name, array in arrays.items():
+        if array.ndim < 2 or array.shape[-1:] != width:
+            raise ValueError(
+                f"{name} must have shape (..., tokens, {width[0] if width else 'd'}), one width for all four; "
+                f"got {array.shape}. Project all four with the same matrices."
+            )
+    scale = width[0] ** -0.5 if scale is None else validation.real("scale", scale, 0.0, 1e6, above=True)
+    of = arrays.__getitem__
+    return ScoreTerms(
+        *(
+            (of(query) @ of(key).swapaxes(-1, -2)) * scale
+            for query in ("content_query", "position_query")
+            for key in ("content_key", "position_key")
+        )
+    )

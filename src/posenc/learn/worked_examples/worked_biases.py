@@ -1,0 +1,157 @@
+"""Worked steps at the door that biases: one line a head."""
+
+from __future__ import annotations
+
+from functools import singledispatch
+
+import numpy as np
+
+from posenc.core import arrays, text_lines
+from posenc.core.doors import Biases
+from posenc.encodings.biases.alibi import ALiBi
+from posenc.encodings.biases.bounded_alibi import BoundedALiBi
+from posenc.encodings.biases.dynamic_position_bias import DynamicPositionBias
+from posenc.encodings.biases.fire import FIRE
+from posenc.encodings.biases.kerple import FLOOR, STEEPEST, KerpleLog, KerplePower
+from posenc.encodings.biases.relative_bias import RelativeBias
+from posenc.encodings.biases.sandwich import Sandwich
+from posenc.encodings.biases.t5 import T5Bias
+from posenc.learn.worked_examples.steps import Formula, Request, WorkedSteps, factor_text
+
+
+def worked_biases(record: Biases, request: Request) -> WorkedSteps:
+    """The number that every head adds to the logit of a query and a key."""
+    biases = record.matrix(request.positions, np.array([request.key]), request.params_of(record))
+    values = arrays.to_numpy(biases)[..., 0, 0].reshape(-1)
+    pair = f"query {request.shown}, key {request.key_shown}"
+    return request.steps(_formula(record, request), values, lambda head: f"bias(head {head}, {pair})")
+
+
+@singledispatch
+def _formula(record: Biases, request: Request) -> Formula:
+    """What any record that biases can say without more being written for it."""
+    return Formula(f"{type(record).__name__} adds one number to the logit of a head, a query and a key.")
+
+
+@_formula.register
+def _(record: ALiBi, request: Request) -> Formula:
+    slopes, heads, symmetric = record.slopes(), record.heads, record.form == "symmetric"
+    sign, between = ("-", f"|{request.shown} - {request.key_shown}|")
+    distance = request.distance
+    if not symmetric:
+        sign, between = ("", f"({request.key_shown} - {request.shown})")
+        distance = text_lines.number(request.key_number - request.number)
+    # Where one power of two gives every slope.
+    of_two = record.rule == "geometric" or (record.rule == "paper" and heads & (heads - 1) == 0)
+
+    def right(head: int) -> str:
+        slope = f"{sign}{text_lines.number(slopes[head])}"
+        rule = f"{sign}2^(-{text_lines.number(record.steepest)}·{head + 1}/{heads})" if of_two else slope
+        return f"{rule} · {between} = {slope} · {distance}"
+
+    note = (
+        f"{heads} is no power of two: the slopes of {1 << (heads.bit_length() - 1)} heads come first, then every "
+        "second one of twice as many."
+    )
+    text = "bias(h, m, n) = -slope_h · |m - n|" if symmetric else "bias(h, m, n) = slope_h · (n - m)"
+    return Formula(text, right, () if of_two or record.rule == "linear" else (note,))
+
+
+@_formula.register
+def _(record: T5Bias, request: Request) -> Formula:
+    distance = int(request.key_number - request.number)
+    bucket = int(np.asarray(record.bucket(np.array([distance])))[0])
+    scale = factor_text(record.scale)
+    difference = f"distance = key - query = {request.key_shown} - {request.shown} = {distance}"
+    note = f"{difference}: bucket {bucket}, {_bucket_reason(record, distance, bucket)}."
+    text = f"bias(h, m, n) = {scale}table[bucket(n - m), h]"
+    return Formula(text, lambda head: f"{scale}table[{bucket}, {head}]", (note,))
+
+
+@_formula.register
+def _(record: KerpleLog, request: Request) -> Formula:
+    r1, r2 = _bounded(request, "r1"), _bounded(request, "r2")
+    return Formula(
+        "bias(h, m, n) = -r1_h · ln(1 + r2_h · |m - n|)",
+        lambda head: f"-{text_lines.number(r1[head])} · ln(1 + {text_lines.number(r2[head])} · {request.distance})",
+    )
+
+
+@_formula.register
+def _(record: KerplePower, request: Request) -> Formula:
+    r1, r2 = _bounded(request, "r1"), _bounded(request, "r2", STEEPEST)
+    return Formula(
+        "bias(h, m, n) = -r1_h · |m - n|^r2_h",
+        lambda head: f"-{text_lines.number(r1[head])} · {request.distance}^{text_lines.number(r2[head])}",
+    )
+
+
+@_formula.register
+def _(record: BoundedALiBi, request: Request) -> Formula:
+    bound = np.abs(arrays.to_numpy(request.params["bound"])) * np.ones(record.heads)
+    factor = f"{text_lines.number(abs(float(request.params['scale'])))} · 2^(-8·"
+    return Formula(
+        "bias(h, m, n) = max(-|scale| · slope_h · |m - n|, -|bound_h|)",
+        lambda head: (
+            f"max(-{factor}{head + 1}/{record.heads}) · {request.distance}, -{text_lines.number(bound[head])})"
+        ),
+    )
+
+
+@_formula.register
+def _(record: Sandwich, request: Request) -> Formula:
+    distance, ratios = request.number - request.key_number, record.ratios()
+    terms = [f"cos({text_lines.number(distance)}·{text_lines.number(one)})" for one in record.frequencies.radians()]
+    total = " + ".join(terms if len(terms) <= 4 else [*terms[:2], "…", terms[-1]])
+    text = "bias(h, m, n) = Σ_i cos((m - n)·ω_i) / r_h, r_h = 8(h+1)/heads"
+    return Formula(text, lambda head: f"({total}) / {text_lines.number(ratios[head])}")
+
+
+@_formula.register
+def _(record: RelativeBias, request: Request) -> Formula:
+    distance, clip = int(request.number - request.key_number), record.clip
+    row = clip + min(max(distance, -clip), clip)
+    clipped = f", clipped to {row - clip}" if abs(distance) > clip else ""
+    difference = f"distance = query - key = {request.shown} - {request.key_shown} = {distance}"
+    note = f"{difference}{clipped}: row {row} of {2 * clip + 1}."
+    text = "bias(h, m, n) = table[clip(m - n, -clip, clip) + clip, h]"
+    return Formula(text, lambda head: f"table[{row}, {head}]", (note,))
+
+
+@_formula.register
+def _(record: FIRE, request: Request) -> Formula:
+    c, start = (abs(float(request.params[name])) for name in ("c", "multiplier"))
+    reach = max(record.threshold * start, float(request.number))
+    share = np.log1p(c * abs(request.number - request.key_number)) / (np.log1p(c * reach) + record.epsilon)
+    logs = (f"ln(1 + {text_lines.number(c)}·{distance})" for distance in (request.distance, text_lines.number(reach)))
+    text = "bias(h, m, n) = f_h(ψ(|m - n|) / ψ(max(threshold, m))), ψ(x) = ln(1 + c·x)"
+    note = f"the share is {' / '.join(logs)} = {text_lines.number(share)}."
+    return Formula(text, lambda head: f"f_{head}({text_lines.number(share)})", (note,))
+
+
+@_formula.register
+def _(record: DynamicPositionBias, request: Request) -> Formula:
+    distance = request.number - request.key_number
+    read = np.sign(distance) * np.log1p(abs(distance)) if record.log_distance else distance
+    argument = "sgn(m - n)·ln(|m - n| + 1)" if record.log_distance else "m - n"
+    return Formula(f"bias(h, m, n) = MLP({argument})_h", lambda head: f"MLP({text_lines.number(read)})_{head}")
+
+
+def _bounded(request: Request, name: str, most: float | None = None) -> np.ndarray:
+    """A parameter of Kerple for every head, as it acts: within its bounds."""
+    return np.asarray(np.clip(arrays.to_numpy(request.params[name]), FLOOR, most))
+
+
+def _bucket_reason(record: T5Bias, distance: int, bucket: int) -> str:
+    """Why a distance falls into its bucket."""
+    one_way = record.buckets // 2 if record.bidirectional else record.buckets
+    exact, steps = one_way // 2, abs(distance)
+    if distance > 0 and not record.bidirectional:
+        return "which all keys after the query share"
+    half = f"{one_way} (keys after the query) + {bucket - one_way}, " if distance > 0 else ""
+    if steps < exact:
+        return f"{half}as each distance below {exact} has a bucket of its own"
+    if steps >= record.max_distance:
+        return f"{half}the last one, for all distances from {record.max_distance} on"
+    inner = f"{exact} + ⌊{one_way - exact}·ln({steps}/{exact})/ln({record.max_distance}/{exact})⌋"
+    return f"{half}as {inner} = {bucket % one_way if distance > 0 else bucket}"

@@ -1,0 +1,102 @@
+"""Worked steps at the door that rotates: one line a pair of channels."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from posenc.compose import Backward
+from posenc.core import arrays, text_lines
+from posenc.core.doors import Rotates
+from posenc.core.rotation import Operator, Turn, at_every_head
+from posenc.inspect.spectrum import frequencies_of
+from posenc.learn.worked_examples.steps import Request, WorkedStep, WorkedSteps, angle_text, factor_text
+from posenc.phase import Frequencies
+
+
+def worked_rotates(record: Rotates, request: Request) -> WorkedSteps:
+    """The angle of each pair and what it makes of a vector; by default (1, 0) in every pair."""
+    turn = record.turn(request.positions, request.params_of(record), role=record.roles[0])
+    if not isinstance(turn, Turn) or turn.heads is not None:
+        return _by_channel(record, turn, request)
+    cosine, sine = (arrays.to_numpy(part)[0] for part in (turn.cos, turn.sin))
+    first, second = (channels.tolist() for channels in turn.pairing.split(np.arange(record.head_dim)))
+    x = np.isin(np.arange(record.head_dim), first).astype(np.float64) if request.vector is None else request.vector
+    y = arrays.to_numpy(turn(x[None]))[0]
+    frequencies = _frequencies(record, request, cosine, sine)
+    coordinates = _coordinates(record, request, len(cosine))
+    steps = []
+    for pair, (a, b) in enumerate(zip(first, second, strict=True)):
+        if request.dims is None or {a, b} & set(request.dims):
+            radians, sides = math.atan2(sine[pair], cosine[pair]), ["angle"]
+            if frequencies is not None:
+                radians = coordinates[pair] * float(frequencies.radians()[pair])
+                sides.append(angle_text(text_lines.number(coordinates[pair]), frequencies, pair))
+            sides += [text_lines.number(radians)] if sides[-1] != text_lines.number(radians) else []
+            degrees = text_lines.number(math.degrees(radians), 2)
+            before, after = (f"({text_lines.number(z[a], 4)}, {text_lines.number(z[b], 4)})" for z in (x, y))
+            line = f"pair {pair} (dimensions {a}, {b}): {' = '.join(sides)} rad = {degrees}°; {before} → {after}"
+            steps.append(WorkedStep(line, (radians, float(y[a]), float(y[b]))))
+    scaled = factor_text(turn.factor)
+    formula = f"(a, b) → {scaled}(a·cos θ - b·sin θ, a·sin θ + b·cos θ), θ the angle of the pair at this position"
+    return WorkedSteps(formula, tuple(steps), (_lengths(record, x, y), *_notes(record, turn), *request.notes()))
+
+
+def _by_channel(record: Rotates, operator: Operator, request: Request) -> WorkedSteps:
+    """What another map than a turn of pairs, or that of the first head, makes of a vector; by default of ones."""
+    x = np.ones(operator.dim) if request.vector is None else request.vector
+    result = arrays.to_numpy(at_every_head(operator, x[None]))
+    y = result[0] if operator.heads is None else result[0, 0]
+    steps = [
+        WorkedStep(f"dimension {channel}: {text_lines.number(float(value), 6)}", (float(value),))
+        for channel, value in enumerate(y)
+        if request.dims is None or channel in request.dims
+    ]
+    which = "" if operator.heads is None else " at head 0"
+    formula = f"x → what {type(operator).__name__} makes of it at this position{which}"
+    return WorkedSteps(formula, tuple(steps), (_lengths(record, x, y), *request.notes()))
+
+
+def _notes(record: Rotates, turn: Turn) -> list[str]:
+    """What else the turn does to a vector: a factor, a stretch, and the dimensions that it leaves as they are."""
+    notes = []
+    if turn.factor is None:
+        notes.append("Each pair is stretched too, by a factor of its own: this is the turn of a query.")
+    elif turn.factor != 1.0:
+        notes.append(f"{text_lines.number(turn.factor)} is the attention factor: logits grow by its square.")
+    first, second = turn.pairing.split(np.arange(record.head_dim))
+    without = sorted(set(range(record.head_dim)) - set(first.tolist()) - set(second.tolist()))
+    if without:
+        names = [str(dimension) for dimension in without]
+        names = names if len(names) <= 8 else [*names[:4], "…", *names[-4:]]
+        notes.append(f"Dimensions without a pair pass unchanged: {', '.join(names)}.")
+    return notes
+
+
+def _lengths(record: Rotates, x: np.ndarray, y: np.ndarray) -> str:
+    before, after = (float(np.linalg.norm(vector)) for vector in (x, y))
+    lengths = f"length {text_lines.number(before)} before, {text_lines.number(after)} after"
+    kept = before == after or ("isometry" in record.claims and math.isclose(before, after, rel_tol=1e-6))
+    return f"The vector keeps its length: {lengths}." if kept else lengths
+
+
+def _frequencies(record: Rotates, request: Request, cosine: np.ndarray, sine: np.ndarray) -> Frequencies | None:
+    """The frequencies whose angles these are; None where the angle is not position times frequency."""
+    try:
+        frequencies = frequencies_of(record)
+    except TypeError:
+        return None
+    if frequencies.pairs != len(cosine):
+        return None
+    angles = _coordinates(record, request, len(cosine)) * frequencies.radians()
+    differs = np.abs(np.cos(angles) * sine - np.sin(angles) * cosine).max() > 1e-4
+    return None if differs else frequencies
+
+
+def _coordinates(record: Rotates, request: Request, pairs: int) -> np.ndarray:
+    """The coordinate that each pair rotates by: that of its axis, if the record says which; negative where it rotates
+    backwards."""
+    if isinstance(record, Backward):
+        return -_coordinates(record.encoding, request, pairs)
+    return np.array([request.coordinate(axis) for axis in getattr(record, "axis", (0,) * pairs)])

@@ -1,0 +1,218 @@
+"""A record of a user's own: its checks run where its code runs, its numbers are compared here."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, get_args
+
+import numpy as np
+
+from posenc import parse
+from posenc.core.doors import Encoding
+from posenc.core.text_lines import short
+from posenc.diagnosis.code.bias_forms import ProbedBias
+from posenc.diagnosis.code.check_file import RemoteCode
+from posenc.diagnosis.code.child_process import StoppedError
+from posenc.diagnosis.code.code_report import CodeReport, FirstBiasDifference, FirstDifference, measured
+from posenc.diagnosis.code.judge_bias_values import judge_bias_values
+from posenc.diagnosis.code.judge_values import USUAL_BASE, judge_values
+from posenc.diagnosis.code.observed_values import ObservedValues
+from posenc.diagnosis.mistake import Finding, unless_refused
+from posenc.testing.door_probe import moved_parameters
+from posenc.testing.effects import effects, positions_within, tolerance_of
+from posenc.testing.known_mistake import judged
+from posenc.testing.suite_report import Outcome, Status
+
+Effects = Mapping[str, np.ndarray]
+#: Fields of the record that is meant which a class of one's own is made with.
+PLAIN = (bool, int, float, str)
+
+
+@dataclass(frozen=True)
+class RecordReport(CodeReport):
+    """A `CodeReport` of a record, with what came of each check of `posenc.testing`."""
+
+    record: str = ""
+    checks: tuple[Outcome, ...] = ()
+
+    @property
+    def failed(self) -> tuple[Outcome, ...]:
+        """Checks that did not hold."""
+        return tuple(each for each in self.checks if each.status == "failed")
+
+    @property
+    def explained(self) -> bool:
+        """Whether nothing is left to explain."""
+        return super().explained or bool(self.failed)
+
+    def lines(self) -> list[str]:
+        left_out = [each for each in self.checks if each.status == "left out"]
+        passed = len(self.checks) - len(self.failed) - len(left_out)
+        lines = [*super().lines(), f"checks          {passed} hold, {len(self.failed)} fail, {len(left_out)} left out"]
+        for each in self.failed:
+            lines += ["", f"failed   {each.name}: {each.sentence}", f"         {each.explains}"]
+        return [*lines, *(f"left out {each.name}: {each.sentence}" for each in left_out)]
+
+    def _verdict(self) -> list[str]:
+        if self.findings or self.right or self.consistent or self.first_difference is not None:
+            return super()._verdict()
+        return ["a check fails" if self.failed else "its checks did not run"]
+
+
+def check_remote_record(
+    code: RemoteCode, *, against: Encoding | None = None, dim: int | None = None, base: float | None = None
+) -> RecordReport:
+    """Run the checks of a record in the child process, and compare its numbers here.
+
+    With `against`, they are compared with that record's; else with those of the record that it calls itself, where
+    there is one of that name and these fields, or with the published conventions. What its checks say can only make it
+    worse. Raises ValueError naming the argument."""
+    fields = _fields(code, against, dim, base)
+    built = code.ask("build", fields=fields)
+    if not isinstance(built, dict) or not isinstance(built.get("record"), str):
+        raise StoppedError("what it answered is no answer")
+    wanted = against or _called(built["record"])
+    if wanted is not None and wanted.door != built.get("door"):
+        raise ValueError(
+            f"against must be a record that {built.get('door')}; got {wanted!r:.100}. Give the record that the code "
+            "implements."
+        )
+    report = _compared(code, wanted) if wanted is not None else _compared_with_conventions(code, built, base)
+    checks = _outcomes(code.ask("suite"))
+    whole = bool(checks) and not any(each.status == "failed" for each in checks)
+    return RecordReport(
+        **{
+            **{field.name: getattr(report, field.name) for field in dataclasses.fields(report)},
+            "right": report.right and whole,
+            "consistent": report.consistent and whole,
+            "form": built["record"],
+        },
+        record=built["record"],
+        checks=checks,
+    )
+
+
+def _outcomes(answer: Any) -> tuple[Outcome, ...]:
+    """What the child says of each check; one without a known status has failed."""
+    if not isinstance(answer, list) or not all(isinstance(each, list) and len(each) == 4 for each in answer):
+        raise StoppedError("what it answered is no answer")
+    statuses: dict[str, Status] = {status: status for status in get_args(Status)}
+    return tuple(
+        Outcome(str(name), statuses.get(str(status), "failed"), str(sentence), str(explains))
+        for name, status, sentence, explains in answer
+    )
+
+
+def _fields(code: RemoteCode, against: Encoding | None, dim: int | None, base: float | None) -> dict[str, Any]:
+    """What a class of one's own is made with."""
+    options = {name: value for name, value in (("dim", dim), ("base", base)) if value is not None}
+    if against is None:
+        return options
+    if options:
+        name, value = next(iter(options.items()))
+        raise ValueError(f"{name} must be left out with against, which states its own; got {value!r}. Leave it out.")
+    stated_fields = code.ask("field_names")
+    stated = {field.name: getattr(against, field.name) for field in dataclasses.fields(against)}
+    return {name: value for name, value in stated.items() if name in stated_fields and isinstance(value, PLAIN)}
+
+
+def _called(text: str) -> Encoding | None:
+    """The record of the catalog that has this repr, if there is one."""
+    record = unless_refused(lambda: parse.record(text))
+    return record if isinstance(record, Encoding) else None
+
+
+def _compared(code: RemoteCode, wanted: Encoding) -> CodeReport:
+    """Its effects and those of the record that is meant, with the same parameters."""
+    positions, params = positions_within(wanted), moved_parameters(wanted)
+    expected = effects(wanted, params, positions)
+    try:
+        observed = _effects(code, params, positions)
+    except ValueError as error:
+        finding = Finding(
+            "other arguments", f"It refuses what {short(wanted)} takes: {error}", "Take the same arguments."
+        )
+        return CodeReport(False, wanted.door, short(wanted), (finding,))
+    largest, compared = 0.0, 0
+    for name, values in expected.items():
+        received = observed.get(name)
+        if received is None or received.shape != values.shape:
+            shape = "nothing" if received is None else f"shape {received.shape}"
+            finding = Finding(
+                "other shape", f"{name} gives {shape} where {values.shape} is meant.", "Return that shape."
+            )
+            return CodeReport(False, wanted.door, short(wanted), (finding,))
+        gap = np.abs(received - values)
+        gap = np.where((received == values) | (np.isnan(received) & np.isnan(values)), 0.0, gap)
+        tolerance = tolerance_of(values, positions, wanted.door)
+        if not np.all(gap <= tolerance):
+            return _different(wanted, name, values, received, positions, tolerance)
+        largest, compared = max(largest, float(gap.max(initial=0.0))), compared + gap.size
+    return CodeReport(
+        True,
+        wanted.door,
+        short(wanted),
+        largest_difference=largest,
+        compared=compared,
+        farthest_position=float(positions.max()),
+    )
+
+
+def _different(
+    wanted: Encoding,
+    name: str,
+    expected: np.ndarray,
+    received: np.ndarray,
+    positions: np.ndarray,
+    tolerance: np.ndarray,
+) -> CodeReport:
+    """The known mistake, where one explains it, and the first number that differs."""
+
+    def first(index: tuple[int, ...], one: float, other: float) -> FirstDifference | FirstBiasDifference:
+        if wanted.door in ("biases", "scores"):
+            return FirstBiasDifference(index[-3], index[-2], index[-1], one, other)
+        row, channel, *source = index[1:] if wanted.door == "rotates" else index
+        return FirstDifference(float(positions[row]), channel, one, other, *source)
+
+    report, numbers = judged(wanted, received, positions), measured(expected, received, tolerance, first)
+    head = int(np.argwhere(~(np.abs(received - expected) <= tolerance))[0][0])
+    note = f"The numbers are those of {name}{f', head {head}' if wanted.door == 'rotates' else ''}."
+    return CodeReport(
+        False,
+        wanted.door,
+        short(wanted),
+        report.findings if report else (),
+        (*(report.notes if report else ()), note),
+        farthest_position=float(positions.max()),
+        **numbers,
+    )
+
+
+def _compared_with_conventions(code: RemoteCode, built: Mapping[str, Any], base: float | None) -> CodeReport:
+    """Against every published convention, where there are any for such numbers."""
+    door, nothing = str(built.get("door")), CodeReport(False, str(built.get("door")), built["record"], consistent=True)
+    if built.get("learned") or door == "scores":
+        return nothing
+    positions = np.asarray(code.ask("positions"))
+    observed = _effects(code, {}, positions)
+    try:
+        if door == "biases":
+            report = judge_bias_values(ProbedBias(observed["matrix"], "float64"))
+        else:
+            values = observed["embed"] if door == "adds" else observed["query"][0]
+            kind: Any = door
+            report = judge_values(ObservedValues(kind, positions.astype(np.float64), values), base=base or USUAL_BASE)
+    except (ValueError, KeyError):
+        return nothing
+    if report.right or report.findings:
+        return report
+    return replace(nothing, notes=(f"Nearest of the published conventions: {report.convention}.",))
+
+
+def _effects(code: RemoteCode, params: Mapping[str, Any], positions: np.ndarray) -> Effects:
+    answer = code.ask("effects", params=dict(params), positions=positions)
+    if not isinstance(answer, dict) or not all(isinstance(each, np.ndarray) for each in answer.values()):
+        raise StoppedError("what it answered is no answer")
+    return {name: each.astype(np.float64) for name, each in answer.items()}

@@ -1,0 +1,88 @@
+"""What answers in the child process about a record of a user's own: its checks, and its effects as numbers."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+
+from posenc.core.doors import Encoding
+from posenc.diagnosis.code.child_server import UserFile, answer_requests
+
+#: Values for the fields that a record may have without a default.
+FIELDS = {"heads": 8, "length": 64, "model_dim": 16, "head_dim": 16, "dim": 16}
+#: Characters of a record that are sent.
+LONGEST = 2_000
+
+
+class UserRecord(UserFile):
+    """A user's file whose name stands for a record."""
+
+    record: Encoding
+
+    def build(self, fields: dict[str, Any]) -> dict[str, Any]:
+        self.record = user_record(self.target, fields)
+        return {"door": self.record.door, "record": repr(self.record)[:LONGEST], "learned": bool(self.record.shapes)}
+
+    def field_names(self) -> list[str]:
+        """Of a class; a record that is made already takes none."""
+        is_class = isinstance(self.target, type)
+        return [field.name for field in dataclasses.fields(self.target) if field.init] if is_class else []
+
+    def suite(self) -> list[list[str]]:
+        from posenc.testing.suite import check_encoding
+
+        outcomes = check_encoding(self.record).outcomes
+        return [[each.name, each.status, each.sentence, each.explains] for each in outcomes]
+
+    def positions(self) -> np.ndarray:
+        from posenc.testing.effects import positions_within
+
+        return positions_within(self.record)
+
+    def effects(self, params: dict[str, Any], positions: np.ndarray) -> dict[str, np.ndarray]:
+        from posenc.testing.effects import effects
+
+        return effects(self.record, params, positions)
+
+
+def main() -> None:
+    """Answer until the other side has gone."""
+    served = UserRecord()
+    answer_requests(
+        served.answers()
+        | {name: getattr(served, name) for name in ("field_names", "build", "suite", "positions", "effects")}
+    )
+
+
+def user_record(target: Any, fields: dict[str, Any]) -> Encoding:
+    """The record: as it is, or the class with these fields, and plain values for what else has no default.
+
+    Raises ValueError for a field that it does not have, or has already.
+    """
+    if isinstance(target, Encoding):
+        if fields:
+            raise ValueError(
+                f"{next(iter(fields))} must be left out for an existing record; got {repr(target)[:100]}. Name its "
+                "class, or leave the option out."
+            )
+        return target
+    known = {field.name: field for field in dataclasses.fields(target) if field.init}
+    missing = [name for name in fields if name not in known]
+    if missing:
+        raise ValueError(f"{missing[0]} must be a field of {target.__name__}; it has {', '.join(known)}. Leave it out.")
+    required = [name for name, field in known.items() if field.default is dataclasses.MISSING]
+    values = FIELDS | fields
+    unknown = [name for name in required if name not in values]
+    if unknown:
+        raise ValueError(
+            "target must be a record, or a class whose fields have defaults; "
+            f"{target.__name__} asks for {unknown[0]!r}. Make a record in the file and name that."
+        )
+    try:
+        return target(**{name: values[name] for name in {*required, *fields}})  # type: ignore[no-any-return]
+    except Exception as error:
+        raise ValueError(
+            f"{target.__name__}: {type(error).__name__}: {error}. Make a record in the file and name that."
+        ) from None

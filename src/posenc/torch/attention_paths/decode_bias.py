@@ -1,0 +1,97 @@
+"""A bias for one step of decoding, and the slopes that fused kernels take."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from posenc.core import validation
+from posenc.core.arrays import Array
+from posenc.core.doors import Biases, Params
+from posenc.encodings.biases.alibi import ALiBi
+from posenc.torch.modules.encoding_module import RecordModule, record_and_params
+
+
+def decode_row(
+    record: Biases | RecordModule, query: Array, key: Array, params: Params | None = None, *, dtype: Any = None
+) -> Any:
+    """The bias of one query for all its keys, as a step of decoding wants it.
+
+    record: a record, or its module, which brings its parameters; params: what a record learns, None if nothing.
+    query: () or (batch,), where the new token of each sequence stands; key: (m,) or (batch, m), positions of the keys
+    in the cache, the new one's among them; with a last axis of coordinates where the record has several axes.
+    Result: (1, heads, 1, m) or (batch, heads, 1, m), what `scaled_dot_product_attention` takes as `attn_mask`; float32
+    unless dtype says otherwise. Raises TypeError or ValueError naming the argument.
+
+    >>> import torch
+    >>> from posenc import ALiBi
+    >>> decode_row(ALiBi(heads=1, steepest=1.0), torch.tensor(3), torch.arange(4)).tolist()
+    [[[[-1.5, -1.0, -0.5, 0.0]]]]
+    """
+    record, params = record_and_params(record, params)
+    validation.instance("record", record, Biases, "a record that biases")
+    _tensor("query", query)
+    last = () if record.axes == 1 else (record.axes,)
+    if not len(last) <= query.ndim <= 1 + len(last) or tuple(query.shape[query.ndim - len(last) :]) != last:
+        raise ValueError(
+            f"query must have shape {last} or (batch,{f' {last[0]}' if last else ''}); got {tuple(query.shape)}. "
+            "Give one position a sequence."
+        )
+    query, key = query.unsqueeze(-1 - len(last)), row_of_positions("key", key, record.axes)
+    check_together(query, key, record.axes)
+    row = record.matrix(query, key, params, dtype=dtype)
+    return row if row.ndim == 4 else row[None]
+
+
+def slopes(record: ALiBi, *, device: Any = None) -> Any:
+    """The slopes of ALiBi as fused kernels take them (`alibi_slopes=` of flash-attention): positive, float32, (heads,).
+
+    Such a kernel adds -slope · |distance| to the scaled logits, its queries set against the end of the keys: positions
+    that are packed or padded must be told to it in its own way. device: where the tensor lives; the CPU unless given.
+    Raises TypeError for another record, ValueError for form="signed".
+
+    >>> from posenc import ALiBi
+    >>> slopes(ALiBi(heads=4))
+    tensor([0.2500, 0.0625, 0.0156, 0.0039])
+    """
+    if not isinstance(record, ALiBi):
+        raise TypeError(
+            f"record must be ALiBi, the one bias that a slope describes; got {validation.shown(record)}. Use "
+            "strided_attention or score_mod."
+        )
+    if record.form != "symmetric":
+        raise ValueError(
+            f"record must have form='symmetric', as fused kernels have; got {record!r}. Behind a causal mask both "
+            "forms are equal: use form='symmetric'."
+        )
+    return torch.tensor(record.slopes(), dtype=torch.float32, device=device)
+
+
+def row_of_positions(name: str, positions: Any, axes: int = 1) -> Any:
+    """A tensor of positions, one row for all sequences or one each,
+    with a last axis of coordinates where there are several."""
+    _tensor(name, positions)
+    last = "" if axes == 1 else f", {axes}"
+    if positions.ndim - (axes > 1) not in (1, 2) or (axes > 1 and positions.shape[-1] != axes):
+        raise ValueError(
+            f"{name} must have shape (n{last or ','}) or (batch, n{last}); got {tuple(positions.shape)}. Give one row "
+            "of positions, or one for each sequence."
+        )
+    return positions
+
+
+def check_together(query: Any, key: Any, axes: int = 1) -> None:
+    """Positions of queries and keys of one batch, on one device."""
+    if key.device != query.device:
+        raise ValueError(f"key must be on the device of query, {query.device}; got {key.device}. Move it there.")
+    batches = {x.shape[0] for x in (query, key) if x.ndim - (axes > 1) == 2} - {1}
+    if len(batches) > 1:
+        raise ValueError(
+            f"key must have the batch of query; got shapes {tuple(query.shape)} and {tuple(key.shape)}. "
+            "Give one row each, or one for all."
+        )
+
+
+def _tensor(name: str, positions: Any) -> None:
+    validation.instance(name, positions, torch.Tensor, "a tensor of positions on the device of attention")

@@ -1,0 +1,49 @@
+"""A bias for flex_attention, which never forms the matrix."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from posenc.core import arrays, validation
+from posenc.core.arrays import Array
+from posenc.core.doors import Biases, Params
+from posenc.torch.attention_paths.decode_bias import row_of_positions
+from posenc.torch.modules.encoding_module import RecordModule, record_and_params
+
+ScoreMod = Callable[[Any, Any, Any, Any, Any], Any]
+
+
+def score_mod(record: Biases | RecordModule, query: Array, key: Array, params: Params | None = None) -> ScoreMod:
+    """The `score_mod` of `torch.nn.attention.flex_attention` that adds the record's bias.
+
+    record: a record, or its module, which brings its parameters; params: what a record learns, None if nothing.
+    query: (n,) or (batch, n) and key: (m,) or (batch, m), positions of the queries and keys, integer or float tensors
+    on the device of attention, with a last axis of coordinates where the record has several: a step of decoding gives
+    its own `query`.
+    With grouped heads (`enable_gqa=True`) the record's heads are those of the queries.
+
+    A number that is a sum itself (Sandwich, FIRE, DynamicPositionBias) runs in flex_attention uncompiled alone, since
+    PyTorch compiles no sum inside a score_mod; take `strided_attention` where the record is relative.
+
+    It is `record.bias` at one place, so it equals the dense bias of `posenc.torch.Bias`. Raises TypeError or ValueError
+    naming the argument.
+
+    >>> import torch
+    >>> from posenc import ALiBi
+    >>> add = score_mod(ALiBi(heads=2), torch.tensor([4, 5]), torch.arange(6))
+    >>> add(torch.tensor(1.0), *map(torch.tensor, (0, 1, 0, 2)))  # head 1, query at 4, key at 2: 1 - 2/256
+    tensor(0.9922)
+    """
+    record, params = record_and_params(record, params)
+    validation.instance("record", record, Biases, "a record that biases")
+    query, key = row_of_positions("query", query, record.axes), row_of_positions("key", key, record.axes)
+    record.checked(params)
+    one = 1 if record.axes == 1 else 2  # axes of the positions of one sequence
+
+    def add_bias(score: Array, batch: Array, head: Array, query_index: Array, key_index: Array) -> Array:
+        there = query[query_index] if query.ndim == one else query[batch, query_index]
+        here = key[key_index] if key.ndim == one else key[batch, key_index]
+        return score + record.bias(head, there, here, params, dtype=arrays.library(score).wide_dtype(score.dtype))
+
+    return add_bias

@@ -1,0 +1,244 @@
+"""A relative bias in attention from one number a distance, and no matrix."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from posenc.core import arrays, validation
+from posenc.core.arrays import Array
+from posenc.core.checked_positions import checked
+from posenc.core.doors import Biases, Params
+from posenc.torch.attention_paths.decode_bias import check_together, row_of_positions
+from posenc.torch.modules.encoding_module import RecordModule, record_and_params
+from posenc.torch.modules.plain_tensor import plain_tensor
+
+#: Pieces of the queries of a causal bias: more save little more, and each costs calls. None is smaller than SMALLEST.
+PIECES, SMALLEST = 8, 64
+
+
+@dataclass(frozen=True, eq=False)
+class StridedBias:
+    """A relative bias as one number a head and distance: `strided` makes it, `strided_attention` alone takes it.
+
+    It is no tensor, and PyTorch's functions refuse it: seen as a mask, its queries would stand in reverse order.
+
+    numbers: (batch or 1, heads, n + m - 1); the first m belong to the last query and its keys, and each query before it
+    begins one number later.   queries, keys: n and m.   causal: whether keys after the query have -inf.
+    ahead: by how much the position of the last query exceeds that of the last key, in the row where it does most; None
+    where positions could not be seen.
+    """
+
+    numbers: Array = field(repr=False)
+    queries: int
+    keys: int
+    causal: bool
+    ahead: int | None
+
+    @classmethod
+    def __torch_function__(cls, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        raise TypeError(
+            "attn_mask must be a tensor; got a StridedBias, whose queries stand in reverse order. Call "
+            "posenc.torch.strided_attention(q, k, v, bias), or make a dense mask with posenc.torch.Bias."
+        )
+
+    def last_query_first(self, dtype: Any) -> Any:
+        """A mask (batch or 1, heads, n, m) of overlapping rows for queries in reverse order,
+        since no stride is negative."""
+        numbers = self.numbers.to(dtype).contiguous()
+        batch, heads, count = numbers.shape
+        return numbers.as_strided((batch, heads, self.queries, self.keys), (heads * count, count, 1, 1))
+
+
+def strided(
+    record: Biases | RecordModule,
+    query: Array,
+    key: Array,
+    params: Params | None = None,
+    *,
+    causal: bool = False,
+    dtype: Any = None,
+) -> StridedBias:
+    """The bias of a record that claims "relative", as n + m - 1 numbers a head, for `strided_attention`.
+
+    record: a record, or its module, which brings its parameters; params: what a record learns, None if nothing.
+    query: (n,) or (batch, n) and key: (m,) or (batch, m), positions that rise by one from token to token, wherever they
+    begin.   causal: keys after the query get -inf (by position, not by
+    index).   dtype: of the numbers, float32 unless given; float64 queries need float64.
+
+    Raises TypeError or ValueError naming the argument; positions that cannot be seen (compiled, or on an accelerator)
+    and do not rise by one give NaN.
+
+    >>> import torch
+    >>> from posenc import ALiBi
+    >>> bias = strided(ALiBi(heads=1, steepest=1.0), torch.tensor([4, 5]), torch.arange(3, 6))
+    >>> bias, bias.numbers.tolist()
+    (StridedBias(queries=2, keys=3, causal=False, ahead=0), [[[-1.0, -0.5, 0.0, -0.5]]])
+    """
+    record, params = record_and_params(record, params)
+    validation.instance("record", record, Biases, "a record that biases")
+    validation.one_axis("record", record)
+    if "relative" not in record.claims:
+        raise ValueError(
+            f"record must claim 'relative', since its numbers must depend on distances only; got {record!r}. Use "
+            "posenc.torch.Bias."
+        )
+    validation.truth("causal", causal)
+    same = query is key
+    query, key = _rising("query", query), _rising("key", key)
+    check_together(query, key)
+    queries, keys = query.shape[-1], key.shape[-1]
+    if not arrays.library(query).compiling() and 0 in (queries, keys):
+        empty = record.matrix(query, key, params, dtype=dtype).flatten(-2)
+        return StridedBias(empty if empty.ndim == 3 else empty[None], queries, keys, causal, 0)
+    batch, ahead = torch.broadcast_shapes(query.shape[:-1], key.shape[:-1]), 0 if same else _ahead(query, key)
+    query, key = query.expand(*batch, -1), key.expand(*batch, -1)
+    if arrays.library(query).compiling():
+        numbers = _distance_by_distance(record, query, key, params, dtype)
+    else:
+        # Every query before the last lies before the last key where that one does not lie behind it.
+        hidden = causal and ahead is not None and ahead <= 0
+        numbers = _by_grid(record, query, key, params, dtype, hidden=hidden)
+    if causal:
+        there, here = _ends(query, key)
+        numbers = numbers.masked_fill((here > there)[..., None, :], float("-inf"))
+    numbers = numbers + (_guard(query) + _guard(key)).to(numbers.dtype)
+    return StridedBias(numbers if numbers.ndim == 3 else numbers[None], queries, keys, causal, ahead)
+
+
+def strided_attention(q: Any, k: Any, v: Any, bias: StridedBias, *, scale: float | None = None) -> Any:
+    """softmax(scale·q·kᵀ + bias)·v by `scaled_dot_product_attention`, for a bias from `strided`.
+
+    q: (batch, heads, n, d), k: (batch, key heads, m, d) and v: (batch, key heads, m, width), in the order of their
+    positions; key heads divide heads.   bias: what `strided` gives; next to 16-bit q it stays in float32
+    on the CPU, and is rounded to their dtype elsewhere, where PyTorch's fast kernels take no other.   scale:
+    1/√d unless given.
+
+    Of a causal bias, eight pieces of the queries attend each to the keys that they may see, about half the work;
+    compiled, and on an accelerator for query and key positions that are two tensors, all queries attend at once.
+    Raises TypeError or ValueError naming the argument; a dense bias belongs in `scaled_dot_product_attention`.
+
+    >>> import torch
+    >>> from posenc import ALiBi
+    >>> q, k, v = torch.ones(3, 1, 2, 4, 8).unbind()
+    >>> bias = strided(ALiBi(heads=2), torch.arange(4), torch.arange(4), causal=True)
+    >>> strided_attention(q, k, v, bias).shape
+    torch.Size([1, 2, 4, 8])
+    """
+    _check_attention(q, k, v, bias)
+    attended = torch.nn.functional.scaled_dot_product_attention
+    dtype = arrays.library(q).wide_dtype(q.dtype) if q.device.type == "cpu" else q.dtype
+    mask, grouped = bias.last_query_first(dtype), not validation.equals_one_of(q.shape[1], k.shape[1])
+    q = q.flip(-2)
+    if not bias.causal or bias.ahead is None or not bias.queries or arrays.library(mask).compiling():
+        return attended(q, k, v, attn_mask=mask, scale=scale, enable_gqa=grouped).flip(-2)
+    size, parts = max(SMALLEST, -(-bias.queries // PIECES)), []
+    for start in range(0, bias.queries, size):
+        rows, columns = slice(start, start + size), slice(0, max(1, bias.keys + bias.ahead - start))
+        near = k[..., columns, :], v[..., columns, :]
+        parts.append(
+            attended(q[..., rows, :], *near, attn_mask=mask[..., rows, columns], scale=scale, enable_gqa=grouped)
+        )
+    return torch.cat(parts, -2).flip(-2)
+
+
+def _check_attention(q: Any, k: Any, v: Any, bias: Any) -> None:
+    """Refuse what is no strided bias, and queries, keys and values that it was not made for."""
+    if not isinstance(bias, StridedBias):
+        what = "a dense tensor" if isinstance(bias, torch.Tensor) else validation.shown(bias)
+        raise TypeError(
+            f"bias must be what posenc.torch.strided gives; got {what}. Give a dense bias to "
+            "torch.nn.functional.scaled_dot_product_attention, as attn_mask."
+        )
+    for name, x in (("q", q), ("k", k), ("v", v)):
+        if plain_tensor(name, x).ndim != 4:
+            raise ValueError(f"{name} must have shape (batch, heads, n, d); got {tuple(x.shape)}. Give four axes.")
+    rows, heads = bias.numbers.shape[:2]
+    if q.shape[1:3] != (heads, bias.queries) or not validation.equals_one_of(rows, 1, q.shape[0]):
+        raise ValueError(
+            f"q must have shape (batch, heads, n, d) with {heads} heads and {bias.queries} queries, as the bias has"
+            f"{f', and a batch of {rows}' if rows != 1 else ''}; got {tuple(q.shape)}. Check the layout and the record."
+        )
+    for name, x in (("k", k), ("v", v)):
+        if x.shape[0] != q.shape[0] or x.shape[2] != bias.keys or not x.shape[1] or heads % x.shape[1]:
+            raise ValueError(
+                f"{name} must have shape (batch, heads, m, d) with the batch of q, {q.shape[0]}, {bias.keys} keys, as "
+                f"the bias has, and heads that divide {heads}; got {tuple(x.shape)}. "
+                "Check the layout and the positions."
+            )
+    if q.dtype == torch.float64 != bias.numbers.dtype:
+        raise TypeError(
+            f"bias must be as precise as q; got {arrays.dtype_name(bias.numbers.dtype)} for float64. Make it with "
+            "strided(…, dtype=torch.float64)."
+        )
+
+
+def _ahead(query: Any, key: Any) -> int | None:
+    """By how much the last query lies after the last key, in the row where it does most;
+    None where it cannot be seen."""
+    lib = arrays.library(query)
+    if not (lib.concrete(query) and lib.concrete(key)):
+        return None
+    most: float = (query[..., -1] - key[..., -1]).max().item()
+    return math.floor(most)
+
+
+def _distance_by_distance(record: Biases, query: Any, key: Any, params: Params | None, dtype: Any) -> Any:
+    """The bias of every distance, (*batch, heads, n + m - 1), each from two positions."""
+    there, here = _ends(query, key)
+    head = torch.arange(record.heads, device=query.device)[:, None]
+    return record.bias(head, there[..., None, :], here[..., None, :], params, dtype=dtype)
+
+
+def _by_grid(record: Biases, query: Any, key: Any, params: Params | None, dtype: Any, *, hidden: bool) -> Any:
+    """The same. Distances of the last query come from a few queries and every so many keys, as a record that
+    multiplies two tables makes a grid sooner than a row. hidden: the distances after these are -inf."""
+    queries, keys = query.shape[-1], key.shape[-1]
+    side = min(queries, math.isqrt(keys - 1) + 1)
+    grid = record.matrix(query[..., -side:].flip(-1), key[..., ::side], params, dtype=dtype)
+    of_last = grid.transpose(-1, -2).flatten(-2)[..., :keys]
+    if hidden:
+        after = of_last.new_full((*of_last.shape[:-1], queries - 1), float("-inf"))
+    else:
+        after = record.matrix(query[..., :-1].flip(-1), key[..., -1:], params, dtype=dtype)[..., 0]
+    return torch.cat([of_last, after], -1)
+
+
+def _ends(query: Any, key: Any) -> tuple[Any, Any]:
+    """Every distance once, from two positions that are there: the last query with all keys,
+    then the last key with the rest."""
+    step = torch.arange(query.shape[-1] + key.shape[-1] - 1, device=query.device) - (key.shape[-1] - 1)
+    return query[..., -1:] - step.clamp(min=0), key[..., -1:] + step.clamp(max=0)
+
+
+def _rising(name: str, positions: Any) -> Any:
+    """Positions as signed numbers; a ValueError where it can be seen that one is not the last plus one."""
+    placed = checked(row_of_positions(name, positions), name)
+    positions, lib = placed.lib.signed(placed.array), placed.lib
+    if positions.requires_grad:
+        raise ValueError(
+            f"{name} must not require a gradient, as only its ends are read; got one that does. Detach it."
+        )
+    if lib.concrete(positions):
+        wrong = (positions.diff() != 1).nonzero()
+        if len(wrong):
+            *row, index = wrong[0].tolist()
+            step = positions[(*row, slice(index, index + 2))].tolist()
+            raise ValueError(
+                f"{name} must increase by one from token to token; got {step[0]} and then {step[1]}. Use "
+                "posenc.torch.Bias or score_mod."
+            )
+    return positions
+
+
+def _guard(positions: Any) -> Any:
+    """0.0, or NaN for a row of positions that could not be seen and does not rise by one; shape (*batch, 1, 1)."""
+    zero = torch.zeros((), device=positions.device)
+    if arrays.library(positions).concrete(positions):
+        return zero
+    steps = torch.arange(positions.shape[-1], device=positions.device)
+    rises = (positions - positions[..., :1] == steps).all(-1)
+    return torch.where(rises, zero, torch.full_like(zero, float("nan")))[..., None, None]

@@ -1,0 +1,1 @@
+"""Modules: an encoding and its parameters, for each door; input layers and tables."""

@@ -1,0 +1,97 @@
+"""What every module here is: a record, a seed, and the parameters that the record names."""
+
+from __future__ import annotations
+
+from operator import attrgetter
+from typing import Any
+
+import numpy as np
+import torch
+
+from posenc.core import arrays, validation
+from posenc.core.arrays import Array
+from posenc.core.doors import Encoding, Params
+
+
+class RecordModule(torch.nn.Module):  # type: ignore[misc]
+    """A record and its parameters, as float32 `Parameter`s under the record's own names; no buffers.
+
+    record: a frozen encoding.   seed: what its parameters are drawn from, the same at every `reset_parameters()`; None
+    for PyTorch's default generator, as `torch.nn.Linear` draws.
+    """
+
+    record: Encoding
+
+    def __init__(self, record: Encoding, seed: int | None) -> None:
+        super().__init__()
+        self.record = record
+        self.seed = None if seed is None else validation.integer("seed", seed, 0, 2**63 - 1)
+        for name, shape in record.shapes.items():
+            _register_parameter(self, name, torch.nn.Parameter(torch.empty(shape, dtype=torch.float32)))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw the parameters, also after `to_empty`: with a seed the same values every time."""
+        if self.record.shapes:
+            for name, value in self.record.init(seeded_generator(self.seed)).items():
+                fill(self.get_parameter(name), value)
+
+    @property
+    def params(self) -> Params | None:
+        """The parameters by the record's names; None where nothing is learned."""
+        # Not get_parameter, which refuses the plain tensors that functional_call puts in their place.
+        return {name: attrgetter(name)(self) for name in self.record.shapes} or None
+
+    def extra_repr(self) -> str:
+        return repr(self.record)
+
+
+def record_and_params(record: Any, params: Params | None) -> tuple[Any, Params | None]:
+    """A record and its parameters as they are given; of a module its own."""
+    if not isinstance(record, RecordModule):
+        return record, params
+    if params is not None:
+        raise ValueError(
+            f"params must be left out for a module, which holds its own; got {validation.shown(params)}. Give "
+            "module.record for others."
+        )
+    return record.record, record.params
+
+
+def seeded_generator(seed: int | None) -> np.random.Generator:
+    """A generator that begins at the seed, or at the next number of PyTorch's default generator."""
+    if seed is None:
+        drawn = torch.randint(2**63 - 1, (), device="cpu")
+        seed = (
+            int(drawn) if arrays.library(drawn).concrete(drawn) else 0
+        )  # a fake tensor has no number, nor have the parameters
+    return np.random.default_rng(seed)
+
+
+def fill(parameter: Any, value: np.ndarray) -> None:
+    """Write drawn numbers into a parameter, wherever it lives and whatever its dtype."""
+    with torch.no_grad():
+        parameter.copy_(torch.tensor(np.asarray(value), device="cpu"))
+
+
+def on_same_device(name: str, positions: Any, like: Array) -> Array:
+    """Positions as a tensor on the device of `like`; a tensor elsewhere is an error, not a silent copy."""
+    positions = arrays.as_array(name, positions, like)
+    if arrays.library_name(positions) != "torch":
+        positions = arrays.library(like).constant(positions)
+    if positions.device != like.device:
+        raise ValueError(
+            f"{name} must be on the device of the other arguments, {like.device}; got {positions.device}. "
+            "Move it there."
+        )
+    return positions
+
+
+def _register_parameter(module: Any, name: str, parameter: Any) -> None:
+    """Register a parameter under a dotted name, as `state_dict` writes it."""
+    *path, last = name.split(".")
+    for part in path:
+        if part not in dict(module.named_children()):
+            module.add_module(part, torch.nn.Module())
+        module = module.get_submodule(part)
+    module.register_parameter(last, parameter)

@@ -1,0 +1,119 @@
+"""The input layer of the 2017 transformer."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, final
+
+import numpy as np
+import torch
+
+from posenc.compose import Concatenated
+from posenc.core import arrays, validation
+from posenc.core.arrays import Array
+from posenc.core.doors import Adds
+from posenc.torch.modules.encoding_module import fill, on_same_device, seeded_generator
+from posenc.torch.modules.modules import Add
+from posenc.torch.modules.token_embedding import check_ids, check_in_vocabulary, embedded
+from posenc.torch.modules.vector_table import table
+
+
+@final
+class InputLayer(torch.nn.Module):  # type: ignore[misc]
+    """dropout(embedding[ids]·√d + encoding(positions)): what stands in front of `nn.TransformerEncoder`.
+
+    Vaswani et al. 2017, arXiv:1706.03762, §3.4 (the factor √d), §3.5 (the sum) and §5.4 (dropout of the sum, 0.1).
+
+    vocabulary: number of token ids.   encoding: any record that adds; it gives d, except that `Concatenated` widens the
+    embedding and needs `width`, the channels of the embedding itself.   batch_first: whether ids are (batch, n) or
+    (n, batch); say the same to `nn.TransformerEncoderLayer`.   seed: what the embedding, normal with variance 1/d (so
+    that its rows have length about √d after the factor), and learned positions are drawn from; None for PyTorch's
+    default generator.
+
+    forward(ids, positions=None): integer ids; positions count from 0 unless given, as (n,) or in the shape of ids.
+    Result: ids' axes and then d, in the dtype of the embedding. `embedding` is the (vocabulary, d) weight, free to tie.
+    Raises ValueError for ids outside the vocabulary and, from the encoding, for a position it does not have.
+
+    >>> import torch
+    >>> from posenc import Sinusoidal
+    >>> InputLayer(100, Sinusoidal(dim=16), batch_first=True)(torch.tensor([[5, 7, 5]])).shape
+    torch.Size([1, 3, 16])
+    """
+
+    def __init__(
+        self,
+        vocabulary: int,
+        encoding: Adds,
+        *,
+        dropout: float = 0.1,
+        batch_first: bool,
+        width: int | None = None,
+        seed: int | None = None,
+    ) -> None:
+        super().__init__()
+        self.encoding = Add(validation.instance("encoding", encoding, Adds, "a record that adds"), seed=seed)
+        self.vocabulary = validation.integer("vocabulary", vocabulary, 1, 1 << 31)
+        self.batch_first = validation.truth("batch_first", batch_first)
+        self.width = _embedding_width(encoding, width)
+        validation.size("vocabulary", self.vocabulary * self.width, 4)
+        self.seed = self.encoding.seed
+        self.embedding = torch.nn.Parameter(torch.empty((self.vocabulary, self.width), dtype=torch.float32))
+        self.dropout = torch.nn.Dropout(validation.real("dropout", dropout, 0.0, 1.0))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw the embedding and what the encoding learns: with a seed the same values every time."""
+        # A stream of its own: the encoding's begins at the seed alone.
+        rng = seeded_generator(None) if self.seed is None else np.random.default_rng((self.seed, 1))
+        fill(self.embedding, rng.standard_normal((self.vocabulary, self.width), np.float32) / math.sqrt(self.width))
+        self.encoding.reset_parameters()
+
+    def forward(self, ids: Array, positions: Array | None = None) -> Array:
+        check_ids(ids, "(batch, n)" if self.batch_first else "(n, batch)")
+        check_in_vocabulary(ids, self.vocabulary)
+        rows = ids if self.batch_first else ids.transpose(0, 1)
+        summed = self._summed(rows, self._row_positions(ids, positions), math.sqrt(self.width))
+        return self.dropout(summed if self.batch_first else summed.transpose(0, 1))
+
+    def _summed(self, rows: Array, positions: Array, scale: float) -> Array:
+        """In one pass where the encoding is a table that is added, and not one that widens, say."""
+        record, weight = self.encoding.record, self.embedding
+        if type(record).attach is Adds.attach:
+            positions = on_same_device("positions", positions, weight)
+            wide = arrays.library(weight).wide_dtype(weight.dtype)
+            return embedded(rows, weight, table(record, positions, self.encoding.params, dtype=wide), scale)
+        x = torch.nn.functional.embedding(rows, weight)
+        return self.encoding(arrays.library(x).wide(x) * scale, positions).to(x.dtype)
+
+    def extra_repr(self) -> str:
+        return f"vocabulary={self.vocabulary}, width={self.width}, batch_first={self.batch_first}"
+
+    def _row_positions(self, ids: Any, positions: Array | None) -> Array:
+        """Positions in rows of sequences, (n,) or (batch, n)."""
+        length = ids.shape[1 if self.batch_first else 0]
+        if positions is None:
+            return torch.arange(length, device=ids.device)
+        positions = on_same_device("positions", positions, ids)
+        if positions.ndim == 1 and positions.shape[0] == length:
+            return positions
+        if positions.shape != ids.shape:
+            raise ValueError(
+                f"positions must have shape ({length},) or that of ids, {tuple(ids.shape)}; got "
+                f"{tuple(positions.shape)}. Give one for each token."
+            )
+        return positions if self.batch_first else positions.transpose(0, 1)
+
+
+def _embedding_width(encoding: Adds, width: int | None) -> int:
+    if isinstance(encoding, Concatenated):
+        if width is None:
+            raise ValueError(
+                "width must be given with Concatenated, which widens the embedding; got None. "
+                "Say how many channels the embedding has."
+            )
+        return validation.integer("width", width, 1)
+    if width is not None and width != encoding.width:
+        raise ValueError(
+            f"width must be that of the encoding, {encoding.width}; got {validation.shown(width)}. Leave it out."
+        )
+    return encoding.width

@@ -1,0 +1,269 @@
+"""One module for each door."""
+
+from __future__ import annotations
+
+from typing import Any, final
+
+import torch
+
+from posenc.core import arrays, validation
+from posenc.core.arrays import Array
+from posenc.core.doors import Adds, Biases, Documents, Encoding, Rotates, Scores
+from posenc.core.rotation import LAYOUTS, Layout
+from posenc.encodings.adds.learned import Learned
+from posenc.torch.learned_lookup import looked_up
+from posenc.torch.modules.encoding_module import RecordModule, on_same_device
+from posenc.torch.modules.module_positions import both_counted, counted
+from posenc.torch.modules.one_call import add_at, rotate_at, rotate_pair_at
+from posenc.torch.modules.plain_tensor import plain_tensor
+
+
+def module(record: Encoding, *, seed: int | None = None) -> Add | Rotate | RotateValues | Bias | Score:
+    """The module for a record: `Add`, `Rotate` (`RotateValues` for one that turns values), `Bias` or `Score`,
+    by its door.
+
+    record: any encoding.   seed: what learned parameters are drawn from; None for PyTorch's default generator, which
+    `torch.manual_seed` sets. Raises TypeError for anything else.
+
+    >>> from posenc import RoPE
+    >>> module(RoPE(dim=8))
+    Rotate(RoPE(dim=8, base=10000.0, pairing='adjacent', numerics='exact'))
+    """
+    if isinstance(record, Adds):
+        return Add(record, seed=seed)
+    if isinstance(record, Rotates):
+        return RotateValues(record, seed=seed) if "value" in record.roles else Rotate(record, seed=seed)
+    if isinstance(record, Biases):
+        return Bias(record, seed=seed)
+    if isinstance(record, Scores):
+        return Score(record, seed=seed)
+    raise TypeError(
+        f"record must be an encoding of one of the four doors; got {validation.shown(record)}. Give RoPE(dim=64), say."
+    )
+
+
+@final
+class Add(RecordModule):
+    """x + encoding, for a record that adds.
+
+    x: (*batch, n, width), any float dtype; positions: (*batch, n) or (n,), integers or float32/float64; left out, those
+    of a whole sequence, 0 to n - 1.
+    The sum is formed in float32 at least and rounded once to the dtype of x.
+
+    >>> import torch
+    >>> from posenc import Sinusoidal
+    >>> Add(Sinusoidal(dim=4))(torch.zeros(1, 2, 4))
+    tensor([[[0.0000, 1.0000, 0.0000, 1.0000],
+             [0.8415, 0.5403, 0.0100, 0.9999]]])
+    """
+
+    record: Adds
+
+    def __init__(self, record: Adds, *, seed: int | None = None) -> None:
+        super().__init__(validation.instance("record", record, Adds, "a record that adds"), seed)
+        self._is_lookup = type(record) is Learned and record.outside == "error"
+
+    def forward(self, x: Array, positions: Array | None = None) -> Array:
+        if self._is_lookup and (total := looked_up(self.table, x, positions)) is not None:
+            return total
+        positions = counted("positions", positions, plain_tensor("x", x), -2, self.record)
+        return add_at(self.record, self.params, x, positions)
+
+
+@final
+class Rotate(RecordModule):
+    """Turned queries and keys, for a record that rotates.
+
+    q: (batch, heads, n, dim) and k: (batch, key heads, m, dim) for layout "bhtd", the middle axes swapped for "bthd";
+    k may have fewer heads, of which the heads of q are a multiple. query_positions: (n,) or (batch, n), key_positions:
+    (m,) or (batch, m); both left out, those of a whole sequence, 0 to n - 1. A 16-bit q is turned in float32 and
+    rounded once; a float64 q is turned in float64.
+
+    Give one tensor as both positions where queries and keys share them: then one turn serves both. Where many layers
+    share positions, `posenc.torch.turn` once and `posenc.torch.rotate` in each layer do less.
+
+    >>> import torch
+    >>> from posenc import RoPE
+    >>> q, k = torch.ones(1, 4, 3, 8), torch.ones(1, 2, 5, 8)
+    >>> q, k = Rotate(RoPE(dim=8))(q, k, torch.tensor([2, 3, 4]), torch.arange(5), layout="bhtd")
+    """
+
+    record: Rotates
+
+    def __init__(self, record: Rotates, *, seed: int | None = None) -> None:
+        super().__init__(_turning("query", record), seed)
+
+    def forward(
+        self,
+        q: Array,
+        k: Array,
+        query_positions: Array | None = None,
+        key_positions: Array | None = None,
+        *,
+        layout: Layout,
+    ) -> tuple[Array, Array]:
+        validation.choice("layout", layout, LAYOUTS)
+        _check_heads(plain_tensor("q", q), plain_tensor("k", k), self.record.head_dim, layout)
+        query, key = both_counted(query_positions, key_positions, q, k, layout.index("t"), self.record)
+        _check_positions("q", q, "query_positions", query, layout, self.record.axes)
+        _check_positions("k", k, "key_positions", key, layout, self.record.axes)
+        record, params = self.record, self.params
+        if query is key:
+            return rotate_pair_at(record, params, q, k, query, layout)
+        rotated = rotate_at(record, params, q, query, "query", layout)
+        return rotated, rotate_at(record, params, k, key, "key", layout)
+
+
+@final
+class RotateValues(RecordModule):
+    """Turned values, and the output turned back, for a record that rotates values.
+
+    v: (batch, key heads, m, dim) for layout "bhtd", the middle axes swapped for "bthd"; key_positions: (m,) or (batch,
+    m). `back` takes the attention output, (batch, heads, n, dim), and the positions of the queries. Positions left out
+    are those of a whole sequence, from 0. Dtypes as in `Rotate`.
+
+    >>> import torch
+    >>> from posenc import RoPE, ValueRotation
+    >>> turning = RotateValues(ValueRotation(RoPE(dim=8)))
+    >>> v = turning(torch.ones(1, 2, 5, 8), torch.arange(5), layout="bhtd")
+    """
+
+    record: Rotates
+
+    def __init__(self, record: Rotates, *, seed: int | None = None) -> None:
+        super().__init__(_turning("value", record), seed)
+
+    def forward(self, v: Array, key_positions: Array | None = None, *, layout: Layout) -> Array:
+        return self._rotated("v", v, "key_positions", key_positions, "value", layout)
+
+    def back(self, output: Array, query_positions: Array | None = None, *, layout: Layout) -> Array:
+        """The output of attention, rotated back at the positions of its queries."""
+        return self._rotated("output", output, "query_positions", query_positions, "output", layout)
+
+    def _rotated(
+        self, name: str, x: Array, positions_name: str, positions: Array | None, role: Any, layout: Layout
+    ) -> Array:
+        validation.choice("layout", layout, LAYOUTS)
+        _check_width(name, plain_tensor(name, x), self.record.head_dim, layout)
+        positions = counted(positions_name, positions, x, layout.index("t"), self.record)
+        _check_positions(name, x, positions_name, positions, layout, self.record.axes)
+        return rotate_at(self.record, self.params, x, positions, role, layout)
+
+
+@final
+class Bias(RecordModule):
+    """The dense bias of the scaled logits, for a record that biases.
+
+    query_positions: (*batch, n), key_positions: (*batch, m); result (*batch, heads, n, m), float32 unless dtype says
+    otherwise. It is what `scaled_dot_product_attention` takes as `attn_mask`; give it four axes ([None]), as with three
+    PyTorch leaves its fast kernels. For long sequences use `strided_attention` or `score_mod`, which never form it.
+
+    >>> import torch
+    >>> from posenc import ALiBi
+    >>> Bias(ALiBi(heads=2))(torch.tensor([2]), torch.tensor([0, 1])).tolist()
+    [[[-0.125, -0.0625]], [[-0.0078125, -0.00390625]]]
+    """
+
+    record: Biases
+
+    def __init__(self, record: Biases, *, seed: int | None = None) -> None:
+        super().__init__(validation.instance("record", record, Biases, "a record that biases"), seed)
+
+    def forward(self, query_positions: Array, key_positions: Array, *, dtype: Any = None) -> Array:
+        params = self.params
+        tensors = [x for x in (query_positions, key_positions, *(params or {}).values()) if isinstance(x, torch.Tensor)]
+        like = tensors[0] if tensors else torch.zeros(())
+        query, key = (
+            on_same_device("query_positions", query_positions, like),
+            on_same_device("key_positions", key_positions, like),
+        )
+        return self.record.matrix(query, key, params, dtype=dtype)
+
+
+@final
+class Score(RecordModule):
+    """What a record that scores adds to the scaled logits, and to the output (`values`).
+
+    q: (*batch, heads, n, dim), k: (*batch, heads, m, dim); query_positions: (*batch, n), key_positions: (*batch, m);
+    both left out, those of a whole sequence, 0 to n - 1. hidden: what the record documents, if it reads it.
+    documents: of the queries and of the keys, numbers in the shape of their positions, where a row holds several; a
+    record that reads the keys in between leaves the others out. Result (*batch, heads, n, m).
+    Autocast does not reach inside.
+    """
+
+    record: Scores
+
+    def __init__(self, record: Scores, *, seed: int | None = None) -> None:
+        super().__init__(validation.instance("record", record, Scores, "a record that scores"), seed)
+
+    def forward(
+        self,
+        q: Array,
+        k: Array,
+        query_positions: Array | None = None,
+        key_positions: Array | None = None,
+        *,
+        hidden: Array | None = None,
+        documents: Documents = None,
+    ) -> Array:
+        query, key = both_counted(
+            query_positions, key_positions, plain_tensor("q", q), plain_tensor("k", k), -2, self.record
+        )
+        # Other scores see a query and a key at a time, so that a mask is all it takes to keep documents apart.
+        packed = {"documents": documents} if self.record.gathers else {}
+        with arrays.library(q).full_precision():
+            return self.record.score(q, k, query, key, self.params, hidden=hidden, **packed)
+
+    def values(
+        self, weights: Array, query_positions: Array | None = None, key_positions: Array | None = None
+    ) -> Array | None:
+        """What is added to the attention output for weights (*batch, heads, n, m); None where nothing is."""
+        columns = plain_tensor("weights", weights).transpose(-1, -2)
+        query, key = both_counted(query_positions, key_positions, weights, columns, -2, self.record)
+        with arrays.library(weights).full_precision():
+            return self.record.values(weights, query, key, self.params)
+
+
+def _turning(role: Any, record: Any) -> Rotates:
+    """A record that rotates what is meant."""
+    validation.instance("record", record, Rotates, "a record that rotates")
+    if role not in record.roles:
+        raise TypeError(
+            f"record must rotate {'queries and keys' if role == 'query' else 'values'}; got {record!r}. Call "
+            "module(record), which chooses."
+        )
+    return record  # type: ignore[no-any-return]
+
+
+def _check_width(name: str, x: Any, dim: int, layout: Layout) -> None:
+    if x.ndim != 4 or x.shape[-1] != dim:
+        raise ValueError(
+            f"{name} must have shape {layout!r} with d = {dim}; got {tuple(x.shape)}. Give whole heads, four axes."
+        )
+
+
+def _check_heads(q: Any, k: Any, dim: int, layout: Layout) -> None:
+    """Queries and keys of one model: four axes, whole heads, one batch, grouped evenly."""
+    for name, x in (("q", q), ("k", k)):
+        _check_width(name, x, dim, layout)
+    if q.shape[0] != k.shape[0]:
+        raise ValueError(
+            f"k must have the batch of q, {q.shape[0]}; got {k.shape[0]}. Give queries and keys of one batch."
+        )
+    axis = layout.index("h")
+    if not k.shape[axis] or q.shape[axis] % k.shape[axis]:
+        raise ValueError(
+            f"k must have a number of heads that divides those of q, {q.shape[axis]}; got {k.shape[axis]} in "
+            f"{tuple(k.shape)} ({layout}). Check the layout and the groups."
+        )
+
+
+def _check_positions(name: str, x: Any, positions_name: str, positions: Any, layout: Layout, axes: int) -> None:
+    """A position for each token, in one row for the batch or in a row each."""
+    batch, length, last = x.shape[0], x.shape[layout.index("t")], () if axes == 1 else (axes,)
+    row = (length, *last)
+    if not validation.equals_one_of(tuple(positions.shape), row, (1, *row), (batch, *row)):
+        raise ValueError(
+            f"{positions_name} must have shape {row} or {(batch, *row)}, a position for each token of {name} "
+            f"({layout}); got {tuple(positions.shape)}. Give the positions of these tokens."
+        )

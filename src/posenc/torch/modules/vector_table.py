@@ -1,0 +1,97 @@
+"""Tables of vectors for positions, made by compiled code where it can."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import torch
+
+from posenc.core import arrays, validation
+from posenc.core.arrays import Array
+from posenc.core.checked_positions import checked
+from posenc.core.doors import Adds, Params
+from posenc.kernels import native
+from posenc.kernels import native_cos_sin as kernel
+from posenc.phase import FixedSinusoids, fixed_sinusoids_of, frequency_limbs
+from posenc.torch.modules.plain_tensor import plain_tensor
+from posenc.torch.rotary_paths.aliasing import mark_written
+from posenc.torch.rotary_paths.out_arguments import (
+    check_out,
+    copied,
+    rows_of_out,
+    unsupported_positions,
+    unsupported_rows,
+)
+
+IMPLS = ("auto", "reference", "native")
+
+
+def table(
+    record: Adds,
+    positions: Array,
+    params: Params | None = None,
+    *,
+    dtype: Any = None,
+    out: Array | None = None,
+    impl: Literal["auto", "reference", "native"] = "auto",
+) -> Array:
+    """`record.embed(positions)`, by compiled code where it can: the same vectors, to the bit.
+
+    record, positions, params, dtype: as for the record's own `embed`; positions are a tensor. The kernel takes whole
+    positions on the CPU, float32, and `Sinusoidal` with `numerics="exact"` in any of its conventions.
+    out: memory to write into, which is returned: (*batch, n, width), of the dtype of the result, on the device of
+    positions, that needs no gradient and overlaps neither itself nor positions. Rows may lie apart, as in a slice.
+    impl: "reference" is `record.embed`; "native" the kernel of posenc-kernels, ValueError where it cannot; "auto" is
+    that where it can, else the reference. Raises TypeError or ValueError naming the argument.
+
+    >>> import torch, posenc
+    >>> record, held = posenc.Sinusoidal(dim=4), torch.empty(3, 4)
+    >>> posenc.torch.table(record, torch.tensor([0, 1, 3]), out=held) is held
+    True
+    >>> held
+    tensor([[ 0.0000,  1.0000,  0.0000,  1.0000],
+            [ 0.8415,  0.5403,  0.0100,  0.9999],
+            [ 0.1411, -0.9900,  0.0300,  0.9996]])
+    """
+    validation.choice("impl", impl, IMPLS)
+    validation.instance("record", record, Adds, "a record that adds, Sinusoidal(dim=64), say")
+    plain_tensor("positions", positions)
+    sinusoids = fixed_sinusoids_of(record)
+    reason = native.MISSING or _unsupported_reason(record, sinusoids, positions, dtype, out)
+    if impl == "native" and reason is not None:
+        raise ValueError(f"impl must be one that can make this table; got 'native', but {reason}. Use 'auto'.")
+    if impl == "reference" or reason is not None or sinusoids is None:
+        result = record.embed(positions, params, dtype=dtype)
+        if out is None:
+            return result
+        check_out("out", out, tuple(result.shape), result.dtype, positions)
+        return copied(result, out)
+    record.checked(params)
+    shape = (*positions.shape, record.width)
+    if out is None:
+        out = torch.empty(
+            shape, dtype=torch.float32, device=positions.device
+        )  # whatever the defaults of the caller are
+    else:
+        check_out("out", out, shape, torch.float32, positions)
+    lib, positions = arrays.library(positions), checked(positions).array
+    if sinusoids.start:
+        positions = checked(lib.signed(positions) + sinusoids.start).array
+    integer_positions, rows = positions.to(torch.int64).reshape((1, -1, 1)).contiguous(), rows_of_out(out)
+    kernel.cos_sin_within(
+        integer_positions, lib.constant(frequency_limbs(sinusoids)), sinusoids, rows[..., : sinusoids.width]
+    )
+    rows[..., sinusoids.width :] = 0.0
+    mark_written(out)
+    return out
+
+
+def _unsupported_reason(
+    record: Adds, sinusoids: FixedSinusoids | None, positions: Array, dtype: Any, out: Any
+) -> str | None:
+    """Why the kernel cannot make this table; None where it can."""
+    if sinusoids is None:
+        return f"{type(record).__name__} is made of more than waves of exact frequencies"
+    if torch._C._are_functorch_transforms_active():
+        return "a transform of functions sees through the reference"
+    return unsupported_positions(positions, dtype) or unsupported_rows(out)

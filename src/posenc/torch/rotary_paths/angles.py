@@ -1,0 +1,166 @@
+"""Turns made by compiled code, and angles: what a turn is made of, for kernels that make it themselves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import torch
+
+from posenc.core import arrays, validation
+from posenc.core.arrays import Array
+from posenc.core.checked_positions import checked
+from posenc.core.doors import ROLES, Params, Role, Rotates
+from posenc.core.rotation import Turn, of_pairs
+from posenc.kernels import native
+from posenc.kernels import native_cos_sin as kernel
+from posenc.phase import FixedFrequencies, fixed_frequencies_of, frequency_limbs, frequency_words
+from posenc.positions.coordinates import coordinates
+from posenc.torch.modules.plain_tensor import plain_tensor
+from posenc.torch.rotary_paths.aliasing import mark_written
+from posenc.torch.rotary_paths.out_arguments import (
+    check_pair,
+    copied,
+    rows_of_out,
+    unsupported_positions,
+    unsupported_rows,
+)
+
+IMPLS = ("auto", "reference", "native")
+
+
+@dataclass(frozen=True, eq=False)
+class Angles:
+    """Whole positions and a record that turns by them, cosines and sines not yet made: `angles` gives it,
+    `rotate` takes it.
+
+    positions: the argument, (*batch, n), with a last axis of coordinates where there are several.
+    integer_positions: the same, (rows, n, axes), int64.   limbs, words: the frequencies as kernels take them, from
+    `posenc.phase.frequency_limbs` and `frequency_words`.
+    """
+
+    record: Rotates
+    fixed: FixedFrequencies
+    positions: Array
+    integer_positions: Array
+    limbs: Array
+    words: Array
+
+    @property
+    def dim(self) -> int:
+        """Channels of a head."""
+        return self.fixed.pairing.dim
+
+    def turn(self, *, dtype: Any = None) -> Turn:
+        """The turn itself, as the record makes it."""
+        return of_pairs("record", self.record.turn(self.positions, dtype=dtype))
+
+
+def angles(record: Rotates, positions: Array) -> Angles:
+    """Angles of whole positions, for `rotate` and `rotate_`: a kernel makes cosines and sines of them in its pass over
+    queries and keys, the numbers of `record.turn`; nothing is stored but positions, and backward keeps no more.
+
+    record: one whose every pair turns by one coordinate times an exact frequency: RoPE with any scaling, AxialRoPE,
+    DualBaseRoPE, `Partial` of them; anything with `numerics="float32"`, learned frequencies or directions is refused.
+    positions: a tensor of whole numbers, (*batch, n), or (*batch, n, axes). Where no kernel is at hand `rotate` makes
+    the turn at every call: then make it once, by `turn`. Raises TypeError or ValueError naming the argument.
+
+    >>> import torch, posenc
+    >>> q, k = torch.ones(1, 4, 3, 8), torch.ones(1, 2, 3, 8)
+    >>> far = posenc.torch.rotary_paths.angles(posenc.RoPE(dim=8), torch.arange(3) + 10_000_000)
+    >>> posenc.torch.rotate(q, k, far, layout="bhtd")[0].shape
+    torch.Size([1, 4, 3, 8])
+    """
+    validation.instance("record", record, Rotates, "a record that rotates, RoPE(dim=64), say")
+    plain_tensor("positions", positions)
+    fixed = fixed_frequencies_of(record)
+    if fixed is None:
+        raise ValueError(
+            f"record must rotate each pair by a coordinate times an exact frequency; got {record!r}. Use turn."
+        )
+    if arrays.kind(positions) != "integer":
+        raise TypeError(f"positions must be whole numbers; got {arrays.dtype_name(positions.dtype)}. Use turn.")
+    lib = arrays.library(positions)
+    limbs, words = lib.constant(frequency_limbs(fixed)), lib.constant(frequency_words(fixed))
+    return Angles(record, fixed, positions, _integer_positions(positions, fixed), limbs, words)
+
+
+def turn(
+    record: Rotates,
+    positions: Array,
+    params: Params | None = None,
+    *,
+    role: Role = "both",
+    dtype: Any = None,
+    out: tuple[Array, Array] | None = None,
+    impl: Literal["auto", "reference", "native"] = "auto",
+) -> Turn:
+    """`record.turn(positions)`, by compiled code where it can: the same cosines and sines, correctly rounded.
+
+    record, positions, params, role, dtype: as for the record's own `turn`; positions are a tensor. The kernel takes
+    whole positions on the CPU, float32, and the records that `angles` takes.
+    out: memory for cosines and for sines, (*batch, n, pairs) each, which the turn then holds: of the dtype of the turn,
+    on the device of positions, that needs no gradient and shares no number with the other or with positions.
+    impl: "reference" is `record.turn`; "native" the kernel of posenc-kernels, ValueError where it cannot; "auto" is
+    that where it can, else the reference. Raises TypeError or ValueError naming the argument.
+
+    >>> import torch, posenc
+    >>> positions, record = torch.arange(3), posenc.RoPE(dim=8)
+    >>> torch.equal(turn(record, positions).cos, record.turn(positions).cos)
+    True
+    """
+    validation.choice("impl", impl, IMPLS)
+    validation.instance("record", record, Rotates, "a record that rotates, RoPE(dim=64), say")
+    plain_tensor("positions", positions)
+    if out is not None and (not isinstance(out, tuple) or len(out) != 2):
+        raise TypeError(
+            f"out must be a pair of tensors, for cosines and sines; got {validation.shown(out)}. Give (cos, sin)."
+        )
+    fixed = fixed_frequencies_of(record)
+    reason = native.MISSING or _unsupported_reason(record, fixed, positions, dtype, out)
+    if impl == "native" and reason is not None:
+        raise ValueError(f"impl must be one that can make this turn; got 'native', but {reason}. Use 'auto'.")
+    if impl == "reference" or reason is not None or fixed is None:
+        by_reference = of_pairs("record", record.turn(positions, params, role=role, dtype=dtype))
+        if out is None:
+            return by_reference
+        check_pair(out, tuple(by_reference.cos.shape), by_reference.cos.dtype, positions)
+        cosine, sine = (copied(*parts) for parts in zip((by_reference.cos, by_reference.sin), out, strict=True))
+        return Turn(cosine, sine, by_reference.pairing, by_reference.factor, by_reference.heads)
+    record.checked(params)
+    validation.choice("role", role, ROLES)
+    whole, limbs = _integer_positions(positions, fixed), arrays.library(positions).constant(frequency_limbs(fixed))
+    batch = positions.shape if fixed.axes == 1 else positions.shape[:-1]
+    shape = (*batch, fixed.frequencies.pairs)
+    if out is None:
+        cosine, sine = (part.reshape(shape) for part in kernel.cos_sin(whole, limbs, fixed.factor))
+        return Turn(cosine, sine, fixed.pairing, fixed.factor)
+    check_pair(out, shape, torch.float32, positions)
+    kernel.cos_sin_into(whole.reshape((1, -1, fixed.axes)), limbs, fixed.factor, *map(rows_of_out, out))
+    mark_written(*out)
+    return Turn(*out, fixed.pairing, fixed.factor)
+
+
+def _integer_positions(positions: Array, fixed: FixedFrequencies) -> Array:
+    """Positions as kernels take them: (rows, n, axes), int64, of magnitude at most 2^53 where that can be seen."""
+    if fixed.axes > 1:
+        coordinates("positions", positions, fixed.axes)
+    elif positions.ndim < 1:
+        raise ValueError(
+            f"positions must have shape (*batch, n); got {tuple(positions.shape)}. Give one axis at least."
+        )
+    else:
+        positions = checked(positions).array
+    tail = 1 if fixed.axes == 1 else 2
+    rows, count = positions.shape[:-tail].numel(), positions.shape[-tail]
+    return positions.to(torch.int64).reshape((rows, count, fixed.axes)).contiguous()
+
+
+def _unsupported_reason(
+    record: Rotates, fixed: FixedFrequencies | None, positions: Array, dtype: Any, out: Any
+) -> str | None:
+    """Why the kernel cannot make this turn; None where it can."""
+    if fixed is None:
+        return f"{type(record).__name__} turns in another way than by a coordinate times an exact frequency"
+    reason = unsupported_positions(positions, dtype)
+    return reason if reason or out is None else unsupported_rows(out[0]) or unsupported_rows(out[1])

@@ -1,0 +1,146 @@
+"""Single-call path for inference: no autograd, no tracing. Decoding takes it once for every layer.
+
+The operators take tensors and tables in whatever layout and check them before they write. What they do not take goes
+the slower, checked path, which says what is wrong with it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd import forward_ad
+
+from posenc.core.rotation import Turn
+from posenc.kernels import native, plain_torch
+from posenc.kernels.packed_form import LAYOUTS, PAGED, packed_form
+from posenc.torch.rotary_paths.angles import Angles
+
+IMPLS = ("auto", "native", "torch")
+HEADS_AXIS = {"bhtd": 1, "bthd": 2}
+#: What operators raise where they do not take something, and the names above where they do not know it.
+UNSUPPORTED = (RuntimeError, TypeError, KeyError, OverflowError)
+# Looked up once: a look-up takes as long as many a check.
+_is_compiling = torch.compiler.is_dynamo_compiling
+_is_inferring = torch.is_inference_mode_enabled
+_is_recording, _has_function_mode = torch.is_grad_enabled, torch._C._is_torch_function_mode_enabled
+_is_transforming = torch._C._are_functorch_transforms_active
+_increment_version = torch._C._increment_version
+_rotate, _rotate_, _by_angles, _by_angles_, _into_cache_, _cos_sin = map(
+    native.operator,
+    (
+        "rotate_untraced",
+        "rotate_untraced_",
+        "rotate_by_angles_untraced",
+        "rotate_by_angles_untraced_",
+        "rotate_into_cache_untraced_",
+        "cos_sin",
+    ),
+)
+
+
+def rotate(q: Any, k: Any, turn: Any, layout: Any, impl: Any) -> Any:
+    """q and k rotated into new memory; None where that is left to the checked path."""
+    if _is_compiling() or impl not in IMPLS:
+        return None
+    if impl == "torch" or native.MISSING is not None:
+        fits = _fits_token(q, k, turn, layout, impl)
+        return plain_torch.rotate_token(q, k, turn, HEADS_AXIS[layout]) if fits else None
+    try:
+        if type(turn) is Turn:
+            if _is_untraced(q, k, turn.cos, turn.sin):
+                return _rotate(q, k, turn.cos, turn.sin, packed_form(turn.pairing, turn.heads) | LAYOUTS[layout])
+        elif type(turn) is Angles and _is_untraced(q, k, turn.integer_positions, turn.limbs):
+            form = packed_form(turn.fixed.pairing) | LAYOUTS[layout]
+            return _by_angles(q, k, turn.integer_positions, turn.limbs, turn.fixed.factor, form)
+    except UNSUPPORTED:
+        pass
+    return None
+
+
+def rotate_(q: Any, k: Any, turn: Any, layout: Any, impl: Any) -> bool:
+    """Whether q and k have been rotated where they are."""
+    if _is_compiling() or impl not in IMPLS:
+        return False
+    if impl == "torch" or native.MISSING is not None:
+        if not (_fits_token(q, k, turn, layout, impl) and _are_writable(q, k) and _are_separate(q, k)):
+            return False
+        plain_torch.rotate_token_in_place(q, k, turn, HEADS_AXIS[layout])
+        return True
+    try:
+        if type(turn) is Turn:
+            if not (_is_untraced(q, k, turn.cos, turn.sin) and _are_writable(q, k)):
+                return False
+            _rotate_(q, k, turn.cos, turn.sin, packed_form(turn.pairing, turn.heads) | LAYOUTS[layout])
+        elif type(turn) is Angles and _is_untraced(q, k, turn.integer_positions, turn.limbs) and _are_writable(q, k):
+            form = packed_form(turn.fixed.pairing) | LAYOUTS[layout]
+            _by_angles_(q, k, turn.integer_positions, turn.limbs, turn.fixed.factor, form)
+        else:
+            return False
+    except UNSUPPORTED:
+        return False
+    _increment_version((q, k))
+    return True
+
+
+def rotate_into_cache_(turn: Any, slots: Any, layout: Any, paged: Any, impl: Any, tensors: tuple[Any, ...]) -> bool:
+    """Whether q has been rotated where it is, k into its cache, and v copied. tensors: q, k, v and both caches."""
+    if native.MISSING is not None or _is_compiling() or impl not in IMPLS[:2] or type(paged) is not bool:
+        return False
+    q, k, v, k_cache, v_cache = tensors
+    try:
+        if type(turn) is Turn:
+            cosine, sine, form = turn.cos, turn.sin, packed_form(turn.pairing, turn.heads)
+        elif type(turn) is Angles and _is_untraced(q, k, turn.integer_positions, turn.limbs):
+            cosine, sine = _cos_sin(turn.integer_positions, turn.limbs, turn.fixed.factor)
+            form = packed_form(turn.fixed.pairing)
+        else:
+            return False
+        tensors_are_plain = _is_untraced(q, k, cosine, sine) and _is_untraced(v, slots, k_cache, v_cache)
+        if not (tensors_are_plain and _are_writable(q, k_cache, v_cache)):
+            return False
+        form |= LAYOUTS[layout] | (PAGED if paged else 0)
+        _into_cache_(q, k, v, cosine, sine, k_cache, v_cache, slots, form)
+    except UNSUPPORTED:
+        return False
+    _increment_version((q, k_cache, v_cache))
+    return True
+
+
+def _fits_token(q: Any, k: Any, turn: Any, layout: Any, impl: Any) -> bool:
+    """Whether plain PyTorch is to rotate them, and they are one token a row that nothing follows."""
+    return (
+        impl != "native"
+        and type(turn) is Turn
+        and layout in ("bhtd", "bthd")
+        and _is_untraced(q, k, turn.cos, turn.sin)
+        and not _is_transforming()
+        and plain_torch.fits_token(q, k, turn, HEADS_AXIS[layout])
+    )
+
+
+def _are_writable(*tensors: Any) -> bool:
+    """Whether PyTorch writes to these tensors where it does not infer: to inference tensors it does not."""
+    return _is_inferring() or not any(x.is_inference() for x in tensors)
+
+
+def _are_separate(q: Any, k: Any) -> bool:
+    """Whether each is a piece of memory of its own that holds its numbers."""
+    if not all(x.is_contiguous() and not x.is_neg() and not x._is_zerotensor() for x in (q, k)):
+        return False
+    distance = q.data_ptr() - k.data_ptr()
+    return bool(distance >= k.nbytes or -distance >= q.nbytes)
+
+
+def _is_untraced(q: Any, k: Any, first: Any, second: Any) -> bool:
+    """Whether all are plain PyTorch tensors, of which no gradient, forward derivative or mode must know. Tracers,
+    transforms and modes of the dispatcher are refused by the operators."""
+    return (
+        type(q) is type(k) is type(first) is type(second) is Tensor
+        and q.is_cpu
+        and not (first.requires_grad or second.requires_grad)
+        and not (_is_recording() and (q.requires_grad or k.requires_grad))
+        and forward_ad._current_level < 0
+        and not _has_function_mode()
+    )

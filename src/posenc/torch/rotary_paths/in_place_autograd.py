@@ -1,0 +1,67 @@
+"""Turned in place where autograd follows: results of other operations, which are no leaves and may be written to.
+
+Backward turns the gradient that comes into new memory. In place it would need to be nobody else's, and that cannot be
+known: a sum hands one gradient to both its terms, and a hook, or who asked for gradients and gave this one,
+may hold it by Python alone.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch.autograd import forward_ad
+
+from posenc.core.rotation import Layout, Turn
+from posenc.kernels import native, plain_torch
+from posenc.torch.rotary_paths.aliasing import require_no_grad
+from posenc.torch.rotary_paths.argument_checks import heads_first
+
+
+def requires_autograd(name: str, x: Any) -> bool:
+    """Whether autograd records what is done to x; refuses what it lets nobody write to, before anything is written."""
+    if not torch.is_grad_enabled() or not x.requires_grad:
+        return False
+    if torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active() or forward_ad._current_level >= 0:
+        require_no_grad(name, x, "to be rotated in place under a compiler or a transform", "Use rotate")
+    if x.is_leaf or (x._is_view() and x._base.is_leaf):
+        require_no_grad(name, x, "as a leaf, or a part of one, to be rotated in place", "Use rotate")
+    if x._is_view() and torch._C._autograd._get_creation_meta(x) != torch._C._autograd.CreationMeta.DEFAULT:
+        raise ValueError(
+            f"{name} must not be a view that autograd forbids writing to, as split, chunk, unbind and no_grad return; "
+            "got one. Slice the tensor, or use rotate."
+        )
+    return True
+
+
+def rotated_(q: Any, k: Any, turn: Turn, layout: Layout, name: str) -> None:
+    """q and k turned where they are, by "native" or "torch", with gradients for those that need one."""
+    for x in (q, k):
+        if x.requires_grad:
+            _InPlace.apply(x, turn.cos, turn.sin, turn, layout, name)
+        else:
+            (native if name == "native" else plain_torch).rotate_in_place(turn, heads_first(x, layout))
+
+
+class _InPlace(torch.autograd.Function):  # type: ignore[misc]
+    """One tensor, for autograd lets no function write to several that are views. Nothing is kept but the table."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, cosine: Any, sine: Any, turn: Turn, layout: Layout, name: str) -> Any:
+        ctx.mark_dirty(x)
+        ctx.save_for_backward(cosine, sine)  # by their names in `turn` autograd would not see them written since
+        ctx.turn, ctx.layout, ctx.name = turn, layout, name
+        (native if name == "native" else plain_torch).rotate_in_place(turn, heads_first(x, layout))
+        return x
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Any) -> tuple[Any, ...]:
+        """The transpose of a turn is the turn the other way, its factor kept."""
+        cosine, sine = ctx.saved_tensors
+        back = Turn(cosine, -sine, ctx.turn.pairing, ctx.turn.factor, ctx.turn.heads)
+        gradient = heads_first(gradient, ctx.layout)
+        if ctx.name == "native":
+            rotated = native.rotate(native.with_contiguous_channels(gradient), back)
+        else:
+            (rotated,) = plain_torch.rotate(back, gradient)
+        return heads_first(rotated, ctx.layout), None, None, None, None, None

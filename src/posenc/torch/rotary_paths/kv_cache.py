@@ -1,0 +1,188 @@
+"""Queries turned, keys turned straight into their cache and values copied into theirs: one pass, one call."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from posenc.core import validation
+from posenc.core.arrays import Array
+from posenc.core.rotation import Layout, Turn
+from posenc.kernels import native
+from posenc.kernels import native_cos_sin as kernel
+from posenc.torch.modules.plain_tensor import plain_tensor
+from posenc.torch.rotary_paths import fast_path
+from posenc.torch.rotary_paths.aliasing import beyond, disjoint, mark_written, require_no_grad
+from posenc.torch.rotary_paths.angles import Angles
+from posenc.torch.rotary_paths.apply_rotation import Impl, rotate, taken, triton_cos_sin
+from posenc.torch.rotary_paths.argument_checks import heads_first, writable
+
+
+def rotate_into_cache_(
+    q: Array,
+    k: Array,
+    v: Array,
+    turn: Turn | Angles,
+    k_cache: Array,
+    v_cache: Array,
+    slots: Array,
+    *,
+    layout: Layout,
+    paged: bool = False,
+    impl: Impl = "auto",
+) -> Array:
+    """q turned where it is, and returned; k turned into `k_cache` and v copied into `v_cache` at `slots`; k and v stay.
+
+    q, k, turn, layout, impl as for `rotate_`, of which the cache gets the bits. v: (batch, key heads, time, any width)
+    for layout "bhtd", the middle axes swapped for "bthd". Caches: (batch, key heads, length, width) for "bhtd", (batch,
+    length, key heads, width) for "bthd", of the dtype of q; slots: int64 or int32, (time,) or (batch, time), the place
+    of each token in its row. paged: caches are (pages, key heads, page, width) or (pages, page, key heads, width), and
+    a slot is its page times the size of a page plus the place in it. What no slot names is not touched;
+    no gradient is recorded.
+
+    Raises TypeError or ValueError naming the argument: slots that do not exist or are named twice, caches of another
+    shape, dtype or device, or that share memory with what they are made from. On an accelerator slots are not looked
+    at: one that does not exist writes nothing, and gives NaN for its query.
+
+    >>> import torch, posenc
+    >>> q, k, v = torch.ones(1, 4, 1, 8), torch.ones(1, 2, 1, 8), torch.ones(1, 2, 1, 8)
+    >>> keys, values = torch.zeros(1, 2, 16, 8), torch.zeros(1, 2, 16, 8)
+    >>> turn = posenc.RoPE(dim=8).turn(torch.tensor([5]))
+    >>> turned = rotate_into_cache_(q, k, v, turn, keys, values, torch.tensor([5]), layout="bhtd")
+    >>> torch.equal(keys[0, 0, 5], turned[0, 0, 0]), values.sum().item()
+    (True, 16.0)
+    """
+    if fast_path.rotate_into_cache_(turn, slots, layout, paged, impl, (q, k, v, k_cache, v_cache)):
+        return q
+    name, _ = taken(q, k, turn, layout, impl)
+    validation.truth("paged", paged)
+    _check_values(q, k, v, layout)
+    extent = _check_caches(k, v, k_cache, v_cache, layout, paged)
+    slots = _checked_slots(slots, k, layout, extent, paged)
+    _check_memory(q, k, v, k_cache, v_cache)
+    tensors = tuple(heads_first(x, layout) for x in (q, k, v, k_cache, v_cache))
+    if name in ("native", "triton"):
+        if all(x.stride(-1) == 1 for x in tensors[2:]):
+            _into_cache(name, turn, tensors, slots, paged)
+            mark_written(q, k_cache, v_cache)
+            return q
+        if impl == name:
+            raise ValueError(
+                f"impl must be one that can write these caches; got {impl!r}, but the channels of a tensor are not "
+                "side by side. Use 'auto'."
+            )
+    rotated, keys = rotate(q, k, turn, layout=layout, impl=name if impl == name else "auto")
+    for x, cache in ((heads_first(keys, layout), tensors[3]), (tensors[2], tensors[4])):
+        _put(x, cache, slots, paged)
+    return q.copy_(rotated)
+
+
+def _into_cache(name: str, turn: Turn | Angles, tensors: tuple[Array, ...], slots: Array, paged: bool) -> None:
+    q, k, v, k_cache, v_cache = tensors
+    if name == "triton":
+        from posenc.kernels import triton
+
+        cos_sin, channels = triton_cos_sin(turn)
+        triton.rotate_into_cache(q, k, v, (k_cache, v_cache), slots, paged, cos_sin, channels)
+        return
+    if isinstance(turn, Angles):
+        fixed = turn.fixed
+        cosine, sine = kernel.cos_sin(turn.integer_positions, turn.limbs, fixed.factor)
+        turn = Turn(cosine, sine, fixed.pairing, fixed.factor)
+    native.rotate_into_cache(turn, q, k, v, k_cache, v_cache, slots, paged)
+
+
+def _put(x: Array, cache: Array, slots: Array, paged: bool) -> None:
+    """The definition: x, (batch, heads, time, width), at its slots of a cache (batch or pages, heads,
+    length, width)."""
+    size = cache.shape[2]
+    row = slots // size if paged else torch.arange(x.shape[0], device=x.device)[:, None]
+    cache.transpose(1, 2)[row, slots % size if paged else slots] = x.transpose(1, 2)
+
+
+def _check_values(q: Array, k: Array, v: Array, layout: Layout) -> None:
+    plain_tensor("v", v)
+    if v.ndim != 4 or v.shape[:3] != k.shape[:3]:
+        raise ValueError(
+            f"v must have the shape of k, {tuple(k.shape)}, except for its width; got {tuple(v.shape)} ({layout}). "
+            "Give the values of these keys."
+        )
+    if v.dtype != k.dtype or v.device != k.device:
+        raise ValueError(
+            f"v must have the dtype and device of k, {k.dtype} and {k.device}; got {v.dtype}, {v.device}. Convert it."
+        )
+    for name, x in (("k", k), ("v", v)):
+        require_no_grad(name, x, "for a cache records none", "Detach it")
+
+
+def _check_caches(k: Array, v: Array, k_cache: Array, v_cache: Array, layout: Layout, paged: bool) -> tuple[int, int]:
+    """Rows or pages of both caches, and the places of each."""
+    heads, time = (1, 2) if layout == "bhtd" else (2, 1)
+    for name, cache, x in (("k_cache", k_cache, k), ("v_cache", v_cache, v)):
+        plain_tensor(name, cache)
+        if cache.dtype != x.dtype or cache.device != x.device:
+            raise ValueError(
+                f"{name} must have the dtype and device of what it stores, {x.dtype} and {x.device}; got "
+                f"{cache.dtype}, {cache.device}. Convert one of them."
+            )
+        fits = cache.ndim == 4 and cache.shape[heads] == x.shape[heads] and cache.shape[3] == x.shape[3]
+        if not fits or not (paged or cache.shape[0] == x.shape[0]):
+            raise ValueError(
+                f"{name} must have {'' if paged else 'the batch, '}the heads and the width of {tuple(x.shape)} "
+                f"({layout}); got {tuple(cache.shape)}. Give caches for these heads."
+            )
+    extent = k_cache.shape[0], k_cache.shape[time]
+    if (v_cache.shape[0], v_cache.shape[time]) != extent:
+        raise ValueError(
+            f"v_cache must have the rows and length of k_cache, {extent[0]} × {extent[1]}; got {tuple(v_cache.shape)} "
+            f"({layout}). Allocate both alike."
+        )
+    return extent
+
+
+def _checked_slots(slots: Any, k: Array, layout: Layout, extent: tuple[int, int], paged: bool) -> Array:
+    """Slots as int64 (batch or 1, time); those that do not exist or are named twice are refused where they can be
+    seen."""
+    plain_tensor("slots", slots)
+    if slots.dtype not in (torch.int64, torch.int32):
+        raise TypeError(f"slots must be int64 or int32; got {slots.dtype}. Give indices into the cache.")
+    batch, time = k.shape[0], k.shape[2 if layout == "bhtd" else 1]
+    if not validation.equals_one_of(tuple(slots.shape), (time,), (1, time), (batch, time)) or slots.device != k.device:
+        raise ValueError(
+            f"slots must have shape ({time},) or ({batch}, {time}), on {k.device}; got {tuple(slots.shape)} on "
+            f"{slots.device}. Give one for each token."
+        )
+    slots = slots if slots.dtype == torch.int64 else slots.to(torch.int64)
+    slots = slots if slots.ndim == 2 else slots[None]
+    if torch.compiler.is_compiling() or not slots.is_cpu or not slots.numel():
+        return slots
+    end = extent[0] * extent[1] if paged else extent[1]
+    rows = slots.tolist()
+    least, most = min(map(min, rows)), max(map(max, rows))
+    if least < 0 or most >= end:
+        raise ValueError(
+            f"slots must be from 0 to {end - 1}; got values from {least} to {most}. Make the cache longer."
+        )
+    if paged:
+        rows = [slots.expand(batch, time).flatten().tolist()]
+    if any(len(set(row)) < len(row) for row in rows):
+        raise ValueError("slots must not repeat; got one twice. Give every token its own slot.")
+    return slots
+
+
+def _check_memory(q: Array, k: Array, v: Array, k_cache: Array, v_cache: Array) -> None:
+    """Refuse to write where one of the others is read, or twice."""
+    for name, x in (("q", q), ("k_cache", k_cache), ("v_cache", v_cache)):
+        writable(name, x)
+    if torch.compiler.is_compiling():
+        return
+    for name, cache in (("k_cache", k_cache), ("v_cache", v_cache)):
+        if not all(beyond(cache, x) for x in (q, k, v)):
+            raise ValueError(f"{name} must have memory of its own; got that of q, k or v. Allocate it.")
+    if not disjoint(k_cache, v_cache):
+        raise ValueError("v_cache must have memory of its own; got some of that of k_cache. Allocate it.")
+    if not (disjoint(q, k) and disjoint(q, v)):
+        raise ValueError(
+            "q must not share memory with k or v, since it is rotated in place; got tensors that do. Clone one."
+        )

@@ -1,0 +1,7 @@
+"""Every public name, listed once: `__init__.py` loads each from here when it is first asked for."""
+
+from .accelerated_model import Accelerated as Accelerated
+from .accelerated_model import accelerate as accelerate
+from .rotary_module import HuggingFaceRotary as HuggingFaceRotary
+from .swapping.swap import Swapped as Swapped
+from .swapping.swap import swap as swap

@@ -1,0 +1,283 @@
+"""Attention of T5, DeBERTa, BLOOM and MPT, whose positions act inside it, by `posenc.torch.attention`.
+
+Each form below is the call of one class of transformers. It gives what that call gives, or None for a call that it
+leaves to the class itself.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator
+from copy import copy
+from types import MethodType
+from typing import Any
+
+import torch
+
+from posenc.core.doors import Encoding
+from posenc.encodings.biases.alibi import ALiBi
+from posenc.encodings.biases.t5 import T5Bias
+from posenc.encodings.scores.deberta import DeBERTa
+from posenc.models import from_config
+from posenc.torch.attention_paths.attend import attention
+from posenc.torch.modules.encoding_module import RecordModule
+from posenc.torch.modules.modules import module
+from posenc.transformers.evaluation_mode import evaluating
+from posenc.transformers.swapping.attention_mask import as_seen
+
+Call = Callable[..., Any]
+#: How many tokens a model is proved on: more than T5 has buckets for single distances.
+TOKENS = 40
+
+
+def calls_inside(model: Any) -> Iterator[tuple[str, Any, Call]]:
+    """The modules of a model that attend in one of the forms below, by name, each with its call by ours.
+
+    ValueError where the model's config says that something else acts inside.
+    """
+    found = [(name, each, FORMS[form]) for name, each in model.named_modules() if (form := _class_name(each)) in FORMS]
+    if not found:
+        return
+    encodings = {group.part: group.encodings for group in from_config(model.config.to_dict()).groups if group.layers}
+    tables: dict[bool, Any] = {}
+    for name, each, (kind, make) in found:
+        if kind is T5Bias and not name.endswith("SelfAttention"):
+            continue  # attention to the encoder, which knows no positions
+        inside = encodings.get(("decoder" if each.is_decoder else "encoder") if kind is T5Bias else "text", ())
+        if [type(record) for record in inside] != [kind]:
+            raise ValueError(
+                f"model must have {kind.__name__} alone inside attention; its config says {inside!r}. Use attention "
+                "yourself."
+            )
+        if kind is T5Bias:
+            tables.setdefault(each.is_decoder, each)  # the first layer of a stack holds the table of all
+        yield name, each, make(module(inside[0], seed=0), tables[each.is_decoder] if kind is T5Bias else None)
+
+
+def calling(attended: Call) -> Call:
+    """A forward that calls ours, and the class's own where ours leaves the call to it."""
+
+    def forward(self: Any, *given: Any, **named: Any) -> Any:
+        output = attended(self, *given, **named)
+        return type(self).forward(self, *given, **named) if output is None else output
+
+    return forward
+
+
+def check_equal(model: Any, calls: list[tuple[str, Any, Call]]) -> None:
+    """Run the model on a few tokens, with padding and without, and compare ours with its own in every call.
+
+    ValueError where one differs by more than rounding: as many roundings as channels are summed.
+    """
+    for padded in (0, 3):
+        tokens, real = _padded_tokens(model, padded)
+        comparisons = [(name, each, _ComparedCall(attended, real)) for name, each, attended in calls]
+        with torch.no_grad(), evaluating(model):
+            try:
+                for _, each, comparison in comparisons:
+                    each.forward = MethodType(comparison.forward, each)
+                model(**tokens)
+            finally:
+                for _, each, _ in comparisons:
+                    each.__dict__.pop("forward", None)
+        for name, _, comparison in comparisons:
+            if comparison.difference > 1.0:
+                raise ValueError(
+                    f"model must attend as its config says; got another output at {name!r}, by "
+                    f"{comparison.difference:.3g} times what rounding allows. Use attention yourself."
+                )
+            if not comparison.compared:
+                raise ValueError(
+                    f"model must make calls that attention can take; got none at {name!r}, where attention is "
+                    f"{model.config._attn_implementation!r}. Call model.set_attn_implementation('sdpa') first."
+                )
+
+
+class _ComparedCall:
+    """The largest difference of our call from the class's own, as a share of what rounding allows."""
+
+    def __init__(self, attended: Call, real: Any) -> None:
+        self.attended, self.real, self.difference, self.compared = attended, real, 0.0, False
+
+    def forward(self, layer: Any, *given: Any, **named: Any) -> Any:
+        theirs, ours = type(layer).forward(layer, *given, **named), self.attended(layer, *given, **named)
+        if ours is not None:
+            mine, own = ours[0][self.real].float(), theirs[0][self.real].float()
+            self.compared = True
+            allowed = mine.shape[-1] * torch.finfo(theirs[0].dtype).eps * (1.0 + float(own.abs().max()))
+            self.difference = max(self.difference, float((mine - own).abs().max()) / allowed)
+        return theirs
+
+
+def _padded_tokens(model: Any, padded: int) -> tuple[dict[str, Any], Any]:
+    """Two rows of tokens, the second with padding before it, and where there is none."""
+    generator, device = torch.Generator().manual_seed(0), next(model.parameters()).device
+    ids = torch.randint(model.config.get_text_config().vocab_size, (2, TOKENS), generator=generator).to(device)
+    real = torch.ones_like(ids, dtype=torch.bool)
+    real[1, :padded] = False
+    given = {"input_ids": ids, "attention_mask": real.long()}
+    takes = inspect.signature(model.forward).parameters
+    if model.config.is_encoder_decoder and "decoder_input_ids" in takes:
+        given |= {"decoder_input_ids": ids, "decoder_attention_mask": real.long()}
+    if "use_cache" in takes:
+        given["use_cache"] = False  # both calls would write into it
+    return given, real
+
+
+def _class_name(each: Any) -> tuple[str, str]:
+    """The folder of transformers that a class comes from, and its name."""
+    path = type(each).__module__.split(".")
+    return (path[-2] if path[:2] == ["transformers", "models"] else "", type(each).__name__)
+
+
+def _t5(bias: RecordModule, first: Any) -> Call:
+    def attended(
+        layer: Any, x: Any, mask: Any = None, key_value_states: Any = None, position_bias: Any = None,
+        past_key_values: Any = None, **others: Any,
+    ) -> Any:  # fmt: skip
+        if past_key_values is not None or layer.config._attn_implementation != "sdpa":
+            return None
+        q, k, v = (each(x).view(*x.shape[:2], layer.n_heads, -1) for each in (layer.q, layer.k, layer.v))
+        own = _holding(bias, table=first.relative_attention_bias.weight)
+        dropout = layer.dropout if layer.training else 0.0
+        return layer.o(_by_ours(q, k, v, own, mask, 1.0, dropout, layer.is_causal)), None, None
+
+    return attended
+
+
+def _deberta(score: RecordModule, _: Any) -> Call:
+    def attended(
+        layer: Any, x: Any, attention_mask: Any, output_attentions: bool = False, query_states: Any = None,
+        relative_pos: Any = None, rel_embeddings: Any = None,
+    ) -> Any:  # fmt: skip
+        if output_attentions or query_states is not None:
+            return None
+        record: Any = score.record
+        shared = layer.share_att_key
+        q, k, v = (
+            each(x).view(*x.shape[:2], record.heads, -1)
+            for each in (layer.query_proj, layer.key_proj, layer.value_proj)
+        )
+        table = layer.pos_dropout(rel_embeddings)[: 2 * record.buckets]
+        made: dict[str, Any] = {
+            "position_keys": layer.key_proj if shared else getattr(layer, "pos_key_proj", None),
+            "position_queries": layer.query_proj if shared else getattr(layer, "pos_query_proj", None),
+        }
+        vectors = {name: made[name](table).view(len(table), record.heads, -1).transpose(0, 1) for name in record.shapes}
+        dropout = layer.dropout.p if layer.training else 0.0
+        return _by_ours(q, k, v, _holding(score, **vectors), attention_mask.bool(), record.scale, dropout), None
+
+    return attended
+
+
+def _bloom(bias: RecordModule, _: Any) -> Call:
+    def attended(
+        layer: Any, x: Any, residual: Any, alibi: Any, attention_mask: Any, layer_past: Any = None,
+        use_cache: bool = False, output_attentions: bool = False, **others: Any,
+    ) -> Any:  # fmt: skip
+        parts = layer.pretraining_tp > 1 and layer.slow_but_exact
+        if output_attentions or parts or not _grows(layer_past) or attention_mask is None:
+            return None
+        if not _tokens_stand_together(seen := as_seen(attention_mask)):
+            return None
+        q, k, v = layer.query_key_value(x).view(*x.shape[:2], layer.num_heads, 3, -1).unbind(3)
+        k, v = _with_cached(k, v, layer_past, layer.layer_idx)
+        dropout = layer.attention_dropout.p if layer.training else 0.0
+        output = layer.dense(_by_ours(q, k, v, bias, seen, None, dropout))
+        return torch.nn.functional.dropout(output, layer.hidden_dropout, layer.training) + residual, None
+
+    return attended
+
+
+def _mpt(bias: RecordModule, _: Any) -> Call:
+    def attended(
+        block: Any, x: Any, position_bias: Any, attention_mask: Any, layer_past: Any = None, use_cache: bool = False,
+        output_attentions: bool = False, **others: Any,
+    ) -> Any:  # fmt: skip
+        if output_attentions or not _grows(layer_past):
+            return None
+        layer = block.attn
+        mixed = layer.Wqkv(block.norm_1(x))
+        mixed = mixed.clamp(-layer.clip_qkv, layer.clip_qkv) if layer.clip_qkv else mixed
+        q, k, v = (each.reshape(*x.shape[:2], layer.n_heads, -1) for each in mixed.chunk(3, 2))
+        k, v = _with_cached(k, v, layer_past, layer.layer_idx)
+        dropout = layer.attn_dropout_p if layer.training else 0.0
+        output = layer.out_proj(_by_ours(q, k, v, bias, ~attention_mask, layer.softmax_scale, dropout))
+        x = block.resid_attn_dropout(output) + x
+        return block.ffn(block.norm_2(x), x), None
+
+    return attended
+
+
+#: Classes of transformers by their folder: what acts inside their attention, and how they are called.
+FORMS: dict[tuple[str, str], tuple[type[Encoding], Call]] = {
+    ("t5", "T5Attention"): (T5Bias, _t5),
+    ("mt5", "MT5Attention"): (T5Bias, _t5),
+    ("deberta_v2", "DisentangledSelfAttention"): (DeBERTa, _deberta),
+    ("bloom", "BloomAttention"): (ALiBi, _bloom),
+    ("mpt", "MptBlock"): (ALiBi, _mpt),
+}
+
+
+def _by_ours(
+    q: Any, k: Any, v: Any, encoding: Any, mask: Any, scale: float | None, dropout: float, causal: bool = False
+) -> Any:
+    """The output, (batch, n, channels), for q, k and v of layout "bthd" whose last tokens stand together.
+
+    mask: as transformers gives it.   causal: where it gives none.
+    """
+    seen, causal = _mask_and_causal(mask, q.shape[1], k.shape[1], causal)
+    key = torch.arange(k.shape[1], device=k.device)
+    query = key if q.shape[1] == k.shape[1] else key[k.shape[1] - q.shape[1] :]
+    output = attention(
+        q,
+        k,
+        v,
+        query=query,
+        key=key,
+        layout="bthd",
+        encodings=[encoding],
+        causal=causal,
+        mask=seen,
+        scale=scale,
+        dropout=dropout,
+    )
+    return output.reshape(*q.shape[:2], -1)
+
+
+def _holding(held: RecordModule, **params: Any) -> RecordModule:
+    """A module like this one, whose parameters are these tensors with what they were made of."""
+    one = copy(held)
+    one._parameters = {}
+    for name, tensor in params.items():
+        object.__setattr__(one, name, tensor)
+    return one
+
+
+def _mask_and_causal(mask: Any, queries: int, keys: int, causal: bool) -> tuple[Any, bool]:
+    """A mask of transformers as `attention` takes it: none where all keys are seen, or all up to the own one."""
+    if mask is None:
+        return None, causal
+    seen = as_seen(mask)
+    if seen.all():
+        return None, False
+    if seen.shape[-2:] == (queries, keys) and (seen == torch.ones_like(seen[0, 0]).tril(keys - queries)).all():
+        return None, True
+    return seen, False
+
+
+def _tokens_stand_together(seen: Any) -> bool:
+    """Whether tokens stand together, padding before or behind them: then distances are those of indices."""
+    return bool((torch.diff(seen.any(-2).int()) != 0).sum(-1).le(1).all())
+
+
+def _grows(cache: Any) -> bool:
+    """Whether keys of a cache are those of the tokens so far, and no more."""
+    return cache is None or type(cache).__name__ == "DynamicCache"
+
+
+def _with_cached(k: Any, v: Any, cache: Any, layer: int) -> tuple[Any, Any]:
+    if cache is None:
+        return k, v
+    k, v = cache.update(k.transpose(1, 2), v.transpose(1, 2), layer)
+    return k.transpose(1, 2), v.transpose(1, 2)

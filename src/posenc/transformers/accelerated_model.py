@@ -1,0 +1,174 @@
+"""Positions inside loaded models of transformers, by `rotate` and `attention`: proved equal on the spot, and undone
+when wanted."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from posenc.core import validation
+from posenc.core.rotation import Pairing, Turn
+from posenc.torch.rotary_paths.apply_rotation import rotate, rotate_one
+from posenc.transformers.accelerated_attention import calling, calls_inside, check_equal
+
+#: The name under which the attention of transformers' models calls its rotation.
+NAME = "apply_rotary_pos_emb"
+Applied = Callable[..., Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Accelerated:
+    """What was changed, so that it can be undone: modules by name, each with the forward that it had."""
+
+    changed: tuple[tuple[str, Any], ...]
+
+    def undo(self) -> None:
+        """Give every module its own forward back."""
+        for _, module in self.changed:
+            module.__dict__.pop("forward", None)
+
+    def __enter__(self) -> Accelerated:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.undo()
+
+
+def accelerate(model: torch.nn.Module) -> Accelerated:
+    """Let a loaded transformers model rotate by `rotate`, or attend by `attention`; result: what `undo()` undoes.
+
+    Rotations: every module whose forward calls its file's `apply_rotary_pos_emb` gets a forward of its own that calls
+    ours. Before that the two are compared, to the bit in float32, on queries and keys of grouped heads at far
+    positions; a model whose rotation is another, or that has none, is refused and left as it was. In 16 bits the
+    results differ by what the model's own code rounds more often.
+
+    Where positions act inside attention (T5, mT5, DeBERTa v2 and v3, BLOOM, MPT), every layer attends by `attention`.
+    Before that each layer is compared with its own code, on a few tokens with padding and without. Calls that ours
+    cannot take stay with the model's own code, with the same result: those that ask for attention weights, T5's decoder
+    with a cache, and other caches than `DynamicCache`. A token that is padding, and so sees nothing, may get another
+    output.
+
+    Nothing but this model is changed.
+
+    Raises TypeError or ValueError naming `model`.
+
+    >>> from transformers import LlamaConfig, LlamaForCausalLM
+    >>> sizes = {"vocab_size": 8, "hidden_size": 16, "intermediate_size": 8, "num_attention_heads": 2}
+    >>> model = LlamaForCausalLM(LlamaConfig(num_hidden_layers=2, num_key_value_heads=1, **sizes))
+    >>> with accelerate(model) as accelerated:
+    ...     print([name for name, _ in accelerated.changed])
+    ['model.layers.0.self_attn', 'model.layers.1.self_attn']
+    """
+    validation.instance("model", model, torch.nn.Module, "a loaded model of transformers")
+    layers = [(name, module) for name, module in model.named_modules() if _calls(module)]
+    inside = list(calls_inside(model))
+    if not layers and not inside:
+        raise ValueError(
+            f"model must have attention that calls {NAME}, or that of T5, DeBERTa v2 and v3, BLOOM or MPT; got "
+            f"{type(model).__name__}. Use rotate or attention yourself."
+        )
+    changed = [*layers, *((name, module) for name, module, _ in inside)]
+    for name, module in changed:
+        if "forward" in module.__dict__:
+            raise ValueError(f"model must be as it was loaded; got a changed forward at {name!r}. Undo that first.")
+    if inside:
+        check_equal(model, inside)
+    ours = {original: _proved(original, name) for name, module in layers for original in [_original(module)]}
+    for _, module in layers:
+        module.forward = types.MethodType(_rebound(type(module).forward, ours[_original(module)]), module)
+    for _, module, attended in inside:
+        module.forward = types.MethodType(calling(attended), module)
+    return Accelerated(tuple(changed))
+
+
+def _calls(module: Any) -> bool:
+    forward = type(module).forward
+    return isinstance(forward, types.FunctionType) and NAME in forward.__code__.co_names and NAME in forward.__globals__
+
+
+def _original(module: Any) -> Applied:
+    applied: Applied = type(module).forward.__globals__[NAME]
+    return applied
+
+
+def _rebound(forward: types.FunctionType, applied: Applied) -> types.FunctionType:
+    """The same code, for which the name of the rotation means another function."""
+    names = {**forward.__globals__, NAME: applied}
+    patched = types.FunctionType(forward.__code__, names, forward.__name__, forward.__defaults__, forward.__closure__)
+    patched.__kwdefaults__ = forward.__kwdefaults__
+    return patched
+
+
+def _proved(original: Applied, name: str) -> Applied:
+    """The form of ours that gives the numbers of the original, to the bit."""
+    forms = [patched(layout) for patched in (_of_both, _of_one) for layout in ("halves", "adjacent")]
+    for ours in forms:
+        if all(_same_rotation(original, ours, width) for width in (8, 12)):
+            return ours
+    raise ValueError(
+        f"model must rotate pairs of channels as Llama, GPT-NeoX, GPT-J or GLM do; got another rotation at {name!r}. "
+        "Use rotate yourself."
+    )
+
+
+def _of_both(pairing: str) -> Applied:
+    """apply_rotary_pos_emb(q, k, cos, sin), tables of the full width for (batch, time)."""
+
+    def applied(q: Any, k: Any, cos: Any, sin: Any, unsqueeze_dim: int = 1) -> tuple[Any, Any]:
+        if unsqueeze_dim not in (1, 2):
+            raise ValueError(f"unsqueeze_dim must be 1 or 2; got {unsqueeze_dim}. It says where the heads are.")
+        half = cos.shape[-1] // 2
+        turn = _turn(cos[..., :half], sin[..., :half], pairing, q.shape[-1])
+        return rotate(q, k, turn, layout="bhtd" if unsqueeze_dim == 1 else "bthd")
+
+    return applied
+
+
+def _of_one(pairing: str) -> Applied:
+    """apply_rotary_pos_emb(tensor, sin, cos), tables of half the width for (batch, time), heads behind time."""
+
+    def applied(tensor: Any, sin: Any, cos: Any) -> Any:
+        return rotate_one(tensor, _turn(cos, sin, pairing, tensor.shape[-1]), layout="bthd")
+
+    return applied
+
+
+def _turn(cos: Any, sin: Any, pairing: str, dim: int) -> Turn:
+    return Turn(cos.float(), sin.float(), Pairing(pairing, dim, 2 * cos.shape[-1]))  # type: ignore[arg-type]
+
+
+def _same_rotation(original: Applied, ours: Applied, width: int) -> bool:
+    """Whether both give the same bits for two rows of far positions and grouped heads;
+    a call that fails is another form."""
+    generator = torch.Generator().manual_seed(width)
+    angle = torch.rand(2, 5, width // 2, generator=generator, dtype=torch.float32) * 6.0
+    q, k = (torch.randn(2, count, 5, width + 4, generator=generator) for count in (4, 2))
+    table = torch.cat([angle, angle], -1)
+    calls: list[tuple[Any, ...]] = [(q[..., :width], k[..., :width], table.cos(), table.sin())]
+    if ours.__code__.co_varnames[0] == "tensor":
+        calls = [(q[..., :width].transpose(1, 2), angle.sin(), angle.cos())]
+    elif _partial(original, calls[0]):
+        calls.append((q, k, table.cos(), table.sin()))
+    try:
+        return all(_same_results(original(*call), ours(*call)) for call in calls)
+    except (TypeError, ValueError, RuntimeError, IndexError):
+        return False
+
+
+def _partial(original: Applied, call: tuple[Any, ...]) -> bool:
+    """Whether the original lets channels beyond the tables pass."""
+    q, k, cos, sin = call
+    try:
+        original(torch.cat([q, q[..., :4]], -1), torch.cat([k, k[..., :4]], -1), cos, sin)
+    except (RuntimeError, TypeError):
+        return False
+    return True
+
+
+def _same_results(layers: Any, wanted: Any) -> bool:
+    layers, wanted = (part if isinstance(part, tuple) else (part,) for part in (layers, wanted))
+    return len(layers) == len(wanted) and all(torch.equal(a, b) for a, b in zip(layers, wanted, strict=True))

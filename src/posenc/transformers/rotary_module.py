@@ -1,0 +1,54 @@
+"""A record in the place of the rotary module of a Hugging Face model."""
+
+from __future__ import annotations
+
+from typing import final
+
+import torch
+
+from posenc.core import validation
+from posenc.core.arrays import Array
+from posenc.core.doors import Rotates
+from posenc.core.rotation import of_pairs
+from posenc.torch.modules.encoding_module import RecordModule, on_same_device
+from posenc.torch.modules.one_call import turn_at
+
+
+@final
+class HuggingFaceRotary(RecordModule):
+    """cos and sin as `apply_rotary_pos_emb` of Hugging Face transformers takes them: `model.model.rotary_emb = …`.
+
+    record: a rotation that pairs halves from channel 0 and learns nothing; with `Partial`, cos and sin have the rotated
+    width alone. forward(x, position_ids): position_ids (batch, n); cos and sin (batch, n, width) in the dtype of x,
+    each frequency twice. numerics="float32" gives the model's own numbers bit for bit, "exact" better ones.
+
+    >>> import torch
+    >>> from posenc import RoPE
+    >>> cos, sin = HuggingFaceRotary(RoPE(dim=4, pairing="halves"))(torch.zeros(1), torch.tensor([[0, 1]]))
+    >>> sin
+    tensor([[[0.0000, 0.0000, 0.0000, 0.0000],
+             [0.8415, 0.0100, 0.8415, 0.0100]]])
+    """
+
+    record: Rotates
+
+    def __init__(self, record: Rotates) -> None:
+        super().__init__(validation.instance("record", record, Rotates, "a record that rotates"), 0)
+        if record.shapes:
+            raise ValueError(f"record must have no parameters here; got {record!r}. Use posenc.torch.Rotate.")
+        if record.axes > 1:
+            raise ValueError(
+                f"record must take one coordinate, as position_ids are; got {record!r}. Use posenc.torch.Rotate."
+            )
+        pairing = of_pairs("record", record.turn([0])).pairing
+        if (pairing.layout, pairing.start, pairing.blocks) != ("halves", 0, 1):
+            raise ValueError(
+                f"record must pair halves from channel 0, as apply_rotary_pos_emb does; got {record!r}. "
+                "Say pairing='halves'."
+            )
+
+    def forward(self, x: Array, position_ids: Array) -> tuple[Array, Array]:
+        positions = on_same_device("position_ids", position_ids, x)
+        turn = of_pairs("record", turn_at(self.record, None, x, positions, "both"))
+        cos, sin = (torch.cat((part, part), -1).to(x.dtype) for part in (turn.cos, turn.sin))
+        return cos, sin

@@ -1,0 +1,172 @@
+"""What a swap is asked to put in, checked against the model before anything is changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from posenc.compose import PerLayer
+from posenc.core import validation
+from posenc.core.doors import Adds, Biases, Encoding, Rotates, Scores
+from posenc.core.rotation import PairLayout, Turn, of_pairs
+from posenc.encodings.adds.nope import NoPE
+from posenc.torch.modules.encoding_module import RecordModule
+from posenc.torch.modules.modules import module
+from posenc.torch.modules.one_call import one_turn_serves
+from posenc.transformers.swapping.install import Parts
+from posenc.transformers.swapping.layer_positions import LayerPositions
+from posenc.transformers.swapping.own_positions import AttentionLayer, OwnPositions
+
+#: A record, or the module that holds one and what it learns.
+Given = Encoding | RecordModule
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What acts inside the attention of each layer, and what is added at the input."""
+
+    layers: tuple[tuple[AttentionLayer, tuple[Given, ...]], ...]
+    added: tuple[Given, ...]
+
+    @property
+    def attends(self) -> bool:
+        """Whether attention itself has to be ours in some layer."""
+        return any(_split_off_table(layer, given)[1] for layer, given in self.layers)
+
+    @property
+    def reads_cache(self) -> bool:
+        """Whether a cache of keys and values is all that later tokens need: not the input of earlier ones."""
+        records = [_record_of(one) for _, given in self.layers for one in given]
+        return not any(isinstance(record, Scores) and record.reads in ("key", "both") for record in records)
+
+
+def asked_positions(own: OwnPositions, encoding: Any, layers: Iterable[int] | None) -> Asked:
+    """The encodings of each layer that is chosen, or the TypeError or ValueError that says why they cannot be."""
+    chosen = _chosen(own, layers)
+    if isinstance(encoding, PerLayer):
+        if layers is not None or len(encoding.layers) != len(own.layers):
+            raise ValueError(
+                f"encoding must be a schedule for all of the model's {len(own.layers)} layers, without layers; got one "
+                f"for {len(encoding.layers)}{'' if layers is None else ' and layers'}. Give one record a layer."
+            )
+        each = [() if record is None else _as_list(record) for record in encoding.layers]
+    else:
+        each = [_as_list(encoding)] * len(chosen)
+    added = tuple(dict.fromkeys(one for given in each for one in given if isinstance(_record_of(one), Adds)))
+    if added and (len(chosen) < len(own.layers) or isinstance(encoding, PerLayer)):
+        raise ValueError(
+            f"layers must be left out for {_record_of(added[0])!r}, which is added to the input of all; got "
+            f"{[layer.number for layer in chosen]}. Leave layers out."
+        )
+    if own.table is not None and len(chosen) < len(own.layers):
+        raise ValueError(
+            f"layers must be left out for this model, whose own positions are added at its input, by {own.table.name}; "
+            f"got {[layer.number for layer in chosen]}. Leave layers out, or give PerLayer."
+        )
+    inside = [tuple(one for one in given if not isinstance(_record_of(one), Adds)) for given in each]
+    for layer, given in zip(chosen, inside, strict=True):
+        for one in (*added, *given):
+            _check_fits(_record_of(one), own, layer)
+    return Asked(tuple(zip(chosen, inside, strict=True)), added)
+
+
+def parts_to_install(asked: Asked, repeat: PairLayout) -> Parts:
+    """The modules to put in: of a record one for each layer, of a module that is given the same in all."""
+    by_layer = {}
+    for layer, given in asked.layers:
+        by_table, inside = _split_off_table(layer, given)
+        device = next(layer.module.parameters()).device
+        table = None if by_table is None else _as_module(by_table, device)
+        by_layer[layer.number] = LayerPositions(
+            layer.arguments, table, [_as_module(one, device) for one in inside], repeat
+        )
+    device = next(asked.layers[0][0].block.parameters()).device
+    return Parts(by_layer, tuple(_as_module(one, device) for one in asked.added))
+
+
+def _chosen(own: OwnPositions, layers: Any) -> list[AttentionLayer]:
+    by_number = {layer.number: layer for layer in own.layers}
+    if layers is None:
+        return list(own.layers)
+    if isinstance(layers, str | bytes) or not isinstance(layers, Iterable):
+        raise TypeError(f"layers must be numbers of layers; got {validation.shown(layers)}. Give [0, 1], say.")
+    numbers = list(layers)
+    for number in numbers:
+        if isinstance(number, bool) or not isinstance(number, int):
+            raise TypeError(f"layers must be numbers of layers; got {validation.shown(number)}. Give [0, 1], say.")
+    if not numbers or len(set(numbers)) < len(numbers) or not set(numbers) <= set(by_number):
+        raise ValueError(
+            f"layers must be some of {sorted(by_number)}, each once; got {numbers}. Leave layers out for all."
+        )
+    return [by_number[number] for number in sorted(numbers)]
+
+
+def _as_list(encoding: Any) -> tuple[Given, ...]:
+    """The encodings as they are given, one or a list; without NoPE, which is nothing."""
+    given = encoding if isinstance(encoding, list | tuple) else [encoding]
+    for one in given:
+        if not isinstance(one, Encoding | RecordModule):
+            raise TypeError(
+                f"encoding must be a record, a module of posenc.torch, or a list of them; got {validation.shown(one)}. "
+                "Give RoPE(dim=64), say, or NoPE(dim=64) for no positions."
+            )
+    return tuple(one for one in given if not isinstance(_record_of(one), NoPE))
+
+
+def _record_of(given: Given) -> Any:
+    return given.record if isinstance(given, RecordModule) else given
+
+
+def _as_module(given: Given, device: Any) -> Any:
+    return given if isinstance(given, RecordModule) else module(given).to(device)
+
+
+def _check_fits(record: Any, own: OwnPositions, layer: AttentionLayer) -> None:
+    """Refuse a record that was made for another shape than the model's."""
+    if record.axes > 1:
+        raise ValueError(
+            f"encoding must take one coordinate, as position_ids are; got {record!r}, which takes {record.axes}. Use a "
+            "record of one."
+        )
+    wanted: dict[str, int] = {}
+    if isinstance(record, Adds):
+        wanted["width"] = own.width
+    elif isinstance(record, Rotates):
+        wanted |= {"head_dim": layer.head_dim, "heads": layer.heads}
+    elif isinstance(record, Biases):
+        wanted["heads"] = layer.heads
+    elif isinstance(record, Scores):
+        wanted |= {"dim": layer.head_dim, "heads": layer.heads, "model_dim": own.width}
+    for name, value in wanted.items():
+        if getattr(record, name, None) not in (None, value):
+            raise ValueError(
+                f"encoding must have the model's {name}, {value}; got {record!r}, with {getattr(record, name)}. Build "
+                "the record for this model."
+            )
+    window = getattr(layer.module, "sliding_window", None)
+    if window is not None and getattr(record, "gathers", False):
+        raise ValueError(
+            f"encoding must not read the keys in between where a window hides them; got {record!r} for layer "
+            f"{layer.number}, with a window of {window}. Give layers of full attention alone."
+        )
+
+
+def _split_off_table(layer: AttentionLayer, given: tuple[Given, ...]) -> tuple[Given | None, tuple[Given, ...]]:
+    """The one rotation that the layer's own code can do with other tables, if there is one, and the others."""
+    rotates = [one for one in given if isinstance(_record_of(one), Rotates) and "query" in _record_of(one).roles]
+    scores = any(isinstance(_record_of(one), Scores) for one in given)  # they read queries and keys before rotation
+    if len(rotates) != 1 or scores or not _fits_table(_record_of(rotates[0]), layer.rotation):
+        return None, given
+    return rotates[0], tuple(one for one in given if one is not rotates[0])
+
+
+def _fits_table(record: Rotates, own: Rotates | None) -> bool:
+    """Whether a record rotates the same pairs of channels as the layer's code: queries like keys, all heads alike."""
+    if own is None or not one_turn_serves(record):
+        return False
+    params = record.init(np.random.default_rng(0)) or None
+    turn = record.turn([0], params)
+    return type(turn) is Turn and turn.heads is None and turn.pairing == of_pairs("encoding", own.turn([0])).pairing
