@@ -16,7 +16,7 @@ from measure import ratios
 
 import posenc
 from posenc.catalog import Row
-from posenc.core.doors import Adds, Biases, Encoding, Rotates, Scores
+from posenc.core.doors import AdditiveEncoding, AttentionBias, AttentionScore, Encoding, RotaryEncoding
 
 LENGTH, ROUNDS = 4096, 5
 #: Queries of the doors between queries and keys: a network of the distance over 4096 × 4096 fills no small machine.
@@ -95,16 +95,16 @@ def values(record: Encoding, positions: np.ndarray, library: str) -> Any:
 def doing(record: Encoding, positions: Any, params: Any, array: Callable[[Any], Any]) -> Callable[[], Any]:
     """The call of the record's door, with its inputs drawn."""
     count, rng = len(positions), np.random.default_rng(1)
-    if isinstance(record, Adds):
+    if isinstance(record, AdditiveEncoding):
         x = array(rng.standard_normal((1, count, record.width)))
         return lambda: record.attach(x, positions, params)
-    if isinstance(record, Rotates):
+    if isinstance(record, RotaryEncoding):
         role: Any = record.roles[0]
         q = array(rng.standard_normal((1, getattr(record, "heads", 8), count, record.head_dim)))
         return lambda: record.turn(positions, params, role=role, dtype=q.dtype)(q, layout="bhtd")
-    if isinstance(record, Biases):
+    if isinstance(record, AttentionBias):
         return lambda: record.matrix(positions[-QUERIES:], positions, params, dtype=array(0.0).dtype)
-    if not isinstance(record, Scores):
+    if not isinstance(record, AttentionScore):
         raise SystemExit(f"{record!r} enters by no door that is measured")
     query = positions[-QUERIES:]
     heads, width = getattr(record, "heads", 1), getattr(record, "dim", 64)
@@ -132,11 +132,11 @@ def variants(record: Encoding, positions: np.ndarray) -> Variants:
     } or None
     whole = doing(record, where, params, lambda numbers: torch.as_tensor(np.asarray(numbers), dtype=torch.float32))
     floor = FLOORS[record.door]
-    if isinstance(record, Adds):
+    if isinstance(record, AdditiveEncoding):
         table = record.embed(where, params, dtype=torch.float32)
         x = torch.randn(1, len(positions), table.shape[-1])
         return {floor: lambda: x + table, "made and added": whole}
-    if isinstance(record, Rotates):
+    if isinstance(record, RotaryEncoding):
         role: Any = record.roles[0]
         q = torch.randn(1, getattr(record, "heads", 8), len(positions), record.head_dim)
         out, turn = torch.empty_like(q), record.turn(where, params, role=role, dtype=torch.float32)
@@ -145,7 +145,7 @@ def variants(record: Encoding, positions: np.ndarray) -> Variants:
             "turn ready, applied": lambda: turn(q, layout="bhtd"),
             "made and applied": whole,
         }
-    if isinstance(record, Biases):
+    if isinstance(record, AttentionBias):
         part = torch.empty(QUERIES, len(positions))
         return {floor: lambda: part.fill_(1.0), "matrix": whole}
     q, k = torch.randn(1, 1, QUERIES, 64), torch.randn(1, 1, len(positions), 64)

@@ -39,7 +39,7 @@ from posenc import (
 )
 from posenc.catalog import Row
 from posenc.compose import Backward, LearnedScale, Scaled, Sum
-from posenc.core.doors import Adds, Encoding
+from posenc.core.doors import AdditiveEncoding, Encoding
 from posenc.lab.models.transformer import Transformer
 from posenc.lab.run_config import Shape
 
@@ -92,7 +92,7 @@ def fitted(row: Row, shape: Shape) -> Encoding:
         record = replace(record, pairing="halves")
     if isinstance(record, T5Bias):
         record = replace(record, bidirectional=False)
-    wide = shape.width if isinstance(record, Adds) else shape.width // shape.heads
+    wide = shape.width if isinstance(record, AdditiveEncoding) else shape.width // shape.heads
     return with_sizes(record, {"dim": wide, "heads": shape.heads, "model_dim": shape.width, "length": 2048})
 
 

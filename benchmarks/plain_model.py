@@ -14,7 +14,7 @@ from torch import nn
 from torch.nn.functional import cross_entropy, embedding, gelu, scaled_dot_product_attention
 
 from posenc import Encoding, KerpleLog, Learned, RelativeBias, T5Bias
-from posenc.core.doors import Adds, Biases, Rotates
+from posenc.core.doors import AdditiveEncoding, AttentionBias, RotaryEncoding
 from posenc.lab.models.transformer import Transformer
 from posenc.phase import fixed_frequencies_of
 
@@ -63,12 +63,12 @@ def twin(model: Transformer, record: Encoding, length: int) -> Plain | None:
     learned, where = list(params.values()), torch.arange(length)
     if isinstance(record, Learned):
         return Plain(model, lambda: embedding(where, params["table"]), None, None, learned)
-    if isinstance(record, Adds) and not record.shapes:
+    if isinstance(record, AdditiveEncoding) and not record.shapes:
         table = record.embed(where)
         return Plain(model, lambda: table, None, None, learned)
-    if isinstance(record, Rotates) and not record.shapes and fixed_frequencies_of(record) is not None:
+    if isinstance(record, RotaryEncoding) and not record.shapes and fixed_frequencies_of(record) is not None:
         return Plain(model, None, _rotation(record, where), None, learned)
-    if isinstance(record, Biases):
+    if isinstance(record, AttentionBias):
         future = where[:, None] < where
         bias = _bias(record, params, where)
         if bias is None:
@@ -93,7 +93,7 @@ def step(model: nn.Module, tokens: Any, targets: Any) -> Callable[[], None]:
     return run
 
 
-def _rotation(record: Rotates, where: Any) -> Callable[[Any], Any] | None:
+def _rotation(record: RotaryEncoding, where: Any) -> Callable[[Any], Any] | None:
     """x·cos + rotate_half(x)·sin, or the same for pairs of neighbours, as models write them."""
     turn: Any = record.turn(where)
     if turn.cos.shape[-1] * 2 != record.head_dim:
@@ -115,7 +115,7 @@ def _rotation(record: Rotates, where: Any) -> Callable[[Any], Any] | None:
     return adjacent
 
 
-def _bias(record: Biases, params: dict[str, Any], where: Any) -> Callable[[], Any] | None:
+def _bias(record: AttentionBias, params: dict[str, Any], where: Any) -> Callable[[], Any] | None:
     distance = where[:, None] - where
     if not record.shapes:
         ready = record.matrix(where, where)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import fields, replace
 
 from posenc.catalog import Row
-from posenc.core.doors import Adds, Biases, Encoding, Rotates
+from posenc.core.doors import AdditiveEncoding, AttentionBias, Encoding, RotaryEncoding
 from posenc.frequencies import Scaling
 
 #: Features of coordinates within [-1, 1], where other encodings take whole positions.
@@ -28,12 +28,12 @@ CAPTIONS = {
 def kind(row: Row) -> str:
     """Which of the pictures tells most of a row."""
     record, grid = row.samples[0], row.samples[0].axes > 1
-    if isinstance(record, Adds):
+    if isinstance(record, AdditiveEncoding):
         return "likeness" if grid else "value" if record.width == 1 else "table"
-    if isinstance(record, Rotates):
+    if isinstance(record, RotaryEncoding):
         scaled = issubclass(row.about, Scaling) and hasattr(record, "frequencies") and not grid
         return "frequencies" if scaled else "score on a grid" if grid else "score"
-    if isinstance(record, Biases):
+    if isinstance(record, AttentionBias):
         return "bias on a grid" if grid else "bias" if "unlimited" in record.claims else "bias of pairs"
     return "logits"
 

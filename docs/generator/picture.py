@@ -13,7 +13,7 @@ from PIL import Image, PngImagePlugin
 from generator import kinds
 from posenc import plot
 from posenc.catalog import Row
-from posenc.core.doors import Adds, Biases, Encoding, Rotates
+from posenc.core.doors import AdditiveEncoding, AttentionBias, Encoding, RotaryEncoding
 from posenc.core.rotation import at_every_head
 from posenc.frequencies import Geometric
 from posenc.plot import canvas
@@ -96,7 +96,7 @@ def _frequencies(record: Any, ax: Any) -> None:
     canvas.finish(ax, "", "pair", "frequency / unscaled")
 
 
-def _score(record: Rotates, ax: Any) -> None:
+def _score(record: RotaryEncoding, ax: Any) -> None:
     distances = np.arange(101)
     ax.axhline(0, color="#c8c8c8", linewidth=0.8, zorder=0)
     every = _at_heads(record, distances, np.array([0]))[:2, :, 0]
@@ -108,12 +108,12 @@ def _score(record: Rotates, ax: Any) -> None:
     canvas.finish(ax, "", "distance: query position - key position", product)
 
 
-def _turned(record: Rotates, query: np.ndarray, key: np.ndarray) -> np.ndarray:
+def _turned(record: RotaryEncoding, query: np.ndarray, key: np.ndarray) -> np.ndarray:
     """The product at the first head; shape (n, m)."""
     return _at_heads(record, query, key)[0]
 
 
-def _at_heads(record: Rotates, query: np.ndarray, key: np.ndarray) -> np.ndarray:
+def _at_heads(record: RotaryEncoding, query: np.ndarray, key: np.ndarray) -> np.ndarray:
     """q·k/√d of vectors of ones at these positions, whatever the record does to them; shape (1 or heads, n, m)."""
     params = door_probe.moved_parameters(record) or None
     first, second = ("output", "value") if "value" in record.roles else ("query", "key")
@@ -128,7 +128,7 @@ def _at_heads(record: Rotates, query: np.ndarray, key: np.ndarray) -> np.ndarray
     return product if product.ndim == 3 else product[None]
 
 
-def _bias(record: Biases, ax: Any) -> None:
+def _bias(record: AttentionBias, ax: Any) -> None:
     after = "symmetric" in record.claims or not record.bias(0, 3, 5, door_probe.moved_parameters(record) or None)
     ends = [(0, 101), (0, 33), (0, 9)] if after else [(-64, 65), (-16, 17), (-4, 5)]
     _first_accepted(ends, lambda span: plot.bias_by_distance(record, range(*span), ax=ax))
@@ -150,7 +150,7 @@ def _on_grid(record: Encoding, ax: Any, values: Callable[[np.ndarray, np.ndarray
     _first_accepted([21, 13, 7, 5, 3], attempt)
 
 
-def _likeness(record: Adds, ax: Any) -> None:
+def _likeness(record: AdditiveEncoding, ax: Any) -> None:
     params = record.init(np.random.default_rng(0)) or None
     _on_grid(
         record,
@@ -162,16 +162,16 @@ def _likeness(record: Adds, ax: Any) -> None:
     )
 
 
-def _score_on_grid(record: Rotates, ax: Any) -> None:
+def _score_on_grid(record: RotaryEncoding, ax: Any) -> None:
     _on_grid(record, ax, lambda middle, positions: _turned(record, middle, positions), "q·k/√d")
 
 
-def _bias_on_grid(record: Biases, ax: Any) -> None:
+def _bias_on_grid(record: AttentionBias, ax: Any) -> None:
     params = record.init(np.random.default_rng(0)) or None
     _on_grid(record, ax, lambda middle, positions: np.asarray(record.matrix(middle, positions, params))[0], "bias")
 
 
-def _bias_of_pairs(record: Biases, ax: Any) -> None:
+def _bias_of_pairs(record: AttentionBias, ax: Any) -> None:
     positions = np.arange(32)
     found = np.asarray(record.matrix(positions, positions, door_probe.moved_parameters(record)))[0]
     canvas.draw_heatmap(ax, found, positions, positions, "bias", {**canvas.centred(found), "aspect": "equal"})

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from generator.text import imports, short
-from posenc.core.doors import Adds, Encoding, Role, Rotates, Scores
+from posenc.core.doors import AdditiveEncoding, AttentionScore, Encoding, Role, RotaryEncoding
 from posenc.core.rotation import Operator
 
 #: A length that every record accepts, however short its table.
@@ -43,13 +43,13 @@ _JAX = {
 
 def _written(record: Encoding, words: dict[str, Any]) -> str:
     """One snippet: imports, the module or pytree, inputs, the call, and the shape of the result."""
-    names = words["made by"] if isinstance(record, Adds) else f"attention, {words['made by']}"
+    names = words["made by"] if isinstance(record, AdditiveEncoding) else f"attention, {words['made by']}"
     head = [line.format(imports=imports(record), record=short(record), names=names) for line in words["head"]]
     head = [line for lines in head for line in lines.split("\n")]
     lines = [*head, f"positions = {_positions(record, words)}"]
     drawn = lambda *shape: words["random"].format(shape=", ".join(map(str, shape)))  # noqa: E731
     length = LENGTH if record.axes == 1 else 2**record.axes
-    if isinstance(record, Adds):
+    if isinstance(record, AdditiveEncoding):
         lines += [f"x = {drawn(2, length, record.width)}", f"y = {words['add']}x, positions)"]
         return _doctest(lines, words, {"y": _attached_shape(record, length)})
     return _attended(record, words, lines, drawn, length)
@@ -58,17 +58,17 @@ def _written(record: Encoding, words: dict[str, Any]) -> str:
 def _attended(record: Encoding, words: dict[str, Any], lines: list[str], drawn: Any, length: int) -> str:
     """Attention with the record."""
     heads = key_heads = getattr(record, "heads", 4)
-    if isinstance(record, Rotates) and "value" not in record.roles:
+    if isinstance(record, RotaryEncoding) and "value" not in record.roles:
         heads, key_heads = _heads(record)
-    width = record.head_dim if isinstance(record, Rotates) else getattr(record, "dim", 8)
+    width = record.head_dim if isinstance(record, RotaryEncoding) else getattr(record, "dim", 8)
     lines += [f"q = {drawn(1, heads, length, width)}", f"k = v = {drawn(1, key_heads, length, width)}"]
     given = ["q, k, v, query=positions, key=positions", "encodings=[encoding]"]
-    if isinstance(record, Scores) and record.reads:
+    if isinstance(record, AttentionScore) and record.reads:
         twice = ", for queries and then for keys" if record.reads == "both" else ""
         shape = 1, record.hidden_length(length, length), getattr(record, "model_dim")  # noqa: B009
         lines += [f"x = {drawn(*shape)}  # the input of the layer{twice}"]
         given.append("hidden=x")
-    if isinstance(record, Scores) and hasattr(record, "scale"):
+    if isinstance(record, AttentionScore) and hasattr(record, "scale"):
         given.append("scale=encoding.record.scale")
     given.append('layout="bhtd"')
     lines += [f"output = attention({', '.join(given)})"]
@@ -82,7 +82,7 @@ def _positions(record: Encoding, words: dict[str, Any]) -> str:
     return words["grid"].format(ranges=", ".join([words["range"]] * axes), axes=axes)
 
 
-def _attached_shape(record: Adds, length: int) -> tuple[int, ...]:
+def _attached_shape(record: AdditiveEncoding, length: int) -> tuple[int, ...]:
     """Shape of an embedding with its encoding, which may be concatenated rather than added."""
     params = record.init(np.random.default_rng(0)) if record.shapes else None
     axes = record.axes
@@ -90,13 +90,13 @@ def _attached_shape(record: Adds, length: int) -> tuple[int, ...]:
     return tuple(record.attach(np.ones((2, length, record.width)), where, params).shape)
 
 
-def _operator(record: Rotates, role: Role) -> Operator:
+def _operator(record: RotaryEncoding, role: Role) -> Operator:
     origin = np.zeros((1,) if record.axes == 1 else (1, record.axes))
     params = record.init(np.random.default_rng(0)) if record.shapes else None
     return record.turn(origin, params, role=role)
 
 
-def _heads(record: Rotates) -> tuple[int, int]:
+def _heads(record: RotaryEncoding) -> tuple[int, int]:
     """Heads of queries and keys: twice as many queries, unless each key head has its own rotation."""
     q_heads, k_heads = (_operator(record, role).heads for role in ("query", "key"))
     if k_heads is not None:

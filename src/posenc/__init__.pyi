@@ -14,11 +14,11 @@ from .compose import Partial as Partial
 from .compose import PerLayer as PerLayer
 from .compose import Scaled as Scaled
 from .compose import Sum as Sum
-from .core.doors import Adds as Adds
-from .core.doors import Biases as Biases
+from .core.doors import AdditiveEncoding as AdditiveEncoding
+from .core.doors import AttentionBias as AttentionBias
+from .core.doors import AttentionScore as AttentionScore
 from .core.doors import Encoding as Encoding
-from .core.doors import Rotates as Rotates
-from .core.doors import Scores as Scores
+from .core.doors import RotaryEncoding as RotaryEncoding
 from .core.rotation import Pairing as Pairing
 from .core.rotation import Turn as Turn
 from .core.row import Row as Row

@@ -23,7 +23,7 @@ from posenc.core.checked_attention import (
     repeated,
     token_positions,
 )
-from posenc.core.doors import Biases, Documents, Encoding, Params, Rotates, Scores
+from posenc.core.doors import AttentionBias, AttentionScore, Documents, Encoding, Params, RotaryEncoding
 from posenc.core.rotation import Layout
 
 #: What acts inside attention, each with its parameters.
@@ -118,7 +118,7 @@ def attention(
     weights = softmax(logits, visible, lib)
     output = _output(weights, v, query, key, inside, lib)
     for encoding, values in inside:
-        if isinstance(encoding, Scores):
+        if isinstance(encoding, AttentionScore):
             extra = encoding.values(weights, query, key, values)
             output = output if extra is None else output + extra
     output = lib.astype(output, q.dtype)
@@ -151,17 +151,17 @@ def _logits(
     dtype = lib.wide_dtype(q.dtype)
     rotated_q, rotated_k = lib.astype(q, dtype), lib.astype(k, dtype)
     for encoding, values in inside:
-        if isinstance(encoding, Rotates) and "query" in encoding.roles:
+        if isinstance(encoding, RotaryEncoding) and "query" in encoding.roles:
             rotated_q = encoding.turn(query, values, role="query", dtype=dtype)(rotated_q, layout="bhtd")
             rotated_k = encoding.turn(key, values, role="key", dtype=dtype)(rotated_k, layout="bhtd")
     if lib.concrete(q):
         lib.check_size("q and k", math.prod(q.shape[:-1]) * k.shape[-2], dtype, k)
     logits = (rotated_q @ rotated_k.swapaxes(-1, -2)) * scale
     for encoding, values in inside:
-        if isinstance(encoding, Biases):
+        if isinstance(encoding, AttentionBias):
             check_heads(encoding, q)
             logits = logits + lib.astype(encoding.matrix(query, key, values, dtype=dtype), dtype)
-        elif isinstance(encoding, Scores):
+        elif isinstance(encoding, AttentionScore):
             packed = {"documents": documents} if encoding.gathers else {}
             read = hidden if encoding.reads else None
             logits = logits + encoding.score(q, k, query, key, values, hidden=read, **packed)
@@ -171,7 +171,7 @@ def _logits(
 def _output(weights: Array, v: Array, query: Array, key: Array, inside: Inside, lib: Library) -> Array:
     """The values mixed, after those turns that act on values, and turned back where the query stands."""
     dtype = weights.dtype
-    turning = [(each, values) for each, values in inside if isinstance(each, Rotates) and "value" in each.roles]
+    turning = [(each, values) for each, values in inside if isinstance(each, RotaryEncoding) and "value" in each.roles]
     mixed = lib.astype(v, dtype)
     for encoding, values in turning:
         mixed = encoding.turn(key, values, role="value", dtype=dtype)(mixed, layout="bhtd")

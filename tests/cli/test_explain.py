@@ -9,7 +9,7 @@ import time
 import pytest
 
 from posenc.catalog import CATALOG
-from posenc.core.doors import Biases
+from posenc.core.doors import AttentionBias
 from posenc.explorer.lesson.orders import orders_of
 
 
@@ -138,7 +138,7 @@ def test_reasons_are_given_only_where_they_were_computed(posenc):
         reasons = [note for note in one["notes"] if "keeps its output" in note or "mirror" in note]
         if reasons:
             kind = next(row.encoding for row in CATALOG if one["encoding"].startswith(f"{row.encoding.__name__}("))
-            assert issubclass(kind, Biases), one["encoding"]
+            assert issubclass(kind, AttentionBias), one["encoding"]
         if one["encoding"] and not one["causal"] and one["encoding"].startswith(("CoPE", "LogNTemperature")):
             assert any("changes no output at these positions" in note for note in one["notes"])
 

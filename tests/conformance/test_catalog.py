@@ -9,7 +9,7 @@ import pytest
 from mutants.bug import COSTLY
 from mutants.logits import KeysAlone
 from posenc.catalog import CATALOG
-from posenc.core.doors import Biases, Claim, Encoding
+from posenc.core.doors import AttentionBias, Claim, Encoding
 from posenc.positions import steps
 from posenc.testing import ALL_CHECKS, Check, checks_for
 from posenc.testing.suite import _failure
@@ -17,7 +17,7 @@ from samples import DISTINCT, DOORS, SAMPLES, by_night, firsts
 
 
 @dataclass(frozen=True)
-class Recency(Biases):
+class Recency(AttentionBias):
     """A stranger's own encoding, in ten lines: -|m-n| / (head + 1)."""
 
     claims: ClassVar[frozenset[Claim]] = frozenset({"relative", "streaming", "unlimited", "fractional", "symmetric"})

@@ -21,7 +21,7 @@ from posenc import (
     RoPEPlusPlus,
 )
 from posenc.attention import attention
-from posenc.core.doors import Rotates
+from posenc.core.doors import RotaryEncoding
 from posenc.core.operators import Rebased
 from posenc.core.rotation import Operator
 from posenc.phase import exponential
@@ -29,7 +29,7 @@ from posenc.torch import Rotate, module
 from posenc.transformers import HuggingFaceRotary
 
 
-def drawn(record: Rotates) -> dict[str, np.ndarray]:
+def drawn(record: RotaryEncoding) -> dict[str, np.ndarray]:
     rng = np.random.default_rng(1)
     return {name: value + 0.3 * rng.standard_normal(value.shape) for name, value in record.init(rng).items()}
 
@@ -105,12 +105,12 @@ def test_grape_of_parallel_vectors_has_no_plane() -> None:
 RECORDS = [CayleySTRING(dim=4), CayleySTRING(dim=4, axes=2), MultiplicativeGRAPE(dim=4)]
 
 
-def of(record: Rotates, positions: list[int]) -> np.ndarray:
+def of(record: RotaryEncoding, positions: list[int]) -> np.ndarray:
     return np.array(positions) if record.axes == 1 else np.array([[place] * record.axes for place in positions])
 
 
 @pytest.mark.parametrize("record", RECORDS)
-def test_an_operator_passes_through_jit(record: Rotates) -> None:
+def test_an_operator_passes_through_jit(record: RotaryEncoding) -> None:
     """A map made once is handed to a compiled layer, as its leaves."""
     import posenc.jax  # noqa: F401  (registers the operators as pytrees)
 
@@ -123,7 +123,7 @@ def test_an_operator_passes_through_jit(record: Rotates) -> None:
 
 
 @pytest.mark.parametrize("record", RECORDS)
-def test_what_does_not_belong_together_is_refused(record: Rotates) -> None:
+def test_what_does_not_belong_together_is_refused(record: RotaryEncoding) -> None:
     operator = record.turn(of(record, [0, 3, 1]), drawn(record))
     assert isinstance(operator, Operator)
     assert (operator.dim, operator.width) == (4, 4)
@@ -215,7 +215,7 @@ def test_the_exponential_is_that_of_torch_in_two_channels(radians: float) -> Non
 def test_comrope_is_relative_along_every_axis_and_liere_is_not() -> None:
     places, x = np.array([[3, 4], [1, 9]]), np.random.default_rng(2).standard_normal((2, 6))
 
-    def change(record: Rotates, shift: list[int]) -> float:
+    def change(record: RotaryEncoding, shift: list[int]) -> float:
         params = drawn(record)
         q, k = (record.turn(places + by, params)(x[None, None], layout="bhtd")[0, 0] for by in ([0, 0], shift))
         return abs(float(q[0] @ q[1] - k[0] @ k[1]))

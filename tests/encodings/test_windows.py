@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from posenc import Decomposed, GraphDistance, LogCPB, WindowBias, resize_table
-from posenc.core.doors import Biases
+from posenc.core.doors import AttentionBias
 from posenc.torch import score_mod
 
 RNG = np.random.default_rng(0)
@@ -30,7 +30,7 @@ BIASES = {
 }
 
 
-def drawn(record: Biases | Decomposed) -> dict[str, np.ndarray]:
+def drawn(record: AttentionBias | Decomposed) -> dict[str, np.ndarray]:
     return {name: RNG.standard_normal(shape) for name, shape in record.shapes.items()}
 
 

@@ -103,7 +103,7 @@ def rotations(
 
 
 @dataclass(frozen=True)
-class Scores:
+class AttentionScore:
     """What one layer's attention was given and made of it: (batch, heads, n, channels), and (batch, heads, n, n)."""
 
     query: torch.Tensor
@@ -111,16 +111,16 @@ class Scores:
     logits: torch.Tensor
 
 
-def scores(model: Any, ids: torch.Tensor, **arguments: Any) -> list[Scores]:
+def scores(model: Any, ids: torch.Tensor, **arguments: Any) -> list[AttentionScore]:
     """Each layer's products of queries and keys, rotated, as its attention scales them, before any mask."""
-    recorded: list[Scores] = []
+    recorded: list[AttentionScore] = []
     code = code_of(model)
     attend = code.eager_attention_forward
 
     def recording(module: Any, query: torch.Tensor, key: torch.Tensor, *rest: Any, **named: Any) -> Any:
         repeated = key.repeat_interleave(query.shape[1] // key.shape[1], dim=1)
         products = torch.matmul(query, repeated.transpose(2, 3)) * named.get("scaling", query.shape[-1] ** -0.5)
-        recorded.append(Scores(query, repeated, products))
+        recorded.append(AttentionScore(query, repeated, products))
         return attend(module, query, key, *rest, **named)
 
     with replaced(code, "eager_attention_forward", recording), torch.no_grad():

@@ -30,7 +30,7 @@ from posenc import catalog
 from posenc.attention import attention
 from posenc.compose import PerLayer
 from posenc.core.arrays.numpy_library import NUMPY
-from posenc.core.doors import Encoding, Rotates
+from posenc.core.doors import Encoding, RotaryEncoding
 from posenc.encodings.adds.learned import Learned
 from posenc.encodings.adds.sinusoidal import Sinusoidal
 from posenc.encodings.biases.alibi import ALiBi
@@ -242,7 +242,7 @@ def test_a_matrix_of_a_million_squared_is_refused_before_it_exists() -> None:
 def test_a_single_position_is_refused_in_a_line(row: catalog.Row) -> None:
     record, params = row.samples[0], _params(row.samples[0])
     one = 3 if record.axes == 1 else [3] * record.axes
-    if isinstance(record, Rotates):
+    if isinstance(record, RotaryEncoding):
         error = refusal(lambda: record.turn(one, params, role=record.roles[0]))
     else:
         error = refusal(lambda: record.matrix(one, one, params))
@@ -256,7 +256,7 @@ def test_a_table_of_a_terabyte_is_refused_before_it_exists(row: catalog.Row) -> 
     many = np.broadcast_to(np.zeros(record.axes, np.int8), (2**20, 2**20, record.axes))
     if record.axes == 1:
         many = many[..., 0]
-    call = partial(record.turn, role=record.roles[0]) if isinstance(record, Rotates) else record.embed
+    call = partial(record.turn, role=record.roles[0]) if isinstance(record, RotaryEncoding) else record.embed
     assert str(_without_reading(lambda: call(many, params))).startswith("positions must need at most")
 
 

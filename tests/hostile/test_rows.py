@@ -11,7 +11,7 @@ import pytest
 from every import every
 from hostile.values import NOT_A_WORD, NOT_DTYPE, NOT_POSITIONS, refusal
 from posenc.catalog import CATALOG
-from posenc.core.doors import Adds, Biases, Encoding, Rotates
+from posenc.core.doors import AdditiveEncoding, AttentionBias, Encoding, RotaryEncoding
 from posenc.core.rotation import Operator
 from posenc.testing.one_coordinate import spread_over_axes
 
@@ -24,11 +24,11 @@ Asked = tuple[Callable[..., Any], dict[str, Any]]
 def asked(record: Any) -> Asked:
     """The method of the record's door, and a good call of it."""
     params, places = record.init(np.random.default_rng(1)) or None, spread_over_axes(record, np.arange(3))
-    if isinstance(record, Adds):
+    if isinstance(record, AdditiveEncoding):
         return record.embed, {"positions": places, "params": params, "dtype": None}
-    if isinstance(record, Rotates):
+    if isinstance(record, RotaryEncoding):
         return record.turn, {"positions": places, "params": params, "role": record.roles[0], "dtype": None}
-    if isinstance(record, Biases):
+    if isinstance(record, AttentionBias):
         return record.matrix, {"query": places, "key": places, "params": params, "dtype": None}
     x = np.random.default_rng(2).standard_normal((1, getattr(record, "heads", 2), 3, getattr(record, "dim", 8)))
     hidden = None if record.reads is None else np.ones((1, record.hidden_length(3, 3), record.model_dim))

@@ -10,7 +10,7 @@ from posenc import CATALOG, Backward, XPos
 from posenc.compose import Concatenated, LearnedScale, Scaled, Sum
 from posenc.core import arrays
 from posenc.core.checked_positions import checked
-from posenc.core.doors import Adds, Biases, Rotates, Scores
+from posenc.core.doors import AdditiveEncoding, AttentionBias, AttentionScore, RotaryEncoding
 from posenc.core.rotation import Pairing, Turn, at_every_head
 from posenc.encodings.adds.count import Count
 from posenc.encodings.adds.learned import Learned
@@ -32,7 +32,7 @@ def drawn(record, seed=0):
     return record.init(np.random.default_rng(seed)) if record.shapes else None
 
 
-@pytest.mark.parametrize("record", [one for one in SAMPLES if isinstance(one, Adds)])
+@pytest.mark.parametrize("record", [one for one in SAMPLES if isinstance(one, AdditiveEncoding)])
 @pytest.mark.parametrize("position", [0, 4])
 def test_values_of_what_adds(record, position):
     place = position if record.axes == 1 else tuple(range(position, position + record.axes))
@@ -62,7 +62,7 @@ def turns_pairs(record):
     return isinstance(turn, Turn) and turn.heads is None
 
 
-@pytest.mark.parametrize("record", [one for one in SAMPLES if isinstance(one, Rotates) and not turns_pairs(one)])
+@pytest.mark.parametrize("record", [one for one in SAMPLES if isinstance(one, RotaryEncoding) and not turns_pairs(one)])
 def test_what_another_map_makes_of_a_vector(record):
     vector = np.arange(1.0, record.head_dim + 1)
     place = 7 if record.axes == 1 else tuple(range(7, 7 + record.axes))
@@ -71,7 +71,7 @@ def test_what_another_map_makes_of_a_vector(record):
     assert [step.values[0] for step in example.steps] == made.reshape(-1, made.shape[-1])[0].tolist()
 
 
-@pytest.mark.parametrize("record", [one for one in SAMPLES if isinstance(one, Rotates) and turns_pairs(one)])
+@pytest.mark.parametrize("record", [one for one in SAMPLES if isinstance(one, RotaryEncoding) and turns_pairs(one)])
 def test_angles_and_turned_pairs_of_what_rotates(record):
     vector = np.arange(1.0, record.head_dim + 1)
     place = 7 if record.axes == 1 else tuple(range(7, 7 + record.axes))
@@ -138,7 +138,7 @@ def test_only_the_pairs_of_the_dimensions_asked_for():
     assert len(worked(ALiBi(heads=8), 3, dims=[2]).steps) == 1
 
 
-@pytest.mark.parametrize("record", [one for one in SAMPLES if isinstance(one, Biases)])
+@pytest.mark.parametrize("record", [one for one in SAMPLES if isinstance(one, AttentionBias)])
 @pytest.mark.parametrize(("query", "key"), [(9, 4), (0, 30), (5, 5), (500, 0)])
 def test_values_of_what_biases(record, query, key):
     if record.axes > 1:  # on a diagonal that no two axes share
@@ -243,7 +243,7 @@ def test_fractions_and_large_positions():
 
 
 @dataclass(frozen=True)
-class Halved(Adds):
+class Halved(AdditiveEncoding):
     @property
     def width(self):
         return 1
@@ -253,7 +253,7 @@ class Halved(Adds):
 
 
 @dataclass(frozen=True)
-class FixedFrequencies(Rotates):
+class FixedFrequencies(RotaryEncoding):
     """Turns by the square of the position: an angle that is not position times frequency."""
 
     @property
@@ -266,13 +266,13 @@ class FixedFrequencies(Rotates):
 
 
 @dataclass(frozen=True)
-class Constant(Biases):
+class Constant(AttentionBias):
     def bias(self, head, query, key, params=None, *, dtype=None):
         return (head + query - key) * 1.0
 
 
 @dataclass(frozen=True)
-class Alike(Scores):
+class Alike(AttentionScore):
     def score(self, q, k, query, key, params=None, *, hidden=None):
         return q @ k.swapaxes(-1, -2)
 

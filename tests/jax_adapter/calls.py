@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from posenc.core.doors import Adds, Biases, Encoding, Rotates, Scores
+from posenc.core.doors import AdditiveEncoding, AttentionBias, AttentionScore, Encoding, RotaryEncoding
 from posenc.jax import Bound, bind
 from posenc.testing import budgets
 from posenc.testing.one_coordinate import spread_over_axes
@@ -23,31 +23,31 @@ def inputs(record: Encoding, n: int = 5) -> tuple[jax.Array, ...]:
     # Far out, unless positions end somewhere, or the angle is a float, as of a learned frequency, which loses digits.
     start = 70_000 if "unlimited" in record.claims and not budgets.formed(record) else 0
     query, key = (spread_over_axes(record, jnp.arange(count) + start) for count in (n, n + 2))
-    if isinstance(record, Adds):
+    if isinstance(record, AdditiveEncoding):
         return jnp.asarray(rng.standard_normal((3, n, record.width)), jnp.float32), query
-    if isinstance(record, Biases):
+    if isinstance(record, AttentionBias):
         return query, key
-    width = record.head_dim if isinstance(record, Rotates) else getattr(record, "dim", 8)
+    width = record.head_dim if isinstance(record, RotaryEncoding) else getattr(record, "dim", 8)
     own = getattr(record, "heads", None)  # of a rotation: those that each turn in their own way, which are not grouped
     heads = own or 12
-    key_heads = 4 if isinstance(record, Rotates) and own is None else heads
+    key_heads = 4 if isinstance(record, RotaryEncoding) and own is None else heads
     q, k = (rng.standard_normal((3, h, m, width)) for h, m in ((heads, n), (key_heads, n + 2)))
     content = [q, k]
-    if isinstance(record, Scores) and record.reads:
+    if isinstance(record, AttentionScore) and record.reads:
         content += [rng.standard_normal((3, record.hidden_length(n, n + 2), record.model_dim))]
     return *(jnp.asarray(part, jnp.float32) for part in content), query, key
 
 
 def run(bound: Bound, *arguments: jax.Array) -> tuple[jax.Array, ...]:
     """All that a record computes: for a record that scores, the scores and what goes to the output."""
-    if isinstance(bound.record, Adds):
+    if isinstance(bound.record, AdditiveEncoding):
         return (bound.add(*arguments),)
-    if isinstance(bound.record, Rotates) and "value" in bound.record.roles:
+    if isinstance(bound.record, RotaryEncoding) and "value" in bound.record.roles:
         q, k, query, key = arguments
         return bound.rotate_values(k, key, layout="bhtd"), bound.rotate_back(q, query, layout="bhtd")
-    if isinstance(bound.record, Rotates):
+    if isinstance(bound.record, RotaryEncoding):
         return bound.rotate(*arguments, layout="bhtd")
-    if isinstance(bound.record, Biases):
+    if isinstance(bound.record, AttentionBias):
         return (bound.bias(*arguments),)
     q, k, *hidden, query, key = arguments
     scores = bound.score(q, k, query, key, hidden=hidden[0] if hidden else None)

@@ -8,11 +8,11 @@ import pytest
 import posenc
 from every import every
 from posenc import attention as reference
-from posenc.core.doors import Adds, Rotates
+from posenc.core.doors import AdditiveEncoding, RotaryEncoding
 from posenc.jax import Bound, attention, attention_tiles, bind
 from posenc.testing.one_coordinate import spread_over_axes
 
-SAMPLES = [row.samples[0] for row in posenc.CATALOG if not isinstance(row.samples[0], Adds)]
+SAMPLES = [row.samples[0] for row in posenc.CATALOG if not isinstance(row.samples[0], AdditiveEncoding)]
 BIASED = posenc.T5Bias(heads=12)
 COUNTED = posenc.CoPE(dim=8, rows=3)
 
@@ -21,7 +21,7 @@ def case(record, n=5, m=7, dtype=np.float32):
     """Arrays of NumPy for a record: n queries at the end of m keys, and what it learns."""
     rng = np.random.default_rng(n)
     heads = getattr(record, "heads", None) or 12
-    width = record.head_dim if isinstance(record, Rotates) else getattr(record, "dim", 8)
+    width = record.head_dim if isinstance(record, RotaryEncoding) else getattr(record, "dim", 8)
     key_heads = 4 if heads == 12 else 1
     q, k, v = (
         rng.standard_normal((2, count, length, width)).astype(dtype)

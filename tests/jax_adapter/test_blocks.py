@@ -12,15 +12,17 @@ from jax.experimental import pallas
 
 from jax_adapter.calls import bound_to
 from posenc import CoPE, GatedBias, LogCPB, RoPE, Shaw, T5Bias
-from posenc.core.doors import Biases, Encoding, Scores
+from posenc.core.doors import AttentionBias, AttentionScore, Encoding
 from posenc.jax import Block, Bound, bias_block, bind, score_block
 from posenc.testing import budgets
 from posenc.testing.one_coordinate import spread_over_axes
 from samples import SAMPLES, by_night
 
 QUERIES, KEYS = 4, 8  # of a block
-BIASES = tuple(record for record in SAMPLES if isinstance(record, Biases))
-SCORES = tuple(record for record in SAMPLES if isinstance(record, Scores) and not (record.gathers or record.reads))
+BIASES = tuple(record for record in SAMPLES if isinstance(record, AttentionBias))
+SCORES = tuple(
+    record for record in SAMPLES if isinstance(record, AttentionScore) and not (record.gathers or record.reads)
+)
 
 
 def in_blocks(block: Block, grid: tuple[int, ...], arguments: list[Any], specs: list[Any], out: Any, shape: Any) -> Any:

@@ -13,7 +13,7 @@ from jax import export
 from jax_adapter.calls import bound_to, inputs, run
 from posenc import ALiBi, Partial, PoPE, RoPE, Shaw, Sinusoidal, T5Bias, Turn, YaRN
 from posenc.compose import LearnedScale
-from posenc.core.doors import Adds, Biases, Encoding, Rotates
+from posenc.core.doors import AdditiveEncoding, AttentionBias, Encoding, RotaryEncoding
 from posenc.jax import Bound, bind, parameters
 from posenc.testing import budgets
 from samples import DOORS, SAMPLES, by_night, firsts
@@ -58,15 +58,15 @@ def test_numpy_gives_the_same(record: Encoding) -> None:
     there = [np.asarray(x, np.float64 if x.dtype == jnp.float32 else np.int64) for x in arguments]
     params = {name: np.asarray(value, np.float64) for name, value in bound.params.items()}
     got = jitted(bound, *arguments)
-    if isinstance(record, Adds):
+    if isinstance(record, AdditiveEncoding):
         expected: tuple[Any, ...] = (record.attach(*there, params),)
-    elif isinstance(record, Rotates):
+    elif isinstance(record, RotaryEncoding):
         q, k, query, key = there
         pairs = [(query, q, record.roles[0]), (key, k, record.roles[1])]
         if "value" in record.roles:  # values stand where keys do
             pairs = [(key, k, "value"), (query, q, "output")]
         expected = tuple(record.turn(at, params, role=role)(x, layout="bhtd") for at, x, role in pairs)
-    elif isinstance(record, Biases):
+    elif isinstance(record, AttentionBias):
         expected = (record.matrix(*there, params),)
     else:
         weights = np.asarray(jax.nn.softmax(got[0]), np.float64)
@@ -232,10 +232,10 @@ def long_inputs(record: Encoding, count: int) -> list[jax.Array]:
     """Inputs of so many queries and as many keys."""
     at = jnp.arange(count)
     x = jnp.asarray(np.random.default_rng(0).standard_normal((3, 12, count, 8)), jnp.float32)
-    if isinstance(record, Adds):
+    if isinstance(record, AdditiveEncoding):
         return [x[:, 0], at]
-    keys = x[:, :4] if isinstance(record, Rotates) else x
-    return [at, at] if isinstance(record, Biases) else [x, keys, at, at]
+    keys = x[:, :4] if isinstance(record, RotaryEncoding) else x
+    return [at, at] if isinstance(record, AttentionBias) else [x, keys, at, at]
 
 
 def test_an_operator_is_written_and_read_back() -> None:

@@ -23,7 +23,7 @@ from posenc import (
     YaRN,
 )
 from posenc.attention import attention
-from posenc.core.doors import Adds, Biases, Encoding, Rotates
+from posenc.core.doors import AdditiveEncoding, AttentionBias, Encoding, RotaryEncoding
 from posenc.jax import Bound, bind
 from samples import FIRST_OF_CLASS, SAMPLES, by_night
 
@@ -31,17 +31,17 @@ from samples import FIRST_OF_CLASS, SAMPLES, by_night
 def directly(bound: Bound, *arguments: Any) -> Any:
     """The methods of the record itself, without the pytree."""
     record: Any = bound.record
-    if isinstance(record, Adds):
+    if isinstance(record, AdditiveEncoding):
         x, positions = arguments
         return record.embed(positions, bound.params), record.attach(x, positions, bound.params)
-    if isinstance(record, Rotates):
+    if isinstance(record, RotaryEncoding):
         q, k, query, key = arguments
         (first, second), parts = record.roles[:2], [(q, query), (k, key)]
         if "value" in record.roles:  # values stand where keys do
             parts.reverse()
         turns = [record.turn(at, bound.params, role=role) for (_, at), role in zip(parts, (first, second), strict=True)]
         return [turn(x, layout="bhtd") for turn, (x, _) in zip(turns, parts, strict=True)]
-    if isinstance(record, Biases):
+    if isinstance(record, AttentionBias):
         return record.matrix(*arguments, bound.params)
     q, k, *hidden, query, key = arguments
     score = record.score(q, k, query, key, bound.params, hidden=hidden[0] if hidden else None)

@@ -5,7 +5,7 @@ import pytest
 
 from posenc import CATALOG
 from posenc.attention import attention
-from posenc.core.doors import Adds, Biases, Encoding, Rotates, Scores
+from posenc.core.doors import AdditiveEncoding, AttentionBias, AttentionScore, Encoding, RotaryEncoding
 
 RELATIVE = {"RoPE", "ALiBi", "T5Bias", "Shaw", "TransformerXL"}
 ABSOLUTE = {"Count", "NormalisedCount", "OneSine", "DivisorPairs", "Sinusoidal", "Learned"}
@@ -16,14 +16,14 @@ def attended(record: Encoding, positions: np.ndarray) -> np.ndarray:
     """Output of one layer on fixed content at these positions."""
     rng = np.random.default_rng(5)
     params = record.init(np.random.default_rng(1)) if record.shapes else None
-    if isinstance(record, Adds):
+    if isinstance(record, AdditiveEncoding):
         x = record.attach(rng.standard_normal((1, len(positions), record.width)), positions, params)
         q, k = (x @ rng.standard_normal((record.width, 8)) for _ in range(2))
         q, k = q[:, None], k[:, None]
         inside = []
     else:
         heads = getattr(record, "heads", 2)
-        width = record.head_dim if isinstance(record, Rotates) else getattr(record, "dim", 8)
+        width = record.head_dim if isinstance(record, RotaryEncoding) else getattr(record, "dim", 8)
         q, k = rng.standard_normal((2, 1, heads, len(positions), width))
         inside = [record]
     given = [params] * len(inside)
@@ -34,11 +34,11 @@ def attended(record: Encoding, positions: np.ndarray) -> np.ndarray:
 def test_relative_members_stand_in_the_catalog_at_three_doors():
     doors = {row.name: row.encoding for row in CATALOG}
     assert set(doors) >= RELATIVE | ABSOLUTE
-    assert issubclass(doors["RoPE"], Rotates)
-    assert issubclass(doors["ALiBi"], Biases)
-    assert issubclass(doors["T5Bias"], Biases)
-    assert issubclass(doors["Shaw"], Scores)
-    assert issubclass(doors["TransformerXL"], Scores)
+    assert issubclass(doors["RoPE"], RotaryEncoding)
+    assert issubclass(doors["ALiBi"], AttentionBias)
+    assert issubclass(doors["T5Bias"], AttentionBias)
+    assert issubclass(doors["Shaw"], AttentionScore)
+    assert issubclass(doors["TransformerXL"], AttentionScore)
 
 
 @pytest.mark.parametrize(("name", "record"), SAMPLES)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from posenc import CATALOG, Partial
-from posenc.core.doors import Adds, Rotates
+from posenc.core.doors import AdditiveEncoding, RotaryEncoding
 from posenc.core.rotation import Turn
 from posenc.encodings.adds.divisor_pairs import DivisorPairs
 from posenc.encodings.adds.one_sine import OneSine
@@ -73,8 +73,8 @@ def test_every_encoding_of_the_catalog_has_one(row):
         example = worked(sample, 5 if one else (5,) * sample.axes, key=2 if one else (2,) * sample.axes)
         assert example.formula
         assert all(step.values for step in example.steps)
-        if isinstance(sample, Adds):
+        if isinstance(sample, AdditiveEncoding):
             assert len(example.steps) == sample.width
-        elif isinstance(sample, Rotates):
+        elif isinstance(sample, RotaryEncoding):
             assert len(example.steps) == steps(sample)
         assert str(example).count("\n") >= len(example.steps)

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from posenc import (
-    Adds,
+    AdditiveEncoding,
     ALiBi,
     AxialLearned,
     BoundedALiBi,
@@ -43,7 +43,7 @@ from posenc import (
     RelativeBias,
     Resonance,
     RoPE,
-    Rotates,
+    RotaryEncoding,
     Scaled,
     Sinusoidal,
     Sum,
@@ -196,7 +196,7 @@ def test_every_sample_of_the_catalog_keeps_its_fingerprint() -> None:
 
 
 @dataclass(frozen=True)
-class OwnWaves(Adds):
+class OwnWaves(AdditiveEncoding):
     """A record of one's own, whose frequencies are a field."""
 
     frequencies: Frequencies
@@ -244,13 +244,13 @@ ALONE = tuple(np.array([place]) for place in range(34))
 def _seen(record: Any, params: dict[str, np.ndarray]) -> list[np.ndarray | str]:
     """What a record gives for stated parameters, far and near; the name of the error where it refuses."""
     found: list[np.ndarray | str] = []
-    for places in (*PLACES, *(ALONE if isinstance(record, Adds) and record.shapes else ())):
+    for places in (*PLACES, *(ALONE if isinstance(record, AdditiveEncoding) and record.shapes else ())):
         for side in sides(record):
             try:
                 found.append(np.asarray(probed_rows(record, places, side=side, params=params)))
             except (ValueError, TypeError) as error:
                 found.append(type(error).__name__)
-    if isinstance(record, Rotates):  # which channels turn together
+    if isinstance(record, RotaryEncoding):  # which channels turn together
         heads = getattr(record, "heads", 1)
         x = np.arange(1.0, heads * record.head_dim + 1).reshape(1, heads, 1, record.head_dim)
         place = [1] if record.axes == 1 else [list(range(1, record.axes + 1))]

@@ -10,7 +10,7 @@ import numpy as np
 from mutants.bug import Bug
 from posenc.core import arrays
 from posenc.core.checked_positions import split_coordinates
-from posenc.core.doors import Biases
+from posenc.core.doors import AttentionBias
 from posenc.core.rotation import Turn
 from posenc.encodings.rotates.axial_rope import AxialRoPE
 from posenc.positions.distance import steps
@@ -68,7 +68,7 @@ class KeysOfABatchTransposed(AxialRoPE):
 
 
 @dataclass(frozen=True)
-class OneNumberTransposed(Biases):
+class OneNumberTransposed(AttentionBias):
     """The matrix is right; a number asked for by itself has rows for columns."""
 
     claims: ClassVar[Any] = frozenset({"relative", "streaming", "unlimited", "fractional", "symmetric"})

@@ -9,7 +9,7 @@ import numpy as np
 
 from mutants.bug import Bug
 from posenc.core import arrays
-from posenc.core.doors import Adds, Biases
+from posenc.core.doors import AdditiveEncoding, AttentionBias
 from posenc.encodings.adds.count import Count
 from posenc.encodings.adds.learned import Learned
 from posenc.encodings.adds.sinusoidal import Sinusoidal
@@ -114,7 +114,7 @@ class CopyForgetsAField(Sinusoidal):
 
 
 @dataclass(frozen=True)
-class TwoDoors(Adds, Biases):
+class TwoDoors(AdditiveEncoding, AttentionBias):
     door: ClassVar[str] = "adds"
     claims: ClassVar[Any] = frozenset({"streaming", "unlimited"})
     heads: int = 2

@@ -12,7 +12,7 @@ import numpy as np
 
 from oracles import ORACLES, ways
 from oracles.test_oracles import in_pairs, learned, of_door, places, roles
-from posenc.core.doors import Rotates
+from posenc.core.doors import RotaryEncoding
 from posenc.core.rotation import at_every_head
 
 
@@ -33,7 +33,7 @@ def vector(record: Any) -> np.ndarray:
     return np.random.default_rng(6).standard_normal(record.head_dim).astype(np.float32)
 
 
-@ways.cases(of_door(Rotates, lambda record: not in_pairs(record)), "float32", "float64")
+@ways.cases(of_door(RotaryEncoding, lambda record: not in_pairs(record)), "float32", "float64")
 def test_operated_vectors(record: Any, kind: str, library: str) -> None:
     """The oracle says how many roundings of the answer's dtype there are, and how far a float64 angle is off."""
     oracle = ORACLES[type(record).__name__]

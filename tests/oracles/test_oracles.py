@@ -15,7 +15,7 @@ import pytest
 from oracles import ORACLES, ways
 from posenc.catalog import CATALOG
 from posenc.compose import Sum
-from posenc.core.doors import Adds, Biases, Encoding, Rotates, Scores
+from posenc.core.doors import AdditiveEncoding, AttentionBias, AttentionScore, Encoding, RotaryEncoding
 from posenc.encodings.adds import sinusoidal
 from samples import FIRST_OF_CLASS, SAMPLES, by_night
 
@@ -87,8 +87,8 @@ def test_every_row_has_an_oracle() -> None:
 ULPS64 = 5.5
 
 
-@ways.cases(of_door(Adds, plain), jax_by_day=False)
-def test_rows_in_float64(record: Adds, library: str) -> None:
+@ways.cases(of_door(AdditiveEncoding, plain), jax_by_day=False)
+def test_rows_in_float64(record: AdditiveEncoding, library: str) -> None:
     params, lists = learned(record)
     with ways.wide(library):
         given = {name: ways.array(library, value) for name, value in params.items()}
@@ -101,13 +101,13 @@ def test_rows_in_float64(record: Adds, library: str) -> None:
             assert worst <= (_mixing(record) if record.shapes else ULPS64)
 
 
-def _mixing(record: Adds) -> float:
+def _mixing(record: AdditiveEncoding) -> float:
     """Units a stretched table may be off: the place in the table is rounded to 2^-53 of a row, and rows may cancel."""
     return 64.0 if stretched(record) else 0.0
 
 
-@ways.cases(of_door(Adds, lambda record: plain(record) and not stretched(record)))
-def test_rows_in_float32_are_correctly_rounded(record: Adds, library: str) -> None:
+@ways.cases(of_door(AdditiveEncoding, lambda record: plain(record) and not stretched(record)))
+def test_rows_in_float32_are_correctly_rounded(record: AdditiveEncoding, library: str) -> None:
     params, lists = learned(record)
     with ways.wide(library):
         given = {name: ways.array(library, value) for name, value in params.items()}
@@ -119,7 +119,7 @@ def test_rows_in_float32_are_correctly_rounded(record: Adds, library: str) -> No
             assert got.tolist() == [[ways.nearest32(value) for value in row] for row in expected]
 
 
-@ways.cases(of_door(Adds, learned_waves))
+@ways.cases(of_door(AdditiveEncoding, learned_waves))
 def test_rows_of_learned_waves(record: Any, library: str) -> None:
     params, lists = learned(record)
     oracle = ORACLES[type(record).__name__]
@@ -135,7 +135,7 @@ def test_rows_of_learned_waves(record: Any, library: str) -> None:
                     assert abs(float(true - float(value))) <= 2 * size * 2**-53 + 2**-52
 
 
-@ways.cases(of_door(Adds, made_of_others), "float32", "float64")
+@ways.cases(of_door(AdditiveEncoding, made_of_others), "float32", "float64")
 def test_rows_made_of_others(record: Any, kind: str, library: str) -> None:
     params, lists = learned(record)
     oracle = ORACLES[type(record).__name__]
@@ -152,7 +152,7 @@ def test_rows_made_of_others(record: Any, kind: str, library: str) -> None:
                     assert abs(float(true - value)) <= size * 3 * np.finfo(kind).eps
 
 
-@ways.cases(of_door(Adds, released))
+@ways.cases(of_door(AdditiveEncoding, released))
 def test_released_numerics(record: Any, library: str) -> None:
     kind, oracle = ways.on_axes(record, [*ways.NEAR, *ways.NEGATIVE]), ORACLES[type(record).__name__]
     got = ways.numbers(record.embed(ways.array(library, kind), dtype=ways.dtype(library, "float32")))
@@ -190,7 +190,7 @@ def angle_error(place: float, frequency: float) -> float:
     return farthest * frequency * (2 * abs(math.log(frequency)) + 6) * 2**-24 + 2**-22
 
 
-@ways.cases(of_door(Rotates, in_pairs), jax_by_day=False)
+@ways.cases(of_door(RotaryEncoding, in_pairs), jax_by_day=False)
 def test_turned_vectors(record: Any, library: str) -> None:
     oracle = ORACLES[type(record).__name__]
     x = np.random.default_rng(6).standard_normal(record.head_dim)
@@ -220,7 +220,7 @@ def test_turned_vectors(record: Any, library: str) -> None:
                 )
 
 
-@ways.cases(of_door(Rotates, exact_pairs))
+@ways.cases(of_door(RotaryEncoding, exact_pairs))
 def test_turned_unit_vectors_are_correctly_rounded_in_float32(record: Any, library: str) -> None:
     oracle = ORACLES[type(record).__name__]
     params, lists = learned(record)
@@ -251,14 +251,14 @@ def _as_float(place: Any) -> Any:
 
 
 @lru_cache(maxsize=4)
-def asked_pairs(record: Biases) -> list[tuple]:
+def asked_pairs(record: AttentionBias) -> list[tuple]:
     """The pairs of positions at which a bias is asked for."""
     pairs = [(m, n) for m in places(record)[0] for n in places(record)[0][::3]]
     return pairs + [(m, n) for m in ways.fractions(record) for n in ways.fractions(record)]
 
 
 @lru_cache(maxsize=4)
-def true_biases(record: Biases) -> list[tuple[list, list]]:
+def true_biases(record: AttentionBias) -> list[tuple[list, list]]:
     """For each head what the oracle says of each pair, and how large the terms are. Once a record."""
     oracle, pairs, (_, lists) = ORACLES[type(record).__name__], asked_pairs(record), learned(record)
     whole = np.asarray([place for pair in pairs for place in pair]).dtype.kind == "i"
@@ -270,8 +270,8 @@ def true_biases(record: Biases) -> list[tuple[list, list]]:
     ]
 
 
-@ways.cases(of_door(Biases), "float32", "float64")
-def test_biases(record: Biases, kind: str, library: str) -> None:
+@ways.cases(of_door(AttentionBias), "float32", "float64")
+def test_biases(record: AttentionBias, kind: str, library: str) -> None:
     params, _ = learned(record)
     pairs, oracle = asked_pairs(record), ORACLES[type(record).__name__]
     # A number of a table is exact; a slope, a distance and their product are each rounded once, the slope's power of
@@ -331,7 +331,7 @@ def true_scores(record: Any) -> list[tuple]:
     return found
 
 
-@ways.cases(of_door(Scores), "float32", "float64")
+@ways.cases(of_door(AttentionScore), "float32", "float64")
 def test_scores(record: Any, kind: str, library: str) -> None:
     (params, _), (query, key, q, k, x) = learned(record), content_of(record)
     with ways.wide(library):
@@ -383,7 +383,7 @@ def _terms(record: Any, params: dict[str, np.ndarray], q: np.ndarray, k: np.ndar
     return (record.dim + 2) * np.abs(q).sum(-1).max() * max(np.abs(table).max() for table in params.values())
 
 
-@ways.cases(of_door(Scores))
+@ways.cases(of_door(AttentionScore))
 def test_value_terms(record: Any, library: str) -> None:
     params, lists = learned(record)
     query, key, heads = [5, 0, 2**40, -3], [4, 5, 7, 2**40 + 1, -900], getattr(record, "heads", 3)
@@ -408,14 +408,14 @@ def test_value_terms(record: Any, library: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "record", by_night(of_door(Adds, of_waves) + of_door(Rotates, exact_pairs), daily=FIRST_OF_CLASS)
+    "record", by_night(of_door(AdditiveEncoding, of_waves) + of_door(RotaryEncoding, exact_pairs), daily=FIRST_OF_CLASS)
 )
 def test_jax_without_64_bits(record: Any) -> None:
     far = [2**24 + 1, 2**30 + 7, 2**31 - 200, -(2**31) + 200]
     kind = ways.on_axes(record, [*ways.NEAR, *ways.NEGATIVE, *far])
     oracle = ORACLES[type(record).__name__]
     given = ways.array("jax", np.array(kind, np.int32))
-    if isinstance(record, Adds):
+    if isinstance(record, AdditiveEncoding):
         got, expected = ways.numbers(jax.jit(record.embed)(given)), [oracle.row(record, place) for place in kind]
     else:
         kind = ways.whole_places(record) if hasattr(record, "farthest") else kind

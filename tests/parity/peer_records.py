@@ -17,7 +17,7 @@ import torch
 from posenc.core import arrays
 from posenc.core.checked_positions import Positions
 from posenc.core.declared_fields import EvenWidth, Real
-from posenc.core.doors import Adds, Biases, Claim, Rotates
+from posenc.core.doors import AdditiveEncoding, AttentionBias, Claim, RotaryEncoding
 from posenc.core.rotation import Operator
 from posenc.positions.whole_positions import whole, whole_difference
 
@@ -90,7 +90,7 @@ class PeerTurn(Operator):
 
 
 @dataclass(frozen=True)
-class PeerRotation(Rotates):
+class PeerRotation(RotaryEncoding):
     """A rotation of another library."""
 
     dim: EvenWidth
@@ -221,7 +221,7 @@ def _torchtune(dim, base):
 
 
 @dataclass(frozen=True)
-class PositionalEncodings(Adds):
+class PositionalEncodings(AdditiveEncoding):
     """positional-encodings: PositionalEncoding1D."""
 
     traceable: ClassVar[bool] = False
@@ -249,7 +249,7 @@ def _added_table(dim):
 
 
 @dataclass(frozen=True)
-class T5(Biases):
+class T5(AttentionBias):
     """transformers: the buckets of T5Attention, and the rows of its table that they pick."""
 
     numerics: ClassVar[str] = "float32"
@@ -274,7 +274,7 @@ class T5(Biases):
 
 
 @dataclass(frozen=True)
-class BLOOM(Biases):
+class BLOOM(AttentionBias):
     """transformers: build_alibi_tensor of BLOOM, whose bias at the key counts from the query's."""
 
     numerics: ClassVar[str] = "float32"
@@ -297,7 +297,7 @@ def _bloom(heads):
 
 
 @dataclass(frozen=True)
-class AlibiOfXTransformers(Biases):
+class AlibiOfXTransformers(AttentionBias):
     """x-transformers: AlibiPositionalBias by positions of one's own, fractional ones too."""
 
     traceable: ClassVar[bool] = False

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from posenc.core.doors import Adds, Biases, Encoding, Rotates, Scores
+from posenc.core.doors import AdditiveEncoding, AttentionBias, AttentionScore, Encoding, RotaryEncoding
 from posenc.testing.one_coordinate import spread_over_axes
 from posenc.torch import module
 
@@ -24,12 +24,12 @@ class Whole(torch.nn.Module):
         self.held = held
 
     def forward(self, *arguments: torch.Tensor) -> Tensors:
-        if isinstance(self.held.record, Rotates) and "value" in self.held.record.roles:
+        if isinstance(self.held.record, RotaryEncoding) and "value" in self.held.record.roles:
             q, k, query, key = arguments
             return self.held(k, key, layout="bhtd"), self.held.back(q, query, layout="bhtd")
-        if isinstance(self.held.record, Rotates):
+        if isinstance(self.held.record, RotaryEncoding):
             return self.held(*arguments, layout="bhtd")
-        if not isinstance(self.held.record, Scores):
+        if not isinstance(self.held.record, AttentionScore):
             return (self.held(*arguments),)
         q, k, *hidden, query, key = arguments
         result = self.held(q, k, query, key, hidden=hidden[0] if hidden else None)
@@ -52,12 +52,12 @@ def inputs(record: Encoding, n: int) -> Tensors:
     draw = torch.Generator().manual_seed(n)
     start = 70_000 if "unlimited" in record.claims else 0  # far out, unless positions end somewhere
     query, key = (spread_over_axes(record, torch.arange(count) + start) for count in (n, n + 2))
-    if isinstance(record, Adds):
+    if isinstance(record, AdditiveEncoding):
         positions = query if start else spread_over_axes(record, torch.arange(n) % SHORTEST)
         return torch.randn(BATCH, n, record.width, generator=draw, dtype=torch.float32), positions
-    if isinstance(record, Biases):
+    if isinstance(record, AttentionBias):
         return query, key
-    rotates = isinstance(record, Rotates)
+    rotates = isinstance(record, RotaryEncoding)
     width = record.head_dim if rotates else getattr(record, "dim", 8)
     own = getattr(record, "heads", None)  # of a rotation: those that each turn in their own way, which are not grouped
     heads = own or HEADS

@@ -10,7 +10,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 import posenc
 from every import every
 from posenc import attention as reference
-from posenc.core.doors import Adds, Biases, Rotates
+from posenc.core.doors import AdditiveEncoding, AttentionBias, RotaryEncoding
 from posenc.encodings.scores._by_distance import ByDistance
 from posenc.testing.one_coordinate import spread_over_axes
 from posenc.torch import attention, chosen_attention, module, strided, strided_attention
@@ -18,7 +18,7 @@ from posenc.torch.attention_paths import skewed_path, strided_gradient, strided_
 from posenc.torch.attention_paths.arguments import collected
 
 HEADS, KEY_HEADS, WIDTH, BATCH = 12, 4, 8, 2
-RECORDS = [sample for row in posenc.CATALOG for sample in row.samples if not isinstance(sample, Adds)]
+RECORDS = [sample for row in posenc.CATALOG for sample in row.samples if not isinstance(sample, AdditiveEncoding)]
 # Products of a few dozen float64 numbers, in another order of sums.
 FLOAT64 = 1e-11
 
@@ -27,7 +27,7 @@ def case(record, n=7, m=9, dtype=torch.float64):
     """Tensors, positions and a module for a record: n queries at the end of m keys."""
     draw = torch.Generator().manual_seed(n)
     heads = getattr(record, "heads", None) or HEADS
-    rotates = isinstance(record, Rotates)
+    rotates = isinstance(record, RotaryEncoding)
     width = record.head_dim if rotates else getattr(record, "dim", WIDTH)
     key_heads = KEY_HEADS if heads == HEADS else 1
     q, k, v = (
@@ -172,7 +172,7 @@ def test_a_gradient_of_torch_func_goes_through_shaw():
 
 
 def relative_biases():
-    return [r for r in RECORDS if isinstance(r, Biases) and r.axes == 1 and "relative" in r.claims]
+    return [r for r in RECORDS if isinstance(r, AttentionBias) and r.axes == 1 and "relative" in r.claims]
 
 
 @pytest.mark.parametrize("window", [None, (3, 0), (2, 1), (None, 0), (0, None)], ids=str)

@@ -10,7 +10,7 @@ import torch
 from torch.nn.attention.flex_attention import flex_attention
 
 import posenc
-from posenc.core.doors import Claim, Scores
+from posenc.core.doors import AttentionScore, Claim
 from posenc.torch import attention, chosen_attention, module
 from posenc.torch.attention_paths import flex_path
 
@@ -23,7 +23,7 @@ NONE = {"q": X[:, :, :0], "query": PLACE[:0]}
 
 
 @dataclass(frozen=True)
-class OwnScore(Scores):
+class OwnScore(AttentionScore):
     """A score of a user's own that reads the keys between, and has nothing to prepare."""
 
     claims: ClassVar[frozenset[Claim]] = frozenset()

@@ -8,14 +8,14 @@ import torch
 import posenc
 from every import every
 from posenc import attention as reference
-from posenc.core.doors import Adds
+from posenc.core.doors import AdditiveEncoding
 from posenc.torch import Attention, module
 
 RECORDS = [
     record
     for row in posenc.CATALOG
     for record in row.samples[:1]
-    if not isinstance(record, Adds) and record.axes == 1 and "value" not in getattr(record, "roles", ())
+    if not isinstance(record, AdditiveEncoding) and record.axes == 1 and "value" not in getattr(record, "roles", ())
 ]
 
 

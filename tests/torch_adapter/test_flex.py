@@ -9,17 +9,17 @@ import torch
 from torch.nn.attention.flex_attention import flex_attention
 
 from posenc import ALiBi, RoPE, T5Bias
-from posenc.core.doors import Biases
+from posenc.core.doors import AttentionBias
 from posenc.testing.one_coordinate import spread_over_axes
 from posenc.torch import Bias, score_mod
 from samples import DOORS, FIRST, SAMPLES, by_night
 
-RECORDS = [record for record in SAMPLES if isinstance(record, Biases)]
+RECORDS = [record for record in SAMPLES if isinstance(record, AttentionBias)]
 QUERIES, KEYS, WIDTH = 7, 11, 16
 uncompiled = pytest.mark.filterwarnings("ignore:flex_attention called without torch.compile:UserWarning")
 
 
-def trained(record: Biases) -> Bias:
+def trained(record: AttentionBias) -> Bias:
     held = Bias(record, seed=1)
     with torch.no_grad():
         for parameter in held.parameters():
@@ -27,7 +27,7 @@ def trained(record: Biases) -> Bias:
     return held
 
 
-def places(record: Biases, rows: int) -> tuple[torch.Tensor, torch.Tensor]:
+def places(record: AttentionBias, rows: int) -> tuple[torch.Tensor, torch.Tensor]:
     """Queries in the middle of their keys, far out where no table ends; one row for all, or a row for each sequence."""
     start = 100_000 if "unlimited" in record.claims else 100
     query, key = torch.arange(QUERIES) + start + 3, torch.arange(KEYS) + start
@@ -43,7 +43,7 @@ def heads(count: int, length: int, seed: int) -> torch.Tensor:
 @uncompiled
 @pytest.mark.parametrize("rows", [1, 2])
 @pytest.mark.parametrize("record", by_night(RECORDS, daily=DOORS))  # flex_attention traces each anew
-def test_flex_attention_equals_the_dense_bias(record: Biases, rows: int) -> None:
+def test_flex_attention_equals_the_dense_bias(record: AttentionBias, rows: int) -> None:
     held, (query, key) = trained(record), places(record, rows)
     groups = 3 if record.heads % 3 == 0 else 1
     q, k, v = (
@@ -73,7 +73,7 @@ def every_place(add: Any, scores: torch.Tensor) -> torch.Tensor:
 
 
 @pytest.mark.parametrize("record", by_night(RECORDS, daily=FIRST))
-def test_gradients_equal_those_of_the_dense_bias(record: Biases) -> None:
+def test_gradients_equal_those_of_the_dense_bias(record: AttentionBias) -> None:
     held, (query, key) = trained(record), places(record, 2)
     scores = torch.randn(2, record.heads, QUERIES, KEYS, generator=torch.Generator().manual_seed(3), requires_grad=True)
     weight = torch.randn(2, record.heads, QUERIES, KEYS, generator=torch.Generator().manual_seed(4))

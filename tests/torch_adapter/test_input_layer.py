@@ -11,7 +11,7 @@ from torch import nn
 
 from posenc import Learned, RoPE, Sinusoidal
 from posenc.compose import Concatenated, LearnedScale, Sum
-from posenc.core.doors import Adds
+from posenc.core.doors import AdditiveEncoding
 from posenc.torch import InputLayer
 
 IDS = torch.randint(0, 50, (3, 7), generator=torch.Generator().manual_seed(0))
@@ -23,7 +23,7 @@ ADDED = [
 ]
 
 
-def layer(encoding: Adds = Sinusoidal(dim=16), *, batch_first: bool = True, **options: Any) -> InputLayer:  # noqa: B008
+def layer(encoding: AdditiveEncoding = Sinusoidal(dim=16), *, batch_first: bool = True, **options: Any) -> InputLayer:  # noqa: B008
     return InputLayer(50, encoding, batch_first=batch_first, **({"seed": 0} | options)).eval()
 
 
@@ -48,7 +48,7 @@ def test_the_embedding_has_unit_variance_after_the_factor() -> None:
 
 @pytest.mark.parametrize("encoding", ADDED)
 @pytest.mark.parametrize("positions", [None, torch.arange(7) + 2, IDS % 9])
-def test_batch_first_and_second_are_transposed(encoding: Adds, positions: torch.Tensor | None) -> None:
+def test_batch_first_and_second_are_transposed(encoding: AdditiveEncoding, positions: torch.Tensor | None) -> None:
     first, second = layer(encoding), layer(encoding, batch_first=False)
     swapped = positions.T if positions is not None and positions.ndim == 2 else positions
     result = first(IDS, positions)
@@ -90,7 +90,7 @@ def test_concatenation_widens() -> None:
 
 @pytest.mark.parametrize("encoding", ADDED)
 @pytest.mark.parametrize("batch_first", [True, False])
-def test_it_trains_in_front_of_the_encoder(encoding: Adds, batch_first: bool) -> None:
+def test_it_trains_in_front_of_the_encoder(encoding: AdditiveEncoding, batch_first: bool) -> None:
     torch.manual_seed(0)
     front = InputLayer(50, encoding, batch_first=batch_first)
     block = nn.TransformerEncoderLayer(16, 4, 32, batch_first=batch_first)

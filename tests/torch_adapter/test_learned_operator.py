@@ -9,7 +9,7 @@ import torch
 
 from posenc import CayleySTRING, LearnedRoPE, MixedRoPE, MultiplicativeGRAPE
 from posenc.core.checked_positions import checked
-from posenc.core.doors import Rotates
+from posenc.core.doors import RotaryEncoding
 from posenc.phase import cos_sin_of_learned
 from posenc.torch import module
 from posenc.torch.modules.learned_operator import with_operator
@@ -24,13 +24,13 @@ RECORDS = [
 OPERATOR = torch.ops.posenc.cos_sin_of_learned.default
 
 
-def positions_of(record: Rotates, count: int, dtype: torch.dtype = torch.int64) -> torch.Tensor:
+def positions_of(record: RotaryEncoding, count: int, dtype: torch.dtype = torch.int64) -> torch.Tensor:
     """Near ones, far ones and negative ones."""
     row = torch.tensor([0, 1, 2_001, -7, 2**31 + 5, 3, 2**45 + 1, 12, 1, 5])[:count].to(dtype)
     return row if record.axes == 1 else torch.stack([row, row.flip(0)], -1)
 
 
-def gradients(layer: Any, call: Any, record: Rotates, positions: torch.Tensor, dtype: torch.dtype) -> list[Any]:
+def gradients(layer: Any, call: Any, record: RotaryEncoding, positions: torch.Tensor, dtype: torch.dtype) -> list[Any]:
     """Rotated queries and keys, and the gradients of queries, frequencies and positions."""
     draws = torch.Generator().manual_seed(0)
     q = torch.randn(2, 3, len(positions), record.head_dim, generator=draws).to(dtype).requires_grad_()
@@ -44,7 +44,7 @@ def gradients(layer: Any, call: Any, record: Rotates, positions: torch.Tensor, d
 
 @pytest.mark.parametrize("record", RECORDS)
 @pytest.mark.parametrize("kind", [pytest.param("integers", marks=pytest.mark.nightly), "fractions"])
-def test_one_operator_with_the_numbers_of_the_definition(record: Rotates, kind: str) -> None:
+def test_one_operator_with_the_numbers_of_the_definition(record: RotaryEncoding, kind: str) -> None:
     layer, graphs = module(record, seed=0), []
 
     def backend(graph: Any, inputs: Any) -> Any:

@@ -8,15 +8,15 @@ import pytest
 import torch
 
 from posenc import CATALOG, RoPE, Sinusoidal
-from posenc.core.doors import Adds, Rotates
+from posenc.core.doors import AdditiveEncoding, RotaryEncoding
 from posenc.core.rotation import Turn
 from posenc.kernels import native
 from posenc.torch import module
 
 DTYPES = (torch.float32, torch.bfloat16)
 SAMPLES = [row.samples[0] for row in CATALOG]
-ROTATIONS = [record for record in SAMPLES if isinstance(record, Rotates) and "query" in record.roles]
-SUMS = [record for record in SAMPLES if isinstance(record, Adds)]
+ROTATIONS = [record for record in SAMPLES if isinstance(record, RotaryEncoding) and "query" in record.roles]
+SUMS = [record for record in SAMPLES if isinstance(record, AdditiveEncoding)]
 
 
 def heads(record: Any, count: int, length: int, dtype: torch.dtype) -> torch.Tensor:
@@ -36,7 +36,7 @@ def gradients(results: tuple[torch.Tensor, ...], of: list[torch.Tensor]) -> list
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("record", ROTATIONS, ids=lambda record: type(record).__name__)
-def test_rotations_have_the_bits_of_the_definition(record: Rotates, dtype: torch.dtype) -> None:
+def test_rotations_have_the_bits_of_the_definition(record: RotaryEncoding, dtype: torch.dtype) -> None:
     layer, positions = module(record, seed=0), line(record, 5)
     own = getattr(record, "heads", None)
     q, k = (heads(record, own or count, 5, dtype) for count in (12, 4))
@@ -54,7 +54,7 @@ def test_rotations_have_the_bits_of_the_definition(record: Rotates, dtype: torch
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("length", [3, 40])
 @pytest.mark.parametrize("record", SUMS, ids=lambda record: type(record).__name__)
-def test_sums_have_the_bits_of_the_definition(record: Adds, length: int, dtype: torch.dtype) -> None:
+def test_sums_have_the_bits_of_the_definition(record: AdditiveEncoding, length: int, dtype: torch.dtype) -> None:
     layer = module(record, seed=0)
     positions = line(record, length) % 7
     x = torch.randn(2, length, record.width, generator=torch.Generator().manual_seed(1)).to(dtype).requires_grad_()

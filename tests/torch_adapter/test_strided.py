@@ -12,11 +12,11 @@ import torch
 from torch.nn.functional import scaled_dot_product_attention
 
 from posenc import CATALOG, FIRE, ALiBi, RoPE, T5Bias
-from posenc.core.doors import Biases
+from posenc.core.doors import AttentionBias
 from posenc.testing.one_coordinate import spread_over_axes
 from posenc.torch import StridedBias, decode_row, slopes, strided, strided_attention
 
-EVERY = [record for row in CATALOG for record in row.samples if isinstance(record, Biases)]
+EVERY = [record for row in CATALOG for record in row.samples if isinstance(record, AttentionBias)]
 RECORDS = [case for case in EVERY if case.axes == 1]
 RELATIVE = [case for case in RECORDS if "relative" in case.claims]
 #: First and last position of queries and of keys: queries among, after and before their keys, one query, one key.
@@ -29,7 +29,7 @@ RANGES = [
 ]
 
 
-def learned(record: Biases, *, grown: float = 5.0) -> dict[str, torch.Tensor] | None:
+def learned(record: AttentionBias, *, grown: float = 5.0) -> dict[str, torch.Tensor] | None:
     """Parameters large enough for a wrong bucket or head to show, in float64."""
     drawn = record.init(np.random.default_rng(3))
     return {name: torch.tensor(value * grown, requires_grad=True) for name, value in drawn.items()} or None
@@ -49,7 +49,7 @@ def budget(dense: torch.Tensor) -> float:
 
 @pytest.mark.parametrize("ranges", RANGES)
 @pytest.mark.parametrize("record", RELATIVE)
-def test_a_number_for_each_distance_makes_the_matrix(record: Biases, ranges: tuple[range, range]) -> None:
+def test_a_number_for_each_distance_makes_the_matrix(record: AttentionBias, ranges: tuple[range, range]) -> None:
     params, (query, key) = learned(record), (torch.tensor(list(places)) for places in ranges)
     bias = strided(record, query, key, params, dtype=torch.float64)
     dense = record.matrix(query, key, params, dtype=torch.float64)
@@ -60,7 +60,7 @@ def test_a_number_for_each_distance_makes_the_matrix(record: Biases, ranges: tup
 
 
 @pytest.mark.parametrize("record", RELATIVE)
-def test_a_batch_has_a_row_of_positions_each(record: Biases) -> None:
+def test_a_batch_has_a_row_of_positions_each(record: AttentionBias) -> None:
     params = learned(record)
     query, key = torch.arange(5) + torch.tensor([[70], [3]]), torch.arange(8) + torch.tensor([[66], [0]])
     each = strided(record, query, key, params, dtype=torch.float64)
@@ -73,7 +73,7 @@ def test_a_batch_has_a_row_of_positions_each(record: Biases) -> None:
 
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("record", RELATIVE)
-def test_attention_and_its_gradients(record: Biases, causal: bool) -> None:
+def test_attention_and_its_gradients(record: AttentionBias, causal: bool) -> None:
     params, (query, key) = learned(record, grown=1.5), (torch.arange(100, 109), torch.arange(96, 110))
     draw = torch.Generator().manual_seed(0)
     shapes = ((2, record.heads, 9, 4), (2, record.heads, 14, 4), (2, record.heads, 14, 4))
@@ -197,7 +197,7 @@ def test_gradients_arrive_in_the_bucket_they_belong_to() -> None:
 
 
 @pytest.mark.parametrize("record", EVERY)
-def test_a_decode_row_is_the_last_row_of_the_matrix(record: Biases) -> None:
+def test_a_decode_row_is_the_last_row_of_the_matrix(record: AttentionBias) -> None:
     """With its gradients; one query for all sequences, and one for each."""
     params, places = learned(record), spread_over_axes(record, torch.arange(50, 70))
     dense = record.matrix(places, places, params, dtype=torch.float64)
@@ -371,7 +371,7 @@ def test_errors(call: Callable[[], Any], error: type[Exception], message: str) -
 
 
 @dataclass(frozen=True)
-class OnAGrid(Biases):
+class OnAGrid(AttentionBias):
     """-(head + 1)·(rows apart + 2·columns apart)."""
 
     claims: ClassVar[Any] = frozenset({"relative", "streaming", "unlimited", "fractional", "symmetric"})

@@ -14,7 +14,7 @@ from posenc.cli.explain_encoding import explain_record
 from posenc.cli.explain_sentences import explain_sentences
 from posenc.cli.explain_table import explain_table
 from posenc.cli.inputs import draws, encoding, is_config
-from posenc.core.doors import Adds, Biases, Encoding, Scores
+from posenc.core.doors import AdditiveEncoding, AttentionBias, AttentionScore, Encoding
 
 
 @dataclass(frozen=True)
@@ -90,13 +90,13 @@ class ExplainVerb(Verb):
         return explain_sentences(self.what, self._versus(), self.encoding, self.all, self.seed or 0)
 
     def _of_record(self, record: Encoding) -> Answer:
-        if self.seed is not None and not draws(record) and not isinstance(record, Scores):
+        if self.seed is not None and not draws(record) and not isinstance(record, AttentionScore):
             raise ValueError(f"seed must be left out for {self.what:.100}, which draws nothing; got one. Leave it out.")
-        if self.key and not isinstance(record, Biases | Scores):
+        if self.key and not isinstance(record, AttentionBias | AttentionScore):
             raise ValueError(f"key must come with an encoding that acts on logits; got {self.what:.100}. Leave it out.")
         if self.all and self.dims:
             raise ValueError("all must come without --dims, which chooses some; got both. Leave one out.")
-        if isinstance(record, Adds) and record.axes == 1 and len(self.position) > 1:
+        if isinstance(record, AdditiveEncoding) and record.axes == 1 and len(self.position) > 1:
             self._only("a table of several positions", "position", "seed")
             return explain_table(record, self.position, self.seed or 0)
         dims = self.dims or None

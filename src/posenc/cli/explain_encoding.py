@@ -8,7 +8,7 @@ from typing import Any
 from posenc.catalog import row_of
 from posenc.cli.answer import Answer
 from posenc.cli.show import Heading, attributes, headed
-from posenc.core.doors import Adds, Encoding, Rotates
+from posenc.core.doors import AdditiveEncoding, Encoding, RotaryEncoding
 from posenc.inspect import Spectrum, spectrum
 from posenc.learn import Worked, worked
 
@@ -68,9 +68,9 @@ def _position(numbers: Position, record: Encoding) -> Any:
 
 def _width(record: Encoding) -> int:
     """How many dimensions, or heads, there are."""
-    if isinstance(record, Adds):
+    if isinstance(record, AdditiveEncoding):
         return record.width
-    return record.head_dim if isinstance(record, Rotates) else int(getattr(record, "heads", 1))
+    return record.head_dim if isinstance(record, RotaryEncoding) else int(getattr(record, "heads", 1))
 
 
 def _spectrum(record: Encoding) -> Spectrum | None:

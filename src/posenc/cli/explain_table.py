@@ -6,11 +6,11 @@ import numpy as np
 
 from posenc.cli.answer import Answer
 from posenc.cli.show import attributes, headed
-from posenc.core.doors import Adds
+from posenc.core.doors import AdditiveEncoding
 from posenc.inspect import position_table
 
 
-def explain_table(record: Adds, positions: tuple[int | float, ...], seed: int) -> Answer:
+def explain_table(record: AdditiveEncoding, positions: tuple[int | float, ...], seed: int) -> Answer:
     """The encoding at each position, a row each; what it learns is drawn from the seed."""
     params = record.init(np.random.default_rng(seed)) if record.shapes else None
     table = position_table(record, list(positions), params=params)

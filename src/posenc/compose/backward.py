@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from posenc.core.arrays import Array
 from posenc.core.declared_fields import Instance
-from posenc.core.doors import Params, Role, Rotates
+from posenc.core.doors import Params, Role, RotaryEncoding
 from posenc.core.rotation import Turn, of_pairs
 from posenc.core.row import Row
 from posenc.encodings._of_one import RotatesOne
@@ -35,7 +35,7 @@ class Backward(RotatesOne):
     [[0.5403, -0.8415]]
     """
 
-    encoding: Annotated[Rotates, Instance("a record that rotates")]
+    encoding: Annotated[RotaryEncoding, Instance("a record that rotates")]
 
     def turn(self, positions: Array, params: Params | None = None, *, role: Role = "both", dtype: Any = None) -> Turn:
         turn = of_pairs("encoding", self.encoding.turn(positions, params, role=role, dtype=dtype))

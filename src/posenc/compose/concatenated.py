@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from posenc.core import arrays
 from posenc.core.arrays import Array
 from posenc.core.declared_fields import Instance
-from posenc.core.doors import Adds, Params
+from posenc.core.doors import AdditiveEncoding, Params
 from posenc.core.row import Row
 from posenc.encodings._of_one import AddsOne
 from posenc.encodings.adds.learned import Learned
@@ -30,7 +30,7 @@ class Concatenated(AddsOne):
     [[0.0, 0.0, 0.0, 0.0, 1.0]]
     """
 
-    encoding: Annotated[Adds, Instance("a record that adds")]
+    encoding: Annotated[AdditiveEncoding, Instance("a record that adds")]
 
     def embed(self, positions: Array, params: Params | None = None, *, dtype: Any = None) -> Array:
         return self.encoding.embed(positions, params, dtype=dtype)

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from posenc.core import validation
 from posenc.core.arrays import Array
 from posenc.core.declared_fields import Whole
-from posenc.core.doors import Params, Role, Rotates
+from posenc.core.doors import Params, Role, RotaryEncoding
 from posenc.core.rotation import Pairing, Turn, of_pairs
 from posenc.core.row import Row
 from posenc.encodings._of_one import RotatesOne
@@ -37,12 +37,12 @@ class Partial(RotatesOne):
     array([[-0.301,  1.382,  1.   ,  1.   ]])
     """
 
-    encoding: Rotates
+    encoding: RotaryEncoding
     dim: int
     start: Annotated[int, Whole(0)] = 0
 
     def _check_together(self) -> None:
-        encoding = validation.instance("encoding", self.encoding, Rotates, "a record that rotates")
+        encoding = validation.instance("encoding", self.encoding, RotaryEncoding, "a record that rotates")
         validation.settle(self, dim=validation.integer("dim", self.dim, encoding.head_dim))
         if self.start + encoding.head_dim > self.dim:
             raise ValueError(

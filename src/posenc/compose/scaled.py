@@ -10,7 +10,7 @@ import numpy as np
 from posenc.core import arrays
 from posenc.core.arrays import Array
 from posenc.core.declared_fields import Instance, Real
-from posenc.core.doors import Adds, Claim, Params, first_array
+from posenc.core.doors import AdditiveEncoding, Claim, Params, first_array
 from posenc.core.row import Row
 from posenc.encodings import _wrapped
 from posenc.encodings._of_one import AddsOne
@@ -32,7 +32,7 @@ class Scaled(AddsOne):
     [[0.0, 0.5]]
     """
 
-    encoding: Annotated[Adds, Instance("a record that adds")]
+    encoding: Annotated[AdditiveEncoding, Instance("a record that adds")]
     factor: Annotated[float, Real(-1e6, 1e6)]
 
     def embed(self, positions: Array, params: Params | None = None, *, dtype: Any = None) -> Array:
@@ -57,7 +57,7 @@ class LearnedScale(AddsOne):
     {'scale': array(0.5)}
     """
 
-    encoding: Annotated[Adds, Instance("a record that adds")]
+    encoding: Annotated[AdditiveEncoding, Instance("a record that adds")]
     initial: Annotated[float, Real(-1e6, 1e6)] = 1.0
 
     @property
@@ -78,7 +78,7 @@ class LearnedScale(AddsOne):
         return _times(self.encoding, positions, _wrapped.inner_params(params), scale, dtype)
 
 
-def _times(encoding: Adds, positions: Array, params: Params | None, factor: Any, dtype: Any) -> Array:
+def _times(encoding: AdditiveEncoding, positions: Array, params: Params | None, factor: Any, dtype: Any) -> Array:
     """factor · embed(positions), formed in float32 at least and rounded once."""
     positions = arrays.as_array("positions", positions, like=first_array(params))
     lib = arrays.library(positions)

@@ -10,19 +10,22 @@ import numpy as np
 from posenc.core import arrays
 from posenc.core.arrays import Array
 from posenc.core.declared_fields import InstanceOf, TupleOf
-from posenc.core.doors import Adds, Claim, Params, first_array
+from posenc.core.doors import AdditiveEncoding, Claim, Params, first_array
 from posenc.core.row import Row
 from posenc.encodings import _wrapped
 from posenc.encodings.adds.learned import Learned
 from posenc.encodings.adds.sinusoidal import Sinusoidal
 
 PARTS = TupleOf(
-    InstanceOf(Adds, "a tuple of records that add"), "a tuple of two or more records that add", "Give the parts.", 2
+    InstanceOf(AdditiveEncoding, "a tuple of records that add"),
+    "a tuple of two or more records that add",
+    "Give the parts.",
+    2,
 )
 
 
 @dataclass(frozen=True)
-class Sum(Adds):
+class Sum(AdditiveEncoding):
     """embed(p) = the sum of the parts' vectors, for example of a fixed and a learned encoding.
 
     A usual hybrid; no paper is its source.
@@ -37,7 +40,7 @@ class Sum(Adds):
     [[0.0, 2.0]]
     """
 
-    parts: Annotated[tuple[Adds, ...], PARTS]
+    parts: Annotated[tuple[AdditiveEncoding, ...], PARTS]
 
     def _check_together(self) -> None:
         widths, axes = [part.width for part in self.parts], [part.axes for part in self.parts]

@@ -9,7 +9,7 @@ from posenc.core import arrays, validation
 from posenc.core.arrays import Array
 from posenc.core.checked_content import of_documents
 from posenc.core.checked_positions import Positions, checked
-from posenc.core.doors import Adds, Documents, Encoding, Rotates, Scores
+from posenc.core.doors import AdditiveEncoding, AttentionScore, Documents, Encoding, RotaryEncoding
 from posenc.core.order_by_index import order_guard
 from posenc.core.rotation import LAYOUTS, Layout
 
@@ -66,7 +66,7 @@ def repeated(x: Array, heads: int) -> Array:
 def check_inside(record: Any, before: str) -> None:
     """Refuse what is no encoding, or one that is added to the input. before: what to call before attention, then."""
     validation.instance("encodings", record, Encoding, "a list of records of encodings")
-    if isinstance(record, Adds):
+    if isinstance(record, AdditiveEncoding):
         raise TypeError(
             f"encodings must act inside attention; got {type(record).__name__}, which adds to its input. "
             f"Call {before} before attention."
@@ -145,7 +145,7 @@ def guard_of_order(query: Positions, key: Positions, axes: int, *, causal: bool,
 
 def check_hidden_is_read(hidden: Any, records: Sequence[Encoding]) -> None:
     """Refuse inputs of the layer that no encoding reads."""
-    if hidden is not None and not any(isinstance(record, Scores) and record.reads for record in records):
+    if hidden is not None and not any(isinstance(record, AttentionScore) and record.reads for record in records):
         raise ValueError(
             f"hidden must be left out where no encoding reads it; got {validation.shown(hidden)}. Leave it out, or give an "
             "encoding that reads the input of the layer."
@@ -156,7 +156,7 @@ def checked_hidden(hidden: Any, records: Sequence[Encoding], q: Any, k: Any, kin
     """The inputs of the layer, in the shape that each record which reads them expects; None where none does."""
     check_hidden_is_read(hidden, records)
     for record in records:
-        if isinstance(record, Scores) and record.reads is not None:
+        if isinstance(record, AttentionScore) and record.reads is not None:
             name = type(record).__name__
             validation.instance("hidden", hidden, kind, f"the input of the layer for {name}, {kind_in_words}")
             wanted = (q.shape[0], record.hidden_length(q.shape[2], k.shape[2]), getattr(record, "model_dim", 0))
@@ -215,10 +215,10 @@ def check_heads(record: Any, q: Any) -> None:
 def check_fits(record: Any, q: Any, v: Any) -> None:
     """Refuse a record that was made for other heads or another width."""
     check_heads(record, q)
-    of_values = isinstance(record, Rotates) and "value" in record.roles
-    width = record.head_dim if isinstance(record, Rotates) else getattr(record, "dim", None)
+    of_values = isinstance(record, RotaryEncoding) and "value" in record.roles
+    width = record.head_dim if isinstance(record, RotaryEncoding) else getattr(record, "dim", None)
     x, name = (v, "v") if of_values else (q, "q")
-    if isinstance(record, Rotates | Scores) and width is not None and width != x.shape[-1]:
+    if isinstance(record, RotaryEncoding | AttentionScore) and width is not None and width != x.shape[-1]:
         raise ValueError(
             f"encodings must have the head width of {name}, {x.shape[-1]}; got {record!r}. "
             "Build the record for this width."

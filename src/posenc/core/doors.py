@@ -107,7 +107,7 @@ class Encoding(Untraced, abc.ABC):
 
 
 @dataclass(frozen=True)
-class Adds(Encoding):
+class AdditiveEncoding(Encoding):
     """The door at the input: a vector for every position, added to the token's embedding."""
 
     door: ClassVar[str] = "adds"
@@ -145,7 +145,7 @@ class Adds(Encoding):
 
 
 @dataclass(frozen=True)
-class Rotates(Encoding):
+class RotaryEncoding(Encoding):
     """The door at queries and keys: a rotation for every position."""
 
     door: ClassVar[str] = "rotates"
@@ -193,7 +193,7 @@ class Rotates(Encoding):
 
 
 @dataclass(frozen=True)
-class Biases(Encoding):
+class AttentionBias(Encoding):
     """The door at the logits: one number for one (head, query position, key position)."""
 
     door: ClassVar[str] = "biases"
@@ -254,7 +254,7 @@ class Biases(Encoding):
 
 
 @dataclass(frozen=True)
-class Scores(Encoding):
+class AttentionScore(Encoding):
     """The door between content and position: a term of the logits that reads queries, keys or both."""
 
     door: ClassVar[str] = "scores"

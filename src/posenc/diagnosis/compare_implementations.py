@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from posenc.core.doors import Biases, Encoding
+from posenc.core.doors import AttentionBias, Encoding
 from posenc.diagnosis.bias.judge_biases import judge_biases
 from posenc.diagnosis.checkpoint_tables import compare_tables, table_shapes
 from posenc.diagnosis.judge_capture import judge_capture
@@ -82,7 +82,7 @@ def _judge_arrays(
     added = sinusoids_among([record for group in groups for record in group.encodings])
     if added is not None and "table" in arrays:
         return judge_sinusoids(added, named_arrays(arrays))
-    if any(isinstance(record, Biases) for group in groups for record in group.encodings):
+    if any(isinstance(record, AttentionBias) for group in groups for record in group.encodings):
         return judge_biases(groups, arrays, isinstance(wanted, ModelPositions))
     logit_factor = next((group.logit_factor for group in groups if group.rotation is not None), 1.0)
     return judge_rotations(groups, wanted, [("", rotation_evidence(arrays, layout, logit_factor))], length)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from posenc.core.doors import Encoding, Rotates
+from posenc.core.doors import Encoding, RotaryEncoding
 from posenc.diagnosis.layers.layer_contents import Content, Layers, OtherLayers, layers_by_part
 from posenc.diagnosis.layers.mistakes_layers import LAYERS
 from posenc.diagnosis.mistake import Finding
@@ -138,8 +138,8 @@ def _records(expected: Encoding | None, actual: Encoding | None) -> tuple[Findin
     if actual is None:
         return (Finding("left out", f"{expected!r} is left out.", "Use it."),)
     if (
-        isinstance(expected, Rotates)
-        and isinstance(actual, Rotates)
+        isinstance(expected, RotaryEncoding)
+        and isinstance(actual, RotaryEncoding)
         and pair_rotation(expected)
         and pair_rotation(actual)
     ):

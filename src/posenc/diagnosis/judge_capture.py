@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from posenc.core.doors import Biases
+from posenc.core.doors import AttentionBias
 from posenc.diagnosis.bias.judge_biases import judge_biases
 from posenc.diagnosis.mistake import Finding
 from posenc.diagnosis.model_capture import Capture
@@ -42,7 +42,9 @@ def _rotations(model: ModelPositions, captured: Capture, length: int | None) -> 
 def _biases(model: ModelPositions, captured: Capture) -> Iterator[Diagnosis]:
     for recorded in captured.biases:
         groups = model.of(recorded.part) if recorded.part in model.parts else model.groups
-        biased = tuple(group for group in groups if any(isinstance(record, Biases) for record in group.encodings))
+        biased = tuple(
+            group for group in groups if any(isinstance(record, AttentionBias) for record in group.encodings)
+        )
         if biased:
             yield judge_biases(biased, recorded.arrays, is_model=True)
 

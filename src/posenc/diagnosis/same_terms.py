@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from posenc.core.doors import Encoding, Rotates
+from posenc.core.doors import Encoding, RotaryEncoding
 from posenc.core.rotation import PairLayout
 from posenc.diagnosis.rotation.usage import RotationUsage, rope_in_head
 from posenc.frequencies import DynamicNTK
@@ -15,7 +15,9 @@ def in_layout(model: ModelPositions, layout: PairLayout | None) -> ModelPosition
 
     def paired(record: Encoding, group: LayerGroup) -> Encoding:
         usage = (
-            RotationUsage(record) if isinstance(record, Rotates) and group.part in ("text", *model.parts[:1]) else None
+            RotationUsage(record)
+            if isinstance(record, RotaryEncoding) and group.part in ("text", *model.parts[:1])
+            else None
         )
         changed = None if usage is None else usage.with_rope(pairing=layout)
         return record if changed is None else changed.record
@@ -27,7 +29,7 @@ def served_longer(model: ModelPositions, length: int) -> ModelPositions:
     """The model at a longer sequence than it was trained with, where dynamic NTK has scaled its base."""
 
     def longer(record: Encoding, group: LayerGroup) -> Encoding:
-        usage = RotationUsage(record) if isinstance(record, Rotates) else None
+        usage = RotationUsage(record) if isinstance(record, RotaryEncoding) else None
         changed = usage.with_scaling(length=length) if usage and isinstance(usage.scaling, DynamicNTK) else None
         return record if changed is None else changed.record
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from posenc.core.doors import Adds, Claim, Encoding, Role, Rotates
+from posenc.core.doors import AdditiveEncoding, Claim, Encoding, Role, RotaryEncoding
 
 
 @dataclass(frozen=True)
@@ -37,10 +37,10 @@ class OfOne(Encoding):
 
 
 @dataclass(frozen=True)
-class AddsOne(OfOne, Adds):
+class AddsOne(OfOne, AdditiveEncoding):
     """A record that adds, made of one that adds."""
 
-    encoding: Adds
+    encoding: AdditiveEncoding
 
     @property
     def width(self) -> int:
@@ -48,10 +48,10 @@ class AddsOne(OfOne, Adds):
 
 
 @dataclass(frozen=True)
-class RotatesOne(OfOne, Rotates):
+class RotatesOne(OfOne, RotaryEncoding):
     """A record that rotates, made of one that rotates."""
 
-    encoding: Rotates
+    encoding: RotaryEncoding
 
     @property
     def roles(self) -> tuple[Role, ...]:  # type: ignore[override]

@@ -10,17 +10,17 @@ import numpy as np
 from posenc.core.arrays import Array
 from posenc.core.checked_positions import Positions
 from posenc.core.declared_fields import Instance
-from posenc.core.doors import Biases, Claim, Encoding, Params, Scores
+from posenc.core.doors import AttentionBias, AttentionScore, Claim, Encoding, Params
 
 #: What a bias may claim that still holds when content decides how much of it counts.
 KEPT: frozenset[Claim] = frozenset({"relative", "streaming", "bounded", "unlimited", "fractional", "symmetric"})
 
 
 @dataclass(frozen=True)
-class ScoresByBias(Scores):
+class ScoresByBias(AttentionScore):
     """A learned score made of a record that biases, for as many heads."""
 
-    encoding: Annotated[Biases, Instance("a record that biases")]
+    encoding: Annotated[AttentionBias, Instance("a record that biases")]
 
     @property
     def claims(self) -> frozenset[Claim]:  # type: ignore[override]
@@ -47,7 +47,7 @@ def inner_params(learned: Params, prefix: str = "encoding") -> Params | None:
     return {name.removeprefix(start): value for name, value in learned.items() if name.startswith(start)} or None
 
 
-def bias_matrix(encoding: Biases, query: Positions, key: Positions, learned: Params, dtype: Any) -> Array:
+def bias_matrix(encoding: AttentionBias, query: Positions, key: Positions, learned: Params, dtype: Any) -> Array:
     """The bias of every head and pair of places, (*batch, heads, n, m)."""
     params = inner_params(learned)
     if encoding.axes == 1 and "relative" in encoding.claims and _rises(query) and _rises(key):
@@ -65,7 +65,9 @@ def _rises(positions: Positions) -> bool:
     return array.shape[0] == 1 or steps == (1, 1)
 
 
-def _of_distances(encoding: Biases, query: Positions, key: Positions, params: Params | None, dtype: Any) -> Array:
+def _of_distances(
+    encoding: AttentionBias, query: Positions, key: Positions, params: Params | None, dtype: Any
+) -> Array:
     """The matrix of a relative bias from one number a distance: (heads, n, m)."""
     lib, xp, (queries,), (keys,) = query.lib, query.lib.xp, query.array.shape, key.array.shape
     steps = lib.arange(queries + keys - 1) - (queries - 1)  # those of the first query, before it and after it

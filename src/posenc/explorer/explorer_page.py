@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from posenc.catalog import CATALOG
-from posenc.core.doors import Adds, Rotates
+from posenc.core.doors import AdditiveEncoding, RotaryEncoding
 from posenc.explorer.one_file import BROWSER, linked, one_file, policy
 from posenc.explorer.views import VIEWS
 from posenc.explorer.views.table_view import TableView
@@ -110,8 +110,8 @@ def _questions(opening: Opening) -> list[tuple[str, dict[str, Any]]]:
 def _cells(text: str) -> list[tuple[str, dict[str, Any]]]:
     record = encoding_of("record", text)
     rows = TableView(record=text).rows(record)[:WORKED_ROWS]
-    if isinstance(record, Adds | Rotates):
-        width = record.width if isinstance(record, Adds) else record.head_dim
+    if isinstance(record, AdditiveEncoding | RotaryEncoding):
+        width = record.width if isinstance(record, AdditiveEncoding) else record.head_dim
         columns: list[dict[str, Any]] = [{"column": column} for column in range(min(width, WORKED_COLUMNS))]
     else:
         columns = [{"key": key} for key in np.asarray(rows).tolist()]

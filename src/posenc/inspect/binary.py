@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from posenc.core import text_lines, validation
-from posenc.core.doors import Adds, Encoding
+from posenc.core.doors import AdditiveEncoding, Encoding
 from posenc.encodings.adds.sinusoidal import Sinusoidal
 from posenc.inspect.sinusoid_channels import sinusoid_channels
 from posenc.inspect.spectrum import frequencies_of, spectrum
@@ -26,7 +26,7 @@ class BinaryCounting(text_lines.Lines):
     table: np.ndarray
     flips: np.ndarray
     periods: np.ndarray
-    record: Adds
+    record: AdditiveEncoding
     rows: np.ndarray
     wavelengths: np.ndarray
 
@@ -61,7 +61,7 @@ class BinaryCounting(text_lines.Lines):
         ]
 
 
-def binary_counting(count: int = 16, bits: int = 4, record: Adds | None = None) -> BinaryCounting:
+def binary_counting(count: int = 16, bits: int = 4, record: AdditiveEncoding | None = None) -> BinaryCounting:
     """Counting in bits next to an encoding (by default Sinusoidal(dim=2·bits)).
 
     >>> binary_counting(4, 2).table.tolist()
@@ -74,7 +74,7 @@ def binary_counting(count: int = 16, bits: int = 4, record: Adds | None = None) 
     record = (
         Sinusoidal(dim=2 * bits)
         if record is None
-        else validation.instance("record", record, Adds, "a record that adds")
+        else validation.instance("record", record, AdditiveEncoding, "a record that adds")
     )
     numbers = np.arange(count)
     weights = np.arange(bits)[::-1]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from posenc.core import text_lines, validation
-from posenc.core.doors import Adds, Params
+from posenc.core.doors import AdditiveEncoding, Params
 from posenc.inspect.order import checked_words, embedding
 
 
@@ -16,7 +16,7 @@ from posenc.inspect.order import checked_words, embedding
 class PositionTable(text_lines.Lines):
     """The encoding at several positions: a row a position, a column a dimension."""
 
-    record: Adds
+    record: AdditiveEncoding
     positions: np.ndarray
     rows: np.ndarray
 
@@ -31,7 +31,7 @@ class PositionTable(text_lines.Lines):
         ]
 
 
-def position_table(record: Adds, positions: Any, *, params: Params | None = None) -> PositionTable:
+def position_table(record: AdditiveEncoding, positions: Any, *, params: Params | None = None) -> PositionTable:
     """The rows of an encoding that adds, for positions (n,).
 
     Raises TypeError for a record that does not add, ValueError naming the argument.
@@ -40,7 +40,7 @@ def position_table(record: Adds, positions: Any, *, params: Params | None = None
     >>> position_table(Sinusoidal(dim=4), [0, 1]).rows.round(4).tolist()
     [[0.0, 1.0, 0.0, 1.0], [0.8415, 0.5403, 0.01, 1.0]]
     """
-    validation.instance("record", record, Adds, "a record that adds")
+    validation.instance("record", record, AdditiveEncoding, "a record that adds")
     validation.one_axis("record", record)
     positions = np.asarray(positions)
     if positions.ndim != 1 or not positions.size:
@@ -56,7 +56,7 @@ class InputSum(text_lines.Lines):
     """X = E + P: token embeddings, encoding and their sum, (tokens, dim) each."""
 
     words: tuple[str, ...]
-    record: Adds
+    record: AdditiveEncoding
     embeddings: np.ndarray
     positional: np.ndarray
     total: np.ndarray
@@ -71,7 +71,7 @@ class InputSum(text_lines.Lines):
 
 
 def input_sum(
-    sentence: str, record: Adds, *, embeddings: Any = None, seed: int = 0, params: Params | None = None
+    sentence: str, record: AdditiveEncoding, *, embeddings: Any = None, seed: int = 0, params: Params | None = None
 ) -> InputSum:
     """Embedding + encoding of every word of a sentence, as the first layer receives them.
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from posenc.core import text_lines, validation
-from posenc.core.doors import Adds
+from posenc.core.doors import AdditiveEncoding
 from posenc.inspect.shift_matrix import paired, shift_matrix
 
 #: More positions than this make no readable map.
@@ -23,7 +23,7 @@ class LookBack(text_lines.Lines):
     margin: the least amount by which the right key wins among these queries; negative where it loses.
     """
 
-    record: Adds
+    record: AdditiveEncoding
     offset: int
     scores: np.ndarray
     target: np.ndarray
@@ -63,7 +63,7 @@ class LookBack(text_lines.Lines):
         ]
 
 
-def look_back(record: Adds, offset: int, length: int = 32) -> LookBack:
+def look_back(record: AdditiveEncoding, offset: int, length: int = 32) -> LookBack:
     """The scores of a head whose query weights hold M(-offset), so that it looks `offset` tokens back.
 
     M(-k)·PE(t) = PE(t-k) (Vaswani et al. 2017, arXiv:1706.03762, §3.5), so query t scores highest with key t-k:

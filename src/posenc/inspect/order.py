@@ -11,7 +11,7 @@ import numpy as np
 from posenc.attention import Attended, attention
 from posenc.compose import Concatenated
 from posenc.core import text_lines, validation
-from posenc.core.doors import Adds, Biases, Encoding, Params, Rotates, Scores
+from posenc.core.doors import AdditiveEncoding, AttentionBias, AttentionScore, Encoding, Params, RotaryEncoding
 from posenc.encodings.adds.learned import Learned
 from posenc.encodings.adds.sinusoidal import Sinusoidal
 from posenc.encodings.biases.alibi import ALiBi
@@ -114,7 +114,7 @@ class OrderBlindness(text_lines.Lines):
 
     def _depends_on_distance(self, encoding: Encoding) -> bool:
         """Whether what it does to a pair of words depends on how far apart they are alone, on whichever side."""
-        return not self.causal and isinstance(encoding, Biases) and {"relative", "symmetric"} <= encoding.claims
+        return not self.causal and isinstance(encoding, AttentionBias) and {"relative", "symmetric"} <= encoding.claims
 
     def _keeps_distances(self, word: WordChange) -> bool:
         """Whether the same words stand at the same distances from it in both orders."""
@@ -179,7 +179,7 @@ class WordLayer:
         x = embeddings = np.array([[embedding(word, width, self.seed) for word in words] for words in rows])
         inside: tuple[Encoding, ...] = ()
         with_params: tuple[Params | None, ...] = ()
-        if isinstance(encoding, Adds):
+        if isinstance(encoding, AdditiveEncoding):
             x = encoding.attach(x, positions, params)
             if without:
                 x[..., :width] = embeddings
@@ -192,7 +192,7 @@ class WordLayer:
         )
         q, k, v = (x[:, None] @ projection for projection in projections)
         read = None
-        if inside and isinstance(encoding, Scores) and encoding.reads:
+        if inside and isinstance(encoding, AttentionScore) and encoding.reads:
             read = np.concatenate([x, x], 1) if encoding.reads == "both" else x
         return attention(
             q,
@@ -257,7 +257,11 @@ def word_layer(
     validation.truth("causal", causal)
     if encoding is not None:
         validation.instance("encoding", encoding, Encoding, "a record of an encoding, or None")
-        if isinstance(encoding, Adds) and encoding.width < NARROW and not isinstance(encoding, Concatenated):
+        if (
+            isinstance(encoding, AdditiveEncoding)
+            and encoding.width < NARROW
+            and not isinstance(encoding, Concatenated)
+        ):
             encoding = Concatenated(encoding)
         if params is None and encoding.shapes:
             params = encoding.init(np.random.default_rng(seed))
@@ -277,26 +281,26 @@ def embedding(word: str, dim: int, seed: int = 0) -> np.ndarray:
 
 def _heads(encoding: Encoding | None, params: Params | None, positions: np.ndarray) -> tuple[int, int]:
     """Heads and channels of a head that the encoding asks for."""
-    if isinstance(encoding, Rotates):
+    if isinstance(encoding, RotaryEncoding):
         counts = (encoding.turn(positions[:1], params, role=role).heads for role in encoding.roles)
         return next((heads for heads in counts if heads), HEADS), encoding.head_dim
-    if isinstance(encoding, Biases):
+    if isinstance(encoding, AttentionBias):
         return encoding.heads, HEAD_DIM
-    if isinstance(encoding, Scores):
+    if isinstance(encoding, AttentionScore):
         return int(getattr(encoding, "heads", HEADS)), int(getattr(encoding, "dim", HEAD_DIM))
     return HEADS, HEAD_DIM
 
 
 def width_of_words(encoding: Encoding | None, dim: int | None = None) -> int:
     """Channels of the words' vectors: the encoding's where it adds."""
-    added = isinstance(encoding, Adds) and not isinstance(encoding, Concatenated)
+    added = isinstance(encoding, AdditiveEncoding) and not isinstance(encoding, Concatenated)
     if dim is None:
-        reads = isinstance(encoding, Scores) and encoding.reads
-        if added and isinstance(encoding, Adds):
+        reads = isinstance(encoding, AttentionScore) and encoding.reads
+        if added and isinstance(encoding, AdditiveEncoding):
             return encoding.width
         return int(getattr(encoding, "model_dim", DIM)) if reads else DIM
     dim = validation.integer("dim", dim, 1)
-    if added and isinstance(encoding, Adds) and encoding.width != dim:
+    if added and isinstance(encoding, AdditiveEncoding) and encoding.width != dim:
         raise ValueError(f"dim must be the width of the encoding, {encoding.width}; got {dim}. Leave it out.")
     return dim
 

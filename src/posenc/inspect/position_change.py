@@ -8,7 +8,7 @@ import numpy as np
 
 from posenc.core import arrays, text_lines, validation
 from posenc.core.arrays import Array
-from posenc.core.doors import Adds, Encoding, Params, Rotates
+from posenc.core.doors import AdditiveEncoding, Encoding, Params, RotaryEncoding
 
 #: The positions of the article: beginning, middle and end of 100 tokens.
 ARTICLE_POSITIONS = (0, 50, 99)
@@ -64,12 +64,12 @@ def position_change(
     >>> position_change(Sinusoidal(dim=128)).shares.round(3)[0].tolist()
     [0.421, 0.562, 0.017, 0.0]
     """
-    if not isinstance(record, Adds | Rotates):
+    if not isinstance(record, AdditiveEncoding | RotaryEncoding):
         raise TypeError(
             f"record must be one that adds or rotates; got {validation.shown(record)}. Give Sinusoidal(dim=128), say."
         )
     validation.one_axis("record", record)
-    width = record.width if isinstance(record, Adds) else record.head_dim
+    width = record.width if isinstance(record, AdditiveEncoding) else record.head_dim
     x = (
         np.random.RandomState(42).standard_normal(width)
         if vector is None
@@ -82,7 +82,7 @@ def position_change(
         raise ValueError(f"positions must be a list of two or more; got shape {at.shape}. Give [0, 50, 99], say.")
     if params is None and record.shapes:
         params = record.init(np.random.default_rng(0))
-    if isinstance(record, Adds):
+    if isinstance(record, AdditiveEncoding):
         encoded = x + np.asarray(record.embed(at, params))
         differences, against, compared = encoded[1:] - encoded[0], f"position {text_lines.number(at[0])}", at[1:]
     else:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from posenc.core import text_lines, validation
-from posenc.core.doors import Adds, Params
+from posenc.core.doors import AdditiveEncoding, Params
 from posenc.inspect.closest import closest
 from posenc.inspect.rounding import to_bfloat16
 
@@ -23,7 +23,7 @@ class Properties(text_lines.Lines):
     low, high: least and greatest value.   step: largest distance between neighbours, which smoothness keeps small.
     """
 
-    record: Adds
+    record: AdditiveEncoding
     count: int
     dtype: str
     distinct: int
@@ -54,7 +54,7 @@ class Properties(text_lines.Lines):
 
 
 def properties(
-    record: Adds, count: int = 1001, dtype: str = "float64", *, params: Params | None = None, seed: int = 0
+    record: AdditiveEncoding, count: int = 1001, dtype: str = "float64", *, params: Params | None = None, seed: int = 0
 ) -> Properties:
     """Figures of the rows for positions 0 … count-1, computed in float64 or float32, or rounded to bfloat16.
 
@@ -65,7 +65,7 @@ def properties(
     >>> figures.pair, round(figures.distance, 7)
     ('any two 710 apart', 6.03e-05)
     """
-    validation.instance("record", record, Adds, "a record that adds")
+    validation.instance("record", record, AdditiveEncoding, "a record that adds")
     validation.one_axis("record", record)
     count = validation.integer("count", count, 2, 1 << 17)
     rows = rows_in_dtype(record, count, dtype, params=params, seed=seed)
@@ -87,7 +87,9 @@ def properties(
     )
 
 
-def rows_in_dtype(record: Adds, count: int, dtype: str, *, params: Params | None = None, seed: int = 0) -> np.ndarray:
+def rows_in_dtype(
+    record: AdditiveEncoding, count: int, dtype: str, *, params: Params | None = None, seed: int = 0
+) -> np.ndarray:
     """The table of positions 0 … count-1 as its dtype holds it, as float64 numbers; shape (count, width)."""
     validation.choice("dtype", dtype, DTYPES)
     validation.size("count", count * record.width)

@@ -8,7 +8,7 @@ import numpy as np
 
 from posenc.core import arrays, text_lines, validation
 from posenc.core.arrays import Array
-from posenc.core.doors import Params, Rotates
+from posenc.core.doors import Params, RotaryEncoding
 from posenc.core.rotation import of_pairs
 
 
@@ -20,7 +20,7 @@ class RotationError(text_lines.Lines):
     relative: q·k at (m, n) against (m+s, n+s), relative to the lengths.   orthogonality: entries of |RᵀR - 1|.
     """
 
-    record: Rotates
+    record: RotaryEncoding
     efficient: float
     norm: float
     relative: float
@@ -36,7 +36,7 @@ class RotationError(text_lines.Lines):
         ]
 
 
-def rotation_matrices(record: Rotates, positions: Array, params: Params | None = None) -> np.ndarray:
+def rotation_matrices(record: RotaryEncoding, positions: Array, params: Params | None = None) -> np.ndarray:
     """R with R(m)·x = x rotated at position m; shape (n, d, d), float64, for positions (n,).
 
     Su et al. 2021, arXiv:2104.09864, eq. 15. Built from the angles of the pairs, not by turning vectors, so that the
@@ -63,7 +63,7 @@ def rotation_matrices(record: Rotates, positions: Array, params: Params | None =
 
 
 def rotation_error(
-    record: Rotates, positions: Array, *, shift: int = 1000, seed: int = 0, params: Params | None = None
+    record: RotaryEncoding, positions: Array, *, shift: int = 1000, seed: int = 0, params: Params | None = None
 ) -> RotationError:
     """The four properties of a rotation, measured on one vector of the normal distribution for each position (n,).
 
@@ -91,7 +91,7 @@ def rotation_error(
     )
 
 
-def _products(record: Rotates, x: np.ndarray, positions: np.ndarray, params: Params | None) -> np.ndarray:
+def _products(record: RotaryEncoding, x: np.ndarray, positions: np.ndarray, params: Params | None) -> np.ndarray:
     """q·k of every two positions; shape (n, n)."""
     q = arrays.to_numpy(record.turn(positions, params, role="query")(x[0]))
     k = arrays.to_numpy(record.turn(positions, params, role="key")(x[1]))
@@ -99,5 +99,5 @@ def _products(record: Rotates, x: np.ndarray, positions: np.ndarray, params: Par
     return products
 
 
-def _rotating(record: Rotates) -> None:
-    validation.instance("record", record, Rotates, "a record that rotates")
+def _rotating(record: RotaryEncoding) -> None:
+    validation.instance("record", record, RotaryEncoding, "a record that rotates")

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from posenc.core import text_lines, validation
-from posenc.core.doors import Adds
+from posenc.core.doors import AdditiveEncoding
 from posenc.inspect.shift_matrix import paired
 from posenc.phase import cosine_sine
 
@@ -29,7 +29,7 @@ class ShiftDerivation(text_lines.Lines):
     matrix: (2, 2), with after = matrix·before.
     """
 
-    record: Adds
+    record: AdditiveEncoding
     pair: int
     position: int
     offset: int
@@ -77,7 +77,7 @@ class ShiftDerivation(text_lines.Lines):
         return [f"{title}, k = {self.offset}", *(line for step in self.steps for line in _indented(step))]
 
 
-def shift_derivation(record: Adds, offset: int, *, position: int = 5, pair: int = 0) -> ShiftDerivation:
+def shift_derivation(record: AdditiveEncoding, offset: int, *, position: int = 5, pair: int = 0) -> ShiftDerivation:
     """M(offset) of one pair, derived step by step from sin(a+b) and cos(a+b).
 
     Vaswani et al. 2017, arXiv:1706.03762, §3.5, states that PE(t+k) is a linear function of PE(t); this is why.

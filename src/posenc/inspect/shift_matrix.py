@@ -8,7 +8,7 @@ import numpy as np
 
 from posenc.core import arrays, text_lines, validation
 from posenc.core.arrays import Array
-from posenc.core.doors import Adds
+from posenc.core.doors import AdditiveEncoding
 from posenc.inspect.sinusoid_channels import SinusoidChannels, required_channels
 from posenc.phase import cosine_sine
 
@@ -21,7 +21,7 @@ class ShiftError(text_lines.Lines):
     largest: over all channels.   orthogonality: the largest entry of |MᵀM - 1|.   determinant: largest |det M - 1|.
     """
 
-    record: Adds
+    record: AdditiveEncoding
     pairs: np.ndarray
     largest: float
     orthogonality: float
@@ -35,7 +35,7 @@ class ShiftError(text_lines.Lines):
         ]
 
 
-def shift_matrix(record: Adds, offset: Array) -> np.ndarray:
+def shift_matrix(record: AdditiveEncoding, offset: Array) -> np.ndarray:
     """M(offset) with PE(t+offset) = M·PE(t) for every t: each pair is rotated by offset·ω.
 
     Vaswani et al. 2017, arXiv:1706.03762, §3.5. offset: a number of steps, or (k,) of them; result (width, width) or
@@ -60,7 +60,7 @@ def shift_matrix(record: Adds, offset: Array) -> np.ndarray:
     return matrix
 
 
-def shift_error(record: Adds, positions: Array, offsets: Array) -> ShiftError:
+def shift_error(record: AdditiveEncoding, positions: Array, offsets: Array) -> ShiftError:
     """The differences between M(offset)·PE(t) and PE(t+offset) for every t in positions (n,) and offset in (k,).
 
     >>> from posenc import Sinusoidal
@@ -88,7 +88,7 @@ def shift_error(record: Adds, positions: Array, offsets: Array) -> ShiftError:
     )
 
 
-def paired(record: Adds) -> SinusoidChannels:
+def paired(record: AdditiveEncoding) -> SinusoidChannels:
     """The sinusoids of a record whose sines all have a cosine, or the error that a shift is not linear."""
     sinusoids = required_channels(record)
     if not sinusoids.paired:

@@ -8,7 +8,7 @@ import numpy as np
 
 from posenc.core import arrays, text_lines, validation
 from posenc.core.arrays import Array
-from posenc.core.doors import Adds, Biases, Encoding, Params, Rotates, Scores
+from posenc.core.doors import AdditiveEncoding, AttentionBias, AttentionScore, Encoding, Params, RotaryEncoding
 from posenc.core.rotation import at_every_head
 
 
@@ -33,7 +33,7 @@ class ScoreByDistance(text_lines.Lines):
         return [f"{text_lines.short(self.record)}: {self.meaning}", *text_lines.aligned(["distance", *names], rows)]
 
 
-def similarity(record: Adds, positions: Array, *, params: Params | None = None) -> np.ndarray:
+def similarity(record: AdditiveEncoding, positions: Array, *, params: Params | None = None) -> np.ndarray:
     """PE·PEᵀ for positions (n,): the product of every two rows; shape (n, n), float64.
 
     What is learned is drawn with seed 0 where `params` is left out. TypeError for a record that does not add.
@@ -42,7 +42,7 @@ def similarity(record: Adds, positions: Array, *, params: Params | None = None) 
     >>> similarity(Sinusoidal(dim=2), [0, 1]).round(4).tolist()
     [[1.0, 0.5403], [0.5403, 1.0]]
     """
-    validation.instance("record", record, Adds, "a record that adds")
+    validation.instance("record", record, AdditiveEncoding, "a record that adds")
     validation.one_axis("record", record)
     at = _line("positions", positions)
     validation.size("positions", at.size**2)
@@ -69,17 +69,17 @@ def score_by_distance(
     distances = _line("distances", distances)
     at_key = np.array([validation.integer("key", key, -(2**52), 2**52)])
     query, params = arrays.library(distances).signed(distances) + at_key, _drawn(record, params)
-    if isinstance(record, Adds):
+    if isinstance(record, AdditiveEncoding):
         scores = (np.asarray(record.embed(query, params)) @ np.asarray(record.embed(at_key, params)).T).T
         return ScoreByDistance(record, distances, scores, "PE(query)·PE(key)")
-    if isinstance(record, Rotates):
+    if isinstance(record, RotaryEncoding):
         q = at_every_head(record.turn(query, params, role="query"), np.ones((query.size, record.head_dim)))
         k = at_every_head(record.turn(at_key, params, role="key"), np.ones((1, record.head_dim)))
         scores = (q @ np.swapaxes(k, -1, -2) / np.sqrt(record.head_dim)).reshape(-1, query.size)
         return ScoreByDistance(record, distances, scores, "q·k/√d for q and k of ones")
-    if isinstance(record, Biases):
+    if isinstance(record, AttentionBias):
         return ScoreByDistance(record, distances, record.matrix(query, at_key, params)[..., 0], "the bias of each head")
-    if isinstance(record, Scores):
+    if isinstance(record, AttentionScore):
         heads, width = int(getattr(record, "heads", 1)), int(getattr(record, "dim", 8))
         q, k = np.ones((1, heads, query.size, width)), np.ones((1, heads, 1, width))
         if record.gathers:

@@ -9,7 +9,7 @@ import numpy as np
 
 from posenc.compose import Concatenated, Scaled
 from posenc.core import validation
-from posenc.core.doors import Adds, Encoding
+from posenc.core.doors import AdditiveEncoding, Encoding
 from posenc.encodings.adds.divisor_pairs import DivisorPairs
 from posenc.encodings.adds.fourier_features import FourierFeatures
 from posenc.encodings.adds.nope import NoPE
@@ -61,7 +61,7 @@ def sinusoid_channels(record: Encoding) -> SinusoidChannels | None:
     return None
 
 
-def required_channels(record: Adds) -> SinusoidChannels:
+def required_channels(record: AdditiveEncoding) -> SinusoidChannels:
     """The sinusoids of a record, or the error that it has none."""
     channels = sinusoid_channels(record)
     if channels is None:

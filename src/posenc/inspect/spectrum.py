@@ -10,7 +10,7 @@ import numpy as np
 from posenc.core import text_lines, validation
 from posenc.core.arrays import Array
 from posenc.core.checked_positions import checked
-from posenc.core.doors import Adds, Encoding
+from posenc.core.doors import AdditiveEncoding, Encoding
 from posenc.frequencies import Geometric
 from posenc.inspect.sinusoid_channels import required_channels
 from posenc.phase import Frequencies, cosine_sine
@@ -92,7 +92,7 @@ def spectrum(record: Encoding) -> Spectrum:
     return Spectrum(record, exponents, frequencies.radians(), lengths, ratio)
 
 
-def derivative(record: Adds, position: Array, *, dtype: Any = None) -> Array:
+def derivative(record: AdditiveEncoding, position: Array, *, dtype: Any = None) -> Array:
     """How fast each dimension changes with position: n^(-2i/d)·cos for a sine, -n^(-2i/d)·sin for a cosine.
 
     position: a number or (*batch, n) in steps; result (width,) or (*batch, n, width) per step, like `position`.

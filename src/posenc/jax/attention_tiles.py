@@ -12,7 +12,7 @@ from posenc.attention import softmax
 from posenc.core import arrays
 from posenc.core.arrays import Array
 from posenc.core.checked_attention import number_of_axes
-from posenc.core.doors import Biases, Rotates, Scores
+from posenc.core.doors import AttentionBias, AttentionScore, RotaryEncoding
 from posenc.encodings.scores._gathers import Gathers, PreparedKeys
 from posenc.jax.attention_arguments import JaxArguments
 
@@ -28,7 +28,7 @@ def queries_per_tile(asked: JaxArguments) -> int:
 
 def rotated_vectors(asked: JaxArguments, q: Array, k: Array, v: Array) -> tuple[Array, Array, Array]:
     """Queries, keys and values after the rotations that act on them."""
-    for each in asked.of(Rotates):
+    for each in asked.of(RotaryEncoding):
         if "value" in each.record.roles:
             v = each.rotate_values(v, asked.key, layout="bhtd")
         else:
@@ -38,7 +38,7 @@ def rotated_vectors(asked: JaxArguments, q: Array, k: Array, v: Array) -> tuple[
 
 def rotated_back(asked: JaxArguments, output: Array, query: Array) -> Array:
     """The output of queries at these positions, after rotations of values are taken back there."""
-    for each in asked.of(Rotates)[::-1]:
+    for each in asked.of(RotaryEncoding)[::-1]:
         if "value" in each.record.roles:
             output = each.rotate_back(output, query, layout="bhtd")
     return output
@@ -77,7 +77,7 @@ class _Queries:
 
 def _at(asked: JaxArguments, q: Array, index: Array) -> _Queries:
     several = number_of_axes([each.record for each in asked.encodings]) > 1
-    reads = {each.record.reads for each in asked.of(Scores)}
+    reads = {each.record.reads for each in asked.of(AttentionScore)}
     mask = asked.mask
     return _Queries(
         index,
@@ -112,13 +112,13 @@ def _at_keys(asked: JaxArguments, record: Any) -> Array | None:
 def _tile(asked: JaxArguments, k: Array, v: Array, prepared: dict[int, PreparedKeys], at: _Queries) -> Array:
     logits = jnp.matmul(at.rotated * asked.scale, k.swapaxes(-1, -2), precision="highest")
     for place, each in enumerate(asked.encodings):
-        if isinstance(each.record, Biases):
+        if isinstance(each.record, AttentionBias):
             logits = logits + each.bias(at.query, asked.key, dtype=logits.dtype)
-        elif isinstance(each.record, Scores):
+        elif isinstance(each.record, AttentionScore):
             logits = logits + _score(asked, each, prepared.get(place), at)
     weights = softmax(logits, _visible(asked, at), arrays.library(logits))
     output = rotated_back(asked, jnp.matmul(weights, v, precision="highest"), at.query)
-    for each in asked.of(Scores):
+    for each in asked.of(AttentionScore):
         more = each.values(weights, at.query, asked.key)
         output = output if more is None else output + more
     return output.astype(asked.q.dtype)

@@ -16,7 +16,7 @@ from jax.extend.core import ClosedJaxpr, jaxpr_as_fun
 
 from posenc.core import validation
 from posenc.core.arrays import Array
-from posenc.core.doors import Biases, Scores
+from posenc.core.doors import AttentionBias, AttentionScore
 from posenc.jax.bound import Bound
 
 
@@ -49,7 +49,7 @@ def bias_block(bound: Bound, queries: int, keys: int, *, dtype: Any = None) -> B
     [[-0.0078125, -0.00390625, 0.0]]
     """
     validation.instance("bound", bound, Bound, "a bound record; bind it first")
-    record: Any = validation.instance("bound.record", bound.record, Biases, "a record of the door 'biases'")
+    record: Any = validation.instance("bound.record", bound.record, AttentionBias, "a record of the door 'biases'")
 
     def block(head: Array, query: Array, key: Array) -> Array:
         return record.bias(head, query[:, None], key[None, :], bound.params, dtype=dtype)
@@ -67,7 +67,7 @@ def score_block(bound: Bound, q: Any, k: Any) -> Block:
     ValueError.
     """
     validation.instance("bound", bound, Bound, "a bound record; bind it first")
-    record: Any = validation.instance("bound.record", bound.record, Scores, "a record of the door 'scores'")
+    record: Any = validation.instance("bound.record", bound.record, AttentionScore, "a record of the door 'scores'")
     if record.gathers or record.reads:
         reason = "reads the keys in between" if record.gathers else "reads the input of the layer"
         raise ValueError(

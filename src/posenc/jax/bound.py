@@ -9,7 +9,16 @@ from typing import Any
 from posenc.core import arrays, validation
 from posenc.core.arrays import Array
 from posenc.core.arrays.jax_library import Jax
-from posenc.core.doors import Adds, Biases, Documents, Encoding, Params, Role, Rotates, Scores
+from posenc.core.doors import (
+    AdditiveEncoding,
+    AttentionBias,
+    AttentionScore,
+    Documents,
+    Encoding,
+    Params,
+    Role,
+    RotaryEncoding,
+)
 from posenc.core.rotation import OperatorLayout
 from posenc.jax.fresh_parameters import parameters
 
@@ -25,7 +34,7 @@ class DoorMethods(abc.ABC):
 
     def add(self, x: Array, positions: Array) -> Array:
         """x + encoding for x: (*batch, n, width) and positions (*batch, n) or (n,)."""
-        return self._through(Adds, "add").attach(x, positions, self._arrays())
+        return self._through(AdditiveEncoding, "add").attach(x, positions, self._arrays())
 
     def rotate(self, q: Array, k: Array, query: Array, key: Array, *, layout: OperatorLayout) -> tuple[Array, Array]:
         """Rotated q and k, whose heads may be grouped, for their own positions.
@@ -33,23 +42,23 @@ class DoorMethods(abc.ABC):
         layout: "bhtd" or "bthd"; "thd" without a batch; "btkgd" for q of shape (batch, n, key heads, group, d) and
         k of shape (batch, m, key heads, d).
         """
-        record = self._through(Rotates, "rotate")
+        record = self._through(RotaryEncoding, "rotate")
         rotated = self._rotated(record, q, "query", query, "query", layout)
         return rotated, self._rotated(record, k, "key", key, "key", "bthd" if layout == "btkgd" else layout)
 
     def rotate_values(self, v: Array, key: Array, *, layout: OperatorLayout) -> Array:
         """Values rotated at the positions of their keys."""
-        record = self._through(Rotates, "rotate_values and rotate_back")
+        record = self._through(RotaryEncoding, "rotate_values and rotate_back")
         return self._rotated(record, v, "key", key, "value", layout)
 
     def rotate_back(self, output: Array, query: Array, *, layout: OperatorLayout) -> Array:
         """The output of attention rotated back at the positions of its queries."""
-        record = self._through(Rotates, "rotate_values and rotate_back")
+        record = self._through(RotaryEncoding, "rotate_values and rotate_back")
         return self._rotated(record, output, "query", query, "output", layout)
 
     def bias(self, query: Array, key: Array, *, dtype: Any = None) -> Array:
         """The dense bias (*batch, heads, n, m) for positions (*batch, n) and (*batch, m)."""
-        record, lib = self._through(Biases, "bias"), Jax()
+        record, lib = self._through(AttentionBias, "bias"), Jax()
         query, key = arrays.as_array("query", query, lib), arrays.as_array("key", key, lib)
         return record.matrix(query, key, self._arrays(), dtype=dtype)
 
@@ -65,14 +74,14 @@ class DoorMethods(abc.ABC):
     ) -> Array:
         """What is added to the scaled logits; q: (*batch, h, n, d), k: (*batch, h, m, d) or with fewer heads, each for
         a group of query heads."""
-        record = self._through(Scores, "score")
+        record = self._through(AttentionScore, "score")
         # Other scores see a query and a key at a time, so a mask alone separates documents.
         packed = {"documents": documents} if record.gathers else {}
         return record.score(q, k, query, key, self._arrays(), hidden=hidden, **packed)
 
     def values(self, weights: Array, query: Array, key: Array) -> Array | None:
         """What is added to the attention output for weights (*batch, h, n, m); None where nothing is."""
-        return self._through(Scores, "values").values(weights, query, key, self._arrays())
+        return self._through(AttentionScore, "values").values(weights, query, key, self._arrays())
 
     def _rotated(self, record: Any, x: Array, name: str, positions: Array, role: Role, layout: OperatorLayout) -> Array:
         positions = arrays.as_array(name, positions, x)

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from posenc.core import arrays, validation
 from posenc.core.arrays import Array
 from posenc.core.checked_attention import Window
-from posenc.core.doors import Biases, Documents, Encoding, Scores
+from posenc.core.doors import AttentionBias, AttentionScore, Documents, Encoding
 from posenc.core.rotation import Layout
 from posenc.encodings.scores._gathers import needs_all_keys
 from posenc.jax.attention_arguments import JaxArguments, collected
@@ -107,7 +107,7 @@ def _attended(asked: JaxArguments, impl: JaxImpl) -> Array:
             )
     if not queries or not keys:
         return jnp.zeros((*asked.q.shape[:3], asked.v.shape[-1]), asked.q.dtype)
-    whole = needs_all_keys((each.record for each in asked.of(Scores)), queries)
+    whole = needs_all_keys((each.record for each in asked.of(AttentionScore)), queries)
     if whole and impl == "tiles":
         raise ValueError(f"impl must be a path that fits these arguments; got 'tiles', but {whole}. Use 'auto'.")
     return in_tiles(asked, queries if whole or impl == "dense" else queries_per_tile(asked))
@@ -115,7 +115,7 @@ def _attended(asked: JaxArguments, impl: JaxImpl) -> Array:
 
 def _dot_product_unsupported(asked: JaxArguments) -> str | None:
     for each in asked.encodings:
-        if isinstance(each.record, Biases | Scores):
+        if isinstance(each.record, AttentionBias | AttentionScore):
             return f"{type(each.record).__name__} adds to the logits"
     if asked.mask is not None or asked.documents is not None:
         return "a mask or documents may leave a query without a key"

@@ -11,7 +11,7 @@ from typing import Any
 from posenc import parse
 from posenc.compose import PerLayer
 from posenc.core import validation
-from posenc.core.doors import Adds, Encoding
+from posenc.core.doors import AdditiveEncoding, Encoding
 from posenc.diagnosis.code.user_file import load_target
 
 
@@ -19,7 +19,7 @@ from posenc.diagnosis.code.user_file import load_target
 class LayerEncodings:
     """added: to the embeddings, in this order.   inside: the encodings inside the attention of each layer."""
 
-    added: tuple[Adds, ...]
+    added: tuple[AdditiveEncoding, ...]
     inside: tuple[tuple[Encoding, ...], ...]
 
     @property
@@ -36,12 +36,12 @@ def layer_encodings(records: Sequence[Encoding | PerLayer], layers: int) -> Laye
     >>> len(mixed.added), [len(layer) for layer in mixed.inside]
     (1, [1, 0])
     """
-    added: list[Adds] = []
+    added: list[AdditiveEncoding] = []
     inside: list[list[Encoding]] = [[] for _ in range(layers)]
     for record in records:
         if isinstance(record, PerLayer):
             _check_schedule(record, layers)
-        elif isinstance(record, Adds):
+        elif isinstance(record, AdditiveEncoding):
             added.append(record)
             continue
         for layer, within in enumerate(inside):
@@ -88,7 +88,7 @@ def encoding_parts(text: str) -> list[str]:
 
 def fitted(kind: type[Encoding], width: int, heads: int) -> Encoding:
     """A record of a class for a model of this size; ValueError where other fields have no default."""
-    sizes = {"dim": width if issubclass(kind, Adds) else width // heads, "heads": heads, "model_dim": width}
+    sizes = {"dim": width if issubclass(kind, AdditiveEncoding) else width // heads, "heads": heads, "model_dim": width}
     fields = [field for field in dataclasses.fields(kind) if field.init]
     missing = [field.name for field in fields if parse.has_no_default(field) and field.name not in sizes]
     if missing:
@@ -122,7 +122,7 @@ def _check_schedule(record: PerLayer, layers: int) -> None:
         raise ValueError(
             f"encoding must have a layer for each of {layers}; got a schedule of {len(record.layers)}. Give as many."
         )
-    if any(isinstance(layer, Adds) for layer in record.layers):
+    if any(isinstance(layer, AdditiveEncoding) for layer in record.layers):
         raise ValueError(
             "encoding must be added at the input, not in a layer; got a schedule with a record that adds. Join it with "
             "a plus sign."

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from posenc.attention import Attended, attention
 from posenc.core import validation
-from posenc.core.doors import Adds, Biases, Encoding, Scores
+from posenc.core.doors import AdditiveEncoding, AttentionBias, AttentionScore, Encoding
 from posenc.inspect import AttentionMap
 from posenc.inspect.order import checked_words
 from posenc.lab.models.block import normal_parameter
@@ -94,17 +94,17 @@ class Layer(nn.Module):  # type: ignore[misc]
     def inputs(self, tokens: Tensor) -> Tensor:
         """Embeddings, with what is added to them."""
         x = self.embedding[tokens]
-        if self.layer is None or not isinstance(self.record, Adds):
+        if self.layer is None or not isinstance(self.record, AdditiveEncoding):
             return x
         return self.layer(x, torch.arange(tokens.shape[1]))
 
     def attended(self, x: Tensor) -> Attended:
         """Output and weights of the layer's attention."""
         q, k, v = (x[:, None] @ weight for weight in self.project)
-        inside = () if self.record is None or isinstance(self.record, Adds) else (self.record,)
+        inside = () if self.record is None or isinstance(self.record, AdditiveEncoding) else (self.record,)
         positions = torch.arange(x.shape[1])
         learned = dict(self.layer.params or {}) if inside and self.layer is not None else None
-        reads = any(isinstance(record, Scores) and record.reads for record in inside)
+        reads = any(isinstance(record, AttentionScore) and record.reads for record in inside)
         return attention(
             q,
             k,
@@ -123,12 +123,12 @@ def _check_fits(encoding: Encoding | None) -> None:
         return
     validation.instance("encoding", encoding, Encoding, "a record of an encoding, or None")
     validation.one_axis("encoding", encoding)
-    if isinstance(encoding, Adds) and encoding.width != WIDTH:
+    if isinstance(encoding, AdditiveEncoding) and encoding.width != WIDTH:
         raise ValueError(f"encoding must have the layer's width of {WIDTH}; got {encoding.width}. Use dim={WIDTH}.")
     width = getattr(encoding, "head_dim", HEAD_DIM)
-    if not isinstance(encoding, Adds) and width != HEAD_DIM:
+    if not isinstance(encoding, AdditiveEncoding) and width != HEAD_DIM:
         raise ValueError(f"encoding must have heads of width {HEAD_DIM}; got {width}. Use dim={HEAD_DIM}.")
-    if isinstance(encoding, Biases) and encoding.heads != HEADS:
+    if isinstance(encoding, AttentionBias) and encoding.heads != HEADS:
         raise ValueError(f"encoding must have {HEADS} heads; got {encoding.heads}. Use heads={HEADS}.")
 
 

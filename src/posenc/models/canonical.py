@@ -17,7 +17,7 @@ import numpy as np
 
 from posenc.compose import Concatenated, Partial, PerLayer, Scaled, Sum
 from posenc.core import validation
-from posenc.core.doors import Adds, Encoding, Rotates
+from posenc.core.doors import AdditiveEncoding, Encoding, RotaryEncoding
 from posenc.encodings.biases.alibi import ALiBi
 from posenc.encodings.biases.t5 import T5Bias
 from posenc.encodings.rotates.temperature import PowerTemperature, QueryTemperature, StepTemperature
@@ -73,10 +73,10 @@ def canonical(record: Any) -> Form:
 @singledispatch
 def _form(record: Any) -> Form:
     validation.instance("record", record, Encoding, "a record, a schedule of records or what from_config returns")
-    if isinstance(record, Rotates):
+    if isinstance(record, RotaryEncoding):
         rotation = pair_rotation(record)
         return _fields(record) if rotation is None else _pairs(rotation)
-    terms = _terms(record) if isinstance(record, Adds) else None
+    terms = _terms(record) if isinstance(record, AdditiveEncoding) else None
     return _fields(record) if terms is None else _channels(terms)
 
 
@@ -205,7 +205,7 @@ def _channels(terms: Terms) -> Form:
     return ("waves", len(terms), *(form(channel) for channel in terms))
 
 
-def _terms(record: Adds) -> Terms | None:
+def _terms(record: AdditiveEncoding) -> Terms | None:
     """The sinusoids of every channel, through sums and factors; None where a record is not made of them alone."""
     if isinstance(record, Scaled):
         inner = _terms(record.encoding)
@@ -216,7 +216,7 @@ def _terms(record: Adds) -> Terms | None:
     return None if isinstance(record, Concatenated) else _own_terms(record)
 
 
-def _own_terms(record: Adds) -> Terms | None:
+def _own_terms(record: AdditiveEncoding) -> Terms | None:
     """As `_terms`, of one record; a frequency of 0 is a constant, and sin(-x) = -sin(x)."""
     sinusoids = sinusoid_channels(record)
     if sinusoids is None:

@@ -12,7 +12,7 @@ import numpy as np
 
 from posenc.compose import Backward, Partial
 from posenc.core import text_lines, validation
-from posenc.core.doors import Adds, Biases, Encoding, Rotates
+from posenc.core.doors import AdditiveEncoding, AttentionBias, Encoding, RotaryEncoding
 from posenc.models.canonical import canonical
 from posenc.models.fingerprints import fingerprint
 from posenc.models.model_positions import (
@@ -279,7 +279,7 @@ def record_fields(record: Any) -> dict[str, Any]:
         return inner | {"encoding": f"Backward of {inner['encoding']}"}
     for field in fields(record):
         value, name = getattr(record, field.name), field.name
-        if name == "dim" and isinstance(record, Rotates):
+        if name == "dim" and isinstance(record, RotaryEncoding):
             record_values |= {"head_dim": value, "width": value, "start": 0}
         elif is_dataclass(value):
             inside = record_fields(value)
@@ -313,18 +313,18 @@ def _factor(record: Encoding | None) -> float:
 def _effects(first: Encoding | None, second: Encoding | None) -> tuple[Effect, ...]:
     if first is None or second is None or first.shapes or second.shapes:
         return ()
-    if isinstance(first, Rotates) and isinstance(second, Rotates):
+    if isinstance(first, RotaryEncoding) and isinstance(second, RotaryEncoding):
         return _angles(first, second)
-    if isinstance(first, Adds) and isinstance(second, Adds) and first.width == second.width:
+    if isinstance(first, AdditiveEncoding) and isinstance(second, AdditiveEncoding) and first.width == second.width:
         return tuple(
             _value(position, first, second) for position in POSITIONS if {"unlimited"} <= first.claims & second.claims
         )
-    if isinstance(first, Biases) and isinstance(second, Biases) and first.heads == second.heads:
+    if isinstance(first, AttentionBias) and isinstance(second, AttentionBias) and first.heads == second.heads:
         return tuple(_bias(position, first, second) for position in POSITIONS)
     return ()
 
 
-def _angles(first: Rotates, second: Rotates) -> tuple[Effect, ...]:
+def _angles(first: RotaryEncoding, second: RotaryEncoding) -> tuple[Effect, ...]:
     """Pair for pair, as many as both have."""
     one, other = pair_rotation(first), pair_rotation(second)
     if one is None or other is None:
@@ -339,13 +339,13 @@ def _angles(first: Rotates, second: Rotates) -> tuple[Effect, ...]:
     return tuple(Effect(position, "angle", float(position * gaps[pair]), pair) for position in POSITIONS)
 
 
-def _value(position: int, first: Adds, second: Adds) -> Effect:
+def _value(position: int, first: AdditiveEncoding, second: AdditiveEncoding) -> Effect:
     rows = (np.asarray(record.embed([position], dtype=np.float64))[0] for record in (first, second))
     gap = np.abs(np.subtract(*rows))
     return Effect(position, "value", float(gap.max()), int(gap.argmax()))
 
 
-def _bias(position: int, first: Biases, second: Biases) -> Effect:
+def _bias(position: int, first: AttentionBias, second: AttentionBias) -> Effect:
     one, other = (np.asarray(record.matrix([position], [0], dtype=np.float64))[:, 0, 0] for record in (first, second))
     gap = np.abs(one - other)
     gap[np.isnan(gap)] = math.inf

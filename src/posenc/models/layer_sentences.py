@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from posenc.core.doors import Adds, Biases, Encoding, Rotates
+from posenc.core.doors import AdditiveEncoding, AttentionBias, Encoding, RotaryEncoding
 from posenc.core.rotation import Pairing
 from posenc.frequencies import Scaling
 from posenc.inspect import spectrum
@@ -30,21 +30,21 @@ def in_words(group: LayerGroup) -> list[str]:
 
 def _of_record(record: Encoding, group: LayerGroup) -> str:
     name = type(record).__name__
-    if isinstance(record, Biases):
+    if isinstance(record, AttentionBias):
         return f"{name}: a bias for each of {record.heads} heads, {repr(record).partition('(')[2].removesuffix(')')}"
-    if isinstance(record, Adds):
+    if isinstance(record, AdditiveEncoding):
         length = getattr(record, "length", None)
         rows = "" if length is None else f", {length} rows"
         return f"{name}: a vector of {record.width} channels{rows} is added to the embeddings"
-    if isinstance(record, Rotates) and record is group.rotation and group.channels is not None:
+    if isinstance(record, RotaryEncoding) and record is group.rotation and group.channels is not None:
         return _rotation(record, group.channels)
     return repr(record)
 
 
-def _rotation(record: Rotates, channels: Pairing) -> str:
+def _rotation(record: RotaryEncoding, channels: Pairing) -> str:
     """The rotation of a model in words: which channels, how fast, scaled how."""
     inner = record
-    while isinstance(within := getattr(inner, "encoding", None), Rotates):
+    while isinstance(within := getattr(inner, "encoding", None), RotaryEncoding):
         inner = within
     which = f"{channels.width} of {channels.dim} channels from {channels.start}"
     which = f"all {channels.dim} channels" if channels.width == channels.dim else which

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from posenc.core import validation
 from posenc.core.declared_fields import Declared, Whole
-from posenc.core.doors import Encoding, Rotates
+from posenc.core.doors import Encoding, RotaryEncoding
 from posenc.core.rotation import Pairing, PairLayout, of_pairs
 from posenc.encodings.adds.resize_table import Resizing
 from posenc.encodings.rotates.temperature import QueryTemperature
@@ -85,7 +85,7 @@ class RoleRotation:
     """
 
     role: Role
-    encoding: Rotates
+    encoding: RotaryEncoding
     rate: int = 1
 
     def __str__(self) -> str:
@@ -131,11 +131,11 @@ class LayerGroup:
     resizing: Resizing | None = None
 
     @property
-    def rotation(self) -> Rotates | None:
+    def rotation(self) -> RotaryEncoding | None:
         """The record that rotates queries and keys; None where nothing does."""
-        return next((record for record in self.encodings if isinstance(record, Rotates)), None)
+        return next((record for record in self.encodings if isinstance(record, RotaryEncoding)), None)
 
-    def rotation_of(self, role: Role) -> Rotates | None:
+    def rotation_of(self, role: Role) -> RotaryEncoding | None:
         """The record that rotates in a role other than attention; None where nothing does."""
         return next((rotation.encoding for rotation in self.roles if rotation.role == role), None)
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from posenc.compose import Partial
-from posenc.core.doors import Encoding, Rotates
+from posenc.core.doors import Encoding, RotaryEncoding
 from posenc.encodings.rotates.rope import RoPE
 from posenc.models.model_positions import LayerGroup, ModelPositions
 from posenc.models.pair_rotation import pair_rotation
@@ -86,7 +86,7 @@ def _in_halves(record: Encoding) -> Encoding:
 
 def _close(record: Encoding, other: Encoding) -> bool:
     """Whether two rotations are the same up to float32."""
-    if not isinstance(record, Rotates) or not isinstance(other, Rotates):
+    if not isinstance(record, RotaryEncoding) or not isinstance(other, RotaryEncoding):
         return False
     one, two = pair_rotation(record), pair_rotation(other)
     if one is None or two is None or (one.dim, one.first, one.second) != (two.dim, two.first, two.second):

@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
-from posenc.core.doors import Adds, Encoding
+from posenc.core.doors import AdditiveEncoding, Encoding
 from posenc.inspect import BinaryCounting, Dials, binary_counting
 from posenc.inspect import dials as dials_of
 from posenc.plot import canvas
@@ -70,7 +70,12 @@ def dials(
 
 
 def binary(
-    count: int | BinaryCounting = 16, bits: int = 4, record: Adds | None = None, *, ax: Any = None, **keywords: Any
+    count: int | BinaryCounting = 16,
+    bits: int = 4,
+    record: AdditiveEncoding | None = None,
+    *,
+    ax: Any = None,
+    **keywords: Any,
 ) -> np.ndarray:
     """Numbers in bits next to the encoding of the same numbers; an array of two Axes.
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
-from posenc.core.doors import Adds, Encoding, Params
+from posenc.core.doors import AdditiveEncoding, Encoding, Params
 from posenc.inspect import AttentionMap, LookBack
 from posenc.inspect import attention_map as attention_map_of
 from posenc.inspect import look_back as look_back_of
@@ -51,7 +51,12 @@ def attention_map(
 
 
 def look_back(
-    record: Adds | LookBack, offset: int = 3, positions: int = 32, *, ax: Axes | None = None, **keywords: Any
+    record: AdditiveEncoding | LookBack,
+    offset: int = 3,
+    positions: int = 32,
+    *,
+    ax: Axes | None = None,
+    **keywords: Any,
 ) -> Axes:
     """Scores of the head that looks `offset` tokens back, the largest of each row marked by a dot.
 

@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from posenc.core import validation
-from posenc.core.doors import Biases, Encoding, Params
+from posenc.core.doors import AttentionBias, Encoding, Params
 from posenc.inspect import ScoreByDistance
 from posenc.inspect import score_by_distance as score_of
 from posenc.plot import canvas
@@ -47,7 +47,7 @@ def score_by_distance(
 
 
 def bias(
-    record: Biases,
+    record: AttentionBias,
     length: int = 32,
     *,
     head: int = 0,
@@ -60,7 +60,7 @@ def bias(
     length: queries and keys at positions 0 … length-1.   keywords: for `Axes.imshow`.
     What is learned is drawn with seed 0, and called untrained, where `params` is left out.
     """
-    validation.instance("record", record, Biases, canvas.BIASES)
+    validation.instance("record", record, AttentionBias, canvas.BIASES)
     validation.one_axis("record", record)
     positions = np.arange(validation.integer("length", length, 1, 4096))
     head = validation.integer("head", head, 0, record.heads - 1)
@@ -82,14 +82,14 @@ def bias(
 
 
 def heads(
-    record: Biases, length: int = 24, *, params: Params | None = None, ax: Any = None, **keywords: Any
+    record: AttentionBias, length: int = 24, *, params: Params | None = None, ax: Any = None, **keywords: Any
 ) -> np.ndarray:
     """What every head adds to its logits, a panel for each of at most eight, all in the same colours.
 
     length: queries and keys at positions 0 … length-1.   ax: an array of Axes.   keywords: for `Axes.imshow`.
     What is learned is drawn with seed 0, and called untrained, where `params` is left out.
     """
-    validation.instance("record", record, Biases, canvas.BIASES)
+    validation.instance("record", record, AttentionBias, canvas.BIASES)
     validation.one_axis("record", record)
     positions = np.arange(validation.integer("length", length, 1, 1024))
     chosen = canvas.spread("heads", None, record.heads, HEADS)
@@ -114,7 +114,7 @@ def _grid(rows: int, columns: int, count: int) -> np.ndarray:
 
 
 def bias_by_distance(
-    record: Biases,
+    record: AttentionBias,
     distances: Any = range(-64, 65),
     *,
     heads: Sequence[int] | None = None,
@@ -126,7 +126,7 @@ def bias_by_distance(
 
     heads: which; at most eight from the first to the last if left out.   keywords: for `Axes.plot`.
     """
-    validation.instance("record", record, Biases, canvas.BIASES)
+    validation.instance("record", record, AttentionBias, canvas.BIASES)
     ax = score_by_distance(record, distances, heads=heads, params=params, ax=ax, **keywords)
     title = f"Bias by distance, {canvas.name(record, 44, params=params)}"
     return canvas.finish(ax, title, "distance: query position - key position", "bias of the logit")

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
 from posenc.core import validation
-from posenc.core.doors import Adds, Params, Rotates
+from posenc.core.doors import AdditiveEncoding, Params, RotaryEncoding
 from posenc.core.text_lines import decimals
 from posenc.inspect import InputSum, rotation_matrices
 from posenc.inspect import input_sum as input_sum_of
@@ -24,7 +24,7 @@ WIDEST = 256
 
 
 def input_sum(
-    record: Adds | InputSum,
+    record: AdditiveEncoding | InputSum,
     sentence: str = "Dog bites man",
     *,
     params: Params | None = None,
@@ -52,26 +52,26 @@ def input_sum(
     return axes
 
 
-def shift_matrix(record: Adds, offset: int = 1, *, ax: Axes | None = None, **keywords: Any) -> Axes:
+def shift_matrix(record: AdditiveEncoding, offset: int = 1, *, ax: Axes | None = None, **keywords: Any) -> Axes:
     """M(offset), which moves every row of the encoding by `offset` positions: a block of two by two for each pair.
 
     keywords: for `Axes.imshow`.
     """
-    validation.instance("record", record, Adds, canvas.ADDS)
+    validation.instance("record", record, AdditiveEncoding, canvas.ADDS)
     validation.integer("record.width", record.width, 2, WIDEST)
     matrix = shift_matrix_of(record, offset)
     return _square(matrix, f"M({offset}) of {canvas.name(record, 40)}", ax, keywords)
 
 
 def rotation_matrix(
-    record: Rotates, position: int = 1, *, params: Params | None = None, ax: Axes | None = None, **keywords: Any
+    record: RotaryEncoding, position: int = 1, *, params: Params | None = None, ax: Axes | None = None, **keywords: Any
 ) -> Axes:
     """R(position), by which queries and keys are multiplied: a block of two by two for each pair of channels.
 
     What is learned is drawn with seed 0, and called untrained, where `params` is left out.   keywords: for
     `Axes.imshow`.
     """
-    validation.instance("record", record, Rotates, canvas.ROTATES)
+    validation.instance("record", record, RotaryEncoding, canvas.ROTATES)
     validation.integer("record.head_dim", record.head_dim, 2, WIDEST)
     matrix = rotation_matrices(record, [position], canvas.parameters_or_fresh(record, params))[0]
     title = f"R({position}) of {canvas.name(record, 40, params=params)}"
@@ -79,7 +79,13 @@ def rotation_matrix(
 
 
 def derivation(
-    record: Adds, offset: int = 1, position: int = 5, *, pair: int = 0, ax: Axes | None = None, **keywords: Any
+    record: AdditiveEncoding,
+    offset: int = 1,
+    position: int = 5,
+    *,
+    pair: int = 0,
+    ax: Axes | None = None,
+    **keywords: Any,
 ) -> Axes:
     """The steps from the addition theorems to M(offset), each with its numbers, as text.
 

@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from posenc.core import text_lines, validation
-from posenc.core.doors import Adds
+from posenc.core.doors import AdditiveEncoding
 from posenc.inspect.sinusoid_channels import SinusoidChannels, required_channels
 from posenc.inspect.spectrum import derivative as derivative_of
 from posenc.plot import canvas
@@ -19,7 +19,7 @@ POINTS = 801
 
 
 def derivative(
-    record: Adds,
+    record: AdditiveEncoding,
     dims: Sequence[int] | None = None,
     position: float = 3,
     length: int = 20,

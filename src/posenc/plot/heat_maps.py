@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
 from posenc.core import validation
-from posenc.core.doors import Adds, Params, Rotates
+from posenc.core.doors import AdditiveEncoding, Params, RotaryEncoding
 from posenc.core.rotation import Turn
 from posenc.inspect import similarity as similarity_of
 from posenc.inspect.rotation_table import turn_table
@@ -18,7 +18,7 @@ from posenc.plot import canvas
 
 
 def heatmap(
-    record: Adds | Rotates,
+    record: AdditiveEncoding | RotaryEncoding,
     positions: Any = 100,
     *,
     params: Params | None = None,
@@ -44,7 +44,7 @@ def heatmap(
 
 
 def dimensions(
-    record: Adds | Rotates,
+    record: AdditiveEncoding | RotaryEncoding,
     dims: Sequence[int] = (0, 21),
     positions: Any = 100,
     *,
@@ -79,14 +79,19 @@ def dimensions(
 
 
 def similarity(
-    record: Adds, positions: Any = 100, *, params: Params | None = None, ax: Axes | None = None, **keywords: Any
+    record: AdditiveEncoding,
+    positions: Any = 100,
+    *,
+    params: Params | None = None,
+    ax: Axes | None = None,
+    **keywords: Any,
 ) -> Axes:
     """PE·PEᵀ: the dot product of every two rows. Where it depends on distance alone, all diagonals are even.
 
     positions: a count or evenly spaced numbers.   keywords: for `Axes.imshow`.
     """
     rows = canvas.even("positions", canvas.positions_to_draw("positions", positions))
-    validation.instance("record", record, Adds, canvas.ADDS)
+    validation.instance("record", record, AdditiveEncoding, canvas.ADDS)
     products = similarity_of(record, rows, params=params)
     ax = canvas.single(ax, (4.6, 3.8))
     canvas.draw_heatmap(
@@ -97,11 +102,11 @@ def similarity(
     )
 
 
-def _table(record: Adds | Rotates, positions: np.ndarray, params: Params | None) -> np.ndarray:
-    if not isinstance(record, Adds):
-        validation.instance("record", record, Rotates, "a record that adds or rotates")
+def _table(record: AdditiveEncoding | RotaryEncoding, positions: np.ndarray, params: Params | None) -> np.ndarray:
+    if not isinstance(record, AdditiveEncoding):
+        validation.instance("record", record, RotaryEncoding, "a record that adds or rotates")
     validation.one_axis("record", record)
-    if isinstance(record, Adds):
+    if isinstance(record, AdditiveEncoding):
         return canvas.as_float64(record.embed(positions, canvas.parameters_or_fresh(record, params)))
     turn = record.turn(positions, canvas.parameters_or_fresh(record, params), role=record.roles[0])
     if not isinstance(turn, Turn) or turn.heads is not None:

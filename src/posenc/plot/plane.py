@@ -12,13 +12,13 @@ from matplotlib.patches import Arc
 from matplotlib.ticker import MaxNLocator
 
 from posenc.core import arrays, validation
-from posenc.core.doors import Params, Rotates
+from posenc.core.doors import Params, RotaryEncoding
 from posenc.core.rotation import of_pairs
 from posenc.plot import canvas
 
 
 def rotation(
-    record: Rotates,
+    record: RotaryEncoding,
     vector: Sequence[float] = (1.0, 0.0),
     positions: Any = (1, 2, 3, 4, 5),
     *,
@@ -46,12 +46,12 @@ def rotation(
     return canvas.finish(ax, title, f"dimension {first[pair]}", f"dimension {second[pair]}")
 
 
-def pairing(record: Rotates, *, params: Params | None = None, ax: Axes | None = None, **keywords: Any) -> Axes:
+def pairing(record: RotaryEncoding, *, params: Params | None = None, ax: Axes | None = None, **keywords: Any) -> Axes:
     """Which channels of a head turn together: a dot a channel, an arch a pair. Channels that do not turn are grey.
 
     At most 64 channels.   keywords: for `Axes.scatter`, which draws the channels.
     """
-    validation.instance("record", record, Rotates, canvas.ROTATES)
+    validation.instance("record", record, RotaryEncoding, canvas.ROTATES)
     validation.integer("record.head_dim", record.head_dim, 2, 64)
     first, second = _channels(record, params)
     shades = np.tile(np.array([0.8, 0.8, 0.8, 1.0]), (record.head_dim, 1))
@@ -98,10 +98,10 @@ def _plane(vector: Any) -> np.ndarray:
 
 
 def _pair_at(
-    record: Rotates, vector: np.ndarray, positions: np.ndarray, pair: int, params: Params | None
+    record: RotaryEncoding, vector: np.ndarray, positions: np.ndarray, pair: int, params: Params | None
 ) -> np.ndarray:
     """The two channels of one pair at every position, from a head that is zero elsewhere; shape (n, 2)."""
-    validation.instance("record", record, Rotates, canvas.ROTATES)
+    validation.instance("record", record, RotaryEncoding, canvas.ROTATES)
     validation.one_axis("record", record)
     first, second = _channels(record, params)
     validation.integer("pair", pair, 0, len(first) - 1)
@@ -111,7 +111,7 @@ def _pair_at(
     return canvas.as_float64(record.turn(positions, params, role="query")(head))[:, channels]
 
 
-def _channels(record: Rotates, params: Params | None) -> tuple[np.ndarray, np.ndarray]:
+def _channels(record: RotaryEncoding, params: Params | None) -> tuple[np.ndarray, np.ndarray]:
     """First and second channel of every pair."""
     origin = np.zeros((1,) if record.axes == 1 else (1, record.axes), np.int64)
     turn = of_pairs("record", record.turn(origin, params, role="query"))

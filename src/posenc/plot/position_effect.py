@@ -8,13 +8,13 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from posenc.core import validation
-from posenc.core.doors import Encoding, Params, Rotates
+from posenc.core.doors import Encoding, Params, RotaryEncoding
 from posenc.inspect import PositionChange, position_change
 from posenc.plot import canvas
 
 
 def rotated(
-    record: Rotates | PositionChange,
+    record: RotaryEncoding | PositionChange,
     vector: Any = None,
     positions: Any = (0, 50, 99),
     *,
@@ -29,7 +29,9 @@ def rotated(
     keywords: for `Axes.plot`, which draws the rotated vector.
     """
     change_of_position = record if isinstance(record, PositionChange) else None
-    validation.instance("record", change_of_position.record if change_of_position else record, Rotates, canvas.ROTATES)
+    validation.instance(
+        "record", change_of_position.record if change_of_position else record, RotaryEncoding, canvas.ROTATES
+    )
     change_of_position = change_of_position or _computed(record, vector, positions, params)
     axes = canvas.stacked(ax, len(change_of_position.positions))
     for one, position, row in zip(axes, change_of_position.positions, change_of_position.encoded, strict=True):

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from posenc.core.doors import Adds, Biases, Encoding, Rotates, Scores
+from posenc.core.doors import AdditiveEncoding, AttentionBias, AttentionScore, Encoding, RotaryEncoding
 from posenc.testing.door_probe import (
     array_module,
     content_vectors,
@@ -23,14 +23,14 @@ def called(
     encoding: Encoding, query: Any, key: Any, params: Any = None, *, dtype: Any = None, name: str = "numpy"
 ) -> Any:
     """The door's own method: embed(query), turn(query), matrix or score of (query, key). name: of their library."""
-    if isinstance(encoding, Adds):
+    if isinstance(encoding, AdditiveEncoding):
         return encoding.embed(query, params, dtype=dtype)
-    if isinstance(encoding, Rotates):
+    if isinstance(encoding, RotaryEncoding):
         turn = encoding.turn(query, params, role=sides(encoding)[0], dtype=dtype)
         return operated(turn, _places(encoding, query), name, dtype_asked(dtype, name))
-    if isinstance(encoding, Biases):
+    if isinstance(encoding, AttentionBias):
         return encoding.matrix(query, key, params, dtype=dtype)
-    if not isinstance(encoding, Scores):
+    if not isinstance(encoding, AttentionScore):
         raise TypeError(f"encoding must enter by one of the four doors; got {encoding!r}. Derive it from a door.")
     (*batch, queries), (*_, keys) = (_places(encoding, positions) for positions in (query, key))
     asked, broadcast = dtype_asked(dtype, name), array_module(name).broadcast_to
@@ -58,7 +58,7 @@ def _even(positions: Any) -> bool:
 
 def values_term(encoding: Encoding, params: Any) -> Any:
     """What is added to the attention output for some weights; None where nothing is."""
-    if not isinstance(encoding, Scores):
+    if not isinstance(encoding, AttentionScore):
         return None
     weights = np.random.default_rng(4).random((number_of_heads(encoding), 3, 4))
     return encoding.values(weights, np.array([0, 2, 3]), np.array([0, 1, 2, 4]), params or None)

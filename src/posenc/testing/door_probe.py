@@ -17,7 +17,7 @@ import numpy as np
 
 from posenc.core import arrays
 from posenc.core.arrays import Array
-from posenc.core.doors import Adds, Biases, Encoding, Rotates, Scores
+from posenc.core.doors import AdditiveEncoding, AttentionBias, AttentionScore, Encoding, RotaryEncoding
 from posenc.core.rotation import Operator, Turn, at_every_head
 from posenc.testing.named_check import PAIRWISE
 from posenc.testing.one_coordinate import Line, one_coordinate
@@ -84,7 +84,7 @@ def number_of_heads(encoding: Encoding) -> int:
 
 def head_width(encoding: Encoding) -> int:
     """Channels of a head at the doors that read content."""
-    return int(encoding.head_dim if isinstance(encoding, Rotates) else getattr(encoding, "dim", 4))
+    return int(encoding.head_dim if isinstance(encoding, RotaryEncoding) else getattr(encoding, "dim", 4))
 
 
 def content_vectors(encoding: Encoding, seed: int, name: str = "numpy", dtype: str = "float64") -> Array:
@@ -95,14 +95,14 @@ def content_vectors(encoding: Encoding, seed: int, name: str = "numpy", dtype: s
 
 def content_width(encoding: Encoding) -> int:
     """Channels of what is added to, or rotated."""
-    return encoding.head_dim if isinstance(encoding, Rotates) else cast(Adds, encoding).width
+    return encoding.head_dim if isinstance(encoding, RotaryEncoding) else cast(AdditiveEncoding, encoding).width
 
 
 def applied(encoding: Encoding, x: Array, positions: Any, params: Any, dtype: Any = None) -> Array:
     """Content (*batch, n, width) with its positions, at the doors that take it; dtype: of a turn."""
-    if isinstance(encoding, Rotates):
+    if isinstance(encoding, RotaryEncoding):
         return at_every_head(encoding.turn(positions, params, role=encoding.roles[0], dtype=dtype), x)
-    return cast(Adds, encoding).attach(x, positions, params)
+    return cast(AdditiveEncoding, encoding).attach(x, positions, params)
 
 
 def content_at(encoding: Encoding, seed: int, side_positions: int) -> np.ndarray:
@@ -126,14 +126,14 @@ def program(
     wide = "float64" if name == "numpy" and dtype is None else single
     params = converted(moved_parameters(encoding) if params is None else params, name, wide)
     asked = None if dtype is None else getattr(array_module(name), dtype)
-    if isinstance(encoding, Adds):
+    if isinstance(encoding, AdditiveEncoding):
         return lambda positions: encoding.embed(positions, params, dtype=asked)
-    if isinstance(encoding, Rotates):
+    if isinstance(encoding, RotaryEncoding):
         return partial(_cosines_and_sines, encoding, params, side, asked, name)
     other = array(anchors, name)
-    if isinstance(encoding, Biases):
+    if isinstance(encoding, AttentionBias):
         return partial(_matrix, encoding, params, side, asked, other)
-    scores = cast(Scores, encoding)
+    scores = cast(AttentionScore, encoding)
     vectors = [content_vectors(encoding, seed, name, dtype or wide) for seed in (1, 2)]
     vectors += [array(_drawn(5, (1, scores.model_dim)), name, dtype or wide)] if scores.reads else []  # type: ignore[attr-defined]
     return partial(_score, scores, params, side, vectors, other, array_module(name))
@@ -149,9 +149,9 @@ def probed_rows(encoding: Encoding, positions: Any, **chosen: Any) -> np.ndarray
 
 def sides(encoding: Encoding) -> tuple[Side, ...]:
     """The sides a position can stand on at this door, where it can be asked about alone."""
-    if isinstance(encoding, Rotates):
+    if isinstance(encoding, RotaryEncoding):
         return cast(tuple[Side, ...], encoding.roles)
-    alone = encoding.door == "adds" or (isinstance(encoding, Scores) and encoding.gathers)
+    alone = encoding.door == "adds" or (isinstance(encoding, AttentionScore) and encoding.gathers)
     return ("query",) if alone else ("query", "key")
 
 
@@ -183,23 +183,25 @@ def line_logits(encoding: Encoding, query: Any, key: Any) -> np.ndarray:
 def logits_at(encoding: Encoding, query: np.ndarray, key: np.ndarray) -> np.ndarray:
     """The same for positions as the record takes them, with their coordinates."""
     params = moved_parameters(encoding) or None
-    if isinstance(encoding, Biases):
+    if isinstance(encoding, AttentionBias):
         return np.asarray(encoding.matrix(query, key, params))
-    if isinstance(encoding, Adds):
+    if isinstance(encoding, AdditiveEncoding):
         q, k = (_drawn(seed, (len(side_positions), encoding.width)) for seed, side_positions in ((1, query), (2, key)))
         q, k = encoding.attach(q, query, params), encoding.attach(k, key, params)
         return np.asarray((q @ _drawn(3, (q.shape[1], 8))) @ (k @ _drawn(4, (k.shape[1], 8))).T)
     shape = number_of_heads(encoding), head_width(encoding)
     q, k = (_drawn(seed, (shape[0], len(side_positions), shape[1])) for seed, side_positions in ((1, query), (2, key)))
-    if isinstance(encoding, Rotates) and "query" not in encoding.roles:  # what it does to values and back to the output
+    if (
+        isinstance(encoding, RotaryEncoding) and "query" not in encoding.roles
+    ):  # what it does to values and back to the output
         k = encoding.turn(key, params, role="value")(k[None], layout="bhtd")
         weights = np.random.default_rng(6).random((1, shape[0], len(query), len(key)))
         return np.asarray(encoding.turn(query, params, role="output")(weights @ k, layout="bhtd")[0])
-    if isinstance(encoding, Rotates):
+    if isinstance(encoding, RotaryEncoding):
         q = encoding.turn(query, params, role="query")(q[None], layout="bhtd")[0]
         k = encoding.turn(key, params, role="key")(k[None], layout="bhtd")[0]
         return np.asarray(q @ np.swapaxes(k, -1, -2))
-    scores = cast(Scores, encoding)
+    scores = cast(AttentionScore, encoding)
     return np.asarray(scores.score(q, k, query, key, params, hidden=hidden_input(scores, len(query), len(key))))
 
 
@@ -213,7 +215,7 @@ def hidden_input(
     dtype: str = "float64",
 ) -> Array | None:
     """The input of the layer for a score that reads it, another vector at every place; None for one that does not."""
-    if not isinstance(encoding, Scores) or encoding.reads is None:
+    if not isinstance(encoding, AttentionScore) or encoding.reads is None:
         return None
     shape = (*batch, encoding.hidden_length(queries, keys), encoding.model_dim)  # type: ignore[attr-defined]
     return array(_drawn(5, shape), name, dtype)
@@ -225,16 +227,16 @@ def _drawn(seed: int, shape: tuple[int, ...]) -> np.ndarray:
 
 def operates(encoding: Encoding) -> bool:
     """Whether a record rotates by another map than a turn of pairs."""
-    return isinstance(encoding, Rotates) and not isinstance(_operator(encoding, sides(encoding)[0]), Turn)
+    return isinstance(encoding, RotaryEncoding) and not isinstance(_operator(encoding, sides(encoding)[0]), Turn)
 
 
 def heads_rotated(encoding: Encoding, side: Side) -> int | None:
     """How many heads a rotation treats each in its own way; None where all alike, and at the other doors."""
-    return _operator(encoding, side).heads if isinstance(encoding, Rotates) else None
+    return _operator(encoding, side).heads if isinstance(encoding, RotaryEncoding) else None
 
 
-def _operator(encoding: Rotates, side: Side) -> Operator:
-    line = cast(Rotates, one_coordinate(encoding))
+def _operator(encoding: RotaryEncoding, side: Side) -> Operator:
+    line = cast(RotaryEncoding, one_coordinate(encoding))
     return line.turn(np.arange(1), moved_parameters(line) or None, role=side)
 
 
@@ -261,19 +263,21 @@ def dtype_asked(dtype: Any, name: str) -> str:
     return arrays.dtype_name(dtype)
 
 
-def _cosines_and_sines(encoding: Rotates, params: Any, side: Side, dtype: Any, name: str, positions: Array) -> Array:
+def _cosines_and_sines(
+    encoding: RotaryEncoding, params: Any, side: Side, dtype: Any, name: str, positions: Array
+) -> Array:
     turn = encoding.turn(positions, params, role=side, dtype=dtype)
     shape = tuple(positions.shape) if hasattr(positions, "shape") else np.shape(positions)
     return operated(turn, shape, name, dtype_asked(dtype, name))
 
 
-def _matrix(encoding: Biases, params: Any, side: Side, dtype: Any, anchors: Array, positions: Array) -> Array:
+def _matrix(encoding: AttentionBias, params: Any, side: Side, dtype: Any, anchors: Array, positions: Array) -> Array:
     query, key = (positions, anchors) if side == "query" else (anchors, positions)
     return encoding.matrix(query, key, params, dtype=dtype)
 
 
 def _score(
-    encoding: Scores, params: Any, side: Side, vectors: list[Array], anchors: Array, xp: Any, positions: Array
+    encoding: AttentionScore, params: Any, side: Side, vectors: list[Array], anchors: Array, xp: Any, positions: Array
 ) -> Array:
     query, key = (positions, anchors) if side == "query" else (anchors, positions)
     shape = tuple(positions.shape) if hasattr(positions, "shape") else np.shape(positions)
@@ -291,7 +295,7 @@ def _score(
 def with_twelve_heads(encoding: Encoding) -> Encoding:
     """The record for twelve heads, where it states its heads, or a record inside it does."""
     inner, whole = getattr(encoding, "encoding", None), cast(Any, encoding)
-    is_line = isinstance(encoding, Line) and not isinstance(encoding, Biases)
-    if is_line or (isinstance(inner, Biases) and isinstance(encoding, Scores)):
+    is_line = isinstance(encoding, Line) and not isinstance(encoding, AttentionBias)
+    if is_line or (isinstance(inner, AttentionBias) and isinstance(encoding, AttentionScore)):
         return cast(Encoding, replace(whole, encoding=with_twelve_heads(cast(Encoding, inner))))
     return cast(Encoding, replace(whole, heads=12)) if hasattr(encoding, "heads") else encoding

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from posenc.core.doors import Adds, Biases, Encoding, Rotates
+from posenc.core.doors import AdditiveEncoding, AttentionBias, Encoding, RotaryEncoding
 from posenc.diagnosis.code.call_forms import POSITIONS
 from posenc.testing.door_probe import content_at, head_width, hidden_input, last_position
 from posenc.testing.one_coordinate import spread_over_axes
@@ -22,12 +22,12 @@ MOST_NUMBERS = 1 << 22
 def positions_within(encoding: Encoding) -> np.ndarray:
     """The positions that are compared, on every axis: near ones, those where tables end and types narrow, far ones."""
     farthest = last_position(encoding) // encoding.axes
-    if isinstance(encoding, Biases):
+    if isinstance(encoding, AttentionBias):
         return np.arange(min(BIAS_LENGTH, farthest + 1))
-    if not isinstance(encoding, Adds | Rotates):
+    if not isinstance(encoding, AdditiveEncoding | RotaryEncoding):
         return np.arange(min(SCORE_LENGTH, farthest + 1))
     positions = np.array([position for position in POSITIONS if position <= farthest], dtype=np.int64)
-    size = head_width(encoding) ** 2 * head_count(encoding) if isinstance(encoding, Rotates) else encoding.width
+    size = head_width(encoding) ** 2 * head_count(encoding) if isinstance(encoding, RotaryEncoding) else encoding.width
     return positions[: max(4, MOST_NUMBERS // size)]
 
 
@@ -35,11 +35,11 @@ def effects(encoding: Encoding, params: Mapping[str, Any], positions: np.ndarray
     """By name, the vectors added (n, width); the matrices (heads, n, out, in) of each role; the biases (heads, n, n);
     or the scores of drawn content (heads, n, n) and what it adds to the output."""
     values, coordinates = dict(params) or None, spread_over_axes(encoding, positions)
-    if isinstance(encoding, Adds):
+    if isinstance(encoding, AdditiveEncoding):
         return {"embed": np.asarray(encoding.embed(coordinates, values), np.float64)}
-    if isinstance(encoding, Rotates):
+    if isinstance(encoding, RotaryEncoding):
         return {role: _matrices(encoding, values, coordinates, role) for role in encoding.roles}
-    if isinstance(encoding, Biases):
+    if isinstance(encoding, AttentionBias):
         return {"matrix": np.asarray(encoding.matrix(coordinates, coordinates, values), np.float64)}
     scores: Any = encoding
     count = len(positions)
@@ -66,7 +66,7 @@ def head_count(encoding: Encoding) -> int:
     return int(getattr(encoding, "heads", 1))
 
 
-def _matrices(encoding: Rotates, values: Any, coordinates: np.ndarray, role: Any) -> np.ndarray:
+def _matrices(encoding: RotaryEncoding, values: Any, coordinates: np.ndarray, role: Any) -> np.ndarray:
     turn = encoding.turn(coordinates, values, role=role, dtype=np.float64)
     width = turn.dim
     units = np.broadcast_to(np.eye(width)[:, None, None], (width, head_count(encoding), len(coordinates), width))

@@ -11,7 +11,7 @@ from typing import Any
 
 from posenc.core import arrays
 from posenc.core.arrays import Array
-from posenc.core.doors import Adds, Biases, Encoding, Params, Role, Rotates, Scores
+from posenc.core.doors import AdditiveEncoding, AttentionBias, AttentionScore, Encoding, Params, Role, RotaryEncoding
 from posenc.core.rotation import Operator
 from posenc.encodings._of_one import AddsOne, OfOne, RotatesOne
 
@@ -64,7 +64,7 @@ class Line(OfOne):
 
 @dataclass(frozen=True)
 class LineAdds(Line, AddsOne):
-    encoding: Adds
+    encoding: AdditiveEncoding
     spread: bool = False
 
     def embed(self, positions: Array, params: Params | None = None, *, dtype: Any = None) -> Array:
@@ -73,7 +73,7 @@ class LineAdds(Line, AddsOne):
 
 @dataclass(frozen=True)
 class LineRotates(Line, RotatesOne):
-    encoding: Rotates
+    encoding: RotaryEncoding
     spread: bool = False
 
     def turn(
@@ -83,8 +83,8 @@ class LineRotates(Line, RotatesOne):
 
 
 @dataclass(frozen=True)
-class LineBiases(Line, Biases):
-    encoding: Biases
+class LineBiases(Line, AttentionBias):
+    encoding: AttentionBias
     spread: bool = False
 
     def _check_together(self) -> None:
@@ -97,8 +97,8 @@ class LineBiases(Line, Biases):
 
 
 @dataclass(frozen=True)
-class LineScores(Line, Scores):
-    encoding: Scores
+class LineScores(Line, AttentionScore):
+    encoding: AttentionScore
     spread: bool = False
 
     @property

@@ -9,7 +9,7 @@ from typing import Any, get_args, get_type_hints
 
 import numpy as np
 
-from posenc.core.doors import Adds, Encoding, Rotates
+from posenc.core.doors import AdditiveEncoding, Encoding, RotaryEncoding
 from posenc.diagnosis.mistake import with_fields
 from posenc.frequencies import Linear, Scaling
 from posenc.testing.budgets import parts_inside
@@ -92,7 +92,7 @@ def _options(encoding: Any, name: str) -> tuple[Any, ...]:
 def _content_with_positions(encoding: Encoding) -> bytes | str:
     """How the numbers meet the content: which channels turn together, how wide the result is."""
     encoding, params = one_coordinate(encoding, spread=True), moved_parameters(encoding) or None
-    if isinstance(encoding, Adds | Rotates):
+    if isinstance(encoding, AdditiveEncoding | RotaryEncoding):
         x = np.arange(1.0, content_width(encoding) + 1)[None] * np.ones((3, 1))
         return _bytes(lambda: applied(encoding, x, [0, 1, 2], params, np.float64))
     return b""

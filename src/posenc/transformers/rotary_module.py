@@ -8,7 +8,7 @@ import torch
 
 from posenc.core import validation
 from posenc.core.arrays import Array
-from posenc.core.doors import Rotates
+from posenc.core.doors import RotaryEncoding
 from posenc.core.rotation import of_pairs
 from posenc.torch.modules.encoding_module import RecordModule, on_same_device
 from posenc.torch.modules.one_call import turn_at
@@ -30,10 +30,10 @@ class HuggingFaceRotary(RecordModule):
              [0.8415, 0.0100, 0.8415, 0.0100]]])
     """
 
-    record: Rotates
+    record: RotaryEncoding
 
-    def __init__(self, record: Rotates) -> None:
-        super().__init__(validation.instance("record", record, Rotates, "a record that rotates"), 0)
+    def __init__(self, record: RotaryEncoding) -> None:
+        super().__init__(validation.instance("record", record, RotaryEncoding, "a record that rotates"), 0)
         if record.shapes:
             raise ValueError(f"record must have no parameters here; got {record!r}. Use posenc.torch.Rotate.")
         if record.axes > 1:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from posenc.core.doors import Biases
+from posenc.core.doors import AttentionBias
 from posenc.diagnosis.bias.bias_usage import BiasUsage
 from posenc.diagnosis.bias.mistakes_bias import BIASES
 from posenc.diagnosis.bias.observed_biases import observed_biases
@@ -25,7 +25,7 @@ def judge_biases(groups: tuple[LayerGroup, ...], arrays: Mapping[str, Any], is_m
         (record, group.bias_factor, group.logit_factor)
         for group in groups
         for record in group.encodings
-        if isinstance(record, Biases)
+        if isinstance(record, AttentionBias)
     }
     if len(kinds) > 1:
         raise ValueError("part must say which part of the model these arrays belong to. Give 'encoder', say.")

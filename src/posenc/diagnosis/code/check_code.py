@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, Literal
 
 from posenc.core import validation
-from posenc.core.doors import Adds, Biases, Encoding, Rotates
+from posenc.core.doors import AdditiveEncoding, AttentionBias, Encoding, RotaryEncoding
 from posenc.core.rotation import PairLayout
 from posenc.diagnosis.code.bias_forms import ProbedBias
 from posenc.diagnosis.code.call_forms import Probe
@@ -111,16 +111,16 @@ def sizes_asked_for(against: Encoding | None, dim: int | None, base: float | Non
     if against is None:
         base = validation.real("base", USUAL_BASE if base is None else base, 0.0, 1e30, above=True)
         return validation.integer("dim", USUAL_WIDTH if dim is None else dim, 4, 4096, even=True), base, HEADS
-    if not isinstance(against, Adds | Rotates | Biases):
+    if not isinstance(against, AdditiveEncoding | RotaryEncoding | AttentionBias):
         raise ValueError(f"against must be a record that adds, rotates or biases; got {against!r}. Choose another one.")
     for name, given in (("dim", dim), ("base", base)):
         if given is not None:
             raise ValueError(
                 f"{name} must be left out with against, which states its own; got {given!r}. Leave it out."
             )
-    if isinstance(against, Biases):
+    if isinstance(against, AttentionBias):
         return USUAL_WIDTH, USUAL_BASE, against.heads
-    return against.width if isinstance(against, Adds) else against.head_dim, USUAL_BASE, HEADS
+    return against.width if isinstance(against, AdditiveEncoding) else against.head_dim, USUAL_BASE, HEADS
 
 
 def _bias_report(
@@ -151,7 +151,7 @@ def _bias_report(
 def _table_or_rotation_report(
     code: UserCode, observed: ObservedValues, probed_code: Probe, dim: int, base: float, against: Encoding | None
 ) -> CodeReport:
-    if isinstance(against, Biases):
+    if isinstance(against, AttentionBias):
         raise ValueError(
             f"against must be a record that {observed.door}; got {against!r:.100}. Give the record that the code "
             "implements."

@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 
 from posenc.core import text_lines, validation
-from posenc.core.doors import Adds, Encoding, Rotates
+from posenc.core.doors import AdditiveEncoding, Encoding, RotaryEncoding
 from posenc.core.rotation import PairLayout
 from posenc.diagnosis.code.observed_values import ObservedValues
 from posenc.diagnosis.code.recipe import Recipe
@@ -35,9 +35,9 @@ class Convention:
     def values(self, positions: np.ndarray) -> np.ndarray:
         """The exact numbers, as float64."""
         positions = positions + self.start
-        if isinstance(self.record, Adds):
+        if isinstance(self.record, AdditiveEncoding):
             return np.asarray(self.record.embed(positions, dtype=np.float64))
-        record = validation.instance("against", self.record, Rotates, "a record that adds or rotates")
+        record = validation.instance("against", self.record, RotaryEncoding, "a record that adds or rotates")
         return rotation_matrices(record, positions)
 
     @property

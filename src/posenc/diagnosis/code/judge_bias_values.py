@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from posenc.core.doors import Biases, Encoding
+from posenc.core.doors import AttentionBias, Encoding
 from posenc.core.text_lines import short
 from posenc.diagnosis.bias.bias_usage import BiasUsage
 from posenc.diagnosis.bias.mistakes_bias import BIASES
@@ -77,7 +77,7 @@ def _candidates(probed: ProbedBias, tensors: Sequence[Tensor], against: Encoding
         ]
         alibi = [ALiBi(probed.heads), ALiBi(probed.heads, form="signed")] if not t5 else []
         return [*t5, *((record, None, "") for record in alibi)]
-    if not isinstance(against, Biases) or against.heads != probed.heads:
+    if not isinstance(against, AttentionBias) or against.heads != probed.heads:
         raise ValueError(
             f"against must be a record that biases the logits of {probed.heads} heads; got {against!r:.100}. Give the "
             "record that the code implements."

@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from posenc.core.doors import Rotates
+from posenc.core.doors import RotaryEncoding
 from posenc.diagnosis.rotation.ramps import Reversal, of_reversed_ramp
 from posenc.diagnosis.rotation.usage import RoleUsage, RotationUsage, rope_in_head
 from posenc.encodings.rotates.axial_rope import AxialRoPE
@@ -93,7 +93,7 @@ def written_channels(usage: RotationUsage, pairs: RotatedPairs) -> tuple[np.ndar
     return np.arange(start, start + half), np.arange(start + half, start + 2 * half)
 
 
-def pairs_adjacent(record: Rotates) -> bool:
+def pairs_adjacent(record: RotaryEncoding) -> bool:
     """Whether neighbours rotate together, or the one pair there is."""
     first, second, *_ = _channels(record)
     return bool(np.all(second - first == 1))
@@ -127,7 +127,7 @@ def _of_other_layout(frequencies: np.ndarray, first: np.ndarray, second: np.ndar
 
 
 @lru_cache(maxsize=1024)
-def _channels(record: Rotates) -> tuple[np.ndarray, np.ndarray, np.ndarray, float, int]:
+def _channels(record: RotaryEncoding) -> tuple[np.ndarray, np.ndarray, np.ndarray, float, int]:
     head = rope_in_head(record)
     if head is None or isinstance(head.rope, AxialRoPE):
         pairs = pair_rotation(record)
@@ -141,7 +141,7 @@ def _channels(record: Rotates) -> tuple[np.ndarray, np.ndarray, np.ndarray, floa
 
 
 @lru_cache(maxsize=2048)
-def _frequencies(record: Rotates, scalings: int, reversal: Reversal | None, exact: bool) -> np.ndarray:
+def _frequencies(record: RotaryEncoding, scalings: int, reversal: Reversal | None, exact: bool) -> np.ndarray:
     head = rope_in_head(record)
     if head is None:
         pairs = pair_rotation(record)

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from posenc.core.doors import Encoding, Rotates
+from posenc.core.doors import Encoding, RotaryEncoding
 from posenc.diagnosis.mistake import Finding
 from posenc.diagnosis.not_finite import not_finite
 from posenc.diagnosis.rotation.effect import ROLES, pairs_adjacent, rotated_pairs
@@ -90,7 +90,7 @@ def _judge(
 
 
 def _served(
-    record: Rotates, model: Encoding | ModelPositions, evidence: RotationEvidence, length: int | None
+    record: RotaryEncoding, model: Encoding | ModelPositions, evidence: RotationEvidence, length: int | None
 ) -> RotationUsage:
     """The use of the record at the length that is served: the stated one, or that of the evidence.
 
@@ -156,7 +156,7 @@ def _labelled(groups: tuple[LayerGroup, ...], label: str) -> list[LayerGroup]:
     return [group for group in groups if label and group.attention in LABELS.get(label, (label,))]
 
 
-def _rotation(groups: tuple[LayerGroup, ...], label: str) -> Rotates | None:
+def _rotation(groups: tuple[LayerGroup, ...], label: str) -> RotaryEncoding | None:
     """The one rotation that the evidence shows; None for a layer that does not rotate."""
     chosen = _labelled(groups, label) or groups
     rotations = {group.rotation for group in chosen if group.rotation is not None}
@@ -194,7 +194,7 @@ def _of_other_layers(
     for group in () if isinstance(model, Encoding) else model.groups:
         for other in group.encodings:
             if (
-                not isinstance(other, Rotates)
+                not isinstance(other, RotaryEncoding)
                 or pair_rotation(other) is None
                 or _unserved(other) == _unserved(usage.record)
             ):
@@ -206,7 +206,7 @@ def _of_other_layers(
     return ()
 
 
-def _unserved(record: Rotates) -> Rotates:
+def _unserved(record: RotaryEncoding) -> RotaryEncoding:
     """The record without the length that is served, by which layers do not differ."""
     usage = RotationUsage(record)
     return (usage.with_scaling(length=1) or usage).record

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from posenc.compose import Backward
-from posenc.core.doors import Rotates
+from posenc.core.doors import RotaryEncoding
 from posenc.diagnosis.mistake import Words, fewest_digits, unless_refused
 from posenc.diagnosis.rotation.comparison import ROUGH, Comparison
 from posenc.diagnosis.rotation.effect import Role, rotated_pairs
@@ -191,7 +191,7 @@ class RotationEvidence(abc.ABC):
 class OtherRotation(RotationEvidence):
     """The record of another config: its mathematics must be explained, and every value is read off it."""
 
-    record: Rotates
+    record: RotaryEncoding
 
     @property
     def in_head(self) -> RopeInHead | None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 
 from posenc.compose import Partial
-from posenc.core.doors import Rotates
+from posenc.core.doors import RotaryEncoding
 from posenc.diagnosis.mistake import unless_refused, with_fields
 from posenc.diagnosis.rotation.ramps import Reversal
 from posenc.encodings.rotates.axial_rope import AxialRoPE
@@ -26,7 +26,7 @@ class RopeInHead(NamedTuple):
     dim: int
     start: int
 
-    def record(self) -> Rotates | None:
+    def record(self) -> RotaryEncoding | None:
         """The record again, None where the RoPE does not fit into the head."""
         if self.rope.head_dim == self.dim:
             return self.rope
@@ -81,7 +81,7 @@ class RoleUsage:
     shift: int | tuple[int, ...] = 0
     rotations: float = 1.0
     attention_factors: float = 1.0
-    record: Rotates | None = None
+    record: RotaryEncoding | None = None
     moves: tuple[tuple[tuple[float, ...], tuple[float, ...]], ...] = ()
 
 
@@ -105,7 +105,7 @@ class RotationUsage:
     queries and the first halves of keys are those of the other.   zeros: rows of zeros were never written.
     """
 
-    record: Rotates
+    record: RotaryEncoding
     query: RoleUsage = RoleUsage()
     key: RoleUsage = RoleUsage()
     sine_for_cosine: bool = False

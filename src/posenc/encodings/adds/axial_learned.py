@@ -12,7 +12,7 @@ import numpy as np
 from posenc.core import validation
 from posenc.core.arrays import Array
 from posenc.core.declared_fields import Spread, TupleOf, Whole
-from posenc.core.doors import Adds, Params
+from posenc.core.doors import AdditiveEncoding, Params
 from posenc.core.row import Row
 from posenc.positions.stretched_table import inside
 from posenc.positions.whole_positions import whole
@@ -22,7 +22,7 @@ SEVERAL = "a tuple of two or more whole numbers", "Give (64, 128), say.", 2
 
 
 @dataclass(frozen=True)
-class AxialLearned(Adds):
+class AxialLearned(AdditiveEncoding):
     """embed(p) = table_0[p ÷ b] ‖ table_1[p mod b] for shape (a, b): a·b positions from a + b vectors.
 
     Kitaev et al. 2020, arXiv:2001.04451, in the authors' released code; with more than two axes, p is the index into an

@@ -9,12 +9,12 @@ from posenc.core import validation
 from posenc.core.arrays import Array
 from posenc.core.checked_positions import Positions
 from posenc.core.declared_fields import Whole
-from posenc.core.doors import Adds, Params
+from posenc.core.doors import AdditiveEncoding, Params
 from posenc.core.row import Row
 
 
 @dataclass(frozen=True)
-class Count(Adds):
+class Count(AdditiveEncoding):
     """embed(p) = p + start, one channel: the raw count, to be appended to the embedding (`compose.Concatenated`).
 
     The notes' first step. Its flaw: the value has no bound, so it dominates the embedding and its gradients.
@@ -45,7 +45,7 @@ class Count(Adds):
 
 
 @dataclass(frozen=True)
-class NormalisedCount(Adds):
+class NormalisedCount(AdditiveEncoding):
     """embed(p) = (p + start) / length, one channel: the count as a share of the sentence.
 
     The notes' second step. Its flaw: the same position has another value in a sentence of another length. Values lie in

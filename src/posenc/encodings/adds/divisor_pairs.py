@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Annotated, Any
 
 from posenc.core.arrays import Array
-from posenc.core.doors import Adds, Params
+from posenc.core.doors import AdditiveEncoding, Params
 from posenc.core.row import Row
 from posenc.encodings.adds._pairs import arranged
 from posenc.frequencies import Divisors
@@ -16,7 +16,7 @@ from posenc.phase import cos_sin
 
 
 @dataclass(frozen=True)
-class DivisorPairs(Adds):
+class DivisorPairs(AdditiveEncoding):
     """PE(p, 2i) = sin(p / divisors[i]), PE(p, 2i+1) = cos(p / divisors[i]).
 
     The notes' "River Bank": one pair repeats almost exactly after 710 steps; several pairs with different divisors

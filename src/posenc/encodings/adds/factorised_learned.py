@@ -10,14 +10,14 @@ import numpy as np
 from posenc.core import validation
 from posenc.core.arrays import Array
 from posenc.core.declared_fields import Spread
-from posenc.core.doors import Adds, Params
+from posenc.core.doors import AdditiveEncoding, Params
 from posenc.core.row import Row
 from posenc.encodings.adds.resize_table import grid_sizes
 from posenc.positions.grid import on_grid
 
 
 @dataclass(frozen=True)
-class FactorisedLearned(Adds):
+class FactorisedLearned(AdditiveEncoding):
     """embed(p) = Σ_a table_a[p_a], or their concatenation: rows + columns vectors instead of rows·columns.
 
     Dehghani et al. 2023, arXiv:2307.06304 (NaViT's factorised positions, summed); Carion et al. 2020, arXiv:2005.12872,

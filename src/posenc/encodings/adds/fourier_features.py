@@ -8,7 +8,7 @@ from typing import Any
 
 from posenc.core import validation
 from posenc.core.arrays import Array
-from posenc.core.doors import Adds, Claim, Params
+from posenc.core.doors import AdditiveEncoding, Claim, Params
 from posenc.core.row import Row
 from posenc.encodings.adds._pairs import Layout, arranged
 from posenc.frequencies.bands import Bands, Spacing
@@ -16,7 +16,7 @@ from posenc.phase import cos_sin
 
 
 @dataclass(frozen=True)
-class FourierFeatures(Adds):
+class FourierFeatures(AdditiveEncoding):
     """PE(p) = (sin(f_k·π·p), cos(f_k·π·p)) for the bands k = 0 … bands-1.
 
     Mildenhall et al. 2020, arXiv:2003.08934, eq. 4 (spacing "octaves", interleaved); Jaegle et al. 2021,

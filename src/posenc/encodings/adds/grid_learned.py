@@ -11,14 +11,14 @@ import numpy as np
 from posenc.core import validation
 from posenc.core.arrays import Array
 from posenc.core.declared_fields import Spread, Whole, Width
-from posenc.core.doors import Adds, Params
+from posenc.core.doors import AdditiveEncoding, Params
 from posenc.core.row import Row
 from posenc.encodings.adds.resize_table import grid_sizes, resize_table
 from posenc.positions.grid import on_grid
 
 
 @dataclass(frozen=True)
-class GridLearned(Adds):
+class GridLearned(AdditiveEncoding):
     """embed(row, column) = table[prefix + row·columns + column]: a trainable vector for each patch, drawn from N(0,
     std²).
 

@@ -10,7 +10,7 @@ from posenc.core import validation
 from posenc.core.arrays import Array
 from posenc.core.checked_positions import split_coordinates
 from posenc.core.declared_fields import Base, TupleOf, Whole
-from posenc.core.doors import Adds, Params
+from posenc.core.doors import AdditiveEncoding, Params
 from posenc.core.row import Row
 from posenc.encodings.rotates.axial_rope import MOST_AXES
 from posenc.frequencies import Chosen, Geometric
@@ -27,7 +27,7 @@ COORDINATES = (
 
 
 @dataclass(frozen=True)
-class GridSinusoidal(Adds):
+class GridSinusoidal(AdditiveEncoding):
     """Slice s of the channels is the sinusoidal encoding of position[order[s]]: sin, cos of p·base^(-2i/frequency_dim).
 
     Vaswani et al. 2017, arXiv:1706.03762, §3.5, on each axis: over two Carion et al. 2020, arXiv:2005.12872 (DETR) and

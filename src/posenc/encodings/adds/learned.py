@@ -12,7 +12,7 @@ from posenc.core import validation
 from posenc.core.arrays import Array
 from posenc.core.checked_positions import Positions
 from posenc.core.declared_fields import Spread, Whole, Width
-from posenc.core.doors import Adds, Claim, Params
+from posenc.core.doors import AdditiveEncoding, Claim, Params
 from posenc.core.row import Row
 from posenc.positions.stretched_table import Stretch, inside, resized
 from posenc.positions.whole_positions import whole
@@ -23,7 +23,7 @@ Outside = Literal["error", "clamp", "interpolate", "wrap"]
 
 
 @dataclass(frozen=True)
-class Learned(Adds):
+class Learned(AdditiveEncoding):
     """embed(p) = table[p]: a trainable vector for each position, drawn from N(0, std²).
 
     Gehring et al. 2017, arXiv:1705.03122, §3.1; Devlin et al. 2018, arXiv:1810.04805, §3 (std 0.02).

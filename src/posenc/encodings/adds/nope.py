@@ -7,12 +7,12 @@ from typing import Any
 
 from posenc.core.arrays import Array
 from posenc.core.declared_fields import Width
-from posenc.core.doors import Adds, Params
+from posenc.core.doors import AdditiveEncoding, Params
 from posenc.core.row import Row
 
 
 @dataclass(frozen=True)
-class NoPE(Adds):
+class NoPE(AdditiveEncoding):
     """embed(p) = 0: the control that every comparison needs.
 
     A decoder without encoding still learns order from its causal mask: Kazemnejad et al. 2023, arXiv:2305.19466.

@@ -7,14 +7,14 @@ from functools import cached_property
 from typing import Any
 
 from posenc.core.arrays import Array
-from posenc.core.doors import Adds, Params
+from posenc.core.doors import AdditiveEncoding, Params
 from posenc.core.row import Row
 from posenc.frequencies import Divisors
 from posenc.phase import cos_sin
 
 
 @dataclass(frozen=True)
-class OneSine(Adds):
+class OneSine(AdditiveEncoding):
     """embed(p) = sin(p), one channel.
 
     The notes' third step, bounded and smooth. Its flaws: two positions may have almost the same value, and the value

@@ -10,7 +10,7 @@ from posenc.core import validation
 from posenc.core.arrays import Array
 from posenc.core.checked_positions import split_coordinates
 from posenc.core.declared_fields import Whole
-from posenc.core.doors import Adds, Params
+from posenc.core.doors import AdditiveEncoding, Params
 from posenc.core.row import Row
 from posenc.encodings.adds._pairs import arranged
 from posenc.frequencies.drawn import Drawn
@@ -19,7 +19,7 @@ from posenc.phase import cos_sin, cos_sin_of_sum
 
 
 @dataclass(frozen=True)
-class RandomFourierFeatures(Adds):
+class RandomFourierFeatures(AdditiveEncoding):
     """PE(p) = (cos(2π·b_k·p) for every k, then sin(2π·b_k·p)), b_k drawn from N(0, std²) once, for each coordinate.
 
     Tancik et al. 2020, arXiv:2006.10739 (the Gaussian ones). The draws are part of the record: `seed` gives the same

@@ -10,7 +10,7 @@ from posenc.core import validation
 from posenc.core.arrays import Array, Library
 from posenc.core.checked_positions import checked
 from posenc.core.declared_fields import Base, Real, Whole
-from posenc.core.doors import Adds, Params
+from posenc.core.doors import AdditiveEncoding, Params
 from posenc.core.row import Row
 from posenc.encodings.adds._pairs import arranged
 from posenc.frequencies import Geometric
@@ -19,7 +19,7 @@ from posenc.phase import FixedSinusoids, Numerics, cos_sin
 
 
 @dataclass(frozen=True)
-class Sinusoidal(Adds):
+class Sinusoidal(AdditiveEncoding):
     """PE(p, 2i) = sin(p·base^(-2i/dim)), PE(p, 2i+1) = cos(p·base^(-2i/dim)).
 
     Vaswani et al. 2017, arXiv:1706.03762, §3.5. The published conventions are named by fields:

@@ -9,12 +9,12 @@ import numpy as np
 
 from posenc.core.arrays import Array
 from posenc.core.declared_fields import Spread, Whole
-from posenc.core.doors import Adds, Params
+from posenc.core.doors import AdditiveEncoding, Params
 from posenc.core.row import Row
 
 
 @dataclass(frozen=True)
-class Time2Vec(Adds):
+class Time2Vec(AdditiveEncoding):
     """PE(p, 0) = ω_0·p + φ_0 and PE(p, c) = sin(ω_c·p + φ_c) for c = 1 … dim-1, ω and φ learned.
 
     Kazemi et al. 2019, arXiv:1907.05321, eq. 1, with the sine as its periodic function. The paper gives no first

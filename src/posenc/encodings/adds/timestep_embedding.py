@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from posenc.core import validation
 from posenc.core.arrays import Array
 from posenc.core.declared_fields import Whole
-from posenc.core.doors import Adds, Params
+from posenc.core.doors import AdditiveEncoding, Params
 from posenc.core.row import Row
 from posenc.encodings.adds._pairs import arranged
 from posenc.frequencies.shifted_exponent import Shifted
@@ -17,7 +17,7 @@ from posenc.phase import Numerics, cos_sin
 
 
 @dataclass(frozen=True)
-class TimestepEmbedding(Adds):
+class TimestepEmbedding(AdditiveEncoding):
     """PE(t) = (sin(scale·t·ω_i) for every i, then cos(scale·t·ω_i)), ω_i = max_period^(-i / (dim/2 - shift)).
 
     Ho et al. 2020, arXiv:2006.11239, appendix B and released code. Fields name the choices of later models:

@@ -12,7 +12,7 @@ from posenc.core import arrays
 from posenc.core.array_memo import remembered
 from posenc.core.arrays import Array
 from posenc.core.declared_fields import Real
-from posenc.core.doors import Biases, Claim, Params
+from posenc.core.doors import AttentionBias, Claim, Params
 from posenc.core.row import Row
 from posenc.positions.distance import steps
 
@@ -21,7 +21,7 @@ Form = Literal["symmetric", "signed"]
 
 
 @dataclass(frozen=True)
-class ALiBi(Biases):
+class ALiBi(AttentionBias):
     """bias(h, m, n) = -slope_h · |m - n|, slope_h = 2^(-8(h+1)/heads) for a power of two of heads.
 
     Press et al. 2022, arXiv:2108.12409, §3. For another number of heads, `rule` gives the slopes; for a power of two,

@@ -9,14 +9,14 @@ import numpy as np
 
 from posenc.core.arrays import Array
 from posenc.core.declared_fields import Real
-from posenc.core.doors import Biases, Params
+from posenc.core.doors import AttentionBias, Params
 from posenc.core.row import Row
 from posenc.encodings.biases.alibi import slopes_of_heads
 from posenc.positions.distance import steps
 
 
 @dataclass(frozen=True)
-class BoundedALiBi(Biases):
+class BoundedALiBi(AttentionBias):
     """bias(h, m, n) = max(-|scale| · slope_h · |m - n|, -|bound_h|), slope_h = 2^(-8(h+1)/heads) for any number of
     heads.
 

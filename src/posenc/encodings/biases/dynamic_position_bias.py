@@ -10,13 +10,13 @@ import numpy as np
 from posenc.core import validation
 from posenc.core.arrays import Array, Library
 from posenc.core.declared_fields import Whole
-from posenc.core.doors import Biases, Params
+from posenc.core.doors import AttentionBias, Params
 from posenc.core.row import Row
 from posenc.positions.distance import steps
 
 
 @dataclass(frozen=True)
-class DynamicPositionBias(Biases):
+class DynamicPositionBias(AttentionBias):
     """bias(h, m, n) = MLP(x)_h, x = m - n, or sgn(m - n)·ln(|m - n| + 1) with log_distance.
 
     Wang et al. 2021, arXiv:2108.00154 (the dynamic position bias of CrossFormer), along one axis and with the layers of

@@ -11,14 +11,14 @@ from posenc.core import validation
 from posenc.core.arrays import Array, Library
 from posenc.core.checked_positions import Positions
 from posenc.core.declared_fields import Real, Whole
-from posenc.core.doors import Biases, Params
+from posenc.core.doors import AttentionBias, Params
 from posenc.core.row import Row
 from posenc.encodings._layers import over_pairs
 from posenc.positions.distance import steps
 
 
 @dataclass(frozen=True)
-class FIRE(Biases):
+class FIRE(AttentionBias):
     """bias(h, m, n) = f_h(ψ(|m - n|) / (ψ(max(|threshold·multiplier|, m)) + epsilon)), ψ(x) = ln(1 + |c·x|).
 
     Li et al. 2023, arXiv:2310.04418, and the authors' code: f is a network of one hidden layer with ReLU, c and the

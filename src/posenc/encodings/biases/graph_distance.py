@@ -11,13 +11,13 @@ import numpy as np
 from posenc.core import validation
 from posenc.core.arrays import Array
 from posenc.core.declared_fields import Whole
-from posenc.core.doors import Biases, Params
+from posenc.core.doors import AttentionBias, Params
 from posenc.core.row import Row
 from posenc.encodings import _window
 
 
 @dataclass(frozen=True)
-class GraphDistance(Biases):
+class GraphDistance(AttentionBias):
     """bias(h, m, n) = table[min(d(m, n), rows - 1), h], d the length of the shortest path between two nodes of a graph.
 
     Ying et al. 2021, arXiv:2106.05234, the spatial encoding of Graphormer. The position of a node is the row of its

@@ -8,14 +8,14 @@ from typing import Annotated, Any
 from posenc.core.arrays import Array
 from posenc.core.checked_positions import split_coordinates
 from posenc.core.declared_fields import Whole
-from posenc.core.doors import Biases, Params
+from posenc.core.doors import AttentionBias, Params
 from posenc.core.row import Row
 from posenc.encodings.biases.alibi import slopes_of_heads
 from posenc.positions.distance import steps
 
 
 @dataclass(frozen=True)
-class GridALiBi(Biases):
+class GridALiBi(AttentionBias):
     """bias(h, m, n) = -slope_h · √(Σ_a (m_a - n_a)²), slope_h = 2^(-8(h+1)/heads) for a power of two of heads.
 
     2D-ALiBi of Fuller et al. 2023, arXiv:2311.00566 (CROMA), over two axes or more: the slopes of Press et al. 2022,

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from posenc.core.arrays import Array, Library
-from posenc.core.doors import Biases, Params
+from posenc.core.doors import AttentionBias, Params
 from posenc.core.row import Row
 from posenc.positions.distance import steps
 
@@ -19,7 +19,7 @@ STEEPEST = 2.0
 
 
 @dataclass(frozen=True)
-class _Kerple(Biases):
+class _Kerple(AttentionBias):
     """What the two kernels share: two parameters a head."""
 
     claims = frozenset({"relative", "streaming", "unlimited", "fractional", "learned", "symmetric"})

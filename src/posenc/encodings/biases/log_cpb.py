@@ -12,7 +12,7 @@ from posenc.core import validation
 from posenc.core.arrays import Array, Library
 from posenc.core.checked_positions import split_coordinates
 from posenc.core.declared_fields import Whole
-from posenc.core.doors import Biases, Params
+from posenc.core.doors import AttentionBias, Params
 from posenc.core.row import Row
 from posenc.encodings import _window
 from posenc.encodings._layers import uniform_layers
@@ -24,7 +24,7 @@ FURTHEST, LARGEST = 8.0, 16.0
 
 
 @dataclass(frozen=True)
-class LogCPB(Biases):
+class LogCPB(AttentionBias):
     """bias(h, m, n) = 16·σ(MLP(x)_h), x_a = sgn(Δ_a)·log₂(1 + |8Δ_a / (M_a - 1)|) / log₂ 8, Δ = m - n along each axis.
 
     Liu et al. 2022, arXiv:2111.09883 (Swin v2), with the factors of the authors' code: one hidden layer with ReLU, no

@@ -10,13 +10,13 @@ import numpy as np
 from posenc.core import validation
 from posenc.core.arrays import Array
 from posenc.core.declared_fields import Whole
-from posenc.core.doors import Biases, Params
+from posenc.core.doors import AttentionBias, Params
 from posenc.core.row import Row
 from posenc.positions.whole_positions import whole_difference
 
 
 @dataclass(frozen=True)
-class RelativeBias(Biases):
+class RelativeBias(AttentionBias):
     """bias(h, m, n) = table[clip(m - n, -clip, clip) + clip, h]: no buckets, a row of the table for every distance.
 
     The table of Liu et al. 2021, arXiv:2103.14030, §3.2, along one axis; for windows of M tokens, clip = M - 1. Beyond

@@ -12,14 +12,14 @@ from posenc.core import arrays
 from posenc.core.arrays import Array
 from posenc.core.checked_positions import Positions
 from posenc.core.declared_fields import Base, Whole
-from posenc.core.doors import Biases, Params
+from posenc.core.doors import AttentionBias, Params
 from posenc.core.row import Row
 from posenc.frequencies import Geometric
 from posenc.phase import cos_sin
 
 
 @dataclass(frozen=True)
-class Sandwich(Biases):
+class Sandwich(AttentionBias):
     """bias(h, m, n) = Σ_i cos((m - n)·ω_i) / r_h, ω_i = base^(-2i/dim), r_h = 8(h+1)/heads, i = 0 … dim/2 - 1.
 
     Chi et al. 2022, arXiv:2212.10356: the inner product of the sinusoids of two positions, the only part of the

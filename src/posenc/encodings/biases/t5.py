@@ -13,13 +13,13 @@ from posenc.core.array_memo import remembered
 from posenc.core.arrays import Array, Library
 from posenc.core.checked_positions import checked
 from posenc.core.declared_fields import Real, Whole
-from posenc.core.doors import Biases, Params
+from posenc.core.doors import AttentionBias, Params
 from posenc.core.row import Row
 from posenc.positions.whole_positions import whole, whole_difference
 
 
 @dataclass(frozen=True)
-class T5Bias(Biases):
+class T5Bias(AttentionBias):
     """bias(h, m, n) = scale · table[bucket(n - m), h], with n the key's position and m the query's.
 
     Raffel et al. 2020, arXiv:1910.10683, §2.1, with the buckets of the authors' code. Of the B buckets of a direction

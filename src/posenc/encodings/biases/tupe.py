@@ -13,7 +13,7 @@ from posenc.core import validation
 from posenc.core.arrays import Array, Library
 from posenc.core.checked_positions import Positions
 from posenc.core.declared_fields import Real, Whole, Width
-from posenc.core.doors import Biases, Params
+from posenc.core.doors import AttentionBias, Params
 from posenc.core.row import Row
 from posenc.encodings.biases.t5 import T5Bias
 from posenc.positions.whole_positions import whole
@@ -23,7 +23,7 @@ BUCKETS, FARTHEST = 32, 128
 
 
 @dataclass(frozen=True)
-class TUPE(Biases):
+class TUPE(AttentionBias):
     """bias(h, m, n) = Q_h(p_m)·K_h(p_n) / √(2·dim) + table[bucket(n - m), h]; where m or n is 0, numbers of its own.
 
     Ke et al. 2021, arXiv:2006.15595, in the authors' code (guolinke/TUPE). p are learned vectors of positions after a

@@ -11,13 +11,13 @@ import numpy as np
 from posenc.core import validation
 from posenc.core.arrays import Array
 from posenc.core.checked_positions import Positions
-from posenc.core.doors import Biases, Params
+from posenc.core.doors import AttentionBias, Params
 from posenc.core.row import Row
 from posenc.encodings import _window
 
 
 @dataclass(frozen=True)
-class WindowBias(Biases):
+class WindowBias(AttentionBias):
     """bias(h, m, n) = table[(Δ_0 + M_0 - 1)·(2M_1 - 1) + Δ_1 + M_1 - 1, h], Δ = m - n along each axis of a window M_0 ×
     M_1.
 

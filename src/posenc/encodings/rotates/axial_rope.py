@@ -12,7 +12,7 @@ from posenc.core import arrays, validation
 from posenc.core.arrays import Array
 from posenc.core.checked_positions import split_coordinates
 from posenc.core.declared_fields import Base, Instance, TupleOf, Whole
-from posenc.core.doors import Params, Role, Rotates
+from posenc.core.doors import Params, Role, RotaryEncoding
 from posenc.core.rotation import Pairing, PairLayout, Turn
 from posenc.core.row import Row
 from posenc.frequencies import Chosen, Geometric, InTurns, Linear, Rescaled, Scaling
@@ -27,7 +27,7 @@ def pair_numbers(most: int) -> TupleOf:
 
 
 @dataclass(frozen=True)
-class AxialRoPE(Rotates):
+class AxialRoPE(RotaryEncoding):
     """Turn pair i by the angle position[axis[i]] · base^(-2·frequency_index[i]/frequency_dim); `axial` names some.
 
     For the patches of an image, `axial(dim=64)` chooses the axes, the frequencies and the pairing.

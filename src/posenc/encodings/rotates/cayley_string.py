@@ -11,7 +11,7 @@ from posenc.core import validation
 from posenc.core.arrays import Array, Library
 from posenc.core.checked_positions import Positions, along_axes
 from posenc.core.declared_fields import Base, EvenWidth, Whole
-from posenc.core.doors import Params, Role, Rotates
+from posenc.core.doors import Params, Role, RotaryEncoding
 from posenc.core.operators import Rebased
 from posenc.core.rotation import Pairing, Turn
 from posenc.core.row import Row
@@ -20,7 +20,7 @@ from posenc.phase import cos_sin_of_learned
 
 
 @dataclass(frozen=True)
-class CayleySTRING(Rotates):
+class CayleySTRING(RotaryEncoding):
     """x → P·R(p)·Pᵀ·x, where R turns pair i by the angle Σ_a p_a·frequencies[a, i], and P = (I - S)(I + S)⁻¹, S = A -
     Aᵀ.
 

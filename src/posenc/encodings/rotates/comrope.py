@@ -11,14 +11,14 @@ from posenc.core import validation
 from posenc.core.arrays import Array
 from posenc.core.checked_positions import along_axes
 from posenc.core.declared_fields import Heads, Real, Whole
-from posenc.core.doors import Params, Role, Rotates
+from posenc.core.doors import Params, Role, RotaryEncoding
 from posenc.core.operators import Matrices
 from posenc.core.row import Row
 from posenc.phase import exponential
 
 
 @dataclass(frozen=True)
-class ComRoPE(Rotates):
+class ComRoPE(RotaryEncoding):
     """x → exp(t_b·A_b)·x for block b of the head, A_b = F_b - F_bᵀ learned, and t_b = Σ_a p_a·multiplier[a, b].
 
     Yu et al. 2025, arXiv:2506.03737, in the authors' code. Along every axis a block turns by the same generator, so the

@@ -10,7 +10,7 @@ from posenc.core import validation
 from posenc.core.arrays import Array
 from posenc.core.checked_positions import split_coordinates
 from posenc.core.declared_fields import Base, EvenWidth
-from posenc.core.doors import Params, Role, Rotates
+from posenc.core.doors import Params, Role, RotaryEncoding
 from posenc.core.rotation import Pairing, PairLayout, Turn
 from posenc.core.row import Row
 from posenc.encodings.rotates.axial_rope import pair_numbers
@@ -19,7 +19,7 @@ from posenc.phase import cos_sin_of_sum
 
 
 @dataclass(frozen=True)
-class DirectionalRoPE(Rotates):
+class DirectionalRoPE(RotaryEncoding):
     """Turn pair i by (y·cos(π·d_i) + x·sin(π·d_i)) · ω_i, the place's projection on direction d_i times the frequency
     ω_i = base^(-2·frequency_index[i]/frequency_dim).
 

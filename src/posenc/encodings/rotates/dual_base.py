@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from posenc.core.arrays import Array
 from posenc.core.declared_fields import Base, Whole
-from posenc.core.doors import Params, Role, Rotates
+from posenc.core.doors import Params, Role, RotaryEncoding
 from posenc.core.rotation import Pairing, PairLayout, Turn
 from posenc.core.row import Row
 from posenc.frequencies import Geometric, Joined
@@ -16,7 +16,7 @@ from posenc.phase import FixedFrequencies, Numerics, along_one, cos_sin
 
 
 @dataclass(frozen=True)
-class DualBaseRoPE(Rotates):
+class DualBaseRoPE(RotaryEncoding):
     """RoPE of width dim/2 with `base` on the first half of the channels, and with `second_base` on the second half.
 
     The rotation of Su et al. 2021, arXiv:2104.09864, eq. 15, on each half: pair i of a half turns by p·base^(-4i/dim)

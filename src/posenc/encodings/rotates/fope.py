@@ -11,7 +11,7 @@ import numpy as np
 from posenc.core import validation
 from posenc.core.arrays import Array, Library
 from posenc.core.declared_fields import EvenWidth, Heads, Real, Whole
-from posenc.core.doors import Params, Role, Rotates
+from posenc.core.doors import Params, Role, RotaryEncoding
 from posenc.core.rotation import Pairing, Turn
 from posenc.core.row import Row
 from posenc.frequencies import Chosen, Geometric
@@ -20,7 +20,7 @@ from posenc.phase.frequencies import EXACT, TWO_PI
 
 
 @dataclass(frozen=True)
-class FoPE(Rotates):
+class FoPE(RotaryEncoding):
     """(a, b) → (a·C - b·S, a·S + b·C) with C = Σ_j cos(p·ω_j)·cosines[h, j, i] and S = Σ_j sin(p·ω_j)·sines[h, j, i]
     for pair i.
 

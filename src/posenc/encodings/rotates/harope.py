@@ -11,7 +11,7 @@ import numpy as np
 from posenc.core import validation
 from posenc.core.arrays import Array
 from posenc.core.declared_fields import Heads
-from posenc.core.doors import Claim, Params, Role, Rotates
+from posenc.core.doors import Claim, Params, Role, RotaryEncoding
 from posenc.core.operators import MatrixTurn
 from posenc.core.rotation import of_pairs
 from posenc.core.row import Row
@@ -47,13 +47,15 @@ class HARoPE(RotatesOne):
     [[[[[2.0, 0.0]]]], [[[[0.5, 0.0]]]]]
     """
 
-    encoding: Rotates
+    encoding: RotaryEncoding
     heads: Heads
 
     roles_differ: ClassVar[str] = "which multiplies keys by the inverse of the transposed matrix"
 
     def _check_together(self) -> None:
-        encoding = validation.instance("encoding", self.encoding, Rotates, "a record that rotates queries and keys")
+        encoding = validation.instance(
+            "encoding", self.encoding, RotaryEncoding, "a record that rotates queries and keys"
+        )
         if "query" not in encoding.roles:
             raise ValueError(f"encoding must rotate queries and keys; got {encoding!r}. Give RoPE(dim=64), say.")
         own = getattr(encoding, "heads", None)

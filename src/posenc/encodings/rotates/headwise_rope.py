@@ -12,7 +12,7 @@ from posenc.core import arrays
 from posenc.core.arrays import Array
 from posenc.core.checked_positions import split_coordinates
 from posenc.core.declared_fields import Base, EvenWidth, Heads, TupleOf, Whole
-from posenc.core.doors import Params, Role, Rotates
+from posenc.core.doors import Params, Role, RotaryEncoding
 from posenc.core.rotation import Pairing, PairLayout, Turn
 from posenc.core.row import Row
 from posenc.frequencies import Geometric
@@ -28,7 +28,7 @@ SHARES = TupleOf(
 
 
 @dataclass(frozen=True)
-class HeadwiseRoPE(Rotates):
+class HeadwiseRoPE(RotaryEncoding):
     """Turn pair i of head h at position p by the angle p[axis of h]·base^(-2i/dim); heads beyond the shares do not
     turn.
 

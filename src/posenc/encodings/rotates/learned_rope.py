@@ -10,7 +10,7 @@ import numpy as np
 
 from posenc.core.arrays import Array
 from posenc.core.declared_fields import Base, EvenWidth
-from posenc.core.doors import Params, Role, Rotates
+from posenc.core.doors import Params, Role, RotaryEncoding
 from posenc.core.rotation import Pairing, PairLayout, Turn
 from posenc.core.row import Row
 from posenc.frequencies import Geometric
@@ -18,7 +18,7 @@ from posenc.phase import cos_sin_of_learned
 
 
 @dataclass(frozen=True)
-class LearnedRoPE(Rotates):
+class LearnedRoPE(RotaryEncoding):
     """Turn pair i of a query or key at position p by the angle p·frequencies[i], with the frequencies learned.
 
     The rotation of Su et al. 2021, arXiv:2104.09864, eq. 15, whose §3.4.2 leaves the frequencies open to training

@@ -12,14 +12,14 @@ from posenc.core import validation
 from posenc.core.arrays import Array
 from posenc.core.checked_positions import along_axes
 from posenc.core.declared_fields import Heads, Whole
-from posenc.core.doors import Claim, Params, Role, Rotates
+from posenc.core.doors import Claim, Params, Role, RotaryEncoding
 from posenc.core.operators import Matrices
 from posenc.core.row import Row
 from posenc.phase import exponential
 
 
 @dataclass(frozen=True)
-class LieRE(Rotates):
+class LieRE(RotaryEncoding):
     """x → exp(Σ_a p_a·A_a)·x, block by block of the head, with a learned skew-symmetric A_a for each axis.
 
     Ostmeier et al. 2024, arXiv:2406.10322, in the authors' code: A_a = U_a - U_aᵀ for the part U_a of generators above

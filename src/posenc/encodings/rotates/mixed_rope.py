@@ -11,14 +11,14 @@ import numpy as np
 from posenc.core.arrays import Array
 from posenc.core.checked_positions import split_coordinates
 from posenc.core.declared_fields import Base, Whole
-from posenc.core.doors import Params, Role, Rotates
+from posenc.core.doors import Params, Role, RotaryEncoding
 from posenc.core.rotation import Pairing, PairLayout, Turn
 from posenc.core.row import Row
 from posenc.phase import cos_sin_of_learned
 
 
 @dataclass(frozen=True)
-class MixedRoPE(Rotates):
+class MixedRoPE(RotaryEncoding):
     """Turn pair i of a head by Σ_a position[a]·frequencies[a, i], with the frequencies learned: any direction, any
     length.
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from posenc.core.arrays import Array
 from posenc.core.declared_fields import Real, Whole
-from posenc.core.doors import Params, Role, Rotates
+from posenc.core.doors import Params, Role, RotaryEncoding
 from posenc.core.operators import Rebased
 from posenc.core.rotation import Pairing, Turn
 from posenc.core.row import Row
@@ -17,7 +17,7 @@ from posenc.phase import cos_sin_of_learned
 
 
 @dataclass(frozen=True)
-class MultiplicativeGRAPE(Rotates):
+class MultiplicativeGRAPE(RotaryEncoding):
     """x → exp(p·rate·L)·x with L = a·bᵀ - b·aᵀ: a turn by p·rate·s in the plane of a and b, s = √(|a|²|b|² - (a·b)²).
 
     Zhang et al. 2025, arXiv:2512.07805 (multiplicative GRAPE, a generator of rank 2, exponentiated in closed form by

@@ -12,7 +12,7 @@ import numpy as np
 from posenc.core import validation
 from posenc.core.arrays import Array
 from posenc.core.declared_fields import Base, Heads, Width
-from posenc.core.doors import Params, Role, Rotates
+from posenc.core.doors import Params, Role, RotaryEncoding
 from posenc.core.operators import Polar
 from posenc.core.row import Row
 from posenc.frequencies import Geometric
@@ -20,7 +20,7 @@ from posenc.phase import cos_sin
 
 
 @dataclass(frozen=True)
-class PoPE(Rotates):
+class PoPE(RotaryEncoding):
     """q·k = Σ_c softplus(q_c)·softplus(k_c)·cos((m - n)·base^(-c/dim) - δ_c): content in the lengths, position in the
     angles.
 

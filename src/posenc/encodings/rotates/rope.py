@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from posenc.core import validation
 from posenc.core.arrays import Array
 from posenc.core.declared_fields import Base, EvenWidth, Instance
-from posenc.core.doors import Params, Role, Rotates
+from posenc.core.doors import Params, Role, RotaryEncoding
 from posenc.core.rotation import Pairing, PairLayout, Turn
 from posenc.core.row import Row
 from posenc.frequencies import Geometric, Rescaled, Scaling
@@ -17,7 +17,7 @@ from posenc.phase import FixedFrequencies, Frequencies, Numerics, along_one, cos
 
 
 @dataclass(frozen=True)
-class RoPE(Rotates):
+class RoPE(RotaryEncoding):
     """Turn pair i of a query or key at position p by the angle p·base^(-2i/dim).
 
     Su et al. 2021, arXiv:2104.09864, eq. 15 (the matrix) and eq. 34 (the efficient form). q·k then depends only on

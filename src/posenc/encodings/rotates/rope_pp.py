@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from posenc.core.arrays import Array, Library
 from posenc.core.declared_fields import Base, EvenWidth, Heads
-from posenc.core.doors import Params, Role, Rotates
+from posenc.core.doors import Params, Role, RotaryEncoding
 from posenc.core.rotation import Pairing, PairLayout, Turn
 from posenc.core.row import Row
 from posenc.frequencies import Geometric
@@ -16,7 +16,7 @@ from posenc.phase import cos_sin
 
 
 @dataclass(frozen=True)
-class RoPEPlusPlus(Rotates):
+class RoPEPlusPlus(RotaryEncoding):
     """Query heads 0, 2, … turn by p·base^(-2i/dim) as in RoPE, query heads 1, 3, … by a quarter turn less; keys as in
     RoPE.
 

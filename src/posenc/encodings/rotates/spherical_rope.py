@@ -10,7 +10,7 @@ from posenc.core import validation
 from posenc.core.arrays import Array
 from posenc.core.checked_positions import split_coordinates
 from posenc.core.declared_fields import Base, Whole
-from posenc.core.doors import Params, Role, Rotates
+from posenc.core.doors import Params, Role, RotaryEncoding
 from posenc.core.operators import Matrices
 from posenc.core.row import Row
 from posenc.frequencies import Chosen, Geometric
@@ -18,7 +18,7 @@ from posenc.phase import cos_sin
 
 
 @dataclass(frozen=True)
-class SphericalRoPE(Rotates):
+class SphericalRoPE(RotaryEncoding):
     """x → roll(p[0]·ω_i)·yaw(p[1]·ω_i)·x for triple i of the channels, (3i, 3i+1, 3i+2), with ω_i = base^(-2i/dim).
 
     Van de Geijn et al. 2025, arXiv:2511.08368, §4, in the authors' code. Yaw turns the first channel of a triple to the

@@ -14,7 +14,7 @@ import numpy as np
 from posenc.core.arrays import Array
 from posenc.core.checked_positions import Positions, checked
 from posenc.core.declared_fields import EvenWidth, Real, Whole
-from posenc.core.doors import Params, Role, Rotates
+from posenc.core.doors import Params, Role, RotaryEncoding
 from posenc.core.rotation import Pairing, Turn
 from posenc.core.row import Row
 
@@ -23,7 +23,7 @@ LONGEST = 2**30
 
 
 @dataclass(frozen=True)
-class Temperature(Rotates):
+class Temperature(RotaryEncoding):
     """A query at place p becomes τ(p) times as long."""
 
     dim: EvenWidth

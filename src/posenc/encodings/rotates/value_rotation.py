@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from posenc.core import validation
 from posenc.core.arrays import Array
-from posenc.core.doors import Params, Role, Rotates
+from posenc.core.doors import Params, Role, RotaryEncoding
 from posenc.core.rotation import Turn, of_pairs
 from posenc.core.row import Row
 from posenc.encodings._of_one import RotatesOne
@@ -34,12 +34,14 @@ class ValueRotation(RotatesOne):
     [[1.0, 0.0]]
     """
 
-    encoding: Rotates
+    encoding: RotaryEncoding
 
     roles: ClassVar[tuple[Role, ...]] = ("value", "output")
 
     def _check_together(self) -> None:
-        encoding = validation.instance("encoding", self.encoding, Rotates, "a record that rotates queries and keys")
+        encoding = validation.instance(
+            "encoding", self.encoding, RotaryEncoding, "a record that rotates queries and keys"
+        )
         if "isometry" not in encoding.claims or "query" not in encoding.roles:
             raise ValueError(
                 f"encoding must rotate queries and keys alike and keep lengths; got {encoding!r}. Give RoPE(dim=64), "

@@ -11,7 +11,7 @@ from posenc.core import validation
 from posenc.core.arrays import Array
 from posenc.core.checked_positions import split_coordinates
 from posenc.core.declared_fields import Base, TupleOf, Whole
-from posenc.core.doors import Params, Role, Rotates
+from posenc.core.doors import Params, Role, RotaryEncoding
 from posenc.core.operators import ByChannel
 from posenc.core.row import Row
 from posenc.encodings.rotates.axial_rope import MOST_AXES, AxialRoPE
@@ -28,7 +28,7 @@ SECTIONS = TupleOf(
 
 
 @dataclass(frozen=True)
-class XDRoPE(Rotates):
+class XDRoPE(RotaryEncoding):
     """(a, b) → (a·cos α - b·sin α, b·cos β + a·sin β) for channels i and i + dim/2, α = p[u]·ω_i and β = p[v]·ω_i.
 
     HunYuan-VL in transformers 5.23, ω_i = base^(-2i/dim). The sections are dealt out over the channels: the first

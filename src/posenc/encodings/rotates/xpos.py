@@ -11,7 +11,7 @@ from typing import Annotated, Any, ClassVar
 from posenc.core.arrays import Array
 from posenc.core.checked_positions import Positions, checked
 from posenc.core.declared_fields import Base, EvenWidth, Real, Whole
-from posenc.core.doors import Params, Role, Rotates
+from posenc.core.doors import Params, Role, RotaryEncoding
 from posenc.core.rotation import Pairing, PairLayout, Turn
 from posenc.core.row import Row
 from posenc.frequencies import Geometric
@@ -42,7 +42,7 @@ class Decays(Frequencies):
 
 
 @dataclass(frozen=True)
-class XPos(Rotates):
+class XPos(RotaryEncoding):
     """Turn pair i at position p by p·base^(-2i/dim), and stretch queries by ζ_i^((p-centre)/scale_base), keys by the
     inverse.
 

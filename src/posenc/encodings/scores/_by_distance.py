@@ -10,7 +10,7 @@ from posenc.core import arrays
 from posenc.core.arrays import Array
 from posenc.core.checked_content import content, inputs
 from posenc.core.checked_positions import Positions, checked
-from posenc.core.doors import Params, Scores
+from posenc.core.doors import AttentionScore, Params
 
 
 class DistanceTerms(NamedTuple):
@@ -30,7 +30,7 @@ class DistanceTerms(NamedTuple):
 
 
 @dataclass(frozen=True)
-class ByDistance(Scores):
+class ByDistance(AttentionScore):
     """A score whose terms are products of what stands at the query, or at the key, with one vector a distance."""
 
     @property

@@ -11,7 +11,7 @@ from posenc.core import arrays
 from posenc.core.arrays import Array
 from posenc.core.checked_content import content, inputs, inputs_of_both, of_documents, placed
 from posenc.core.checked_positions import Positions
-from posenc.core.doors import Documents, Params, Scores
+from posenc.core.doors import AttentionScore, Documents, Params
 from posenc.positions.ordered_keys import OrderedKeys, ordered
 
 
@@ -27,7 +27,7 @@ class PreparedKeys(NamedTuple):
         return PreparedKeys(self.keys.part(some), tuple(array[..., some, :] for array in self.arrays))
 
 
-def needs_all_keys(records: Iterable[Scores], queries: int) -> str | None:
+def needs_all_keys(records: Iterable[AttentionScore], queries: int) -> str | None:
     """Why a few queries at a time would compute the same again; None where they do not."""
     for record in records:
         if record.gathers and not isinstance(record, Gathers) and queries > 1:
@@ -36,7 +36,7 @@ def needs_all_keys(records: Iterable[Scores], queries: int) -> str | None:
 
 
 @dataclass(frozen=True)
-class Gathers(Scores):
+class Gathers(AttentionScore):
     """A score that reads the keys between a query and a key.
 
     Keys are put in the order of their positions first, so that sums over what lies between are cumulative sums. `score`

@@ -11,7 +11,7 @@ import numpy as np
 from posenc.core import validation
 from posenc.core.arrays import Array, Library
 from posenc.core.declared_fields import Heads, Width
-from posenc.core.doors import Params, Scores
+from posenc.core.doors import AttentionScore, Params
 from posenc.core.row import Row
 from posenc.encodings.biases.alibi import slopes_of_heads
 from posenc.positions.distance import steps
@@ -23,7 +23,7 @@ LEAST = 1e-6
 
 
 @dataclass(frozen=True)
-class AdditiveGRAPE(Scores):
+class AdditiveGRAPE(AttentionScore):
     """score(h, m, n) = -max(m - n, 0) · s_h · softplus(ω_h) · (softplus(v_h·q_m / √dim) + softplus(u_h·k_n / √dim)).
 
     Zhang et al. 2025, arXiv:2512.07805, the gated additive GRAPE, as in the authors' code: s_h are the slopes of ALiBi

@@ -12,14 +12,14 @@ from posenc.core import validation
 from posenc.core.arrays import Array
 from posenc.core.checked_positions import split_coordinates
 from posenc.core.declared_fields import Width
-from posenc.core.doors import Params, Scores
+from posenc.core.doors import AttentionScore, Params
 from posenc.core.row import Row
 from posenc.encodings import _window
 from posenc.positions.whole_positions import guarded, whole_distances
 
 
 @dataclass(frozen=True)
-class Decomposed(Scores):
+class Decomposed(AttentionScore):
     """score(m, n) = Σ_a q_m · axis_a[Δ_a + size_a - 1], Δ = m - n along each axis of a grid.
 
     Li et al. 2022, arXiv:2112.01526 (MViTv2), as in ViTDet (Li et al. 2022, arXiv:2203.16527) and SAM: the query is not

@@ -10,7 +10,7 @@ import numpy as np
 
 from posenc.core import validation
 from posenc.core.declared_fields import Whole
-from posenc.core.doors import Adds, Encoding, Rotates, Scores
+from posenc.core.doors import AdditiveEncoding, AttentionScore, Encoding, RotaryEncoding
 from posenc.core.rotation import Turn
 from posenc.explorer.views.table_view import values_of
 from posenc.explorer.views.view import OfRecord, learned
@@ -45,11 +45,11 @@ class CellView(OfRecord):
     def value(self, record: Encoding) -> float:
         """The value of the cell in the table."""
         position = np.array([_position("position", self.position)])
-        if not isinstance(record, Adds | Rotates):
+        if not isinstance(record, AdditiveEncoding | RotaryEncoding):
             key = np.array([_position("key", self.key)])
             found = values_of(record, np.concatenate([position, key]), self.head).values
             return float("nan") if found is None else float(found[0, 1])
-        if isinstance(record, Adds):
+        if isinstance(record, AdditiveEncoding):
             return float(np.asarray(record.embed(position, learned(record)))[0, self.column])
         turn = record.turn(position, learned(record), role=record.roles[0])
         if not isinstance(turn, Turn) or turn.heads is not None:
@@ -60,14 +60,14 @@ class CellView(OfRecord):
         return float(table.get(self.column, float("nan")))
 
     def _options(self, record: Encoding) -> dict[str, Any]:
-        if isinstance(record, Adds):
+        if isinstance(record, AdditiveEncoding):
             return {"dims": [self.column]}
-        if isinstance(record, Rotates):
+        if isinstance(record, RotaryEncoding):
             turn = record.turn(np.array([_position("position", self.position)]), learned(record), role=record.roles[0])
             ones = None if isinstance(turn, Turn) and turn.heads is None else np.ones(record.head_dim)
             return {"dims": [self.column], "vector": ones}
         options: dict[str, Any] = {"dims": [self.head], "key": _position("key", self.key)}
-        if isinstance(record, Scores) and not (record.gathers or record.reads):
+        if isinstance(record, AttentionScore) and not (record.gathers or record.reads):
             options["vector"] = np.ones(score_width(record))
         return options
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from posenc.core.declared_fields import Whole
-from posenc.core.doors import Adds, Encoding, Rotates
+from posenc.core.doors import AdditiveEncoding, Encoding, RotaryEncoding
 from posenc.explorer.views.view import OfRecord, script, written
 from posenc.inspect import score_by_distance
 from posenc.inspect.spectrum import frequencies_of
@@ -53,7 +53,7 @@ def envelope(record: Encoding, distances: np.ndarray, scores: np.ndarray) -> np.
     It is the largest score at this distance when all pairs of the key are turned ahead by one angle. None where the
     score is no such sum.
     """
-    if not isinstance(record, Adds | Rotates) or record.axes > 1:
+    if not isinstance(record, AdditiveEncoding | RotaryEncoding) or record.axes > 1:
         return None
     try:
         cosine, sine = cosine_sine(distances, frequencies_of(record))

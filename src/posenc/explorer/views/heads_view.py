@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from posenc.core.declared_fields import Whole
-from posenc.core.doors import Biases
+from posenc.core.doors import AttentionBias
 from posenc.explorer.views.packed import in_base64
 from posenc.explorer.views.view import MOST_VALUES, OfRecord, learned, written
 
@@ -23,7 +23,7 @@ class HeadsView(OfRecord):
 
     def facts(self) -> dict[str, Any]:
         record = self.parsed
-        if not isinstance(record, Biases) or record.axes > 1:
+        if not isinstance(record, AttentionBias) or record.axes > 1:
             raise ValueError(
                 f"record must bias logits along one axis, ALiBi(heads=8), say; got {written(record)}. Pick another one."
             )

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 import numpy as np
 
 from posenc.core.declared_fields import Real, Whole
-from posenc.core.doors import Adds, Biases, Encoding, Rotates, Scores
+from posenc.core.doors import AdditiveEncoding, AttentionBias, AttentionScore, Encoding, RotaryEncoding
 from posenc.core.rotation import Turn, at_every_head
 from posenc.explorer.browser_frequencies import browser_sinusoids
 from posenc.explorer.views.packed import in_base64
@@ -79,18 +79,18 @@ def table_length(record: Encoding) -> int:
 
 def values_of(record: Encoding, rows: np.ndarray, head: int) -> Values:
     """What a record gives for each of these positions."""
-    if isinstance(record, Adds):
+    if isinstance(record, AdditiveEncoding):
         return _added(record, rows)
-    if isinstance(record, Rotates):
+    if isinstance(record, RotaryEncoding):
         return _rotated(record, rows)
     _limit(len(rows) ** 2)
-    if isinstance(record, Biases):
+    if isinstance(record, AttentionBias):
         matrix = np.asarray(record.matrix(rows, rows, learned(record)))
         return Values(f"bias of head {head}", len(rows), matrix[_head(head, len(matrix))])
     return _scored(record, rows, head)
 
 
-def _added(record: Adds, rows: np.ndarray) -> Values:
+def _added(record: AdditiveEncoding, rows: np.ndarray) -> Values:
     _limit(len(rows) * record.width)
     computed = browser_sinusoids(fixed_sinusoids_of(record), record.width)
     if computed is not None:
@@ -98,7 +98,7 @@ def _added(record: Adds, rows: np.ndarray) -> Values:
     return Values("value", record.width, np.asarray(record.embed(rows, learned(record))))
 
 
-def _rotated(record: Rotates, rows: np.ndarray) -> Values:
+def _rotated(record: RotaryEncoding, rows: np.ndarray) -> Values:
     _limit(len(rows) * record.head_dim)
     computed = cosines_and_sines(record)
     if computed is not None:
@@ -112,7 +112,7 @@ def _rotated(record: Rotates, rows: np.ndarray) -> Values:
     return Values("a vector of ones, rotated by head 0", operator.width, rotated.reshape(-1, *rotated.shape[-2:])[0])
 
 
-def cosines_and_sines(record: Rotates) -> dict[str, Any] | None:
+def cosines_and_sines(record: RotaryEncoding) -> dict[str, Any] | None:
     """The sinusoids of a rotation of one coordinate over a whole head; None for any other."""
     fixed = fixed_frequencies_of(record)
     if fixed is None or record.axes > 1 or fixed.pairing.width != record.head_dim:
@@ -124,7 +124,7 @@ def cosines_and_sines(record: Rotates) -> dict[str, Any] | None:
 
 
 def _scored(record: Encoding, rows: np.ndarray, head: int) -> Values:
-    if not isinstance(record, Scores) or record.gathers or record.reads:
+    if not isinstance(record, AttentionScore) or record.gathers or record.reads:
         return Values("It reads the content of other tokens, so positions alone give no table", 0)
     heads, width = int(getattr(record, "heads", 1)), int(getattr(record, "dim", 8))
     ones = np.ones((1, heads, len(rows), width))
@@ -152,10 +152,10 @@ def code(record: Encoding, positions: int, first: float, head: int) -> str:
     given = ", params" if record.shapes else ""
     at = f"np.arange({positions})" if first == 0 else f"np.arange({positions}) + {first!r}"
     lines += [f"positions = {at}"]
-    if isinstance(record, Adds):
+    if isinstance(record, AdditiveEncoding):
         return "\n".join([*lines, f"values = record.embed(positions{given})"])
-    if isinstance(record, Rotates):
+    if isinstance(record, RotaryEncoding):
         return "\n".join([*lines, f"turn = record.turn(positions{given}, role={record.roles[0]!r})"])
-    if isinstance(record, Biases):
+    if isinstance(record, AttentionBias):
         return "\n".join([*lines, f"values = record.matrix(positions, positions{given})[{head}]"])
     return "\n".join(lines)

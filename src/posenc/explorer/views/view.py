@@ -13,7 +13,7 @@ import numpy as np
 from posenc import parse
 from posenc.core import text_lines, validation
 from posenc.core.declared_fields import Declared, Heads, Real, Whole
-from posenc.core.doors import Adds, Encoding, Rotates
+from posenc.core.doors import AdditiveEncoding, Encoding, RotaryEncoding
 
 #: Wider, longer or with more to learn than any picture shows.
 WIDEST, MOST_POSITIONS, MOST_LEARNED = 4096, 1024, 1 << 22
@@ -122,9 +122,9 @@ def bounded(record: Encoding) -> Encoding:
 
 def width_of(record: Encoding) -> int:
     """How many channels, or heads, a record has."""
-    if isinstance(record, Adds):
+    if isinstance(record, AdditiveEncoding):
         return record.width
-    return record.head_dim if isinstance(record, Rotates) else int(getattr(record, "heads", 1))
+    return record.head_dim if isinstance(record, RotaryEncoding) else int(getattr(record, "heads", 1))
 
 
 def learned(record: Encoding) -> Mapping[str, np.ndarray] | None:

@@ -12,7 +12,7 @@ from posenc.lab.statistics.paired import LEVEL, PairedDifference, paired_differe
 #: Seeds that a verdict needs; where two lie close (the mean difference is below two deviations), it needs more.
 SEEDS, SEEDS_WHERE_CLOSE, CLOSE = 5, 8, 2.0
 
-Scores = Mapping[str, Mapping[int, float]]
+AttentionScore = Mapping[str, Mapping[int, float]]
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Verdict:
 
 
 def judge(
-    scores: Scores, *, higher_is_better: bool = True, pairs: Sequence[tuple[str, str]] | None = None
+    scores: AttentionScore, *, higher_is_better: bool = True, pairs: Sequence[tuple[str, str]] | None = None
 ) -> tuple[Verdict, ...]:
     """A verdict on each pair of names, all pairs by default. scores: by name, then by seed.
 

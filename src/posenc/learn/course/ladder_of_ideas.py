@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from posenc.core import text_lines, validation
-from posenc.core.doors import Adds, Params
+from posenc.core.doors import AdditiveEncoding, Params
 from posenc.encodings.adds.count import Count, NormalisedCount
 from posenc.encodings.adds.divisor_pairs import DivisorPairs
 from posenc.encodings.adds.one_sine import OneSine
 from posenc.inspect.properties import Properties, properties
 
 #: The steps of the notes, in their order; each mends something that the one before lacks.
-LADDER: tuple[Adds, ...] = (
+LADDER: tuple[AdditiveEncoding, ...] = (
     Count(),
     NormalisedCount(length=4),
     OneSine(),
@@ -36,7 +36,7 @@ class LadderFigures(text_lines.Lines):
     of 2 and of 4 words.   nearest: distinct rows and closest pair, in float64.   linear: one matrix shifts by one step.
     """
 
-    record: Adds
+    record: AdditiveEncoding
     bounded: bool
     continuous: bool
     same_value: bool
@@ -58,7 +58,7 @@ class LadderFigures(text_lines.Lines):
         ]
 
 
-def ladder_figures(record: Adds, count: int = 1001, *, params: Params | None = None) -> LadderFigures:
+def ladder_figures(record: AdditiveEncoding, count: int = 1001, *, params: Params | None = None) -> LadderFigures:
     """Bounded, continuous, consistent, closest pair of positions in 0 … count-1, linear in a shift: measured.
 
     A record with a `length` and nothing learned (NormalisedCount) is taken for a sentence of `count` words.
@@ -67,7 +67,7 @@ def ladder_figures(record: Adds, count: int = 1001, *, params: Params | None = N
     >>> figures.nearest.closest, figures.bounded, figures.linear
     ((11, 344), True, False)
     """
-    validation.instance("record", record, Adds, "a record that adds")
+    validation.instance("record", record, AdditiveEncoding, "a record that adds")
     validation.one_axis("record", record)
     count = validation.integer("count", count, 16, 1 << 17)
     if params is None and record.shapes:
@@ -84,16 +84,16 @@ def ladder_figures(record: Adds, count: int = 1001, *, params: Params | None = N
     )
 
 
-def _worded(record: Adds, words: int) -> Adds:
+def _worded(record: AdditiveEncoding, words: int) -> AdditiveEncoding:
     """The record for a sentence of so many words."""
     return replace(record, length=words) if isinstance(record, NormalisedCount) else record
 
 
-def _rows_at(record: Adds, positions: np.ndarray, params: Params | None) -> np.ndarray:
+def _rows_at(record: AdditiveEncoding, positions: np.ndarray, params: Params | None) -> np.ndarray:
     return np.asarray(record.embed(positions, params))
 
 
-def _bounded(record: Adds, count: int, params: Params | None) -> bool:
+def _bounded(record: AdditiveEncoding, count: int, params: Params | None) -> bool:
     if not record.claims & {"unlimited"}:
         return True  # there is a last position, so there is a largest value
     near = np.abs(_rows_at(_worded(record, count), np.arange(count), params)).max()
@@ -101,7 +101,7 @@ def _bounded(record: Adds, count: int, params: Params | None) -> bool:
     return bool(far <= 2 * near)
 
 
-def _continuous(record: Adds, count: int, params: Params | None) -> bool:
+def _continuous(record: AdditiveEncoding, count: int, params: Params | None) -> bool:
     if "fractional" not in record.claims:
         return False
     between = np.arange(count - 1) + 0.5
@@ -111,7 +111,7 @@ def _continuous(record: Adds, count: int, params: Params | None) -> bool:
     return bool(step <= 4 * SMALL * max(whole, 1.0))
 
 
-def _linear(record: Adds, count: int, params: Params | None) -> bool:
+def _linear(record: AdditiveEncoding, count: int, params: Params | None) -> bool:
     """Whether one matrix shifts every row by one step: the best by least squares, over far more rows than it has."""
     if "unlimited" in record.claims:
         count = max(count, 4 * record.width)

@@ -8,7 +8,7 @@ import numpy as np
 
 from posenc.compose import Concatenated, LearnedScale, Scaled, Sum
 from posenc.core import arrays, text_lines
-from posenc.core.doors import Adds, Params
+from posenc.core.doors import AdditiveEncoding, Params
 from posenc.encodings.adds.axial_learned import AxialLearned
 from posenc.encodings.adds.count import Count, NormalisedCount
 from posenc.encodings.adds.divisor_pairs import DivisorPairs
@@ -25,7 +25,7 @@ from posenc.learn.worked_examples.steps import Formula, Request, WorkedSteps, an
 SHORT = {"sine": "sin", "cosine": "cos"}
 
 
-def worked_adds(record: Adds, request: Request) -> WorkedSteps:
+def worked_adds(record: AdditiveEncoding, request: Request) -> WorkedSteps:
     """The value of every dimension."""
     row = _row_at(record, request, request.params_of(record))
     steps = request.steps(_formula(record, request), row, lambda dimension: f"PE({request.shown}, {dimension})")
@@ -34,7 +34,7 @@ def worked_adds(record: Adds, request: Request) -> WorkedSteps:
 
 
 @singledispatch
-def _formula(record: Adds, request: Request) -> Formula:
+def _formula(record: AdditiveEncoding, request: Request) -> Formula:
     """What any record that adds can say without more being written for it."""
     return Formula(f"{type(record).__name__} gives a vector of {record.width} for every position.")
 
@@ -153,7 +153,7 @@ def _(record: Concatenated, request: Request) -> Formula:
     return inner._replace(notes=("The vector stands behind the embedding, which grows by its width.", *inner.notes))
 
 
-def _of_sinusoids(record: Adds, request: Request, text: str) -> Formula:
+def _of_sinusoids(record: AdditiveEncoding, request: Request, text: str) -> Formula:
     """The formula of a record that is made of sines and cosines."""
     channels = required_channels(record)
     position = request.shown if not channels.start else f"({request.shown} + {channels.start})"
@@ -184,11 +184,11 @@ def _row_number(record: Learned, request: Request) -> str:
     return f"{request.shown} clamped to {min(max(int(position), 0), record.length - 1)}"
 
 
-def _row_at(record: Adds, request: Request, params: Params | None) -> np.ndarray:
+def _row_at(record: AdditiveEncoding, request: Request, params: Params | None) -> np.ndarray:
     return np.asarray(arrays.to_numpy(record.embed(request.positions, params))[0], np.float64)
 
 
-def _params_of_part(part: Adds, request: Request, prefix: str) -> Params | None:
+def _params_of_part(part: AdditiveEncoding, request: Request, prefix: str) -> Params | None:
     """The parameters of a part of a composition, under their own names."""
     if not part.shapes:
         return None

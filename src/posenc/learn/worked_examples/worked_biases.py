@@ -7,7 +7,7 @@ from functools import singledispatch
 import numpy as np
 
 from posenc.core import arrays, text_lines
-from posenc.core.doors import Biases
+from posenc.core.doors import AttentionBias
 from posenc.encodings.biases.alibi import ALiBi
 from posenc.encodings.biases.bounded_alibi import BoundedALiBi
 from posenc.encodings.biases.dynamic_position_bias import DynamicPositionBias
@@ -19,7 +19,7 @@ from posenc.encodings.biases.t5 import T5Bias
 from posenc.learn.worked_examples.steps import Formula, Request, WorkedSteps, factor_text
 
 
-def worked_biases(record: Biases, request: Request) -> WorkedSteps:
+def worked_biases(record: AttentionBias, request: Request) -> WorkedSteps:
     """The number that every head adds to the logit of a query and a key."""
     biases = record.matrix(request.positions, np.array([request.key]), request.params_of(record))
     values = arrays.to_numpy(biases)[..., 0, 0].reshape(-1)
@@ -28,7 +28,7 @@ def worked_biases(record: Biases, request: Request) -> WorkedSteps:
 
 
 @singledispatch
-def _formula(record: Biases, request: Request) -> Formula:
+def _formula(record: AttentionBias, request: Request) -> Formula:
     """What any record that biases can say without more being written for it."""
     return Formula(f"{type(record).__name__} adds one number to the logit of a head, a query and a key.")
 

@@ -12,7 +12,7 @@ import numpy as np
 from posenc.core import arrays, text_lines, validation
 from posenc.core.arrays import Array
 from posenc.core.checked_positions import LARGEST_POSITION
-from posenc.core.doors import Adds, Biases, Encoding, Params, Rotates, Scores
+from posenc.core.doors import AdditiveEncoding, AttentionBias, AttentionScore, Encoding, Params, RotaryEncoding
 from posenc.learn.course.errata import Erratum, errata
 from posenc.learn.worked_examples.steps import Position, Request, WorkedStep, WorkedSteps, position_text
 from posenc.learn.worked_examples.worked_adds import worked_adds
@@ -22,10 +22,10 @@ from posenc.learn.worked_examples.worked_scores import score_width, worked_score
 
 #: How each door is worked out; a record is explained by the door it enters through.
 DOORS: tuple[tuple[type[Any], Callable[[Any, Request], WorkedSteps]], ...] = (
-    (Adds, worked_adds),
-    (Rotates, worked_rotates),
-    (Biases, worked_biases),
-    (Scores, worked_scores),
+    (AdditiveEncoding, worked_adds),
+    (RotaryEncoding, worked_rotates),
+    (AttentionBias, worked_biases),
+    (AttentionScore, worked_scores),
 )
 
 
@@ -121,9 +121,9 @@ def _number(name: str, value: Any) -> int | float:
 
 def _count_of_dims(record: Encoding) -> int:
     """How many dimensions or heads there are to choose from."""
-    if isinstance(record, Adds):
+    if isinstance(record, AdditiveEncoding):
         return record.width
-    if isinstance(record, Rotates):
+    if isinstance(record, RotaryEncoding):
         return record.head_dim
     return int(getattr(record, "heads", 1))
 
@@ -135,12 +135,12 @@ def _dims(dims: Sequence[int], count: int) -> tuple[int, ...]:
 
 
 def _vector(vector: Array, record: Encoding) -> np.ndarray:
-    if not isinstance(record, Rotates | Scores):
+    if not isinstance(record, RotaryEncoding | AttentionScore):
         raise TypeError(
             f"vector must be left out for a record that {record.door}; got {validation.shown(vector)}. It reads no vector."
         )
     array = np.asarray(arrays.to_numpy(arrays.as_array("vector", vector)), np.float64)
-    size = record.head_dim if isinstance(record, Rotates) else score_width(record)
+    size = record.head_dim if isinstance(record, RotaryEncoding) else score_width(record)
     if array.shape != (size,):
         raise ValueError(
             f"vector must have shape ({size},); got {array.shape}. Give one number for each channel of a head."

@@ -8,14 +8,14 @@ import numpy as np
 
 from posenc.compose import Backward
 from posenc.core import arrays, text_lines
-from posenc.core.doors import Rotates
+from posenc.core.doors import RotaryEncoding
 from posenc.core.rotation import Operator, Turn, at_every_head
 from posenc.inspect.spectrum import frequencies_of
 from posenc.learn.worked_examples.steps import Request, WorkedStep, WorkedSteps, angle_text, factor_text
 from posenc.phase import Frequencies
 
 
-def worked_rotates(record: Rotates, request: Request) -> WorkedSteps:
+def worked_rotates(record: RotaryEncoding, request: Request) -> WorkedSteps:
     """The angle of each pair and what it makes of a vector; by default (1, 0) in every pair."""
     turn = record.turn(request.positions, request.params_of(record), role=record.roles[0])
     if not isinstance(turn, Turn) or turn.heads is not None:
@@ -43,7 +43,7 @@ def worked_rotates(record: Rotates, request: Request) -> WorkedSteps:
     return WorkedSteps(formula, tuple(steps), (_lengths(record, x, y), *_notes(record, turn), *request.notes()))
 
 
-def _by_channel(record: Rotates, operator: Operator, request: Request) -> WorkedSteps:
+def _by_channel(record: RotaryEncoding, operator: Operator, request: Request) -> WorkedSteps:
     """What another map than a turn of pairs, or that of the first head, makes of a vector; by default of ones."""
     x = np.ones(operator.dim) if request.vector is None else request.vector
     result = arrays.to_numpy(at_every_head(operator, x[None]))
@@ -58,7 +58,7 @@ def _by_channel(record: Rotates, operator: Operator, request: Request) -> Worked
     return WorkedSteps(formula, tuple(steps), (_lengths(record, x, y), *request.notes()))
 
 
-def _notes(record: Rotates, turn: Turn) -> list[str]:
+def _notes(record: RotaryEncoding, turn: Turn) -> list[str]:
     """What else the turn does to a vector: a factor, a stretch, and the dimensions that it leaves as they are."""
     notes = []
     if turn.factor is None:
@@ -74,14 +74,14 @@ def _notes(record: Rotates, turn: Turn) -> list[str]:
     return notes
 
 
-def _lengths(record: Rotates, x: np.ndarray, y: np.ndarray) -> str:
+def _lengths(record: RotaryEncoding, x: np.ndarray, y: np.ndarray) -> str:
     before, after = (float(np.linalg.norm(vector)) for vector in (x, y))
     lengths = f"length {text_lines.number(before)} before, {text_lines.number(after)} after"
     kept = before == after or ("isometry" in record.claims and math.isclose(before, after, rel_tol=1e-6))
     return f"The vector keeps its length: {lengths}." if kept else lengths
 
 
-def _frequencies(record: Rotates, request: Request, cosine: np.ndarray, sine: np.ndarray) -> Frequencies | None:
+def _frequencies(record: RotaryEncoding, request: Request, cosine: np.ndarray, sine: np.ndarray) -> Frequencies | None:
     """The frequencies whose angles these are; None where the angle is not position times frequency."""
     try:
         frequencies = frequencies_of(record)
@@ -94,7 +94,7 @@ def _frequencies(record: Rotates, request: Request, cosine: np.ndarray, sine: np
     return None if differs else frequencies
 
 
-def _coordinates(record: Rotates, request: Request, pairs: int) -> np.ndarray:
+def _coordinates(record: RotaryEncoding, request: Request, pairs: int) -> np.ndarray:
     """The coordinate that each pair rotates by: that of its axis, if the record says which; negative where it rotates
     backwards."""
     if isinstance(record, Backward):

@@ -8,7 +8,7 @@ from functools import singledispatch
 import numpy as np
 
 from posenc.core import arrays, text_lines
-from posenc.core.doors import Scores
+from posenc.core.doors import AttentionScore
 from posenc.encodings.scores.shaw import Shaw
 from posenc.encodings.scores.transformer_xl import TransformerXL
 from posenc.learn.worked_examples.steps import Formula, Request, WorkedStep, WorkedSteps
@@ -18,7 +18,7 @@ from posenc.phase import cosine_sine
 MOST_BETWEEN = 1 << 12
 
 
-def worked_scores(record: Scores, request: Request) -> WorkedSteps:
+def worked_scores(record: AttentionScore, request: Request) -> WorkedSteps:
     """What every head adds to the logit of a query and a key with some content."""
     steps = _steps(record, request)
     drawn = f"Query and key are drawn with seed {request.seed}."
@@ -27,7 +27,7 @@ def worked_scores(record: Scores, request: Request) -> WorkedSteps:
 
 
 @singledispatch
-def _steps(record: Scores, request: Request) -> WorkedSteps:
+def _steps(record: AttentionScore, request: Request) -> WorkedSteps:
     """What any record that scores can say without more being written for it."""
     formula = Formula(f"{type(record).__name__} adds a score of content and position to the logit.")
     return request.steps(formula, _values(record, request), lambda head: _left(request, head))
@@ -72,12 +72,12 @@ def _(record: TransformerXL, request: Request) -> WorkedSteps:
     return WorkedSteps(formula, tuple(steps), (note, *request.notes()))
 
 
-def score_width(record: Scores) -> int:
+def score_width(record: AttentionScore) -> int:
     """Channels of a head."""
     return int(getattr(record, "head_dim", 0) or getattr(record, "dim", 8))
 
 
-def _content(record: Scores, request: Request) -> tuple[np.ndarray, np.ndarray]:
+def _content(record: AttentionScore, request: Request) -> tuple[np.ndarray, np.ndarray]:
     """The query and key that are scored: the vector given as both, or two drawn from the seed; (heads, dim) each."""
     shape = (int(getattr(record, "heads", 1)), score_width(record))
     if request.vector is not None:
@@ -87,7 +87,7 @@ def _content(record: Scores, request: Request) -> tuple[np.ndarray, np.ndarray]:
     return q, k
 
 
-def _values(record: Scores, request: Request) -> np.ndarray:
+def _values(record: AttentionScore, request: Request) -> np.ndarray:
     q, k = _content(record, request)
     keys = _keys(record, request)
     k = np.broadcast_to(k[:, None], (len(k), len(keys), k.shape[-1]))
@@ -99,7 +99,7 @@ def _values(record: Scores, request: Request) -> np.ndarray:
     return np.asarray(arrays.to_numpy(score)[0, :, 0, 0], np.float64)
 
 
-def _keys(record: Scores, request: Request) -> np.ndarray:
+def _keys(record: AttentionScore, request: Request) -> np.ndarray:
     """The key's position; before a query that counts what lies between, every position up to its own."""
     if record.axes > 1:
         return np.array([request.key])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from posenc.compose import Partial
-from posenc.core.doors import Rotates
+from posenc.core.doors import RotaryEncoding
 from posenc.core.rotation import PairLayout
 from posenc.encodings.rotates.axial_rope import AxialRoPE
 from posenc.encodings.rotates.rope import RoPE
@@ -20,7 +20,7 @@ from posenc.phase import Numerics
 
 def rotation_record(
     fields: Fields, rope: RopeParameters, head: Head, pairing: PairLayout, axes: PairAxes | None, longest: Value | None
-) -> Rotates:
+) -> RotaryEncoding:
     """The record of a rotation, inside its head."""
     if rope.get("rope_theta") is None:
         raise ValueError(
@@ -28,7 +28,7 @@ def rotation_record(
         )
     base, numerics = rope.real("rope_theta"), fields.options.numerics
     scaling = scaling_of(rope, longest, fields.options.length)
-    record: Rotates
+    record: RotaryEncoding
     if axes is None:
         record = RoPE(head.width, base, pairing, numerics, scaling)
     elif axes.sections:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from posenc.compose import Backward, Partial
 from posenc.core import validation
-from posenc.core.doors import Rotates
+from posenc.core.doors import RotaryEncoding
 from posenc.core.rotation import PairLayout
 from posenc.encodings.rotates.rope import RoPE
 from posenc.models.config.fields import Fields
@@ -40,7 +40,7 @@ class Indexer:
         return (RoleRotation("indexer", in_head(replace(rope, pairing=pairing), dim, self.last)),)
 
 
-def in_head(rope: RoPE, dim: int, last: bool) -> Rotates:
+def in_head(rope: RoPE, dim: int, last: bool) -> RotaryEncoding:
     """A rotation of the first, or last, channels of a head."""
     if rope.dim > dim:
         raise ValueError(f"index_head_dim must be at least the {rope.dim} channels that rotate; got {dim}.")

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from posenc.core import validation
-from posenc.core.doors import Rotates
+from posenc.core.doors import RotaryEncoding
 from posenc.encodings.rotates.rope import RoPE
 from posenc.models.config.json_file import load_config
 from posenc.models.config.reader import from_config
@@ -43,7 +43,7 @@ class ContextPlan:
     """
 
     model_type: str
-    record: Rotates
+    record: RotaryEncoding
     trained: int
     trained_from: str
     length: int
@@ -52,7 +52,7 @@ class ContextPlan:
     ways: tuple[Planned, ...]
     left: tuple[str, ...]
 
-    def rotation(self, way: str) -> Rotates:
+    def rotation(self, way: str) -> RotaryEncoding:
         """The model's rotation at the new length by one of the ways, "YaRN" say: the record to rotate with.
 
         >>> config = {"model_type": "llama", "rope_theta": 1e4, "hidden_size": 64, "num_attention_heads": 4,

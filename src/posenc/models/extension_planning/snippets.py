@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from posenc.compose import Backward, Partial
-from posenc.core.doors import Rotates
+from posenc.core.doors import RotaryEncoding
 from posenc.encodings.rotates.rope import RoPE
 from posenc.frequencies import DynamicNTK, Linear, YaRN
 from posenc.models.config.reader import from_config
@@ -53,7 +53,7 @@ def sees_whole_context(group: LayerGroup) -> bool:
     return not any(word in group.attention for word in ("sliding", "chunked", "local"))
 
 
-def rewrapped(record: Rotates | None, inner: RoPE) -> Rotates:
+def rewrapped(record: RotaryEncoding | None, inner: RoPE) -> RotaryEncoding:
     """The new rotation in the head of the old one."""
     if isinstance(record, Partial | Backward):
         return replace(record, encoding=rewrapped(record.encoding, inner))

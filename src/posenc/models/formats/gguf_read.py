@@ -12,7 +12,7 @@ import numpy as np
 
 from posenc.compose import Partial
 from posenc.core import validation
-from posenc.core.doors import Rotates
+from posenc.core.doors import RotaryEncoding
 from posenc.core.rotation import PairLayout
 from posenc.encodings.rotates.rope import RoPE
 from posenc.frequencies import Geometric, Linear, Llama3, LongRoPE, Rescaled, Scaling, YaRN
@@ -105,7 +105,7 @@ class _Keys(Fields):
         return [key for key in self.of_arch if key.startswith(concerns) and key not in self.used]
 
 
-def _head_width(record: Rotates) -> int:
+def _head_width(record: RotaryEncoding) -> int:
     return record.dim if isinstance(record, Partial | RoPE) else 0
 
 
@@ -136,7 +136,7 @@ def _pairing(keys: _Keys) -> PairLayout:
     return keys.row.pairing
 
 
-def _rotation(keys: _Keys, pairing: PairLayout, suffix: str) -> Rotates:
+def _rotation(keys: _Keys, pairing: PairLayout, suffix: str) -> RotaryEncoding:
     """The rotation of full layers; with "_swa" that of sliding ones, which share keys that lack this suffix."""
 
     def own(name: str) -> str:
@@ -245,7 +245,9 @@ def divisors_of(scaling: Scaling, dim: int, base: float) -> tuple[float, ...]:
     return tuple(float(EXACT.divide(before, after)) for before, after in pairs)
 
 
-def _groups(keys: _Keys, layers: tuple[int, ...], full: Rotates, sliding: Rotates) -> tuple[LayerGroup, ...]:
+def _groups(
+    keys: _Keys, layers: tuple[int, ...], full: RotaryEncoding, sliding: RotaryEncoding
+) -> tuple[LayerGroup, ...]:
     """One group, or one for each kind of layer where sliding layers rotate otherwise."""
     slides, window = (False,) * len(layers), _window(keys)
     if full != sliding or window:

@@ -7,7 +7,7 @@ from typing import Any
 
 from posenc.compose import Partial
 from posenc.core import validation
-from posenc.core.doors import Rotates
+from posenc.core.doors import RotaryEncoding
 from posenc.encodings.adds.learned import Learned
 from posenc.encodings.rotates.rope import RoPE
 from posenc.frequencies import Linear, Llama3, Scaling
@@ -106,7 +106,7 @@ def _rotary_groups(fields: Fields, layers: tuple[int, ...]) -> tuple[LayerGroup,
         pairing="adjacent" if fields.flag("rotary_interleaved") else "halves",
         scaling=_scaling(fields),
     )
-    record: Rotates = rope if width == dim else Partial(rope, dim)
+    record: RotaryEncoding = rope if width == dim else Partial(rope, dim)
     unrotated = _unrotated(fields, layers)
     return groups_by_rotation(layers, unrotated, record, tuple(fields.values))
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from posenc.compose import Partial
 from posenc.core import plain_file, validation
-from posenc.core.doors import Rotates
+from posenc.core.doors import RotaryEncoding
 from posenc.core.rotation import PairLayout
 from posenc.encodings.rotates.rope import RoPE
 from posenc.frequencies import Scaling
@@ -107,7 +107,7 @@ def from_onnx(model: ModelProto | str | Path, *, stated: Mapping[str, Any] | Non
             "with opset 23."
         )
     of_caches = _rotations(graph, dict(stated or {}))
-    groups: dict[Rotates, tuple[list[int], tuple[Value, ...]]] = {}
+    groups: dict[RotaryEncoding, tuple[list[int], tuple[Value, ...]]] = {}
     for layer, node in enumerate(nodes):
         record, values = _record(graph, node, of_caches, dict(stated or {}))
         groups.setdefault(record, ([], values))[0].append(layer)
@@ -154,7 +154,7 @@ def _load(model: ModelProto | str | Path) -> ModelProto:
 
 def _record(
     graph: GraphProto, node: NodeProto, of_caches: Callable[[str, str], RoPE], stated: dict[str, Any]
-) -> tuple[Rotates, tuple[Value, ...]]:
+) -> tuple[RotaryEncoding, tuple[Value, ...]]:
     """One node's rotation, compared with its caches."""
     attributes = _attributes(node)
     pairing: PairLayout = "adjacent" if attributes["interleaved"] else "halves"

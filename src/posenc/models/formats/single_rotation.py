@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from posenc.compose import Partial
-from posenc.core.doors import Rotates
+from posenc.core.doors import RotaryEncoding
 from posenc.core.rotation import PairLayout
 from posenc.encodings.rotates.rope import RoPE
 from posenc.frequencies import Scaling
@@ -59,7 +59,7 @@ def every_nth(interval: int, layers: tuple[int, ...]) -> frozenset[int]:
 
 
 def groups_by_rotation(
-    layers: tuple[int, ...], unrotated: frozenset[int], record: Rotates, values: tuple[Value, ...]
+    layers: tuple[int, ...], unrotated: frozenset[int], record: RotaryEncoding, values: tuple[Value, ...]
 ) -> tuple[LayerGroup, ...]:
     """The layers that rotate, and those that do not."""
     rotated = tuple(layer for layer in layers if layer not in unrotated)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from posenc.core.doors import Adds, Claim, Encoding, Rotates, Scores
+from posenc.core.doors import AdditiveEncoding, AttentionScore, Claim, Encoding, RotaryEncoding
 from posenc.core.rotation import at_every_head
 from posenc.testing import budgets
 from posenc.testing.checks.grid_axes import uneven_grid
@@ -84,17 +84,17 @@ def _shifted_on_an_axis(encoding: Encoding) -> Iterator[str]:
 
 def _length(encoding: Encoding) -> float:
     """|q|·|k| at its largest, for what an error of an angle does to a logit."""
-    return 4.0 * (encoding.head_dim if isinstance(encoding, Rotates) else 16)
+    return 4.0 * (encoding.head_dim if isinstance(encoding, RotaryEncoding) else 16)
 
 
 @_claim("isometry", "A rotation that changes lengths changes the weight of a token.", ("rotates",))
-def claim_isometry(encoding: Rotates) -> Iterator[str]:
+def claim_isometry(encoding: RotaryEncoding) -> Iterator[str]:
     yield from _longer_at(encoding, np.array([0, 1, 2, 50, min(last_position(encoding), 10**6)]))
     if isinstance(encoding, Line):  # off the line: what cuts through a pair turns it only where coordinates are alike
         yield from _longer_at(encoding.encoding, uneven_grid(encoding.encoding.axes)[-5:])
 
 
-def _longer_at(encoding: Rotates, positions: np.ndarray) -> Iterator[str]:
+def _longer_at(encoding: RotaryEncoding, positions: np.ndarray) -> Iterator[str]:
     x = np.random.default_rng(3).standard_normal((5, encoding.head_dim))
     budget = budgets.product(budgets.arithmetic(encoding), encoding.head_dim, 1.0)
     budget += budgets.angle(encoding, float(positions.max())) if budgets.formed(encoding) else 0.0
@@ -121,7 +121,7 @@ def claim_streaming(encoding: Encoding) -> Iterator[str]:
 @_claim("bounded", "Values that grow with position drown the content.")
 def claim_bounded(encoding: Encoding) -> Iterator[str]:
     """Values that are more than twice as large from 2^20 on as they are below 2^10 have no bound."""
-    if isinstance(encoding, Scores) and encoding.gathers:
+    if isinstance(encoding, AttentionScore) and encoding.gathers:
         yield from _growth_with_keys(encoding)
         return
     most = last_position(encoding)
@@ -200,7 +200,7 @@ def claim_symmetric(encoding: Encoding) -> Iterator[str]:
 
 
 @_claim("shift-linear", "The lecture's argument for sinusoids: a shift is one matrix.", ("adds",))
-def claim_shift_linear(encoding: Adds) -> Iterator[str]:
+def claim_shift_linear(encoding: AdditiveEncoding) -> Iterator[str]:
     """Fit M(k) on half of the rows and test it on the other half; an error is compared with what the shift changes."""
     most = min(last_position(encoding), 1_000 if budgets.released(encoding) else 10**6)
     # Near rows, where tables differ, and far ones, where slow waves have turned.

@@ -7,7 +7,7 @@ from typing import Any, cast
 import numpy as np
 
 from posenc.attention import attention
-from posenc.core.doors import Adds, Biases, Encoding, Rotates, Scores
+from posenc.core.doors import AdditiveEncoding, AttentionBias, AttentionScore, Encoding, RotaryEncoding
 from posenc.core.rotation import Operator, at_every_head
 from posenc.testing import budgets
 from posenc.testing.door_probe import (
@@ -35,7 +35,7 @@ def dense_is_pointwise(encoding: Encoding) -> None:
 
 def pointwise(encoding: Encoding, query: np.ndarray, key: np.ndarray, corner: int | None = None) -> None:
     """The matrix is the bias, one number at a time; of a large one, the corner of the first queries and keys."""
-    encoding, params = cast(Biases, encoding), moved_parameters(encoding) or None
+    encoding, params = cast(AttentionBias, encoding), moved_parameters(encoding) or None
     dense = encoding.matrix(query, key, params)
     for head in {0, encoding.heads // 2, encoding.heads - 1}:
         one_by_one = [
@@ -82,7 +82,7 @@ def heads_differ(encoding: Encoding) -> None:
 
 @named_check("Tensor-parallel ranks ask for some of the heads.", doors=("biases",))
 def heads_can_be_chosen(encoding: Encoding) -> None:
-    encoding, params = cast(Biases, encoding), moved_parameters(encoding) or None
+    encoding, params = cast(AttentionBias, encoding), moved_parameters(encoding) or None
     dense = encoding.matrix(QUERY, KEY, params)
     order = np.arange(encoding.heads)[::-1]
     chosen = encoding.bias(order[:, None, None], QUERY[:, None], KEY[None, :], params)
@@ -91,7 +91,7 @@ def heads_can_be_chosen(encoding: Encoding) -> None:
 
 @named_check("A score that reads no content belongs at the door of biases.", doors=("scores",))
 def score_reads_content(encoding: Encoding) -> None:
-    encoding, params = cast(Scores, encoding), moved_parameters(encoding) or None
+    encoding, params = cast(AttentionScore, encoding), moved_parameters(encoding) or None
     shape = number_of_heads(encoding), head_width(encoding)
     rng = np.random.default_rng(8)
     q, k = rng.standard_normal((shape[0], len(QUERY), shape[1])), rng.standard_normal((shape[0], len(KEY), shape[1]))
@@ -115,7 +115,7 @@ def score_reads_content(encoding: Encoding) -> None:
 
 @named_check("The term of the output must be linear in the attention weights.", doors=("scores",))
 def values_are_linear(encoding: Encoding) -> None:
-    encoding, params = cast(Scores, encoding), moved_parameters(encoding) or None
+    encoding, params = cast(AttentionScore, encoding), moved_parameters(encoding) or None
     weights = np.random.default_rng(4).random((2, number_of_heads(encoding), len(QUERY), len(KEY)))
     result = encoding.values(weights, QUERY, KEY, params)
     if result is None:
@@ -130,7 +130,7 @@ def values_are_linear(encoding: Encoding) -> None:
 
 @named_check("attach must add exactly what embed returns.", doors=("adds",))
 def attach_adds_the_embedding(encoding: Encoding) -> None:
-    encoding, params = cast(Adds, encoding), moved_parameters(encoding) or None
+    encoding, params = cast(AdditiveEncoding, encoding), moved_parameters(encoding) or None
     vectors = np.asarray(encoding.embed(KEY, params))
     x = np.random.default_rng(2).standard_normal((2, len(KEY), encoding.width))
     wanted = x + vectors
@@ -142,7 +142,7 @@ def attach_adds_the_embedding(encoding: Encoding) -> None:
 
 @named_check("The order of the axes must not change the result.", doors=("rotates",))
 def layouts_agree(encoding: Encoding) -> None:
-    encoding, params = cast(Rotates, encoding), moved_parameters(encoding) or None
+    encoding, params = cast(RotaryEncoding, encoding), moved_parameters(encoding) or None
     x = np.random.default_rng(2).standard_normal((2, number_of_heads(encoding), len(KEY), encoding.head_dim))
     turn = encoding.turn(KEY, params, role=encoding.roles[0])
     bhtd = np.asarray(turn(x, layout="bhtd"))
@@ -157,7 +157,7 @@ def layouts_agree(encoding: Encoding) -> None:
 
 @named_check("To move a cache to other positions, its keys are turned back.", doors=("rotates",))
 def turn_is_undone_by_its_inverse(encoding: Encoding) -> None:
-    encoding, params = cast(Rotates, encoding), moved_parameters(encoding) or None
+    encoding, params = cast(RotaryEncoding, encoding), moved_parameters(encoding) or None
     x = np.random.default_rng(2).standard_normal((1, number_of_heads(encoding), len(KEY), encoding.head_dim))
     for role in encoding.roles:
         turn = encoding.turn(KEY, params, role=role)
@@ -171,7 +171,7 @@ def turn_is_undone_by_its_inverse(encoding: Encoding) -> None:
 
 @named_check("If one turn serves queries and keys, each role must give the same turn.", doors=("rotates",))
 def roles_agree(encoding: Encoding) -> None:
-    encoding, params = cast(Rotates, encoding), moved_parameters(encoding) or None
+    encoding, params = cast(RotaryEncoding, encoding), moved_parameters(encoding) or None
     try:
         both = encoding.turn(KEY, params, role="both")
     except ValueError:  # queries and keys are turned differently, and the record says so
@@ -200,7 +200,7 @@ def query_and_key_positions_are_both_used(encoding: Encoding) -> None:
 
 def _leaves_keys_alone(encoding: Encoding) -> bool:
     """Whether queries are lengthened and keys are not, as a temperature does: nothing that claims to be relative."""
-    if not isinstance(encoding, Rotates) or "relative" in encoding.claims:
+    if not isinstance(encoding, RotaryEncoding) or "relative" in encoding.claims:
         return False
     keys = np.asarray(probed_rows(encoding, KEY, side="key"))
     return bool((keys == keys[:1]).all())
@@ -226,21 +226,21 @@ def _one_head(record: Encoding, params: Any, content: tuple[np.ndarray, ...], x:
     q, k, v = content
     one_q, one_k, one_v = q[1, head], k[1, head // 3], v[1, head // 3]
     scale, term = q.shape[-1] ** -0.5, 0.0
-    if isinstance(record, Rotates) and "value" in record.roles:
+    if isinstance(record, RotaryEncoding) and "value" in record.roles:
         one_v = _at_head(record.turn(KEY, params, role="value"), one_v, head)
-    elif isinstance(record, Rotates):
+    elif isinstance(record, RotaryEncoding):
         one_q = _at_head(record.turn(QUERY, params, role="query"), one_q, head)
         one_k = _at_head(record.turn(KEY, params, role="key"), one_k, head)
-    if isinstance(record, Biases):
+    if isinstance(record, AttentionBias):
         term = record.bias(head, QUERY[:, None], KEY[None, :], params)
-    if isinstance(record, Scores):
+    if isinstance(record, AttentionScore):
         term = record.score(q[1], np.repeat(k[1], 3, 0), QUERY, KEY, params, hidden=None if x is None else x[1])[head]
     powers = np.exp(one_q @ one_k.T * scale + term)
     weights = powers / powers.sum(-1, keepdims=True)
     output = np.asarray(weights @ one_v)
-    if isinstance(record, Rotates) and "value" in record.roles:
+    if isinstance(record, RotaryEncoding) and "value" in record.roles:
         output = _at_head(record.turn(QUERY, params, role="output"), output, head)
-    if isinstance(record, Scores):
+    if isinstance(record, AttentionScore):
         every = np.broadcast_to(weights, (12, *weights.shape))
         extra = record.values(every, QUERY, KEY, params)
         output = output if extra is None else output + extra[head]

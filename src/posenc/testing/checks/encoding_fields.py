@@ -9,7 +9,7 @@ from typing import Any, get_args
 
 import numpy as np
 
-from posenc.core.doors import Adds, Biases, Claim, Encoding, Rotates, Scores
+from posenc.core.doors import AdditiveEncoding, AttentionBias, AttentionScore, Claim, Encoding, RotaryEncoding
 from posenc.diagnosis.mistake import with_fields
 from posenc.testing.door_probe import SOME, last_position, moved_parameters, probed_rows, program, sides
 from posenc.testing.named_check import DOORS, ensure, named_check, same_bits
@@ -111,7 +111,7 @@ def copies_are_equal(encoding: Encoding) -> None:
 
 @named_check("Matrices, decode rows and plots are derived from the one door of a record.")
 def one_door(encoding: Encoding) -> None:
-    kinds = {"adds": Adds, "rotates": Rotates, "biases": Biases, "scores": Scores}
+    kinds = {"adds": AdditiveEncoding, "rotates": RotaryEncoding, "biases": AttentionBias, "scores": AttentionScore}
     ensure(encoding.door in DOORS, f"door: expected one of {', '.join(DOORS)}, got {encoding.door!r}.")
     entered = [name for name, kind in kinds.items() if isinstance(encoding, kind)]
     ensure(entered == [encoding.door], f"door: expected one door, {encoding.door}, got {entered}.")

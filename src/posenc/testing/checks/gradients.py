@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from posenc.core.doors import Encoding, Rotates, Scores
+from posenc.core.doors import AttentionScore, Encoding, RotaryEncoding
 from posenc.testing import budgets
 from posenc.testing.checks.learning import LEARNED
 from posenc.testing.door_probe import (
@@ -39,7 +39,7 @@ def gradient_of_content(encoding: Encoding) -> None:
     positions = torch.tensor([0, 3, 1])
     if budgets.released(encoding):
         _linear_content(encoding, params, positions)
-    elif isinstance(encoding, Scores):
+    elif isinstance(encoding, AttentionScore):
         shape = number_of_heads(encoding), 3, head_width(encoding)
         q, k = (_drawn(torch, shape, seed) for seed in (1, 2))
         x = hidden_input(encoding, 3, 3, name="torch")
@@ -92,7 +92,7 @@ def gradient_reaches_every_parameter(encoding: Encoding) -> None:
     values = {name: torch.tensor(value, requires_grad=True) for name, value in moved_parameters(encoding).items()}
     # Cubes: the squares of a cosine and a sine sum to one, which has no gradient.
     total = sum(_program(encoding, values, side)(array(SOME, "torch")).pow(3).sum() for side in sides(encoding))
-    if isinstance(encoding, Scores):
+    if isinstance(encoding, AttentionScore):
         weights = torch.rand(
             number_of_heads(encoding), 3, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(0)
         )
@@ -145,7 +145,7 @@ def jax_gradient_is_torchs(encoding: Encoding) -> None:
     values, rng = moved_parameters(encoding), np.random.default_rng(0)
     mixed = {
         side: rng.standard_normal(np.shape(program(encoding, params=values, side=side)(np.array(SOME))))
-        for side in (sides(encoding) if isinstance(encoding, Rotates) else sides(encoding)[:1])
+        for side in (sides(encoding) if isinstance(encoding, RotaryEncoding) else sides(encoding)[:1])
     }
 
     def total(arguments: Any) -> Any:

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from posenc.core.doors import Adds, Encoding, Rotates
+from posenc.core.doors import AdditiveEncoding, Encoding, RotaryEncoding
 from posenc.testing.checks.learning import LEARNED
 from posenc.testing.door_probe import array, array_module, as_numpy, head_width, hidden_input, number_of_heads
 from posenc.testing.named_check import ensure, named_check, same_bits
@@ -24,16 +24,16 @@ def _module(encoding: Encoding, seed: int = 0) -> Any:
 def _forward(module: Any, encoding: Encoding) -> Any:
     """The module's answer to fixed float32 content at fixed places."""
     torch, positions = array_module("torch"), array(POSITIONS, "torch")
-    if isinstance(encoding, Adds):
+    if isinstance(encoding, AdditiveEncoding):
         return module(_drawn(torch, (2, len(POSITIONS), encoding.width), 1), positions)
     if encoding.door == "biases":
         return module(positions, positions)
     q, k = (
         _drawn(torch, (1, number_of_heads(encoding), len(POSITIONS), head_width(encoding)), seed) for seed in (1, 2)
     )
-    if isinstance(encoding, Rotates) and "value" in encoding.roles:
+    if isinstance(encoding, RotaryEncoding) and "value" in encoding.roles:
         return torch.cat([module(k, positions, layout="bhtd"), module.back(q, positions, layout="bhtd")])
-    if isinstance(encoding, Rotates):
+    if isinstance(encoding, RotaryEncoding):
         return torch.cat([part.flatten() for part in module(q, k, positions, positions, layout="bhtd")])
     return module(
         q,

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from posenc.core.doors import Encoding, Rotates, Scores
+from posenc.core.doors import AttentionScore, Encoding, RotaryEncoding
 from posenc.testing import budgets
 from posenc.testing.calls import called
 from posenc.testing.door_probe import (
@@ -154,7 +154,7 @@ def activations_keep_their_dtype(encoding: Encoding) -> None:
 @named_check("Scores are sums; sums are formed in float32.", ("scores",), needs=("torch",))
 def score_of_half_content(encoding: Encoding) -> None:
     """bfloat16 queries and keys give what their float32 copies give, to one rounding."""
-    torch, scores = array_module("torch"), cast(Scores, encoding)
+    torch, scores = array_module("torch"), cast(AttentionScore, encoding)
     params = converted(moved_parameters(encoding), "torch", "float32")
     q, k = (content_vectors(encoding, seed, "torch", "bfloat16").expand(-1, 4, -1) for seed in (1, 2))
     inputs = array([0, 3, 1, 2], "torch")
@@ -218,7 +218,7 @@ def _tf32_products(torch: Any) -> Any:
 def _numbers_of_positions(encoding: Encoding, inputs: Any) -> dict[str, Any]:
     """What positions alone decide: vectors, biases, or the tables of the operators of each role."""
     record = one_coordinate(encoding)
-    if not isinstance(record, Rotates):
+    if not isinstance(record, RotaryEncoding):
         return {"numbers": program(encoding, name="torch", dtype="float32")(inputs)}
     params = converted(moved_parameters(record), "torch", "float32")
     operators = {role: record.turn(inputs, params, role=cast(Any, role)) for role in sides(record)}

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from posenc.core.doors import Adds, Biases, Encoding, Rotates, Scores
+from posenc.core.doors import AdditiveEncoding, AttentionBias, AttentionScore, Encoding, RotaryEncoding
 from posenc.positions import documents, from_mask, packed
 from posenc.testing import budgets
 from posenc.testing.door_probe import head_width, last_position, moved_parameters, number_of_heads, sides
@@ -54,7 +54,7 @@ def _sequence(record: Encoding, length: int, seed: int) -> Tokens:
     """One sequence in a row of its own."""
     rng = np.random.default_rng(seed)
     q, k = rng.standard_normal((2, 1, number_of_heads(record), length, head_width(record)))
-    reads = isinstance(record, Scores) and record.reads is not None
+    reads = isinstance(record, AttentionScore) and record.reads is not None
     x = rng.standard_normal((1, length, cast(Any, record).model_dim)) if reads else None
     return Tokens(q, k, x, np.arange(length)[None])
 
@@ -100,14 +100,14 @@ def _placed(
 def _effects(record: Encoding, tokens: Tokens) -> dict[str, np.ndarray]:
     """What the record does to the tokens, (rows, heads, n, …), on each side that differs."""
     params, positions = moved_parameters(record) or None, tokens.positions
-    if isinstance(record, Adds):
+    if isinstance(record, AdditiveEncoding):
         return {"input": np.asarray(record.embed(positions, params))[:, None]}
-    if isinstance(record, Rotates):
+    if isinstance(record, RotaryEncoding):
         turns = {side: record.turn(positions, params, role=cast(Any, side)) for side in sides(record)}
         return {side: np.asarray(turn(tokens.q, layout="bhtd")) for side, turn in turns.items()}
-    if isinstance(record, Biases):
+    if isinstance(record, AttentionBias):
         return {"logits": np.asarray(record.matrix(positions, positions, params))}
-    scores, x = cast(Scores, record), tokens.x
+    scores, x = cast(AttentionScore, record), tokens.x
     hidden = np.concatenate([x, x], 1) if x is not None and scores.reads == "both" else x
     packed_rows = (
         {"documents": (tokens.documents, tokens.documents)} if scores.gathers and tokens.documents is not None else {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from posenc.core.doors import Adds, Biases, Encoding
+from posenc.core.doors import AdditiveEncoding, AttentionBias, Encoding
 from posenc.testing.calls import called
 from posenc.testing.door_probe import (
     ANCHORS,
@@ -95,7 +95,7 @@ def twelve_heads(encoding: Encoding) -> None:
 @named_check("The model's width is checked against the encoding's.", doors=("adds",))
 def width_is_stated(encoding: Encoding) -> None:
     ensure(
-        isinstance(encoding, Adds) and encoding.width >= 1,
+        isinstance(encoding, AdditiveEncoding) and encoding.width >= 1,
         f"width: expected at least one channel, got {getattr(encoding, 'width', None)}.",
     )
 
@@ -109,7 +109,7 @@ def _shaped(encoding: Encoding, shape: tuple[int, ...]) -> None:
 
 
 def _wanted(encoding: Encoding, shape: tuple[int, ...], last: int, own_heads: int | None) -> tuple[int, ...]:
-    if isinstance(encoding, Adds):
+    if isinstance(encoding, AdditiveEncoding):
         return (*shape, encoding.width)
     if encoding.door in PAIRWISE:
         return (*shape[:-1], number_of_heads(encoding), shape[-1], len(ANCHORS))
@@ -119,7 +119,7 @@ def _wanted(encoding: Encoding, shape: tuple[int, ...], last: int, own_heads: in
 @named_check("Kernels ask for one number at a time or for any block of them.", doors=("biases",))
 def bias_broadcasts(encoding: Encoding) -> None:
     """bias(head, query, key) broadcasts its three arguments like any elementwise function."""
-    if not isinstance(encoding, Biases):
+    if not isinstance(encoding, AttentionBias):
         return
     params = moved_parameters(encoding) or None
     for shapes in (((), (), ()), ((2,), (2,), (2,)), ((3, 1), (4,), ()), ((1,), (5, 1), (1, 4))):

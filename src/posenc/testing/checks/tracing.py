@@ -11,7 +11,7 @@ from typing import Any, cast
 import numpy as np
 
 from posenc.core.arrays import Array
-from posenc.core.doors import Biases, Encoding
+from posenc.core.doors import AttentionBias, Encoding
 from posenc.testing import budgets
 from posenc.testing.door_probe import (
     array,
@@ -159,7 +159,7 @@ def traced_nan_stays_nan(encoding: Encoding) -> None:
 def score_mod_is_the_bias(encoding: Encoding) -> None:
     """posenc.torch.score_mod inside flex_attention, for a decoding step, against softmax with the dense matrix."""
     torch = array_module("torch")
-    record = cast(Biases, encoding)
+    record = cast(AttentionBias, encoding)
     flex = import_module("torch.nn.attention.flex_attention").flex_attention
     params = converted(moved_parameters(record), "torch", "float32")
     query, key = torch.tensor([4, 2, 5]), torch.tensor([0, 1, 2, 3, 5])

@@ -27,7 +27,7 @@ from posenc.core.checked_attention import (
     number_of_axes,
     token_positions,
 )
-from posenc.core.doors import Documents, Encoding, Scores
+from posenc.core.doors import AttentionScore, Documents, Encoding
 from posenc.core.rotation import Layout
 from posenc.torch.attention_paths.shared_bias import SharedBias, check_shared
 from posenc.torch.modules.encoding_module import RecordModule, on_same_device
@@ -159,7 +159,7 @@ def collected(
 
 
 def _keys_rotated(keys_rotated: Any, records: list[Any]) -> bool:
-    scores = [record for record in records if isinstance(record, Scores)]
+    scores = [record for record in records if isinstance(record, AttentionScore)]
     if validation.truth("keys_rotated", keys_rotated) and scores:
         raise ValueError(
             f"keys_rotated must be False for {type(scores[0]).__name__}, which reads keys as they are before any "

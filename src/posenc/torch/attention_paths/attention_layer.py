@@ -12,7 +12,7 @@ import torch
 from posenc.core import validation
 from posenc.core.arrays import Array
 from posenc.core.checked_attention import Window, check_inside, check_list, number_of_axes
-from posenc.core.doors import Documents, Encoding, Rotates, Scores
+from posenc.core.doors import AttentionScore, Documents, Encoding, RotaryEncoding
 from posenc.torch.attention_paths.attend import attention
 from posenc.torch.attention_paths.choose import Impl
 from posenc.torch.attention_paths.rotate_keys import rotate_keys
@@ -111,7 +111,9 @@ class Attention(torch.nn.Module):  # type: ignore[misc]
         records = [each.record for each in self.encodings]
         self.axes = number_of_axes(records)
         self.caches_rotated = not any(map(_needs_plain_keys, records))
-        self.reads = next((record.reads for record in records if isinstance(record, Scores) and record.reads), None)
+        self.reads = next(
+            (record.reads for record in records if isinstance(record, AttentionScore) and record.reads), None
+        )
 
     def forward(
         self, x: Array, positions: Array | None = None, *, mask: Array | None = None, documents: Documents = None
@@ -197,8 +199,8 @@ class Attention(torch.nn.Module):  # type: ignore[misc]
 def _needs_plain_keys(record: Any) -> bool:
     """Whether keys must wait in a cache unrotated: a score reads them so, rotated they are wider (PoPE), or each head
     of queries rotates them by a table of its own."""
-    if not isinstance(record, Rotates):
-        return isinstance(record, Scores)
+    if not isinstance(record, RotaryEncoding):
+        return isinstance(record, AttentionScore)
     origin = np.zeros((1,) if record.axes == 1 else (1, record.axes))
     turn = record.turn(origin, record.init(np.random.default_rng(0)) if record.shapes else None, role=record.roles[-1])
     return turn.heads is not None or turn.width != record.head_dim

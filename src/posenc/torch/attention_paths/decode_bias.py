@@ -8,13 +8,13 @@ import torch
 
 from posenc.core import validation
 from posenc.core.arrays import Array
-from posenc.core.doors import Biases, Params
+from posenc.core.doors import AttentionBias, Params
 from posenc.encodings.biases.alibi import ALiBi
 from posenc.torch.modules.encoding_module import RecordModule, record_and_params
 
 
 def decode_row(
-    record: Biases | RecordModule, query: Array, key: Array, params: Params | None = None, *, dtype: Any = None
+    record: AttentionBias | RecordModule, query: Array, key: Array, params: Params | None = None, *, dtype: Any = None
 ) -> Any:
     """The bias of one query for all its keys, as a step of decoding wants it.
 
@@ -30,7 +30,7 @@ def decode_row(
     [[[[-1.5, -1.0, -0.5, 0.0]]]]
     """
     record, params = record_and_params(record, params)
-    validation.instance("record", record, Biases, "a record that biases")
+    validation.instance("record", record, AttentionBias, "a record that biases")
     _tensor("query", query)
     last = () if record.axes == 1 else (record.axes,)
     if not len(last) <= query.ndim <= 1 + len(last) or tuple(query.shape[query.ndim - len(last) :]) != last:

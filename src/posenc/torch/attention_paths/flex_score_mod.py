@@ -7,14 +7,14 @@ from typing import Any
 
 from posenc.core import arrays, validation
 from posenc.core.arrays import Array
-from posenc.core.doors import Biases, Params
+from posenc.core.doors import AttentionBias, Params
 from posenc.torch.attention_paths.decode_bias import row_of_positions
 from posenc.torch.modules.encoding_module import RecordModule, record_and_params
 
 ScoreMod = Callable[[Any, Any, Any, Any, Any], Any]
 
 
-def score_mod(record: Biases | RecordModule, query: Array, key: Array, params: Params | None = None) -> ScoreMod:
+def score_mod(record: AttentionBias | RecordModule, query: Array, key: Array, params: Params | None = None) -> ScoreMod:
     """The `score_mod` of `torch.nn.attention.flex_attention` that adds the record's bias.
 
     record: a record, or its module, which brings its parameters; params: what a record learns, None if nothing.
@@ -36,7 +36,7 @@ def score_mod(record: Biases | RecordModule, query: Array, key: Array, params: P
     tensor(0.9922)
     """
     record, params = record_and_params(record, params)
-    validation.instance("record", record, Biases, "a record that biases")
+    validation.instance("record", record, AttentionBias, "a record that biases")
     query, key = row_of_positions("query", query, record.axes), row_of_positions("key", key, record.axes)
     record.checked(params)
     one = 1 if record.axes == 1 else 2  # axes of the positions of one sequence

@@ -7,7 +7,7 @@ from typing import Any
 
 from posenc.core.arrays import Array
 from posenc.core.checked_attention import checked_vectors, number_of_axes, repeated, token_positions
-from posenc.core.doors import Rotates
+from posenc.core.doors import RotaryEncoding
 from posenc.core.rotation import Layout
 from posenc.torch.attention_paths.arguments import as_modules, check_alike
 from posenc.torch.modules.encoding_module import RecordModule, on_same_device
@@ -40,7 +40,7 @@ def rotate_keys(
     check_alike(k=k, v=v)
     _, k, v = checked_vectors(k, k, v, layout)
     modules, _ = as_modules(encodings)
-    rotations = [each for each in modules if isinstance(each.record, Rotates)]
+    rotations = [each for each in modules if isinstance(each.record, RotaryEncoding)]
     axes = number_of_axes([each.record for each in modules])
     key = token_positions("key", on_same_device("key", key, k), k, axes).array
     heads: Any = next(filter(None, (getattr(each.record, "heads", None) for each in rotations)), k.shape[1])

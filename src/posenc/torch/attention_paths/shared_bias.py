@@ -11,7 +11,7 @@ import torch
 from posenc.core import arrays, validation
 from posenc.core.arrays import Array
 from posenc.core.checked_attention import check_causal, check_learns_nothing, number_of_axes
-from posenc.core.doors import Biases
+from posenc.core.doors import AttentionBias
 from posenc.torch.attention_paths.decode_bias import check_together, row_of_positions
 from posenc.torch.modules.encoding_module import RecordModule
 from posenc.torch.modules.modules import Bias
@@ -36,7 +36,7 @@ class SharedBias:
     """
 
     matrix: Array
-    records: tuple[Biases, ...]
+    records: tuple[AttentionBias, ...]
     query: Array
     key: Array
     causal: bool
@@ -53,7 +53,7 @@ class SharedBias:
 
 
 def shared_bias(
-    encodings: Sequence[Biases | RecordModule],
+    encodings: Sequence[AttentionBias | RecordModule],
     query: Array,
     key: Array,
     *,
@@ -103,7 +103,7 @@ def _modules(encodings: Any) -> list[Bias]:
     modules = []
     for each in encodings:
         record = each.record if isinstance(each, RecordModule) else each
-        validation.instance("encodings", record, Biases, "a list of records that bias")
+        validation.instance("encodings", record, AttentionBias, "a list of records that bias")
         if record is each:
             check_learns_nothing(record, "posenc.torch.module(record)")
         modules.append(Bias(record) if record is each else each)

@@ -11,7 +11,7 @@ import torch
 from posenc.core import arrays, validation
 from posenc.core.arrays import Array
 from posenc.core.checked_positions import checked
-from posenc.core.doors import Biases, Params
+from posenc.core.doors import AttentionBias, Params
 from posenc.torch.attention_paths.decode_bias import check_together, row_of_positions
 from posenc.torch.modules.encoding_module import RecordModule, record_and_params
 from posenc.torch.modules.plain_tensor import plain_tensor
@@ -54,7 +54,7 @@ class StridedBias:
 
 
 def strided(
-    record: Biases | RecordModule,
+    record: AttentionBias | RecordModule,
     query: Array,
     key: Array,
     params: Params | None = None,
@@ -79,7 +79,7 @@ def strided(
     (StridedBias(queries=2, keys=3, causal=False, ahead=0), [[[-1.0, -0.5, 0.0, -0.5]]])
     """
     record, params = record_and_params(record, params)
-    validation.instance("record", record, Biases, "a record that biases")
+    validation.instance("record", record, AttentionBias, "a record that biases")
     validation.one_axis("record", record)
     if "relative" not in record.claims:
         raise ValueError(
@@ -186,14 +186,14 @@ def _ahead(query: Any, key: Any) -> int | None:
     return math.floor(most)
 
 
-def _distance_by_distance(record: Biases, query: Any, key: Any, params: Params | None, dtype: Any) -> Any:
+def _distance_by_distance(record: AttentionBias, query: Any, key: Any, params: Params | None, dtype: Any) -> Any:
     """The bias of every distance, (*batch, heads, n + m - 1), each from two positions."""
     there, here = _ends(query, key)
     head = torch.arange(record.heads, device=query.device)[:, None]
     return record.bias(head, there[..., None, :], here[..., None, :], params, dtype=dtype)
 
 
-def _by_grid(record: Biases, query: Any, key: Any, params: Params | None, dtype: Any, *, hidden: bool) -> Any:
+def _by_grid(record: AttentionBias, query: Any, key: Any, params: Params | None, dtype: Any, *, hidden: bool) -> Any:
     """The same. Distances of the last query come from a few queries and every so many keys, as a record that
     multiplies two tables makes a grid sooner than a row. hidden: the distances after these are -inf."""
     queries, keys = query.shape[-1], key.shape[-1]

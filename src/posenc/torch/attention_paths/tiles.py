@@ -12,7 +12,7 @@ from torch.utils.checkpoint import checkpoint
 from posenc.core import arrays, validation
 from posenc.core.checked_attention import repeated
 from posenc.core.checked_positions import checked
-from posenc.core.doors import Scores
+from posenc.core.doors import AttentionScore
 from posenc.encodings.scores._gathers import Gathers, PreparedKeys
 from posenc.torch.attention_paths.arguments import Arguments
 from posenc.torch.attention_paths.vanishing import SMALLEST_POWER, comparable, largest_difference, vanishing
@@ -90,7 +90,7 @@ def rotated_back(asked: Arguments, output: Any, query: Any) -> Any:
 
 def adds_to_output(score: Score) -> bool:
     """Whether a record that scores also adds to the output, and so reads the weights."""
-    return type(score.record).values is not Scores.values
+    return type(score.record).values is not AttentionScore.values
 
 
 def prepared_scores(asked: Arguments) -> dict[Score, PreparedKeys]:

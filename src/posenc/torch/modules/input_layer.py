@@ -11,7 +11,7 @@ import torch
 from posenc.compose import Concatenated
 from posenc.core import arrays, validation
 from posenc.core.arrays import Array
-from posenc.core.doors import Adds
+from posenc.core.doors import AdditiveEncoding
 from posenc.torch.modules.encoding_module import fill, on_same_device, seeded_generator
 from posenc.torch.modules.modules import Add
 from posenc.torch.modules.token_embedding import check_ids, check_in_vocabulary, embedded
@@ -43,7 +43,7 @@ class InputLayer(torch.nn.Module):  # type: ignore[misc]
     def __init__(
         self,
         vocabulary: int,
-        encoding: Adds,
+        encoding: AdditiveEncoding,
         *,
         dropout: float = 0.1,
         batch_first: bool,
@@ -51,7 +51,9 @@ class InputLayer(torch.nn.Module):  # type: ignore[misc]
         seed: int | None = None,
     ) -> None:
         super().__init__()
-        self.encoding = Add(validation.instance("encoding", encoding, Adds, "a record that adds"), seed=seed)
+        self.encoding = Add(
+            validation.instance("encoding", encoding, AdditiveEncoding, "a record that adds"), seed=seed
+        )
         self.vocabulary = validation.integer("vocabulary", vocabulary, 1, 1 << 31)
         self.batch_first = validation.truth("batch_first", batch_first)
         self.width = _embedding_width(encoding, width)
@@ -78,7 +80,7 @@ class InputLayer(torch.nn.Module):  # type: ignore[misc]
     def _summed(self, rows: Array, positions: Array, scale: float) -> Array:
         """In one pass where the encoding is a table that is added, and not one that widens, say."""
         record, weight = self.encoding.record, self.embedding
-        if type(record).attach is Adds.attach:
+        if type(record).attach is AdditiveEncoding.attach:
             positions = on_same_device("positions", positions, weight)
             wide = arrays.library(weight).wide_dtype(weight.dtype)
             return embedded(rows, weight, table(record, positions, self.encoding.params, dtype=wide), scale)
@@ -104,7 +106,7 @@ class InputLayer(torch.nn.Module):  # type: ignore[misc]
         return positions if self.batch_first else positions.transpose(0, 1)
 
 
-def _embedding_width(encoding: Adds, width: int | None) -> int:
+def _embedding_width(encoding: AdditiveEncoding, width: int | None) -> int:
     if isinstance(encoding, Concatenated):
         if width is None:
             raise ValueError(

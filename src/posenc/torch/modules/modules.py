@@ -8,7 +8,7 @@ import torch
 
 from posenc.core import arrays, validation
 from posenc.core.arrays import Array
-from posenc.core.doors import Adds, Biases, Documents, Encoding, Rotates, Scores
+from posenc.core.doors import AdditiveEncoding, AttentionBias, AttentionScore, Documents, Encoding, RotaryEncoding
 from posenc.core.rotation import LAYOUTS, Layout
 from posenc.encodings.adds.learned import Learned
 from posenc.torch.learned_lookup import looked_up
@@ -29,13 +29,13 @@ def module(record: Encoding, *, seed: int | None = None) -> Add | Rotate | Rotat
     >>> module(RoPE(dim=8))
     Rotate(RoPE(dim=8, base=10000.0, pairing='adjacent', numerics='exact'))
     """
-    if isinstance(record, Adds):
+    if isinstance(record, AdditiveEncoding):
         return Add(record, seed=seed)
-    if isinstance(record, Rotates):
+    if isinstance(record, RotaryEncoding):
         return RotateValues(record, seed=seed) if "value" in record.roles else Rotate(record, seed=seed)
-    if isinstance(record, Biases):
+    if isinstance(record, AttentionBias):
         return Bias(record, seed=seed)
-    if isinstance(record, Scores):
+    if isinstance(record, AttentionScore):
         return Score(record, seed=seed)
     raise TypeError(
         f"record must be an encoding of one of the four doors; got {validation.shown(record)}. Give RoPE(dim=64), say."
@@ -57,10 +57,10 @@ class Add(RecordModule):
              [0.8415, 0.5403, 0.0100, 0.9999]]])
     """
 
-    record: Adds
+    record: AdditiveEncoding
 
-    def __init__(self, record: Adds, *, seed: int | None = None) -> None:
-        super().__init__(validation.instance("record", record, Adds, "a record that adds"), seed)
+    def __init__(self, record: AdditiveEncoding, *, seed: int | None = None) -> None:
+        super().__init__(validation.instance("record", record, AdditiveEncoding, "a record that adds"), seed)
         self._is_lookup = type(record) is Learned and record.outside == "error"
 
     def forward(self, x: Array, positions: Array | None = None) -> Array:
@@ -88,9 +88,9 @@ class Rotate(RecordModule):
     >>> q, k = Rotate(RoPE(dim=8))(q, k, torch.tensor([2, 3, 4]), torch.arange(5), layout="bhtd")
     """
 
-    record: Rotates
+    record: RotaryEncoding
 
-    def __init__(self, record: Rotates, *, seed: int | None = None) -> None:
+    def __init__(self, record: RotaryEncoding, *, seed: int | None = None) -> None:
         super().__init__(_turning("query", record), seed)
 
     def forward(
@@ -128,9 +128,9 @@ class RotateValues(RecordModule):
     >>> v = turning(torch.ones(1, 2, 5, 8), torch.arange(5), layout="bhtd")
     """
 
-    record: Rotates
+    record: RotaryEncoding
 
-    def __init__(self, record: Rotates, *, seed: int | None = None) -> None:
+    def __init__(self, record: RotaryEncoding, *, seed: int | None = None) -> None:
         super().__init__(_turning("value", record), seed)
 
     def forward(self, v: Array, key_positions: Array | None = None, *, layout: Layout) -> Array:
@@ -164,10 +164,10 @@ class Bias(RecordModule):
     [[[-0.125, -0.0625]], [[-0.0078125, -0.00390625]]]
     """
 
-    record: Biases
+    record: AttentionBias
 
-    def __init__(self, record: Biases, *, seed: int | None = None) -> None:
-        super().__init__(validation.instance("record", record, Biases, "a record that biases"), seed)
+    def __init__(self, record: AttentionBias, *, seed: int | None = None) -> None:
+        super().__init__(validation.instance("record", record, AttentionBias, "a record that biases"), seed)
 
     def forward(self, query_positions: Array, key_positions: Array, *, dtype: Any = None) -> Array:
         params = self.params
@@ -191,10 +191,10 @@ class Score(RecordModule):
     Autocast does not reach inside.
     """
 
-    record: Scores
+    record: AttentionScore
 
-    def __init__(self, record: Scores, *, seed: int | None = None) -> None:
-        super().__init__(validation.instance("record", record, Scores, "a record that scores"), seed)
+    def __init__(self, record: AttentionScore, *, seed: int | None = None) -> None:
+        super().__init__(validation.instance("record", record, AttentionScore, "a record that scores"), seed)
 
     def forward(
         self,
@@ -224,9 +224,9 @@ class Score(RecordModule):
             return self.record.values(weights, query, key, self.params)
 
 
-def _turning(role: Any, record: Any) -> Rotates:
+def _turning(role: Any, record: Any) -> RotaryEncoding:
     """A record that rotates what is meant."""
-    validation.instance("record", record, Rotates, "a record that rotates")
+    validation.instance("record", record, RotaryEncoding, "a record that rotates")
     if role not in record.roles:
         raise TypeError(
             f"record must rotate {'queries and keys' if role == 'query' else 'values'}; got {record!r}. Call "

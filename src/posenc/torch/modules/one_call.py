@@ -11,7 +11,7 @@ import torch
 
 from posenc.core import arrays
 from posenc.core.arrays import Array
-from posenc.core.doors import Adds, Params, Role, Rotates
+from posenc.core.doors import AdditiveEncoding, Params, Role, RotaryEncoding
 from posenc.core.rotation import Layout, Operator, Turn
 from posenc.kernels import native_embedding
 from posenc.phase import fixed_frequencies_of, fixed_sinusoids_of
@@ -24,14 +24,16 @@ from posenc.torch.rotary_paths.apply_rotation import rotate, rotate_one
 REMEMBERED, MANY = 1 << 22, 32
 
 
-def rotate_at(record: Rotates, params: Params | None, x: Array, positions: Array, role: Role, layout: Layout) -> Array:
+def rotate_at(
+    record: RotaryEncoding, params: Params | None, x: Array, positions: Array, role: Role, layout: Layout
+) -> Array:
     """x rotated at its positions, as `record.turn(positions, params, role=role)` does."""
     by = turn_at(record, params, x, positions, role)
     return by(x, layout=layout) if _is_traced() else rotate_one(x, by, layout=layout)
 
 
 def rotate_pair_at(
-    record: Rotates, params: Params | None, q: Array, k: Array, positions: Array, layout: Layout
+    record: RotaryEncoding, params: Params | None, q: Array, k: Array, positions: Array, layout: Layout
 ) -> tuple[Array, Array]:
     """q and k rotated at positions that they share: by one turn, where it does not depend on the role."""
     same_type = q.dtype == k.dtype and q.device == k.device
@@ -45,22 +47,26 @@ def rotate_pair_at(
 
 
 @arrays.host
-def one_turn_serves(record: Rotates) -> bool:
+def one_turn_serves(record: RotaryEncoding) -> bool:
     """Whether neither the record nor one inside it treats queries and keys differently."""
-    inside = (value for value in vars(record).values() if isinstance(value, Rotates))
+    inside = (value for value in vars(record).values() if isinstance(value, RotaryEncoding))
     return not record.roles_differ and all(map(one_turn_serves, inside))
 
 
-def add_at(record: Adds, params: Params | None, x: Array, positions: Array) -> Array:
+def add_at(record: AdditiveEncoding, params: Params | None, x: Array, positions: Array) -> Array:
     """`record.attach(x, positions, params)`."""
     wide = arrays.library(x).wide_dtype(x.dtype)
-    ready = fixed_sinusoids_of(record) is not None and type(record).attach is Adds.attach and wide == torch.float32
+    ready = (
+        fixed_sinusoids_of(record) is not None
+        and type(record).attach is AdditiveEncoding.attach
+        and wide == torch.float32
+    )
     if ready and not _is_traced() and x.shape[-2:] == (positions.shape[-1], record.width):
         return native_embedding.add(x, _table_at(record, params, positions))
     return record.attach(x, positions, params)
 
 
-def turn_at(record: Rotates, params: Params | None, x: Array, positions: Array, role: Role) -> Operator:
+def turn_at(record: RotaryEncoding, params: Params | None, x: Array, positions: Array, role: Role) -> Operator:
     """The turn of these positions, as precise as x."""
     wide = arrays.library(x).wide_dtype(x.dtype)
     if fixed_frequencies_of(record) is None or _is_traced():
@@ -70,7 +76,7 @@ def turn_at(record: Rotates, params: Params | None, x: Array, positions: Array, 
     return turn(record, positions, params, role=role, dtype=wide)
 
 
-def _table_at(record: Adds, params: Params | None, positions: Array) -> Array:
+def _table_at(record: AdditiveEncoding, params: Params | None, positions: Array) -> Array:
     """The table of these positions: the same as in the step before, mostly, and as costly as half the sum."""
     count = positions.shape[-1]
     plain = (
@@ -85,7 +91,7 @@ def _table_at(record: Adds, params: Params | None, positions: Array) -> Array:
 
 
 @lru_cache(maxsize=4)
-def _remembered(record: Adds, positions: bytes) -> Array:
+def _remembered(record: AdditiveEncoding, positions: bytes) -> Array:
     with torch.inference_mode(False):  # a table of inference mode would be refused outside of it
         return table(record, torch.frombuffer(bytearray(positions), dtype=torch.int64))
 

@@ -9,7 +9,7 @@ import torch
 from posenc.core import arrays, validation
 from posenc.core.arrays import Array
 from posenc.core.checked_positions import checked
-from posenc.core.doors import Adds, Params
+from posenc.core.doors import AdditiveEncoding, Params
 from posenc.kernels import native
 from posenc.kernels import native_cos_sin as kernel
 from posenc.phase import FixedSinusoids, fixed_sinusoids_of, frequency_limbs
@@ -27,7 +27,7 @@ IMPLS = ("auto", "reference", "native")
 
 
 def table(
-    record: Adds,
+    record: AdditiveEncoding,
     positions: Array,
     params: Params | None = None,
     *,
@@ -54,7 +54,7 @@ def table(
             [ 0.1411, -0.9900,  0.0300,  0.9996]])
     """
     validation.choice("impl", impl, IMPLS)
-    validation.instance("record", record, Adds, "a record that adds, Sinusoidal(dim=64), say")
+    validation.instance("record", record, AdditiveEncoding, "a record that adds, Sinusoidal(dim=64), say")
     plain_tensor("positions", positions)
     sinusoids = fixed_sinusoids_of(record)
     reason = native.MISSING or _unsupported_reason(record, sinusoids, positions, dtype, out)
@@ -87,7 +87,7 @@ def table(
 
 
 def _unsupported_reason(
-    record: Adds, sinusoids: FixedSinusoids | None, positions: Array, dtype: Any, out: Any
+    record: AdditiveEncoding, sinusoids: FixedSinusoids | None, positions: Array, dtype: Any, out: Any
 ) -> str | None:
     """Why the kernel cannot make this table; None where it can."""
     if sinusoids is None:

@@ -10,7 +10,7 @@ import torch
 from posenc.core import arrays, validation
 from posenc.core.arrays import Array
 from posenc.core.checked_positions import checked
-from posenc.core.doors import ROLES, Params, Role, Rotates
+from posenc.core.doors import ROLES, Params, Role, RotaryEncoding
 from posenc.core.rotation import Turn, of_pairs
 from posenc.kernels import native
 from posenc.kernels import native_cos_sin as kernel
@@ -39,7 +39,7 @@ class Angles:
     `posenc.phase.frequency_limbs` and `frequency_words`.
     """
 
-    record: Rotates
+    record: RotaryEncoding
     fixed: FixedFrequencies
     positions: Array
     integer_positions: Array
@@ -56,7 +56,7 @@ class Angles:
         return of_pairs("record", self.record.turn(self.positions, dtype=dtype))
 
 
-def angles(record: Rotates, positions: Array) -> Angles:
+def angles(record: RotaryEncoding, positions: Array) -> Angles:
     """Angles of whole positions, for `rotate` and `rotate_`: a kernel makes cosines and sines of them in its pass over
     queries and keys, the numbers of `record.turn`; nothing is stored but positions, and backward keeps no more.
 
@@ -71,7 +71,7 @@ def angles(record: Rotates, positions: Array) -> Angles:
     >>> posenc.torch.rotate(q, k, far, layout="bhtd")[0].shape
     torch.Size([1, 4, 3, 8])
     """
-    validation.instance("record", record, Rotates, "a record that rotates, RoPE(dim=64), say")
+    validation.instance("record", record, RotaryEncoding, "a record that rotates, RoPE(dim=64), say")
     plain_tensor("positions", positions)
     fixed = fixed_frequencies_of(record)
     if fixed is None:
@@ -86,7 +86,7 @@ def angles(record: Rotates, positions: Array) -> Angles:
 
 
 def turn(
-    record: Rotates,
+    record: RotaryEncoding,
     positions: Array,
     params: Params | None = None,
     *,
@@ -110,7 +110,7 @@ def turn(
     True
     """
     validation.choice("impl", impl, IMPLS)
-    validation.instance("record", record, Rotates, "a record that rotates, RoPE(dim=64), say")
+    validation.instance("record", record, RotaryEncoding, "a record that rotates, RoPE(dim=64), say")
     plain_tensor("positions", positions)
     if out is not None and (not isinstance(out, tuple) or len(out) != 2):
         raise TypeError(
@@ -157,7 +157,7 @@ def _integer_positions(positions: Array, fixed: FixedFrequencies) -> Array:
 
 
 def _unsupported_reason(
-    record: Rotates, fixed: FixedFrequencies | None, positions: Array, dtype: Any, out: Any
+    record: RotaryEncoding, fixed: FixedFrequencies | None, positions: Array, dtype: Any, out: Any
 ) -> str | None:
     """Why the kernel cannot make this turn; None where it can."""
     if fixed is None:

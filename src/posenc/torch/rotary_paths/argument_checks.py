@@ -8,7 +8,7 @@ import torch
 
 from posenc.core import validation
 from posenc.core.arrays import Array
-from posenc.core.doors import Rotates
+from posenc.core.doors import RotaryEncoding
 from posenc.core.rotation import Layout, Operator, Turn
 from posenc.torch.modules.encoding_module import RecordModule
 from posenc.torch.modules.plain_tensor import plain_tensor
@@ -31,7 +31,7 @@ def check_turn(turn: Any) -> None:
             f"{type(turn.cos).__module__}.{type(turn.cos).__name__}. Make it from a tensor of positions: "
             "record.turn(torch.arange(n))."
         )
-    if isinstance(turn, Rotates):
+    if isinstance(turn, RotaryEncoding):
         got, advice = repr(turn), "Call its turn(positions)"
     elif isinstance(turn, RecordModule):
         got, advice = repr(turn), "Call the module itself: module(q, k, positions, positions, layout=layout)"

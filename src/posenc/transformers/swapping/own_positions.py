@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from posenc.core.doors import Rotates
+from posenc.core.doors import RotaryEncoding
 from posenc.encodings.adds.learned import Learned
 from posenc.models import LayerGroup, ModelPositions, from_config
 from posenc.transformers.swapping.attention_function import INTERFACE
@@ -32,7 +32,7 @@ class AttentionLayer:
     module: Any
     block: Any
     arguments: tuple[str, ...]
-    rotation: Rotates | None
+    rotation: RotaryEncoding | None
     heads: int
     head_dim: int
 
@@ -110,7 +110,7 @@ def _attentions(model: Any) -> Iterator[tuple[str, Any]]:
             yield name, module
 
 
-def _rotation(group: LayerGroup | None, table: OwnTable | None, model_type: str) -> Rotates | None:
+def _rotation(group: LayerGroup | None, table: OwnTable | None, model_type: str) -> RotaryEncoding | None:
     """The one record that a layer rotates by; None where it knows no position. Anything else cannot be taken out."""
     if group is None:
         if table is None:
@@ -150,7 +150,7 @@ def _block(model: Any, name: str) -> Any:
     return model.get_submodule(name)
 
 
-def _query_heads(module: Any, rotation: Rotates | None) -> tuple[int, int]:
+def _query_heads(module: Any, rotation: RotaryEncoding | None) -> tuple[int, int]:
     """Heads of queries and their width."""
     config = module.config
     own = getattr(config, "per_layer_config", None)

@@ -10,7 +10,7 @@ import numpy as np
 
 from posenc.compose import PerLayer
 from posenc.core import validation
-from posenc.core.doors import Adds, Biases, Encoding, Rotates, Scores
+from posenc.core.doors import AdditiveEncoding, AttentionBias, AttentionScore, Encoding, RotaryEncoding
 from posenc.core.rotation import PairLayout, Turn, of_pairs
 from posenc.encodings.adds.nope import NoPE
 from posenc.torch.modules.encoding_module import RecordModule
@@ -40,7 +40,7 @@ class Asked:
     def reads_cache(self) -> bool:
         """Whether a cache of keys and values is all that later tokens need: not the input of earlier ones."""
         records = [_record_of(one) for _, given in self.layers for one in given]
-        return not any(isinstance(record, Scores) and record.reads in ("key", "both") for record in records)
+        return not any(isinstance(record, AttentionScore) and record.reads in ("key", "both") for record in records)
 
 
 def asked_positions(own: OwnPositions, encoding: Any, layers: Iterable[int] | None) -> Asked:
@@ -55,7 +55,9 @@ def asked_positions(own: OwnPositions, encoding: Any, layers: Iterable[int] | No
         each = [() if record is None else _as_list(record) for record in encoding.layers]
     else:
         each = [_as_list(encoding)] * len(chosen)
-    added = tuple(dict.fromkeys(one for given in each for one in given if isinstance(_record_of(one), Adds)))
+    added = tuple(
+        dict.fromkeys(one for given in each for one in given if isinstance(_record_of(one), AdditiveEncoding))
+    )
     if added and (len(chosen) < len(own.layers) or isinstance(encoding, PerLayer)):
         raise ValueError(
             f"layers must be left out for {_record_of(added[0])!r}, which is added to the input of all; got "
@@ -66,7 +68,7 @@ def asked_positions(own: OwnPositions, encoding: Any, layers: Iterable[int] | No
             f"layers must be left out for this model, whose own positions are added at its input, by {own.table.name}; "
             f"got {[layer.number for layer in chosen]}. Leave layers out, or give PerLayer."
         )
-    inside = [tuple(one for one in given if not isinstance(_record_of(one), Adds)) for given in each]
+    inside = [tuple(one for one in given if not isinstance(_record_of(one), AdditiveEncoding)) for given in each]
     for layer, given in zip(chosen, inside, strict=True):
         for one in (*added, *given):
             _check_fits(_record_of(one), own, layer)
@@ -132,13 +134,13 @@ def _check_fits(record: Any, own: OwnPositions, layer: AttentionLayer) -> None:
             "record of one."
         )
     wanted: dict[str, int] = {}
-    if isinstance(record, Adds):
+    if isinstance(record, AdditiveEncoding):
         wanted["width"] = own.width
-    elif isinstance(record, Rotates):
+    elif isinstance(record, RotaryEncoding):
         wanted |= {"head_dim": layer.head_dim, "heads": layer.heads}
-    elif isinstance(record, Biases):
+    elif isinstance(record, AttentionBias):
         wanted["heads"] = layer.heads
-    elif isinstance(record, Scores):
+    elif isinstance(record, AttentionScore):
         wanted |= {"dim": layer.head_dim, "heads": layer.heads, "model_dim": own.width}
     for name, value in wanted.items():
         if getattr(record, name, None) not in (None, value):
@@ -156,14 +158,16 @@ def _check_fits(record: Any, own: OwnPositions, layer: AttentionLayer) -> None:
 
 def _split_off_table(layer: AttentionLayer, given: tuple[Given, ...]) -> tuple[Given | None, tuple[Given, ...]]:
     """The one rotation that the layer's own code can do with other tables, if there is one, and the others."""
-    rotates = [one for one in given if isinstance(_record_of(one), Rotates) and "query" in _record_of(one).roles]
-    scores = any(isinstance(_record_of(one), Scores) for one in given)  # they read queries and keys before rotation
+    rotates = [one for one in given if isinstance(_record_of(one), RotaryEncoding) and "query" in _record_of(one).roles]
+    scores = any(
+        isinstance(_record_of(one), AttentionScore) for one in given
+    )  # they read queries and keys before rotation
     if len(rotates) != 1 or scores or not _fits_table(_record_of(rotates[0]), layer.rotation):
         return None, given
     return rotates[0], tuple(one for one in given if one is not rotates[0])
 
 
-def _fits_table(record: Rotates, own: Rotates | None) -> bool:
+def _fits_table(record: RotaryEncoding, own: RotaryEncoding | None) -> bool:
     """Whether a record rotates the same pairs of channels as the layer's code: queries like keys, all heads alike."""
     if own is None or not one_turn_serves(record):
         return False
