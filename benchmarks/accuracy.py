@@ -16,7 +16,7 @@ from posenc.torch import rotate_
 
 POSITIONS, FARTHEST = 160, 10_000_000
 #: Turns queries of one head, (1, 1, places, DIM), where they are.
-Turned = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
+Rotated = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 
 
 def run() -> list[dict[str, Any]]:
@@ -39,46 +39,46 @@ def true(where: torch.Tensor, record: posenc.RoPE) -> tuple[np.ndarray, np.ndarr
     return np.array(cosine), np.array(sine)
 
 
-def solutions(record: posenc.RoPE) -> dict[str, Turned]:
+def solutions(record: posenc.RoPE) -> dict[str, Rotated]:
     """What turns heads at given places."""
 
-    def from_turn(impl: Any) -> Turned:
-        def turned(q: torch.Tensor, where: torch.Tensor) -> torch.Tensor:
-            return rotate_(q, q.clone(), record.turn(where), layout="bhtd", impl=impl)[0]
+    def from_rotation(impl: Any) -> Rotated:
+        def rotated(q: torch.Tensor, where: torch.Tensor) -> torch.Tensor:
+            return rotate_(q, q.clone(), record.rotation(where), layout="bhtd", impl=impl)[0]
 
-        return turned
+        return rotated
 
     def from_angles(q: torch.Tensor, where: torch.Tensor) -> torch.Tensor:
         angles = posenc.torch.rotary_paths.angles(record, where)
         return rotate_(q, q.clone(), angles, layout="bhtd", impl="native")[0]
 
     return {
-        "posenc reference": from_turn("reference"),
-        "posenc, from a turn": from_turn("native"),
+        "posenc reference": from_rotation("reference"),
+        "posenc, from a rotation": from_rotation("native"),
         "posenc, angles in the kernel": from_angles,
     }
 
 
-def measured(case: str, make: Callable[[Turned], float], record: posenc.RoPE) -> dict[str, Any]:
+def measured(case: str, make: Callable[[Rotated], float], record: posenc.RoPE) -> dict[str, Any]:
     values: dict[str, float] = {}
     left_out: dict[str, str] = {}
-    for name, turned in solutions(record).items():
+    for name, rotated in solutions(record).items():
         try:
-            values[name] = make(turned)
+            values[name] = make(rotated)
         except Exception as error:
             left_out[name] = f"{type(error).__name__}: {error}".split("\n")[0][:300]
     return {"case": case, "values": values, "left out": left_out}
 
 
 def angles() -> dict[str, Any]:
-    """Unit vectors turned are cosines and sines."""
+    """Unit vectors rotated are cosines and sines."""
     record, where = posenc.RoPE(dim=DIM, pairing="halves"), places()
     cosine, sine = true(where, record)
 
-    def error(turned: Turned) -> float:
+    def error(rotated: Rotated) -> float:
         unit = torch.zeros(1, 1, POSITIONS, DIM)
         unit[..., : DIM // 2] = 1.0
-        found = turned(unit, where)[0, 0].double().numpy()
+        found = rotated(unit, where)[0, 0].double().numpy()
         return float(np.abs(found - np.concatenate([cosine, sine], -1)).max())
 
     return measured("largest error of cosines and sines, float32, positions to 10 million", error, record)
@@ -88,10 +88,10 @@ def rounding() -> dict[str, Any]:
     """Percent of bfloat16 results that are not the number nearest to the true one."""
     record, where = posenc.RoPE(dim=DIM, pairing="halves"), torch.arange(0, 40_960, 10)
     q = torch.randn(1, 1, len(where), DIM, generator=torch.Generator().manual_seed(0)).bfloat16()
-    nearest = record.turn(where, dtype=torch.float64)(q.double(), layout="bhtd").bfloat16()
+    nearest = record.rotation(where, dtype=torch.float64)(q.double(), layout="bhtd").bfloat16()
 
-    def share(turned: Turned) -> float:
-        return 100.0 * (turned(q.clone(), where) != nearest).double().mean().item()
+    def share(rotated: Rotated) -> float:
+        return 100.0 * (rotated(q.clone(), where) != nearest).double().mean().item()
 
     return measured("percent of bfloat16 results not rounded correctly", share, record)
 

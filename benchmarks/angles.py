@@ -22,12 +22,12 @@ def run() -> list[dict[str, Any]]:
 def case(layout: Layout, dtype: torch.dtype) -> dict[str, Any]:
     given = problem(layout, dtype)
 
-    def turn_made(q: torch.Tensor, k: torch.Tensor) -> None:
-        posenc.torch.rotate_(q, k, posenc.torch.turn(given.record, given.places), layout=layout, impl="native")
+    def rotation_made(q: torch.Tensor, k: torch.Tensor) -> None:
+        posenc.torch.rotate_(q, k, posenc.torch.rotation(given.record, given.places), layout=layout, impl="native")
 
     ready = kernels(given)
     variants: dict[str, Maker] = {
         **{COPY: floors(given)[COPY], IN_PLACE: ready[IN_PLACE], MADE: ready[MADE]},
-        "posenc, table made, in place": lambda: in_place(given, turn_made),
+        "posenc, table made, in place": lambda: in_place(given, rotation_made),
     }
     return compared(f"{layout} {name_of(dtype)} halves", COPY, variants, given.expected, given.bound)

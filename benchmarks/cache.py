@@ -1,4 +1,4 @@
-"""A step of decoding: queries turned, keys turned and written into their cache, values next to them."""
+"""A step of decoding: queries rotated, keys rotated and written into their cache, values next to them."""
 
 from __future__ import annotations
 
@@ -63,9 +63,9 @@ def case(batch: int, dtype: torch.dtype) -> dict[str, Any]:
 
     variants = {
         COPY: floor(copy),
-        ONE: lambda: ours(in_one, given.turn),
+        ONE: lambda: ours(in_one, given.rotation),
         "posenc, one pass, angles in the kernel": lambda: ours(in_one, angles(given)),
-        "posenc in place, and index_copy_": lambda: ours(in_two, given.turn),
+        "posenc in place, and index_copy_": lambda: ours(in_two, given.rotation),
         TWO: apart,
     }
     expected = (*given.expected, v.float())

@@ -35,7 +35,7 @@ def mine(length, d_model):
 
 
 def run() -> list[dict[str, Any]]:
-    cases = [case(dim) for dim in DIMS for case in (one_turn, one_vector, turns, vectors)]
+    cases = [case(dim) for dim in DIMS for case in (one_rotation, one_vector, rotations, vectors)]
     return [*cases, *(bias(count) for count in BIASED), counted(), shares()]
 
 
@@ -49,7 +49,7 @@ def row(case: str, below: str, plain: Callable[[], Any], ours: Callable[[], Any]
 
 
 def tensors(result: Any) -> tuple[torch.Tensor, ...]:
-    parts = (result.cos, result.sin) if isinstance(result, posenc.Turn) else result
+    parts = (result.cos, result.sin) if isinstance(result, posenc.Rotation) else result
     return tuple(torch.from_numpy(part) for part in (parts if isinstance(parts, tuple) else (parts,)))
 
 
@@ -73,10 +73,10 @@ def bare(words: np.ndarray, positions: np.ndarray) -> tuple[np.ndarray, np.ndarr
     return cosine * a - sine * b, sine * a + cosine * b
 
 
-def one_turn(dim: int) -> dict[str, Any]:
+def one_rotation(dim: int) -> dict[str, Any]:
     record, positions = posenc.RoPE(dim=dim), np.array([1_000_003])
     words = limbs(record.frequencies, WIDE.limb_bits, WIDE.limbs)
-    plain, ours = partial(bare, words, positions), partial(record.turn, positions)
+    plain, ours = partial(bare, words, positions), partial(record.rotation, positions)
     return row(f"RoPE.turn of one position, dim {dim}", BARE, plain, ours, 0.0)
 
 
@@ -91,7 +91,7 @@ def one_vector(dim: int) -> dict[str, Any]:
     return row(f"Sinusoidal.embed of one position, dim {dim}", BARE, plain, lambda: record.embed(positions), 0.0)
 
 
-def turns(dim: int) -> dict[str, Any]:
+def rotations(dim: int) -> dict[str, Any]:
     record, positions = posenc.RoPE(dim=dim), np.arange(COUNT)
     radians = record.frequencies.radians()
 
@@ -99,7 +99,9 @@ def turns(dim: int) -> dict[str, Any]:
         angle = positions[:, None] * radians
         return np.cos(angle), np.sin(angle)
 
-    return row(f"RoPE.turn of {COUNT} positions, dim {dim}", PLAIN, plain, lambda: record.turn(positions), rounding())
+    return row(
+        f"RoPE.turn of {COUNT} positions, dim {dim}", PLAIN, plain, lambda: record.rotation(positions), rounding()
+    )
 
 
 def vectors(dim: int) -> dict[str, Any]:
@@ -135,8 +137,8 @@ def counted() -> dict[str, Any]:
     """How many Python functions are entered, NumPy's among them."""
     position, values = np.array([7]), {}
     for dim in DIMS:
-        turn, embed = posenc.RoPE(dim=dim).turn, posenc.Sinusoidal(dim=dim).embed
-        values[f"RoPE.turn of one position, dim {dim}"] = len(entered(partial(turn, position)))
+        rotation, embed = posenc.RoPE(dim=dim).rotation, posenc.Sinusoidal(dim=dim).embed
+        values[f"RoPE.turn of one position, dim {dim}"] = len(entered(partial(rotation, position)))
         values[f"Sinusoidal.embed of one position, dim {dim}"] = len(entered(partial(embed, position)))
     return {"case": COUNTED, "values": values, "left out": {}}
 

@@ -101,7 +101,7 @@ def doing(record: Encoding, positions: Any, params: Any, array: Callable[[Any], 
     if isinstance(record, RotaryEncoding):
         role: Any = record.roles[0]
         q = array(rng.standard_normal((1, getattr(record, "heads", 8), count, record.head_dim)))
-        return lambda: record.turn(positions, params, role=role, dtype=q.dtype)(q, layout="bhtd")
+        return lambda: record.rotation(positions, params, role=role, dtype=q.dtype)(q, layout="bhtd")
     if isinstance(record, AttentionBias):
         return lambda: record.matrix(positions[-QUERIES:], positions, params, dtype=array(0.0).dtype)
     if not isinstance(record, AttentionScore):
@@ -139,10 +139,10 @@ def variants(record: Encoding, positions: np.ndarray) -> Variants:
     if isinstance(record, RotaryEncoding):
         role: Any = record.roles[0]
         q = torch.randn(1, getattr(record, "heads", 8), len(positions), record.head_dim)
-        out, turn = torch.empty_like(q), record.turn(where, params, role=role, dtype=torch.float32)
+        out, rotation = torch.empty_like(q), record.rotation(where, params, role=role, dtype=torch.float32)
         return {
             floor: lambda: out.copy_(q),
-            "turn ready, applied": lambda: turn(q, layout="bhtd"),
+            "turn ready, applied": lambda: rotation(q, layout="bhtd"),
             "made and applied": whole,
         }
     if isinstance(record, AttentionBias):

@@ -35,6 +35,6 @@ def case(batch: int, dtype: torch.dtype, pairing: Pairs) -> dict[str, Any]:
 
 def alone(given: Problem) -> Variant:
     """What is left of a call without Python around it: the operator, which looks at its arguments itself."""
-    operator, turn = native.operator("rotate_untraced_"), given.turn
-    form = packed_form(turn.pairing) | LAYOUTS[given.layout]
-    return in_place(given, lambda q, k: operator(q, k, turn.cos, turn.sin, form))
+    operator, rotation = native.operator("rotate_untraced_"), given.rotation
+    form = packed_form(rotation.pairing) | LAYOUTS[given.layout]
+    return in_place(given, lambda q, k: operator(q, k, rotation.cos, rotation.sin, form))

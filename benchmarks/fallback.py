@@ -34,10 +34,10 @@ def run() -> list[dict[str, Any]]:
 
 
 def case(name: str, given: Problem) -> dict[str, Any]:
-    layout, turn = given.layout, given.turn
+    layout, rotation = given.layout, given.rotation
     variants: dict[str, Maker] = {
         COPY: floors(given)[COPY],
-        IN_PLACE: lambda: in_place(given, lambda q, k: rotate_(q, k, turn, layout=layout, impl="torch")),
-        NEW: lambda: timed(lambda: rotate(*given.pair, turn, layout=layout, impl="torch")),
+        IN_PLACE: lambda: in_place(given, lambda q, k: rotate_(q, k, rotation, layout=layout, impl="torch")),
+        NEW: lambda: timed(lambda: rotate(*given.pair, rotation, layout=layout, impl="torch")),
     }
     return compared(name, COPY, variants | peers(given, compiled=False), given.expected, given.bound, rounds=7)

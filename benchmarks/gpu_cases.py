@@ -73,16 +73,16 @@ class Problem:
     def record(self) -> Any:
         return posenc.RoPE(dim=self.dim, base=500_000.0, pairing="halves")
 
-    def turn(self, dtype: torch.dtype = torch.float32) -> Any:
-        return self.record.turn(self.positions, dtype=dtype)
+    def rotation(self, dtype: torch.dtype = torch.float32) -> Any:
+        return self.record.rotation(self.positions, dtype=dtype)
 
     def angles(self) -> Any:
         return posenc.torch.rotary_paths.angles(self.record, self.positions)
 
     def tables(self) -> tuple[torch.Tensor, torch.Tensor]:
         """Cosines and sines of full width in the model's dtype, as transformers has them."""
-        turn = self.turn()
-        cos, sin = (torch.cat([part, part], -1)[None].to(self.dtype) for part in (turn.cos, turn.sin))
+        rotation = self.rotation()
+        cos, sin = (torch.cat([part, part], -1)[None].to(self.dtype) for part in (rotation.cos, rotation.sin))
         return cos, sin
 
 
@@ -90,19 +90,19 @@ def cases(device: str, *, small: bool) -> Iterator[Case]:
     """Sizes that fill a GPU, and one token for each of 32 sequences; small: what an interpreter can do."""
     if small:
         little = Problem(2, 2, torch.bfloat16, device, (4, 2), 16)
-        yield from (turned(little, device), normed(little, device), cached(little, device), learnt(little, device))
+        yield from (rotated(little, device), normed(little, device), cached(little, device), learnt(little, device))
         return
     for dtype in (torch.bfloat16, torch.float32):
         prefill, decode = Problem(1, 16_384, dtype, device), Problem(32, 1, dtype, device)
-        for make in (turned, normed, cached, learnt):
+        for make in (rotated, normed, cached, learnt):
             yield make(prefill, device)
-        for make in (turned, normed, cached):
+        for make in (rotated, normed, cached):
             yield make(decode, device, graph=True)
 
 
-def turned(problem: Problem, device: str, *, graph: bool = False) -> Case:
+def rotated(problem: Problem, device: str, *, graph: bool = False) -> Case:
     q, k, _ = problem.tensors()
-    turn, far, tables = problem.turn(), problem.angles(), problem.tables()
+    rotation, far, tables = problem.rotation(), problem.angles(), problem.tables()
 
     def in_place(run: Callable[[Any, Any], Any]) -> Variant:
         def make() -> Run:
@@ -121,8 +121,8 @@ def turned(problem: Problem, device: str, *, graph: bool = False) -> Case:
 
     variants = {
         "copy of q and k": copies(q, k),
-        "posenc, table, in place": in_place(lambda q, k: rotate_(q, k, turn, layout="bhtd", impl="triton")),
-        "posenc, table, new memory": new(lambda q, k: rotate(q, k, turn, layout="bhtd", impl="triton")),
+        "posenc, table, in place": in_place(lambda q, k: rotate_(q, k, rotation, layout="bhtd", impl="triton")),
+        "posenc, table, new memory": new(lambda q, k: rotate(q, k, rotation, layout="bhtd", impl="triton")),
         "posenc, exact angles, in place": in_place(lambda q, k: rotate_(q, k, far, layout="bhtd", impl="triton")),
         "posenc, exact angles, new memory": new(lambda q, k: rotate(q, k, far, layout="bhtd", impl="triton")),
     } | others(device, lambda rotary: new(lambda q, k: rotary(q, k, *tables)), apply_rotary_pos_emb)
@@ -135,14 +135,14 @@ def turned(problem: Problem, device: str, *, graph: bool = False) -> Case:
     if device == "cuda" and find_spec("liger_kernel") is not None:
         liger = import_module("liger_kernel.ops.rope").LigerRopeFunction
         variants["Liger, in place"] = in_place(lambda q, k: liger.apply(q, k, *tables))
-    true = problem.turn(torch.float64)
+    true = problem.rotation(torch.float64)
     expected = tuple(true(x.double(), layout="bhtd") for x in (q, k))
-    return Case(f"turned: {problem}", "copy of q and k", moved(q, k), expected, variants, graph)
+    return Case(f"rotated: {problem}", "copy of q and k", moved(q, k), expected, variants, graph)
 
 
 def normed(problem: Problem, device: str, *, graph: bool = False) -> Case:
     q, k, _ = problem.tensors()
-    turn, far, tables = problem.turn(), problem.angles(), problem.tables()
+    rotation, far, tables = problem.rotation(), problem.angles(), problem.tables()
     norms = [Qwen3RMSNorm(problem.dim, eps=1e-6).to(device, problem.dtype) for _ in range(2)]
     for seed, norm in enumerate(norms):
         with torch.no_grad():
@@ -159,14 +159,14 @@ def normed(problem: Problem, device: str, *, graph: bool = False) -> Case:
 
     variants = {
         "copy of q and k": copies(q, k),
-        "posenc, norm and table, in place": Variant(lambda: in_place(turn)),
+        "posenc, norm and table, in place": Variant(lambda: in_place(rotation)),
         "posenc, norm and exact angles, in place": Variant(lambda: in_place(far)),
         "posenc, norm and table, new memory": Variant(
-            lambda: lambda: rotate_normed(q, k, turn, **weights, layout="bhtd", impl="triton")
+            lambda: lambda: rotate_normed(q, k, rotation, **weights, layout="bhtd", impl="triton")
         ),
     } | others(device, lambda rotary: Variant(lambda: lambda: rotary(q, k, *tables)), eager)
     doubles = {name: part.double() if isinstance(part, torch.Tensor) else part for name, part in weights.items()}
-    true = problem.turn(torch.float64)
+    true = problem.rotation(torch.float64)
     expected = rotate_normed(q.double(), k.double(), true, **doubles, layout="bhtd", impl="reference")
     return Case(f"normed: {problem}", "copy of q and k", moved(q, k), expected, variants, graph)
 
@@ -175,7 +175,7 @@ def cached(problem: Problem, device: str, *, graph: bool = False) -> Case:
     """Into rows of a cache at the places 4000 and on; what is compared are q and the part of the caches that was
     written."""
     q, k, v = problem.tensors()
-    turn, far, tables, places = problem.turn(), problem.angles(), problem.tables(), problem.positions
+    rotation, far, tables, places = problem.rotation(), problem.angles(), problem.tables(), problem.positions
     length = 4000 + problem.length
 
     def caches() -> tuple[torch.Tensor, torch.Tensor]:
@@ -200,10 +200,10 @@ def cached(problem: Problem, device: str, *, graph: bool = False) -> Case:
             own = caches()
 
             def call() -> tuple[torch.Tensor, ...]:
-                turned, keys = rotary(q, k, *tables)
+                rotated, keys = rotary(q, k, *tables)
                 own[0].index_copy_(2, places, keys)
                 own[1].index_copy_(2, places, v)
-                return turned, own[0][:, :, 4000:], own[1][:, :, 4000:]
+                return rotated, own[0][:, :, 4000:], own[1][:, :, 4000:]
 
             return call
 
@@ -211,10 +211,10 @@ def cached(problem: Problem, device: str, *, graph: bool = False) -> Case:
 
     variants = {
         "copy of q, k and v": copies(q, k, v),
-        "posenc, table, into the cache": ours(turn),
+        "posenc, table, into the cache": ours(rotation),
         "posenc, exact angles, into the cache": ours(far),
     } | others(device, theirs, apply_rotary_pos_emb)
-    true = problem.turn(torch.float64)
+    true = problem.rotation(torch.float64)
     expected = (*(true(x.double(), layout="bhtd") for x in (q, k)), v.double())
     return Case(f"cached: {problem}", "copy of q, k and v", moved(q, k, v), expected, variants, graph)
 
@@ -222,7 +222,7 @@ def cached(problem: Problem, device: str, *, graph: bool = False) -> Case:
 def learnt(problem: Problem, device: str) -> Case:
     """Forward and backward: the gradients of q and k for given ones of what they were turned into."""
     q, k, _ = problem.tensors()
-    turn, far, tables = problem.turn(), problem.angles(), problem.tables()
+    rotation, far, tables = problem.rotation(), problem.angles(), problem.tables()
 
     def both(run: Callable[[Any, Any], Any]) -> Variant:
         def make() -> Run:
@@ -233,10 +233,10 @@ def learnt(problem: Problem, device: str) -> Case:
 
     variants = {
         "copy of q and k, twice": copies(q, k, q, k),
-        "posenc, table": both(lambda q, k: rotate(q, k, turn, layout="bhtd", impl="triton")),
+        "posenc, table": both(lambda q, k: rotate(q, k, rotation, layout="bhtd", impl="triton")),
         "posenc, exact angles": both(lambda q, k: rotate(q, k, far, layout="bhtd", impl="triton")),
     } | others(device, lambda rotary: both(lambda q, k: rotary(q, k, *tables)), apply_rotary_pos_emb)
-    back = problem.turn(torch.float64).inverse()
+    back = problem.rotation(torch.float64).inverse()
     expected = tuple(back(x.double(), layout="bhtd") for x in (q, k))
     return Case(f"forward and backward: {problem}", "copy of q and k, twice", 2 * moved(q, k), expected, variants)
 

@@ -79,9 +79,9 @@ def ratios(case: str, below: str, variants: Mapping[str, Callable[[], Any]], *, 
     seconds: dict[str, list[float]] = {name: [] for name in variants}
     for run in variants.values():
         run()
-    for turn in range(rounds):
+    for rotation in range(rounds):
         # There and back, so that no variant always comes after the same other.
-        for name in list(variants)[:: 1 if turn % 2 == 0 else -1]:
+        for name in list(variants)[:: 1 if rotation % 2 == 0 else -1]:
             seconds[name].append(cpu_seconds(variants[name]))
     figures = {name: spread(over(seconds, name, below)) for name in variants}
     return {

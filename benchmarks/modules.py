@@ -1,4 +1,4 @@
-"""Modules, which make their turn or table in each call, against a turn that is made and applied, and a ready table."""
+"""Modules, which make their turn or table in each call, against a rotation that is made and applied, and a ready table."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ def rotation(dtype: torch.dtype, *, trained: bool) -> dict[str, Any]:
     q, k = (x.requires_grad_(trained) for x in given.pair)
 
     def ready() -> Any:
-        return rotate(q, k, posenc.torch.turn(given.record, places), layout="bhtd")
+        return rotate(q, k, posenc.torch.rotation(given.record, places), layout="bhtd")
 
     def eager() -> Any:
         from transformers.models.llama.modeling_llama import apply_rotary_pos_emb
 
-        turn = posenc.torch.turn(given.record, places)
-        cos, sin = (torch.cat([part, part], -1).to(dtype)[None] for part in (turn.cos, turn.sin))
+        rotation = posenc.torch.rotation(given.record, places)
+        cos, sin = (torch.cat([part, part], -1).to(dtype)[None] for part in (rotation.cos, rotation.sin))
         return apply_rotary_pos_emb(q, k, cos, sin)
 
     calls: dict[str, Call] = {

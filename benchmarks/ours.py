@@ -33,22 +33,22 @@ def floors(given: Problem) -> dict[str, Maker]:
     return {COPY: floor(copy), MULTIPLY: floor(multiply), CLONE: floor(given.copies)}
 
 
-def in_place(given: Problem, turned: Callable[[torch.Tensor, torch.Tensor], Any]) -> Variant:
+def in_place(given: Problem, rotated: Callable[[torch.Tensor, torch.Tensor], Any]) -> Variant:
     """What turns its arguments: timed on the same memory again and again, compared on fresh copies."""
     hot = given.copies()
-    return Variant(lambda: turned(*hot), lambda: _turned(given, turned))
+    return Variant(lambda: rotated(*hot), lambda: _rotated(given, rotated))
 
 
-def _turned(given: Problem, turned: Callable[[torch.Tensor, torch.Tensor], Any]) -> tuple[torch.Tensor, torch.Tensor]:
+def _rotated(given: Problem, rotated: Callable[[torch.Tensor, torch.Tensor], Any]) -> tuple[torch.Tensor, torch.Tensor]:
     fresh = given.copies()
-    turned(*fresh)
+    rotated(*fresh)
     return fresh
 
 
 def kernels(given: Problem) -> dict[str, Maker]:
-    """The compiled kernel, from a turn that is ready, and from angles, whose cosines and sines it makes itself."""
+    """The compiled kernel, from a rotation that is ready, and from angles, whose cosines and sines it makes itself."""
 
-    def turned_by(made: Callable[[], Any]) -> Maker:
+    def rotated_by(made: Callable[[], Any]) -> Maker:
         def make() -> Variant:
             by = made()
             return in_place(given, lambda q, k: rotate_(q, k, by, layout=given.layout, impl="native"))
@@ -66,23 +66,23 @@ def kernels(given: Problem) -> dict[str, Maker]:
         return posenc.torch.rotary_paths.angles(given.record, given.places)
 
     return {
-        IN_PLACE: turned_by(lambda: given.turn),
-        NEW: into_new_by(lambda: given.turn),
-        MADE: turned_by(angles),
+        IN_PLACE: rotated_by(lambda: given.rotation),
+        NEW: into_new_by(lambda: given.rotation),
+        MADE: rotated_by(angles),
         MADE_NEW: into_new_by(angles),
     }
 
 
 def references(given: Problem, *, compiled: bool = True) -> dict[str, Maker]:
     """The definition itself, in PyTorch's own operators, and the same through torch.compile."""
-    turn = given.turn
+    rotation = given.rotation
 
-    def turned(q: torch.Tensor, k: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        return turn(q, layout=given.layout), turn(k, layout=given.layout)
+    def rotated(q: torch.Tensor, k: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        return rotation(q, layout=given.layout), rotation(k, layout=given.layout)
 
     def machine_code() -> Variant:
-        run = torch.compile(turned, dynamic=False, fullgraph=True)
+        run = torch.compile(rotated, dynamic=False, fullgraph=True)
         return timed(lambda: run(*given.pair))
 
-    made: dict[str, Maker] = {REFERENCE: lambda: timed(lambda: turned(*given.pair))}
+    made: dict[str, Maker] = {REFERENCE: lambda: timed(lambda: rotated(*given.pair))}
     return made | ({COMPILED: machine_code} if compiled else {})

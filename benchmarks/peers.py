@@ -33,7 +33,7 @@ def peers(given: Problem, *, compiled: bool = True) -> dict[str, Maker]:
 def wide_tables(given: Problem) -> tuple[torch.Tensor, torch.Tensor]:
     """Cosines and sines as Hugging Face's models hand them on: every one twice, (batch, time, dim), in the dtype of
     q."""
-    cos, sin = (torch.cat([part, part], -1).to(given.q.dtype) for part in (given.turn.cos, given.turn.sin))
+    cos, sin = (torch.cat([part, part], -1).to(given.q.dtype) for part in (given.rotation.cos, given.rotation.sin))
     return (cos, sin) if cos.ndim == 3 else (cos[None], sin[None])
 
 
@@ -51,14 +51,14 @@ def transformers_compiled(given: Problem) -> Variant:
 
 def complex_multiply(given: Problem) -> Variant:
     """Neighbours as the parts of a complex number, times e^{iθ}: as in Meta's Llama, written by us."""
-    table = torch.complex(given.turn.cos, given.turn.sin)
+    table = torch.complex(given.rotation.cos, given.rotation.sin)
     table = (table if table.ndim == 3 else table[None]).unsqueeze(given.heads_axis)
 
-    def turned(x: torch.Tensor) -> torch.Tensor:
+    def rotated(x: torch.Tensor) -> torch.Tensor:
         pairs = torch.view_as_complex(x.float().unflatten(-1, (-1, 2)))
         return torch.view_as_real(pairs * table).flatten(-2).type_as(x)
 
-    return timed(lambda: (turned(given.q), turned(given.k)))
+    return timed(lambda: (rotated(given.q), rotated(given.k)))
 
 
 def torchtune(given: Problem) -> Variant:
@@ -75,12 +75,12 @@ def torchtune(given: Problem) -> Variant:
     rotary = module.RotaryPositionalEmbeddings(dim=DIM, max_seq_len=int(given.places.max()) + 1)
     where = None if given.places.ndim == 1 else given.places
 
-    def turned(x: torch.Tensor) -> torch.Tensor:
+    def rotated(x: torch.Tensor) -> torch.Tensor:
         if given.layout == "bthd":
             return rotary(x, input_pos=where)
         return rotary(x.transpose(1, 2), input_pos=where).transpose(1, 2)
 
-    return timed(lambda: (turned(given.q), turned(given.k)))
+    return timed(lambda: (rotated(given.q), rotated(given.k)))
 
 
 def x_transformers(given: Problem) -> Variant:
@@ -89,12 +89,12 @@ def x_transformers(given: Problem) -> Variant:
 
     angles, _ = RotaryEmbedding(DIM)(given.places)
 
-    def turned(x: torch.Tensor) -> torch.Tensor:
+    def rotated(x: torch.Tensor) -> torch.Tensor:
         if given.layout == "bhtd":
             return apply_rotary_pos_emb(x, angles)
         return apply_rotary_pos_emb(x.transpose(1, 2), angles).transpose(1, 2)
 
-    return timed(lambda: (turned(given.q), turned(given.k)))
+    return timed(lambda: (rotated(given.q), rotated(given.k)))
 
 
 def rotary_embedding_torch(given: Problem) -> Variant:

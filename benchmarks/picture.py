@@ -1,4 +1,4 @@
-"""The picture of the figures: what each way of turning costs over a copy of the same numbers, on an axis of powers.
+"""The picture of the figures: what each way of rotating costs over a copy of the same numbers, on an axis of powers.
 
 `python benchmarks/picture.py` draws speed.svg in each folder of benchmarks/results from the JSON next to it; `make
 bench` does so at its end.

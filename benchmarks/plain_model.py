@@ -22,7 +22,7 @@ from posenc.phase import fixed_frequencies_of
 class Plain(nn.Module):  # type: ignore[misc]
     """A decoder: embeddings, pre-norm blocks, GELU, tied output.
 
-    added: a table for the input, or None.   turn: rotates (batch, heads, n, d), or None.   bias: the mask of the
+    added: a table for the input, or None.   rotation: rotates (batch, heads, n, d), or None.   bias: the mask of the
     logits, made anew where it learns, or None, where SDPA masks by itself.
     """
 
@@ -30,13 +30,13 @@ class Plain(nn.Module):  # type: ignore[misc]
         self,
         model: Transformer,
         added: Callable[[], Any] | None,
-        turn: Callable[[Any], Any] | None,
+        rotation: Callable[[Any], Any] | None,
         bias: Callable[[], Any] | None,
         learned: list[nn.Parameter],
     ) -> None:
         super().__init__()
         self.heads, self.width, self.vocabulary = model.shape.heads, model.shape.width, model.shape.vocabulary
-        self.added, self.turn, self.bias, self.learned = added, turn, bias, nn.ParameterList(learned)
+        self.added, self.rotation, self.bias, self.learned = added, rotation, bias, nn.ParameterList(learned)
         self.embedding = nn.Parameter(model.embedding.detach().clone())
         self.norm = _norm(model.stack.norm)
         self.blocks = nn.ModuleList(map(_layers, model.stack.blocks))
@@ -49,8 +49,8 @@ class Plain(nn.Module):  # type: ignore[misc]
         mask = None if self.bias is None else self.bias()
         for block in self.blocks:
             q, k, v = block["qkv"](block["norm1"](x)).view(batch, length, 3, self.heads, -1).permute(2, 0, 3, 1, 4)
-            if self.turn is not None:
-                q, k = self.turn(q), self.turn(k)
+            if self.rotation is not None:
+                q, k = self.rotation(q), self.rotation(k)
             attended = scaled_dot_product_attention(q, k, v, attn_mask=mask, is_causal=mask is None)
             x = x + block["out"](attended.transpose(1, 2).reshape(batch, length, self.width))
             x = x + block["down"](gelu(block["up"](block["norm2"](x))))
@@ -95,18 +95,18 @@ def step(model: nn.Module, tokens: Any, targets: Any) -> Callable[[], None]:
 
 def _rotation(record: RotaryEncoding, where: Any) -> Callable[[Any], Any] | None:
     """x·cos + rotate_half(x)·sin, or the same for pairs of neighbours, as models write them."""
-    turn: Any = record.turn(where)
-    if turn.cos.shape[-1] * 2 != record.head_dim:
-        return lambda x: turn(x, layout="bhtd")
+    rotation: Any = record.rotation(where)
+    if rotation.cos.shape[-1] * 2 != record.head_dim:
+        return lambda x: rotation(x, layout="bhtd")
     if record.pairing == "halves":  # type: ignore[attr-defined]
-        cosine, sine = (torch.cat([part, part], -1) for part in (turn.cos, turn.sin))
+        cosine, sine = (torch.cat([part, part], -1) for part in (rotation.cos, rotation.sin))
 
         def halves(x: Any) -> Any:
             first, second = x.chunk(2, -1)
             return x * cosine + torch.cat([-second, first], -1) * sine
 
         return halves
-    cosine, sine = (part.repeat_interleave(2, -1) for part in (turn.cos, turn.sin))
+    cosine, sine = (part.repeat_interleave(2, -1) for part in (rotation.cos, rotation.sin))
 
     def adjacent(x: Any) -> Any:
         first, second = x[..., ::2], x[..., 1::2]

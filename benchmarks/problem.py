@@ -9,7 +9,7 @@ from typing import Literal
 import torch
 
 import posenc
-from posenc.core.rotation import Layout, Turn
+from posenc.core.rotation import Layout, Rotation
 
 Pair = tuple[torch.Tensor, torch.Tensor]
 Pairs = Literal["halves", "adjacent"]
@@ -45,13 +45,13 @@ class Problem:
         return posenc.RoPE(dim=self.q.shape[-1], pairing=self.pairing)
 
     @cached_property
-    def turn(self) -> Turn:
-        return self.record.turn(self.places)
+    def rotation(self) -> Rotation:
+        return self.record.rotation(self.places)
 
     @cached_property
     def expected(self) -> Pair:
         """By the reference in float32, with no rounding at the end; from exact angles."""
-        first, second = (self.turn(x.float(), layout=self.layout) for x in self.pair)
+        first, second = (self.rotation(x.float(), layout=self.layout) for x in self.pair)
         return first, second
 
     @property

@@ -1,4 +1,4 @@
-"""Cost against length, from a thousand tokens to a million: time a token, and memory beyond what is turned."""
+"""Cost against length, from a thousand tokens to a million: time a token, and memory beyond what is rotated."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def variants(length: int) -> Runs:
     places, record = torch.arange(length), posenc.RoPE(dim=DIM, pairing="halves")
     drawn = torch.Generator().manual_seed(0)
     q, k = (torch.randn(1, length, heads, DIM, generator=drawn, dtype=torch.bfloat16) for heads in (QUERIES, KEYS))
-    turn, angles = posenc.torch.turn(record, places), posenc.torch.rotary_paths.angles(record, places)
+    rotation, angles = posenc.torch.rotation(record, places), posenc.torch.rotary_paths.angles(record, places)
     out = torch.empty_like(q), torch.empty_like(k)
 
     def copy() -> None:
@@ -66,10 +66,10 @@ def variants(length: int) -> Runs:
 
     return {
         "copy_ of q and k": copy,
-        IN_PLACE: lambda: rotate_(q, k, turn, layout="bthd"),
+        IN_PLACE: lambda: rotate_(q, k, rotation, layout="bthd"),
         MADE: lambda: rotate_(q, k, angles, layout="bthd"),
-        "posenc, table made": lambda: posenc.torch.turn(record, places),
-        "posenc reference, table made": lambda: record.turn(places),
+        "posenc, table made": lambda: posenc.torch.rotation(record, places),
+        "posenc reference, table made": lambda: record.rotation(places),
     }
 
 

@@ -40,12 +40,12 @@ def rotation(count: int, dim: int) -> dict[str, Any]:
         return torch.from_numpy(cos), torch.from_numpy(sin)
 
     def by_kernel() -> tuple[torch.Tensor, torch.Tensor]:
-        turn = posenc.torch.turn(record, places, impl="native")
-        return turn.cos, turn.sin
+        rotation = posenc.torch.rotation(record, places, impl="native")
+        return rotation.cos, rotation.sin
 
     def into() -> tuple[torch.Tensor, torch.Tensor]:
-        turn = posenc.torch.turn(record, places, out=(held[0], held[1]), impl="native")
-        return turn.cos, turn.sin
+        rotation = posenc.torch.rotation(record, places, out=(held[0], held[1]), impl="native")
+        return rotation.cos, rotation.sin
 
     variants: dict[str, Maker] = {
         FILL: floor(lambda: out.fill_(1.0)),

@@ -1,4 +1,4 @@
-"""Forward and backward of 4096 tokens: turned, and gradients turned back."""
+"""Forward and backward of 4096 tokens: rotated, and gradients rotated back."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ def run() -> list[dict[str, Any]]:
 def case(layout: Layout, dtype: torch.dtype) -> dict[str, Any]:
     given = problem(layout, dtype)
     leaves = replace(given, q=given.q.clone().requires_grad_(), k=given.k.clone().requires_grad_())
-    # What comes back is turned as well, the other way.
+    # What comes back is rotated as well, the other way.
     back = given.copies()
-    turn = given.turn.inverse()
-    expected = tuple(turn(x.float(), layout=layout) for x in back)
+    rotation = given.rotation.inverse()
+    expected = tuple(rotation(x.float(), layout=layout) for x in back)
     ready = kernels(leaves)
     forward = {NEW: ready[NEW], MADE_NEW: ready[MADE_NEW]} | references(leaves, compiled=False) | peers(leaves)
     variants = {
@@ -51,7 +51,7 @@ def two_copies(given: Problem) -> Maker:
 
 
 class Projected(torch.autograd.Function):
-    """The same memory as a result, as of a projection, which may be turned in place where a leaf may not. Costs
+    """The same memory as a result, as of a projection, which may be rotated in place where a leaf may not. Costs
     nothing."""
 
     @staticmethod
@@ -68,7 +68,7 @@ def in_place(leaves: Problem) -> Variant:
 
     def run() -> Any:
         q, k = (Projected.apply(x) for x in leaves.pair)
-        return rotate_(q, k, leaves.turn, layout=leaves.layout, impl="native")
+        return rotate_(q, k, leaves.rotation, layout=leaves.layout, impl="native")
 
     return Variant(run, run)
 

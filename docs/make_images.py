@@ -17,7 +17,7 @@ LARGEST = 60_000
 
 
 def first() -> Figure:
-    """The README's picture: a table that is added, and a vector that is turned."""
+    """The README's picture: a table that is added, and a vector that is rotated."""
     figure = Figure(figsize=(8.4, 3.3), layout="constrained")
     left, right = figure.subplots(1, 2, width_ratios=(1.35, 1))
     plot.heatmap(Sinusoidal(dim=128), 100, ax=left)

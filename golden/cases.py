@@ -115,7 +115,7 @@ ROTARY = (
     Case("base_1000000", RoPE(64, base=1e6, pairing=HALVES), "Qwen, Mistral, CodeLlama"),
     Case("base_10000000", RoPE(64, base=1e7, pairing=HALVES), "Qwen3.5, Qwen3-30B of 2507"),
     Case("partial_quarter", Partial(RoPE(16, pairing=HALVES), 64), "GPT-NeoX, Pythia"),
-    Case("partial_end", Partial(RoPE(16), 48, start=32), "the last channels turn, as in multi-head latent attention"),
+    Case("partial_end", Partial(RoPE(16), 48, start=32), "the last channels rotate, as in multi-head latent attention"),
     Case("two_bases", DualBaseRoPE(64, pairing=HALVES), "fairseq2"),
     Case("linear_4", RoPE(64, pairing=HALVES, scaling=Linear(4.0)), "position interpolation"),
     Case("linear_8_base_1000000", RoPE(64, 1e6, HALVES, scaling=Linear(8.0)), "global layers of Gemma 3"),

@@ -47,17 +47,17 @@ Arrays = dict[str, np.ndarray]
 
 
 def rotary(case: Case) -> Arrays:
-    """Frequencies, cos and sin times the attention factor, which channels turn together, and one vector turned."""
+    """Frequencies, cos and sin times the attention factor, which channels rotate together, and one vector rotated."""
     record: Any = case.record
     inner = getattr(record, "encoding", record)
     start, dim = getattr(record, "start", 0), record.dim
     oracle = dual_base if hasattr(inner, "second_base") else rope
     scaling = getattr(inner, "scaling", None)
     factor, planes = scalings.attention_factor(scaling), oracle.planes(inner)
-    turns = _two_sets if oracle is dual_base else rope.turned_by
-    waves = [[factor * turns(inner, plane, place) for plane in range(len(planes))] for place in cases.POSITIONS]
+    revolutions = _two_sets if oracle is dual_base else rope.rotated_by
+    waves = [[factor * revolutions(inner, plane, place) for plane in range(len(planes))] for place in cases.POSITIONS]
     vector = [mpmath.mpf(channel % 7 - 3) / 4 for channel in range(dim)]
-    turned = [_turned(row, vector, planes, start) for row in waves]
+    rotated = [_rotated(row, vector, planes, start) for row in waves]
     return {
         "frequencies": table([oracle.theta(inner, plane) for plane in range(len(planes))]),
         "attention_factor": table(factor),
@@ -65,7 +65,7 @@ def rotary(case: Case) -> Arrays:
         "cos": table([[wave.real for wave in row] for row in waves]),
         "sin": table([[wave.imag for wave in row] for row in waves]),
         "vector": table(vector),
-        "rotated": table(turned),
+        "rotated": table(rotated),
     }
 
 
@@ -95,7 +95,7 @@ def _two_sets(record: Any, plane: int, place: int) -> Any:
     return mpmath.expj(mpmath.mpf(place) * dual_base.theta(record, plane))
 
 
-def _turned(row: list[Any], vector: list[Any], planes: list[tuple[int, int]], start: int) -> list[Any]:
+def _rotated(row: list[Any], vector: list[Any], planes: list[tuple[int, int]], start: int) -> list[Any]:
     found = list(vector)
     for wave, (one, other) in zip(row, planes, strict=True):
         number = wave * mpmath.mpc(vector[start + one], vector[start + other])

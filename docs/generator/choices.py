@@ -26,7 +26,7 @@ class Choice:
     source: str = ""
 
 
-PAIRS, ANGLES, WIDTHS = "Which channels pair", "Precision of the angle", "How many channels turn"
+PAIRS, ANGLES, WIDTHS = "Which channels pair", "Precision of the angle", "How many channels rotate"
 LONG, SINES, GRIDS, TABLES = "Longer than trained", "Sinusoids", "Grids", "Learned tables"
 BIAS, CONTENT, KEPT = "Biases", "Scores that read content", "What a checkpoint holds"
 
@@ -213,7 +213,7 @@ CHOICES: tuple[Choice, ...] = (
         LONG,
         "transformers, vLLM, Megatron",
         "YaRN's factor within cos and sin",
-        "`attention_factor`, in the Turn",
+        "`attention_factor`, in the Rotation",
         "every logit × {:.2f} at 16 times the length",
         "yarn in the logits",
         source="computed from the two formulas",
@@ -547,7 +547,7 @@ CHOICES: tuple[Choice, ...] = (
         "FoPE: the authors' code against vLLM",
         "sine of a left-out frequency is 1, or 0",
         '`FoPE(padding="one")` or `"zero"`',
-        "{:.2f} of a turned head of ones (64 channels, length 512)",
+        "{:.2f} of a rotated head of ones (64 channels, length 512)",
         "fope padding",
         source="computed from both, after the authors' olmo/model.py and vllm's fope.py",
     ),

@@ -42,7 +42,7 @@ rotations, lengths, budgets and your own text are options (`posenc extend --help
 
 Contexts within the trained length are read by the frequencies that a way has for them, which only `dynamic` and
 `searched` change. `searched` is LongRoPE with divisors found by a small search on the model itself, on training text;
-`clipped` slows the pairs that made no full turn in training to a standstill, little by little, `slow pairs stopped`
+`clipped` slows the pairs that made no full revolution in training to a standstill, little by little, `slow pairs stopped`
 (p-RoPE) all of them at once, and `no positions` is DroPE: the rotation is left out. `NTKAware` is the planner's larger
 base. ReRoPE is missing: it reads a key at two positions at once, which no rotation of queries and keys does.
 """

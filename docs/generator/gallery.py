@@ -10,7 +10,7 @@ from posenc.catalog import Row
 #: What each door does, and its method.
 WAYS = {
     "adds": ("a vector for each position, added to the token embedding", "`embed(positions)`"),
-    "rotates": ("a rotation of queries and keys", "`turn(positions)`"),
+    "rotates": ("a rotation of queries and keys", "`rotation(positions)`"),
     "biases": ("a number for (head, query position, key position)", "`matrix(query, key)`"),
     "scores": ("a term of the logits that reads content and position", "`score(q, k, query, key)`"),
 }

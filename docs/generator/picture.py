@@ -108,7 +108,7 @@ def _score(record: RotaryEncoding, ax: Any) -> None:
     canvas.finish(ax, "", "distance: query position - key position", product)
 
 
-def _turned(record: RotaryEncoding, query: np.ndarray, key: np.ndarray) -> np.ndarray:
+def _rotated(record: RotaryEncoding, query: np.ndarray, key: np.ndarray) -> np.ndarray:
     """The product at the first head; shape (n, m)."""
     return _at_heads(record, query, key)[0]
 
@@ -117,10 +117,12 @@ def _at_heads(record: RotaryEncoding, query: np.ndarray, key: np.ndarray) -> np.
     """q·k/√d of vectors of ones at these positions, whatever the record does to them; shape (1 or heads, n, m)."""
     params = door_probe.moved_parameters(record) or None
     first, second = ("output", "value") if "value" in record.roles else ("query", "key")
-    if first == "output":  # the output is turned back, so its side of the product is the inverse
+    if first == "output":  # the output is rotated back, so its side of the product is the inverse
         query, key = key, query
     q, k = (
-        np.asarray(at_every_head(record.turn(positions, params, role=role), np.ones((len(positions), record.head_dim))))
+        np.asarray(
+            at_every_head(record.rotation(positions, params, role=role), np.ones((len(positions), record.head_dim)))
+        )
         for positions, role in ((query, first), (key, second))
     )
     product = q @ np.swapaxes(k, -1, -2) / np.sqrt(record.head_dim)
@@ -163,7 +165,7 @@ def _likeness(record: AdditiveEncoding, ax: Any) -> None:
 
 
 def _score_on_grid(record: RotaryEncoding, ax: Any) -> None:
-    _on_grid(record, ax, lambda middle, positions: _turned(record, middle, positions), "q·k/√d")
+    _on_grid(record, ax, lambda middle, positions: _rotated(record, middle, positions), "q·k/√d")
 
 
 def _bias_on_grid(record: AttentionBias, ax: Any) -> None:

@@ -93,7 +93,7 @@ def _attached_shape(record: AdditiveEncoding, length: int) -> tuple[int, ...]:
 def _operator(record: RotaryEncoding, role: Role) -> Operator:
     origin = np.zeros((1,) if record.axes == 1 else (1, record.axes))
     params = record.init(np.random.default_rng(0)) if record.shapes else None
-    return record.turn(origin, params, role=role)
+    return record.rotation(origin, params, role=role)
 
 
 def _heads(record: RotaryEncoding) -> tuple[int, int]:

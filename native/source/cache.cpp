@@ -100,8 +100,8 @@ Heads run_of(const View& x, const View& cache, const Slots& slots, int64_t row, 
 }
 
 Turn turn_from(Turn turn, int64_t row, int64_t token) {
-  turn.cosine += row * turn.batch_stride + token * turn.time_stride;
-  turn.sine += row * turn.batch_stride + token * turn.time_stride;
+  rotation.cosine += row * turn.batch_stride + token * turn.time_stride;
+  rotation.sine += row * turn.batch_stride + token * turn.time_stride;
   return turn;
 }
 

@@ -32,7 +32,7 @@ Angles angles_of(const Tensor& positions, const Tensor& frequencies, double fact
     are_axes &= axis[i] >= 0 && axis[i] < axes;
     const uint64_t top = limbs[i] << 32 | limbs[pairs + i];
     const uint64_t rest = limbs[2 * pairs + i] | limbs[3 * pairs + i] | limbs[4 * pairs + i];
-    tiny |= std::min(top, ~top) < (uint64_t{1} << 24) && (top | rest);  // below 2^-40 turns a position, either way
+    tiny |= std::min(top, ~top) < (uint64_t{1} << 24) && (top | rest);  // below 2^-40 revolutions a position, either way
   }
   STD_TORCH_CHECK(are_limbs && are_axes, "frequencies must hold limbs below 2^32 and, last, axes of positions");
   return {limbs, axis, axes, pairs, factor, tiny};
@@ -162,7 +162,7 @@ struct TurnMaker {
   std::unique_ptr<float[]> table;
   int64_t kept = -1;
 
-  const Turn& turn(int64_t row, int64_t first, int64_t last) {
+  const Turn& rotation(int64_t row, int64_t first, int64_t last) {
     const int64_t pairs = problem.angles.pairs;
     if (kept != first || !problem.is_shared()) {
       float *cosine = table.get(), *sine = cosine + kTokens * pairs;

@@ -15,7 +15,7 @@ using namespace posenc;
 
 struct Table {
   const Turn& whole;
-  const Turn& turn(int64_t, int64_t, int64_t) const { return whole; }
+  const Turn& rotation(int64_t, int64_t, int64_t) const { return whole; }
 };
 
 void rotate_by_table(const Heads& queries, const Heads& keys, const View& q, const Turn& turn,
@@ -27,7 +27,7 @@ void rotate_by_table(const Heads& queries, const Heads& keys, const View& q, con
 void rotate_into(const Tensor& x, const Tensor& to, const Tensor& cosine, const Tensor& sine, const Channels& channels,
                  bool inverse, const InstructionSet& set) {
   const View from = view_of(x);
-  const Turn turn = turn_of(cosine, sine, true, from, from, channels, inverse);
+  const Turn rotation = turn_of(cosine, sine, true, from, from, channels, inverse);
   rotate_by_table(heads_of(from, view_of(to)), {}, from, turn, set);
 }
 

@@ -90,7 +90,7 @@ __attribute__((always_inline)) inline int64_t for_groups(int64_t pairs, Each eac
   return i;
 }
 
-// The table of one row and block, of two numbers a pair; the sines change their sign where the turn is inverse.
+// The table of one row and block, of two numbers a pair; the sines change their sign where the rotation is inverse.
 template <typename T, bool adjacent>
 inline void lay_out(const float* cosine, const float* sine, float sign, int64_t pairs, float* table) {
   int64_t i = for_groups<T, adjacent>(pairs, [&](auto group, int64_t i) {
@@ -157,7 +157,7 @@ constexpr int64_t kLaidOut = 4096;  // pairs of which a table is kept: 32 KiB
 template <typename T, bool adjacent, bool streamed>
 inline void rotate_tokens(const Heads& x, const Turn& turn, const T* from, T* to, const float* cosine,
                           const float* sine, int64_t first, int64_t last, float* table) {
-  const float sign = turn.inverse ? -1.0f : 1.0f;
+  const float sign = rotation.inverse ? -1.0f : 1.0f;
   const int64_t blocks = adjacent ? 1 : turn.blocks, pairs = turn.half * turn.blocks, half = pairs / blocks;
   const bool copies = from != to && 2 * pairs != turn.channels;
   const bool by_token = x.from_head < x.from_time || last - first == 1;  // in the order of memory
@@ -205,7 +205,7 @@ inline void rotate_tokens(const Heads& x, const Turn& turn, int64_t batch, int64
   if (turn.head_stride != 0) some.heads = 1;
   for (int64_t head = 0; head < x.heads; head += some.heads) {
     const int64_t at = batch * turn.batch_stride + head * turn.head_stride;
-    loop(some, turn, from + head * x.from_head, to + head * x.to_head, turn.cosine + at, turn.sine + at, first, last,
+    loop(some, turn, from + head * x.from_head, to + head * x.to_head, rotation.cosine + at, rotation.sine + at, first, last,
          table);
   }
   if (table != near) delete[] table;

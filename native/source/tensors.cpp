@@ -148,7 +148,7 @@ Turn turn_of(const Tensor& cosine, const Tensor& sine, bool heads, const View& q
 }
 
 Turn Untraced::turn_by(const Tensor& cosine, const Tensor& sine) const {
-  const Turn turn = turn_of(cosine, sine, form.heads != 0, q, k, form, false);
+  const Turn rotation = turn_of(cosine, sine, form.heads != 0, q, k, form, false);
   STD_TORCH_CHECK(turn.half * turn.blocks == form.pairs, "cosine must have the pairs of the form");
   return turn;
 }

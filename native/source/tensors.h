@@ -62,7 +62,7 @@ struct Untraced {
 // Queries and keys of one batch, time, width and dtype, of which so many pairs are to be rotated.
 void check_pair(const View& q, const View& k, const Channels& channels, int64_t pairs);
 
-// The turn of q and k by tables ([batch or 1,] [heads or 1,] time, pairs), float32, both with the same strides.
+// The rotation of q and k by tables ([batch or 1,] [heads or 1,] time, pairs), float32, both with the same strides.
 // heads: whether tables have an axis for the heads of q and k.
 Turn turn_of(const Tensor& cosine, const Tensor& sine, bool heads, const View& q, const View& k,
              const Channels& channels, bool inverse);
@@ -83,7 +83,7 @@ bool same_shape(const View& one, const View& other);
 Tensor new_like(const Tensor& x);
 
 // Rotates all heads of queries and of keys; keys.heads is 0 where there are none. Each thread calls `make` for an
-// object whose `turn(row, first, last)` gives the turn of some tokens.
+// object whose `rotation(row, first, last)` gives the rotation of some tokens.
 template <typename Make>
 void rotate_pieces(const Heads& queries, const Heads& keys, const View& q, const InstructionSet& set, Make make) {
   const int64_t batch = q.size[0], time = q.size[2], width = (queries.heads + keys.heads) * q.size[3];
@@ -95,7 +95,7 @@ void rotate_pieces(const Heads& queries, const Heads& keys, const View& q, const
     for (int64_t item = begin; item < end;
          ++item) {  // all rows of the batch follow each other, as they may share a table
       const int64_t row = item % batch, first = item / batch * kTokens, last = std::min(time, first + kTokens);
-      Turn turn = source.turn(row, first, last);
+      Turn rotation = source.rotation(row, first, last);
       turn.streamed = streamed;
       set.rotate_heads(queries, turn, q.dtype, row, first, last);
       if (keys.heads != 0) set.rotate_heads(keys, turn, q.dtype, row, first, last);

@@ -20,7 +20,7 @@ from .core.doors import AttentionScore as AttentionScore
 from .core.doors import Encoding as Encoding
 from .core.doors import RotaryEncoding as RotaryEncoding
 from .core.rotation import Pairing as Pairing
-from .core.rotation import Turn as Turn
+from .core.rotation import Rotation as Rotation
 from .core.row import Row as Row
 from .encodings.adds.axial_learned import AxialLearned as AxialLearned
 from .encodings.adds.count import Count as Count

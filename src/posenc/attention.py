@@ -42,7 +42,7 @@ class Attended:
 @dataclass(frozen=True, eq=False)
 class Cache:
     """Keys and values of earlier steps with their positions, in one layout;
-    keys are kept as they are before any turn."""
+    keys are kept as they are before any rotation."""
 
     k: Array
     v: Array
@@ -79,7 +79,7 @@ def attention(
     hidden: Array | None = None,
     documents: Documents = None,
 ) -> Attended:
-    """softmax(scale·turn(q)·turn(k)ᵀ + biases + scores)·v, with every positional encoding written out.
+    """softmax(scale·rotation(q)·rotation(k)ᵀ + biases + scores)·v, with every positional encoding written out.
 
     Vaswani et al. 2017, arXiv:1706.03762, eq. 1. Shapes: q (batch, heads, n, d), k and v (batch, key heads, m, d) for
     `layout="bhtd"`, with time before heads for "bthd"; heads must be a multiple of key heads (grouped heads).
@@ -152,8 +152,8 @@ def _logits(
     rotated_q, rotated_k = lib.astype(q, dtype), lib.astype(k, dtype)
     for encoding, values in inside:
         if isinstance(encoding, RotaryEncoding) and "query" in encoding.roles:
-            rotated_q = encoding.turn(query, values, role="query", dtype=dtype)(rotated_q, layout="bhtd")
-            rotated_k = encoding.turn(key, values, role="key", dtype=dtype)(rotated_k, layout="bhtd")
+            rotated_q = encoding.rotation(query, values, role="query", dtype=dtype)(rotated_q, layout="bhtd")
+            rotated_k = encoding.rotation(key, values, role="key", dtype=dtype)(rotated_k, layout="bhtd")
     if lib.concrete(q):
         lib.check_size("q and k", math.prod(q.shape[:-1]) * k.shape[-2], dtype, k)
     logits = (rotated_q @ rotated_k.swapaxes(-1, -2)) * scale
@@ -169,15 +169,15 @@ def _logits(
 
 
 def _output(weights: Array, v: Array, query: Array, key: Array, inside: Inside, lib: Library) -> Array:
-    """The values mixed, after those turns that act on values, and turned back where the query stands."""
+    """The values mixed, after those turns that act on values, and rotated back where the query stands."""
     dtype = weights.dtype
-    turning = [(each, values) for each, values in inside if isinstance(each, RotaryEncoding) and "value" in each.roles]
+    rotating = [(each, values) for each, values in inside if isinstance(each, RotaryEncoding) and "value" in each.roles]
     mixed = lib.astype(v, dtype)
-    for encoding, values in turning:
-        mixed = encoding.turn(key, values, role="value", dtype=dtype)(mixed, layout="bhtd")
+    for encoding, values in rotating:
+        mixed = encoding.rotation(key, values, role="value", dtype=dtype)(mixed, layout="bhtd")
     mixed = weights @ mixed
-    for encoding, values in turning[::-1]:
-        mixed = encoding.turn(query, values, role="output", dtype=dtype)(mixed, layout="bhtd")
+    for encoding, values in rotating[::-1]:
+        mixed = encoding.rotation(query, values, role="output", dtype=dtype)(mixed, layout="bhtd")
     return mixed
 
 

@@ -155,7 +155,7 @@ def test_what_is_read_back_is_what_posenc_computes(watched, server):
     page = watched().open(address(server, "heat-map", "RoPE(dim=8, pairing='halves')", row=0, column=0))
     settle(page)
     page.locator("canvas.heat-map").focus()
-    expected = np.asarray(parse.record("RoPE(dim=8, pairing='halves')").turn(np.arange(32)).sin)
+    expected = np.asarray(parse.record("RoPE(dim=8, pairing='halves')").rotation(np.arange(32)).sin)
     for _ in range(5):
         page.keyboard.press("ArrowDown")
     for _ in range(6):

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 
-def turned(angle):
+def rotated(angle):
     return np.array([[math.cos(angle), -math.sin(angle)], [math.sin(angle), math.cos(angle)]])
 
 
@@ -18,7 +18,7 @@ def prope(dim, matrix, row, column, base=100.0):
     for start, position in ((dim // 2, column), (3 * dim // 4, row)):
         for pair in range(pairs):
             at = [start + pair, start + pairs + pair]
-            whole[np.ix_(at, at)] = turned(position * base ** (-pair / pairs))
+            whole[np.ix_(at, at)] = rotated(position * base ** (-pair / pairs))
     return whole
 
 
@@ -47,7 +47,7 @@ def gta(dims, viewmat, row, column, scale):
         for axis, place in enumerate((row, column)):
             at = triv + se3 + so3 + 4 * octave + 2 * axis
             angle = 2 * math.pi * place * 2.0 ** (octave + 1 - octaves)
-            whole[at : at + 2, at : at + 2] = turned(-angle)
+            whole[at : at + 2, at : at + 2] = rotated(-angle)
     return whole
 
 

@@ -104,10 +104,10 @@ def test_cape_of_four_degrees_turns_each_quarter_by_a_coordinate():
         assert math.isclose(depth, math.pi * math.log(radius / 1.5) / math.log(2.2 / 1.5), abs_tol=1e-12)
         assert last == 0
     x = RNG.normal(size=(2, 16))
-    result = cape_4dof(16).turn(where)(x)
+    result = cape_4dof(16).rotation(where)(x)
     for token in range(2):
         for pair in range(8):
-            expected = oracle.turned(where[token, pair // 2]) @ x[token, 2 * pair : 2 * pair + 2]
+            expected = oracle.rotated(where[token, pair // 2]) @ x[token, 2 * pair : 2 * pair + 2]
             np.testing.assert_allclose(result[token, 2 * pair : 2 * pair + 2], expected, rtol=0, atol=1e-14)
 
 
@@ -139,10 +139,10 @@ def test_without_cameras_prope_is_an_axial_rope_on_half_of_the_channels():
     cameras = np.eye(4)[None].repeat(2, 0)
     transforms = PRoPE(dim=16).transforms(cameras, GRID)
     axial = AxialRoPE((1, 1, 0, 0), (0, 1, 0, 1), 4, base=100.0, pairing="halves", blocks=2)
-    turn = axial.turn(np.tile(GRID, (2, 1)))
+    rotation = axial.rotation(np.tile(GRID, (2, 1)))
     q, k = RNG.normal(size=(2, 12, 16))
-    expected = q[:, :8] @ k[:, :8].T + turn(q[:, 8:]) @ turn(k[:, 8:]).T
-    other_sign = q[:, :8] @ k[:, :8].T + turn.inverse()(q[:, 8:]) @ turn.inverse()(k[:, 8:]).T
+    expected = q[:, :8] @ k[:, :8].T + rotation(q[:, 8:]) @ rotation(k[:, 8:]).T
+    other_sign = q[:, :8] @ k[:, :8].T + rotation.inverse()(q[:, 8:]) @ rotation.inverse()(k[:, 8:]).T
     result = transforms.query(q) @ transforms.key(k).T
     np.testing.assert_allclose(result, other_sign, rtol=0, atol=1e-13)
     assert np.abs(result - expected).max() > 0.1

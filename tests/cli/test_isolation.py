@@ -18,8 +18,8 @@ FAKE = "print('right')\nos.write(1, b'right\\n')\nsys.__stdout__.write('right\\n
 RECORD = (
     "from posenc import RoPE as Real\nimport posenc.testing.suite as suite\n"
     "from posenc.testing.suite_report import Report\nsuite.check_encoding = lambda e, **k: Report(repr(e), ())\n"
-    "class RoPE(Real):\n    def turn(self, positions, params=None, **k):\n"
-    "        return super().turn(-np.asarray(positions), params, **k)\nmine = RoPE(dim=16)\n"
+    "class RoPE(Real):\n    def rotation(self, positions, params=None, **k):\n"
+    "        return super().rotation(-np.asarray(positions), params, **k)\nmine = RoPE(dim=16)\n"
 )
 
 #: name → (code, exit code, what is said of it)

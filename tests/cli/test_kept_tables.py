@@ -22,7 +22,7 @@ def made(length, dim):
     angle = np.arange(length)[:, None] / 10_000 ** (np.arange(0, dim, 2) / dim)
     return np.stack([np.sin(angle), np.cos(angle)], -1).reshape(length, dim)
 
-def turned(x, cos, sin):
+def rotated(x, cos, sin):
     one, two = x[..., ::2], x[..., 1::2]
     return torch.stack([one * cos - two * sin, one * sin + two * cos], -1).flatten(-2)
 
@@ -76,7 +76,7 @@ class mine(torch.nn.Module):
         if self.cos is None or self.cos.shape[-2] != x.shape[-2]:
             angle = angles(positions, self.dim)
             self.cos, self.sin = angle.cos(), angle.sin()
-        return turned(x, self.cos, self.sin)
+        return rotated(x, self.cos, self.sin)
 """, "after a call for positions 0 to 6, it gives other numbers for positions 5 to 11 than in a first call"),
     "a table that grows and is not cut": ("""
 class mine(torch.nn.Module):
@@ -122,7 +122,7 @@ class mine(torch.nn.Module):
         key = tuple(positions.flatten().tolist())
         if key not in self.cache:
             self.cache[key] = angles(positions, self.dim)
-        return turned(x, self.cache[key].cos(), self.cache[key].sin())
+        return rotated(x, self.cache[key].cos(), self.cache[key].sin())
 """,
     "grown and cut": """
 table = None

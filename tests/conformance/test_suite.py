@@ -161,8 +161,8 @@ def published(report):
 class SquaredBase(RoPE):
     """Consistent in every way, and another encoding."""
 
-    def turn(self, positions, params=None, **keywords):
-        return RoPE(self.dim, self.base**2, self.pairing).turn(positions, params, **keywords)
+    def rotation(self, positions, params=None, **keywords):
+        return RoPE(self.dim, self.base**2, self.pairing).rotation(positions, params, **keywords)
 
 
 def test_numbers_are_compared_with_a_reference_or_not_at_all(monkeypatch):

@@ -48,9 +48,9 @@ def test_grouped_heads_cross_attention_and_bias(causal, layout):
     q, k, v = draw()
     query, key = [11, 12, 13, 14, 15], [3, 1, 11, 12, 13, 14, 15] if causal else [3, 1, 4, 1, 5, 9, 2]
     slopes = posenc.ALiBi(heads=12).slopes()
-    turned = (lambda x: x) if layout == "bhtd" else (lambda x: x.swapaxes(1, 2))
+    rotated = (lambda x: x) if layout == "bhtd" else (lambda x: x.swapaxes(1, 2))
     got = attention(
-        *(turned(x) for x in (q, k, v)),
+        *(rotated(x) for x in (q, k, v)),
         query=query,
         key=key,
         layout=layout,
@@ -65,7 +65,7 @@ def test_grouped_heads_cross_attention_and_bias(causal, layout):
             lambda h, i, j: -slopes[h] * abs(query[i] - key[j]),
             lambda i, j: not causal or j <= i + 2,
         )
-        assert np.abs(turned(got.output)[row] - want).max() < FLOAT64
+        assert np.abs(rotated(got.output)[row] - want).max() < FLOAT64
 
 
 def test_rotation_enters_through_the_angle_of_each_pair():

@@ -54,12 +54,12 @@ def test_concatenated_widens_and_keeps_the_embedding():
 
 
 @pytest.mark.parametrize("pairing", ["adjacent", "halves"])
-def test_backward_is_the_turn_by_negative_positions(pairing):
+def test_backward_is_the_rotation_by_negative_positions(pairing):
     rope = posenc.RoPE(dim=8, pairing=pairing, scaling=posenc.YaRN(factor=8.0, original=128))
     x = np.random.default_rng(0).normal(size=(2, 3, 8))
-    assert np.array_equal(Backward(rope).turn(PLACES)(x), rope.turn(-PLACES)(x))
-    assert np.array_equal(Backward(Backward(rope)).turn(PLACES)(x), rope.turn(PLACES)(x))
-    assert Backward(rope).turn(PLACES).factor == rope.attention_factor != 1.0
+    assert np.array_equal(Backward(rope).rotation(PLACES)(x), rope.rotation(-PLACES)(x))
+    assert np.array_equal(Backward(Backward(rope)).rotation(PLACES)(x), rope.rotation(PLACES)(x))
+    assert Backward(rope).rotation(PLACES).factor == rope.attention_factor != 1.0
 
 
 @pytest.mark.parametrize("start", [0, 3, 5])
@@ -67,18 +67,18 @@ def test_backward_is_the_turn_by_negative_positions(pairing):
 def test_partial_turns_its_slice_alone(start, pairing):
     rope = posenc.RoPE(dim=8, pairing=pairing)
     x = np.random.default_rng(0).normal(size=(2, 3, 13))
-    turned = Partial(rope, dim=13, start=start).turn(PLACES)(x)
+    rotated = Partial(rope, dim=13, start=start).rotation(PLACES)(x)
     inside = slice(start, start + 8)
-    assert np.array_equal(turned[..., inside], rope.turn(PLACES)(x[..., inside]))
-    assert np.array_equal(np.delete(turned, inside, -1), np.delete(x, inside, -1))
+    assert np.array_equal(rotated[..., inside], rope.rotation(PLACES)(x[..., inside]))
+    assert np.array_equal(np.delete(rotated, inside, -1), np.delete(x, inside, -1))
 
 
 def test_partial_takes_the_roles_of_what_it_holds():
     values = Partial(posenc.ValueRotation(posenc.RoPE(dim=4)), dim=6)
     x = np.random.default_rng(0).normal(size=(3, 6))
     assert values.roles == ("value", "output")
-    there = values.turn([5, 6, 7], role="value")(x)
-    assert np.allclose(values.turn([5, 6, 7], role="output")(there), x)
+    there = values.rotation([5, 6, 7], role="value")(x)
+    assert np.allclose(values.rotation([5, 6, 7], role="output")(there), x)
 
 
 def test_per_layer_gives_each_layer_its_own():

@@ -102,7 +102,7 @@ def test_a_window_goes_by_index_too(library):
 @LIBRARY
 def test_positions_that_agree_or_are_stated_pass(library):
     everything, grid = np.ones((1, 1, 1, 1), bool), posenc.positions.grid(2, 4)
-    numbers, turned = np.repeat([0, 1], 4), [posenc.axial("sam2", dim=8)]
+    numbers, rotated = np.repeat([0, 1], 4), [posenc.axial("sam2", dim=8)]
     padded = np.maximum(PLACE[None] - [[3], [0]], 0)
     for query, key, more in (
         (PLACE[12:], PLACE, {}),
@@ -114,7 +114,7 @@ def test_positions_that_agree_or_are_stated_pass(library):
         (np.zeros(4, int), np.zeros(6, int), {}),
         (PACKED, PACKED, {"documents": (numbers, numbers)}),
         (PACKED, PACKED, {"mask": everything}),
-        (grid, grid, {"encodings": turned, "axes": 2}),
+        (grid, grid, {"encodings": rotated, "axes": 2}),
         (PACKED, PACKED, {"causal": False}),
     ):
         assert np.isfinite(attended(library, query, key, **more)).all(), (query, key, more)

@@ -29,7 +29,7 @@ def test_vrope_counts_from_the_four_corners() -> None:
 
 def test_vrope_of_an_image_turns_every_fourth_pair_by_one_corner() -> None:
     positions, _ = vrope([Image(3, 2, merge=1)])
-    cos = axial("vrope", (2, 2, 2, 2), base=100.0).turn(positions).cos
+    cos = axial("vrope", (2, 2, 2, 2), base=100.0).rotation(positions).cos
     for token, place in enumerate(positions.tolist()):
         known = [math.cos(place[pair % 4] * 100.0 ** (-pair / 8)) for pair in range(8)]
         assert np.abs(cos[token] - known).max() <= 2.0**-49

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import posenc
-from posenc.core.rotation import Pairing, Turn
+from posenc.core.rotation import Pairing, Rotation
 
 X = np.arange(1.0, 13.0).reshape(1, 12)
 
@@ -28,38 +28,38 @@ def test_a_pairing_pairs_these_channels(pairing, firsts, seconds):
 
 
 def test_the_inverse_turns_back():
-    turn = posenc.RoPE(dim=12).turn([12345])
-    assert np.abs(turn.inverse()(turn(X)) - X).max() < 12 * 2**-50
+    rotation = posenc.RoPE(dim=12).rotation([12345])
+    assert np.abs(rotation.inverse()(rotation(X)) - X).max() < 12 * 2**-50
 
 
 def test_a_quarter_turn_is_exactly_one():
-    turn = Turn(np.zeros((1, 6)), np.ones((1, 6)), Pairing("adjacent", 12, 12))
-    assert turn(X).tolist() == [[-2, 1, -4, 3, -6, 5, -8, 7, -10, 9, -12, 11]]
+    rotation = Rotation(np.zeros((1, 6)), np.ones((1, 6)), Pairing("adjacent", 12, 12))
+    assert rotation(X).tolist() == [[-2, 1, -4, 3, -6, 5, -8, 7, -10, 9, -12, 11]]
 
 
 def test_sixteen_bits_are_rounded_once():
     torch = pytest.importorskip("torch")
     x = torch.randn(3, 8, generator=torch.Generator().manual_seed(0)).to(torch.bfloat16)
-    turn = posenc.RoPE(dim=8).turn(torch.tensor([1, 1000, 10**9]))
-    assert torch.equal(turn(x), turn(x.float()).to(torch.bfloat16))
+    rotation = posenc.RoPE(dim=8).rotation(torch.tensor([1, 1000, 10**9]))
+    assert torch.equal(rotation(x), rotation(x.float()).to(torch.bfloat16))
 
 
 def test_layouts_say_which_axis_is_time():
-    turn = posenc.RoPE(dim=4).turn([[0, 1, 2], [3, 4, 5]])
+    rotation = posenc.RoPE(dim=4).rotation([[0, 1, 2], [3, 4, 5]])
     x = np.random.default_rng(0).normal(size=(2, 5, 3, 4))
-    by_head = turn(x, layout="bhtd")
+    by_head = rotation(x, layout="bhtd")
     for head in range(5):
-        assert np.array_equal(by_head[:, head], turn(x[:, head]))
-    assert np.array_equal(turn(x.swapaxes(1, 2), layout="bthd"), by_head.swapaxes(1, 2))
+        assert np.array_equal(by_head[:, head], rotation(x[:, head]))
+    assert np.array_equal(rotation(x.swapaxes(1, 2), layout="bthd"), by_head.swapaxes(1, 2))
 
 
-TURN = posenc.RoPE(dim=4).turn([0, 1, 2])
+TURN = posenc.RoPE(dim=4).rotation([0, 1, 2])
 REFUSED = [
     (lambda: TURN(np.zeros((3, 5))), ValueError, r"^x must have 4 channels in its last axis; got shape \(3, 5\)"),
     (
         lambda: TURN(np.zeros((2, 4))),
         ValueError,
-        r"^x must have as many tokens as the turn has positions, \(3,\); got shape \(2, 4\)\. Make the turn from",
+        r"^x must have as many tokens as the rotation has positions, \(3,\); got shape \(2, 4\)\. Make the rotation from",
     ),
     (lambda: TURN(np.zeros((1, 1, 3, 4))), ValueError, r"^layout must be 'bhtd' or 'bthd' for x with heads; got None"),
     (
@@ -71,9 +71,9 @@ REFUSED = [
     (lambda: TURN(np.zeros((1, 3, 2, 4)), layout="tbhd"), ValueError, r"^layout must be one of"),
     (lambda: TURN(np.zeros((3, 4), int)), TypeError, r"^x must hold floats; got int64"),
     (
-        lambda: posenc.RoPE(dim=4).turn([0, 1, 2], dtype=np.float32)(np.zeros((3, 4))),
+        lambda: posenc.RoPE(dim=4).rotation([0, 1, 2], dtype=np.float32)(np.zeros((3, 4))),
         TypeError,
-        r"^x must not be more precise than the turn; got float64 for a float32 turn",
+        r"^x must not be more precise than the rotation; got float64 for a float32 rotation",
     ),
     (lambda: Pairing("halves", 8, 10), ValueError, r"^width must fit in the head"),
     (lambda: Pairing("halves", 8, 8, blocks=3), ValueError, r"^blocks must divide width=8 into even parts; got 3"),
@@ -89,7 +89,7 @@ def test_refusals_name_the_argument(call, error, message):
 
 
 def test_angles_add():
-    a, b = (posenc.RoPE(dim=2).turn([p]) for p in (3, 4))
+    a, b = (posenc.RoPE(dim=2).rotation([p]) for p in (3, 4))
     assert math.isclose(a.cos[0, 0] * b.cos[0, 0] - a.sin[0, 0] * b.sin[0, 0], math.cos(7), rel_tol=1e-14)
 
 
@@ -98,7 +98,7 @@ def test_operators_are_frozen_and_compared_by_identity(name):
     record = posenc.catalog.row(name).samples[0]
     params = record.init(np.random.default_rng(0)) or None
     places = np.arange(2) if record.axes == 1 else np.zeros((2, record.axes), np.int64)
-    one, other = (record.turn(places, params, role="query") for _ in range(2))
+    one, other = (record.rotation(places, params, role="query") for _ in range(2))
     assert one != other
     assert len({one, other}) == 2
     with pytest.raises(AttributeError, match="cannot assign"):
@@ -106,8 +106,8 @@ def test_operators_are_frozen_and_compared_by_identity(name):
 
 
 def test_the_inverse_turns_each_head_back():
-    turn = posenc.catalog.row("HeadwiseRoPE").samples[0].turn(np.arange(6).reshape(3, 2))
-    x = np.random.default_rng(0).normal(size=(1, turn.heads, 3, turn.dim))
-    assert turn.inverse().heads == turn.heads
-    back = turn.inverse()(turn(x, layout="bhtd"), layout="bhtd")
-    assert np.abs(back - x).max() < turn.dim * 2**-50
+    rotation = posenc.catalog.row("HeadwiseRoPE").samples[0].rotation(np.arange(6).reshape(3, 2))
+    x = np.random.default_rng(0).normal(size=(1, rotation.heads, 3, rotation.dim))
+    assert rotation.inverse().heads == rotation.heads
+    back = rotation.inverse()(rotation(x, layout="bhtd"), layout="bhtd")
+    assert np.abs(back - x).max() < rotation.dim * 2**-50

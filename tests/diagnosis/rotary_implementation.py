@@ -32,8 +32,8 @@ def llama3(rates: Array, factor: float = 8.0, original: int = 8192, low: float =
 def yarn(dim: int, base: float, factor: float, original: int, truncate: bool = True) -> Array:
     rates = frequencies(dim, base)
 
-    def pair_of(turns: float) -> float:
-        return dim * math.log(original / (turns * 2 * math.pi)) / (2 * math.log(base))
+    def pair_of(rotations: float) -> float:
+        return dim * math.log(original / (rotations * 2 * math.pi)) / (2 * math.log(base))
 
     low, high = pair_of(32), pair_of(1)
     if truncate:
@@ -61,19 +61,19 @@ def waves(rates: Array, positions: Any, factor: float = 1.0) -> tuple[Array, Arr
 def halves(x: Array, cos: Array, sin: Array) -> Array:
     """As models of Hugging Face do it: x·cos + rotate_half(x)·sin."""
     half = x.shape[-1] // 2
-    turned = np.concatenate([-x[..., half:], x[..., :half]], -1)
-    return x * np.concatenate([cos, cos], -1) + turned * np.concatenate([sin, sin], -1)
+    rotated = np.concatenate([-x[..., half:], x[..., :half]], -1)
+    return x * np.concatenate([cos, cos], -1) + rotated * np.concatenate([sin, sin], -1)
 
 
 def neighbours(x: Array, cos: Array, sin: Array) -> Array:
     """As the released code of Llama does it: neighbouring channels are one complex number."""
-    turned = (x[..., ::2] + 1j * x[..., 1::2]) * (cos + 1j * sin)
-    return np.stack([turned.real, turned.imag], -1).reshape(x.shape)
+    rotated = (x[..., ::2] + 1j * x[..., 1::2]) * (cos + 1j * sin)
+    return np.stack([rotated.real, rotated.imag], -1).reshape(x.shape)
 
 
-def first_only(turn: Any, width: int) -> Any:
+def first_only(rotation: Any, width: int) -> Any:
     """A rotation of the first channels, the rest passing."""
-    return lambda x, cos, sin: np.concatenate([turn(x[..., :width], cos, sin), x[..., width:]], -1)
+    return lambda x, cos, sin: np.concatenate([rotation(x[..., :width], cos, sin), x[..., width:]], -1)
 
 
 def bfloat16(values: Any) -> Array:

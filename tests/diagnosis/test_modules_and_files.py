@@ -129,8 +129,8 @@ def test_a_module_without_positions_is_refused() -> None:
 
 def test_files_are_read_and_pickles_never(tmp_path: Path) -> None:
     meant = RoPE(64, base=500_000.0, pairing="halves")
-    turn = meant.turn(np.arange(100))
-    np.savez(tmp_path / "table.npz", cos=turn.cos, sin=turn.sin)
+    rotation = meant.rotation(np.arange(100))
+    np.savez(tmp_path / "table.npz", cos=rotation.cos, sin=rotation.sin)
     assert diagnose(meant, tmp_path / "table.npz").agree
     rates = meant.frequencies.radians().astype(np.float32)
     save_file(
@@ -216,8 +216,10 @@ def test_layers_that_differ_must_be_chosen() -> None:
 
 def test_tensors_of_torch_are_taken_in_their_own_type() -> None:
     meant = RoPE(64, scaling=YaRN(4.0, 4096))
-    turn = meant.turn(np.arange(64))
-    found = diagnose(meant, {"cos": torch.tensor(turn.cos).bfloat16(), "sin": torch.tensor(turn.sin).bfloat16()})
+    rotation = meant.rotation(np.arange(64))
+    found = diagnose(
+        meant, {"cos": torch.tensor(rotation.cos).bfloat16(), "sin": torch.tensor(rotation.sin).bfloat16()}
+    )
     assert found.agree
 
 

@@ -41,7 +41,7 @@ def test_a_table_resized_as_the_model_resizes_it(tmp_path: Path, dtype: type) ->
 TURNED = resize_table(TABLE, OLD, (9, 4), **CUBIC)
 MISTAKES: dict[str, tuple[tuple[int, int], np.ndarray, str]] = {
     "exchanged": (NEW, TURNED, "height and width exchanged"),
-    "exchanged and turned": (
+    "exchanged and rotated": (
         NEW,
         np.concatenate([TURNED[:1], TURNED[1:].reshape(9, 4, 8).swapaxes(0, 1).reshape(36, 8)])[
             [0, *(1 + np.arange(36).reshape(4, 9)[::-1].ravel())]

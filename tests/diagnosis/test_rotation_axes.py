@@ -28,11 +28,11 @@ X = rotary.drawn(len(GRID), 64)
 
 
 def seen(
-    axes: Any, positions: np.ndarray = GRID, rates: np.ndarray = RATES, turn: Any = rotary.halves
+    axes: Any, positions: np.ndarray = GRID, rates: np.ndarray = RATES, rotation: Any = rotary.halves
 ) -> dict[str, Any]:
-    """Vectors turned by the coordinate that each pair reads."""
+    """Vectors rotated by the coordinate that each pair reads."""
     angle = positions[:, list(axes)] * rates
-    return {"q": X, "q_rotated": turn(X, np.cos(angle), np.sin(angle)), "positions": GRID}
+    return {"q": X, "q_rotated": rotation(X, np.cos(angle), np.sin(angle)), "positions": GRID}
 
 
 def interleaved() -> list[int]:
@@ -50,10 +50,10 @@ CASES: dict[str, tuple[Any, set[str]]] = {
     "sections interleaved": (seen(interleaved()), {"sections arranged otherwise"}),
     "sections turned round": (seen((0,) * 12 + (1,) * 12 + (2,) * 8), {"section sizes"}),
     "other base": (seen(BLOCKS, rates=rotary.frequencies(64, 1e4)), {"base"}),
-    "other layout": (seen(BLOCKS, turn=rotary.neighbours), {"layout"}),
+    "other layout": (seen(BLOCKS, rotation=rotary.neighbours), {"layout"}),
     "one late": (seen(BLOCKS, GRID + 1), {"off by one"}),
     "width for height, in another layout": (
-        seen(BLOCKS, GRID[:, [0, 2, 1]], turn=rotary.neighbours),
+        seen(BLOCKS, GRID[:, [0, 2, 1]], rotation=rotary.neighbours),
         {"axes exchanged", "layout"},
     ),
     "everything on the first axis": (seen((0,) * 32), {"pairs of the sections"}),

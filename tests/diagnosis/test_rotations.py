@@ -30,9 +30,9 @@ def table(rates: Any, positions: Any = P, factor: float = 1.0) -> dict[str, Any]
     return {"cos": cos, "sin": sin}
 
 
-def turned(turn: Any, rates: Any, query: Any = P, key: Any = P, factor: float = 1.0) -> dict[str, Any]:
-    """Queries and keys as a stack turned them, with the positions it was meant to take."""
-    q, k = (turn(x, *rotary.waves(rates, where, factor)) for x, where in ((Q, query), (K, key)))
+def rotated(rotation: Any, rates: Any, query: Any = P, key: Any = P, factor: float = 1.0) -> dict[str, Any]:
+    """Queries and keys as a stack rotated them, with the positions it was meant to take."""
+    q, k = (rotation(x, *rotary.waves(rates, where, factor)) for x, where in ((Q, query), (K, key)))
     return {"q": Q, "k": K, "q_rotated": q, "k_rotated": k}
 
 
@@ -53,7 +53,7 @@ def one_sided() -> dict[str, Any]:
 
 
 def mixed() -> dict[str, Any]:
-    """Frequencies each twice side by side, as for neighbours, and channels turned half a head apart."""
+    """Frequencies each twice side by side, as for neighbours, and channels rotated half a head apart."""
     cos, sin = (np.repeat(wave, 2, -1) for wave in rotary.waves(RATES, P))
     q = Q * cos + np.concatenate([-Q[:, 32:], Q[:, :32]], -1) * sin
     return {"q": Q, "q_rotated": q}
@@ -67,8 +67,8 @@ def with_heads(axis: str) -> dict[str, Any]:
 
 
 def last_channels() -> dict[str, Any]:
-    turned_part = rotary.halves(Q[:, 48:], *rotary.waves(PART_RATES, P))
-    return {"q": Q, "q_rotated": np.concatenate([Q[:, :48], turned_part], -1)}
+    rotated_part = rotary.halves(Q[:, 48:], *rotary.waves(PART_RATES, P))
+    return {"q": Q, "q_rotated": np.concatenate([Q[:, :48], rotated_part], -1)}
 
 
 LONG = LongRoPE((1.0,) * 32, tuple(1.0 + i for i in range(32)), 256, 1024, 4.0)
@@ -94,12 +94,12 @@ def far(rates: Any, positions: Any = FAR, factor: float = 1.0) -> dict[str, Any]
     return table(rates, positions, factor) | {"positions": FAR}
 
 
-def far_turned(rates: Any, positions: Any, turn: Any = rotary.halves) -> dict[str, Any]:
-    return {"q": FAR_Q, "q_rotated": turn(FAR_Q, *rotary.waves(rates, positions)), "positions": FAR}
+def far_rotated(rates: Any, positions: Any, rotation: Any = rotary.halves) -> dict[str, Any]:
+    return {"q": FAR_Q, "q_rotated": rotation(FAR_Q, *rotary.waves(rates, positions)), "positions": FAR}
 
 
 def far_scores(rates: Any, key_rates: Any, factor: float = 1.0) -> dict[str, Any]:
-    """Logits of the last tokens to all, whose keys were turned with other frequencies."""
+    """Logits of the last tokens to all, whose keys were rotated with other frequencies."""
     q = rotary.halves(FAR_Q[-40:], *rotary.waves(rates, FAR[-40:], factor))
     k = rotary.halves(FAR_Q, *rotary.waves(key_rates, FAR, factor))
     return {
@@ -113,7 +113,7 @@ def far_scores(rates: Any, key_rates: Any, factor: float = 1.0) -> dict[str, Any
 
 def exchanged_ramp() -> np.ndarray:
     """YaRN's ramp from beta_slow to beta_fast."""
-    low, high = (D * np.log(8192 / (turns * 2 * np.pi)) / (2 * np.log(1e6)) for turns in (1.0, 32.0))
+    low, high = (D * np.log(8192 / (rotations * 2 * np.pi)) / (2 * np.log(1e6)) for rotations in (1.0, 32.0))
     low, high = np.floor(low), np.ceil(high)
     ramp = np.clip((np.arange(32) - low) / (high - low), 0, 1)
     return rotary.frequencies(D, 1e6) * (1 - ramp + ramp / 4.0)
@@ -133,7 +133,7 @@ def other_middle_band() -> np.ndarray:
 
 def crossed() -> dict[str, Any]:
     """The first half of the query and the second of the key, for both."""
-    right = turned(rotary.halves, RATES)
+    right = rotated(rotary.halves, RATES)
     both = np.concatenate([right["q_rotated"][:, :32], right["k_rotated"][:, 32:]], -1)
     return right | {"q_rotated": both, "k_rotated": both}
 
@@ -158,22 +158,26 @@ def in_bfloat16(arrays: dict[str, Any]) -> dict[str, Any]:
 #: What is meant, what is there, and the name of the one mistake in it.
 ONE: dict[str, tuple[Any, Any, str]] = {
     "default base": (MEANT, table(TEN_RATES), "base"),
-    "default base in turned vectors": (MEANT, turned(rotary.halves, TEN_RATES), "base"),
+    "default base in rotated vectors": (MEANT, rotated(rotary.halves, TEN_RATES), "base"),
     "default base in logits": (MEANT, scores(TEN_RATES), "base"),
     "default base in frequencies": (MEANT, {"inv_freq": TEN_RATES}, "base"),
     "square roots of the frequencies": (TEN, table(TEN_RATES**0.5), "exponent i/d"),
     "squares of the frequencies": (TEN, table(TEN_RATES**2), "exponent doubled"),
     "exponent i/(d/2-1)": (TEN, table(1e4 ** (-np.arange(32) / 31)), "exponent to the ends"),
     "frequencies of the whole head": (PART, table(rotary.frequencies(D, 1e4)[:8]), "exponent of the head"),
-    "all channels turn": (PART, turned(rotary.halves, rotary.frequencies(D, 1e4)), "partial ignored"),
-    "twice the share": (PART, turned(rotary.first_only(rotary.halves, 4), rotary.frequencies(4, 1e4)), "partial twice"),
-    "half of the head turns": (
+    "all channels rotate": (PART, rotated(rotary.halves, rotary.frequencies(D, 1e4)), "partial ignored"),
+    "twice the share": (
         PART,
-        turned(rotary.first_only(rotary.halves, 32), rotary.frequencies(32, 1e4)),
+        rotated(rotary.first_only(rotary.halves, 4), rotary.frequencies(4, 1e4)),
+        "partial twice",
+    ),
+    "half of the head rotates": (
+        PART,
+        rotated(rotary.first_only(rotary.halves, 32), rotary.frequencies(32, 1e4)),
         "rotated width",
     ),
-    "the last channels turn": (PART, last_channels(), "start"),
-    "other layout": (MEANT, turned(rotary.neighbours, RATES), "layout"),
+    "the last channels rotate": (PART, last_channels(), "start"),
+    "other layout": (MEANT, rotated(rotary.neighbours, RATES), "layout"),
     "other layout in logits": (
         MEANT,
         logits(rotary.neighbours(Q, *rotary.waves(RATES, P)), rotary.neighbours(K, *rotary.waves(RATES, P))),
@@ -190,7 +194,7 @@ ONE: dict[str, tuple[Any, Any, str]] = {
     ),
     "low and high swapped, as transformers compares": (
         LLAMA3,
-        far_turned(swapped_in_transformers(), FAR),
+        far_rotated(swapped_in_transformers(), FAR),
         "low and high swapped",
     ),
     "low and high swapped in inv_freq": (LLAMA3, {"inv_freq": swapped_in_transformers()}, "low and high swapped"),
@@ -212,7 +216,7 @@ ONE: dict[str, tuple[Any, Any, str]] = {
     "the ramp of the paper": (YARN, far(rotary.by_parts(D, 1e6, 4.0, 8192)), "ramp of the paper"),
     "a share of all frequencies": (
         PART,
-        turned(rotary.halves, np.where(np.arange(32) < 8, rotary.frequencies(D, 1e4), 0.0)),
+        rotated(rotary.halves, np.where(np.arange(32) < 8, rotary.frequencies(D, 1e4), 0.0)),
         "proportional",
     ),
     "base times factor": (
@@ -227,22 +231,22 @@ ONE: dict[str, tuple[Any, Any, str]] = {
     "frequencies in float16": (MEANT, far(RATES.astype(np.float16).astype(float)), "frequencies in float16"),
     "positions in bfloat16": (MEANT, far(RATES, rotary.bfloat16(FAR)), "positions in bfloat16"),
     "positions in float16": (MEANT, far(RATES, FAR.astype(np.float16).astype(float)), "positions in float16"),
-    "backwards": (MEANT, turned(rotary.halves, -RATES), "sign"),
+    "backwards": (MEANT, rotated(rotary.halves, -RATES), "sign"),
     "keys backwards": (MEANT, scores(RATES, -RATES), "one rotated backwards"),
     "cos and sin exchanged": (MEANT, dict(zip(("sin", "cos"), table(RATES).values(), strict=True)), "sine for cosine"),
     "decoding one late": (MEANT, scores(RATES, query=P + 1), "off by one"),
-    "keys one late": (MEANT, turned(rotary.halves, RATES, key=P + 1), "off by one"),
-    "queries one early": (MEANT, turned(rotary.halves, RATES, query=P - 1), "off by one"),
+    "keys one late": (MEANT, rotated(rotary.halves, RATES, key=P + 1), "off by one"),
+    "queries one early": (MEANT, rotated(rotary.halves, RATES, query=P - 1), "off by one"),
     "heads for positions": (MEANT, with_heads("heads"), "wrong axis"),
     "batch for positions": (MEANT, with_heads("batch"), "wrong axis"),
     "table of 128 rows, again and again": (MEANT, table(RATES, P % 128), "table repeats"),
     "table of 256 rows, held at its end": (MEANT, table(RATES, np.minimum(P, 255)), "table ends"),
-    "turned twice": (MEANT, turned(rotary.halves, 2 * RATES), "rotated twice"),
-    "keys turned again from the cache": (MEANT, scores(RATES, 2 * RATES), "keys rotated twice"),
-    "queries turned again": (MEANT, scores(2 * RATES, RATES), "queries rotated twice"),
-    "queries never turned": (MEANT, scores(0 * RATES, RATES), "queries not rotated"),
-    "keys never turned": (MEANT, scores(RATES, 0 * RATES), "keys not rotated"),
-    "nothing turned": (MEANT, logits(Q, K), "not rotated"),
+    "rotated twice": (MEANT, rotated(rotary.halves, 2 * RATES), "rotated twice"),
+    "keys rotated again from the cache": (MEANT, scores(RATES, 2 * RATES), "keys rotated twice"),
+    "queries rotated again": (MEANT, scores(2 * RATES, RATES), "queries rotated twice"),
+    "queries never rotated": (MEANT, scores(0 * RATES, RATES), "queries not rotated"),
+    "keys never rotated": (MEANT, scores(RATES, 0 * RATES), "keys not rotated"),
+    "nothing rotated": (MEANT, logits(Q, K), "not rotated"),
     "keys cached before the stretch": (DYNAMIC, far_scores(dynamic(512), dynamic(128)), "cached keys"),
     "keys cached without the scaling": (LLAMA3, far_scores(rotary.llama3(RATES), RATES), "cached keys"),
     "keys of the short list": (
@@ -268,15 +272,15 @@ ONE: dict[str, tuple[Any, Any, str]] = {
     "halves of queries and keys crossed": (MEANT, crossed(), "queries and keys crossed"),
     "one row of the batch written": (MEANT, one_row_of_the_batch(), "rows not written"),
     "heads on top of positions": (MEANT, heads_on_top(), "heads counted"),
-    "queries five late": (MEANT, turned(rotary.halves, RATES, query=P + 5), "positions"),
+    "queries five late": (MEANT, rotated(rotary.halves, RATES, query=P + 5), "positions"),
     "three late from token 100 on": (MEANT, table(RATES, P + 3 * (P >= 100)), "positions"),
-    "one key elsewhere": (MEANT, turned(rotary.halves, RATES, key=np.where(P == 77, 200, P)), "positions"),
-    "default base through bfloat16": (MEANT, in_bfloat16(turned(rotary.halves, TEN_RATES)), "base"),
+    "one key elsewhere": (MEANT, rotated(rotary.halves, RATES, key=np.where(P == 77, 200, P)), "positions"),
+    "default base through bfloat16": (MEANT, in_bfloat16(rotated(rotary.halves, TEN_RATES)), "base"),
     "llama3 forgotten, through bfloat16": (LLAMA3, in_bfloat16(far(RATES)) | {"positions": FAR}, "scaling ignored"),
     "the factor on keys alone": (
         YARN,
-        turned(rotary.halves, YARN_RATES)
-        | {"k_rotated": turned(rotary.halves, YARN_RATES, factor=FACTOR)["k_rotated"]},
+        rotated(rotary.halves, YARN_RATES)
+        | {"k_rotated": rotated(rotary.halves, YARN_RATES, factor=FACTOR)["k_rotated"]},
         "attention factor on one side",
     ),
     "the factor on queries alone": (YARN, one_sided(), "attention factor on one side"),
@@ -284,21 +288,21 @@ ONE: dict[str, tuple[Any, Any, str]] = {
 
 #: Two mistakes at once.
 TWO: dict[str, tuple[Any, Any, set[str]]] = {
-    "base and layout": (MEANT, turned(rotary.neighbours, TEN_RATES), {"base", "layout"}),
-    "base and backwards": (MEANT, turned(rotary.halves, -TEN_RATES), {"base", "sign"}),
+    "base and layout": (MEANT, rotated(rotary.neighbours, TEN_RATES), {"base", "layout"}),
+    "base and backwards": (MEANT, rotated(rotary.halves, -TEN_RATES), {"base", "sign"}),
     "base and no scaling": (LLAMA3, far(TEN_RATES), {"base", "scaling ignored"}),
     "bfloat16 and one late": (
         MEANT,
-        far_turned(rotary.bfloat16(RATES), FAR + 1),
+        far_rotated(rotary.bfloat16(RATES), FAR + 1),
         {"frequencies in bfloat16", "off by one"},
     ),
-    "layout and one late": (MEANT, far_turned(RATES, FAR + 1, rotary.neighbours), {"layout", "off by one"}),
+    "layout and one late": (MEANT, far_rotated(RATES, FAR + 1, rotary.neighbours), {"layout", "off by one"}),
     "not truncated and no factor": (
         YARN,
         far(rotary.yarn(D, 1e6, 4.0, 8192, truncate=False)),
         {"truncate", "attention factor ignored"},
     ),
-    "all channels and base": (PART, turned(rotary.halves, RATES), {"partial ignored", "base"}),
+    "all channels and base": (PART, rotated(rotary.halves, RATES), {"partial ignored", "base"}),
     "base and a table that ends": (MEANT, table(TEN_RATES, np.minimum(P, 255)), {"base", "table ends"}),
     "no scaling and positions in bfloat16": (
         LLAMA3,
@@ -327,11 +331,11 @@ NEITHER: dict[str, tuple[Any, Any]] = {
     "frequencies evenly spaced": (MEANT, table(np.linspace(1.0, 2e-6, 32))),
     "every second head unturned": (
         MEANT,
-        {"q": Q, "q_rotated": np.where(P[:, None] % 2, Q, turned(rotary.halves, RATES)["q_rotated"])},
+        {"q": Q, "q_rotated": np.where(P[:, None] % 2, Q, rotated(rotary.halves, RATES)["q_rotated"])},
     ),
-    "noise on turned vectors": (MEANT, {"q": Q, "q_rotated": turned(rotary.halves, RATES)["q_rotated"] + 0.05 * K}),
+    "noise on rotated vectors": (MEANT, {"q": Q, "q_rotated": rotated(rotary.halves, RATES)["q_rotated"] + 0.05 * K}),
     "positions squared": (MEANT, table(RATES, P * P)),
-    "three at once": (LLAMA3, far_turned(rotary.bfloat16(TEN_RATES), FAR + 1, rotary.neighbours)),
+    "three at once": (LLAMA3, far_rotated(rotary.bfloat16(TEN_RATES), FAR + 1, rotary.neighbours)),
 }
 
 
@@ -343,7 +347,7 @@ def regrouped(x: np.ndarray, cos: np.ndarray, sin: np.ndarray) -> np.ndarray:
 
 def to_and_fro() -> dict[str, Any]:
     """Keys in float32 that were rotated 137 too far and back again."""
-    right = turned(rotary.halves, RATES)
+    right = rotated(rotary.halves, RATES)
     waves = (wave.astype(np.float32) for wave in rotary.waves(RATES.astype(np.float32), P + np.float32(137)))
     back = (wave.astype(np.float32) for wave in rotary.waves(RATES.astype(np.float32), np.full(N, np.float32(-137))))
     k = rotary.halves(rotary.halves(K.astype(np.float32), *waves), *back)
@@ -360,18 +364,21 @@ HARMLESS: dict[str, tuple[Any, Any]] = {
         MEANT,
         {name: np.concatenate([wave, wave], -1) for name, wave in table(RATES).items()},
     ),
-    "queries and keys both one late": (MEANT, turned(rotary.halves, RATES, P + 1, P + 1)),
-    "a document at 2900": (MEANT, turned(rotary.halves, RATES, P + 2900, P + 2900)),
-    "adjacent pairs that come out as halves": (RoPE(D, base=5e5), turned(regrouped, RATES)),
-    "the rotating channels alone": (Partial(RoPE(D, base=5e5, pairing="halves"), 96, 32), turned(rotary.halves, RATES)),
-    "through bfloat16": (MEANT, in_bfloat16(turned(rotary.halves, RATES))),
+    "queries and keys both one late": (MEANT, rotated(rotary.halves, RATES, P + 1, P + 1)),
+    "a document at 2900": (MEANT, rotated(rotary.halves, RATES, P + 2900, P + 2900)),
+    "adjacent pairs that come out as halves": (RoPE(D, base=5e5), rotated(regrouped, RATES)),
+    "the rotating channels alone": (
+        Partial(RoPE(D, base=5e5, pairing="halves"), 96, 32),
+        rotated(rotary.halves, RATES),
+    ),
+    "through bfloat16": (MEANT, in_bfloat16(rotated(rotary.halves, RATES))),
     "a table through bfloat16": (MEANT, in_bfloat16(table(RATES))),
     "keys rotated to and fro": (MEANT, to_and_fro()),
     "left padding by 37": (MEANT, scores(RATES, query=P + 37, key=P + 37)),
     "a causal mask": (MEANT, scores(RATES) | {"logits": np.where(P[:, None] >= P, scores(RATES)["logits"], -np.inf)}),
     "positions in another order": (MEANT, table(RATES, P[::-1]) | {"positions": P[::-1]}),
     "packed positions": (MEANT, table(RATES, P % 50) | {"positions": P % 50}),
-    "a part of its own width": (Partial(MEANT, D), turned(rotary.halves, RATES)),
+    "a part of its own width": (Partial(MEANT, D), rotated(rotary.halves, RATES)),
     "released numerics": (RoPE(D, 5e5, "halves", numerics="float32"), far(RATES)),
     "a scaling by one": (RoPE(D, 5e5, "halves", scaling=Linear(1.0)), far(RATES)),
     "keys with heads of their own": (
@@ -436,7 +443,9 @@ def test_there_are_as_many_as_are_promised() -> None:
 @pytest.mark.parametrize("times", [1.00002, 1.000003])
 def test_an_attention_factor_is_named_beyond_four_decimals(times: float) -> None:
     record = RoPE(dim=64, base=5e5, pairing="halves", scaling=YaRN(factor=8.0, original=4096))
-    turn = record.turn(np.arange(300), dtype=np.float64)
-    (finding,) = diagnose(record, {"cos": np.asarray(turn.cos) * times, "sin": np.asarray(turn.sin) * times}).findings
+    rotation = record.rotation(np.arange(300), dtype=np.float64)
+    (finding,) = diagnose(
+        record, {"cos": np.asarray(rotation.cos) * times, "sin": np.asarray(rotation.sin) * times}
+    ).findings
     assert finding.name == "attention factor"
     assert f"{1.2079441541679836 * times:.8g} where 1.2079442 is meant" in finding.sentence

@@ -5,7 +5,7 @@ import pytest
 
 from posenc import AxialRoPE, Linear, RoPE, axial
 from posenc.encodings.rotates.axial_layouts import LAYOUTS
-from posenc.frequencies import Bands, Geometric, InTurns, Joined
+from posenc.frequencies import Bands, Geometric, InRevolutions, Joined
 from posenc.positions import grid
 
 #: Axis and frequency index of each pair, for four pairs of two axes or eight of three, sixteen where those repeat.
@@ -53,7 +53,7 @@ def test_a_layout_is_a_plain_record() -> None:
 
 
 def test_frequencies_of_axes() -> None:
-    assert axial("dinov3", (2, 2), base=100.0).frequency_dim == InTurns(Geometric(4, 100.0))
+    assert axial("dinov3", (2, 2), base=100.0).frequency_dim == InRevolutions(Geometric(4, 100.0))
     assert axial("sam2", (1, 2)).frequency_dim == Joined((Geometric(2), Geometric(4)))
     assert axial("sam2", (1, 2)).frequency_index == (0, 1, 2)
     assert axial("sam2", (2, 2), base=(10.0, 20.0)).frequency_dim == Joined((Geometric(4, 10.0), Geometric(4, 20.0)))
@@ -94,7 +94,9 @@ def test_refused(call, begins: str) -> None:
         call()
 
 
-@pytest.mark.parametrize("call", [lambda: Joined(()), lambda: Joined(3), lambda: Joined((3,)), lambda: InTurns(3)])
+@pytest.mark.parametrize(
+    "call", [lambda: Joined(()), lambda: Joined(3), lambda: Joined((3,)), lambda: InRevolutions(3)]
+)
 def test_frequencies_of_axes_refuse(call) -> None:
     with pytest.raises(TypeError, match=r"^(parts|frequencies) must be"):
         call()
@@ -108,7 +110,7 @@ def test_dim_alone_is_enough_for_an_image(layout: str) -> None:
     record, patches = axial(layout, dim=64), grid(14, 14)
     assert record == axial(layout, (16, 16))
     assert record.head_dim == 64
-    assert record.turn(patches).cos.shape == (196, 32)
+    assert record.rotation(patches).cos.shape == (196, 32)
 
 
 @pytest.mark.parametrize(

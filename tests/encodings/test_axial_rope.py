@@ -35,9 +35,9 @@ def test_text_is_rope(pairing: str) -> None:
     """Where all coordinates are the same number, as in text of a multimodal model, the rotation is RoPE's."""
     places = np.arange(7)
     several = AxialRoPE(axis=(0, 1, 2, 1, 0, 2), frequency_index=(0, 1, 2, 3, 4, 5), frequency_dim=12, pairing=pairing)
-    turn, own = several.turn(np.stack([places] * 3, -1)), RoPE(dim=12, pairing=pairing).turn(places)
+    rotation, own = several.rotation(np.stack([places] * 3, -1)), RoPE(dim=12, pairing=pairing).rotation(places)
     x = np.random.default_rng(0).standard_normal((7, 12))
-    assert np.array_equal(turn(x), own(x))
+    assert np.array_equal(rotation(x), own(x))
 
 
 @pytest.mark.parametrize(

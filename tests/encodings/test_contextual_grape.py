@@ -42,8 +42,8 @@ RELEASES = {
 
 @pytest.mark.parametrize("own", [False, True])
 @pytest.mark.parametrize("commit", RELEASES)
-def test_turned_queries_and_keys_by_an_exclusive_sum(commit: str, own: bool) -> None:
-    """The way of the authors' code: a sum of the steps less the own one, and the planes turned the other way about."""
+def test_rotated_queries_and_keys_by_an_exclusive_sum(commit: str, own: bool) -> None:
+    """The way of the authors' code: a sum of the steps less the own one, and the planes rotated the other way about."""
     fields, gate = RELEASES[commit]
     record, rng = ContextualGRAPE(**GOOD, own_clocks=own, own_frequencies=own, **fields), np.random.default_rng(1)
     params = {name: rng.standard_normal(shape) for name, shape in record.shapes.items()}
@@ -53,11 +53,11 @@ def test_turned_queries_and_keys_by_an_exclusive_sum(commit: str, own: bool) -> 
     omega = gate(x @ weight.T + bias)
     phi = omega.cumsum(1) - omega  # (batch, time, clocks)
     angle = phi.mT[..., None] * rates.exp()[:, None]
-    cos, sin, turned = angle.cos(), angle.sin(), []
+    cos, sin, rotated = angle.cos(), angle.sin(), []
     for content in (q, k):
         first, second = content.chunk(2, -1)
-        turned.append(torch.cat([first * cos + second * sin, second * cos - first * sin], -1))
-    wanted = (turned[0] @ turned[1].mT - q @ k.mT) / 2
+        rotated.append(torch.cat([first * cos + second * sin, second * cos - first * sin], -1))
+    wanted = (rotated[0] @ rotated[1].mT - q @ k.mT) / 2
     found = record.score(q.numpy(), k.numpy(), range(9), range(9), params, hidden=x.numpy())
     assert np.abs(found - wanted.numpy()).max() <= 1e-11  # angles up to 1,000, each rounded some ten times by 2^-53
 
@@ -68,8 +68,8 @@ def test_equal_steps_are_rope() -> None:
     params = record.init(np.random.default_rng(0))
     params["W"] = 0 * params["W"]
     q, k = np.random.default_rng(2).standard_normal((2, 1, 12, 7, 4))
-    turn = RoPE(dim=4, pairing="halves").turn(np.arange(7)).inverse()
-    wanted = turn(q, layout="bhtd") @ np.swapaxes(turn(k, layout="bhtd"), -1, -2) - q @ np.swapaxes(k, -1, -2)
+    rotation = RoPE(dim=4, pairing="halves").rotation(np.arange(7)).inverse()
+    wanted = rotation(q, layout="bhtd") @ np.swapaxes(rotation(k, layout="bhtd"), -1, -2) - q @ np.swapaxes(k, -1, -2)
     found = record.score(q, k, range(7), range(7), params, hidden=np.ones((1, 7, 24)))
     assert np.allclose(found, wanted / math.sqrt(4), atol=1e-13)
 

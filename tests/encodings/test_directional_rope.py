@@ -16,18 +16,18 @@ def test_two_directions_are_axial() -> None:
     axial = AxialRoPE(axis=(0, 0, 1, 1), frequency_index=(0, 1, 0, 1), frequency_dim=4, base=100.0)
     places = np.random.default_rng(0).integers(-(2**50), 2**50, (2, 9, 2))
     for mine, theirs in (
-        (record.turn(places).cos, axial.turn(places).cos),
-        (record.turn(places).sin, axial.turn(places).sin),
+        (record.rotation(places).cos, axial.rotation(places).cos),
+        (record.rotation(places).sin, axial.rotation(places).sin),
     ):
         assert np.array_equal(mine, theirs)
 
 
 def test_a_slanting_place() -> None:
     """Along the diagonal a step is √2 long; across it nothing turns."""
-    turn = DirectionalRoPE(direction=(0.25,), frequency_index=(0,), frequency_dim=2).turn(
+    rotation = DirectionalRoPE(direction=(0.25,), frequency_index=(0,), frequency_dim=2).rotation(
         [[3, 3], [3, -3], [2**52, -(2**52)]]
     )
-    assert turn.cos[:, 0] == pytest.approx([math.cos(3 * math.sqrt(2)), 1.0, 1.0], abs=1e-15)
+    assert rotation.cos[:, 0] == pytest.approx([math.cos(3 * math.sqrt(2)), 1.0, 1.0], abs=1e-15)
     pin = directional_rope.rotated(
         DirectionalRoPE(direction=(0.25,), frequency_index=(0,), frequency_dim=2), [1, 0], (3, 3)
     )
@@ -37,17 +37,19 @@ def test_a_slanting_place() -> None:
     ]
 
 
-@pytest.mark.parametrize("half_turns", [-1.0, -0.5, 0.0, 0.1, 0.25, 0.6, 0.75, 1.0])
-def test_shares(half_turns: float) -> None:
-    shares = [float(value) for value in cosine_and_sine(half_turns)]
-    assert shares == pytest.approx([math.cos(math.pi * half_turns), math.sin(math.pi * half_turns)], abs=2e-16)
+@pytest.mark.parametrize("half_revolutions", [-1.0, -0.5, 0.0, 0.1, 0.25, 0.6, 0.75, 1.0])
+def test_shares(half_revolutions: float) -> None:
+    shares = [float(value) for value in cosine_and_sine(half_revolutions)]
+    assert shares == pytest.approx(
+        [math.cos(math.pi * half_revolutions), math.sin(math.pi * half_revolutions)], abs=2e-16
+    )
 
 
 @pytest.mark.parametrize(
     ("fields", "error", "begins"),
     [
-        ({"direction": (0.0,)}, ValueError, "direction must be 2 numbers of half turns"),
-        ({"direction": 0.5}, ValueError, "direction must be 2 numbers of half turns"),
+        ({"direction": (0.0,)}, ValueError, "direction must be 2 numbers of half revolutions"),
+        ({"direction": 0.5}, ValueError, "direction must be 2 numbers of half revolutions"),
         ({"direction": (0.0, 1.5)}, ValueError, "direction must be"),
         ({"frequency_index": ()}, TypeError, "frequency_index must be a tuple"),
         ({"frequency_index": (0, 2)}, ValueError, "frequency_index must be"),

@@ -25,7 +25,7 @@ def test_matrices_that_training_has_moved(record: HARoPE) -> None:
     lists = {name: value.tolist() for name, value in params.items()}
     x = np.random.default_rng(1).standard_normal((record.heads, len(places), record.head_dim))
     for role in ("query", "key"):
-        made = record.turn(places, params, role=role)(x[None], layout="bhtd")[0]
+        made = record.rotation(places, params, role=role)(x[None], layout="bhtd")[0]
         for head, (number, place) in product(range(record.heads), enumerate(places)):
             expected = oracle.rotated(record, x[head, number].tolist(), place, role, lists, head)
             # The singular values lie within 1/4 and 4, so no entry of M or of its inverse is above 4.
@@ -41,20 +41,20 @@ def test_the_formula_of_the_authors() -> None:
     s = torch.nn.functional.softplus(torch.tensor(params["sigma"])) + 1e-6
     m, inverse = u @ (s[..., None] * v.mT), v @ ((1 / s)[..., None] * u.mT)
     places = [(0, 0), (0, 1), (1, 0), (1, 1)]
-    rotation = record.encoding.turn(places)
+    rotation = record.encoding.rotation(places)
     for role, x, matrix in (("query", q, m.mT), ("key", k, inverse)):
         expected = rotation(x @ matrix.numpy(), layout="bhtd")
-        result = record.turn(places, params, role=role)(x, layout="bhtd")
+        result = record.rotation(places, params, role=role)(x, layout="bhtd")
         np.testing.assert_allclose(result, expected, rtol=0, atol=64 * 8 * 2.0**-52 * np.abs(expected).max())
 
 
 def test_grouped_queries_and_rows_of_tokens() -> None:
     record = HARoPE(RoPE(dim=4), heads=4)
-    turn = record.turn([3, 4], moved_parameters(record), role="query")
+    rotation = record.rotation([3, 4], moved_parameters(record), role="query")
     x = np.random.default_rng(3).standard_normal((2, 2, 4, 4))  # batch, tokens, heads, channels
-    expected = turn(x, layout="bthd")
-    assert np.array_equal(turn(x[0], layout="thd"), expected[0])
-    assert np.array_equal(turn(x.reshape(2, 2, 2, 2, 4), layout="btkgd").reshape(x.shape), expected)
+    expected = rotation(x, layout="bthd")
+    assert np.array_equal(rotation(x[0], layout="thd"), expected[0])
+    assert np.array_equal(rotation(x.reshape(2, 2, 2, 2, 4), layout="btkgd").reshape(x.shape), expected)
 
 
 def test_a_rotation_that_stretches_keeps_its_roles() -> None:
@@ -62,8 +62,8 @@ def test_a_rotation_that_stretches_keeps_its_roles() -> None:
     params = record.init(np.random.default_rng(0))
     x = np.ones((1, 1, 1, 4))
     for role in ("query", "key"):
-        plain = record.encoding.turn(places, role=role)(x, layout="bhtd")
-        np.testing.assert_allclose(record.turn(places, params, role=role)(x, layout="bhtd"), plain, rtol=2e-6)
+        plain = record.encoding.rotation(places, role=role)(x, layout="bhtd")
+        np.testing.assert_allclose(record.rotation(places, params, role=role)(x, layout="bhtd"), plain, rtol=2e-6)
 
 
 @pytest.mark.parametrize(
@@ -77,21 +77,21 @@ def test_a_rotation_that_stretches_keeps_its_roles() -> None:
             "heads must be those of the encoding, 4; got 2. Give heads=4.",
         ),
         (
-            lambda: OF_MATRICES.turn([0], moved_parameters(OF_MATRICES), role="query"),
+            lambda: OF_MATRICES.rotation([0], moved_parameters(OF_MATRICES), role="query"),
             TypeError,
             "encoding must rotate pairs of channels; got one that returns Matrices",
         ),
         (
-            lambda: HARoPE(RoPE(dim=2), heads=1).turn(
+            lambda: HARoPE(RoPE(dim=2), heads=1).rotation(
                 [0],
                 moved_parameters(HARoPE(RoPE(dim=2), heads=1)) | {"A_v": np.array([[[0.0, 1e6], [0.0, 0.0]]])},
                 role="key",
             ),
             ValueError,
-            r"params\['A_u'\] and params\['A_v'\] must turn by at most 65536 radians; got about 500000 .*Give smaller",
+            r"params\['A_u'\] and params\['A_v'\] must rotate by at most 65536 radians; got about 500000 .*Give smaller",
         ),
         (
-            lambda: SMALL.turn([0], moved_parameters(SMALL)),
+            lambda: SMALL.rotation([0], moved_parameters(SMALL)),
             ValueError,
             "role must be 'query' or 'key' for HARoPE, which multiplies keys by the inverse of the transposed matrix",
         ),

@@ -31,8 +31,8 @@ def test_refused_fields(fields: dict, error: type, begins: str) -> None:
 def test_a_group_is_rope_by_its_own_coordinate(pairing: str) -> None:
     places = grid(3, 5)
     q = np.random.default_rng(0).standard_normal((1, 12, 15, 8))
-    turned = HeadwiseRoPE(dim=8, heads=12, shares=(4, 6), pairing=pairing).turn(places)(q, layout="bhtd")
+    rotated = HeadwiseRoPE(dim=8, heads=12, shares=(4, 6), pairing=pairing).rotation(places)(q, layout="bhtd")
     for axis, heads in ((0, slice(4)), (1, slice(4, 10))):
-        own = RoPE(dim=8, pairing=pairing).turn(places[:, axis])
-        assert np.array_equal(turned[:, heads], own(q[:, heads], layout="bhtd"))
-    assert np.array_equal(turned[:, 10:], q[:, 10:])
+        own = RoPE(dim=8, pairing=pairing).rotation(places[:, axis])
+        assert np.array_equal(rotated[:, heads], own(q[:, heads], layout="bhtd"))
+    assert np.array_equal(rotated[:, 10:], q[:, 10:])

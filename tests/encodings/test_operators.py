@@ -55,19 +55,22 @@ def drawn(record: RotaryEncoding) -> dict[str, np.ndarray]:
         (lambda: ComRoPE(dim=4, heads=1, block=2, commuting="never"), "commuting must be"),
         (lambda: ComRoPE(dim=4, heads=1, block=2, std=0.0), "std must be"),
         (
-            lambda: LieRE(dim=2, heads=1, block=2).turn([1 << 17], {"generators": np.ones((1, 1, 1, 2, 2))}),
-            "positions must turn by at most 65536 radians; got about 131072",
+            lambda: LieRE(dim=2, heads=1, block=2).rotation([1 << 17], {"generators": np.ones((1, 1, 1, 2, 2))}),
+            "positions must rotate by at most 65536 radians; got about 131072",
         ),
         (lambda: PoPE(dim=4, heads=0), "heads must be"),
         (lambda: PoPE(dim=4, heads=1, phase="some"), "phase must be"),
-        (lambda: PoPE(dim=4, heads=1).turn([0], {"phase": np.zeros((1, 4))}), "role must be 'query' or 'key' for PoPE"),
+        (
+            lambda: PoPE(dim=4, heads=1).rotation([0], {"phase": np.zeros((1, 4))}),
+            "role must be 'query' or 'key' for PoPE",
+        ),
         (lambda: FoPE(dim=5, heads=1, length=9), "dim must be"),
         (lambda: FoPE(dim=4, heads=1, length=6), "length must be"),
         (lambda: FoPE(dim=4, heads=1, length=9, base=0.5), "base must be"),
         (lambda: FoPE(dim=4, heads=1, length=9, padding="two"), "padding must be"),
         (lambda: FoPE(dim=4, heads=1, length=9, gain=-1.0), "gain must be"),
         (lambda: RoPEPlusPlus(dim=4, heads=3), "heads must be even, since each real head has an imaginary one; got 3"),
-        (lambda: RoPEPlusPlus(dim=4, heads=2).turn([0]), "role must be 'query' or 'key' for RoPEPlusPlus"),
+        (lambda: RoPEPlusPlus(dim=4, heads=2).rotation([0]), "role must be 'query' or 'key' for RoPEPlusPlus"),
     ],
 )
 def test_refused_fields(make: object, begins: str) -> None:
@@ -79,8 +82,8 @@ def test_string_begins_as_rope_with_learned_frequencies() -> None:
     record = CayleySTRING(dim=6)
     params = record.init(np.random.default_rng(0))
     x, places = np.random.default_rng(2).standard_normal((9, 6)), np.arange(9) * 1_000
-    own = LearnedRoPE(dim=6).turn(places, {"frequencies": params["frequencies"][0]})
-    assert np.allclose(record.turn(places, params)(x), own(x), atol=1e-15)
+    own = LearnedRoPE(dim=6).rotation(places, {"frequencies": params["frequencies"][0]})
+    assert np.allclose(record.rotation(places, params)(x), own(x), atol=1e-15)
 
 
 def test_string_is_relative_along_every_axis() -> None:
@@ -89,8 +92,8 @@ def test_string_is_relative_along_every_axis() -> None:
     places = np.array([[3, 4, 5], [1, 9, 2]])
 
     def logit(shift: list[int]) -> float:
-        turned = record.turn(places + shift, params)(x)
-        return float(turned[0] @ turned[1])
+        rotated = record.rotation(places + shift, params)(x)
+        return float(rotated[0] @ rotated[1])
 
     for shift in ([1, 0, 0], [0, 7, 0], [0, 0, -1_000_000]):
         assert abs(logit(shift) - logit([0, 0, 0])) <= 64 * 2**-52 * 6
@@ -98,8 +101,8 @@ def test_string_is_relative_along_every_axis() -> None:
 
 def test_grape_of_parallel_vectors_has_no_plane() -> None:
     with np.errstate(invalid="ignore"):
-        turn = MultiplicativeGRAPE(dim=3).turn([1], {"a": np.eye(3)[0], "b": 2 * np.eye(3)[0]})
-    assert np.isnan(turn(np.ones((1, 3)))).all()
+        rotation = MultiplicativeGRAPE(dim=3).rotation([1], {"a": np.eye(3)[0], "b": 2 * np.eye(3)[0]})
+    assert np.isnan(rotation(np.ones((1, 3)))).all()
 
 
 RECORDS = [CayleySTRING(dim=4), CayleySTRING(dim=4, axes=2), MultiplicativeGRAPE(dim=4)]
@@ -115,16 +118,16 @@ def test_an_operator_passes_through_jit(record: RotaryEncoding) -> None:
     import posenc.jax  # noqa: F401  (registers the operators as pytrees)
 
     params = {name: jnp.asarray(value, jnp.float32) for name, value in drawn(record).items()}
-    operator = record.turn(jnp.asarray(of(record, [0, 3, 1])), params)
+    operator = record.rotation(jnp.asarray(of(record, [0, 3, 1])), params)
     x = jnp.asarray(np.random.default_rng(2).standard_normal((2, 3, 5, 4))[:, :, :3], jnp.float32)
     apply = jax.jit(lambda operator, x: operator(x, layout="bhtd"))
-    expected = record.turn(of(record, [0, 3, 1]), drawn(record))(np.asarray(x, np.float64), layout="bhtd")
+    expected = record.rotation(of(record, [0, 3, 1]), drawn(record))(np.asarray(x, np.float64), layout="bhtd")
     assert np.allclose(apply(operator, x), expected, atol=1e-5)
 
 
 @pytest.mark.parametrize("record", RECORDS)
 def test_what_does_not_belong_together_is_refused(record: RotaryEncoding) -> None:
-    operator = record.turn(of(record, [0, 3, 1]), drawn(record))
+    operator = record.rotation(of(record, [0, 3, 1]), drawn(record))
     assert isinstance(operator, Operator)
     assert (operator.dim, operator.width) == (4, 4)
     for x, layout, begins in (
@@ -136,13 +139,13 @@ def test_what_does_not_belong_together_is_refused(record: RotaryEncoding) -> Non
         with pytest.raises(ValueError, match=f"^{begins}"):
             operator(x, layout=layout)
     with pytest.raises(TypeError, match=r"^x must not be more precise"):
-        record.turn(of(record, [0, 3, 1]), drawn(record), dtype=np.float32)(np.ones((3, 4)))
+        record.rotation(of(record, [0, 3, 1]), drawn(record), dtype=np.float32)(np.ones((3, 4)))
 
 
 def test_what_needs_pairs_refuses_another_map() -> None:
     record = MultiplicativeGRAPE(dim=4)
     with pytest.raises(TypeError, match=r"^encoding must rotate pairs of channels; got one that returns Rebased"):
-        Partial(record, dim=6).turn([0], drawn(record))
+        Partial(record, dim=6).rotation([0], drawn(record))
     with pytest.raises(ValueError, match=r"^record must have no parameters"):
         HuggingFaceRotary(record)
 
@@ -153,38 +156,38 @@ def test_the_module_gives_what_the_record_gives() -> None:
     assert isinstance(rotate, Rotate)
     q, k = torch.randn(2, 6, 3, 4), torch.randn(2, 2, 5, 4)
     query, key = torch.randint(9, (3, 2)), torch.randint(9, (5, 2))
-    turned, _ = rotate(q, k, query, key, layout="bhtd")
-    assert torch.equal(turned, record.turn(query, rotate.params, role="query")(q, layout="bhtd"))
+    rotated, _ = rotate(q, k, query, key, layout="bhtd")
+    assert torch.equal(rotated, record.rotation(query, rotate.params, role="query")(q, layout="bhtd"))
 
 
 def test_attention_scales_by_the_width_that_comes_in() -> None:
     record = MultiplicativeGRAPE(dim=4)
     params, x = drawn(record), np.random.default_rng(3).standard_normal((1, 2, 3, 4))
     found = attention(x, x, x, query=range(3), key=range(3), layout="bhtd", encodings=[record], params=[params])
-    operator = record.turn(range(3), params)
+    operator = record.rotation(range(3), params)
     assert isinstance(operator, Rebased)
-    turned = operator(x, layout="bhtd")
-    assert np.allclose(found.logits, turned @ np.swapaxes(turned, -1, -2) / 2)
-    assert np.allclose(operator.inverse()(turned, layout="bhtd"), x)
+    rotated = operator(x, layout="bhtd")
+    assert np.allclose(found.logits, rotated @ np.swapaxes(rotated, -1, -2) / 2)
+    assert np.allclose(operator.inverse()(rotated, layout="bhtd"), x)
 
 
 def test_fope_of_ones_is_rope_where_nothing_is_dropped() -> None:
     record = FoPE(dim=4, heads=2, length=1_000)
     x, places = np.random.default_rng(2).standard_normal((1, 2, 5, 4)), np.arange(5)
     ones = {name: np.broadcast_to(np.eye(2), (2, 2, 2)) for name in record.shapes}
-    turned, own = record.turn(places, ones), RoPE(dim=4, pairing="halves").turn(places)
-    assert np.allclose(turned(x, layout="bhtd"), own(x, layout="bhtd"), atol=1e-15)
+    rotated, own = record.rotation(places, ones), RoPE(dim=4, pairing="halves").rotation(places)
+    assert np.allclose(rotated(x, layout="bhtd"), own(x, layout="bhtd"), atol=1e-15)
 
 
 def test_the_two_heads_of_rope_pp_are_the_two_parts_of_one_product() -> None:
     record, rng = RoPEPlusPlus(dim=6, heads=2), np.random.default_rng(2)
     x, k = rng.standard_normal((2, 1, 1, 1, 6))
     q = np.repeat(x, 2, 1)  # each projected query twice
-    turned_q, turned_k = (
-        record.turn([7], role="query")(q, layout="bhtd"),
-        record.turn([3], role="key")(k, layout="bhtd"),
+    rotated_q, rotated_k = (
+        record.rotation([7], role="query")(q, layout="bhtd"),
+        record.rotation([3], role="key")(k, layout="bhtd"),
     )
-    real, imaginary = (turned_q @ np.swapaxes(turned_k, -1, -2))[0, :, 0, 0]
+    real, imaginary = (rotated_q @ np.swapaxes(rotated_k, -1, -2))[0, :, 0, 0]
     as_complex = [(row[..., :3] + 1j * row[..., 3:])[0, 0, 0] for row in (x, k)]
     product = (as_complex[0] * as_complex[1].conj() * np.exp(4j * RoPE(dim=6).frequencies.radians())).sum()
     assert np.allclose([real, imaginary], [product.real, product.imag])
@@ -193,7 +196,7 @@ def test_the_two_heads_of_rope_pp_are_the_two_parts_of_one_product() -> None:
 @pytest.mark.parametrize("role", ["query", "key"])
 def test_grouped_keys_of_pope_are_repeated_first(role: str) -> None:
     record = PoPE(dim=3, heads=4)
-    operator = record.turn([0, 1], drawn(record), role=role)
+    operator = record.rotation([0, 1], drawn(record), role=role)
     x = np.ones((1, 2, 2, 3))
     if role == "query":
         assert operator(x, layout="bhtd").shape == (1, 2, 2, 6)
@@ -217,7 +220,7 @@ def test_comrope_is_relative_along_every_axis_and_liere_is_not() -> None:
 
     def change(record: RotaryEncoding, shift: list[int]) -> float:
         params = drawn(record)
-        q, k = (record.turn(places + by, params)(x[None, None], layout="bhtd")[0, 0] for by in ([0, 0], shift))
+        q, k = (record.rotation(places + by, params)(x[None, None], layout="bhtd")[0, 0] for by in ([0, 0], shift))
         return abs(float(q[0] @ q[1] - k[0] @ k[1]))
 
     for commuting in ("dependent", "partition"):

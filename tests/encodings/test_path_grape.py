@@ -32,9 +32,9 @@ def test_a_sum_of_the_whole_row_less_what_came_before() -> None:
     normed = torch.nn.functional.rms_norm(p, (4,), eps=record.epsilon)
     angle = torch.arange(9, dtype=torch.float64)[:, None].expand(9, 2)
     first, second = normed.chunk(2, -1)
-    turned = torch.cat([first * angle.cos() + second * angle.sin(), second * angle.cos() - first * angle.sin()], -1)
+    rotated = torch.cat([first * angle.cos() + second * angle.sin(), second * angle.cos() - first * angle.sin()], -1)
     slopes = torch.tensor(ALiBi(heads=12).slopes())[:, None, None]
-    gates = torch.nn.functional.logsigmoid(p @ turned.mT / 4) * slopes
+    gates = torch.nn.functional.logsigmoid(p @ rotated.mT / 4) * slopes
     gates = gates.tril()
     wanted = (gates.sum(-1, keepdim=True) - gates.cumsum(-1)).tril().numpy()
     q = np.zeros((2, 12, 9, 8))

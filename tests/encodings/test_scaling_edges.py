@@ -20,8 +20,8 @@ def test_the_ramp_of_yarn_ends_at_the_last_channel_at_most(numerics: str) -> Non
     assert (math.floor(ends[0]), math.ceil(ends[1])) == (0, 8)
     ramp = np.arange(4) / 7
     expected = scaling.attention_factor * np.sin(frequencies * (1 - ramp) + frequencies / 4 * ramp)
-    turn = RoPE(dim=8, numerics=numerics, scaling=scaling).turn([1], dtype=np.float64)
-    assert np.abs(turn.sin[0] - expected).max() <= 16 * 2.0**-24
+    rotation = RoPE(dim=8, numerics=numerics, scaling=scaling).rotation([1], dtype=np.float64)
+    assert np.abs(rotation.sin[0] - expected).max() <= 16 * 2.0**-24
 
 
 def test_what_kernels_take_has_the_factor_of_the_scaling() -> None:

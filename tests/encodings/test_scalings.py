@@ -131,17 +131,17 @@ def test_clipped_as_the_released_code_computes_it(count: int) -> None:
 def test_the_same_in_compiled_programs(scaling: Scaling) -> None:
     for numerics in ("exact", "float32"):
         record = RoPE(dim=64, base=1e6, numerics=numerics, scaling=scaling)
-        jitted = jax.jit(lambda positions, record=record: record.turn(positions).cos)(jnp.arange(9))
-        assert np.abs(np.asarray(jitted) - np.asarray(record.turn(jnp.arange(9)).cos)).max() <= 9 * 4 * 2.0**-23
+        jitted = jax.jit(lambda positions, record=record: record.rotation(positions).cos)(jnp.arange(9))
+        assert np.abs(np.asarray(jitted) - np.asarray(record.rotation(jnp.arange(9)).cos)).max() <= 9 * 4 * 2.0**-23
 
 
 @COMPILED
 def test_compiled_by_torch_in_one_graph(scaling: Scaling) -> None:
     torch.compiler.reset()
     record = RoPE(dim=64, base=1e6, numerics="float32", scaling=scaling)
-    compiled = torch.compile(lambda positions: record.turn(positions).cos, fullgraph=True, backend="eager")
+    compiled = torch.compile(lambda positions: record.rotation(positions).cos, fullgraph=True, backend="eager")
     for length in (5, 9):
-        assert torch.equal(compiled(torch.arange(length)), record.turn(torch.arange(length)).cos)
+        assert torch.equal(compiled(torch.arange(length)), record.rotation(torch.arange(length)).cos)
 
 
 @CASES
@@ -266,8 +266,8 @@ REFUSED: list[tuple[type, dict[str, Any], str]] = [
     (Clipped, {"count": 0}, "count must be an integer from 1"),
     (Clipped, {"soft": 1}, "soft must be True or False"),
     (Clipped, {"scaling": 2.0}, "scaling must be a scaling or None; got 2.0"),
-    (RoPE, {"dim": 8, "scaling": Clipped(count=5)}, "count must leave at least one of 4 pairs that turns, so it is at"),
-    (RoPE, {"dim": 8, "scaling": Clipped(count=4, soft=False)}, "count must leave at least one of 4 pairs that turns"),
+    (RoPE, {"dim": 8, "scaling": Clipped(count=5)}, "count must leave at least one of 4 pairs that rotates, so it is at"),
+    (RoPE, {"dim": 8, "scaling": Clipped(count=4, soft=False)}, "count must leave at least one of 4 pairs that rotates"),
     (Rescaled, {"unscaled": 64, "scaling": Linear(2.0)}, "unscaled must be geometric frequencies"),
     (Rescaled, {"unscaled": Geometric(64), "scaling": 2.0}, "scaling must be a scaling, Linear"),
     (Rescaled, {"unscaled": Geometric(64, exponent="i/d"), "scaling": Linear(2.0)},
@@ -331,39 +331,39 @@ def test_attention_factor_multiplies_the_waves_and_is_undone() -> None:
     positions = np.array([[0, 7, 100_000], [1, 2, 3]])
     x = np.random.default_rng(0).standard_normal((2, 12, 3, 12))
     factor = 0.1 * math.log(4) + 1
-    turned = loud.turn(positions)(x, layout="bhtd")
+    rotated = loud.rotation(positions)(x, layout="bhtd")
     # Product, product, sum and the factor: four roundings of numbers below 5.
-    assert np.abs(turned - factor * plain.turn(positions)(x, layout="bhtd")).max() <= 4 * 5 * 2.0**-52
-    back = loud.turn(positions).inverse()
-    assert np.abs(back(turned, layout="bhtd") - x).max() <= 12 * 5 * 2.0**-52
-    assert np.abs(back.inverse()(x, layout="bhtd") - turned).max() <= 12 * 5 * 2.0**-52
+    assert np.abs(rotated - factor * plain.rotation(positions)(x, layout="bhtd")).max() <= 4 * 5 * 2.0**-52
+    back = loud.rotation(positions).inverse()
+    assert np.abs(back(rotated, layout="bhtd") - x).max() <= 12 * 5 * 2.0**-52
+    assert np.abs(back.inverse()(x, layout="bhtd") - rotated).max() <= 12 * 5 * 2.0**-52
     wide = Partial(loud, dim=20, start=4)
     assert "isometry" not in wide.claims
-    assert wide.turn([1]).factor == factor
+    assert wide.rotation([1]).factor == factor
     assert rotation_error(wide, [1, 50]).relative < 1e-14
 
 
 def test_turns_with_a_factor_pass_through_jax_transformations() -> None:
     import posenc.jax  # noqa: F401
 
-    turn = RoPE(dim=4, scaling=YaRN(4.0, original=512)).turn(jnp.arange(3))
-    again = jax.jit(lambda t: t.inverse())(turn)
-    assert again.factor == 1 / turn.factor
+    rotation = RoPE(dim=4, scaling=YaRN(4.0, original=512)).rotation(jnp.arange(3))
+    again = jax.jit(lambda t: t.inverse())(rotation)
+    assert again.factor == 1 / rotation.factor
 
 
 def test_sixteen_bit_waves_are_rounded_once() -> None:
     record = RoPE(dim=64, scaling=YaRN(4.0, original=512))
-    wide, half = (record.turn(torch.arange(500), dtype=dtype) for dtype in (torch.float32, torch.bfloat16))
+    wide, half = (record.rotation(torch.arange(500), dtype=dtype) for dtype in (torch.float32, torch.bfloat16))
     assert torch.equal(half.cos, wide.cos.bfloat16())
     assert half.cos.dtype == torch.bfloat16
 
 
 def test_length_is_stated_and_nothing_depends_on_history() -> None:
     record = RoPE(dim=8, scaling=DynamicNTK(2.0, original=64, length=200))
-    first = record.turn([3]).cos
-    record.turn([100_000])
-    assert np.array_equal(record.turn([3]).cos, first)
-    assert not np.array_equal(record.turn([3]).cos, RoPE(dim=8).turn([3]).cos)
+    first = record.rotation([3]).cos
+    record.rotation([100_000])
+    assert np.array_equal(record.rotation([3]).cos, first)
+    assert not np.array_equal(record.rotation([3]).cos, RoPE(dim=8).rotation([3]).cos)
 
 
 def test_spectrum_and_worked_steps_show_the_scaled_frequencies() -> None:
@@ -381,7 +381,7 @@ def test_spectrum_and_worked_steps_show_the_scaled_frequencies() -> None:
 
 def test_resonant_angles_repeat_exactly() -> None:
     record = RoPE(dim=8, scaling=Resonance())
-    waves = record.turn([1, 1 + 6 * 63 * 628 * 6283]).cos
+    waves = record.rotation([1, 1 + 6 * 63 * 628 * 6283]).cos
     assert np.abs(waves[0] - waves[1]).max() <= 2.0**-52
 
 

@@ -1,4 +1,4 @@
-"""Selective RoPE: refused fields, another route to its numbers, and that turning queries and keys is what it adds."""
+"""Selective RoPE: refused fields, another route to its numbers, and that rotating queries and keys is what it adds."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_refused_fields(fields: dict, error: type, begins: str) -> None:
 
 
 @pytest.mark.parametrize("gated", [False, True])
-def test_turned_queries_and_keys_by_a_cumulative_sum(gated: bool) -> None:
+def test_rotated_queries_and_keys_by_a_cumulative_sum(gated: bool) -> None:
     """The way of the authors' code: a causal convolution, a cumulative sum, one rotation for queries and keys."""
     record, rng = SelectiveRoPE(**GOOD, gated=gated), np.random.default_rng(1)
     params = {name: rng.standard_normal(shape) for name, shape in record.shapes.items()}
@@ -48,17 +48,17 @@ def test_turned_queries_and_keys_by_a_cumulative_sum(gated: bool) -> None:
         phi = phi * torch.sigmoid(parts @ own["gate_weight"].T + own["gate_bias"]).mT[:, :, None]
     rates = 500_000.0 ** -(torch.arange(0, 4, 2, dtype=torch.float64) / 4)
     angle = (phi.cumsum(-1) * rates[:, None]).mT
-    turned = []
+    rotated = []
     for content in (torch.tensor(q), torch.tensor(k)):
         first, second = content.chunk(2, -1)
-        turned.append(
+        rotated.append(
             torch.cat([first * angle.cos() - second * angle.sin(), first * angle.sin() + second * angle.cos()], -1)
         )
-    wanted = (turned[0] @ turned[1].mT - torch.tensor(q) @ torch.tensor(k).mT) / 2
+    wanted = (rotated[0] @ rotated[1].mT - torch.tensor(q) @ torch.tensor(k).mT) / 2
     found = record.score(q, k, range(9), range(9), params, hidden=x)
     assert np.abs(found - wanted.numpy()).max() <= 1e-11  # angles up to 1,000, each rounded some ten times by 2^-53
     whole = attention(
         q, k, k, query=range(9), key=range(9), layout="bhtd", encodings=[record], params=[params], hidden=x, causal=True
     )
-    logits = (turned[0] @ turned[1].mT / 2).numpy()
+    logits = (rotated[0] @ rotated[1].mT / 2).numpy()
     assert np.abs(whole.logits - logits).max() <= 1e-11

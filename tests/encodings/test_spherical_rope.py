@@ -24,9 +24,11 @@ def test_refused_fields(fields: dict, error: type, begins: str) -> None:
 def test_one_coordinate_turns_one_pair_of_each_triple(axis: int, pair: list, rest: int) -> None:
     places, x = np.zeros((7, 2), int), np.random.default_rng(0).standard_normal((7, 12))
     places[:, axis] = np.arange(7)
-    turned = SphericalRoPE(dim=12).turn(places)(x).reshape(7, 4, 3)
+    rotated = SphericalRoPE(dim=12).rotation(places)(x).reshape(7, 4, 3)
     triples = x.reshape(7, 4, 3)
-    assert np.array_equal(turned[..., rest], triples[..., rest])
+    assert np.array_equal(rotated[..., rest], triples[..., rest])
     # The frequencies are over all 12 channels, and there are four: RoPE's first four of a head of 12.
     head = np.concatenate([triples[..., pair], np.zeros((7, 2, 2))], 1).reshape(7, 12)
-    assert np.allclose(RoPE(dim=12, base=100.0).turn(np.arange(7))(head).reshape(7, 6, 2)[:, :4], turned[..., pair])
+    assert np.allclose(
+        RoPE(dim=12, base=100.0).rotation(np.arange(7))(head).reshape(7, 6, 2)[:, :4], rotated[..., pair]
+    )

@@ -15,11 +15,11 @@ from posenc.attention import attention
 
 def test_queries_grow_and_keys_do_not() -> None:
     record, x = LogNTemperature(dim=4, length=10), np.ones((2, 4))
-    assert record.turn([9, 99], role="query")(x).tolist() == [[1.0] * 4, [2.0] * 4]
-    assert record.turn([9, 99], role="key")(x).tolist() == [[1.0] * 4] * 2
-    assert record.turn([99], role="query").inverse()(x[:1]).tolist() == [[0.5] * 4]
+    assert record.rotation([9, 99], role="query")(x).tolist() == [[1.0] * 4, [2.0] * 4]
+    assert record.rotation([9, 99], role="key")(x).tolist() == [[1.0] * 4] * 2
+    assert record.rotation([99], role="query").inverse()(x[:1]).tolist() == [[0.5] * 4]
     with pytest.raises(ValueError, match=r"^role must be 'query' or 'key' for LogNTemperature"):
-        record.turn([9])
+        record.rotation([9])
 
 
 def test_beside_a_rotation_the_logits_grow() -> None:

@@ -25,7 +25,7 @@ def test_an_odd_width_ends_in_zero() -> None:
 
 
 def test_the_scale_is_in_the_angle_and_stays_exact() -> None:
-    # 0.75·1024 = 768 exactly, many turns a step or not; one more with a period of its own.
+    # 0.75·1024 = 768 exactly, many revolutions a step or not; one more with a period of its own.
     scaled = TimestepEmbedding(dim=8, scale=1_024.0)
     assert np.array_equal(scaled.embed([0.75]), TimestepEmbedding(dim=8).embed([768]))
     slowest = TimestepEmbedding(dim=8, max_period=100.0).frequencies.radians()[-1]

@@ -60,16 +60,18 @@ def test_float32_entries_are_correctly_rounded(sampled: dict, backend: str) -> N
 
 
 def test_rounded_frequencies_would_be_seen(sampled: dict, monkeypatch: pytest.MonkeyPatch) -> None:
-    turns = fixed_point._turns
-    monkeypatch.setattr(fixed_point, "_turns", lambda record: [Decimal(float(turn)) for turn in turns(record)])
+    revolutions = fixed_point._revolutions
+    monkeypatch.setattr(
+        fixed_point, "_turns", lambda record: [Decimal(float(rotation)) for rotation in revolutions(record)]
+    )
     monkeypatch.setattr(fixed_point, "_limbs", fixed_point._limbs.__wrapped__)
     assert wrong_entries(sampled, "numpy")[1] > 50_000
 
 
 def test_words_wrap_around_to_the_phase() -> None:
-    """Kernels take a frequency as whole 2^-128 turns: a place times that is off by half a unit a step at most."""
+    """Kernels take a frequency as whole 2^-128 revolutions: a place times that is off by half a unit a step at most."""
     for base, dim in PROGRESSIONS:
-        words = fixed_point.turn_words(Geometric(dim, base))
+        words = fixed_point.revolution_words(Geometric(dim, base))
         assert words.dtype == np.int64
         whole = [(int(upper) << 64) + int(lower) % 2**64 for upper, lower in words.T]
         for place in (1, -3, 2**31 - 1, 2**53):
@@ -154,10 +156,12 @@ def test_neighbours_have_rows_of_their_own(backend: str, around: int) -> None:
 
 def test_what_lies_below_the_last_limb_adds_and_subtracts_too() -> None:
     whole, tiny, other = (phase(np.array([place]), Geometric(8)) for place in (5, 1e-20, 3e-20))
-    turns = fixed_point.turns_per_step(Geometric(8))
+    revolutions = fixed_point.revolutions_per_step(Geometric(8))
     sums = ((whole - tiny, -1e-20), (tiny - whole, 1e-20), (tiny - other, -2e-20))
     sums += ((whole + tiny, 1e-20), (tiny + whole, 1e-20), (tiny + other, 4e-20))
     for found, steps in sums:
-        np.testing.assert_allclose(found.tail[0], steps * turns, rtol=1e-12)  # a product and a sum, each rounded once
+        np.testing.assert_allclose(
+            found.tail[0], steps * revolutions, rtol=1e-12
+        )  # a product and a sum, each rounded once
     assert (whole - whole).tail is None
     assert (whole + whole).tail is None

@@ -111,8 +111,8 @@ def deepseek_in_halves(name: str, rows: torch.Tensor, heads: int = 4, width: int
     """DeepSeek's rows with the rotary ones of each head, and of the one key, reordered from neighbours to halves."""
     if "q_b_proj" in name:
         each = rows.reshape(heads, width, -1)
-        turned = torch.cat([torch.cat((head[:start], to_halves(head[start:], 1))) for head in each])
-        return turned.reshape(rows.shape)
+        rotated = torch.cat([torch.cat((head[:start], to_halves(head[start:], 1))) for head in each])
+        return rotated.reshape(rows.shape)
     return torch.cat((rows[:start], to_halves(rows[start:], 1))) if "kv_a_proj_with_mqa" in name else rows
 
 

@@ -74,7 +74,7 @@ def scaled_frequencies_computed_and_not_returned(folder: Path) -> Evidence:
     names={"bfloat16", "bf16", "rounded", "precision"},
 )
 def model_cast_to_bfloat16_with_its_frequencies(folder: Path) -> Evidence:
-    """Casting a whole model to bfloat16 rounds its frequencies; turning them back to float32 does not bring back what
+    """Casting a whole model to bfloat16 rounds its frequencies; rotating them back to float32 does not bring back what
     was lost."""
     return run(llama(), built(llama()).to(torch.bfloat16).float())
 

@@ -151,7 +151,7 @@ def whole_head_of_minimax_rotated(folder: Path) -> Evidence:
 
 @mistake(VECTORS, "partial rotary", "AI-Hypercomputer/maxtext#4616", names={"partial", "whole head", "share"})
 def share_of_the_head_lost_under_mrope(folder: Path) -> Evidence:
-    """maxtext took another class for M-RoPE, which knows no partial_rotary_factor: Qwen3.5's whole head turned in place
+    """maxtext took another class for M-RoPE, which knows no partial_rotary_factor: Qwen3.5's whole head rotated in place
     of a quarter."""
     mrope = {"rope_type": "default", "rope_theta": 10_000_000.0, "mrope_section": [3, 3, 2], "mrope_interleaved": True}
     fields = {"head_dim": 64, "layer_types": ["full_attention"] * 2}
@@ -177,9 +177,7 @@ def frequencies_of_the_whole_head_in_its_rotary_part(folder: Path) -> Evidence:
     return recorded_heads(folder, config, replace(right, q_rotated=q, k_rotated=k).arrays())
 
 
-@mistake(
-    VECTORS, "layers", "airockchip/rknn-llm#501", names={"nope", "not rotate", "no rotation", "should not", "not turn"}
-)
+@mistake(VECTORS, "layers", "airockchip/rknn-llm#501", names={"nope", "not rotate", "no rotation", "should not"})
 def layer_without_rotation_is_rotated(folder: Path) -> Evidence:
     """Someone dumped SmolLM3's queries in layer 3, which has no rotation, and found one token to differ from position
     to position."""
@@ -210,7 +208,7 @@ def rotated_the_other_way(folder: Path) -> Evidence:
 
 @mistake(VECTORS, "kernel", "linkedin/Liger-Kernel#342", names={"keys not", "keys are not", "key is not"})
 def single_key_head_not_rotated(folder: Path) -> Evidence:
-    """A kernel left tensors of one head as they were: with one head of keys for all queries, keys did not turn."""
+    """A kernel left tensors of one head as they were: with one head of keys for all queries, keys did not rotate."""
     config = tiny("llama", num_key_value_heads=1, rope_parameters=PLAIN)
     recorded = rotated_at(config, torch.arange(200))
     return recorded_heads(folder, config, replace(recorded, k_rotated=recorded.k).arrays())

@@ -133,11 +133,11 @@ CALLS = (
     ),
     Call(
         "turn",
-        WHEEL.turn,
+        WHEEL.rotation,
         {"positions": TWO, "params": None, "role": "both", "dtype": None},
         {"positions": NOT_POSITIONS, "params": NOT_PARAMS, "role": NOT_A_WORD, "dtype": NOT_DTYPE},
     ),
-    Call("turned", WHEEL.turn(TWO), {"x": X, "layout": "bhtd"}, {"x": NOT_Q, "layout": NOT_A_WORD}),
+    Call("rotated", WHEEL.rotation(TWO), {"x": X, "layout": "bhtd"}, {"x": NOT_Q, "layout": NOT_A_WORD}),
     Call(
         "matrix",
         SLOPES.matrix,
@@ -243,7 +243,7 @@ def test_a_single_position_is_refused_in_a_line(row: catalog.Row) -> None:
     record, params = row.samples[0], _params(row.samples[0])
     one = 3 if record.axes == 1 else [3] * record.axes
     if isinstance(record, RotaryEncoding):
-        error = refusal(lambda: record.turn(one, params, role=record.roles[0]))
+        error = refusal(lambda: record.rotation(one, params, role=record.roles[0]))
     else:
         error = refusal(lambda: record.matrix(one, one, params))
     assert "must have an axis of positions, (*batch, n" in str(error)
@@ -256,7 +256,7 @@ def test_a_table_of_a_terabyte_is_refused_before_it_exists(row: catalog.Row) -> 
     many = np.broadcast_to(np.zeros(record.axes, np.int8), (2**20, 2**20, record.axes))
     if record.axes == 1:
         many = many[..., 0]
-    call = partial(record.turn, role=record.roles[0]) if isinstance(record, RotaryEncoding) else record.embed
+    call = partial(record.rotation, role=record.roles[0]) if isinstance(record, RotaryEncoding) else record.embed
     assert str(_without_reading(lambda: call(many, params))).startswith("positions must need at most")
 
 
@@ -277,10 +277,10 @@ def test_tensors_that_are_not_dense_are_refused_by_name(layout: str) -> None:
             warnings.simplefilter("ignore")  # nested tensors are a prototype
             thin, content = (torch.nested.nested_tensor([part, part]) for part in (torch.arange(2), torch.ones(2, 4)))
     for name, call in (
-        ("positions", lambda: WHEEL.turn(thin)),
+        ("positions", lambda: WHEEL.rotation(thin)),
         ("positions", lambda: WAVES.embed(thin)),
         ("x", lambda: WAVES.attach(content, torch.arange(2))),
-        ("x", lambda: WHEEL.turn(torch.arange(2))(content)),
+        ("x", lambda: WHEEL.rotation(torch.arange(2))(content)),
         ("mask", lambda: from_mask(thin)),
     ):
         with pytest.raises(TypeError, match=rf"^{name} must be a dense array; got a .*{layout}"):

@@ -27,7 +27,7 @@ def asked(record: Any) -> Asked:
     if isinstance(record, AdditiveEncoding):
         return record.embed, {"positions": places, "params": params, "dtype": None}
     if isinstance(record, RotaryEncoding):
-        return record.turn, {"positions": places, "params": params, "role": record.roles[0], "dtype": None}
+        return record.rotation, {"positions": places, "params": params, "role": record.roles[0], "dtype": None}
     if isinstance(record, AttentionBias):
         return record.matrix, {"query": places, "key": places, "params": params, "dtype": None}
     x = np.random.default_rng(2).standard_normal((1, getattr(record, "heads", 2), 3, getattr(record, "dim", 8)))
@@ -75,7 +75,7 @@ def test_bad_arguments_are_refused_by_their_names(row: Any) -> None:
 
 
 @pytest.mark.parametrize("row", [row for row in CATALOG if row.samples[0].door == "rotates"])
-def test_what_is_turned_must_be_floats_of_the_head(row: Any) -> None:
+def test_what_is_rotated_must_be_floats_of_the_head(row: Any) -> None:
     function, good = asked(row.samples[0])
     operator: Operator = function(**good)
     x = np.ones((1, operator.heads or 2, 3, operator.dim))

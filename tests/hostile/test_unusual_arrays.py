@@ -40,11 +40,11 @@ UNUSUAL: dict[str, Callable[[Any, Any], Any]] = {
     "a DTensor, whose numbers lie on several devices": lambda x, mesh: distribute_tensor(x, mesh, [Replicate()]),
 }
 CALLS: dict[str, Callable[[Callable[[Any], Any]], Any]] = {
-    "positions": lambda odd: ROTATION.turn(odd(AT)),
+    "positions": lambda odd: ROTATION.rotation(odd(AT)),
     "x": lambda odd: module(Sinusoidal(dim=4))(odd(Q[0]), AT),
     "query_positions": lambda odd: module(ROTATION)(Q, Q, odd(AT), AT, layout="bhtd"),
-    "q": lambda odd: rotate(odd(Q), odd(Q), ROTATION.turn(AT), layout="bhtd"),
-    "k": lambda odd: rotate_(Q.clone(), odd(Q), ROTATION.turn(AT), layout="bhtd"),
+    "q": lambda odd: rotate(odd(Q), odd(Q), ROTATION.rotation(AT), layout="bhtd"),
+    "k": lambda odd: rotate_(Q.clone(), odd(Q), ROTATION.rotation(AT), layout="bhtd"),
     "q ": lambda odd: module(ROTATION)(odd(Q), Q, AT, AT, layout="bhtd"),
     "k ": lambda odd: module(CoPE(dim=4))(Q, odd(Q), AT, AT),
     "q  ": lambda odd: attention(odd(Q), Q, Q, query=AT, key=AT, encodings=[ROTATION], layout="bhtd"),
@@ -63,4 +63,4 @@ def test_tensors_that_are_no_plain_ones_are_refused(name: str, what: str, mesh: 
 @pytest.mark.parametrize("positions", [np.ma.array([1, 2], mask=[0, 1]), [np.ma.masked, 1]])
 def test_arrays_that_are_no_plain_ones_are_refused(positions: Any) -> None:
     with pytest.raises(TypeError, match=r"^positions must be a dense array; got a masked array"):
-        ROTATION.turn(positions)
+        ROTATION.rotation(positions)

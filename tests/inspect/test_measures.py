@@ -129,10 +129,10 @@ def test_rotations_are_refused_where_nothing_rotates():
 
 
 def test_a_wrong_efficient_form_shows_in_the_rotation_error(monkeypatch):
-    from posenc.core.rotation import Turn
+    from posenc.core.rotation import Rotation
 
-    right = Turn.__call__
-    monkeypatch.setattr(Turn, "__call__", lambda self, x, **options: right(self.inverse(), x, **options))
+    right = Rotation.__call__
+    monkeypatch.setattr(Rotation, "__call__", lambda self, x, **options: right(self.inverse(), x, **options))
     assert rotation_error(RoPE(dim=8), range(10)).efficient > 0.1
 
 
@@ -239,10 +239,10 @@ def test_dials_far_away_and_counted_from_one():
     far = dials(Sinusoidal(dim=2), 10**15)
     row = Sinusoidal(dim=2).embed([10**15])[0]
     np.testing.assert_allclose([far.y[0], far.x[0]], row, atol=1e-14)
-    assert dials(Sinusoidal(dim=8, start=1), 149).turns.tolist() == dials(Sinusoidal(dim=8), 150).turns.tolist()
+    assert dials(Sinusoidal(dim=8, start=1), 149).rotations.tolist() == dials(Sinusoidal(dim=8), 150).rotations.tolist()
     back = dials(Partial(RoPE(dim=4), dim=8, start=3), -1)
     assert back.completed.tolist() == [-1, -1]
-    assert back.turns[0] == pytest.approx(1 - 1 / (2 * math.pi), abs=1e-15)
+    assert back.rotations[0] == pytest.approx(1 - 1 / (2 * math.pi), abs=1e-15)
 
 
 def test_similarity_is_the_product_of_every_two_rows():

@@ -11,7 +11,7 @@ from posenc.compose import Concatenated, LearnedScale, Scaled, Sum
 from posenc.core import arrays
 from posenc.core.checked_positions import checked
 from posenc.core.doors import AdditiveEncoding, AttentionBias, AttentionScore, RotaryEncoding
-from posenc.core.rotation import Pairing, Turn, at_every_head
+from posenc.core.rotation import Pairing, Rotation, at_every_head
 from posenc.encodings.adds.count import Count
 from posenc.encodings.adds.learned import Learned
 from posenc.encodings.adds.sinusoidal import Sinusoidal
@@ -55,33 +55,35 @@ def test_the_substituted_formula_of_each_sinusoidal_convention_evaluates_to_the_
             assert value == pytest.approx(step.values[0], abs=2e-6)
 
 
-def turns_pairs(record):
-    """Whether all heads turn pairs of channels alike, so that a line can say a pair's angle."""
+def rotates_pairs(record):
+    """Whether all heads rotate pairs of channels alike, so that a line can say a pair's angle."""
     place = np.zeros(1 if record.axes == 1 else (1, record.axes), int)
-    turn = record.turn(place, drawn(record), role=record.roles[0])
-    return isinstance(turn, Turn) and turn.heads is None
+    rotation = record.rotation(place, drawn(record), role=record.roles[0])
+    return isinstance(rotation, Rotation) and rotation.heads is None
 
 
-@pytest.mark.parametrize("record", [one for one in SAMPLES if isinstance(one, RotaryEncoding) and not turns_pairs(one)])
+@pytest.mark.parametrize(
+    "record", [one for one in SAMPLES if isinstance(one, RotaryEncoding) and not rotates_pairs(one)]
+)
 def test_what_another_map_makes_of_a_vector(record):
     vector = np.arange(1.0, record.head_dim + 1)
     place = 7 if record.axes == 1 else tuple(range(7, 7 + record.axes))
-    made = at_every_head(record.turn(np.array([place]), drawn(record), role=record.roles[0]), vector[None])
+    made = at_every_head(record.rotation(np.array([place]), drawn(record), role=record.roles[0]), vector[None])
     example = worked(record, place, vector=vector)
     assert [step.values[0] for step in example.steps] == made.reshape(-1, made.shape[-1])[0].tolist()
 
 
-@pytest.mark.parametrize("record", [one for one in SAMPLES if isinstance(one, RotaryEncoding) and turns_pairs(one)])
-def test_angles_and_turned_pairs_of_what_rotates(record):
+@pytest.mark.parametrize("record", [one for one in SAMPLES if isinstance(one, RotaryEncoding) and rotates_pairs(one)])
+def test_angles_and_rotated_pairs_of_what_rotates(record):
     vector = np.arange(1.0, record.head_dim + 1)
     place = 7 if record.axes == 1 else tuple(range(7, 7 + record.axes))
-    turned = record.turn(np.array([place]), drawn(record), role=record.roles[0])(vector[None])[0]
+    rotated = record.rotation(np.array([place]), drawn(record), role=record.roles[0])(vector[None])[0]
     example = worked(record, place, vector=vector)
     inner = getattr(record, "encoding", record)
     for step in example.steps:
         first, second = (int(one) for one in step.text.split("(dimensions ")[1].split(")")[0].split(","))
         angle, a, b = step.values
-        assert (a, b) == (turned[first], turned[second])
+        assert (a, b) == (rotated[first], rotated[second])
         expected = complex(vector[first], vector[second]) * complex(math.cos(angle), math.sin(angle))
         expected *= getattr(inner, "attention_factor", 1.0)
         if isinstance(record, XPos | Temperature):  # stretched besides
@@ -260,9 +262,9 @@ class FixedFrequencies(RotaryEncoding):
     def head_dim(self):
         return 2
 
-    def turn(self, positions, params=None, *, role="both", dtype=None):
+    def rotation(self, positions, params=None, *, role="both", dtype=None):
         angle = np.asarray(positions)[..., None] ** 2.0
-        return Turn(np.cos(angle), np.sin(angle), Pairing("adjacent", 2, 2))
+        return Rotation(np.cos(angle), np.sin(angle), Pairing("adjacent", 2, 2))
 
 
 @dataclass(frozen=True)

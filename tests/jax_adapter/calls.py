@@ -28,7 +28,9 @@ def inputs(record: Encoding, n: int = 5) -> tuple[jax.Array, ...]:
     if isinstance(record, AttentionBias):
         return query, key
     width = record.head_dim if isinstance(record, RotaryEncoding) else getattr(record, "dim", 8)
-    own = getattr(record, "heads", None)  # of a rotation: those that each turn in their own way, which are not grouped
+    own = getattr(
+        record, "heads", None
+    )  # of a rotation: those that each rotation in their own way, which are not grouped
     heads = own or 12
     key_heads = 4 if isinstance(record, RotaryEncoding) and own is None else heads
     q, k = (rng.standard_normal((3, h, m, width)) for h, m in ((heads, n), (key_heads, n + 2)))

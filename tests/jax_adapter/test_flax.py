@@ -1,4 +1,4 @@
-"""Flax: modules of nnx, and records and turns in flax's own serialization."""
+"""Flax: modules of nnx, and records and rotations in flax's own serialization."""
 
 from __future__ import annotations
 
@@ -85,23 +85,23 @@ def test_bound_records_are_written_and_read_back(record: Any) -> None:
     [RoPE(dim=8), CayleySTRING(dim=4), PoPE(dim=4, heads=2), row("LieRE").samples[0], row("XDRoPE").samples[0]],
 )
 def test_turns_are_written_and_read_back(record: Any) -> None:
-    def turn(start: int) -> Any:
+    def rotation(start: int) -> Any:
         at = jnp.arange(3) + start
-        return record.turn(
+        return record.rotation(
             at if record.axes == 1 else jnp.stack([at] * record.axes, -1), parameters(record) or None, role="query"
         )
 
-    read = serialization.from_bytes(turn(0), serialization.to_bytes(turn(7)))
-    assert jax.tree.structure(read) == jax.tree.structure(turn(7))
-    assert jax.tree.all(jax.tree.map(np.array_equal, read, turn(7)))
-    assert not jax.tree.all(jax.tree.map(np.array_equal, read, turn(0)))
+    read = serialization.from_bytes(rotation(0), serialization.to_bytes(rotation(7)))
+    assert jax.tree.structure(read) == jax.tree.structure(rotation(7))
+    assert jax.tree.all(jax.tree.map(np.array_equal, read, rotation(7)))
+    assert not jax.tree.all(jax.tree.map(np.array_equal, read, rotation(0)))
 
 
 def test_what_does_not_fit_the_target_is_refused() -> None:
     with pytest.raises(ValueError, match=r"^params\['table'\] must have shape \(9, 4\)"):
         serialization.from_bytes(bind(Learned(dim=4, length=9)), serialization.to_bytes(bind(LEARNED)))
-    turn = RoPE(dim=8).turn(jnp.arange(3))
+    rotation = RoPE(dim=8).rotation(jnp.arange(3))
     with pytest.raises(ValueError, match=r"^state\['cos'\] must have the shape of the target, \(3, 4\); got \(4, 4\)"):
-        serialization.from_bytes(turn, serialization.to_bytes(RoPE(dim=8).turn(jnp.arange(4))))
-    with pytest.raises(ValueError, match=r"^state must hold \['cos', 'sin'\] for a Turn; got \['cos'\]"):
-        serialization.from_state_dict(turn, {"cos": turn.cos})
+        serialization.from_bytes(rotation, serialization.to_bytes(RoPE(dim=8).rotation(jnp.arange(4))))
+    with pytest.raises(ValueError, match=r"^state must hold \['cos', 'sin'\] for a Rotation; got \['cos'\]"):
+        serialization.from_state_dict(rotation, {"cos": rotation.cos})

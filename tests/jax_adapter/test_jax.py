@@ -11,7 +11,7 @@ import pytest
 from jax import export
 
 from jax_adapter.calls import bound_to, inputs, run
-from posenc import ALiBi, Partial, PoPE, RoPE, Shaw, Sinusoidal, T5Bias, Turn, YaRN
+from posenc import ALiBi, Partial, PoPE, RoPE, Rotation, Shaw, Sinusoidal, T5Bias, YaRN
 from posenc.compose import LearnedScale
 from posenc.core.doors import AdditiveEncoding, AttentionBias, Encoding, RotaryEncoding
 from posenc.jax import Bound, bind, parameters
@@ -65,7 +65,7 @@ def test_numpy_gives_the_same(record: Encoding) -> None:
         pairs = [(query, q, record.roles[0]), (key, k, record.roles[1])]
         if "value" in record.roles:  # values stand where keys do
             pairs = [(key, k, "value"), (query, q, "output")]
-        expected = tuple(record.turn(at, params, role=role)(x, layout="bhtd") for at, x, role in pairs)
+        expected = tuple(record.rotation(at, params, role=role)(x, layout="bhtd") for at, x, role in pairs)
     elif isinstance(record, AttentionBias):
         expected = (record.matrix(*there, params),)
     else:
@@ -118,15 +118,15 @@ def test_vmap_over_parameters(record: Encoding) -> None:
         assert near([part[index] for part in mapped], jitted(member, *inputs(record)))
 
 
-def test_a_turn_made_once_passes_through_jit_and_vmap() -> None:
-    turn = RoPE(dim=8).turn(jnp.arange(5) + 70_000)
+def test_a_rotation_made_once_passes_through_jit_and_vmap() -> None:
+    rotation = RoPE(dim=8).rotation(jnp.arange(5) + 70_000)
     x = jnp.asarray(np.random.default_rng(0).standard_normal((2, 5, 8)), jnp.float32)
-    assert near([jax.jit(lambda turn, x: turn(x))(turn, x)], [turn(x)])
-    assert near([jax.vmap(lambda x, turn: turn(x), in_axes=(0, None))(x, turn)], [turn(x)])
-    again = jax.tree.map(lambda part: part, turn)
-    assert isinstance(again, Turn)
-    assert again.pairing == turn.pairing
-    assert len(jax.tree.leaves(turn)) == 2
+    assert near([jax.jit(lambda rotation, x: rotation(x))(rotation, x)], [rotation(x)])
+    assert near([jax.vmap(lambda x, rotation: rotation(x), in_axes=(0, None))(x, rotation)], [rotation(x)])
+    again = jax.tree.map(lambda part: part, rotation)
+    assert isinstance(again, Rotation)
+    assert again.pairing == rotation.pairing
+    assert len(jax.tree.leaves(rotation)) == 2
 
 
 def test_records_are_static_and_one_compilation_serves_equal_records() -> None:
@@ -240,10 +240,10 @@ def long_inputs(record: Encoding, count: int) -> list[jax.Array]:
 
 def test_an_operator_is_written_and_read_back() -> None:
     for record in (RoPE(dim=8, scaling=YaRN(4.0, 4096)), Partial(RoPE(dim=4), dim=8), PoPE(dim=4, heads=2)):
-        turn = record.turn(jnp.arange(5), parameters(record) or None, role="query")
-        x = jnp.ones((1, 2, 5, turn.dim))
-        program = export.export(jax.jit(lambda turn, x: turn(x, layout="bhtd")))(turn, x)
-        assert jnp.array_equal(export.deserialize(program.serialize()).call(turn, x), turn(x, layout="bhtd"))
+        rotation = record.rotation(jnp.arange(5), parameters(record) or None, role="query")
+        x = jnp.ones((1, 2, 5, rotation.dim))
+        program = export.export(jax.jit(lambda rotation, x: rotation(x, layout="bhtd")))(rotation, x)
+        assert jnp.array_equal(export.deserialize(program.serialize()).call(rotation, x), rotation(x, layout="bhtd"))
 
 
 def test_a_record_that_could_not_be_read_back_is_not_written() -> None:
@@ -264,7 +264,7 @@ def test_errors() -> None:
         parameters("RoPE")
     with pytest.raises(ValueError, match="seed must be an integer from 0"):
         parameters(RoPE(dim=8), -1)
-    with pytest.raises(ValueError, match="x must have as many tokens as the turn has positions"):
+    with pytest.raises(ValueError, match="x must have as many tokens as the rotation has positions"):
         bind(RoPE(dim=8)).rotate(
             jnp.zeros((1, 2, 3, 8)), jnp.zeros((1, 2, 3, 8)), jnp.arange(4), jnp.arange(3), layout="bhtd"
         )

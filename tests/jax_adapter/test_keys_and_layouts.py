@@ -43,8 +43,8 @@ def test_keys_and_traced_seeds_draw_what_concrete_ones_draw() -> None:
 
 
 def test_positions_that_32_bits_do_not_hold_are_refused_before_jit_converts_them() -> None:
-    turn = jax.jit(lambda positions: RoPE(dim=4).turn(positions).cos)
-    assert jnp.array_equal(turn(as_positions(np.arange(3))), RoPE(dim=4).turn(jnp.arange(3)).cos)
+    rotation = jax.jit(lambda positions: RoPE(dim=4).rotation(positions).cos)
+    assert jnp.array_equal(rotation(as_positions(np.arange(3))), RoPE(dim=4).rotation(jnp.arange(3)).cos)
     assert jnp.array_equal(as_positions(jnp.arange(3)), as_positions([0, 1, 2]))
     for far in (np.array([0, 2**31]), np.array([-(2**33)]), [2**31]):
         with pytest.raises(ValueError, match=r"^positions must be below 2\^31"):
@@ -53,9 +53,9 @@ def test_positions_that_32_bits_do_not_hold_are_refused_before_jit_converts_them
         assert int(as_positions(np.array([2**40]))[0]) == 2**40
 
 
-def rows(turn: Any, x: jax.Array) -> jax.Array:
+def rows(rotation: Any, x: jax.Array) -> jax.Array:
     """By the layout (batch, time, heads, width), which other tests compare with the definition."""
-    return turn(x, layout="bthd")
+    return rotation(x, layout="bthd")
 
 
 @pytest.mark.parametrize("record", [RoPE(dim=8), Partial(RoPE(dim=4), dim=8), AXIAL, LIERE, PoPE(dim=8, heads=6)])
@@ -65,15 +65,15 @@ def test_layouts_without_a_batch_and_with_grouped_heads(record: Any, batch: int)
     rng = np.random.default_rng(0)
     shape = (5,) if record.axes == 1 else (5, record.axes)
     at = jnp.asarray(rng.integers(0, 1000, shape if batch == 1 else (batch, *shape)), jnp.int32)
-    turn = record.turn(at, parameters(record) or None, role="query")
+    rotation = record.rotation(at, parameters(record) or None, role="query")
     x = jnp.asarray(rng.standard_normal((2, 5, 3, 2, record.head_dim)), jnp.float32)
-    expected = rows(turn, x.reshape(2, 5, 6, record.head_dim))
-    assert jnp.array_equal(turn(x, layout="btkgd").reshape(expected.shape), expected)
+    expected = rows(rotation, x.reshape(2, 5, 6, record.head_dim))
+    assert jnp.array_equal(rotation(x, layout="btkgd").reshape(expected.shape), expected)
     if batch == 1:
-        assert jnp.array_equal(turn(x[0].reshape(5, 6, record.head_dim), layout="thd"), expected[0])
+        assert jnp.array_equal(rotation(x[0].reshape(5, 6, record.head_dim), layout="thd"), expected[0])
     else:
-        with pytest.raises(ValueError, match=r"^x must have as many tokens as the turn has positions"):
-            turn(x[0].reshape(5, 6, record.head_dim), layout="thd")
+        with pytest.raises(ValueError, match=r"^x must have as many tokens as the rotation has positions"):
+            rotation(x[0].reshape(5, 6, record.head_dim), layout="thd")
 
 
 def test_rotate_with_grouped_queries_takes_keys_by_key_head() -> None:
@@ -86,7 +86,7 @@ def test_rotate_with_grouped_queries_takes_keys_by_key_head() -> None:
     assert jnp.array_equal(keys, expected)
     for layout, shape, count in (("thd", (1, 5, 2, 8), "three"), ("btkgd", (1, 5, 2, 8), "five")):
         with pytest.raises(ValueError, match=rf"^x must have {count} axes, '{layout}'; got shape"):
-            RoPE(dim=8).turn(at)(jnp.ones(shape), layout=layout)
+            RoPE(dim=8).rotation(at)(jnp.ones(shape), layout=layout)
 
 
 def test_a_score_of_grouped_heads_is_that_of_repeated_keys() -> None:

@@ -20,7 +20,7 @@ shared, everywhere = NamedSharding(mesh, P("x")), NamedSharding(mesh, P())
 
 CALLS = (
     lambda query, key: ALiBi(heads=4).matrix(query, key),
-    lambda query, key: RoPE(dim=8).turn(query).cos[None],
+    lambda query, key: RoPE(dim=8).rotation(query).cos[None],
     lambda query, key: Sinusoidal(dim=8).embed(query)[None],
 )
 at = jnp.arange(64)

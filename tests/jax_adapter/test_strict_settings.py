@@ -1,4 +1,4 @@
-"""Under the settings of JAX that turn a slip into an error: debug_nans, rank promotion and dtype promotion."""
+"""Under the settings of JAX that rotation a slip into an error: debug_nans, rank promotion and dtype promotion."""
 
 from __future__ import annotations
 
@@ -39,8 +39,10 @@ def directly(bound: Bound, *arguments: Any) -> Any:
         (first, second), parts = record.roles[:2], [(q, query), (k, key)]
         if "value" in record.roles:  # values stand where keys do
             parts.reverse()
-        turns = [record.turn(at, bound.params, role=role) for (_, at), role in zip(parts, (first, second), strict=True)]
-        return [turn(x, layout="bhtd") for turn, (x, _) in zip(turns, parts, strict=True)]
+        rotations = [
+            record.rotation(at, bound.params, role=role) for (_, at), role in zip(parts, (first, second), strict=True)
+        ]
+        return [rotation(x, layout="bhtd") for rotation, (x, _) in zip(rotations, parts, strict=True)]
     if isinstance(record, AttentionBias):
         return record.matrix(*arguments, bound.params)
     q, k, *hidden, query, key = arguments
@@ -55,7 +57,7 @@ def traced_under_strict_promotion(record: Encoding) -> None:
 
 @pytest.mark.nightly
 def test_strict_promotion_of_ranks_and_dtypes() -> None:
-    """Every class, traced, which asks the same of ranks and dtypes as a direct call; attention; and a turn that is
+    """Every class, traced, which asks the same of ranks and dtypes as a direct call; attention; and a rotation that is
     applied by the user's own code."""
     x, positions = jnp.ones((1, 2, 5, 8)), jnp.arange(5)
     shaw = bind(Shaw(dim=8, clip=2))
@@ -69,12 +71,12 @@ def test_strict_promotion_of_ranks_and_dtypes() -> None:
         every(FIRST_OF_CLASS, traced_under_strict_promotion)
         for dtype in (jnp.float32, jnp.bfloat16):
             jax.eval_shape(attended, x.astype(dtype), jnp.ones((5, 5), jnp.int32))
-        turn = RoPE(dim=8, scaling=YaRN(4.0, 4096)).turn(positions)
+        rotation = RoPE(dim=8, scaling=YaRN(4.0, 4096)).rotation(positions)
         for layout, shape in (
             ("bhtd", (1, 2, 5, 8)), ("bthd", (1, 5, 2, 8)), ("thd", (5, 2, 8)), ("btkgd", (1, 5, 2, 3, 8)),
             (None, (3, 5, 8)),
         ):  # fmt: skip
-            assert turn(jnp.ones(shape), layout=layout).shape == shape
+            assert rotation(jnp.ones(shape), layout=layout).shape == shape
         with pytest.raises(ValueError, match="rank_promotion"):  # the user's own code is still asked
             x + jnp.ones(8)
 

@@ -1,4 +1,4 @@
-"""Cosines and sines made in the compiled kernel: correctly rounded, at every level; and turning by them, without a
+"""Cosines and sines made in the compiled kernel: correctly rounded, at every level; and rotating by them, without a
 table."""
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from posenc import AxialRoPE, DualBaseRoPE, Linear, Partial, RoPE, XPos, YaRN
 from posenc.kernels import native
 from posenc.kernels import native_cos_sin as kernel
 from posenc.phase import fixed_frequencies_of, frequency_limbs
-from posenc.torch import chosen, rotate, rotate_, turn
+from posenc.torch import chosen, rotate, rotate_, rotation
 from posenc.torch.rotary_paths import angles
 
 needs_kernel = pytest.mark.skipif(
@@ -117,7 +117,7 @@ def test_bits_of_the_reference(instruction_set: str, record: Any) -> None:
     fixed = fixed_frequencies_of(record)
     for top in (1000, 2**31, 2**53):
         positions = places(record, 2, 90, top=top)
-        wanted = record.turn(positions)
+        wanted = record.rotation(positions)
         whole = positions.reshape(2, 90, record.axes)
         cosine, sine = kernel.cos_sin(
             whole, torch.as_tensor(frequency_limbs(fixed)), fixed.factor, instruction_set=instruction_set
@@ -148,9 +148,9 @@ def test_every_record_that_says_what_its_turns_are_made_of() -> None:
                 continue
             seen.add(row.encoding.__name__)
             positions = places(record, 40)
-            wanted, found = record.turn(positions), turn(record, positions, impl="native")
+            wanted, found = record.rotation(positions), rotation(record, positions, impl="native")
             for mine, theirs in ((found.cos, wanted.cos), (found.sin, wanted.sin)):
-                # Whole fractions of a turn come back to a quarter: what is left there is below the last bit of either.
+                # Whole fractions of a revolution come back to a quarter: what is left there is below the last bit of either.
                 last = (mine.abs() < 1e-28) & (theirs.abs() < 1e-28)
                 assert ((mine == theirs) | last).all(), record
             assert (found.pairing, found.factor, found.heads) == (wanted.pairing, wanted.factor, wanted.heads)
@@ -160,11 +160,11 @@ def test_every_record_that_says_what_its_turns_are_made_of() -> None:
 @needs_kernel
 @pytest.mark.parametrize("layout", ["bhtd", "bthd"])
 @pytest.mark.parametrize("record", RECORDS)
-def test_turning_by_angles_is_turning_by_the_turn(record: Any, layout: Any) -> None:
+def test_rotating_by_angles_is_rotating_by_the_rotation(record: Any, layout: Any) -> None:
     for length, rows, dtype in product((1, 67, 130), ((), (1,), (2,)), (torch.float32, torch.bfloat16, torch.float16)):
         positions = places(record, *rows, length)
         q, k = (heads(count, length, record.head_dim, dtype, layout) for count in (12, 4))
-        wanted = rotate(q, k, record.turn(positions), layout=layout, impl="reference")
+        wanted = rotate(q, k, record.rotation(positions), layout=layout, impl="reference")
         made = angles(record, positions)
         for found in (
             rotate(q, k, made, layout=layout, impl="native"),
@@ -178,12 +178,12 @@ def test_turning_by_angles_is_turning_by_the_turn(record: Any, layout: Any) -> N
 @pytest.mark.parametrize(("dtype", "bits"), [(torch.bfloat16, 8), (torch.float16, 11)])
 @pytest.mark.parametrize("pairing", ["adjacent", "halves"])
 def test_sixteen_bits_are_correctly_rounded(dtype: torch.dtype, bits: int, pairing: Any) -> None:
-    """At least 999 of 1000 results lie within half a unit of the turn in float64, whose own error is nothing next to
+    """At least 999 of 1000 results lie within half a unit of the rotation in float64, whose own error is nothing next to
     it."""
     record, positions = RoPE(dim=128, pairing=pairing), places(RoPE(dim=2), 300)
     q, k = (heads(count, 300, 128, dtype, "bhtd") for count in (8, 2))
     found = rotate(q, k, angles(record, positions), layout="bhtd", impl="native")[0].double()
-    wanted = record.turn(positions, dtype=torch.float64)(q.double(), layout="bhtd")
+    wanted = record.rotation(positions, dtype=torch.float64)(q.double(), layout="bhtd")
     unit = torch.exp2(torch.floor(torch.log2(wanted.abs())) - (bits - 1))
     assert unit.numel() >= 500_000
     assert ((found - wanted).abs() <= unit / 2).double().mean() >= 0.999
@@ -193,14 +193,14 @@ def test_sixteen_bits_are_correctly_rounded(dtype: torch.dtype, bits: int, pairi
 def test_gradients_keep_positions_alone() -> None:
     record = Partial(RoPE(dim=12, pairing="halves", scaling=YaRN(factor=4.0, original=64)), dim=18, start=2)
     positions, saved = torch.arange(7) + 10_000_000, []
-    by = {"angles": angles(record, positions), "turn": turn(record, positions)}
+    by = {"angles": angles(record, positions), "turn": rotation(record, positions)}
     gradients = {}
     for name, how in by.items():
         q, k = (heads(count, 7, 18, torch.float32, "bthd").requires_grad_() for count in (6, 2))
         with torch.autograd.graph.saved_tensors_hooks(lambda x, name=name: saved.append((name, x)) or x, lambda x: x):
-            turned = rotate(q, k, how, layout="bthd", impl="native")
-        (turned[0] * torch.linspace(-1, 1, 18)).sum().backward(retain_graph=True)
-        turned[1].sum().backward()
+            rotated = rotate(q, k, how, layout="bthd", impl="native")
+        (rotated[0] * torch.linspace(-1, 1, 18)).sum().backward(retain_graph=True)
+        rotated[1].sum().backward()
         gradients[name] = q.grad, k.grad
     assert all(torch.equal(a, b) for a, b in zip(*gradients.values(), strict=True))
     kept = [x for name, x in saved if name == "angles"]
@@ -222,17 +222,17 @@ def test_the_operators_keep_their_promises() -> None:
 
 
 @needs_kernel
-@pytest.mark.parametrize("by", [turn, angles])
+@pytest.mark.parametrize("by", [rotation, angles])
 def test_derivatives_forward_are_not_lost(by: Any) -> None:
     """The kernel carries none: it is refused by name, and `auto` takes another way."""
     made, (q, k) = by(RoPE(dim=8), torch.arange(3)), (heads(count, 3, 8, torch.float32, "bhtd") for count in (2, 1))
 
-    def turned(impl: Any) -> Any:
+    def rotated(impl: Any) -> Any:
         return torch.func.jvp(lambda q: rotate(q, k, made, layout="bhtd", impl=impl)[0], (q,), (torch.ones_like(q),))[1]
 
-    assert torch.allclose(turned("auto"), rotate(torch.ones_like(q), k, made, layout="bhtd")[0])
+    assert torch.allclose(rotated("auto"), rotate(torch.ones_like(q), k, made, layout="bhtd")[0])
     with pytest.raises(ValueError, match=r"^impl must .* got 'native', but a tensor has a forward derivative"):
-        turned("native")
+        rotated("native")
 
 
 @needs_kernel
@@ -241,13 +241,13 @@ def test_tracers_see_through() -> None:
     record, positions = RoPE(dim=8, pairing="halves"), torch.arange(5) + 100_000
     q, k = heads(4, 5, 8, torch.float32, "bhtd"), heads(2, 5, 8, torch.float32, "bhtd")
     outside = angles(record, positions)
-    wanted = rotate(q, k, record.turn(positions), layout="bhtd", impl="reference")
+    wanted = rotate(q, k, record.rotation(positions), layout="bhtd", impl="reference")
 
     def by_angles(q: Any, k: Any, positions: Any) -> Any:
         return rotate(q, k, angles(record, positions), layout="bhtd", impl="native")
 
-    def by_turn(q: Any, k: Any, positions: Any) -> Any:
-        return rotate(q, k, turn(record, positions, impl="native"), layout="bhtd", impl="native")
+    def by_rotation(q: Any, k: Any, positions: Any) -> Any:
+        return rotate(q, k, rotation(record, positions, impl="native"), layout="bhtd", impl="native")
 
     def in_place(q: Any, k: Any, positions: Any) -> Any:
         return rotate_(q.clone(), k.clone(), outside, layout="bhtd", impl="native")
@@ -256,7 +256,7 @@ def test_tracers_see_through() -> None:
         def forward(self, q: Any, k: Any, positions: Any) -> Any:
             return by_angles(q, k, positions)
 
-    for function in (by_angles, by_turn, in_place):
+    for function in (by_angles, by_rotation, in_place):
         compiled = torch.compile(function, fullgraph=True, backend="aot_eager")
         assert all(torch.equal(a, b) for a, b in zip(compiled(q, k, positions), wanted, strict=True))
     exported = torch.export.export(Model(), (q, k, positions)).module()
@@ -275,7 +275,7 @@ def test_threads_change_nothing() -> None:
     try:
         for threads in (1, 2):
             torch.set_num_threads(threads)
-            made = turn(record, torch.arange(20_000) + 2**24, impl="native")
+            made = rotation(record, torch.arange(20_000) + 2**24, impl="native")
             found.append((*rotate(q, k, angles(record, torch.arange(700)), layout="bthd"), made.cos, made.sin))
     finally:
         torch.set_num_threads(before)
@@ -283,24 +283,24 @@ def test_threads_change_nothing() -> None:
 
 
 def test_what_the_kernel_does_not_make_is_the_reference() -> None:
-    """Places between whole ones, other dtypes, records that turn in another way; and without a kernel angles turn as
+    """Places between whole ones, other dtypes, records that rotation in another way; and without a kernel angles turn as
     well."""
     record, whole, between = RoPE(dim=8), torch.arange(3), torch.tensor([0.5, 1.5])
-    assert torch.equal(turn(record, between).cos, record.turn(between).cos)
-    assert turn(record, whole, dtype=torch.float64).cos.dtype == torch.float64
+    assert torch.equal(rotation(record, between).cos, record.rotation(between).cos)
+    assert rotation(record, whole, dtype=torch.float64).cos.dtype == torch.float64
     far = XPos(dim=8)
-    assert torch.equal(turn(far, whole, role="key").sin, far.turn(whole, role="key").sin)
+    assert torch.equal(rotation(far, whole, role="key").sin, far.rotation(whole, role="key").sin)
     q, k = torch.ones(1, 2, 3, 8, dtype=torch.float64), torch.ones(1, 1, 3, 8, dtype=torch.float64)
     assert chosen(q, k, angles(record, whole), layout="bhtd").impl == "torch"
-    wanted = record.turn(whole, dtype=torch.float64)(q, layout="bhtd")
+    wanted = record.rotation(whole, dtype=torch.float64)(q, layout="bhtd")
     assert torch.equal(rotate(q, k, angles(record, whole), layout="bhtd")[0], wanted)
 
 
 class Reversed(RoPE):
     """Turns the other way, and inherits what RoPE says its turns are made of."""
 
-    def turn(self, positions: Any, *arguments: Any, **named: Any) -> Any:
-        return super().turn(-positions, *arguments, **named)
+    def rotation(self, positions: Any, *arguments: Any, **named: Any) -> Any:
+        return super().rotation(-positions, *arguments, **named)
 
 
 def test_who_turns_in_another_way_is_not_taken_for_its_parent() -> None:
@@ -314,7 +314,7 @@ def test_who_turns_in_another_way_is_not_taken_for_its_parent() -> None:
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
-        ((RoPE(dim=8, numerics="float32"), torch.arange(3)), "RoPE turns in another way"),
+        ((RoPE(dim=8, numerics="float32"), torch.arange(3)), "RoPE rotates in another way"),
         ((RoPE(dim=8), torch.tensor([0.5])), "positions are float32, not whole"),
         ((RoPE(dim=8), torch.arange(3), torch.float64), "numbers are to be float64"),
         ((RoPE(dim=8), torch.arange(3, device="meta")), "positions are on meta"),
@@ -323,11 +323,11 @@ def test_who_turns_in_another_way_is_not_taken_for_its_parent() -> None:
 @needs_kernel
 def test_a_named_kernel_does_not_fall_back(arguments: Any, reason: str) -> None:
     record, positions, *dtype = arguments
-    with pytest.raises(ValueError, match=f"^impl must be one that can make this turn; got 'native', but {reason}"):
-        turn(record, positions, dtype=dtype[0] if dtype else None, impl="native")
+    with pytest.raises(ValueError, match=f"^impl must be one that can make this rotation; got 'native', but {reason}"):
+        rotation(record, positions, dtype=dtype[0] if dtype else None, impl="native")
 
 
-@pytest.mark.parametrize("function", [angles, turn])
+@pytest.mark.parametrize("function", [angles, rotation])
 @pytest.mark.parametrize(
     ("name", "value", "error"),
     [
@@ -346,20 +346,20 @@ def test_bad_arguments(function: Any, name: str, value: Any, error: type) -> Non
 
 def test_bad_arguments_of_their_own() -> None:
     grid = AxialRoPE(axis=(0, 1), frequency_index=(0, 0), frequency_dim=2)
-    for function in (angles, turn):
+    for function in (angles, rotation):
         with pytest.raises(ValueError, match=r"^positions must have a last axis of 2 coordinates"):
             function(grid, torch.zeros(3, 3, dtype=torch.int64))
     with pytest.raises(TypeError, match=r"^positions must be whole numbers; got float32"):
         angles(RoPE(dim=8), torch.tensor([0.5]))
     with pytest.raises(ValueError, match=r"^impl must be"):
-        turn(RoPE(dim=8), torch.arange(3), impl="triton")
+        rotation(RoPE(dim=8), torch.arange(3), impl="triton")
     with pytest.raises(ValueError, match=r"^role must be"):
-        turn(RoPE(dim=8), torch.arange(3), role="keys")
+        rotation(RoPE(dim=8), torch.arange(3), role="keys")
     with pytest.raises(ValueError, match=r"^params must hold exactly"):
-        turn(RoPE(dim=8), torch.arange(3), {"base": torch.ones(1)})
+        rotation(RoPE(dim=8), torch.arange(3), {"base": torch.ones(1)})
     q, k = torch.zeros(2, 4, 5, 8), torch.zeros(2, 2, 5, 8)
     for wrong in (torch.arange(3), torch.arange(15).reshape(3, 5)):
-        with pytest.raises(ValueError, match=r"^q must have the positions of the turn"):
+        with pytest.raises(ValueError, match=r"^q must have the positions of the rotation"):
             rotate(q, k, angles(RoPE(dim=8), wrong), layout="bhtd")
 
 

@@ -16,7 +16,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils.flop_counter import FlopCounterMode
 
 from posenc import AxialRoPE, Partial, RoPE
-from posenc.core.rotation import Pairing, Turn
+from posenc.core.rotation import Pairing, Rotation
 from posenc.kernels import native as kernel
 from posenc.kernels.packed_form import PAGED, packed_form
 from posenc.torch import rotate, rotate_, rotate_into_cache_
@@ -32,16 +32,19 @@ def heads(count: int, layout: str = "bhtd", dtype: torch.dtype = torch.float32, 
     return torch.randn(shape, generator=torch.Generator().manual_seed(count)).to(dtype)
 
 
-def turns() -> list[Any]:
+def rotations() -> list[Any]:
     """Tables of two, three and four axes, of one row for all, of heads that differ, and angles."""
-    own, rows = RECORD.turn(torch.arange(4 * LENGTH).reshape(4, LENGTH)), torch.arange(2 * LENGTH).reshape(2, LENGTH)
-    every = RECORD.turn(torch.arange(8 * LENGTH).reshape(2, 4, LENGTH))
+    own, rows = (
+        RECORD.rotation(torch.arange(4 * LENGTH).reshape(4, LENGTH)),
+        torch.arange(2 * LENGTH).reshape(2, LENGTH),
+    )
+    every = RECORD.rotation(torch.arange(8 * LENGTH).reshape(2, 4, LENGTH))
     return [
-        RECORD.turn(torch.arange(LENGTH)),
-        RECORD.turn(rows),
-        RECORD.turn(rows[1:]),
-        Turn(own.cos, own.sin, own.pairing, 1.0, heads=4),
-        Turn(every.cos, every.sin, own.pairing, 1.0, heads=4),
+        RECORD.rotation(torch.arange(LENGTH)),
+        RECORD.rotation(rows),
+        RECORD.rotation(rows[1:]),
+        Rotation(own.cos, own.sin, own.pairing, 1.0, heads=4),
+        Rotation(every.cos, every.sin, own.pairing, 1.0, heads=4),
         angles(RECORD, torch.arange(LENGTH) + 2**30),
         angles(RECORD, rows),
     ]
@@ -51,14 +54,14 @@ def turns() -> list[Any]:
 @pytest.mark.parametrize("layout", ["bhtd", "bthd"])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
 def test_bits_of_the_reference(layout: Any, dtype: torch.dtype) -> None:
-    for turn in turns():
+    for rotation in rotations():
         q = heads(4, layout, dtype)
-        k = heads(2 if getattr(turn, "heads", None) is None else 4, layout, dtype).flip(-2)
-        wanted = rotate(q, k, turn, layout=layout, impl="reference")
-        found = fast_path.rotate(q, k, turn, layout, "auto")
+        k = heads(2 if getattr(rotation, "heads", None) is None else 4, layout, dtype).flip(-2)
+        wanted = rotate(q, k, rotation, layout=layout, impl="reference")
+        found = fast_path.rotate(q, k, rotation, layout, "auto")
         assert found is not None
         assert all(x.stride() == y.stride() and x.device == y.device for x, y in zip(found, (q, k), strict=True))
-        assert fast_path.rotate_(q, k, turn, layout, "native")
+        assert fast_path.rotate_(q, k, rotation, layout, "native")
         for pair in (found, (q, k)):
             assert all(torch.equal(a, b) for a, b in zip(pair, wanted, strict=True))
 
@@ -68,15 +71,15 @@ def test_bits_of_the_reference(layout: Any, dtype: torch.dtype) -> None:
 def test_parts_of_one_projection(layout: Any) -> None:
     """Queries and keys that reach into each other's memory and share no number; what lies between is not touched."""
     fused = torch.randn(2, LENGTH, 8, 18, generator=torch.Generator().manual_seed(0))
-    before, turn = fused.clone(), RECORD.turn(torch.arange(LENGTH))
+    before, rotation = fused.clone(), RECORD.rotation(torch.arange(LENGTH))
     parts = fused[:, :, :5], fused[:, :, 5:7]
     q, k = parts if layout == "bthd" else (part.transpose(1, 2) for part in parts)
-    wanted = rotate(q.clone(), k.clone(), turn, layout=layout, impl="reference")
-    made = fast_path.rotate(q, k, turn, layout, "auto")
+    wanted = rotate(q.clone(), k.clone(), rotation, layout=layout, impl="reference")
+    made = fast_path.rotate(q, k, rotation, layout, "auto")
     assert made is not None
     assert all(torch.equal(a, b) for a, b in zip(made, wanted, strict=True))
     assert torch.empty_like(q).stride() == made[0].stride()
-    assert fast_path.rotate_(q, k, turn, layout, "auto")
+    assert fast_path.rotate_(q, k, rotation, layout, "auto")
     assert torch.equal(q, wanted[0])
     assert torch.equal(k, wanted[1])
     assert torch.equal(fused[:, :, 7:], before[:, :, 7:])
@@ -92,13 +95,13 @@ class Other(torch.Tensor):
 
 
 @native
-@pytest.mark.parametrize("turn", [turns()[0], turns()[-1]], ids=["turn", "angles"])
-def test_what_is_followed_goes_the_slower_way(turn: Any) -> None:
+@pytest.mark.parametrize("turn", [rotations()[0], rotations()[-1]], ids=["turn", "angles"])
+def test_what_is_followed_goes_the_slower_way(rotation: Any) -> None:
     seen: list[Any] = []
 
     def at_once_of(q: Any, k: Any) -> Any:
-        seen.append(fast_path.rotate(q, k, turn, "bhtd", "auto"))
-        seen.append(fast_path.rotate_(q, k, turn, "bhtd", "auto") or None)
+        seen.append(fast_path.rotate(q, k, rotation, "bhtd", "auto"))
+        seen.append(fast_path.rotate_(q, k, rotation, "bhtd", "auto") or None)
         return q
 
     q, k = heads(4), heads(2)
@@ -130,8 +133,8 @@ def test_what_is_followed_goes_the_slower_way(turn: Any) -> None:
     assert seen[-1] is True
 
 
-def learned(turn: Turn) -> Turn:
-    return Turn(turn.cos.clone().requires_grad_(), turn.sin, turn.pairing)
+def learned(rotation: Rotation) -> Rotation:
+    return Rotation(rotation.cos.clone().requires_grad_(), rotation.sin, rotation.pairing)
 
 
 def window(count: int, steps: tuple[int, int, int]) -> torch.Tensor:
@@ -139,30 +142,30 @@ def window(count: int, steps: tuple[int, int, int]) -> torch.Tensor:
 
 
 def bad() -> dict[str, dict[str, Any]]:
-    q, turn = heads(4), RECORD.turn(torch.arange(LENGTH))
-    own, wide = turns()[3], RoPE(dim=4098).turn(torch.arange(LENGTH))
-    pairing = turn.pairing
+    q, rotation = heads(4), RECORD.rotation(torch.arange(LENGTH))
+    own, wide = rotations()[3], RoPE(dim=4098).rotation(torch.arange(LENGTH))
+    pairing = rotation.pairing
     return {
         "as many heads as differ": {"turn": own, "k": heads(2)},
-        "heads that the tables do not have": {"turn": Turn(own.cos, own.sin, pairing, 1.0, heads=3)},
-        "no heads": {"turn": Turn(own.cos[:0], own.sin[:0], pairing, 1.0, heads=0)},
+        "heads that the tables do not have": {"turn": Rotation(own.cos, own.sin, pairing, 1.0, heads=3)},
+        "no heads": {"turn": Rotation(own.cos[:0], own.sin[:0], pairing, 1.0, heads=0)},
         "another batch": {"k": heads(2)[:1]},
-        "rows of another batch": {"turn": RECORD.turn(torch.zeros(3, LENGTH, dtype=torch.int64))},
-        "other places": {"turn": RECORD.turn(torch.arange(LENGTH + 1))},
+        "rows of another batch": {"turn": RECORD.rotation(torch.zeros(3, LENGTH, dtype=torch.int64))},
+        "other places": {"turn": RECORD.rotation(torch.arange(LENGTH + 1))},
         "other places of keys": {"k": heads(2)[:, :, 1:]},
         "another width": {"k": heads(2, dim=16)},
         "axes": {"q": q[0]},
-        "axes of a turn": {"turn": RECORD.turn(torch.zeros(2, 1, LENGTH, dtype=torch.int64))},
+        "axes of a rotation": {"turn": RECORD.rotation(torch.zeros(2, 1, LENGTH, dtype=torch.int64))},
         "dtypes": {"k": heads(2).half()},
         "float64": {"q": q.double(), "k": heads(2).double()},
-        "float64 turn": {"turn": RECORD.turn(torch.arange(LENGTH), dtype=torch.float64)},
-        "a turn of other pairs": {"turn": Turn(turn.cos, turn.sin, Pairing("halves", 18, 16))},
-        "sines of other places": {"turn": Turn(turn.cos, turn.sin[1:], pairing)},
-        "a learned turn": {"turn": learned(turn)},
+        "float64 rotation": {"turn": RECORD.rotation(torch.arange(LENGTH), dtype=torch.float64)},
+        "a rotation of other pairs": {"turn": Rotation(rotation.cos, rotation.sin, Pairing("halves", 18, 16))},
+        "sines of other places": {"turn": Rotation(rotation.cos, rotation.sin[1:], pairing)},
+        "a learned turn": {"turn": learned(rotation)},
         "heads of too many channels": {"turn": wide, "q": heads(4, dim=4098), "k": heads(2, dim=4098)},
         "channels apart": {"q": heads(4, dim=36)[..., ::2]},
-        "a turn on another device": {"turn": Turn(turn.cos.to("meta"), turn.sin.to("meta"), pairing)},
-        "no turn": {"turn": None},
+        "a turn on another device": {"turn": Rotation(rotation.cos.to("meta"), rotation.sin.to("meta"), pairing)},
+        "no rotation": {"turn": None},
         "no tensor": {"q": None},
         "layout": {"layout": "bdth"},
         "another layout": {"layout": "bthd"},
@@ -186,7 +189,13 @@ def overlapping() -> dict[str, dict[str, Any]]:
 
 
 def call(case: dict[str, Any]) -> dict[str, Any]:
-    good = {"q": heads(4), "k": heads(2), "turn": RECORD.turn(torch.arange(LENGTH)), "layout": "bhtd", "impl": "auto"}
+    good = {
+        "q": heads(4),
+        "k": heads(2),
+        "turn": RECORD.rotation(torch.arange(LENGTH)),
+        "layout": "bhtd",
+        "impl": "auto",
+    }
     return {**good, **case}
 
 
@@ -227,20 +236,24 @@ def test_memory_of_two_kinds_of_strides() -> None:
     base = torch.zeros(2 * 6 * LENGTH * 18)
     q = base.as_strided((2, 4, LENGTH, 18), (6 * LENGTH * 18, LENGTH * 18, 18, 1))
     k = base[18:].as_strided((2, 2, LENGTH, 18), (6 * LENGTH * 18, 18, 36, 1))
-    turn = RECORD.turn(torch.arange(LENGTH))
+    rotation = RECORD.rotation(torch.arange(LENGTH))
     with pytest.raises(ValueError, match=r"^k must not share memory"):
-        rotate_(q, k, turn, layout="bhtd")
-    assert fast_path.rotate_(q[:1, :1], k[:1, 1:], turn, "bhtd", "auto") is False
-    assert fast_path.rotate_(q[:1, :1], base[90:].as_strided((1, 1, LENGTH, 18), (7, 3, 18, 1)), turn, "bhtd", "auto")
+        rotate_(q, k, rotation, layout="bhtd")
+    assert fast_path.rotate_(q[:1, :1], k[:1, 1:], rotation, "bhtd", "auto") is False
+    assert fast_path.rotate_(
+        q[:1, :1], base[90:].as_strided((1, 1, LENGTH, 18), (7, 3, 18, 1)), rotation, "bhtd", "auto"
+    )
 
 
 @native
 @pytest.mark.parametrize("slow", [False, True])
 def test_autograd_hears_of_what_was_written(slow: bool) -> None:
-    """A tensor that it keeps and that has been turned since is an error, not a wrong gradient."""
-    turn, weight = RECORD.turn(torch.arange(LENGTH)), torch.ones(18, requires_grad=True)
+    """A tensor that it keeps and that has been rotated since is an error, not a wrong gradient."""
+    rotation, weight = RECORD.rotation(torch.arange(LENGTH)), torch.ones(18, requires_grad=True)
     way = Passing() if slow else nullcontext()
-    for by, (axis, impl) in product((turn, angles(RECORD, torch.arange(LENGTH))), product((0, 1), ("native", "auto"))):
+    for by, (axis, impl) in product(
+        (rotation, angles(RECORD, torch.arange(LENGTH))), product((0, 1), ("native", "auto"))
+    ):
         pair = heads(4), heads(2)
         loss = (pair[axis] * weight).sum()
         with way:
@@ -251,7 +264,7 @@ def test_autograd_hears_of_what_was_written(slow: bool) -> None:
         q, k, v, keys, values = heads(4), heads(2), heads(2), torch.zeros(2, 2, 9, 18), torch.zeros(2, 2, 9, 18)
         loss = ((q, keys, values)[which] * weight).sum()
         with way:
-            rotate_into_cache_(q, k, v, turn, keys, values, torch.arange(LENGTH), layout="bhtd")
+            rotate_into_cache_(q, k, v, rotation, keys, values, torch.arange(LENGTH), layout="bhtd")
         with pytest.raises(RuntimeError, match="modified by an inplace operation"):
             loss.backward()
 
@@ -282,22 +295,22 @@ def test_single_tokens_in_plain_pytorch(
     monkeypatch.setattr(kernel, "MISSING", "left out")
     record = RoPE(dim=12, pairing=pairing)
     for places in (torch.tensor([9]), torch.tensor([[9]]), torch.arange(rows)[:, None]):
-        turn, axis = record.turn(places), layout.index("h")
+        rotation, axis = record.rotation(places), layout.index("h")
         q, k = single(4, layout, dtype, rows), single(2, layout, dtype, rows)
         wide = torch.zeros(*q.shape[:axis], 7, *q.shape[axis + 1 :], dtype=dtype)
         inside = wide.narrow(axis, 1, 4).copy_(q)
-        wanted, before = rotate(q, k, turn, layout=layout, impl="reference"), (q.clone(), k.clone())
+        wanted, before = rotate(q, k, rotation, layout=layout, impl="reference"), (q.clone(), k.clone())
         for impl in ("torch", "auto"):
             for first in (q, inside):
-                found = fast_path.rotate(first, k, turn, layout, impl)
+                found = fast_path.rotate(first, k, rotation, layout, impl)
                 assert found is not None
                 assert all(torch.equal(a, b) and a.dtype == dtype for a, b in zip(found, wanted, strict=True))
                 assert found[0].is_contiguous()
             assert all(torch.equal(a, b) for a, b in zip((q, k), before, strict=True))
             pair = q.clone(), k.clone()
-            assert fast_path.rotate_(*pair, turn, layout, impl)
+            assert fast_path.rotate_(*pair, rotation, layout, impl)
             assert all(torch.equal(a, b) for a, b in zip(pair, wanted, strict=True))
-        assert fast_path.rotate(q, k, turn, layout, "native") is None
+        assert fast_path.rotate(q, k, rotation, layout, "native") is None
 
 
 @pytest.mark.parametrize(
@@ -314,12 +327,12 @@ def test_single_tokens_in_plain_pytorch(
         {
             "turn": AxialRoPE(
                 axis=(0, 0, 0, 1, 1, 1), frequency_index=(0, 1, 2) * 2, frequency_dim=6, pairing="halves", blocks=2
-            ).turn(torch.ones(1, 2))
+            ).rotation(torch.ones(1, 2))
         },
-        {"turn": RoPE(dim=12, pairing="halves").turn(torch.arange(3)[:, None])},
-        {"turn": RoPE(dim=12, pairing="halves").turn(torch.arange(2))},
-        {"turn": RoPE(dim=12, pairing="halves").turn(torch.tensor([1]), dtype=torch.float64)},
-        {"turn": Partial(RoPE(dim=10, pairing="halves"), dim=12).turn(torch.tensor([1]))},
+        {"turn": RoPE(dim=12, pairing="halves").rotation(torch.arange(3)[:, None])},
+        {"turn": RoPE(dim=12, pairing="halves").rotation(torch.arange(2))},
+        {"turn": RoPE(dim=12, pairing="halves").rotation(torch.tensor([1]), dtype=torch.float64)},
+        {"turn": Partial(RoPE(dim=10, pairing="halves"), dim=12).rotation(torch.tensor([1]))},
         {"turn": angles(RoPE(dim=12, pairing="halves"), torch.tensor([1]))},
         {"layout": "bthd"},
         {"layout": "bdth"},
@@ -327,15 +340,20 @@ def test_single_tokens_in_plain_pytorch(
 )
 def test_what_is_no_single_token(case: dict[str, Any]) -> None:
     pair = {"q": single(4, "bhtd", torch.float32, 2), "k": single(2, "bhtd", torch.float32, 2)}
-    given = {**pair, "turn": RoPE(dim=12, pairing="halves").turn(torch.tensor([1])), "layout": "bhtd", "impl": "torch"}
+    given = {
+        **pair,
+        "turn": RoPE(dim=12, pairing="halves").rotation(torch.tensor([1])),
+        "layout": "bhtd",
+        "impl": "torch",
+    }
     assert fast_path.rotate(**given) is not None
     assert fast_path.rotate(**{**given, **case}) is None
     assert fast_path.rotate_(**{**given, **case}) is False
 
 
 def test_single_tokens_that_share_memory() -> None:
-    turn, both = RoPE(dim=12, pairing="halves").turn(torch.tensor([1])), torch.zeros(1, 6, 1, 12)
+    rotation, both = RoPE(dim=12, pairing="halves").rotation(torch.tensor([1])), torch.zeros(1, 6, 1, 12)
     for q, k in ((both, both), (both[:, :4], both[:, 3:]), (both[:, 3:], both[:, :4])):
-        assert fast_path.rotate_(q, k, turn, "bhtd", "torch") is False
-    assert fast_path.rotate_(both[:, 4:], both[:, :4], turn, "bhtd", "torch")
-    assert fast_path.rotate_(both[:, :1].expand(1, 4, 1, 12), both[:, 4:], turn, "bhtd", "torch") is False
+        assert fast_path.rotate_(q, k, rotation, "bhtd", "torch") is False
+    assert fast_path.rotate_(both[:, 4:], both[:, :4], rotation, "bhtd", "torch")
+    assert fast_path.rotate_(both[:, :1].expand(1, 4, 1, 12), both[:, 4:], rotation, "bhtd", "torch") is False

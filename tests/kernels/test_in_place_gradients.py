@@ -1,4 +1,4 @@
-"""Turned in place under autograd: gradients as out of place, errors where autograd cannot follow, and nobody's gradient
+"""Rotated in place under autograd: gradients as out of place, errors where autograd cannot follow, and nobody's gradient
 overwritten."""
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ IMPLS = (
     "reference",
 )
 RECORD = Partial(RoPE(dim=12, pairing="halves"), dim=18, start=3)
-TURN = RECORD.turn(torch.arange(5))
+TURN = RECORD.rotation(torch.arange(5))
 
 
 def leaves(layout: str = "bhtd") -> tuple[torch.Tensor, torch.Tensor]:
@@ -36,15 +36,15 @@ def given(*tensors: torch.Tensor) -> list[torch.Tensor]:
 
 @pytest.mark.parametrize("impl", IMPLS)
 @pytest.mark.parametrize("layout", ["bhtd", "bthd"])
-def test_gradients_of_results_turned_in_place(layout: Any, impl: Any) -> None:
+def test_gradients_of_results_rotated_in_place(layout: Any, impl: Any) -> None:
     """Those of the reference out of place, to the bit; also twice, and for one of both alone."""
     for by in (TURN, angles(RECORD, torch.arange(5))):
         found, wanted = [], []
-        for gradients, turned in ((found, rotate_), (wanted, rotate)):
+        for gradients, rotated in ((found, rotate_), (wanted, rotate)):
             q, k = leaves(layout)
             first, second = 2 * q, k.sin()
-            outcome = turned(first, second, by, layout=layout, impl=impl if turned is rotate_ else "reference")
-            if turned is rotate_:
+            outcome = rotated(first, second, by, layout=layout, impl=impl if rotated is rotate_ else "reference")
+            if rotated is rotate_:
                 assert outcome[0] is first
                 assert outcome[1] is second
             loss = sum((x * x * x).sum() for x in outcome)
@@ -63,11 +63,11 @@ def test_gradients_of_results_turned_in_place(layout: Any, impl: Any) -> None:
 @pytest.mark.parametrize("impl", IMPLS)
 def test_parts_of_one_projection(impl: Any) -> None:
     results = []
-    for turned in (rotate_, rotate):
+    for rotated in (rotate_, rotate):
         weight = torch.randn(2, 5, 8, 18, generator=torch.Generator().manual_seed(3)).requires_grad_()
         fused = 1.0 * weight
         q, k, v = fused[:, :, :4], fused[:, :, 4:6], fused[:, :, 6:]
-        q, k = turned(q, k, TURN, layout="bthd", impl=impl)
+        q, k = rotated(q, k, TURN, layout="bthd", impl=impl)
         loss = (q.square().sum() + k.pow(3).sum()) * v.sum()
         loss.backward()
         results.append(weight.grad)
@@ -90,7 +90,7 @@ def test_no_gradient_is_overwritten(impl: Any) -> None:
     total.backward(upstream)
     for one in (upstream, z.grad, y.grad, total.grad, kept[0]):
         assert torch.equal(one, before)
-    wanted = rotate(before, k.detach(), Turned, layout="bhtd", impl="reference")[0]
+    wanted = rotate(before, k.detach(), Rotated, layout="bhtd", impl="reference")[0]
     assert torch.allclose(q.grad, wanted, atol=1e-6)
     for order in (0, 1):  # whichever branch comes first
         q, _ = leaves()
@@ -106,11 +106,11 @@ def test_no_gradient_is_overwritten(impl: Any) -> None:
     assert not torch.equal(of_q, before)
     q, _ = leaves()
     rotate_(q * 1.0, k.detach().clone(), TURN, layout="bhtd", impl=impl)[0].sum().backward()
-    wanted = rotate(torch.ones_like(before), k.detach(), Turned, layout="bhtd", impl="reference")[0]
+    wanted = rotate(torch.ones_like(before), k.detach(), Rotated, layout="bhtd", impl="reference")[0]
     assert torch.allclose(q.grad, wanted, atol=1e-6)
 
 
-Turned = TURN.inverse()
+Rotated = TURN.inverse()
 
 
 @pytest.mark.parametrize("impl", IMPLS)
@@ -122,7 +122,7 @@ def test_what_autograd_has_kept_is_an_error(impl: Any) -> None:
     with pytest.raises(RuntimeError, match="modified by an inplace operation"):
         loss.backward()
     if impl != "reference":
-        table = RECORD.turn(torch.arange(5))
+        table = RECORD.rotation(torch.arange(5))
         y, _ = rotate_(q * 1.0, k * 1.0, table, layout="bhtd", impl=impl)
         table.cos.zero_()
         with pytest.raises(RuntimeError, match="modified by an inplace operation"):

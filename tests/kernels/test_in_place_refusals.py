@@ -9,7 +9,7 @@ import torch
 
 from posenc import RoPE, Sinusoidal
 from posenc.kernels import native
-from posenc.torch import rotate, rotate_, rotate_into_cache_, table, turn
+from posenc.torch import rotate, rotate_, rotate_into_cache_, rotation, table
 from posenc.torch.rotary_paths import angles
 
 IMPLS = ("auto", "reference", "torch", *(("native",) if native.MISSING is None else ()))
@@ -47,7 +47,7 @@ def test_nothing_is_written(impl: Any, kind: str, name: str, length: int) -> Non
     tensors = pair(length)
     q, k = (KINDS[kind](x) if of == name else x.clone() for of, x in list(tensors.items())[:2])
     before, positions = [x.clone() for x in (q, k)], torch.arange(length)
-    for by in (RECORD.turn(positions), angles(RECORD, positions)):
+    for by in (RECORD.rotation(positions), angles(RECORD, positions)):
         if impl == "native" and kind == "zeros":
             message = r"^impl must be one that can rotate these tensors; got 'native', but a tensor is a negated view"
         elif kind == "negated" and impl == "native":
@@ -63,7 +63,7 @@ def test_nothing_is_written(impl: Any, kind: str, name: str, length: int) -> Non
 @pytest.mark.parametrize("length", [1, 3])
 def test_inference_tensors_are_rotated_where_pytorch_writes_them(impl: Any, length: int) -> None:
     """In inference mode in place, and anywhere into new memory."""
-    tensors, by = pair(length), RECORD.turn(torch.arange(length))
+    tensors, by = pair(length), RECORD.rotation(torch.arange(length))
     q, k = inference(tensors["q"]), inference(tensors["k"])
     expected = [by(x, layout="bhtd") for x in (tensors["q"], tensors["k"])]
     for found in (rotate(q, k, by, layout="bhtd", impl=impl), rotate(q, tensors["k"], by, layout="bhtd", impl=impl)):
@@ -85,7 +85,7 @@ def test_caches_and_tables_that_cannot_be_written(impl: Any, name: str) -> None:
             written["q"],
             rest["k"],
             rest["v"],
-            RECORD.turn(torch.arange(1)),
+            RECORD.rotation(torch.arange(1)),
             written["k_cache"],
             written["v_cache"],
             torch.tensor([2]),
@@ -99,7 +99,7 @@ def test_caches_and_tables_that_cannot_be_written(impl: Any, name: str) -> None:
 def test_tables_that_cannot_be_written(impl: Any) -> None:
     held = inference(torch.zeros(3, 4)), torch.zeros(3, 4)
     with pytest.raises(ValueError, match=r"^out\[0\] must not be an inference tensor"):
-        turn(RECORD, torch.arange(3), out=held, impl=impl)
+        rotation(RECORD, torch.arange(3), out=held, impl=impl)
     with pytest.raises(ValueError, match=r"^out must not be an inference tensor"):
         table(Sinusoidal(dim=4), torch.arange(3), out=held[0], impl=impl)
     assert not any(x.any() for x in held)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 
-from posenc import AxialRoPE, Partial, RoPE, Turn
+from posenc import AxialRoPE, Partial, RoPE, Rotation
 from posenc.core.rotation import Pairing
 from posenc.kernels import native
 
@@ -36,17 +36,19 @@ def same(found: torch.Tensor, wanted: torch.Tensor) -> bool:
     return bool(alike.all())
 
 
-def checked(instruction_set: str, x: torch.Tensor, turn: Turn) -> None:
+def checked(instruction_set: str, x: torch.Tensor, rotation: Rotation) -> None:
     for inverse in (False, True):
-        back = Turn(turn.cos, -turn.sin, turn.pairing) if inverse else turn
-        assert same(native.rotate(x, turn, inverse=inverse, instruction_set=instruction_set), back(x, layout="bhtd"))
+        back = Rotation(rotation.cos, -rotation.sin, rotation.pairing) if inverse else rotation
+        assert same(
+            native.rotate(x, rotation, inverse=inverse, instruction_set=instruction_set), back(x, layout="bhtd")
+        )
 
 
 def test_the_best_comes_first() -> None:
     assert SETS[-1] == "baseline"
     assert list(SETS) == [name for name in ("avx512bf16", "avx512", "avx2", "baseline") if name in SETS]
     with pytest.raises(RuntimeError, match="instruction_set must be one of posenc::instruction_sets"):
-        native.rotate(torch.zeros(1, 1, 1, 2), RoPE(dim=2).turn(torch.tensor([0])), instruction_set="mmx")
+        native.rotate(torch.zeros(1, 1, 1, 2), RoPE(dim=2).rotation(torch.tensor([0])), instruction_set="mmx")
 
 
 @pytest.mark.parametrize("instruction_set", SETS)
@@ -57,7 +59,7 @@ def test_every_width(instruction_set: str, dtype: torch.dtype, pairing: Any) -> 
         record = RoPE(dim=width, pairing=pairing)
         for whole in (record, Partial(record, dim=width + 5, start=3)):
             x = torch.randn(2, 3, 5, whole.head_dim, generator=seeded(width)).to(dtype)
-            checked(instruction_set, x, whole.turn(torch.arange(5) * 1001))
+            checked(instruction_set, x, whole.rotation(torch.arange(5) * 1001))
 
 
 @pytest.mark.parametrize("instruction_set", SETS)
@@ -70,7 +72,7 @@ def test_every_end_of_a_row(instruction_set: str, dtype: torch.dtype, pairing: A
         record = RoPE(dim=2 * pairs, pairing=pairing)
         x = torch.randn(2, 5, 3, 2 * pairs, generator=seeded(pairs)).to(dtype)
         for part in (x, x.transpose(1, 2), x[:, :, :1]):
-            checked(instruction_set, part, record.turn(torch.arange(part.shape[2]) * 999))
+            checked(instruction_set, part, record.rotation(torch.arange(part.shape[2]) * 999))
 
 
 @pytest.mark.parametrize("instruction_set", SETS)
@@ -88,24 +90,24 @@ def test_results_larger_than_caches(instruction_set: str, dtype: torch.dtype, la
     ):
         time = 2**25 // (32 * dim * torch.empty(0, dtype=dtype).element_size()) + 1
         rotation = RoPE(dim=width, pairing=pairing)  # type: ignore[arg-type]
-        turn = Partial(rotation, dim=dim, start=start).turn(torch.arange(time))
+        rotation = Partial(rotation, dim=dim, start=start).rotation(torch.arange(time))
         one = torch.randn(1, 1, time, dim, generator=seeded(dim)).to(dtype)
         x = one.expand(1, 32, time, dim).contiguous()
         if layout == "bthd":
             x = x.transpose(1, 2).contiguous().transpose(1, 2)
         assert torch.equal(
-            native.rotate(x, turn, instruction_set=instruction_set), turn(one, layout="bhtd").expand(x.shape)
+            native.rotate(x, rotation, instruction_set=instruction_set), rotation(one, layout="bhtd").expand(x.shape)
         )
 
 
 @pytest.mark.parametrize("dtype", BITS)
 def test_large_results_in_place(dtype: torch.dtype) -> None:
     """Queries larger than caches hold, together with keys that are small."""
-    turn = RoPE(dim=64, pairing="halves").turn(torch.arange(1025))
+    rotation = RoPE(dim=64, pairing="halves").rotation(torch.arange(1025))
     one = torch.randn(1, 1, 1025, 64, generator=seeded(7)).to(dtype)
     heads = 2**25 // (1025 * 64 * one.element_size()) + 1
-    q, k, wanted = one.expand(1, heads, -1, -1).contiguous(), one.clone(), turn(one, layout="bhtd")
-    native.rotate_in_place(turn, q, k)
+    q, k, wanted = one.expand(1, heads, -1, -1).contiguous(), one.clone(), rotation(one, layout="bhtd")
+    native.rotate_in_place(rotation, q, k)
     assert torch.equal(q, wanted.expand(q.shape))
     assert torch.equal(k, wanted)
 
@@ -115,18 +117,18 @@ def test_large_results_in_place(dtype: torch.dtype) -> None:
 def test_blocks_and_slices(instruction_set: str, dtype: torch.dtype) -> None:
     """Blocks, and heads that begin anywhere in memory: a view one channel in, every second token, heads behind time."""
     places = torch.randint(0, 100_000, (2, 7, 2), generator=seeded(1))
-    turn, wide = AXIAL.turn(places), torch.randn(2, 14, 3, 57, generator=seeded(2)).to(dtype)
+    rotation, wide = AXIAL.rotation(places), torch.randn(2, 14, 3, 57, generator=seeded(2)).to(dtype)
     for start in (0, 1, 3, 8):
-        checked(instruction_set, wide[:, ::2, :, start : start + 48].transpose(1, 2), turn)
+        checked(instruction_set, wide[:, ::2, :, start : start + 48].transpose(1, 2), rotation)
 
 
 @pytest.mark.parametrize("instruction_set", SETS)
 @pytest.mark.parametrize("pairing", ["adjacent", "halves"])
 def test_every_number_of_16_bits(instruction_set: str, pairing: Any) -> None:
-    """All 2^16 of both kinds, NaN, infinities and subnormals among them, turned by some angles."""
+    """All 2^16 of both kinds, NaN, infinities and subnormals among them, rotated by some angles."""
     every = torch.arange(-(2**15), 2**15, dtype=torch.int32).to(torch.int16).reshape(1, 4, 256, 64)
     for dtype in (torch.bfloat16, torch.float16):
-        checked(instruction_set, every.view(dtype), RoPE(dim=64, pairing=pairing).turn(torch.arange(256)))
+        checked(instruction_set, every.view(dtype), RoPE(dim=64, pairing=pairing).rotation(torch.arange(256)))
 
 
 @pytest.mark.parametrize("instruction_set", SETS)
@@ -136,7 +138,7 @@ def test_edges_of_float32(instruction_set: str, pairing: Any) -> None:
         [0.0, -0.0, 1.0, float("inf"), -float("inf"), float("nan"), 1e-45, -1e-45, 1.1754942e-38, 2**-126, 3.4028235e38]
     )
     x = edges[torch.randint(0, len(edges), (1, 3, 50, 38), generator=seeded(4))]
-    checked(instruction_set, x, RoPE(dim=38, pairing=pairing).turn(torch.arange(50)))
+    checked(instruction_set, x, RoPE(dim=38, pairing=pairing).rotation(torch.arange(50)))
 
 
 @pytest.mark.parametrize("instruction_set", SETS)
@@ -150,10 +152,10 @@ def test_halfway_between_two_numbers(instruction_set: str, pairing: Any, dtype: 
     for scale in (1.0, 2.0**-12, 2.0**-20, 2.0**-126, 2.0**-130):
         for off in (0.0, 2.0**-8, -(2.0**-8)):
             cosine = ((top + 0.5 + off) * scale).reshape(2, 32)
-            turn = Turn(cosine, torch.zeros(2, 32), Pairing(pairing, 64, 64))
+            rotation = Rotation(cosine, torch.zeros(2, 32), Pairing(pairing, 64, 64))
             ones = torch.ones(1, 2, 2, 64, dtype=dtype)
-            checked(instruction_set, ones, turn)
-            made = turn(ones, layout="bhtd").float()
+            checked(instruction_set, ones, rotation)
+            made = rotation(ones, layout="bhtd").float()
             assert scale < 2.0**-20 or bool((made != 0).all())
 
 
@@ -165,8 +167,8 @@ def test_tables_of_numbers_that_are_none(instruction_set: str, pairing: Any) -> 
         [0x7FFFFFFF, 0xFFFFFFFF, 0x7F800001, 0xFF80FFFF, 0x7FC00000, 0x7F800000, 0xFF800000, 0, 0x3F800000]
     )
     bits = odd[torch.randint(0, len(odd), (2, 6, 46), generator=seeded(5))].to(torch.int32)
-    turn = Turn(*bits.view(torch.float32), Pairing(pairing, 92, 92))
+    rotation = Rotation(*bits.view(torch.float32), Pairing(pairing, 92, 92))
     for dtype in BITS:
         x = torch.randn(2, 3, 6, 92, generator=seeded(6))
         x[0, 1] = float("inf")
-        checked(instruction_set, x.to(dtype), turn)
+        checked(instruction_set, x.to(dtype), rotation)

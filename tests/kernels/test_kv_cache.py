@@ -48,18 +48,18 @@ def picked(rows: int, time: int, places: int) -> torch.Tensor:
 def test_rows_of_a_cache(record: Any, dtype: torch.dtype, layout: Any, impl: Any) -> None:
     for time, own in product((1, 70), (False, True)):
         q, k, v = inputs(record, time, layout, dtype)
-        turn = record.turn(torch.arange(2 * time).reshape(2, time) + 999 if own else torch.arange(time))
+        rotation = record.rotation(torch.arange(2 * time).reshape(2, time) + 999 if own else torch.arange(time))
         slots = picked(2 if own else 1, time, 90)
         caches = [made(2, 90, x.shape[-1], dtype, layout, 2) for x in (k, v)]
-        wanted_q, wanted_k = rotate(q, k, turn, layout=layout, impl="reference")
+        wanted_q, wanted_k = rotate(q, k, rotation, layout=layout, impl="reference")
         wanted = [cache.clone() for cache in caches]
         axis = 2 if layout == "bhtd" else 1
         for cache, x in zip(wanted, (wanted_k, v), strict=True):
             for row in range(2):
                 cache[row].index_copy_(axis - 1, slots[row if own else 0], x[row])
         before = k.clone(), v.clone()
-        turned = rotate_into_cache_(q, k, v, turn, *caches, slots if own else slots[0], layout=layout, impl=impl)
-        assert turned is q
+        rotated = rotate_into_cache_(q, k, v, rotation, *caches, slots if own else slots[0], layout=layout, impl=impl)
+        assert rotated is q
         assert torch.equal(q, wanted_q)
         assert all(torch.equal(a, b) for a, b in zip((*caches, k, v), (*wanted, *before), strict=True))
 
@@ -70,10 +70,10 @@ def test_pages(layout: Any, impl: Any) -> None:
     """Tokens of all rows anywhere in pages; runs that cross a page's end."""
     record = RECORDS[0]
     q, k, v = inputs(record, 70, layout, torch.bfloat16)
-    turn = record.turn(torch.arange(70))
+    rotation = record.rotation(torch.arange(70))
     slots = picked(1, 140, 12 * 16)[0].to(torch.int32).reshape(2, 70)
     caches = [made(2, 16, x.shape[-1], torch.bfloat16, layout, 12) for x in (k, v)]
-    wanted_q, wanted_k = rotate(q, k, turn, layout=layout, impl="reference")
+    wanted_q, wanted_k = rotate(q, k, rotation, layout=layout, impl="reference")
     wanted = [cache.clone() for cache in caches]
     for cache, x in zip(wanted, (wanted_k, v), strict=True):
         for row, token in product(range(2), range(70)):
@@ -82,7 +82,7 @@ def test_pages(layout: Any, impl: Any) -> None:
                 cache[page, :, place] = x[row, :, token]
             else:
                 cache[page, place] = x[row, token]
-    rotate_into_cache_(q, k, v, turn, *caches, slots, layout=layout, paged=True, impl=impl)
+    rotate_into_cache_(q, k, v, rotation, *caches, slots, layout=layout, paged=True, impl=impl)
     assert torch.equal(q, wanted_q)
     assert all(torch.equal(a, b) for a, b in zip(caches, wanted, strict=True))
 
@@ -92,14 +92,14 @@ def test_parts_of_one_tensor_angles_and_heads_of_their_own(impl: Any) -> None:
     fused = torch.randn(2, 3, 12, 8, generator=torch.Generator().manual_seed(2))
     both = torch.zeros(2, 9, 2, 4, 8)
     record, slots = RoPE(dim=8), torch.tensor([7, 0, 4])
-    every = record.turn(torch.arange(12).reshape(4, 3))
-    own = posenc.Turn(every.cos, every.sin, every.pairing, 1.0, heads=4)
-    for turn in (own, record.turn(torch.arange(3)), angles(record, torch.arange(3) + 2**20)):
+    every = record.rotation(torch.arange(12).reshape(4, 3))
+    own = posenc.Rotation(every.cos, every.sin, every.pairing, 1.0, heads=4)
+    for rotation in (own, record.rotation(torch.arange(3)), angles(record, torch.arange(3) + 2**20)):
         q, k, v = (part.clone() for part in fused.split(4, 2))
         whole = fused.clone()
         parts, caches = whole.split(4, 2), both.clone()
-        rotate_into_cache_(*parts, turn, caches[:, :, 0], caches[:, :, 1], slots, layout="bthd", impl=impl)
-        wanted = rotate(q, k, turn, layout="bthd", impl="reference")
+        rotate_into_cache_(*parts, rotation, caches[:, :, 0], caches[:, :, 1], slots, layout="bthd", impl=impl)
+        wanted = rotate(q, k, rotation, layout="bthd", impl="reference")
         assert torch.equal(parts[0], wanted[0])
         assert torch.equal(caches[:, slots, 0], wanted[1])
         assert torch.equal(caches[:, slots, 1], v)
@@ -107,20 +107,20 @@ def test_parts_of_one_tensor_angles_and_heads_of_their_own(impl: Any) -> None:
 
 
 def test_nothing_is_written() -> None:
-    turn = RoPE(dim=8).turn(torch.arange(0))
+    rotation = RoPE(dim=8).rotation(torch.arange(0))
     q, k = torch.zeros(2, 4, 0, 8), torch.zeros(2, 2, 0, 8)
     caches = torch.ones(2, 2, 3, 8), torch.ones(2, 2, 3, 8)
-    rotate_into_cache_(q, k, k.clone(), turn, *caches, torch.zeros(0, dtype=torch.int64), layout="bhtd")
+    rotate_into_cache_(q, k, k.clone(), rotation, *caches, torch.zeros(0, dtype=torch.int64), layout="bhtd")
     assert all(cache.eq(1).all() for cache in caches)
 
 
 @native
 def test_the_operator_keeps_its_promises() -> None:
-    turn = RoPE(dim=8).turn(torch.arange(5))
+    rotation = RoPE(dim=8).rotation(torch.arange(5))
     q, k, v = inputs(RoPE(dim=8), 5, "bhtd", torch.float32)
     caches = [made(2, 9, x.shape[-1], torch.float32, "bhtd", 2) for x in (k, v)]
     slots = torch.tensor([[3, 4, 8, 0, 1]])
-    arguments = (q, k, v, *kernel.tables(turn), *caches, slots, False, *kernel.channels(turn))
+    arguments = (q, k, v, *kernel.tables(rotation), *caches, slots, False, *kernel.channels(rotation))
     operator = torch.ops.posenc.rotate_into_cache_.default
     torch.library.opcheck(operator, arguments)
     for place in (-1, 9, 2**62):
@@ -139,11 +139,11 @@ def test_the_operator_keeps_its_promises() -> None:
 @native
 def test_compiled_whole() -> None:
     record = RoPE(dim=8, pairing="halves")
-    turn, slots = record.turn(torch.arange(5)), torch.tensor([3, 4, 8, 0, 1])
+    rotation, slots = record.rotation(torch.arange(5)), torch.tensor([3, 4, 8, 0, 1])
     q, k, v = inputs(record, 5, "bhtd", torch.float32)
 
     def step(q: Any, k: Any, v: Any, keys: Any, values: Any) -> Any:
-        return rotate_into_cache_(q.clone(), k, v, turn, keys, values, slots, layout="bhtd", impl="native") * 2
+        return rotate_into_cache_(q.clone(), k, v, rotation, keys, values, slots, layout="bhtd", impl="native") * 2
 
     results = []
     for function in (step, torch.compile(step, fullgraph=True, backend="aot_eager")):
@@ -154,7 +154,7 @@ def test_compiled_whole() -> None:
 
 @native
 def test_threads_change_nothing() -> None:
-    turn = RoPE(dim=64).turn(torch.arange(700))
+    rotation = RoPE(dim=64).rotation(torch.arange(700))
     before, found = torch.get_num_threads(), []
     slots = torch.randperm(800, generator=torch.Generator().manual_seed(1))[:700]
     try:
@@ -162,7 +162,7 @@ def test_threads_change_nothing() -> None:
             torch.set_num_threads(threads)
             q, k = (made(heads, 700, 64, torch.bfloat16, "bthd", 2) for heads in (8, 2))
             caches = torch.zeros(2, 800, 2, 64).bfloat16(), torch.zeros(2, 800, 2, 64).bfloat16()
-            rotate_into_cache_(q, k, k.clone(), turn, *caches, slots, layout="bthd", impl="native")
+            rotate_into_cache_(q, k, k.clone(), rotation, *caches, slots, layout="bthd", impl="native")
             found.append((q, *caches))
     finally:
         torch.set_num_threads(before)
@@ -174,7 +174,7 @@ def good() -> dict[str, Any]:
         "q": torch.zeros(2, 4, 3, 8),
         "k": torch.zeros(2, 2, 3, 8),
         "v": torch.zeros(2, 2, 3, 6),
-        "turn": RoPE(dim=8).turn(torch.arange(3)),
+        "turn": RoPE(dim=8).rotation(torch.arange(3)),
         "k_cache": torch.zeros(2, 2, 9, 8),
         "v_cache": torch.zeros(2, 2, 9, 6),
         "slots": torch.arange(3),
@@ -264,13 +264,23 @@ def test_keys_and_values_in_turn_in_one_cache(impl: Any) -> None:
     ):
         width = keys.shape[-1]
         shorter = {"k": torch.zeros(2, 2, 3, width), "v": torch.ones(2, 2, 3, width), "q": torch.zeros(2, 4, 3, width)}
-        turn = RoPE(dim=width).turn(torch.arange(3))
+        rotation = RoPE(dim=width).rotation(torch.arange(3))
         views = {"k_cache": keys.transpose(1, 2), "v_cache": values.transpose(1, 2)}
         with pytest.raises(ValueError, match=r"^v_cache must have memory of its own"):
-            rotate_into_cache_(**{**arguments, **shorter, "turn": turn, **views})
+            rotate_into_cache_(**{**arguments, **shorter, "turn": rotation, **views})
         if impl == "native":
             where = (*views.values(), torch.arange(3)[None])
-            arguments_of = (shorter["q"], shorter["k"], shorter["v"], *kernel.tables(turn), *where, False, 0, 1, True)
+            arguments_of = (
+                shorter["q"],
+                shorter["k"],
+                shorter["v"],
+                *kernel.tables(rotation),
+                *where,
+                False,
+                0,
+                1,
+                True,
+            )
             with pytest.raises(RuntimeError, match="v_cache must have memory of its own"):
                 torch.ops.posenc.rotate_into_cache_(*arguments_of)
     assert pool.sum() == 2 * 3 * 2 * 8

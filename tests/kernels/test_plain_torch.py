@@ -36,10 +36,10 @@ RECORDS = (
 )
 
 
-def turn_of(record: Any, dtype: torch.dtype, *shape: int) -> Any:
+def rotation_of(record: Any, dtype: torch.dtype, *shape: int) -> Any:
     axes = () if record.axes == 1 else (record.axes,)
     places = torch.randint(0, 100_000, (*shape, *axes), generator=torch.Generator().manual_seed(3))
-    return record.turn(places, role="key", dtype=torch.float64 if dtype == torch.float64 else torch.float32)
+    return record.rotation(places, role="key", dtype=torch.float64 if dtype == torch.float64 else torch.float32)
 
 
 def heads(count: int, length: int, dim: int, dtype: torch.dtype, layout: str, batch: int = 3) -> torch.Tensor:
@@ -58,55 +58,55 @@ def test_bits_of_the_reference(record: Any, dtype: torch.dtype, layout: Any, mon
     for length, rows, block in product((1, 67), ((), (3,)), (plain_torch.COMPLEX, 3000)):
         monkeypatch.setattr(plain_torch, "BLOCK", block)
         monkeypatch.setattr(plain_torch, "COMPLEX", block)
-        turn = turn_of(record, dtype, *rows, length)
+        rotation = rotation_of(record, dtype, *rows, length)
         q, k = (heads(count, length, record.head_dim, dtype, layout) for count in (12, 4))
-        wanted = rotate(q, k, turn, layout=layout, impl="reference")
-        assert same(rotate(q, k, turn, layout=layout, impl="torch"), wanted)
-        assert same(rotate_(q.clone(), k.clone(), turn, layout=layout, impl="torch"), wanted)
+        wanted = rotate(q, k, rotation, layout=layout, impl="reference")
+        assert same(rotate(q, k, rotation, layout=layout, impl="torch"), wanted)
+        assert same(rotate_(q.clone(), k.clone(), rotation, layout=layout, impl="torch"), wanted)
 
 
 @pytest.mark.parametrize("pairing", ["halves", "adjacent"])
 def test_large_tensors_and_threads(pairing: Any) -> None:
     """Blocks of their real size, with a last one that is smaller, whatever the number of threads."""
-    turn = RoPE(dim=96, pairing=pairing).turn(torch.arange(4, 4 + 1003))
+    rotation = RoPE(dim=96, pairing=pairing).rotation(torch.arange(4, 4 + 1003))
     before = torch.get_num_threads()
     for dtype, layout in product((torch.float32, torch.bfloat16), ("bhtd", "bthd")):
         q, k = (heads(count, 1003, 96, dtype, layout, 1) for count in (9, 3))
-        wanted = rotate(q, k, turn, layout=layout, impl="reference")  # type: ignore[arg-type]
+        wanted = rotate(q, k, rotation, layout=layout, impl="reference")  # type: ignore[arg-type]
         try:
             for threads in (1, 2, 3):
                 torch.set_num_threads(threads)
-                assert same(rotate(q, k, turn, layout=layout, impl="torch"), wanted)  # type: ignore[arg-type]
+                assert same(rotate(q, k, rotation, layout=layout, impl="torch"), wanted)  # type: ignore[arg-type]
         finally:
             torch.set_num_threads(before)
 
 
-def test_nothing_is_turned_to_nothing() -> None:
-    turn = RoPE(dim=8, pairing="halves").turn(torch.arange(0))
+def test_nothing_is_rotated_to_nothing() -> None:
+    rotation = RoPE(dim=8, pairing="halves").rotation(torch.arange(0))
     q, k = torch.zeros(2, 4, 0, 8), torch.zeros(2, 2, 0, 8)
-    assert rotate(q, k, turn, layout="bhtd", impl="torch")[0].shape == q.shape
-    assert rotate_(q, k, turn, layout="bhtd", impl="torch")[1].shape == k.shape
+    assert rotate(q, k, rotation, layout="bhtd", impl="torch")[0].shape == q.shape
+    assert rotate_(q, k, rotation, layout="bhtd", impl="torch")[1].shape == k.shape
 
 
 def test_many_rows_of_a_batch() -> None:
     """Decoding: one token of each row, and blocks of several rows."""
-    turn = RoPE(dim=64, pairing="halves").turn(torch.randint(0, 1000, (130, 1)))
+    rotation = RoPE(dim=64, pairing="halves").rotation(torch.randint(0, 1000, (130, 1)))
     q, k = heads(16, 1, 64, torch.bfloat16, "bhtd", 130), heads(2, 1, 64, torch.bfloat16, "bhtd", 130)
-    wanted = rotate(q, k, turn, layout="bhtd", impl="reference")
-    assert same(rotate(q, k, turn, layout="bhtd", impl="torch"), wanted)
+    wanted = rotate(q, k, rotation, layout="bhtd", impl="reference")
+    assert same(rotate(q, k, rotation, layout="bhtd", impl="torch"), wanted)
 
 
 @pytest.mark.parametrize("pairing", ["halves", "adjacent"])
 def test_tensors_inside_others_and_heads_of_their_own(pairing: Any) -> None:
     fused = torch.randn(2, 9, 3, 4, 33, generator=torch.Generator().manual_seed(2))
-    turn = RoPE(dim=32, pairing=pairing).turn(torch.arange(5))
+    rotation = RoPE(dim=32, pairing=pairing).rotation(torch.arange(5))
     for start in (0, 1):  # channels that begin at an odd place are no complex numbers
         q, k = (fused.clone()[:, 2:7, part, :, start : start + 32] for part in range(2))
-        wanted = rotate(q, k, turn, layout="bthd", impl="reference")
-        assert same(rotate(q, k, turn, layout="bthd", impl="torch"), wanted)
-        assert same(rotate_(q, k, turn, layout="bthd", impl="torch"), wanted)
-    every = RoPE(dim=32, pairing=pairing).turn(torch.arange(4 * 5).reshape(4, 5))
-    own = posenc.Turn(every.cos, every.sin, every.pairing, 1.0, heads=4)
+        wanted = rotate(q, k, rotation, layout="bthd", impl="reference")
+        assert same(rotate(q, k, rotation, layout="bthd", impl="torch"), wanted)
+        assert same(rotate_(q, k, rotation, layout="bthd", impl="torch"), wanted)
+    every = RoPE(dim=32, pairing=pairing).rotation(torch.arange(4 * 5).reshape(4, 5))
+    own = posenc.Rotation(every.cos, every.sin, every.pairing, 1.0, heads=4)
     q, k = fused[:, :5, 0, :, 1:].transpose(1, 2), fused[:, :5, 1, :, 1:].transpose(1, 2)
     wanted = rotate(q, k, own, layout="bhtd", impl="reference")
     assert same(rotate(q, k, own, layout="bhtd", impl="torch"), wanted)
@@ -117,53 +117,53 @@ def test_tensors_inside_others_and_heads_of_their_own(pairing: Any) -> None:
 
 def test_without_complex_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
     """A build that rounds complex products otherwise gets the same bits by another way."""
-    turn = RoPE(dim=64).turn(torch.arange(67))
+    rotation = RoPE(dim=64).rotation(torch.arange(67))
     q, k = heads(12, 67, 64, torch.bfloat16, "bthd"), heads(4, 67, 64, torch.bfloat16, "bthd")
     monkeypatch.setattr(plain_torch, "EXACT", False)
     monkeypatch.setattr(plain_torch, "_multiply_complex", None)
-    wanted = rotate(q, k, turn, layout="bthd", impl="reference")
-    assert same(rotate(q, k, turn, layout="bthd", impl="torch"), wanted)
+    wanted = rotate(q, k, rotation, layout="bthd", impl="reference")
+    assert same(rotate(q, k, rotation, layout="bthd", impl="torch"), wanted)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 @pytest.mark.parametrize("pairing", ["halves", "adjacent"])
 def test_gradients_are_those_of_the_reference(pairing: Any, dtype: torch.dtype) -> None:
-    turn = Partial(RoPE(dim=12, pairing=pairing, scaling=YaRN(factor=4.0, original=64)), dim=18, start=2).turn(
+    rotation = Partial(RoPE(dim=12, pairing=pairing, scaling=YaRN(factor=4.0, original=64)), dim=18, start=2).rotation(
         torch.arange(7)
     )
     gradients = []
     for impl in ("torch", "reference"):
         q, k = (heads(count, 7, 18, dtype, "bthd").requires_grad_() for count in (6, 2))
-        turned = rotate(q, k, turn, layout="bthd", impl=impl)  # type: ignore[arg-type]
-        (turned[0].square().sum() + turned[1].sum()).backward()  # a sum's gradient has no strides
+        rotated = rotate(q, k, rotation, layout="bthd", impl=impl)  # type: ignore[arg-type]
+        (rotated[0].square().sum() + rotated[1].sum()).backward()  # a sum's gradient has no strides
         gradients.append((q.grad, k.grad))
     assert same(*gradients)
 
 
 def test_second_derivatives() -> None:
-    turn = RoPE(dim=4).turn(torch.arange(3), dtype=torch.float64)
+    rotation = RoPE(dim=4).rotation(torch.arange(3), dtype=torch.float64)
     q = torch.randn(1, 1, 3, 4, dtype=torch.float64, requires_grad=True)
     k = q.detach().clone()
 
     def call(q: Any) -> Any:
-        return rotate(q, k, turn, layout="bhtd", impl="torch")[0]
+        return rotate(q, k, rotation, layout="bhtd", impl="torch")[0]
 
     assert torch.autograd.gradcheck(call, (q,))
     assert torch.autograd.gradgradcheck(lambda q: call(q) ** 2, (q,))
 
 
 def test_tracers_and_transforms_get_the_reference() -> None:
-    turn = RoPE(dim=8).turn(torch.arange(3), dtype=torch.float64)  # no kernel is for float64
+    rotation = RoPE(dim=8).rotation(torch.arange(3), dtype=torch.float64)  # no kernel is for float64
     q, k = (torch.randn(1, count, 3, 8, dtype=torch.float64) for count in (4, 2))
-    assert chosen(q, k, turn, layout="bhtd").impl == "torch"
+    assert chosen(q, k, rotation, layout="bhtd").impl == "torch"
 
     def call(q: Any, impl: Any = "auto") -> Any:
-        return rotate(q, k, turn, layout="bhtd", impl=impl)[0]
+        return rotate(q, k, rotation, layout="bhtd", impl=impl)[0]
 
     wanted = call(q)
     assert torch.equal(torch.compile(call, fullgraph=True, backend="aot_eager")(q), wanted)
     assert torch.equal(torch.func.vmap(call)(q[None])[0], wanted)
-    assert torch.equal(torch.func.jvp(call, (q,), (q,))[1], wanted)  # a turn is linear
+    assert torch.equal(torch.func.jvp(call, (q,), (q,))[1], wanted)  # a rotation is linear
     with torch.autograd.forward_ad.dual_level():
         dual = call(torch.autograd.forward_ad.make_dual(q, q))
         assert torch.equal(torch.autograd.forward_ad.unpack_dual(dual).tangent, wanted)
@@ -173,18 +173,18 @@ def test_tracers_and_transforms_get_the_reference() -> None:
 
 def test_what_blocks_do_not_turn() -> None:
     q, k = torch.zeros(1, 4, 3, 8), torch.zeros(1, 2, 3, 8)
-    learned = posenc.LearnedRoPE(dim=8).turn(torch.arange(3), {"frequencies": torch.ones(4, requires_grad=True)})
-    plain = RoPE(dim=8).turn(torch.arange(3))
-    for turn, dtype in ((learned, torch.float32), (plain, torch.float64), (plain, torch.int64)):
+    learned = posenc.LearnedRoPE(dim=8).rotation(torch.arange(3), {"frequencies": torch.ones(4, requires_grad=True)})
+    plain = RoPE(dim=8).rotation(torch.arange(3))
+    for rotation, dtype in ((learned, torch.float32), (plain, torch.float64), (plain, torch.int64)):
         with pytest.raises(ValueError, match=r"^impl must .* got 'torch', but"):
-            rotate(q.to(dtype), k.to(dtype), turn, layout="bhtd", impl="torch")
+            rotate(q.to(dtype), k.to(dtype), rotation, layout="bhtd", impl="torch")
     assert chosen(q, k, learned, layout="bhtd").impl == "reference"
     with pytest.raises(TypeError, match=r"^x must"):
         rotate(q.long(), k.long(), plain, layout="bhtd")
 
 
 def test_models_without_a_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A model whose code turns one tensor at a time, and one that turns queries and fewer keys: the logits that they
+    """A model whose code turns one tensor at a time, and one that rotates queries and fewer keys: the logits that they
     had."""
     from transformers import GPTJConfig, GPTJForCausalLM, LlamaConfig, LlamaForCausalLM
 
@@ -192,7 +192,7 @@ def test_models_without_a_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[torch.Size] = []
     plain = plain_torch.rotate
     monkeypatch.setattr(
-        plain_torch, "rotate", lambda turn, *x: seen.extend(part.shape for part in x) or plain(turn, *x)
+        plain_torch, "rotate", lambda rotation, *x: seen.extend(part.shape for part in x) or plain(rotation, *x)
     )
     narrow = {"num_attention_heads": 4, "num_key_value_heads": 2, "intermediate_size": 16}
     for model in (

@@ -14,7 +14,7 @@ from posenc import Partial, RoPE
 from posenc.torch import rotate_normed, rotate_normed_
 from posenc.torch.rotary_paths import angles
 
-TURN = RoPE(dim=16, pairing="halves").turn(torch.arange(5) + 90)
+TURN = RoPE(dim=16, pairing="halves").rotation(torch.arange(5) + 90)
 
 
 def heads(count: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
@@ -40,18 +40,18 @@ def test_is_what_released_models_compute(peer: Any, plus_one: bool) -> None:
 
 
 def test_layouts_and_channels_that_stay_and_memory() -> None:
-    turn = Partial(RoPE(dim=6), dim=16, start=4).turn(torch.arange(5))
+    rotation = Partial(RoPE(dim=6), dim=16, start=4).rotation(torch.arange(5))
     norm: Any = {"q_weight": torch.ones(16), "k_weight": torch.ones(16), "epsilon": 0.0}
     q, k = heads(4, torch.bfloat16), heads(2, torch.bfloat16)
-    one = rotate_normed(q, k, turn, **norm, layout="bhtd")
-    other = rotate_normed(q.transpose(1, 2), k.transpose(1, 2), turn, **norm, layout="bthd")
+    one = rotate_normed(q, k, rotation, **norm, layout="bhtd")
+    other = rotate_normed(q.transpose(1, 2), k.transpose(1, 2), rotation, **norm, layout="bthd")
     assert all(torch.equal(a, b.transpose(1, 2)) for a, b in zip(one, other, strict=True))
     assert torch.allclose(
         one[0].float().square().mean(-1), torch.ones(2, 4, 5), rtol=2**-7
-    )  # turned, as long as before
+    )  # rotated, as long as before
     far = angles(Partial(RoPE(dim=6), dim=16, start=4), torch.arange(5))
     assert torch.equal(rotate_normed(q, k, far, **norm, layout="bhtd")[0], one[0])
-    same = rotate_normed_(q, k, turn, **norm, layout="bhtd")
+    same = rotate_normed_(q, k, rotation, **norm, layout="bhtd")
     assert same[0] is q
     assert torch.equal(q, one[0])
     assert torch.equal(k, one[1])

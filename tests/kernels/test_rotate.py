@@ -14,7 +14,9 @@ from posenc import AxialRoPE, Partial, RoPE, XPos, YaRN
 from posenc.torch import chosen, rotate, rotate_
 
 HAS_KERNEL = (
-    chosen(torch.zeros(1, 1, 1, 2), torch.zeros(1, 1, 1, 2), RoPE(dim=2).turn(torch.tensor([0])), layout="bhtd").impl
+    chosen(
+        torch.zeros(1, 1, 1, 2), torch.zeros(1, 1, 1, 2), RoPE(dim=2).rotation(torch.tensor([0])), layout="bhtd"
+    ).impl
     == "native"
 )
 native = pytest.mark.skipif(not HAS_KERNEL, reason="posenc-kernels is not installed: no compiler was found")
@@ -52,12 +54,12 @@ def heads(count: int, length: int, dim: int, dtype: torch.dtype, layout: str, ba
 @pytest.mark.parametrize("record", RECORDS)
 def test_bits_of_the_reference(record: Any, dtype: torch.dtype, layout: Any) -> None:
     for length, rows in product((1, 67, 130), ((), (2,))):
-        turn = record.turn(places(record, *rows, length))
+        rotation = record.rotation(places(record, *rows, length))
         q, k = (heads(count, length, record.head_dim, dtype, layout) for count in (12, 4))
-        wanted = rotate(q, k, turn, layout=layout, impl="reference")
+        wanted = rotate(q, k, rotation, layout=layout, impl="reference")
         for found in (
-            rotate(q, k, turn, layout=layout, impl="native"),
-            rotate_(q.clone(), k.clone(), turn, layout=layout, impl="native"),
+            rotate(q, k, rotation, layout=layout, impl="native"),
+            rotate_(q.clone(), k.clone(), rotation, layout=layout, impl="native"),
         ):
             assert all(torch.equal(a, b) and a.dtype == dtype for a, b in zip(found, wanted, strict=True))
 
@@ -65,11 +67,13 @@ def test_bits_of_the_reference(record: Any, dtype: torch.dtype, layout: Any) -> 
 @native
 def test_numbers_that_are_none_and_ties() -> None:
     """NaN, infinities, and sums that lie between two bfloat16 numbers: rounded as PyTorch rounds them."""
-    turn = RoPE(dim=32, pairing="halves").turn(torch.arange(8))
+    rotation = RoPE(dim=32, pairing="halves").rotation(torch.arange(8))
     bits = torch.randint(-(2**15), 2**15, (1, 3, 8, 32), dtype=torch.int16, generator=torch.Generator().manual_seed(1))
     for dtype in (torch.bfloat16, torch.float16):
         q = bits.view(dtype)
-        found, wanted = (rotate(q, q.clone(), turn, layout="bhtd", impl=impl)[0] for impl in ("native", "reference"))
+        found, wanted = (
+            rotate(q, q.clone(), rotation, layout="bhtd", impl=impl)[0] for impl in ("native", "reference")
+        )
         same = (found == wanted) | (found.isnan() & wanted.isnan())
         assert same.all()
 
@@ -78,17 +82,17 @@ def test_numbers_that_are_none_and_ties() -> None:
 def test_tensors_inside_others_and_heads_of_their_own() -> None:
     """A fused projection cut into queries and keys, sliced tokens, and a table a head."""
     fused = torch.randn(2, 9, 3, 4, 16, generator=torch.Generator().manual_seed(2))
-    turn = RoPE(dim=16, pairing="halves").turn(torch.arange(5))
+    rotation = RoPE(dim=16, pairing="halves").rotation(torch.arange(5))
     q, k, v = (fused[:, 2:7, part] for part in range(3))
-    wanted = rotate(q.clone(), k.clone(), turn, layout="bthd", impl="reference")
+    wanted = rotate(q.clone(), k.clone(), rotation, layout="bthd", impl="reference")
     kept = fused[:, :2].clone(), v.clone()
-    rotate_(q, k, turn, layout="bthd", impl="native")
+    rotate_(q, k, rotation, layout="bthd", impl="native")
     assert torch.equal(q, wanted[0])
     assert torch.equal(k, wanted[1])
     assert torch.equal(fused[:, :2], kept[0])
     assert torch.equal(v, kept[1])
-    every = RoPE(dim=16).turn(torch.arange(4 * 5).reshape(4, 5))
-    own = posenc.Turn(every.cos, every.sin, every.pairing, 1.0, heads=4)
+    every = RoPE(dim=16).rotation(torch.arange(4 * 5).reshape(4, 5))
+    own = posenc.Rotation(every.cos, every.sin, every.pairing, 1.0, heads=4)
     q, k = fused[:, :5, 0].transpose(1, 2), fused[:, :5, 1].transpose(1, 2)
     pairs = zip(
         rotate(q, k, own, layout="bhtd", impl="native"), rotate(q, k, own, layout="bhtd", impl="reference"), strict=True
@@ -99,12 +103,12 @@ def test_tensors_inside_others_and_heads_of_their_own() -> None:
 @native
 def test_gradients_are_those_of_the_reference() -> None:
     record = Partial(RoPE(dim=12, pairing="halves", scaling=YaRN(factor=4.0, original=64)), dim=18, start=2)
-    turn = record.turn(torch.arange(7))
+    rotation = record.rotation(torch.arange(7))
     gradients = []
     for impl in ("native", "reference"):
         q, k = (heads(count, 7, 18, torch.float32, "bthd").requires_grad_() for count in (6, 2))
-        turned = rotate(q, k, turn, layout="bthd", impl=impl)
-        (turned[0].square().sum() + turned[1].sum()).backward()  # a sum's gradient has no strides
+        rotated = rotate(q, k, rotation, layout="bthd", impl=impl)
+        (rotated[0].square().sum() + rotated[1].sum()).backward()  # a sum's gradient has no strides
         gradients.append((q.grad, k.grad))
     for found, wanted in zip(*gradients, strict=True):
         # Two products and a sum, each rounded once, of numbers below 2·factor²·|x|: 3 units of 2^-24 of 16.
@@ -116,9 +120,9 @@ def test_the_operator_keeps_its_promises() -> None:
     """PyTorch's own checks of schema, shapes, autograd and compilation."""
     from posenc.kernels import native as kernel
 
-    turn = RoPE(dim=8).turn(torch.arange(5))
+    rotation = RoPE(dim=8).rotation(torch.arange(5))
     x = heads(3, 5, 8, torch.float32, "bhtd").requires_grad_()
-    arguments = (x, *kernel.tables(turn), 0, 1, True, False)
+    arguments = (x, *kernel.tables(rotation), 0, 1, True, False)
     torch.library.opcheck(torch.ops.posenc.rotate_one.default, arguments)
     still = (x.detach(), *arguments[1:])
     torch.library.opcheck(torch.ops.posenc.rotate_one_.default, still)
@@ -126,15 +130,15 @@ def test_the_operator_keeps_its_promises() -> None:
 
 @native
 def test_tracers_see_through() -> None:
-    turn = RoPE(dim=8, pairing="halves").turn(torch.arange(5))
+    rotation = RoPE(dim=8, pairing="halves").rotation(torch.arange(5))
     q, k = heads(4, 5, 8, torch.float32, "bhtd"), heads(2, 5, 8, torch.float32, "bhtd")
-    wanted = rotate(q, k, turn, layout="bhtd", impl="reference")
+    wanted = rotate(q, k, rotation, layout="bhtd", impl="reference")
 
     def call(q: Any, k: Any) -> Any:
-        return rotate(q, k, turn, layout="bhtd", impl="native")
+        return rotate(q, k, rotation, layout="bhtd", impl="native")
 
     def in_place(q: Any, k: Any) -> Any:
-        return rotate_(q.clone(), k.clone(), turn, layout="bhtd", impl="native")
+        return rotate_(q.clone(), k.clone(), rotation, layout="bhtd", impl="native")
 
     class Model(torch.nn.Module):
         def forward(self, q: Any, k: Any) -> Any:
@@ -153,39 +157,40 @@ def test_tracers_see_through() -> None:
 
 @native
 def test_threads_change_nothing() -> None:
-    turn = RoPE(dim=64).turn(torch.arange(700))
+    rotation = RoPE(dim=64).rotation(torch.arange(700))
     q, k = heads(8, 700, 64, torch.bfloat16, "bthd"), heads(2, 700, 64, torch.bfloat16, "bthd")
     before, found = torch.get_num_threads(), []
     try:
         for threads in (1, 2):
             torch.set_num_threads(threads)
-            found.append(rotate(q, k, turn, layout="bthd", impl="native"))
+            found.append(rotate(q, k, rotation, layout="bthd", impl="native"))
             assert torch.get_num_threads() == threads
     finally:
         torch.set_num_threads(before)
     assert all(torch.equal(a, b) for a, b in zip(*found, strict=True))
 
 
-def test_nothing_is_turned_to_nothing() -> None:
-    turn = RoPE(dim=8).turn(torch.arange(0))
+def test_nothing_is_rotated_to_nothing() -> None:
+    rotation = RoPE(dim=8).rotation(torch.arange(0))
     q, k = torch.zeros(2, 4, 0, 8), torch.zeros(2, 2, 0, 8)
-    assert rotate(q, k, turn, layout="bhtd")[0].shape == q.shape
-    assert rotate_(q, k, turn, layout="bhtd")[1].shape == k.shape
+    assert rotate(q, k, rotation, layout="bhtd")[0].shape == q.shape
+    assert rotate_(q, k, rotation, layout="bhtd")[1].shape == k.shape
 
 
 def test_a_choice_says_why() -> None:
-    turn = RoPE(dim=8).turn(torch.arange(3), dtype=torch.float64)
+    rotation = RoPE(dim=8).rotation(torch.arange(3), dtype=torch.float64)
     q, k = torch.zeros(1, 2, 3, 8, dtype=torch.float64), torch.zeros(1, 2, 3, 8, dtype=torch.float64)
-    choice = chosen(q, k, turn, layout="bhtd")
+    choice = chosen(q, k, rotation, layout="bhtd")
     assert choice.impl == "torch"
     assert choice.reason
-    assert rotate(q, k, turn, layout="bhtd")[0].dtype == torch.float64
+    assert rotate(q, k, rotation, layout="bhtd")[0].dtype == torch.float64
     learned = posenc.LearnedRoPE(dim=8)
     frequency_limbs = {"frequencies": torch.ones(4, requires_grad=True)}
     assert (
-        chosen(q.float(), k.float(), learned.turn(torch.arange(3), frequency_limbs), layout="bhtd").impl == "reference"
+        chosen(q.float(), k.float(), learned.rotation(torch.arange(3), frequency_limbs), layout="bhtd").impl
+        == "reference"
     )
-    assert chosen(q.float(), k.float(), XPos(dim=8).turn(torch.arange(3), role="key"), layout="bhtd").impl in (
+    assert chosen(q.float(), k.float(), XPos(dim=8).rotation(torch.arange(3), role="key"), layout="bhtd").impl in (
         "native",
         "torch",
     )
@@ -194,7 +199,7 @@ def test_a_choice_says_why() -> None:
 GOOD: dict[str, Any] = {
     "q": torch.zeros(2, 4, 3, 8),
     "k": torch.zeros(2, 2, 3, 8),
-    "turn": RoPE(dim=8).turn(torch.arange(3)),
+    "turn": RoPE(dim=8).rotation(torch.arange(3)),
     "layout": "bhtd",
     "impl": "auto",
 }
@@ -222,12 +227,12 @@ def test_bad_arguments(function: Any, name: str, value: Any, error: type) -> Non
 
 
 def test_a_named_kernel_does_not_fall_back() -> None:
-    turn = RoPE(dim=8).turn(torch.arange(3), dtype=torch.float64)
+    rotation = RoPE(dim=8).rotation(torch.arange(3), dtype=torch.float64)
     with pytest.raises(ValueError, match=r"^impl must .* got 'native', but"):
-        rotate(GOOD["q"], GOOD["k"], turn, layout="bhtd", impl="native")
+        rotate(GOOD["q"], GOOD["k"], rotation, layout="bhtd", impl="native")
 
 
-def test_what_cannot_be_turned_in_place() -> None:
+def test_what_cannot_be_rotated_in_place() -> None:
     q, k = torch.zeros(2, 4, 3, 8), torch.zeros(2, 2, 3, 8)
     with pytest.raises(ValueError, match=r"^q must not require a gradient"):
         rotate_(q.clone().requires_grad_(), k, GOOD["turn"], layout="bhtd")

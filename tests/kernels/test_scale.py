@@ -34,9 +34,9 @@ def test_angles_are_right_at_ten_million(impl: Any, pairing: Any) -> None:
     unit[..., first] = 1.0
     with mpmath.workdps(40):
         far = [[place * mpmath.mpf(10_000) ** (-mpmath.mpf(2 * pair) / 16) for pair in range(8)] for place in places]
-    for turn in (record.turn(torch.tensor(places)), angles(record, torch.tensor(places))):
-        turned, _ = rotate(unit, unit.clone(), turn, layout="bhtd", impl=impl)
-        cosine, sine = record.turn(torch.tensor(places)).pairing.split(turned[0, 0])
+    for rotation in (record.rotation(torch.tensor(places)), angles(record, torch.tensor(places))):
+        rotated, _ = rotate(unit, unit.clone(), rotation, layout="bhtd", impl=impl)
+        cosine, sine = record.rotation(torch.tensor(places)).pairing.split(rotated[0, 0])
         with mpmath.workdps(40):
             for row, angle in enumerate(far):
                 for pair in range(8):
@@ -61,9 +61,9 @@ def test_nothing_is_allocated_beyond_the_result(dtype: torch.dtype, layout: Any)
     if layout == "bthd":
         q, k = (x.transpose(1, 2).contiguous() for x in (q, k))
     record, places = RoPE(dim=64, pairing="halves"), torch.arange(300)
-    for turn in (record.turn(places), angles(record, places)):
-        assert allocated(lambda: rotate_(q, k, turn, layout=layout, impl="native")) == []  # noqa: B023
-        given = allocated(lambda: rotate(q, k, turn, layout=layout, impl="native"))  # noqa: B023
+    for rotation in (record.rotation(places), angles(record, places)):
+        assert allocated(lambda: rotate_(q, k, rotation, layout=layout, impl="native")) == []  # noqa: B023
+        given = allocated(lambda: rotate(q, k, rotation, layout=layout, impl="native"))  # noqa: B023
         assert sorted(given) == sorted(x.numel() * x.element_size() for x in (q, k))
 
 
@@ -71,8 +71,8 @@ def test_nothing_is_allocated_beyond_the_result(dtype: torch.dtype, layout: Any)
 def test_nothing_is_kept_for_the_gradient_but_tables_or_positions() -> None:
     q, k = (heads(count, 300).requires_grad_() for count in (4, 2))
     record, places = RoPE(dim=64), torch.arange(300)
-    table, far = record.turn(places), angles(record, places)
-    for turn, parts in ((table, (table.cos, table.sin)), (far, (far.integer_positions, far.limbs))):
+    table, far = record.rotation(places), angles(record, places)
+    for rotation, parts in ((table, (table.cos, table.sin)), (far, (far.integer_positions, far.limbs))):
         kept: list[torch.Tensor] = []
 
         def pack(x: torch.Tensor, kept: list[torch.Tensor] = kept) -> torch.Tensor:
@@ -80,6 +80,6 @@ def test_nothing_is_kept_for_the_gradient_but_tables_or_positions() -> None:
             return x
 
         with torch.autograd.graph.saved_tensors_hooks(pack, lambda x: x):
-            rotate(q, k, turn, layout="bhtd", impl="native")
+            rotate(q, k, rotation, layout="bhtd", impl="native")
         assert kept
         assert {x.untyped_storage().data_ptr() for x in kept} <= {x.untyped_storage().data_ptr() for x in parts}

@@ -13,7 +13,7 @@ from posenc import ALiBi, AxialRoPE, Learned, RoPE, Sinusoidal, YaRN
 from posenc.kernels import native
 from posenc.kernels import native_cos_sin as kernel
 from posenc.phase import fixed_sinusoids_of, frequency_limbs
-from posenc.torch import table, turn
+from posenc.torch import rotation, table
 
 needs_kernel = pytest.mark.skipif(
     native.MISSING is not None, reason="posenc-kernels is not installed: no compiler was found"
@@ -51,13 +51,13 @@ def test_the_numbers_of_the_record(record: Any, impl: Any) -> None:
 
 @pytest.mark.parametrize("impl", IMPLS)
 @pytest.mark.parametrize("record", [RoPE(dim=36, scaling=YaRN(factor=4.0, original=64)), RoPE(dim=2)])
-def test_a_turn_into_memory_that_is_there(record: Any, impl: Any) -> None:
+def test_a_rotation_into_memory_that_is_there(record: Any, impl: Any) -> None:
     for places in PLACES:
-        wanted, pairs = record.turn(places), record.dim // 2
+        wanted, pairs = record.rotation(places), record.dim // 2
         held = torch.full((2, *places.shape, pairs + 1), 7.0)
         both = torch.full((*places.shape, 2 * pairs), 7.0)
         for out in ((held[0, ..., :pairs], held[1, ..., :pairs]), (both[..., pairs:], both[..., :pairs])):
-            made = turn(record, places, out=out, impl=impl)
+            made = rotation(record, places, out=out, impl=impl)
             assert made.cos is out[0]
             assert made.sin is out[1]
             assert torch.equal(made.cos, wanted.cos)
@@ -66,7 +66,7 @@ def test_a_turn_into_memory_that_is_there(record: Any, impl: Any) -> None:
         assert bool((held[..., pairs:] == 7.0).all())
     grid, cells = AxialRoPE(axis=(0, 1), frequency_index=(0, 0), frequency_dim=2), torch.arange(80).reshape(40, 2)
     out = torch.empty(40, 2), torch.empty(40, 2)
-    assert torch.equal(turn(grid, cells, out=out, impl=impl).sin, grid.turn(cells).sin)
+    assert torch.equal(rotation(grid, cells, out=out, impl=impl).sin, grid.rotation(cells).sin)
 
 
 def test_what_the_kernel_does_not_make_is_the_reference() -> None:
@@ -84,7 +84,7 @@ def test_what_the_kernel_does_not_make_is_the_reference() -> None:
     assert torch.equal(table(record, places, out=across), record.embed(places))
     assert torch.equal(table(record, places.expand(2, 3), out=apart), record.embed(places.expand(2, 3)))
     cosine, sine = torch.empty(3, 3).T, torch.empty(3, 3)
-    assert torch.equal(turn(RoPE(dim=6), places, out=(cosine, sine)).cos, RoPE(dim=6).turn(places).cos)
+    assert torch.equal(rotation(RoPE(dim=6), places, out=(cosine, sine)).cos, RoPE(dim=6).rotation(places).cos)
     released = Sinusoidal(dim=6, numerics="float32")
     assert torch.equal(table(released, places), released.embed(places))
 
@@ -124,14 +124,14 @@ def test_tracers_see_through() -> None:
 
     def into(places: Any) -> Any:
         held = torch.empty(2, 60, 3)
-        return table(record, places, out=torch.zeros(60, 9)), turn(rotation, places, out=(held[0], held[1])).sin
+        return table(record, places, out=torch.zeros(60, 9)), rotation(rotation, places, out=(held[0], held[1])).sin
 
     compiled = torch.compile(made, fullgraph=True, backend="aot_eager")
     assert torch.equal(compiled(places), record.embed(places) + 1.0)
     assert torch.equal(compiled(torch.arange(77)), record.embed(torch.arange(77)) + 1.0)
     found = torch.compile(into, fullgraph=True, backend="aot_eager")(places)
     assert torch.equal(found[0], record.embed(places))
-    assert torch.equal(found[1], rotation.turn(places).sin)
+    assert torch.equal(found[1], rotation.rotation(places).sin)
     assert torch.equal(torch.func.vmap(made)(places.reshape(2, 30)), record.embed(places.reshape(2, 30)) + 1.0)
 
 
@@ -235,9 +235,9 @@ def test_no_gradient_is_written_down() -> None:
         ((SHARED.view(torch.float32)[:12].view(3, 4), torch.empty(3, 4)), ValueError, r"out\[0\] must have memory"),
     ],
 )
-def test_bad_memory_for_a_turn(out: Any, error: type, why: str, impl: Any) -> None:
+def test_bad_memory_for_a_rotation(out: Any, error: type, why: str, impl: Any) -> None:
     with pytest.raises(error, match=f"^{why}"):
-        turn(RoPE(dim=8), SHARED[:3], out=out, impl=impl)
+        rotation(RoPE(dim=8), SHARED[:3], out=out, impl=impl)
 
 
 @needs_kernel

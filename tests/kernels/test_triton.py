@@ -75,6 +75,6 @@ def test_how_the_work_is_cut() -> None:
 
 
 def test_a_cpu_is_not_for_triton() -> None:
-    turn = RoPE(dim=8).turn(torch.arange(3))
+    rotation = RoPE(dim=8).rotation(torch.arange(3))
     with pytest.raises(ValueError, match=r"^impl must be one that can rotate these tensors; got 'triton', but"):
-        rotate(torch.zeros(1, 2, 3, 8), torch.zeros(1, 2, 3, 8), turn, layout="bhtd", impl="triton")
+        rotate(torch.zeros(1, 2, 3, 8), torch.zeros(1, 2, 3, 8), rotation, layout="bhtd", impl="triton")

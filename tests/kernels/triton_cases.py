@@ -12,7 +12,7 @@ import torch
 import posenc
 from posenc import AxialRoPE, Partial, RoPE, YaRN
 from posenc.kernels import triton
-from posenc.phase import cosine_sine, turn_words
+from posenc.phase import cosine_sine, revolution_words
 from posenc.torch import chosen, rotate, rotate_, rotate_into_cache_, rotate_normed, rotate_normed_
 from posenc.torch.rotary_paths import angles
 
@@ -38,7 +38,7 @@ def drawn(least: int, most: int, *shape: int) -> torch.Tensor:
 
 def words(record: Any) -> torch.Tensor:
     """Of a record of one axis, (2, 1, pairs)."""
-    return torch.from_numpy(turn_words(record.frequencies))[:, None].to(triton.WHERE)
+    return torch.from_numpy(revolution_words(record.frequencies))[:, None].to(triton.WHERE)
 
 
 def same(found: Any, wanted: Any) -> None:
@@ -54,11 +54,11 @@ def every_record() -> None:
         axes = () if record.axes == 1 else (2,)
         for rows, time, layout, dtype in (((), 3, "bhtd", torch.float32), ((2,), 1, "bthd", torch.bfloat16)):
             places = drawn(0, 100_000, *rows, time, *axes)
-            turn = record.turn(places)
+            rotation = record.rotation(places)
             q, k = (content(count, time, record.head_dim, layout, dtype) for count in (6, 2))
-            wanted = rotate(q, k, turn, layout=layout, impl="reference")
-            same(rotate(q, k, turn, layout=layout, impl="triton"), wanted)
-            same(rotate_(q.clone(), k.clone(), turn, layout=layout, impl="triton"), wanted)
+            wanted = rotate(q, k, rotation, layout=layout, impl="reference")
+            same(rotate(q, k, rotation, layout=layout, impl="triton"), wanted)
+            same(rotate_(q.clone(), k.clone(), rotation, layout=layout, impl="triton"), wanted)
 
 
 def exact_waves() -> None:
@@ -69,13 +69,13 @@ def exact_waves() -> None:
         record = RoPE(dim=2048, base=base)
         pairs = torch.tensor([1.0, 0.0]).repeat(1024).expand(1, 1, len(places), 2048).contiguous()
         cos_sin = triton.CosSinSource(positions=places[None, :, None], words=words(record))
-        turned, _ = triton.rotate(pairs, pairs, cos_sin, triton.Channels(0, 1, True))
+        rotated, _ = triton.rotate(pairs, pairs, cos_sin, triton.Channels(0, 1, True))
         wanted = torch.stack(cosine_sine(places, record.frequencies, dtype=torch.float64), -1)
-        gap = (turned.reshape(wanted.shape).double() - wanted).abs()
+        gap = (rotated.reshape(wanted.shape).double() - wanted).abs()
         if not gap.max() <= 1.2e-7:
             raise SystemExit(f"a wave is {gap.max()} off at {places[gap.flatten(1).max(1).values.argmax()]}")
         x = content(1, len(places), 2048, "bhtd")[:1]
-        exact = record.turn(places, dtype=torch.float64)(x.double(), layout="bhtd")
+        exact = record.rotation(places, dtype=torch.float64)(x.double(), layout="bhtd")
         for dtype in (torch.bfloat16, torch.float16):
             right = (
                 (triton.rotate(x, x, cos_sin, triton.Channels(0, 1, True))[0].to(dtype) == exact.to(dtype))
@@ -91,28 +91,28 @@ def exact_waves() -> None:
         raise SystemExit("a place too far away gave a number")
 
 
-def exact_turns() -> None:
-    """Both pairings, channels that stay, a factor, places of every row, counted places, gradients: against the turn."""
+def exact_revolutions() -> None:
+    """Both pairings, channels that stay, a factor, places of every row, counted places, gradients: against the rotation."""
     for record, rows, dtype in (
         (RoPE(dim=10, pairing="halves", scaling=YaRN(factor=8.0, original=128)), (2,), torch.float32),
         (Partial(RoPE(dim=6), dim=11, start=3), (), torch.bfloat16),
     ):
         inner = getattr(record, "encoding", record)
         for positions in (drawn(0, 2**31, *rows, 3), None):
-            turn = record.turn(torch.arange(7, 10) if positions is None else positions)
+            rotation = record.rotation(torch.arange(7, 10) if positions is None else positions)
             given = None if positions is None else positions.reshape(-1, 3, 1)
             cos_sin, channels = (
-                triton.CosSinSource(None, None, given, words(inner), 7, turn.factor),
-                triton.of_table(turn)[1],
+                triton.CosSinSource(None, None, given, words(inner), 7, rotation.factor),
+                triton.of_table(rotation)[1],
             )
             q, k = (content(count, 3, record.head_dim, "bhtd", dtype) for count in (3, 2))
             found, grown = [], []
-            for turned in (
+            for rotated in (
                 lambda q, k, cos_sin=cos_sin, channels=channels: triton.rotate(q, k, cos_sin, channels),
-                lambda q, k, turn=turn: rotate(q, k, turn, layout="bhtd", impl="reference"),
+                lambda q, k, rotation=rotation: rotate(q, k, rotation, layout="bhtd", impl="reference"),
             ):
                 leaves = q.clone().requires_grad_(), k.clone().requires_grad_()
-                found.append(turned(*leaves))
+                found.append(rotated(*leaves))
                 grown.append(torch.autograd.grad(found[-1], leaves, (2 * q, k[..., :1].expand_as(k))))
             ours = q.clone(), k.clone()
             triton.rotate_in_place(*ours, cos_sin, channels)
@@ -130,21 +130,21 @@ def close(found: Any, wanted: Any) -> None:
 
 
 def heads_of_their_own() -> None:
-    every = RoPE(dim=8).turn(torch.arange(15).reshape(3, 5))
-    turn = posenc.Turn(every.cos, every.sin, every.pairing, 1.0, heads=3)
+    every = RoPE(dim=8).rotation(torch.arange(15).reshape(3, 5))
+    rotation = posenc.Rotation(every.cos, every.sin, every.pairing, 1.0, heads=3)
     q, k = content(3, 5, 8, "bhtd"), content(3, 5, 8, "bhtd") + 1
-    same(rotate(q, k, turn, layout="bhtd", impl="triton"), rotate(q, k, turn, layout="bhtd", impl="reference"))
+    same(rotate(q, k, rotation, layout="bhtd", impl="triton"), rotate(q, k, rotation, layout="bhtd", impl="reference"))
 
 
 def gradients() -> None:
-    turn = Partial(RoPE(dim=6, pairing="halves", scaling=YaRN(factor=4.0, original=64)), dim=9, start=2).turn(
+    rotation = Partial(RoPE(dim=6, pairing="halves", scaling=YaRN(factor=4.0, original=64)), dim=9, start=2).rotation(
         torch.arange(4)
     )
     found = []
     for impl in ("triton", "reference"):
         q, k = (content(count, 4, 9, "bthd").requires_grad_() for count in (4, 2))
-        turned = rotate(q, k, turn, layout="bthd", impl=impl)
-        (turned[0].square().sum() + turned[1].sum()).backward()
+        rotated = rotate(q, k, rotation, layout="bthd", impl=impl)
+        (rotated[0].square().sum() + rotated[1].sum()).backward()
         found.append((q.grad, k.grad))
     for mine, theirs in zip(*found, strict=True):
         if not (mine - theirs).abs().max() <= 3 * 16 * 2**-24:  # two products and a sum of numbers below 16
@@ -153,40 +153,40 @@ def gradients() -> None:
 
 def tracers() -> None:
     """PyTorch's own checks of schemas, shapes, autograd and compilation; vmap, and compilation without a break."""
-    turn = RoPE(dim=4).turn(torch.arange(2))
+    rotation = RoPE(dim=4).rotation(torch.arange(2))
     q, k = content(2, 2, 4, "bhtd")[:1], content(1, 2, 4, "bhtd")[:1]
-    how = (*triton.of_table(turn)[0], *triton.of_table(turn)[1])
+    how = (*triton.of_table(rotation)[0], *triton.of_table(rotation)[1])
     weights = (q[0, 0, 0].clone().requires_grad_(), k[0, 0, 0].clone().requires_grad_())
     operators, caches = torch.ops.posenc, (torch.zeros(1, 1, 4, 4), torch.zeros(1, 1, 4, 4))
     leaves = q.clone().requires_grad_(), k.clone().requires_grad_()
-    torch.library.opcheck(operators.turn_pair_triton.default, (*leaves, False, *how, *weights, 1e-6, False))
-    torch.library.opcheck(operators.turn_pair_triton_.default, (q.clone(), k.clone(), False, *how, *triton.PLAIN))
+    torch.library.opcheck(operators.rotate_pair_triton.default, (*leaves, False, *how, *weights, 1e-6, False))
+    torch.library.opcheck(operators.rotate_pair_triton_.default, (q.clone(), k.clone(), False, *how, *triton.PLAIN))
     torch.library.opcheck(
-        operators.turn_into_cache_triton_.default,
+        operators.rotate_into_cache_triton_.default,
         (q.clone(), k, k.clone(), *caches, torch.tensor([[1, 3]]), False, *how, *triton.PLAIN),
     )
-    wanted = rotate(q, k, turn, layout="bhtd", impl="reference")
+    wanted = rotate(q, k, rotation, layout="bhtd", impl="reference")
     for call in (
-        lambda q, k: rotate(q, k, turn, layout="bhtd", impl="triton"),
-        lambda q, k: rotate_(q.clone(), k.clone(), turn, layout="bhtd", impl="triton"),
+        lambda q, k: rotate(q, k, rotation, layout="bhtd", impl="triton"),
+        lambda q, k: rotate_(q.clone(), k.clone(), rotation, layout="bhtd", impl="triton"),
     ):
         same(torch.compile(call, fullgraph=True, backend="aot_eager")(q, k), wanted)
-    mapped = torch.func.vmap(lambda q, k: rotate(q, k, turn, layout="bhtd", impl="triton"), in_dims=(0, 1))
+    mapped = torch.func.vmap(lambda q, k: rotate(q, k, rotation, layout="bhtd", impl="triton"), in_dims=(0, 1))
     same([part[1] for part in mapped(torch.stack([q, 2 * q]), torch.stack([k, 2 * k], 1))], [2 * x for x in wanted])
 
 
 def refusals() -> None:
     q, k = content(2, 3, 8, "bhtd").double(), content(2, 3, 8, "bhtd").double()
-    turn = RoPE(dim=8).turn(torch.arange(3))
-    if chosen(q, k, RoPE(dim=8).turn(torch.arange(3), dtype=torch.float64), layout="bhtd").impl == "triton":
+    rotation = RoPE(dim=8).rotation(torch.arange(3))
+    if chosen(q, k, RoPE(dim=8).rotation(torch.arange(3), dtype=torch.float64), layout="bhtd").impl == "triton":
         raise SystemExit("float64 is not for this kernel")
     try:
-        rotate(q, k, turn, layout="bhtd", impl="triton")
+        rotate(q, k, rotation, layout="bhtd", impl="triton")
     except ValueError as error:
         if not str(error).startswith("impl must be one that can rotate these tensors; got 'triton', but"):
             raise
     else:
-        raise SystemExit("float64 was turned")
+        raise SystemExit("float64 was rotated")
 
 
 def norms() -> None:
@@ -196,17 +196,17 @@ def norms() -> None:
         (Partial(RoPE(dim=6), dim=11, start=3), True, "bhtd"),
     ):
         q, k = (content(count, 2, record.head_dim, layout) for count in (3, 2))
-        turn, weights = record.turn(torch.arange(2) + 100), content(2, 1, record.head_dim, "bhtd")[0, :, 0]
+        rotation, weights = record.rotation(torch.arange(2) + 100), content(2, 1, record.head_dim, "bhtd")[0, :, 0]
         given = {"epsilon": 1e-2, "plus_one": plus_one, "layout": layout}
         found, grown = [], []
         for impl in ("triton", "reference"):
             leaves = [part.clone().requires_grad_() for part in (q, k, *weights)]
             named = {"q_weight": leaves[2], "k_weight": leaves[3]}
-            found.append(rotate_normed(*leaves[:2], turn, **named, **given, impl=impl))
+            found.append(rotate_normed(*leaves[:2], rotation, **named, **given, impl=impl))
             grown.append(torch.autograd.grad(found[-1], leaves, (k[:, :1, :1] + q, k)))
         close(found[0], found[1])
         close(grown[0], grown[1])
-        q, k = rotate_normed_(q, k, turn, q_weight=weights[0], k_weight=weights[1], **given, impl="triton")
+        q, k = rotate_normed_(q, k, rotation, q_weight=weights[0], k_weight=weights[1], **given, impl="triton")
         close((q, k), found[1])
         far = angles(record, torch.arange(2) + 100)
         close(rotate_normed(*leaves[:2], far, **named, **given, impl="triton"), found[1])
@@ -221,42 +221,42 @@ def caches() -> None:
     ):
         q, k = (content(count, 3, record.head_dim, "bhtd") for count in (4, 2))
         v = content(2, 3, 5, "bhtd") + 1
-        turn = record.turn(torch.arange(3) + 100)
+        rotation = record.rotation(torch.arange(3) + 100)
         ours = [torch.full((*shape, 2, dim), -9.0).transpose(1, 2) for dim in (record.head_dim, 5)]
         wanted = [cache.clone() for cache in ours]
-        turned = rotate_into_cache_(q.clone(), k, v, turn, *ours, slots, layout="bhtd", paged=paged, impl="triton")
+        rotated = rotate_into_cache_(q.clone(), k, v, rotation, *ours, slots, layout="bhtd", paged=paged, impl="triton")
         for row, token in np.ndindex(2, 3):
             slot = int(slots[row, token])
             outer, inner = divmod(slot, shape[1]) if paged else (row, slot)
-            wanted[0][outer, :, inner] = turn(k, layout="bhtd")[row, :, token]
+            wanted[0][outer, :, inner] = rotation(k, layout="bhtd")[row, :, token]
             wanted[1][outer, :, inner] = v[row, :, token]
-        same((turned, *ours), (turn(q, layout="bhtd"), *wanted))
+        same((rotated, *ours), (rotation(q, layout="bhtd"), *wanted))
         before = [cache.clone() for cache in ours]
         gone = torch.tensor([[12, -1, 2**40]])
-        triton.rotate_into_cache(turned, k, v, (ours[0], ours[1]), gone, paged, *triton.of_table(turn))
+        triton.rotate_into_cache(rotated, k, v, (ours[0], ours[1]), gone, paged, *triton.of_table(rotation))
         same(ours, before)
-        if not turned[..., :6].isnan().all():
+        if not rotated[..., :6].isnan().all():
             raise SystemExit("a token of a slot that is not there got a number")
         weights = content(2, 1, record.head_dim, "bhtd")[0, :, 0]
         normed, norm = q.clone(), triton.Norm(*weights, 1e-2, True)
-        triton.rotate_into_cache(normed, k, v, (ours[0], ours[1]), slots, paged, *triton.of_table(turn), norm)
+        triton.rotate_into_cache(normed, k, v, (ours[0], ours[1]), slots, paged, *triton.of_table(rotation), norm)
         names = dict(zip(norm._fields, norm, strict=True))
-        turned, keys = rotate_normed(q, k, turn, **names, layout="bhtd", impl="reference")
+        rotated, keys = rotate_normed(q, k, rotation, **names, layout="bhtd", impl="reference")
         pages = ours[0].transpose(1, 2)
         found = pages.reshape(-1, *pages.shape[2:])[slots] if paged else pages[[[0], [1]], slots]
-        close((normed, found.transpose(1, 2)), (turned, keys))
+        close((normed, found.transpose(1, 2)), (rotated, keys))
 
 
 def angles_without_a_table() -> None:
     for record in RECORDS:
         places = drawn(0, 2**31, 2, 3, *(() if record.axes == 1 else (2,)))
-        far, turn = angles(record, places), record.turn(places)
+        far, rotation = angles(record, places), record.rotation(places)
         q, k = (content(count, 3, record.head_dim, "bthd") for count in (4, 2))
         for found in (
             rotate(q, k, far, layout="bthd", impl="triton"),
             rotate_(q.clone(), k.clone(), far, layout="bthd", impl="triton"),
         ):
-            for mine, theirs in zip(found, rotate(q, k, turn, layout="bthd", impl="reference"), strict=True):
+            for mine, theirs in zip(found, rotate(q, k, rotation, layout="bthd", impl="reference"), strict=True):
                 # Waves off by 9.3e-8, times two numbers below 8.
                 if not (mine - theirs).abs().max() <= 2 * 9.3e-8 * 8:
                     raise SystemExit(f"{record}: {(mine - theirs).abs().max()} apart")
@@ -264,17 +264,17 @@ def angles_without_a_table() -> None:
 
 def captured() -> None:
     """On a GPU alone: by inductor, and in a CUDA graph, as models are served."""
-    turn = RoPE(dim=16, pairing="halves").turn(torch.arange(5) + 100)
+    rotation = RoPE(dim=16, pairing="halves").rotation(torch.arange(5) + 100)
     q, k = content(4, 5, 16, "bhtd", torch.bfloat16), content(2, 5, 16, "bhtd", torch.bfloat16)
-    wanted = rotate(q, k, turn, layout="bhtd", impl="reference")
+    wanted = rotate(q, k, rotation, layout="bhtd", impl="reference")
     for call in (
-        lambda q, k: rotate(q, k, turn, layout="bhtd", impl="triton"),
-        lambda q, k: rotate_(q.clone(), k.clone(), turn, layout="bhtd", impl="triton"),
+        lambda q, k: rotate(q, k, rotation, layout="bhtd", impl="triton"),
+        lambda q, k: rotate_(q.clone(), k.clone(), rotation, layout="bhtd", impl="triton"),
     ):
         same(torch.compile(call, fullgraph=True)(q, k), wanted)
     mine, graph = (q.clone(), k.clone()), torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
-        rotate_(*mine, turn, layout="bhtd", impl="triton")
+        rotate_(*mine, rotation, layout="bhtd", impl="triton")
     for part, content_again in zip(mine, (q, k), strict=True):
         part.copy_(content_again)
     graph.replay()

@@ -15,8 +15,8 @@ import triton
 from triton.backends.compiler import GPUTarget
 
 from posenc.kernels.triton.cos_sin_kernel import Channels, CosSinSource
-from posenc.kernels.triton.kv_cache_kernel import turn_into_cache
-from posenc.kernels.triton.launch import TurnArguments, launch_plan, turn_token
+from posenc.kernels.triton.kv_cache_kernel import rotate_into_cache
+from posenc.kernels.triton.launch import RotationArguments, launch_plan, rotate_token
 
 HOPPER = GPUTarget("cuda", 90, 32)
 #: As PyTorch allocates: at 16 bytes, with strides of as many numbers.
@@ -48,19 +48,19 @@ def compiled(kernel: Any, given: dict[str, Any]) -> str:
 def heads_of_llama(**changes: Any) -> dict[str, Any]:
     """32 heads of queries and 8 of keys, 128 channels each."""
     table, q, k = torch.empty(1, 1, 4, 64), torch.empty(1, 32, 4, 128), torch.empty(1, 8, 4, 128)
-    plan = launch_plan(q, k, TurnArguments(CosSinSource(table, table), Channels(0, 1, False)))
+    plan = launch_plan(q, k, RotationArguments(CosSinSource(table, table), Channels(0, 1, False)))
     return {**plan.constants, "passes": False, **changes}
 
 
-def turns() -> None:
+def rotations() -> None:
     for changes in ({}, {"adjacent": True, "axes": 1}, {"axes": 3}, {"axes": 1, "counted": True, "normed": True}):
         constants = heads_of_llama(inverse=False, **changes)
-        check(compiled(turn_token, constants), constants)
+        check(compiled(rotate_token, constants), constants)
 
 
 def caches() -> None:
     constants = heads_of_llama(axes=1, v_width=128, v_wide=128, paged=True)
-    check(compiled(turn_into_cache, constants), constants)
+    check(compiled(rotate_into_cache, constants), constants)
 
 
 def check(ptx: str, constants: dict[str, Any]) -> None:
@@ -78,5 +78,5 @@ def check(ptx: str, constants: dict[str, Any]) -> None:
 
 
 if __name__ == "__main__":
-    turns()
+    rotations()
     caches()

@@ -58,9 +58,9 @@ def test_the_ways_are_those_of_the_planner_and_more():
     assert set(planned_ways(record, 64, 256)) < set(ways)
     before = record.frequencies.radians()
     stopped = ways["slow pairs stopped"].long.frequencies.radians()
-    turning = before * 64 >= 2 * np.pi
-    assert (stopped[turning] == before[turning]).all()
-    assert not stopped[~turning].any()
+    rotating = before * 64 >= 2 * np.pi
+    assert (stopped[rotating] == before[rotating]).all()
+    assert not stopped[~rotating].any()
     found = searched(record, [2.0] * 8, 64, 256)
     assert found.long.frequencies.radians() == pytest.approx(before / 2)
     assert found.short.frequencies.radians() == pytest.approx(before)

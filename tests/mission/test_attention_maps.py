@@ -18,9 +18,9 @@ from posenc.plot import attention_map as draw
 def test_an_untrained_map_of_every_kind_of_encoding(encoding):
     here, there = (attention_map(sentence, encoding) for sentence in ("Dog bites man", "Man bites dog"))
     np.testing.assert_allclose(here.weights.sum(-1), 1, atol=1e-15)
-    turned = there.weights[:, ::-1, ::-1]
+    rotated = there.weights[:, ::-1, ::-1]
     mirror = encoding is None or isinstance(encoding, ALiBi)
-    assert bool(np.abs(here.weights - turned).max() <= 1e-15) == mirror
+    assert bool(np.abs(here.weights - rotated).max() <= 1e-15) == mirror
 
 
 def test_a_causal_map_looks_at_nothing_ahead():

@@ -38,12 +38,12 @@ def test_a_rotation_read_from_the_config_is_the_one_that_the_model_computes(mode
     assert isinstance(record, RoPE)
     positions = torch.tensor([[0, 1, 2, 100, 4095, 8191]])
     cos, sin = live(torch.zeros(1, 1), positions)
-    turn = record.turn(positions[0].numpy(), dtype=np.float32)
+    rotation = record.rotation(positions[0].numpy(), dtype=np.float32)
     half = record.dim // 2
     # The live class multiplies in float32: a position of 8191 times a rounded frequency is off by 8191·2^-23 at most.
-    np.testing.assert_allclose(turn.cos[:, :half], cos[0, :, :half].numpy(), atol=1e-3)
-    np.testing.assert_allclose(turn.sin[:, :half], sin[0, :, :half].numpy(), atol=1e-3)
-    np.testing.assert_allclose(turn.cos[:3, :half], cos[0, :3, :half].numpy(), atol=1e-6)
+    np.testing.assert_allclose(rotation.cos[:, :half], cos[0, :, :half].numpy(), atol=1e-3)
+    np.testing.assert_allclose(rotation.sin[:, :half], sin[0, :, :half].numpy(), atol=1e-3)
+    np.testing.assert_allclose(rotation.cos[:3, :half], cos[0, :3, :half].numpy(), atol=1e-6)
 
 
 def test_llama_4_leaves_every_fourth_layer_without_a_rotation():

@@ -58,7 +58,7 @@ def test_the_score_depends_on_the_difference_and_on_the_content():
     q, k, other = rng.standard_normal((3, 1, 16))
 
     def score(left, right, m, n):
-        return (record.turn([m])(left) @ record.turn([n])(right).T).item()
+        return (record.rotation([m])(left) @ record.rotation([n])(right).T).item()
 
     assert score(q, k, 5, 2) == pytest.approx(score(q, k, 1005, 1002), abs=1e-13)
     assert abs(score(q, k, 5, 2) - score(q, k, 5, 3)) > 0.01
@@ -69,7 +69,7 @@ def test_the_score_depends_on_the_difference_and_on_the_content():
 
 def test_one_vector_at_several_positions_in_two_dimensions():
     vector = np.array([1.0, 0.5])
-    turned = rotation_matrices(RoPE(dim=2), range(5)) @ vector
-    np.testing.assert_allclose(np.hypot(*turned.T), math.hypot(1, 0.5), atol=1e-15)
-    angles = np.unwrap(np.arctan2(turned[:, 1], turned[:, 0]))
+    rotated = rotation_matrices(RoPE(dim=2), range(5)) @ vector
+    np.testing.assert_allclose(np.hypot(*rotated.T), math.hypot(1, 0.5), atol=1e-15)
+    angles = np.unwrap(np.arctan2(rotated[:, 1], rotated[:, 0]))
     np.testing.assert_allclose(np.diff(angles), 1.0, atol=1e-14)

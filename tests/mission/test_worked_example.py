@@ -5,7 +5,7 @@ import pytest
 
 from posenc import CATALOG, Partial
 from posenc.core.doors import AdditiveEncoding, RotaryEncoding
-from posenc.core.rotation import Turn
+from posenc.core.rotation import Rotation
 from posenc.encodings.adds.divisor_pairs import DivisorPairs
 from posenc.encodings.adds.one_sine import OneSine
 from posenc.encodings.adds.sinusoidal import Sinusoidal
@@ -56,14 +56,14 @@ def test_it_says_where_a_source_prints_another_number(record, position, dimensio
 
 
 def steps(record):
-    """One a pair that turns; one a channel of what comes out where no pair turns, or each head's by angles of its
+    """One a pair that rotates; one a channel of what comes out where no pair rotates, or each head's by angles of its
     own."""
     if isinstance(record, Partial):
         return steps(record.encoding)
     place = np.zeros((1, record.axes) if record.axes > 1 else 1)
-    turn = record.turn(place, record.init(np.random.default_rng(0)), role=record.roles[0])
-    paired = isinstance(turn, Turn) and turn.heads is None
-    return record.head_dim // 2 if paired else turn.width
+    rotation = record.rotation(place, record.init(np.random.default_rng(0)), role=record.roles[0])
+    paired = isinstance(rotation, Rotation) and rotation.heads is None
+    return record.head_dim // 2 if paired else rotation.width
 
 
 @pytest.mark.parametrize("row", CATALOG)

@@ -1,4 +1,4 @@
-"""What a live rotary module answers: frequencies, tables of one value a pair, and vectors turned by the model's own
+"""What a live rotary module answers: frequencies, tables of one value a pair, and vectors rotated by the model's own
 function."""
 
 from __future__ import annotations
@@ -76,8 +76,8 @@ def tables(made: tuple[torch.Tensor, ...], pairing: Pairing) -> tuple[torch.Tens
     return cos, sin
 
 
-def turned(peer: Peer, x: torch.Tensor, made: tuple[torch.Tensor, ...], pairing: str, vision: bool) -> torch.Tensor:
-    """x, (1, heads, n, d), turned by the model's own function, its channels in the order of x."""
+def rotated(peer: Peer, x: torch.Tensor, made: tuple[torch.Tensor, ...], pairing: str, vision: bool) -> torch.Tensor:
+    """x, (1, heads, n, d), rotated by the model's own function, its channels in the order of x."""
     module = peer.module
     if len(made) == 1:
         complex_layout = "unsqueeze" in inspect.getsource(module.apply_rotary_emb)
@@ -96,7 +96,7 @@ def turned(peer: Peer, x: torch.Tensor, made: tuple[torch.Tensor, ...], pairing:
 
 
 def _seen(module: Any, x: torch.Tensor, made: tuple[torch.Tensor, ...]) -> torch.Tensor:
-    """x turned by the function of a vision tower, whichever layout it takes."""
+    """x rotated by the function of a vision tower, whichever layout it takes."""
     for name in ("apply_rotary_pos_emb_2d", "apply_rotary_pos_emb_2d_self_attn"):
         if hasattr(module, name):
             return getattr(module, name)(x, x, *made)[0]

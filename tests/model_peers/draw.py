@@ -97,7 +97,7 @@ def _sections(draw: random.Random, layout: AxisLayout, pairs: int) -> list[int]:
 
 
 def _widths(made: dict[str, Any], peer: Peer, draw: random.Random) -> int:
-    """Widths of a model, small and odd ones among them; the width that turns."""
+    """Widths of a model, small and odd ones among them; the width that rotates."""
     known, row = config_classes()[peer.model_type], MODEL_TYPES[peer.model_type]
     if (
         row.rotated_slice is head_rules.latent_windows

@@ -55,7 +55,7 @@ from posenc import (
     YaRN,
 )
 from posenc.catalog import CATALOG
-from posenc.frequencies import Chosen, Directed, Geometric, InTurns, Rescaled
+from posenc.frequencies import Chosen, Directed, Geometric, InRevolutions, Rescaled
 from posenc.models.canonical import canonical
 from posenc.models.fingerprints import fingerprint
 from posenc.phase import Frequencies, cos_sin
@@ -77,7 +77,7 @@ EQUAL: tuple[tuple[Any, Any], ...] = (
     (RoPE(64), RoPE(64, scaling=DynamicNTK(factor=4.0, original=4096, length=4096))),
     (RoPE(4), RoPE(4, scaling=LongRoPE((1.0, 1.0), (1.0, 5.0), original=64, length=64, factor=1.0))),
     (RoPE(64), RoPE(64, numerics="float32")),
-    (RoPE(2, base=1e4), RoPE(2, base=5e5)),  # one pair turns by one radian, whatever the base is
+    (RoPE(2, base=1e4), RoPE(2, base=5e5)),  # one pair rotates by one radian, whatever the base is
     (RoPE(2), RoPE(2, pairing=HALVES)),
     (RoPE(2, pairing=HALVES), Partial(RoPE(2), dim=2)),
     (Partial(Partial(RoPE(8), dim=16, start=2), dim=32, start=4), Partial(RoPE(8), dim=32, start=6)),
@@ -213,7 +213,7 @@ class OwnWaves(AdditiveEncoding):
 PINNED_LABELS: tuple[tuple[Frequencies, tuple[str, ...]], ...] = (
     (Chosen(Geometric(4), (0, 1)), ("Chosen", "ladder", "rungs")),
     (Directed(Geometric(4), (0.0, 0.5), "first"), ("Directed", "coordinate", "direction", "ladder")),
-    (InTurns(Geometric(4)), ("InTurns", "ladder")),
+    (InRevolutions(Geometric(4)), ("InRevolutions", "ladder")),
     (Rescaled(Geometric(4), Linear(2.0)), ("Rescaled", "ladder", "scaling")),
 )
 
@@ -250,12 +250,12 @@ def _seen(record: Any, params: dict[str, np.ndarray]) -> list[np.ndarray | str]:
                 found.append(np.asarray(probed_rows(record, places, side=side, params=params)))
             except (ValueError, TypeError) as error:
                 found.append(type(error).__name__)
-    if isinstance(record, RotaryEncoding):  # which channels turn together
+    if isinstance(record, RotaryEncoding):  # which channels rotate together
         heads = getattr(record, "heads", 1)
         x = np.arange(1.0, heads * record.head_dim + 1).reshape(1, heads, 1, record.head_dim)
         place = [1] if record.axes == 1 else [list(range(1, record.axes + 1))]
-        turn = record.turn(place, params or None, role=record.roles[0], dtype=np.float64)
-        found.append(turn(x, layout="bhtd"))
+        rotation = record.rotation(place, params or None, role=record.roles[0], dtype=np.float64)
+        found.append(rotation(x, layout="bhtd"))
     return found
 
 

@@ -320,12 +320,12 @@ def test_nanochat_turns_the_other_way_round():
     assert line.line() == "encoding: Backward of RoPE and RoPE"
 
 
-def test_a_turn_the_wrong_way_round_is_named_whichever_was_meant():
+def test_a_rotation_the_wrong_way_round_is_named_whichever_was_meant():
     forward, places = RoPE(64, pairing="halves"), np.arange(9)
     q = np.random.default_rng(0).normal(size=(9, 64))
     for meant, other in ((forward, Backward(forward)), (Backward(forward), forward)):
-        assert diagnose(meant, {"q": q, "q_rotated": meant.turn(places)(q)}).agree
-        (finding,) = diagnose(meant, {"q": q, "q_rotated": other.turn(places)(q)}).findings
+        assert diagnose(meant, {"q": q, "q_rotated": meant.rotation(places)(q)}).agree
+        (finding,) = diagnose(meant, {"q": q, "q_rotated": other.rotation(places)(q)}).findings
         assert (finding.name, finding.sentence) == ("sign", "Queries and keys rotate the other way round.")
 
 

@@ -43,7 +43,7 @@ def make() -> ModuleType:
 
 
 def close(got: Any, golden: np.ndarray) -> bool:
-    """Within units in the last place; a wave that is exactly 0 may be what is left of 170 bits of a turn at 2^20."""
+    """Within units in the last place; a wave that is exactly 0 may be what is left of 170 bits of a rotation at 2^20."""
     return bool(np.all(np.abs(np.asarray(got) - golden) <= ULPS * np.spacing(np.abs(golden)) + 2.0**-140))
 
 
@@ -96,9 +96,9 @@ def test_posenc_gives_these_numbers(file: str, name: str) -> None:
     if file == "rotary.npz":
         _rotation(record, golden, stored["positions"])
     elif file == "axes.npz":
-        turn = record.turn(stored["positions"][:, : record.axes])
-        assert close(turn.cos, golden["cos"])
-        assert close(turn.sin, golden["sin"])
+        rotation = record.rotation(stored["positions"][:, : record.axes])
+        assert close(rotation.cos, golden["cos"])
+        assert close(rotation.sin, golden["sin"])
         assert golden["axis"].tolist() == list(record.axis)
         assert golden["pairs"].tolist() == _channels(record)
     elif file == "slopes.npz":
@@ -114,15 +114,15 @@ def test_posenc_gives_these_numbers(file: str, name: str) -> None:
 
 
 def _rotation(record: Any, golden: dict[str, np.ndarray], positions: np.ndarray) -> None:
-    turn, pairs = record.turn(positions), pair_rotation(record)
+    rotation, pairs = record.rotation(positions), pair_rotation(record)
     assert pairs is not None
     assert close(pairs.radians(), golden["frequencies"])
     assert pairs.factor == pytest.approx(float(golden["attention_factor"]), rel=1e-15)
     assert golden["pairs"].tolist() == _channels(record)
-    assert close(turn.cos, golden["cos"])
-    assert close(turn.sin, golden["sin"])
-    turned = turn(np.broadcast_to(golden["vector"], (len(positions), pairs.dim)))
-    assert np.allclose(turned, golden["rotated"], rtol=0.0, atol=8 * 2.0**-52)  # two products and their sum, below 2
+    assert close(rotation.cos, golden["cos"])
+    assert close(rotation.sin, golden["sin"])
+    rotated = rotation(np.broadcast_to(golden["vector"], (len(positions), pairs.dim)))
+    assert np.allclose(rotated, golden["rotated"], rtol=0.0, atol=8 * 2.0**-52)  # two products and their sum, below 2
 
 
 def _channels(record: Any) -> list[list[int]]:

@@ -79,7 +79,7 @@ def test_a_head_dim_of_the_file_wins_over_the_one_that_its_class_computes(model_
     share = {"cohere2": 1, "recurrent_gemma": 2}[model_type]
     for keys, width in (({}, 16), ({"head_dim": 32}, 32)):
         rotating = [one for one in rotations(model_type, **sizes, **keys) if one is not None]
-        assert {one.turn([0]).pairing.width for one in rotating} == {width // share}
+        assert {one.rotation([0]).pairing.width for one in rotating} == {width // share}
 
 
 def test_mimo_attends_to_all_in_the_first_layer_and_every_sixth_and_states_the_base_of_windows_idly():

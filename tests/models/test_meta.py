@@ -42,8 +42,8 @@ def test_layers_without_rotation():
     params = {
         "model": {"head_dim": 128, "n_layers": 8, "rope_theta": 5e5, "use_scaled_rope": False, "nope_layer_interval": 4}
     }
-    turning, still = from_meta(params).groups
-    assert turning.layers == (0, 1, 2, 4, 5, 6)
+    rotating, still = from_meta(params).groups
+    assert rotating.layers == (0, 1, 2, 4, 5, 6)
     assert (still.layers, still.encodings) == ((3, 7), ())
 
 

@@ -43,7 +43,7 @@ def test_the_reference_evaluator_turns_as_the_record_does(record):
     x = rng.standard_normal((2, heads, 5, record.head_dim)).astype(np.float32)
     places = np.array([[0, 1, 2, 50, 96], [7, 7, 3, 95, 4]])
     (theirs,) = ReferenceEvaluator(model).run(None, {"x": x, "position_ids": places})
-    ours = record.turn(places)(x, layout="bhtd")
+    ours = record.rotation(places)(x, layout="bhtd")
     # Products of float32 numbers of size one, rounded once here and after every step there.
     np.testing.assert_allclose(ours, theirs, rtol=0, atol=4 * 2.0**-23 * np.abs(x).max())
     other = "halves" if inner(record).pairing == "adjacent" else "adjacent"

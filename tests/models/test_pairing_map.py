@@ -14,17 +14,17 @@ WORDS = ("adjacent", "halves")
 POSITIONS = [0, 1, 7, 500, 8191, 131_071]
 
 
-def turned(word, x, dim, width, start):
-    """x: (heads, n, dim) turned by a rotation with that pairing."""
+def rotated(word, x, dim, width, start):
+    """x: (heads, n, dim) rotated by a rotation with that pairing."""
     record = Partial(RoPE(dim=width, base=500.0, pairing=word), dim=dim, start=start)
-    return record.turn(POSITIONS)(x[None], layout="bhtd")[0]
+    return record.rotation(POSITIONS)(x[None], layout="bhtd")[0]
 
 
 def logits(word, hidden, q, k, *, heads, kv_heads, dim, width, start=0):
     """q·k of every head, key heads shared by groups of query heads; q and k are weights (rows, inputs)."""
     queries = (hidden @ q.T).reshape(-1, heads, dim).transpose(1, 0, 2)
     keys = (hidden @ k.T).reshape(-1, kv_heads, dim).transpose(1, 0, 2)
-    queries, keys = (turned(word, x, dim, width, start) for x in (queries, keys))
+    queries, keys = (rotated(word, x, dim, width, start) for x in (queries, keys))
     return queries @ np.repeat(keys, heads // kv_heads, 0).transpose(0, 2, 1)
 
 

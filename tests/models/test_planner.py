@@ -60,11 +60,11 @@ def test_figures_by_hand():
     after = RoPE(dim=16, base=1e4, pairing="halves", scaling=Linear(2.0))
     found = figures(pair_rotation(before), pair_rotation(after), trained, length, 50, pair_rotation(after))
     omega = frequencies(16, 1e4)
-    turns = [w * trained / (2 * math.pi) for w in omega]
-    slow = [i for i in range(8) if turns[i] < 1]
+    rotations = [w * trained / (2 * math.pi) for w in omega]
+    slow = [i for i in range(8) if rotations[i] < 1]
     assert [band.pairs for band in found.bands] == [
-        sum(t >= 32 for t in turns),
-        sum(1 <= t < 32 for t in turns),
+        sum(t >= 32 for t in rotations),
+        sum(1 <= t < 32 for t in rotations),
         len(slow),
     ]
     assert found.unseen == len(slow)  # half of the stretch is missing: 400 / 2 > 100
@@ -74,7 +74,7 @@ def test_figures_by_hand():
     assert found.short == pytest.approx(max(change), abs=1e-12)
     below = next(m for m in range(400) if sum(math.cos(m * w / 2) for w in omega) < 0)
     assert found.aggregates_to == below
-    wider = Partial(after, 36)  # ten pairs that stand still outweigh eight that turn
+    wider = Partial(after, 36)  # ten pairs that stand still outweigh eight that rotation
     assert (
         figures(
             pair_rotation(Partial(before, 36)), pair_rotation(wider), trained, length, 50, pair_rotation(wider)

@@ -108,10 +108,10 @@ def test_a_config_that_reads_back_otherwise_is_refused():
 
 
 def test_part_of_a_head_that_turns_by_a_learned_matrix_is_no_rotation_of_pairs():
-    turned = CayleySTRING(dim=4)
-    assert pair_rotation(Partial(turned, 6)) is None
-    assert fingerprint(Partial(turned, 4)) == fingerprint(turned)
-    assert len({fingerprint(record) for record in (turned, Partial(turned, 6), Partial(turned, 6, 2))}) == 3
+    rotated = CayleySTRING(dim=4)
+    assert pair_rotation(Partial(rotated, 6)) is None
+    assert fingerprint(Partial(rotated, 4)) == fingerprint(rotated)
+    assert len({fingerprint(record) for record in (rotated, Partial(rotated, 6), Partial(rotated, 6, 2))}) == 3
 
 
 def test_a_layer_of_two_groups_has_a_fingerprint_that_does_not_depend_on_their_order():

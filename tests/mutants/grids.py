@@ -11,60 +11,60 @@ from mutants.bug import Bug
 from posenc.core import arrays
 from posenc.core.checked_positions import split_coordinates
 from posenc.core.doors import AttentionBias
-from posenc.core.rotation import Turn
+from posenc.core.rotation import Rotation
 from posenc.encodings.rotates.axial_rope import AxialRoPE
 from posenc.positions.distance import steps
 
 
 @dataclass(frozen=True)
 class NothingOffTheDiagonal(AxialRoPE):
-    def turn(self, positions: Any, params: Any = None, *, role: Any = "both", dtype: Any = None) -> Turn:
-        made = super().turn(positions, params, role=role, dtype=dtype)
+    def rotation(self, positions: Any, params: Any = None, *, role: Any = "both", dtype: Any = None) -> Rotation:
+        made = super().rotation(positions, params, role=role, dtype=dtype)
         if not isinstance(made.cos, np.ndarray):
             return made
         places = np.asarray(positions)
         hole = np.where((places == places[..., :1]).all(-1), 0.0, np.nan)[..., None].astype(made.cos.dtype)
-        return Turn(made.cos + hole, made.sin, made.pairing, made.factor)
+        return Rotation(made.cos + hole, made.sin, made.pairing, made.factor)
 
 
 @dataclass(frozen=True)
 class FirstGridForAll(AxialRoPE):
-    def turn(self, positions: Any, params: Any = None, *, role: Any = "both", dtype: Any = None) -> Turn:
+    def rotation(self, positions: Any, params: Any = None, *, role: Any = "both", dtype: Any = None) -> Rotation:
         if isinstance(positions, np.ndarray) and positions.ndim == 3 and len(positions):
             positions = np.broadcast_to(positions[:1], positions.shape)
-        return super().turn(positions, params, role=role, dtype=dtype)
+        return super().rotation(positions, params, role=role, dtype=dtype)
 
 
 @dataclass(frozen=True)
 class RowsForColumns(AxialRoPE):
-    def turn(self, positions: Any, params: Any = None, *, role: Any = "both", dtype: Any = None) -> Turn:
+    def rotation(self, positions: Any, params: Any = None, *, role: Any = "both", dtype: Any = None) -> Rotation:
         if isinstance(positions, np.ndarray) and positions.shape[-1:] == (self.axes,):
             positions = np.broadcast_to(positions[..., :1], positions.shape)
-        return super().turn(positions, params, role=role, dtype=dtype)
+        return super().rotation(positions, params, role=role, dtype=dtype)
 
 
 @dataclass(frozen=True)
 class WidthFirstElsewhere(AxialRoPE):
-    def turn(self, positions: Any, params: Any = None, *, role: Any = "both", dtype: Any = None) -> Turn:
+    def rotation(self, positions: Any, params: Any = None, *, role: Any = "both", dtype: Any = None) -> Rotation:
         if not isinstance(positions, np.ndarray | list):
             positions = arrays.library(positions).xp.flip(positions, (-1,))
-        return super().turn(positions, params, role=role, dtype=dtype)
+        return super().rotation(positions, params, role=role, dtype=dtype)
 
 
 @dataclass(frozen=True)
 class MoreCoordinatesCut(AxialRoPE):
-    def turn(self, positions: Any, params: Any = None, *, role: Any = "both", dtype: Any = None) -> Turn:
+    def rotation(self, positions: Any, params: Any = None, *, role: Any = "both", dtype: Any = None) -> Rotation:
         if isinstance(positions, np.ndarray):
             positions = positions[..., : self.axes]
-        return super().turn(positions, params, role=role, dtype=dtype)
+        return super().rotation(positions, params, role=role, dtype=dtype)
 
 
 @dataclass(frozen=True)
 class KeysOfABatchTransposed(AxialRoPE):
-    def turn(self, positions: Any, params: Any = None, *, role: Any = "both", dtype: Any = None) -> Turn:
+    def rotation(self, positions: Any, params: Any = None, *, role: Any = "both", dtype: Any = None) -> Rotation:
         if role == "key" and isinstance(positions, np.ndarray) and positions.ndim == 3:
             positions = positions[..., ::-1]
-        return super().turn(positions, params, role=role, dtype=dtype)
+        return super().rotation(positions, params, role=role, dtype=dtype)
 
 
 @dataclass(frozen=True)

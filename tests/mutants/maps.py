@@ -42,8 +42,8 @@ class TimeTakenForHeads(Matrices):
 
 @dataclass(frozen=True)
 class FirstHeadForAll(LieRE):
-    def turn(self, positions: Any, params: Any = None, *, role: Any = "both", dtype: Any = None) -> Matrices:
-        made = super().turn(positions, params, role=role, dtype=dtype)
+    def rotation(self, positions: Any, params: Any = None, *, role: Any = "both", dtype: Any = None) -> Matrices:
+        made = super().rotation(positions, params, role=role, dtype=dtype)
         return TimeTakenForHeads(made.matrix, made.heads)
 
 
@@ -51,14 +51,14 @@ class RestForgotten(Rebased):
     """What is orthogonal to the plane is lost."""
 
     def __call__(self, x: Any, *, layout: Any = None) -> Any:
-        return self.turn(x @ self.basis, layout=layout) @ self.basis.swapaxes(0, 1)
+        return self.rotation(x @ self.basis, layout=layout) @ self.basis.swapaxes(0, 1)
 
 
 @dataclass(frozen=True)
 class OnlyThePlane(MultiplicativeGRAPE):
-    def turn(self, positions: Any, params: Any = None, *, role: Any = "both", dtype: Any = None) -> Rebased:
-        made = super().turn(positions, params, role=role, dtype=dtype)
-        return RestForgotten(made.turn, made.basis)
+    def rotation(self, positions: Any, params: Any = None, *, role: Any = "both", dtype: Any = None) -> Rebased:
+        made = super().rotation(positions, params, role=role, dtype=dtype)
+        return RestForgotten(made.rotation, made.basis)
 
 
 BUGS = (

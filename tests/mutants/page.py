@@ -12,14 +12,14 @@ from pathlib import Path
 
 sys.path[:0] = [str(Path(__file__).parents[1])]
 
-from mutants import adapters, grids, logits, maps, rows, turns  # noqa: E402
+from mutants import adapters, grids, logits, maps, rotations, rows  # noqa: E402
 from mutants.bug import Bug  # noqa: E402
 from mutants.source import SUBSTITUTIONS  # noqa: E402
 from posenc.testing import ALL_CHECKS  # noqa: E402
 from posenc.testing.named_check import DOORS  # noqa: E402
 
 PAGE = Path(__file__).parents[2] / "docs" / "checks.md"
-BUGS: tuple[Bug, ...] = (*rows.BUGS, *turns.BUGS, *logits.BUGS, *grids.BUGS, *maps.BUGS, *adapters.BUGS)
+BUGS: tuple[Bug, ...] = (*rows.BUGS, *rotations.BUGS, *logits.BUGS, *grids.BUGS, *maps.BUGS, *adapters.BUGS)
 
 INTRODUCTION = """\
 # The checks, and the bugs they catch

@@ -9,14 +9,14 @@ import numpy as np
 
 from mutants.bug import Bug
 from posenc.core import arrays
-from posenc.core.rotation import Pairing, Turn
+from posenc.core.rotation import Pairing, Rotation
 from posenc.encodings.rotates.rope import RoPE
 from posenc.phase import cosine_sine
 
 
 @dataclass(frozen=True)
 class PositionsInBfloat16(RoPE):
-    def turn(self, positions: Any, params: Any = None, *, role: Any = "both", dtype: Any = None) -> Turn:
+    def rotation(self, positions: Any, params: Any = None, *, role: Any = "both", dtype: Any = None) -> Rotation:
         if hasattr(positions, "detach") and not positions.dtype.is_floating_point:
             positions = positions.bfloat16().to(positions.dtype)
         elif (
@@ -26,26 +26,26 @@ class PositionsInBfloat16(RoPE):
         ):
             bits = positions.astype(np.float32).view(np.uint32) + 0x7FFF
             positions = (bits & 0xFFFF0000).astype(np.uint32).view(np.float32).astype(np.int64)
-        return super().turn(positions, params, role=role, dtype=dtype)
+        return super().rotation(positions, params, role=role, dtype=dtype)
 
 
 @dataclass(frozen=True)
 class SingleAngle(RoPE):
-    def turn(self, positions: Any, params: Any = None, *, role: Any = "both", dtype: Any = None) -> Turn:
+    def rotation(self, positions: Any, params: Any = None, *, role: Any = "both", dtype: Any = None) -> Rotation:
         cosine, sine = cosine_sine(positions, self.frequencies, numerics="float32", dtype=dtype)
-        return Turn(cosine, sine, Pairing(self.pairing, self.dim, self.dim))
+        return Rotation(cosine, sine, Pairing(self.pairing, self.dim, self.dim))
 
 
 @dataclass(frozen=True)
 class KeyAngleFlipped(RoPE):
-    def turn(self, positions: Any, params: Any = None, *, role: Any = "both", dtype: Any = None) -> Turn:
-        turn = super().turn(positions, params, role=role, dtype=dtype)
-        return turn.inverse() if role == "key" else turn
+    def rotation(self, positions: Any, params: Any = None, *, role: Any = "both", dtype: Any = None) -> Rotation:
+        rotation = super().rotation(positions, params, role=role, dtype=dtype)
+        return rotation.inverse() if role == "key" else rotation
 
 
 @dataclass(frozen=True)
 class KeyOffByOne(RoPE):
-    def turn(self, positions: Any, params: Any = None, *, role: Any = "both", dtype: Any = None) -> Turn:
+    def rotation(self, positions: Any, params: Any = None, *, role: Any = "both", dtype: Any = None) -> Rotation:
         if (
             role == "key"
             and isinstance(positions, np.ndarray)
@@ -53,7 +53,7 @@ class KeyOffByOne(RoPE):
             and positions.shape == (1,)
         ):
             positions = positions + 1
-        return super().turn(positions, params, role=role, dtype=dtype)
+        return super().rotation(positions, params, role=role, dtype=dtype)
 
 
 @dataclass(frozen=True)
@@ -67,57 +67,61 @@ class MixedPairs(Pairing):
 
 @dataclass(frozen=True)
 class PairsMixed(RoPE):
-    def turn(self, positions: Any, params: Any = None, *, role: Any = "both", dtype: Any = None) -> Turn:
-        turn = super().turn(positions, params, role=role, dtype=dtype)
-        return Turn(turn.cos, turn.sin, MixedPairs(self.pairing, self.dim, self.dim))
+    def rotation(self, positions: Any, params: Any = None, *, role: Any = "both", dtype: Any = None) -> Rotation:
+        rotation = super().rotation(positions, params, role=role, dtype=dtype)
+        return Rotation(rotation.cos, rotation.sin, MixedPairs(self.pairing, self.dim, self.dim))
 
 
 @dataclass(frozen=True)
 class LongerBySomething(RoPE):
-    def turn(self, positions: Any, params: Any = None, *, role: Any = "both", dtype: Any = None) -> Turn:
-        turn = super().turn(positions, params, role=role, dtype=dtype)
-        return Turn(turn.cos * 1.125, turn.sin * 1.125, turn.pairing)
+    def rotation(self, positions: Any, params: Any = None, *, role: Any = "both", dtype: Any = None) -> Rotation:
+        rotation = super().rotation(positions, params, role=role, dtype=dtype)
+        return Rotation(rotation.cos * 1.125, rotation.sin * 1.125, rotation.pairing)
 
 
-class OneLayout(Turn):
+class OneLayout(Rotation):
     """The axis before the last is taken for time, whatever the layout says."""
 
     def __call__(self, x: Any, *, layout: Any = None) -> Any:
         if layout == "bthd" and x.shape[1] == self.cos.shape[-2]:
-            return Turn(self.cos[..., :1, :], self.sin[..., :1, :], self.pairing)(x[:, :1], layout="bthd").repeat(
+            return Rotation(self.cos[..., :1, :], self.sin[..., :1, :], self.pairing)(x[:, :1], layout="bthd").repeat(
                 x.shape[1], 1
             )
-        return Turn(self.cos, self.sin, self.pairing)(x, layout=layout)
+        return Rotation(self.cos, self.sin, self.pairing)(x, layout=layout)
 
 
 @dataclass(frozen=True)
 class LayoutIgnored(RoPE):
-    def turn(self, positions: Any, params: Any = None, *, role: Any = "both", dtype: Any = None) -> Turn:
-        turn = super().turn(positions, params, role=role, dtype=dtype)
-        return OneLayout(turn.cos, turn.sin, turn.pairing)
+    def rotation(self, positions: Any, params: Any = None, *, role: Any = "both", dtype: Any = None) -> Rotation:
+        rotation = super().rotation(positions, params, role=role, dtype=dtype)
+        return OneLayout(rotation.cos, rotation.sin, rotation.pairing)
 
 
 @dataclass(frozen=True)
-class QueryNotTurned(RoPE):
-    def turn(self, positions: Any, params: Any = None, *, role: Any = "both", dtype: Any = None) -> Turn:
-        turn = super().turn(positions, params, role=role, dtype=dtype)
-        xp = arrays.library(turn.cos).xp
-        return Turn(xp.ones_like(turn.cos), xp.zeros_like(turn.sin), turn.pairing) if role == "query" else turn
+class QueryNotRotated(RoPE):
+    def rotation(self, positions: Any, params: Any = None, *, role: Any = "both", dtype: Any = None) -> Rotation:
+        rotation = super().rotation(positions, params, role=role, dtype=dtype)
+        xp = arrays.library(rotation.cos).xp
+        return (
+            Rotation(xp.ones_like(rotation.cos), xp.zeros_like(rotation.sin), rotation.pairing)
+            if role == "query"
+            else rotation
+        )
 
 
 @dataclass(frozen=True)
 class HeadwiseOnly(RoPE):
-    """The turn is transposed where a batch has as many rows as heads."""
+    """The rotation is transposed where a batch has as many rows as heads."""
 
-    def turn(self, positions: Any, params: Any = None, *, role: Any = "both", dtype: Any = None) -> Turn:
-        turn = super().turn(positions, params, role=role, dtype=dtype)
-        return FourAxes(turn.cos, turn.sin, turn.pairing)
+    def rotation(self, positions: Any, params: Any = None, *, role: Any = "both", dtype: Any = None) -> Rotation:
+        rotation = super().rotation(positions, params, role=role, dtype=dtype)
+        return FourAxes(rotation.cos, rotation.sin, rotation.pairing)
 
 
-class FourAxes(Turn):
+class FourAxes(Rotation):
     def __call__(self, x: Any, *, layout: Any = None) -> Any:
-        turned = Turn(self.cos, self.sin, self.pairing)(x, layout=layout)
-        return turned[:, :1] + 0 * turned if x.ndim == 4 and x.shape[1] == 12 else turned
+        rotated = Rotation(self.cos, self.sin, self.pairing)(x, layout=layout)
+        return rotated[:, :1] + 0 * rotated if x.ndim == 4 and x.shape[1] == 12 else rotated
 
 
 BUGS = (
@@ -128,6 +132,6 @@ BUGS = (
     Bug("pairs are split one way and joined the other", PairsMixed(dim=8), "turn_is_undone_by_its_inverse"),
     Bug("a rotation that changes lengths", LongerBySomething(dim=8), "claim_isometry"),
     Bug("the layout is ignored", LayoutIgnored(dim=8), "layouts_agree"),
-    Bug("queries are not turned", QueryNotTurned(dim=8), "query_and_key_positions_are_both_used"),
+    Bug("queries are not rotated", QueryNotRotated(dim=8), "query_and_key_positions_are_both_used"),
     Bug("all query heads get the first", HeadwiseOnly(dim=8), "attention_with_grouped_heads"),
 )

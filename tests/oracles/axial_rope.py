@@ -19,9 +19,9 @@ def theta(record, plane):
 
 
 def wave(record, plane, coordinate):
-    if type(record.frequency_dim).__name__ != "InTurns":
+    if type(record.frequency_dim).__name__ != "InRevolutions":
         return mpmath.expj(coordinate * theta(record, plane))
-    inner = record.frequency_dim.frequencies  # so many whole turns for one unit
+    inner = record.frequency_dim.frequencies  # so many whole revolutions for one unit
     return mpmath.expjpi(
         2 * coordinate * scalings.frequency(None, inner.base, inner.dim, record.frequency_index[plane])
     )
@@ -29,9 +29,9 @@ def wave(record, plane, coordinate):
 
 def rotated(record, x, position):
     with mpmath.workprec(240):
-        turned = [mpmath.mpf(value) for value in x]
+        rotated = [mpmath.mpf(value) for value in x]
         factor = scalings.attention_factor(record.scaling)
         for plane, (one, two) in enumerate(planes(record)):
             number = factor * mpmath.mpc(x[one], x[two]) * wave(record, plane, mpmath.mpf(position[record.axis[plane]]))
-            turned[one], turned[two] = number.real, number.imag
-        return turned
+            rotated[one], rotated[two] = number.real, number.imag
+        return rotated

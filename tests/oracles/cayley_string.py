@@ -28,7 +28,7 @@ def rotated(record, x, position, role, params):
 
 
 def units(record, params):
-    """Two products with P of `dim` terms, whose entries come of solving as many equations; and the turn, 4 an axis."""
+    """Two products with P of `dim` terms, whose entries come of solving as many equations; and the rotation, 4 an axis."""
     return 2 * (record.dim + 2) + 4 * record.dim + 4 * record.axes + 4
 
 

@@ -14,14 +14,14 @@ def multiplier(record, params, axis, index):
 
 def rotated(record, x, position, role, params, head):
     place = position if record.axes > 1 else (position,)
-    turned = []
+    rotated = []
     with mpmath.workprec(160):
         for index in range(record.dim // record.block):
             f = mpmath.matrix(params["generators"][head][index])
             t = sum(mpmath.mpf(at) * multiplier(record, params, axis, index) for axis, at in enumerate(place))
             part = mpmath.matrix(x[index * record.block : (index + 1) * record.block])
-            turned += list(mpmath.expm(t * (f - f.T)) * part)
-        return turned
+            rotated += list(mpmath.expm(t * (f - f.T)) * part)
+        return rotated
 
 
 def units(record, params):

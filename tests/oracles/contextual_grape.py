@@ -30,7 +30,7 @@ def rates(record, head, params):
     return [mpmath.exp(rate) for rate in params["log_frequencies"][head if record.own_frequencies else 0]]
 
 
-def turned(x, angles):
+def rotated(x, angles):
     half = len(angles)
     numbers = [mpmath.mpc(x[i], x[half + i]) * mpmath.expj(-angles[i]) for i in range(half)]
     return [number.real for number in numbers] + [number.imag for number in numbers]
@@ -42,7 +42,7 @@ def score_among(record, head, q, ks, query, keys, index, params, x):
             [gone(record, head, place, keys, params, x) * rate for rate in rates(record, head, params)]
             for place in (query, keys[index])
         )
-        return (_dot(turned(q, there), turned(ks[index], here)) - _dot(q, ks[index])) / mpmath.sqrt(record.dim)
+        return (_dot(rotated(q, there), rotated(ks[index], here)) - _dot(q, ks[index])) / mpmath.sqrt(record.dim)
 
 
 def magnitude(record, head, q, ks, query, keys, index, params, x):

@@ -6,12 +6,12 @@ import mpmath
 def rotated(record, x, position):
     half = len(record.frequency_index)
     with mpmath.workprec(280):
-        turned = [mpmath.mpf(value) for value in x]
-        for plane, (half_turns, index) in enumerate(zip(record.direction, record.frequency_index, strict=True)):
+        rotated = [mpmath.mpf(value) for value in x]
+        for plane, (half_revolutions, index) in enumerate(zip(record.direction, record.frequency_index, strict=True)):
             one, two = (2 * plane, 2 * plane + 1) if record.pairing == "adjacent" else (plane, half + plane)
             y, across = map(mpmath.mpf, position)
-            along = y * mpmath.cospi(mpmath.mpf(half_turns)) + across * mpmath.sinpi(mpmath.mpf(half_turns))
+            along = y * mpmath.cospi(mpmath.mpf(half_revolutions)) + across * mpmath.sinpi(mpmath.mpf(half_revolutions))
             theta = mpmath.power(mpmath.mpf(record.base), mpmath.mpf(-2 * index) / record.frequency_dim)
             number = mpmath.mpc(x[one], x[two]) * mpmath.expj(along * theta)
-            turned[one], turned[two] = number.real, number.imag
-        return turned
+            rotated[one], rotated[two] = number.real, number.imag
+        return rotated

@@ -23,8 +23,8 @@ def theta(record, plane):
 
 def rotated(record, x, position, role, params):
     with mpmath.workprec(240):
-        turned = [mpmath.mpf(value) for value in x]
+        rotated = [mpmath.mpf(value) for value in x]
         for plane, (one, two) in enumerate(planes(record)):
             number = mpmath.mpc(x[one], x[two]) * mpmath.expj(mpmath.mpf(position) * theta(record, plane))
-            turned[one], turned[two] = number.real, number.imag
-        return turned
+            rotated[one], rotated[two] = number.real, number.imag
+        return rotated

@@ -14,7 +14,7 @@ def kept(record):
 
 def rotated(record, x, position, role, params, head):
     with mpmath.workprec(240):
-        thetas, half, turned = kept(record), record.dim // 2, [mpmath.mpf(value) for value in x]
+        thetas, half, rotated = kept(record), record.dim // 2, [mpmath.mpf(value) for value in x]
         for plane in range(half):
             cosine, sine = mpmath.mpf(1), mpmath.mpf(1 if record.padding == "one" else 0)
             if plane < len(thetas):
@@ -22,12 +22,12 @@ def rotated(record, x, position, role, params, head):
                 cosine = mpmath.fdot((mpmath.cos(a), params["cosines"][head][j][plane]) for j, a in enumerate(angles))
                 sine = mpmath.fdot((mpmath.sin(a), params["sines"][head][j][plane]) for j, a in enumerate(angles))
             a, b = mpmath.mpf(x[plane]), mpmath.mpf(x[half + plane])
-            turned[plane], turned[half + plane] = a * cosine - b * sine, a * sine + b * cosine
-        return turned
+            rotated[plane], rotated[half + plane] = a * cosine - b * sine, a * sine + b * cosine
+        return rotated
 
 
 def units(record, params):
-    """A sum of as many products as frequencies, and the turn."""
+    """A sum of as many products as frequencies, and the rotation."""
     largest = max(abs(value) for name in ("cosines", "sines") for one in params[name] for row in one for value in row)
     return (record.dim + 8) * record.dim * max(largest, 1)
 

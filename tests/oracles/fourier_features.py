@@ -1,4 +1,4 @@
-"""Mildenhall et al. 2020, eq. 4; Jaegle et al. 2021, §3.2: a band at a time, in half turns."""
+"""Mildenhall et al. 2020, eq. 4; Jaegle et al. 2021, §3.2: a band at a time, in half revolutions."""
 
 import mpmath
 

@@ -29,7 +29,7 @@ def rotated(record, x, position, role, params, head):
 
 
 def units(record, params):
-    """Rounding of the matrix, a product with it of as many terms as channels, and the turn."""
+    """Rounding of the matrix, a product with it of as many terms as channels, and the rotation."""
     return record.head_dim + 12
 
 

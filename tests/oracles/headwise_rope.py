@@ -1,4 +1,4 @@
-"""RoPE (Su et al. 2021, eq. 15) by one coordinate a head; a head without one does not turn."""
+"""RoPE (Su et al. 2021, eq. 15) by one coordinate a head; a head without one does not rotate."""
 
 import mpmath
 
@@ -16,14 +16,14 @@ def axis_of(record, head):
 def rotated(record, x, position, role, params, head):
     half, axis = record.dim // 2, axis_of(record, head)
     with mpmath.workprec(240):
-        turned = [mpmath.mpf(value) for value in x]
+        rotated = [mpmath.mpf(value) for value in x]
         for plane in range(half):
             one, two = (2 * plane, 2 * plane + 1) if record.pairing == "adjacent" else (plane, half + plane)
             theta = mpmath.power(mpmath.mpf(record.base), -2 * mpmath.mpf(plane) / record.dim)
             angle = mpmath.mpf(0) if axis is None else mpmath.mpf(position[axis]) * theta
             number = mpmath.mpc(x[one], x[two]) * mpmath.expj(angle)
-            turned[one], turned[two] = number.real, number.imag
-        return turned
+            rotated[one], rotated[two] = number.real, number.imag
+        return rotated
 
 
 def units(record, params):

@@ -8,9 +8,9 @@ ROLES = ("both",)
 def rotated(record, x, position, role, params):
     half = record.dim // 2
     with mpmath.workprec(240):
-        turned = [mpmath.mpf(value) for value in x]
+        rotated = [mpmath.mpf(value) for value in x]
         for plane, frequency in enumerate(params["frequencies"]):
             one, two = (2 * plane, 2 * plane + 1) if record.pairing == "adjacent" else (plane, half + plane)
             number = mpmath.mpc(x[one], x[two]) * mpmath.expj(mpmath.mpf(position) * mpmath.mpf(frequency))
-            turned[one], turned[two] = number.real, number.imag
-        return turned
+            rotated[one], rotated[two] = number.real, number.imag
+        return rotated

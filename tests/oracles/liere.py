@@ -20,12 +20,12 @@ def block(record, generators, head, index, place):
 
 def rotated(record, x, position, role, params, head):
     place = position if record.axes > 1 else (position,)
-    turned = []
+    rotated = []
     with mpmath.workprec(160):
         for index in range(record.dim // record.block):
             part = mpmath.matrix(x[index * record.block : (index + 1) * record.block])
-            turned += list(mpmath.expm(block(record, params["generators"], head, index, place)) * part)
-        return turned
+            rotated += list(mpmath.expm(block(record, params["generators"], head, index, place)) * part)
+        return rotated
 
 
 def units(record, params):

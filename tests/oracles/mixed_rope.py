@@ -9,7 +9,7 @@ ROLES = ("both",)
 def rotated(record, x, position, role, params):
     half = record.dim // 2
     with mpmath.workprec(240):
-        turned = [mpmath.mpf(value) for value in x]
+        rotated = [mpmath.mpf(value) for value in x]
         for plane in range(half):
             one, two = (2 * plane, 2 * plane + 1) if record.pairing == "adjacent" else (plane, half + plane)
             angle = mpmath.fsum(
@@ -17,5 +17,5 @@ def rotated(record, x, position, role, params):
                 for coordinate, rates in zip(position, params["frequencies"], strict=True)
             )
             number = mpmath.mpc(x[one], x[two]) * mpmath.expj(angle)
-            turned[one], turned[two] = number.real, number.imag
-        return turned
+            rotated[one], rotated[two] = number.real, number.imag
+        return rotated

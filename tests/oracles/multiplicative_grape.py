@@ -30,7 +30,7 @@ def slant(params):
 
 
 def units(record, params):
-    """Two products with an orthonormal basis, whose second column is what is left of b; and the turn of a plane."""
+    """Two products with an orthonormal basis, whose second column is what is left of b; and the rotation of a plane."""
     return (2 * (record.dim + 2) + 4 * record.dim) * slant(params) + 8
 
 

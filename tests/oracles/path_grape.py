@@ -25,8 +25,8 @@ def gates(record, head, query, keys, index, params, x):
             p = [dot(weights, own) for weights in params["W"][head]]
             rms = mpmath.sqrt(dot(p, p) / record.width + mpmath.mpf(record.epsilon))
             wave = mpmath.expj(-mpmath.mpf(key))
-            turned = [mpmath.mpc(p[i], p[half + i]) / rms * wave for i in range(half)]
-            yield dot(asked, [z.real for z in turned] + [z.imag for z in turned]) / record.width
+            rotated = [mpmath.mpc(p[i], p[half + i]) / rms * wave for i in range(half)]
+            yield dot(asked, [z.real for z in rotated] + [z.imag for z in rotated]) / record.width
 
 
 def score_among(record, head, q, ks, query, keys, index, params, x):

@@ -60,8 +60,8 @@ def stream(seed, count):
     words = []
     for _ in range(count):
         now = now * MULTIPLIER + increment & MASK128
-        folded, turn = (now >> 64 ^ now) & MASK64, now >> 122
-        words.append((folded >> turn | folded << (-turn & 63)) & MASK64)
+        folded, rotation = (now >> 64 ^ now) & MASK64, now >> 122
+        words.append((folded >> rotation | folded << (-rotation & 63)) & MASK64)
     return words
 
 
@@ -83,7 +83,7 @@ def _single(value):
     return mpmath.nint(fraction * 2**24) * mpmath.mpf(2) ** (int(exponent) - 24) if math.isfinite(value) else value
 
 
-def turns(record, place):
+def revolutions(record, place):
     """b_k·p of every feature: the sum over the coordinates."""
     numbers, count = draws(record), record.features
     for k in range(count):
@@ -94,6 +94,6 @@ def turns(record, place):
 def row(record, position, params=None):
     place = position if isinstance(position, tuple) else (position,)
     with mpmath.workprec(300):
-        angles = list(turns(record, place))
-        cosines, sines = ([wave(2 * turn) for turn in angles] for wave in (mpmath.cospi, mpmath.sinpi))
+        angles = list(revolutions(record, place))
+        cosines, sines = ([wave(2 * rotation) for rotation in angles] for wave in (mpmath.cospi, mpmath.sinpi))
         return cosines + sines if record.first == "cosine" else sines + cosines

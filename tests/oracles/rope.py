@@ -17,8 +17,8 @@ def theta(record, plane):
     return scalings.frequency(getattr(record, "scaling", None), record.base, record.dim, plane)
 
 
-def turned_by(record, plane, position):
-    """e^(i·m·θ); where a turn is a whole number of positions, from what is left of the position after whole turns."""
+def rotated_by(record, plane, position):
+    """e^(i·m·θ); where a rotation is a whole number of positions, from what is left of the position after whole revolutions."""
     scaling = getattr(record, "scaling", None)
     whole = scalings.wavelength(scaling, record.base, record.dim, plane) if type(scaling).__name__ == "Resonance" else 0
     if not whole:
@@ -28,10 +28,10 @@ def turned_by(record, plane, position):
 
 def rotated(record, x, position):
     with mpmath.workprec(240):
-        turned = [mpmath.mpf(value) for value in x]
+        rotated = [mpmath.mpf(value) for value in x]
         factor = scalings.attention_factor(getattr(record, "scaling", None))
         for plane, (one, two) in enumerate(planes(record)):
-            # A plane of the paper is the complex number x_1 + i·x_2, turned by e^(i·m·θ).
-            number = factor * mpmath.mpc(x[one], x[two]) * turned_by(record, plane, position)
-            turned[one], turned[two] = number.real, number.imag
-        return turned
+            # A plane of the paper is the complex number x_1 + i·x_2, rotated by e^(i·m·θ).
+            number = factor * mpmath.mpc(x[one], x[two]) * rotated_by(record, plane, position)
+            rotated[one], rotated[two] = number.real, number.imag
+        return rotated

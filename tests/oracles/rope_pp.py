@@ -1,5 +1,5 @@
 """RoPE++ (Liu et al. 2025): q·exp(i·m·θ), and for the imaginary heads that times -i, so that the real part of its
-product with the conjugate of a turned key is what the imaginary part of RoPE's was."""
+product with the conjugate of a rotated key is what the imaginary part of RoPE's was."""
 
 import mpmath
 
@@ -9,14 +9,14 @@ ROLES = ("query", "key")
 def rotated(record, x, position, role, params, head):
     half = record.dim // 2
     with mpmath.workprec(240):
-        turned = [mpmath.mpf(value) for value in x]
+        rotated = [mpmath.mpf(value) for value in x]
         for plane in range(half):
             one, two = (2 * plane, 2 * plane + 1) if record.pairing == "adjacent" else (plane, half + plane)
             theta = mpmath.power(mpmath.mpf(record.base), -2 * mpmath.mpf(plane) / record.dim)
             number = mpmath.mpc(x[one], x[two]) * mpmath.expj(mpmath.mpf(position) * theta)
             number = number * mpmath.mpc(0, -1) if role == "query" and head % 2 else number
-            turned[one], turned[two] = number.real, number.imag
-        return turned
+            rotated[one], rotated[two] = number.real, number.imag
+        return rotated
 
 
 def units(record, params):

@@ -91,8 +91,8 @@ def long_rope(scaling, base, dim, plane):
 
 def proportional(scaling, base, dim, plane):
     """Barbero et al. 2024: the lowest (1 - p) of the frequencies become 0."""
-    turns = plane < int(mpmath.floor(mpmath.mpf(scaling.fraction) * dim / 2))
-    return plain(base, dim, plane) / scaling.factor if turns else mpmath.mpf(0)
+    revolutions = plane < int(mpmath.floor(mpmath.mpf(scaling.fraction) * dim / 2))
+    return plain(base, dim, plane) / scaling.factor if revolutions else mpmath.mpf(0)
 
 
 def resonance(scaling, base, dim, plane):
@@ -102,7 +102,7 @@ def resonance(scaling, base, dim, plane):
 
 
 def wavelength(scaling, base, dim, plane):
-    """The whole number of positions a plane takes for a turn; 0 for one that stands still."""
+    """The whole number of positions a plane takes for a rotation; 0 for one that stands still."""
     before = frequency(scaling.scaling, base, dim, plane)
     return int(mpmath.nint(2 * mpmath.pi / before)) if before else 0
 

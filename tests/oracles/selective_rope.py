@@ -55,7 +55,7 @@ def sums(record, head, places, keys, params, x, size=False):
     return found
 
 
-def turned(x, angles):
+def rotated(x, angles):
     half = len(angles)
     numbers = [mpmath.mpc(x[i], x[half + i]) * mpmath.expj(angles[i]) for i in range(half)]
     return [number.real for number in numbers] + [number.imag for number in numbers]
@@ -64,7 +64,7 @@ def turned(x, angles):
 def score_among(record, head, q, ks, query, keys, index, params, x):
     with mpmath.workprec(240):
         there, here = sums(record, head, (query, keys[index]), keys, params, x)
-        return (_dot(turned(q, there), turned(ks[index], here)) - _dot(q, ks[index])) / mpmath.sqrt(record.dim)
+        return (_dot(rotated(q, there), rotated(ks[index], here)) - _dot(q, ks[index])) / mpmath.sqrt(record.dim)
 
 
 def magnitude(record, head, q, ks, query, keys, index, params, x):

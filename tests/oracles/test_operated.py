@@ -42,9 +42,11 @@ def test_operated_vectors(record: Any, kind: str, library: str) -> None:
     with ways.wide(library):
         given = {name: ways.array(library, value.astype(kind)) for name, value in params.items()}
         for at, role in product(places(record), roles(oracle)):
-            operator = record.turn(np.array(at), params, role=role)
-            turn = partial(record.turn, role=role, dtype=ways.dtype(library, kind))
-            operated = ways.run(library, lambda at, x, params, turn=turn: at_every_head(turn(at, params), x))
+            operator = record.rotation(np.array(at), params, role=role)
+            rotation = partial(record.rotation, role=role, dtype=ways.dtype(library, kind))
+            operated = ways.run(
+                library, lambda at, x, params, rotation=rotation: at_every_head(rotation(at, params), x)
+            )
             got = ways.numbers(operated(ways.array(library, at), ways.array(library, np.tile(x, (len(at), 1))), given))
             heads = (None,) if operator.heads is None else range(operator.heads)
             assert got.dtype == np.dtype(kind)

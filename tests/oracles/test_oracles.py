@@ -166,7 +166,7 @@ def test_released_numerics(record: Any, library: str) -> None:
 
 
 def roles(oracle: Any) -> tuple[str, ...]:
-    """What the record is asked to turn: each on its own where they differ."""
+    """What the record is asked to rotation: each on its own where they differ."""
     return getattr(oracle, "ROLES", ("both",))
 
 
@@ -177,7 +177,7 @@ def rotated(oracle: Any, record: Any, x: list[float], place: float, role: str, p
 
 
 def loudness(record: Encoding) -> float:
-    """How many times as long a turned vector is."""
+    """How many times as long a rotated vector is."""
     return float(getattr(getattr(record, "encoding", record), "attention_factor", 1.0))
 
 
@@ -191,7 +191,7 @@ def angle_error(place: float, frequency: float) -> float:
 
 
 @ways.cases(of_door(RotaryEncoding, in_pairs), jax_by_day=False)
-def test_turned_vectors(record: Any, library: str) -> None:
+def test_rotated_vectors(record: Any, library: str) -> None:
     oracle = ORACLES[type(record).__name__]
     x = np.random.default_rng(6).standard_normal(record.head_dim)
     released_places = [ways.on_axes(record, [*ways.NEAR, *ways.NEGATIVE])]
@@ -199,10 +199,10 @@ def test_turned_vectors(record: Any, library: str) -> None:
     with ways.wide(library):
         given = {name: ways.array(library, value) for name, value in params.items()}
         for kind, role in product(released_places if released(record) else places(record), roles(oracle)):
-            turn = partial(record.turn, role=role, dtype=ways.dtype(library, "float64"))
-            turned = ways.run(library, lambda at, x, params, turn=turn: turn(at, params)(x))
+            rotation = partial(record.rotation, role=role, dtype=ways.dtype(library, "float64"))
+            rotated = ways.run(library, lambda at, x, params, rotation=rotation: rotation(at, params)(x))
             got = ways.numbers(
-                turned(ways.array(library, kind), ways.array(library, np.tile(x, (len(kind), 1))), given)
+                rotated(ways.array(library, kind), ways.array(library, np.tile(x, (len(kind), 1))), given)
             )
             for place, row in zip(kind, got, strict=True):
                 expected = rotated(oracle, record, x.tolist(), place, role, lists)
@@ -221,16 +221,16 @@ def test_turned_vectors(record: Any, library: str) -> None:
 
 
 @ways.cases(of_door(RotaryEncoding, exact_pairs))
-def test_turned_unit_vectors_are_correctly_rounded_in_float32(record: Any, library: str) -> None:
+def test_rotated_unit_vectors_are_correctly_rounded_in_float32(record: Any, library: str) -> None:
     oracle = ORACLES[type(record).__name__]
     params, lists = learned(record)
     with ways.wide(library):
         given = {name: ways.array(library, value) for name, value in params.items()}
         for kind, role in product(places(record), roles(oracle)):
-            turn = partial(record.turn, role=role, dtype=ways.dtype(library, "float32"))
-            # In a traced program the turn is made anew for each channel, which costs nothing once it is compiled.
-            whole = ways.run(library, lambda at, x, params, turn=turn: turn(at, params)(x))
-            made = None if library == "jax" else turn(ways.array(library, kind), given)
+            rotation = partial(record.rotation, role=role, dtype=ways.dtype(library, "float32"))
+            # In a traced program the rotation is made anew for each channel, which costs nothing once it is compiled.
+            whole = ways.run(library, lambda at, x, params, rotation=rotation: rotation(at, params)(x))
+            made = None if library == "jax" else rotation(ways.array(library, kind), given)
             for channel in range(record.head_dim):
                 unit = [float(number == channel) for number in range(record.head_dim)]
                 x = ways.array(library, np.tile(np.float32(unit), (len(kind), 1)))
@@ -241,7 +241,7 @@ def test_turned_unit_vectors_are_correctly_rounded_in_float32(record: Any, libra
                     [ways.nearest32(value) for value in rotated(oracle, record, unit, place, role, lists)]
                     for place in kind
                 ]
-                # A wavelength of whole positions has true zeros far out: there the phase is off by 2^53 · 2^-171 turns.
+                # A wavelength of whole positions has true zeros far out: there the phase is off by 2^53 · 2^-171 revolutions.
                 got = np.where((np.array(expected) == 0) & (np.abs(got) <= 2.0**-115), np.float32(0), got)
                 assert got.tolist() == expected
 
@@ -425,8 +425,8 @@ def test_jax_without_64_bits(record: Any) -> None:
         )
         params, lists = learned(record)
         params = {name: ways.array("jax", value.astype(np.float32)) for name, value in params.items()}
-        turned = jax.jit(lambda at, x, params: record.turn(at, params, role=roles(oracle)[0])(x))
-        got = ways.numbers(turned(given, ways.array("jax", np.tile(np.float32(unit), (len(kind), 1))), params))
+        rotated = jax.jit(lambda at, x, params: record.rotation(at, params, role=roles(oracle)[0])(x))
+        got = ways.numbers(rotated(given, ways.array("jax", np.tile(np.float32(unit), (len(kind), 1))), params))
         expected = [rotated(oracle, record, unit, place, roles(oracle)[0], lists) for place in kind]
     assert got.dtype == np.float32
     # 1.2e-7, the promise of tests/exactness/test_jax.py; a product with an attention factor rounds once more, one with

@@ -57,7 +57,7 @@ def test_random_fourier_features() -> None:
     by_hand = math.sqrt(-2 * math.log(one)) * math.cos(2 * math.pi * two)
     record = Fields(features=1, std=1.0, seed=0, first="cosine")
     assert abs(float(random_fourier_features.draws(record)[0]) - by_hand) < 2**-24
-    # At p = 1/(4·std·b) the turn is a quarter: cosine 0, sine 1.
+    # At p = 1/(4·std·b) the rotation is a quarter: cosine 0, sine 1.
     with mpmath.workprec(300):
         place = 1 / (4 * random_fourier_features.draws(record)[0])
     assert printed(random_fourier_features.row(record, place)) == [0.0, 1.0]

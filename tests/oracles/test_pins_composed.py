@@ -39,15 +39,15 @@ def test_a_row_stands_behind_the_embedding() -> None:
 
 def test_a_slice_turns() -> None:
     rope = RoPE(dim=2, base=10_000.0, pairing="adjacent", head_dim=2)
-    turned = partial.rotated(SimpleNamespace(encoding=rope, start=1, dim=4), [9.0, 1.0, 0.0, 8.0], 1)
-    assert [round(float(value), 12) for value in turned] == [9.0, round(math.cos(1), 12), round(math.sin(1), 12), 8.0]
+    rotated = partial.rotated(SimpleNamespace(encoding=rope, start=1, dim=4), [9.0, 1.0, 0.0, 8.0], 1)
+    assert [round(float(value), 12) for value in rotated] == [9.0, round(math.cos(1), 12), round(math.sin(1), 12), 8.0]
 
 
-def test_a_turn_goes_the_other_way_round() -> None:
+def test_a_rotation_goes_the_other_way_round() -> None:
     rope = RoPE(dim=2, base=10_000.0, pairing="halves", head_dim=2)
-    turned = backward.rotated(SimpleNamespace(encoding=rope), [1.0, 2.0], 1)
+    rotated = backward.rotated(SimpleNamespace(encoding=rope), [1.0, 2.0], 1)
     wanted = [math.cos(1) + 2 * math.sin(1), 2 * math.cos(1) - math.sin(1)]
-    assert [round(float(value), 12) for value in turned] == [round(value, 12) for value in wanted]
+    assert [round(float(value), 12) for value in rotated] == [round(value, 12) for value in wanted]
 
 
 def test_the_channels_of_a_pair_are_swapped_by_either_pairing() -> None:

@@ -83,9 +83,9 @@ def test_distance_bank() -> None:
 def test_xpos() -> None:
     # §3: ζ_i = (i/(d/2) + γ)/(1 + γ); with γ = 0.4, d = 4: 2/7 and 9/14. At a whole scale base the stretch is ζ itself.
     record = Fields(dim=4, base=1.0, gamma=0.4, scale_base=3.0, centre=2, pairing="adjacent")
-    turned = xpos.rotated(record, [1, 0, 1, 0], 5, "query", {})
+    rotated = xpos.rotated(record, [1, 0, 1, 0], 5, "query", {})
     cosine, sine = math.cos(5), math.sin(5)
-    assert printed(turned) == printed([cosine * 2 / 7, sine * 2 / 7, cosine * 9 / 14, sine * 9 / 14])
+    assert printed(rotated) == printed([cosine * 2 / 7, sine * 2 / 7, cosine * 9 / 14, sine * 9 / 14])
     assert printed(xpos.rotated(record, [1, 0, 0, 0], 5, "key", {})[:2]) == printed([cosine * 7 / 2, sine * 7 / 2])
     # The centre cancels: q·k is that of the distance, ζ^(3/3)·cos 3.
     q, k = xpos.rotated(record, [1, 0, 0, 0], 9, "query", {}), xpos.rotated(record, [1, 0, 0, 0], 6, "key", {})
@@ -137,7 +137,7 @@ def test_selective_rope_adds_the_angles_of_keys() -> None:
         selective_rope.score_among(record, 0, [1.0, 0.0], [[1.0, 0.0]] * 3, 1, [0, 1, 2], key, *given)
         for key in (0, 1, 2)
     ]
-    # A query of half a turn: keys at a quarter, a half and a quarter; cosines 0, 1, 0, less the plain product of 1.
+    # A query of half a rotation: keys at a quarter, a half and a quarter; cosines 0, 1, 0, less the plain product of 1.
     assert printed(scores) == printed([-1 / math.sqrt(2), 0.0, -1 / math.sqrt(2)])
     # The filter reads the key before by the tap before: (π/2)·(1 + 1/2), and of one key alone no more than its own.
     record.taps, params["filter"] = 2, [[[0.5, 1.0]]]
@@ -167,15 +167,15 @@ def test_path_grape_adds_the_gates_after_a_key() -> None:
     given = ([0, 1, 2], 0, {"W": [[[1.0, 0.0], [0.0, 1.0]]]}, [[0.0, 0.0], *[[1.0, 0.0]] * 3])
     assert path_grape.score_among(record, 0, [], [], 2, *given) == pytest.approx(-2 * math.log(2) / 256)
     assert [float(path_grape.slope(3, head)) for head in range(3)] == [2**-4, 2**-8, 2**-2]
-    # p = (1, 0) asks a key at half a turn: p̂ = √2·(-1, 0), a logit of -√2/2.
+    # p = (1, 0) asks a key at half a rotation: p̂ = √2·(-1, 0), a logit of -√2/2.
     given = ([0.0, math.pi], 0, given[2], [[1.0, 0.0]] * 3)
     assert [float(z) for z in path_grape.gates(record, 0, 4, *given)] == pytest.approx([-math.sqrt(2) / 2])
 
 
 def test_headwise_rope_reads_one_coordinate_a_head() -> None:
-    # The first head by the first coordinate, two by the second, the last not at all: quarter and half turns of (1, 0).
+    # The first head by the first coordinate, two by the second, the last not at all: quarter and half revolutions of (1, 0).
     record = Fields(dim=2, heads=4, shares=(1, 2), base=10_000.0, pairing="halves")
     assert [headwise_rope.axis_of(record, head) for head in range(4)] == [0, 1, 1, None]
     place = (math.pi / 2, math.pi)
-    turned = [printed(headwise_rope.rotated(record, [1.0, 0.0], place, "both", {}, head)) for head in (0, 2, 3)]
-    assert turned == [[0.0, 1.0], [-1.0, 0.0], [1.0, 0.0]]
+    rotated = [printed(headwise_rope.rotated(record, [1.0, 0.0], place, "both", {}, head)) for head in (0, 2, 3)]
+    assert rotated == [[0.0, 1.0], [-1.0, 0.0], [1.0, 0.0]]

@@ -70,8 +70,8 @@ def test_fope_drops_what_does_not_turn_in_the_trained_length() -> None:
 def test_fope_mixes_frequencies() -> None:
     record = Fields(dim=4, base=4.0, length=100, padding="zero")  # 1 and 1/2
     params = {"cosines": [[[0.0, 1.0], [1.0, 0.0]]], "sines": [[[0.0, 0.0], [0.0, 0.0]]]}
-    turned = fope.rotated(record, [1.0, 1.0, 0.0, 0.0], 2, "both", params, 0)
-    assert rounded(turned) == near([math.cos(1), math.cos(2), 0.0, 0.0])
+    rotated = fope.rotated(record, [1.0, 1.0, 0.0, 0.0], 2, "both", params, 0)
+    assert rounded(rotated) == near([math.cos(1), math.cos(2), 0.0, 0.0])
 
 
 def test_imaginary_heads_take_sine_for_cosine() -> None:
@@ -92,7 +92,7 @@ def test_liere_turns_in_the_plane_of_its_generator() -> None:
 
 
 def test_liere_in_space_is_rodrigues() -> None:
-    """Turning by π/2 about the third of three channels, then by hand: (1, 0, 4) to (0, -1, 4)."""
+    """Rotating by π/2 about the third of three channels, then by hand: (1, 0, 4) to (0, -1, 4)."""
     drawn = [[0.0, math.pi / 2, 0.0], [0.0] * 3, [0.0] * 3]
     record, params = Fields(dim=3, block=3, axes=1), {"generators": [[[drawn]]]}
     assert rounded(liere.rotated(record, [1.0, 0.0, 4.0], 1, "both", params, 0)) == [0.0, -1.0, 4.0]
@@ -104,8 +104,8 @@ def test_comrope_in_both_ways() -> None:
     params = {"generators": [[f]], "multiplier": [[1.0], [10.0]]}
     assert rounded(comrope.rotated(dependent, [1.0, 0.0], (-9, 1), "both", params, 0)) == near([COS, -SIN])
     partition = Fields(dim=4, block=2, axes=2, commuting="partition")
-    turned = comrope.rotated(partition, [1.0, 0.0, 1.0, 0.0], (0, 1), "both", {"generators": [[f, f]]}, 0)
-    assert rounded(turned) == near([1.0, 0.0, COS, -SIN])
+    rotated = comrope.rotated(partition, [1.0, 0.0, 1.0, 0.0], (0, 1), "both", {"generators": [[f, f]]}, 0)
+    assert rounded(rotated) == near([1.0, 0.0, COS, -SIN])
 
 
 def test_the_two_channels_of_a_pair_read_two_coordinates() -> None:

@@ -27,10 +27,10 @@ def stretch(record, position, role):
 
 def rotated(record, x, position, role, params):
     with mpmath.workprec(240):
-        turned = [mpmath.mpf(value) for value in x]
+        rotated = [mpmath.mpf(value) for value in x]
         for plane, (one, two) in enumerate(planes(record)):
             theta = mpmath.power(mpmath.mpf(record.base), mpmath.mpf(-2 * plane) / record.dim)
             number = mpmath.mpc(x[one], x[two]) * mpmath.expj(mpmath.mpf(position) * theta)
             number *= stretched(record, plane, position, role)
-            turned[one], turned[two] = number.real, number.imag
-        return turned
+            rotated[one], rotated[two] = number.real, number.imag
+        return rotated

@@ -47,10 +47,10 @@ def before(end: int, count: int = 300) -> torch.Tensor:
 
 
 def pairing() -> float:
-    """A head of ones at 512 places, turned as a Llama model does, against neighbours in pairs."""
+    """A head of ones at 512 places, rotated as a Llama model does, against neighbours in pairs."""
     ones, places = torch.ones(1, 1, 512, 64), torch.arange(512)
     apply = quiet("transformers.models.llama.modeling_llama").apply_rotary_pos_emb
-    return most(apply(ones, ones, *llama()(LIKE, places[None]))[0], RoPE(dim=64).turn(places)(ones, layout="bhtd"))
+    return most(apply(ones, ones, *llama()(LIKE, places[None]))[0], RoPE(dim=64).rotation(places)(ones, layout="bhtd"))
 
 
 def cosine_of(module: Any, places: torch.Tensor) -> torch.Tensor:
@@ -59,12 +59,12 @@ def cosine_of(module: Any, places: torch.Tensor) -> torch.Tensor:
 
 def float32_angle(end: int) -> Callable[[], float]:
     """Cosines of the 300 places before `end`: angles in float32 against exact ones."""
-    return lambda: most(cosine_of(llama(), before(end)), RoPE(dim=64).turn(before(end)).cos)
+    return lambda: most(cosine_of(llama(), before(end)), RoPE(dim=64).rotation(before(end)).cos)
 
 
 def bfloat16_buffer(end: int) -> Callable[[], float]:
     """The same after the module was cast to bfloat16, frequencies and all."""
-    return lambda: most(cosine_of(llama().to(torch.bfloat16), before(end)), RoPE(dim=64).turn(before(end)).cos)
+    return lambda: most(cosine_of(llama().to(torch.bfloat16), before(end)), RoPE(dim=64).rotation(before(end)).cos)
 
 
 def multiplied_up() -> float:
@@ -74,19 +74,19 @@ def multiplied_up() -> float:
     for _ in range(64):
         cosines.append(np.cos(angle))
         angle = angle * step
-    return most(np.stack(cosines, -1), RoPE(dim=128).turn(before(1_000_000)).cos)
+    return most(np.stack(cosines, -1), RoPE(dim=128).rotation(before(1_000_000)).cos)
 
 
 def x_transformers_bfloat16() -> float:
     module = quiet("x_transformers.x_transformers").RotaryEmbedding(64).bfloat16()
-    return most(module(before(8000))[0][0, :, ::2].float().cos(), RoPE(dim=64).turn(before(8000)).cos)
+    return most(module(before(8000))[0][0, :, ::2].float().cos(), RoPE(dim=64).rotation(before(8000)).cos)
 
 
 def rotary_embedding_torch_bfloat16() -> float:
-    """A head of ones at places before 8000, turned by a module that was cast to bfloat16."""
+    """A head of ones at places before 8000, rotated by a module that was cast to bfloat16."""
     module = quiet("rotary_embedding_torch").RotaryEmbedding(64, cache_if_possible=False).bfloat16()
-    turned = module.rotate_queries_or_keys(torch.ones(1, 1, 300, 64), offset=7700).detach()
-    return most(turned[0, 0], RoPE(dim=64).turn(before(8000))(torch.ones(300, 64)))
+    rotated = module.rotate_queries_or_keys(torch.ones(1, 1, 300, 64), offset=7700).detach()
+    return most(rotated[0, 0], RoPE(dim=64).rotation(before(8000))(torch.ones(300, 64)))
 
 
 def table_in_bfloat16() -> float:
@@ -94,7 +94,7 @@ def table_in_bfloat16() -> float:
     q = torch.randn(1, 4, 300, 64, generator=torch.Generator().manual_seed(0)).bfloat16()
     module = quiet("transformers.models.llama.modeling_llama")
     peer = module.apply_rotary_pos_emb(q, q, *llama()(q, torch.arange(300)[None]))[0]
-    ours = RoPE(dim=64, pairing="halves").turn(torch.arange(300))(q, layout="bhtd")
+    ours = RoPE(dim=64, pairing="halves").rotation(torch.arange(300))(q, layout="bhtd")
     return most(peer, ours)
 
 
@@ -110,7 +110,9 @@ def dynamic_in_a_record() -> float:
     """The same of ours: a record of a stated length has no batch."""
     record = RoPE(dim=64, scaling=DynamicNTK(factor=2.0, original=2048, length=2048))
     longer = torch.arange(8192 - 512, 8192)
-    return most(record.turn(torch.arange(512)).cos, record.turn(torch.stack([torch.arange(512), longer])).cos[0])
+    return most(
+        record.rotation(torch.arange(512)).cos, record.rotation(torch.stack([torch.arange(512), longer])).cos[0]
+    )
 
 
 def longrope_next_to_a_longer_row() -> float:
@@ -159,7 +161,7 @@ def yarn_mscale_of_transformers() -> float:
 
 
 def ntk_fixed() -> float:
-    """How fast the first of 128 channels turns under the fixed rule, 8 times longer."""
+    """How fast the first of 128 channels rotates under the fixed rule, 8 times longer."""
     return float(RoPE(dim=128, scaling=NTKFixed(8.0)).frequencies.radians()[0])
 
 
@@ -176,19 +178,19 @@ def sections_over_channels() -> float:
     line = 40 + torch.arange(256)
     places = torch.stack([line, columns.reshape(-1), rows.reshape(-1), torch.zeros_like(line)], -1)
     ones, sections = torch.ones(256, 128), (16, 16, 16, 16)
-    return most(XDRoPE(sections=sections).turn(places)(ones), axial("qwen2-vl", sections).turn(places)(ones))
+    return most(XDRoPE(sections=sections).rotation(places)(ones), axial("qwen2-vl", sections).rotation(places)(ones))
 
 
 def fope_padding() -> float:
     """A head of ones at 512 places under both paddings of the frequencies that are left out."""
     records = [FoPE(dim=64, heads=2, length=512, padding=padding) for padding in ("one", "zero")]
     params = records[0].init(np.random.default_rng(0))
-    one, zero = (record.turn(np.arange(512), params)(np.ones((1, 2, 512, 64)), layout="bhtd") for record in records)
+    one, zero = (record.rotation(np.arange(512), params)(np.ones((1, 2, 512, 64)), layout="bhtd") for record in records)
     return most(one, zero)
 
 
 def partial_width() -> float:
-    """A quarter of 64 channels turned: frequencies over the turned width against those over the whole head, pair 7."""
+    """A quarter of 64 channels rotated: frequencies over the rotated width against those over the whole head, pair 7."""
     whole = llama(64, rope_type="proportional", partial_rotary_factor=0.25).inv_freq[:8]
     return share(RoPE(dim=16).frequencies.radians(), whole)
 
@@ -216,7 +218,7 @@ def equinox_cache() -> float:
     ones = jnp.ones((50, 42), dtype=jnp.float32)
     made = (equinox.nn.RotaryPositionalEmbedding(42, theta=base, dtype=jnp.float32) for base in (1e4, 5e5))
     _, second = (np.asarray(module(ones)) for module in made)
-    return most(second.copy(), RoPE(dim=42, base=5e5, pairing="halves").turn(torch.arange(50))(torch.ones(50, 42)))
+    return most(second.copy(), RoPE(dim=42, base=5e5, pairing="halves").rotation(torch.arange(50))(torch.ones(50, 42)))
 
 
 def xpos_cache() -> float:

@@ -49,8 +49,8 @@ def places(name: str, positions: Positions, last: int) -> tuple[torch.Tensor, to
 
 
 @dataclass(frozen=True, eq=False)
-class PeerTurn(Operator):
-    """A peer's rotation of x, (batch, n, heads, dim), at positions (batch, n), in the layouts of a Turn."""
+class PeerRotation(Operator):
+    """A peer's rotation of x, (batch, n, heads, dim), at positions (batch, n), in the layouts of a Rotation."""
 
     rotate: Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
     given: Any
@@ -109,10 +109,10 @@ class PeerRotation(RotaryEncoding):
     def rotated(self, x: torch.Tensor, positions: torch.Tensor) -> torch.Tensor:
         """The peer's rotation of x, (batch, n, heads, dim), at positions (batch, n)."""
 
-    def turn(self, positions, params=None, *, role="both", dtype=None):
+    def rotation(self, positions, params=None, *, role="both", dtype=None):
         positions, _, _ = self.checked_call(positions, params, role, dtype)
         index, guard = places("positions", positions, self.last)
-        return PeerTurn(self.rotated, positions.array, index, guard, self.dim)
+        return PeerRotation(self.rotated, positions.array, index, guard, self.dim)
 
 
 @dataclass(frozen=True)

@@ -44,17 +44,17 @@ def places(axes: int, n: int = 7) -> torch.Tensor:
 
 
 def same_rotation(record: Any, positions: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor, apply: Any) -> None:
-    """Tables over all channels as the peer lays them out, and queries turned by the peer's own function, bit for
+    """Tables over all channels as the peer lays them out, and queries rotated by the peer's own function, bit for
     bit."""
-    turn = record.turn(positions)
+    rotation = record.rotation(positions)
     channels = torch.arange(record.head_dim)
-    first, second = turn.pairing.split(channels)
-    for mine, theirs in ((turn.cos, cos), (turn.sin, sin)):
+    first, second = rotation.pairing.split(channels)
+    for mine, theirs in ((rotation.cos, cos), (rotation.sin, sin)):
         laid = torch.zeros(theirs.shape)
         laid[..., first], laid[..., second] = mine, mine
         assert torch.equal(laid, theirs)
     x = torch.randn((*positions.shape[:-1], record.head_dim), generator=torch.Generator().manual_seed(0))
-    assert torch.equal(turn(x), apply(x, cos, sin))
+    assert torch.equal(rotation(x), apply(x, cos, sin))
 
 
 def by_halves(x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor) -> torch.Tensor:
@@ -122,12 +122,12 @@ def test_hunyuan_vl(rope: dict, scaling: Any) -> None:
     layer = text_class("hunyuan_vl.HunYuanVLRotaryEmbedding", settings(128, mrope_section=list(sections), **rope))
     positions = places(4)
     cos, sin = layer(torch.zeros(1), positions.permute(2, 0, 1))
-    operator = XDRoPE(sections=sections, base=BASE, numerics="float32", scaling=scaling).turn(positions)
+    operator = XDRoPE(sections=sections, base=BASE, numerics="float32", scaling=scaling).rotation(positions)
     x = torch.randn((2, 3, 7, 128), generator=torch.Generator().manual_seed(0))
     assert torch.equal(operator.cos, cos)
     assert torch.equal(operator.sin, sin)
-    turned, _ = modelling("hunyuan_vl").apply_rotary_pos_emb(x, x, cos, sin)
-    assert torch.equal(operator(x, layout="bhtd"), turned)
+    rotated, _ = modelling("hunyuan_vl").apply_rotary_pos_emb(x, x, cos, sin)
+    assert torch.equal(operator(x, layout="bhtd"), rotated)
 
 
 def by_pairs(x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor) -> torch.Tensor:
@@ -201,8 +201,8 @@ def test_llama4_vision() -> None:
     numbers = modelling("llama4").Llama4VisionRotaryEmbedding(config).freqs_ci
     cells = torch.arange(49)
     positions = torch.stack([cells // 7, cells % 7], -1) + 1  # counted from 1; the class token comes last, at 0
-    turn = record.turn(torch.cat([positions, torch.zeros(1, 2, dtype=torch.long)]))
-    assert torch.equal(torch.complex(turn.cos, turn.sin), numbers[:, 0])
+    rotation = record.rotation(torch.cat([positions, torch.zeros(1, 2, dtype=torch.long)]))
+    assert torch.equal(torch.complex(rotation.cos, rotation.sin), numbers[:, 0])
 
 
 def test_dinov3() -> None:
@@ -225,8 +225,8 @@ def test_diffusers_frequencies_of_unlike_width(sections: tuple[int, ...]) -> Non
     positions = places(3)[0]
     record = axial("sam2", sections)
     cos, sin = FluxPosEmbed(10_000, [2 * count for count in sections])(positions)
-    turn = record.turn(positions)
-    for mine, theirs in ((turn.cos, cos), (turn.sin, sin)):
+    rotation = record.rotation(positions)
+    for mine, theirs in ((rotation.cos, cos), (rotation.sin, sin)):
         assert (mine.repeat_interleave(2, -1) - theirs).abs().max() <= 2.0**-24
 
 
@@ -289,10 +289,10 @@ def test_timm(timm: Any) -> None:
     }
     for name, (record, positions) in cases.items():
         sin, cos = found[name].chunk(2, -1)
-        turn, first = record.turn(positions), record.channels.split(torch.arange(record.head_dim))[0]
+        rotation, first = record.rotation(positions), record.channels.split(torch.arange(record.head_dim))[0]
         # Equal where the peer's float32 steps are repeated; else its angle, up to 16π, is rounded four times.
         most = 0.0 if record.numerics == "float32" else 4 * 2.0**-24 * 51
-        for mine, theirs in ((turn.cos, cos), (turn.sin, sin)):
+        for mine, theirs in ((rotation.cos, cos), (rotation.sin, sin)):
             assert (mine - theirs[:, first]).abs().max() <= most, name
 
 
@@ -305,8 +305,8 @@ def test_timm_mixed(timm: Any) -> None:
     places = torch.stack([torch.arange(15) % 5, torch.arange(15) // 5], -1)  # the first coordinate is the column there
     for layer in range(2):
         for head in range(4):
-            turn = record.turn(places, {"frequencies": freqs[:, layer, head].reshape(2, 8)})
+            rotation = record.rotation(places, {"frequencies": freqs[:, layer, head].reshape(2, 8)})
             sin, cos = table[layer, head].chunk(2, -1)
-            for mine, theirs in ((turn.cos, cos[:, ::2]), (turn.sin, sin[:, ::2])):
+            for mine, theirs in ((rotation.cos, cos[:, ::2]), (rotation.sin, sin[:, ::2])):
                 # Each product below 5 and their sum are rounded once, the wave twice.
                 assert (mine - theirs).abs().max() <= (3 * 5 + 2) * 2.0**-24

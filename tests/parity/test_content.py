@@ -165,7 +165,7 @@ def test_xpos(rotary: Any, x_transformers: Any, length: int) -> None:
     """Peers centre on half of the length of the moment; with that centre the rotated tensors agree."""
     record, places = XPos(dim=16, centre=length // 2), torch.arange(length)
     q, k = drawn(2, 3, length, 16), drawn(2, 3, length, 16)
-    mine = [record.turn(places, role=role)(x, layout="bhtd") for role, x in (("query", q), ("key", k))]
+    mine = [record.rotation(places, role=role)(x, layout="bhtd") for role, x in (("query", q), ("key", k))]
     theirs = rotary.RotaryEmbedding(dim=16, use_xpos=True, cache_if_possible=False).rotate_queries_and_keys(q, k)
     peer = x_transformers.RotaryEmbedding(16, use_xpos=True)
     angles, scale = peer(places)
@@ -186,8 +186,8 @@ def test_xpos_in_a_cache_differs_from_a_moving_centre(rotary: Any) -> None:
     whole, decoded = (query[0, 0, -1] @ k[0, 0, 3] for k in (keys, cached))
     assert abs(decoded / whole - 1) > 0.3
     record = XPos(dim=8)
-    q = record.turn([999], role="query")(np.ones((1, 8)))
-    k = [record.turn(np.arange(n), role="key")(np.ones((n, 8)))[3] for n in (10, 1000)]
+    q = record.rotation([999], role="query")(np.ones((1, 8)))
+    k = [record.rotation(np.arange(n), role="key")(np.ones((n, 8)))[3] for n in (10, 1000)]
     assert np.array_equal(k[0], k[1])
     assert (q @ k[0]).item() == pytest.approx(whole.item(), rel=1e-4)
 
@@ -197,12 +197,12 @@ def test_learned_frequencies(rotary: Any) -> None:
     x = drawn(2, 3, 40, 16)
     peer.rotate_queries_or_keys(x).pow(3).sum().backward()
     rates = torch.tensor(LearnedRoPE(dim=16).init(np.random.default_rng(0))["frequencies"]).float().requires_grad_()
-    found = LearnedRoPE(dim=16).turn(torch.arange(40), {"frequencies": rates})(x, layout="bhtd")
+    found = LearnedRoPE(dim=16).rotation(torch.arange(40), {"frequencies": rates})(x, layout="bhtd")
     found.pow(3).sum().backward()
     assert (found - peer.rotate_queries_or_keys(x)).abs().max() <= 48 * 2.0**-23 * 8
     error = (rates.grad - peer.freqs.grad).abs().max() / peer.freqs.grad.abs().max()
     assert error <= 40 * 2.0**-20
     assert (
-        torch.equal(found, RoPE(dim=16).turn(torch.arange(40))(x, layout="bhtd"))
-        or found.isclose(RoPE(dim=16).turn(torch.arange(40))(x, layout="bhtd"), atol=48 * 2.0**-23 * 8).all()
+        torch.equal(found, RoPE(dim=16).rotation(torch.arange(40))(x, layout="bhtd"))
+        or found.isclose(RoPE(dim=16).rotation(torch.arange(40))(x, layout="bhtd"), atol=48 * 2.0**-23 * 8).all()
     )

@@ -60,6 +60,6 @@ def test_gaussian_projection(peer: Any, flip: bool) -> None:
     layer = peer.GaussianFourierProjection(16, scale=2.0, log=False, flip_sin_to_cos=flip)
     layer.weight = torch.nn.Parameter(torch.tensor([2.0 * draw for draw in record.frequencies.draws()]))
     points = torch.linspace(-1, 1, 33)
-    # Three products round once each, of a turn of at most 2·max|b|, times 2π.
+    # Three products round once each, of a rotation of at most 2·max|b|, times 2π.
     size = 2 * np.pi * 2 * max(abs(draw) for draw in record.frequencies.draws())
     assert (record.embed(points) - layer(points).detach()).abs().max() <= 3 * 2.0**-24 * size + 2.0**-23

@@ -23,17 +23,17 @@ def test_tables(rotary: Any, dim: int, base: float) -> None:
     import jax.numpy as jnp
 
     cosine, sine = rotary.precompute_freqs_cis(dim, 300, base, jnp.float32)
-    turn = RoPE(dim=dim, base=base).turn(np.arange(300))
+    rotation = RoPE(dim=dim, base=base).rotation(np.arange(300))
     # Power and quotient to 3 ulp, the angle rounds once: of angles below 300; then the wave.
     bound = 4 * 2.0**-23 * 300 + 2.0**-23
-    assert np.abs(turn.cos - np.asarray(cosine)).max() <= bound
-    assert np.abs(turn.sin - np.asarray(sine)).max() <= bound
+    assert np.abs(rotation.cos - np.asarray(cosine)).max() <= bound
+    assert np.abs(rotation.sin - np.asarray(sine)).max() <= bound
 
 
 def rotated(record: RoPE, x: Any) -> Any:
     import jax
 
-    return jax.jit(lambda x: record.turn(jax.numpy.arange(len(x)))(x))(x)
+    return jax.jit(lambda x: record.rotation(jax.numpy.arange(len(x)))(x))(x)
 
 
 def test_rotated_arrays(rotary: Any) -> None:

@@ -53,8 +53,8 @@ def test_models_of_transformers(family: str) -> None:
     places = torch.from_numpy(grid(3, 7))
     ours = GridSinusoidal(dims=(12, 12), layout="concatenated", base=100.0).embed(places)
     assert (ours - theirs).abs().max() <= 2.0**-24  # theirs is formed in float64
-    turned = GridSinusoidal(dims=(12, 12), layout="concatenated", base=100.0, order=(1, 0)).embed(places)
-    assert (turned - theirs).abs().max() > 1
+    rotated = GridSinusoidal(dims=(12, 12), layout="concatenated", base=100.0, order=(1, 0)).embed(places)
+    assert (rotated - theirs).abs().max() > 1
 
 
 def test_diffusers_in_two_dimensions() -> None:

@@ -67,15 +67,15 @@ def test_dino_turns_by_centres_of_patches(name: str, width: int, heads: int, bas
     centres = torch.stack(torch.meshgrid(rows, columns, indexing="ij"), -1).reshape(15, 2)
     record = read(name, settings).rotation
     assert record == axial("dinov3", dim=width // heads, base=base, numerics="float32")  # so positions are the same
-    turn = record.turn(centres)
+    rotation = record.rotation(centres)
     pairs = width // heads // 2
     # The peer raises its base to other fractions, i · 4/d in float32: a few roundings of angles up to 2π.
-    for ours, theirs in ((turn.cos, cos), (turn.sin, sin)):
+    for ours, theirs in ((rotation.cos, cos), (rotation.sin, sin)):
         assert torch.equal(theirs[:, :pairs], theirs[:, pairs:])
         assert (ours - theirs[:, :pairs]).abs().max() <= 12 * 2 * math.pi * 2.0**-24
     x = torch.randn(1, 1, 15, width // heads, generator=torch.Generator().manual_seed(0))
     theirs = one.module.apply_rotary_pos_emb(x, x, cos, sin)[0]
-    assert (turn(x, layout="bhtd") - theirs).abs().max() <= 16 * 2 * math.pi * 4 * 2.0**-24
+    assert (rotation(x, layout="bhtd") - theirs).abs().max() <= 16 * 2 * math.pi * 4 * 2.0**-24
 
 
 @pytest.mark.parametrize("name", PROTEINS)
@@ -95,7 +95,7 @@ def test_esm_rotates_where_its_file_says_rotary(name: str, width: int, heads: in
     cos, sin = module(torch.zeros(1, 9, 8), positions[None])
     x = torch.randn(1, heads, 9, width // heads, generator=torch.Generator().manual_seed(0))
     theirs = one.module.apply_rotary_pos_emb(x, x, cos, sin)[0]
-    assert (record.turn(positions)(x, layout="bhtd") - theirs).abs().max() <= 3 * 8 * 2.0**-24
+    assert (record.rotation(positions)(x, layout="bhtd") - theirs).abs().max() <= 3 * 8 * 2.0**-24
 
 
 @pytest.mark.parametrize("name", SPEECH)
@@ -116,7 +116,7 @@ def test_conformers_rotate_the_input_of_the_layer(name: str, width: int, heads: 
         if label.endswith("ConformerSelfAttention") or label.endswith("BertSelfAttention")
     )
     theirs = attention._apply_rotary_embedding(SimpleNamespace(num_heads=heads, head_size=width // heads), x, module(x))
-    ours = record.turn(torch.arange(9))(x.view(1, 9, heads, -1), layout="bthd").reshape(1, 9, width)
+    ours = record.rotation(torch.arange(9))(x.view(1, 9, heads, -1), layout="bthd").reshape(1, 9, width)
     assert (ours - theirs).abs().max() <= 3 * 8 * 2.0**-24
 
 
@@ -128,13 +128,13 @@ def test_llama4_vision_counts_patches_from_one(width: int, heads: int, image: in
     theirs = one.built(one.configured(settings)).freqs_ci[:-1, 0]
     side = image // 14
     places = torch.stack(torch.meshgrid(torch.arange(side), torch.arange(side), indexing="ij"), -1).reshape(-1, 2)
-    turn = read(one.name, settings).rotation.turn(places + 1)
-    assert torch.equal(turn.cos, theirs.real)
-    assert torch.equal(turn.sin, theirs.imag)
+    rotation = read(one.name, settings).rotation.rotation(places + 1)
+    assert torch.equal(rotation.cos, theirs.real)
+    assert torch.equal(rotation.sin, theirs.imag)
     x = torch.randn(1, side**2, heads, width // heads, generator=torch.Generator().manual_seed(0))
     table = one.built(one.configured(settings)).freqs_ci[:-1]
     out = one.module.vision_apply_rotary_emb(x, x, table)[0]
-    assert (turn(x, layout="bthd") - out).abs().max() <= 3 * 8 * 2.0**-24
+    assert (rotation(x, layout="bthd") - out).abs().max() <= 3 * 8 * 2.0**-24
 
 
 def scores(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, heads: int) -> torch.Tensor:
@@ -145,7 +145,7 @@ def scores(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, heads: int) -> tor
 
 @pytest.mark.parametrize("name", sorted(MEMORIES))
 def test_attention_over_pictures(name: str):
-    """Whole layers, their outputs against attention of our own: queries and keys turned by row and column."""
+    """Whole layers, their outputs against attention of our own: queries and keys rotated by row and column."""
     one, rows, columns, width, heads = peer(name), 4, 5, 64, 2
     whole = "memory_attention_" if "sam3.Sam3ViT" not in name else ""
     settings = {f"{whole}hidden_size": width, f"{whole}num_attention_heads": heads}
@@ -158,12 +158,12 @@ def test_attention_over_pictures(name: str):
     places = torch.stack(torch.meshgrid(torch.arange(rows), torch.arange(columns), indexing="ij"), -1).reshape(-1, 2)
     tables = peer(MEMORIES[name]).built(config)(torch.zeros(1, rows * columns, width), position_ids=places.T[None])
     x = torch.randn(1, rows * columns, width, generator=generator)
-    turn = read(name, settings).rotation.turn(places)
+    rotation = read(name, settings).rotation.rotation(places)
     q, k, v = (
         made(x).view(1, -1, heads, width // heads).transpose(1, 2)
         for made in (layer.q_proj, layer.k_proj, layer.v_proj)
     )
-    ours = layer.o_proj(scores(turn(q, layout="bhtd"), turn(k, layout="bhtd"), v, heads))
+    ours = layer.o_proj(scores(rotation(q, layout="bhtd"), rotation(k, layout="bhtd"), v, heads))
     with torch.no_grad():
         if whole:
             more = {"position_embeddings_k": tables, "rope_k_repeat": 1} if cross else {}
@@ -182,13 +182,13 @@ def test_efficientloftr_turns_all_heads_together(width: int, heads: int, base: f
     module = one.built(one.configured({**settings, "out_features": [64, 64, 128, width]}))
     cos, sin = (table.reshape(-1, width) for table in module(torch.zeros(1, width, 24, 16)))
     places = torch.stack(torch.meshgrid(torch.arange(6), torch.arange(4), indexing="ij"), -1).reshape(-1, 2)
-    turn = read(one.name, settings).rotation.turn(places + 1)
-    for ours, theirs in ((turn.cos, cos), (turn.sin, sin)):
+    rotation = read(one.name, settings).rotation.rotation(places + 1)
+    for ours, theirs in ((rotation.cos, cos), (rotation.sin, sin)):
         assert torch.equal(ours, theirs[:, ::2])
         assert torch.equal(ours, theirs[:, 1::2])
     x = torch.randn(1, 24, 1, width, generator=torch.Generator().manual_seed(0))
     theirs = one.module.apply_rotary_pos_emb(x, x, cos[None], sin[None], unsqueeze_dim=2)[0]
-    assert (turn(x, layout="bthd") - theirs).abs().max() <= 3 * 8 * 2.0**-24
+    assert (rotation(x, layout="bthd") - theirs).abs().max() <= 3 * 8 * 2.0**-24
     with pytest.raises(ValueError, match="partial_rotary_factor must be half of num_attention_heads"):
         read(one.name, {**settings, "rope_parameters": {"rope_theta": base, "partial_rotary_factor": 1.0}})
 
@@ -204,7 +204,7 @@ def test_clvp_turns_the_first_channels_of_a_head(width: int, heads: int, project
     angles = module(torch.zeros(1, 9, width))[0]
     x = torch.randn(1, heads, 9, inner.head_dim, generator=torch.Generator().manual_seed(0))
     theirs = one.module.apply_rotary_pos_emb(x, x, x, angles.cos(), angles.sin(), torch.arange(9)[None])[0]
-    assert (inner.turn(torch.arange(9))(x, layout="bhtd") - theirs).abs().max() <= 3 * 8 * 2.0**-24
+    assert (inner.rotation(torch.arange(9))(x, layout="bhtd") - theirs).abs().max() <= 3 * 8 * 2.0**-24
 
 
 @pytest.mark.parametrize(
@@ -224,12 +224,12 @@ def test_hunyuan_cuts_its_sections_through_pairs(rope: dict[str, Any]):
     record = read(HUNYUAN, settings | {"rope_theta": 5e4, "rope_scaling": rope}).rotation
     places = torch.randint(0, 4000, (9, record.axes), generator=torch.Generator().manual_seed(0))
     cos, sin = module(torch.zeros(1, 9, 8), places.T[:, None])
-    turn = record.turn(places, dtype=torch.float32)
-    assert torch.equal(turn.cos, cos[0])
-    assert torch.equal(turn.sin, sin[0])
+    rotation = record.rotation(places, dtype=torch.float32)
+    assert torch.equal(rotation.cos, cos[0])
+    assert torch.equal(rotation.sin, sin[0])
     x = torch.randn(1, 4, 9, 64, generator=torch.Generator().manual_seed(1))
     theirs, _ = one.module.apply_rotary_pos_emb(x, x, cos, sin)
-    assert torch.equal(turn(x, layout="bhtd"), theirs)
+    assert torch.equal(rotation(x, layout="bhtd"), theirs)
 
 
 @pytest.mark.parametrize(("width", "heads"), [(768, 12), (96, 4)])
@@ -239,11 +239,11 @@ def test_roformer_rotates_whole_heads(width: int, heads: int):
     settings = {"hidden_size": width, "num_attention_heads": heads, "num_hidden_layers": 2, "rotary_value": False}
     (group,) = from_config({"model_type": "roformer", **settings}).groups
     table = live.RoFormerSinusoidalPositionalEmbedding(9, width // heads).create_weight()
-    turn = group.rotation.turn(torch.arange(9))
+    rotation = group.rotation.rotation(torch.arange(9))
     # Both are rounded once, its own from float64.
-    assert (torch.cat([turn.sin, turn.cos], -1) - table).abs().max() <= 2.0**-24
+    assert (torch.cat([rotation.sin, rotation.cos], -1) - table).abs().max() <= 2.0**-24
     q = torch.randn(1, heads, 9, width // heads, generator=torch.Generator().manual_seed(0))
     theirs, _ = live.RoFormerSelfAttention.apply_rotary_position_embeddings(table[None, None], q, q)
-    assert (turn(q, layout="bhtd") - theirs).abs().max() <= 3 * 8 * 2.0**-24
+    assert (rotation(q, layout="bhtd") - theirs).abs().max() <= 3 * 8 * 2.0**-24
     with pytest.raises(ValueError, match="rotary_value must be understood"):
         from_config({"model_type": "roformer", **settings, "rotary_value": True})

@@ -139,9 +139,9 @@ def moved(
     if group.rotation is not None:
         positions = torch.tensor(places)
         positions = positions if group.rotation.axes == 1 else positions[:, None].expand(-1, group.rotation.axes)
-        turn = group.rotation.turn(positions, dtype=torch.float64)
-        ones = turn(torch.ones_like(expected)[None], layout="bhtd")[0, :, :1]  # the attention factor, at position 0
-        expected = turn((expected / ones)[None], layout="bhtd")[0]
+        rotation = group.rotation.rotation(positions, dtype=torch.float64)
+        ones = rotation(torch.ones_like(expected)[None], layout="bhtd")[0, :, :1]  # the attention factor, at position 0
+        expected = rotation((expected / ones)[None], layout="bhtd")[0]
     if query and group.query_temperature is not None:
         factor = group.query_temperature.factor(torch.tensor(places), dtype=torch.float64)
         expected = expected * (factor / factor[0])[:, None]

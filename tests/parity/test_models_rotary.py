@@ -1,4 +1,4 @@
-"""What from_config reads against the live classes of transformers 5.23.0: frequencies, tables and turned vectors, bit
+"""What from_config reads against the live classes of transformers 5.23.0: frequencies, tables and rotated vectors, bit
 for bit."""
 
 from __future__ import annotations
@@ -54,18 +54,21 @@ def check_group(one: Peer, module: torch.nn.Module, group: LayerGroup) -> None:
     generator = torch.Generator().manual_seed(0)
     positions = torch.arange(9) if axes == 1 else torch.randint(0, 1000, (9, axes), generator=generator)
     made = ask.raw(module, positions, labels, vision)
-    pairing = inner.turn(positions).pairing
+    pairing = inner.rotation(positions).pairing
     cos, sin = ask.tables(made, pairing)
-    turn = inner.turn(positions, dtype=torch.float32)
+    rotation = inner.rotation(positions, dtype=torch.float32)
     if len(made) == 1:  # torch.polar, whose sines are other ones than torch.sin's, and a product of complex numbers
-        assert max((turn.cos - cos).abs().max(), (turn.sin - sin).abs().max()) <= 2 * 2.0**-24 * inner.attention_factor
+        assert (
+            max((rotation.cos - cos).abs().max(), (rotation.sin - sin).abs().max())
+            <= 2 * 2.0**-24 * inner.attention_factor
+        )
     else:
-        assert torch.equal(turn.cos, cos)
-        assert torch.equal(turn.sin, sin)
+        assert torch.equal(rotation.cos, cos)
+        assert torch.equal(rotation.sin, sin)
     x = torch.randn(1, ask.HEADS, 9, inner.head_dim, generator=generator).clamp(-4, 4)
     own = Backward(inner) if isinstance(record, Backward) else inner
-    ours = own.turn(positions, dtype=torch.float32)(x, layout="bhtd")
-    theirs = ask.turned(one, x, made, inner.pairing, vision)
+    ours = own.rotation(positions, dtype=torch.float32)(x, layout="bhtd")
+    theirs = ask.rotated(one, x, made, inner.pairing, vision)
     assert (ours - theirs).abs().max() <= ROUNDINGS * max(1.0, inner.attention_factor)
 
 

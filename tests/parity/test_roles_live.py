@@ -58,12 +58,12 @@ def test_an_indexer_scores_as_is_read(model_type: str, monkeypatch: pytest.Monke
         torch.Tensor, "topk", lambda scores, *k, **named: seen.append(scores) or topk(scores, *k, **named)
     )
     with torch.no_grad():
-        turns = table(hidden, POSITIONS[None], **more)
-        indexer(hidden, latent, turns, torch.zeros(1, 8, 8), POSITIONS[None])
+        rotations = table(hidden, POSITIONS[None], **more)
+        indexer(hidden, latent, rotations, torch.zeros(1, 8, 8), POSITIONS[None])
         q = indexer.wq_b(latent).view(1, 8, indexer.n_heads, indexer.head_dim).double()
         k = indexer.k_norm(indexer.wk(hidden))[:, :, None].double()
-        turn = record.turn(POSITIONS, dtype=torch.float64)
-        q, k = (turn(x, layout="bthd") for x in (q, k))
+        rotation = record.rotation(POSITIONS, dtype=torch.float64)
+        q, k = (rotation(x, layout="bthd") for x in (q, k))
         scores = torch.relu(torch.einsum("bqhd,bkd->bqhk", q, k[:, :, 0]) * indexer.softmax_scale)
         weights = indexer.weights_proj(hidden).double() * indexer.n_heads**-0.5
         expected = torch.einsum("bqh,bqhk->bqk", weights, scores)
@@ -98,8 +98,8 @@ def test_compressed_keys_of_deepseek_v4_stand_where_they_are_read(kind: str) -> 
     keys = keys.reshape(-1, 64).double()
     assert len(keys) == 16 // role.rate
     start = 1 if kind[0] == "C" else 0  # its first key lacks the overlap with one before
-    turn = role.encoding.turn(role.rate * torch.arange(len(keys)), dtype=torch.float64)
-    back = turn.inverse()(keys)
+    rotation = role.encoding.rotation(role.rate * torch.arange(len(keys)), dtype=torch.float64)
+    back = rotation.inverse()(keys)
     assert (back[start:] - back[start]).abs().max() <= 2e-5 * keys.abs().max()
     assert (keys[start:] - keys[start]).abs().max() > 0.1
 

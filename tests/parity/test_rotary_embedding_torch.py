@@ -38,17 +38,17 @@ def test_frequencies_are_bit_equal_and_near_the_exact_ones(rotary: Any, dim: int
 @pytest.mark.parametrize("offset", [0, 4000])
 def test_tables_and_rotated_tensors_are_bit_equal(rotary: Any, offset: int) -> None:
     peer, positions = made(rotary, 32), torch.arange(offset, offset + 50)
-    turn = RoPE(dim=32, numerics="float32").turn(positions)
+    rotation = RoPE(dim=32, numerics="float32").rotation(positions)
     angles = peer(peer.get_seq_pos(50, offset=offset, device="cpu", dtype=torch.float32), seq_len=50, offset=offset)
-    assert torch.equal(turn.cos, angles.cos()[:, ::2])
-    assert torch.equal(turn.sin, angles.sin()[:, 1::2])
+    assert torch.equal(rotation.cos, angles.cos()[:, ::2])
+    assert torch.equal(rotation.sin, angles.sin()[:, 1::2])
     q = torch.randn(2, 12, 50, 32, generator=torch.Generator().manual_seed(0))
-    assert torch.equal(turn(q, layout="bhtd"), peer.rotate_queries_or_keys(q, offset=offset))
-    halves = RoPE(dim=32, pairing="halves", numerics="float32").turn(positions)
+    assert torch.equal(rotation(q, layout="bhtd"), peer.rotate_queries_or_keys(q, offset=offset))
+    halves = RoPE(dim=32, pairing="halves", numerics="float32").rotation(positions)
     assert (halves(q, layout="bhtd") - peer.rotate_queries_or_keys(q, offset=offset)).abs().max() > 0.5
 
 
 def test_a_narrower_rotation_passes_the_other_channels(rotary: Any) -> None:
     q = torch.randn(2, 3, 9, 24, generator=torch.Generator().manual_seed(1))
-    turn = Partial(RoPE(dim=16, numerics="float32"), dim=24).turn(torch.arange(9))
-    assert torch.equal(turn(q, layout="bhtd"), made(rotary, 16).rotate_queries_or_keys(q))
+    rotation = Partial(RoPE(dim=16, numerics="float32"), dim=24).rotation(torch.arange(9))
+    assert torch.equal(rotation(q, layout="bhtd"), made(rotary, 16).rotate_queries_or_keys(q))

@@ -194,9 +194,9 @@ def test_tables_of_a_model_are_bit_equal(rope: dict[str, Any], scaling: Scaling,
     settings = config(128, {"rope_theta": 10_000.0, **rope}, 131_072)
     module = import_module("transformers.models.llama.modeling_llama").LlamaRotaryEmbedding(settings)
     cosine, sine = module(torch.zeros((), dtype=dtype), positions)
-    turn = ours(128, 10_000.0, scaling).turn(positions, dtype=dtype)
-    assert torch.equal(turn.cos, cosine[..., :64])
-    assert torch.equal(turn.sin, sine[..., 64:])
+    rotation = ours(128, 10_000.0, scaling).rotation(positions, dtype=dtype)
+    assert torch.equal(rotation.cos, cosine[..., :64])
+    assert torch.equal(rotation.sin, sine[..., 64:])
 
 
 def test_ntk_aware_is_the_rescaled_base_of_x_transformers() -> None:

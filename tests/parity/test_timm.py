@@ -63,16 +63,16 @@ def test_fourier_features_with_the_coordinate(peer: dict[str, Any]) -> None:
 
 
 def test_rotary_tables_are_bit_equal(peer: dict[str, Any]) -> None:
-    turn = RoPE(dim=DIM, base=100.0, numerics="float32").turn(torch.arange(LENGTH))
+    rotation = RoPE(dim=DIM, base=100.0, numerics="float32").rotation(torch.arange(LENGTH))
     sine, cosine = peer["table"]
-    assert torch.equal(turn.sin, sine[:, ::2])
-    assert torch.equal(turn.cos, cosine[:, 1::2])
+    assert torch.equal(rotation.sin, sine[:, ::2])
+    assert torch.equal(rotation.cos, cosine[:, 1::2])
 
 
 @pytest.mark.parametrize("pairing", ["adjacent", "halves"])
 def test_rotated_tensors_are_bit_equal(peer: dict[str, Any], pairing: str) -> None:
     x = eval(DRAWN, {"torch": torch})
-    turn = RoPE(dim=DIM, base=100.0, pairing=pairing, numerics="float32").turn(torch.arange(LENGTH))
-    assert torch.equal(turn(x, layout="bhtd"), peer[pairing])
+    rotation = RoPE(dim=DIM, base=100.0, pairing=pairing, numerics="float32").rotation(torch.arange(LENGTH))
+    assert torch.equal(rotation(x, layout="bhtd"), peer[pairing])
     other = "halves" if pairing == "adjacent" else "adjacent"
-    assert (turn(x, layout="bhtd") - peer[other]).abs().max() > 0.5
+    assert (rotation(x, layout="bhtd") - peer[other]).abs().max() > 0.5

@@ -31,20 +31,20 @@ def test_frequencies_and_tables_are_bit_equal(rotary: Any, dim: int, base: int) 
     peer = rotary(dim=dim, max_seq_len=300, base=base)
     record = RoPE(dim=dim, base=float(base), numerics="float32")
     assert torch.equal(record.frequencies.float32(torch.zeros(())), peer.theta)
-    turn = record.turn(torch.arange(300))
-    assert torch.equal(turn.cos, peer.cache[..., 0])
-    assert torch.equal(turn.sin, peer.cache[..., 1])
+    rotation = record.rotation(torch.arange(300))
+    assert torch.equal(rotation.cos, peer.cache[..., 0])
+    assert torch.equal(rotation.sin, peer.cache[..., 1])
 
 
 def test_rotated_tensors_are_bit_equal(rotary: Any) -> None:
     x = torch.randn(2, 13, 6, 32, generator=torch.Generator().manual_seed(0))
     peer, record = rotary(dim=32, max_seq_len=64), RoPE(dim=32, numerics="float32")
-    assert torch.equal(record.turn(torch.arange(13))(x, layout="bthd"), peer(x))
+    assert torch.equal(record.rotation(torch.arange(13))(x, layout="bthd"), peer(x))
     places = torch.tensor([[0, 1, 2, 0, 1, 2, 3, 4, 5, 6, 0, 1, 2], list(range(50, 63))])
-    assert torch.equal(record.turn(places)(x, layout="bthd"), peer(x, input_pos=places))
+    assert torch.equal(record.rotation(places)(x, layout="bthd"), peer(x, input_pos=places))
 
 
 def test_beyond_its_length_the_peer_has_no_row(rotary: Any) -> None:
     with pytest.raises(IndexError):
         rotary(dim=8, max_seq_len=4)(torch.ones(1, 1, 1, 8), input_pos=torch.tensor([[4]]))
-    assert RoPE(dim=8).turn(torch.tensor([[4]]))(torch.ones(1, 1, 1, 8), layout="bthd").isfinite().all()
+    assert RoPE(dim=8).rotation(torch.tensor([[4]]))(torch.ones(1, 1, 1, 8), layout="bthd").isfinite().all()

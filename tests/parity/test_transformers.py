@@ -53,9 +53,9 @@ def test_llama_frequencies_and_tables_are_bit_equal(models: Models, dim: int, ba
     record = RoPE(dim=dim, base=base, pairing="halves", numerics="float32")
     assert torch.equal(record.frequencies.float32(torch.zeros(())), peer.inv_freq)
     cosine, sine = peer(torch.zeros(()), POSITIONS)
-    turn = record.turn(POSITIONS)
-    assert torch.equal(turn.cos, cosine[..., : dim // 2])
-    assert torch.equal(turn.sin, sine[..., dim // 2 :])
+    rotation = record.rotation(POSITIONS)
+    assert torch.equal(rotation.cos, cosine[..., : dim // 2])
+    assert torch.equal(rotation.sin, sine[..., dim // 2 :])
 
 
 def test_llama_frequencies_are_the_exact_ones_to_float32(models: Models) -> None:
@@ -71,10 +71,10 @@ def test_llama_rotates_as_halves(models: Models) -> None:
     k = torch.randn(2, 4, 40, 64, generator=generator)
     cosine, sine = llama(models, 64, 10_000.0)(q, POSITIONS)
     peer_q, peer_k = models.llama.apply_rotary_pos_emb(q, k, cosine, sine)
-    turn = RoPE(dim=64, pairing="halves", numerics="float32").turn(POSITIONS)
-    assert torch.equal(turn(q, layout="bhtd"), peer_q)
-    assert torch.equal(turn(k, layout="bhtd"), peer_k)
-    adjacent = RoPE(dim=64, pairing="adjacent", numerics="float32").turn(POSITIONS)
+    rotation = RoPE(dim=64, pairing="halves", numerics="float32").rotation(POSITIONS)
+    assert torch.equal(rotation(q, layout="bhtd"), peer_q)
+    assert torch.equal(rotation(k, layout="bhtd"), peer_k)
+    adjacent = RoPE(dim=64, pairing="adjacent", numerics="float32").rotation(POSITIONS)
     assert (adjacent(q, layout="bhtd") - peer_q).abs().max() > 0.5
 
 
@@ -82,7 +82,7 @@ def test_llama_in_bfloat16_rounds_once_where_the_peer_rounds_thrice(models: Mode
     q = torch.randn(2, 12, 40, 64, generator=torch.Generator().manual_seed(0)).bfloat16()
     cosine, sine = llama(models, 64, 10_000.0)(q, POSITIONS)
     peer = models.llama.apply_rotary_pos_emb(q, q, cosine, sine)[0]
-    ours = RoPE(dim=64, pairing="halves", numerics="float32").turn(POSITIONS)(q, layout="bhtd")
+    ours = RoPE(dim=64, pairing="halves", numerics="float32").rotation(POSITIONS)(q, layout="bhtd")
     # The peer rounds wave, product and sum to 8 bits: at most 4 half units of the largest sum.
     assert (ours.float() - peer.float()).abs().max() <= 4 * 2.0**-8 * 2 * q.float().abs().max()
 

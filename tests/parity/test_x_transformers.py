@@ -28,18 +28,18 @@ def test_rotary_frequencies_and_tables_are_bit_equal(xt: Any, dim: int, base: fl
     peer, record = xt.RotaryEmbedding(dim, base=base), RoPE(dim=dim, base=base, numerics="float32")
     assert torch.equal(record.frequencies.float32(torch.zeros(())), peer.inv_freq)
     angles, scale = peer(torch.arange(4000, 4050))
-    turn = record.turn(torch.arange(4000, 4050))
+    rotation = record.rotation(torch.arange(4000, 4050))
     assert scale == 1
-    assert torch.equal(turn.cos, angles[0, :, ::2].cos())
-    assert torch.equal(turn.sin, angles[0, :, 1::2].sin())
+    assert torch.equal(rotation.cos, angles[0, :, ::2].cos())
+    assert torch.equal(rotation.sin, angles[0, :, 1::2].sin())
 
 
 def test_rotated_tensors_are_bit_equal(xt: Any) -> None:
     """Neighbours in pairs; by default the peer turns half of a head of 64."""
     x = torch.randn(2, 3, 50, 64, generator=torch.Generator().manual_seed(0))
     theirs = xt.apply_rotary_pos_emb(x, xt.RotaryEmbedding(32)(torch.arange(50))[0])
-    turn = Partial(RoPE(dim=32, numerics="float32"), dim=64).turn(torch.arange(50))
-    assert torch.equal(turn(x, layout="bhtd"), theirs)
+    rotation = Partial(RoPE(dim=32, numerics="float32"), dim=64).rotation(torch.arange(50))
+    assert torch.equal(rotation(x, layout="bhtd"), theirs)
 
 
 @pytest.mark.parametrize("heads", [1, 8, 12, 20])
@@ -118,6 +118,6 @@ def test_polar_queries_and_keys(xt: Any) -> None:
     angles, phase = peer(places)
     params = {"phase": peer.learned_bias.detach()[:, 0]}
     for role, their in (("query", angles), ("key", angles + phase)):
-        found = record.turn(places, params, role=role)(x, layout="bhtd")
+        found = record.rotation(places, params, role=role)(x, layout="bhtd")
         # The angle is at most 50 + 2π, rounded three times; |softplus(x)| ≤ |x| + 1.
         assert (found - xt.apply_polar_pos_emb(x, their)).abs().max() <= 3 * 64 * 2.0**-24 * float(x.abs().max() + 1)

@@ -144,7 +144,7 @@ def test_wavelengths_are_drawn_and_counted_against_a_length():
     np.testing.assert_allclose(axes.lines[0].get_ydata(), wanted, rtol=1e-13)
     assert axes.get_yscale() == "log"
     slow = sum(length > 2048 for length in wanted)
-    assert axes.get_legend().get_texts()[0].get_text() == f"context of 2,048: {slow} of 64 pairs turn less than once"
+    assert axes.get_legend().get_texts()[0].get_text() == f"context of 2,048: {slow} of 64 pairs rotate less than once"
 
 
 @pytest.mark.parametrize("pairing", ["adjacent", "halves"])
@@ -213,8 +213,8 @@ def test_score_by_distance_of_each_door():
     added = plot.score_by_distance(Sinusoidal(dim=8), distances).lines[-1]
     assert list(added.get_xdata()) == list(distances)
     np.testing.assert_allclose(added.get_ydata(), cosines, atol=8 * CLOSE)
-    turned = plot.score_by_distance(RoPE(dim=8), distances).lines[-1]
-    np.testing.assert_allclose(turned.get_ydata(), np.multiply(2 / math.sqrt(8), cosines), atol=16 * CLOSE)
+    rotated = plot.score_by_distance(RoPE(dim=8), distances).lines[-1]
+    np.testing.assert_allclose(rotated.get_ydata(), np.multiply(2 / math.sqrt(8), cosines), atol=16 * CLOSE)
     biased = plot.score_by_distance(ALiBi(heads=8), distances, heads=[1])
     assert biased.lines[-1].get_ydata().tolist() == [-0.25 * abs(t) for t in distances]
     assert [text.get_text() for text in biased.get_legend().get_texts()] == ["head 1"]

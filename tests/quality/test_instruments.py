@@ -41,7 +41,7 @@ def test_a_branch_of_the_core_that_nothing_runs_is_named(tmp_path: Path):
 
 
 def test_who_is_drawn_stays_drawn_when_a_file_moves_and_another_grows(tmp_path: Path):
-    text = "def turn(x):\n    return x * 2 + 1\n\n\ndef other(x):\n    return x < 3\n"
+    text = "def rotation(x):\n    return x * 2 + 1\n\n\ndef other(x):\n    return x < 3\n"
     (tmp_path / "a.py").write_text(text)
     before, every = mutant_candidates.sample(tmp_path, ["a.py"], 3, seed=1)
     (tmp_path / "b.py").write_text('"""New words."""\n\n' + text.replace("def other(x):", "def other(x):  # a comment"))

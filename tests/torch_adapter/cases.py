@@ -59,7 +59,9 @@ def inputs(record: Encoding, n: int) -> Tensors:
         return query, key
     rotates = isinstance(record, RotaryEncoding)
     width = record.head_dim if rotates else getattr(record, "dim", 8)
-    own = getattr(record, "heads", None)  # of a rotation: those that each turn in their own way, which are not grouped
+    own = getattr(
+        record, "heads", None
+    )  # of a rotation: those that each rotation in their own way, which are not grouped
     heads = own or HEADS
     key_heads = KEY_HEADS if rotates and own is None else heads
     q = torch.randn(BATCH, heads, n, width, generator=draw, dtype=torch.float32)

@@ -271,8 +271,8 @@ def test_rotations_temperatures_biases_scores_and_value_terms_act_together():
     for causal in (False, True):
         want = by_reference(asked, causal=causal)
         close(attention(**asked, causal=causal, layout="bhtd"), want)
-        turned = {name: asked[name].transpose(1, 2) for name in "qkv"}
-        close(attention(**(asked | turned), causal=causal, layout="bthd"), want.transpose(1, 2))
+        rotated = {name: asked[name].transpose(1, 2) for name in "qkv"}
+        close(attention(**(asked | rotated), causal=causal, layout="bthd"), want.transpose(1, 2))
 
 
 def test_packed_documents_and_left_padding_give_what_each_document_gives_alone():

@@ -17,10 +17,10 @@ from posenc.torch import (
     embed,
     module,
     rotate_normed,
+    rotation,
     shared_bias,
     strided,
     strided_attention,
-    turn,
 )
 
 HEADS, DIM = 4, 8
@@ -44,7 +44,9 @@ def attended(*encodings: Any) -> Callable[..., Any]:
 
 def normed(x: Any, positions: Any, number: float, count: int) -> Any:
     ones = torch.ones(DIM)
-    return rotate_normed(x, x, turn(ROTATION, positions), q_weight=ones, k_weight=ones, epsilon=number, layout="bhtd")
+    return rotate_normed(
+        x, x, rotation(ROTATION, positions), q_weight=ones, k_weight=ones, epsilon=number, layout="bhtd"
+    )
 
 
 CALLS: dict[str, Callable[..., Any]] = {

@@ -12,7 +12,7 @@ from torch.fx.experimental.symbolic_shapes import is_concrete_int
 
 from posenc import FoPE, PoPE, RoPE, Sinusoidal, SphericalRoPE
 from posenc.core import arrays
-from posenc.torch import module, rotate, turn
+from posenc.torch import module, rotate, rotation
 
 DIM, OTHER = 32, 71
 ROTATION, SUM = RoPE(dim=DIM), Sinusoidal(dim=DIM)
@@ -20,8 +20,8 @@ LAYER, ADDED = module(ROTATION), module(SUM)
 DAILY = (DIM // 2,)
 
 
-def _turn(positions: Any) -> tuple[Any, ...]:
-    made = ROTATION.turn(positions)
+def _rotation(positions: Any) -> tuple[Any, ...]:
+    made = ROTATION.rotation(positions)
     return made.cos, made.sin
 
 
@@ -30,11 +30,11 @@ def _heads(positions: Any) -> tuple[Any, Any]:
 
 
 CALLS: dict[str, Callable[[Any], tuple[Any, ...]]] = {
-    "RoPE.turn": _turn,
+    "RoPE.turn": _rotation,
     "Sinusoidal.embed": lambda positions: (SUM.embed(positions),),
     "Rotate": lambda positions: LAYER(*_heads(positions), positions, positions, layout="bhtd"),
     "Add": lambda positions: (ADDED(torch.ones(positions.shape[0], DIM), positions),),
-    "rotate": lambda positions: rotate(*_heads(positions), turn(ROTATION, positions), layout="bhtd"),
+    "rotate": lambda positions: rotate(*_heads(positions), rotation(ROTATION, positions), layout="bhtd"),
 }
 
 

@@ -88,8 +88,8 @@ def test_the_operator_is_registered_as_pytorch_asks() -> None:
 
 
 class Halved(LearnedRoPE):
-    def turn(self, positions: Any, params: Any = None, **options: Any) -> Any:
-        return super().turn(positions, {"frequencies": params["frequencies"] / 2}, **options)
+    def rotation(self, positions: Any, params: Any = None, **options: Any) -> Any:
+        return super().rotation(positions, {"frequencies": params["frequencies"] / 2}, **options)
 
 
 def test_a_subclass_that_turns_otherwise_is_asked_itself() -> None:

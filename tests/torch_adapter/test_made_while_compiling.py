@@ -14,8 +14,8 @@ from posenc import ALiBi, Linear, RoPE, Sinusoidal
 from posenc.torch import module
 
 CALLS: dict[str, Callable[[Any], Any]] = {
-    "RoPE": lambda x: RoPE(dim=8).turn(torch.arange(5))(x),
-    "scaled": lambda x: RoPE(dim=8, scaling=Linear(factor=2.0)).turn(torch.arange(5))(x),
+    "RoPE": lambda x: RoPE(dim=8).rotation(torch.arange(5))(x),
+    "scaled": lambda x: RoPE(dim=8, scaling=Linear(factor=2.0)).rotation(torch.arange(5))(x),
     "Sinusoidal": lambda x: Sinusoidal(dim=8).attach(x, torch.arange(5)),
     "ALiBi": lambda x: x.sum() + ALiBi(heads=2).matrix(torch.arange(5), torch.arange(5)),
     "module": lambda x: module(RoPE(dim=8))(x[None], x[None], layout="bhtd")[0],

@@ -33,7 +33,7 @@ from posenc.torch import (
 FAR = 2**31 - 7  # an odd place near the claimed maximum of a 32-bit index
 
 
-def turned(x: np.ndarray, positions: np.ndarray, base: float = 10_000.0) -> np.ndarray:
+def rotated(x: np.ndarray, positions: np.ndarray, base: float = 10_000.0) -> np.ndarray:
     """Adjacent pairs as complex numbers times exp(i·p·base^(-2i/d)), in float64; x: (batch, heads, n, d)."""
     dim = x.shape[-1]
     angles = positions[:, None].astype(np.longdouble) * base ** (-np.arange(0, dim, 2, dtype=np.longdouble) / dim)
@@ -52,7 +52,7 @@ def test_rotate_is_complex_multiplication(dtype: torch.dtype, start: int) -> Non
     # A rounding of cos and sin, two products and a sum of numbers below 8, then one rounding to the dtype of q.
     unit = {torch.float64: 2.0**-48, torch.float32: 2.0**-23, torch.bfloat16: 2.0**-8}[dtype]
     for got, x, positions in ((got_q, q, query), (got_k, k, key)):
-        expected = turned(x.double().numpy(), positions.numpy())
+        expected = rotated(x.double().numpy(), positions.numpy())
         assert np.abs(got.double().numpy() - expected).max() <= 8 * unit
 
 
@@ -286,22 +286,22 @@ def test_positions_that_must_be_given(use: Callable[..., object], error: type[Ex
     ("turn", "message"),
     [
         (
-            RoPE(dim=8).turn(np.arange(5)),
+            RoPE(dim=8).rotation(np.arange(5)),
             r"hold PyTorch tensors; got cos and sin of numpy.ndarray. .*torch.arange\(n\)",
         ),
-        (torch.arange(5), r"be a Turn, .*; got positions, it seems \(Tensor\). Give record.turn\(positions\)"),
-        (range(5), r"be a Turn, .*; got positions, it seems \(range\). Give record.turn\(positions\)"),
-        (RoPE(dim=8), r"be a Turn, .*; got RoPE\(dim=8.*Call its turn\(positions\)"),
-        (Rotate(RoPE(dim=8)), r"be a Turn, .*; got Rotate\(RoPE.*Call the module itself"),
-        (NoPE(dim=8), r"be a Turn, .*; got NoPE"),
+        (torch.arange(5), r"be a Rotation, .*; got positions, it seems \(Tensor\). Give record.turn\(positions\)"),
+        (range(5), r"be a Rotation, .*; got positions, it seems \(range\). Give record.turn\(positions\)"),
+        (RoPE(dim=8), r"be a Rotation, .*; got RoPE\(dim=8.*Call its rotation\(positions\)"),
+        (Rotate(RoPE(dim=8)), r"be a Rotation, .*; got Rotate\(RoPE.*Call the module itself"),
+        (NoPE(dim=8), r"be a Rotation, .*; got NoPE"),
     ],
 )
-def test_rotate_says_which_turn_to_make(turn: object, message: str) -> None:
+def test_rotate_says_which_turn_to_make(rotation: object, message: str) -> None:
     q, k = torch.zeros(1, 4, 5, 8), torch.zeros(1, 2, 5, 8)
     weights = {"q_weight": torch.ones(8), "k_weight": torch.ones(8), "epsilon": 1e-6}
     for use in (rotate, rotate_, partial(rotate_normed, **weights), partial(rotate_normed_, **weights)):
         with pytest.raises(TypeError, match=f"^turn must {message}"):
-            use(q, k, turn, layout="bhtd")
+            use(q, k, rotation, layout="bhtd")
 
 
 @pytest.mark.parametrize("use", [score_mod, strided, decode_row])

@@ -9,7 +9,7 @@ import torch
 
 from posenc import CATALOG, RoPE, Sinusoidal
 from posenc.core.doors import AdditiveEncoding, RotaryEncoding
-from posenc.core.rotation import Turn
+from posenc.core.rotation import Rotation
 from posenc.kernels import native
 from posenc.torch import module
 
@@ -40,8 +40,8 @@ def test_rotations_have_the_bits_of_the_definition(record: RotaryEncoding, dtype
     layer, positions = module(record, seed=0), line(record, 5)
     own = getattr(record, "heads", None)
     q, k = (heads(record, own or count, 5, dtype) for count in (12, 4))
-    turns = (record.turn(positions, layer.params, role=role) for role in ("query", "key"))
-    expected = tuple(by(x, layout="bhtd") for by, x in zip(turns, (q, k), strict=True))
+    rotations = (record.rotation(positions, layer.params, role=role) for role in ("query", "key"))
+    expected = tuple(by(x, layout="bhtd") for by, x in zip(rotations, (q, k), strict=True))
     learned = [q, k, *layer.parameters()]
     for key in (positions, positions.clone()):
         found = layer(q, k, positions, key, layout="bhtd")
@@ -82,16 +82,18 @@ def test_a_remembered_table_is_of_its_positions_alone() -> None:
 
 @pytest.mark.skipif(native.MISSING is not None, reason="posenc-kernels is not installed: no compiler was found")
 def test_modules_reach_the_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Neither the definition of a turn nor that of its table is computed."""
+    """Neither the definition of a rotation nor that of its table is computed."""
 
     def called(*_: Any, **__: Any) -> Any:
         raise AssertionError("the definition was computed")
 
     layer, positions = module(RoPE(dim=8)), torch.arange(3)
     inputs = [tuple(heads(layer.record, count, 3, dtype) for count in (4, 2)) for dtype in DTYPES]
-    turns = [layer.record.turn(positions, dtype=torch.promote_types(q.dtype, torch.float32)) for q, _ in inputs]
-    defined = [tuple(turn(x, layout="bhtd") for x in pair) for turn, pair in zip(turns, inputs, strict=True)]
-    monkeypatch.setattr(Turn, "__call__", called)
+    rotations = [layer.record.rotation(positions, dtype=torch.promote_types(q.dtype, torch.float32)) for q, _ in inputs]
+    defined = [
+        tuple(rotation(x, layout="bhtd") for x in pair) for rotation, pair in zip(rotations, inputs, strict=True)
+    ]
+    monkeypatch.setattr(Rotation, "__call__", called)
     monkeypatch.setattr(RoPE, "turn", called)
     for (q, k), expected in zip(inputs, defined, strict=True):
         for key in (positions, positions.clone()):

@@ -1,4 +1,4 @@
-"""Queries and keys that do not belong to a turn are refused before any kernel."""
+"""Queries and keys that do not belong to a rotation are refused before any kernel."""
 
 import pytest
 import torch
@@ -7,7 +7,7 @@ from posenc import HeadwiseRoPE, RoPE
 from posenc.torch import rotate
 
 Q, K = torch.zeros(2, 4, 5, 8), torch.zeros(2, 2, 5, 8)
-TURN = RoPE(dim=8).turn(torch.arange(5))
+TURN = RoPE(dim=8).rotation(torch.arange(5))
 
 
 @pytest.mark.parametrize(
@@ -15,7 +15,7 @@ TURN = RoPE(dim=8).turn(torch.arange(5))
     [
         (Q[0], K, r"^q must have shape 'bhtd' with d = 8; got \(4, 5, 8\)"),
         (Q[..., :6], K, r"^q must have shape 'bhtd' with d = 8; got \(2, 4, 5, 6\)"),
-        (Q, K[:, :, :4], r"^k must have the positions of the turn, 1 × 5; got \(2, 2, 4, 8\)"),
+        (Q, K[:, :, :4], r"^k must have the positions of the rotation, 1 × 5; got \(2, 2, 4, 8\)"),
         (
             Q,
             K.bfloat16(),
@@ -35,15 +35,15 @@ def test_vectors_of_another_shape_type_or_place(q, k, says):
 
 
 def test_a_rotation_for_each_head_needs_as_many_heads():
-    turn = HeadwiseRoPE(dim=8, heads=4, shares=(2, 1)).turn(torch.zeros(5, 2, dtype=torch.int64))
-    with pytest.raises(ValueError, match=r"^k must have 4 heads, one for each rotation of the turn; got \(2, 2,"):
-        rotate(Q, K, turn, layout="bhtd")
+    rotation = HeadwiseRoPE(dim=8, heads=4, shares=(2, 1)).rotation(torch.zeros(5, 2, dtype=torch.int64))
+    with pytest.raises(ValueError, match=r"^k must have 4 heads, one for each rotation of the rotation; got \(2, 2,"):
+        rotate(Q, K, rotation, layout="bhtd")
 
 
 @pytest.mark.parametrize(
     ("given", "says"),
     [
-        (RoPE(dim=8), r"Call its turn\(positions\)"),
+        (RoPE(dim=8), r"Call its rotation\(positions\)"),
         (torch.arange(5), r"got positions, it seems \(Tensor\). Give record.turn\(positions\)"),
         (3, r"got 3 \(int\). Give record.turn\(positions\)"),
     ],

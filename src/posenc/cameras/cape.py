@@ -57,13 +57,13 @@ class CaPE(Untraced):
 def cape_4dof(width: int) -> AxialRoPE:
     """CaPE with four degrees of freedom: the rotation of queries and keys by the coordinates of `spherical`.
 
-    Kong et al. 2024, arXiv:2402.03908: each quarter of the channels turns by one coordinate, all pairs by the same
+    Kong et al. 2024, arXiv:2402.03908: each quarter of the channels rotates by one coordinate, all pairs by the same
     angle. The released code (kxhit/EscherNet, commit 569240f) turns queries and keys before they are split into heads,
-    so that each quarter of the heads sees one coordinate; the last one is 0 there, and does not turn.
+    so that each quarter of the heads sees one coordinate; the last one is 0 there, and does not rotate.
 
     width: channels of all heads together, a multiple of 8.     Raises ValueError or TypeError naming it.
 
-    >>> cape_4dof(8).turn([[0.0, 3.0, 0.0, 0.0]]).cos.round(2).tolist()
+    >>> cape_4dof(8).rotation([[0.0, 3.0, 0.0, 0.0]]).cos.round(2).tolist()
     [[1.0, -0.99, 1.0, 1.0]]
     """
     quarter = validation.integer("width", width, 8) // 8

@@ -17,7 +17,7 @@ from posenc.core.checked_positions import Positions
 from posenc.core.declared_fields import Untraced, Whole
 from posenc.core.rotation import Operator
 from posenc.encodings.rotates.axial_rope import AxialRoPE
-from posenc.frequencies import Geometric, InTurns
+from posenc.frequencies import Geometric, InRevolutions
 
 #: The coordinates y, z, x, as linear forms: the real spherical harmonics of degree 1.
 _LINEAR = np.eye(3)[[1, 2, 0]]
@@ -82,7 +82,7 @@ class GTA(Untraced):
         return AxialRoPE(
             axis=(0, 1) * octaves,
             frequency_index=tuple(octave for octave in reversed(range(octaves)) for _ in range(2)),
-            frequency_dim=InTurns(Geometric(dim=2 * octaves, base=2.0**octaves)),
+            frequency_dim=InRevolutions(Geometric(dim=2 * octaves, base=2.0**octaves)),
         )
 
     @arrays.broadcasting
@@ -120,8 +120,8 @@ class GTA(Untraced):
             harmonics = of_tokens(_harmonics(matrices[..., :3, :3].swapaxes(-1, -2)), count, dtype)
             parts.append(tuple(Tiled(part, self.so3) for part in (harmonics, harmonics, harmonics.swapaxes(-1, -2))))
         if self.grid is not None:
-            turn = self.grid.turn(positions, dtype=dtype)
-            parts.append((turn, turn, turn.inverse()))
+            rotation = self.grid.rotation(positions, dtype=dtype)
+            parts.append((rotation, rotation, rotation.inverse()))
         return parts
 
 

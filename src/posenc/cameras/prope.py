@@ -74,13 +74,13 @@ class PRoPE(Untraced):
         positions, count = patch_positions(patches, matrices)
         dtype = table_dtype(matrices, dtype)
         back, matrix = (of_tokens(part, count, dtype) for part in (inverse("cameras", matrices), matrices))
-        turn = self.grid.turn(positions, dtype=dtype)
+        rotation = self.grid.rotation(positions, dtype=dtype)
         query, key, output = (
             BlockDiagonal((Tiled(part, self.dim // 2), rotation))
             for part, rotation in (
-                (matrix.swapaxes(-1, -2), turn.inverse()),
-                (back, turn.inverse()),
-                (matrix, turn),
+                (matrix.swapaxes(-1, -2), rotation.inverse()),
+                (back, rotation.inverse()),
+                (matrix, rotation),
             )
         )
         return CameraTransforms(query, key, key, output)

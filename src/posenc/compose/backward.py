@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from posenc.core.arrays import Array
 from posenc.core.declared_fields import Instance
 from posenc.core.doors import Params, Role, RotaryEncoding
-from posenc.core.rotation import Turn, of_pairs
+from posenc.core.rotation import Rotation, of_pairs
 from posenc.core.row import Row
 from posenc.encodings._of_one import RotatesOne
 from posenc.encodings.rotates.rope import RoPE
@@ -31,15 +31,17 @@ class Backward(RotatesOne):
 
     >>> import numpy as np
     >>> from posenc import RoPE
-    >>> Backward(RoPE(dim=2)).turn([1])(np.array([[1.0, 0.0]])).round(4).tolist()  # cos 1 and -sin 1
+    >>> Backward(RoPE(dim=2)).rotation([1])(np.array([[1.0, 0.0]])).round(4).tolist()  # cos 1 and -sin 1
     [[0.5403, -0.8415]]
     """
 
     encoding: Annotated[RotaryEncoding, Instance("a record that rotates")]
 
-    def turn(self, positions: Array, params: Params | None = None, *, role: Role = "both", dtype: Any = None) -> Turn:
-        turn = of_pairs("encoding", self.encoding.turn(positions, params, role=role, dtype=dtype))
-        return Turn(turn.cos, -turn.sin, turn.pairing, turn.factor, turn.heads)
+    def rotation(
+        self, positions: Array, params: Params | None = None, *, role: Role = "both", dtype: Any = None
+    ) -> Rotation:
+        rotation = of_pairs("encoding", self.encoding.rotation(positions, params, role=role, dtype=dtype))
+        return Rotation(rotation.cos, -rotation.sin, rotation.pairing, rotation.factor, rotation.heads)
 
 
 ROW = Row(

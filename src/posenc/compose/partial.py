@@ -10,7 +10,7 @@ from posenc.core import validation
 from posenc.core.arrays import Array
 from posenc.core.declared_fields import Whole
 from posenc.core.doors import Params, Role, RotaryEncoding
-from posenc.core.rotation import Pairing, Turn, of_pairs
+from posenc.core.rotation import Pairing, Rotation, of_pairs
 from posenc.core.row import Row
 from posenc.encodings._of_one import RotatesOne
 from posenc.encodings.rotates.rope import RoPE
@@ -28,12 +28,12 @@ class Partial(RotatesOne):
 
     encoding: a record that rotates.     dim: channels of the whole head.     start: the first channel that rotates.
 
-    Positions, parameters, roles and dtype are those of the encoding; the Turn takes vectors of `dim` channels.
+    Positions, parameters, roles and dtype are those of the encoding; the Rotation takes vectors of `dim` channels.
     Raises ValueError or TypeError naming the argument.
 
     >>> import numpy as np
     >>> from posenc import RoPE
-    >>> Partial(RoPE(dim=2), dim=4).turn([1])(np.ones((1, 4))).round(3)
+    >>> Partial(RoPE(dim=2), dim=4).rotation([1])(np.ones((1, 4))).round(3)
     array([[-0.301,  1.382,  1.   ,  1.   ]])
     """
 
@@ -56,13 +56,15 @@ class Partial(RotatesOne):
 
     @cached_property
     def fixed_frequencies(self) -> FixedFrequencies | None:
-        """The frequencies of the turns, for compiled kernels."""
+        """The frequencies of the rotations, for compiled kernels."""
         inner = fixed_frequencies_of(self.encoding)
         return None if inner is None else replace(inner, pairing=self._within(inner.pairing))
 
-    def turn(self, positions: Array, params: Params | None = None, *, role: Role = "both", dtype: Any = None) -> Turn:
-        inner = of_pairs("encoding", self.encoding.turn(positions, params, role=role, dtype=dtype))
-        return Turn(inner.cos, inner.sin, self._within(inner.pairing), inner.factor, inner.heads)
+    def rotation(
+        self, positions: Array, params: Params | None = None, *, role: Role = "both", dtype: Any = None
+    ) -> Rotation:
+        inner = of_pairs("encoding", self.encoding.rotation(positions, params, role=role, dtype=dtype))
+        return Rotation(inner.cos, inner.sin, self._within(inner.pairing), inner.factor, inner.heads)
 
     def _within(self, inside: Pairing) -> Pairing:
         """The encoding's pairing as one of the whole head."""

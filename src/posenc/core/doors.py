@@ -149,9 +149,9 @@ class RotaryEncoding(Encoding):
     """The door at queries and keys: a rotation for every position."""
 
     door: ClassVar[str] = "rotates"
-    #: Whose vectors turn: queries and keys, or values and, back again, the output.
+    #: Whose vectors rotation: queries and keys, or values and, back again, the output.
     roles: ClassVar[tuple[Role, ...]] = ("query", "key")
-    #: Why each role needs a turn of its own, as part of a sentence; empty where one turn serves both.
+    #: Why each role needs a rotation of its own, as part of a sentence; empty where one rotation serves both.
     roles_differ: ClassVar[str] = ""
 
     @property
@@ -161,17 +161,17 @@ class RotaryEncoding(Encoding):
         return dim
 
     @abc.abstractmethod
-    def turn(
+    def rotation(
         self, positions: Array, params: Params | None = None, *, role: Role = "both", dtype: Any = None
     ) -> Operator:
-        """What is done to a vector at each of the positions (*batch, n): a Turn, or an Operator where that is no
+        """What is done to a vector at each of the positions (*batch, n): a Rotation, or an Operator where that is no
         rotation of pairs; "both" is an error where queries and keys are treated differently."""
 
     @final
     def checked_call(
         self, positions: Array, params: Params | None, role: Role, dtype: Any
     ) -> tuple[Positions, Params, Any]:
-        """What `turn` is called with, checked once: positions, parameters of their library,
+        """What `rotation` is called with, checked once: positions, parameters of their library,
         and the dtype of the result."""
         learned = self.checked(params)
         if not self.roles_differ:
@@ -179,7 +179,7 @@ class RotaryEncoding(Encoding):
         elif role not in self.roles:
             raise ValueError(
                 f"role must be {' or '.join(map(repr, self.roles))} for {type(self).__name__}, {self.roles_differ}; "
-                f"got {role!r}. Make a turn for each."
+                f"got {role!r}. Make a rotation for each."
             )
         positions = checked(positions, like=first_array(learned))
         if len(positions.array.shape) < (1 if self.axes == 1 else 2):

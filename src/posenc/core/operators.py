@@ -1,4 +1,4 @@
-"""Maps that are no rotation of pairs of channels: what records at the rotating door return other than `Turn`.
+"""Maps that are no rotation of pairs of channels: what records at the rotating door return other than `Rotation`.
 
 Their tables are float32 or float64, also where 16 bits are asked for: the products are formed in them and rounded once.
 """
@@ -9,17 +9,17 @@ from dataclasses import dataclass
 
 from posenc.core import arrays
 from posenc.core.arrays import Array
-from posenc.core.rotation import Operator, OperatorLayout, Turn, as_precise, with_heads
+from posenc.core.rotation import Operator, OperatorLayout, Rotation, as_precise, with_heads
 
 
 @dataclass(frozen=True, eq=False)
 class Rebased(Operator):
-    """x → x + U·(turn(Uᵀx) - Uᵀx): a turn in the space that the columns of U span; what is orthogonal to them stays.
+    """x → x + U·(rotation(Uᵀx) - Uᵀx): a rotation in the space that the columns of U span; what is orthogonal to them stays.
 
-    basis: U, (dim, width of the turn), orthonormal columns. Where it is square this is U·turn(Uᵀx).
+    basis: U, (dim, width of the rotation), orthonormal columns. Where it is square this is U·rotation(Uᵀx).
     """
 
-    turn: Turn
+    rotation: Rotation
     basis: Array
 
     @property
@@ -28,22 +28,22 @@ class Rebased(Operator):
 
     def __call__(self, x: Array, *, layout: OperatorLayout | None = None) -> Array:
         lib, y = as_precise("x", x, self.basis)
-        with_heads(self.turn.cos, y, layout, self.dim, self.turn.heads)  # refuses what does not belong together
+        with_heads(self.rotation.cos, y, layout, self.dim, self.rotation.heads)  # refuses what does not belong together
         basis = lib.astype(self.basis, y.dtype)
         inside = lib.product(y, basis)
-        rotated = self.turn(inside, layout=layout)
-        if self.turn.dim == self.dim:
+        rotated = self.rotation(inside, layout=layout)
+        if self.rotation.dim == self.dim:
             return lib.astype(lib.product(rotated, basis.swapaxes(0, 1)), x.dtype)
         return lib.astype(y + lib.product(rotated - inside, basis.swapaxes(0, 1)), x.dtype)
 
     def inverse(self) -> Rebased:
         """The turn back, in the same basis."""
-        return Rebased(self.turn.inverse(), self.basis)
+        return Rebased(self.rotation.inverse(), self.basis)
 
 
 @dataclass(frozen=True, eq=False)
 class Polar(Operator):
-    """x → (softplus(x)·cos, softplus(x)·sin): each channel a length, turned by an angle of its own; twice as wide.
+    """x → (softplus(x)·cos, softplus(x)·sin): each channel a length, rotated by an angle of its own; twice as wide.
 
     Shapes: cos and sin (*batch, n, dim), or (*batch, heads, n, dim) where `heads` says that each has its own.
     """
@@ -96,7 +96,7 @@ class Matrices(Operator):
 @dataclass(frozen=True, eq=False)
 class ByChannel(Operator):
     """(a, b) → (a·cos - b·sin, b·cos' + a·sin') for channels i and i + dim/2,
-    each of which turns by an angle of its own.
+    each of which rotates by an angle of its own.
 
     Shapes: cos and sin (*batch, n, dim). It is a rotation only where the two angles are the same, and it has no inverse
     where they are a quarter turn apart.
@@ -118,18 +118,18 @@ class ByChannel(Operator):
 
 
 @dataclass(frozen=True, eq=False)
-class MatrixTurn(Operator):
-    """x → turn(M·x), with a matrix M for each head, which is the same at every place.
+class MatrixRotation(Operator):
+    """x → rotation(M·x), with a matrix M for each head, which is the same at every place.
 
     matrix: (heads, dim, dim).
     """
 
-    turn: Turn
+    rotation: Rotation
     matrix: Array
 
     @property
     def dim(self) -> int:
-        return self.turn.dim
+        return self.rotation.dim
 
     @property
     def heads(self) -> int:
@@ -137,11 +137,11 @@ class MatrixTurn(Operator):
 
     def __call__(self, x: Array, *, layout: OperatorLayout | None = None) -> Array:
         lib, y = as_precise("x", x, self.matrix)
-        places = self.turn.cos[..., :1]
-        if self.turn.heads is None:
+        places = self.rotation.cos[..., :1]
+        if self.rotation.heads is None:
             places = lib.xp.broadcast_to(places[..., None, :, :], (*places.shape[:-2], self.heads, *places.shape[-2:]))
         with_heads(places, x, layout, self.dim, self.heads)  # refuses what does not belong together
-        return lib.astype(self.turn(self._multiplied(y, layout), layout=layout), x.dtype)
+        return lib.astype(self.rotation(self._multiplied(y, layout), layout=layout), x.dtype)
 
     def _multiplied(self, y: Array, layout: OperatorLayout | None) -> Array:
         """M·y with the matrix of each head."""

@@ -21,7 +21,7 @@ PairLayout = Literal["adjacent", "halves"]
 
 @dataclass(frozen=True)
 class Pairing(Declared):
-    """Which channels of a head form the pairs that turn.
+    """Which channels of a head form the pairs that rotation.
 
     layout: "adjacent" pairs channels (2i, 2i+1); "halves" pairs (i, i + width/2), inside each of `blocks` equal blocks.
     dim: channels of the head; width: how many of them turn; start: the first of these. The rest pass unchanged.
@@ -56,7 +56,7 @@ class Pairing(Declared):
         return halves[..., 0, :].reshape(pairs), halves[..., 1, :].reshape(pairs)
 
     def join(self, first: Array, second: Array, x: Array) -> Array:
-        """The inverse of `split`, with the channels that do not turn taken from x."""
+        """The inverse of `split`, with the channels that do not rotate taken from x."""
         xp, shape = arrays.library(x).xp, x.shape[:-1]
         if self.layout == "adjacent":
             rotated_part = xp.stack([first, second], -1).reshape((*shape, self.width))
@@ -94,10 +94,10 @@ class Operator(abc.ABC):
 
 
 @dataclass(frozen=True, eq=False)
-class Turn(Operator):
+class Rotation(Operator):
     """(a, b) → (a·cos - b·sin, a·sin + b·cos) for every pair of channels.
 
-    Shapes: cos and sin (*batch, n, pairs), or (*batch, heads, n, pairs) where `heads` says that each turns in its own
+    Shapes: cos and sin (*batch, n, pairs), or (*batch, heads, n, pairs) where `heads` says that each rotates in its own
     way. The product is formed in float32 at least and rounded once.
     factor: what cos and sin have been multiplied by (an attention factor); vectors become so many times as long.
     None where every pair and place has a factor of its own.
@@ -121,15 +121,15 @@ class Turn(Operator):
         rotated = self.pairing.join(first * cos - second * sin, first * sin + second * cos, y)
         return lib.astype(rotated, x.dtype)
 
-    def inverse(self) -> Turn:
+    def inverse(self) -> Rotation:
         """The turn back."""
         if self.factor == 1.0:
-            return Turn(self.cos, -self.sin, self.pairing, 1.0, self.heads)
+            return Rotation(self.cos, -self.sin, self.pairing, 1.0, self.heads)
         if self.factor is None:  # divided twice, since the square of a small length may be no number
             length = arrays.library(self.cos).xp.hypot(self.cos, self.sin)
-            return Turn(self.cos / length / length, -self.sin / length / length, self.pairing, None, self.heads)
+            return Rotation(self.cos / length / length, -self.sin / length / length, self.pairing, None, self.heads)
         square = self.factor**2
-        return Turn(self.cos / square, -self.sin / square, self.pairing, 1.0 / self.factor, self.heads)
+        return Rotation(self.cos / square, -self.sin / square, self.pairing, 1.0 / self.factor, self.heads)
 
 
 def at_every_head(operator: Operator, x: Array) -> Array:
@@ -143,9 +143,9 @@ def at_every_head(operator: Operator, x: Array) -> Array:
     return mapped if x.ndim == 3 else mapped[0]
 
 
-def of_pairs(name: str, operator: Operator) -> Turn:
-    """The operator, if it turns pairs of channels; the record that made it is refused by the argument's name if not."""
-    if not isinstance(operator, Turn):
+def of_pairs(name: str, operator: Operator) -> Rotation:
+    """The operator, if it rotates pairs of channels; the record that made it is refused by the argument's name if not."""
+    if not isinstance(operator, Rotation):
         raise TypeError(
             f"{name} must rotate pairs of channels; got one that returns {type(operator).__name__}, another map. Call "
             "that map instead."
@@ -159,8 +159,8 @@ def as_precise(name: str, x: Array, table: Array) -> tuple[Library, Array]:
     y = lib.wide(x)
     if y.dtype == lib.xp.float64 and table.dtype == lib.xp.float32:
         raise TypeError(
-            f"{name} must not be more precise than the turn; got float64 for a float32 turn. "
-            "Make the turn with dtype=float64."
+            f"{name} must not be more precise than the rotation; got float64 for a float32 rotation. "
+            "Make the rotation with dtype=float64."
         )
     return lib, y
 
@@ -179,7 +179,7 @@ def with_heads(
     if layout is None:
         if x.ndim > 3 or heads is not None:
             raise ValueError(
-                f"layout must be 'bhtd' or 'bthd' for {'a turn with heads' if heads else 'x with heads'}; got None "
+                f"layout must be 'bhtd' or 'bthd' for {'a rotation with heads' if heads else 'x with heads'}; got None "
                 f"for shape {tuple(x.shape)}. Say which axis is which."
             )
     else:
@@ -209,11 +209,11 @@ def _check_table(part: Array, x: Array, axes: str, layout: str | None, heads: in
     fits = plain == 1 or (plain == 2 and "b" in axes and validation.equals_one_of(part.shape[0], 1, sizes["b"]))
     if not fits or sizes["t"] != part.shape[-1 - tail]:
         raise ValueError(
-            f"x must have as many tokens as the turn has positions, {tuple(part.shape[:-tail])}; got shape "
-            f"{tuple(x.shape)}{f' ({layout})' if layout else ''}. Make the turn from the positions of these tokens."
+            f"x must have as many tokens as the rotation has positions, {tuple(part.shape[:-tail])}; got shape "
+            f"{tuple(x.shape)}{f' ({layout})' if layout else ''}. Make the rotation from the positions of these tokens."
         )
     if heads is not None and sizes.get("h", sizes.get("k", 1) * sizes.get("g", 1)) != heads:
         raise ValueError(
-            f"x must have {heads} heads, one for each rotation of the turn; got shape {tuple(x.shape)} ({layout}). "
+            f"x must have {heads} heads, one for each rotation of the rotation; got shape {tuple(x.shape)} ({layout}). "
             "Repeat grouped heads first."
         )

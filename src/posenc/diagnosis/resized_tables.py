@@ -89,8 +89,8 @@ def _exchanged(pair: _Pair) -> Iterator[np.ndarray]:
     yield _resized(pair, pair.rule, new[::-1])
     yield _resized(pair, pair.rule, new, old[::-1])
     right = _resized(pair, pair.rule, new[::-1])
-    turned = right[front:].reshape(*new[::-1], -1).swapaxes(0, 1).reshape(math.prod(new), -1)
-    yield np.concatenate([right[:front], turned])
+    transposed = right[front:].reshape(*new[::-1], -1).swapaxes(0, 1).reshape(math.prod(new), -1)
+    yield np.concatenate([right[:front], transposed])
 
 
 def _resized(pair: _Pair, rule: Resizing, new: tuple[int, ...], old: tuple[int, ...] | None = None) -> np.ndarray:

@@ -38,7 +38,7 @@ class Attempt(Generic[Subject]):
 def explain(
     starts: Iterable[Subject], bank: Sequence[Mistake[Subject]], evidence: Evidence[Subject], most: int = 2
 ) -> Attempt[Subject] | None:
-    """The first single mistake of the bank that turns a start into what the evidence shows, or else the first two.
+    """The first single mistake of the bank that rotates a start into what the evidence shows, or else the first two.
 
     starts: what may have been meant, the likeliest first.   bank: in the order of preference.   most: how many mistakes
     may come together.   None where no mistakes explain the evidence.

@@ -1,24 +1,27 @@
-"""Frequencies and sinusoids as the browser takes them: turns for one step, in whole numbers (browser/angles.js)."""
+"""Frequencies and sinusoids as the browser takes them: revolutions for one step, in whole numbers (browser/angles.js)."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from posenc.phase import FixedSinusoids, Frequencies
-from posenc.phase.fixed_point import digits, whole_turns
+from posenc.phase.fixed_point import digits, whole_revolutions
 
 #: Bits of a limb and how many there are: a limb times 27 bits of a position is exact in a double.
 BITS, LIMBS = 26, 4
 
 
 def browser_frequencies(frequencies: Frequencies) -> list[list[int]]:
-    """Each frequency in turns for one step, to 2^-104 turns: the whole turns, then limbs of 26 bits.
+    """Each frequency in revolutions for one step, to 2^-104 revolutions: the whole revolutions, then limbs of 26 bits.
 
     >>> from posenc import RoPE
     >>> browser_frequencies(RoPE(dim=4).frequencies)[0]
     [0, 10680707, 28915984, 22192066, 30798973]
     """
-    return [[turns >> BITS * LIMBS, *digits(turns, BITS, LIMBS)] for turns in whole_turns(frequencies, BITS * LIMBS)]
+    return [
+        [revolutions >> BITS * LIMBS, *digits(revolutions, BITS, LIMBS)]
+        for revolutions in whole_revolutions(frequencies, BITS * LIMBS)
+    ]
 
 
 def browser_sinusoids(fixed: FixedSinusoids | None, channels: int) -> dict[str, Any] | None:

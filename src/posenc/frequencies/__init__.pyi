@@ -8,7 +8,7 @@ from .geometric import Divisors as Divisors
 from .geometric import Geometric as Geometric
 from .joined import Joined as Joined
 from .projected import Projected as Projected
-from .revolutions import InTurns as InTurns
+from .revolutions import InRevolutions as InRevolutions
 from .scalings.clipped import Clipped as Clipped
 from .scalings.dynamic_ntk import DynamicNTK as DynamicNTK
 from .scalings.linear import Linear as Linear

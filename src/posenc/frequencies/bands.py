@@ -13,7 +13,7 @@ from posenc.phase.frequencies import EXACT, TWO_PI, Frequencies
 Spacing = Literal["octaves", "linear", "logarithmic"]
 SPACINGS = ("octaves", "linear", "logarithmic")
 
-#: Above these a fraction of a position, as float32 holds it, would be more than a turn beyond its last bit.
+#: Above these a fraction of a position, as float32 holds it, would be more than a rotation beyond its last bit.
 MOST_OCTAVES = 24
 LARGEST_RESOLUTION = 1 << 16
 
@@ -47,7 +47,7 @@ class Bands(Frequencies):
         return self.count
 
     def multiples(self) -> tuple[Decimal, ...]:
-        """f_k, the frequencies in half turns for one unit of position, to 100 digits."""
+        """f_k, the frequencies in half revolutions for one unit of position, to 100 digits."""
         if self.spacing == "octaves":
             return tuple(Decimal(1 << k) for k in range(self.count))
         top, steps = Decimal(self.resolution or 0.0) / 2, Decimal(max(self.count - 1, 1))
@@ -58,5 +58,5 @@ class Bands(Frequencies):
         return tuple(EXACT.exp(EXACT.multiply(octave, Decimal(k))) for k in range(self.count))
 
     def exact(self) -> tuple[Decimal, ...]:
-        half_turn = EXACT.divide(TWO_PI, Decimal(2))
-        return tuple(EXACT.multiply(multiple, half_turn) for multiple in self.multiples())
+        half_revolution = EXACT.divide(TWO_PI, Decimal(2))
+        return tuple(EXACT.multiply(multiple, half_revolution) for multiple in self.multiples())

@@ -29,7 +29,7 @@ class Directed(Frequencies):
     def _check_together(self) -> None:
         if not isinstance(self.direction, tuple | list) or len(self.direction) != self.frequencies.pairs:
             raise ValueError(
-                f"direction must be {self.frequencies.pairs} numbers of half turns, one a pair; got "
+                f"direction must be {self.frequencies.pairs} numbers of half revolutions, one a pair; got "
                 f"{validation.shown(self.direction)}. "
                 "Give as many."
             )
@@ -48,14 +48,16 @@ class Directed(Frequencies):
 
 
 @lru_cache(maxsize=1024)
-def cosine_and_sine(half_turns: float | Decimal) -> tuple[Decimal, Decimal]:
+def cosine_and_sine(half_revolutions: float | Decimal) -> tuple[Decimal, Decimal]:
     """cos(π·d) and sin(π·d) to 100 digits, from the nearest quarter turn, so that what is zero is zero.
 
     >>> [float(value) for value in cosine_and_sine(0.5)]
     [0.0, 1.0]
     """
-    quarter = round(2 * half_turns)
-    angle = EXACT.multiply(EXACT.subtract(Decimal(half_turns), EXACT.divide(Decimal(quarter), Decimal(2))), _HALF_TURN)
+    quarter = round(2 * half_revolutions)
+    angle = EXACT.multiply(
+        EXACT.subtract(Decimal(half_revolutions), EXACT.divide(Decimal(quarter), Decimal(2))), _HALF_TURN
+    )
     cosine, sine = _series(angle, Decimal(1), 0), _series(angle, angle, 1)
     for _ in range(quarter % 4):
         cosine, sine = EXACT.minus(sine), cosine

@@ -1,4 +1,4 @@
-"""Frequencies that are stated one by one, in turns: a row of a released projection matrix."""
+"""Frequencies that are stated one by one, in revolutions: a row of a released projection matrix."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Annotated
 from posenc.core.declared_fields import Real, TupleOf
 from posenc.phase.frequencies import EXACT, TWO_PI, Frequencies
 
-#: The largest number in a projection matrix that is accepted, in turns for one unit of position.
+#: The largest number in a projection matrix that is accepted, in revolutions for one unit of position.
 LARGEST = 1e6
 
 

@@ -1,4 +1,4 @@
-"""Frequencies that count whole turns, not radians."""
+"""Frequencies that count whole revolutions, not radians."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from posenc.phase.frequencies import EXACT, TWO_PI, Frequencies
 
 
 @dataclass(frozen=True)
-class InTurns(Frequencies):
-    """ω_i = 2π·frequencies_i: one unit of position is so many whole turns, as for coordinates from -1 to 1 (DINOv3).
+class InRevolutions(Frequencies):
+    """ω_i = 2π·frequencies_i: one unit of position is so many whole revolutions, as for coordinates from -1 to 1 (DINOv3).
 
     frequencies: a record of them. Raises TypeError naming the field.
 
     >>> from posenc.frequencies import Geometric
-    >>> InTurns(Geometric(dim=2)).radians().round(4).tolist()
+    >>> InRevolutions(Geometric(dim=2)).radians().round(4).tolist()
     [6.2832]
     """
 

@@ -50,10 +50,10 @@ class BinaryCounting(text_lines.Lines):
         fastest, last = float(self.wavelengths[0]), float(self.wavelengths[-1])
         ratio = spectrum(self.record).ratio
         growth = "no fixed multiple of" if math.isnan(ratio) else f"{text_lines.number(ratio, 4)} times"
-        turns = f"2π = {fastest:.3f}" if math.isclose(fastest, 2 * math.pi) else f"{fastest:.3f}"
+        revolutions = f"2π = {fastest:.3f}" if math.isclose(fastest, 2 * math.pi) else f"{fastest:.3f}"
         return [
             "What the comparison gets wrong:",
-            f"- The fastest pair has period {turns}, not 2 like the rightmost bit: it does not flip with every number.",
+            f"- The fastest pair has period {revolutions}, not 2 like the rightmost bit: it does not flip with every number.",
             f"- A bit's period is twice that of the bit before; here each period is {growth} the one before, "
             f"up to {last:,.1f}.",
             "- A bit is 0 or 1; a channel takes every value between -1 and 1, and a pair of them is needed to tell "
@@ -92,23 +92,23 @@ def binary_counting(count: int = 16, bits: int = 4, record: AdditiveEncoding | N
 class Dials(text_lines.Lines):
     """Each pair of channels as the hand of a dial: how far it has rotated at one position.
 
-    turns: part of a whole turn, from 0 up to 1.   degrees, radians: the same angle.   completed: whole turns before it.
+    turns: part of a whole revolution, from 0 up to 1.   degrees, radians: the same angle.   completed: whole revolutions before it.
     x, y: cosine and sine of it, where the hand points; shape (pairs,) each.
     """
 
     record: Encoding
     position: int
-    turns: np.ndarray
+    revolutions: np.ndarray
     completed: np.ndarray
     wavelengths: np.ndarray
 
     @property
     def degrees(self) -> np.ndarray:
-        return 360.0 * self.turns
+        return 360.0 * self.revolutions
 
     @property
     def radians(self) -> np.ndarray:
-        return 2 * math.pi * self.turns
+        return 2 * math.pi * self.revolutions
 
     @property
     def x(self) -> np.ndarray:
@@ -120,16 +120,18 @@ class Dials(text_lines.Lines):
 
     def lines(self) -> list[str]:
         rows = [
-            [str(pair), f"{length:,.2f}", str(whole), f"{turn:.4f}", f"{360 * turn:.1f}°"]
-            for pair, (length, whole, turn) in enumerate(zip(self.wavelengths, self.completed, self.turns, strict=True))
+            [str(pair), f"{length:,.2f}", str(whole), f"{revolution:.4f}", f"{360 * revolution:.1f}°"]
+            for pair, (length, whole, revolution) in enumerate(
+                zip(self.wavelengths, self.completed, self.revolutions, strict=True)
+            )
         ]
-        head = ["dial", "period", "whole turns", "turn", "angle"]
+        head = ["dial", "period", "whole revolutions", "turn", "angle"]
         binary = f" = {self.position:b} in binary" if self.position >= 0 else ""
         return [f"position {self.position}{binary}, {text_lines.short(self.record)}", *text_lines.aligned(head, rows)]
 
 
 def dials(record: Encoding, position: int) -> Dials:
-    """The angle of every pair at a whole position, modulo one turn, from the exact phase.
+    """The angle of every pair at a whole position, modulo one rotation, from the exact phase.
 
     >>> dials(Sinusoidal(dim=8), 150).degrees.round(1).tolist()
     [314.4, 139.4, 85.9, 8.6]
@@ -139,6 +141,6 @@ def dials(record: Encoding, position: int) -> Dials:
     channels = sinusoid_channels(record)
     shifted = position + (channels.start if channels else 0)
     quarter, rest = phase(shifted, frequencies).quarters()
-    turns = (np.asarray(quarter) % 4.0 + np.asarray(rest)) / 4 % 1.0
+    revolutions = (np.asarray(quarter) % 4.0 + np.asarray(rest)) / 4 % 1.0
     lengths = frequencies.wavelengths()
-    return Dials(record, position, turns, np.round(shifted / lengths - turns).astype(np.int64), lengths)
+    return Dials(record, position, revolutions, np.round(shifted / lengths - revolutions).astype(np.int64), lengths)

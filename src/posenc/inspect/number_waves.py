@@ -63,8 +63,8 @@ def number_waves(number: int, record: Encoding | None = None) -> NumberWaves:
     periods = np.array([2 << index for index in range(bits)], dtype=np.int64)
     hands = dials(record, number)
     back = np.linspace(-PERIODS, 0.0, POINTS)
-    # A window reaches back from the number by whole periods, so its angles are the number's own less whole turns.
-    sines = np.sin(2 * math.pi * (hands.turns[:, None] + back))
+    # A window reaches back from the number by whole periods, so its angles are the number's own less whole revolutions.
+    sines = np.sin(2 * math.pi * (hands.rotations[:, None] + back))
     ends = np.full(bits, number, dtype=np.float64)
     spans = PERIODS * hands.wavelengths
     return NumberWaves(

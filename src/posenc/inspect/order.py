@@ -282,7 +282,7 @@ def embedding(word: str, dim: int, seed: int = 0) -> np.ndarray:
 def _heads(encoding: Encoding | None, params: Params | None, positions: np.ndarray) -> tuple[int, int]:
     """Heads and channels of a head that the encoding asks for."""
     if isinstance(encoding, RotaryEncoding):
-        counts = (encoding.turn(positions[:1], params, role=role).heads for role in encoding.roles)
+        counts = (encoding.rotation(positions[:1], params, role=role).heads for role in encoding.roles)
         return next((heads for heads in counts if heads), HEADS), encoding.head_dim
     if isinstance(encoding, AttentionBias):
         return encoding.heads, HEAD_DIM

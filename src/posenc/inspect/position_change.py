@@ -86,7 +86,7 @@ def position_change(
         encoded = x + np.asarray(record.embed(at, params))
         differences, against, compared = encoded[1:] - encoded[0], f"position {text_lines.number(at[0])}", at[1:]
     else:
-        encoded = arrays.to_numpy(record.turn(at, params, role="query")(np.broadcast_to(x, (at.size, width))))
+        encoded = arrays.to_numpy(record.rotation(at, params, role="query")(np.broadcast_to(x, (at.size, width))))
         differences, against, compared = encoded - x, "the vector itself", at
     return PositionChange(record, x, at, encoded, against, compared, differences, _shares(differences))
 

@@ -39,7 +39,7 @@ class RotationError(text_lines.Lines):
 def rotation_matrices(record: RotaryEncoding, positions: Array, params: Params | None = None) -> np.ndarray:
     """R with R(m)·x = x rotated at position m; shape (n, d, d), float64, for positions (n,).
 
-    Su et al. 2021, arXiv:2104.09864, eq. 15. Built from the angles of the pairs, not by turning vectors, so that the
+    Su et al. 2021, arXiv:2104.09864, eq. 15. Built from the angles of the pairs, not by rotating vectors, so that the
     efficient form (eq. 34) can be compared with it. TypeError for a record that does not rotate.
 
     >>> from posenc import RoPE
@@ -50,9 +50,9 @@ def rotation_matrices(record: RotaryEncoding, positions: Array, params: Params |
     validation.one_axis("record", record)
     positions = np.atleast_1d(np.asarray(arrays.as_array("positions", positions)))
     validation.size("positions", positions.size * record.head_dim**2)
-    turn = of_pairs("record", record.turn(positions, params, role="query"))
-    first, second = turn.pairing.split(np.arange(record.head_dim))
-    cosine, sine = arrays.to_numpy(turn.cos), arrays.to_numpy(turn.sin)
+    rotation = of_pairs("record", record.rotation(positions, params, role="query"))
+    first, second = rotation.pairing.split(np.arange(record.head_dim))
+    cosine, sine = arrays.to_numpy(rotation.cos), arrays.to_numpy(rotation.sin)
     matrices = np.zeros((positions.size, record.head_dim, record.head_dim))
     matrices[:, range(record.head_dim), range(record.head_dim)] = 1.0  # channels that do not rotate
     matrices[:, first, first] = cosine
@@ -80,7 +80,7 @@ def rotation_error(
     lengths = np.linalg.norm(x, axis=-1)
     here = _products(record, x, positions, params)
     there = _products(record, x, arrays.library(positions).signed(positions) + shift, params)
-    rotated = arrays.to_numpy(record.turn(positions, params, role="query")(x[0]))
+    rotated = arrays.to_numpy(record.rotation(positions, params, role="query")(x[0]))
     squares = matrices.swapaxes(-1, -2) @ matrices - np.eye(record.head_dim)
     return RotationError(
         record,
@@ -93,8 +93,8 @@ def rotation_error(
 
 def _products(record: RotaryEncoding, x: np.ndarray, positions: np.ndarray, params: Params | None) -> np.ndarray:
     """q·k of every two positions; shape (n, n)."""
-    q = arrays.to_numpy(record.turn(positions, params, role="query")(x[0]))
-    k = arrays.to_numpy(record.turn(positions, params, role="key")(x[1]))
+    q = arrays.to_numpy(record.rotation(positions, params, role="query")(x[0]))
+    k = arrays.to_numpy(record.rotation(positions, params, role="key")(x[1]))
     products: np.ndarray = q @ k.T
     return products
 

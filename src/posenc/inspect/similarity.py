@@ -73,8 +73,8 @@ def score_by_distance(
         scores = (np.asarray(record.embed(query, params)) @ np.asarray(record.embed(at_key, params)).T).T
         return ScoreByDistance(record, distances, scores, "PE(query)·PE(key)")
     if isinstance(record, RotaryEncoding):
-        q = at_every_head(record.turn(query, params, role="query"), np.ones((query.size, record.head_dim)))
-        k = at_every_head(record.turn(at_key, params, role="key"), np.ones((1, record.head_dim)))
+        q = at_every_head(record.rotation(query, params, role="query"), np.ones((query.size, record.head_dim)))
+        k = at_every_head(record.rotation(at_key, params, role="key"), np.ones((1, record.head_dim)))
         scores = (q @ np.swapaxes(k, -1, -2) / np.sqrt(record.head_dim)).reshape(-1, query.size)
         return ScoreByDistance(record, distances, scores, "q·k/√d for q and k of ones")
     if isinstance(record, AttentionBias):

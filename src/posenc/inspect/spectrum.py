@@ -1,4 +1,4 @@
-"""How fast each pair of channels turns, and how the row changes with position."""
+"""How fast each pair of channels rotates, and how the row changes with position."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from posenc.phase import Frequencies, cosine_sine
 
 @dataclass(frozen=True, eq=False)
 class Spectrum(text_lines.Lines):
-    """Exponent, frequency (radians a step) and wavelength (steps a turn) of each pair; shape (pairs,) each.
+    """Exponent, frequency (radians a step) and wavelength (steps a rotation) of each pair; shape (pairs,) each.
 
     exponents: e of ω = base^-e; NaN where the frequencies are no powers of one base.
     ratio: each wavelength divided by the one before it, where that is the same all along; else NaN.

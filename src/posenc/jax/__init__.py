@@ -1,6 +1,6 @@
 """JAX: a record and what it learns as one pytree, whose leaves are the parameters and whose structure is the record.
 
-Importing this package makes `Turn` and the other operators pytrees too (their leaves are their tables), so that a
+Importing this package makes `Rotation` and the other operators pytrees too (their leaves are their tables), so that a
 rotation made once passes through `jit` and `vmap`. Records need nothing: they are hashable,
 so they are closed over or passed as static arguments.
 """

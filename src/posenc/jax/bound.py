@@ -85,8 +85,8 @@ class DoorMethods(abc.ABC):
 
     def _rotated(self, record: Any, x: Array, name: str, positions: Array, role: Role, layout: OperatorLayout) -> Array:
         positions = arrays.as_array(name, positions, x)
-        turn = record.turn(positions, self._arrays(), role=role, dtype=arrays.library(x).wide_dtype(x.dtype))
-        return turn(x, layout=layout)
+        rotation = record.rotation(positions, self._arrays(), role=role, dtype=arrays.library(x).wide_dtype(x.dtype))
+        return rotation(x, layout=layout)
 
     def _through(self, door: type[Encoding], method: str) -> Any:
         return validation.instance("record", self.record, door, f"a record of the door {door.door!r} for {method}")

@@ -1,6 +1,6 @@
-"""Flax: a record as a module of flax nnx, and bound records and turns in flax's own serialization.
+"""Flax: a record as a module of flax nnx, and bound records and rotations in flax's own serialization.
 
-Importing this module registers `Bound`, `Turn` and the other operators with `flax.serialization`, which knows no other
+Importing this module registers `Bound`, `Rotation` and the other operators with `flax.serialization`, which knows no other
 way to write a class.
 """
 

@@ -40,7 +40,7 @@ def attention(
     scale: float | None = None,
     impl: JaxImpl = "auto",
 ) -> Any:
-    """softmax(scale·turn(q)·turn(k)ᵀ + biases + scores)·v with any encodings, through `jit`, `grad` and `vmap`.
+    """softmax(scale·rotation(q)·rotation(k)ᵀ + biases + scores)·v with any encodings, through `jit`, `grad` and `vmap`.
 
     Vaswani et al. 2017, arXiv:1706.03762, eq. 1; `posenc.attention.attention` is the same, written to be read, and
     `posenc.torch.attention` takes the same arguments. Logits and what is added to them are float32 at least; the output

@@ -1,4 +1,4 @@
-"""`Bound`, `Turn` and the other operators as pytrees, which `jax.export` can write into a file and read back."""
+"""`Bound`, `Rotation` and the other operators as pytrees, which `jax.export` can write into a file and read back."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from posenc import parse
 from posenc.cameras.transforms import BlockDiagonal, CameraTransforms, Tiled, Unchanged
 from posenc.core import validation
 from posenc.core.doors import Encoding
-from posenc.core.operators import ByChannel, Matrices, MatrixTurn, Polar, Rebased
-from posenc.core.rotation import Pairing, Turn
+from posenc.core.operators import ByChannel, Matrices, MatrixRotation, Polar, Rebased
+from posenc.core.rotation import Pairing, Rotation
 from posenc.jax.bound import Bound
 
 #: The operators: the fields that hold arrays, and those that do not.
 OPERATORS: dict[type, tuple[list[str], list[str]]] = {
-    Turn: (["cos", "sin"], ["pairing", "factor", "heads"]),
+    Rotation: (["cos", "sin"], ["pairing", "factor", "heads"]),
     Rebased: (["turn", "basis"], []),
     Polar: (["cos", "sin"], ["heads"]),
     ByChannel: (["cos", "sin"], []),
     Matrices: (["matrix"], ["heads"]),
-    MatrixTurn: (["turn", "matrix"], []),
+    MatrixRotation: (["turn", "matrix"], []),
     Tiled: (["matrix"], ["channels"]),
     Unchanged: ([], ["channels"]),
     BlockDiagonal: (["parts"], []),

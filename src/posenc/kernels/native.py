@@ -1,7 +1,7 @@
 """The compiled kernel: one pass over queries and keys together, in place or into new memory.
 
-It applies a `Turn`, whichever record made it. Products and sums are rounded one by one, so it gives the bits of the
-reference, `Turn.__call__`. The library is that of the distribution posenc-kernels (`native/` in the repository).
+It applies a `Rotation`, whichever record made it. Products and sums are rounded one by one, so it gives the bits of the
+reference, `Rotation.__call__`. The library is that of the distribution posenc-kernels (`native/` in the repository).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch.autograd import forward_ad
 
-from posenc.core.rotation import Turn
+from posenc.core.rotation import Rotation
 from posenc.phase import FixedFrequencies
 
 DTYPES = (torch.float32, torch.bfloat16, torch.float16)
@@ -24,15 +24,15 @@ NEWEST = ("rotate_one", "rotate_untraced", "cos_sin", "rotate_by_angles", "rotat
 LIBRARY = torch.library.Library("posenc", "IMPL")
 
 
-def unsupported_reason(turn: Turn, *tensors: Any) -> str | None:
+def unsupported_reason(rotation: Rotation, *tensors: Any) -> str | None:
     """Why the kernel cannot rotate these tensors, (batch, heads, time, dim); None where it can."""
     if MISSING is not None:
         return MISSING
-    if turn.cos.dtype != torch.float32 or not turn.cos.is_cpu:
-        return "the turn is not float32 on the CPU"
-    if turn.cos.requires_grad or turn.sin.requires_grad:
-        return "the turn is learned, and the kernel gives it no gradient"
-    return unsupported_tensors(turn.cos, *tensors)
+    if rotation.cos.dtype != torch.float32 or not rotation.cos.is_cpu:
+        return "the rotation is not float32 on the CPU"
+    if rotation.cos.requires_grad or rotation.sin.requires_grad:
+        return "the rotation is learned, and the kernel gives it no gradient"
+    return unsupported_tensors(rotation.cos, *tensors)
 
 
 def unsupported_tensors(table: Any, *tensors: Any) -> str | None:
@@ -55,41 +55,43 @@ def unsupported_tensors(table: Any, *tensors: Any) -> str | None:
     return None
 
 
-def tables(turn: Turn) -> tuple[Any, Any]:
+def tables(rotation: Rotation) -> tuple[Any, Any]:
     """Cosines and sines as (batch or 1, heads or 1, time, pairs)."""
-    if turn.cos.ndim == 2 and turn.cos.stride(-1) == turn.sin.stride(-1) == 1:
-        return turn.cos.unsqueeze(0).unsqueeze(0), turn.sin.unsqueeze(0).unsqueeze(0)
+    if rotation.cos.ndim == 2 and rotation.cos.stride(-1) == rotation.sin.stride(-1) == 1:
+        return rotation.cos.unsqueeze(0).unsqueeze(0), rotation.sin.unsqueeze(0).unsqueeze(0)
     parts = []
-    for part in (turn.cos, turn.sin):
-        if turn.heads is None:
+    for part in (rotation.cos, rotation.sin):
+        if rotation.heads is None:
             part = part.unsqueeze(-3)  # several times as fast as an index
         part = part if part.ndim == 4 else part.unsqueeze(0)
         parts.append(part if part.stride(-1) == 1 else part.contiguous())
     return parts[0], parts[1]
 
 
-def rotate(x: Any, turn: Turn, *, inverse: bool = False, instruction_set: str = "") -> Any:
+def rotate(x: Any, rotation: Rotation, *, inverse: bool = False, instruction_set: str = "") -> Any:
     """x, (batch, heads, time, dim), rotated into new memory; with a gradient for x.
 
     instruction_set: one of `instruction_sets()`, for tests; the best by default.
     """
-    return torch.ops.posenc.rotate_one(x, *tables(turn), *channels(turn), inverse, instruction_set)
+    return torch.ops.posenc.rotate_one(x, *tables(rotation), *channels(rotation), inverse, instruction_set)
 
 
-def rotate_in_place(turn: Turn, *tensors: Any) -> None:
+def rotate_in_place(rotation: Rotation, *tensors: Any) -> None:
     """Tensors, (batch, heads, time, dim), rotated where they are; no gradient is recorded."""
     for x in tensors:
-        torch.ops.posenc.rotate_one_(x, *tables(turn), *channels(turn), False)
+        torch.ops.posenc.rotate_one_(x, *tables(rotation), *channels(rotation), False)
 
 
-def rotate_into_cache(turn: Turn, q: Any, k: Any, v: Any, k_cache: Any, v_cache: Any, slots: Any, paged: bool) -> None:
+def rotate_into_cache(
+    rotation: Rotation, q: Any, k: Any, v: Any, k_cache: Any, v_cache: Any, slots: Any, paged: bool
+) -> None:
     """q rotated where it is, k rotated into its cache and v copied into its own; no gradient is recorded.
 
     q, k, v: (batch, heads, time, dim); slots: (batch or 1, time), each token's index in its row of caches (batch,
     heads, length, dim), or, paged, in caches (pages, heads, page, dim): page times size plus index in the page.
     """
-    tensors = q, k, v, *tables(turn), k_cache, v_cache, slots
-    torch.ops.posenc.rotate_into_cache_(*tensors, paged, *channels(turn))
+    tensors = q, k, v, *tables(rotation), k_cache, v_cache, slots
+    torch.ops.posenc.rotate_into_cache_(*tensors, paged, *channels(rotation))
 
 
 def instruction_sets() -> tuple[str, ...]:
@@ -97,9 +99,9 @@ def instruction_sets() -> tuple[str, ...]:
     return tuple(torch.ops.posenc.instruction_sets())
 
 
-def channels(turn: Turn | FixedFrequencies) -> tuple[int, int, bool]:
+def channels(rotation: Rotation | FixedFrequencies) -> tuple[int, int, bool]:
     """First channel, number of blocks, and whether pairs are neighbours: as operators take them."""
-    pairing = turn.pairing
+    pairing = rotation.pairing
     return pairing.start, pairing.blocks, pairing.layout == "adjacent"
 
 

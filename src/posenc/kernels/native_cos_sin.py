@@ -1,6 +1,6 @@
 """Cosines and sines made by the compiled kernel from integer positions: a table of them, and rotation without a table.
 
-The angle is a fraction of a turn in 160 bits, as in `posenc.phase`; cosine and sine are polynomials in double
+The angle is a fraction of a revolution in 160 bits, as in `posenc.phase`; cosine and sine are polynomials in double
 precision. The table is the reference's, correctly rounded, up to 2^53. Backward keeps positions alone.
 """
 

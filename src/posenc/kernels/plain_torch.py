@@ -1,7 +1,7 @@
 """Rotation in plain PyTorch, for where no kernel is: in blocks that stay in the cache,
 and of single tokens in few calls.
 
-It applies a `Turn`, whichever record made it, to the bits of the reference, `Turn.__call__`: the same products and
+It applies a `Rotation`, whichever record made it, to the bits of the reference, `Rotation.__call__`: the same products and
 sums, each rounded by itself. A block is made float32 once, rotated by whole rows, and rounded once into its place, so
 memory is passed over once where the reference makes eight passes. Neighbouring channels are multiplied as complex
 numbers where this build of PyTorch is known to round such products like any others.
@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-from posenc.core.rotation import Pairing, Turn
+from posenc.core.rotation import Pairing, Rotation
 from posenc.kernels import native
 
 #: The dtype in which products are formed.
@@ -33,32 +33,34 @@ COMPLEX = 1 << 16
 STEP = 16
 
 
-def unsupported_reason(x: Any, turn: Turn | None) -> str | None:
-    """Why x, or what is like it, is left to the reference; None where blocks are better. turn: None of angles."""
+def unsupported_reason(x: Any, rotation: Rotation | None) -> str | None:
+    """Why x, or what is like it, is left to the reference; None where blocks are better. rotation: None of angles."""
     if torch.compiler.is_compiling():
         return "a compiler sees through the reference"
     if torch._C._are_functorch_transforms_active() or torch.autograd.forward_ad._current_level >= 0:
         return "a transform of functions sees through the reference"
     if not x.is_cpu:
         return "blocks are for the CPU"
-    if turn is not None and (turn.cos.requires_grad or turn.sin.requires_grad):
-        return "the turn is learned"
-    if x.dtype not in WIDE or (x.dtype == torch.float64 and turn is not None and turn.cos.dtype != torch.float64):
+    if rotation is not None and (rotation.cos.requires_grad or rotation.sin.requires_grad):
+        return "the rotation is learned"
+    if x.dtype not in WIDE or (
+        x.dtype == torch.float64 and rotation is not None and rotation.cos.dtype != torch.float64
+    ):
         return f"tensors of {x.dtype} have no such turn".replace("torch.", "")
     return None
 
 
-def rotate(turn: Turn, *tensors: Any) -> tuple[Any, ...]:
+def rotate(rotation: Rotation, *tensors: Any) -> tuple[Any, ...]:
     """Tensors, (batch, heads, time, dim), rotated into new memory; with gradients for them."""
-    tables, pairing = native.tables(turn), turn.pairing
+    tables, pairing = native.tables(rotation), rotation.pairing
     if torch.is_grad_enabled() and any(x.requires_grad for x in tensors):
         return tuple(_Rotate.apply(x, *tables, pairing) for x in tensors)
     return _rotate(pairing, *tables, *tensors)
 
 
-def rotate_in_place(turn: Turn, *tensors: Any) -> None:
+def rotate_in_place(rotation: Rotation, *tensors: Any) -> None:
     """Tensors, (batch, heads, time, dim), rotated where they are; no gradient is recorded."""
-    _rotate_into(turn.pairing, *native.tables(turn), *((x, x) for x in tensors))
+    _rotate_into(rotation.pairing, *native.tables(rotation), *((x, x) for x in tensors))
 
 
 class _Rotate(torch.autograd.Function):  # type: ignore[misc]
@@ -205,10 +207,10 @@ def _rounds_one_by_one(dtype: Any) -> bool:
 EXACT = _rounds_one_by_one(torch.float32) and _rounds_one_by_one(torch.float64)
 
 
-def fits_token(q: Any, k: Any, turn: Turn, heads: int) -> bool:
-    """Whether q and k are single tokens of whole heads, few enough, that belong to the turn. heads: their axis."""
-    cosine, sine, pairing, shape, of_k = turn.cos, turn.sin, turn.pairing, q.shape, k.shape
-    if len(shape) != 4 or len(of_k) != 4 or pairing.blocks != 1 or turn.heads is not None:
+def fits_token(q: Any, k: Any, rotation: Rotation, heads: int) -> bool:
+    """Whether q and k are single tokens of whole heads, few enough, that belong to the rotation. heads: their axis."""
+    cosine, sine, pairing, shape, of_k = rotation.cos, rotation.sin, rotation.pairing, q.shape, k.shape
+    if len(shape) != 4 or len(of_k) != 4 or pairing.blocks != 1 or rotation.heads is not None:
         return False
     rows, dim, dtype, table = shape[0], shape[3], q.dtype, cosine.dtype
     return (
@@ -226,26 +228,26 @@ def fits_token(q: Any, k: Any, turn: Turn, heads: int) -> bool:
     )
 
 
-def rotate_token(q: Any, k: Any, turn: Turn, heads: int) -> tuple[Any, Any]:
+def rotate_token(q: Any, k: Any, rotation: Rotation, heads: int) -> tuple[Any, Any]:
     """Both rotated into new memory, those of one row into one; they fit."""
     narrow = NARROW.get(q.dtype)
     if narrow is None and q.shape[0] > 1:
-        return _rotate_wide(q, turn, heads, torch.mul), _rotate_wide(k, turn, heads, torch.mul)
+        return _rotate_wide(q, rotation, heads, torch.mul), _rotate_wide(k, rotation, heads, torch.mul)
     joined, counts = torch.cat((q, k), heads), (q.shape[heads], k.shape[heads])
-    wide = _rotate_wide(joined if narrow is None else joined.float(), turn, heads)
+    wide = _rotate_wide(joined if narrow is None else joined.float(), rotation, heads)
     if narrow is None or q.shape[0] == 1:
         return (wide if narrow is None else narrow(wide)).split_with_sizes(counts, heads)  # type: ignore[no-any-return]
     first, second = wide.split_with_sizes(counts, heads)
     return narrow(first), narrow(second)
 
 
-def rotate_token_in_place(q: Any, k: Any, turn: Turn, heads: int) -> None:
+def rotate_token_in_place(q: Any, k: Any, rotation: Rotation, heads: int) -> None:
     """Both rotated where they are; they fit, and share no memory."""
     if q.dtype == torch.float32:
-        _rotate_wide(q, turn, heads)
-        _rotate_wide(k, turn, heads)
+        _rotate_wide(q, rotation, heads)
+        _rotate_wide(k, rotation, heads)
         return
-    for x, result in zip((q, k), rotate_token(q, k, turn, heads), strict=True):
+    for x, result in zip((q, k), rotate_token(q, k, rotation, heads), strict=True):
         x.copy_(result)
 
 
@@ -253,17 +255,17 @@ def rotate_token_in_place(q: Any, k: Any, turn: Turn, heads: int) -> None:
 NARROW = {torch.bfloat16: torch.Tensor.bfloat16, torch.float16: torch.Tensor.half}
 
 
-def _rotate_wide(x: Any, turn: Turn, heads: int, times: Any = torch.Tensor.mul_) -> Any:
+def _rotate_wide(x: Any, rotation: Rotation, heads: int, times: Any = torch.Tensor.mul_) -> Any:
     """Single tokens of float32, rotated where they are; into new memory where `times` is torch.mul."""
     rows, count, width = x.shape[0], x.shape[heads], x.shape[3]
-    if turn.pairing.layout == "halves":
+    if rotation.pairing.layout == "halves":
         pairs, axis = x.view(rows, count, 2, width // 2), 2
         # A single row is broadcast as it is.
-        expand = turn.cos.ndim == 3 and rows > 1
-        cosine, sine = (part.unsqueeze(1) if expand else part for part in (turn.cos, turn.sin))
+        expand = rotation.cos.ndim == 3 and rows > 1
+        cosine, sine = (part.unsqueeze(1) if expand else part for part in (rotation.cos, rotation.sin))
     else:
         pairs, axis = x.view(rows, count, width // 2, 2), 3
-        cosine, sine = turn.cos.unsqueeze(-1), turn.sin.unsqueeze(-1)
+        cosine, sine = rotation.cos.unsqueeze(-1), rotation.sin.unsqueeze(-1)
     crossed = pairs * sine
     result = times(pairs, cosine)
     (first, second), (of_first, of_second) = result.unbind(axis), crossed.unbind(axis)

@@ -53,7 +53,7 @@ PINNED_NAMES = {
     ("Chosen", "frequencies"): "ladder",
     ("Chosen", "indices"): "rungs",
     ("Directed", "frequencies"): "ladder",
-    ("InTurns", "frequencies"): "ladder",
+    ("InRevolutions", "frequencies"): "ladder",
     ("Rescaled", "unscaled"): "ladder",
 }
 #: The form of what does nothing.

@@ -49,7 +49,7 @@ class FieldDifference:
 class Effect:
     """The largest difference at a position, and where.
 
-    kind: "angle", in radians before whole turns are taken away, where `index` is the pair; "value", where it is the
+    kind: "angle", in radians before whole revolutions are taken away, where `index` is the pair; "value", where it is the
     channel; "bias", of a logit for a key so many positions away, where it is the head.
     """
 

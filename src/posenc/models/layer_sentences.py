@@ -66,4 +66,4 @@ def _wavelengths(record: Encoding) -> list[str]:
         finite = [length for length in spectrum(record).wavelengths if length != float("inf")]
     except TypeError:
         return []
-    return [f"one turn in {min(finite):.4g} to {max(finite):.4g} positions"] if finite else []
+    return [f"one rotation in {min(finite):.4g} to {max(finite):.4g} positions"] if finite else []

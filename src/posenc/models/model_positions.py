@@ -146,7 +146,7 @@ class LayerGroup:
         if rotation is None:
             return None
         origin = [0] if rotation.axes == 1 else [[0] * rotation.axes]
-        return of_pairs("rotation", rotation.turn(origin)).pairing
+        return of_pairs("rotation", rotation.rotation(origin)).pairing
 
     @property
     def pairing(self) -> PairLayout | None:

@@ -14,7 +14,7 @@ from .fixed_frequencies import frequency_limbs as frequency_limbs
 from .fixed_frequencies import frequency_words as frequency_words
 from .fixed_point import Phase as Phase
 from .fixed_point import phase as phase
-from .fixed_point import turn_words as turn_words
+from .fixed_point import revolution_words as revolution_words
 from .frequencies import Frequencies as Frequencies
 from .learned_frequencies import cos_sin_of_learned as cos_sin_of_learned
 from .learned_frequencies import learned_gradients as learned_gradients

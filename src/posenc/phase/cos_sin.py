@@ -11,7 +11,7 @@ from typing import Any, Literal
 from posenc.core import validation
 from posenc.core.arrays import Array, Library
 from posenc.core.checked_positions import Positions, checked
-from posenc.phase.fixed_point import phase_of, turns_per_step
+from posenc.phase.fixed_point import phase_of, revolutions_per_step
 from posenc.phase.frequencies import Frequencies
 
 Numerics = Literal["exact", "float32"]
@@ -95,7 +95,7 @@ def _with_slope(angle: Array, positions: Positions, frequencies: Frequencies) ->
     lib = positions.lib
     if lib.name == "numpy" or positions.integers:
         return angle
-    slopes = lib.constant(turns_per_step(frequencies) * (2 * math.pi), angle.dtype)
+    slopes = lib.constant(revolutions_per_step(frequencies) * (2 * math.pi), angle.dtype)
     zero = lib.astype(positions.array - lib.detach(positions.array), angle.dtype)
     return angle + zero[..., None] * slopes
 

@@ -10,7 +10,7 @@ import numpy as np
 from posenc.core import arrays
 from posenc.core.array_memo import remembered
 from posenc.core.rotation import Pairing
-from posenc.phase.fixed_point import limbs, turn_words
+from posenc.phase.fixed_point import limbs, revolution_words
 from posenc.phase.frequencies import Frequencies
 
 
@@ -60,7 +60,7 @@ def along_one(frequencies: Frequencies, pairing: Pairing, factor: float = 1.0) -
 
 
 def fixed_frequencies_of(record: Any) -> FixedFrequencies | None:
-    """The record's `fixed_frequencies`; None where it has none, or where a subclass overrides `turn`."""
+    """The record's `fixed_frequencies`; None where it has none, or where a subclass overrides `rotation`."""
     stated: FixedFrequencies | None = getattr(record, "fixed_frequencies", None)
     return stated if stated is not None and not_overridden(record, "fixed_frequencies", "turn") else None
 
@@ -80,14 +80,14 @@ def not_overridden(record: Any, data: str, method: str) -> bool:
 
 @arrays.host
 def frequency_limbs(fixed: FixedFrequencies | FixedSinusoids) -> np.ndarray:
-    """Frequencies as a compiled kernel takes them, int64 (6, pairs): five limbs of 32 bits of a turn,
+    """Frequencies as a compiled kernel takes them, int64 (6, pairs): five limbs of 32 bits of a revolution,
     the topmost first, and axes."""
     return np.concatenate([limbs(fixed.frequencies, 32, 5), np.array([fixed.axis])])
 
 
 @remembered(256)
 def frequency_words(fixed: FixedFrequencies) -> np.ndarray:
-    """Frequencies in 2^-128 turns, for each coordinate and pair, int64 (2, axes, pairs), the upper bits first; 0 where
+    """Frequencies in 2^-128 revolutions, for each coordinate and pair, int64 (2, axes, pairs), the upper bits first; 0 where
     a pair does not read it."""
     is_read = np.arange(fixed.axes)[:, None] == np.array(fixed.axis)
-    return np.where(is_read, turn_words(fixed.frequencies)[:, None], 0)
+    return np.where(is_read, revolution_words(fixed.frequencies)[:, None], 0)

@@ -1,7 +1,7 @@
-"""Phase in fixed point: the fraction of a turn as a whole number of 2^-170 turns, kept in limbs.
+"""Phase in fixed point: the fraction of a revolution as a whole number of 2^-170 revolutions, kept in limbs.
 
-A float64 angle loses a position's bits as the position grows. A whole number of tiny parts of a turn does not: the
-product position × frequency wraps around at whole turns by itself, and differences of phases are exact,
+A float64 angle loses a position's bits as the position grows. A whole number of tiny parts of a revolution does not: the
+product position × frequency wraps around at whole revolutions by itself, and differences of phases are exact,
 phase(m) - phase(n) = phase(m - n) to the last bit. The limbs are small enough that no product overflows.
 """
 
@@ -29,14 +29,14 @@ class Word(NamedTuple):
 
 
 WIDE = Word(27, 26, 34, 5)
-#: Where there are no 64-bit numbers (JAX by default): 70 bits of a turn, positions below 2^31.
+#: Where there are no 64-bit numbers (JAX by default): 70 bits of a revolution, positions below 2^31.
 NARROW = Word(16, 12, 14, 5)
 
 
 class Phase(NamedTuple):
-    """Fractions of a turn, `sum(limbs[i] * 2**(-bits * (i + 1)))`, wrapping at whole turns.
+    """Fractions of a revolution, `sum(limbs[i] * 2**(-bits * (i + 1)))`, wrapping at whole revolutions.
 
-    `tail` is what a fraction of a position adds below the last limb, in turns, or NaN for a position out of range; None
+    `tail` is what a fraction of a position adds below the last limb, in revolutions, or NaN for a position out of range; None
     for whole positions that could be read. `lib` is the library of the limbs.
     """
 
@@ -74,7 +74,7 @@ class Phase(NamedTuple):
 
 
 def phase(positions: Array | Positions, frequencies: Frequencies) -> Phase:
-    """position × frequency as a fraction of a turn, for every position and frequency.
+    """position × frequency as a fraction of a revolution, for every position and frequency.
 
     Shapes: positions (*batch, n), limbs (*batch, n, pairs). Positions are integers or float32/float64 numbers of
     magnitude at most 2^53 (below 2^31 where there are no 64-bit numbers); whatever a float64 can hold of a fraction
@@ -104,7 +104,7 @@ def phase_of(positions: Positions, frequencies: Frequencies) -> Phase:
         for piece, weight in ((first, -word.fraction_bits), (second, -2 * word.fraction_bits)):
             columns = columns + _products(lib.astype(piece, lib.integer), frequencies, word, weight, lib)
         rest = fraction - first / step - second / step**2
-        tail = tail + rest[..., None] * lib.constant(turns_per_step(frequencies), lib.real)
+        tail = tail + rest[..., None] * lib.constant(revolutions_per_step(frequencies), lib.real)
     return Phase(carried(columns, word), tail, word, lib)
 
 
@@ -127,7 +127,7 @@ def _products(piece: Array, frequencies: Frequencies, word: Word, weight: int, l
 
 
 def carried(columns: Any, word: Word, count: int = 0) -> tuple[Array, ...]:
-    """So many columns of sums as limbs of `word.limb_bits` bits; what passes the top is whole turns, and goes."""
+    """So many columns of sums as limbs of `word.limb_bits` bits; what passes the top is whole revolutions, and goes."""
     mask, bits, last = (1 << word.limb_bits) - 1, word.limb_bits, (count or word.limbs) - 1
     total = columns[last]
     limbs = [total & mask]
@@ -139,42 +139,47 @@ def carried(columns: Any, word: Word, count: int = 0) -> tuple[Array, ...]:
 
 @remembered(256)
 def _limbs(frequencies: Frequencies, word: Word, weight: int) -> np.ndarray:
-    """Limbs of frequency × 2^weight in turns, most significant first; shape (limbs, pairs)."""
+    """Limbs of frequency × 2^weight in revolutions, most significant first; shape (limbs, pairs)."""
     bits, count = word.limb_bits, word.limbs
     # A heavier piece is the rounded number shifted, not one rounded by itself: only so is phase(m) - phase(n) the phase
     # of m - n to the last bit.
-    wholes = [turns << max(weight, 0) for turns in whole_turns(frequencies, bits * count + min(weight, 0))]
+    wholes = [
+        revolutions << max(weight, 0) for revolutions in whole_revolutions(frequencies, bits * count + min(weight, 0))
+    ]
     return np.array([digits(whole, bits, count) for whole in wholes], np.int64).T
 
 
 @arrays.host
 def limbs(frequencies: Frequencies, bits: int, count: int) -> np.ndarray:
-    """Frequencies as fractions of a turn, to 2^-(bits·count) turns, in limbs of so many bits,
+    """Frequencies as fractions of a revolution, to 2^-(bits·count) revolutions, in limbs of so many bits,
     the topmost first; (count, pairs)."""
     return _limbs(frequencies, WIDE._replace(limb_bits=bits, limbs=count), 0)
 
 
 @arrays.host
-def turns_per_step(frequencies: Frequencies) -> np.ndarray:
-    """The frequencies in turns a step, as float64; shape (pairs,)."""
-    return np.array([float(turn) for turn in _turns(frequencies)])
+def revolutions_per_step(frequencies: Frequencies) -> np.ndarray:
+    """The frequencies in revolutions a step, as float64; shape (pairs,)."""
+    return np.array([float(revolution) for revolution in _revolutions(frequencies)])
 
 
 @arrays.host
-def turn_words(frequencies: Frequencies) -> np.ndarray:
-    """The frequencies in whole 2^-128 turns a step, as int64 that hold the upper and the lower 64 bits;
+def revolution_words(frequencies: Frequencies) -> np.ndarray:
+    """The frequencies in whole 2^-128 revolutions a step, as int64 that hold the upper and the lower 64 bits;
     shape (2, pairs).
 
-    Times a whole position, in integers that wrap around at whole turns, it is the phase: what kernels take.
+    Times a whole position, in integers that wrap around at whole revolutions, it is the phase: what kernels take.
     """
-    words = [digits(turns, 64, 2) for turns in whole_turns(frequencies, 128)]
+    words = [digits(revolutions, 64, 2) for revolutions in whole_revolutions(frequencies, 128)]
     return np.array(words, np.uint64).T.copy().view(np.int64)
 
 
-def whole_turns(frequencies: Frequencies, bits: int) -> list[int]:
-    """Each frequency in whole 2^-bits turns a step, rounded."""
+def whole_revolutions(frequencies: Frequencies, bits: int) -> list[int]:
+    """Each frequency in whole 2^-bits revolutions a step, rounded."""
     scale = Decimal(1 << bits)
-    return [int(EXACT.multiply(turn, scale).to_integral_value(ROUND_HALF_EVEN, EXACT)) for turn in _turns(frequencies)]
+    return [
+        int(EXACT.multiply(revolution, scale).to_integral_value(ROUND_HALF_EVEN, EXACT))
+        for revolution in _revolutions(frequencies)
+    ]
 
 
 def digits(whole: int, bits: int, count: int) -> list[int]:
@@ -182,5 +187,5 @@ def digits(whole: int, bits: int, count: int) -> list[int]:
     return [(whole >> bits * (count - 1 - index)) % (1 << bits) for index in range(count)]
 
 
-def _turns(frequencies: Frequencies) -> list[Decimal]:
+def _revolutions(frequencies: Frequencies) -> list[Decimal]:
     return [EXACT.divide(frequency, TWO_PI) for frequency in frequencies.exact()]

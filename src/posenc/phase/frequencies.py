@@ -11,7 +11,7 @@ import numpy as np
 from posenc.core.arrays import Array, Library, library
 from posenc.core.declared_fields import Untraced
 
-#: Decimal arithmetic for frequencies: 100 digits, so that 170 bits of a turn are left at any rate in use.
+#: Decimal arithmetic for frequencies: 100 digits, so that 170 bits of a revolution are left at any rate in use.
 EXACT = Context(prec=100)
 
 #: Twice pi to 120 digits.
@@ -23,7 +23,7 @@ TWO_PI = Decimal(
 
 @dataclass(frozen=True)
 class Frequencies(Untraced, abc.ABC):
-    """How fast each pair of channels turns, in radians for one step of position: a record of plain numbers."""
+    """How fast each pair of channels rotates, in radians for one step of position: a record of plain numbers."""
 
     @abc.abstractmethod
     def exact(self) -> tuple[Decimal, ...]:
@@ -39,7 +39,7 @@ class Frequencies(Untraced, abc.ABC):
         return np.array([float(frequency) for frequency in self.exact()])
 
     def wavelengths(self) -> np.ndarray:
-        """Positions for one whole turn, 2π/ω, as float64; infinite for a pair that stands still; shape (pairs,)."""
+        """Positions for one whole revolution, 2π/ω, as float64; infinite for a pair that stands still; shape (pairs,)."""
         return np.array([float(TWO_PI / frequency) if frequency else np.inf for frequency in self.exact()])
 
     def float32(self, like: Array | Library) -> Array:

@@ -1,6 +1,6 @@
 """Cosine and sine of position × frequency where the frequencies are an array, learned perhaps.
 
-The same fixed point as for frequencies that a record knows, but the number of turns a step is worked out here, from the
+The same fixed point as for frequencies that a record knows, but the number of revolutions a step is worked out here, from the
 float that the array holds: as exact far out, with a gradient for positions and for frequencies.
 """
 
@@ -66,7 +66,7 @@ def learned_gradients(
 
 
 def _phase(positions: Positions, frequencies: Array, word: Word) -> Phase:
-    """position × frequency, of either sign, as a fraction of a turn."""
+    """position × frequency, of either sign, as a fraction of a revolution."""
     lib = positions.lib
     xp, values = lib.xp, lib.detach(frequencies)
     size, sign = xp.abs(values), xp.where(values < 0, -xp.ones_like(values), xp.ones_like(values))
@@ -75,25 +75,25 @@ def _phase(positions: Positions, frequencies: Array, word: Word) -> Phase:
     tail = positions.guard()[..., None] + too_large
     if fraction is not None:
         tail = tail + fraction[..., None] * values / (2 * math.pi)
-    columns = _columns(whole, _turn_limbs(size, word, lib), word)
+    columns = _columns(whole, _revolution_limbs(size, word, lib), word)
     signs = lib.astype(sign, columns[0].dtype)
     return Phase(carried([column * signs for column in columns], word), tail, word, lib)
 
 
-def _columns(whole: Array, turns: list[Array], word: Word) -> list[Array]:
-    """Position × turns a step, limb by limb, not yet carried; what passes the top is whole turns, and goes."""
+def _columns(whole: Array, revolutions: list[Array], word: Word) -> list[Array]:
+    """Position × revolutions a step, limb by limb, not yet carried; what passes the top is whole revolutions, and goes."""
     bits = word.low_bits
     pieces = [whole & ((1 << bits) - 1), whole >> bits & ((1 << bits) - 1), whole >> 2 * bits]
     return [
         sum(
-            (piece[..., None] * limb for piece, limb in zip(pieces[1:], turns[index + 1 :], strict=False)),
+            (piece[..., None] * limb for piece, limb in zip(pieces[1:], revolutions[index + 1 :], strict=False)),
             pieces[0][..., None] * here,
         )
-        for index, here in enumerate(turns)
+        for index, here in enumerate(revolutions)
     ]
 
 
-def _turn_limbs(size: Array, word: Word, lib: Library) -> list[Array]:
+def _revolution_limbs(size: Array, word: Word, lib: Library) -> list[Array]:
     """ω/2π in limbs below the point, the topmost first: the digits of ω times those of 1/2π."""
     xp = lib.xp
     rest = xp.where(size < 2.0**word.limb_bits, size, xp.zeros_like(size))

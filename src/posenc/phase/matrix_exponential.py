@@ -7,7 +7,7 @@ import numpy as np
 from posenc.core import arrays
 from posenc.core.arrays import Array
 
-#: The largest row sum of magnitudes that is exponentiated: a generator turns by no more radians.
+#: The largest row sum of magnitudes that is exponentiated: a generator rotates by no more radians.
 LARGEST_TURN = 2.0**16
 #: How often the exponential of a 2^18th part is squared, and the terms of its series: 4^-14 / 14! is below 2^-64.
 SQUARINGS = 18
@@ -27,7 +27,7 @@ def exponential(matrix: Array, name: str = "positions", advice: str = "Scale pos
     ends = lib.extremes(size)
     if ends is not None and not ends[1] <= LARGEST_TURN:
         raise ValueError(
-            f"{name} must turn by at most {LARGEST_TURN:.0f} radians; got about {ends[1]:.0f} with these generators. "
+            f"{name} must rotate by at most {LARGEST_TURN:.0f} radians; got about {ends[1]:.0f} with these generators. "
             f"{advice}"
         )
     fits = (size <= LARGEST_TURN)[..., None, None]

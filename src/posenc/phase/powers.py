@@ -6,22 +6,22 @@ import math
 
 from posenc.core.arrays import Array
 from posenc.core.checked_positions import Positions
-from posenc.phase.fixed_point import phase_of, turns_per_step
+from posenc.phase.fixed_point import phase_of, revolutions_per_step
 from posenc.phase.frequencies import Frequencies
 
 
 def power_of_two(positions: Positions, per_step: Frequencies) -> Array:
-    """2^(p·f) for every position p and every rate f, given as frequencies of f turns a step; shape (*batch, n, pairs).
+    """2^(p·f) for every position p and every rate f, given as frequencies of f revolutions a step; shape (*batch, n, pairs).
 
-    In the widest float, good to 4 ulp: the fraction of the exponent is the exact fraction of a turn, so a large
+    In the widest float, good to 4 ulp: the fraction of the exponent is the exact fraction of a revolution, so a large
     exponent loses nothing. Positions as for `phase`; exponents beyond the float's range give infinity or zero.
     """
     lib = positions.lib
     quarter, rest = phase_of(positions, per_step).quarters()
-    turns = lib.constant(turns_per_step(per_step), rest.dtype)
+    revolutions = lib.constant(revolutions_per_step(per_step), rest.dtype)
     fraction = (quarter % 4.0 + rest) / 4
     steps = lib.widest(positions.array)[..., None]
-    whole = lib.xp.round(lib.detach(steps * turns - fraction))
+    whole = lib.xp.round(lib.detach(steps * revolutions - fraction))
     if lib.name != "numpy" and not positions.integers:
-        fraction = fraction + (steps - lib.detach(steps)) * turns  # the slope, which fixed point does not carry
+        fraction = fraction + (steps - lib.detach(steps)) * revolutions  # the slope, which fixed point does not carry
     return lib.times_power_of_two(lib.xp.exp(fraction * math.log(2)), whole)

@@ -28,7 +28,7 @@ def dials(
     ax: Axes | None = None,
     **keywords: Any,
 ) -> Axes:
-    """Each pair of channels as a dial: the hand has turned by the pair's angle, from the right and against the clock.
+    """Each pair of channels as a dial: the hand has rotated by the pair's angle, from the right and against the clock.
 
     Its height is the sine and its reach to the right is the cosine, the pair's two numbers.
     record: a record with frequencies, or what `posenc.inspect.dials` gave (its position counts, not the argument).
@@ -36,7 +36,7 @@ def dials(
     keywords: for `Axes.plot`, which draws the hands.
     """
     read = record if isinstance(record, Dials) else dials_of(record, position)
-    chosen = canvas.spread("pairs", pairs, len(read.turns), DIALS)
+    chosen = canvas.spread("pairs", pairs, len(read.rotations), DIALS)
     columns, rows = min(len(chosen), COLUMNS), -(-len(chosen) // COLUMNS)
     ax = canvas.single(ax, (max(3.4, 1.4 * columns), 2.1 * rows + 0.4))
     circle = np.linspace(0, 2 * np.pi, 121)

@@ -25,7 +25,7 @@ def waves(
 ) -> Axes:
     """The sine of several pairs over positions 0 … length, one above the other, the fastest on top.
 
-    pairs: which; if left out, five that turn visibly in the length, and the slowest.   keywords: for `Axes.plot`.
+    pairs: which; if left out, five that rotation visibly in the length, and the slowest.   keywords: for `Axes.plot`.
     Wave number i of those shown is drawn around -2.5·i.
     """
     frequencies = frequencies_of(record)
@@ -56,7 +56,7 @@ def waves(
 
 
 def _informative_pairs(lengths: np.ndarray, length: int) -> list[int]:
-    """Five pairs that turn at least a quarter in the length, if there are as many, and the slowest of all."""
+    """Five pairs that rotation at least a quarter in the length, if there are as many, and the slowest of all."""
     visible = max(1, int((lengths <= 4 * length).sum()))
     return sorted({*canvas.spread("pairs", None, visible, 5), len(lengths) - 1})
 
@@ -81,7 +81,7 @@ def wavelengths(record: Encoding, *, length: int | None = None, ax: Axes | None 
             color="black",
             linestyle="--",
             linewidth=1,
-            label=f"context of {length:,}: {slow} of {len(lengths)} pairs turn less than once",
+            label=f"context of {length:,}: {slow} of {len(lengths)} pairs rotate less than once",
         )
         canvas.legend(ax, [length])
-    return canvas.finish(ax, f"Wavelengths of {canvas.name(record)}", "pair", "wavelength (positions a turn)")
+    return canvas.finish(ax, f"Wavelengths of {canvas.name(record)}", "pair", "wavelength (positions a rotation)")

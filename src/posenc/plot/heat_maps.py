@@ -11,9 +11,9 @@ from matplotlib.ticker import MaxNLocator
 
 from posenc.core import validation
 from posenc.core.doors import AdditiveEncoding, Params, RotaryEncoding
-from posenc.core.rotation import Turn
+from posenc.core.rotation import Rotation
 from posenc.inspect import similarity as similarity_of
-from posenc.inspect.rotation_table import turn_table
+from posenc.inspect.rotation_table import rotation_table
 from posenc.plot import canvas
 
 
@@ -108,9 +108,9 @@ def _table(record: AdditiveEncoding | RotaryEncoding, positions: np.ndarray, par
     validation.one_axis("record", record)
     if isinstance(record, AdditiveEncoding):
         return canvas.as_float64(record.embed(positions, canvas.parameters_or_fresh(record, params)))
-    turn = record.turn(positions, canvas.parameters_or_fresh(record, params), role=record.roles[0])
-    if not isinstance(turn, Turn) or turn.heads is not None:
+    rotation = record.rotation(positions, canvas.parameters_or_fresh(record, params), role=record.roles[0])
+    if not isinstance(rotation, Rotation) or rotation.heads is not None:
         raise TypeError(
             f"record must rotate pairs, equally in every head; got {canvas.name(record, 60)}. Draw another picture."
         )
-    return turn_table(turn)
+    return rotation_table(rotation)

@@ -27,9 +27,9 @@ def rotation(
     ax: Axes | None = None,
     **keywords: Any,
 ) -> Axes:
-    """One pair of channels as an arrow in the plane: the vector itself in black, then turned at each position ("at 3").
+    """One pair of channels as an arrow in the plane: the vector itself in black, then rotated at each position ("at 3").
 
-    vector: its two numbers.   pair: which pair turns.   keywords: for `Axes.quiver`, which draws the turned vectors.
+    vector: its two numbers.   pair: which pair rotates.   keywords: for `Axes.quiver`, which draws the rotated vectors.
     """
     points, start = canvas.positions_to_draw("positions", positions), _plane(vector)
     rotated_points = _pair_at(record, start, points, pair, params)
@@ -47,7 +47,7 @@ def rotation(
 
 
 def pairing(record: RotaryEncoding, *, params: Params | None = None, ax: Axes | None = None, **keywords: Any) -> Axes:
-    """Which channels of a head turn together: a dot a channel, an arch a pair. Channels that do not turn are grey.
+    """Which channels of a head turn together: a dot a channel, an arch a pair. Channels that do not rotate are grey.
 
     At most 64 channels.   keywords: for `Axes.scatter`, which draws the channels.
     """
@@ -75,7 +75,7 @@ def _circle(ax: Axes, radius: float) -> None:
 
 
 def _labels(tips: np.ndarray, points: np.ndarray, start: np.ndarray) -> list[str]:
-    """A label for each turned vector, then the vector's, which takes in those that did not turn, as at position 0."""
+    """A label for each rotated vector, then the vector's, which takes in those that did not rotate, as at position 0."""
     still = np.isclose(tips, start).all(-1)
     texts = [f"at {point:g}" for point in points]
     moved = ["" if same else text for text, same in zip(texts, still, strict=True)]
@@ -108,12 +108,12 @@ def _pair_at(
     channels = [first[pair], second[pair]]
     head = np.zeros((len(positions), record.head_dim))
     head[:, channels] = vector
-    return canvas.as_float64(record.turn(positions, params, role="query")(head))[:, channels]
+    return canvas.as_float64(record.rotation(positions, params, role="query")(head))[:, channels]
 
 
 def _channels(record: RotaryEncoding, params: Params | None) -> tuple[np.ndarray, np.ndarray]:
     """First and second channel of every pair."""
     origin = np.zeros((1,) if record.axes == 1 else (1, record.axes), np.int64)
-    turn = of_pairs("record", record.turn(origin, params, role="query"))
-    first, second = turn.pairing.split(np.arange(record.head_dim))
+    rotation = of_pairs("record", record.rotation(origin, params, role="query"))
+    first, second = rotation.pairing.split(np.arange(record.head_dim))
     return np.asarray(first), np.asarray(second)

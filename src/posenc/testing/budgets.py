@@ -17,7 +17,7 @@ EPSILON = {"float64": 2.0**-52, "float32": 2.0**-23, "float16": 2.0**-10, "bfloa
 #: compared with another that did the same: 2·(2 + 1/2 + 1/2) = 6 ulp.
 ULPS_OF_A_VALUE = 6
 
-#: The angle of a fixed-point phase is good to 2^-53 of a turn's eighth in float64 (two roundings), and to 1.2e-7 where
+#: The angle of a fixed-point phase is good to 2^-53 of a rotation's eighth in float64 (two roundings), and to 1.2e-7 where
 #: float32 is all there is (JAX by default).
 PHASE_WITHOUT_FLOAT64 = 1.2e-7
 

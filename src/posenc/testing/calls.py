@@ -22,12 +22,12 @@ from posenc.testing.door_probe import (
 def called(
     encoding: Encoding, query: Any, key: Any, params: Any = None, *, dtype: Any = None, name: str = "numpy"
 ) -> Any:
-    """The door's own method: embed(query), turn(query), matrix or score of (query, key). name: of their library."""
+    """The door's own method: embed(query), rotation(query), matrix or score of (query, key). name: of their library."""
     if isinstance(encoding, AdditiveEncoding):
         return encoding.embed(query, params, dtype=dtype)
     if isinstance(encoding, RotaryEncoding):
-        turn = encoding.turn(query, params, role=sides(encoding)[0], dtype=dtype)
-        return operated(turn, _places(encoding, query), name, dtype_asked(dtype, name))
+        rotation = encoding.rotation(query, params, role=sides(encoding)[0], dtype=dtype)
+        return operated(rotation, _places(encoding, query), name, dtype_asked(dtype, name))
     if isinstance(encoding, AttentionBias):
         return encoding.matrix(query, key, params, dtype=dtype)
     if not isinstance(encoding, AttentionScore):

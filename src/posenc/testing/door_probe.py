@@ -18,7 +18,7 @@ import numpy as np
 from posenc.core import arrays
 from posenc.core.arrays import Array
 from posenc.core.doors import AdditiveEncoding, AttentionBias, AttentionScore, Encoding, RotaryEncoding
-from posenc.core.rotation import Operator, Turn, at_every_head
+from posenc.core.rotation import Operator, Rotation, at_every_head
 from posenc.testing.named_check import PAIRWISE
 from posenc.testing.one_coordinate import Line, one_coordinate
 
@@ -99,9 +99,9 @@ def content_width(encoding: Encoding) -> int:
 
 
 def applied(encoding: Encoding, x: Array, positions: Any, params: Any, dtype: Any = None) -> Array:
-    """Content (*batch, n, width) with its positions, at the doors that take it; dtype: of a turn."""
+    """Content (*batch, n, width) with its positions, at the doors that take it; dtype: of a rotation."""
     if isinstance(encoding, RotaryEncoding):
-        return at_every_head(encoding.turn(positions, params, role=encoding.roles[0], dtype=dtype), x)
+        return at_every_head(encoding.rotation(positions, params, role=encoding.roles[0], dtype=dtype), x)
     return cast(AdditiveEncoding, encoding).attach(x, positions, params)
 
 
@@ -194,12 +194,12 @@ def logits_at(encoding: Encoding, query: np.ndarray, key: np.ndarray) -> np.ndar
     if (
         isinstance(encoding, RotaryEncoding) and "query" not in encoding.roles
     ):  # what it does to values and back to the output
-        k = encoding.turn(key, params, role="value")(k[None], layout="bhtd")
+        k = encoding.rotation(key, params, role="value")(k[None], layout="bhtd")
         weights = np.random.default_rng(6).random((1, shape[0], len(query), len(key)))
-        return np.asarray(encoding.turn(query, params, role="output")(weights @ k, layout="bhtd")[0])
+        return np.asarray(encoding.rotation(query, params, role="output")(weights @ k, layout="bhtd")[0])
     if isinstance(encoding, RotaryEncoding):
-        q = encoding.turn(query, params, role="query")(q[None], layout="bhtd")[0]
-        k = encoding.turn(key, params, role="key")(k[None], layout="bhtd")[0]
+        q = encoding.rotation(query, params, role="query")(q[None], layout="bhtd")[0]
+        k = encoding.rotation(key, params, role="key")(k[None], layout="bhtd")[0]
         return np.asarray(q @ np.swapaxes(k, -1, -2))
     scores = cast(AttentionScore, encoding)
     return np.asarray(scores.score(q, k, query, key, params, hidden=hidden_input(scores, len(query), len(key))))
@@ -226,8 +226,8 @@ def _drawn(seed: int, shape: tuple[int, ...]) -> np.ndarray:
 
 
 def operates(encoding: Encoding) -> bool:
-    """Whether a record rotates by another map than a turn of pairs."""
-    return isinstance(encoding, RotaryEncoding) and not isinstance(_operator(encoding, sides(encoding)[0]), Turn)
+    """Whether a record rotates by another map than a rotation of pairs."""
+    return isinstance(encoding, RotaryEncoding) and not isinstance(_operator(encoding, sides(encoding)[0]), Rotation)
 
 
 def heads_rotated(encoding: Encoding, side: Side) -> int | None:
@@ -237,7 +237,7 @@ def heads_rotated(encoding: Encoding, side: Side) -> int | None:
 
 def _operator(encoding: RotaryEncoding, side: Side) -> Operator:
     line = cast(RotaryEncoding, one_coordinate(encoding))
-    return line.turn(np.arange(1), moved_parameters(line) or None, role=side)
+    return line.rotation(np.arange(1), moved_parameters(line) or None, role=side)
 
 
 def summed(encoding: Encoding) -> bool:
@@ -250,7 +250,7 @@ def operated(operator: Operator, shape: tuple[int, ...], name: str = "numpy", dt
 
     The vector is the same in every dtype: eighths are whole in 16 bits too.
     """
-    if isinstance(operator, Turn):
+    if isinstance(operator, Rotation):
         return array_module(name).concatenate([operator.cos, operator.sin], -1)
     vector = array(np.round(_drawn(7, (operator.dim,)) * 8) / 8, name, dtype)
     return at_every_head(operator, array_module(name).broadcast_to(vector, (*shape, operator.dim)))
@@ -266,9 +266,9 @@ def dtype_asked(dtype: Any, name: str) -> str:
 def _cosines_and_sines(
     encoding: RotaryEncoding, params: Any, side: Side, dtype: Any, name: str, positions: Array
 ) -> Array:
-    turn = encoding.turn(positions, params, role=side, dtype=dtype)
+    rotation = encoding.rotation(positions, params, role=side, dtype=dtype)
     shape = tuple(positions.shape) if hasattr(positions, "shape") else np.shape(positions)
-    return operated(turn, shape, name, dtype_asked(dtype, name))
+    return operated(rotation, shape, name, dtype_asked(dtype, name))
 
 
 def _matrix(encoding: AttentionBias, params: Any, side: Side, dtype: Any, anchors: Array, positions: Array) -> Array:

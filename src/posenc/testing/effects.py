@@ -67,7 +67,7 @@ def head_count(encoding: Encoding) -> int:
 
 
 def _matrices(encoding: RotaryEncoding, values: Any, coordinates: np.ndarray, role: Any) -> np.ndarray:
-    turn = encoding.turn(coordinates, values, role=role, dtype=np.float64)
-    width = turn.dim
+    rotation = encoding.rotation(coordinates, values, role=role, dtype=np.float64)
+    width = rotation.dim
     units = np.broadcast_to(np.eye(width)[:, None, None], (width, head_count(encoding), len(coordinates), width))
-    return np.moveaxis(np.asarray(turn(units.copy(), layout="bhtd"), np.float64), 0, -1)
+    return np.moveaxis(np.asarray(rotation(units.copy(), layout="bhtd"), np.float64), 0, -1)

@@ -76,10 +76,10 @@ class LineRotates(Line, RotatesOne):
     encoding: RotaryEncoding
     spread: bool = False
 
-    def turn(
+    def rotation(
         self, positions: Array, params: Params | None = None, *, role: Role = "both", dtype: Any = None
     ) -> Operator:
-        return self.encoding.turn(along(self, "positions", positions), params, role=role, dtype=dtype)
+        return self.encoding.rotation(along(self, "positions", positions), params, role=role, dtype=dtype)
 
 
 @dataclass(frozen=True)

@@ -90,7 +90,7 @@ def _options(encoding: Any, name: str) -> tuple[Any, ...]:
 
 
 def _content_with_positions(encoding: Encoding) -> bytes | str:
-    """How the numbers meet the content: which channels turn together, how wide the result is."""
+    """How the numbers meet the content: which channels rotate together, how wide the result is."""
     encoding, params = one_coordinate(encoding, spread=True), moved_parameters(encoding) or None
     if isinstance(encoding, AdditiveEncoding | RotaryEncoding):
         x = np.arange(1.0, content_width(encoding) + 1)[None] * np.ones((3, 1))

@@ -25,7 +25,7 @@ from .modules.token_embedding import embed as embed
 from .modules.vector_table import table as table
 from .rotary_paths.angles import Angles as Angles
 from .rotary_paths.angles import angles as angles
-from .rotary_paths.angles import turn as turn
+from .rotary_paths.angles import rotation as rotation
 from .rotary_paths.apply_rotation import Choice as Choice
 from .rotary_paths.apply_rotation import chosen as chosen
 from .rotary_paths.apply_rotation import rotate as rotate

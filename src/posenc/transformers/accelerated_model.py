@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from posenc.core import validation
-from posenc.core.rotation import Pairing, Turn
+from posenc.core.rotation import Pairing, Rotation
 from posenc.torch.rotary_paths.apply_rotation import rotate, rotate_one
 from posenc.transformers.accelerated_attention import calling, calls_inside, check_equal
 
@@ -122,8 +122,8 @@ def _of_both(pairing: str) -> Applied:
         if unsqueeze_dim not in (1, 2):
             raise ValueError(f"unsqueeze_dim must be 1 or 2; got {unsqueeze_dim}. It says where the heads are.")
         half = cos.shape[-1] // 2
-        turn = _turn(cos[..., :half], sin[..., :half], pairing, q.shape[-1])
-        return rotate(q, k, turn, layout="bhtd" if unsqueeze_dim == 1 else "bthd")
+        rotation = _rotation(cos[..., :half], sin[..., :half], pairing, q.shape[-1])
+        return rotate(q, k, rotation, layout="bhtd" if unsqueeze_dim == 1 else "bthd")
 
     return applied
 
@@ -132,13 +132,13 @@ def _of_one(pairing: str) -> Applied:
     """apply_rotary_pos_emb(tensor, sin, cos), tables of half the width for (batch, time), heads behind time."""
 
     def applied(tensor: Any, sin: Any, cos: Any) -> Any:
-        return rotate_one(tensor, _turn(cos, sin, pairing, tensor.shape[-1]), layout="bthd")
+        return rotate_one(tensor, _rotation(cos, sin, pairing, tensor.shape[-1]), layout="bthd")
 
     return applied
 
 
-def _turn(cos: Any, sin: Any, pairing: str, dim: int) -> Turn:
-    return Turn(cos.float(), sin.float(), Pairing(pairing, dim, 2 * cos.shape[-1]))  # type: ignore[arg-type]
+def _rotation(cos: Any, sin: Any, pairing: str, dim: int) -> Rotation:
+    return Rotation(cos.float(), sin.float(), Pairing(pairing, dim, 2 * cos.shape[-1]))  # type: ignore[arg-type]
 
 
 def _same_rotation(original: Applied, ours: Applied, width: int) -> bool:

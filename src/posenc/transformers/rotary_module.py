@@ -11,7 +11,7 @@ from posenc.core.arrays import Array
 from posenc.core.doors import RotaryEncoding
 from posenc.core.rotation import of_pairs
 from posenc.torch.modules.encoding_module import RecordModule, on_same_device
-from posenc.torch.modules.one_call import turn_at
+from posenc.torch.modules.one_call import rotation_at
 
 
 @final
@@ -40,7 +40,7 @@ class HuggingFaceRotary(RecordModule):
             raise ValueError(
                 f"record must take one coordinate, as position_ids are; got {record!r}. Use posenc.torch.Rotate."
             )
-        pairing = of_pairs("record", record.turn([0])).pairing
+        pairing = of_pairs("record", record.rotation([0])).pairing
         if (pairing.layout, pairing.start, pairing.blocks) != ("halves", 0, 1):
             raise ValueError(
                 f"record must pair halves from channel 0, as apply_rotary_pos_emb does; got {record!r}. "
@@ -49,6 +49,6 @@ class HuggingFaceRotary(RecordModule):
 
     def forward(self, x: Array, position_ids: Array) -> tuple[Array, Array]:
         positions = on_same_device("position_ids", position_ids, x)
-        turn = of_pairs("record", turn_at(self.record, None, x, positions, "both"))
-        cos, sin = (torch.cat((part, part), -1).to(x.dtype) for part in (turn.cos, turn.sin))
+        rotation = of_pairs("record", rotation_at(self.record, None, x, positions, "both"))
+        cos, sin = (torch.cat((part, part), -1).to(x.dtype) for part in (rotation.cos, rotation.sin))
         return cos, sin

@@ -95,7 +95,7 @@ class Library:
         return False
 
     def full_precision(self) -> AbstractContextManager[Any]:
-        """Where PyTorch's autocast does not turn products into 16 bits; nothing in the other libraries."""
+        """Where PyTorch's autocast does not rotate products into 16 bits; nothing in the other libraries."""
         return nullcontext()
 
     def take_along(self, array: Array, index: Array, axis: int = -1) -> Array:

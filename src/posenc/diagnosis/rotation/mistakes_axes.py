@@ -46,13 +46,13 @@ def section_sizes(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
 
 def pairs_of_axes(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
     """The coordinate that each pair reads, read off."""
-    turns = evidence.turns(usage, (*evidence.roles(), "query")[0])
-    if not isinstance(rope := usage.rope, AxialRoPE) or turns is None or turns.positions.ndim == 1:
+    rotations = evidence.rotations(usage, (*evidence.roles(), "query")[0])
+    if not isinstance(rope := usage.rope, AxialRoPE) or rotations is None or rotations.positions.ndim == 1:
         return
     expected_axis = np.array(rope.axis)
-    if turns.positions.shape[1] < rope.axes:
+    if rotations.positions.shape[1] < rope.axes:
         return
-    axis = turns.axes(rotated_pairs(usage, "query").frequencies[0], expected_axis)
+    axis = rotations.axes(rotated_pairs(usage, "query").frequencies[0], expected_axis)
     wrong = np.flatnonzero(axis != expected_axis)
     if wrong.size:
         words = {"pairs": ", ".join(map(str, wrong[:8])), "got": _pair_counts(tuple(axis.tolist()))}

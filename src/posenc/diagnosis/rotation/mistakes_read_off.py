@@ -28,12 +28,12 @@ class Used(NamedTuple):
 
 def used_elsewhere(evidence: RotationEvidence, usage: RotationUsage, role: Role) -> Used | None:
     """The positions that queries or keys were really rotated from; None where that is not shown."""
-    turns = evidence.turns(usage, role)
-    if turns is None or usage.other_layout or usage.sine_for_cosine:
+    rotations = evidence.rotations(usage, role)
+    if rotations is None or usage.other_layout or usage.sine_for_cosine:
         return None
     pairs = rotated_pairs(usage, role)
-    axis = pairs.axis if turns.positions.ndim > 1 else np.zeros_like(pairs.axis)
-    return Used(turns.positions, turns.used_positions(pairs.frequencies[0], axis))
+    axis = pairs.axis if rotations.positions.ndim > 1 else np.zeros_like(pairs.axis)
+    return Used(rotations.positions, rotations.used_positions(pairs.frequencies[0], axis))
 
 
 def shift_of(used: Used) -> tuple[int, ...]:

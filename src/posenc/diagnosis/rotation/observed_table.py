@@ -11,7 +11,7 @@ from posenc.diagnosis.rotation.comparison import Comparison, comparison_of
 from posenc.diagnosis.rotation.effect import Role, pairs_adjacent, rotated_pairs, used_cos_sin, used_positions
 from posenc.diagnosis.rotation.observed_frequencies import ObservedFrequencies
 from posenc.diagnosis.rotation.observed_positions import AtPositions, shown_position
-from posenc.diagnosis.rotation.readings import Turns, turns_of
+from posenc.diagnosis.rotation.readings import ObservedRotations, rotations_of
 from posenc.diagnosis.rotation.usage import RotationUsage
 from posenc.inspect.rounding import NARROW_TYPES
 
@@ -48,18 +48,18 @@ class ObservedTable(AtPositions):
         used = used_positions(usage, self.positions[rows], "query")
         return comparison_of(gap, size, used, frequencies, self.dtype, exact, of_values=OF_TABLE)
 
-    def turns(self, usage: RotationUsage, role: Role = "query") -> Turns | None:
-        return self._turns if rotated_pairs(usage, role).frequencies.shape[1] == self.cos.shape[1] else None
+    def rotations(self, usage: RotationUsage, role: Role = "query") -> ObservedRotations | None:
+        return self._rotations if rotated_pairs(usage, role).frequencies.shape[1] == self.cos.shape[1] else None
 
     @cached_property
-    def _turns(self) -> Turns:
-        return turns_of(
+    def _rotations(self) -> ObservedRotations:
+        return rotations_of(
             np.ones(self.cos.shape, complex), self.cos + 1j * self.sin, self.positions, self.dtype in NARROW_TYPES
         )
 
     @cached_property
     def _frequencies(self) -> np.ndarray | None:
-        shown = self._turns.frequencies()
+        shown = self._rotations.frequencies()
         if shown is None:
             return None if self.buffered is None else self.buffered.values
         return np.asarray(np.abs(shown))

@@ -10,7 +10,7 @@ import numpy as np
 from posenc.diagnosis.rotation.comparison import ANGLE, Comparison, comparison_of
 from posenc.diagnosis.rotation.effect import Role, rotate_vectors, rotated_pairs, used_positions, written_channels
 from posenc.diagnosis.rotation.observed_positions import AtPositions, shown_position
-from posenc.diagnosis.rotation.readings import Turns, turns_of
+from posenc.diagnosis.rotation.readings import ObservedRotations, rotations_of
 from posenc.diagnosis.rotation.usage import RotationUsage
 from posenc.inspect.rounding import NARROW_TYPES
 
@@ -108,17 +108,19 @@ class ObservedVectors(AtPositions):
                 return f"{name} {', '.join(str(one) for one in sorted(zero)[:8])}"
         return f"{int(self._unwritten.sum())} of {len(self.y)} rows"
 
-    def turns(self, usage: RotationUsage, role: Role = "query") -> Turns | None:
+    def rotations(self, usage: RotationUsage, role: Role = "query") -> ObservedRotations | None:
         pairs = rotated_pairs(usage, role)
         if role != self.role or pairs.dim != self.x.shape[1] or usage.other_layout:
             return None
         first, second = written_channels(usage, pairs)
         before = self.x[:, pairs.first] + 1j * self.x[:, pairs.second]
-        return turns_of(before, self.y[:, first] + 1j * self.y[:, second], self.positions, self.dtype in NARROW_TYPES)
+        return rotations_of(
+            before, self.y[:, first] + 1j * self.y[:, second], self.positions, self.dtype in NARROW_TYPES
+        )
 
     def frequencies(self, usage: RotationUsage) -> np.ndarray | None:
-        turns = self.turns(usage, self.role)
-        shown = None if turns is None else turns.frequencies()
+        rotations = self.rotations(usage, self.role)
+        shown = None if rotations is None else rotations.frequencies()
         return None if shown is None else np.asarray(np.abs(shown))
 
     def describe(self, index: tuple[int, ...]) -> str:

@@ -16,7 +16,7 @@ CONSISTENT = (1e-5, 0.02)
 LEAST_GAP, TIMES_AS_FAR = 5e-7, 1.5
 
 
-class Turns(NamedTuple):
+class ObservedRotations(NamedTuple):
     """cos + i·sin of every pair as it was rotated, (rows, pairs), at distinct positions (rows,) or (rows, axes).
 
     weight: how much each number is worth, (rows, pairs): the square of what was rotated.
@@ -90,7 +90,7 @@ class Turns(NamedTuple):
         return np.where(of_expected > TIMES_AS_FAR * gap.min(0) + LEAST_GAP, best, expected)
 
 
-def turns_of(before: np.ndarray, after: np.ndarray, positions: np.ndarray, coarse: bool) -> Turns:
+def rotations_of(before: np.ndarray, after: np.ndarray, positions: np.ndarray, coarse: bool) -> ObservedRotations:
     """Pairs as complex numbers (n, pairs) before and after the rotation; rows at one position are taken together."""
     distinct, number = np.unique(positions, axis=0, return_inverse=True)
     number = number.reshape(-1)
@@ -98,4 +98,4 @@ def turns_of(before: np.ndarray, after: np.ndarray, positions: np.ndarray, coars
     starts = np.searchsorted(number[order], np.arange(len(distinct)))
     product = np.add.reduceat((after * np.conj(before))[order], starts)
     weight = np.add.reduceat((np.abs(before) ** 2)[order], starts)
-    return Turns(distinct, product / np.maximum(weight, 1e-300), weight, coarse)
+    return ObservedRotations(distinct, product / np.maximum(weight, 1e-300), weight, coarse)

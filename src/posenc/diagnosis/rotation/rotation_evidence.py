@@ -15,7 +15,7 @@ from posenc.core.doors import RotaryEncoding
 from posenc.diagnosis.mistake import Words, fewest_digits, unless_refused
 from posenc.diagnosis.rotation.comparison import ROUGH, Comparison
 from posenc.diagnosis.rotation.effect import Role, rotated_pairs
-from posenc.diagnosis.rotation.readings import Turns
+from posenc.diagnosis.rotation.readings import ObservedRotations
 from posenc.diagnosis.rotation.usage import RopeInHead, RotationUsage, rope_base, rope_in_head
 from posenc.encodings.rotates.axial_rope import AxialRoPE
 from posenc.encodings.rotates.rope import RoPE
@@ -86,7 +86,7 @@ class RotationEvidence(abc.ABC):
         """Its arrays by name, which must all be finite."""
         return {}
 
-    def turns(self, usage: RotationUsage, role: Role = "query") -> Turns | None:
+    def rotations(self, usage: RotationUsage, role: Role = "query") -> ObservedRotations | None:
         """How the pairs of queries or keys were rotated, where that is shown and the usage's channels rotate."""
         return None
 
@@ -182,8 +182,8 @@ class RotationEvidence(abc.ABC):
     def attention_factors(self, usage: RotationUsage) -> tuple[float, ...]:
         shown = self.attention_factor()
         if shown is None:
-            turns = [turns for role in self.roles() if (turns := self.turns(usage, role)) is not None]
-            shown = turns[0].attention_factor() if turns else None
+            rotations = [rotations for role in self.roles() if (rotations := self.rotations(usage, role)) is not None]
+            shown = rotations[0].attention_factor() if rotations else None
         return () if shown is None or not 0.0 < shown < 1e6 else tuple(dict.fromkeys((fewest_digits(shown), shown)))
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from posenc.diagnosis.rotation.comparison import Comparison
 from posenc.diagnosis.rotation.effect import Role
-from posenc.diagnosis.rotation.readings import Turns
+from posenc.diagnosis.rotation.readings import ObservedRotations
 from posenc.diagnosis.rotation.rotation_evidence import RotationEvidence
 from posenc.diagnosis.rotation.usage import RotationUsage
 
@@ -26,9 +26,9 @@ class Together(RotationEvidence):
         wrong = next((part for part in self.parts if not part.fits(usage, exact)), self.parts[0])
         return wrong.compare(usage, exact)
 
-    def turns(self, usage: RotationUsage, role: Role = "query") -> Turns | None:
-        every = (part.turns(usage, role) for part in self.parts)
-        return next((turns for turns in every if turns is not None), None)
+    def rotations(self, usage: RotationUsage, role: Role = "query") -> ObservedRotations | None:
+        every = (part.rotations(usage, role) for part in self.parts)
+        return next((rotations for rotations in every if rotations is not None), None)
 
     def frequencies(self, usage: RotationUsage) -> np.ndarray | None:
         every = (part.frequencies(usage) for part in self.parts)

@@ -12,7 +12,7 @@ from posenc.diagnosis.mistake import unless_refused, with_fields
 from posenc.diagnosis.rotation.ramps import Reversal
 from posenc.encodings.rotates.axial_rope import AxialRoPE
 from posenc.encodings.rotates.rope import RoPE
-from posenc.frequencies import Geometric, InTurns, Scaling
+from posenc.frequencies import Geometric, InRevolutions, Scaling
 from posenc.inspect.rounding import NarrowType
 
 #: What code takes for the position of a token, or adds to it.
@@ -42,19 +42,19 @@ def rope_in_head(record: Any) -> RopeInHead | None:
 
 
 def rope_base(rope: RoPE | AxialRoPE) -> float:
-    """The base of the frequencies of a RoPE, also where they are whole turns."""
+    """The base of the frequencies of a RoPE, also where they are whole revolutions."""
     frequencies = _in_turns(rope)
     return rope.base if frequencies is None else frequencies.base
 
 
 def rope_with(rope: RoPE | AxialRoPE, **fields: Any) -> RoPE | AxialRoPE | None:
-    """The RoPE with other fields, the base inside its frequencies where they are whole turns; None if refused."""
+    """The RoPE with other fields, the base inside its frequencies where they are whole revolutions; None if refused."""
     frequencies = _in_turns(rope)
     if frequencies is None or "base" not in fields:
         return with_fields(rope, **fields)
     inside = with_fields(frequencies, base=fields["base"])
     others = {name: value for name, value in fields.items() if name != "base"}
-    return None if inside is None else with_fields(rope, frequency_dim=InTurns(inside), **others)
+    return None if inside is None else with_fields(rope, frequency_dim=InRevolutions(inside), **others)
 
 
 def frequency_unit(rope: RoPE | AxialRoPE | None) -> float:
@@ -63,9 +63,9 @@ def frequency_unit(rope: RoPE | AxialRoPE | None) -> float:
 
 
 def _in_turns(rope: RoPE | AxialRoPE) -> Geometric | None:
-    """The geometric frequencies that a RoPE takes in whole turns."""
+    """The geometric frequencies that a RoPE takes in whole revolutions."""
     frequencies = rope.frequency_dim if isinstance(rope, AxialRoPE) else None
-    inside = frequencies.frequencies if isinstance(frequencies, InTurns) else None
+    inside = frequencies.frequencies if isinstance(frequencies, InRevolutions) else None
     return inside if isinstance(inside, Geometric) else None
 
 

@@ -42,7 +42,7 @@ class DivisorPairs(AdditiveEncoding):
 
     @cached_property
     def frequencies(self) -> Divisors:
-        """How fast each pair turns."""
+        """How fast each pair rotates."""
         return Divisors(self.divisors)
 
     def embed(self, positions: Array, params: Params | None = None, *, dtype: Any = None) -> Array:

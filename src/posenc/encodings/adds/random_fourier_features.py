@@ -40,7 +40,7 @@ class RandomFourierFeatures(AdditiveEncoding):
     array([[ 1.    ,  1.    ,  0.    ,  0.    ],
            [ 0.9323, -0.0445, -0.3616,  0.999 ]])
     >>> record = RandomFourierFeatures(features=1, axes=2, matrix=((0.25,), (0.5,)))
-    >>> record.embed([[1, 0], [1, 1]]).round(4).tolist()  # a quarter of a turn, and three quarters
+    >>> record.embed([[1, 0], [1, 1]]).round(4).tolist()  # a quarter of a rotation, and three quarters
     [[0.0, 1.0], [0.0, -1.0]]
     """
 

@@ -34,7 +34,7 @@ def dealt(sections: tuple[int, ...]) -> Pairs:
 
 
 def dealt_in_place(sections: tuple[int, ...]) -> Pairs:
-    """Frequencies dealt out to the axes in turn: axes 0 1 0 1."""
+    """Frequencies dealt out to the axes in rotation: axes 0 1 0 1."""
     return _shared(pair % len(sections) for pair in range(sum(sections)))
 
 

@@ -11,7 +11,7 @@ from posenc.core import validation
 from posenc.core.rotation import PairLayout
 from posenc.encodings.rotates import _axial_rules as rules
 from posenc.encodings.rotates.axial_rope import AxialRoPE
-from posenc.frequencies import Geometric, InTurns, Joined, Proportional, Scaling
+from posenc.frequencies import Geometric, InRevolutions, Joined, Proportional, Scaling
 from posenc.phase import Frequencies, Numerics
 
 
@@ -21,7 +21,7 @@ class AxialLayout:
 
     rule: gives them from the sections.   pairing: as in `AxialRoPE`.   used_by: models and classes with this layout.
     axes: the number of axes, where the rule needs it.   blocks: "axes" pairs channels inside a block for each axis.
-    turns: frequencies are whole turns, as in DINOv3.   fixed_time: the pairs of time do not rotate.
+    turns: frequencies are whole revolutions, as in DINOv3.   fixed_time: the pairs of time do not rotate.
     """
 
     rule: Callable[[tuple[int, ...]], rules.Pairs]
@@ -29,7 +29,7 @@ class AxialLayout:
     used_by: str
     axes: int | None = None
     blocks: Literal["one", "axes"] = "one"
-    turns: bool = False
+    rotations: bool = False
     fixed_time: bool = False
 
 
@@ -50,7 +50,7 @@ LAYOUTS: Mapping[str, AxialLayout] = MappingProxyType({
         rules.bands_last_first, "adjacent", "Inkling 2 vision; Llama 4 vision (positions from 1)"
     ),
     "kimi-vision": AxialLayout(rules.slots_last_first, "halves", "Kimi K2.5 vision"),
-    "dinov3": AxialLayout(rules.bands, "halves", "DINOv3 (positions.centres, from -1 to 1)", turns=True),
+    "dinov3": AxialLayout(rules.bands, "halves", "DINOv3 (positions.centres, from -1 to 1)", rotations=True),
     "pixtral": AxialLayout(rules.dealt, "halves", "Pixtral", axes=2),
     "neomme": AxialLayout(rules.dealt_in_place, "halves", "NeoMME; HunyuanImage 3 (positions.rope_tie)", axes=2),
     "vrope": AxialLayout(rules.dealt_in_place, "halves", "VRoPE (positions.vrope)", axes=4),
@@ -64,7 +64,7 @@ LAYOUTS: Mapping[str, AxialLayout] = MappingProxyType({
     ),
     "videorope": AxialLayout(rules.time_last, "halves", "VideoRoPE", axes=3),
     "hope": AxialLayout(
-        rules.time_last, "halves", "HoPE of video models: VideoRoPE whose time does not turn", axes=3, fixed_time=True
+        rules.time_last, "halves", "HoPE of video models: VideoRoPE whose time does not rotate", axes=3, fixed_time=True
     ),
     "lumos": AxialLayout(rules.by_sixteens, "halves", "MM-RoPE of Lumos-1 (modeling_chameleon_mm_rope)", axes=3),
 })  # fmt: skip
@@ -83,7 +83,7 @@ def axial(
     """The rotation of a released layout, one of `LAYOUTS`, for a head of 2·Σ sections channels.
 
     Of an image, the layouts that share pairs out evenly need `dim` alone: `axial(dim=64)`, for positions
-    `grid(14, 14)`, say. Without a layout it is that of most of them, "sam2": the first half of the channels turn with
+    `grid(14, 14)`, say. Without a layout it is that of most of them, "sam2": the first half of the channels rotate with
     the row, the second half with the column, in adjacent pairs.
 
     layout: one of `LAYOUTS`.
@@ -114,7 +114,7 @@ def axial(
     if len(bases) != len(widths):
         raise ValueError(f"base must be one number, or {len(widths)} for {layout!r}; got {base!r}. Give as many.")
     same_frequencies = len({*zip(widths, bases, strict=True)}) == 1
-    if frequencies is None and same_frequencies and not kind.turns:
+    if frequencies is None and same_frequencies and not kind.rotations:
         record: dict[str, Any] = {"frequency_dim": widths[0], "base": bases[0], "scaling": scaling}
     else:
         _left_out("scaling", scaling, layout, "whose frequencies are not one geometric sequence")
@@ -122,7 +122,7 @@ def axial(
             index = tuple(sum(sections[:one]) + within for one, within in zip(axis, index, strict=True))
         of_axes = [Geometric(width, one) for width, one in zip(widths, bases, strict=True)]
         joined = of_axes[0] if same_frequencies else Joined(tuple(of_axes))
-        record = {"frequency_dim": frequencies or (InTurns(joined) if kind.turns else joined)}
+        record = {"frequency_dim": frequencies or (InRevolutions(joined) if kind.rotations else joined)}
     blocks = len(sections) if kind.blocks == "axes" else 1
     return AxialRoPE(axis=axis, frequency_index=index, pairing=kind.pairing, blocks=blocks, numerics=numerics, **record)
 

@@ -13,9 +13,9 @@ from posenc.core.arrays import Array
 from posenc.core.checked_positions import split_coordinates
 from posenc.core.declared_fields import Base, Instance, TupleOf, Whole
 from posenc.core.doors import Params, Role, RotaryEncoding
-from posenc.core.rotation import Pairing, PairLayout, Turn
+from posenc.core.rotation import Pairing, PairLayout, Rotation
 from posenc.core.row import Row
-from posenc.frequencies import Chosen, Geometric, InTurns, Linear, Rescaled, Scaling
+from posenc.frequencies import Chosen, Geometric, InRevolutions, Linear, Rescaled, Scaling
 from posenc.phase import FixedFrequencies, Frequencies, Numerics, cos_sin, product_dtype
 
 MOST_AXES = 16  # more coordinates than any medium has
@@ -41,11 +41,11 @@ class AxialRoPE(RotaryEncoding):
     pairing: "adjacent" pairs channels (2i, 2i+1), "halves" (i, i + dim/2), inside each of `blocks` equal blocks.
     numerics, scaling: as in `RoPE`; a scaling changes all frequencies, before each pair takes one.
 
-    Positions (*batch, n, axes), integers or float32/float64; the Turn holds cos and sin of shape (*batch, n, dim/2).
+    Positions (*batch, n, axes), integers or float32/float64; the Rotation holds cos and sin of shape (*batch, n, dim/2).
     Raises ValueError or TypeError naming the field or `positions`.
 
-    >>> turn = AxialRoPE(axis=(0, 1), frequency_index=(0, 0), frequency_dim=2).turn([[1, 0], [0, 1]])
-    >>> turn.cos.round(4).tolist()
+    >>> rotation = AxialRoPE(axis=(0, 1), frequency_index=(0, 0), frequency_dim=2).rotation([[1, 0], [0, 1]])
+    >>> rotation.cos.round(4).tolist()
     [[0.5403, 1.0], [1.0, 0.5403]]
     """
 
@@ -104,7 +104,7 @@ class AxialRoPE(RotaryEncoding):
 
     @cached_property
     def frequencies(self) -> Frequencies:
-        """How fast each pair turns along its own axis."""
+        """How fast each pair rotates along its own axis."""
         return Chosen(self.all_frequencies, self.frequency_index)
 
     @cached_property
@@ -122,11 +122,13 @@ class AxialRoPE(RotaryEncoding):
 
     @cached_property
     def fixed_frequencies(self) -> FixedFrequencies | None:
-        """The frequencies of the turns, for compiled kernels."""
+        """The frequencies of the rotations, for compiled kernels."""
         exact = self.numerics == "exact"
         return FixedFrequencies(self.frequencies, self.axis, self.channels, self.attention_factor) if exact else None
 
-    def turn(self, positions: Array, params: Params | None = None, *, role: Role = "both", dtype: Any = None) -> Turn:
+    def rotation(
+        self, positions: Array, params: Params | None = None, *, role: Role = "both", dtype: Any = None
+    ) -> Rotation:
         positions, _, dtype = self.checked_call(positions, params, role, dtype)
         lib, factor = positions.lib, self.attention_factor
         wide = dtype if factor == 1.0 else product_dtype(self.numerics, lib)
@@ -138,7 +140,7 @@ class AxialRoPE(RotaryEncoding):
         cosine, sine = (lib.xp.concatenate(list(parts), -1)[..., order] for parts in zip(*tables, strict=True))
         if factor != 1.0:
             cosine, sine = lib.astype(cosine * factor, dtype), lib.astype(sine * factor, dtype)
-        return Turn(cosine, sine, self.channels, factor)
+        return Rotation(cosine, sine, self.channels, factor)
 
 
 @arrays.host
@@ -165,9 +167,9 @@ ROW = Row(
             blocks=2,
             numerics="float32",
         ),
-        AxialRoPE(axis=(0, 1), frequency_index=(1, 2), frequency_dim=InTurns(Geometric(dim=6, base=100.0))),
+        AxialRoPE(axis=(0, 1), frequency_index=(1, 2), frequency_dim=InRevolutions(Geometric(dim=6, base=100.0))),
     ),
     "Wang et al. 2024, arXiv:2409.12191",
     ("M-RoPE", "RotaryEmbeddingCat (timm)", "get_axial_freqs (rotary-embedding-torch)", "MRotaryEmbedding (vLLM)"),
-    "For images, video and mixed media: each pair turns by one coordinate, which you choose.",
+    "For images, video and mixed media: each pair rotates by one coordinate, which you choose.",
 )

@@ -13,7 +13,7 @@ from posenc.core.checked_positions import Positions, along_axes
 from posenc.core.declared_fields import Base, EvenWidth, Whole
 from posenc.core.doors import Params, Role, RotaryEncoding
 from posenc.core.operators import Rebased
-from posenc.core.rotation import Pairing, Turn
+from posenc.core.rotation import Pairing, Rotation
 from posenc.core.row import Row
 from posenc.frequencies import Geometric
 from posenc.phase import cos_sin_of_learned
@@ -37,7 +37,7 @@ class CayleySTRING(RotaryEncoding):
 
     >>> record = CayleySTRING(dim=2)
     >>> params = {"frequencies": np.array([[np.pi / 2]]), "A": np.zeros((2, 2))}
-    >>> record.turn([0, 1], params)(np.array([[1.0, 0.0], [1.0, 0.0]])).round(4).tolist()
+    >>> record.rotation([0, 1], params)(np.array([[1.0, 0.0], [1.0, 0.0]])).round(4).tolist()
     [[1.0, 0.0], [0.0, 1.0]]
     """
 
@@ -61,14 +61,14 @@ class CayleySTRING(RotaryEncoding):
         axis_frequencies = Geometric(self.dim, self.base).radians() * direction / np.linalg.norm(direction, axis=0)
         return {"frequencies": axis_frequencies, "A": np.zeros((self.dim, self.dim))}
 
-    def turn(
+    def rotation(
         self, positions: Array, params: Params | None = None, *, role: Role = "both", dtype: Any = None
     ) -> Rebased:
         positions, learned, dtype = self.checked_call(positions, params, role, dtype)
         lib, wide = positions.lib, positions.lib.wide_dtype(dtype)
         cosine, sine = _summed(along_axes(positions, self.axes), learned["frequencies"])
-        turn = Turn(lib.astype(cosine, wide), lib.astype(sine, wide), Pairing("adjacent", self.dim, self.dim))
-        return Rebased(turn, lib.astype(_cayley(learned["A"], lib), wide))
+        rotation = Rotation(lib.astype(cosine, wide), lib.astype(sine, wide), Pairing("adjacent", self.dim, self.dim))
+        return Rebased(rotation, lib.astype(_cayley(learned["A"], lib), wide))
 
 
 def _summed(parts: tuple[Positions, ...], frequencies: Array) -> tuple[Array, Array]:

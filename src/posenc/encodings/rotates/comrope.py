@@ -24,8 +24,8 @@ class ComRoPE(RotaryEncoding):
     Yu et al. 2025, arXiv:2506.03737, in the authors' code. Along every axis a block turns by the same generator, so the
     rotations commute and q·k depends only on differences of coordinates.
 
-    dim: channels of a head.     heads: heads as they are turned (repeat grouped ones first).
-    block: channels that turn together, which divide dim.     axes: coordinates of a position.
+    dim: channels of a head.     heads: heads as they are rotated (repeat grouped ones first).
+    block: channels that rotation together, which divide dim.     axes: coordinates of a position.
     commuting: "dependent" learns the multipliers (ComRoPE-LD); "partition" gives block b to the axis b mod axes
     (ComRoPE-AP),
     and the number of blocks must be a multiple of axes.     std: of fresh F.
@@ -37,7 +37,7 @@ class ComRoPE(RotaryEncoding):
 
     >>> record, f = ComRoPE(dim=2, heads=1, block=2, axes=2), np.array([[[[0.0, np.pi / 2], [0.0, 0.0]]]])
     >>> params = {"generators": f, "multiplier": np.array([[1.0], [10.0]])}
-    >>> record.turn([[-9, 1]], params).matrix.round(4).reshape(2, 2).tolist()
+    >>> record.rotation([[-9, 1]], params).matrix.round(4).reshape(2, 2).tolist()
     [[0.0, 1.0], [-1.0, 0.0]]
     """
 
@@ -77,7 +77,7 @@ class ComRoPE(RotaryEncoding):
         spread = {"generators": self.std, "multiplier": 1.0}
         return {name: spread[name] * rng.standard_normal(shape) for name, shape in self.shapes.items()}
 
-    def turn(
+    def rotation(
         self, positions: Array, params: Params | None = None, *, role: Role = "both", dtype: Any = None
     ) -> Matrices:
         positions, learned, dtype = self.checked_call(positions, params, role, dtype)

@@ -11,7 +11,7 @@ from posenc.core.arrays import Array
 from posenc.core.checked_positions import split_coordinates
 from posenc.core.declared_fields import Base, EvenWidth
 from posenc.core.doors import Params, Role, RotaryEncoding
-from posenc.core.rotation import Pairing, PairLayout, Turn
+from posenc.core.rotation import Pairing, PairLayout, Rotation
 from posenc.core.row import Row
 from posenc.encodings.rotates.axial_rope import pair_numbers
 from posenc.frequencies import Chosen, Directed, Geometric
@@ -32,16 +32,16 @@ class DirectionalRoPE(RotaryEncoding):
     interpolation (`grid_sample` with padding_mode="border"), which clamps them: counted from the middle, no projection
     is longer than half a side. For diagonal directions that changes the corners, a fifth of 14 × 14 patches.
 
-    direction: of each pair, in half turns from the first coordinate, from -1 to 1.
+    direction: of each pair, in half revolutions from the first coordinate, from -1 to 1.
     frequency_index: which frequency each pair has, from 0.
     frequency_dim: d of the frequencies base^(-2i/d).   base: of these.
     pairing: "adjacent" pairs channels (2i, 2i+1), "halves" (i, i + dim/2), dim twice the number of directions.
 
-    Positions (*batch, n, 2), integers or float32/float64; the Turn holds cos and sin of shape (*batch, n, dim/2).
+    Positions (*batch, n, 2), integers or float32/float64; the Rotation holds cos and sin of shape (*batch, n, dim/2).
     Raises ValueError or TypeError naming the field or `positions`.
 
-    >>> turn = DirectionalRoPE(direction=(0.0, 0.25), frequency_index=(0, 0), frequency_dim=2).turn([[1, 0], [1, 1]])
-    >>> turn.cos.round(4).tolist()  # cos 1 twice; of 1/√2 and of √2
+    >>> rotation = DirectionalRoPE(direction=(0.0, 0.25), frequency_index=(0, 0), frequency_dim=2).rotation([[1, 0], [1, 1]])
+    >>> rotation.cos.round(4).tolist()  # cos 1 twice; of 1/√2 and of √2
     [[0.5403, 0.7602], [0.5403, 0.1559]]
     """
 
@@ -68,14 +68,16 @@ class DirectionalRoPE(RotaryEncoding):
 
     @cached_property
     def on_axes(self) -> tuple[Directed, Directed]:
-        """How fast each pair turns with each coordinate."""
+        """How fast each pair rotates with each coordinate."""
         chosen = Chosen(Geometric(self.frequency_dim, self.base), self.frequency_index)
         return Directed(chosen, self.direction, "first"), Directed(chosen, self.direction, "second")
 
-    def turn(self, positions: Array, params: Params | None = None, *, role: Role = "both", dtype: Any = None) -> Turn:
+    def rotation(
+        self, positions: Array, params: Params | None = None, *, role: Role = "both", dtype: Any = None
+    ) -> Rotation:
         positions, _, dtype = self.checked_call(positions, params, role, dtype)
         cos_sin = cos_sin_of_sum(split_coordinates(positions, 2), self.on_axes, dtype)
-        return Turn(*cos_sin, Pairing(self.pairing, self.head_dim, self.head_dim))
+        return Rotation(*cos_sin, Pairing(self.pairing, self.head_dim, self.head_dim))
 
 
 ROW = Row(

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from posenc.core.arrays import Array
 from posenc.core.declared_fields import Base, Whole
 from posenc.core.doors import Params, Role, RotaryEncoding
-from posenc.core.rotation import Pairing, PairLayout, Turn
+from posenc.core.rotation import Pairing, PairLayout, Rotation
 from posenc.core.row import Row
 from posenc.frequencies import Geometric, Joined
 from posenc.phase import FixedFrequencies, Numerics, along_one, cos_sin
@@ -19,18 +19,18 @@ from posenc.phase import FixedFrequencies, Numerics, along_one, cos_sin
 class DualBaseRoPE(RotaryEncoding):
     """RoPE of width dim/2 with `base` on the first half of the channels, and with `second_base` on the second half.
 
-    The rotation of Su et al. 2021, arXiv:2104.09864, eq. 15, on each half: pair i of a half turns by p·base^(-4i/dim)
+    The rotation of Su et al. 2021, arXiv:2104.09864, eq. 15, on each half: pair i of a half revolutions by p·base^(-4i/dim)
     (`DualRotaryEncoder` of fairseq2). High frequencies for near tokens and low ones for far tokens in one head.
 
     dim: channels of a head, a multiple of 4.     base, second_base: of the two sets of frequencies.
     pairing: "adjacent" pairs channels (2i, 2i+1); "halves" pairs (i, i + dim/4) inside each half of the head.
     numerics: "exact", or "float32" for what released models compute.
 
-    Positions (*batch, n), integers or float32/float64; the Turn holds cos and sin of shape (*batch, n, dim/2), in
+    Positions (*batch, n), integers or float32/float64; the Rotation holds cos and sin of shape (*batch, n, dim/2), in
     radians. Raises ValueError or TypeError naming the field or `positions`.
 
     >>> import numpy as np
-    >>> DualBaseRoPE(dim=4, base=100.0, second_base=100.0).turn([1])(np.array([[1.0, 0, 1, 0]])).round(4)
+    >>> DualBaseRoPE(dim=4, base=100.0, second_base=100.0).rotation([1])(np.array([[1.0, 0, 1, 0]])).round(4)
     array([[0.5403, 0.8415, 0.5403, 0.8415]])
     """
 
@@ -55,17 +55,19 @@ class DualBaseRoPE(RotaryEncoding):
 
     @cached_property
     def frequencies(self) -> Joined:
-        """How fast each pair turns."""
+        """How fast each pair rotates."""
         return Joined((Geometric(self.dim // 2, self.base), Geometric(self.dim // 2, self.second_base)))
 
     @cached_property
     def fixed_frequencies(self) -> FixedFrequencies | None:
-        """The frequencies of the turns, for compiled kernels."""
+        """The frequencies of the rotations, for compiled kernels."""
         return along_one(self.frequencies, self.channels) if self.numerics == "exact" else None
 
-    def turn(self, positions: Array, params: Params | None = None, *, role: Role = "both", dtype: Any = None) -> Turn:
+    def rotation(
+        self, positions: Array, params: Params | None = None, *, role: Role = "both", dtype: Any = None
+    ) -> Rotation:
         positions, _, dtype = self.checked_call(positions, params, role, dtype)
-        return Turn(*cos_sin(positions, self.frequencies, dtype, self.numerics), self.channels)
+        return Rotation(*cos_sin(positions, self.frequencies, dtype, self.numerics), self.channels)
 
 
 ROW = Row(

@@ -12,7 +12,7 @@ from posenc.core import validation
 from posenc.core.arrays import Array, Library
 from posenc.core.declared_fields import EvenWidth, Heads, Real, Whole
 from posenc.core.doors import Params, Role, RotaryEncoding
-from posenc.core.rotation import Pairing, Turn
+from posenc.core.rotation import Pairing, Rotation
 from posenc.core.row import Row
 from posenc.frequencies import Chosen, Geometric
 from posenc.phase import cos_sin
@@ -25,23 +25,23 @@ class FoPE(RotaryEncoding):
     for pair i.
 
     Hua et al. 2024, arXiv:2412.17739 (Fourier position embedding), ω_j = base^(-2j/dim). Frequencies that make less
-    than one full turn within `length` positions are dropped, and so are their pairs: their C is 1, and their S is given
+    than one full revolution within `length` positions are dropped, and so are their pairs: their C is 1, and their S is given
     by `padding`. The authors' code keeps at most a quarter of the channels.
 
     dim: channels of a head.
-    heads: heads as they are turned (repeat grouped ones first).
+    heads: heads as they are rotated (repeat grouped ones first).
     length: trained length.
     padding: S of a dropped pair: "zero" (no rotation; vLLM) or "one" (mixed and scaled; the authors' code).
     gain: of the noise in the initial coefficients, 0.3 to 0.6 depending on the size of the model.
 
     Pairs are (i, i + dim/2). Positions (*batch, n), integers or float32/float64; params["cosines"] and params["sines"]
-    (heads, kept, kept). Gives a `Turn` with a table a head. Raises ValueError or TypeError naming the field or
+    (heads, kept, kept). Gives a `Rotation` with a table a head. Raises ValueError or TypeError naming the field or
     argument.
 
     >>> record = FoPE(dim=4, heads=1, length=100)
     >>> record.kept
     1
-    >>> record.turn([1], {"cosines": np.ones((1, 1, 1)), "sines": np.ones((1, 1, 1))}).cos.round(4).tolist()
+    >>> record.rotation([1], {"cosines": np.ones((1, 1, 1)), "sines": np.ones((1, 1, 1))}).cos.round(4).tolist()
     [[[0.5403, 1.0]]]
     """
 
@@ -77,13 +77,15 @@ class FoPE(RotaryEncoding):
         spread = self.gain * (2 / (self.kept * (self.kept + self.heads))) ** 0.5
         return {name: np.eye(self.kept) + spread * rng.standard_normal(shape) for name, shape in self.shapes.items()}
 
-    def turn(self, positions: Array, params: Params | None = None, *, role: Role = "both", dtype: Any = None) -> Turn:
+    def rotation(
+        self, positions: Array, params: Params | None = None, *, role: Role = "both", dtype: Any = None
+    ) -> Rotation:
         positions, learned, dtype = self.checked_call(positions, params, role, dtype)
         lib = positions.lib
         cosine, sine = cos_sin(positions, self.frequencies, lib.real)
         cosine = self._mixed(cosine, learned["cosines"], 1.0, dtype, lib)
         sine = self._mixed(sine, learned["sines"], float(self.padding == "one"), dtype, lib)
-        return Turn(cosine, sine, Pairing("halves", self.dim, self.dim), None, self.heads)
+        return Rotation(cosine, sine, Pairing("halves", self.dim, self.dim), None, self.heads)
 
     def _mixed(self, table: Array, coefficients: Array, fill: float, dtype: Any, lib: Library) -> Array:
         """A table (*batch, n, kept) as (*batch, heads, n, pairs): mixed, and filled up to all pairs."""
@@ -100,5 +102,5 @@ ROW = Row(
     (FoPE(dim=4, heads=2, length=100), FoPE(dim=8, heads=3, length=64, base=100.0, padding="one", gain=0.6)),
     "Hua et al. 2024, arXiv:2412.17739",
     ("FourierRotaryEmbedding (vLLM)", "FourierEmbedding (OLMo fork)"),
-    "For decoders that run longer than they were trained: every frequency completed a full turn in training.",
+    "For decoders that run longer than they were trained: every frequency completed a full revolution in training.",
 )

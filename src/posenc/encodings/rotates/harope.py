@@ -12,7 +12,7 @@ from posenc.core import validation
 from posenc.core.arrays import Array
 from posenc.core.declared_fields import Heads
 from posenc.core.doors import Claim, Params, Role, RotaryEncoding
-from posenc.core.operators import MatrixTurn
+from posenc.core.operators import MatrixRotation
 from posenc.core.rotation import of_pairs
 from posenc.core.row import Row
 from posenc.encodings import _wrapped
@@ -34,7 +34,7 @@ class HARoPE(RotatesOne):
     from the rotation alone. M cancels where positions are equal, so q·k depends on what `encoding` lets it depend on.
 
     encoding: a record that rotates pairs of queries and keys; the authors' is axial(dim=64).
-    heads: heads as they are turned (repeat grouped ones first).
+    heads: heads as they are rotated (repeat grouped ones first).
 
     Positions are those of the encoding; params["A_u"] and params["A_v"] (heads, dim, dim), params["sigma"] (heads,
     dim), and what the encoding learns as params["encoding.name"]. role must be "query" or "key", which differ. Gives a
@@ -43,7 +43,7 @@ class HARoPE(RotatesOne):
     >>> from posenc import RoPE
     >>> record, x = HARoPE(RoPE(dim=2), heads=1), np.array([[[[1.0, 0.0]]]])
     >>> params = record.init(np.random.default_rng(0)) | {"sigma": np.log(np.expm1([[2.0, 1.0]]))}
-    >>> [record.turn([0], params, role=role)(x, layout="bhtd").round(4).tolist() for role in ("query", "key")]
+    >>> [record.rotation([0], params, role=role)(x, layout="bhtd").round(4).tolist() for role in ("query", "key")]
     [[[[[2.0, 0.0]]]], [[[[0.5, 0.0]]]]]
     """
 
@@ -82,18 +82,18 @@ class HARoPE(RotatesOne):
             | _wrapped.inner_init(self.encoding, rng)
         )
 
-    def turn(
+    def rotation(
         self, positions: Array, params: Params | None = None, *, role: Role = "both", dtype: Any = None
-    ) -> MatrixTurn:
+    ) -> MatrixRotation:
         positions, learned, dtype = self.checked_call(positions, params, role, dtype)
         lib, wide = positions.lib, positions.lib.wide_dtype(dtype)
-        inner = self.encoding.turn(positions, _wrapped.inner_params(learned), role=role, dtype=wide)
+        inner = self.encoding.rotation(positions, _wrapped.inner_params(learned), role=role, dtype=wide)
         left, right = _orthogonal(lib.xp.stack([lib.widest(learned[name]) for name in ("A_u", "A_v")]))
         sigma = lib.widest(learned["sigma"])
         stretch = lib.xp.logaddexp(sigma, lib.xp.zeros_like(sigma)) + SMALLEST
         stretch = 1.0 / stretch if role == "key" else stretch
         matrix = lib.product(left * stretch[:, None, :], right.swapaxes(-1, -2))
-        return MatrixTurn(of_pairs("encoding", inner), lib.astype(matrix, wide))
+        return MatrixRotation(of_pairs("encoding", inner), lib.astype(matrix, wide))
 
 
 def _orthogonal(matrices: Array) -> Array:

@@ -13,7 +13,7 @@ from posenc.core.arrays import Array
 from posenc.core.checked_positions import split_coordinates
 from posenc.core.declared_fields import Base, EvenWidth, Heads, TupleOf, Whole
 from posenc.core.doors import Params, Role, RotaryEncoding
-from posenc.core.rotation import Pairing, PairLayout, Turn
+from posenc.core.rotation import Pairing, PairLayout, Rotation
 from posenc.core.row import Row
 from posenc.frequencies import Geometric
 from posenc.phase import cos_sin
@@ -36,14 +36,14 @@ class HeadwiseRoPE(RotaryEncoding):
     heads, not the channels, so that each coordinate is told by all frequencies. The rotation is that of
     Su et al. 2021, arXiv:2104.09864, eq. 15.
 
-    dim: channels of a head.   heads: as they are turned (repeat grouped ones first).
+    dim: channels of a head.   heads: as they are rotated (repeat grouped ones first).
     shares: how many heads each axis has, the first ones the first axis; together at most `heads`.
     base: of the frequencies.   pairing: "adjacent" pairs channels (2i, 2i+1), "halves" (i, i + dim/2).
 
-    Positions (*batch, n, axes), integers or float32/float64, an axis for each share; the Turn holds cos and sin of
+    Positions (*batch, n, axes), integers or float32/float64, an axis for each share; the Rotation holds cos and sin of
     shape (*batch, heads, n, dim/2), in radians. Raises ValueError or TypeError naming the field or `positions`.
 
-    >>> HeadwiseRoPE(dim=2, heads=3, shares=(1, 1)).turn([[1, 2]]).cos.round(4).tolist()
+    >>> HeadwiseRoPE(dim=2, heads=3, shares=(1, 1)).rotation([[1, 2]]).cos.round(4).tolist()
     [[[0.5403]], [[-0.4161]], [[1.0]]]
     """
 
@@ -65,23 +65,25 @@ class HeadwiseRoPE(RotaryEncoding):
 
     @cached_property
     def frequencies(self) -> Geometric:
-        """How fast each pair turns, in every head that does."""
+        """How fast each pair rotates, in every head that does."""
         return Geometric(self.dim, self.base)
 
-    def turn(self, positions: Array, params: Params | None = None, *, role: Role = "both", dtype: Any = None) -> Turn:
+    def rotation(
+        self, positions: Array, params: Params | None = None, *, role: Role = "both", dtype: Any = None
+    ) -> Rotation:
         positions, _, dtype = self.checked_call(positions, params, role, dtype)
         lib, xp = positions.lib, positions.lib.xp
         tables = [cos_sin(part, self.frequencies, dtype) for part in split_coordinates(positions, self.axes)]
         cosine, sine = tables[0]
-        tables.append((xp.ones_like(cosine) + (cosine - cosine), sine - sine))  # of heads that do not turn
+        tables.append((xp.ones_like(cosine) + (cosine - cosine), sine - sine))  # of heads that do not rotate
         axis = lib.constant(_axis_of_heads(self))
         cosine, sine = (xp.stack(list(parts), -3)[..., axis, :, :] for parts in zip(*tables, strict=True))
-        return Turn(cosine, sine, Pairing(self.pairing, self.dim, self.dim), 1.0, self.heads)
+        return Rotation(cosine, sine, Pairing(self.pairing, self.dim, self.dim), 1.0, self.heads)
 
 
 @arrays.host
 def _axis_of_heads(record: HeadwiseRoPE) -> np.ndarray:
-    """The axis of every head; one more than the last for those that do not turn."""
+    """The axis of every head; one more than the last for those that do not rotate."""
     rest = record.heads - sum(record.shares)
     return np.repeat(np.arange(len(record.shares) + 1), (*record.shares, rest))
 

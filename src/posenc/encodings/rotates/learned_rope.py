@@ -11,7 +11,7 @@ import numpy as np
 from posenc.core.arrays import Array
 from posenc.core.declared_fields import Base, EvenWidth
 from posenc.core.doors import Params, Role, RotaryEncoding
-from posenc.core.rotation import Pairing, PairLayout, Turn
+from posenc.core.rotation import Pairing, PairLayout, Rotation
 from posenc.core.row import Row
 from posenc.frequencies import Geometric
 from posenc.phase import cos_sin_of_learned
@@ -28,12 +28,12 @@ class LearnedRoPE(RotaryEncoding):
     dim: channels of a head.     base: where the frequencies begin.
     pairing: "adjacent" pairs channels (2i, 2i+1), "halves" (i, i + dim/2).
 
-    Positions (*batch, n), integers or float32/float64; params["frequencies"] (dim/2,), radians a step; the Turn holds
+    Positions (*batch, n), integers or float32/float64; params["frequencies"] (dim/2,), radians a step; the Rotation holds
     cos and sin of shape (*batch, n, dim/2), exact for the frequencies as they are held, at every position. Frequencies
     of 2^27 or more give NaN. Raises ValueError or TypeError naming the field or argument.
 
-    >>> turn = LearnedRoPE(dim=2).turn([0, 1], {"frequencies": np.array([np.pi / 2])})
-    >>> turn(np.array([[1.0, 0.0], [1.0, 0.0]])).round(4).tolist()
+    >>> rotation = LearnedRoPE(dim=2).rotation([0, 1], {"frequencies": np.array([np.pi / 2])})
+    >>> rotation(np.array([[1.0, 0.0], [1.0, 0.0]])).round(4).tolist()
     [[1.0, 0.0], [0.0, 1.0]]
     """
 
@@ -56,10 +56,12 @@ class LearnedRoPE(RotaryEncoding):
         """Which channels form the pairs."""
         return Pairing(self.pairing, self.dim, self.dim)
 
-    def turn(self, positions: Array, params: Params | None = None, *, role: Role = "both", dtype: Any = None) -> Turn:
+    def rotation(
+        self, positions: Array, params: Params | None = None, *, role: Role = "both", dtype: Any = None
+    ) -> Rotation:
         positions, learned, dtype = self.checked_call(positions, params, role, dtype)
         cos_sin = cos_sin_of_learned((positions,), (learned["frequencies"],), dtype)
-        return Turn(*cos_sin, self.channels)
+        return Rotation(*cos_sin, self.channels)
 
 
 ROW = Row(

@@ -26,8 +26,8 @@ class LieRE(RotaryEncoding):
     the diagonal, drawn from [0, 2π). Positions there run from 0 to 1 along an image. Generators of different axes do
     not commute, so that with several axes and blocks above 2 q·k depends on more than differences.
 
-    dim: channels of a head.     heads: heads as they are turned (repeat grouped ones first).
-    block: channels that turn together, which divide dim.     axes: coordinates of a position.
+    dim: channels of a head.     heads: heads as they are rotated (repeat grouped ones first).
+    block: channels that rotation together, which divide dim.     axes: coordinates of a position.
     shared: whether all heads have the same generators (`rotary_embedding_per_head` false).
 
     Positions (*batch, n), or (*batch, n, axes) for several axes, integers or float32/float64, such that angles stay
@@ -36,7 +36,7 @@ class LieRE(RotaryEncoding):
     the last place for each radian. Raises ValueError or TypeError naming the field or argument.
 
     >>> record, params = LieRE(dim=2, heads=1, block=2), {"generators": np.full((1, 1, 1, 2, 2), np.pi / 2)}
-    >>> record.turn([1], params).matrix.round(4).reshape(2, 2).tolist()
+    >>> record.rotation([1], params).matrix.round(4).reshape(2, 2).tolist()
     [[0.0, 1.0], [-1.0, 0.0]]
     """
 
@@ -72,7 +72,7 @@ class LieRE(RotaryEncoding):
         """From [0, 2π), as the authors draw them."""
         return {"generators": rng.uniform(0.0, 2 * math.pi, self.shapes["generators"])}
 
-    def turn(
+    def rotation(
         self, positions: Array, params: Params | None = None, *, role: Role = "both", dtype: Any = None
     ) -> Matrices:
         positions, learned, dtype = self.checked_call(positions, params, role, dtype)

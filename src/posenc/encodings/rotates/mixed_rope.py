@@ -12,7 +12,7 @@ from posenc.core.arrays import Array
 from posenc.core.checked_positions import split_coordinates
 from posenc.core.declared_fields import Base, Whole
 from posenc.core.doors import Params, Role, RotaryEncoding
-from posenc.core.rotation import Pairing, PairLayout, Turn
+from posenc.core.rotation import Pairing, PairLayout, Rotation
 from posenc.core.row import Row
 from posenc.phase import cos_sin_of_learned
 
@@ -30,12 +30,12 @@ class MixedRoPE(RotaryEncoding):
     dim: channels of a head, a multiple of 4.     base: of the first lengths.
     pairing: "adjacent" pairs channels (2i, 2i+1), "halves" (i, i + dim/2).
 
-    Positions (*batch, n, 2), integers or float32/float64; params["frequencies"] (2, dim/2), radians a step; the Turn
+    Positions (*batch, n, 2), integers or float32/float64; params["frequencies"] (2, dim/2), radians a step; the Rotation
     holds cos and sin of shape (*batch, n, dim/2), exact for the frequencies as they are held. Frequencies of 2^27 or
     more give NaN. Raises ValueError or TypeError naming the field or argument.
 
-    >>> turn = MixedRoPE(dim=4).turn([[1, 0], [1, 1]], {"frequencies": np.array([[1.0, 2.0], [-1.0, 0.5]])})
-    >>> turn.cos.round(4).tolist()  # of 1 and 2, then of 1 - 1 and 2 + 1/2
+    >>> rotation = MixedRoPE(dim=4).rotation([[1, 0], [1, 1]], {"frequencies": np.array([[1.0, 2.0], [-1.0, 0.5]])})
+    >>> rotation.cos.round(4).tolist()  # of 1 and 2, then of 1 - 1 and 2 + 1/2
     [[0.5403, -0.4161], [1.0, -0.8011]]
     """
 
@@ -70,10 +70,12 @@ class MixedRoPE(RotaryEncoding):
         """Which channels form the pairs."""
         return Pairing(self.pairing, self.dim, self.dim)
 
-    def turn(self, positions: Array, params: Params | None = None, *, role: Role = "both", dtype: Any = None) -> Turn:
+    def rotation(
+        self, positions: Array, params: Params | None = None, *, role: Role = "both", dtype: Any = None
+    ) -> Rotation:
         positions, learned, dtype = self.checked_call(positions, params, role, dtype)
         cos_sin = cos_sin_of_learned(split_coordinates(positions, 2), tuple(learned["frequencies"]), dtype)
-        return Turn(*cos_sin, self.channels)
+        return Rotation(*cos_sin, self.channels)
 
 
 ROW = Row(

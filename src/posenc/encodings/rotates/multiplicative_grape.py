@@ -11,7 +11,7 @@ from posenc.core.arrays import Array
 from posenc.core.declared_fields import Real, Whole
 from posenc.core.doors import Params, Role, RotaryEncoding
 from posenc.core.operators import Rebased
-from posenc.core.rotation import Pairing, Turn
+from posenc.core.rotation import Pairing, Rotation
 from posenc.core.row import Row
 from posenc.phase import cos_sin_of_learned
 
@@ -32,7 +32,7 @@ class MultiplicativeGRAPE(RotaryEncoding):
 
     >>> record = MultiplicativeGRAPE(dim=3, rate=np.pi / 2)
     >>> params = {"a": np.array([1.0, 0, 0]), "b": np.array([5.0, 1, 0])}
-    >>> record.turn([1], params)(np.array([[1.0, 0.0, 7.0]])).round(4).tolist()
+    >>> record.rotation([1], params)(np.array([[1.0, 0.0, 7.0]])).round(4).tolist()
     [[0.0, -1.0, 7.0]]
     """
 
@@ -54,7 +54,7 @@ class MultiplicativeGRAPE(RotaryEncoding):
         """Both from N(0, 1/dim), so that s is about 1."""
         return {name: rng.standard_normal(self.dim) / np.sqrt(self.dim) for name in ("a", "b")}
 
-    def turn(
+    def rotation(
         self, positions: Array, params: Params | None = None, *, role: Role = "both", dtype: Any = None
     ) -> Rebased:
         positions, learned, dtype = self.checked_call(positions, params, role, dtype)
@@ -64,9 +64,9 @@ class MultiplicativeGRAPE(RotaryEncoding):
         across = b - along * (along * b).sum(-1)
         height = _length(across)
         cos_sin = cos_sin_of_learned((positions,), ((_length(a) * height * self.rate)[None],), wide)
-        # L takes `along` to minus `across` and `across` to `along`, as the turn takes a first channel to the second.
+        # L takes `along` to minus `across` and `across` to `along`, as the rotation takes a first channel to the second.
         basis = lib.xp.stack([across / height, along], -1)
-        return Rebased(Turn(*cos_sin, Pairing("adjacent", 2, 2)), lib.astype(basis, wide))
+        return Rebased(Rotation(*cos_sin, Pairing("adjacent", 2, 2)), lib.astype(basis, wide))
 
 
 def _length(vector: Array) -> Array:

@@ -28,15 +28,15 @@ class PoPE(RotaryEncoding):
     p·base^(-c/dim), for keys with the learned phase δ_c of their head added, kept within [-2π, 0]. The result is twice
     as wide, all cosines and then all sines; the attention scale 1/√d stays that of the original width.
 
-    dim: channels of a head.     heads: heads of the keys as they are turned (repeat grouped ones first).
+    dim: channels of a head.     heads: heads of the keys as they are rotated (repeat grouped ones first).
     phase: where δ begins, "zero" or "uniform" in [-2π, 0].
 
     Positions (*batch, n), integers or float32/float64; params["phase"] (heads, dim), radians. role must be "query" or
     "key", which differ. Gives a `Polar` operator. Raises ValueError or TypeError naming the field or argument.
 
     >>> record, params, x = PoPE(dim=1, heads=1), {"phase": np.zeros((1, 1))}, np.ones((1, 1))
-    >>> q = record.turn([5], params, role="query")(x)
-    >>> k = record.turn([3], params, role="key")(x[None, None], layout="bhtd")
+    >>> q = record.rotation([5], params, role="query")(x)
+    >>> k = record.rotation([3], params, role="key")(x[None, None], layout="bhtd")
     >>> bool(np.isclose(q @ k[0, 0, 0], np.log(1 + np.e) ** 2 * np.cos(2)))
     True
     """
@@ -54,7 +54,7 @@ class PoPE(RotaryEncoding):
 
     @cached_property
     def frequencies(self) -> Geometric:
-        """How fast each channel turns."""
+        """How fast each channel rotates."""
         return Geometric(2 * self.dim, self.base)
 
     @property
@@ -66,7 +66,9 @@ class PoPE(RotaryEncoding):
             return {"phase": np.zeros((self.heads, self.dim))}
         return {"phase": rng.uniform(-2 * math.pi, 0.0, (self.heads, self.dim))}
 
-    def turn(self, positions: Array, params: Params | None = None, *, role: Role = "both", dtype: Any = None) -> Polar:
+    def rotation(
+        self, positions: Array, params: Params | None = None, *, role: Role = "both", dtype: Any = None
+    ) -> Polar:
         positions, learned, dtype = self.checked_call(positions, params, role, dtype)
         lib, xp, wide = positions.lib, positions.lib.xp, positions.lib.wide_dtype(dtype)
         if role == "query":

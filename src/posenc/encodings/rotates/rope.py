@@ -10,7 +10,7 @@ from posenc.core import validation
 from posenc.core.arrays import Array
 from posenc.core.declared_fields import Base, EvenWidth, Instance
 from posenc.core.doors import Params, Role, RotaryEncoding
-from posenc.core.rotation import Pairing, PairLayout, Turn
+from posenc.core.rotation import Pairing, PairLayout, Rotation
 from posenc.core.row import Row
 from posenc.frequencies import Geometric, Rescaled, Scaling
 from posenc.phase import FixedFrequencies, Frequencies, Numerics, along_one, cos_sin, product_dtype
@@ -29,11 +29,11 @@ class RoPE(RotaryEncoding):
     scaling: how to change the frequencies for a longer context, for example `YaRN(factor=4.0, original=4096)`, or None.
     Its attention factor multiplies cos and sin, so vectors keep their length only if it is 1.
 
-    Positions (*batch, n), integers or float32/float64; the Turn holds cos and sin of shape (*batch, n, dim/2), in
+    Positions (*batch, n), integers or float32/float64; the Rotation holds cos and sin of shape (*batch, n, dim/2), in
     radians. Raises ValueError or TypeError naming the field or `positions`.
 
     >>> import numpy as np
-    >>> RoPE(dim=4).turn([0, 1])(np.array([[1.0, 0, 1, 0], [1, 0, 1, 0]])).round(4)
+    >>> RoPE(dim=4).rotation([0, 1])(np.array([[1.0, 0, 1, 0], [1, 0, 1, 0]])).round(4)
     array([[1.    , 0.    , 1.    , 0.    ],
            [0.5403, 0.8415, 1.    , 0.01  ]])
     """
@@ -61,7 +61,7 @@ class RoPE(RotaryEncoding):
 
     @cached_property
     def frequencies(self) -> Frequencies:
-        """How fast each pair turns."""
+        """How fast each pair rotates."""
         unscaled = Geometric(self.dim, self.base)
         return unscaled if self.scaling is None else Rescaled(unscaled, self.scaling)
 
@@ -72,17 +72,19 @@ class RoPE(RotaryEncoding):
 
     @cached_property
     def fixed_frequencies(self) -> FixedFrequencies | None:
-        """The frequencies of the turns, for compiled kernels."""
+        """The frequencies of the rotations, for compiled kernels."""
         return along_one(self.frequencies, self.channels, self.attention_factor) if self.numerics == "exact" else None
 
-    def turn(self, positions: Array, params: Params | None = None, *, role: Role = "both", dtype: Any = None) -> Turn:
+    def rotation(
+        self, positions: Array, params: Params | None = None, *, role: Role = "both", dtype: Any = None
+    ) -> Rotation:
         positions, _, dtype = self.checked_call(positions, params, role, dtype)
         lib, factor = positions.lib, self.attention_factor
         wide = dtype if factor == 1.0 else product_dtype(self.numerics, lib)
         cosine, sine = cos_sin(positions, self.frequencies, wide, self.numerics)
         if factor != 1.0:
             cosine, sine = lib.astype(cosine * factor, dtype), lib.astype(sine * factor, dtype)
-        return Turn(cosine, sine, self.channels, factor)
+        return Rotation(cosine, sine, self.channels, factor)
 
 
 ROW = Row(

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from posenc.core.arrays import Array, Library
 from posenc.core.declared_fields import Base, EvenWidth, Heads
 from posenc.core.doors import Params, Role, RotaryEncoding
-from posenc.core.rotation import Pairing, PairLayout, Turn
+from posenc.core.rotation import Pairing, PairLayout, Rotation
 from posenc.core.row import Row
 from posenc.frequencies import Geometric
 from posenc.phase import cos_sin
@@ -24,15 +24,15 @@ class RoPEPlusPlus(RotaryEncoding):
     product whose real part RoPE takes. Pass each projected query twice, as a head and the next one (`repeat(q, 2)`
     along the heads). With half as many projections this is the paper's EH, with as many its EC.
 
-    dim: channels of a head.     heads: query heads as they are turned, an even number.
+    dim: channels of a head.     heads: query heads as they are rotated, an even number.
     pairing: "adjacent" pairs channels (2i, 2i+1); "halves" pairs (i, i + dim/2), as released.
 
     Positions (*batch, n), integers or float32/float64. role must be "query" or "key", which differ; for queries the
     Turn holds a table a head, for keys, which may be grouped, one. Raises ValueError or TypeError naming the field or
     argument.
 
-    >>> turn = RoPEPlusPlus(dim=2, heads=2).turn([1], role="query")
-    >>> turn.cos[:, 0, 0].round(4).tolist(), turn.sin[:, 0, 0].round(4).tolist()
+    >>> rotation = RoPEPlusPlus(dim=2, heads=2).rotation([1], role="query")
+    >>> rotation.cos[:, 0, 0].round(4).tolist(), rotation.sin[:, 0, 0].round(4).tolist()
     ([0.5403, 0.8415], [0.8415, -0.5403])
     """
 
@@ -52,21 +52,23 @@ class RoPEPlusPlus(RotaryEncoding):
 
     @cached_property
     def frequencies(self) -> Geometric:
-        """How fast each pair turns."""
+        """How fast each pair rotates."""
         return Geometric(self.dim, self.base)
 
-    def turn(self, positions: Array, params: Params | None = None, *, role: Role = "both", dtype: Any = None) -> Turn:
+    def rotation(
+        self, positions: Array, params: Params | None = None, *, role: Role = "both", dtype: Any = None
+    ) -> Rotation:
         positions, _, dtype = self.checked_call(positions, params, role, dtype)
         lib = positions.lib
         cosine, sine = cos_sin(positions, self.frequencies, dtype)
         pairing = Pairing(self.pairing, self.dim, self.dim)
         if role == "key":
-            return Turn(cosine, sine, pairing)
+            return Rotation(cosine, sine, pairing)
         tables = self._alternating(cosine, sine, lib), self._alternating(sine, -cosine, lib)
-        return Turn(*tables, pairing, 1.0, self.heads)
+        return Rotation(*tables, pairing, 1.0, self.heads)
 
     def _alternating(self, real: Array, imaginary: Array, lib: Library) -> Array:
-        """The table of even heads and that of odd ones, (*batch, n, pairs), in turn: (*batch, heads, n, pairs)."""
+        """The table of even heads and that of odd ones, (*batch, n, pairs), in rotation: (*batch, heads, n, pairs)."""
         xp, (*batch, n, pairs) = lib.xp, real.shape
         two = xp.stack([real, imaginary], -3)[..., None, :, :, :]
         return xp.broadcast_to(two, (*batch, self.heads // 2, 2, n, pairs)).reshape((*batch, self.heads, n, pairs))

@@ -109,7 +109,7 @@ ROWS: tuple[Row, ...] = (
     _row(
         "Wang et al. 2024, arXiv:2403.00071",
         ("Resonance RoPE", "Resonance YaRN"),
-        "To have every angle past the trained length be one that was seen in training, for the pairs that have turned "
+        "To have every angle past the trained length be one that was seen in training, for the pairs that have rotated "
         "once.",
         RoPE(dim=8, scaling=Resonance()),
         RoPE(dim=8, scaling=Resonance(scaling=YaRN(factor=4.0, original=64, beta_fast=8.0))),
@@ -117,7 +117,7 @@ ROWS: tuple[Row, ...] = (
     _row(
         "Li et al. 2026, arXiv:2602.05258",
         ("CoPE (clipped RoPE)", "HardClip", "clip_low_n"),
-        "For a longer context after some training, when the slowest pairs turn too little to be learned.",
+        "For a longer context after some training, when the slowest pairs rotate too little to be learned.",
         RoPE(dim=12, scaling=Clipped(count=4)),
         RoPE(dim=8, scaling=Clipped(count=2, soft=False, scaling=Llama3(factor=4.0, original=256))),
         RoPE(dim=12, pairing="halves", numerics="float32", scaling=Clipped(count=3)),

@@ -1,4 +1,4 @@
-"""Spherical RoPE: triples of channels turned about two axes of space, one after the other."""
+"""Spherical RoPE: triples of channels rotated about two axes of space, one after the other."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class SphericalRoPE(RotaryEncoding):
     Positions (*batch, n, 2), integers or float32/float64. Gives `Matrices`, (*batch, n, dim/3, 3, 3). Raises ValueError
     or TypeError naming the field or `positions`.
 
-    >>> SphericalRoPE(dim=3).turn([[1, 1]]).matrix[0, 0].round(4).tolist()
+    >>> SphericalRoPE(dim=3).rotation([[1, 1]]).matrix[0, 0].round(4).tolist()
     [[0.5403, 0.0, -0.8415], [-0.7081, 0.5403, -0.4546], [0.4546, 0.8415, 0.2919]]
     """
 
@@ -53,15 +53,15 @@ class SphericalRoPE(RotaryEncoding):
         """The frequency of each triple: every second one of those over twice the width, which may then be odd."""
         return Chosen(Geometric(2 * self.dim, self.base), tuple(range(0, 2 * (self.dim // 3), 2)))
 
-    def turn(
+    def rotation(
         self, positions: Array, params: Params | None = None, *, role: Role = "both", dtype: Any = None
     ) -> Matrices:
         positions, _, dtype = self.checked_call(positions, params, role, dtype)
         lib, xp = positions.lib, positions.lib.xp
         tables = (cos_sin(part, self.frequencies, lib.real) for part in split_coordinates(positions, 2))
-        (roll, rise), (yaw, turn) = tables
+        (roll, rise), (yaw, rotation) = tables
         zero = roll - roll
-        rows = [(yaw, zero, -turn), (-rise * turn, roll, -rise * yaw), (roll * turn, rise, roll * yaw)]
+        rows = [(yaw, zero, -rotation), (-rise * rotation, roll, -rise * yaw), (roll * rotation, rise, roll * yaw)]
         matrix = xp.stack([xp.stack(list(row), -1) for row in rows], -2)
         return Matrices(lib.astype(matrix, lib.wide_dtype(dtype)))
 

@@ -15,7 +15,7 @@ from posenc.core.arrays import Array
 from posenc.core.checked_positions import Positions, checked
 from posenc.core.declared_fields import EvenWidth, Real, Whole
 from posenc.core.doors import Params, Role, RotaryEncoding
-from posenc.core.rotation import Pairing, Turn
+from posenc.core.rotation import Pairing, Rotation
 from posenc.core.row import Row
 
 #: Above this a place counted from 1 would be no number of its own in 32 bits.
@@ -40,14 +40,16 @@ class Temperature(RotaryEncoding):
         lib = positions.lib
         return lib.astype(self._rise(positions) + positions.guard(), lib.result_dtype(dtype))
 
-    def turn(self, positions: Array, params: Params | None = None, *, role: Role = "both", dtype: Any = None) -> Turn:
+    def rotation(
+        self, positions: Array, params: Params | None = None, *, role: Role = "both", dtype: Any = None
+    ) -> Rotation:
         positions, _, dtype = self.checked_call(positions, params, role, dtype)
         lib = positions.lib
         factor = self.factor(positions, dtype=dtype)
         if role == "key":
             factor = lib.xp.ones_like(factor) + positions.guard(dtype)
         cosine = factor[..., None] * lib.constant(np.ones(self.dim // 2), dtype)
-        return Turn(cosine, lib.xp.zeros_like(cosine), Pairing("halves", self.dim, self.dim), None)
+        return Rotation(cosine, lib.xp.zeros_like(cosine), Pairing("halves", self.dim, self.dim), None)
 
 
 @dataclass(frozen=True)

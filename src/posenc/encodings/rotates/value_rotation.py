@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from posenc.core import validation
 from posenc.core.arrays import Array
 from posenc.core.doors import Params, Role, RotaryEncoding
-from posenc.core.rotation import Turn, of_pairs
+from posenc.core.rotation import Rotation, of_pairs
 from posenc.core.row import Row
 from posenc.encodings._of_one import RotatesOne
 from posenc.encodings.rotates.learned_rope import LearnedRoPE
@@ -20,17 +20,17 @@ class ValueRotation(RotatesOne):
     """output(m) = R_m⁻¹ Σ_n weight(m, n)·R_n v_n = Σ_n weight(m, n)·R_(n-m) v_n, with R the rotation of another record.
 
     Value and output rotation (VO-RoPE), with the rotation of Su et al. 2021, arXiv:2104.09864, eq. 15. Queries and keys
-    do not turn: give `attention` the rotation itself with this record where they should.
+    do not rotation: give `attention` the rotation itself with this record where they should.
 
     encoding: a record that rotates and keeps lengths, such as RoPE, whose head_dim is that of the values.
 
     role must be "value" (positions of keys) or "output" (positions of queries: the turn back). Positions, parameters
-    and the Turn are those of the encoding. Raises ValueError or TypeError naming the argument.
+    and the Rotation are those of the encoding. Raises ValueError or TypeError naming the argument.
 
     >>> import numpy as np
     >>> from posenc import RoPE
     >>> record, x = ValueRotation(RoPE(dim=2)), np.array([[1.0, 0.0]])
-    >>> record.turn([5], role="output")(record.turn([5], role="value")(x)).round(12).tolist()
+    >>> record.rotation([5], role="output")(record.rotation([5], role="value")(x)).round(12).tolist()
     [[1.0, 0.0]]
     """
 
@@ -48,14 +48,16 @@ class ValueRotation(RotatesOne):
                 "say."
             )
 
-    def turn(self, positions: Array, params: Params | None = None, *, role: Role = "both", dtype: Any = None) -> Turn:
+    def rotation(
+        self, positions: Array, params: Params | None = None, *, role: Role = "both", dtype: Any = None
+    ) -> Rotation:
         if role not in self.roles:
             raise ValueError(
                 f"role must be 'value' or 'output' for ValueRotation; got {role!r}. Turn queries and keys by the "
                 "encoding itself."
             )
-        turn = of_pairs("encoding", self.encoding.turn(positions, params, role="both", dtype=dtype))
-        return turn if role == "value" else turn.inverse()
+        rotation = of_pairs("encoding", self.encoding.rotation(positions, params, role="both", dtype=dtype))
+        return rotation if role == "value" else rotation.inverse()
 
 
 ROW = Row(

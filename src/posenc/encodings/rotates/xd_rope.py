@@ -43,7 +43,7 @@ class XDRoPE(RotaryEncoding):
     Positions (*batch, n, axes), integers or float32/float64. Gives a `ByChannel` with cos and sin (*batch, n, dim).
     Raises ValueError or TypeError naming the field or `positions`.
 
-    >>> XDRoPE(sections=(1, 1)).turn([[0, 1]]).cos.round(4).tolist()
+    >>> XDRoPE(sections=(1, 1)).rotation([[0, 1]]).cos.round(4).tolist()
     [[1.0, 1.0, 0.5403, 1.0]]
     """
 
@@ -72,13 +72,13 @@ class XDRoPE(RotaryEncoding):
         axis = tuple(sum(channel >= end for end in ends) for channel in range(self.head_dim))
         return AxialRoPE(axis, (*pairs, *pairs), self.head_dim, self.base, numerics=self.numerics, scaling=self.scaling)
 
-    def turn(
+    def rotation(
         self, positions: Array, params: Params | None = None, *, role: Role = "both", dtype: Any = None
     ) -> ByChannel:
         positions, _, dtype = self.checked_call(positions, params, role, dtype)
         split_coordinates(positions, self.axes)
-        turn = self.channels.turn(positions.array, dtype=positions.lib.wide_dtype(dtype))
-        return ByChannel(turn.cos, turn.sin)
+        rotation = self.channels.rotation(positions.array, dtype=positions.lib.wide_dtype(dtype))
+        return ByChannel(rotation.cos, rotation.sin)
 
 
 ROW = Row(

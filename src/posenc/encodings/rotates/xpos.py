@@ -12,7 +12,7 @@ from posenc.core.arrays import Array
 from posenc.core.checked_positions import Positions, checked
 from posenc.core.declared_fields import Base, EvenWidth, Real, Whole
 from posenc.core.doors import Params, Role, RotaryEncoding
-from posenc.core.rotation import Pairing, PairLayout, Turn
+from posenc.core.rotation import Pairing, PairLayout, Rotation
 from posenc.core.row import Row
 from posenc.frequencies import Geometric
 from posenc.phase import Frequencies, cos_sin, power_of_two
@@ -24,7 +24,7 @@ LARGEST_POWER = 100
 
 @dataclass(frozen=True)
 class Decays(Frequencies):
-    """-log2(ζ_i)/scale_base, ζ_i = (2i/dim + gamma) / (1 + gamma), as whole turns a step: what `power_of_two` takes."""
+    """-log2(ζ_i)/scale_base, ζ_i = (2i/dim + gamma) / (1 + gamma), as whole revolutions a step: what `power_of_two` takes."""
 
     dim: int
     gamma: float
@@ -55,13 +55,13 @@ class XPos(RotaryEncoding):
     (28,000 steps by default: raise scale_base for more); float16 holds 2^±14 alone.
     pairing: "adjacent" pairs channels (2i, 2i+1), "halves" (i, i + dim/2).
 
-    Positions (*batch, n), integers or float32/float64; the Turn holds cos and sin times the stretch, (*batch, n,
+    Positions (*batch, n), integers or float32/float64; the Rotation holds cos and sin times the stretch, (*batch, n,
     dim/2). role must be "query" or "key", which differ. Raises ValueError or TypeError naming the argument; a position
     too far away that cannot be seen gives NaN.
 
     >>> import numpy as np
     >>> record, x = XPos(dim=2, scale_base=1.0, gamma=1.0), np.array([[1.0, 0.0]])
-    >>> q, k = record.turn([3], role="query")(x), record.turn([1], role="key")(x)
+    >>> q, k = record.rotation([3], role="query")(x), record.rotation([1], role="key")(x)
     >>> bool(np.isclose(q @ k[0], np.cos(2) / 2**2)[0])  # ζ = 1/2, two steps apart
     True
     """
@@ -78,7 +78,7 @@ class XPos(RotaryEncoding):
 
     @cached_property
     def frequencies(self) -> Geometric:
-        """How fast each pair turns."""
+        """How fast each pair rotates."""
         return Geometric(self.dim, self.base)
 
     @cached_property
@@ -91,7 +91,9 @@ class XPos(RotaryEncoding):
         """How many steps from the centre a position may be."""
         return int(min(LARGEST_POWER * self.scale_base / math.log2((1 + self.gamma) / self.gamma), 2.0**30))
 
-    def turn(self, positions: Array, params: Params | None = None, *, role: Role = "both", dtype: Any = None) -> Turn:
+    def rotation(
+        self, positions: Array, params: Params | None = None, *, role: Role = "both", dtype: Any = None
+    ) -> Rotation:
         positions, _, dtype = self.checked_call(positions, params, role, dtype)
         lib, wide = positions.lib, positions.lib.wide_dtype(dtype)
         away = lib.detach(lib.widest(positions.array)) - self.centre
@@ -99,7 +101,7 @@ class XPos(RotaryEncoding):
         stretch = power_of_two(checked(steps), self.decays) + guard[..., None]
         tables = cos_sin(positions, self.frequencies, lib.real)
         cosine, sine = (lib.astype(lib.astype(table * stretch, wide), dtype) for table in tables)
-        return Turn(cosine, sine, Pairing(self.pairing, self.dim, self.dim), None)
+        return Rotation(cosine, sine, Pairing(self.pairing, self.dim, self.dim), None)
 
     def _steps(self, positions: Positions, away: Array, role: Role) -> tuple[Array, Array]:
         """Steps over which a pair shrinks, from the position to the centre for queries, the other way for keys; and a

@@ -30,7 +30,7 @@ class PathGRAPE(Gathers):
     / rms.
 
     GRAPE-AP of Zhang et al. 2025, arXiv:2512.07805, in the authors' code with a projection of its own. R(l) turns
-    channel i + width/2 towards channel i by l radians, every pair alike; the query is not turned, so that places count
+    channel i + width/2 towards channel i by l radians, every pair alike; the query is not rotated, so that places count
     and not differences alone. Slopes are those of `ALiBi`. x is the input of the layer, given as `hidden`: a vector a
     query, and behind these a vector a key. Keys may stand in any order: give all of the sequence, each position once,
     and padding behind the tokens, as `positions.from_mask` numbers it. documents: of the queries and of the keys,

@@ -87,7 +87,7 @@ class SelectiveRoPE(Gathers):
         """Each layer uniform within ±1/√(its inputs), PyTorch's rule, as a layer of the authors' code begins alone.
 
         Their language models then draw all of them anew, from N(0, 0.02²), with 0 for gate_bias, so that tokens begin
-        by turning next to nothing.
+        by rotating next to nothing.
         """
         return uniform_layers(rng, self.shapes, {"w_out": self.rank, "filter": self.taps}, self.model_dim)
 

@@ -52,7 +52,7 @@ BUGS = (
     Bug("nothing broken", "Queries and keys turn as they did in training: the head finds its word at every distance."),
     Bug(
         "wrong pair layout",
-        "The weights pair channel i with i + d/2, the code pairs neighbours. Every channel turns at another channel's "
+        "The weights pair channel i with i + d/2, the code pairs neighbours. Every channel rotates at another channel's "
         "frequency. This one does not wait for long texts: the head misses from the first neighbour on.",
         OTHER_LAYOUT,
         OTHER_LAYOUT,
@@ -86,7 +86,7 @@ BUGS = (
     Bug(
         "cached keys under another factor",
         "The text passed 1,000 tokens, and the scaling was switched on. New queries turn by it, the keys in the cache "
-        "have turned without it, and nobody turns them again.",
+        "have rotated without it, and nobody turns them again.",
         key=UNSCALED,
         since=1000,
     ),
@@ -120,14 +120,14 @@ def captured(bug: Bug, count: int = 40) -> Mapping[str, np.ndarray]:
     q, k = rng.standard_normal((2, count, RIGHT.head_dim))
     positions = np.unique(np.geomspace(1, 16_000, count).astype(np.int64) | 1)
     q, k = q[: len(positions)], k[: len(positions)]
-    turned_q, turned_k = _turned(bug, q, positions, query=True), _turned(bug, k, positions, query=False)
-    return {"q": q, "k": k, "positions": positions, "logits": turned_q @ turned_k.T / RIGHT.head_dim**0.5}
+    rotated_q, rotated_k = _rotated(bug, q, positions, query=True), _rotated(bug, k, positions, query=False)
+    return {"q": q, "k": k, "positions": positions, "logits": rotated_q @ rotated_k.T / RIGHT.head_dim**0.5}
 
 
-def _turned(bug: Bug, vectors: np.ndarray, positions: np.ndarray, *, query: bool) -> np.ndarray:
+def _rotated(bug: Bug, vectors: np.ndarray, positions: np.ndarray, *, query: bool) -> np.ndarray:
     record = bug.query if query else bug.key
-    turn = record.turn(bug.positions(positions, query=query), dtype=np.float64)
-    return np.asarray(turn(vectors))
+    rotation = record.rotation(bug.positions(positions, query=query), dtype=np.float64)
+    return np.asarray(rotation(vectors))
 
 
 def _weights(bug: Bug, distance: int) -> np.ndarray:
@@ -138,10 +138,10 @@ def _weights(bug: Bug, distance: int) -> np.ndarray:
     start = np.zeros(RIGHT.head_dim)
     start[: RIGHT.head_dim // 2] = 1.0
     # The query's weights hold the turn back by `distance`, as they would after training.
-    back = RIGHT.turn([distance], dtype=np.float64)
+    back = RIGHT.rotation([distance], dtype=np.float64)
     content = np.concatenate([np.asarray(back.cos)[0], -np.asarray(back.sin)[0]])
-    q = _turned(bug, content[None], query, query=True)
-    k = _turned(bug, np.tile(start, (len(keys), 1)), keys, query=False)
+    q = _rotated(bug, content[None], query, query=True)
+    k = _rotated(bug, np.tile(start, (len(keys), 1)), keys, query=False)
     logits = SHARPNESS * (q @ k.T)[0]
     weights = np.exp(logits - logits.max())
     weights /= weights.sum()

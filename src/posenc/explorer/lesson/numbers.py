@@ -121,7 +121,7 @@ def _layouts() -> dict[str, Any]:
     shifts = np.arange(17)
 
     def rotated(record: RoPE, vector: np.ndarray) -> np.ndarray:
-        return np.asarray(record.turn(shifts, dtype=np.float64)(np.tile(vector, (len(shifts), 1))))
+        return np.asarray(record.rotation(shifts, dtype=np.float64)(np.tile(vector, (len(shifts), 1))))
 
     by_halves, by_neighbours = rotated(halves, q), rotated(adjacent, q[order])
     return {

@@ -11,7 +11,7 @@ import numpy as np
 from posenc.core import validation
 from posenc.core.declared_fields import Whole
 from posenc.core.doors import AdditiveEncoding, AttentionScore, Encoding, RotaryEncoding
-from posenc.core.rotation import Turn
+from posenc.core.rotation import Rotation
 from posenc.explorer.views.table_view import values_of
 from posenc.explorer.views.view import OfRecord, learned
 from posenc.inspect.plain import as_plain
@@ -51,20 +51,22 @@ class CellView(OfRecord):
             return float("nan") if found is None else float(found[0, 1])
         if isinstance(record, AdditiveEncoding):
             return float(np.asarray(record.embed(position, learned(record)))[0, self.column])
-        turn = record.turn(position, learned(record), role=record.roles[0])
-        if not isinstance(turn, Turn) or turn.heads is not None:
+        rotation = record.rotation(position, learned(record), role=record.roles[0])
+        if not isinstance(rotation, Rotation) or rotation.heads is not None:
             found = values_of(record, position, self.head).values
             return float("nan") if found is None else float(found[0, self.column])
-        first, second = pair_channels(turn)
-        table = {**dict(zip(first, turn.cos[0], strict=True)), **dict(zip(second, turn.sin[0], strict=True))}
+        first, second = pair_channels(rotation)
+        table = {**dict(zip(first, rotation.cos[0], strict=True)), **dict(zip(second, rotation.sin[0], strict=True))}
         return float(table.get(self.column, float("nan")))
 
     def _options(self, record: Encoding) -> dict[str, Any]:
         if isinstance(record, AdditiveEncoding):
             return {"dims": [self.column]}
         if isinstance(record, RotaryEncoding):
-            turn = record.turn(np.array([_position("position", self.position)]), learned(record), role=record.roles[0])
-            ones = None if isinstance(turn, Turn) and turn.heads is None else np.ones(record.head_dim)
+            rotation = record.rotation(
+                np.array([_position("position", self.position)]), learned(record), role=record.roles[0]
+            )
+            ones = None if isinstance(rotation, Rotation) and rotation.heads is None else np.ones(record.head_dim)
             return {"dims": [self.column], "vector": ones}
         options: dict[str, Any] = {"dims": [self.head], "key": _position("key", self.key)}
         if isinstance(record, AttentionScore) and not (record.gathers or record.reads):

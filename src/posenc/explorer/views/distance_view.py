@@ -50,7 +50,7 @@ class DistanceView(OfRecord):
 def envelope(record: Encoding, distances: np.ndarray, scores: np.ndarray) -> np.ndarray | None:
     """|Σ_i exp(i·distance·ω_i)|, scaled as the score Σ_i cos(distance·ω_i) is: what the score oscillates below.
 
-    It is the largest score at this distance when all pairs of the key are turned ahead by one angle. None where the
+    It is the largest score at this distance when all pairs of the key are rotated ahead by one angle. None where the
     score is no such sum.
     """
     if not isinstance(record, AdditiveEncoding | RotaryEncoding) or record.axes > 1:

@@ -24,6 +24,6 @@ class SpectrumView(OfRecord):
             **self.described(record),
             **{name: as_plain(getattr(found, name)) for name in ("exponents", "frequencies", "wavelengths", "ratio")},
             "context": self.context,
-            "turning": int((found.wavelengths <= self.context).sum()),
+            "rotating": int((found.wavelengths <= self.context).sum()),
             "code": script(f"print(inspect.spectrum({written(record)}))"),
         }

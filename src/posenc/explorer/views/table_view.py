@@ -9,11 +9,11 @@ import numpy as np
 
 from posenc.core.declared_fields import Real, Whole
 from posenc.core.doors import AdditiveEncoding, AttentionBias, AttentionScore, Encoding, RotaryEncoding
-from posenc.core.rotation import Turn, at_every_head
+from posenc.core.rotation import Rotation, at_every_head
 from posenc.explorer.browser_frequencies import browser_sinusoids
 from posenc.explorer.views.packed import in_base64
 from posenc.explorer.views.view import MOST_POSITIONS, MOST_VALUES, OfRecord, learned, written
-from posenc.inspect.rotation_table import turn_table
+from posenc.inspect.rotation_table import rotation_table
 from posenc.phase import FixedSinusoids, fixed_frequencies_of, fixed_sinusoids_of
 from posenc.positions import grid
 
@@ -103,9 +103,9 @@ def _rotated(record: RotaryEncoding, rows: np.ndarray) -> Values:
     computed = cosines_and_sines(record)
     if computed is not None:
         return Values("cosine, then sine, of each pair", record.head_dim, sinusoids=computed)
-    operator = record.turn(rows, learned(record), role=record.roles[0])
-    if isinstance(operator, Turn) and operator.heads is None:
-        return Values("cosine, then sine, of each pair", record.head_dim, turn_table(operator))
+    operator = record.rotation(rows, learned(record), role=record.roles[0])
+    if isinstance(operator, Rotation) and operator.heads is None:
+        return Values("cosine, then sine, of each pair", record.head_dim, rotation_table(operator))
     rotated = np.asarray(at_every_head(operator, np.ones((len(rows), record.head_dim))))
     if operator.heads is None:
         return Values("a vector of ones, rotated", operator.width, rotated)
@@ -155,7 +155,7 @@ def code(record: Encoding, positions: int, first: float, head: int) -> str:
     if isinstance(record, AdditiveEncoding):
         return "\n".join([*lines, f"values = record.embed(positions{given})"])
     if isinstance(record, RotaryEncoding):
-        return "\n".join([*lines, f"turn = record.turn(positions{given}, role={record.roles[0]!r})"])
+        return "\n".join([*lines, f"rotation = record.rotation(positions{given}, role={record.roles[0]!r})"])
     if isinstance(record, AttentionBias):
         return "\n".join([*lines, f"values = record.matrix(positions, positions{given})[{head}]"])
     return "\n".join(lines)

@@ -48,7 +48,7 @@ class Clipped(Scaling):
         most = unscaled.pairs if self.soft and self.count > 1 else unscaled.pairs - 1
         if self.count > most:
             raise ValueError(
-                f"count must leave at least one of {unscaled.pairs} pairs that turns, so it is at most {most} here; "
+                f"count must leave at least one of {unscaled.pairs} pairs that rotates, so it is at most {most} here; "
                 f"got {self.count}. Lower it, or use NoPE."
             )
 

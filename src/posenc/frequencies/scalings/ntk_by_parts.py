@@ -48,7 +48,7 @@ class NTKByParts(Scaling):
 
 
 def kept_share(frequency: Decimal, original: int, low: float, high: float) -> Decimal:
-    """γ: how much of a pair stays as it was, from none of it at `low` turns in the original length to all at `high`."""
+    """γ: how much of a pair stays as it was, from none of it at `low` revolutions in the original length to all at `high`."""
     rotations = EXACT.divide(EXACT.multiply(Decimal(original), frequency), TWO_PI)
     if low == high:
         return Decimal(int(rotations >= Decimal(low)))

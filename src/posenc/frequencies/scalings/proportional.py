@@ -1,4 +1,4 @@
-"""p-RoPE: the fastest share of the pairs turns."""
+"""p-RoPE: the fastest share of the pairs rotates."""
 
 from __future__ import annotations
 
@@ -37,29 +37,29 @@ class Proportional(Scaling):
     factor: Stretch = 1.0
 
     def fits(self, unscaled: Geometric) -> None:
-        if not self.turning(unscaled):
+        if not self.rotating(unscaled):
             raise ValueError(
                 f"fraction must rotate at least one of {unscaled.pairs} pairs; got {self.fraction}. Raise it, "
                 "or "
                 "use NoPE."
             )
 
-    def turning(self, unscaled: Geometric) -> int:
-        """How many pairs turn."""
+    def rotating(self, unscaled: Geometric) -> int:
+        """How many pairs rotate."""
         return int(self.fraction * unscaled.dim // 2)
 
     def exact(self, unscaled: Geometric) -> tuple[Decimal, ...]:
-        turning = self.turning(unscaled)
-        kept = [EXACT.divide(frequency, Decimal(self.factor)) for frequency in unscaled.exact()[:turning]]
-        return (*kept, *(Decimal(0) for _ in range(unscaled.pairs - turning)))
+        rotating = self.rotating(unscaled)
+        kept = [EXACT.divide(frequency, Decimal(self.factor)) for frequency in unscaled.exact()[:rotating]]
+        return (*kept, *(Decimal(0) for _ in range(unscaled.pairs - rotating)))
 
     def float32(self, unscaled: Geometric, lib: Library) -> Array:
-        turning = 1.0 / powers(unscaled.base, unscaled, lib, self.turning(unscaled)) / self.factor
+        rotating = 1.0 / powers(unscaled.base, unscaled, lib, self.rotating(unscaled)) / self.factor
         unrotated = lib.constant(_zeros(self, unscaled), lib.xp.float32)
-        return lib.xp.concatenate([turning, unrotated], 0)
+        return lib.xp.concatenate([rotating, unrotated], 0)
 
 
 @arrays.host
 def _zeros(scaling: Proportional, unscaled: Geometric) -> np.ndarray:
     """0 for every pair that stands still."""
-    return np.zeros(unscaled.pairs - scaling.turning(unscaled), np.float32)
+    return np.zeros(unscaled.pairs - scaling.rotating(unscaled), np.float32)

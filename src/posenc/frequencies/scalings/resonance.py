@@ -46,8 +46,8 @@ class Resonance(Scaling):
 
     def float32(self, unscaled: Geometric, lib: Library) -> Array:
         before = unscaled.float32(lib) if self.scaling is None else self.scaling.float32(unscaled, lib)
-        turning = lib.xp.where(before == 0, 1.0, before)
-        return lib.xp.where(before == 0, before, 2 * math.pi / lib.xp.round(2 * math.pi / turning))
+        rotating = lib.xp.where(before == 0, 1.0, before)
+        return lib.xp.where(before == 0, before, 2 * math.pi / lib.xp.round(2 * math.pi / rotating))
 
     def _before(self, unscaled: Geometric) -> tuple[Decimal, ...]:
         return unscaled.exact() if self.scaling is None else self.scaling.exact(unscaled)

@@ -26,7 +26,7 @@ DIALECTS = ("transformers", "megatron", "outside")
 class YaRN(Scaling):
     """ω' = (1 - ρ)·ω + ρ·ω/factor, with ρ rising linearly in the index of the pair from c(beta_fast) to c(beta_slow).
 
-    c(r) = d·ln(original/2πr) / (2·ln base) is the pair that makes r full turns over the trained length; cos and sin are
+    c(r) = d·ln(original/2πr) / (2·ln base) is the pair that makes r full revolutions over the trained length; cos and sin are
     multiplied by 0.1·ln(factor) + 1. Peng et al. 2023, arXiv:2309.00071, §3.4, in the ramp of the authors' code, which
     every release follows; the paper's own is `NTKByParts`.
 
@@ -79,7 +79,7 @@ class YaRN(Scaling):
     def fits(self, unscaled: Geometric) -> None:
         if unscaled.base <= 1.0 or self._ends(unscaled)[0] > self._ends(unscaled)[1]:
             raise ValueError(
-                f"base must be above 1, and so large that some pair turns at most beta_slow={self.beta_slow} times in "
+                f"base must be above 1, and so large that some pair revolutions at most beta_slow={self.beta_slow} times in "
                 f"{self.original} positions; got {unscaled.base}. Raise it."
             )
 
@@ -153,10 +153,10 @@ def attention_of(
 
 
 def _pair_of(rotations: Decimal, original: int, unscaled: Geometric) -> Decimal:
-    """c(r): the pair, between whole ones, that turns so many times over the trained length."""
-    turns = EXACT.ln(EXACT.divide(Decimal(original), EXACT.multiply(rotations, TWO_PI)))
+    """c(r): the pair, between whole ones, that rotates so many times over the trained length."""
+    revolutions = EXACT.ln(EXACT.divide(Decimal(original), EXACT.multiply(rotations, TWO_PI)))
     return EXACT.divide(
-        EXACT.multiply(Decimal(unscaled.dim), turns), EXACT.multiply(Decimal(2), EXACT.ln(Decimal(unscaled.base)))
+        EXACT.multiply(Decimal(unscaled.dim), revolutions), EXACT.multiply(Decimal(2), EXACT.ln(Decimal(unscaled.base)))
     )
 
 
@@ -165,8 +165,8 @@ def _ramp(scaling: YaRN, unscaled: Geometric) -> np.ndarray:
     """ρ in the float64 and float32 arithmetic of the released code; shape (pairs,)."""
 
     def pair_of(rotations: float) -> float:
-        turns = math.log(scaling.original / (rotations * 2 * math.pi))
-        return (unscaled.dim * turns) / (2 * math.log(unscaled.base))
+        revolutions = math.log(scaling.original / (rotations * 2 * math.pi))
+        return (unscaled.dim * revolutions) / (2 * math.log(unscaled.base))
 
     low, high = pair_of(scaling.beta_fast), pair_of(scaling.beta_slow)
     if scaling.truncate:

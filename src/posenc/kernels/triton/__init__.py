@@ -1,9 +1,9 @@
 """The kernel for accelerators, in Triton: queries and keys in one launch, in place or into new memory.
 
-It applies a `Turn`, whichever record made it, or makes cosines and sines itself of whole places and exact frequencies
-(`waves`); its reference is `Turn.__call__`. A program turns a tile of heads of one token (`heads`, `launch`), so that
+It applies a `Rotation`, whichever record made it, or makes cosines and sines itself of whole places and exact frequencies
+(`waves`); its reference is `Rotation.__call__`. A program turns a tile of heads of one token (`heads`, `launch`), so that
 what is the same for them is had once. Products and sums are rounded one by one in float32, never
-fused, so a turn gives the bits of its reference.
+fused, so a rotation gives the bits of its reference.
 
 Importing this package needs Triton, and tells PyTorch of the operators.
 How long it takes on a GPU has not been measured.
@@ -16,7 +16,7 @@ from typing import Any
 import torch
 import triton
 
-from posenc.core.rotation import Turn
+from posenc.core.rotation import Rotation
 from posenc.kernels.native import DTYPES
 from posenc.kernels.triton import custom_operators  # noqa: F401  PyTorch is told of them
 from posenc.kernels.triton.cos_sin_kernel import Channels, CosSinSource, of_table
@@ -41,11 +41,11 @@ WHERE = "cpu" if triton.knobs.runtime.interpret else "cuda"
 PLAIN = Norm()
 
 
-def unsupported_reason(turn: Turn, *tensors: Any) -> str | None:
+def unsupported_reason(rotation: Rotation, *tensors: Any) -> str | None:
     """Why the kernel cannot turn these tensors, (batch, heads, time, dim); None where it can."""
-    if turn.cos.dtype != torch.float32 or turn.cos.requires_grad or turn.sin.requires_grad:
-        return "the turn is not float32, or is learned"
-    return unsupported_tensors(turn.cos, *tensors)
+    if rotation.cos.dtype != torch.float32 or rotation.cos.requires_grad or rotation.sin.requires_grad:
+        return "the rotation is not float32, or is learned"
+    return unsupported_tensors(rotation.cos, *tensors)
 
 
 def unsupported_tensors(table: Any, *tensors: Any) -> str | None:
@@ -65,23 +65,23 @@ def unsupported_tensors(table: Any, *tensors: Any) -> str | None:
 
 def rotate(q: Any, k: Any, cos_sin: CosSinSource, channels: Channels, norm: Norm = PLAIN) -> tuple[Any, Any]:
     """q and k, (batch, heads, time, dim), turned into new memory; with gradients for both."""
-    rotated: tuple[Any, Any] = torch.ops.posenc.turn_pair_triton(q, k, False, *cos_sin, *channels, *norm)
+    rotated: tuple[Any, Any] = torch.ops.posenc.rotate_pair_triton(q, k, False, *cos_sin, *channels, *norm)
     return rotated
 
 
 def rotate_in_place(q: Any, k: Any, cos_sin: CosSinSource, channels: Channels, norm: Norm = PLAIN) -> None:
-    """q and k, (batch, heads, time, dim), turned where they are; no gradient is recorded."""
-    torch.ops.posenc.turn_pair_triton_(q, k, False, *cos_sin, *channels, *norm)
+    """q and k, (batch, heads, time, dim), rotated where they are; no gradient is recorded."""
+    torch.ops.posenc.rotate_pair_triton_(q, k, False, *cos_sin, *channels, *norm)
 
 
 def rotate_into_cache(
     q: Any, k: Any, v: Any, caches: tuple[Any, Any], slots: Any, paged: bool,
     cos_sin: CosSinSource, channels: Channels, norm: Norm = PLAIN,
 ) -> None:  # fmt: skip
-    """q turned where it is, k turned into the first cache and v copied into the second; no gradient is recorded.
+    """q rotated where it is, k turned into the first cache and v copied into the second; no gradient is recorded.
 
     q, k, v: (batch, heads, time, dim). slots: whole numbers (batch or 1, time), each token's place in its row of caches
     (batch, heads, length, dim), or, paged, in caches (pages, heads, page, dim): page times size plus place in it. One
     that does not exist writes nothing, and gives NaN for the token's query.
     """
-    torch.ops.posenc.turn_into_cache_triton_(q, k, v, *caches, slots, paged, *cos_sin, *channels, *norm)
+    torch.ops.posenc.rotate_into_cache_triton_(q, k, v, *caches, slots, paged, *cos_sin, *channels, *norm)

@@ -1,7 +1,7 @@
 """Cosine and sine of whole places, made in the kernel: no table, and right at every place up to 2^53.
 
-The phase is an integer. A frequency is a whole number of 2^-128 turns; times the place, in integers that wrap around,
-it is the fraction of a turn, of which the upper 64 bits are kept: they are off by 2^-63 turns at most. The uppermost
+The phase is an integer. A frequency is a whole number of 2^-128 revolutions; times the place, in integers that wrap around,
+it is the fraction of a revolution, of which the upper 64 bits are kept: they are off by 2^-63 revolutions at most. The uppermost
 two name the nearest quarter turn, what is left goes to float32 and through two polynomials of four terms.
 
 Error: 9.3e-8 of either wave. The other way that was considered adds two angles from tables of 2·√N rows: 1.4e-7 in
@@ -18,7 +18,7 @@ import triton
 import triton.language as tl
 
 from posenc.core.checked_positions import LARGEST_POSITION
-from posenc.core.rotation import Turn
+from posenc.core.rotation import Rotation
 from posenc.kernels.native import channels, tables
 
 #: The farthest place; what lies beyond, either way, gives NaN.
@@ -56,16 +56,16 @@ class CosSinSource(NamedTuple):
 
 
 class Channels(NamedTuple):
-    """Which channels turn, as the operators take it: the first, the number of blocks, whether pairs are neighbours."""
+    """Which channels rotate, as the operators take it: the first, the number of blocks, whether pairs are neighbours."""
 
     start: int
     blocks: int
     adjacent: bool
 
 
-def of_table(turn: Turn) -> tuple[CosSinSource, Channels]:
-    """The waves of a turn, and its channels."""
-    return CosSinSource(*tables(turn)), Channels(*channels(turn))
+def of_table(rotation: Rotation) -> tuple[CosSinSource, Channels]:
+    """The waves of a rotation, and its channels."""
+    return CosSinSource(*tables(rotation)), Channels(*channels(rotation))
 
 
 @triton.jit

@@ -16,7 +16,7 @@ from posenc.kernels.native import (
 )
 from posenc.kernels.triton.cos_sin_kernel import Channels, CosSinSource
 from posenc.kernels.triton.kv_cache_kernel import launch_into_cache
-from posenc.kernels.triton.launch import Norm, TurnArguments, launch
+from posenc.kernels.triton.launch import Norm, RotationArguments, launch
 
 COS_SIN = "Tensor? cosine, Tensor? sine, Tensor? positions, Tensor? words, SymInt first, float factor"
 CHANNELS = "int start, int blocks, bool adjacent"
@@ -24,38 +24,38 @@ NORM = "Tensor? q_weight, Tensor? k_weight, float epsilon, bool plus_one"
 TURN_ARGUMENTS = f"{COS_SIN}, {CHANNELS}, {NORM}"
 
 
-def turn_pair(q: Any, k: Any, inverse: bool, *how: Any) -> tuple[Any, Any]:
+def rotate_pair(q: Any, k: Any, inverse: bool, *how: Any) -> tuple[Any, Any]:
     rotated = torch.empty_like(q), torch.empty_like(k)
     launch(q, k, *rotated, inverse, _parts(how))
     return rotated
 
 
-def turn_pair_(q: Any, k: Any, inverse: bool, *how: Any) -> None:
+def rotate_pair_(q: Any, k: Any, inverse: bool, *how: Any) -> None:
     launch(q, k, q, k, inverse, _parts(how))
 
 
-def turn_into_cache_(q: Any, k: Any, v: Any, to_k: Any, to_v: Any, slots: Any, paged: bool, *how: Any) -> None:
+def rotate_into_cache_(q: Any, k: Any, v: Any, to_k: Any, to_v: Any, slots: Any, paged: bool, *how: Any) -> None:
     launch_into_cache(q, k, v, to_k, to_v, slots, paged, _parts(how))
 
 
-def _parts(how: tuple[Any, ...]) -> TurnArguments:
-    return TurnArguments(CosSinSource(*how[:6]), Channels(*how[6:9]), Norm(*how[9:]))
+def _parts(how: tuple[Any, ...]) -> RotationArguments:
+    return RotationArguments(CosSinSource(*how[:6]), Channels(*how[6:9]), Norm(*how[9:]))
 
 
 def _remember(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
     q, k, ctx.inverse, *how = inputs
     cos_sin, ctx.channels, norm = _parts(tuple(how))
     ctx.first, ctx.factor, ctx.epsilon, ctx.plus_one = cos_sin.first, cos_sin.factor, norm.epsilon, norm.plus_one
-    before = (None, None) if norm.q_weight is None else (q, k)  # a turn alone needs none of its vectors
+    before = (None, None) if norm.q_weight is None else (q, k)  # a rotation alone needs none of its vectors
     ctx.save_for_backward(*before, *cos_sin[:4], *norm[:2])
 
 
 def _backward(ctx: Any, of_q: Any, of_k: Any) -> tuple[Any, ...]:
-    """The transpose of a turn is the turn the other way, its factor kept; that of the norm is left to PyTorch."""
+    """The transpose of a rotation is the rotation the other way, its factor kept; that of the norm is left to PyTorch."""
     q, k, cosine, sine, positions, words, q_weight, k_weight = ctx.saved_tensors
     of_q, of_k = (with_contiguous_channels(part if q is None else part.float()) for part in (of_q, of_k))
     cos_sin = CosSinSource(cosine, sine, positions, words, ctx.first, ctx.factor)
-    of_q, of_k = torch.ops.posenc.turn_pair_triton(of_q, of_k, not ctx.inverse, *cos_sin, *ctx.channels, *Norm())
+    of_q, of_k = torch.ops.posenc.rotate_pair_triton(of_q, of_k, not ctx.inverse, *cos_sin, *ctx.channels, *Norm())
     if q is None:
         return of_q, of_k, *[None] * 14
     of_q, of_q_weight = _through_norm(q, q_weight, of_q, ctx.epsilon, ctx.plus_one)
@@ -86,7 +86,7 @@ def _mapped(info: Any, dims: tuple[Any, ...], q: Any, k: Any, inverse: bool, *ho
         None if x is None else with_mapped_axis(x, dim, size, batch).contiguous()
         for x, dim in zip(how[:3], dims[3:6], strict=True)
     ]
-    rotated = torch.ops.posenc.turn_pair_triton(q, k, inverse, *tables, *how[3:])
+    rotated = torch.ops.posenc.rotate_pair_triton(q, k, inverse, *tables, *how[3:])
     return tuple(x.unflatten(0, (size, batch)) for x in rotated), (0, 0)
 
 
@@ -95,14 +95,14 @@ LIBRARY = torch.library.Library("posenc", "FRAGMENT")
 for schema, function, fake in (
     (
         f"turn_pair_triton(Tensor q, Tensor k, bool inverse, {TURN_ARGUMENTS}) -> (Tensor, Tensor)",
-        turn_pair,
+        rotate_pair,
         empty_pair,
     ),
-    (f"turn_pair_triton_(Tensor(a!) q, Tensor(b!) k, bool inverse, {TURN_ARGUMENTS}) -> ()", turn_pair_, no_result),
+    (f"turn_pair_triton_(Tensor(a!) q, Tensor(b!) k, bool inverse, {TURN_ARGUMENTS}) -> ()", rotate_pair_, no_result),
     (
         "turn_into_cache_triton_(Tensor(a!) q, Tensor k, Tensor v, Tensor(b!) to_k, Tensor(c!) to_v, Tensor slots, "
         f"bool paged, {TURN_ARGUMENTS}) -> ()",
-        turn_into_cache_,
+        rotate_into_cache_,
         no_result,
     ),
 ):

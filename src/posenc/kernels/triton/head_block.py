@@ -1,4 +1,4 @@
-"""Some heads of one token, read, turned and written: a block of heads by pairs that one program holds."""
+"""Some heads of one token, read, rotated and written: a block of heads by pairs that one program holds."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def norm(
 
 
 @triton.jit
-def turn_heads(
+def rotation_heads(
     source, target, heads, step, to_step, number, cosine, sine, of_head, positions, of_axis, first, words, factor,
     guard, weight, epsilon,
     width: tl.constexpr, start: tl.constexpr, half: tl.constexpr, pairs: tl.constexpr, adjacent: tl.constexpr,
@@ -96,7 +96,7 @@ def turn_heads(
 ):  # fmt: skip
     """The `number`th tile of heads of one token: from `source` to `target`, pointers to its first head.
 
-    guard: 0.0, or NaN for a token that must not get a number. passes: channels that do not turn are written too.
+    guard: 0.0, or NaN for a token that must not get a number. passes: channels that do not rotate are written too.
     """
     head = (number * tile + tl.arange(0, tile)).to(tl.int64)[:, None]  # a head may lie more than 2^31 numbers away
     present = head < heads

@@ -1,6 +1,6 @@
-"""Queries turned where they are, keys turned straight into their cache and values copied into theirs: one launch.
+"""Queries rotated where they are, keys rotated straight into their cache and values copied into theirs: one launch.
 
-Besides the turn of two tensors it saves writing the keys and reading them again: 24 576 bytes a token in place of
+Besides the rotation of two tensors it saves writing the keys and reading them again: 24 576 bytes a token in place of
 28 672 for 32 heads and 8 of 128 16-bit numbers, and a launch.
 """
 
@@ -11,8 +11,8 @@ from typing import Any
 import triton
 import triton.language as tl
 
-from posenc.kernels.triton.head_block import turn_heads
-from posenc.kernels.triton.launch import TurnArguments, kernel_inputs, launch_plan, on_device_of, table_strides
+from posenc.kernels.triton.head_block import rotation_heads
+from posenc.kernels.triton.launch import RotationArguments, kernel_inputs, launch_plan, on_device_of, table_strides
 
 
 @triton.jit
@@ -27,7 +27,7 @@ def copy_heads(
 
 
 @triton.jit(do_not_specialize=["first"])
-def turn_into_cache(
+def rotate_into_cache(
     q, k, v, to_k, to_v, slots, cosine, sine, positions, words, first, factor, q_weight, k_weight, epsilon,
     q_batch, q_head, q_time, k_batch, k_head, k_time, v_batch, v_head, v_time,
     to_k_batch, to_k_head, to_k_time, to_v_batch, to_v_head, to_v_time,
@@ -51,14 +51,14 @@ def turn_into_cache(
     if of_keys < 0:
         queries = q + row * q_batch + token * q_time
         guard = tl.where(kept, 0.0, float("nan"))
-        turn_heads(
+        rotation_heads(
             queries, queries, q_heads, q_head, q_head,
             number, cosine + offset, sine + offset, of_head, positions + offset, of_axis, first + token, words, factor,
             guard, q_weight, epsilon, width, start, half, pairs, adjacent, False, passes and normed, axes, counted,
             by_head, normed, plus_one, q_tile, block, wide,
         )  # fmt: skip
     elif of_values < 0:
-        turn_heads(
+        rotation_heads(
             k + row * k_batch + token * k_time, to_k + outer * to_k_batch + inner * to_k_time, heads, k_head, to_k_head,
             of_keys, cosine + offset, sine + offset, of_head, positions + offset, of_axis, first + token, words, factor,
             0.0, k_weight, epsilon, width, start, half, pairs, adjacent, False, passes, axes, counted, by_head,
@@ -72,7 +72,7 @@ def turn_into_cache(
 
 
 def launch_into_cache(
-    q: Any, k: Any, v: Any, to_k: Any, to_v: Any, slots: Any, paged: bool, how: TurnArguments
+    q: Any, k: Any, v: Any, to_k: Any, to_v: Any, slots: Any, paged: bool, how: RotationArguments
 ) -> None:
     """q, k, v: (batch, heads, time, dim); caches: (batch or pages, heads, length, dim); slots: (batch or 1, time)."""
     (batch, q_heads, time, width), k_heads, v_width = q.shape, k.shape[1], v.shape[3]
@@ -82,7 +82,7 @@ def launch_into_cache(
     (of_q, of_k), constants = launch_plan(q, k, how)
     page = to_k.shape[2]
     with on_device_of(q):
-        turn_into_cache[(batch * time, of_q + 2 * of_k)](
+        rotate_into_cache[(batch * time, of_q + 2 * of_k)](
             q, k, v, to_k, to_v, slots, *kernel_inputs(cos_sin, norm, q),
             *q.stride()[:3], *k.stride()[:3], *v.stride()[:3], *to_k.stride()[:3], *to_v.stride()[:3],
             *table_strides(cos_sin), 0 if slots.shape[0] == 1 else slots.stride(0), slots.stride(1),

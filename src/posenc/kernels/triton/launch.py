@@ -11,7 +11,7 @@ import triton
 import triton.language as tl
 
 from posenc.kernels.triton.cos_sin_kernel import Channels, CosSinSource
-from posenc.kernels.triton.head_block import turn_heads
+from posenc.kernels.triton.head_block import rotation_heads
 
 #: Pairs that one program holds, and that one warp holds: 32 a thread, so that each wave serves four heads in its thread
 #: and 128 bytes a thread of 16-bit numbers are on their way at once. By reckoning; no GPU has been measured.
@@ -31,7 +31,7 @@ class Norm(NamedTuple):
     plus_one: bool = False
 
 
-class TurnArguments(NamedTuple):
+class RotationArguments(NamedTuple):
     """All that is done to queries and keys."""
 
     cos_sin: CosSinSource
@@ -53,7 +53,7 @@ def warps(tiles: tuple[int, ...], block: int) -> int:
 
 
 @triton.jit(do_not_specialize=["first"])
-def turn_token(
+def rotate_token(
     q, k, to_q, to_k, cosine, sine, positions, words, first, factor, q_weight, k_weight, epsilon,
     q_batch, q_head, q_time, k_batch, k_head, k_time,
     to_q_batch, to_q_head, to_q_time, to_k_batch, to_k_head, to_k_time,
@@ -69,14 +69,14 @@ def turn_token(
     offset = row * of_batch + token * of_time
     of_keys = number - tl.cdiv(q_heads, q_tile)
     if of_keys < 0:
-        turn_heads(
+        rotation_heads(
             q + row * q_batch + token * q_time, to_q + row * to_q_batch + token * to_q_time, q_heads, q_head, to_q_head,
             number, cosine + offset, sine + offset, of_head, positions + offset, of_axis, first + token, words, factor,
             0.0, q_weight, epsilon, width, start, half, pairs, adjacent, inverse, passes, axes, counted, by_head,
             normed, plus_one, q_tile, block, wide,
         )  # fmt: skip
     else:
-        turn_heads(
+        rotation_heads(
             k + row * k_batch + token * k_time, to_k + row * to_k_batch + token * to_k_time, k_heads, k_head, to_k_head,
             of_keys, cosine + offset, sine + offset, of_head, positions + offset, of_axis, first + token, words, factor,
             0.0, k_weight, epsilon, width, start, half, pairs, adjacent, inverse, passes, axes, counted, by_head,
@@ -115,7 +115,7 @@ class Plan(NamedTuple):
     constants: dict[str, Any]
 
 
-def launch_plan(q: Any, k: Any, how: TurnArguments) -> Plan:
+def launch_plan(q: Any, k: Any, how: RotationArguments) -> Plan:
     """The plan for these tensors, remembered by what it depends on:
     a small call is over sooner than it would be made."""
     cos_sin, channels, norm = how
@@ -160,7 +160,7 @@ def _plan(
     return Plan((-(-heads[0] // q_tile), -(-heads[1] // k_tile)), constants)
 
 
-def launch(q: Any, k: Any, to_q: Any, to_k: Any, inverse: bool, how: TurnArguments) -> None:
+def launch(q: Any, k: Any, to_q: Any, to_k: Any, inverse: bool, how: RotationArguments) -> None:
     """Queries and keys, (batch, heads, time, dim), turned into to_q and to_k, which may be themselves."""
     (batch, q_heads, time, width), k_heads = q.shape, k.shape[1]
     if 0 in (batch, time):
@@ -169,7 +169,7 @@ def launch(q: Any, k: Any, to_q: Any, to_k: Any, inverse: bool, how: TurnArgumen
     (of_q, of_k), constants = launch_plan(q, k, how)
     stay = 2 * constants["pairs"] < width
     with on_device_of(q):
-        turn_token[(batch * time, of_q + of_k)](
+        rotate_token[(batch * time, of_q + of_k)](
             q, k, to_q, to_k, *kernel_inputs(cos_sin, norm, q),
             *q.stride()[:3], *k.stride()[:3], *to_q.stride()[:3], *to_k.stride()[:3],
             *table_strides(cos_sin), time, q_heads, k_heads,

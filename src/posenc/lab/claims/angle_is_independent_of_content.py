@@ -11,8 +11,8 @@ from posenc.lab.claims.claim import Computation, computed
 def compute() -> Computation:
     rng = np.random.default_rng(0)
     q, k = rng.normal(size=(2, 1000, 64))
-    turn = RoPE(dim=64).turn(np.array([5]))
-    rotated = turn(q[:, None, :])[:, 0]
+    rotation = RoPE(dim=64).rotation(np.array([5]))
+    rotated = rotation(q[:, None, :])[:, 0]
     cosines = (rotated * k).sum(1) / (np.linalg.norm(q, axis=1) * np.linalg.norm(k, axis=1))
     angles = np.degrees(np.arccos(cosines))
     return bool(np.ptp(angles) < 1e-6), {"smallest angle": angles.min(), "largest angle": angles.max()}

@@ -13,7 +13,7 @@ def compute() -> Computation:
     rng = np.random.default_rng(0)
     equal = score_by_distance(RoPE(dim=64), np.arange(257)).scores[0]
     q, k = rng.normal(size=(2, 4000, 64))
-    rotate = RoPE(dim=64).turn(np.array([1, 256]))
+    rotate = RoPE(dim=64).rotation(np.array([1, 256]))
     near, far = np.moveaxis((rotate(np.stack([q, q], 1)) * k[:, None]).sum(-1) / 8, -1, 0)
     figures = {
         "equal vectors, 1 apart": equal[1],

@@ -10,9 +10,9 @@ import torch
 from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
-from posenc.core.rotation import Operator, Turn
+from posenc.core.rotation import Operator, Rotation
 from posenc.torch import Bias, Rotate, RotateValues, Score, attention, rotate
-from posenc.torch.modules.one_call import one_turn_serves, turn_at
+from posenc.torch.modules.one_call import one_rotation_serves, rotation_at
 from posenc.torch.rotary_paths.apply_rotation import rotate_one
 
 
@@ -42,7 +42,7 @@ class Mask:
 class Placed:
     """Attention with some encodings at some positions; tensors of heads are (batch, heads, tokens, width).
 
-    turns: of queries and of keys; one turn for both where they share it.   added: to the logits, -inf where hidden;
+    turns: of queries and of keys; one rotation for both where they share it.   added: to the logits, -inf where hidden;
     None where nothing is and SDPA masks by itself.   scores: whether content is read, so that nothing but the masks
     can be worked out beforehand.
     """
@@ -51,8 +51,8 @@ class Placed:
     query: Tensor
     key: Tensor
     mask: Mask
-    turns: tuple[tuple[Operator, Operator], ...]
-    value_turns: tuple[tuple[Operator, Operator], ...]
+    rotations: tuple[tuple[Operator, Operator], ...]
+    value_rotations: tuple[tuple[Operator, Operator], ...]
     added: Tensor | None
     scores: bool
 
@@ -62,16 +62,16 @@ class Placed:
         return any(isinstance(each, Score) and each.record.reads for each in self.encodings)
 
     def __call__(self, q: Tensor, k: Tensor, v: Tensor, hidden: Tensor | None, key_hidden: Tensor | None) -> Tensor:
-        """softmax(turn(q)·turn(k)ᵀ/√d + what biases and scores add)·v; hidden: inputs of the layer."""
+        """softmax(rotation(q)·rotation(k)ᵀ/√d + what biases and scores add)·v; hidden: inputs of the layer."""
         if self.scores:
             return self._by_content(q, k, v, hidden, key_hidden)
-        for of_query, of_key in self.turns:
+        for of_query, of_key in self.rotations:
             q, k = _rotated(q, k, of_query, of_key)
-        for of_key, _ in self.value_turns:
+        for of_key, _ in self.value_rotations:
             v = rotate_one(v, of_key, layout="bhtd")
         causal = self.added is None and self.mask.causal and q.shape[2] > 1
         output = scaled_dot_product_attention(q, k, v, attn_mask=self.added, is_causal=causal)
-        for _, back in self.value_turns[::-1]:
+        for _, back in self.value_rotations[::-1]:
             output = rotate_one(output, back, layout="bhtd")
         return output
 
@@ -98,30 +98,30 @@ def at_positions(encodings: Sequence[Any], query: Tensor, key: Tensor, mask: Mas
     """Modules of encodings for queries and keys at these positions, (n,) or (batch, n), with a last axis of
     coordinates where there are several; like: the vectors that are rotated."""
     scores = any(isinstance(each, Score) for each in encodings)
-    turns, value_turns, biases = [], [], []
+    rotations, value_rotations, biases = [], [], []
     for each in () if scores else encodings:
         if isinstance(each, Rotate):
-            turns.append(_turns(each, query, key, like))
+            rotations.append(_rotations(each, query, key, like))
         elif isinstance(each, RotateValues):
-            of_key = turn_at(each.record, each.params, like, key, "value")
-            value_turns.append((of_key, turn_at(each.record, each.params, like, query, "output")))
+            of_key = rotation_at(each.record, each.params, like, key, "value")
+            value_rotations.append((of_key, rotation_at(each.record, each.params, like, query, "output")))
         elif isinstance(each, Bias):
             biases.append(each(query, key))
     axes = encodings[0].record.axes if encodings else 1
     added = None if scores else _added(biases, _count(query, axes), _count(key, axes), mask, like)
-    return Placed(tuple(encodings), query, key, mask, tuple(turns), tuple(value_turns), added, scores)
+    return Placed(tuple(encodings), query, key, mask, tuple(rotations), tuple(value_rotations), added, scores)
 
 
-def _turns(rotation: Rotate, query: Tensor, key: Tensor, like: Tensor) -> tuple[Operator, Operator]:
+def _rotations(rotation: Rotate, query: Tensor, key: Tensor, like: Tensor) -> tuple[Operator, Operator]:
     record, params = rotation.record, rotation.params
-    if query is key and one_turn_serves(record):
-        both = turn_at(record, params, like, query, "both")
+    if query is key and one_rotation_serves(record):
+        both = rotation_at(record, params, like, query, "both")
         return both, both
-    return turn_at(record, params, like, query, "query"), turn_at(record, params, like, key, "key")
+    return rotation_at(record, params, like, query, "query"), rotation_at(record, params, like, key, "key")
 
 
 def _rotated(q: Tensor, k: Tensor, of_query: Operator, of_key: Operator) -> tuple[Tensor, Tensor]:
-    if of_query is of_key and type(of_query) is Turn:
+    if of_query is of_key and type(of_query) is Rotation:
         return rotate(q, k, of_query, layout="bhtd")
     return rotate_one(q, of_query, layout="bhtd"), rotate_one(k, of_key, layout="bhtd")
 

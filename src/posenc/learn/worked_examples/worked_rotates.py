@@ -9,7 +9,7 @@ import numpy as np
 from posenc.compose import Backward
 from posenc.core import arrays, text_lines
 from posenc.core.doors import RotaryEncoding
-from posenc.core.rotation import Operator, Turn, at_every_head
+from posenc.core.rotation import Operator, Rotation, at_every_head
 from posenc.inspect.spectrum import frequencies_of
 from posenc.learn.worked_examples.steps import Request, WorkedStep, WorkedSteps, angle_text, factor_text
 from posenc.phase import Frequencies
@@ -17,13 +17,13 @@ from posenc.phase import Frequencies
 
 def worked_rotates(record: RotaryEncoding, request: Request) -> WorkedSteps:
     """The angle of each pair and what it makes of a vector; by default (1, 0) in every pair."""
-    turn = record.turn(request.positions, request.params_of(record), role=record.roles[0])
-    if not isinstance(turn, Turn) or turn.heads is not None:
-        return _by_channel(record, turn, request)
-    cosine, sine = (arrays.to_numpy(part)[0] for part in (turn.cos, turn.sin))
-    first, second = (channels.tolist() for channels in turn.pairing.split(np.arange(record.head_dim)))
+    rotation = record.rotation(request.positions, request.params_of(record), role=record.roles[0])
+    if not isinstance(rotation, Rotation) or rotation.heads is not None:
+        return _by_channel(record, rotation, request)
+    cosine, sine = (arrays.to_numpy(part)[0] for part in (rotation.cos, rotation.sin))
+    first, second = (channels.tolist() for channels in rotation.pairing.split(np.arange(record.head_dim)))
     x = np.isin(np.arange(record.head_dim), first).astype(np.float64) if request.vector is None else request.vector
-    y = arrays.to_numpy(turn(x[None]))[0]
+    y = arrays.to_numpy(rotation(x[None]))[0]
     frequencies = _frequencies(record, request, cosine, sine)
     coordinates = _coordinates(record, request, len(cosine))
     steps = []
@@ -38,13 +38,13 @@ def worked_rotates(record: RotaryEncoding, request: Request) -> WorkedSteps:
             before, after = (f"({text_lines.number(z[a], 4)}, {text_lines.number(z[b], 4)})" for z in (x, y))
             line = f"pair {pair} (dimensions {a}, {b}): {' = '.join(sides)} rad = {degrees}°; {before} → {after}"
             steps.append(WorkedStep(line, (radians, float(y[a]), float(y[b]))))
-    scaled = factor_text(turn.factor)
+    scaled = factor_text(rotation.factor)
     formula = f"(a, b) → {scaled}(a·cos θ - b·sin θ, a·sin θ + b·cos θ), θ the angle of the pair at this position"
-    return WorkedSteps(formula, tuple(steps), (_lengths(record, x, y), *_notes(record, turn), *request.notes()))
+    return WorkedSteps(formula, tuple(steps), (_lengths(record, x, y), *_notes(record, rotation), *request.notes()))
 
 
 def _by_channel(record: RotaryEncoding, operator: Operator, request: Request) -> WorkedSteps:
-    """What another map than a turn of pairs, or that of the first head, makes of a vector; by default of ones."""
+    """What another map than a rotation of pairs, or that of the first head, makes of a vector; by default of ones."""
     x = np.ones(operator.dim) if request.vector is None else request.vector
     result = arrays.to_numpy(at_every_head(operator, x[None]))
     y = result[0] if operator.heads is None else result[0, 0]
@@ -58,14 +58,14 @@ def _by_channel(record: RotaryEncoding, operator: Operator, request: Request) ->
     return WorkedSteps(formula, tuple(steps), (_lengths(record, x, y), *request.notes()))
 
 
-def _notes(record: RotaryEncoding, turn: Turn) -> list[str]:
-    """What else the turn does to a vector: a factor, a stretch, and the dimensions that it leaves as they are."""
+def _notes(record: RotaryEncoding, rotation: Rotation) -> list[str]:
+    """What else the rotation does to a vector: a factor, a stretch, and the dimensions that it leaves as they are."""
     notes = []
-    if turn.factor is None:
-        notes.append("Each pair is stretched too, by a factor of its own: this is the turn of a query.")
-    elif turn.factor != 1.0:
-        notes.append(f"{text_lines.number(turn.factor)} is the attention factor: logits grow by its square.")
-    first, second = turn.pairing.split(np.arange(record.head_dim))
+    if rotation.factor is None:
+        notes.append("Each pair is stretched too, by a factor of its own: this is the rotation of a query.")
+    elif rotation.factor != 1.0:
+        notes.append(f"{text_lines.number(rotation.factor)} is the attention factor: logits grow by its square.")
+    first, second = rotation.pairing.split(np.arange(record.head_dim))
     without = sorted(set(range(record.head_dim)) - set(first.tolist()) - set(second.tolist()))
     if without:
         names = [str(dimension) for dimension in without]

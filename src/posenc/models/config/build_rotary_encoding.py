@@ -8,7 +8,7 @@ from posenc.core.rotation import PairLayout
 from posenc.encodings.rotates.axial_rope import AxialRoPE
 from posenc.encodings.rotates.rope import RoPE
 from posenc.encodings.rotates.xd_rope import XDRoPE
-from posenc.frequencies import Geometric, InTurns, Rescaled, Scaling
+from posenc.frequencies import Geometric, InRevolutions, Rescaled, Scaling
 from posenc.models.config.fields import Fields
 from posenc.models.config.head_rules import Head
 from posenc.models.config.pair_axes import PairAxes
@@ -42,17 +42,17 @@ def _over_axes(
     axes: PairAxes, base: float, pairing: PairLayout, numerics: Numerics, scaling: Scaling | None
 ) -> AxialRoPE:
     """The rotation over axes, as `axial` makes it."""
-    if not axes.turns:
+    if not axes.rotations:
         return AxialRoPE(
             axes.axis, axes.frequency_index, axes.frequency_dim, base, pairing, axes.blocks, numerics, scaling
         )
     if scaling is not None and scaling.attention_factor != 1.0:
         raise ValueError(
-            "rope_type must have no attention factor where frequencies are whole turns; got "
+            "rope_type must have no attention factor where frequencies are whole revolutions; got "
             f"{scaling.attention_factor:.6g} of {scaling!r:.100}. Use 'default'."
         )
     unscaled = Geometric(axes.frequency_dim, base)
-    frequencies = InTurns(unscaled if scaling is None else Rescaled(unscaled, scaling))
+    frequencies = InRevolutions(unscaled if scaling is None else Rescaled(unscaled, scaling))
     return AxialRoPE(
         axes.axis, axes.frequency_index, frequencies, pairing=pairing, blocks=axes.blocks, numerics=numerics
     )

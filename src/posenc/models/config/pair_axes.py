@@ -20,7 +20,7 @@ class PairAxes:
     frequency_dim    the width that these exponents are taken of
     blocks           in how many blocks of channels pairs are formed
     sections         of each axis, where they cut through the channels of a pair, so that a pair has no axis
-    turns            whether frequencies are whole turns, for the coordinates of centres from -1 to 1
+    turns            whether frequencies are whole revolutions, for the coordinates of centres from -1 to 1
     """
 
     axis: tuple[int, ...]
@@ -28,7 +28,7 @@ class PairAxes:
     frequency_dim: int
     blocks: int = 1
     sections: Sections = ()
-    turns: bool = False
+    rotations: bool = False
 
 
 @dataclass(frozen=True)
@@ -140,8 +140,8 @@ def rows_then_columns(width: int, _: Sections) -> PairAxes:
 
 @layout(rotated=_whole_head)
 def rows_then_columns_in_turns(width: int, _: Sections) -> PairAxes:
-    """height, then width, each with frequencies of its own in whole turns, at `positions.centres` from -1 to 1"""
-    return replace(_axis_by_axis(width, 0, 1), turns=True)
+    """height, then width, each with frequencies of its own in whole revolutions, at `positions.centres` from -1 to 1"""
+    return replace(_axis_by_axis(width, 0, 1), rotations=True)
 
 
 @layout(rotated=_whole_head)

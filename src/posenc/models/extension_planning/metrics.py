@@ -23,12 +23,12 @@ MEMORY = 63
 
 @dataclass(frozen=True)
 class Band:
-    """Pairs that make about as many turns over the trained length.
+    """Pairs that make about as many revolutions over the trained length.
 
     name    "fast" from 32 turns on, "middle" from one, "slow" below
     pairs   how many
     slowed  the least and the greatest trained frequency / new frequency
-    unseen  pairs that reach angles at the new length which training did not show: less than a turn then, and more now
+    unseen  pairs that reach angles at the new length which training did not show: less than a rotation then, and more now
     """
 
     name: str
@@ -44,7 +44,7 @@ class Figures:
     bands          fast, middle and slow pairs
     unseen         pairs at angles never trained
     beyond         how many times farther than in training the farthest of these gets
-    disturbance    how much the model must get used to: Σ ln(slowed) over the pairs that made a full turn in training,
+    disturbance    how much the model must get used to: Σ ln(slowed) over the pairs that made a full revolution in training,
                    which tell neighbours apart, and Σ ln(reach) over the slower ones that go farther than they did
     short          the largest change of the mean cosine within the typical length: 0 is as trained, 2 the most
     attention      what cos and sin are multiplied by; logits by its square
@@ -66,26 +66,26 @@ def figures(
 ) -> Figures:
     """Compare two rotations; `short` serves inputs of the typical length, and is `new` where that does not count."""
     before, after = trained.radians(), new.radians()
-    turns = before * trained_length / (2 * math.pi)
+    revolutions = before * trained_length / (2 * math.pi)
     reach = np.divide(after * length, before * trained_length, out=np.ones_like(after), where=before > 0)
-    unseen = (turns < 1) & (reach > 1 + 1e-9) & (before > 0)
+    unseen = (revolutions < 1) & (reach > 1 + 1e-9) & (before > 0)
     unrotated = trained.dim // 2 - trained.pairs
     cosines = [mean_cosine(rotation.radians(), typical, unrotated) for rotation in (trained, short)]
     return Figures(
-        bands=_bands(before, after, turns, unseen),
+        bands=_bands(before, after, revolutions, unseen),
         unseen=int(unseen.sum()),
         beyond=float(reach[unseen].max()) if unseen.any() else 1.0,
-        disturbance=_disturbance(before, after, turns, reach),
+        disturbance=_disturbance(before, after, revolutions, reach),
         short=float(np.abs(cosines[0] - cosines[1]).max()),
         attention=new.factor,
         aggregates_to=first_negative(after, length, unrotated),
     )
 
 
-def _disturbance(before: np.ndarray, after: np.ndarray, turns: np.ndarray, reach: np.ndarray) -> float:
+def _disturbance(before: np.ndarray, after: np.ndarray, revolutions: np.ndarray, reach: np.ndarray) -> float:
     """Zero where fast pairs are as they were and slow ones stay where they have been."""
     slowed = np.nan_to_num(slowed_by(before, after), nan=np.inf)
-    return float(np.log(np.maximum(np.where(turns >= SLOW, slowed, reach), 1.0)).sum())
+    return float(np.log(np.maximum(np.where(revolutions >= SLOW, slowed, reach), 1.0)).sum())
 
 
 def slowed_by(before: np.ndarray, after: np.ndarray) -> np.ndarray:
@@ -97,11 +97,11 @@ def slowed_by(before: np.ndarray, after: np.ndarray) -> np.ndarray:
     return np.asarray(np.divide(before, after, out=np.full_like(before, np.nan), where=after > 0))
 
 
-def _bands(before: np.ndarray, after: np.ndarray, turns: np.ndarray, unseen: np.ndarray) -> tuple[Band, ...]:
+def _bands(before: np.ndarray, after: np.ndarray, revolutions: np.ndarray, unseen: np.ndarray) -> tuple[Band, ...]:
     pairs_of = {
-        "fast": turns >= FAST,
-        "middle": (turns >= SLOW) & (turns < FAST),
-        "slow": (turns < SLOW) & (before > 0),
+        "fast": revolutions >= FAST,
+        "middle": (revolutions >= SLOW) & (revolutions < FAST),
+        "slow": (revolutions < SLOW) & (before > 0),
     }
     bands = []
     for name, pairs in pairs_of.items():

@@ -66,7 +66,7 @@ def to_onnx(positions: ModelPositions, *, length: int, heads: int) -> ModelProto
             f"start must be 0 for ONNX, whose operator rotates the first channels; got {rotation.start}. "
             "Move the channels first."
         )
-    turn = rotation.group.encodings[0].turn(np.arange(length), dtype=np.float32)  # type: ignore[attr-defined]
+    rotation = rotation.group.encodings[0].rotation(np.arange(length), dtype=np.float32)  # type: ignore[attr-defined]
     node = helper.make_node(
         "RotaryEmbedding",
         ["x", "cos_cache", "sin_cache", "position_ids"],
@@ -84,7 +84,10 @@ def to_onnx(positions: ModelPositions, *, length: int, heads: int) -> ModelProto
             helper.make_tensor_value_info("position_ids", TensorProto.INT64, ["batch", "n"]),
         ],
         [helper.make_tensor_value_info("y", TensorProto.FLOAT, shape)],
-        [numpy_helper.from_array(part, name) for part, name in ((turn.cos, "cos_cache"), (turn.sin, "sin_cache"))],
+        [
+            numpy_helper.from_array(part, name)
+            for part, name in ((rotation.cos, "cos_cache"), (rotation.sin, "sin_cache"))
+        ],
     )
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=11)
 
@@ -278,7 +281,7 @@ def _base(cosine: np.ndarray, sine: np.ndarray) -> float:
     pairs = cosine.shape[1]
     if pairs == 1:
         return 10_000.0  # one pair rotates by 1 whatever the base is
-    # The farthest row within half a turn of the slowest pair gives most digits.
+    # The farthest row within half a rotation of the slowest pair gives most digits.
     angles = np.arctan2(sine[:, -1].astype(float), cosine[:, -1].astype(float))
     row, step = max(1, int(np.argmax(angles))), angles[1]
     if not 0 < step <= 1:
@@ -294,8 +297,8 @@ def _base(cosine: np.ndarray, sine: np.ndarray) -> float:
 def _require_same_caches(record: RoPE, cosine: np.ndarray, sine: np.ndarray) -> None:
     last = len(cosine) - 1
     rows = np.unique(np.linspace(0, last, min(ROWS, last + 1)).astype(int))
-    turn = record.turn(rows)
-    tables = ((turn.cos, cosine), (turn.sin, sine))
+    rotation = record.rotation(rows)
+    tables = ((rotation.cos, cosine), (rotation.sin, sine))
     difference = max(np.abs(exact - table[rows].astype(float)).max() for exact, table in tables)
     if difference > TOLERANCE * max(1.0, last / 4096):
         raise ValueError(

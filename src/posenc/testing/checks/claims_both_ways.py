@@ -99,7 +99,7 @@ def _longer_at(encoding: RotaryEncoding, positions: np.ndarray) -> Iterator[str]
     budget = budgets.product(budgets.arithmetic(encoding), encoding.head_dim, 1.0)
     budget += budgets.angle(encoding, float(positions.max())) if budgets.formed(encoding) else 0.0
     for role in encoding.roles:
-        rotated = at_every_head(encoding.turn(positions, moved_parameters(encoding) or None, role=role), x)
+        rotated = at_every_head(encoding.rotation(positions, moved_parameters(encoding) or None, role=role), x)
         change = np.abs(np.linalg.norm(rotated, axis=-1) / np.linalg.norm(x, axis=-1) - 1).reshape(-1, 5).max(0)
         if not change.max() <= budget:  # what is no number is not as long
             where, factor = positions[change.argmax()], 1 + change.max()
@@ -203,7 +203,7 @@ def claim_symmetric(encoding: Encoding) -> Iterator[str]:
 def claim_shift_linear(encoding: AdditiveEncoding) -> Iterator[str]:
     """Fit M(k) on half of the rows and test it on the other half; an error is compared with what the shift changes."""
     most = min(last_position(encoding), 1_000 if budgets.released(encoding) else 10**6)
-    # Near rows, where tables differ, and far ones, where slow waves have turned.
+    # Near rows, where tables differ, and far ones, where slow waves have rotated.
     near = np.arange(min(most, 6 * encoding.width + 16))
     rng = np.random.default_rng(1)
     starts = rng.permutation(np.concatenate([near, rng.integers(0, most, 8 * encoding.width)]))

@@ -144,40 +144,40 @@ def attach_adds_the_embedding(encoding: Encoding) -> None:
 def layouts_agree(encoding: Encoding) -> None:
     encoding, params = cast(RotaryEncoding, encoding), moved_parameters(encoding) or None
     x = np.random.default_rng(2).standard_normal((2, number_of_heads(encoding), len(KEY), encoding.head_dim))
-    turn = encoding.turn(KEY, params, role=encoding.roles[0])
-    bhtd = np.asarray(turn(x, layout="bhtd"))
-    bthd = np.asarray(turn(np.swapaxes(x, 1, 2), layout="bthd"))
+    rotation = encoding.rotation(KEY, params, role=encoding.roles[0])
+    bhtd = np.asarray(rotation(x, layout="bhtd"))
+    bthd = np.asarray(rotation(np.swapaxes(x, 1, 2), layout="bthd"))
     close("layout 'bthd' against 'bhtd'", np.swapaxes(bthd, 1, 2), bhtd, 0.0)
     budget = budgets.own_value(encoding, bhtd)
     for head in range(x.shape[1]):
-        alone = np.asarray(at_every_head(turn, x[0, head]))
-        alone = alone if turn.heads is None else alone[head]
+        alone = np.asarray(at_every_head(rotation, x[0, head]))
+        alone = alone if rotation.heads is None else alone[head]
         close(f"head {head} among {x.shape[1]} against itself alone", bhtd[0, head], alone, budget)
 
 
-@named_check("To move a cache to other positions, its keys are turned back.", doors=("rotates",))
-def turn_is_undone_by_its_inverse(encoding: Encoding) -> None:
+@named_check("To move a cache to other positions, its keys are rotated back.", doors=("rotates",))
+def rotation_is_undone_by_its_inverse(encoding: Encoding) -> None:
     encoding, params = cast(RotaryEncoding, encoding), moved_parameters(encoding) or None
     x = np.random.default_rng(2).standard_normal((1, number_of_heads(encoding), len(KEY), encoding.head_dim))
     for role in encoding.roles:
-        turn = encoding.turn(KEY, params, role=role)
-        if not hasattr(turn, "inverse"):  # a map that loses something
+        rotation = encoding.rotation(KEY, params, role=role)
+        if not hasattr(rotation, "inverse"):  # a map that loses something
             return
         lost = 2.0**-20 if budgets.released(encoding) else budgets.angle(encoding, float(KEY.max()))
-        back = turn.inverse()(turn(x, layout="bhtd"), layout="bhtd")
+        back = rotation.inverse()(rotation(x, layout="bhtd"), layout="bhtd")
         budget = budgets.own_value(encoding, x) + lost * float(np.abs(x).max())
-        close(f"a {role} turned and turned back", back, x, budget)
+        close(f"a {role} rotated and rotated back", back, x, budget)
 
 
-@named_check("If one turn serves queries and keys, each role must give the same turn.", doors=("rotates",))
+@named_check("If one rotation serves queries and keys, each role must give the same rotation.", doors=("rotates",))
 def roles_agree(encoding: Encoding) -> None:
     encoding, params = cast(RotaryEncoding, encoding), moved_parameters(encoding) or None
     try:
-        both = encoding.turn(KEY, params, role="both")
-    except ValueError:  # queries and keys are turned differently, and the record says so
+        both = encoding.rotation(KEY, params, role="both")
+    except ValueError:  # queries and keys are rotated differently, and the record says so
         return
     for role in ("query", "key"):
-        expected = encoding.turn(KEY, params, role=role)
+        expected = encoding.rotation(KEY, params, role=role)
         batch = (len(KEY),)
         close(f"role {role!r} against 'both'", operated(expected, batch), operated(both, batch), 0.0)
 
@@ -227,10 +227,10 @@ def _one_head(record: Encoding, params: Any, content: tuple[np.ndarray, ...], x:
     one_q, one_k, one_v = q[1, head], k[1, head // 3], v[1, head // 3]
     scale, term = q.shape[-1] ** -0.5, 0.0
     if isinstance(record, RotaryEncoding) and "value" in record.roles:
-        one_v = _at_head(record.turn(KEY, params, role="value"), one_v, head)
+        one_v = _at_head(record.rotation(KEY, params, role="value"), one_v, head)
     elif isinstance(record, RotaryEncoding):
-        one_q = _at_head(record.turn(QUERY, params, role="query"), one_q, head)
-        one_k = _at_head(record.turn(KEY, params, role="key"), one_k, head)
+        one_q = _at_head(record.rotation(QUERY, params, role="query"), one_q, head)
+        one_k = _at_head(record.rotation(KEY, params, role="key"), one_k, head)
     if isinstance(record, AttentionBias):
         term = record.bias(head, QUERY[:, None], KEY[None, :], params)
     if isinstance(record, AttentionScore):
@@ -239,7 +239,7 @@ def _one_head(record: Encoding, params: Any, content: tuple[np.ndarray, ...], x:
     weights = powers / powers.sum(-1, keepdims=True)
     output = np.asarray(weights @ one_v)
     if isinstance(record, RotaryEncoding) and "value" in record.roles:
-        output = _at_head(record.turn(QUERY, params, role="output"), output, head)
+        output = _at_head(record.rotation(QUERY, params, role="output"), output, head)
     if isinstance(record, AttentionScore):
         every = np.broadcast_to(weights, (12, *weights.shape))
         extra = record.values(every, QUERY, KEY, params)

@@ -221,7 +221,7 @@ def _numbers_of_positions(encoding: Encoding, inputs: Any) -> dict[str, Any]:
     if not isinstance(record, RotaryEncoding):
         return {"numbers": program(encoding, name="torch", dtype="float32")(inputs)}
     params = converted(moved_parameters(record), "torch", "float32")
-    operators = {role: record.turn(inputs, params, role=cast(Any, role)) for role in sides(record)}
+    operators = {role: record.rotation(inputs, params, role=cast(Any, role)) for role in sides(record)}
     return {
         f"{part.name} ({role})": getattr(operator, part.name)
         for role, operator in operators.items()

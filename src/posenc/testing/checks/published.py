@@ -69,8 +69,8 @@ def _rope(kind: Kind) -> None:
         3 * math.cos(one) + 1 * math.sin(one),
         4 * math.cos(small) + 2 * math.sin(small),
     ]
-    close("RoPE(dim=4) at 1", kind(dim=4).turn([1])(x), [adjacent], 1e-14)
-    close("RoPE(dim=4, pairing='halves') at 1", kind(dim=4, pairing="halves").turn([1])(x), [halves], 1e-14)
+    close("RoPE(dim=4) at 1", kind(dim=4).rotation([1])(x), [adjacent], 1e-14)
+    close("RoPE(dim=4, pairing='halves') at 1", kind(dim=4, pairing="halves").rotation([1])(x), [halves], 1e-14)
 
 
 def _alibi(kind: Kind) -> None:

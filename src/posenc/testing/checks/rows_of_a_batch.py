@@ -103,8 +103,8 @@ def _effects(record: Encoding, tokens: Tokens) -> dict[str, np.ndarray]:
     if isinstance(record, AdditiveEncoding):
         return {"input": np.asarray(record.embed(positions, params))[:, None]}
     if isinstance(record, RotaryEncoding):
-        turns = {side: record.turn(positions, params, role=cast(Any, side)) for side in sides(record)}
-        return {side: np.asarray(turn(tokens.q, layout="bhtd")) for side, turn in turns.items()}
+        rotations = {side: record.rotation(positions, params, role=cast(Any, side)) for side in sides(record)}
+        return {side: np.asarray(rotation(tokens.q, layout="bhtd")) for side, rotation in rotations.items()}
     if isinstance(record, AttentionBias):
         return {"logits": np.asarray(record.matrix(positions, positions, params))}
     scores, x = cast(AttentionScore, record), tokens.x

@@ -40,7 +40,7 @@ def attention(
     keys_rotated: bool = False,
     impl: Impl = "auto",
 ) -> Any:
-    """softmax(scale·turn(q)·turn(k)ᵀ + biases + scores)·v with any encodings, by the fastest path that fits.
+    """softmax(scale·rotation(q)·rotation(k)ᵀ + biases + scores)·v with any encodings, by the fastest path that fits.
 
     Vaswani et al. 2017, arXiv:1706.03762, eq. 1; `posenc.attention.attention` is the same, written to be read.
     Logits and what is added to them are float32 at least; the output has the dtype and the layout of q.

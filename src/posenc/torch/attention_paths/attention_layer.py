@@ -202,8 +202,10 @@ def _needs_plain_keys(record: Any) -> bool:
     if not isinstance(record, RotaryEncoding):
         return isinstance(record, AttentionScore)
     origin = np.zeros((1,) if record.axes == 1 else (1, record.axes))
-    turn = record.turn(origin, record.init(np.random.default_rng(0)) if record.shapes else None, role=record.roles[-1])
-    return turn.heads is not None or turn.width != record.head_dim
+    rotation = record.rotation(
+        origin, record.init(np.random.default_rng(0)) if record.shapes else None, role=record.roles[-1]
+    )
+    return rotation.heads is not None or rotation.width != record.head_dim
 
 
 def _checked_input(x: Any, model_dim: int) -> Any:

@@ -19,7 +19,7 @@ from posenc.torch.modules.plain_tensor import plain_tensor
 
 
 def module(record: Encoding, *, seed: int | None = None) -> Add | Rotate | RotateValues | Bias | Score:
-    """The module for a record: `Add`, `Rotate` (`RotateValues` for one that turns values), `Bias` or `Score`,
+    """The module for a record: `Add`, `Rotate` (`RotateValues` for one that rotates values), `Bias` or `Score`,
     by its door.
 
     record: any encoding.   seed: what learned parameters are drawn from; None for PyTorch's default generator, which
@@ -72,15 +72,15 @@ class Add(RecordModule):
 
 @final
 class Rotate(RecordModule):
-    """Turned queries and keys, for a record that rotates.
+    """Rotated queries and keys, for a record that rotates.
 
     q: (batch, heads, n, dim) and k: (batch, key heads, m, dim) for layout "bhtd", the middle axes swapped for "bthd";
     k may have fewer heads, of which the heads of q are a multiple. query_positions: (n,) or (batch, n), key_positions:
-    (m,) or (batch, m); both left out, those of a whole sequence, 0 to n - 1. A 16-bit q is turned in float32 and
-    rounded once; a float64 q is turned in float64.
+    (m,) or (batch, m); both left out, those of a whole sequence, 0 to n - 1. A 16-bit q is rotated in float32 and
+    rounded once; a float64 q is rotated in float64.
 
-    Give one tensor as both positions where queries and keys share them: then one turn serves both. Where many layers
-    share positions, `posenc.torch.turn` once and `posenc.torch.rotate` in each layer do less.
+    Give one tensor as both positions where queries and keys share them: then one rotation serves both. Where many layers
+    share positions, `posenc.torch.rotation` once and `posenc.torch.rotate` in each layer do less.
 
     >>> import torch
     >>> from posenc import RoPE
@@ -91,7 +91,7 @@ class Rotate(RecordModule):
     record: RotaryEncoding
 
     def __init__(self, record: RotaryEncoding, *, seed: int | None = None) -> None:
-        super().__init__(_turning("query", record), seed)
+        super().__init__(_rotating("query", record), seed)
 
     def forward(
         self,
@@ -116,7 +116,7 @@ class Rotate(RecordModule):
 
 @final
 class RotateValues(RecordModule):
-    """Turned values, and the output turned back, for a record that rotates values.
+    """Rotated values, and the output rotated back, for a record that rotates values.
 
     v: (batch, key heads, m, dim) for layout "bhtd", the middle axes swapped for "bthd"; key_positions: (m,) or (batch,
     m). `back` takes the attention output, (batch, heads, n, dim), and the positions of the queries. Positions left out
@@ -124,14 +124,14 @@ class RotateValues(RecordModule):
 
     >>> import torch
     >>> from posenc import RoPE, ValueRotation
-    >>> turning = RotateValues(ValueRotation(RoPE(dim=8)))
-    >>> v = turning(torch.ones(1, 2, 5, 8), torch.arange(5), layout="bhtd")
+    >>> rotating = RotateValues(ValueRotation(RoPE(dim=8)))
+    >>> v = rotating(torch.ones(1, 2, 5, 8), torch.arange(5), layout="bhtd")
     """
 
     record: RotaryEncoding
 
     def __init__(self, record: RotaryEncoding, *, seed: int | None = None) -> None:
-        super().__init__(_turning("value", record), seed)
+        super().__init__(_rotating("value", record), seed)
 
     def forward(self, v: Array, key_positions: Array | None = None, *, layout: Layout) -> Array:
         return self._rotated("v", v, "key_positions", key_positions, "value", layout)
@@ -224,7 +224,7 @@ class Score(RecordModule):
             return self.record.values(weights, query, key, self.params)
 
 
-def _turning(role: Any, record: Any) -> RotaryEncoding:
+def _rotating(role: Any, record: Any) -> RotaryEncoding:
     """A record that rotates what is meant."""
     validation.instance("record", record, RotaryEncoding, "a record that rotates")
     if role not in record.roles:

@@ -1,6 +1,6 @@
 """Positions and vectors in, rotated vectors or a sum out: turn or table is made on the way, by the kernel where it can.
 
-Modules do this. Where many layers share positions, `posenc.torch.turn` once and `rotate` in each layer do less.
+Modules do this. Where many layers share positions, `posenc.torch.rotation` once and `rotate` in each layer do less.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ import torch
 from posenc.core import arrays
 from posenc.core.arrays import Array
 from posenc.core.doors import AdditiveEncoding, Params, Role, RotaryEncoding
-from posenc.core.rotation import Layout, Operator, Turn
+from posenc.core.rotation import Layout, Operator, Rotation
 from posenc.kernels import native_embedding
 from posenc.phase import fixed_frequencies_of, fixed_sinusoids_of
 from posenc.torch.modules.learned_operator import with_operator
 from posenc.torch.modules.vector_table import table
-from posenc.torch.rotary_paths.angles import turn
+from posenc.torch.rotary_paths.angles import rotation
 from posenc.torch.rotary_paths.apply_rotation import rotate, rotate_one
 
 #: Numbers of a table that is remembered, at most, and how many positions it has at least: a few are made as fast.
@@ -27,30 +27,30 @@ REMEMBERED, MANY = 1 << 22, 32
 def rotate_at(
     record: RotaryEncoding, params: Params | None, x: Array, positions: Array, role: Role, layout: Layout
 ) -> Array:
-    """x rotated at its positions, as `record.turn(positions, params, role=role)` does."""
-    by = turn_at(record, params, x, positions, role)
+    """x rotated at its positions, as `record.rotation(positions, params, role=role)` does."""
+    by = rotation_at(record, params, x, positions, role)
     return by(x, layout=layout) if _is_traced() else rotate_one(x, by, layout=layout)
 
 
 def rotate_pair_at(
     record: RotaryEncoding, params: Params | None, q: Array, k: Array, positions: Array, layout: Layout
 ) -> tuple[Array, Array]:
-    """q and k rotated at positions that they share: by one turn, where it does not depend on the role."""
+    """q and k rotated at positions that they share: by one rotation, where it does not depend on the role."""
     same_type = q.dtype == k.dtype and q.device == k.device
-    if not same_type or not one_turn_serves(record):
+    if not same_type or not one_rotation_serves(record):
         rotated = rotate_at(record, params, q, positions, "query", layout)
         return rotated, rotate_at(record, params, k, positions, "key", layout)
-    by = turn_at(record, params, q, positions, "both")
-    if type(by) is Turn and not _is_traced():
+    by = rotation_at(record, params, q, positions, "both")
+    if type(by) is Rotation and not _is_traced():
         return rotate(q, k, by, layout=layout)
     return by(q, layout=layout), by(k, layout=layout)
 
 
 @arrays.host
-def one_turn_serves(record: RotaryEncoding) -> bool:
+def one_rotation_serves(record: RotaryEncoding) -> bool:
     """Whether neither the record nor one inside it treats queries and keys differently."""
     inside = (value for value in vars(record).values() if isinstance(value, RotaryEncoding))
-    return not record.roles_differ and all(map(one_turn_serves, inside))
+    return not record.roles_differ and all(map(one_rotation_serves, inside))
 
 
 def add_at(record: AdditiveEncoding, params: Params | None, x: Array, positions: Array) -> Array:
@@ -66,14 +66,14 @@ def add_at(record: AdditiveEncoding, params: Params | None, x: Array, positions:
     return record.attach(x, positions, params)
 
 
-def turn_at(record: RotaryEncoding, params: Params | None, x: Array, positions: Array, role: Role) -> Operator:
-    """The turn of these positions, as precise as x."""
+def rotation_at(record: RotaryEncoding, params: Params | None, x: Array, positions: Array, role: Role) -> Operator:
+    """The rotation of these positions, as precise as x."""
     wide = arrays.library(x).wide_dtype(x.dtype)
     if fixed_frequencies_of(record) is None or _is_traced():
         one_operator = torch.compiler.is_compiling() and positions.is_cpu and record.shapes and not _is_traced()
         at = with_operator(positions) if one_operator else positions
-        return record.turn(at, params, role=role, dtype=wide)
-    return turn(record, positions, params, role=role, dtype=wide)
+        return record.rotation(at, params, role=role, dtype=wide)
+    return rotation(record, positions, params, role=role, dtype=wide)
 
 
 def _table_at(record: AdditiveEncoding, params: Params | None, positions: Array) -> Array:

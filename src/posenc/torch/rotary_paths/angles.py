@@ -1,4 +1,4 @@
-"""Turns made by compiled code, and angles: what a turn is made of, for kernels that make it themselves."""
+"""Turns made by compiled code, and angles: what a rotation is made of, for kernels that make it themselves."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from posenc.core import arrays, validation
 from posenc.core.arrays import Array
 from posenc.core.checked_positions import checked
 from posenc.core.doors import ROLES, Params, Role, RotaryEncoding
-from posenc.core.rotation import Turn, of_pairs
+from posenc.core.rotation import Rotation, of_pairs
 from posenc.kernels import native
 from posenc.kernels import native_cos_sin as kernel
 from posenc.phase import FixedFrequencies, fixed_frequencies_of, frequency_limbs, frequency_words
@@ -31,7 +31,7 @@ IMPLS = ("auto", "reference", "native")
 
 @dataclass(frozen=True, eq=False)
 class Angles:
-    """Whole positions and a record that turns by them, cosines and sines not yet made: `angles` gives it,
+    """Whole positions and a record that rotates by them, cosines and sines not yet made: `angles` gives it,
     `rotate` takes it.
 
     positions: the argument, (*batch, n), with a last axis of coordinates where there are several.
@@ -51,19 +51,19 @@ class Angles:
         """Channels of a head."""
         return self.fixed.pairing.dim
 
-    def turn(self, *, dtype: Any = None) -> Turn:
-        """The turn itself, as the record makes it."""
-        return of_pairs("record", self.record.turn(self.positions, dtype=dtype))
+    def rotation(self, *, dtype: Any = None) -> Rotation:
+        """The rotation itself, as the record makes it."""
+        return of_pairs("record", self.record.rotation(self.positions, dtype=dtype))
 
 
 def angles(record: RotaryEncoding, positions: Array) -> Angles:
     """Angles of whole positions, for `rotate` and `rotate_`: a kernel makes cosines and sines of them in its pass over
-    queries and keys, the numbers of `record.turn`; nothing is stored but positions, and backward keeps no more.
+    queries and keys, the numbers of `record.rotation`; nothing is stored but positions, and backward keeps no more.
 
-    record: one whose every pair turns by one coordinate times an exact frequency: RoPE with any scaling, AxialRoPE,
+    record: one whose every pair rotates by one coordinate times an exact frequency: RoPE with any scaling, AxialRoPE,
     DualBaseRoPE, `Partial` of them; anything with `numerics="float32"`, learned frequencies or directions is refused.
     positions: a tensor of whole numbers, (*batch, n), or (*batch, n, axes). Where no kernel is at hand `rotate` makes
-    the turn at every call: then make it once, by `turn`. Raises TypeError or ValueError naming the argument.
+    the rotation at every call: then make it once, by `rotation`. Raises TypeError or ValueError naming the argument.
 
     >>> import torch, posenc
     >>> q, k = torch.ones(1, 4, 3, 8), torch.ones(1, 2, 3, 8)
@@ -85,7 +85,7 @@ def angles(record: RotaryEncoding, positions: Array) -> Angles:
     return Angles(record, fixed, positions, _integer_positions(positions, fixed), limbs, words)
 
 
-def turn(
+def rotation(
     record: RotaryEncoding,
     positions: Array,
     params: Params | None = None,
@@ -94,19 +94,19 @@ def turn(
     dtype: Any = None,
     out: tuple[Array, Array] | None = None,
     impl: Literal["auto", "reference", "native"] = "auto",
-) -> Turn:
-    """`record.turn(positions)`, by compiled code where it can: the same cosines and sines, correctly rounded.
+) -> Rotation:
+    """`record.rotation(positions)`, by compiled code where it can: the same cosines and sines, correctly rounded.
 
-    record, positions, params, role, dtype: as for the record's own `turn`; positions are a tensor. The kernel takes
+    record, positions, params, role, dtype: as for the record's own `rotation`; positions are a tensor. The kernel takes
     whole positions on the CPU, float32, and the records that `angles` takes.
-    out: memory for cosines and for sines, (*batch, n, pairs) each, which the turn then holds: of the dtype of the turn,
+    out: memory for cosines and for sines, (*batch, n, pairs) each, which the rotation then holds: of the dtype of the rotation,
     on the device of positions, that needs no gradient and shares no number with the other or with positions.
-    impl: "reference" is `record.turn`; "native" the kernel of posenc-kernels, ValueError where it cannot; "auto" is
+    impl: "reference" is `record.rotation`; "native" the kernel of posenc-kernels, ValueError where it cannot; "auto" is
     that where it can, else the reference. Raises TypeError or ValueError naming the argument.
 
     >>> import torch, posenc
     >>> positions, record = torch.arange(3), posenc.RoPE(dim=8)
-    >>> torch.equal(turn(record, positions).cos, record.turn(positions).cos)
+    >>> torch.equal(rotation(record, positions).cos, record.rotation(positions).cos)
     True
     """
     validation.choice("impl", impl, IMPLS)
@@ -119,14 +119,14 @@ def turn(
     fixed = fixed_frequencies_of(record)
     reason = native.MISSING or _unsupported_reason(record, fixed, positions, dtype, out)
     if impl == "native" and reason is not None:
-        raise ValueError(f"impl must be one that can make this turn; got 'native', but {reason}. Use 'auto'.")
+        raise ValueError(f"impl must be one that can make this rotation; got 'native', but {reason}. Use 'auto'.")
     if impl == "reference" or reason is not None or fixed is None:
-        by_reference = of_pairs("record", record.turn(positions, params, role=role, dtype=dtype))
+        by_reference = of_pairs("record", record.rotation(positions, params, role=role, dtype=dtype))
         if out is None:
             return by_reference
         check_pair(out, tuple(by_reference.cos.shape), by_reference.cos.dtype, positions)
         cosine, sine = (copied(*parts) for parts in zip((by_reference.cos, by_reference.sin), out, strict=True))
-        return Turn(cosine, sine, by_reference.pairing, by_reference.factor, by_reference.heads)
+        return Rotation(cosine, sine, by_reference.pairing, by_reference.factor, by_reference.heads)
     record.checked(params)
     validation.choice("role", role, ROLES)
     whole, limbs = _integer_positions(positions, fixed), arrays.library(positions).constant(frequency_limbs(fixed))
@@ -134,11 +134,11 @@ def turn(
     shape = (*batch, fixed.frequencies.pairs)
     if out is None:
         cosine, sine = (part.reshape(shape) for part in kernel.cos_sin(whole, limbs, fixed.factor))
-        return Turn(cosine, sine, fixed.pairing, fixed.factor)
+        return Rotation(cosine, sine, fixed.pairing, fixed.factor)
     check_pair(out, shape, torch.float32, positions)
     kernel.cos_sin_into(whole.reshape((1, -1, fixed.axes)), limbs, fixed.factor, *map(rows_of_out, out))
     mark_written(*out)
-    return Turn(*out, fixed.pairing, fixed.factor)
+    return Rotation(*out, fixed.pairing, fixed.factor)
 
 
 def _integer_positions(positions: Array, fixed: FixedFrequencies) -> Array:
@@ -159,7 +159,7 @@ def _integer_positions(positions: Array, fixed: FixedFrequencies) -> Array:
 def _unsupported_reason(
     record: RotaryEncoding, fixed: FixedFrequencies | None, positions: Array, dtype: Any, out: Any
 ) -> str | None:
-    """Why the kernel cannot make this turn; None where it can."""
+    """Why the kernel cannot make this rotation; None where it can."""
     if fixed is None:
         return f"{type(record).__name__} turns in another way than by a coordinate times an exact frequency"
     reason = unsupported_positions(positions, dtype)

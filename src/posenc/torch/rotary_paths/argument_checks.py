@@ -1,4 +1,4 @@
-"""Queries and keys as a turn must find them: checked before any kernel sees them."""
+"""Queries and keys as a rotation must find them: checked before any kernel sees them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import torch
 from posenc.core import validation
 from posenc.core.arrays import Array
 from posenc.core.doors import RotaryEncoding
-from posenc.core.rotation import Layout, Operator, Turn
+from posenc.core.rotation import Layout, Operator, Rotation
 from posenc.torch.modules.encoding_module import RecordModule
 from posenc.torch.modules.plain_tensor import plain_tensor
 from posenc.torch.rotary_paths.aliasing import check_writable, disjoint, require_no_grad
@@ -21,49 +21,49 @@ def heads_first(x: Array, layout: Layout) -> Array:
     return x if layout == "bhtd" else x.transpose(1, 2)
 
 
-def check_turn(turn: Any) -> None:
-    """Refuse what is no turn, and a turn of another library's arrays, with the call that makes the right one."""
-    if (isinstance(turn, Turn) and isinstance(turn.cos, torch.Tensor)) or isinstance(turn, Angles):
+def check_rotation(rotation: Any) -> None:
+    """Refuse what is no rotation, and a rotation of another library's arrays, with the call that makes the right one."""
+    if (isinstance(rotation, Rotation) and isinstance(rotation.cos, torch.Tensor)) or isinstance(rotation, Angles):
         return
-    if isinstance(turn, Turn):
+    if isinstance(rotation, Rotation):
         raise TypeError(
             "turn must hold PyTorch tensors; got cos and sin of "
-            f"{type(turn.cos).__module__}.{type(turn.cos).__name__}. Make it from a tensor of positions: "
-            "record.turn(torch.arange(n))."
+            f"{type(rotation.cos).__module__}.{type(rotation.cos).__name__}. Make it from a tensor of positions: "
+            "record.rotation(torch.arange(n))."
         )
-    if isinstance(turn, RotaryEncoding):
-        got, advice = repr(turn), "Call its turn(positions)"
-    elif isinstance(turn, RecordModule):
-        got, advice = repr(turn), "Call the module itself: module(q, k, positions, positions, layout=layout)"
-    elif isinstance(turn, Operator):
-        got, advice = f"{type(turn).__name__}, another map", "Call it instead: operator(q, layout=layout)"
-    elif hasattr(turn, "shape") or isinstance(turn, list | tuple | range):
-        got, advice = f"positions, it seems ({type(turn).__name__})", "Give record.turn(positions)"
+    if isinstance(rotation, RotaryEncoding):
+        got, advice = repr(rotation), "Call its rotation(positions)"
+    elif isinstance(rotation, RecordModule):
+        got, advice = repr(rotation), "Call the module itself: module(q, k, positions, positions, layout=layout)"
+    elif isinstance(rotation, Operator):
+        got, advice = f"{type(rotation).__name__}, another map", "Call it instead: operator(q, layout=layout)"
+    elif hasattr(rotation, "shape") or isinstance(rotation, list | tuple | range):
+        got, advice = f"positions, it seems ({type(rotation).__name__})", "Give record.rotation(positions)"
     else:
-        got, advice = validation.shown(turn), "Give record.turn(positions)"
-    raise TypeError(f"turn must be a Turn, or what posenc.torch.rotary_paths.angles gives; got {got}. {advice}.")
+        got, advice = validation.shown(rotation), "Give record.rotation(positions)"
+    raise TypeError(f"turn must be a Rotation, or what posenc.torch.rotary_paths.angles gives; got {got}. {advice}.")
 
 
-def check_vectors(q: Array, k: Array, turn: Turn | Angles, layout: Layout) -> None:
-    """Refuse queries and keys that are not of one batch and length, and a turn that is not of their positions."""
-    rows, count, by_head, device = shape_of_turn(turn)
+def check_vectors(q: Array, k: Array, rotation: Rotation | Angles, layout: Layout) -> None:
+    """Refuse queries and keys that are not of one batch and length, and a rotation that is not of their positions."""
+    rows, count, by_head, device = shape_of_rotation(rotation)
     time, heads = (2, 1) if layout == "bhtd" else (1, 2)
     for name, x in (("q", q), ("k", k)):
         plain_tensor(name, x)
         shape = x.shape
-        if len(shape) != 4 or shape[3] != turn.dim:
+        if len(shape) != 4 or shape[3] != rotation.dim:
             raise ValueError(
-                f"{name} must have shape {layout!r} with d = {turn.dim}; got {tuple(shape)}. "
+                f"{name} must have shape {layout!r} with d = {rotation.dim}; got {tuple(shape)}. "
                 "Give whole heads, four axes."
             )
         if shape[time] != count or not validation.equals_one_of(rows, 1, shape[0]):
             raise ValueError(
-                f"{name} must have the positions of the turn, {rows} × {count}; got {tuple(shape)} ({layout}). "
-                "Make the turn from the positions of these tokens."
+                f"{name} must have the positions of the rotation, {rows} × {count}; got {tuple(shape)} ({layout}). "
+                "Make the rotation from the positions of these tokens."
             )
         if by_head is not None and by_head != shape[heads]:
             raise ValueError(
-                f"{name} must have {by_head} heads, one for each rotation of the turn; got {tuple(shape)} ({layout}). "
+                f"{name} must have {by_head} heads, one for each rotation of the rotation; got {tuple(shape)} ({layout}). "
                 "Repeat grouped heads first."
             )
     where = q.device
@@ -76,14 +76,19 @@ def check_vectors(q: Array, k: Array, turn: Turn | Angles, layout: Layout) -> No
         raise ValueError(f"turn must be on the device of q, {where}; got {device}. Make it there.")
 
 
-def shape_of_turn(turn: Turn | Angles) -> tuple[int, int, int | None, Any]:
+def shape_of_rotation(rotation: Rotation | Angles) -> tuple[int, int, int | None, Any]:
     """Rows of positions (1 where one serves every batch row) and their number in a row,
-    heads that each turn in their own way, device."""
-    if isinstance(turn, Angles):
-        return turn.integer_positions.shape[0], turn.integer_positions.shape[1], None, turn.integer_positions.device
-    shape = turn.cos.shape
-    plain = len(shape) - (2 if turn.heads is None else 3)
-    return shape[0] if plain else 1, shape[-2], turn.heads, turn.cos.device
+    heads that each rotation in their own way, device."""
+    if isinstance(rotation, Angles):
+        return (
+            rotation.integer_positions.shape[0],
+            rotation.integer_positions.shape[1],
+            None,
+            rotation.integer_positions.device,
+        )
+    shape = rotation.cos.shape
+    plain = len(shape) - (2 if rotation.heads is None else 3)
+    return shape[0] if plain else 1, shape[-2], rotation.heads, rotation.cos.device
 
 
 def writable(name: str, x: Array) -> None:

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from torch.autograd import forward_ad
 
-from posenc.core.rotation import Turn
+from posenc.core.rotation import Rotation
 from posenc.kernels import native, plain_torch
 from posenc.kernels.packed_form import LAYOUTS, PAGED, packed_form
 from posenc.torch.rotary_paths.angles import Angles
@@ -40,42 +40,48 @@ _rotate, _rotate_, _by_angles, _by_angles_, _into_cache_, _cos_sin = map(
 )
 
 
-def rotate(q: Any, k: Any, turn: Any, layout: Any, impl: Any) -> Any:
+def rotate(q: Any, k: Any, rotation: Any, layout: Any, impl: Any) -> Any:
     """q and k rotated into new memory; None where that is left to the checked path."""
     if _is_compiling() or impl not in IMPLS:
         return None
     if impl == "torch" or native.MISSING is not None:
-        fits = _fits_token(q, k, turn, layout, impl)
-        return plain_torch.rotate_token(q, k, turn, HEADS_AXIS[layout]) if fits else None
+        fits = _fits_token(q, k, rotation, layout, impl)
+        return plain_torch.rotate_token(q, k, rotation, HEADS_AXIS[layout]) if fits else None
     try:
-        if type(turn) is Turn:
-            if _is_untraced(q, k, turn.cos, turn.sin):
-                return _rotate(q, k, turn.cos, turn.sin, packed_form(turn.pairing, turn.heads) | LAYOUTS[layout])
-        elif type(turn) is Angles and _is_untraced(q, k, turn.integer_positions, turn.limbs):
-            form = packed_form(turn.fixed.pairing) | LAYOUTS[layout]
-            return _by_angles(q, k, turn.integer_positions, turn.limbs, turn.fixed.factor, form)
+        if type(rotation) is Rotation:
+            if _is_untraced(q, k, rotation.cos, rotation.sin):
+                return _rotate(
+                    q, k, rotation.cos, rotation.sin, packed_form(rotation.pairing, rotation.heads) | LAYOUTS[layout]
+                )
+        elif type(rotation) is Angles and _is_untraced(q, k, rotation.integer_positions, rotation.limbs):
+            form = packed_form(rotation.fixed.pairing) | LAYOUTS[layout]
+            return _by_angles(q, k, rotation.integer_positions, rotation.limbs, rotation.fixed.factor, form)
     except UNSUPPORTED:
         pass
     return None
 
 
-def rotate_(q: Any, k: Any, turn: Any, layout: Any, impl: Any) -> bool:
+def rotate_(q: Any, k: Any, rotation: Any, layout: Any, impl: Any) -> bool:
     """Whether q and k have been rotated where they are."""
     if _is_compiling() or impl not in IMPLS:
         return False
     if impl == "torch" or native.MISSING is not None:
-        if not (_fits_token(q, k, turn, layout, impl) and _are_writable(q, k) and _are_separate(q, k)):
+        if not (_fits_token(q, k, rotation, layout, impl) and _are_writable(q, k) and _are_separate(q, k)):
             return False
-        plain_torch.rotate_token_in_place(q, k, turn, HEADS_AXIS[layout])
+        plain_torch.rotate_token_in_place(q, k, rotation, HEADS_AXIS[layout])
         return True
     try:
-        if type(turn) is Turn:
-            if not (_is_untraced(q, k, turn.cos, turn.sin) and _are_writable(q, k)):
+        if type(rotation) is Rotation:
+            if not (_is_untraced(q, k, rotation.cos, rotation.sin) and _are_writable(q, k)):
                 return False
-            _rotate_(q, k, turn.cos, turn.sin, packed_form(turn.pairing, turn.heads) | LAYOUTS[layout])
-        elif type(turn) is Angles and _is_untraced(q, k, turn.integer_positions, turn.limbs) and _are_writable(q, k):
-            form = packed_form(turn.fixed.pairing) | LAYOUTS[layout]
-            _by_angles_(q, k, turn.integer_positions, turn.limbs, turn.fixed.factor, form)
+            _rotate_(q, k, rotation.cos, rotation.sin, packed_form(rotation.pairing, rotation.heads) | LAYOUTS[layout])
+        elif (
+            type(rotation) is Angles
+            and _is_untraced(q, k, rotation.integer_positions, rotation.limbs)
+            and _are_writable(q, k)
+        ):
+            form = packed_form(rotation.fixed.pairing) | LAYOUTS[layout]
+            _by_angles_(q, k, rotation.integer_positions, rotation.limbs, rotation.fixed.factor, form)
         else:
             return False
     except UNSUPPORTED:
@@ -84,17 +90,17 @@ def rotate_(q: Any, k: Any, turn: Any, layout: Any, impl: Any) -> bool:
     return True
 
 
-def rotate_into_cache_(turn: Any, slots: Any, layout: Any, paged: Any, impl: Any, tensors: tuple[Any, ...]) -> bool:
+def rotate_into_cache_(rotation: Any, slots: Any, layout: Any, paged: Any, impl: Any, tensors: tuple[Any, ...]) -> bool:
     """Whether q has been rotated where it is, k into its cache, and v copied. tensors: q, k, v and both caches."""
     if native.MISSING is not None or _is_compiling() or impl not in IMPLS[:2] or type(paged) is not bool:
         return False
     q, k, v, k_cache, v_cache = tensors
     try:
-        if type(turn) is Turn:
-            cosine, sine, form = turn.cos, turn.sin, packed_form(turn.pairing, turn.heads)
-        elif type(turn) is Angles and _is_untraced(q, k, turn.integer_positions, turn.limbs):
-            cosine, sine = _cos_sin(turn.integer_positions, turn.limbs, turn.fixed.factor)
-            form = packed_form(turn.fixed.pairing)
+        if type(rotation) is Rotation:
+            cosine, sine, form = rotation.cos, rotation.sin, packed_form(rotation.pairing, rotation.heads)
+        elif type(rotation) is Angles and _is_untraced(q, k, rotation.integer_positions, rotation.limbs):
+            cosine, sine = _cos_sin(rotation.integer_positions, rotation.limbs, rotation.fixed.factor)
+            form = packed_form(rotation.fixed.pairing)
         else:
             return False
         tensors_are_plain = _is_untraced(q, k, cosine, sine) and _is_untraced(v, slots, k_cache, v_cache)
@@ -108,15 +114,15 @@ def rotate_into_cache_(turn: Any, slots: Any, layout: Any, paged: Any, impl: Any
     return True
 
 
-def _fits_token(q: Any, k: Any, turn: Any, layout: Any, impl: Any) -> bool:
+def _fits_token(q: Any, k: Any, rotation: Any, layout: Any, impl: Any) -> bool:
     """Whether plain PyTorch is to rotate them, and they are one token a row that nothing follows."""
     return (
         impl != "native"
-        and type(turn) is Turn
+        and type(rotation) is Rotation
         and layout in ("bhtd", "bthd")
-        and _is_untraced(q, k, turn.cos, turn.sin)
+        and _is_untraced(q, k, rotation.cos, rotation.sin)
         and not _is_transforming()
-        and plain_torch.fits_token(q, k, turn, HEADS_AXIS[layout])
+        and plain_torch.fits_token(q, k, rotation, HEADS_AXIS[layout])
     )
 
 

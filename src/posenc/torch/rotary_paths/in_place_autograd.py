@@ -1,4 +1,4 @@
-"""Turned in place where autograd follows: results of other operations, which are no leaves and may be written to.
+"""Rotated in place where autograd follows: results of other operations, which are no leaves and may be written to.
 
 Backward turns the gradient that comes into new memory. In place it would need to be nobody else's, and that cannot be
 known: a sum hands one gradient to both its terms, and a hook, or who asked for gradients and gave this one,
@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch.autograd import forward_ad
 
-from posenc.core.rotation import Layout, Turn
+from posenc.core.rotation import Layout, Rotation
 from posenc.kernels import native, plain_torch
 from posenc.torch.rotary_paths.aliasing import require_no_grad
 from posenc.torch.rotary_paths.argument_checks import heads_first
@@ -34,31 +34,31 @@ def requires_autograd(name: str, x: Any) -> bool:
     return True
 
 
-def rotated_(q: Any, k: Any, turn: Turn, layout: Layout, name: str) -> None:
-    """q and k turned where they are, by "native" or "torch", with gradients for those that need one."""
+def rotated_(q: Any, k: Any, rotation: Rotation, layout: Layout, name: str) -> None:
+    """q and k rotated where they are, by "native" or "torch", with gradients for those that need one."""
     for x in (q, k):
         if x.requires_grad:
-            _InPlace.apply(x, turn.cos, turn.sin, turn, layout, name)
+            _InPlace.apply(x, rotation.cos, rotation.sin, rotation, layout, name)
         else:
-            (native if name == "native" else plain_torch).rotate_in_place(turn, heads_first(x, layout))
+            (native if name == "native" else plain_torch).rotate_in_place(rotation, heads_first(x, layout))
 
 
 class _InPlace(torch.autograd.Function):  # type: ignore[misc]
     """One tensor, for autograd lets no function write to several that are views. Nothing is kept but the table."""
 
     @staticmethod
-    def forward(ctx: Any, x: Any, cosine: Any, sine: Any, turn: Turn, layout: Layout, name: str) -> Any:
+    def forward(ctx: Any, x: Any, cosine: Any, sine: Any, rotation: Rotation, layout: Layout, name: str) -> Any:
         ctx.mark_dirty(x)
-        ctx.save_for_backward(cosine, sine)  # by their names in `turn` autograd would not see them written since
-        ctx.turn, ctx.layout, ctx.name = turn, layout, name
-        (native if name == "native" else plain_torch).rotate_in_place(turn, heads_first(x, layout))
+        ctx.save_for_backward(cosine, sine)  # by their names in `rotation` autograd would not see them written since
+        ctx.rotation, ctx.layout, ctx.name = rotation, layout, name
+        (native if name == "native" else plain_torch).rotate_in_place(rotation, heads_first(x, layout))
         return x
 
     @staticmethod
     def backward(ctx: Any, gradient: Any) -> tuple[Any, ...]:
-        """The transpose of a turn is the turn the other way, its factor kept."""
+        """The transpose of a rotation is the rotation the other way, its factor kept."""
         cosine, sine = ctx.saved_tensors
-        back = Turn(cosine, -sine, ctx.turn.pairing, ctx.turn.factor, ctx.turn.heads)
+        back = Rotation(cosine, -sine, ctx.rotation.pairing, ctx.rotation.factor, ctx.rotation.heads)
         gradient = heads_first(gradient, ctx.layout)
         if ctx.name == "native":
             rotated = native.rotate(native.with_contiguous_channels(gradient), back)

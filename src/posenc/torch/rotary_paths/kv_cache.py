@@ -1,4 +1,4 @@
-"""Queries turned, keys turned straight into their cache and values copied into theirs: one pass, one call."""
+"""Queries rotated, keys rotated straight into their cache and values copied into theirs: one pass, one call."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import torch
 
 from posenc.core import validation
 from posenc.core.arrays import Array
-from posenc.core.rotation import Layout, Turn
+from posenc.core.rotation import Layout, Rotation
 from posenc.kernels import native
 from posenc.kernels import native_cos_sin as kernel
 from posenc.torch.modules.plain_tensor import plain_tensor
@@ -23,7 +23,7 @@ def rotate_into_cache_(
     q: Array,
     k: Array,
     v: Array,
-    turn: Turn | Angles,
+    rotation: Rotation | Angles,
     k_cache: Array,
     v_cache: Array,
     slots: Array,
@@ -32,7 +32,7 @@ def rotate_into_cache_(
     paged: bool = False,
     impl: Impl = "auto",
 ) -> Array:
-    """q turned where it is, and returned; k turned into `k_cache` and v copied into `v_cache` at `slots`; k and v stay.
+    """q rotated where it is, and returned; k turned into `k_cache` and v copied into `v_cache` at `slots`; k and v stay.
 
     q, k, turn, layout, impl as for `rotate_`, of which the cache gets the bits. v: (batch, key heads, time, any width)
     for layout "bhtd", the middle axes swapped for "bthd". Caches: (batch, key heads, length, width) for "bhtd", (batch,
@@ -48,14 +48,14 @@ def rotate_into_cache_(
     >>> import torch, posenc
     >>> q, k, v = torch.ones(1, 4, 1, 8), torch.ones(1, 2, 1, 8), torch.ones(1, 2, 1, 8)
     >>> keys, values = torch.zeros(1, 2, 16, 8), torch.zeros(1, 2, 16, 8)
-    >>> turn = posenc.RoPE(dim=8).turn(torch.tensor([5]))
-    >>> turned = rotate_into_cache_(q, k, v, turn, keys, values, torch.tensor([5]), layout="bhtd")
-    >>> torch.equal(keys[0, 0, 5], turned[0, 0, 0]), values.sum().item()
+    >>> rotation = posenc.RoPE(dim=8).rotation(torch.tensor([5]))
+    >>> rotated = rotate_into_cache_(q, k, v, turn, keys, values, torch.tensor([5]), layout="bhtd")
+    >>> torch.equal(keys[0, 0, 5], rotated[0, 0, 0]), values.sum().item()
     (True, 16.0)
     """
-    if fast_path.rotate_into_cache_(turn, slots, layout, paged, impl, (q, k, v, k_cache, v_cache)):
+    if fast_path.rotate_into_cache_(rotation, slots, layout, paged, impl, (q, k, v, k_cache, v_cache)):
         return q
-    name, _ = taken(q, k, turn, layout, impl)
+    name, _ = taken(q, k, rotation, layout, impl)
     validation.truth("paged", paged)
     _check_values(q, k, v, layout)
     extent = _check_caches(k, v, k_cache, v_cache, layout, paged)
@@ -64,7 +64,7 @@ def rotate_into_cache_(
     tensors = tuple(heads_first(x, layout) for x in (q, k, v, k_cache, v_cache))
     if name in ("native", "triton"):
         if all(x.stride(-1) == 1 for x in tensors[2:]):
-            _into_cache(name, turn, tensors, slots, paged)
+            _into_cache(name, rotation, tensors, slots, paged)
             mark_written(q, k_cache, v_cache)
             return q
         if impl == name:
@@ -72,25 +72,25 @@ def rotate_into_cache_(
                 f"impl must be one that can write these caches; got {impl!r}, but the channels of a tensor are not "
                 "side by side. Use 'auto'."
             )
-    rotated, keys = rotate(q, k, turn, layout=layout, impl=name if impl == name else "auto")
+    rotated, keys = rotate(q, k, rotation, layout=layout, impl=name if impl == name else "auto")
     for x, cache in ((heads_first(keys, layout), tensors[3]), (tensors[2], tensors[4])):
         _put(x, cache, slots, paged)
     return q.copy_(rotated)
 
 
-def _into_cache(name: str, turn: Turn | Angles, tensors: tuple[Array, ...], slots: Array, paged: bool) -> None:
+def _into_cache(name: str, rotation: Rotation | Angles, tensors: tuple[Array, ...], slots: Array, paged: bool) -> None:
     q, k, v, k_cache, v_cache = tensors
     if name == "triton":
         from posenc.kernels import triton
 
-        cos_sin, channels = triton_cos_sin(turn)
+        cos_sin, channels = triton_cos_sin(rotation)
         triton.rotate_into_cache(q, k, v, (k_cache, v_cache), slots, paged, cos_sin, channels)
         return
-    if isinstance(turn, Angles):
-        fixed = turn.fixed
-        cosine, sine = kernel.cos_sin(turn.integer_positions, turn.limbs, fixed.factor)
-        turn = Turn(cosine, sine, fixed.pairing, fixed.factor)
-    native.rotate_into_cache(turn, q, k, v, k_cache, v_cache, slots, paged)
+    if isinstance(rotation, Angles):
+        fixed = rotation.fixed
+        cosine, sine = kernel.cos_sin(rotation.integer_positions, rotation.limbs, fixed.factor)
+        rotation = Rotation(cosine, sine, fixed.pairing, fixed.factor)
+    native.rotate_into_cache(rotation, q, k, v, k_cache, v_cache, slots, paged)
 
 
 def _put(x: Array, cache: Array, slots: Array, paged: bool) -> None:

@@ -1,4 +1,4 @@
-"""Queries and keys divided by their root mean square, then turned: one pass where a kernel can."""
+"""Queries and keys divided by their root mean square, then rotated: one pass where a kernel can."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ import torch
 
 from posenc.core import validation
 from posenc.core.arrays import Array
-from posenc.core.rotation import Layout, Turn
+from posenc.core.rotation import Layout, Rotation
 from posenc.torch.modules.plain_tensor import plain_tensor
 from posenc.torch.rotary_paths.aliasing import mark_written, require_no_grad
 from posenc.torch.rotary_paths.angles import Angles
-from posenc.torch.rotary_paths.apply_rotation import Impl, as_turn, chosen, triton_cos_sin
-from posenc.torch.rotary_paths.argument_checks import check_turn, heads_first, shape_of_turn, writable_pair
+from posenc.torch.rotary_paths.apply_rotation import Impl, as_rotation, chosen, triton_cos_sin
+from posenc.torch.rotary_paths.argument_checks import check_rotation, heads_first, shape_of_rotation, writable_pair
 
 
 def rotate_normed(
     q: Array,
     k: Array,
-    turn: Turn | Angles,
+    rotation: Rotation | Angles,
     *,
     q_weight: Array,
     k_weight: Array,
@@ -40,18 +40,18 @@ def rotate_normed(
 
     >>> import torch, posenc
     >>> q, k, weight = torch.ones(1, 4, 3, 8), torch.ones(1, 2, 3, 8), torch.ones(8)
-    >>> turn = posenc.RoPE(dim=8).turn(torch.arange(3))
+    >>> rotation = posenc.RoPE(dim=8).rotation(torch.arange(3))
     >>> q, k = rotate_normed(2 * q, k, turn, q_weight=weight, k_weight=weight, epsilon=0.0, layout="bhtd")
     >>> torch.allclose(q[0, 0], k[0, 0]), round(float(q[0, 0, 2].norm() ** 2), 4)
     (True, 8.0)
     """
-    norm = _checked(turn, q_weight, k_weight, epsilon, plus_one)
-    if _choice(q, k, turn, layout, impl) == "reference":
-        turn = as_turn(turn, q)
-        return _normed(q, q_weight, turn, *norm, layout), _normed(k, k_weight, turn, *norm, layout)
+    norm = _checked(rotation, q_weight, k_weight, epsilon, plus_one)
+    if _choice(q, k, rotation, layout, impl) == "reference":
+        rotation = as_rotation(rotation, q)
+        return _normed(q, q_weight, rotation, *norm, layout), _normed(k, k_weight, rotation, *norm, layout)
     from posenc.kernels import triton
 
-    cos_sin, channels = triton_cos_sin(turn)
+    cos_sin, channels = triton_cos_sin(rotation)
     weights = triton.Norm(q_weight, k_weight, *norm)
     first, second = triton.rotate(heads_first(q, layout), heads_first(k, layout), cos_sin, channels, weights)
     return heads_first(first, layout), heads_first(second, layout)
@@ -60,7 +60,7 @@ def rotate_normed(
 def rotate_normed_(
     q: Array,
     k: Array,
-    turn: Turn | Angles,
+    rotation: Rotation | Angles,
     *,
     q_weight: Array,
     k_weight: Array,
@@ -73,55 +73,55 @@ def rotate_normed_(
 
     >>> import torch, posenc
     >>> q, k, weight = torch.ones(1, 4, 3, 8), torch.ones(1, 2, 3, 8), torch.zeros(8)
-    >>> turn = posenc.RoPE(dim=8).turn(torch.arange(3))
+    >>> rotation = posenc.RoPE(dim=8).rotation(torch.arange(3))
     >>> norm = {"q_weight": weight, "k_weight": weight, "epsilon": 1e-6, "plus_one": True}
     >>> rotate_normed_(q, k, turn, **norm, layout="bhtd")[0] is q
     True
     """
-    norm = _checked(turn, q_weight, k_weight, epsilon, plus_one)
-    choice = _choice(q, k, turn, layout, impl)
+    norm = _checked(rotation, q_weight, k_weight, epsilon, plus_one)
+    choice = _choice(q, k, rotation, layout, impl)
     writable_pair(q, k)
     for name, x in (("q", q), ("k", k), ("q_weight", q_weight), ("k_weight", k_weight)):
         require_no_grad(name, x, "in place", "Use rotate_normed, or torch.no_grad()")
     if choice == "reference":
-        turn = as_turn(turn, q)
-        q.copy_(_normed(q, q_weight, turn, *norm, layout))
-        k.copy_(_normed(k, k_weight, turn, *norm, layout))
+        rotation = as_rotation(rotation, q)
+        q.copy_(_normed(q, q_weight, rotation, *norm, layout))
+        k.copy_(_normed(k, k_weight, rotation, *norm, layout))
     else:
         from posenc.kernels import triton
 
-        cos_sin, channels = triton_cos_sin(turn)
+        cos_sin, channels = triton_cos_sin(rotation)
         weights = triton.Norm(q_weight, k_weight, *norm)
         triton.rotate_in_place(heads_first(q, layout), heads_first(k, layout), cos_sin, channels, weights)
         mark_written(q, k)
     return q, k
 
 
-def _normed(x: Array, weight: Array, turn: Turn, epsilon: float, plus_one: bool, layout: Layout) -> Array:
+def _normed(x: Array, weight: Array, rotation: Rotation, epsilon: float, plus_one: bool, layout: Layout) -> Array:
     """The definition: norm, weight, turn, in float32 or in x's float64; rounded once."""
     wide = torch.float64 if x.dtype == torch.float64 else torch.float32
     y, gain = x.to(wide), weight.to(wide)
     y = y * torch.rsqrt(y.square().mean(-1, keepdim=True) + epsilon) * (gain + 1.0 if plus_one else gain)
-    return turn(y, layout=layout).to(x.dtype)
+    return rotation(y, layout=layout).to(x.dtype)
 
 
-def _choice(q: Array, k: Array, turn: Turn | Angles, layout: Layout, impl: Impl) -> str:
+def _choice(q: Array, k: Array, rotation: Rotation | Angles, layout: Layout, impl: Impl) -> str:
     if impl in ("native", "torch"):
         raise ValueError(
             f"impl must be 'auto', 'reference' or 'triton' here; got {impl!r}, which has no norm. Use 'auto'."
         )
-    choice = chosen(q, k, turn, layout=layout, impl=impl).impl
+    choice = chosen(q, k, rotation, layout=layout, impl=impl).impl
     return "triton" if choice == "triton" else "reference"
 
 
-def _checked(turn: Any, q_weight: Any, k_weight: Any, epsilon: Any, plus_one: Any) -> tuple[float, bool]:
-    check_turn(turn)
-    device = shape_of_turn(turn)[-1]
+def _checked(rotation: Any, q_weight: Any, k_weight: Any, epsilon: Any, plus_one: Any) -> tuple[float, bool]:
+    check_rotation(rotation)
+    device = shape_of_rotation(rotation)[-1]
     for name, weight in (("q_weight", q_weight), ("k_weight", k_weight)):
         plain_tensor(name, weight)
-        if not weight.is_floating_point() or tuple(weight.shape) != (turn.dim,) or weight.device != device:
+        if not weight.is_floating_point() or tuple(weight.shape) != (rotation.dim,) or weight.device != device:
             raise ValueError(
-                f"{name} must be {turn.dim} floats on {device}, one a channel; got {weight.dtype} of shape "
+                f"{name} must be {rotation.dim} floats on {device}, one a channel; got {weight.dtype} of shape "
                 f"{tuple(weight.shape)} on {weight.device}. Give the weight of the norm."
             )
     return validation.real("epsilon", epsilon, 0.0, 1.0), validation.truth("plus_one", plus_one)

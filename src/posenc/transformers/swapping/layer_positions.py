@@ -14,7 +14,7 @@ from posenc.torch.attention_paths.attend import attention
 from posenc.torch.attention_paths.tiles import adds_to_output
 from posenc.torch.modules.encoding_module import RecordModule
 from posenc.torch.modules.modules import Bias, Rotate, RotateValues, Score
-from posenc.torch.modules.one_call import turn_at
+from posenc.torch.modules.one_call import rotation_at
 from posenc.transformers.swapping.attention_function import NAME, OURS
 from posenc.transformers.swapping.attention_mask import as_seen, documents_seen, module_is_causal
 from posenc.transformers.swapping.cached_positions import LayerCall, PositionedCache
@@ -68,13 +68,13 @@ class LayerPositions(torch.nn.ModuleList):  # type: ignore[misc]
         (rotation,) = self.by_table
         if rotation is None:
             return torch.ones_like(cos), torch.zeros_like(sin)
-        turn = of_pairs("encoding", turn_at(rotation.record, rotation.params, cos, positions, "both"))
-        if cos.shape[-1] not in (turn.cos.shape[-1], 2 * turn.cos.shape[-1]):
+        rotation = of_pairs("encoding", rotation_at(rotation.record, rotation.params, cos, positions, "both"))
+        if cos.shape[-1] not in (rotation.cos.shape[-1], 2 * rotation.cos.shape[-1]):
             raise ValueError(
-                f"model must give tables for {turn.cos.shape[-1]} pairs of channels; got width "
+                f"model must give tables for {rotation.cos.shape[-1]} pairs of channels; got width "
                 f"{cos.shape[-1]}. Its rotation cannot be replaced."
             )
-        return self._as_wide_as(cos, turn.cos), self._as_wide_as(sin, turn.sin)
+        return self._as_wide_as(cos, rotation.cos), self._as_wide_as(sin, rotation.sin)
 
     def _as_wide_as(self, own: Any, part: Any) -> Any:
         """The cosine or sine of each pair as the model's own table has it: once or twice, in its dtype."""

@@ -11,11 +11,11 @@ import numpy as np
 from posenc.compose import PerLayer
 from posenc.core import validation
 from posenc.core.doors import AdditiveEncoding, AttentionBias, AttentionScore, Encoding, RotaryEncoding
-from posenc.core.rotation import PairLayout, Turn, of_pairs
+from posenc.core.rotation import PairLayout, Rotation, of_pairs
 from posenc.encodings.adds.nope import NoPE
 from posenc.torch.modules.encoding_module import RecordModule
 from posenc.torch.modules.modules import module
-from posenc.torch.modules.one_call import one_turn_serves
+from posenc.torch.modules.one_call import one_rotation_serves
 from posenc.transformers.swapping.install import Parts
 from posenc.transformers.swapping.layer_positions import LayerPositions
 from posenc.transformers.swapping.own_positions import AttentionLayer, OwnPositions
@@ -169,8 +169,12 @@ def _split_off_table(layer: AttentionLayer, given: tuple[Given, ...]) -> tuple[G
 
 def _fits_table(record: RotaryEncoding, own: RotaryEncoding | None) -> bool:
     """Whether a record rotates the same pairs of channels as the layer's code: queries like keys, all heads alike."""
-    if own is None or not one_turn_serves(record):
+    if own is None or not one_rotation_serves(record):
         return False
     params = record.init(np.random.default_rng(0)) or None
-    turn = record.turn([0], params)
-    return type(turn) is Turn and turn.heads is None and turn.pairing == of_pairs("encoding", own.turn([0])).pairing
+    rotation = record.rotation([0], params)
+    return (
+        type(rotation) is Rotation
+        and rotation.heads is None
+        and rotation.pairing == of_pairs("encoding", own.rotation([0])).pairing
+    )

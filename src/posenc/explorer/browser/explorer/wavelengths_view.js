@@ -1,4 +1,4 @@
-// Wavelengths: how many positions each pair takes for one turn, against a length of context.
+// Wavelengths: how many positions each pair takes for one rotation, against a length of context.
 
 import { slider } from "../controls.js";
 import { element, fill, shown } from "../dom.js";
@@ -11,7 +11,7 @@ export const wavelengthsView = {
   id: "wavelengths",
   title: "Wavelengths",
   about:
-    "Positions for one turn of each pair. Pairs above the line never finish a turn within the context: " +
+    "Positions for one rotation of each pair. Pairs above the line never finish a rotation within the context: " +
     "they tell near from far.",
   ofRecord: true,
   asks: "spectrum",
@@ -55,17 +55,17 @@ function pictureOf({ wavelengths, context }) {
   const lengths = wavelengths.map((length) => length ?? NaN);
   return {
     series: [
-      { name: "one turn", x: pairs, y: lengths, points: true },
+      { name: "one rotation", x: pairs, y: lengths, points: true },
       { name: `context of ${context.toLocaleString("en")}`, x: pairs, y: pairs.map(() => context), style: 1 },
     ],
     xTitle: "pair",
-    yTitle: "positions for one turn",
+    yTitle: "positions for one rotation",
     yLog: true,
   };
 }
 
-function sentence({ wavelengths, turning, context, ratio }) {
+function sentence({ wavelengths, rotating, context, ratio }) {
   const within = context.toLocaleString("en");
-  const counted = `${turning} of ${wavelengths.length} pairs turn at least once within ${within} positions.`;
+  const counted = `${rotating} of ${wavelengths.length} pairs rotate at least once within ${within} positions.`;
   return ratio ? `${counted} Each wavelength is ${shown(ratio, 5)} times the one before.` : counted;
 }

@@ -14,12 +14,12 @@ export const RUNGS = [
   ["One sine", "Bounded and consistent. But a wave comes back, and other places get nearly the same value."],
   [
     "A sine and a cosine",
-    "Now a shift is a rotation. Positions 710 apart still nearly coincide: 710 is almost 113 full turns.",
+    "Now a shift is a rotation. Positions 710 apart still nearly coincide: 710 is almost 113 full revolutions.",
   ],
   ["Pairs with divisors 1, 2, 3", "Several speeds keep more places apart. Three guessed speeds are not enough."],
   [
     "Many pairs, geometric speeds",
-    "The encoding of 2017, here with six channels: from a turn in 6 words to one in thousands.",
+    "The encoding of 2017, here with six channels: from a rotation in 6 words to one in thousands.",
   ],
 ];
 

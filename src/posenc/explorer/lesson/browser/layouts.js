@@ -24,7 +24,7 @@ export function layouts(view, { layouts: data }) {
     view,
     element("div", { class: "controls" }, move, position),
     strip,
-    element("p", { class: "hint" }, "The eight channels of a turned query. Channels of one colour are a pair."),
+    element("p", { class: "hint" }, "The eight channels of a rotated query. Channels of one colour are a pair."),
     products,
   );
   onTheme(draw);

@@ -8,7 +8,7 @@ import { number } from "./number.js";
 const MOST = 40;
 const ARROWS = { q: { start: 0.3, colour: "query" }, k: { start: 1.1, colour: "key" } };
 
-export function turn(view, { rotation }) {
+export function rotation(view, { rotation }) {
   const state = { q: 6, k: 2, pair: 1 };
   const dial = element("div", { class: "turn-dial" });
   const product = element("p", { class: "product mono", role: "status" });
@@ -68,7 +68,7 @@ export function turn(view, { rotation }) {
   draw();
 }
 
-/** Where an arrow points that starts at an angle and is turned by its position. */
+/** Where an arrow points that starts at an angle and is rotated by its position. */
 function tip(start, position, frequency) {
   const [cosine, sine] = cosSin(position, frequency);
   return [Math.cos(start) * cosine - Math.sin(start) * sine, Math.sin(start) * cosine + Math.cos(start) * sine];
