@@ -42,7 +42,7 @@ def case(name: str, dtype: Any) -> dict[str, Any]:
         variants: dict[str, Maker] = {PLAIN: floor(lambda: scaled_dot_product_attention(q, k, v))}
         if rotates:
             variants[ROTATING] = lambda: timed(lambda: attention(q, k, v, **given))
-            rotated, values = rotate_keys(k, v, key=given["key"], encodings=encodings, layout="bhtd")
+            rotated, values = rotate_keys(k, v, key_positions=given["key"], encodings=encodings, layout="bhtd")
             cached = {"k": rotated, "v": values, "keys_rotated": True}
         else:
             row = shared_bias(encodings, given["query"], given["key"], causal=True)

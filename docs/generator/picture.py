@@ -108,22 +108,22 @@ def _score(record: RotaryEncoding, ax: Any) -> None:
     canvas.finish(ax, "", "distance: query position - key position", product)
 
 
-def _rotated(record: RotaryEncoding, query: np.ndarray, key: np.ndarray) -> np.ndarray:
+def _rotated(record: RotaryEncoding, query_positions: np.ndarray, key_positions: np.ndarray) -> np.ndarray:
     """The product at the first head; shape (n, m)."""
-    return _at_heads(record, query, key)[0]
+    return _at_heads(record, query_positions, key_positions)[0]
 
 
-def _at_heads(record: RotaryEncoding, query: np.ndarray, key: np.ndarray) -> np.ndarray:
+def _at_heads(record: RotaryEncoding, query_positions: np.ndarray, key_positions: np.ndarray) -> np.ndarray:
     """q·k/√d of vectors of ones at these positions, whatever the record does to them; shape (1 or heads, n, m)."""
     params = door_probe.moved_parameters(record) or None
-    first, second = ("output", "value") if "value" in record.roles else ("query", "key")
+    first, second = ("output", "value") if "value" in record.roles else ("query_positions", "key")
     if first == "output":  # the output is rotated back, so its side of the product is the inverse
-        query, key = key, query
+        query_positions, key_positions = key_positions, query_positions
     q, k = (
         np.asarray(
             at_every_head(record.rotation(positions, params, role=role), np.ones((len(positions), record.head_dim)))
         )
-        for positions, role in ((query, first), (key, second))
+        for positions, role in ((query_positions, first), (key_positions, second))
     )
     product = q @ np.swapaxes(k, -1, -2) / np.sqrt(record.head_dim)
     product = np.swapaxes(product, -1, -2) if first == "output" else product

@@ -57,7 +57,7 @@ class Cache:
         return Cache(
             xp.concatenate([self.k, k], axis),
             xp.concatenate([self.v, v], axis),
-            xp.concatenate([arrays.as_array("key", self.key, like=self.k), key], -1),
+            xp.concatenate([arrays.as_array("key", self.key_positions, like=self.k), key], -1),
             self.layout,
         )
 
@@ -68,8 +68,8 @@ def attention(
     k: Array,
     v: Array,
     *,
-    query: Array,
-    key: Array,
+    query_positions: Array,
+    key_positions: Array,
     layout: Layout,
     encodings: Sequence[Encoding] = (),
     params: Sequence[Params | None] = (),
@@ -84,7 +84,7 @@ def attention(
     Vaswani et al. 2017, arXiv:1706.03762, eq. 1. Shapes: q (batch, heads, n, d), k and v (batch, key heads, m, d) for
     `layout="bhtd"`, with time before heads for "bthd"; heads must be a multiple of key heads (grouped heads).
 
-    query, key: positions (n,) or (batch, n), and (m,) or (batch, m): always separate; with a last axis of coordinates
+    query_positions, key_positions: positions (n,) or (batch, n), and (m,) or (batch, m): always separate; with a last axis of coordinates
     for encodings that have several axes, all of them as many.
     encodings, params: what acts inside attention, and the parameters of each (None where nothing is learned). An
     encoding that is added belongs before attention: `encoding.attach(x, positions, params)`.
@@ -99,7 +99,7 @@ def attention(
 
     >>> import numpy as np
     >>> x = np.eye(4)[None, None]
-    >>> attention(x, x, x, query=range(4), key=range(4), layout="bhtd", causal=True).weights[0, 0].round(2)[1]
+    >>> attention(x, x, x, query_positions=range(4), key_positions=range(4), layout="bhtd", causal=True).weights[0, 0].round(2)[1]
     array([0.38, 0.62, 0.  , 0.  ])
     """
     inside = _paired(encodings, params)
@@ -107,19 +107,22 @@ def attention(
     q, k, v = checked_vectors(q, k, v, layout)
     k, v = repeated(k, q.shape[1]), repeated(v, q.shape[1])
     documents, axes = documents_of_tokens(documents, q, k), number_of_axes(encodings)
-    placed = token_positions("query", query, q, axes), token_positions("key", key, k, axes)
-    query, key = (each.array for each in placed)
+    placed = (
+        token_positions("query_positions", query_positions, q, axes),
+        token_positions("key_positions", key_positions, k, axes),
+    )
+    query_positions, key_positions = (each.array for each in placed)
     lib = arrays.library(q)
-    logits = _logits(q, k, query, key, inside, checked_scale(scale, q), hidden, documents, lib)
+    logits = _logits(q, k, query_positions, key_positions, inside, checked_scale(scale, q), hidden, documents, lib)
     visible = _visible(logits, causal, mask, documents, lib)
     stated = mask is not None or documents is not None
     guard = guard_of_order(*placed, axes, causal=causal, window=(None, None), stated=stated)
     logits = logits if guard is None else logits + lib.astype(guard, logits.dtype)
     weights = softmax(logits, visible, lib)
-    output = _output(weights, v, query, key, inside, lib)
+    output = _output(weights, v, query_positions, key_positions, inside, lib)
     for encoding, values in inside:
         if isinstance(encoding, AttentionScore):
-            extra = encoding.values(weights, query, key, values)
+            extra = encoding.values(weights, query_positions, key_positions, values)
             output = output if extra is None else output + extra
     output = lib.astype(output, q.dtype)
     return Attended(output if layout == "bhtd" else output.swapaxes(1, 2), weights, logits)
@@ -140,8 +143,8 @@ def _paired(encodings: Sequence[Encoding], params: Sequence[Params | None]) -> I
 def _logits(
     q: Array,
     k: Array,
-    query: Array,
-    key: Array,
+    query_positions: Array,
+    key_positions: Array,
     inside: Inside,
     scale: float,
     hidden: Array | None,
@@ -152,32 +155,34 @@ def _logits(
     rotated_q, rotated_k = lib.astype(q, dtype), lib.astype(k, dtype)
     for encoding, values in inside:
         if isinstance(encoding, RotaryEncoding) and "query" in encoding.roles:
-            rotated_q = encoding.rotation(query, values, role="query", dtype=dtype)(rotated_q, layout="bhtd")
-            rotated_k = encoding.rotation(key, values, role="key", dtype=dtype)(rotated_k, layout="bhtd")
+            rotated_q = encoding.rotation(query_positions, values, role="query", dtype=dtype)(rotated_q, layout="bhtd")
+            rotated_k = encoding.rotation(key_positions, values, role="key", dtype=dtype)(rotated_k, layout="bhtd")
     if lib.concrete(q):
         lib.check_size("q and k", math.prod(q.shape[:-1]) * k.shape[-2], dtype, k)
     logits = (rotated_q @ rotated_k.swapaxes(-1, -2)) * scale
     for encoding, values in inside:
         if isinstance(encoding, AttentionBias):
             check_heads(encoding, q)
-            logits = logits + lib.astype(encoding.matrix(query, key, values, dtype=dtype), dtype)
+            logits = logits + lib.astype(encoding.matrix(query_positions, key_positions, values, dtype=dtype), dtype)
         elif isinstance(encoding, AttentionScore):
             packed = {"documents": documents} if encoding.gathers else {}
             read = hidden if encoding.reads else None
-            logits = logits + encoding.score(q, k, query, key, values, hidden=read, **packed)
+            logits = logits + encoding.score(q, k, query_positions, key_positions, values, hidden=read, **packed)
     return logits
 
 
-def _output(weights: Array, v: Array, query: Array, key: Array, inside: Inside, lib: Library) -> Array:
+def _output(
+    weights: Array, v: Array, query_positions: Array, key_positions: Array, inside: Inside, lib: Library
+) -> Array:
     """The values mixed, after those turns that act on values, and rotated back where the query stands."""
     dtype = weights.dtype
     rotating = [(each, values) for each, values in inside if isinstance(each, RotaryEncoding) and "value" in each.roles]
     mixed = lib.astype(v, dtype)
     for encoding, values in rotating:
-        mixed = encoding.rotation(key, values, role="value", dtype=dtype)(mixed, layout="bhtd")
+        mixed = encoding.rotation(key_positions, values, role="value", dtype=dtype)(mixed, layout="bhtd")
     mixed = weights @ mixed
     for encoding, values in rotating[::-1]:
-        mixed = encoding.rotation(query, values, role="output", dtype=dtype)(mixed, layout="bhtd")
+        mixed = encoding.rotation(query_positions, values, role="output", dtype=dtype)(mixed, layout="bhtd")
     return mixed
 
 

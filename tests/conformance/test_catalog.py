@@ -22,10 +22,14 @@ class Recency(AttentionBias):
 
     claims: ClassVar[frozenset[Claim]] = frozenset({"relative", "streaming", "unlimited", "fractional", "symmetric"})
 
-    def bias(self, head: Any, query: Any, key: Any, params: Any = None, *, dtype: Any = None) -> Any:
-        head, query, key, _, dtype = self.checked_call(head, query, key, params, dtype)
-        distance = query.lib.xp.abs(steps(query, key, dtype))
-        return query.lib.astype((0.0 - distance) / (head + 1), dtype)
+    def bias(
+        self, head: Any, query_positions: Any, key_positions: Any, params: Any = None, *, dtype: Any = None
+    ) -> Any:
+        head, query_positions, key_positions, _, dtype = self.checked_call(
+            head, query_positions, key_positions, params, dtype
+        )
+        distance = query_positions.lib.xp.abs(steps(query_positions, key_positions, dtype))
+        return query_positions.lib.astype((0.0 - distance) / (head + 1), dtype)
 
 
 MINE = Recency(heads=3)

@@ -181,13 +181,13 @@ def test_numbers_are_compared_with_a_reference_or_not_at_all(monkeypatch):
 
 
 class SwappedHeads(ALiBi):
-    def matrix(self, query, key, params=None, **keywords):
-        return super().matrix(query, key, params, **keywords)[::-1]
+    def matrix(self, query_positions, key_positions, params=None, **keywords):
+        return super().matrix(query_positions, key_positions, params, **keywords)[::-1]
 
 
 class SwappedSides(ALiBi):
-    def matrix(self, query, key, params=None, **keywords):
-        return super().matrix(key, query, params, **keywords).swapaxes(-1, -2)
+    def matrix(self, query_positions, key_positions, params=None, **keywords):
+        return super().matrix(key_positions, query_positions, params, **keywords).swapaxes(-1, -2)
 
 
 @pytest.mark.parametrize("kind", [SwappedHeads, SwappedSides])

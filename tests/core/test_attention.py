@@ -46,13 +46,16 @@ def draw(heads=12, key_heads=4, n=5, m=7, d=8, batch=2, seed=0):
 @pytest.mark.parametrize("layout", ["bhtd", "bthd"])
 def test_grouped_heads_cross_attention_and_bias(causal, layout):
     q, k, v = draw()
-    query, key = [11, 12, 13, 14, 15], [3, 1, 11, 12, 13, 14, 15] if causal else [3, 1, 4, 1, 5, 9, 2]
+    query_positions, key_positions = (
+        [11, 12, 13, 14, 15],
+        [3, 1, 11, 12, 13, 14, 15] if causal else [3, 1, 4, 1, 5, 9, 2],
+    )
     slopes = posenc.ALiBi(heads=12).slopes()
     rotated = (lambda x: x) if layout == "bhtd" else (lambda x: x.swapaxes(1, 2))
     got = attention(
         *(rotated(x) for x in (q, k, v)),
-        query=query,
-        key=key,
+        query_positions=query_positions,
+        key_positions=key_positions,
         layout=layout,
         encodings=[posenc.ALiBi(heads=12)],
         causal=causal,
@@ -62,7 +65,7 @@ def test_grouped_heads_cross_attention_and_bias(causal, layout):
             q[row].tolist(),
             k[row].tolist(),
             v[row].tolist(),
-            lambda h, i, j: -slopes[h] * abs(query[i] - key[j]),
+            lambda h, i, j: -slopes[h] * abs(query_positions[i] - key_positions[j]),
             lambda i, j: not causal or j <= i + 2,
         )
         assert np.abs(rotated(got.output)[row] - want).max() < FLOAT64
@@ -70,7 +73,7 @@ def test_grouped_heads_cross_attention_and_bias(causal, layout):
 
 def test_rotation_enters_through_the_angle_of_each_pair():
     q, k, v = draw(heads=1, key_heads=1, n=1, m=1, d=2, batch=1)
-    got = attention(q, k, v, query=[9], key=[4], layout="bhtd", encodings=[posenc.RoPE(dim=2)])
+    got = attention(q, k, v, query_positions=[9], key_positions=[4], layout="bhtd", encodings=[posenc.RoPE(dim=2)])
     a, b = complex(*q[0, 0, 0]), complex(*k[0, 0, 0])
     want = (a * complex(math.cos(5), math.sin(5)) * b.conjugate()).real / math.sqrt(2)
     assert abs(got.logits[0, 0, 0, 0] - want) < FLOAT64
@@ -79,7 +82,9 @@ def test_rotation_enters_through_the_angle_of_each_pair():
 def test_a_cache_gives_what_the_whole_gives():
     q, k, v = draw(heads=4, key_heads=2, n=6, m=6)
     encodings = [posenc.RoPE(dim=8), posenc.ALiBi(heads=4)]
-    whole = attention(q, k, v, query=range(6), key=range(6), layout="bhtd", encodings=encodings, causal=True).output
+    whole = attention(
+        q, k, v, query_positions=range(6), key_positions=range(6), layout="bhtd", encodings=encodings, causal=True
+    ).output
     cache = Cache(k[:, :, :2], v[:, :, :2], np.arange(2), "bhtd")
     for i in range(2, 6):
         cache = cache.extended(k[:, :, i : i + 1], v[:, :, i : i + 1], [i])
@@ -87,8 +92,8 @@ def test_a_cache_gives_what_the_whole_gives():
             q[:, :, i : i + 1],
             cache.k,
             cache.v,
-            query=[i],
-            key=cache.key,
+            query_positions=[i],
+            key_positions=cache.key,
             layout="bhtd",
             encodings=encodings,
             causal=True,
@@ -99,10 +104,22 @@ def test_a_cache_gives_what_the_whole_gives():
 def test_positions_of_each_row_of_a_batch_are_its_own():
     q, k, v = draw(heads=2, key_heads=2, n=3, m=3, d=8)
     both = attention(
-        q, k, v, query=[[0, 1, 2], [5, 7, 9]], key=[[0, 1, 2], [5, 7, 9]], layout="bhtd", encodings=[posenc.RoPE(dim=8)]
+        q,
+        k,
+        v,
+        query_positions=[[0, 1, 2], [5, 7, 9]],
+        key_positions=[[0, 1, 2], [5, 7, 9]],
+        layout="bhtd",
+        encodings=[posenc.RoPE(dim=8)],
     ).output
     second = attention(
-        q[1:], k[1:], v[1:], query=[5, 7, 9], key=[5, 7, 9], layout="bhtd", encodings=[posenc.RoPE(dim=8)]
+        q[1:],
+        k[1:],
+        v[1:],
+        query_positions=[5, 7, 9],
+        key_positions=[5, 7, 9],
+        layout="bhtd",
+        encodings=[posenc.RoPE(dim=8)],
     ).output
     assert np.abs(both[1:] - second).max() < FLOAT64
 
@@ -110,7 +127,7 @@ def test_positions_of_each_row_of_a_batch_are_its_own():
 def test_a_mask_hides_and_a_query_that_sees_nothing_gives_zeros():
     q, k, v = draw(heads=2, key_heads=1, n=2, m=3)
     mask = np.array([[True, False, True], [False, False, False]])
-    got = attention(q, k, v, query=[0, 1], key=[0, 1, 2], layout="bhtd", mask=mask)
+    got = attention(q, k, v, query_positions=[0, 1], key_positions=[0, 1, 2], layout="bhtd", mask=mask)
     assert np.all(got.weights[..., 0, 1] == 0)
     assert np.all(got.output[:, :, 1] == 0)
     assert np.allclose(got.weights[..., 0, :].sum(-1), 1)
@@ -118,9 +135,9 @@ def test_a_mask_hides_and_a_query_that_sees_nothing_gives_zeros():
 
 def test_no_queries_and_no_keys_work():
     q, k, v = draw(n=0)
-    assert attention(q, k, v, query=[], key=range(7), layout="bhtd").output.shape == (2, 12, 0, 8)
+    assert attention(q, k, v, query_positions=[], key_positions=range(7), layout="bhtd").output.shape == (2, 12, 0, 8)
     q, k, v = draw(m=0)
-    got = attention(q, k, v, query=range(5), key=[], layout="bhtd").output
+    got = attention(q, k, v, query_positions=range(5), key_positions=[], layout="bhtd").output
     assert got.shape == (2, 12, 5, 8)
     assert np.all(got == 0)
 
@@ -168,14 +185,14 @@ def test_refusals_name_the_argument(change, error, message):
 def test_causal_needs_the_keys_of_the_cache():
     q, k, v = draw(n=7, m=5)
     with pytest.raises(ValueError, match=r"^causal needs at least as many keys as queries, 7; got 5"):
-        attention(q, k, v, query=range(7), key=range(5), layout="bhtd", causal=True)
+        attention(q, k, v, query_positions=range(7), key_positions=range(5), layout="bhtd", causal=True)
 
 
 def test_libraries_are_not_mixed():
     torch = pytest.importorskip("torch")
     q, k, v = draw()
     with pytest.raises(TypeError, match=r"^arrays must come from one library; got torch and numpy"):
-        attention(torch.as_tensor(q), k, v, query=range(5), key=range(7), layout="bhtd")
+        attention(torch.as_tensor(q), k, v, query_positions=range(5), key_positions=range(7), layout="bhtd")
 
 
 @pytest.mark.parametrize(
@@ -194,11 +211,13 @@ def test_packed_documents_are_as_alone(encodings):
     x = rng.standard_normal((1, 7, 4)) if any(isinstance(record, posenc.PaTH) for record in encodings) else None
     positions, numbers = packed([4, 3]), documents([4, 3])
     given = {"layout": "bhtd", "encodings": encodings, "params": params, "causal": True}
-    row = attention(q, k, v, query=positions, key=positions, hidden=x, documents=(numbers, numbers), **given).output
+    row = attention(
+        q, k, v, query_positions=positions, key_positions=positions, hidden=x, documents=(numbers, numbers), **given
+    ).output
     for own in (slice(0, 4), slice(4, 7)):
         there, inputs = positions[own], None if x is None else x[:, own]
         alone = attention(
-            q[:, :, own], k[:, :, own], v[:, :, own], query=there, key=there, hidden=inputs, **given
+            q[:, :, own], k[:, :, own], v[:, :, own], query_positions=there, key_positions=there, hidden=inputs, **given
         ).output
         # A mixture of at most seven values below 8, with weights that differ by a few roundings.
         assert np.abs(row[:, :, own] - alone).max() <= 7 * 8 * 64 * 2.0**-52
@@ -207,17 +226,24 @@ def test_packed_documents_are_as_alone(encodings):
 def test_documents_of_other_tokens_are_refused():
     x, place = np.zeros((1, 1, 3, 4)), np.arange(3)
     with pytest.raises(ValueError, match=r"^documents must hold a number for each of 3 keys; got shape \(2,\)"):
-        attention(x, x, x, query=place, key=place, layout="bhtd", documents=([0, 0, 1], [0, 1]))
+        attention(x, x, x, query_positions=place, key_positions=place, layout="bhtd", documents=([0, 0, 1], [0, 1]))
 
 
 def test_traced_by_jax_it_gives_what_it_gives_alone():
     jax = pytest.importorskip("jax")
     q, k, v = (x.astype(np.float32) for x in draw())
-    query, key = np.arange(2, 7), np.arange(7)
+    query_positions, key_positions = np.arange(2, 7), np.arange(7)
 
     def attended(q, k, v):
         return attention(
-            q, k, v, query=query, key=key, layout="bhtd", encodings=[posenc.ALiBi(heads=12)], causal=True
+            q,
+            k,
+            v,
+            query_positions=query_positions,
+            key_positions=key_positions,
+            layout="bhtd",
+            encodings=[posenc.ALiBi(heads=12)],
+            causal=True,
         ).output
 
     alone = attended(q, k, v)
@@ -229,7 +255,7 @@ def test_documents_have_one_row_or_one_for_each_sequence():
     q, k, v = draw()
     for rows in (1, 2):
         numbers = (np.zeros((rows, 5), int), np.zeros((rows, 7), int))
-        attention(q, k, v, query=np.arange(5), key=np.arange(7), layout="bhtd", documents=numbers)
+        attention(q, k, v, query_positions=np.arange(5), key_positions=np.arange(7), layout="bhtd", documents=numbers)
     numbers = (np.zeros((3, 5), int), np.zeros((3, 7), int))
     with pytest.raises(ValueError, match=r"^documents must have one row, or one for each of 2 sequences; got shape"):
-        attention(q, k, v, query=np.arange(5), key=np.arange(7), layout="bhtd", documents=numbers)
+        attention(q, k, v, query_positions=np.arange(5), key_positions=np.arange(7), layout="bhtd", documents=numbers)

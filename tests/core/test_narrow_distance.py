@@ -29,11 +29,11 @@ def test_the_farthest_that_can_be_held_is_exact():
 
 
 def test_while_tracing_it_saturates_and_a_bias_that_needs_more_is_nan():
-    query, key = jnp.asarray([-5, FAR]), jnp.asarray([FAR, -5])
-    assert jax.jit(difference)(query, key).tolist() == [FAR, -FAR]
-    alibi = jax.jit(posenc.ALiBi(heads=2).matrix)(query, key)
+    query_positions, key_positions = jnp.asarray([-5, FAR]), jnp.asarray([FAR, -5])
+    assert jax.jit(difference)(query_positions, key_positions).tolist() == [FAR, -FAR]
+    alibi = jax.jit(posenc.ALiBi(heads=2).matrix)(query_positions, key_positions)
     assert np.isnan(np.asarray(alibi)[0]).tolist() == [[True, False], [False, True]]
     table = {"table": jnp.arange(32.0)[:, None]}
-    t5 = jax.jit(posenc.T5Bias(heads=1).matrix)(query, key, table)
+    t5 = jax.jit(posenc.T5Bias(heads=1).matrix)(query_positions, key_positions, table)
     assert t5[0, 0, 0] == 31
     assert t5[0, 1, 1] == 15

@@ -26,49 +26,51 @@ LIBRARIES = {
 LIBRARY = pytest.mark.parametrize("library", LIBRARIES)
 
 
-def attended(library, query, key, *, rows=1, **more):
+def attended(library, query_positions, key_positions, *, rows=1, **more):
     """Attention of random vectors at these positions, causal unless `more` says otherwise."""
     array, attention = LIBRARIES[library]
     draw, axes = np.random.default_rng(0).standard_normal, more.pop("axes", 1)
-    n, m = (np.asarray(x).shape[-1 if axes == 1 else -2] for x in (query, key))
+    n, m = (np.asarray(x).shape[-1 if axes == 1 else -2] for x in (query_positions, key_positions))
     q, k, v = (array(draw((rows, 2, length, 8)).astype(np.float32)) for length in (n, m, m))
     if "documents" in more:
         more["documents"] = tuple(map(array, more["documents"]))
     if "mask" in more:
         more["mask"] = array(more["mask"])
     given = {"causal": True, "layout": "bhtd"} | more
-    return np.asarray(attention(q, k, v, query=array(query), key=array(key), **given))
+    return np.asarray(
+        attention(q, k, v, query_positions=array(query_positions), key_positions=array(key_positions), **given)
+    )
 
 
-def by_definition(query, key):
+def by_definition(query_positions, key_positions):
     """The pairs (query, key) of which index and position say different things, and which is seen by index."""
-    ahead = len(key) - len(query)
-    for i, j in itertools.product(range(len(query)), range(len(key))):
+    ahead = len(key_positions) - len(query_positions)
+    for i, j in itertools.product(range(len(query_positions)), range(len(key_positions))):
         own, seen = i + ahead, j <= i + ahead
-        tie = own >= 0 and key[own] == query[i] == key[j]
-        if not tie and seen != (key[j] <= query[i]):
+        tie = own >= 0 and key_positions[own] == query_positions[i] == key_positions[j]
+        if not tie and seen != (key_positions[j] <= query_positions[i]):
             yield i, j, seen
 
 
 def test_neighbours_tell_what_all_pairs_tell():
     agree = 0
     for n, m in itertools.product((1, 2, 3), repeat=2):
-        for query, key in itertools.product(
+        for query_positions, key_positions in itertools.product(
             itertools.product(range(3), repeat=n), itertools.product(range(3), repeat=m)
         ):
-            pairs = set(by_definition(query, key))
+            pairs = set(by_definition(query_positions, key_positions))
             if not pairs:
                 agree += 1
-                assert order_guard(checked(query), checked(key), "causal") is None
+                assert order_guard(checked(query_positions), checked(key_positions), "causal") is None
                 continue
             with pytest.raises(ValueError, match=r"^causal goes by index") as error:
-                order_guard(checked(query), checked(key), "causal")
+                order_guard(checked(query_positions), checked(key_positions), "causal")
             found = re.search(
                 r"query (\d+) at position (\d+), which would (not )?see key (\d+) at position (\d+)\.", str(error.value)
             )
             i, at, hidden, j, to = found.groups()
             assert (int(i), int(j), not hidden) in pairs
-            assert (query[int(i)], key[int(j)]) == (int(at), int(to))
+            assert (query_positions[int(i)], key_positions[int(j)]) == (int(at), int(to))
     assert agree == 116  # of 1521
 
 
@@ -85,11 +87,11 @@ CONTRADICTIONS = {
 @LIBRARY
 @pytest.mark.parametrize("case", CONTRADICTIONS)
 def test_a_contradiction_is_an_error_that_names_the_remedy(library, case):
-    query, key, more, what = CONTRADICTIONS[case]
+    query_positions, key_positions, more, what = CONTRADICTIONS[case]
     with pytest.raises(
         ValueError, match=rf"^causal goes by index, .*; got {what}.*documents=.*leave causal out.*mask="
     ):
-        attended(library, query, key, **more)
+        attended(library, query_positions, key_positions, **more)
 
 
 @pytest.mark.parametrize("library", ["torch", "jax"])
@@ -104,7 +106,7 @@ def test_positions_that_agree_or_are_stated_pass(library):
     everything, grid = np.ones((1, 1, 1, 1), bool), posenc.positions.grid(2, 4)
     numbers, rotated = np.repeat([0, 1], 4), [posenc.axial("sam2", dim=8)]
     padded = np.maximum(PLACE[None] - [[3], [0]], 0)
-    for query, key, more in (
+    for query_positions, key_positions, more in (
         (PLACE[12:], PLACE, {}),
         (PLACE[15:], PLACE, {}),
         (PLACE[3:4], RING[[0, 3]] - 4, {}),  # a step of decoding behind keys out of order
@@ -117,7 +119,11 @@ def test_positions_that_agree_or_are_stated_pass(library):
         (grid, grid, {"encodings": rotated, "axes": 2}),
         (PACKED, PACKED, {"causal": False}),
     ):
-        assert np.isfinite(attended(library, query, key, **more)).all(), (query, key, more)
+        assert np.isfinite(attended(library, query_positions, key_positions, **more)).all(), (
+            query_positions,
+            key_positions,
+            more,
+        )
 
 
 def test_the_remedies_give_what_tokens_give_alone():
@@ -135,10 +141,16 @@ def test_the_remedies_give_what_tokens_give_alone():
 def test_a_row_that_cannot_be_read_becomes_nan():
     x, rows = np.random.default_rng(0).standard_normal((2, 1, 8, 4)).astype(np.float32), np.stack([PLACE[:8], PACKED])
     reads = [
-        jax.jit(lambda x, at: in_jax.attention(x, x, x, query=at, key=at, causal=True, layout="bhtd")),
-        jax.jit(lambda x, at: in_numpy.attention(x, x, x, query=at, key=at, causal=True, layout="bhtd").output),
+        jax.jit(
+            lambda x, at: in_jax.attention(x, x, x, query_positions=at, key_positions=at, causal=True, layout="bhtd")
+        ),
+        jax.jit(
+            lambda x, at: (
+                in_numpy.attention(x, x, x, query_positions=at, key_positions=at, causal=True, layout="bhtd").output
+            )
+        ),
         torch.compile(
-            lambda x, at: in_torch.attention(x, x, x, query=at, key=at, causal=True, layout="bhtd"),
+            lambda x, at: in_torch.attention(x, x, x, query_positions=at, key_positions=at, causal=True, layout="bhtd"),
             backend="eager",
             fullgraph=True,
         ),

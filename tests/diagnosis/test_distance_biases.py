@@ -30,9 +30,11 @@ def slopes(heads: int = H, steepest: float = 8.0, first: int = 1) -> np.ndarray:
     return np.array([2.0 ** (-steepest * (h + first) / heads) for h in range(heads)])
 
 
-def linear(slope: np.ndarray, query: Any = P, key: Any = P) -> np.ndarray:
+def linear(slope: np.ndarray, query_positions: Any = P, key_positions: Any = P) -> np.ndarray:
     """-slope·distance."""
-    return -slope[:, None, None] * np.abs(np.subtract.outer(np.asarray(query, float), np.asarray(key, float)))
+    return -slope[:, None, None] * np.abs(
+        np.subtract.outer(np.asarray(query_positions, float), np.asarray(key_positions, float))
+    )
 
 
 def masked(values: np.ndarray, by: float = -np.inf) -> np.ndarray:

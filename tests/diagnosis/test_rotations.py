@@ -30,9 +30,11 @@ def table(rates: Any, positions: Any = P, factor: float = 1.0) -> dict[str, Any]
     return {"cos": cos, "sin": sin}
 
 
-def rotated(rotation: Any, rates: Any, query: Any = P, key: Any = P, factor: float = 1.0) -> dict[str, Any]:
+def rotated(
+    rotation: Any, rates: Any, query_positions: Any = P, key_positions: Any = P, factor: float = 1.0
+) -> dict[str, Any]:
     """Queries and keys as a stack rotated them, with the positions it was meant to take."""
-    q, k = (rotation(x, *rotary.waves(rates, where, factor)) for x, where in ((Q, query), (K, key)))
+    q, k = (rotation(x, *rotary.waves(rates, where, factor)) for x, where in ((Q, query_positions), (K, key_positions)))
     return {"q": Q, "k": K, "q_rotated": q, "k_rotated": k}
 
 
@@ -40,9 +42,9 @@ def logits(q: Any, k: Any, scale: float = D**-0.5) -> dict[str, Any]:
     return {"q": Q, "k": K, "logits": q @ k.T * scale}
 
 
-def scores(rates: Any, key_rates: Any = None, query: Any = P, key: Any = P) -> dict[str, Any]:
-    q = rotary.halves(Q, *rotary.waves(rates, query))
-    k = rotary.halves(K, *rotary.waves(rates if key_rates is None else key_rates, key))
+def scores(rates: Any, key_rates: Any = None, query_positions: Any = P, key_positions: Any = P) -> dict[str, Any]:
+    q = rotary.halves(Q, *rotary.waves(rates, query_positions))
+    k = rotary.halves(K, *rotary.waves(rates if key_rates is None else key_rates, key_positions))
     return logits(q, k)
 
 
@@ -234,9 +236,9 @@ ONE: dict[str, tuple[Any, Any, str]] = {
     "backwards": (MEANT, rotated(rotary.halves, -RATES), "sign"),
     "keys backwards": (MEANT, scores(RATES, -RATES), "one rotated backwards"),
     "cos and sin exchanged": (MEANT, dict(zip(("sin", "cos"), table(RATES).values(), strict=True)), "sine for cosine"),
-    "decoding one late": (MEANT, scores(RATES, query=P + 1), "off by one"),
-    "keys one late": (MEANT, rotated(rotary.halves, RATES, key=P + 1), "off by one"),
-    "queries one early": (MEANT, rotated(rotary.halves, RATES, query=P - 1), "off by one"),
+    "decoding one late": (MEANT, scores(RATES, query_positions=P + 1), "off by one"),
+    "keys one late": (MEANT, rotated(rotary.halves, RATES, key_positions=P + 1), "off by one"),
+    "queries one early": (MEANT, rotated(rotary.halves, RATES, query_positions=P - 1), "off by one"),
     "heads for positions": (MEANT, with_heads("heads"), "wrong axis"),
     "batch for positions": (MEANT, with_heads("batch"), "wrong axis"),
     "table of 128 rows, again and again": (MEANT, table(RATES, P % 128), "table repeats"),
@@ -272,9 +274,9 @@ ONE: dict[str, tuple[Any, Any, str]] = {
     "halves of queries and keys crossed": (MEANT, crossed(), "queries and keys crossed"),
     "one row of the batch written": (MEANT, one_row_of_the_batch(), "rows not written"),
     "heads on top of positions": (MEANT, heads_on_top(), "heads counted"),
-    "queries five late": (MEANT, rotated(rotary.halves, RATES, query=P + 5), "positions"),
+    "queries five late": (MEANT, rotated(rotary.halves, RATES, query_positions=P + 5), "positions"),
     "three late from token 100 on": (MEANT, table(RATES, P + 3 * (P >= 100)), "positions"),
-    "one key elsewhere": (MEANT, rotated(rotary.halves, RATES, key=np.where(P == 77, 200, P)), "positions"),
+    "one key elsewhere": (MEANT, rotated(rotary.halves, RATES, key_positions=np.where(P == 77, 200, P)), "positions"),
     "default base through bfloat16": (MEANT, in_bfloat16(rotated(rotary.halves, TEN_RATES)), "base"),
     "llama3 forgotten, through bfloat16": (LLAMA3, in_bfloat16(far(RATES)) | {"positions": FAR}, "scaling ignored"),
     "the factor on keys alone": (
@@ -311,7 +313,7 @@ TWO: dict[str, tuple[Any, Any, set[str]]] = {
     ),
     "keys one late and logits without their root": (
         MEANT,
-        {**scores(RATES), "logits": scores(RATES, key=P + 1)["logits"] * D**0.5},
+        {**scores(RATES), "logits": scores(RATES, key_positions=P + 1)["logits"] * D**0.5},
         {"off by one", "scale of the logits"},
     ),
 }
@@ -374,7 +376,7 @@ HARMLESS: dict[str, tuple[Any, Any]] = {
     "through bfloat16": (MEANT, in_bfloat16(rotated(rotary.halves, RATES))),
     "a table through bfloat16": (MEANT, in_bfloat16(table(RATES))),
     "keys rotated to and fro": (MEANT, to_and_fro()),
-    "left padding by 37": (MEANT, scores(RATES, query=P + 37, key=P + 37)),
+    "left padding by 37": (MEANT, scores(RATES, query_positions=P + 37, key_positions=P + 37)),
     "a causal mask": (MEANT, scores(RATES) | {"logits": np.where(P[:, None] >= P, scores(RATES)["logits"], -np.inf)}),
     "positions in another order": (MEANT, table(RATES, P[::-1]) | {"positions": P[::-1]}),
     "packed positions": (MEANT, table(RATES, P % 50) | {"positions": P % 50}),

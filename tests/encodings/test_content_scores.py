@@ -37,7 +37,9 @@ def score(name: str, **changed: object) -> np.ndarray:
 @pytest.mark.parametrize("name", ["cope", "gate"])
 def test_keys_count_by_position_wherever_they_stand(name: str) -> None:
     order = np.array([5, 2, 0, 6, 4, 1, 3])
-    moved = score(name, k=K[:, :, order], key=KEY[order], hidden=None if HIDDEN[name] is None else SEEN[:, order])
+    moved = score(
+        name, k=K[:, :, order], key_positions=KEY[order], hidden=None if HIDDEN[name] is None else SEEN[:, order]
+    )
     assert np.abs(moved - score(name)[..., order]).max() <= 64 * 2.0**-52
 
 
@@ -45,20 +47,31 @@ def test_keys_count_by_position_wherever_they_stand(name: str) -> None:
 def test_decoding_one_query_with_all_keys_is_the_last_row(name: str) -> None:
     places = np.arange(7)
     q = RNG.standard_normal((2, 12, 7, 5))
-    whole = score(name, q=q, query=places, key=places)
-    assert np.abs(score(name, q=q[:, :, -1:], query=[6], key=places)[:, :, 0] - whole[:, :, -1]).max() <= 64 * 2.0**-52
+    whole = score(name, q=q, query_positions=places, key_positions=places)
+    assert (
+        np.abs(score(name, q=q[:, :, -1:], query_positions=[6], key_positions=places)[:, :, 0] - whole[:, :, -1]).max()
+        <= 64 * 2.0**-52
+    )
 
 
 def test_padding_behind_every_query_changes_nothing() -> None:
     padded = np.concatenate([SEEN, RNG.standard_normal((2, 2, 6))], 1)
-    found = score("gate", k=np.concatenate([K, K[:, :, :2]], 2), key=[*KEY, 41, 42], hidden=padded)
+    found = score("gate", k=np.concatenate([K, K[:, :, :2]], 2), key_positions=[*KEY, 41, 42], hidden=padded)
     assert np.abs(found[..., :7] - score("gate")).max() <= 64 * 2.0**-52
 
 
 def test_a_layer_of_deberta_with_the_shared_scale() -> None:
     record, v = RECORDS["deberta"], RNG.standard_normal((2, 12, 7, 5))
     found = attention(
-        Q, K, v, query=QUERY, key=KEY, layout="bhtd", encodings=[record], params=[PARAMS["deberta"]], scale=record.scale
+        Q,
+        K,
+        v,
+        query_positions=QUERY,
+        key_positions=KEY,
+        layout="bhtd",
+        encodings=[record],
+        params=[PARAMS["deberta"]],
+        scale=record.scale,
     )
     assert record.scale == 1 / math.sqrt(15)
     wanted = (Q @ K.swapaxes(-1, -2)) / math.sqrt(15) + score("deberta")
@@ -126,8 +139,12 @@ def test_a_position_that_is_none_spoils_what_it_would_count_in() -> None:
         (lambda: DeBERTa(dim=1 << 20, heads=1 << 10), ValueError, r"^buckets must need at most"),
         (lambda: score("deberta", q=Q[:, :3]), ValueError, r"^q must have 12 heads; got shape \(2, 3, 3, 5\)"),
         (lambda: score("deberta", k=K[..., :4]), ValueError, r"^k must have shape"),
-        (lambda: score("deberta", query=QUERY + 0.5), ValueError, r"^query must hold whole numbers"),
-        (lambda: score("deberta", key=KEY[:2]), ValueError, r"^key must hold a position for each of 7 tokens"),
+        (lambda: score("deberta", query_positions=QUERY + 0.5), ValueError, r"^query must hold whole numbers"),
+        (
+            lambda: score("deberta", key_positions=KEY[:2]),
+            ValueError,
+            r"^key must hold a position for each of 7 tokens",
+        ),
         (lambda: score("deberta", params=None), ValueError, r"^params must hold what DeBERTa learns"),
         (
             lambda: score_by_distance(CoPE(dim=4), [0, 1]),
@@ -138,7 +155,7 @@ def test_a_position_that_is_none_spoils_what_it_would_count_in() -> None:
         (lambda: CoPE(dim=4, rows=1), ValueError, r"^rows must be an integer from 2"),
         (lambda: CoPE(dim=1 << 20, rows=1 << 20), ValueError, r"^rows must need at most"),
         (lambda: score("cope", q=Q[..., :4]), ValueError, r"^q must have shape"),
-        (lambda: score("cope", key=[math.nan] * 7), ValueError, r"^key must be finite"),
+        (lambda: score("cope", key_positions=[math.nan] * 7), ValueError, r"^key must be finite"),
         (lambda: ForgettingGate(heads=0, model_dim=1), ValueError, r"^heads must be an integer from 1"),
         (lambda: ForgettingGate(heads=1, model_dim=0), ValueError, r"^model_dim must be an integer from 1"),
         (lambda: ForgettingGate(heads=1 << 16, model_dim=1 << 20), ValueError, r"^model_dim must need at most"),
@@ -162,7 +179,7 @@ def test_a_position_that_is_none_spoils_what_it_would_count_in() -> None:
             r"^model_dim|^extent must need",
         ),
         (lambda: score("bank", q=Q[:, :3]), ValueError, r"^q must have 12 heads"),
-        (lambda: score("bank", key=KEY + 0.25), ValueError, r"^key must hold whole numbers"),
+        (lambda: score("bank", key_positions=KEY + 0.25), ValueError, r"^key must hold whole numbers"),
         (lambda: score("bank", hidden=SEEN), ValueError, r"^hidden must have shape \(2, 3, 6\)"),
         *(
             (lambda name=name: RECORDS[name].init(3), TypeError, r"^rng must be a numpy.random.Generator; got 3")

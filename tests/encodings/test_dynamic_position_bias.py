@@ -27,10 +27,10 @@ def by_hand(record: DynamicPositionBias, distance: int, params: dict[str, np.nda
 def test_twelve_heads(depth: int, log_distance: bool) -> None:
     record = DynamicPositionBias(heads=12, dim=7, depth=depth, log_distance=log_distance)
     params = record.init(np.random.default_rng(0))
-    query, key = [5, 0, 90], [0, 5, 89]
-    found = record.matrix(query, key, params)
-    for i, m in enumerate(query):
-        for j, n in enumerate(key):
+    query_positions, key_positions = [5, 0, 90], [0, 5, 89]
+    found = record.matrix(query_positions, key_positions, params)
+    for i, m in enumerate(query_positions):
+        for j, n in enumerate(key_positions):
             # (depth + 1) sums of 8 products, each no larger than the distance, in another order.
             assert np.abs(found[:, i, j] - by_hand(record, m - n, params)).max() <= (depth + 1) * 12 * 2.0**-52 * 90
 

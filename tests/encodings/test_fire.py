@@ -9,20 +9,22 @@ import torch
 from posenc import FIRE
 
 
-def by_hand(record: FIRE, query: int, key: int, params: dict[str, np.ndarray]) -> np.ndarray:
+def by_hand(record: FIRE, query_positions: int, key_positions: int, params: dict[str, np.ndarray]) -> np.ndarray:
     """Every head's number, a step at a time."""
     c, start = abs(params["c"]), abs(record.threshold * params["multiplier"])
-    share = np.log(c * abs(query - key) + 1) / (np.log(c * max(query, start) + 1) + record.epsilon)
+    share = np.log(c * abs(query_positions - key_positions) + 1) / (
+        np.log(c * max(query_positions, start) + 1) + record.epsilon
+    )
     return params["weight_out"] @ np.maximum(params["weight_in"] * share + params["bias_in"], 0) + params["bias_out"]
 
 
 def test_twelve_heads_at_places_on_both_sides_of_the_threshold() -> None:
     record = FIRE(heads=12, threshold=20.0)
     params = record.init(np.random.default_rng(1)) | {"c": np.array(-0.4), "multiplier": np.array(-1.5)}
-    query, key = [5, 29, 31, 4000], [0, 5, 30, 4000, 9000]
-    found = record.matrix(query, key, params)
-    for i, m in enumerate(query):
-        for j, n in enumerate(key):
+    query_positions, key_positions = [5, 29, 31, 4000], [0, 5, 30, 4000, 9000]
+    found = record.matrix(query_positions, key_positions, params)
+    for i, m in enumerate(query_positions):
+        for j, n in enumerate(key_positions):
             # Sums of 32 products below 3, in another order.
             assert np.abs(found[:, i, j] - by_hand(record, m, n, params)).max() <= 40 * 3 * 2.0**-52
 

@@ -155,15 +155,17 @@ def test_the_module_gives_what_the_record_gives() -> None:
     rotate = module(record)
     assert isinstance(rotate, Rotate)
     q, k = torch.randn(2, 6, 3, 4), torch.randn(2, 2, 5, 4)
-    query, key = torch.randint(9, (3, 2)), torch.randint(9, (5, 2))
-    rotated, _ = rotate(q, k, query, key, layout="bhtd")
-    assert torch.equal(rotated, record.rotation(query, rotate.params, role="query")(q, layout="bhtd"))
+    query_positions, key_positions = torch.randint(9, (3, 2)), torch.randint(9, (5, 2))
+    rotated, _ = rotate(q, k, query_positions, key_positions, layout="bhtd")
+    assert torch.equal(rotated, record.rotation(query_positions, rotate.params, role="query")(q, layout="bhtd"))
 
 
 def test_attention_scales_by_the_width_that_comes_in() -> None:
     record = MultiplicativeGRAPE(dim=4)
     params, x = drawn(record), np.random.default_rng(3).standard_normal((1, 2, 3, 4))
-    found = attention(x, x, x, query=range(3), key=range(3), layout="bhtd", encodings=[record], params=[params])
+    found = attention(
+        x, x, x, query_positions=range(3), key_positions=range(3), layout="bhtd", encodings=[record], params=[params]
+    )
     operator = record.rotation(range(3), params)
     assert isinstance(operator, Rebased)
     rotated = operator(x, layout="bhtd")

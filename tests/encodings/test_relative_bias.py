@@ -12,11 +12,11 @@ from posenc import RelativeBias
 
 def test_rows_and_heads() -> None:
     table = np.random.default_rng(0).standard_normal((7, 12))
-    query, key = [5, 900, 2], [0, 5, 4, 899, 3000]
-    found = RelativeBias(heads=12, clip=3).matrix(query, key, {"table": table})
+    query_positions, key_positions = [5, 900, 2], [0, 5, 4, 899, 3000]
+    found = RelativeBias(heads=12, clip=3).matrix(query_positions, key_positions, {"table": table})
     for h in range(12):
-        for i, m in enumerate(query):
-            for j, n in enumerate(key):
+        for i, m in enumerate(query_positions):
+            for j, n in enumerate(key_positions):
                 assert found[h, i, j] == table[3 + max(-3, min(3, m - n)), h]
 
 
@@ -27,7 +27,11 @@ def test_far_positions_keep_their_distance() -> None:
 
 
 def test_a_fraction_is_nan_where_it_cannot_be_seen() -> None:
-    add = jax.jit(lambda query, key: RelativeBias(heads=1).matrix(query, key, {"table": jnp.ones((13, 1))}))
+    add = jax.jit(
+        lambda query_positions, key_positions: RelativeBias(heads=1).matrix(
+            query_positions, key_positions, {"table": jnp.ones((13, 1))}
+        )
+    )
     found = np.asarray(add(jnp.asarray([1.0, 1.5]), jnp.asarray([0.0])))[0]
     assert np.isnan(found).ravel().tolist() == [False, True]
 

@@ -49,7 +49,9 @@ def test_attention_with_rotated_values_by_hand() -> None:
     q, quarter = np.zeros((1, 1, 3, 2)), np.pi / 2
     places = np.arange(3) * quarter
     record = ValueRotation(RoPE(dim=2))
-    found = attention(q, q, v, query=places, key=places, layout="bhtd", encodings=[record], causal=True).output[0, 0]
+    found = attention(
+        q, q, v, query_positions=places, key_positions=places, layout="bhtd", encodings=[record], causal=True
+    ).output[0, 0]
     # R_0 (1,0); then R_-1 (1,0) = (0,-1) with (0,2); then R_-2 (1,0) = (-1,0), R_-1 (0,2) = (2,0), and (3,0).
     wanted = [[1.0, 0.0], [0.0, 0.5], [4 / 3, 0.0]]
     assert np.abs(found - np.array(wanted)).max() <= 8 * 2.0**-52
@@ -57,15 +59,23 @@ def test_attention_with_rotated_values_by_hand() -> None:
 
 def test_rotated_values_leave_the_weights_alone_and_take_grouped_heads() -> None:
     q, k, v = RNG.standard_normal((2, 12, 4, 8)), RNG.standard_normal((2, 4, 6, 8)), RNG.standard_normal((2, 4, 6, 8))
-    record, query, key = RoPE(dim=8), np.array([5, 2, 9, 0]), np.arange(6) * 3
-    given = {"query": query, "key": key, "layout": "bhtd"}
+    record, query_positions, key_positions = RoPE(dim=8), np.array([5, 2, 9, 0]), np.arange(6) * 3
+    given = {"query": query_positions, "key": key_positions, "layout": "bhtd"}
     plain = attention(q, k, v, encodings=[record], **given)
     both = attention(q, k, v, encodings=[record, ValueRotation(record)], **given)
     assert np.array_equal(plain.weights, both.weights)
-    rows = [record.rotation([n - m for n in key])(v[1, 2]) for m in query]
+    rows = [record.rotation([n - m for n in key_positions])(v[1, 2]) for m in query_positions]
     wanted = np.stack([plain.weights[1, 7, i] @ row for i, row in enumerate(rows)])
     assert np.abs(both.output[1, 7] - wanted).max() <= 64 * 2.0**-52
-    moved = attention(q, k, v, encodings=[record, ValueRotation(record)], query=query + 50, key=key + 50, layout="bhtd")
+    moved = attention(
+        q,
+        k,
+        v,
+        encodings=[record, ValueRotation(record)],
+        query_positions=query_positions + 50,
+        key_positions=key_positions + 50,
+        layout="bhtd",
+    )
     assert np.abs(moved.output - both.output).max() <= 256 * 2.0**-52
 
 

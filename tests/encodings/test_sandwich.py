@@ -9,9 +9,9 @@ from posenc import Sandwich, Sinusoidal
 
 
 def test_it_is_the_inner_product_of_sinusoids() -> None:
-    query, key, table = [7, 3, 90], [0, 90, 4, 17], Sinusoidal(dim=16, base=300.0)
-    wanted = table.embed(query) @ table.embed(key).T
-    found = Sandwich(heads=12, dim=16, base=300.0).matrix(query, key)
+    query_positions, key_positions, table = [7, 3, 90], [0, 90, 4, 17], Sinusoidal(dim=16, base=300.0)
+    wanted = table.embed(query_positions) @ table.embed(key_positions).T
+    found = Sandwich(heads=12, dim=16, base=300.0).matrix(query_positions, key_positions)
     # Sums of 16 products below 1 in another order, divided by at least 2/3.
     for head in range(12):
         assert np.abs(found[head] - wanted / (8 * (head + 1) / 12)).max() <= 20 * 2.0**-52 * 8 * 1.5

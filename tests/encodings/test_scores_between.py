@@ -63,7 +63,7 @@ def hidden_for(name: str, keys: object, asked: object = slice(None)) -> np.ndarr
 @pytest.mark.parametrize("name", GATHER)
 def test_keys_count_by_position_wherever_they_stand(name: str) -> None:
     order = np.array([5, 2, 0, 6, 4, 1, 3])
-    moved = score(name, k=K[:, :, order], key=KEY[order], hidden=hidden_for(name, order))
+    moved = score(name, k=K[:, :, order], key_positions=KEY[order], hidden=hidden_for(name, order))
     assert np.abs(moved - score(name)[..., order]).max() <= BUDGET
 
 
@@ -71,7 +71,7 @@ def test_keys_count_by_position_wherever_they_stand(name: str) -> None:
 def test_keys_ahead_of_every_query_change_nothing(name: str) -> None:
     """So that a row of a cache is that row of the whole sequence; position 40 is ahead of all."""
     kept = np.array([0, 1, 2, 3, 4, 6])
-    fewer = score(name, k=K[:, :, kept], key=KEY[kept], hidden=hidden_for(name, kept))
+    fewer = score(name, k=K[:, :, kept], key_positions=KEY[kept], hidden=hidden_for(name, kept))
     assert np.abs(fewer - score(name)[..., kept]).max() <= BUDGET
     assert (score(name)[..., 5] == 0).all()
 
@@ -191,7 +191,7 @@ def test_grape_as_its_authors_write_it() -> None:
         (lambda: GatedBias(RoPE(dim=4), dim=4), TypeError, r"^encoding must be a record that biases"),
         (lambda: GatedBias(ALiBi(heads=2), dim=0), ValueError, r"^dim must be an integer from 1"),
         (lambda: score("gated", hidden=SEEN), ValueError, r"^hidden must have shape \(2, 3, 60\)"),
-        (lambda: score("gated", query=QUERY + 0.5), ValueError, r"^query must hold whole numbers"),
+        (lambda: score("gated", query_positions=QUERY + 0.5), ValueError, r"^query must hold whole numbers"),
         (lambda: AdditiveGRAPE(dim=0, heads=1), ValueError, r"^dim must be an integer from 1"),
         (lambda: AdditiveGRAPE(dim=1, heads=1, gates="none"), ValueError, r"^gates must be one of 'both'"),
         (lambda: AdditiveGRAPE(dim=1, heads=1, normalised=1), TypeError, r"^normalised must be True or False"),
@@ -220,19 +220,24 @@ def test_a_position_that_occurs_twice_is_refused(name: str) -> None:
     with pytest.raises(
         ValueError, match=r"^key must hold each position once, .*; got 0 twice\. .*from_mask.* documents="
     ):
-        score(name, key=key)
+        score(name, key_positions=key)
     numbers = (np.zeros(3, np.int64), np.array([0, 0, 0, 1, 1, 1, 1]))
-    assert np.isfinite(score(name, key=key, documents=numbers)).all()
+    assert np.isfinite(score(name, key_positions=key, documents=numbers)).all()
     with pytest.raises(ValueError, match=r"^key must hold each position once, .*; got 0 twice"):
-        score(name, key=key, documents=(np.zeros(3, np.int64), np.zeros(7, np.int64)))
+        score(name, key_positions=key, documents=(np.zeros(3, np.int64), np.zeros(7, np.int64)))
 
 
 def test_a_position_that_cannot_be_read_and_occurs_twice_is_no_number() -> None:
-    record, key = RECORDS["row"], torch.tensor([[0, 1, 2, 0, 3, 4, 5], [0, 1, 2, 6, 3, 4, 5]])
-    params, query = {name: torch.tensor(value) for name, value in PARAMS["row"].items()}, torch.tensor([9, 8, 7])
+    record, key_positions = RECORDS["row"], torch.tensor([[0, 1, 2, 0, 3, 4, 5], [0, 1, 2, 6, 3, 4, 5]])
+    params, query_positions = (
+        {name: torch.tensor(value) for name, value in PARAMS["row"].items()},
+        torch.tensor([9, 8, 7]),
+    )
     q, k, x = (torch.tensor(part) for part in (Q, K, HIDDEN["row"]))
-    compiled = torch.compile(lambda key: record.score(q, k, query, key, params, hidden=x), backend="eager")
-    assert compiled(key).isnan().any(-1).any(-1).any(-1).tolist() == [True, False]
+    compiled = torch.compile(
+        lambda key_positions: record.score(q, k, query_positions, key_positions, params, hidden=x), backend="eager"
+    )
+    assert compiled(key_positions).isnan().any(-1).any(-1).any(-1).tolist() == [True, False]
 
 
 @pytest.mark.parametrize(

@@ -58,7 +58,16 @@ def test_rotated_queries_and_keys_by_a_cumulative_sum(gated: bool) -> None:
     found = record.score(q, k, range(9), range(9), params, hidden=x)
     assert np.abs(found - wanted.numpy()).max() <= 1e-11  # angles up to 1,000, each rounded some ten times by 2^-53
     whole = attention(
-        q, k, k, query=range(9), key=range(9), layout="bhtd", encodings=[record], params=[params], hidden=x, causal=True
+        q,
+        k,
+        k,
+        query_positions=range(9),
+        key_positions=range(9),
+        layout="bhtd",
+        encodings=[record],
+        params=[params],
+        hidden=x,
+        causal=True,
     )
     logits = (rotated[0] @ rotated[1].mT / 2).numpy()
     assert np.abs(whole.logits - logits).max() <= 1e-11

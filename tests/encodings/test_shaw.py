@@ -22,8 +22,8 @@ Q, K = RNG.standard_normal((2, 12, 3, 5)), RNG.standard_normal((2, 12, 7, 5))
 BUDGET = 2 * 9 * 64 * 2.0**-53
 
 
-def vector(name: str, query: int, key: int) -> np.ndarray:
-    return PARAMS[name][min(max(key - query, -3), 3) + 3]
+def vector(name: str, query_positions: int, key_positions: int) -> np.ndarray:
+    return PARAMS[name][min(max(key_positions - query_positions, -3), 3) + 3]
 
 
 def test_score_is_eq_4_with_the_scale_of_attention() -> None:
@@ -46,7 +46,9 @@ def test_values_are_eq_3() -> None:
 
 def test_a_whole_layer_written_out() -> None:
     v = RNG.standard_normal((2, 12, 7, 5))
-    found = attention(Q, K, v, query=QUERY, key=KEY, layout="bhtd", encodings=[RECORD], params=[PARAMS])
+    found = attention(
+        Q, K, v, query_positions=QUERY, key_positions=KEY, layout="bhtd", encodings=[RECORD], params=[PARAMS]
+    )
     keys = np.array([[vector("relative_keys", m, n) for n in KEY] for m in QUERY])
     values = np.array([[vector("relative_values", m, n) for n in KEY] for m in QUERY])
     logits = np.einsum("bhid,bhijd->bhij", Q, K[:, :, None] + keys) / math.sqrt(5)
@@ -69,8 +71,8 @@ def test_the_libraries_agree(library: str) -> None:
 
 
 def test_positions_of_each_row_of_a_batch() -> None:
-    query, key = np.stack([QUERY, QUERY + 1]), np.stack([KEY, KEY])
-    found = RECORD.score(Q, K, query, key, PARAMS)
+    query_positions, key_positions = np.stack([QUERY, QUERY + 1]), np.stack([KEY, KEY])
+    found = RECORD.score(Q, K, query_positions, key_positions, PARAMS)
     assert np.array_equal(found[0], RECORD.score(Q, K, QUERY, KEY, PARAMS)[0])
     assert np.array_equal(found[1], RECORD.score(Q, K, QUERY + 1, KEY, PARAMS)[1])
 
@@ -98,13 +100,15 @@ def test_gradients_reach_content_and_vectors() -> None:
     values = torch.tensor(PARAMS["relative_values"], requires_grad=True)
     q = torch.tensor(Q[:1, :1], requires_grad=True)
     weights = torch.rand(1, 1, 3, 7, dtype=torch.float64, requires_grad=True)
-    k, query, key = torch.tensor(K[:1, :1]), torch.tensor(QUERY), torch.tensor(KEY)
+    k, query_positions, key_positions = torch.tensor(K[:1, :1]), torch.tensor(QUERY), torch.tensor(KEY)
 
     def both(
         q: torch.Tensor, weights: torch.Tensor, keys: torch.Tensor, values: torch.Tensor
     ) -> tuple[torch.Tensor, ...]:
         params = {"relative_keys": keys, "relative_values": values}
-        return RECORD.score(q, k, query, key, params), RECORD.values(weights, query, key, params)
+        return RECORD.score(q, k, query_positions, key_positions, params), RECORD.values(
+            weights, query_positions, key_positions, params
+        )
 
     assert torch.autograd.gradcheck(both, (q, weights, keys, values))
 

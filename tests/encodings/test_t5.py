@@ -48,12 +48,12 @@ def test_an_edge_on_a_whole_distance_opens_the_bucket() -> None:
 def test_the_table_is_read_by_bucket_and_head() -> None:
     table = np.random.default_rng(3).standard_normal((32, 12))
     record = T5Bias(heads=12)
-    query, key = [5, 900, 2], [0, 5, 17, 3000]
-    found = record.matrix(query, key, {"table": table})
+    query_positions, key_positions = [5, 900, 2], [0, 5, 17, 3000]
+    found = record.matrix(query_positions, key_positions, {"table": table})
     assert found.shape == (12, 3, 4)
     for h in range(12):
-        for i, m in enumerate(query):
-            for j, n in enumerate(key):
+        for i, m in enumerate(query_positions):
+            for j, n in enumerate(key_positions):
                 assert found[h, i, j] == table[one_way(abs(n - m), 16, 128) + (16 if n > m else 0), h]
 
 
@@ -86,7 +86,9 @@ def test_init_has_the_variance_of_the_source() -> None:
 
 def test_a_fraction_is_nan_where_it_cannot_be_seen() -> None:
     table = jnp.ones((32, 1))
-    add = jax.jit(lambda query, key: T5Bias(heads=1).matrix(query, key, {"table": table}))
+    add = jax.jit(
+        lambda query_positions, key_positions: T5Bias(heads=1).matrix(query_positions, key_positions, {"table": table})
+    )
     found = np.asarray(add(jnp.asarray([1.0, 1.5]), jnp.asarray([0.0, 0.5])))[0]
     assert np.isnan(found).tolist() == [[False, True], [True, True]]
 

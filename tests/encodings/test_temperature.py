@@ -26,7 +26,7 @@ def test_beside_a_rotation_the_logits_grow() -> None:
     rng, at = np.random.default_rng(0), np.array([5, 40, 600])
     q, k = rng.standard_normal((2, 1, 2, 3, 8))
     plain, warmed = (
-        attention(q, k, k, query=at, key=at, layout="bhtd", encodings=encodings).logits
+        attention(q, k, k, query_positions=at, key_positions=at, layout="bhtd", encodings=encodings).logits
         for encodings in ([RoPE(dim=8)], [RoPE(dim=8), StepTemperature(dim=8, floor=16)])
     )
     factor = [1 + 0.1 * math.log(1 + (place + 1) // 16) for place in at.tolist()]
@@ -64,10 +64,10 @@ def test_llama4() -> None:
         theirs, _ = layer(x, None, None)
         q, k, v = (made(x).view(1, 30, 2, 16) for made in (layer.q_proj, layer.k_proj, layer.v_proj))
         at, record = torch.arange(30), StepTemperature(dim=16, scale=0.7, floor=4)
-        mine = attention(q, k, v, query=at, key=at, layout="bthd", encodings=[record]).output
+        mine = attention(q, k, v, query_positions=at, key_positions=at, layout="bthd", encodings=[record]).output
         # Sums of up to 32 products of numbers below 4, twice; without the temperature they are off by far more.
         assert (layer.o_proj(mine.reshape(1, 30, 32)) - theirs).abs().max() <= 64 * 4 * 2.0**-24
-        cold = attention(q, k, v, query=at, key=at, layout="bthd").output
+        cold = attention(q, k, v, query_positions=at, key_positions=at, layout="bthd").output
         assert (layer.o_proj(cold.reshape(1, 30, 32)) - theirs).abs().max() > 1e-3
 
 

@@ -27,8 +27,8 @@ def sinusoid(distance: float) -> np.ndarray:
     return np.array([*map(math.sin, angles), *map(math.cos, angles)])
 
 
-def written_out(q: np.ndarray, k: np.ndarray, query: np.ndarray, key: np.ndarray) -> np.ndarray:
-    r = np.array([[sinusoid(m - n) for n in key] for m in query])
+def written_out(q: np.ndarray, k: np.ndarray, query_positions: np.ndarray, key_positions: np.ndarray) -> np.ndarray:
+    r = np.array([[sinusoid(m - n) for n in key_positions] for m in query_positions])
     position = np.einsum("ijw,hwd->hijd", r, PARAMS["W_R"])
     b = np.einsum("bhid,hijd->bhij", q, position)
     c = np.einsum("hd,bhjd->bhj", PARAMS["u"], k)[:, :, None, :]
@@ -63,8 +63,14 @@ def test_three_fast_routes_are_the_gather() -> None:
 
 
 def test_fractions_and_negative_positions() -> None:
-    query, key = QUERY - 7.25, KEY * 0.5
-    assert np.abs(RECORD.score(Q, K, query, key, PARAMS) - written_out(Q, K, query, key)).max() <= BUDGET
+    query_positions, key_positions = QUERY - 7.25, KEY * 0.5
+    assert (
+        np.abs(
+            RECORD.score(Q, K, query_positions, key_positions, PARAMS)
+            - written_out(Q, K, query_positions, key_positions)
+        ).max()
+        <= BUDGET
+    )
 
 
 def test_only_the_distance_counts_however_far() -> None:

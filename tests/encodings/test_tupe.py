@@ -19,13 +19,13 @@ def released(params: dict[str, torch.Tensor], heads: int, relative: bool) -> tor
     norm = torch.nn.functional.layer_norm(
         params["positions"], params["norm_weight"].shape, params["norm_weight"], params["norm_bias"], 1e-5
     )
-    query, key = (
+    query_positions, key_positions = (
         torch.nn.functional.linear(norm, params[f"{side}_weight"], params[f"{side}_bias"])
         .reshape(len(norm), heads, -1)
         .transpose(0, 1)
-        for side in ("query", "key")
+        for side in ("query_positions", "key")
     )
-    product = query @ key.mT / math.sqrt(2 * query.shape[-1])
+    product = query_positions @ key_positions.mT / math.sqrt(2 * query_positions.shape[-1])
     bias = product[:, 1:, 1:].clone()
     bias[:, :, 0] = product[:, 1, 1][:, None]
     bias[:, 0, :] = product[:, 0, 0][:, None]

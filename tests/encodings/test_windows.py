@@ -37,19 +37,23 @@ def drawn(record: AttentionBias | Decomposed) -> dict[str, np.ndarray]:
 @pytest.mark.parametrize("name", BIASES)
 def test_all_forms_are_the_bias_of_one_pair(name: str) -> None:
     """Dense, of a batch, one query's row, pointwise and as a score_mod."""
-    record, query, key = BIASES[name]
+    record, query_positions, key_positions = BIASES[name]
     params = drawn(record)
-    dense = record.matrix(query, key, params)
-    assert dense.shape == (12, len(query), len(key))
-    for head, m, n in ((0, 0, 0), (11, 2, 1), (7, 1, len(key) - 1)):
-        assert record.bias(head, query[m], key[n], params) == dense[head, m, n]
-    rows = [record.matrix(query[m : m + 1], key, params)[:, 0] for m in range(len(query))]
+    dense = record.matrix(query_positions, key_positions, params)
+    assert dense.shape == (12, len(query_positions), len(key_positions))
+    for head, m, n in ((0, 0, 0), (11, 2, 1), (7, 1, len(key_positions) - 1)):
+        assert record.bias(head, query_positions[m], key_positions[n], params) == dense[head, m, n]
+    rows = [record.matrix(query_positions[m : m + 1], key_positions, params)[:, 0] for m in range(len(query_positions))]
     assert np.abs(np.stack(rows, 1) - dense).max() <= 2.0**-48
     shift = 0 if name == "graph" else np.array([100, -7])
-    both = record.matrix(np.stack([query, query[::-1] + shift]), np.stack([key, key + shift]), params)
+    both = record.matrix(
+        np.stack([query_positions, query_positions[::-1] + shift]),
+        np.stack([key_positions, key_positions + shift]),
+        params,
+    )
     assert np.abs(both - np.stack([dense, dense[:, ::-1]])).max() <= 2.0**-48
     given = {part: torch.tensor(value) for part, value in params.items()}
-    add = score_mod(record, torch.tensor(query), torch.tensor(key), given)
+    add = score_mod(record, torch.tensor(query_positions), torch.tensor(key_positions), given)
     zero, number = torch.zeros((), dtype=torch.float64), torch.tensor
     found = [add(zero, number(0), number(head), number(m), number(n)) for head, m, n in ((0, 0, 0), (11, 2, 1))]
     assert [float(value) for value in found] == pytest.approx([dense[0, 0, 0], dense[11, 2, 1]], abs=2.0**-48)
@@ -57,13 +61,15 @@ def test_all_forms_are_the_bias_of_one_pair(name: str) -> None:
 
 @pytest.mark.parametrize("name", BIASES)
 def test_gradients_where_queries_stand_elsewhere_than_keys(name: str) -> None:
-    record, query, key = BIASES[name]
+    record, query_positions, key_positions = BIASES[name]
     names = sorted(record.shapes)
     leaves = [torch.tensor(value, requires_grad=True) for value in map(drawn(record).get, names)]
 
     def bias(*given: torch.Tensor) -> torch.Tensor:
         params = dict(zip(names, given, strict=True))
-        return record.matrix(torch.tensor(query[:2]), torch.tensor(key), params, dtype=torch.float64)[::11]
+        return record.matrix(
+            torch.tensor(query_positions[:2]), torch.tensor(key_positions), params, dtype=torch.float64
+        )[::11]
 
     assert torch.autograd.gradcheck(bias, leaves, fast_mode=True)
 
@@ -118,10 +124,10 @@ def test_decomposed_is_the_sum_of_its_axes() -> None:
 
 def test_gradients_of_decomposed() -> None:
     leaves = [torch.tensor(value, requires_grad=True) for value in (Q[:1, ::11], *TABLES.values())]
-    k, query, key = torch.tensor(K[:1, ::11]), torch.tensor(QUERY), torch.tensor(KEY)
+    k, query_positions, key_positions = torch.tensor(K[:1, ::11]), torch.tensor(QUERY), torch.tensor(KEY)
 
     def score(q: torch.Tensor, rows: torch.Tensor, columns: torch.Tensor) -> torch.Tensor:
-        return DECOMPOSED.score(q, k, query, key, {"axis_0": rows, "axis_1": columns})
+        return DECOMPOSED.score(q, k, query_positions, key_positions, {"axis_0": rows, "axis_1": columns})
 
     assert torch.autograd.gradcheck(score, leaves, fast_mode=True)
 

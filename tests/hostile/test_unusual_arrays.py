@@ -47,8 +47,10 @@ CALLS: dict[str, Callable[[Callable[[Any], Any]], Any]] = {
     "k": lambda odd: rotate_(Q.clone(), odd(Q), ROTATION.rotation(AT), layout="bhtd"),
     "q ": lambda odd: module(ROTATION)(odd(Q), Q, AT, AT, layout="bhtd"),
     "k ": lambda odd: module(CoPE(dim=4))(Q, odd(Q), AT, AT),
-    "q  ": lambda odd: attention(odd(Q), Q, Q, query=AT, key=AT, encodings=[ROTATION], layout="bhtd"),
-    "v": lambda odd: reference(Q, Q, odd(Q), query=AT, key=AT, encodings=[ROTATION], layout="bhtd"),
+    "q  ": lambda odd: attention(
+        odd(Q), Q, Q, query_positions=AT, key_positions=AT, encodings=[ROTATION], layout="bhtd"
+    ),
+    "v": lambda odd: reference(Q, Q, odd(Q), query_positions=AT, key_positions=AT, encodings=[ROTATION], layout="bhtd"),
     "query": lambda odd: strided(ALiBi(heads=2), odd(AT), AT),
 }
 

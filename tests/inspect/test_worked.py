@@ -142,13 +142,15 @@ def test_only_the_pairs_of_the_dimensions_asked_for():
 
 @pytest.mark.parametrize("record", [one for one in SAMPLES if isinstance(one, AttentionBias)])
 @pytest.mark.parametrize(("query", "key"), [(9, 4), (0, 30), (5, 5), (500, 0)])
-def test_values_of_what_biases(record, query, key):
+def test_values_of_what_biases(record, query_positions, key_positions):
     if record.axes > 1:  # on a diagonal that no two axes share
-        query, key = (tuple(place + axis for axis in range(record.axes)) for place in (query, key))
-    numbers = record.matrix([query], [key], drawn(record))[:, 0, 0]
-    steps = worked(record, query, key=key).steps
+        query_positions, key_positions = (
+            tuple(place + axis for axis in range(record.axes)) for place in (query_positions, key_positions)
+        )
+    numbers = record.matrix([query_positions], [key_positions], drawn(record))[:, 0, 0]
+    steps = worked(record, query_positions, key_positions=key_positions).steps
     assert [step.values[0] for step in steps] == numbers.tolist()
-    assert f"query {query}, key {key}" in steps[-1].text
+    assert f"query {query_positions}, key {key_positions}" in steps[-1].text
 
 
 def test_slope_times_distance():
@@ -269,13 +271,13 @@ class FixedFrequencies(RotaryEncoding):
 
 @dataclass(frozen=True)
 class Constant(AttentionBias):
-    def bias(self, head, query, key, params=None, *, dtype=None):
-        return (head + query - key) * 1.0
+    def bias(self, head, query_positions, key_positions, params=None, *, dtype=None):
+        return (head + query_positions - key_positions) * 1.0
 
 
 @dataclass(frozen=True)
 class Alike(AttentionScore):
-    def score(self, q, k, query, key, params=None, *, hidden=None):
+    def score(self, q, k, query_positions, key_positions, params=None, *, hidden=None):
         return q @ k.swapaxes(-1, -2)
 
 

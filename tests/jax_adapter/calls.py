@@ -22,11 +22,11 @@ def inputs(record: Encoding, n: int = 5) -> tuple[jax.Array, ...]:
     rng = np.random.default_rng(n)
     # Far out, unless positions end somewhere, or the angle is a float, as of a learned frequency, which loses digits.
     start = 70_000 if "unlimited" in record.claims and not budgets.formed(record) else 0
-    query, key = (spread_over_axes(record, jnp.arange(count) + start) for count in (n, n + 2))
+    query_positions, key_positions = (spread_over_axes(record, jnp.arange(count) + start) for count in (n, n + 2))
     if isinstance(record, AdditiveEncoding):
-        return jnp.asarray(rng.standard_normal((3, n, record.width)), jnp.float32), query
+        return jnp.asarray(rng.standard_normal((3, n, record.width)), jnp.float32), query_positions
     if isinstance(record, AttentionBias):
-        return query, key
+        return query_positions, key_positions
     width = record.head_dim if isinstance(record, RotaryEncoding) else getattr(record, "dim", 8)
     own = getattr(
         record, "heads", None
@@ -37,7 +37,7 @@ def inputs(record: Encoding, n: int = 5) -> tuple[jax.Array, ...]:
     content = [q, k]
     if isinstance(record, AttentionScore) and record.reads:
         content += [rng.standard_normal((3, record.hidden_length(n, n + 2), record.model_dim))]
-    return *(jnp.asarray(part, jnp.float32) for part in content), query, key
+    return *(jnp.asarray(part, jnp.float32) for part in content), query_positions, key_positions
 
 
 def run(bound: Bound, *arguments: jax.Array) -> tuple[jax.Array, ...]:
@@ -45,13 +45,15 @@ def run(bound: Bound, *arguments: jax.Array) -> tuple[jax.Array, ...]:
     if isinstance(bound.record, AdditiveEncoding):
         return (bound.add(*arguments),)
     if isinstance(bound.record, RotaryEncoding) and "value" in bound.record.roles:
-        q, k, query, key = arguments
-        return bound.rotate_values(k, key, layout="bhtd"), bound.rotate_back(q, query, layout="bhtd")
+        q, k, query_positions, key_positions = arguments
+        return bound.rotate_values(k, key_positions, layout="bhtd"), bound.rotate_back(
+            q, query_positions, layout="bhtd"
+        )
     if isinstance(bound.record, RotaryEncoding):
         return bound.rotate(*arguments, layout="bhtd")
     if isinstance(bound.record, AttentionBias):
         return (bound.bias(*arguments),)
-    q, k, *hidden, query, key = arguments
-    scores = bound.score(q, k, query, key, hidden=hidden[0] if hidden else None)
-    values = bound.values(jax.nn.softmax(scores), query, key)
+    q, k, *hidden, query_positions, key_positions = arguments
+    scores = bound.score(q, k, query_positions, key_positions, hidden=hidden[0] if hidden else None)
+    values = bound.values(jax.nn.softmax(scores), query_positions, key_positions)
     return (scores,) if values is None else (scores, values)

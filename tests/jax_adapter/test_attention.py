@@ -39,8 +39,8 @@ def by_reference(record, asked, *, visible=None, causal=False, documents=None):
     params = {name: value.astype(np.float64) for name, value in asked["params"].items()} or None
     return reference.attention(
         *(wide[name] for name in "qkv"),
-        query=asked["query"],
-        key=asked["key"],
+        query_positions=asked["query"],
+        key_positions=asked["key"],
         layout="bhtd",
         encodings=[record],
         params=[params],

@@ -63,25 +63,25 @@ def along(record: Encoding, count: int, axis: int) -> Any:
 
 @pytest.mark.parametrize("record", by_night((T5Bias(heads=3), *BIASES), daily={T5Bias(heads=3)}))
 def test_a_bias_in_blocks(record: Any) -> None:
-    bound, query, key = bound_to(record), positions(record, 8), positions(record, 16)
+    bound, query_positions, key_positions = bound_to(record), positions(record, 8), positions(record, 16)
     blocks = in_blocks(
-        bias_block(bound, QUERIES, KEYS), (record.heads, 2, 2), [query, key],
+        bias_block(bound, QUERIES, KEYS), (record.heads, 2, 2), [query_positions, key_positions],
         [along(record, QUERIES, 1), along(record, KEYS, 2)],
         pallas.BlockSpec((1, QUERIES, KEYS), lambda head, i, j: (head, i, j)), (record.heads, 8, 16),
     )  # fmt: skip
-    assert near(blocks, bound.bias(query, key))
+    assert near(blocks, bound.bias(query_positions, key_positions))
 
 
 @pytest.mark.parametrize("record", by_night((Shaw(dim=8, clip=2), *SCORES), daily={Shaw(dim=8, clip=2)}))
 def test_a_score_in_blocks(record: Any) -> None:
     """With two query heads for each key head, where the record does not state its heads."""
-    bound, query, key = bound_to(record), positions(record, 8), positions(record, 16)
+    bound, query_positions, key_positions = bound_to(record), positions(record, 8), positions(record, 16)
     rng, dim = np.random.default_rng(0), getattr(record, "dim", 8)
     heads = getattr(record, "heads", None) or 4
     key_heads = heads // 2 if hasattr(record, "dim") and getattr(record, "heads", None) is None else heads
     q, k = (jnp.asarray(rng.standard_normal((h, n, dim)), jnp.float32) for h, n in ((heads, 8), (key_heads, 16)))
     blocks = in_blocks(
-        score_block(bound, q[:, :QUERIES], k[:, :KEYS]), (2, 2), [q, k, query, key],
+        score_block(bound, q[:, :QUERIES], k[:, :KEYS]), (2, 2), [q, k, query_positions, key_positions],
         [
             pallas.BlockSpec((heads, QUERIES, dim), lambda i, j: (0, i, 0)),
             pallas.BlockSpec((key_heads, KEYS, dim), lambda i, j: (0, j, 0)),
@@ -89,7 +89,7 @@ def test_a_score_in_blocks(record: Any) -> None:
         ],
         pallas.BlockSpec((heads, QUERIES, KEYS), lambda i, j: (0, i, j)), (heads, 8, 16),
     )  # fmt: skip
-    assert near(blocks, bound.score(q, k, query, key))
+    assert near(blocks, bound.score(q, k, query_positions, key_positions))
 
 
 def test_several_coordinates_in_blocks() -> None:

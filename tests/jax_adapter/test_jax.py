@@ -61,18 +61,18 @@ def test_numpy_gives_the_same(record: Encoding) -> None:
     if isinstance(record, AdditiveEncoding):
         expected: tuple[Any, ...] = (record.attach(*there, params),)
     elif isinstance(record, RotaryEncoding):
-        q, k, query, key = there
-        pairs = [(query, q, record.roles[0]), (key, k, record.roles[1])]
+        q, k, query_positions, key_positions = there
+        pairs = [(query_positions, q, record.roles[0]), (key_positions, k, record.roles[1])]
         if "value" in record.roles:  # values stand where keys do
-            pairs = [(key, k, "value"), (query, q, "output")]
+            pairs = [(key_positions, k, "value"), (query_positions, q, "output")]
         expected = tuple(record.rotation(at, params, role=role)(x, layout="bhtd") for at, x, role in pairs)
     elif isinstance(record, AttentionBias):
         expected = (record.matrix(*there, params),)
     else:
         weights = np.asarray(jax.nn.softmax(got[0]), np.float64)
-        q, k, *hidden, query, key = there
-        scores = record.score(q, k, query, key, params, hidden=hidden[0] if hidden else None)
-        values = record.values(weights, query, key, params)
+        q, k, *hidden, query_positions, key_positions = there
+        scores = record.score(q, k, query_positions, key_positions, params, hidden=hidden[0] if hidden else None)
+        values = record.values(weights, query_positions, key_positions, params)
         expected = (scores,) if values is None else (scores, values)
     assert near(got, expected, unit(record, 2.0**-22))
 
@@ -199,7 +199,9 @@ def test_no_size_is_refused_while_nothing_is_allocated() -> None:
     shape = jax.eval_shape(lambda at: bind(ALiBi(heads=32)).bias(at, at), jax.ShapeDtypeStruct((20_000,), jnp.int32))
     assert shape.shape == (32, 20_000, 20_000)
     positions = jnp.arange(8_193)
-    with pytest.raises(ValueError, match=r"^query and key must need at most .* got 2148007968 numbers of 4 bytes"):
+    with pytest.raises(
+        ValueError, match=r"^query_positions and key_positions must need at most .* got 2148007968 numbers of 4 bytes"
+    ):
         bind(ALiBi(heads=32)).bias(positions, positions)
     with pytest.raises(ValueError, match=r"^q and k must need at most .*"):
         bind(Shaw(dim=4, clip=2)).score(*[jnp.ones((32, 8_193, 4))] * 2, positions, positions)

@@ -102,8 +102,19 @@ def test_a_dense_bias_in_attention_of_jax_is_that_of_the_reference() -> None:
 
     rng = np.random.default_rng(0)
     q, k, v = (jnp.asarray(rng.standard_normal((2, n, h, 8)), jnp.float32) for n, h in ((3, 6), (7, 3), (7, 3)))
-    query, key = jnp.arange(4, 7), jnp.arange(7)
-    alibi, mask = bind(ALiBi(heads=6)), query[:, None] >= key
-    got = jax.nn.dot_product_attention(q, k, v, bias=alibi.bias(query, key)[None], mask=mask[None, None])
-    expected = attention(q, k, v, query=query, key=key, layout="bthd", encodings=[alibi.record], causal=True).output
+    query_positions, key_positions = jnp.arange(4, 7), jnp.arange(7)
+    alibi, mask = bind(ALiBi(heads=6)), query_positions[:, None] >= key_positions
+    got = jax.nn.dot_product_attention(
+        q, k, v, bias=alibi.bias(query_positions, key_positions)[None], mask=mask[None, None]
+    )
+    expected = attention(
+        q,
+        k,
+        v,
+        query_positions=query_positions,
+        key_positions=key_positions,
+        layout="bthd",
+        encodings=[alibi.record],
+        causal=True,
+    ).output
     assert jnp.allclose(got, expected, rtol=0, atol=64 * 2.0**-24 * float(jnp.abs(v).max()))

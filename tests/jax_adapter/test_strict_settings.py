@@ -35,8 +35,8 @@ def directly(bound: Bound, *arguments: Any) -> Any:
         x, positions = arguments
         return record.embed(positions, bound.params), record.attach(x, positions, bound.params)
     if isinstance(record, RotaryEncoding):
-        q, k, query, key = arguments
-        (first, second), parts = record.roles[:2], [(q, query), (k, key)]
+        q, k, query_positions, key_positions = arguments
+        (first, second), parts = record.roles[:2], [(q, query_positions), (k, key_positions)]
         if "value" in record.roles:  # values stand where keys do
             parts.reverse()
         rotations = [
@@ -45,9 +45,9 @@ def directly(bound: Bound, *arguments: Any) -> Any:
         return [rotation(x, layout="bhtd") for rotation, (x, _) in zip(rotations, parts, strict=True)]
     if isinstance(record, AttentionBias):
         return record.matrix(*arguments, bound.params)
-    q, k, *hidden, query, key = arguments
-    score = record.score(q, k, query, key, bound.params, hidden=hidden[0] if hidden else None)
-    return score, record.values(jax.nn.softmax(score), query, key, bound.params)
+    q, k, *hidden, query_positions, key_positions = arguments
+    score = record.score(q, k, query_positions, key_positions, bound.params, hidden=hidden[0] if hidden else None)
+    return score, record.values(jax.nn.softmax(score), query_positions, key_positions, bound.params)
 
 
 def traced_under_strict_promotion(record: Encoding) -> None:

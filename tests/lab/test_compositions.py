@@ -57,7 +57,7 @@ def test_several_encodings_act_as_the_reference_attention_says(records):
         q, k, v = ((block.norms[0](x) @ block.project).reshape(2, -1, 3, 3, 8)[:, :, part] for part in range(3))
         reads = next((r.reads for r in model.stack.layers[0] if getattr(r, "reads", None)), None)
         attended = attention(
-            q, k, v, query=positions, key=positions, layout="bthd", causal=True,
+            q, k, v, query_positions=positions, key_positions=positions, layout="bthd", causal=True,
             encodings=[each.record for each in inside], params=[each.params for each in inside],
             hidden=block.norms[0](x) if reads else None,
         )  # fmt: skip

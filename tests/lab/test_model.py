@@ -46,7 +46,7 @@ def test_forward_is_the_reference_attention_in_every_layer(record, shape):
         for block in model.stack.blocks:
             q, k, v = ((block.norms[0](x) @ block.project).reshape(2, -1, 3, 3, 8)[:, :, part] for part in range(3))
             attended = attention(
-                q, k, v, query=positions, key=positions, layout="bthd", causal=shape.causal,
+                q, k, v, query_positions=positions, key_positions=positions, layout="bthd", causal=shape.causal,
                 encodings=[record] if inside else [], params=[params] if inside else [],
             )  # fmt: skip
             x = x + attended.output.reshape(x.shape) @ block.mix

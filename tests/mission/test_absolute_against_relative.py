@@ -27,7 +27,9 @@ def attended(record: Encoding, positions: np.ndarray) -> np.ndarray:
         q, k = rng.standard_normal((2, 1, heads, len(positions), width))
         inside = [record]
     given = [params] * len(inside)
-    seen = attention(q, k, k, query=positions, key=positions, layout="bhtd", encodings=inside, params=given)
+    seen = attention(
+        q, k, k, query_positions=positions, key_positions=positions, layout="bhtd", encodings=inside, params=given
+    )
     return seen.logits
 
 

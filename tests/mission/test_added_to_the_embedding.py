@@ -73,18 +73,24 @@ def test_a_gradient_passes_through_a_learned_one():
 def test_the_four_terms_of_the_score_sum_to_the_whole():
     rng = np.random.default_rng(1)
     x, positions = rng.standard_normal((2, 5, 8)), Sinusoidal(dim=8).embed(range(5))
-    query, key = rng.standard_normal((2, 8, 6))
-    terms = score_terms(x @ query, x @ key, positions @ query, positions @ key)
-    whole = ((x + positions) @ query) @ ((x + positions) @ key).swapaxes(-1, -2) / np.sqrt(6)
+    query_positions, key_positions = rng.standard_normal((2, 8, 6))
+    terms = score_terms(x @ query_positions, x @ key_positions, positions @ query_positions, positions @ key_positions)
+    whole = ((x + positions) @ query_positions) @ ((x + positions) @ key_positions).swapaxes(-1, -2) / np.sqrt(6)
     # Sums of 4 · 6 products, each of size below 30: 24 roundings of 30 · 2^-53.
     np.testing.assert_allclose(terms.total, whole, atol=24 * 30 * 2.0**-53)
-    np.testing.assert_allclose(terms.content_content, (x @ query) @ (x @ key).swapaxes(-1, -2) / np.sqrt(6), atol=1e-13)
     np.testing.assert_allclose(
-        terms.position_position, (positions @ query) @ (positions @ key).T / np.sqrt(6), atol=1e-13
+        terms.content_content, (x @ query_positions) @ (x @ key_positions).swapaxes(-1, -2) / np.sqrt(6), atol=1e-13
     )
-    np.testing.assert_allclose(terms.content_position, (x @ query) @ (positions @ key).T / np.sqrt(6), atol=1e-13)
     np.testing.assert_allclose(
-        terms.position_content, (positions @ query) @ (x @ key).swapaxes(-1, -2) / np.sqrt(6), atol=1e-13
+        terms.position_position, (positions @ query_positions) @ (positions @ key_positions).T / np.sqrt(6), atol=1e-13
+    )
+    np.testing.assert_allclose(
+        terms.content_position, (x @ query_positions) @ (positions @ key_positions).T / np.sqrt(6), atol=1e-13
+    )
+    np.testing.assert_allclose(
+        terms.position_content,
+        (positions @ query_positions) @ (x @ key_positions).swapaxes(-1, -2) / np.sqrt(6),
+        atol=1e-13,
     )
     assert np.abs(terms.content_position - terms.position_content).max() > 0.1
     assert terms.lines()[-1].startswith("sum")

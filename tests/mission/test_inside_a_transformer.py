@@ -58,7 +58,14 @@ def test_attention_is_the_formula():
     rng = np.random.default_rng(0)
     q, k, v = rng.standard_normal((3, 1, 2, 5, 4))
     seen = attention(
-        q, k, v, query=range(5), key=range(5), layout="bhtd", encodings=[ALiBi(heads=2)], causal=True
+        q,
+        k,
+        v,
+        query_positions=range(5),
+        key_positions=range(5),
+        layout="bhtd",
+        encodings=[ALiBi(heads=2)],
+        causal=True,
     ).output
     slopes = (2.0**-4, 2.0**-8)
     for head in range(2):

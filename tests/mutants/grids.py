@@ -77,10 +77,14 @@ class OneNumberTransposed(AttentionBias):
     def axes(self) -> int:
         return 2
 
-    def bias(self, head: Any, query: Any, key: Any, params: Any = None, *, dtype: Any = None) -> Any:
-        head, query, key, _, dtype = self.checked_call(head, query, key, params, dtype)
-        lib = query.lib
-        pairs = zip(split_coordinates(query, 2), split_coordinates(key, 2), strict=True)
+    def bias(
+        self, head: Any, query_positions: Any, key_positions: Any, params: Any = None, *, dtype: Any = None
+    ) -> Any:
+        head, query_positions, key_positions, _, dtype = self.checked_call(
+            head, query_positions, key_positions, params, dtype
+        )
+        lib = query_positions.lib
+        pairs = zip(split_coordinates(query_positions, 2), split_coordinates(key_positions, 2), strict=True)
         rows, columns = (lib.xp.abs(steps(m, n, dtype)) for m, n in pairs)
         if rows.ndim == 0:
             rows, columns = columns, rows

@@ -18,19 +18,27 @@ from posenc.encodings.scores.shaw import Shaw
 
 @dataclass(frozen=True)
 class HeadIgnored(ALiBi):
-    def bias(self, head: Any, query: Any, key: Any, params: Any = None, *, dtype: Any = None) -> Any:
-        return super().bias(head * 0, query, key, params, dtype=dtype)
+    def bias(
+        self, head: Any, query_positions: Any, key_positions: Any, params: Any = None, *, dtype: Any = None
+    ) -> Any:
+        return super().bias(head * 0, query_positions, key_positions, params, dtype=dtype)
 
 
 @dataclass(frozen=True)
 class HeadsInOrder(ALiBi):
     """Whatever heads are asked for, the first ones answer."""
 
-    def bias(self, head: Any, query: Any, key: Any, params: Any = None, *, dtype: Any = None) -> Any:
+    def bias(
+        self, head: Any, query_positions: Any, key_positions: Any, params: Any = None, *, dtype: Any = None
+    ) -> Any:
         if hasattr(head, "detach"):
-            return super().bias(head * 0 if head.ndim == 0 else head, query, key, params, dtype=dtype)
+            return super().bias(
+                head * 0 if head.ndim == 0 else head, query_positions, key_positions, params, dtype=dtype
+            )
         head = np.asarray(head)
-        return super().bias(np.arange(head.size).reshape(head.shape), query, key, params, dtype=dtype)
+        return super().bias(
+            np.arange(head.size).reshape(head.shape), query_positions, key_positions, params, dtype=dtype
+        )
 
 
 @dataclass(frozen=True)
@@ -38,41 +46,54 @@ class PowersOfTwo(ALiBi):
     def slopes(self) -> np.ndarray:
         return super().slopes()[: 1 << (self.heads.bit_length() - 1)]
 
-    def bias(self, head: Any, query: Any, key: Any, params: Any = None, *, dtype: Any = None) -> Any:
+    def bias(
+        self, head: Any, query_positions: Any, key_positions: Any, params: Any = None, *, dtype: Any = None
+    ) -> Any:
         if np.max(head, initial=0) >= len(self.slopes()):
             raise IndexError("no slope for this head")
-        return super().bias(head, query, key, params, dtype=dtype)
+        return super().bias(head, query_positions, key_positions, params, dtype=dtype)
 
 
 @dataclass(frozen=True)
 class Transposed(ALiBi):
-    def bias(self, head: Any, query: Any, key: Any, params: Any = None, *, dtype: Any = None) -> Any:
-        result = super().bias(head, query, key, params, dtype=dtype)
+    def bias(
+        self, head: Any, query_positions: Any, key_positions: Any, params: Any = None, *, dtype: Any = None
+    ) -> Any:
+        result = super().bias(head, query_positions, key_positions, params, dtype=dtype)
         return result.swapaxes(-1, -2) if result.ndim > 1 else result
 
 
 @dataclass(frozen=True)
 class AlwaysAMatrix(ALiBi):
-    def bias(self, head: Any, query: Any, key: Any, params: Any = None, *, dtype: Any = None) -> Any:
-        return super().bias(head, query, key, params, dtype=dtype)[None]
+    def bias(
+        self, head: Any, query_positions: Any, key_positions: Any, params: Any = None, *, dtype: Any = None
+    ) -> Any:
+        return super().bias(head, query_positions, key_positions, params, dtype=dtype)[None]
 
 
 @dataclass(frozen=True)
 class KeysAlone(ALiBi):
-    def bias(self, head: Any, query: Any, key: Any, params: Any = None, *, dtype: Any = None) -> Any:
+    def bias(
+        self, head: Any, query_positions: Any, key_positions: Any, params: Any = None, *, dtype: Any = None
+    ) -> Any:
         with np.errstate(invalid="ignore"):
-            query = query * 0
-        return super().bias(head, query, key, params, dtype=dtype)
+            query_positions = query_positions * 0
+        return super().bias(head, query_positions, key_positions, params, dtype=dtype)
 
 
 @dataclass(frozen=True)
 class OneSided(ALiBi):
     """Keys ahead of the query are not biased, though symmetry is claimed."""
 
-    def bias(self, head: Any, query: Any, key: Any, params: Any = None, *, dtype: Any = None) -> Any:
-        result = super().bias(head, query, key, params, dtype=dtype)
+    def bias(
+        self, head: Any, query_positions: Any, key_positions: Any, params: Any = None, *, dtype: Any = None
+    ) -> Any:
+        result = super().bias(head, query_positions, key_positions, params, dtype=dtype)
         return arrays.library(result).xp.where(
-            arrays.as_array("key", key, like=result) > arrays.as_array("query", query, like=result), 0 * result, result
+            arrays.as_array("key_positions", key_positions, like=result)
+            > arrays.as_array("query_positions", query_positions, like=result),
+            0 * result,
+            result,
         )
 
 
@@ -85,43 +106,51 @@ class QuietSymmetry(ALiBi):
 class UnsignedDistance(T5Bias):
     """The distance in the positions' own unsigned type."""
 
-    def bias(self, head: Any, query: Any, key: Any, params: Any = None, *, dtype: Any = None) -> Any:
-        if isinstance(query, np.ndarray) and query.dtype.kind == "u":
+    def bias(
+        self, head: Any, query_positions: Any, key_positions: Any, params: Any = None, *, dtype: Any = None
+    ) -> Any:
+        if isinstance(query_positions, np.ndarray) and query_positions.dtype.kind == "u":
             with np.errstate(over="ignore"):
-                key = (key - query).astype(np.int64)
-            query = np.zeros_like(query, np.int64)
-        return super().bias(head, query, key, params, dtype=dtype)
+                key_positions = (key_positions - query_positions).astype(np.int64)
+            query_positions = np.zeros_like(query_positions, np.int64)
+        return super().bias(head, query_positions, key_positions, params, dtype=dtype)
 
 
 @dataclass(frozen=True)
 class NoContent(Shaw):
-    def score(self, q: Any, k: Any, query: Any, key: Any, params: Any = None, *, hidden: Any = None) -> Any:
-        return super().score(0 * q + 1, k, query, key, params)
+    def score(
+        self, q: Any, k: Any, query_positions: Any, key_positions: Any, params: Any = None, *, hidden: Any = None
+    ) -> Any:
+        return super().score(0 * q + 1, k, query_positions, key_positions, params)
 
 
 @dataclass(frozen=True)
 class ValuesOfSoftmax(Shaw):
-    def values(self, weights: Any, query: Any, key: Any, params: Any = None) -> Any:
-        return super().values(weights + 0.125, query, key, params)
+    def values(self, weights: Any, query_positions: Any, key_positions: Any, params: Any = None) -> Any:
+        return super().values(weights + 0.125, query_positions, key_positions, params)
 
 
 @dataclass(frozen=True)
 class ScoreInHalf(Shaw):
-    def score(self, q: Any, k: Any, query: Any, key: Any, params: Any = None, *, hidden: Any = None) -> Any:
+    def score(
+        self, q: Any, k: Any, query_positions: Any, key_positions: Any, params: Any = None, *, hidden: Any = None
+    ) -> Any:
         if str(q.dtype) == "torch.bfloat16":
             params = {name: value.bfloat16().float() * 1.0 for name, value in params.items()}
             q = (q * q.shape[-1] ** -0.5).bfloat16().float() * q.shape[-1] ** 0.5
-        return super().score(q, k, query, key, params)
+        return super().score(q, k, query_positions, key_positions, params)
 
 
 @dataclass(frozen=True)
 class FirstOfTheBatch(Shaw):
     """Every batch row is scored at the first row's places."""
 
-    def score(self, q: Any, k: Any, query: Any, key: Any, params: Any = None, *, hidden: Any = None) -> Any:
-        if isinstance(query, np.ndarray) and query.ndim == 2 and query.shape[0] > 1:
-            query = np.broadcast_to(query[:1], query.shape)
-        return super().score(q, k, query, key, params)
+    def score(
+        self, q: Any, k: Any, query_positions: Any, key_positions: Any, params: Any = None, *, hidden: Any = None
+    ) -> Any:
+        if isinstance(query_positions, np.ndarray) and query_positions.ndim == 2 and query_positions.shape[0] > 1:
+            query_positions = np.broadcast_to(query_positions[:1], query_positions.shape)
+        return super().score(q, k, query_positions, key_positions, params)
 
 
 @dataclass(frozen=True)
@@ -129,11 +158,19 @@ class DocumentsRunOn(PaTH):
     """Packed documents are taken for one long one."""
 
     def score(
-        self, q: Any, k: Any, query: Any, key: Any, params: Any = None, *, hidden: Any = None, documents: Any = None
+        self,
+        q: Any,
+        k: Any,
+        query_positions: Any,
+        key_positions: Any,
+        params: Any = None,
+        *,
+        hidden: Any = None,
+        documents: Any = None,
     ) -> Any:
         if documents is not None:
-            query = key = np.arange(k.shape[-2])
-        return super().score(q, k, query, key, params, hidden=hidden)
+            query_positions = key_positions = np.arange(k.shape[-2])
+        return super().score(q, k, query_positions, key_positions, params, hidden=hidden)
 
 
 @dataclass(frozen=True)
@@ -141,11 +178,24 @@ class PaddingCounted(CoPE):
     """Padding stands where the first token does."""
 
     def score(
-        self, q: Any, k: Any, query: Any, key: Any, params: Any = None, *, hidden: Any = None, documents: Any = None
+        self,
+        q: Any,
+        k: Any,
+        query_positions: Any,
+        key_positions: Any,
+        params: Any = None,
+        *,
+        hidden: Any = None,
+        documents: Any = None,
     ) -> Any:
-        if isinstance(key, np.ndarray) and key.ndim == 2 and key.shape == query.shape and (np.diff(key) < 0).any():
-            key = key - key[:, :1] if documents is None else key
-        return super().score(q, k, query, key, params, documents=documents)
+        if (
+            isinstance(key_positions, np.ndarray)
+            and key_positions.ndim == 2
+            and key_positions.shape == query_positions.shape
+            and (np.diff(key_positions) < 0).any()
+        ):
+            key_positions = key_positions - key_positions[:, :1] if documents is None else key_positions
+        return super().score(q, k, query_positions, key_positions, params, documents=documents)
 
 
 BUGS = (

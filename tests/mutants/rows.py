@@ -126,8 +126,10 @@ class TwoDoors(AdditiveEncoding, AttentionBias):
     def embed(self, positions: Any, params: Any = None, *, dtype: Any = None) -> Any:
         return Sinusoidal(dim=2).embed(positions, params, dtype=dtype)
 
-    def bias(self, head: Any, query: Any, key: Any, params: Any = None, *, dtype: Any = None) -> Any:
-        return head + query + key
+    def bias(
+        self, head: Any, query_positions: Any, key_positions: Any, params: Any = None, *, dtype: Any = None
+    ) -> Any:
+        return head + query_positions + key_positions
 
 
 @dataclass(frozen=True)

@@ -210,7 +210,7 @@ SUBSTITUTIONS = (
         "unsigned_difference",
         "differences in the positions' own type",
         "positions/distance.py",
-        "there, here = lib.signed(query.array), lib.signed(key.array)",
+        "there, here = lib.signed(query_positions.array), lib.signed(key_positions.array)",
         "there, here = query.array, key.array",
         SLOPES,
         "integers_do_not_wrap",

@@ -226,9 +226,9 @@ def xpos_cache() -> float:
     sequence."""
     peer = quiet("rotary_embedding_torch").RotaryEmbedding(dim=64, use_xpos=True, cache_if_possible=False)
     ones = torch.ones(1, 1, 4096, 64)
-    query, keys = peer.rotate_queries_and_keys(ones, ones)
+    query_positions, keys = peer.rotate_queries_and_keys(ones, ones)
     _, cached = peer.rotate_queries_and_keys(ones[:, :, :101], ones[:, :, :101])
-    whole, decoded = (float(query[0, 0, -1] @ key[0, 0, 100]) for key in (keys, cached))
+    whole, decoded = (float(query_positions[0, 0, -1] @ key_positions[0, 0, 100]) for key_positions in (keys, cached))
     return decoded / whole
 
 

@@ -263,14 +263,16 @@ class T5(AttentionBias):
     def init(self, rng):
         return {"table": rng.standard_normal(self.shapes["table"])}
 
-    def bias(self, head, query, key, params=None, *, dtype=None):
+    def bias(self, head, query_positions, key_positions, params=None, *, dtype=None):
         from transformers.models.t5.modeling_t5 import T5Attention
 
-        head, query, key, learned, dtype = self.checked_call(head, query, key, params, dtype)
-        distance, guard = whole_difference(query, key)
+        head, query_positions, key_positions, learned, dtype = self.checked_call(
+            head, query_positions, key_positions, params, dtype
+        )
+        distance, guard = whole_difference(query_positions, key_positions)
         bucket = T5Attention._relative_position_bucket(tensor(distance))
         rows = tensor(learned["table"])[bucket, tensor(head)]
-        return given_back(rows + tensor(guard), query.array, dtype)
+        return given_back(rows + tensor(guard), query_positions.array, dtype)
 
 
 @dataclass(frozen=True)
@@ -281,12 +283,14 @@ class BLOOM(AttentionBias):
     libraries: ClassVar[tuple[str, ...]] = ("numpy", "torch")
     claims: ClassVar[frozenset[Claim]] = frozenset({"relative", "streaming"})
 
-    def bias(self, head, query, key, params=None, *, dtype=None):
-        head, query, key, _, dtype = self.checked_call(head, query, key, params, dtype)
+    def bias(self, head, query_positions, key_positions, params=None, *, dtype=None):
+        head, query_positions, key_positions, _, dtype = self.checked_call(
+            head, query_positions, key_positions, params, dtype
+        )
         table, head = _bloom(self.heads), tensor(head)
-        here, unknown = places("query", query, TABLE_LENGTH - 1)
-        there, guard = places("key", key, TABLE_LENGTH - 1)
-        return given_back(table[head, there] - table[head, here] + unknown + guard, query.array, dtype)
+        here, unknown = places("query_positions", query_positions, TABLE_LENGTH - 1)
+        there, guard = places("key_positions", key_positions, TABLE_LENGTH - 1)
+        return given_back(table[head, there] - table[head, here] + unknown + guard, query_positions.array, dtype)
 
 
 @lru_cache(maxsize=8)
@@ -306,18 +310,22 @@ class AlibiOfXTransformers(AttentionBias):
     libraries: ClassVar[tuple[str, ...]] = ("numpy", "torch")
     claims: ClassVar[frozenset[Claim]] = frozenset({"relative", "streaming", "unlimited", "fractional", "symmetric"})
 
-    def bias(self, head, query, key, params=None, *, dtype=None):
-        head, query, key, _, dtype = self.checked_call(head, query, key, params, dtype)
+    def bias(self, head, query_positions, key_positions, params=None, *, dtype=None):
+        head, query_positions, key_positions, _, dtype = self.checked_call(
+            head, query_positions, key_positions, params, dtype
+        )
         here, there = (
             numbers if numbers.is_floating_point() else numbers.long()
-            for numbers in map(tensor, (query.array, key.array))
+            for numbers in map(tensor, (query_positions.array, key_positions.array))
         )
         head, here, there = torch.broadcast_tensors(tensor(head), here, there)
         if not head.numel():
-            return given_back(torch.zeros(head.shape), query.array, dtype)
+            return given_back(torch.zeros(head.shape), query_positions.array, dtype)
         one_each = _alibi(self.heads).forward_custom_pos(here.reshape(-1, 1), there.reshape(-1, 1))[:, :, 0, 0]
         chosen = one_each.gather(1, head.reshape(-1, 1)).reshape(head.shape)
-        return given_back(chosen + tensor(query.guard() + key.guard()), query.array, dtype)
+        return given_back(
+            chosen + tensor(query_positions.guard() + key_positions.guard()), query_positions.array, dtype
+        )
 
 
 @lru_cache(maxsize=8)

@@ -92,14 +92,14 @@ class OffByOne(peers.RotaryEmbeddingTorch):
 
 @dataclass(frozen=True)
 class SidesExchanged(peers.BLOOM):
-    def bias(self, head, query, key, params=None, *, dtype=None):
-        return super().bias(head, key, query, params, dtype=dtype)
+    def bias(self, head, query_positions, key_positions, params=None, *, dtype=None):
+        return super().bias(head, key_positions, query_positions, params, dtype=dtype)
 
 
 @dataclass(frozen=True)
 class HeadsReversed(peers.BLOOM):
-    def bias(self, head, query, key, params=None, *, dtype=None):
-        return super().bias(self.heads - 1 - head, query, key, params, dtype=dtype)
+    def bias(self, head, query_positions, key_positions, params=None, *, dtype=None):
+        return super().bias(self.heads - 1 - head, query_positions, key_positions, params, dtype=dtype)
 
 
 #: Each bug, the record that is meant, and the mistake that the report names: the numbers of a squared base are those of

@@ -97,7 +97,15 @@ def test_a_deberta_layer(deberta: Any, terms: str, share: bool, buckets: int) ->
     places = torch.arange(30)
     found = (
         attention(
-            q, k, v, query=places, key=places, layout="bhtd", encodings=[record], params=[params], scale=record.scale
+            q,
+            k,
+            v,
+            query_positions=places,
+            key_positions=places,
+            layout="bhtd",
+            encodings=[record],
+            params=[params],
+            scale=record.scale,
         )
         .output.transpose(1, 2)
         .flatten(2)
@@ -152,12 +160,12 @@ def test_inkling() -> None:
     peer, x, weights = inkling.InklingRelativeLogits(2, 7), drawn(2, 5, 6), drawn(3, 6, 2)
     peer.proj.data.copy_(drawn(2, 7))
     states = torch.einsum("bnm,hmr->bnhr", x, weights)
-    query, key = torch.arange(15, 20), torch.arange(20)
+    query_positions, key_positions = torch.arange(15, 20), torch.arange(20)
     q, k = torch.zeros(2, 3, 5, 4), torch.zeros(2, 3, 20, 4)
     record = DistanceBank(heads=3, model_dim=6, basis=2, extent=7)
-    found = record.score(q, k, query, key, {"weights": weights, "bank": peer.proj}, hidden=x)
+    found = record.score(q, k, query_positions, key_positions, {"weights": weights, "bank": peer.proj}, hidden=x)
     # Two sums of 6 and 2 products, each term below 64.
-    assert (found - peer(states, query, key)).abs().max() <= 16 * 2.0**-24 * 64
+    assert (found - peer(states, query_positions, key_positions)).abs().max() <= 16 * 2.0**-24 * 64
 
 
 @pytest.mark.parametrize("length", [50, 51])

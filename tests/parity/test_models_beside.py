@@ -175,7 +175,11 @@ def _asked(
             seen.append(query @ k.mT * 12**-0.5 + scores)
         return
     with torch.no_grad():
-        seen.append(attention._apply_relative_embeddings(query=q, key=k, relative_position_embeddings=relative))
+        seen.append(
+            attention._apply_relative_embeddings(
+                query_positions=q, key_positions=k, relative_position_embeddings=relative
+            )
+        )
 
 
 def meta(model_type: str, settings: dict[str, Any]) -> dict[str, tuple[int, ...]]:

@@ -94,14 +94,16 @@ def group_of(groups: list[LayerGroup], seen: Seen) -> LayerGroup:
 def other_keys(group: LayerGroup, visible: torch.Tensor | None) -> str:
     """Which keys a query sees that it should not, or the other way round; "" where none does."""
     visible = torch.ones(len(POSITIONS), len(POSITIONS), dtype=torch.bool) if visible is None else visible
-    query, key = torch.arange(len(visible))[:, None], torch.arange(len(visible))[None, :]
+    query_positions, key_positions = torch.arange(len(visible))[:, None], torch.arange(len(visible))[None, :]
     expected = torch.ones_like(visible)
     if isinstance(group.window, Window):
-        expected = (query - key <= group.window.before) & (key - query <= group.window.after)
+        expected = (query_positions - key_positions <= group.window.before) & (
+            key_positions - query_positions <= group.window.after
+        )
     elif isinstance(group.window, Chunks):
-        expected = query // group.window.size == key // group.window.size
+        expected = query_positions // group.window.size == key_positions // group.window.size
     causal = not visible[0, 1:].any()
-    expected &= (key <= query) if causal else torch.ones_like(visible)
+    expected &= (key_positions <= query_positions) if causal else torch.ones_like(visible)
     return "" if torch.equal(expected, visible) else f"queries see {visible.sum(-1).tolist()} keys; read {group.window}"
 
 

@@ -47,10 +47,10 @@ def test_alibi_slopes_and_bias(xt: Any, heads: int) -> None:
     # The peer multiplies up from the first slope in float64: one rounding a factor, up to 2·heads of them.
     peer = np.array(xt.AlibiPositionalBias._get_slopes(heads))
     assert np.abs(peer / ALiBi(heads=heads).slopes() - 1).max() <= (2 * heads + 4) * 2.0**-53
-    query, key = torch.tensor([3, 17, 2]), torch.tensor([0, 5, 900, 17])
-    bias = xt.AlibiPositionalBias(heads=heads).forward_custom_pos(query, key)
+    query_positions, key_positions = torch.tensor([3, 17, 2]), torch.tensor([0, 5, 900, 17])
+    bias = xt.AlibiPositionalBias(heads=heads).forward_custom_pos(query_positions, key_positions)
     # Slope and product round once each in both: 2 ulp of a bias of at most 900.
-    assert (ALiBi(heads=heads).matrix(query, key) - bias).abs().max() <= 2 * 2.0**-23 * 900
+    assert (ALiBi(heads=heads).matrix(query_positions, key_positions) - bias).abs().max() <= 2 * 2.0**-23 * 900
 
 
 @pytest.mark.parametrize("causal", [True, False])

@@ -25,15 +25,15 @@ class Whole(torch.nn.Module):
 
     def forward(self, *arguments: torch.Tensor) -> Tensors:
         if isinstance(self.held.record, RotaryEncoding) and "value" in self.held.record.roles:
-            q, k, query, key = arguments
-            return self.held(k, key, layout="bhtd"), self.held.back(q, query, layout="bhtd")
+            q, k, query_positions, key_positions = arguments
+            return self.held(k, key_positions, layout="bhtd"), self.held.back(q, query_positions, layout="bhtd")
         if isinstance(self.held.record, RotaryEncoding):
             return self.held(*arguments, layout="bhtd")
         if not isinstance(self.held.record, AttentionScore):
             return (self.held(*arguments),)
-        q, k, *hidden, query, key = arguments
-        result = self.held(q, k, query, key, hidden=hidden[0] if hidden else None)
-        values = self.held.values(result.softmax(-1), query, key)
+        q, k, *hidden, query_positions, key_positions = arguments
+        result = self.held(q, k, query_positions, key_positions, hidden=hidden[0] if hidden else None)
+        values = self.held.values(result.softmax(-1), query_positions, key_positions)
         return (result,) if values is None else (result, values)
 
 
@@ -51,12 +51,12 @@ def inputs(record: Encoding, n: int) -> Tensors:
     """Arguments for n tokens, always the same for one n: n queries, n + 2 keys, each with its own positions."""
     draw = torch.Generator().manual_seed(n)
     start = 70_000 if "unlimited" in record.claims else 0  # far out, unless positions end somewhere
-    query, key = (spread_over_axes(record, torch.arange(count) + start) for count in (n, n + 2))
+    query_positions, key_positions = (spread_over_axes(record, torch.arange(count) + start) for count in (n, n + 2))
     if isinstance(record, AdditiveEncoding):
-        positions = query if start else spread_over_axes(record, torch.arange(n) % SHORTEST)
+        positions = query_positions if start else spread_over_axes(record, torch.arange(n) % SHORTEST)
         return torch.randn(BATCH, n, record.width, generator=draw, dtype=torch.float32), positions
     if isinstance(record, AttentionBias):
-        return query, key
+        return query_positions, key_positions
     rotates = isinstance(record, RotaryEncoding)
     width = record.head_dim if rotates else getattr(record, "dim", 8)
     own = getattr(
@@ -67,9 +67,15 @@ def inputs(record: Encoding, n: int) -> Tensors:
     q = torch.randn(BATCH, heads, n, width, generator=draw, dtype=torch.float32)
     k = torch.randn(BATCH, key_heads, n + 2, width, generator=draw, dtype=torch.float32)
     if rotates or record.reads is None:
-        return q, k, query, key
+        return q, k, query_positions, key_positions
     places = record.hidden_length(n, n + 2)
-    return q, k, torch.randn(BATCH, places, record.model_dim, generator=draw, dtype=torch.float32), query, key
+    return (
+        q,
+        k,
+        torch.randn(BATCH, places, record.model_dim, generator=draw, dtype=torch.float32),
+        query_positions,
+        key_positions,
+    )
 
 
 def call(whole: Whole, n: int = 5) -> Tensors:

@@ -49,8 +49,8 @@ def by_reference(asked, *, visible=None, causal=False, scale=None):
     held = asked["encodings"]
     return reference.attention(
         *(asked[name] for name in "qkv"),
-        query=asked["query"],
-        key=asked["key"],
+        query_positions=asked["query"],
+        key_positions=asked["key"],
         layout="bhtd",
         encodings=[each.record for each in held],
         params=[each.params for each in held],

@@ -29,7 +29,7 @@ class OwnScore(AttentionScore):
     claims: ClassVar[frozenset[Claim]] = frozenset()
     gathers: ClassVar[bool] = True
 
-    def score(self, q: Any, k: Any, query: Any, key: Any, params: Any = None, **rest: Any) -> Any:
+    def score(self, q: Any, k: Any, query_positions: Any, key_positions: Any, params: Any = None, **rest: Any) -> Any:
         return q @ k.mT
 
 

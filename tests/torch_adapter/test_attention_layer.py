@@ -44,7 +44,15 @@ def test_a_layer_is_its_projections_around_the_reference():
     place = torch.arange(7)
     near = (place <= place[:, None]) & (place >= place[:, None] - 3)
     attended = reference.attention(
-        q, k, v, query=place, key=place, layout="bthd", encodings=[posenc.RoPE(dim=6)], mask=near, scale=0.3
+        q,
+        k,
+        v,
+        query_positions=place,
+        key_positions=place,
+        layout="bthd",
+        encodings=[posenc.RoPE(dim=6)],
+        mask=near,
+        scale=0.3,
     )
     close(layer(x), layer.out(attended.output.flatten(2)))
 

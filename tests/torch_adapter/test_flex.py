@@ -30,10 +30,13 @@ def trained(record: AttentionBias) -> Bias:
 def places(record: AttentionBias, rows: int) -> tuple[torch.Tensor, torch.Tensor]:
     """Queries in the middle of their keys, far out where no table ends; one row for all, or a row for each sequence."""
     start = 100_000 if "unlimited" in record.claims else 100
-    query, key = torch.arange(QUERIES) + start + 3, torch.arange(KEYS) + start
+    query_positions, key_positions = torch.arange(QUERIES) + start + 3, torch.arange(KEYS) + start
     if rows > 1:
-        query, key = torch.stack([query, query + 5]), torch.stack([key, key - 60])
-    return spread_over_axes(record, query), spread_over_axes(record, key)
+        query_positions, key_positions = (
+            torch.stack([query_positions, query_positions + 5]),
+            torch.stack([key_positions, key_positions - 60]),
+        )
+    return spread_over_axes(record, query_positions), spread_over_axes(record, key_positions)
 
 
 def heads(count: int, length: int, seed: int) -> torch.Tensor:
@@ -44,7 +47,7 @@ def heads(count: int, length: int, seed: int) -> torch.Tensor:
 @pytest.mark.parametrize("rows", [1, 2])
 @pytest.mark.parametrize("record", by_night(RECORDS, daily=DOORS))  # flex_attention traces each anew
 def test_flex_attention_equals_the_dense_bias(record: AttentionBias, rows: int) -> None:
-    held, (query, key) = trained(record), places(record, rows)
+    held, (query_positions, key_positions) = trained(record), places(record, rows)
     groups = 3 if record.heads % 3 == 0 else 1
     q, k, v = (
         heads(record.heads, QUERIES, 0),
@@ -52,9 +55,9 @@ def test_flex_attention_equals_the_dense_bias(record: AttentionBias, rows: int) 
         heads(record.heads // groups, KEYS, 2),
     )
     with torch.no_grad():
-        add = score_mod(record, query, key, held.params)
+        add = score_mod(record, query_positions, key_positions, held.params)
         got = flex_attention(q, k, v, score_mod=add, enable_gqa=True)
-        logits = q @ k.repeat_interleave(groups, 1).mT / WIDTH**0.5 + held(query, key)
+        logits = q @ k.repeat_interleave(groups, 1).mT / WIDTH**0.5 + held(query_positions, key_positions)
         expected = logits.softmax(-1) @ v.repeat_interleave(groups, 1)
     # 16 products a logit and 11 terms an output, all below 32, in another order: a rounding each.
     assert torch.allclose(got, expected, rtol=0, atol=(16 + 11) * 32 * 2**-24)
@@ -74,12 +77,12 @@ def every_place(add: Any, scores: torch.Tensor) -> torch.Tensor:
 
 @pytest.mark.parametrize("record", by_night(RECORDS, daily=FIRST))
 def test_gradients_equal_those_of_the_dense_bias(record: AttentionBias) -> None:
-    held, (query, key) = trained(record), places(record, 2)
+    held, (query_positions, key_positions) = trained(record), places(record, 2)
     scores = torch.randn(2, record.heads, QUERIES, KEYS, generator=torch.Generator().manual_seed(3), requires_grad=True)
     weight = torch.randn(2, record.heads, QUERIES, KEYS, generator=torch.Generator().manual_seed(4))
     sources = (scores, *held.parameters())
-    by_place = (every_place(score_mod(record, query, key, held.params), scores) * weight).sum()
-    dense = ((scores + held(query, key)) * weight).sum()
+    by_place = (every_place(score_mod(record, query_positions, key_positions, held.params), scores) * weight).sum()
+    dense = ((scores + held(query_positions, key_positions)) * weight).sum()
     names = ("scores", *dict(held.named_parameters()))
     by_place, dense = torch.autograd.grad(by_place, sources), torch.autograd.grad(dense, sources)
     for name, left, right in zip(names, by_place, dense, strict=True):

@@ -27,10 +27,12 @@ def test_inductor(record: Encoding) -> None:
 
 
 def test_compiled_flex_attention() -> None:
-    record, (query, key) = ALiBi(heads=12), (torch.arange(40) + 1000, torch.arange(64) + 976)
+    record, (query_positions, key_positions) = ALiBi(heads=12), (torch.arange(40) + 1000, torch.arange(64) + 976)
     q, k, v = (torch.randn(2, heads, n, 16) for heads, n in ((12, 40), (4, 64), (4, 64)))
     torch._dynamo.reset()
-    got = torch.compile(flex_attention)(q, k, v, score_mod=score_mod(record, query, key), enable_gqa=True)
-    logits = q @ k.repeat_interleave(3, 1).mT / 4 + Bias(record)(query, key)
+    got = torch.compile(flex_attention)(
+        q, k, v, score_mod=score_mod(record, query_positions, key_positions), enable_gqa=True
+    )
+    logits = q @ k.repeat_interleave(3, 1).mT / 4 + Bias(record)(query_positions, key_positions)
     expected = logits.softmax(-1) @ v.repeat_interleave(3, 1)
     assert torch.allclose(got, expected, rtol=0, atol=(16 + 64) * 8 * 2**-24)

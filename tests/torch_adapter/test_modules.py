@@ -46,24 +46,27 @@ def rotated(x: np.ndarray, positions: np.ndarray, base: float = 10_000.0) -> np.
 def test_rotate_is_complex_multiplication(dtype: torch.dtype, start: int) -> None:
     q = torch.randn(2, 12, 3, 8, dtype=torch.float64).to(dtype)
     k = torch.randn(2, 4, 5, 8, dtype=torch.float64).to(dtype)
-    query, key = torch.arange(3) + start + 2, torch.arange(5) + start
-    got_q, got_k = Rotate(RoPE(dim=8))(q, k, query, key, layout="bhtd")
+    query_positions, key_positions = torch.arange(3) + start + 2, torch.arange(5) + start
+    got_q, got_k = Rotate(RoPE(dim=8))(q, k, query_positions, key_positions, layout="bhtd")
     assert got_q.dtype == got_k.dtype == dtype
     # A rounding of cos and sin, two products and a sum of numbers below 8, then one rounding to the dtype of q.
     unit = {torch.float64: 2.0**-48, torch.float32: 2.0**-23, torch.bfloat16: 2.0**-8}[dtype]
-    for got, x, positions in ((got_q, q, query), (got_k, k, key)):
+    for got, x, positions in ((got_q, q, query_positions), (got_k, k, key_positions)):
         expected = rotated(x.double().numpy(), positions.numpy())
         assert np.abs(got.double().numpy() - expected).max() <= 8 * unit
 
 
 def test_rotate_takes_both_layouts_and_rows_of_positions() -> None:
     q, k = torch.randn(2, 12, 1, 8), torch.randn(2, 4, 5, 8)  # a step of decoding
-    query, key = torch.tensor([[FAR], [9]]), torch.stack([torch.arange(5) + FAR - 4, torch.arange(5) + 5])
+    query_positions, key_positions = (
+        torch.tensor([[FAR], [9]]),
+        torch.stack([torch.arange(5) + FAR - 4, torch.arange(5) + 5]),
+    )
     rotate = Rotate(RoPE(dim=8, pairing="halves"))
-    by_head = rotate(q, k, query, key, layout="bhtd")
-    by_time = rotate(q.transpose(1, 2), k.transpose(1, 2), query, key, layout="bthd")
+    by_head = rotate(q, k, query_positions, key_positions, layout="bhtd")
+    by_time = rotate(q.transpose(1, 2), k.transpose(1, 2), query_positions, key_positions, layout="bthd")
     assert all(torch.equal(a, b.transpose(1, 2)) for a, b in zip(by_head, by_time, strict=True))
-    alone = rotate(q[1:], k[1:], query[1], key[1], layout="bhtd")
+    alone = rotate(q[1:], k[1:], query_positions[1], key_positions[1], layout="bhtd")
     assert all(torch.equal(a[1:], b) for a, b in zip(by_head, alone, strict=True))
 
 
@@ -306,11 +309,11 @@ def test_rotate_says_which_turn_to_make(rotation: object, message: str) -> None:
 
 @pytest.mark.parametrize("use", [score_mod, strided, decode_row])
 def test_a_module_stands_for_its_record_and_parameters(use: Callable[..., Any]) -> None:
-    held, key = module(T5Bias(heads=2), seed=0), torch.arange(6)
-    query = key[4] if use is decode_row else key
+    held, key_positions = module(T5Bias(heads=2), seed=0), torch.arange(6)
+    query_positions = key_positions[4] if use is decode_row else key_positions
 
     def numbers(record: object, *params: object) -> torch.Tensor:
-        made = use(record, query, key, *params)
+        made = use(record, query_positions, key_positions, *params)
         if use is score_mod:
             return made(torch.zeros(()), *map(torch.tensor, (0, 1, 5, 2)))
         return made.numbers if use is strided else made

@@ -67,7 +67,7 @@ def test_it_prints_its_size_and_is_no_mask_of_another_path() -> None:
     record = module(posenc.LogCPB(heads=2), seed=0)
     with torch.no_grad():
         bias = shared_bias([record], grid, grid)
-        asked = given(q=Q, query=grid, key=grid, causal=False)
+        asked = given(q=Q, query_positions=grid, key_positions=grid, causal=False)
         want = attention(**asked, encodings=[record])
         assert (attention(**asked, encodings=[bias]) - want).abs().max() <= 2**-20
 
@@ -121,7 +121,7 @@ def test_keys_rotated_once_give_what_keys_rotated_each_time_do() -> None:
     asked = {"query": PLACE[8:], "key": PLACE, "encodings": encodings}
     for layout in ("bhtd", "bthd"):
         parts = [x if layout == "bhtd" else x.transpose(1, 2) for x in (q, K, V)]
-        k, v = rotate_keys(*parts[1:], key=PLACE, encodings=encodings, layout=layout)
+        k, v = rotate_keys(*parts[1:], key_positions=PLACE, encodings=encodings, layout=layout)
         got = attention(parts[0], k, v, keys_rotated=True, layout=layout, **asked)
         assert (got - attention(*parts, layout=layout, **asked)).abs().max() <= 2**-20
     assert not torch.equal(k, parts[1])
@@ -134,4 +134,4 @@ def test_a_score_reads_keys_as_they_are() -> None:
     with pytest.raises(ValueError, match=r"^impl must be a path .* the reference rotates keys itself"):
         attention(**given(), encodings=[ALIBI], keys_rotated=True, impl="reference")
     with pytest.raises(ValueError, match=r"^v must have the dtype and device of k"):
-        rotate_keys(K, V.double(), key=PLACE, encodings=ROTATIONS, layout="bhtd")
+        rotate_keys(K, V.double(), key_positions=PLACE, encodings=ROTATIONS, layout="bhtd")

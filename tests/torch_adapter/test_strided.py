@@ -50,40 +50,48 @@ def budget(dense: torch.Tensor) -> float:
 @pytest.mark.parametrize("ranges", RANGES)
 @pytest.mark.parametrize("record", RELATIVE)
 def test_a_number_for_each_distance_makes_the_matrix(record: AttentionBias, ranges: tuple[range, range]) -> None:
-    params, (query, key) = learned(record), (torch.tensor(list(places)) for places in ranges)
-    bias = strided(record, query, key, params, dtype=torch.float64)
-    dense = record.matrix(query, key, params, dtype=torch.float64)
+    params, (query_positions, key_positions) = learned(record), (torch.tensor(list(places)) for places in ranges)
+    bias = strided(record, query_positions, key_positions, params, dtype=torch.float64)
+    dense = record.matrix(query_positions, key_positions, params, dtype=torch.float64)
     assert torch.allclose(in_order(bias)[0], dense, rtol=0, atol=budget(dense))
     # n + m - 1 numbers a head, however many pairs of positions, and a mask in the same memory.
-    assert bias.numbers.untyped_storage().size() == 8 * record.heads * (len(query) + len(key) - 1)
+    assert bias.numbers.untyped_storage().size() == 8 * record.heads * (len(query_positions) + len(key_positions) - 1)
     assert bias.last_query_first(torch.float64).data_ptr() == bias.numbers.data_ptr()
 
 
 @pytest.mark.parametrize("record", RELATIVE)
 def test_a_batch_has_a_row_of_positions_each(record: AttentionBias) -> None:
     params = learned(record)
-    query, key = torch.arange(5) + torch.tensor([[70], [3]]), torch.arange(8) + torch.tensor([[66], [0]])
-    each = strided(record, query, key, params, dtype=torch.float64)
-    dense = record.matrix(query, key, params, dtype=torch.float64)
+    query_positions, key_positions = (
+        torch.arange(5) + torch.tensor([[70], [3]]),
+        torch.arange(8) + torch.tensor([[66], [0]]),
+    )
+    each = strided(record, query_positions, key_positions, params, dtype=torch.float64)
+    dense = record.matrix(query_positions, key_positions, params, dtype=torch.float64)
     assert torch.allclose(in_order(each), dense, rtol=0, atol=budget(dense))
-    shared = strided(record, query[0], key, params, dtype=torch.float64)
-    dense = record.matrix(query[0], key, params, dtype=torch.float64)
+    shared = strided(record, query_positions[0], key_positions, params, dtype=torch.float64)
+    dense = record.matrix(query_positions[0], key_positions, params, dtype=torch.float64)
     assert torch.allclose(in_order(shared), dense, rtol=0, atol=budget(dense))
 
 
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("record", RELATIVE)
 def test_attention_and_its_gradients(record: AttentionBias, causal: bool) -> None:
-    params, (query, key) = learned(record, grown=1.5), (torch.arange(100, 109), torch.arange(96, 110))
+    params, (query_positions, key_positions) = (
+        learned(record, grown=1.5),
+        (torch.arange(100, 109), torch.arange(96, 110)),
+    )
     draw = torch.Generator().manual_seed(0)
     shapes = ((2, record.heads, 9, 4), (2, record.heads, 14, 4), (2, record.heads, 14, 4))
     q, k, v = (torch.randn(shape, generator=draw, dtype=torch.float64).requires_grad_() for shape in shapes)
     weight = torch.randn(2, record.heads, 9, 4, generator=draw, dtype=torch.float64)
-    dense = record.matrix(query, key, params, dtype=torch.float64)
+    dense = record.matrix(query_positions, key_positions, params, dtype=torch.float64)
     if causal:
-        dense = dense.masked_fill(key > query[:, None], float("-inf"))
+        dense = dense.masked_fill(key_positions > query_positions[:, None], float("-inf"))
     wanted = scaled_dot_product_attention(q, k, v, attn_mask=dense[None])
-    got = strided_attention(q, k, v, strided(record, query, key, params, causal=causal, dtype=torch.float64))
+    got = strided_attention(
+        q, k, v, strided(record, query_positions, key_positions, params, causal=causal, dtype=torch.float64)
+    )
     # Logits may reach hundreds, so a unit of their last place moves a weight by 2^-52 times as much.
     size = 64 * 2.0**-52 * (1 + float(dense.detach()[dense > -torch.inf].abs().max()))
     assert torch.allclose(got, wanted, rtol=0, atol=size * 8)
@@ -102,15 +110,17 @@ def test_pieces_of_the_queries(shape: tuple[int, int]) -> None:
     params = {"table": torch.randn(32, 2, generator=draw, dtype=torch.float64).requires_grad_()}
     q, k, v = (torch.randn(2, 2, rows, 4, generator=draw, dtype=torch.float64).requires_grad_() for rows in (n, m, m))
     for last in (m, m - 3, m + 70):
-        query, key = torch.arange(last - n, last), torch.arange(m)
-        bias = strided(record, query, key, params, causal=True, dtype=torch.float64)
-        dense = record.matrix(query, key, params, dtype=torch.float64).masked_fill(key > query[:, None], -torch.inf)
+        query_positions, key_positions = torch.arange(last - n, last), torch.arange(m)
+        bias = strided(record, query_positions, key_positions, params, causal=True, dtype=torch.float64)
+        dense = record.matrix(query_positions, key_positions, params, dtype=torch.float64).masked_fill(
+            key_positions > query_positions[:, None], -torch.inf
+        )
         found, wanted = strided_attention(q, k, v, bias), scaled_dot_product_attention(q, k, v, attn_mask=dense[None])
         assert torch.equal(strided_attention(q, k, v, replace(bias, ahead=None)).isnan(), found.isnan())
         # The same sums of at most 300 weights of 1, with other zeros between them.
         bound = 300 * 8 * 2.0**-52
         assert torch.allclose(found, wanted, rtol=0, atol=bound, equal_nan=True)
-        if n and query[0] >= 0:
+        if n and query_positions[0] >= 0:
             slopes_of = [
                 torch.autograd.grad(out.square().sum(), (q, k, v, *params.values()), retain_graph=True)
                 for out in (found, wanted)
@@ -120,11 +130,13 @@ def test_pieces_of_the_queries(shape: tuple[int, int]) -> None:
 
 
 def test_a_batch_whose_queries_end_at_different_distances_from_its_keys() -> None:
-    record, key = ALiBi(heads=2), torch.arange(100)
-    query = torch.arange(100) + torch.tensor([[-1], [40]])
+    record, key_positions = ALiBi(heads=2), torch.arange(100)
+    query_positions = torch.arange(100) + torch.tensor([[-1], [40]])
     q, k, v = torch.randn(3, 2, 2, 100, 4, generator=torch.Generator().manual_seed(0), dtype=torch.float64).unbind()
-    bias = strided(record, query, key, causal=True, dtype=torch.float64)
-    dense = record.matrix(query, key, dtype=torch.float64).masked_fill(key > query[:, None, :, None], -torch.inf)
+    bias = strided(record, query_positions, key_positions, causal=True, dtype=torch.float64)
+    dense = record.matrix(query_positions, key_positions, dtype=torch.float64).masked_fill(
+        key_positions > query_positions[:, None, :, None], -torch.inf
+    )
     found, wanted = strided_attention(q, k, v, bias), scaled_dot_product_attention(q, k, v, attn_mask=dense)
     assert bias.ahead == 40
     assert torch.allclose(found[:, :, 1:], wanted[:, :, 1:], rtol=0, atol=100 * 8 * 2.0**-52)
@@ -181,12 +193,12 @@ def test_a_dense_bias_and_one_less_precise_than_the_queries() -> None:
 
 
 def test_gradients_arrive_in_the_bucket_they_belong_to() -> None:
-    record, query, key = T5Bias(heads=3), torch.arange(30, 37), torch.arange(40)
+    record, query_positions, key_positions = T5Bias(heads=3), torch.arange(30, 37), torch.arange(40)
     weight = torch.randn(3, 7, 40, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
     found = []
     for form in (
-        lambda params: in_order(strided(record, query, key, params))[0],
-        lambda p: record.matrix(query, key, p),
+        lambda params: in_order(strided(record, query_positions, key_positions, params))[0],
+        lambda p: record.matrix(query_positions, key_positions, p),
     ):
         params = learned(record)
         (form(params).double() * weight).sum().backward()
@@ -228,26 +240,30 @@ def test_a_decode_row_of_sequences_with_keys_of_their_own() -> None:
 @pytest.mark.parametrize("rule", ["paper", "geometric", "linear"])
 def test_slopes_make_the_bias(rule: Any) -> None:
     record = ALiBi(heads=12, rule=rule)
-    found, query, key = slopes(record), torch.arange(20, 25), torch.arange(25)
+    found, query_positions, key_positions = slopes(record), torch.arange(20, 25), torch.arange(25)
     assert found.dtype == torch.float32
-    by_hand = -found[:, None, None] * (query[:, None] - key).abs()
+    by_hand = -found[:, None, None] * (query_positions[:, None] - key_positions).abs()
     # The slope is rounded once in both and the product once.
-    assert torch.allclose(record.matrix(query, key), by_hand, rtol=2.0**-23, atol=0)
+    assert torch.allclose(record.matrix(query_positions, key_positions), by_hand, rtol=2.0**-23, atol=0)
 
 
 def test_positions_that_cannot_be_seen() -> None:
     record = ALiBi(heads=2)
     compiled = torch.compile(lambda *places: strided(record, *places).numbers, fullgraph=True, backend="aot_eager")
-    query, key = torch.arange(5, 9), torch.arange(3, 9)
-    assert torch.equal(compiled(query, key), strided(record, query, key).numbers)
-    assert compiled(torch.tensor([5, 6, 6, 7]), key).isnan().all()
-    assert compiled(query, key.flip(0)).isnan().all()
+    query_positions, key_positions = torch.arange(5, 9), torch.arange(3, 9)
+    assert torch.equal(
+        compiled(query_positions, key_positions), strided(record, query_positions, key_positions).numbers
+    )
+    assert compiled(torch.tensor([5, 6, 6, 7]), key_positions).isnan().all()
+    assert compiled(query_positions, key_positions.flip(0)).isnan().all()
 
 
 def test_a_length_left_open_for_export() -> None:
     class Attends(torch.nn.Module):
-        def forward(self, q: Any, k: Any, v: Any, query: Any, key: Any, table: Any) -> Any:
-            return strided_attention(q, k, v, strided(T5Bias(heads=2), query, key, {"table": table}, causal=True))
+        def forward(self, q: Any, k: Any, v: Any, query_positions: Any, key_positions: Any, table: Any) -> Any:
+            return strided_attention(
+                q, k, v, strided(T5Bias(heads=2), query_positions, key_positions, {"table": table}, causal=True)
+            )
 
     def inputs(n: int, m: int) -> tuple[torch.Tensor, ...]:
         draw = torch.Generator().manual_seed(n)
@@ -283,9 +299,14 @@ def test_dtype_and_nothing_to_attend() -> None:
     wanted = scaled_dot_product_attention(q, q, q, attn_mask=ALiBi(heads=2).matrix(PLACE, PLACE).bfloat16()[None])
     # One unit of the last of 8 bits of a weighted mean of numbers below 4.
     assert torch.allclose(strided_attention(q, q, q, bias), wanted, rtol=0, atol=2.0**-6)
-    for query, key in ((none, PLACE), (PLACE, none)):
+    for query_positions, key_positions in ((none, PLACE), (PLACE, none)):
         for causal in (False, True):
-            assert in_order(strided(ALiBi(heads=2), query, key, causal=causal)).shape == (1, 2, len(query), len(key))
+            assert in_order(strided(ALiBi(heads=2), query_positions, key_positions, causal=causal)).shape == (
+                1,
+                2,
+                len(query_positions),
+                len(key_positions),
+            )
 
 
 PLACE = torch.arange(3)
@@ -380,8 +401,10 @@ class OnAGrid(AttentionBias):
     def axes(self) -> int:
         return 2
 
-    def bias(self, head: Any, query: Any, key: Any, params: Any = None, *, dtype: Any = None) -> Any:
-        apart = (query - key).abs()
+    def bias(
+        self, head: Any, query_positions: Any, key_positions: Any, params: Any = None, *, dtype: Any = None
+    ) -> Any:
+        apart = (query_positions - key_positions).abs()
         return -(head + 1.0) * (apart[..., 0] + 2 * apart[..., 1])
 
 

@@ -110,8 +110,8 @@ def readable(one: Any, parts: list[Any], seen: Any, positions: Any) -> Any:
         near = seen & (torch.arange(7)[:, None] - torch.arange(7) < window)
         attended = posenc.attention.attention(
             *(x.double() for x in (q, k, v)),
-            query=positions,
-            key=positions,
+            query_positions=positions,
+            key_positions=positions,
             layout="bhtd",
             encodings=[record],
             params=[params and {name: value.double() for name, value in params.items()}],

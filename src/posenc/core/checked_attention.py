@@ -132,7 +132,9 @@ def check_causal(causal: bool, queries: int, keys: int) -> bool:
     return causal
 
 
-def guard_of_order(query: Positions, key: Positions, axes: int, *, causal: bool, window: Window, stated: bool) -> Any:
+def guard_of_order(
+    query_positions: Positions, key_positions: Positions, axes: int, *, causal: bool, window: Window, stated: bool
+) -> Any:
     """None, or where values cannot be read what makes the output NaN for rows whose positions contradict a mask by
     index; ValueError where they can. stated: whether a mask or documents say what a query sees.
 
@@ -140,7 +142,7 @@ def guard_of_order(query: Positions, key: Positions, axes: int, *, causal: bool,
     """
     if stated or axes > 1 or not (causal or window != (None, None)):
         return None
-    return order_guard(query, key, "causal" if causal else "window")
+    return order_guard(query_positions, key_positions, "causal" if causal else "window")
 
 
 def check_hidden_is_read(hidden: Any, records: Sequence[Encoding]) -> None:
@@ -189,8 +191,8 @@ def documents_of_tokens(documents: Documents, q: Array, k: Array) -> tuple[Array
     if documents is None:
         return None
     lib = arrays.library(q, k)
-    query, key = of_documents(documents, *(checked(lib.arange(x.shape[2])) for x in (q, k)))
-    return _document_rows(query.documents, q), _document_rows(key.documents, k)
+    query_positions, key_positions = of_documents(documents, *(checked(lib.arange(x.shape[2])) for x in (q, k)))
+    return _document_rows(query_positions.documents, q), _document_rows(key_positions.documents, k)
 
 
 def _document_rows(numbers: Any, x: Array) -> Array:

@@ -47,7 +47,7 @@ def placed(name: str, positions: Array | Positions, x: Array, axis: int, axes: i
     return positions
 
 
-def of_documents(documents: Any, query: Positions, key: Positions) -> tuple[Positions, Positions]:
+def of_documents(documents: Any, query_positions: Positions, key_positions: Positions) -> tuple[Positions, Positions]:
     """Positions of queries and keys with the documents they belong to: a pair of whole numbers in the shapes of the
     positions, or in one row for all; None where each row is one document.
 
@@ -56,14 +56,16 @@ def of_documents(documents: Any, query: Positions, key: Positions) -> tuple[Posi
     [0, 0, 1]
     """
     if documents is None:
-        return query, key
+        return query_positions, key_positions
     if not isinstance(documents, tuple | list) or len(documents) != 2:
         raise TypeError(
             f"documents must be a pair, (of the queries, of the keys); got {validation.shown(documents)}. Give two arrays "
             "of document numbers."
         )
     sides = []
-    for side, positions, side_documents in zip(("queries", "keys"), (query, key), documents, strict=True):
+    for side, positions, side_documents in zip(
+        ("queries", "keys"), (query_positions, key_positions), documents, strict=True
+    ):
         numbers = arrays.as_array("documents", side_documents, like=positions.array)
         if arrays.kind(numbers) != "integer":
             raise TypeError(

@@ -93,16 +93,20 @@ def checked(positions: Any, name: str = "positions", like: Array | None = None) 
     return Positions(array, lib, kind == "integer", readable, bounds)
 
 
-def checked_pair(query: Any, key: Any, like: Array | None = None) -> tuple[Positions, Positions]:
+def checked_pair(query_positions: Any, key_positions: Any, like: Array | None = None) -> tuple[Positions, Positions]:
     """Positions of queries and of keys, of one library: numbers and lists follow the other array, or `like`."""
     if like is None:
         like = (
-            query if arrays.library_name(query) is not None else key if arrays.library_name(key) is not None else None
+            query_positions
+            if arrays.library_name(query_positions) is not None
+            else key_positions
+            if arrays.library_name(key_positions) is not None
+            else None
         )
-    query, key = checked(query, "query", like), checked(key, "key", like)
-    if query.lib.name != key.lib.name:
-        arrays.library(query.array, key.array)  # whose error names the two
-    return query, key
+    query_positions, key_positions = checked(query_positions, "query", like), checked(key_positions, "key", like)
+    if query_positions.lib.name != key_positions.lib.name:
+        arrays.library(query_positions.array, key_positions.array)  # whose error names the two
+    return query_positions, key_positions
 
 
 def _within_range(name: str, bounds: tuple[Any, Any], float64: bool) -> None:

@@ -200,7 +200,15 @@ class AttentionBias(Encoding):
     heads: Heads
 
     @abc.abstractmethod
-    def bias(self, head: Array, query: Array, key: Array, params: Params | None = None, *, dtype: Any = None) -> Array:
+    def bias(
+        self,
+        head: Array,
+        query_positions: Array,
+        key_positions: Array,
+        params: Params | None = None,
+        *,
+        dtype: Any = None,
+    ) -> Array:
         """What is added to the scaled logit; head, query and key broadcast against each other.
 
         Where positions have several coordinates these are the last axis of query and key,
@@ -209,13 +217,19 @@ class AttentionBias(Encoding):
 
     @final
     def checked_call(
-        self, head: Array, query: Array, key: Array, params: Params | None, dtype: Any
+        self, head: Array, query_positions: Array, key_positions: Array, params: Params | None, dtype: Any
     ) -> tuple[Array, Positions, Positions, Params, Any]:
         """What `bias` is called with, checked once: heads, positions, parameters of their library,
         dtype of the result."""
         learned = self.checked(params)
-        query, key = checked_pair(query, key, like=first_array(learned))
-        return self._head_index(head, query.lib), query, key, learned, query.lib.result_dtype(dtype)
+        query_positions, key_positions = checked_pair(query_positions, key_positions, like=first_array(learned))
+        return (
+            self._head_index(head, query_positions.lib),
+            query_positions,
+            key_positions,
+            learned,
+            query_positions.lib.result_dtype(dtype),
+        )
 
     def _head_index(self, head: Array, lib: Library) -> Array:
         """Numbers of heads as an array of the library; a negative one would count from the end, so it is refused."""
@@ -230,27 +244,35 @@ class AttentionBias(Encoding):
         return head
 
     @final
-    def matrix(self, query: Array, key: Array, params: Params | None = None, *, dtype: Any = None) -> Array:
+    def matrix(
+        self, query_positions: Array, key_positions: Array, params: Params | None = None, *, dtype: Any = None
+    ) -> Array:
         """The dense bias for query positions (*batch, n) and key positions (*batch, m), with a last axis of coordinates
         where there are several; shape (*batch, heads, n, m)."""
-        query, key = arrays.as_arrays(query=query, key=key, like=first_array(params))
-        lib, last = arrays.library(query), -1 if self.axes == 1 else -2
-        if min(query.ndim, key.ndim) < -last:
+        query_positions, key_positions = arrays.as_arrays(
+            query_positions=query_positions, key_positions=key_positions, like=first_array(params)
+        )
+        lib, last = arrays.library(query_positions), -1 if self.axes == 1 else -2
+        if min(query_positions.ndim, key_positions.ndim) < -last:
             raise ValueError(
-                "query and key must have an axis of positions, (*batch, "
-                f"n{'' if self.axes == 1 else f', {self.axes}'}); got shapes {tuple(query.shape)} and "
-                f"{tuple(key.shape)}. Put a single position into a list."
+                "query_positions and key_positions must have an axis of positions, (*batch, "
+                f"n{'' if self.axes == 1 else f', {self.axes}'}); got shapes {tuple(query_positions.shape)} and "
+                f"{tuple(key_positions.shape)}. Put a single position into a list."
             )
         # While tracing, a bound on a length would become part of the program.
-        if lib.concrete(query) and lib.concrete(key):
-            batch = np.broadcast_shapes(tuple(query.shape[:last]), tuple(key.shape[:last]))
-            count = self.heads * math.prod((*batch, query.shape[last], key.shape[last]))
+        if lib.concrete(query_positions) and lib.concrete(key_positions):
+            batch = np.broadcast_shapes(tuple(query_positions.shape[:last]), tuple(key_positions.shape[:last]))
+            count = self.heads * math.prod((*batch, query_positions.shape[last], key_positions.shape[last]))
             if count > validation.LARGEST_BYTES // 8:
-                lib.check_size("query and key", count, lib.result_dtype(dtype), query, key)
+                lib.check_size("query and key", count, lib.result_dtype(dtype), query_positions, key_positions)
         head = lib.arange(self.heads)[:, None, None]
         if self.axes == 1:
-            return self.bias(head, query[..., None, :, None], key[..., None, None, :], params, dtype=dtype)
-        return self.bias(head, query[..., None, :, None, :], key[..., None, None, :, :], params, dtype=dtype)
+            return self.bias(
+                head, query_positions[..., None, :, None], key_positions[..., None, None, :], params, dtype=dtype
+            )
+        return self.bias(
+            head, query_positions[..., None, :, None, :], key_positions[..., None, None, :, :], params, dtype=dtype
+        )
 
 
 @dataclass(frozen=True)
@@ -267,7 +289,14 @@ class AttentionScore(Encoding):
 
     @abc.abstractmethod
     def score(
-        self, q: Array, k: Array, query: Array, key: Array, params: Params | None = None, *, hidden: Array | None = None
+        self,
+        q: Array,
+        k: Array,
+        query_positions: Array,
+        key_positions: Array,
+        params: Params | None = None,
+        *,
+        hidden: Array | None = None,
     ) -> Array:
         """What is added to the scaled logits; q: (*batch, h, n, d), k: (*batch, h, m, d); shape (*batch, h, n, m)."""
 
@@ -276,8 +305,8 @@ class AttentionScore(Encoding):
         self,
         q: Array,
         k: Array,
-        query: Array,
-        key: Array,
+        query_positions: Array,
+        key_positions: Array,
         params: Params | None,
         documents: Any = None,
         *,
@@ -299,19 +328,24 @@ class AttentionScore(Encoding):
         dim, heads = getattr(self, "dim", None), getattr(self, "heads", None)
         q = content("q", q, dim, heads, lib)
         k = content("k", k, dim, heads if dim else None, lib)  # a record that states no width scores any keys alike
-        query, key = placed("query", query, q, -2, self.axes), placed("key", key, k, -2, self.axes)
-        if query.readable and key.readable:
+        query_positions, key_positions = (
+            placed("query_positions", query_positions, q, -2, self.axes),
+            placed("key_positions", key_positions, k, -2, self.axes),
+        )
+        if query_positions.readable and key_positions.readable:
             lib.check_size("q and k", math.prod(q.shape[:-1]) * k.shape[-2], q.dtype, q, k)
-        query, key = of_documents(documents, query, key)
+        query_positions, key_positions = of_documents(documents, query_positions, key_positions)
         cast_params = {name: value if "." in name else lib.astype(value, q.dtype) for name, value in learned.items()}
-        return q, k, query, key, cast_params
+        return q, k, query_positions, key_positions, cast_params
 
     @final
     def hidden_length(self, queries: int, keys: int) -> int:
         """How many places `hidden` has for so many queries and keys."""
         return {"query": queries, "key": keys, "both": queries + keys, None: 0}[self.reads]
 
-    def values(self, weights: Array, query: Array, key: Array, params: Params | None = None) -> Array | None:
+    def values(
+        self, weights: Array, query_positions: Array, key_positions: Array, params: Params | None = None
+    ) -> Array | None:
         """What is added to the attention output, (*batch, h, n, d), for weights (*batch, h, n, m);
         None when nothing is."""
         return None

@@ -16,9 +16,11 @@ def sizes_of_window(least: int) -> TupleOf:
     return TupleOf(Whole(least, LONGEST), "a tuple of two to four sizes", "Give (7, 7), say.", 2, 4)
 
 
-def distances(query: Positions, key: Positions, axes: int) -> tuple[list[Array], Array]:
+def distances(query_positions: Positions, key_positions: Positions, axes: int) -> tuple[list[Array], Array]:
     """query - key along every axis, for whole coordinates on their last axis; and a guard, 0.0 or NaN."""
-    pairs = zip(split_coordinates(query, axes, "query"), split_coordinates(key, axes, "key"), strict=True)
+    pairs = zip(
+        split_coordinates(query_positions, axes, "query"), split_coordinates(key_positions, axes, "key"), strict=True
+    )
     differences, guards = zip(*(whole_difference(m, n) for m, n in pairs), strict=True)
     return [-difference for difference in differences], sum(guards[1:], guards[0])
 

@@ -47,12 +47,14 @@ def inner_params(learned: Params, prefix: str = "encoding") -> Params | None:
     return {name.removeprefix(start): value for name, value in learned.items() if name.startswith(start)} or None
 
 
-def bias_matrix(encoding: AttentionBias, query: Positions, key: Positions, learned: Params, dtype: Any) -> Array:
+def bias_matrix(
+    encoding: AttentionBias, query_positions: Positions, key_positions: Positions, learned: Params, dtype: Any
+) -> Array:
     """The bias of every head and pair of places, (*batch, heads, n, m)."""
     params = inner_params(learned)
-    if encoding.axes == 1 and "relative" in encoding.claims and _rises(query) and _rises(key):
-        return _of_distances(encoding, query, key, params, dtype)
-    return encoding.matrix(query.array, key.array, params, dtype=dtype)
+    if encoding.axes == 1 and "relative" in encoding.claims and _rises(query_positions) and _rises(key_positions):
+        return _of_distances(encoding, query_positions, key_positions, params, dtype)
+    return encoding.matrix(query_positions.array, key_positions.array, params, dtype=dtype)
 
 
 def _rises(positions: Positions) -> bool:
@@ -66,12 +68,17 @@ def _rises(positions: Positions) -> bool:
 
 
 def _of_distances(
-    encoding: AttentionBias, query: Positions, key: Positions, params: Params | None, dtype: Any
+    encoding: AttentionBias, query_positions: Positions, key_positions: Positions, params: Params | None, dtype: Any
 ) -> Array:
     """The matrix of a relative bias from one number a distance: (heads, n, m)."""
-    lib, xp, (queries,), (keys,) = query.lib, query.lib.xp, query.array.shape, key.array.shape
+    lib, xp, (queries,), (keys,) = (
+        query_positions.lib,
+        query_positions.lib.xp,
+        query_positions.array.shape,
+        key_positions.array.shape,
+    )
     steps = lib.arange(queries + keys - 1) - (queries - 1)  # those of the first query, before it and after it
-    there, here = lib.signed(query.array), lib.signed(key.array)
+    there, here = lib.signed(query_positions.array), lib.signed(key_positions.array)
     there, here = there[0] - xp.clip(steps, None, 0), here[0] + xp.clip(steps, 0, None)
     numbers = encoding.bias(lib.arange(encoding.heads)[:, None], there, here, params, dtype=dtype)
     if queries == 1:

@@ -52,7 +52,7 @@ def similarity(record: AdditiveEncoding, positions: Array, *, params: Params | N
 
 
 def score_by_distance(
-    record: Encoding, distances: Array, *, key: int = 0, params: Params | None = None
+    record: Encoding, distances: Array, *, key_positions: int = 0, params: Params | None = None
 ) -> ScoreByDistance:
     """The score that the encoding alone gives for distances query - key, (n,), with the key at position `key`.
 
@@ -67,29 +67,33 @@ def score_by_distance(
     validation.instance("record", record, Encoding, "a record of an encoding")
     validation.one_axis("record", record)
     distances = _line("distances", distances)
-    at_key = np.array([validation.integer("key", key, -(2**52), 2**52)])
-    query, params = arrays.library(distances).signed(distances) + at_key, _drawn(record, params)
+    at_key = np.array([validation.integer("key_positions", key_positions, -(2**52), 2**52)])
+    query_positions, params = arrays.library(distances).signed(distances) + at_key, _drawn(record, params)
     if isinstance(record, AdditiveEncoding):
-        scores = (np.asarray(record.embed(query, params)) @ np.asarray(record.embed(at_key, params)).T).T
+        scores = (np.asarray(record.embed(query_positions, params)) @ np.asarray(record.embed(at_key, params)).T).T
         return ScoreByDistance(record, distances, scores, "PE(query)·PE(key)")
     if isinstance(record, RotaryEncoding):
-        q = at_every_head(record.rotation(query, params, role="query"), np.ones((query.size, record.head_dim)))
+        q = at_every_head(
+            record.rotation(query_positions, params, role="query"), np.ones((query_positions.size, record.head_dim))
+        )
         k = at_every_head(record.rotation(at_key, params, role="key"), np.ones((1, record.head_dim)))
-        scores = (q @ np.swapaxes(k, -1, -2) / np.sqrt(record.head_dim)).reshape(-1, query.size)
+        scores = (q @ np.swapaxes(k, -1, -2) / np.sqrt(record.head_dim)).reshape(-1, query_positions.size)
         return ScoreByDistance(record, distances, scores, "q·k/√d for q and k of ones")
     if isinstance(record, AttentionBias):
-        return ScoreByDistance(record, distances, record.matrix(query, at_key, params)[..., 0], "the bias of each head")
+        return ScoreByDistance(
+            record, distances, record.matrix(query_positions, at_key, params)[..., 0], "the bias of each head"
+        )
     if isinstance(record, AttentionScore):
         heads, width = int(getattr(record, "heads", 1)), int(getattr(record, "dim", 8))
-        q, k = np.ones((1, heads, query.size, width)), np.ones((1, heads, 1, width))
+        q, k = np.ones((1, heads, query_positions.size, width)), np.ones((1, heads, 1, width))
         if record.gathers:
             raise TypeError(
                 f"record must have a score that depends on its own key alone; got {validation.shown(record)}, "
                 "which reads the keys between."
             )
-        read = record.hidden_length(query.size, 1)
+        read = record.hidden_length(query_positions.size, 1)
         x = np.ones((1, read, record.model_dim)) if record.reads else None  # type: ignore[attr-defined]
-        scores = np.asarray(record.score(q, k, query, at_key, params, hidden=x))[0, :, :, 0]
+        scores = np.asarray(record.score(q, k, query_positions, at_key, params, hidden=x))[0, :, :, 0]
         return ScoreByDistance(record, distances, scores, "the score of each head for q and k of ones")
     raise TypeError(
         f"record must enter through one of the four doors; got {validation.shown(record)}. Derive it from one."

@@ -43,8 +43,8 @@ class JaxArguments:
     q: Array
     k: Array
     v: Array
-    query: Array
-    key: Array
+    query_positions: Array
+    key_positions: Array
     encodings: tuple[Bound, ...]
     causal: bool
     window: Window
@@ -63,8 +63,8 @@ def collected(
     k: Array,
     v: Array,
     *,
-    query: Array,
-    key: Array,
+    query_positions: Array,
+    key_positions: Array,
     layout: Layout,
     encodings: Sequence[Encoding | Bound],
     causal: bool,
@@ -85,15 +85,18 @@ def collected(
     axes = number_of_axes(records)
     for record in records:
         check_fits(record, q, v)
-    query, key = token_positions("query", query, q, axes), token_positions("key", key, k, axes)
+    query_positions, key_positions = (
+        token_positions("query_positions", query_positions, q, axes),
+        token_positions("key_positions", key_positions, k, axes),
+    )
     causal, window = check_causal(causal, q.shape[2], k.shape[2]), checked_window(window)
     stated = mask is not None or documents is not None
     return JaxArguments(
         q,
         repeated(k, q.shape[1]),
         repeated(v, q.shape[1]),
-        query.array,
-        key.array,
+        query_positions.array,
+        key_positions.array,
         bound,
         causal,
         window,
@@ -101,7 +104,7 @@ def collected(
         documents_of_tokens(documents, q, k),
         checked_hidden(hidden, records, q, k, jax.Array, "an array"),
         checked_scale(scale, q),
-        guard_of_order(query, key, axes, causal=causal, window=window, stated=stated),
+        guard_of_order(query_positions, key_positions, axes, causal=causal, window=window, stated=stated),
     )
 
 

@@ -30,9 +30,9 @@ def rotated_vectors(asked: JaxArguments, q: Array, k: Array, v: Array) -> tuple[
     """Queries, keys and values after the rotations that act on them."""
     for each in asked.of(RotaryEncoding):
         if "value" in each.record.roles:
-            v = each.rotate_values(v, asked.key, layout="bhtd")
+            v = each.rotate_values(v, asked.key_positions, layout="bhtd")
         else:
-            q, k = each.rotate(q, k, asked.query, asked.key, layout="bhtd")
+            q, k = each.rotate(q, k, asked.query_positions, asked.key_positions, layout="bhtd")
     return q, k, v
 
 
@@ -83,7 +83,7 @@ def _at(asked: JaxArguments, q: Array, index: Array) -> _Queries:
         index,
         q[:, :, index],
         asked.q[:, :, index],
-        asked.query[..., index, :] if several else asked.query[..., index],
+        asked.query_positions[..., index, :] if several else asked.query_positions[..., index],
         asked.hidden[:, index] if asked.hidden is not None and reads & {"query", "both"} else None,
         None if asked.documents is None else asked.documents[0][:, index],
         mask[:, :, index] if mask is not None and mask.shape[2] > 1 else mask,
@@ -95,7 +95,7 @@ def _prepared(asked: JaxArguments) -> dict[int, PreparedKeys]:
     documents = None if asked.documents is None else asked.documents[1]
     return {
         place: each.record.prepare(
-            asked.k, asked.key, each.params, hidden=_at_keys(asked, each.record), documents=documents
+            asked.k, asked.key_positions, each.params, hidden=_at_keys(asked, each.record), documents=documents
         )
         for place, each in enumerate(asked.encodings)
         if isinstance(each.record, Gathers)
@@ -113,13 +113,13 @@ def _tile(asked: JaxArguments, k: Array, v: Array, prepared: dict[int, PreparedK
     logits = jnp.matmul(at.rotated * asked.scale, k.swapaxes(-1, -2), precision="highest")
     for place, each in enumerate(asked.encodings):
         if isinstance(each.record, AttentionBias):
-            logits = logits + each.bias(at.query, asked.key, dtype=logits.dtype)
+            logits = logits + each.bias(at.query, asked.key_positions, dtype=logits.dtype)
         elif isinstance(each.record, AttentionScore):
             logits = logits + _score(asked, each, prepared.get(place), at)
     weights = softmax(logits, _visible(asked, at), arrays.library(logits))
     output = rotated_back(asked, jnp.matmul(weights, v, precision="highest"), at.query)
     for each in asked.of(AttentionScore):
-        more = each.values(weights, at.query, asked.key)
+        more = each.values(weights, at.query, asked.key_positions)
         output = output if more is None else output + more
     return output.astype(asked.q.dtype)
 
@@ -133,7 +133,7 @@ def _score(asked: JaxArguments, each: Any, prepared: PreparedKeys | None, at: _Q
     parts = [part for part in (read, at_keys) if part is not None]
     packed = None if asked.documents is None else (at.documents, asked.documents[1])
     hidden = jnp.concatenate(parts, 1) if parts else None
-    return each.score(at.q, asked.k, at.query, asked.key, hidden=hidden, documents=packed)
+    return each.score(at.q, asked.k, at.query, asked.key_positions, hidden=hidden, documents=packed)
 
 
 def visible_by_index(asked: JaxArguments, index: Array) -> Array:

@@ -39,7 +39,7 @@ class Block:
 def bias_block(bound: Bound, queries: int, keys: int, *, dtype: Any = None) -> Block:
     """The bias of one head for a block: block(constants, head, query, key) of shape (queries, keys).
 
-    head: an int32 scalar. query, key: int32 positions (queries,) and (keys,), with a last axis of coordinates where the
+    head: an int32 scalar. query_positions, key_positions: int32 positions (queries,) and (keys,), with a last axis of coordinates where the
     record has several.
 
     >>> from posenc import ALiBi
@@ -51,8 +51,8 @@ def bias_block(bound: Bound, queries: int, keys: int, *, dtype: Any = None) -> B
     validation.instance("bound", bound, Bound, "a bound record; bind it first")
     record: Any = validation.instance("bound.record", bound.record, AttentionBias, "a record of the door 'biases'")
 
-    def block(head: Array, query: Array, key: Array) -> Array:
-        return record.bias(head, query[:, None], key[None, :], bound.params, dtype=dtype)
+    def block(head: Array, query_positions: Array, key_positions: Array) -> Array:
+        return record.bias(head, query_positions[:, None], key_positions[None, :], bound.params, dtype=dtype)
 
     return _traced(block, jax.ShapeDtypeStruct((), jnp.int32), *_positions(record, queries, keys))
 
@@ -61,7 +61,7 @@ def score_block(bound: Bound, q: Any, k: Any) -> Block:
     """The scores of all heads for a block: block(constants, q, k, query, key) of shape (heads, queries, keys).
 
     q, k: what the kernel will hand in, (heads, queries, d) and (key heads, keys, d): arrays, or shapes and dtypes as
-    `jax.ShapeDtypeStruct`. query, key: int32 positions as for `bias_block`.
+    `jax.ShapeDtypeStruct`. query_positions, key_positions: int32 positions as for `bias_block`.
 
     A score that reads the keys between a query and a key, or the input of the layer, has no block of its own and raises
     ValueError.
@@ -75,8 +75,8 @@ def score_block(bound: Bound, q: Any, k: Any) -> Block:
             "Use its score for all keys."
         )
 
-    def block(q: Array, k: Array, query: Array, key: Array) -> Array:
-        return record.score(q, k, query, key, bound.params)
+    def block(q: Array, k: Array, query_positions: Array, key_positions: Array) -> Array:
+        return record.score(q, k, query_positions, key_positions, bound.params)
 
     content = [jax.ShapeDtypeStruct(part.shape, part.dtype) for part in (q, k)]
     return _traced(block, *content, *_positions(record, q.shape[-2], k.shape[-2]))

@@ -36,15 +36,17 @@ class DoorMethods(abc.ABC):
         """x + encoding for x: (*batch, n, width) and positions (*batch, n) or (n,)."""
         return self._through(AdditiveEncoding, "add").attach(x, positions, self._arrays())
 
-    def rotate(self, q: Array, k: Array, query: Array, key: Array, *, layout: OperatorLayout) -> tuple[Array, Array]:
+    def rotate(
+        self, q: Array, k: Array, query_positions: Array, key_positions: Array, *, layout: OperatorLayout
+    ) -> tuple[Array, Array]:
         """Rotated q and k, whose heads may be grouped, for their own positions.
 
         layout: "bhtd" or "bthd"; "thd" without a batch; "btkgd" for q of shape (batch, n, key heads, group, d) and
         k of shape (batch, m, key heads, d).
         """
         record = self._through(RotaryEncoding, "rotate")
-        rotated = self._rotated(record, q, "query", query, "query", layout)
-        return rotated, self._rotated(record, k, "key", key, "key", "bthd" if layout == "btkgd" else layout)
+        rotated = self._rotated(record, q, "query", query_positions, "query", layout)
+        return rotated, self._rotated(record, k, "key", key_positions, "key", "bthd" if layout == "btkgd" else layout)
 
     def rotate_values(self, v: Array, key: Array, *, layout: OperatorLayout) -> Array:
         """Values rotated at the positions of their keys."""
@@ -56,18 +58,21 @@ class DoorMethods(abc.ABC):
         record = self._through(RotaryEncoding, "rotate_values and rotate_back")
         return self._rotated(record, output, "query", query, "output", layout)
 
-    def bias(self, query: Array, key: Array, *, dtype: Any = None) -> Array:
+    def bias(self, query_positions: Array, key_positions: Array, *, dtype: Any = None) -> Array:
         """The dense bias (*batch, heads, n, m) for positions (*batch, n) and (*batch, m)."""
         record, lib = self._through(AttentionBias, "bias"), Jax()
-        query, key = arrays.as_array("query", query, lib), arrays.as_array("key", key, lib)
-        return record.matrix(query, key, self._arrays(), dtype=dtype)
+        query_positions, key_positions = (
+            arrays.as_array("query_positions", query_positions, lib),
+            arrays.as_array("key_positions", key_positions, lib),
+        )
+        return record.matrix(query_positions, key_positions, self._arrays(), dtype=dtype)
 
     def score(
         self,
         q: Array,
         k: Array,
-        query: Array,
-        key: Array,
+        query_positions: Array,
+        key_positions: Array,
         *,
         hidden: Array | None = None,
         documents: Documents = None,
@@ -77,11 +82,11 @@ class DoorMethods(abc.ABC):
         record = self._through(AttentionScore, "score")
         # Other scores see a query and a key at a time, so a mask alone separates documents.
         packed = {"documents": documents} if record.gathers else {}
-        return record.score(q, k, query, key, self._arrays(), hidden=hidden, **packed)
+        return record.score(q, k, query_positions, key_positions, self._arrays(), hidden=hidden, **packed)
 
-    def values(self, weights: Array, query: Array, key: Array) -> Array | None:
+    def values(self, weights: Array, query_positions: Array, key_positions: Array) -> Array | None:
         """What is added to the attention output for weights (*batch, h, n, m); None where nothing is."""
-        return self._through(AttentionScore, "values").values(weights, query, key, self._arrays())
+        return self._through(AttentionScore, "values").values(weights, query_positions, key_positions, self._arrays())
 
     def _rotated(self, record: Any, x: Array, name: str, positions: Array, role: Role, layout: OperatorLayout) -> Array:
         positions = arrays.as_array(name, positions, x)

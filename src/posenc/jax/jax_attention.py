@@ -28,8 +28,8 @@ def attention(
     k: Array,
     v: Array,
     *,
-    query: Array,
-    key: Array,
+    query_positions: Array,
+    key_positions: Array,
     layout: Layout,
     encodings: Sequence[Encoding | Bound] = (),
     causal: bool = False,
@@ -48,7 +48,7 @@ def attention(
 
     q, k, v: (batch, heads, n, d), (batch, key heads, m, d) and (batch, key heads, m, width) for layout "bhtd", tokens
     before heads for "bthd"; key heads divide heads.
-    query, key: positions (n,) or (batch, n), and (m,) or (batch, m), with a last axis of coordinates for records that
+    query_positions, key_positions: positions (n,) or (batch, n), and (m,) or (batch, m), with a last axis of coordinates for records that
     have several.
     encodings: records, and what `bind` gives for those that learn, of the doors that rotate, bias and score.
     causal: a query sees no key behind its own index, counted from the ends: the last query stands at the last key.
@@ -70,7 +70,7 @@ def attention(
     >>> q, k = jnp.ones((1, 4, 3, 8)), jnp.ones((1, 2, 5, 8))
     >>> query, key = jnp.arange(2, 5), jnp.arange(5)  # the last three of five tokens
     >>> attended = jax.jit(lambda q, k: attention(
-    ...     q, k, k, query=query, key=key, encodings=[RoPE(dim=8), ALiBi(heads=4)], causal=True, layout="bhtd"))
+    ...     q, k, k, query_positions=query, key_positions=key, encodings=[RoPE(dim=8), ALiBi(heads=4)], causal=True, layout="bhtd"))
     >>> attended(q, k).shape
     (1, 4, 3, 8)
     """
@@ -79,8 +79,8 @@ def attention(
         q,
         k,
         v,
-        query=query,
-        key=key,
+        query_positions=query_positions,
+        key_positions=key_positions,
         layout=layout,
         encodings=encodings,
         causal=causal,
@@ -133,4 +133,4 @@ def _dot_product(asked: JaxArguments) -> Array:
     most = max(q.shape[-1], v.shape[-1])
     q, k, wide = (jnp.pad(x, ((0, 0), (0, 0), (0, 0), (0, most - x.shape[-1]))) for x in (q, k, v))
     output = jax.nn.dot_product_attention(q, k, wide, mask=mask, scale=asked.scale)[..., : v.shape[-1]]
-    return rotated_back(asked, output.swapaxes(1, 2), asked.query)
+    return rotated_back(asked, output.swapaxes(1, 2), asked.query_positions)

@@ -160,12 +160,12 @@ def _guard(key: Positions) -> Array | None:
     return None
 
 
-def _pairs(query: Positions, key: Positions) -> Array:
+def _pairs(query_positions: Positions, key_positions: Positions) -> Array:
     """key - query for every pair, (*batch, n, m)."""
-    return difference(query.part((..., slice(None), None)), key.part((..., None, slice(None))))
+    return difference(query_positions.part((..., slice(None), None)), key_positions.part((..., None, slice(None))))
 
 
-def _in_one_document(query: Positions, key: Positions, pairs: Array) -> Array:
-    if query.documents is None or key.documents is None:
+def _in_one_document(query_positions: Positions, key_positions: Positions, pairs: Array) -> Array:
+    if query_positions.documents is None or key_positions.documents is None:
         return pairs
-    return pairs & (query.documents[..., :, None] == key.documents[..., None, :])
+    return pairs & (query_positions.documents[..., :, None] == key_positions.documents[..., None, :])

@@ -33,18 +33,23 @@ def whole(name: str, positions: Array | Positions, like: Array | None = None) ->
     return index, xp.where(fits, zero, float("nan"))
 
 
-def whole_difference(query: Positions, key: Positions) -> tuple[Array, Array]:
+def whole_difference(query_positions: Positions, key_positions: Positions) -> tuple[Array, Array]:
     """key - query of whole positions, and a guard: 0.0, or NaN as above; both of the shape to which they broadcast.
 
     >>> whole_difference(checked([5.0]), checked([3, 7]))[0].tolist()
     [-2, 2]
     """
-    (there, there_guard), (here, here_guard) = whole("query", query), whole("key", key)
-    steps = difference(query._replace(array=there, integers=True), key._replace(array=here, integers=True))
+    (there, there_guard), (here, here_guard) = (
+        whole("query_positions", query_positions),
+        whole("key_positions", key_positions),
+    )
+    steps = difference(
+        query_positions._replace(array=there, integers=True), key_positions._replace(array=here, integers=True)
+    )
     return steps, there_guard + here_guard
 
 
-def whole_distances(query: Positions, key: Positions) -> tuple[Array, Array | None]:
+def whole_distances(query_positions: Positions, key_positions: Positions) -> tuple[Array, Array | None]:
     """key - query of every pair of whole positions, (*batch, 1, n, m) with an axis for the heads, and a guard as above,
     or None for integers that can be read, which need none.
 
@@ -52,9 +57,9 @@ def whole_distances(query: Positions, key: Positions) -> tuple[Array, Array | No
     [[[-2, 2, 4], [-3, 1, 3]]]
     """
     distance, guard = whole_difference(
-        query.part((..., None, slice(None), None)), key.part((..., None, None, slice(None)))
+        query_positions.part((..., None, slice(None), None)), key_positions.part((..., None, None, slice(None)))
     )
-    certain = all(each.integers and each.readable for each in (query, key))
+    certain = all(each.integers and each.readable for each in (query_positions, key_positions))
     return distance, None if certain else guard
 
 

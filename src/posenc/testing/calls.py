@@ -20,19 +20,25 @@ from posenc.testing.door_probe import (
 
 
 def called(
-    encoding: Encoding, query: Any, key: Any, params: Any = None, *, dtype: Any = None, name: str = "numpy"
+    encoding: Encoding,
+    query_positions: Any,
+    key_positions: Any,
+    params: Any = None,
+    *,
+    dtype: Any = None,
+    name: str = "numpy",
 ) -> Any:
     """The door's own method: embed(query), rotation(query), matrix or score of (query, key). name: of their library."""
     if isinstance(encoding, AdditiveEncoding):
-        return encoding.embed(query, params, dtype=dtype)
+        return encoding.embed(query_positions, params, dtype=dtype)
     if isinstance(encoding, RotaryEncoding):
-        rotation = encoding.rotation(query, params, role=sides(encoding)[0], dtype=dtype)
-        return operated(rotation, _places(encoding, query), name, dtype_asked(dtype, name))
+        rotation = encoding.rotation(query_positions, params, role=sides(encoding)[0], dtype=dtype)
+        return operated(rotation, _places(encoding, query_positions), name, dtype_asked(dtype, name))
     if isinstance(encoding, AttentionBias):
-        return encoding.matrix(query, key, params, dtype=dtype)
+        return encoding.matrix(query_positions, key_positions, params, dtype=dtype)
     if not isinstance(encoding, AttentionScore):
         raise TypeError(f"encoding must enter by one of the four doors; got {encoding!r}. Derive it from a door.")
-    (*batch, queries), (*_, keys) = (_places(encoding, positions) for positions in (query, key))
+    (*batch, queries), (*_, keys) = (_places(encoding, positions) for positions in (query_positions, key_positions))
     asked, broadcast = dtype_asked(dtype, name), array_module(name).broadcast_to
     q, k = (
         broadcast(
@@ -42,7 +48,9 @@ def called(
         for seed, count in ((1, queries), (2, keys))
     )
     x = hidden_input(encoding, queries, keys, name=name, dtype=asked)
-    return encoding.score(q, k, query, key, params, hidden=None if x is None else broadcast(x, (*batch, *x.shape)))
+    return encoding.score(
+        q, k, query_positions, key_positions, params, hidden=None if x is None else broadcast(x, (*batch, *x.shape))
+    )
 
 
 def _places(encoding: Encoding, positions: Any) -> tuple[int, ...]:

@@ -175,34 +175,49 @@ def accepts(encoding: Encoding, position: float) -> bool:
     return True
 
 
-def line_logits(encoding: Encoding, query: Any, key: Any) -> np.ndarray:
+def line_logits(encoding: Encoding, query_positions: Any, key_positions: Any) -> np.ndarray:
     """The encoding's effect on attention, in float64: (..., n, m) with content that differs from place to place."""
-    return logits_at(one_coordinate(encoding), np.asarray(query), np.asarray(key))
+    return logits_at(one_coordinate(encoding), np.asarray(query_positions), np.asarray(key_positions))
 
 
-def logits_at(encoding: Encoding, query: np.ndarray, key: np.ndarray) -> np.ndarray:
+def logits_at(encoding: Encoding, query_positions: np.ndarray, key_positions: np.ndarray) -> np.ndarray:
     """The same for positions as the record takes them, with their coordinates."""
     params = moved_parameters(encoding) or None
     if isinstance(encoding, AttentionBias):
-        return np.asarray(encoding.matrix(query, key, params))
+        return np.asarray(encoding.matrix(query_positions, key_positions, params))
     if isinstance(encoding, AdditiveEncoding):
-        q, k = (_drawn(seed, (len(side_positions), encoding.width)) for seed, side_positions in ((1, query), (2, key)))
-        q, k = encoding.attach(q, query, params), encoding.attach(k, key, params)
+        q, k = (
+            _drawn(seed, (len(side_positions), encoding.width))
+            for seed, side_positions in ((1, query_positions), (2, key_positions))
+        )
+        q, k = encoding.attach(q, query_positions, params), encoding.attach(k, key_positions, params)
         return np.asarray((q @ _drawn(3, (q.shape[1], 8))) @ (k @ _drawn(4, (k.shape[1], 8))).T)
     shape = number_of_heads(encoding), head_width(encoding)
-    q, k = (_drawn(seed, (shape[0], len(side_positions), shape[1])) for seed, side_positions in ((1, query), (2, key)))
+    q, k = (
+        _drawn(seed, (shape[0], len(side_positions), shape[1]))
+        for seed, side_positions in ((1, query_positions), (2, key_positions))
+    )
     if (
         isinstance(encoding, RotaryEncoding) and "query" not in encoding.roles
     ):  # what it does to values and back to the output
-        k = encoding.rotation(key, params, role="value")(k[None], layout="bhtd")
-        weights = np.random.default_rng(6).random((1, shape[0], len(query), len(key)))
-        return np.asarray(encoding.rotation(query, params, role="output")(weights @ k, layout="bhtd")[0])
+        k = encoding.rotation(key_positions, params, role="value")(k[None], layout="bhtd")
+        weights = np.random.default_rng(6).random((1, shape[0], len(query_positions), len(key_positions)))
+        return np.asarray(encoding.rotation(query_positions, params, role="output")(weights @ k, layout="bhtd")[0])
     if isinstance(encoding, RotaryEncoding):
-        q = encoding.rotation(query, params, role="query")(q[None], layout="bhtd")[0]
-        k = encoding.rotation(key, params, role="key")(k[None], layout="bhtd")[0]
+        q = encoding.rotation(query_positions, params, role="query")(q[None], layout="bhtd")[0]
+        k = encoding.rotation(key_positions, params, role="key")(k[None], layout="bhtd")[0]
         return np.asarray(q @ np.swapaxes(k, -1, -2))
     scores = cast(AttentionScore, encoding)
-    return np.asarray(scores.score(q, k, query, key, params, hidden=hidden_input(scores, len(query), len(key))))
+    return np.asarray(
+        scores.score(
+            q,
+            k,
+            query_positions,
+            key_positions,
+            params,
+            hidden=hidden_input(scores, len(query_positions), len(key_positions)),
+        )
+    )
 
 
 def hidden_input(
@@ -272,14 +287,14 @@ def _cosines_and_sines(
 
 
 def _matrix(encoding: AttentionBias, params: Any, side: Side, dtype: Any, anchors: Array, positions: Array) -> Array:
-    query, key = (positions, anchors) if side == "query" else (anchors, positions)
-    return encoding.matrix(query, key, params, dtype=dtype)
+    query_positions, key_positions = (positions, anchors) if side == "query" else (anchors, positions)
+    return encoding.matrix(query_positions, key_positions, params, dtype=dtype)
 
 
 def _score(
     encoding: AttentionScore, params: Any, side: Side, vectors: list[Array], anchors: Array, xp: Any, positions: Array
 ) -> Array:
-    query, key = (positions, anchors) if side == "query" else (anchors, positions)
+    query_positions, key_positions = (positions, anchors) if side == "query" else (anchors, positions)
     shape = tuple(positions.shape) if hasattr(positions, "shape") else np.shape(positions)
     lengths = (shape[-1], len(anchors)) if side == "query" else (len(anchors), shape[-1])
     q, k = (
@@ -289,7 +304,7 @@ def _score(
     x = None
     if encoding.reads:
         x = xp.broadcast_to(vectors[2], (*shape[:-1], encoding.hidden_length(*lengths), vectors[2].shape[-1]))
-    return encoding.score(q, k, query, key, params, hidden=x)
+    return encoding.score(q, k, query_positions, key_positions, params, hidden=x)
 
 
 def with_twelve_heads(encoding: Encoding) -> Encoding:

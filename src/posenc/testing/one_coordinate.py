@@ -91,9 +91,17 @@ class LineBiases(Line, AttentionBias):
         if self.heads != self.encoding.heads:
             object.__setattr__(self, "encoding", replace(self.encoding, heads=self.heads))
 
-    def bias(self, head: Array, query: Array, key: Array, params: Params | None = None, *, dtype: Any = None) -> Array:
-        query, key = along(self, "query", query), along(self, "key", key)
-        return self.encoding.bias(head, query, key, params, dtype=dtype)
+    def bias(
+        self,
+        head: Array,
+        query_positions: Array,
+        key_positions: Array,
+        params: Params | None = None,
+        *,
+        dtype: Any = None,
+    ) -> Array:
+        query_positions, key_positions = along(self, "query", query_positions), along(self, "key", key_positions)
+        return self.encoding.bias(head, query_positions, key_positions, params, dtype=dtype)
 
 
 @dataclass(frozen=True)
@@ -110,10 +118,21 @@ class LineScores(Line, AttentionScore):
         return self.encoding.gathers
 
     def score(
-        self, q: Array, k: Array, query: Array, key: Array, params: Params | None = None, *, hidden: Array | None = None
+        self,
+        q: Array,
+        k: Array,
+        query_positions: Array,
+        key_positions: Array,
+        params: Params | None = None,
+        *,
+        hidden: Array | None = None,
     ) -> Array:
-        query, key = along(self, "query", query), along(self, "key", key)
-        return self.encoding.score(q, k, query, key, params, hidden=hidden)
+        query_positions, key_positions = along(self, "query", query_positions), along(self, "key", key_positions)
+        return self.encoding.score(q, k, query_positions, key_positions, params, hidden=hidden)
 
-    def values(self, weights: Array, query: Array, key: Array, params: Params | None = None) -> Array | None:
-        return self.encoding.values(weights, along(self, "query", query), along(self, "key", key), params)
+    def values(
+        self, weights: Array, query_positions: Array, key_positions: Array, params: Params | None = None
+    ) -> Array | None:
+        return self.encoding.values(
+            weights, along(self, "query", query_positions), along(self, "key", key_positions), params
+        )

@@ -227,14 +227,14 @@ def _by_ours(
     mask: as transformers gives it.   causal: where it gives none.
     """
     seen, causal = _mask_and_causal(mask, q.shape[1], k.shape[1], causal)
-    key = torch.arange(k.shape[1], device=k.device)
-    query = key if q.shape[1] == k.shape[1] else key[k.shape[1] - q.shape[1] :]
+    key_positions = torch.arange(k.shape[1], device=k.device)
+    query_positions = key_positions if q.shape[1] == k.shape[1] else key_positions[k.shape[1] - q.shape[1] :]
     output = attention(
         q,
         k,
         v,
-        query=query,
-        key=key,
+        query_positions=query_positions,
+        key_positions=key_positions,
         layout="bthd",
         encodings=[encoding],
         causal=causal,

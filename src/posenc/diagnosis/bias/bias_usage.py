@@ -32,32 +32,39 @@ class BiasUsage:
     head_factors: tuple[float, ...] = ()
     unclamped: bool = False
 
-    def biases(self, query: np.ndarray, key: np.ndarray, table: np.ndarray | None) -> np.ndarray:
+    def biases(self, query_positions: np.ndarray, key_positions: np.ndarray, table: np.ndarray | None) -> np.ndarray:
         """What is added to the logits, (heads, n, m). table: what T5 has learned."""
         params = {"table": table} if isinstance(self.record, T5Bias) else None
         if self.unclamped and table is not None and isinstance(self.record, T5Bias):
-            biases = table[self.buckets(query, key)].transpose(2, 0, 1) * self.record.scale * self.factor
+            biases = (
+                table[self.buckets(query_positions, key_positions)].transpose(2, 0, 1) * self.record.scale * self.factor
+            )
         else:
-            query, key = self._used_positions(query, key)
-            biases = np.asarray(self.record.matrix(query, key, params, dtype=np.float64)) * self.factor
+            query_positions, key_positions = self._used_positions(query_positions, key_positions)
+            biases = (
+                np.asarray(self.record.matrix(query_positions, key_positions, params, dtype=np.float64)) * self.factor
+            )
         if self.head_factors:
             biases = biases * np.array(self.head_factors)[:, None, None]
         biases = biases[list(self.order)] if self.order else biases
         return narrowed(biases, self.bias_type) if self.bias_type else biases
 
-    def buckets(self, query: np.ndarray, key: np.ndarray) -> np.ndarray:
+    def buckets(self, query_positions: np.ndarray, key_positions: np.ndarray) -> np.ndarray:
         """The bucket of T5 for each query and key, (n, m)."""
         if not isinstance(self.record, T5Bias):
             raise TypeError(f"record must be T5Bias to have buckets; got {self.record!r}. Ask for biases.")
-        query, key = self._used_positions(query, key)
-        relative = key - query[:, None]
+        query_positions, key_positions = self._used_positions(query_positions, key_positions)
+        relative = key_positions - query_positions[:, None]
         return _unclamped_buckets(self.record, relative) if self.unclamped else np.asarray(self.record.bucket(relative))
 
-    def _used_positions(self, query: np.ndarray, key: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        query = query + self.query_shift
+    def _used_positions(self, query_positions: np.ndarray, key_positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        query_positions = query_positions + self.query_shift
         if self.position_type:
-            query, key = (narrowed(positions, self.position_type).astype(np.int64) for positions in (query, key))
-        return (-query, -key) if self.swapped else (query, key)
+            query_positions, key_positions = (
+                narrowed(positions, self.position_type).astype(np.int64)
+                for positions in (query_positions, key_positions)
+            )
+        return (-query_positions, -key_positions) if self.swapped else (query_positions, key_positions)
 
 
 def _unclamped_buckets(record: T5Bias, relative: np.ndarray) -> np.ndarray:

@@ -29,8 +29,8 @@ class ObservedBiases:
 
     logits: np.ndarray
     product: np.ndarray
-    query: np.ndarray
-    key: np.ndarray
+    query_positions: np.ndarray
+    key_positions: np.ndarray
     tolerance: np.ndarray
     table: np.ndarray | None
     causal: bool
@@ -52,11 +52,15 @@ class ObservedBiases:
         """What the usage leaves of the logits, (heads, n, m); NaN where they are masked."""
         finite = np.isfinite(self.logits) & (self.logits > MASKED)
         if self.causal:
-            finite &= self.key <= self.query[:, None]
+            finite &= self.key_positions <= self.query_positions[:, None]
         rest = np.where(finite, self.logits - usage.product_factor * self.product, np.nan)
         if self.reads_table_off(usage):
-            return _less_its_bucket(rest, usage.buckets(self.query, self.key)) if usage.factor else rest
-        return np.asarray(rest - usage.biases(self.query, self.key, self.table))
+            return (
+                _less_its_bucket(rest, usage.buckets(self.query_positions, self.key_positions))
+                if usage.factor
+                else rest
+            )
+        return np.asarray(rest - usage.biases(self.query_positions, self.key_positions, self.table))
 
     def reads_table_off(self, usage: BiasUsage) -> bool:
         """Whether T5's table is not given, so that any number a bucket explains the logits."""
@@ -80,19 +84,21 @@ class ObservedBiases:
         """Where the usage leaves most of the logits, in words."""
         gap = self.gap(usage)
         gap = np.abs(gap if self.reads_table_off(usage) else gap - _middle(gap))
-        head, query, key = np.unravel_index(int(np.nanargmax(gap)), gap.shape)
+        head, query_positions, key_positions = np.unravel_index(int(np.nanargmax(gap)), gap.shape)
         return (
-            f"off by {gap[head, query, key]:.6g} in head {head}, query at {self.query[query]}, key at {self.key[key]}, "
-            f"where rounding allows {self.tolerance[head, query, key]:.2g}"
+            f"off by {gap[head, query_positions, key_positions]:.6g} in head {head}, query at {self.query_positions[query_positions]}, key at {self.key_positions[key_positions]}, "
+            f"where rounding allows {self.tolerance[head, query_positions, key_positions]:.2g}"
         )
 
     @cached_property
     def subsample(self) -> ObservedBiases:
         """A few queries and keys of it: what does not fit these fits nothing."""
-        rows = subsample(self.query)
-        columns = np.unique(np.linspace(0, len(self.key) - 1, KEYS).astype(int))
+        rows = subsample(self.query_positions)
+        columns = np.unique(np.linspace(0, len(self.key_positions) - 1, KEYS).astype(int))
         arrays = {name: getattr(self, name)[:, rows][:, :, columns] for name in ("logits", "product", "tolerance")}
-        return replace(self, query=self.query[rows], key=self.key[columns], **arrays)
+        return replace(
+            self, query_positions=self.query_positions[rows], key_positions=self.key_positions[columns], **arrays
+        )
 
 
 def observed_biases(arrays: Arrays, record: ALiBi | T5Bias, logit_factor: float, causal: bool) -> ObservedBiases:
@@ -106,7 +112,9 @@ def observed_biases(arrays: Arrays, record: ALiBi | T5Bias, logit_factor: float,
     logits = _by_head(name, arrays[name].values, record.heads)
     product, size, head_dim = _product(arrays, logits.shape, logit_factor) if name == "logits" else (0.0, 0.0, None)
     queries, keys = logits.shape[1:]
-    query, key = (_positions(arrays, role, count) for role, count in (("query", queries), ("key", keys)))
+    query_positions, key_positions = (
+        _positions(arrays, role, count) for role, count in (("query_positions", queries), ("key_positions", keys))
+    )
     if queries != keys and not {"query_positions", "positions"} & set(arrays):
         raise ValueError(
             f"query_positions must be given where queries and keys differ in number; got {queries} and {keys}. Give "
@@ -120,7 +128,7 @@ def observed_biases(arrays: Arrays, record: ALiBi | T5Bias, logit_factor: float,
     if table is not None and table.shape != record.shapes["table"]:
         raise ValueError(f"table must have shape {record.shapes['table']}, buckets and heads; got {table.shape}.")
     product, tolerance = (np.broadcast_to(part, logits.shape) for part in (product, tolerance))
-    return ObservedBiases(logits, product, query, key, tolerance, table, causal, head_dim)
+    return ObservedBiases(logits, product, query_positions, key_positions, tolerance, table, causal, head_dim)
 
 
 def _less_its_bucket(rest: np.ndarray, buckets: np.ndarray) -> np.ndarray:

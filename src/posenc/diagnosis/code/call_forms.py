@@ -228,13 +228,13 @@ def _of_shape(caller: Caller, shape: Shape) -> Probe:
     if np.abs(zero.values).max() > 0:
         return replace(_probe(caller, positions, zero, length), layout=layout)
     columns = [give(np.broadcast_to(unit, sizes).copy()) for unit in np.eye(dim)]
-    query, key = (_stacked([column[side] for column in columns], -1) for side in (0, -1))
+    query_positions, key_positions = (_stacked([column[side] for column in columns], -1) for side in (0, -1))
     x = np.random.default_rng(0).normal(size=dim)
     of_x = give(np.broadcast_to(x, sizes).copy())[0].values
-    if not np.allclose(of_x, query.values @ x, atol=1e-3 * (1 + np.abs(x).max())):
+    if not np.allclose(of_x, query_positions.values @ x, atol=1e-3 * (1 + np.abs(x).max())):
         raise UnsupportedFormError("what it does to a vector is not linear: neither an addition nor a rotation")
-    findings = () if np.allclose(query.values, key.values, atol=1e-4) else (_KEYS,)
-    return replace(_probe(caller, positions, query, length), layout=layout, findings=findings)
+    findings = () if np.allclose(query_positions.values, key_positions.values, atol=1e-4) else (_KEYS,)
+    return replace(_probe(caller, positions, query_positions, length), layout=layout, findings=findings)
 
 
 def _one_vector_at_a_time(caller: Caller, positions: np.ndarray) -> Probe:

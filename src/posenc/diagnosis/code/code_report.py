@@ -35,13 +35,13 @@ class FirstBiasDifference:
     """The first bias that is not the expected one."""
 
     head: int
-    query: int
-    key: int
+    query_positions: int
+    key_positions: int
     expected: float
     received: float
 
     def line(self) -> str:
-        location = f"head {self.head}, query {self.query}, key {self.key}"
+        location = f"head {self.head}, query {self.query_positions}, key {self.key_positions}"
         return f"first differs   {location}: expected {self.expected:.6g}, received {self.received:.6g}"
 
 

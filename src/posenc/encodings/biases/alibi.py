@@ -64,9 +64,19 @@ class ALiBi(AttentionBias):
         """
         return slopes_of(self.heads, self.steepest, self.rule)
 
-    def bias(self, head: Array, query: Array, key: Array, params: Params | None = None, *, dtype: Any = None) -> Array:
-        head, query, key, _, dtype = self.checked_call(head, query, key, params, dtype)
-        lib, distance = query.lib, steps(query, key, dtype)
+    def bias(
+        self,
+        head: Array,
+        query_positions: Array,
+        key_positions: Array,
+        params: Params | None = None,
+        *,
+        dtype: Any = None,
+    ) -> Array:
+        head, query_positions, key_positions, _, dtype = self.checked_call(
+            head, query_positions, key_positions, params, dtype
+        )
+        lib, distance = query_positions.lib, steps(query_positions, key_positions, dtype)
         slope = lib.constant(_slopes(self), distance.dtype)[head]
         if self.form == "symmetric":
             distance = 0.0 - lib.xp.abs(distance)  # 0.0 and not -0.0 for a token's bias towards itself

@@ -48,10 +48,20 @@ class BoundedALiBi(AttentionBias):
         """A scale of 1 and a bound of `initial_bound`; nothing is drawn."""
         return {"scale": np.array(1.0), "bound": np.full(self.shapes["bound"], self.initial_bound)}
 
-    def bias(self, head: Array, query: Array, key: Array, params: Params | None = None, *, dtype: Any = None) -> Array:
-        head, query, key, learned, dtype = self.checked_call(head, query, key, params, dtype)
-        lib, xp = query.lib, query.lib.xp
-        distance = xp.abs(steps(query, key, dtype))
+    def bias(
+        self,
+        head: Array,
+        query_positions: Array,
+        key_positions: Array,
+        params: Params | None = None,
+        *,
+        dtype: Any = None,
+    ) -> Array:
+        head, query_positions, key_positions, learned, dtype = self.checked_call(
+            head, query_positions, key_positions, params, dtype
+        )
+        lib, xp = query_positions.lib, query_positions.lib.xp
+        distance = xp.abs(steps(query_positions, key_positions, dtype))
         slopes = lib.constant(slopes_of_heads(self, "geometric"), distance.dtype)
         scale, bound = (xp.abs(lib.astype(learned[name], slopes.dtype)) for name in ("scale", "bound"))
         # Written with a minimum, so that a token's bias towards itself is 0.0 and not -0.0.

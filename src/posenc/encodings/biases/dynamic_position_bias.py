@@ -58,12 +58,22 @@ class DynamicPositionBias(AttentionBias):
         ends = {name: 1.0 if name.endswith("_in") else self.dim**-0.5 for name in self.shapes}
         return {name: rng.uniform(-ends[name], ends[name], shape) for name, shape in self.shapes.items()}
 
-    def bias(self, head: Array, query: Array, key: Array, params: Params | None = None, *, dtype: Any = None) -> Array:
-        head, query, key, learned, dtype = self.checked_call(head, query, key, params, dtype)
-        lib, xp = query.lib, query.lib.xp
+    def bias(
+        self,
+        head: Array,
+        query_positions: Array,
+        key_positions: Array,
+        params: Params | None = None,
+        *,
+        dtype: Any = None,
+    ) -> Array:
+        head, query_positions, key_positions, learned, dtype = self.checked_call(
+            head, query_positions, key_positions, params, dtype
+        )
+        lib, xp = query_positions.lib, query_positions.lib.xp
         # float64: a network of float32 sums loses bits, and autocast would turn its products into bfloat16.
         learned = {name: lib.widest(value) for name, value in learned.items()}
-        x = -steps(query, key, lib.real)
+        x = -steps(query_positions, key_positions, lib.real)
         if self.log_distance:
             x = xp.sign(x) * xp.log1p(xp.abs(x))
         hidden = self._hidden(x, learned, lib)

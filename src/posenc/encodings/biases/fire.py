@@ -66,12 +66,22 @@ class FIRE(AttentionBias):
         drawn = {name: rng.uniform(-end, end, self.shapes[name]) for name, end in ends.items()}
         return {"c": np.array(self.initial_c), "multiplier": np.array(1.0), **drawn}
 
-    def bias(self, head: Array, query: Array, key: Array, params: Params | None = None, *, dtype: Any = None) -> Array:
-        head, query, key, learned, dtype = self.checked_call(head, query, key, params, dtype)
-        lib = query.lib
+    def bias(
+        self,
+        head: Array,
+        query_positions: Array,
+        key_positions: Array,
+        params: Params | None = None,
+        *,
+        dtype: Any = None,
+    ) -> Array:
+        head, query_positions, key_positions, learned, dtype = self.checked_call(
+            head, query_positions, key_positions, params, dtype
+        )
+        lib = query_positions.lib
         # float64: a hidden layer of float32 sums loses bits, and autocast would turn its products into bfloat16.
         learned = {name: lib.widest(value) for name, value in learned.items()}
-        share = self._share(query, steps(query, key, lib.real), learned)
+        share = self._share(query_positions, steps(query_positions, key_positions, lib.real), learned)
         # A matrix: all heads have the hidden layer of a pair in common.
         is_matrix = head.shape[1:] == (1, 1) and share.ndim > 2 and share.shape[-3] == 1 and lib.concrete(share)
         number = (

@@ -60,10 +60,20 @@ class GraphDistance(AttentionBias):
         """N(0, 0.02²), the usual spread of an embedding."""
         return {"table": rng.standard_normal(self.shapes["table"]) * 0.02}
 
-    def bias(self, head: Array, query: Array, key: Array, params: Params | None = None, *, dtype: Any = None) -> Array:
-        head, query, key, learned, dtype = self.checked_call(head, query, key, params, dtype)
-        lib, xp, wide = query.lib, query.lib.xp, query.lib.wide_dtype(dtype)
-        steps, guard = _window.distances(query, key, self.axes)
+    def bias(
+        self,
+        head: Array,
+        query_positions: Array,
+        key_positions: Array,
+        params: Params | None = None,
+        *,
+        dtype: Any = None,
+    ) -> Array:
+        head, query_positions, key_positions, learned, dtype = self.checked_call(
+            head, query_positions, key_positions, params, dtype
+        )
+        lib, xp, wide = query_positions.lib, query_positions.lib.xp, query_positions.lib.wide_dtype(dtype)
+        steps, guard = _window.distances(query_positions, key_positions, self.axes)
         row = xp.clip(xp.amax(xp.abs(xp.stack(steps, -1)), -1), 0, self.rows - 1)
         return lib.astype(lib.astype(learned["table"][row, head], wide) + lib.astype(guard, wide), dtype)
 

@@ -35,10 +35,24 @@ class GridALiBi(AttentionBias):
 
     claims = frozenset({"relative", "streaming", "unlimited", "fractional", "symmetric"})
 
-    def bias(self, head: Array, query: Array, key: Array, params: Params | None = None, *, dtype: Any = None) -> Array:
-        head, query, key, _, dtype = self.checked_call(head, query, key, params, dtype)
-        lib, xp = query.lib, query.lib.xp
-        pairs = zip(split_coordinates(query, self.axes, "query"), split_coordinates(key, self.axes, "key"), strict=True)
+    def bias(
+        self,
+        head: Array,
+        query_positions: Array,
+        key_positions: Array,
+        params: Params | None = None,
+        *,
+        dtype: Any = None,
+    ) -> Array:
+        head, query_positions, key_positions, _, dtype = self.checked_call(
+            head, query_positions, key_positions, params, dtype
+        )
+        lib, xp = query_positions.lib, query_positions.lib.xp
+        pairs = zip(
+            split_coordinates(query_positions, self.axes, "query"),
+            split_coordinates(key_positions, self.axes, "key"),
+            strict=True,
+        )
         sides = xp.stack([xp.abs(steps(m, n, lib.real)) for m, n in pairs], -1)
         # In units of the longest side: squares neither overflow nor vanish, and the root has a slope at distance 0.
         longest = xp.amax(sides, -1)

@@ -29,11 +29,19 @@ class _Kerple(AttentionBias):
         return {"r1": (self.heads,), "r2": (self.heads,)}
 
     def _parts(
-        self, head: Array, query: Array, key: Array, params: Params | None, dtype: Any, most: float | None = None
+        self,
+        head: Array,
+        query_positions: Array,
+        key_positions: Array,
+        params: Params | None,
+        dtype: Any,
+        most: float | None = None,
     ) -> tuple[Array, Array, Array, Any, Library]:
         """r1 and r2 of the heads asked for, within their bounds; |m - n|; the dtype of the result, and its library."""
-        head, query, key, learned, dtype = self.checked_call(head, query, key, params, dtype)
-        lib, distance = query.lib, query.lib.xp.abs(steps(query, key, dtype))
+        head, query_positions, key_positions, learned, dtype = self.checked_call(
+            head, query_positions, key_positions, params, dtype
+        )
+        lib, distance = query_positions.lib, query_positions.lib.xp.abs(steps(query_positions, key_positions, dtype))
         r1 = lib.xp.clip(lib.astype(learned["r1"], distance.dtype), FLOOR, None)
         r2 = lib.xp.clip(lib.astype(learned["r2"], distance.dtype), FLOOR, most)
         return r1[head], r2[head], distance, dtype, lib
@@ -62,8 +70,16 @@ class KerpleLog(_Kerple):
         """r1 uniform from 0 to 2 and r2 from 0 to 1, each raised to the floor, as the authors' code draws them."""
         return _drawn(rng, self.heads, r1=2.0, r2=1.0)
 
-    def bias(self, head: Array, query: Array, key: Array, params: Params | None = None, *, dtype: Any = None) -> Array:
-        r1, r2, distance, dtype, lib = self._parts(head, query, key, params, dtype)
+    def bias(
+        self,
+        head: Array,
+        query_positions: Array,
+        key_positions: Array,
+        params: Params | None = None,
+        *,
+        dtype: Any = None,
+    ) -> Array:
+        r1, r2, distance, dtype, lib = self._parts(head, query_positions, key_positions, params, dtype)
         # Taken from zero, so that a token's bias towards itself is 0.0 and not -0.0.
         return lib.astype(0.0 - r1 * lib.xp.log1p(r2 * distance), dtype)
 
@@ -91,8 +107,16 @@ class KerplePower(_Kerple):
         """r1 uniform from 0 to 1 and r2 from 0 to 2, each raised to the floor, as the authors' code draws them."""
         return _drawn(rng, self.heads, r1=1.0, r2=2.0)
 
-    def bias(self, head: Array, query: Array, key: Array, params: Params | None = None, *, dtype: Any = None) -> Array:
-        r1, r2, distance, dtype, lib = self._parts(head, query, key, params, dtype, STEEPEST)
+    def bias(
+        self,
+        head: Array,
+        query_positions: Array,
+        key_positions: Array,
+        params: Params | None = None,
+        *,
+        dtype: Any = None,
+    ) -> Array:
+        r1, r2, distance, dtype, lib = self._parts(head, query_positions, key_positions, params, dtype, STEEPEST)
         xp = lib.xp
         # The slope of |x|^r at 0 is infinite for r < 1: no gradient may pass there.
         here = distance == 0

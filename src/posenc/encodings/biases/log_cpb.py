@@ -67,12 +67,26 @@ class LogCPB(AttentionBias):
         """Each layer uniform within ±1/√(its inputs), PyTorch's rule."""
         return uniform_layers(rng, self.shapes, {"weight_out": self.width}, self.axes)
 
-    def bias(self, head: Array, query: Array, key: Array, params: Params | None = None, *, dtype: Any = None) -> Array:
-        head, query, key, learned, dtype = self.checked_call(head, query, key, params, dtype)
-        lib = query.lib
+    def bias(
+        self,
+        head: Array,
+        query_positions: Array,
+        key_positions: Array,
+        params: Params | None = None,
+        *,
+        dtype: Any = None,
+    ) -> Array:
+        head, query_positions, key_positions, learned, dtype = self.checked_call(
+            head, query_positions, key_positions, params, dtype
+        )
+        lib = query_positions.lib
         # float64: a hidden layer of float32 sums loses bits, and autocast would turn its products into bfloat16.
         learned = {name: lib.widest(value) for name, value in learned.items()}
-        pairs = zip(split_coordinates(query, self.axes, "query"), split_coordinates(key, self.axes, "key"), strict=True)
+        pairs = zip(
+            split_coordinates(query_positions, self.axes, "query"),
+            split_coordinates(key_positions, self.axes, "key"),
+            strict=True,
+        )
         hidden = learned["bias_in"]
         for axis, (m, n) in enumerate(pairs):
             x = self._read(-steps(m, n, lib.real), self.window[axis], lib)

@@ -49,10 +49,20 @@ class RelativeBias(AttentionBias):
         """N(0, 0.02²), as Swin's code draws it; its cut at ±2 is a hundred deviations out."""
         return {"table": rng.standard_normal(self.shapes["table"]) * 0.02}
 
-    def bias(self, head: Array, query: Array, key: Array, params: Params | None = None, *, dtype: Any = None) -> Array:
-        head, query, key, learned, dtype = self.checked_call(head, query, key, params, dtype)
-        lib, wide = query.lib, query.lib.wide_dtype(dtype)
-        distance, guard = whole_difference(query, key)
+    def bias(
+        self,
+        head: Array,
+        query_positions: Array,
+        key_positions: Array,
+        params: Params | None = None,
+        *,
+        dtype: Any = None,
+    ) -> Array:
+        head, query_positions, key_positions, learned, dtype = self.checked_call(
+            head, query_positions, key_positions, params, dtype
+        )
+        lib, wide = query_positions.lib, query_positions.lib.wide_dtype(dtype)
+        distance, guard = whole_difference(query_positions, key_positions)
         row = self.clip - lib.xp.clip(distance, -self.clip, self.clip)
         return lib.astype(lib.astype(learned["table"][row, head], wide) + lib.astype(guard, wide), dtype)
 

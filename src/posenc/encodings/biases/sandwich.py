@@ -47,11 +47,21 @@ class Sandwich(AttentionBias):
         """r_h, by which each head divides, as float64; shape (heads,)."""
         return 8.0 * np.arange(1, self.heads + 1) / self.heads
 
-    def bias(self, head: Array, query: Array, key: Array, params: Params | None = None, *, dtype: Any = None) -> Array:
-        head, query, key, _, dtype = self.checked_call(head, query, key, params, dtype)
-        lib = query.lib
+    def bias(
+        self,
+        head: Array,
+        query_positions: Array,
+        key_positions: Array,
+        params: Params | None = None,
+        *,
+        dtype: Any = None,
+    ) -> Array:
+        head, query_positions, key_positions, _, dtype = self.checked_call(
+            head, query_positions, key_positions, params, dtype
+        )
+        lib = query_positions.lib
         # cos((m - n)ω) = cos mω·cos nω + sin mω·sin nω: no sinusoid is made for a pair of positions.
-        total = lib.contracted(self._cos_sin(query), self._cos_sin(key))
+        total = lib.contracted(self._cos_sin(query_positions), self._cos_sin(key_positions))
         ratios = lib.constant(_ratios(self), total.dtype)[head]
         return lib.astype(lib.astype(total / ratios, lib.wide_dtype(dtype)), dtype)
 

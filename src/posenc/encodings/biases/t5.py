@@ -88,10 +88,20 @@ class T5Bias(AttentionBias):
         later = lib.astype(steps > 0, lookup.dtype) * self._one_way
         return later + lookup[xp.clip(xp.abs(steps), 0, self.max_distance)]
 
-    def bias(self, head: Array, query: Array, key: Array, params: Params | None = None, *, dtype: Any = None) -> Array:
-        head, query, key, learned, dtype = self.checked_call(head, query, key, params, dtype)
-        lib, wide = query.lib, query.lib.wide_dtype(dtype)
-        distance, guard = whole_difference(query, key)
+    def bias(
+        self,
+        head: Array,
+        query_positions: Array,
+        key_positions: Array,
+        params: Params | None = None,
+        *,
+        dtype: Any = None,
+    ) -> Array:
+        head, query_positions, key_positions, learned, dtype = self.checked_call(
+            head, query_positions, key_positions, params, dtype
+        )
+        lib, wide = query_positions.lib, query_positions.lib.wide_dtype(dtype)
+        distance, guard = whole_difference(query_positions, key_positions)
         table = lib.astype(learned["table"], wide) * self.scale
         return lib.astype(table[self._bucket(distance, lib), head] + lib.astype(guard, wide), dtype)
 

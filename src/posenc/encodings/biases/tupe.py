@@ -91,12 +91,25 @@ class TUPE(AttentionBias):
         }
         return {name: fixed.get(name, 0.02 * rng.standard_normal(shape)) for name, shape in shapes.items()}
 
-    def bias(self, head: Array, query: Array, key: Array, params: Params | None = None, *, dtype: Any = None) -> Array:
-        head, query, key, learned, dtype = self.checked_call(head, query, key, params, dtype)
-        lib, xp = query.lib, query.lib.xp
-        (m, outside_m), (n, outside_n) = (self._index(name, at) for name, at in (("query", query), ("key", key)))
+    def bias(
+        self,
+        head: Array,
+        query_positions: Array,
+        key_positions: Array,
+        params: Params | None = None,
+        *,
+        dtype: Any = None,
+    ) -> Array:
+        head, query_positions, key_positions, learned, dtype = self.checked_call(
+            head, query_positions, key_positions, params, dtype
+        )
+        lib, xp = query_positions.lib, query_positions.lib.xp
+        (m, outside_m), (n, outside_n) = (
+            self._index(name, at)
+            for name, at in (("query_positions", query_positions), ("key_positions", key_positions))
+        )
         learned = {name: lib.widest(value) for name, value in learned.items()}
-        asking, asked = (self._projected(learned, side, lib) for side in ("query", "key"))
+        asking, asked = (self._projected(learned, side, lib) for side in ("query_positions", "key"))
 
         def product(row: Array, column: Array) -> Array:
             rows = (lib.picked(side, at * self.heads + head) for side, at in ((asking, row), (asked, column)))

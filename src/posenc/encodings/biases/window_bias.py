@@ -67,19 +67,29 @@ class WindowBias(AttentionBias):
         """N(0, 0.02²), as Swin's code draws it; its cut at ±2 is a hundred deviations out."""
         return {"table": rng.standard_normal(self.shapes["table"]) * 0.02}
 
-    def bias(self, head: Array, query: Array, key: Array, params: Params | None = None, *, dtype: Any = None) -> Array:
-        head, query, key, learned, dtype = self.checked_call(head, query, key, params, dtype)
-        lib, wide = query.lib, query.lib.wide_dtype(dtype)
-        steps, guard = _window.distances(query, key, self.axes)
+    def bias(
+        self,
+        head: Array,
+        query_positions: Array,
+        key_positions: Array,
+        params: Params | None = None,
+        *,
+        dtype: Any = None,
+    ) -> Array:
+        head, query_positions, key_positions, learned, dtype = self.checked_call(
+            head, query_positions, key_positions, params, dtype
+        )
+        lib, wide = query_positions.lib, query_positions.lib.wide_dtype(dtype)
+        steps, guard = _window.distances(query_positions, key_positions, self.axes)
         row = _window.window_rows(steps, self.window, lib)
         if self.class_token:
-            row = self._with_token(row, query, key)
+            row = self._with_token(row, query_positions, key_positions)
         return lib.astype(lib.astype(learned["table"][row, head], wide) + lib.astype(guard, wide), dtype)
 
-    def _with_token(self, row: Array, query: Positions, key: Positions) -> Array:
+    def _with_token(self, row: Array, query_positions: Positions, key_positions: Positions) -> Array:
         """The last three rows where a query, a key or both are the class token."""
-        xp, last = query.lib.xp, self.shapes["table"][0] - 1
-        asking, asked = query.array[..., 0] < 0, key.array[..., 0] < 0
+        xp, last = query_positions.lib.xp, self.shapes["table"][0] - 1
+        asking, asked = query_positions.array[..., 0] < 0, key_positions.array[..., 0] < 0
         return xp.where(asking, xp.where(asked, last, last - 2), xp.where(asked, last - 1, row))
 
 

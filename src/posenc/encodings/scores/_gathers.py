@@ -109,20 +109,22 @@ class Gathers(AttentionScore):
         self,
         q: Array,
         k: Array,
-        query: Array,
-        key: Array,
+        query_positions: Array,
+        key_positions: Array,
         params: Params | None = None,
         *,
         hidden: Array | None = None,
         documents: Documents = None,
     ) -> Array:
         read = {} if self.reads else {"hidden": hidden}
-        q, k, query, key, _ = self.checked_call(q, k, query, key, params, documents, **read)
+        q, k, query_positions, key_positions, _ = self.checked_call(
+            q, k, query_positions, key_positions, params, documents, **read
+        )
         at_queries = at_keys = hidden
         if self.reads == "both":
             at_queries, at_keys = inputs_of_both(hidden, q, k, _model_dim(self))
-        prepared = self.prepare(k, key, params, hidden=at_keys)
-        return self.score_prepared(prepared, q, query, params, hidden=at_queries)
+        prepared = self.prepare(k, key_positions, params, hidden=at_keys)
+        return self.score_prepared(prepared, q, query_positions, params, hidden=at_queries)
 
 
 def _model_dim(record: Any) -> int:

@@ -66,11 +66,22 @@ class AdditiveGRAPE(AttentionScore):
         return drawn | {"omega": np.full(self.heads, math.log(math.e - 1))}
 
     def score(
-        self, q: Array, k: Array, query: Array, key: Array, params: Params | None = None, *, hidden: Array | None = None
+        self,
+        q: Array,
+        k: Array,
+        query_positions: Array,
+        key_positions: Array,
+        params: Params | None = None,
+        *,
+        hidden: Array | None = None,
     ) -> Array:
-        q, k, query, key, learned = self.checked_call(q, k, query, key, params, hidden=hidden)
-        lib = query.lib
-        distance = steps(query.part((..., slice(None), None)), key.part((..., None, slice(None))), q.dtype)
+        q, k, query_positions, key_positions, learned = self.checked_call(
+            q, k, query_positions, key_positions, params, hidden=hidden
+        )
+        lib = query_positions.lib
+        distance = steps(
+            query_positions.part((..., slice(None), None)), key_positions.part((..., None, slice(None))), q.dtype
+        )
         behind = lib.xp.clip(-distance, 0.0, None)[..., None, :, :]
         slopes = lib.constant(slopes_of_heads(self), q.dtype) * _softplus(learned["omega"])
         gates = [self._gate(q, learned["v"], lib)] if "v" in learned else []

@@ -62,12 +62,23 @@ class DAPE(_wrapped.ScoresByBias):
         return drawn_network(self, rng, 1)
 
     def score(
-        self, q: Array, k: Array, query: Array, key: Array, params: Params | None = None, *, hidden: Array | None = None
+        self,
+        q: Array,
+        k: Array,
+        query_positions: Array,
+        key_positions: Array,
+        params: Params | None = None,
+        *,
+        hidden: Array | None = None,
     ) -> Array:
-        q, k, query, key, learned = self.checked_call(q, k, query, key, params, hidden=hidden)
-        bias, x = logits_and_bias(self, q, k, query, key, learned)
+        q, k, query_positions, key_positions, learned = self.checked_call(
+            q, k, query_positions, key_positions, params, hidden=hidden
+        )
+        bias, x = logits_and_bias(self, q, k, query_positions, key_positions, learned)
         inner, outer = ((learned[f"weight_{end}"], learned[f"bias_{end}"]) for end in ("in", "out"))
-        return bias + _layers.over_pairs(x, inner, outer, lambda hidden: leaky(hidden, query.lib), query.lib)
+        return bias + _layers.over_pairs(
+            x, inner, outer, lambda hidden: leaky(hidden, query_positions.lib), query_positions.lib
+        )
 
 
 def check_widths(record: Any) -> None:
@@ -88,11 +99,13 @@ def drawn_network(record: Any, rng: np.random.Generator, kernel: int) -> dict[st
 
 
 def logits_and_bias(
-    record: Any, q: Array, k: Array, query: Positions, key: Positions, learned: Params
+    record: Any, q: Array, k: Array, query_positions: Positions, key_positions: Positions, learned: Params
 ) -> tuple[Array, Array]:
     """B, (*batch, heads, n, m); and [A, B], (*batch, 2·heads, n, m)."""
-    xp, logits = query.lib.xp, (q @ k.swapaxes(-1, -2)) / math.sqrt(record.dim)
-    bias = xp.broadcast_to(_wrapped.bias_matrix(record.encoding, query, key, learned, logits.dtype), logits.shape)
+    xp, logits = query_positions.lib.xp, (q @ k.swapaxes(-1, -2)) / math.sqrt(record.dim)
+    bias = xp.broadcast_to(
+        _wrapped.bias_matrix(record.encoding, query_positions, key_positions, learned, logits.dtype), logits.shape
+    )
     return bias, xp.concatenate([logits, bias], -3)
 
 

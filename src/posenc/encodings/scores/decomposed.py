@@ -61,11 +61,24 @@ class Decomposed(AttentionScore):
         return {name: rng.standard_normal(shape) * 0.02 for name, shape in self.shapes.items()}
 
     def score(
-        self, q: Array, k: Array, query: Array, key: Array, params: Params | None = None, *, hidden: Array | None = None
+        self,
+        q: Array,
+        k: Array,
+        query_positions: Array,
+        key_positions: Array,
+        params: Params | None = None,
+        *,
+        hidden: Array | None = None,
     ) -> Array:
-        q, k, query, key, learned = self.checked_call(q, k, query, key, params, hidden=hidden)
-        lib, xp, total = query.lib, query.lib.xp, 0.0
-        pairs = zip(split_coordinates(query, self.axes, "query"), split_coordinates(key, self.axes, "key"), strict=True)
+        q, k, query_positions, key_positions, learned = self.checked_call(
+            q, k, query_positions, key_positions, params, hidden=hidden
+        )
+        lib, xp, total = query_positions.lib, query_positions.lib.xp, 0.0
+        pairs = zip(
+            split_coordinates(query_positions, self.axes, "query"),
+            split_coordinates(key_positions, self.axes, "key"),
+            strict=True,
+        )
         for axis, (size, (m, n)) in enumerate(zip(self.size, pairs, strict=True)):
             distance, guard = whole_distances(m, n)
             row = xp.clip(-distance, 1 - size, size - 1) + size - 1

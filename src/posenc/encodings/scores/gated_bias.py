@@ -65,15 +65,24 @@ class GatedBias(_wrapped.ScoresByBias):
         return {**linear, "constant": np.ones(self.heads), **_wrapped.inner_init(self.encoding, rng)}
 
     def score(
-        self, q: Array, k: Array, query: Array, key: Array, params: Params | None = None, *, hidden: Array | None = None
+        self,
+        q: Array,
+        k: Array,
+        query_positions: Array,
+        key_positions: Array,
+        params: Params | None = None,
+        *,
+        hidden: Array | None = None,
     ) -> Array:
-        q, k, query, key, learned = self.checked_call(q, k, query, key, params, hidden=hidden)
+        q, k, query_positions, key_positions, learned = self.checked_call(
+            q, k, query_positions, key_positions, params, hidden=hidden
+        )
         x = inputs(hidden, q, self.model_dim)
         x = x.reshape((*x.shape[:-1], self.heads, self.dim)).swapaxes(-2, -3)
         channels = x @ learned["weight"].swapaxes(0, 1) + learned["bias"]
         a, b = (sigmoid(part.sum(-1)) for part in (channels[..., :CHANNELS], channels[..., CHANNELS:]))
         gate = a * (b * learned["constant"][:, None] - 1) + 2
-        return gate[..., None] * _wrapped.bias_matrix(self.encoding, query, key, learned, q.dtype)
+        return gate[..., None] * _wrapped.bias_matrix(self.encoding, query_positions, key_positions, learned, q.dtype)
 
 
 ROW = Row(

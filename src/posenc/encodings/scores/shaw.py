@@ -80,28 +80,41 @@ class Shaw(ByDistance):
         return DistanceTerms(q, keys[None] / math.sqrt(self.dim), of_values=values)
 
     def score(
-        self, q: Array, k: Array, query: Array, key: Array, params: Params | None = None, *, hidden: Array | None = None
+        self,
+        q: Array,
+        k: Array,
+        query_positions: Array,
+        key_positions: Array,
+        params: Params | None = None,
+        *,
+        hidden: Array | None = None,
     ) -> Array:
-        q, k, query, key, learned = self.checked_call(q, k, query, key, params, hidden=hidden)
-        lib, (row, guard) = query.lib, self._rows(query, key)
+        q, k, query_positions, key_positions, learned = self.checked_call(
+            q, k, query_positions, key_positions, params, hidden=hidden
+        )
+        lib, (row, guard) = query_positions.lib, self._rows(query_positions, key_positions)
         products = (q / math.sqrt(self.dim)) @ learned["relative_keys"].swapaxes(0, 1)
         row = lib.xp.broadcast_to(row, (*q.shape[:-1], k.shape[-2]))
         return guarded(lib.take_along(products, row), guard)
 
-    def values(self, weights: Array, query: Array, key: Array, params: Params | None = None) -> Array:
+    def values(
+        self, weights: Array, query_positions: Array, key_positions: Array, params: Params | None = None
+    ) -> Array:
         table = self.checked(params)["relative_values"]
         lib = arrays.library(arrays.floats("weights", weights), table)
         weights = content("weights", weights, weights.shape[-1] if weights.ndim else None, None, lib)
-        row, guard = self._rows(placed("query", query, weights, -2), placed("key", key, weights, -1))
+        row, guard = self._rows(
+            placed("query_positions", query_positions, weights, -2), placed("key_positions", key_positions, weights, -1)
+        )
         # Weights of equal distance are summed first: no vector is made for each pair of positions.
         weights = guarded(weights, guard)
         shares = lib.sum_along(weights, lib.xp.broadcast_to(row, weights.shape), self.rows)
         return shares @ lib.astype(table, weights.dtype)
 
-    def _rows(self, query: Positions, key: Positions) -> tuple[Array, Array | None]:
+    def _rows(self, query_positions: Positions, key_positions: Positions) -> tuple[Array, Array | None]:
         """The row of every pair of positions, (*batch, 1, n, m), and a guard of the same shape or None."""
-        distance, guard = whole_distances(query, key)
-        return query.lib.xp.clip(distance, -self.clip, self.clip_ahead) + self.clip, guard
+        distance, guard = whole_distances(query_positions, key_positions)
+        return query_positions.lib.xp.clip(distance, -self.clip, self.clip_ahead) + self.clip, guard
 
 
 ROW = Row(

@@ -48,8 +48,8 @@ class Placed:
     """
 
     encodings: tuple[Any, ...]
-    query: Tensor
-    key: Tensor
+    query_positions: Tensor
+    key_positions: Tensor
     mask: Mask
     rotations: tuple[tuple[Operator, Operator], ...]
     value_rotations: tuple[tuple[Operator, Operator], ...]
@@ -83,8 +83,8 @@ class Placed:
             q,
             k,
             v,
-            query=self.query,
-            key=self.key,
+            query_positions=self.query_positions,
+            key_positions=self.key_positions,
             layout="bhtd",
             encodings=self.encodings,
             causal=self.mask.causal,
@@ -94,30 +94,38 @@ class Placed:
         return output
 
 
-def at_positions(encodings: Sequence[Any], query: Tensor, key: Tensor, mask: Mask, like: Tensor) -> Placed:
+def at_positions(
+    encodings: Sequence[Any], query_positions: Tensor, key_positions: Tensor, mask: Mask, like: Tensor
+) -> Placed:
     """Modules of encodings for queries and keys at these positions, (n,) or (batch, n), with a last axis of
     coordinates where there are several; like: the vectors that are rotated."""
     scores = any(isinstance(each, Score) for each in encodings)
     rotations, value_rotations, biases = [], [], []
     for each in () if scores else encodings:
         if isinstance(each, Rotate):
-            rotations.append(_rotations(each, query, key, like))
+            rotations.append(_rotations(each, query_positions, key_positions, like))
         elif isinstance(each, RotateValues):
-            of_key = rotation_at(each.record, each.params, like, key, "value")
-            value_rotations.append((of_key, rotation_at(each.record, each.params, like, query, "output")))
+            of_key = rotation_at(each.record, each.params, like, key_positions, "value")
+            value_rotations.append((of_key, rotation_at(each.record, each.params, like, query_positions, "output")))
         elif isinstance(each, Bias):
-            biases.append(each(query, key))
+            biases.append(each(query_positions, key_positions))
     axes = encodings[0].record.axes if encodings else 1
-    added = None if scores else _added(biases, _count(query, axes), _count(key, axes), mask, like)
-    return Placed(tuple(encodings), query, key, mask, tuple(rotations), tuple(value_rotations), added, scores)
+    added = None if scores else _added(biases, _count(query_positions, axes), _count(key_positions, axes), mask, like)
+    return Placed(
+        tuple(encodings), query_positions, key_positions, mask, tuple(rotations), tuple(value_rotations), added, scores
+    )
 
 
-def _rotations(rotation: Rotate, query: Tensor, key: Tensor, like: Tensor) -> tuple[Operator, Operator]:
+def _rotations(
+    rotation: Rotate, query_positions: Tensor, key_positions: Tensor, like: Tensor
+) -> tuple[Operator, Operator]:
     record, params = rotation.record, rotation.params
-    if query is key and one_rotation_serves(record):
-        both = rotation_at(record, params, like, query, "both")
+    if query_positions is key_positions and one_rotation_serves(record):
+        both = rotation_at(record, params, like, query_positions, "both")
         return both, both
-    return rotation_at(record, params, like, query, "query"), rotation_at(record, params, like, key, "key")
+    return rotation_at(record, params, like, query_positions, "query"), rotation_at(
+        record, params, like, key_positions, "key"
+    )
 
 
 def _rotated(q: Tensor, k: Tensor, of_query: Operator, of_key: Operator) -> tuple[Tensor, Tensor]:

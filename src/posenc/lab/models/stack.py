@@ -52,20 +52,24 @@ class Stack(nn.Module):  # type: ignore[misc]
         last: int | None = None,
     ) -> Tensor:
         """Vectors (batch, n, width) after all layers, of the last tokens alone if `last` says how many."""
-        query = self._positions(x, positions, cache)
-        key = query
+        query_positions = self._positions(x, positions, cache)
+        key_positions = query_positions
         if cache is not None:
-            key = query if cache.positions is None else joined_positions(cache.positions, query, self.axes)
-            cache.positions = key
+            key_positions = (
+                query_positions
+                if cache.positions is None
+                else joined_positions(cache.positions, query_positions, self.axes)
+            )
+            cache.positions = key_positions
         for each in self.added:
-            x = _added(each, x, query)
+            x = _added(each, x, query_positions)
         x = self.dropped(x)
         mask = Mask(self.causal, visible)
         placed: dict[tuple[Any, ...], Placed] = {}
         for block, records in zip(self.blocks, self.layers, strict=True):
             if records not in placed:
                 modules = [each for each in self.encodings if each.record in records]
-                placed[records] = at_positions(modules, query, key, mask, x)
+                placed[records] = at_positions(modules, query_positions, key_positions, mask, x)
             x = block(x, placed[records], cache, memory, memory_mask)
         return self.norm(x if last is None else x[:, -last:])
 

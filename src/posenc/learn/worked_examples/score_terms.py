@@ -72,8 +72,8 @@ def score_terms(
     of = arrays.__getitem__
     return ScoreTerms(
         *(
-            (of(query) @ of(key).swapaxes(-1, -2)) * scale
-            for query in ("content_query", "position_query")
-            for key in ("content_key", "position_key")
+            (of(query_positions) @ of(key_positions).swapaxes(-1, -2)) * scale
+            for query_positions in ("content_query", "position_query")
+            for key_positions in ("content_key", "position_key")
         )
     )

@@ -37,10 +37,10 @@ def _steps(record: AttentionScore, request: Request) -> WorkedSteps:
 def _(record: Shaw, request: Request) -> WorkedSteps:
     q, _ = _content(record, request)
     (value,) = _values(record, request)
-    key, query, clip, ahead = request.key_shown, request.shown, record.clip, record.clip_ahead
+    key_positions, query_positions, clip, ahead = request.key_shown, request.shown, record.clip, record.clip_ahead
     row = int(np.clip(request.key_number - request.number, -clip, ahead)) + clip
     product, root = q[0] @ np.asarray(request.params["relative_keys"])[row], text_lines.number(math.sqrt(record.dim))
-    index = f"row = clip(key - query, -{clip}, {ahead}) + {clip} = clip({key} - {query}, -{clip}, {ahead}) + {clip}"
+    index = f"row = clip(key - query, -{clip}, {ahead}) + {clip} = clip({key_positions} - {query_positions}, -{clip}, {ahead}) + {clip}"
     sides = (
         _left(request, 0),
         f"q · relative_keys[{row}] / √{record.dim}",

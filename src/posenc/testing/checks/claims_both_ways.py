@@ -67,14 +67,14 @@ def claim_relative(encoding: Encoding) -> Iterator[str]:
 
 def _shifted_on_an_axis(encoding: Encoding) -> Iterator[str]:
     """Off the line: a grid moved along one axis alone, which what does not commute tells from nothing."""
-    query, key = uneven_grid(encoding.axes)[::-2], uneven_grid(encoding.axes)[:6]
-    expected = logits_at(encoding, query, key)
+    query_positions, key_positions = uneven_grid(encoding.axes)[::-2], uneven_grid(encoding.axes)[:6]
+    expected = logits_at(encoding, query_positions, key_positions)
     budget = budgets.product(budgets.arithmetic(encoding), 64, 16 * budgets.rounding_size(expected))
     lost = budgets.angle(encoding, 8) * encoding.axes
     for axis in range(encoding.axes):
         shift = 3 * np.eye(encoding.axes, dtype=np.int64)[axis]
         try:
-            result = logits_at(encoding, query + shift, key + shift)
+            result = logits_at(encoding, query_positions + shift, key_positions + shift)
         except (ValueError, TypeError):  # a grid that ends
             continue
         if differ(result, expected, budget + 4 * lost * _length(encoding)):

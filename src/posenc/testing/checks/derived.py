@@ -33,13 +33,16 @@ def dense_is_pointwise(encoding: Encoding) -> None:
     pointwise(encoding, QUERY, KEY)
 
 
-def pointwise(encoding: Encoding, query: np.ndarray, key: np.ndarray, corner: int | None = None) -> None:
+def pointwise(
+    encoding: Encoding, query_positions: np.ndarray, key_positions: np.ndarray, corner: int | None = None
+) -> None:
     """The matrix is the bias, one number at a time; of a large one, the corner of the first queries and keys."""
     encoding, params = cast(AttentionBias, encoding), moved_parameters(encoding) or None
-    dense = encoding.matrix(query, key, params)
+    dense = encoding.matrix(query_positions, key_positions, params)
     for head in {0, encoding.heads // 2, encoding.heads - 1}:
         one_by_one = [
-            [float(encoding.bias(head, m, n, params)) for n in key[:corner].tolist()] for m in query[:corner].tolist()
+            [float(encoding.bias(head, m, n, params)) for n in key_positions[:corner].tolist()]
+            for m in query_positions[:corner].tolist()
         ]
         what = f"matrix at head {head} against bias one number at a time"
         close(what, dense[head, :corner, :corner], one_by_one, budgets.own_value(encoding, dense))
@@ -215,7 +218,9 @@ def attention_with_grouped_heads(encoding: Encoding) -> None:
     q = rng.standard_normal((2, 12, len(QUERY), width))
     k, v = (rng.standard_normal((2, 4, len(KEY), width)) for _ in range(2))
     x = hidden_input(record, len(QUERY), len(KEY), (2,))
-    result = attention(q, k, v, query=QUERY, key=KEY, layout="bhtd", encodings=[record], params=[params], hidden=x)
+    result = attention(
+        q, k, v, query_positions=QUERY, key_positions=KEY, layout="bhtd", encodings=[record], params=[params], hidden=x
+    )
     for head in (0, 4, 11):
         wanted = _one_head(record, params, (q, k, v), x, head)
         budget = 64 * budgets.own_value(encoding, wanted)

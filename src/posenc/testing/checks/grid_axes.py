@@ -34,11 +34,15 @@ def uneven_grid(axes: int) -> np.ndarray:
     return np.stack(np.meshgrid(*map(np.arange, sizes), indexing="ij"), -1).reshape(-1, axes)
 
 
-def _values(encoding: Encoding, query: Any, key: Any, *, name: str = "numpy", dtype: str = "float64") -> np.ndarray:
+def _values(
+    encoding: Encoding, query_positions: Any, key_positions: Any, *, name: str = "numpy", dtype: str = "float64"
+) -> np.ndarray:
     """What the record gives for query positions (…, n, axes), with key positions too at a pairwise door."""
     params = converted(moved_parameters(encoding), name, dtype)
-    query, key = (array(positions, name) for positions in (query, key))
-    return as_numpy(called(encoding, query, key, params, dtype=getattr(array_module(name), dtype), name=name))
+    query_positions, key_positions = (array(positions, name) for positions in (query_positions, key_positions))
+    return as_numpy(
+        called(encoding, query_positions, key_positions, params, dtype=getattr(array_module(name), dtype), name=name)
+    )
 
 
 @named_check("Grids have several coordinates, and sides of different length.", several=True)
@@ -118,15 +122,15 @@ def attention_over_grids(encoding: Encoding) -> None:
     x = hidden_input(encoding, positions.shape[1], positions.shape[1], (2,))
     params = moved_parameters(encoding) or None
 
-    def attend(query: Any, key: Any, rows: slice) -> np.ndarray:
+    def attend(query_positions: Any, key_positions: Any, rows: slice) -> np.ndarray:
         expected = None if x is None else x[rows]
         return np.asarray(
             attention(
                 q[rows],
                 k[rows],
                 v[rows],
-                query=query,
-                key=key,
+                query_positions=query_positions,
+                key_positions=key_positions,
                 layout="bhtd",
                 encodings=[encoding],
                 params=[params],

@@ -48,11 +48,13 @@ def empty_batch(encoding: Encoding) -> None:
 @named_check("Decoding has one query for each batch row, at its own position.")
 def one_query_a_row(encoding: Encoding) -> None:
     """Decoding: one query a batch row, each at its own place, and five keys."""
-    query = np.array([[4], [2], [0]])
-    key = np.broadcast_to(np.arange(5), (3, 5))
+    query_positions = np.array([[4], [2], [0]])
+    key_positions = np.broadcast_to(np.arange(5), (3, 5))
 
     def among(rows: slice) -> np.ndarray:
-        return np.asarray(called(encoding, query[rows], key[rows], moved_parameters(encoding) or None))
+        return np.asarray(
+            called(encoding, query_positions[rows], key_positions[rows], moved_parameters(encoding) or None)
+        )
 
     alone = np.stack([among(slice(i, i + 1))[0] for i in range(3)])
     same_but_for_rounding(encoding, "one query a row, rows together against rows alone", among(slice(None)), alone)
@@ -72,8 +74,8 @@ def batch_mates_do_not_leak(encoding: Encoding) -> None:
 @named_check("Caches and cross-attention have fewer queries than keys.", doors=PAIRWISE)
 def queries_and_keys_of_unequal_number(encoding: Encoding) -> None:
     for lengths in ((2, 5), (5, 2)):
-        query, key = (np.arange(length) for length in lengths)
-        result = called(encoding, query, key, moved_parameters(encoding) or None)
+        query_positions, key_positions = (np.arange(length) for length in lengths)
+        result = called(encoding, query_positions, key_positions, moved_parameters(encoding) or None)
         ensure(
             result.shape[-2:] == lengths,
             f"{lengths[0]} queries and {lengths[1]} keys: expected (..., {lengths}), got {result.shape}.",
@@ -123,8 +125,8 @@ def bias_broadcasts(encoding: Encoding) -> None:
         return
     params = moved_parameters(encoding) or None
     for shapes in (((), (), ()), ((2,), (2,), (2,)), ((3, 1), (4,), ()), ((1,), (5, 1), (1, 4))):
-        head, query, key = (np.zeros(shape, np.int64) for shape in shapes)
-        result = np.shape(encoding.bias(head, query, key, params))
+        head, query_positions, key_positions = (np.zeros(shape, np.int64) for shape in shapes)
+        result = np.shape(encoding.bias(head, query_positions, key_positions, params))
         ensure(
             result == np.broadcast_shapes(*shapes),
             f"bias of shapes {shapes}: expected {np.broadcast_shapes(*shapes)}, got {result}.",

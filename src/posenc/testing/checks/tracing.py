@@ -162,13 +162,15 @@ def score_mod_is_the_bias(encoding: Encoding) -> None:
     record = cast(AttentionBias, encoding)
     flex = import_module("torch.nn.attention.flex_attention").flex_attention
     params = converted(moved_parameters(record), "torch", "float32")
-    query, key = torch.tensor([4, 2, 5]), torch.tensor([0, 1, 2, 3, 5])
+    query_positions, key_positions = torch.tensor([4, 2, 5]), torch.tensor([0, 1, 2, 3, 5])
     generator = torch.Generator().manual_seed(0)
     q, k, v = (torch.randn(2, number_of_heads(record), n, 8, generator=generator) for n in (3, 5, 5))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that it runs uncompiled, which is what is wanted here
-        result = flex(q, k, v, score_mod=import_module("posenc.torch").score_mod(record, query, key, params))
-    dense = record.matrix(query, key, params)
+        result = flex(
+            q, k, v, score_mod=import_module("posenc.torch").score_mod(record, query_positions, key_positions, params)
+        )
+    dense = record.matrix(query_positions, key_positions, params)
     wanted = torch.softmax(q @ k.mT / 8**0.5 + dense, -1) @ v
     close(
         "flex_attention with score_mod against the dense bias",

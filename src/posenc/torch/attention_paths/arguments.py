@@ -49,8 +49,8 @@ class Arguments:
     q: Any
     k: Any
     v: Any
-    query: Any
-    key: Any
+    query_positions: Any
+    key_positions: Any
     rotations: tuple[Rotate, ...]
     value_rotations: tuple[RotateValues, ...]
     biases: tuple[Bias, ...]
@@ -107,8 +107,8 @@ def collected(
     k: Any,
     v: Any,
     *,
-    query: Any,
-    key: Any,
+    query_positions: Any,
+    key_positions: Any,
     encodings: Sequence[Encoding | RecordModule | SharedBias],
     layout: Layout,
     causal: bool,
@@ -125,9 +125,16 @@ def collected(
     q, k, v = checked_vectors(q, k, v, layout)
     modules, shared = as_modules(encodings)
     records = [each.record for each in modules]
-    axes, same = number_of_axes([*records, *(record for each in shared for record in each.records)]), query is key
-    at = token_positions("query", on_same_device("query", query, q), q, axes)
-    to = at if same and q.shape[2] == k.shape[2] else token_positions("key", on_same_device("key", key, k), k, axes)
+    axes, same = (
+        number_of_axes([*records, *(record for each in shared for record in each.records)]),
+        query_positions is key_positions,
+    )
+    at = token_positions("query_positions", on_same_device("query_positions", query_positions, q), q, axes)
+    to = (
+        at
+        if same and q.shape[2] == k.shape[2]
+        else token_positions("key_positions", on_same_device("key_positions", key_positions, k), k, axes)
+    )
     causal, window = check_causal(causal, q.shape[2], k.shape[2]), checked_window(window)
     stated = mask is not None or documents is not None
     for each in modules:

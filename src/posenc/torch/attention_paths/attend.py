@@ -26,8 +26,8 @@ def attention(
     k: Array,
     v: Array,
     *,
-    query: Array,
-    key: Array,
+    query_positions: Array,
+    key_positions: Array,
     layout: Layout,
     encodings: Sequence[Encoding | RecordModule | SharedBias] = (),
     causal: bool = False,
@@ -47,7 +47,7 @@ def attention(
 
     q, k, v: (batch, heads, n, d), (batch, key heads, m, d) and (batch, key heads, m, width) for layout "bhtd", tokens
     before heads for "bthd"; key heads divide heads.
-    query, key: positions (n,) or (batch, n), and (m,) or (batch, m), with a last axis of coordinates for records that
+    query_positions, key_positions: positions (n,) or (batch, n), and (m,) or (batch, m), with a last axis of coordinates for records that
     have several.
     encodings: records, and modules of `posenc.torch.module` for what learns, of the doors that rotate, bias and score,
     any number; and what `shared_bias` makes once a step for all layers.
@@ -79,15 +79,15 @@ def attention(
     >>> q, k, v = torch.randn(1, 4, 3, 8), torch.randn(1, 2, 5, 8), torch.randn(1, 2, 5, 8)
     >>> query, key = torch.arange(2, 5), torch.arange(5)  # the last three of five tokens
     >>> encodings = [RoPE(dim=8), ALiBi(heads=4)]
-    >>> attention(q, k, v, query=query, key=key, encodings=encodings, causal=True, layout="bhtd").shape
+    >>> attention(q, k, v, query_positions=query, key_positions=key, encodings=encodings, causal=True, layout="bhtd").shape
     torch.Size([1, 4, 3, 8])
     """
     asked = collected(
         q,
         k,
         v,
-        query=query,
-        key=key,
+        query_positions=query_positions,
+        key_positions=key_positions,
         encodings=encodings,
         layout=layout,
         causal=causal,
@@ -109,8 +109,8 @@ def chosen_attention(
     k: Array,
     v: Array,
     *,
-    query: Array,
-    key: Array,
+    query_positions: Array,
+    key_positions: Array,
     layout: Layout,
     encodings: Sequence[Encoding | RecordModule | SharedBias] = (),
     causal: bool = False,
@@ -130,15 +130,15 @@ def chosen_attention(
     >>> from posenc.torch import module
     >>> x, place = torch.randn(1, 2, 6, 8), torch.arange(6)
     >>> with torch.no_grad():
-    ...     chosen_attention(x, x, x, query=place, key=place, encodings=[module(T5Bias(heads=2))], layout="bhtd")
+    ...     chosen_attention(x, x, x, query_positions=place, key_positions=place, encodings=[module(T5Bias(heads=2))], layout="bhtd")
     AttentionChoice(impl='strided', reason='every bias depends on the distance alone, and positions rise by one')
     """
     asked = collected(
         q,
         k,
         v,
-        query=query,
-        key=key,
+        query_positions=query_positions,
+        key_positions=key_positions,
         encodings=encodings,
         layout=layout,
         causal=causal,
@@ -182,7 +182,7 @@ def _sdpa(asked: Arguments) -> Any:
         scale=asked.scale,
         enable_gqa=not validation.equals_one_of(q.shape[1], k.shape[1]),
     )
-    return tiles.rotated_back(asked, output, asked.query)
+    return tiles.rotated_back(asked, output, asked.query_positions)
 
 
 def _reference(asked: Arguments) -> Any:
@@ -192,8 +192,8 @@ def _reference(asked: Arguments) -> Any:
         asked.q,
         asked.k,
         asked.v,
-        query=asked.query,
-        key=asked.key,
+        query_positions=asked.query_positions,
+        key_positions=asked.key_positions,
         layout="bhtd",
         encodings=[each.record for each in parts],
         params=[each.params for each in parts],

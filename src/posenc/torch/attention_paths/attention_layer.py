@@ -37,7 +37,7 @@ class AttentionCache:
     def extended(self, new: AttentionCache, axes: int) -> AttentionCache:
         """With new tokens behind the old ones, whose positions have so many coordinates."""
         hidden = None if self.hidden is None else torch.cat([self.hidden, new.hidden], 1)
-        key = _joined(self.key, new.key, self.k.shape[0], axes)
+        key = _joined(self.key_positions, new.key, self.k.shape[0], axes)
         return AttentionCache(torch.cat([self.k, new.k], 1), torch.cat([self.v, new.v], 1), key, hidden)
 
 
@@ -103,8 +103,8 @@ class Attention(torch.nn.Module):  # type: ignore[misc]
         self.scale, self.impl = scale, impl
         self.dropout = validation.real("dropout", dropout, 0.0, 1.0)
         with_bias, widths = validation.truth("bias", bias), (self.heads * self.head_dim, self.key_heads * self.head_dim)
-        self.query = torch.nn.Linear(self.model_dim, widths[0], bias=with_bias)
-        self.key = torch.nn.Linear(self.model_dim, widths[1], bias=with_bias)
+        self.query_positions = torch.nn.Linear(self.model_dim, widths[0], bias=with_bias)
+        self.key_positions = torch.nn.Linear(self.model_dim, widths[1], bias=with_bias)
         self.value = torch.nn.Linear(self.model_dim, widths[1], bias=with_bias)
         self.out = torch.nn.Linear(widths[0], self.model_dim, bias=with_bias)
         self.encodings = torch.nn.ModuleList(_modules(encodings))
@@ -137,7 +137,7 @@ class Attention(torch.nn.Module):  # type: ignore[misc]
         positions = self._positions(_checked_input(x, self.model_dim), positions, cache)
         new = self._projected(x, positions)
         if self.caches_rotated:
-            k, v = rotate_keys(new.k, new.v, key=positions, encodings=list(self.encodings), layout="bthd")
+            k, v = rotate_keys(new.k, new.v, key_positions=positions, encodings=list(self.encodings), layout="bthd")
             new = replace(new, k=k, v=v)
         cache = new if cache is None else cache.extended(new, self.axes)
         return self._attended(x, positions, cache, mask, None, keys_rotated=self.caches_rotated), cache
@@ -149,7 +149,7 @@ class Attention(torch.nn.Module):  # type: ignore[misc]
         """Keys and values of some tokens."""
         shape = (*x.shape[:2], self.key_heads, self.head_dim)
         return AttentionCache(
-            self.key(x).reshape(shape), self.value(x).reshape(shape), positions, x if self.reads else None
+            self.key_positions(x).reshape(shape), self.value(x).reshape(shape), positions, x if self.reads else None
         )
 
     def _attended(
@@ -162,14 +162,14 @@ class Attention(torch.nn.Module):  # type: ignore[misc]
         *,
         keys_rotated: bool,
     ) -> Array:
-        q = self.query(x).reshape(*x.shape[:2], self.heads, self.head_dim)
+        q = self.query_positions(x).reshape(*x.shape[:2], self.heads, self.head_dim)
         hidden = {"query": [x], "key": [keys.hidden], "both": [x, keys.hidden], None: []}[self.reads]
         output = attention(
             q,
             keys.k,
             keys.v,
-            query=positions,
-            key=keys.key,
+            query_positions=positions,
+            key_positions=keys.key,
             layout="bthd",
             encodings=list(self.encodings),
             causal=self.causal,

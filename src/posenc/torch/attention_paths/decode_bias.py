@@ -14,12 +14,17 @@ from posenc.torch.modules.encoding_module import RecordModule, record_and_params
 
 
 def decode_row(
-    record: AttentionBias | RecordModule, query: Array, key: Array, params: Params | None = None, *, dtype: Any = None
+    record: AttentionBias | RecordModule,
+    query_positions: Array,
+    key_positions: Array,
+    params: Params | None = None,
+    *,
+    dtype: Any = None,
 ) -> Any:
     """The bias of one query for all its keys, as a step of decoding wants it.
 
     record: a record, or its module, which brings its parameters; params: what a record learns, None if nothing.
-    query: () or (batch,), where the new token of each sequence stands; key: (m,) or (batch, m), positions of the keys
+    query_positions: () or (batch,), where the new token of each sequence stands; key_positions: (m,) or (batch, m), positions of the keys
     in the cache, the new one's among them; with a last axis of coordinates where the record has several axes.
     Result: (1, heads, 1, m) or (batch, heads, 1, m), what `scaled_dot_product_attention` takes as `attn_mask`; float32
     unless dtype says otherwise. Raises TypeError or ValueError naming the argument.
@@ -31,16 +36,22 @@ def decode_row(
     """
     record, params = record_and_params(record, params)
     validation.instance("record", record, AttentionBias, "a record that biases")
-    _tensor("query", query)
+    _tensor("query_positions", query_positions)
     last = () if record.axes == 1 else (record.axes,)
-    if not len(last) <= query.ndim <= 1 + len(last) or tuple(query.shape[query.ndim - len(last) :]) != last:
+    if (
+        not len(last) <= query_positions.ndim <= 1 + len(last)
+        or tuple(query_positions.shape[query_positions.ndim - len(last) :]) != last
+    ):
         raise ValueError(
-            f"query must have shape {last} or (batch,{f' {last[0]}' if last else ''}); got {tuple(query.shape)}. "
+            f"query must have shape {last} or (batch,{f' {last[0]}' if last else ''}); got {tuple(query_positions.shape)}. "
             "Give one position a sequence."
         )
-    query, key = query.unsqueeze(-1 - len(last)), row_of_positions("key", key, record.axes)
-    check_together(query, key, record.axes)
-    row = record.matrix(query, key, params, dtype=dtype)
+    query_positions, key_positions = (
+        query_positions.unsqueeze(-1 - len(last)),
+        row_of_positions("key_positions", key_positions, record.axes),
+    )
+    check_together(query_positions, key_positions, record.axes)
+    row = record.matrix(query_positions, key_positions, params, dtype=dtype)
     return row if row.ndim == 4 else row[None]
 
 
@@ -81,14 +92,16 @@ def row_of_positions(name: str, positions: Any, axes: int = 1) -> Any:
     return positions
 
 
-def check_together(query: Any, key: Any, axes: int = 1) -> None:
+def check_together(query_positions: Any, key_positions: Any, axes: int = 1) -> None:
     """Positions of queries and keys of one batch, on one device."""
-    if key.device != query.device:
-        raise ValueError(f"key must be on the device of query, {query.device}; got {key.device}. Move it there.")
-    batches = {x.shape[0] for x in (query, key) if x.ndim - (axes > 1) == 2} - {1}
+    if key_positions.device != query_positions.device:
+        raise ValueError(
+            f"key must be on the device of query, {query_positions.device}; got {key_positions.device}. Move it there."
+        )
+    batches = {x.shape[0] for x in (query_positions, key_positions) if x.ndim - (axes > 1) == 2} - {1}
     if len(batches) > 1:
         raise ValueError(
-            f"key must have the batch of query; got shapes {tuple(query.shape)} and {tuple(key.shape)}. "
+            f"key must have the batch of query; got shapes {tuple(query_positions.shape)} and {tuple(key_positions.shape)}. "
             "Give one row each, or one for all."
         )
 

@@ -31,7 +31,7 @@ def unsupported_reason(asked: Arguments) -> str | None:
 def attend(asked: Arguments) -> Any:
     """The output, (batch, heads, n, width)."""
     q, k, v = rotated_vectors(asked)
-    adds = [score_mod(bias.record, asked.query, asked.key, bias.params) for bias in asked.biases]
+    adds = [score_mod(bias.record, asked.query_positions, asked.key_positions, bias.params) for bias in asked.biases]
 
     def added(score: Any, batch: Any, head: Any, query_index: Any, key_index: Any) -> Any:
         for add in adds:
@@ -47,7 +47,7 @@ def attend(asked: Arguments) -> Any:
         scale=asked.scale,
         enable_gqa=not validation.equals_one_of(q.shape[1], k.shape[1]),
     )
-    return rotated_back(asked, output, asked.query)
+    return rotated_back(asked, output, asked.query_positions)
 
 
 @lru_cache(maxsize=1)

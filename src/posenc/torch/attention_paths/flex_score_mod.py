@@ -14,11 +14,13 @@ from posenc.torch.modules.encoding_module import RecordModule, record_and_params
 ScoreMod = Callable[[Any, Any, Any, Any, Any], Any]
 
 
-def score_mod(record: AttentionBias | RecordModule, query: Array, key: Array, params: Params | None = None) -> ScoreMod:
+def score_mod(
+    record: AttentionBias | RecordModule, query_positions: Array, key_positions: Array, params: Params | None = None
+) -> ScoreMod:
     """The `score_mod` of `torch.nn.attention.flex_attention` that adds the record's bias.
 
     record: a record, or its module, which brings its parameters; params: what a record learns, None if nothing.
-    query: (n,) or (batch, n) and key: (m,) or (batch, m), positions of the queries and keys, integer or float tensors
+    query_positions: (n,) or (batch, n) and key_positions: (m,) or (batch, m), positions of the queries and keys, integer or float tensors
     on the device of attention, with a last axis of coordinates where the record has several: a step of decoding gives
     its own `query`.
     With grouped heads (`enable_gqa=True`) the record's heads are those of the queries.
@@ -37,13 +39,16 @@ def score_mod(record: AttentionBias | RecordModule, query: Array, key: Array, pa
     """
     record, params = record_and_params(record, params)
     validation.instance("record", record, AttentionBias, "a record that biases")
-    query, key = row_of_positions("query", query, record.axes), row_of_positions("key", key, record.axes)
+    query_positions, key_positions = (
+        row_of_positions("query_positions", query_positions, record.axes),
+        row_of_positions("key_positions", key_positions, record.axes),
+    )
     record.checked(params)
     one = 1 if record.axes == 1 else 2  # axes of the positions of one sequence
 
     def add_bias(score: Array, batch: Array, head: Array, query_index: Array, key_index: Array) -> Array:
-        there = query[query_index] if query.ndim == one else query[batch, query_index]
-        here = key[key_index] if key.ndim == one else key[batch, key_index]
+        there = query_positions[query_index] if query_positions.ndim == one else query_positions[batch, query_index]
+        here = key_positions[key_index] if key_positions.ndim == one else key_positions[batch, key_index]
         return score + record.bias(head, there, here, params, dtype=arrays.library(score).wide_dtype(score.dtype))
 
     return add_bias

@@ -25,7 +25,7 @@ class SharedBias:
     """A bias for all layers of a step: `shared_bias` makes it, and `attention` takes it among its encodings.
 
     matrix: (batch or 1, heads, n, m), -inf where it is causal and hides a key.   records: what it is the sum of.
-    query, key: the positions that it was made for, and alone serves.   causal: whether a query sees no key behind it.
+    query_positions, key_positions: the positions that it was made for, and alone serves.   causal: whether a query sees no key behind it.
 
     >>> from posenc import FIRE
     >>> from posenc.torch import module
@@ -37,8 +37,8 @@ class SharedBias:
 
     matrix: Array
     records: tuple[AttentionBias, ...]
-    query: Array
-    key: Array
+    query_positions: Array
+    key_positions: Array
     causal: bool
 
     @property
@@ -54,8 +54,8 @@ class SharedBias:
 
 def shared_bias(
     encodings: Sequence[AttentionBias | RecordModule],
-    query: Array,
-    key: Array,
+    query_positions: Array,
+    key_positions: Array,
     *,
     causal: bool = False,
     dtype: torch.dtype = torch.float32,
@@ -66,7 +66,7 @@ def shared_bias(
     positions; and in a step of decoding. Biases of the distance alone are as fast by themselves, without a matrix.
 
     encodings: records that bias, and modules of `posenc.torch.module` for those that learn, all of as many heads.
-    query: (n,) or (batch, n) and key: (m,) or (batch, m), with a last axis of coordinates for records that have
+    query_positions: (n,) or (batch, n) and key_positions: (m,) or (batch, m), with a last axis of coordinates for records that have
     several.   causal: whether a query sees no key behind its own index, counted from the ends; give `attention` the
     same.   dtype: float64 for float64 queries, float32 for all others.
 
@@ -85,13 +85,22 @@ def shared_bias(
     modules = _modules(encodings)
     records = tuple(each.record for each in modules)
     axes = number_of_axes(records)
-    query, key = row_of_positions("query", query, axes), row_of_positions("key", key, axes)
-    check_together(query, key, axes)
+    query_positions, key_positions = (
+        row_of_positions("query_positions", query_positions, axes),
+        row_of_positions("key_positions", key_positions, axes),
+    )
+    check_together(query_positions, key_positions, axes)
     if dtype not in (torch.float32, torch.float64):
         raise ValueError(f"dtype must be torch.float32 or torch.float64; got {dtype}. Logits are float32 at least.")
     last = -1 if axes == 1 else -2
-    check_causal(causal, query.shape[last], key.shape[last])
-    return SharedBias(_matrix(modules, query, key, last, causal, dtype), records, query, key, causal)
+    check_causal(causal, query_positions.shape[last], key_positions.shape[last])
+    return SharedBias(
+        _matrix(modules, query_positions, key_positions, last, causal, dtype),
+        records,
+        query_positions,
+        key_positions,
+        causal,
+    )
 
 
 def _modules(encodings: Any) -> list[Bias]:
@@ -113,28 +122,38 @@ def _modules(encodings: Any) -> list[Bias]:
     return modules
 
 
-def _matrix(modules: list[Bias], query: Any, key: Any, last: int, causal: bool, dtype: Any) -> Any:
+def _matrix(modules: list[Bias], query_positions: Any, key_positions: Any, last: int, causal: bool, dtype: Any) -> Any:
     """The sum, (batch or 1, heads, n, m): a few queries at a time, of causal ones without the keys that none sees."""
-    queries, keys = query.shape[last], key.shape[last]
+    queries, keys = query_positions.shape[last], key_positions.shape[last]
     learned = [x for each in modules for x in (each.params or {}).values()]
     recorded = torch.is_grad_enabled() and any(x.requires_grad for x in learned)
-    if recorded or not arrays.library(query).concrete(query) or not queries * keys:
-        return _rows_of_bias(modules, query, key, 0, keys - queries, causal, dtype)
-    batch, heads = torch.broadcast_shapes(query.shape[:last], key.shape[:last], (1,)), modules[0].record.heads
-    arrays.library(query).check_size("query and key", batch[0] * heads * queries * keys, dtype, query, key)
-    whole = torch.full((*batch, heads, queries, keys), float("-inf"), dtype=dtype, device=query.device)
+    if recorded or not arrays.library(query_positions).concrete(query_positions) or not queries * keys:
+        return _rows_of_bias(modules, query_positions, key_positions, 0, keys - queries, causal, dtype)
+    batch, heads = (
+        torch.broadcast_shapes(query_positions.shape[:last], key_positions.shape[:last], (1,)),
+        modules[0].record.heads,
+    )
+    arrays.library(query_positions).check_size(
+        "query and key", batch[0] * heads * queries * keys, dtype, query_positions, key_positions
+    )
+    whole = torch.full((*batch, heads, queries, keys), float("-inf"), dtype=dtype, device=query_positions.device)
     size = max(1, NUMBERS // (batch[0] * heads * keys))
     for start in range(0, queries, size):
         stop = min(start + size, queries)
         seen = keys - queries + stop if causal else keys
-        own, near = (x.narrow(x.ndim + last, *span) for x, span in ((query, (start, stop - start)), (key, (0, seen))))
+        own, near = (
+            x.narrow(x.ndim + last, *span)
+            for x, span in ((query_positions, (start, stop - start)), (key_positions, (0, seen)))
+        )
         whole[:, :, start:stop, :seen] = _rows_of_bias(modules, own, near, start, keys - queries, causal, dtype)
     return whole
 
 
-def _rows_of_bias(modules: list[Bias], query: Any, key: Any, start: int, ahead: int, causal: bool, dtype: Any) -> Any:
+def _rows_of_bias(
+    modules: list[Bias], query_positions: Any, key_positions: Any, start: int, ahead: int, causal: bool, dtype: Any
+) -> Any:
     """Some of its rows, of which the first is that of query `start`; ahead: keys before the first query's own."""
-    first, *others = (each(query, key, dtype=dtype) for each in modules)
+    first, *others = (each(query_positions, key_positions, dtype=dtype) for each in modules)
     added: Any = sum(others, first)
     added = added if added.ndim == 4 else added[None]
     if not causal:
@@ -144,7 +163,7 @@ def _rows_of_bias(modules: list[Bias], query: Any, key: Any, start: int, ahead: 
     return added.masked_fill(column > row + ahead, float("-inf"))
 
 
-def check_shared(shared: SharedBias, q: Any, k: Any, query: Any, key: Any, causal: bool) -> None:
+def check_shared(shared: SharedBias, q: Any, k: Any, query_positions: Any, key_positions: Any, causal: bool) -> None:
     """Refuse a shared bias of other tokens, or one that hides other keys."""
     batch, _, queries, keys = shared.matrix.shape
     if (queries, keys) != (q.shape[2], k.shape[2]) or batch not in (1, q.shape[0]):
@@ -159,7 +178,10 @@ def check_shared(shared: SharedBias, q: Any, k: Any, query: Any, key: Any, causa
         )
     if shared.causal and not causal:
         raise ValueError("causal must be True for a shared bias that was made causal; got False. Make it again, or so.")
-    for name, mine, given in (("query", shared.query, query), ("key", shared.key, key)):
+    for name, mine, given in (
+        ("query_positions", shared.query, query_positions),
+        ("key_positions", shared.key, key_positions),
+    ):
         if mine is not given and arrays.library(given).concrete(given) and not (mine == given).all():
             raise ValueError(
                 f"{name} must be the positions that the shared bias was made for; got others. Make it for each step."

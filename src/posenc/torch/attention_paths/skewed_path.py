@@ -42,7 +42,7 @@ def _unsupported_positions(asked: Arguments) -> str | None:
     reason = unsupported_steps(asked)
     if reason is not None:
         return reason
-    steps = asked.key[..., 0].double() - asked.query[..., 0].double()
+    steps = asked.key_positions[..., 0].double() - asked.query_positions[..., 0].double()
     if not (steps == steps.flatten()[0]).all() or not (steps == steps.round()).all():
         return "queries of several rows are ahead of their keys by several distances, or by a part of one"
     return None
@@ -119,7 +119,7 @@ def attend(asked: Arguments) -> Any:
                 whole[:, some, start:stop] = _tile(*tile)
         if whole is None:
             by_heads.append(torch.cat(tiles, 2))
-    return rotated_back(asked, torch.cat(by_heads, 1) if whole is None else whole, asked.query)
+    return rotated_back(asked, torch.cat(by_heads, 1) if whole is None else whole, asked.query_positions)
 
 
 def _scores(asked: Arguments) -> list[_Score]:
@@ -150,10 +150,10 @@ def _score(asked: Arguments, score: Score, k: Any, least: int, most: int) -> _Sc
     )
 
 
-def _step(asked: Arguments, query: int, key: int) -> int:
+def _step(asked: Arguments, query_positions: int, key_positions: int) -> int:
     """From the position of a query to that of a key, by their indices."""
-    first = asked.key[..., 0].double() - asked.query[..., 0].double()
-    return int(first.flatten()[0].item()) + key - query
+    first = asked.key_positions[..., 0].double() - asked.query_positions[..., 0].double()
+    return int(first.flatten()[0].item()) + key_positions - query_positions
 
 
 def _tile(asked: Arguments, q: Any, k: Any, v: Any, scores: list[_Score], heads: slice, start: int, stop: int) -> Any:

@@ -55,8 +55,8 @@ class StridedBias:
 
 def strided(
     record: AttentionBias | RecordModule,
-    query: Array,
-    key: Array,
+    query_positions: Array,
+    key_positions: Array,
     params: Params | None = None,
     *,
     causal: bool = False,
@@ -65,7 +65,7 @@ def strided(
     """The bias of a record that claims "relative", as n + m - 1 numbers a head, for `strided_attention`.
 
     record: a record, or its module, which brings its parameters; params: what a record learns, None if nothing.
-    query: (n,) or (batch, n) and key: (m,) or (batch, m), positions that rise by one from token to token, wherever they
+    query_positions: (n,) or (batch, n) and key_positions: (m,) or (batch, m), positions that rise by one from token to token, wherever they
     begin.   causal: keys after the query get -inf (by position, not by
     index).   dtype: of the numbers, float32 unless given; float64 queries need float64.
 
@@ -87,25 +87,31 @@ def strided(
             "posenc.torch.Bias."
         )
     validation.truth("causal", causal)
-    same = query is key
-    query, key = _rising("query", query), _rising("key", key)
-    check_together(query, key)
-    queries, keys = query.shape[-1], key.shape[-1]
-    if not arrays.library(query).compiling() and 0 in (queries, keys):
-        empty = record.matrix(query, key, params, dtype=dtype).flatten(-2)
+    same = query_positions is key_positions
+    query_positions, key_positions = (
+        _rising("query_positions", query_positions),
+        _rising("key_positions", key_positions),
+    )
+    check_together(query_positions, key_positions)
+    queries, keys = query_positions.shape[-1], key_positions.shape[-1]
+    if not arrays.library(query_positions).compiling() and 0 in (queries, keys):
+        empty = record.matrix(query_positions, key_positions, params, dtype=dtype).flatten(-2)
         return StridedBias(empty if empty.ndim == 3 else empty[None], queries, keys, causal, 0)
-    batch, ahead = torch.broadcast_shapes(query.shape[:-1], key.shape[:-1]), 0 if same else _ahead(query, key)
-    query, key = query.expand(*batch, -1), key.expand(*batch, -1)
-    if arrays.library(query).compiling():
-        numbers = _distance_by_distance(record, query, key, params, dtype)
+    batch, ahead = (
+        torch.broadcast_shapes(query_positions.shape[:-1], key_positions.shape[:-1]),
+        0 if same else _ahead(query_positions, key_positions),
+    )
+    query_positions, key_positions = query_positions.expand(*batch, -1), key_positions.expand(*batch, -1)
+    if arrays.library(query_positions).compiling():
+        numbers = _distance_by_distance(record, query_positions, key_positions, params, dtype)
     else:
         # Every query before the last lies before the last key where that one does not lie behind it.
         hidden = causal and ahead is not None and ahead <= 0
-        numbers = _by_grid(record, query, key, params, dtype, hidden=hidden)
+        numbers = _by_grid(record, query_positions, key_positions, params, dtype, hidden=hidden)
     if causal:
-        there, here = _ends(query, key)
+        there, here = _ends(query_positions, key_positions)
         numbers = numbers.masked_fill((here > there)[..., None, :], float("-inf"))
-    numbers = numbers + (_guard(query) + _guard(key)).to(numbers.dtype)
+    numbers = numbers + (_guard(query_positions) + _guard(key_positions)).to(numbers.dtype)
     return StridedBias(numbers if numbers.ndim == 3 else numbers[None], queries, keys, causal, ahead)
 
 
@@ -176,42 +182,48 @@ def _check_attention(q: Any, k: Any, v: Any, bias: Any) -> None:
         )
 
 
-def _ahead(query: Any, key: Any) -> int | None:
+def _ahead(query_positions: Any, key_positions: Any) -> int | None:
     """By how much the last query lies after the last key, in the row where it does most;
     None where it cannot be seen."""
-    lib = arrays.library(query)
-    if not (lib.concrete(query) and lib.concrete(key)):
+    lib = arrays.library(query_positions)
+    if not (lib.concrete(query_positions) and lib.concrete(key_positions)):
         return None
-    most: float = (query[..., -1] - key[..., -1]).max().item()
+    most: float = (query_positions[..., -1] - key_positions[..., -1]).max().item()
     return math.floor(most)
 
 
-def _distance_by_distance(record: AttentionBias, query: Any, key: Any, params: Params | None, dtype: Any) -> Any:
+def _distance_by_distance(
+    record: AttentionBias, query_positions: Any, key_positions: Any, params: Params | None, dtype: Any
+) -> Any:
     """The bias of every distance, (*batch, heads, n + m - 1), each from two positions."""
-    there, here = _ends(query, key)
-    head = torch.arange(record.heads, device=query.device)[:, None]
+    there, here = _ends(query_positions, key_positions)
+    head = torch.arange(record.heads, device=query_positions.device)[:, None]
     return record.bias(head, there[..., None, :], here[..., None, :], params, dtype=dtype)
 
 
-def _by_grid(record: AttentionBias, query: Any, key: Any, params: Params | None, dtype: Any, *, hidden: bool) -> Any:
+def _by_grid(
+    record: AttentionBias, query_positions: Any, key_positions: Any, params: Params | None, dtype: Any, *, hidden: bool
+) -> Any:
     """The same. Distances of the last query come from a few queries and every so many keys, as a record that
     multiplies two tables makes a grid sooner than a row. hidden: the distances after these are -inf."""
-    queries, keys = query.shape[-1], key.shape[-1]
+    queries, keys = query_positions.shape[-1], key_positions.shape[-1]
     side = min(queries, math.isqrt(keys - 1) + 1)
-    grid = record.matrix(query[..., -side:].flip(-1), key[..., ::side], params, dtype=dtype)
+    grid = record.matrix(query_positions[..., -side:].flip(-1), key_positions[..., ::side], params, dtype=dtype)
     of_last = grid.transpose(-1, -2).flatten(-2)[..., :keys]
     if hidden:
         after = of_last.new_full((*of_last.shape[:-1], queries - 1), float("-inf"))
     else:
-        after = record.matrix(query[..., :-1].flip(-1), key[..., -1:], params, dtype=dtype)[..., 0]
+        after = record.matrix(query_positions[..., :-1].flip(-1), key_positions[..., -1:], params, dtype=dtype)[..., 0]
     return torch.cat([of_last, after], -1)
 
 
-def _ends(query: Any, key: Any) -> tuple[Any, Any]:
+def _ends(query_positions: Any, key_positions: Any) -> tuple[Any, Any]:
     """Every distance once, from two positions that are there: the last query with all keys,
     then the last key with the rest."""
-    step = torch.arange(query.shape[-1] + key.shape[-1] - 1, device=query.device) - (key.shape[-1] - 1)
-    return query[..., -1:] - step.clamp(min=0), key[..., -1:] + step.clamp(max=0)
+    step = torch.arange(query_positions.shape[-1] + key_positions.shape[-1] - 1, device=query_positions.device) - (
+        key_positions.shape[-1] - 1
+    )
+    return query_positions[..., -1:] - step.clamp(min=0), key_positions[..., -1:] + step.clamp(max=0)
 
 
 def _rising(name: str, positions: Any) -> Any:

@@ -52,7 +52,7 @@ def _unsupported_positions(asked: Arguments) -> str | None:
     if reason is not None:
         return reason
     bounded = asked.causal or asked.window != (None, None)
-    if bounded and not (asked.query[..., -1].double() == asked.key[..., -1].double()).all():
+    if bounded and not (asked.query_positions[..., -1].double() == asked.key_positions[..., -1].double()).all():
         return "the last query is not at the position of the last key"
     return None
 
@@ -62,7 +62,7 @@ def attend(asked: Arguments) -> Any:
     q, k, v = rotated_vectors(asked)
     dtype = arrays.library(q).wide_dtype(q.dtype)
     views = [
-        strided(bias.record, asked.query, asked.key, bias.params, causal=asked.causal, dtype=dtype)
+        strided(bias.record, asked.query_positions, asked.key_positions, bias.params, causal=asked.causal, dtype=dtype)
         for bias in asked.biases
     ]
     numbers = views[0].numbers
@@ -70,7 +70,7 @@ def attend(asked: Arguments) -> Any:
         numbers = numbers + view.numbers
     bias = replace(views[0], numbers=_without_vanishing_weights(asked, q, k, _within(asked, numbers)))
     attended = strided_gradient.attend_with_gradient if trains(asked) else strided_attention
-    return rotated_back(asked, attended(q, k, v, bias, scale=asked.scale), asked.query)
+    return rotated_back(asked, attended(q, k, v, bias, scale=asked.scale), asked.query_positions)
 
 
 def _without_vanishing_weights(asked: Arguments, q: Any, k: Any, numbers: Any) -> Any:

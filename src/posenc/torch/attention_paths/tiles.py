@@ -72,12 +72,12 @@ def rotated_vectors(asked: Arguments) -> tuple[Any, Any, Any]:
         k, v = repeated(k, q.shape[1]), repeated(v, q.shape[1])
     if asked.keys_rotated:
         for rotation in asked.rotations:
-            q = rotate_at(rotation.record, rotation.params, q, asked.query, "query", "bhtd")
+            q = rotate_at(rotation.record, rotation.params, q, asked.query_positions, "query", "bhtd")
         return q, k, v
     for rotation in asked.rotations:
-        q, k = rotation(q, k, asked.query, asked.key, layout="bhtd")
+        q, k = rotation(q, k, asked.query_positions, asked.key_positions, layout="bhtd")
     for rotation in asked.value_rotations:
-        v = rotation(v, asked.key, layout="bhtd")
+        v = rotation(v, asked.key_positions, layout="bhtd")
     return q, k, v
 
 
@@ -100,7 +100,7 @@ def prepared_scores(asked: Arguments) -> dict[Score, PreparedKeys]:
         return {
             score: score.record.prepare(
                 k,
-                asked.key,
+                asked.key_positions,
                 score.params,
                 hidden=_hidden_at_keys(asked, score, 0, asked.keys),
                 documents=None if documents is None else documents[1],
@@ -132,7 +132,7 @@ def _tile(
     output = scaled_dot_product_attention(
         q, k, v, attn_mask=added, dropout_p=asked.dropout, scale=asked.scale, enable_gqa=grouped
     )
-    return rotated_back(asked, output, _positions_of(asked, asked.query, start, stop))
+    return rotated_back(asked, output, _positions_of(asked, asked.query_positions, start, stop))
 
 
 def _faded(asked: Arguments, prepared: dict[Score, PreparedKeys], far: Any, start: int, stop: int) -> int:
@@ -145,18 +145,21 @@ def _faded(asked: Arguments, prepared: dict[Score, PreparedKeys], far: Any, star
         return 0
     # Up to the own key of the first query by index: the own keys of the others come behind it.
     keys = keys.part(slice(start + asked.keys - asked.queries + 1))
-    return int(record.faded(checked(asked.query[..., start:stop]), keys, SMALLEST_POWER + float(far)))
+    return int(record.faded(checked(asked.query_positions[..., start:stop]), keys, SMALLEST_POWER + float(far)))
 
 
 def _added(asked: Arguments, prepared: dict[Score, PreparedKeys], start: int, stop: int, first: int, last: int) -> Any:
     """What biases and scores add to the scaled logits of a tile, four axes, in float32 at least; None where nothing."""
-    query, key = _positions_of(asked, asked.query, start, stop), _positions_of(asked, asked.key, first, last)
+    query_positions, key_positions = (
+        _positions_of(asked, asked.query_positions, start, stop),
+        _positions_of(asked, asked.key_positions, first, last),
+    )
     dtype, added = arrays.library(asked.q).wide_dtype(asked.q.dtype), None
     for shared in asked.shared:
         more = shared.matrix[:, :, start:stop, first:last]
         added = more if added is None else added + more
     for bias in asked.biases:
-        more = bias(query, key, dtype=dtype)
+        more = bias(query_positions, key_positions, dtype=dtype)
         more = more if more.ndim == 4 else more[None]
         added = more if added is None else added + more
     for score in asked.scores:
@@ -173,14 +176,17 @@ def _added(asked: Arguments, prepared: dict[Score, PreparedKeys], start: int, st
 def _scored(asked: Arguments, score: Score, start: int, stop: int, first: int, last: int) -> Any:
     """The score of a tile."""
     q, k = asked.q[:, :, start:stop], repeated(asked.k[:, :, first:last], asked.q.shape[1])
-    query, key = _positions_of(asked, asked.query, start, stop), _positions_of(asked, asked.key, first, last)
+    query_positions, key_positions = (
+        _positions_of(asked, asked.query_positions, start, stop),
+        _positions_of(asked, asked.key_positions, first, last),
+    )
     hidden, documents = _hidden_at_queries(asked, score, start, stop), None
-    if score.record.reads in ("key", "both"):
+    if score.record.reads in ("key_positions", "both"):
         at_keys = _hidden_at_keys(asked, score, first, last)
         hidden = at_keys if hidden is None else torch.cat([hidden, at_keys], 1)
     if asked.documents is not None:
         documents = asked.documents[0][:, start:stop], asked.documents[1][:, first:last]
-    return score(q, k, query, key, hidden=hidden, documents=documents)
+    return score(q, k, query_positions, key_positions, hidden=hidden, documents=documents)
 
 
 def _between(
@@ -189,7 +195,7 @@ def _between(
     """The score of a tile of queries against keys that are prepared, without those that none of them reaches."""
     record: Any = score.record
     faded = first and type(record).faded is not Gathers.faded  # what comes before may be left out
-    query, lib = asked.query[..., start:stop], arrays.library(asked.q)
+    query, lib = asked.query_positions[..., start:stop], arrays.library(asked.q)
     documents = None if asked.documents is None else asked.documents[0][:, start:stop]
     if prepared.keys.order is None:
         reached = prepared.keys.reached(checked(query)._replace(documents=documents))
@@ -215,10 +221,13 @@ def _weighed(asked: Arguments, q: Any, k: Any, v: Any, added: Any, start: int, s
     logits += added
     weights = _softmax(logits, asked)
     weights = dropped(weights, asked.dropout) if asked.dropout else weights
-    query, key = _positions_of(asked, asked.query, start, stop), _positions_of(asked, asked.key, first, last)
-    output = rotated_back(asked, weights @ repeated(v, heads).to(dtype), query)
+    query_positions, key_positions = (
+        _positions_of(asked, asked.query_positions, start, stop),
+        _positions_of(asked, asked.key_positions, first, last),
+    )
+    output = rotated_back(asked, weights @ repeated(v, heads).to(dtype), query_positions)
     for score in filter(adds_to_output, asked.scores):
-        output = output + score.values(weights, query, key)
+        output = output + score.values(weights, query_positions, key_positions)
     return output.to(q.dtype)
 
 

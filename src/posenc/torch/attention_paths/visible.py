@@ -63,10 +63,10 @@ def shares_memory(x: Any) -> bool:
 
 def unsupported_steps(asked: Arguments) -> str | None:
     """Why distances of positions are not those of indices; None where both rise by one from token to token."""
-    lib = arrays.library(asked.query)
-    if not lib.concrete(asked.query) or not lib.concrete(asked.key):
+    lib = arrays.library(asked.query_positions)
+    if not lib.concrete(asked.query_positions) or not lib.concrete(asked.key_positions):
         return "positions cannot be looked at without a cost"
-    if not all(bool((torch.diff(x.double()) == 1).all()) for x in (asked.query, asked.key)):
+    if not all(bool((torch.diff(x.double()) == 1).all()) for x in (asked.query_positions, asked.key_positions)):
         return "positions do not rise by one from token to token"
     return None
 

@@ -104,14 +104,16 @@ class Rotate(RecordModule):
     ) -> tuple[Array, Array]:
         validation.choice("layout", layout, LAYOUTS)
         _check_heads(plain_tensor("q", q), plain_tensor("k", k), self.record.head_dim, layout)
-        query, key = both_counted(query_positions, key_positions, q, k, layout.index("t"), self.record)
-        _check_positions("q", q, "query_positions", query, layout, self.record.axes)
-        _check_positions("k", k, "key_positions", key, layout, self.record.axes)
+        query_positions, key_positions = both_counted(
+            query_positions, key_positions, q, k, layout.index("t"), self.record
+        )
+        _check_positions("q", q, "query_positions", query_positions, layout, self.record.axes)
+        _check_positions("k", k, "key_positions", key_positions, layout, self.record.axes)
         record, params = self.record, self.params
-        if query is key:
-            return rotate_pair_at(record, params, q, k, query, layout)
-        rotated = rotate_at(record, params, q, query, "query", layout)
-        return rotated, rotate_at(record, params, k, key, "key", layout)
+        if query_positions is key_positions:
+            return rotate_pair_at(record, params, q, k, query_positions, layout)
+        rotated = rotate_at(record, params, q, query_positions, "query", layout)
+        return rotated, rotate_at(record, params, k, key_positions, "key", layout)
 
 
 @final
@@ -173,11 +175,11 @@ class Bias(RecordModule):
         params = self.params
         tensors = [x for x in (query_positions, key_positions, *(params or {}).values()) if isinstance(x, torch.Tensor)]
         like = tensors[0] if tensors else torch.zeros(())
-        query, key = (
+        query_positions, key_positions = (
             on_same_device("query_positions", query_positions, like),
             on_same_device("key_positions", key_positions, like),
         )
-        return self.record.matrix(query, key, params, dtype=dtype)
+        return self.record.matrix(query_positions, key_positions, params, dtype=dtype)
 
 
 @final
@@ -206,22 +208,22 @@ class Score(RecordModule):
         hidden: Array | None = None,
         documents: Documents = None,
     ) -> Array:
-        query, key = both_counted(
+        query_positions, key_positions = both_counted(
             query_positions, key_positions, plain_tensor("q", q), plain_tensor("k", k), -2, self.record
         )
         # Other scores see a query and a key at a time, so that a mask is all it takes to keep documents apart.
         packed = {"documents": documents} if self.record.gathers else {}
         with arrays.library(q).full_precision():
-            return self.record.score(q, k, query, key, self.params, hidden=hidden, **packed)
+            return self.record.score(q, k, query_positions, key_positions, self.params, hidden=hidden, **packed)
 
     def values(
         self, weights: Array, query_positions: Array | None = None, key_positions: Array | None = None
     ) -> Array | None:
         """What is added to the attention output for weights (*batch, heads, n, m); None where nothing is."""
         columns = plain_tensor("weights", weights).transpose(-1, -2)
-        query, key = both_counted(query_positions, key_positions, weights, columns, -2, self.record)
+        query_positions, key_positions = both_counted(query_positions, key_positions, weights, columns, -2, self.record)
         with arrays.library(weights).full_precision():
-            return self.record.values(weights, query, key, self.params)
+            return self.record.values(weights, query_positions, key_positions, self.params)
 
 
 def _rotating(role: Any, record: Any) -> RotaryEncoding:
