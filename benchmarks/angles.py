@@ -23,7 +23,7 @@ def case(layout: Layout, dtype: torch.dtype) -> dict[str, Any]:
     given = problem(layout, dtype)
 
     def rotation_made(q: torch.Tensor, k: torch.Tensor) -> None:
-        posenc.torch.rotate_(q, k, posenc.torch.rotation(given.record, given.places), layout=layout, impl="native")
+        posenc.torch.rotate_(q, k, posenc.torch.rotation(given.encoding, given.places), layout=layout, impl="native")
 
     ready = kernels(given)
     variants: dict[str, Maker] = {

@@ -52,14 +52,14 @@ def drawn(length: int, dtype: Any) -> tuple[Any, ...]:
 
 
 def asked(name: str, length: int, dtype: Any) -> dict[str, Any]:
-    """The arguments of `attention` for a record, causal, with parameters that a seed draws."""
-    record, place = RECORDS[name], torch.arange(length)
-    reads = getattr(record, "reads", None) is not None
+    """The arguments of `attention` for an encoding, causal, with parameters that a seed draws."""
+    encoding, place = RECORDS[name], torch.arange(length)
+    reads = getattr(encoding, "reads", None) is not None
     hidden = torch.randn(1, length, HEADS * DIM, generator=torch.Generator().manual_seed(1)).to(dtype)
     return {
         "query": place,
         "key": place,
-        "encodings": [module(record, seed=1)],
+        "encodings": [module(encoding, seed=1)],
         "hidden": hidden if reads else None,
         "causal": True,
         "layout": "bhtd",
@@ -68,9 +68,9 @@ def asked(name: str, length: int, dtype: Any) -> dict[str, Any]:
 
 def expected(q: Any, k: Any, v: Any, given: dict[str, Any]) -> Any:
     """The output of the last queries, by the readable reference in float32."""
-    record, count = given["encodings"][0].record, min(COMPARED, q.shape[2])
+    encoding, count = given["encodings"][0].encoding, min(COMPARED, q.shape[2])
     last = given | {"query": given["query"][-count:]}
-    if getattr(record, "reads", None) == "query":
+    if getattr(encoding, "reads", None) == "query":
         last["hidden"] = given["hidden"][:, -count:].float()
     elif given["hidden"] is not None:
         last["hidden"] = given["hidden"].float()

@@ -20,8 +20,8 @@ SHARED, ROTATING = f"{STEP}, given a shared bias", f"{STEP}, keys not rotated be
 
 
 def run() -> list[dict[str, Any]]:
-    """Records that read no content."""
-    names = [name for name, record in RECORDS.items() if record.door != "scores"]
+    """Encodings that read no content."""
+    names = [name for name, encoding in RECORDS.items() if encoding.door != "scores"]
     return [case(name, dtype) for dtype in (torch.float32, torch.bfloat16) for name in names]
 
 

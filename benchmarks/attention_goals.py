@@ -28,7 +28,7 @@ COSTS = {
     "PaTH": (6.0, ""),
 }
 DTYPES = (float32, bfloat16)
-STEPS = tuple(name for name, record in RECORDS.items() if record.door != "scores")
+STEPS = tuple(name for name, encoding in RECORDS.items() if encoding.door != "scores")
 
 
 def _name(name: str, length: int, dtype: object) -> str:

@@ -44,17 +44,17 @@ def of_t5(q: Any, k: Any, v: Any, given: dict[str, Any]) -> dict[str, Callable[[
     from transformers.models.t5.modeling_t5 import T5Attention
     from x_transformers.x_transformers import RelativePositionBias
 
-    record, table = given["encodings"][0].record, given["encodings"][0].table.detach()
+    encoding, table = given["encodings"][0].encoding, given["encodings"][0].table.detach()
     config = T5Config(
         num_heads=HEADS,
         relative_attention_num_buckets=32,
         relative_attention_max_distance=128,
-        is_decoder=not record.bidirectional,
+        is_decoder=not encoding.bidirectional,
     )
     layer = T5Attention(config, has_relative_attention_bias=True, layer_idx=0)
     layer.relative_attention_bias.weight.copy_(table)
     other = RelativePositionBias(
-        scale=1.0, causal=not record.bidirectional, num_buckets=32, max_distance=128, heads=HEADS
+        scale=1.0, causal=not encoding.bidirectional, num_buckets=32, max_distance=128, heads=HEADS
     )
     other.relative_attention_bias.weight.copy_(table)
     hidden = torch.ones(LENGTH, LENGTH, dtype=torch.bool).triu(1)

@@ -29,18 +29,18 @@ def drawn(length: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
 def t5(length: int) -> dict[str, Any]:
     """Every key is seen."""
     q, k, v = drawn(length)
-    places, record = torch.arange(length), posenc.T5Bias(heads=HEADS)
+    places, encoding = torch.arange(length), posenc.T5Bias(heads=HEADS)
     params = {"table": torch.randn(32, HEADS, generator=torch.Generator().manual_seed(1))}
     # With four axes: with three, as `matrix` gives it, PyTorch leaves its flash kernel and takes several times as long.
-    ready = record.matrix(places, places, params)[None]
+    ready = encoding.matrix(places, places, params)[None]
     variants: dict[str, Maker] = {
         FULL: lambda: Variant(lambda: scaled_dot_product_attention(q, k, v)),
         "posenc, view made and used": lambda: timed(
-            lambda: strided_attention(q, k, v, strided(record, places, places, params))
+            lambda: strided_attention(q, k, v, strided(encoding, places, places, params))
         ),
-        "posenc, view alone": lambda: Variant(lambda: strided(record, places, places, params)),
+        "posenc, view alone": lambda: Variant(lambda: strided(encoding, places, places, params)),
         "posenc, matrix made": lambda: timed(
-            lambda: scaled_dot_product_attention(q, k, v, attn_mask=record.matrix(places, places, params)[None])
+            lambda: scaled_dot_product_attention(q, k, v, attn_mask=encoding.matrix(places, places, params)[None])
         ),
         "matrix ready": lambda: timed(lambda: scaled_dot_product_attention(q, k, v, attn_mask=ready)),
         "transformers bias, made": lambda: transformers_t5(q, k, v, params["table"]),
@@ -62,8 +62,8 @@ def transformers_t5(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, table: to
 def alibi(length: int) -> dict[str, Any]:
     """No key after the query is seen."""
     q, k, v = drawn(length)
-    places, record = torch.arange(length), posenc.ALiBi(heads=HEADS)
-    slopes = torch.as_tensor(record.slopes(), dtype=torch.float32)[:, None, None]
+    places, encoding = torch.arange(length), posenc.ALiBi(heads=HEADS)
+    slopes = torch.as_tensor(encoding.slopes(), dtype=torch.float32)[:, None, None]
     after = places[None, :] > places[:, None]
 
     def matrix() -> torch.Tensor:
@@ -75,17 +75,17 @@ def alibi(length: int) -> dict[str, Any]:
 
         mask = create_block_mask(lambda b, h, i, j: i >= j, None, None, length, length, device="cpu")
         attended = torch.compile(flex_attention, dynamic=False)
-        modified = score_mod(record, places, places)
+        modified = score_mod(encoding, places, places)
         return timed(lambda: attended(q, k, v, score_mod=modified, block_mask=mask))
 
     ready = matrix()
     variants: dict[str, Maker] = {
         CAUSAL: lambda: Variant(lambda: scaled_dot_product_attention(q, k, v, is_causal=True)),
         "posenc, view made and used": lambda: timed(
-            lambda: strided_attention(q, k, v, strided(record, places, places, causal=True))
+            lambda: strided_attention(q, k, v, strided(encoding, places, places, causal=True))
         ),
         "posenc, view made and used, all queries at once": lambda: timed(
-            lambda: strided_attention(q, k, v, replace(strided(record, places, places, causal=True), ahead=None))
+            lambda: strided_attention(q, k, v, replace(strided(encoding, places, places, causal=True), ahead=None))
         ),
         "posenc, score_mod in compiled FlexAttention": flexible,
         "matrix ready": lambda: timed(lambda: scaled_dot_product_attention(q, k, v, attn_mask=ready)),

@@ -74,39 +74,39 @@ def bare(words: np.ndarray, positions: np.ndarray) -> tuple[np.ndarray, np.ndarr
 
 
 def one_rotation(dim: int) -> dict[str, Any]:
-    record, positions = posenc.RoPE(dim=dim), np.array([1_000_003])
-    words = limbs(record.frequencies, WIDE.limb_bits, WIDE.limbs)
-    plain, ours = partial(bare, words, positions), partial(record.rotation, positions)
+    encoding, positions = posenc.RoPE(dim=dim), np.array([1_000_003])
+    words = limbs(encoding.frequencies, WIDE.limb_bits, WIDE.limbs)
+    plain, ours = partial(bare, words, positions), partial(encoding.rotation, positions)
     return row(f"RoPE.turn of one position, dim {dim}", BARE, plain, ours, 0.0)
 
 
 def one_vector(dim: int) -> dict[str, Any]:
-    record, positions = posenc.Sinusoidal(dim=dim), np.array([1_000_003])
-    words = limbs(record.frequencies, WIDE.limb_bits, WIDE.limbs)
+    encoding, positions = posenc.Sinusoidal(dim=dim), np.array([1_000_003])
+    words = limbs(encoding.frequencies, WIDE.limb_bits, WIDE.limbs)
 
     def plain() -> np.ndarray:
         cosine, sine = bare(words, positions)
         return np.concatenate([sine[..., None], cosine[..., None]], -1).reshape((1, dim))
 
-    return row(f"Sinusoidal.embed of one position, dim {dim}", BARE, plain, lambda: record.embed(positions), 0.0)
+    return row(f"Sinusoidal.embed of one position, dim {dim}", BARE, plain, lambda: encoding.embed(positions), 0.0)
 
 
 def rotations(dim: int) -> dict[str, Any]:
-    record, positions = posenc.RoPE(dim=dim), np.arange(COUNT)
-    radians = record.frequencies.radians()
+    encoding, positions = posenc.RoPE(dim=dim), np.arange(COUNT)
+    radians = encoding.frequencies.radians()
 
     def plain() -> tuple[np.ndarray, np.ndarray]:
         angle = positions[:, None] * radians
         return np.cos(angle), np.sin(angle)
 
     return row(
-        f"RoPE.turn of {COUNT} positions, dim {dim}", PLAIN, plain, lambda: record.rotation(positions), rounding()
+        f"RoPE.turn of {COUNT} positions, dim {dim}", PLAIN, plain, lambda: encoding.rotation(positions), rounding()
     )
 
 
 def vectors(dim: int) -> dict[str, Any]:
-    record, positions = posenc.Sinusoidal(dim=dim), np.arange(COUNT)
-    radians = record.frequencies.radians()
+    encoding, positions = posenc.Sinusoidal(dim=dim), np.arange(COUNT)
+    radians = encoding.frequencies.radians()
 
     def plain() -> np.ndarray:
         angle, table = positions[:, None] * radians, np.empty((COUNT, dim))
@@ -114,7 +114,7 @@ def vectors(dim: int) -> dict[str, Any]:
         return table
 
     return row(
-        f"Sinusoidal.embed of {COUNT} positions, dim {dim}", PLAIN, plain, lambda: record.embed(positions), rounding()
+        f"Sinusoidal.embed of {COUNT} positions, dim {dim}", PLAIN, plain, lambda: encoding.embed(positions), rounding()
     )
 
 
@@ -124,13 +124,13 @@ def rounding() -> float:
 
 
 def bias(count: int) -> dict[str, Any]:
-    record, positions = posenc.ALiBi(heads=8), np.arange(count)
-    slopes = record.slopes()[:, None, None]
+    encoding, positions = posenc.ALiBi(heads=8), np.arange(count)
+    slopes = encoding.slopes()[:, None, None]
 
     def plain() -> np.ndarray:
         return -slopes * np.abs(positions[:, None] - positions)
 
-    return row(f"ALiBi, 8 heads, {count} × {count}", PLAIN, plain, lambda: record.matrix(positions, positions), 0.0)
+    return row(f"ALiBi, 8 heads, {count} × {count}", PLAIN, plain, lambda: encoding.matrix(positions, positions), 0.0)
 
 
 def counted() -> dict[str, Any]:

@@ -26,14 +26,14 @@ def case(dtype: torch.dtype) -> dict[str, Any]:
     weight = (torch.randn(VOCABULARY, DIM, generator=drawn) / scale).to(dtype)
     ids = torch.randint(VOCABULARY, (BATCH, TIME), generator=drawn)
     flat, out = ids.flatten(), torch.empty(BATCH * TIME, DIM, dtype=dtype)
-    record, places = posenc.Sinusoidal(dim=DIM), torch.arange(TIME)
-    exact, table = record.embed(places), record.embed(places, dtype=dtype)
+    encoding, places = posenc.Sinusoidal(dim=DIM), torch.arange(TIME)
+    exact, table = encoding.embed(places), encoding.embed(places, dtype=dtype)
 
     def three() -> torch.Tensor:
         return torch.nn.functional.embedding(ids, weight) * scale + table
 
     def layer() -> Any:
-        module = posenc.torch.InputLayer(VOCABULARY, record, dropout=0.0, batch_first=True).to(dtype)
+        module = posenc.torch.InputLayer(VOCABULARY, encoding, dropout=0.0, batch_first=True).to(dtype)
         module.embedding.copy_(weight)
         return timed(lambda: module(ids))
 

@@ -150,10 +150,10 @@ def measured(found: Checked, rounds: int) -> dict[str, Any]:
 def elapsed(run: Callable[[], Any], calls: int) -> float:
     """Milliseconds of one call, by events around several."""
     start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-    start.record()
+    start.encoding()
     for _ in range(calls):
         run()
-    end.record()
+    end.encoding()
     end.synchronize()
     return float(start.elapsed_time(end)) / calls
 

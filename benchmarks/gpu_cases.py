@@ -70,14 +70,14 @@ class Problem:
         return torch.arange(self.length, device=self.device) + 4000
 
     @property
-    def record(self) -> Any:
+    def encoding(self) -> Any:
         return posenc.RoPE(dim=self.dim, base=500_000.0, pairing="halves")
 
     def rotation(self, dtype: torch.dtype = torch.float32) -> Any:
-        return self.record.rotation(self.positions, dtype=dtype)
+        return self.encoding.rotation(self.positions, dtype=dtype)
 
     def angles(self) -> Any:
-        return posenc.torch.rotary_paths.angles(self.record, self.positions)
+        return posenc.torch.rotary_paths.angles(self.encoding, self.positions)
 
     def tables(self) -> tuple[torch.Tensor, torch.Tensor]:
         """Cosines and sines of full width in the model's dtype, as transformers has them."""

@@ -30,19 +30,19 @@ def run() -> list[dict[str, Any]]:
     return [*cases, *(case_of(row.name, fitted(row, LARGE), LARGE, LARGE_BATCH) for row in rows)]
 
 
-def case_of(name: str, record: Encoding, shape: Shape, size: tuple[int, int]) -> dict[str, Any]:
+def case_of(name: str, encoding: Encoding, shape: Shape, size: tuple[int, int]) -> dict[str, Any]:
     rng = torch.Generator().manual_seed(0)
     tokens, targets = torch.randint(0, shape.vocabulary, (2, *size), generator=rng)
-    case = {"case": f"{name}, {shape.width} channels, {size[0]} × {size[1]} tokens", "record": repr(record)}
+    case = {"case": f"{name}, {shape.width} channels, {size[0]} × {size[1]} tokens", "encoding": repr(encoding)}
     nothing = NoPE(dim=shape.width)
-    positions = None if record.axes == 1 else torch.from_numpy(places(record, size[1]))
+    positions = None if encoding.axes == 1 else torch.from_numpy(places(encoding, size[1]))
     try:
-        model = Transformer(shape, [record], seed=0)
+        model = Transformer(shape, [encoding], seed=0)
         ours = peak(step(at(model, positions), tokens, targets))
     except (ValueError, TypeError, RuntimeError) as error:
         return {**case, "values": {}, "left out": {OURS: " ".join(str(error).split())[:200]}}
     bare = twin(Transformer(shape, [nothing], seed=0), nothing, size[1])
-    written = twin(model, record, size[1]) if positions is None else None
+    written = twin(model, encoding, size[1]) if positions is None else None
     models = {NOTHING: bare, PLAIN: written}
     values = {each: peak(step(plain, tokens, targets)) for each, plain in models.items() if plain is not None}
     sizes = {f"{each}, MiB": round(most / MIB, 2) for each, most in {**values, OURS: ours}.items()}

@@ -47,7 +47,7 @@ SMALL, SMALL_BATCH = Shape(vocabulary=64, width=64, heads=4, layers=2), (32, 64)
 LARGE, LARGE_BATCH = Shape(vocabulary=512, width=256, heads=8, layers=4), (2, 256)
 ROUNDS = 5
 NOTHING, PLAIN, OURS = "plain PyTorch without positions", "plain PyTorch with this encoding", "posenc lab"
-#: Records whose fields do not say the width of the model by the names that others have.
+#: Encodings whose fields do not say the width of the model by the names that others have.
 FITTED: dict[str, Encoding] = {
     "GridSinusoidal": GridSinusoidal(dims=(32, 32)),
     "AxialLearned": AxialLearned(shape=(8, 8), dims=(32, 32)),
@@ -85,26 +85,26 @@ def run() -> list[dict[str, Any]]:
 
 def fitted(row: Row, shape: Shape) -> Encoding:
     """The first sample of a row, for a model of this size."""
-    record = row.samples[0]
+    encoding = row.samples[0]
     if shape is SMALL and row.name in FITTED:
         return FITTED[row.name]
-    if isinstance(record, RoPE):
-        record = replace(record, pairing="halves")
-    if isinstance(record, T5Bias):
-        record = replace(record, bidirectional=False)
-    wide = shape.width if isinstance(record, AdditiveEncoding) else shape.width // shape.heads
-    return with_sizes(record, {"dim": wide, "heads": shape.heads, "model_dim": shape.width, "length": 2048})
+    if isinstance(encoding, RoPE):
+        encoding = replace(encoding, pairing="halves")
+    if isinstance(encoding, T5Bias):
+        encoding = replace(encoding, bidirectional=False)
+    wide = shape.width if isinstance(encoding, AdditiveEncoding) else shape.width // shape.heads
+    return with_sizes(encoding, {"dim": wide, "heads": shape.heads, "model_dim": shape.width, "length": 2048})
 
 
-def case_of(name: str, record: Encoding, shape: Shape, size: tuple[int, int]) -> dict[str, Any]:
+def case_of(name: str, encoding: Encoding, shape: Shape, size: tuple[int, int]) -> dict[str, Any]:
     rng = torch.Generator().manual_seed(0)
     tokens, targets = torch.randint(0, shape.vocabulary, (2, *size), generator=rng)
-    case = {"case": f"{name}, {shape.width} channels, {size[0]} × {size[1]} tokens", "record": repr(record)}
+    case = {"case": f"{name}, {shape.width} channels, {size[0]} × {size[1]} tokens", "encoding": repr(encoding)}
     bare = Transformer(shape, [NoPE(dim=shape.width)], seed=0)
     plain = twin(bare, NoPE(dim=shape.width), size[1])
     try:
-        model = Transformer(shape, [record], seed=0)
-        positions = None if record.axes == 1 else torch.from_numpy(places(record, size[1]))
+        model = Transformer(shape, [encoding], seed=0)
+        positions = None if encoding.axes == 1 else torch.from_numpy(places(encoding, size[1]))
         ours = step(at(model, positions), tokens, targets)
         ours()
     except (ValueError, TypeError, RuntimeError) as error:
@@ -112,9 +112,9 @@ def case_of(name: str, record: Encoding, shape: Shape, size: tuple[int, int]) ->
     baseline = step(plain, tokens, targets)  # type: ignore[arg-type]
     variants: dict[str, Callable[[], None]] = {NOTHING: baseline, OURS: ours}
     gap = None
-    if positions is None and (other := twin(Transformer(shape, [record], seed=0), record, size[1])) is not None:
+    if positions is None and (other := twin(Transformer(shape, [encoding], seed=0), encoding, size[1])) is not None:
         with torch.no_grad():
-            gap = distance(Transformer(shape, [record], seed=0)(tokens), other(tokens))
+            gap = distance(Transformer(shape, [encoding], seed=0)(tokens), other(tokens))
         if gap > 1e-4:
             raise SystemExit(f"{case['case']}: the plain model differs by {gap}")
         variants[PLAIN] = step(other, tokens, targets)

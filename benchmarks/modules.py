@@ -34,16 +34,16 @@ def name(kind: str, dtype: torch.dtype, *, trained: bool) -> str:
 
 def rotation(dtype: torch.dtype, *, trained: bool) -> dict[str, Any]:
     given = problem("bhtd", dtype, shape=SHAPE)
-    layer, places, other = module(given.record), given.places, given.places.clone()
+    layer, places, other = module(given.encoding), given.places, given.places.clone()
     q, k = (x.requires_grad_(trained) for x in given.pair)
 
     def ready() -> Any:
-        return rotate(q, k, posenc.torch.rotation(given.record, places), layout="bhtd")
+        return rotate(q, k, posenc.torch.rotation(given.encoding, places), layout="bhtd")
 
     def eager() -> Any:
         from transformers.models.llama.modeling_llama import apply_rotary_pos_emb
 
-        rotation = posenc.torch.rotation(given.record, places)
+        rotation = posenc.torch.rotation(given.encoding, places)
         cos, sin = (torch.cat([part, part], -1).to(dtype)[None] for part in (rotation.cos, rotation.sin))
         return apply_rotary_pos_emb(q, k, cos, sin)
 
@@ -57,9 +57,9 @@ def rotation(dtype: torch.dtype, *, trained: bool) -> dict[str, Any]:
 
 
 def addition(dtype: torch.dtype, *, trained: bool) -> dict[str, Any]:
-    record, places = posenc.Sinusoidal(dim=DIM), torch.arange(TIME)
+    encoding, places = posenc.Sinusoidal(dim=DIM), torch.arange(TIME)
     x = torch.randn(BATCH, TIME, DIM, generator=torch.Generator().manual_seed(0)).to(dtype).requires_grad_(trained)
-    layer, table = module(record), record.embed(places, dtype=dtype)
+    layer, table = module(encoding), encoding.embed(places, dtype=dtype)
     calls: dict[str, Call] = {TABLE: lambda: x + table, MODULE: lambda: layer(x, places)}
     # One sum, rounded once or twice.
     bound = 4.0 * torch.finfo(dtype).eps * (1.0 + x.abs().max().item())

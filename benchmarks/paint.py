@@ -38,13 +38,13 @@ class Case(NamedTuple):
 
 
 CASES = (
-    Case("heat map, learned 128 x 512", {"view": "heat-map", "record": "Learned(dim=512, length=192)"}, "Positions"),
-    Case("heat map, sinusoidal 128 x 512", {"view": "heat-map", "record": "Sinusoidal(dim=512)"}, "First position"),
-    Case("heat map, sinusoidal base", {"view": "heat-map", "record": "Sinusoidal(dim=512)"}, "Base"),
-    Case("heat map, T5 bias 128 x 128", {"view": "heat-map", "record": "T5Bias(heads=8)"}, "Head"),
-    Case("curves, learned 128 x 512", {"view": "curves", "record": "Learned(dim=512, length=192)"}, "First channel"),
-    Case("biases by head, 8 of 64 x 64", {"view": "heads", "record": "T5Bias(heads=8)", "tokens": 64}, "Tokens"),
-    Case("score by distance, 512", {"view": "distance", "record": "RoPE(dim=128)", "distances": 512}, "Distances"),
+    Case("heat map, learned 128 x 512", {"view": "heat-map", "encoding": "Learned(dim=512, length=192)"}, "Positions"),
+    Case("heat map, sinusoidal 128 x 512", {"view": "heat-map", "encoding": "Sinusoidal(dim=512)"}, "First position"),
+    Case("heat map, sinusoidal base", {"view": "heat-map", "encoding": "Sinusoidal(dim=512)"}, "Base"),
+    Case("heat map, T5 bias 128 x 128", {"view": "heat-map", "encoding": "T5Bias(heads=8)"}, "Head"),
+    Case("curves, learned 128 x 512", {"view": "curves", "encoding": "Learned(dim=512, length=192)"}, "First channel"),
+    Case("biases by head, 8 of 64 x 64", {"view": "heads", "encoding": "T5Bias(heads=8)", "tokens": 64}, "Tokens"),
+    Case("score by distance, 512", {"view": "distance", "encoding": "RoPE(dim=128)", "distances": 512}, "Distances"),
 )
 
 #: Moves the slider one value up, then down, and so on; resolves with the time from its event to the frame after the

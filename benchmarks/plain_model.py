@@ -57,23 +57,23 @@ class Plain(nn.Module):  # type: ignore[misc]
         return self.norm(x) @ self.embedding[: self.vocabulary].T
 
 
-def twin(model: Transformer, record: Encoding, length: int) -> Plain | None:
+def twin(model: Transformer, encoding: Encoding, length: int) -> Plain | None:
     """The plain model for an encoding, with the same weights; None for one that nobody writes in a few lines."""
     params = {name: nn.Parameter(value.detach().clone()) for name, value in _params(model).items()}
     learned, where = list(params.values()), torch.arange(length)
-    if isinstance(record, Learned):
+    if isinstance(encoding, Learned):
         return Plain(model, lambda: embedding(where, params["table"]), None, None, learned)
-    if isinstance(record, AdditiveEncoding) and not record.shapes:
-        table = record.embed(where)
+    if isinstance(encoding, AdditiveEncoding) and not encoding.shapes:
+        table = encoding.embed(where)
         return Plain(model, lambda: table, None, None, learned)
-    if isinstance(record, RotaryEncoding) and not record.shapes and fixed_frequencies_of(record) is not None:
-        return Plain(model, None, _rotation(record, where), None, learned)
-    if isinstance(record, AttentionBias):
+    if isinstance(encoding, RotaryEncoding) and not encoding.shapes and fixed_frequencies_of(encoding) is not None:
+        return Plain(model, None, _rotation(encoding, where), None, learned)
+    if isinstance(encoding, AttentionBias):
         future = where[:, None] < where
-        bias = _bias(record, params, where)
+        bias = _bias(encoding, params, where)
         if bias is None:
             return None
-        if not record.shapes:
+        if not encoding.shapes:
             ready = bias().masked_fill(future, -math.inf)[None]
             return Plain(model, None, None, lambda: ready, learned)
         return Plain(model, None, None, lambda: bias().masked_fill(future, -math.inf)[None], learned)
@@ -93,12 +93,12 @@ def step(model: nn.Module, tokens: Any, targets: Any) -> Callable[[], None]:
     return run
 
 
-def _rotation(record: RotaryEncoding, where: Any) -> Callable[[Any], Any] | None:
+def _rotation(encoding: RotaryEncoding, where: Any) -> Callable[[Any], Any] | None:
     """x·cos + rotate_half(x)·sin, or the same for pairs of neighbours, as models write them."""
-    rotation: Any = record.rotation(where)
-    if rotation.cos.shape[-1] * 2 != record.head_dim:
+    rotation: Any = encoding.rotation(where)
+    if rotation.cos.shape[-1] * 2 != encoding.head_dim:
         return lambda x: rotation(x, layout="bhtd")
-    if record.pairing == "halves":  # type: ignore[attr-defined]
+    if encoding.pairing == "halves":  # type: ignore[attr-defined]
         cosine, sine = (torch.cat([part, part], -1) for part in (rotation.cos, rotation.sin))
 
         def halves(x: Any) -> Any:
@@ -115,18 +115,18 @@ def _rotation(record: RotaryEncoding, where: Any) -> Callable[[Any], Any] | None
     return adjacent
 
 
-def _bias(record: AttentionBias, params: dict[str, Any], where: Any) -> Callable[[], Any] | None:
+def _bias(encoding: AttentionBias, params: dict[str, Any], where: Any) -> Callable[[], Any] | None:
     distance = where[:, None] - where
-    if not record.shapes:
-        ready = record.matrix(where, where)
+    if not encoding.shapes:
+        ready = encoding.matrix(where, where)
         return lambda: ready
-    if isinstance(record, T5Bias):
+    if isinstance(encoding, T5Bias):
         near = torch.where(distance < 16, distance.clamp(min=0), _far(distance))
         return lambda: embedding(near, params["table"]).permute(2, 0, 1)
-    if isinstance(record, RelativeBias):
-        index = distance.clamp(-record.clip, record.clip) + record.clip
+    if isinstance(encoding, RelativeBias):
+        index = distance.clamp(-encoding.clip, encoding.clip) + encoding.clip
         return lambda: embedding(index, params["table"]).permute(2, 0, 1)
-    if isinstance(record, KerpleLog):
+    if isinstance(encoding, KerpleLog):
         far = distance.abs().float()
         return lambda: -params["r1"][:, None, None] * torch.log1p(params["r2"][:, None, None] * far)
     return None

@@ -41,12 +41,12 @@ class Problem:
     pairing: Pairs
 
     @cached_property
-    def record(self) -> posenc.RoPE:
+    def encoding(self) -> posenc.RoPE:
         return posenc.RoPE(dim=self.q.shape[-1], pairing=self.pairing)
 
     @cached_property
     def rotation(self) -> Rotation:
-        return self.record.rotation(self.places)
+        return self.encoding.rotation(self.places)
 
     @cached_property
     def expected(self) -> Pair:

@@ -54,10 +54,10 @@ def _case(name: str, values: dict[int, Any]) -> dict[str, Any]:
 
 def variants(length: int) -> Runs:
     """What is done to three heads of queries and one of keys, in bfloat16."""
-    places, record = torch.arange(length), posenc.RoPE(dim=DIM, pairing="halves")
+    places, encoding = torch.arange(length), posenc.RoPE(dim=DIM, pairing="halves")
     drawn = torch.Generator().manual_seed(0)
     q, k = (torch.randn(1, length, heads, DIM, generator=drawn, dtype=torch.bfloat16) for heads in (QUERIES, KEYS))
-    rotation, angles = posenc.torch.rotation(record, places), posenc.torch.rotary_paths.angles(record, places)
+    rotation, angles = posenc.torch.rotation(encoding, places), posenc.torch.rotary_paths.angles(encoding, places)
     out = torch.empty_like(q), torch.empty_like(k)
 
     def copy() -> None:
@@ -68,8 +68,8 @@ def variants(length: int) -> Runs:
         "copy_ of q and k": copy,
         IN_PLACE: lambda: rotate_(q, k, rotation, layout="bthd"),
         MADE: lambda: rotate_(q, k, angles, layout="bthd"),
-        "posenc, table made": lambda: posenc.torch.rotation(record, places),
-        "posenc reference, table made": lambda: record.rotation(places),
+        "posenc, table made": lambda: posenc.torch.rotation(encoding, places),
+        "posenc reference, table made": lambda: encoding.rotation(places),
     }
 
 

@@ -25,8 +25,8 @@ def bound(count: int) -> float:
 
 
 def rotation(count: int, dim: int) -> dict[str, Any]:
-    record = posenc.RoPE(dim=dim)
-    frequencies = record.frequencies
+    encoding = posenc.RoPE(dim=dim)
+    frequencies = encoding.frequencies
     places, inverse = torch.arange(count), torch.as_tensor(frequencies.radians())
     host, out, held = np.arange(count), torch.empty(2, count, dim // 2), torch.empty(2, count, dim // 2)
     rounds = 5 if count * dim < 2**26 else 3  # seconds each: three rounds tell enough
@@ -40,11 +40,11 @@ def rotation(count: int, dim: int) -> dict[str, Any]:
         return torch.from_numpy(cos), torch.from_numpy(sin)
 
     def by_kernel() -> tuple[torch.Tensor, torch.Tensor]:
-        rotation = posenc.torch.rotation(record, places, impl="native")
+        rotation = posenc.torch.rotation(encoding, places, impl="native")
         return rotation.cos, rotation.sin
 
     def into() -> tuple[torch.Tensor, torch.Tensor]:
-        rotation = posenc.torch.rotation(record, places, out=(held[0], held[1]), impl="native")
+        rotation = posenc.torch.rotation(encoding, places, out=(held[0], held[1]), impl="native")
         return rotation.cos, rotation.sin
 
     variants: dict[str, Maker] = {
@@ -66,9 +66,9 @@ def rotation(count: int, dim: int) -> dict[str, Any]:
 
 
 def sinusoidal(count: int, dim: int) -> dict[str, Any]:
-    record, places = posenc.Sinusoidal(dim=dim), torch.arange(count)
+    encoding, places = posenc.Sinusoidal(dim=dim), torch.arange(count)
     out, held = torch.empty(count, dim), torch.empty(count, dim)
-    inverse = torch.as_tensor(record.frequencies.radians())
+    inverse = torch.as_tensor(encoding.frequencies.radians())
 
     def plain(dtype: torch.dtype) -> torch.Tensor:
         """As the annotated transformer fills it: sines and cosines into every other column."""
@@ -84,9 +84,9 @@ def sinusoidal(count: int, dim: int) -> dict[str, Any]:
 
     variants: dict[str, Maker] = {
         FILL: floor(lambda: out.fill_(1.0)),
-        INTO: lambda: timed(lambda: posenc.torch.table(record, places, out=held, impl="native")),
-        "posenc, kernel": lambda: timed(lambda: posenc.torch.table(record, places, impl="native")),
-        "posenc, exact": lambda: timed(lambda: record.embed(places)),
+        INTO: lambda: timed(lambda: posenc.torch.table(encoding, places, out=held, impl="native")),
+        "posenc, kernel": lambda: timed(lambda: posenc.torch.table(encoding, places, impl="native")),
+        "posenc, exact": lambda: timed(lambda: encoding.embed(places)),
         "plain float64 angle, cast": lambda: timed(lambda: plain(torch.float64)),
         "plain float32 angle, annotated transformer": lambda: timed(lambda: plain(torch.float32)),
         "positional-encodings": positional_encodings,

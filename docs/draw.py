@@ -1,4 +1,4 @@
-"""Draw the pictures of the encodings' pages: `python docs/draw.py` draws what is missing or shows another record.
+"""Draw the pictures of the encodings' pages: `python docs/draw.py` draws what is missing or shows another encoding.
 
 Names of rows draw those again; `--all` draws every one, as after a change of the drawing itself.
 """
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import posenc
 from generator import kinds
-from generator.picture import LARGEST, picture, record_of
+from generator.picture import LARGEST, encoding_of, picture
 from generator.text import file_name
 from posenc.catalog import Row, row
 
@@ -24,9 +24,9 @@ def path_of(row: Row) -> Path:
 
 
 def current(row: Row) -> bool:
-    """Whether the row has its picture, of the record that it names today."""
+    """Whether the row has its picture, of the encoding that it names today."""
     path = path_of(row)
-    return path.exists() and record_of(path.read_bytes()) == repr(kinds.drawn_record(row))
+    return path.exists() and encoding_of(path.read_bytes()) == repr(kinds.drawn_encoding(row))
 
 
 def unclaimed() -> list[Path]:

@@ -57,8 +57,8 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, **_: Any) 
 
 
 def view(row: Row) -> str:
-    """The explorer on one encoding, as one file: the record of its picture where the explorer takes it."""
-    return static_page(Opening(record=repr(kinds.drawn_record(row))))
+    """The explorer on one encoding, as one file: the encoding of its picture where the explorer takes it."""
+    return static_page(Opening(encoding=repr(kinds.drawn_encoding(row))))
 
 
 def executed(notebook: str) -> str:

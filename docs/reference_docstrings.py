@@ -9,7 +9,7 @@ import griffe
 from generator.mathematics import mathematics
 from generator.text import escaped, parts
 
-#: Records whose docstring begins with their formula.
+#: Encodings whose docstring begins with their formula.
 FORMULAS = ("posenc.encodings.", "posenc.compose.", "posenc.frequencies.scalings.")
 
 

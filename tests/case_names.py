@@ -47,9 +47,9 @@ def _samples() -> dict[Encoding, str]:
     return {sample: f"{row.name}-{number}" for row in CATALOG for number, sample in enumerate(row.samples)}
 
 
-def _stated(record: Any) -> list[tuple[str, Any]]:
+def _stated(encoding: Any) -> list[tuple[str, Any]]:
     """The fields that are not at their default."""
-    held = [(field, getattr(record, field.name)) for field in fields(record)]
+    held = [(field, getattr(encoding, field.name)) for field in fields(encoding)]
     return [(field.name, value) for field, value in held if field.default is MISSING or value != field.default]
 
 

@@ -11,35 +11,35 @@ import pytest
 from posenc.catalog import CATALOG, row
 from posenc.core.doors import Encoding
 
-SAMPLES: tuple[Encoding, ...] = tuple(record for row in CATALOG for record in row.samples)
+SAMPLES: tuple[Encoding, ...] = tuple(encoding for row in CATALOG for encoding in row.samples)
 
 
-def _options(record: Any) -> Iterator[tuple[type, str, Any]]:
+def _options(encoding: Any) -> Iterator[tuple[type, str, Any]]:
     """What chooses a way through the code: classes, words, yes and no, and whether there is anything; no numbers."""
-    for field in fields(record):
-        value = getattr(record, field.name)
+    for field in fields(encoding):
+        value = getattr(encoding, field.name)
         if isinstance(value, str | bool | None):
-            yield type(record), field.name, value
+            yield type(encoding), field.name, value
         for part in value if isinstance(value, tuple) else (value,):
             if is_dataclass(part):
-                yield type(record), field.name, type(part)
+                yield type(encoding), field.name, type(part)
                 yield from _options(part)
 
 
 def _distinct() -> Iterator[Encoding]:
     seen: set[Any] = set()
-    for record in SAMPLES:
-        options = {type(record), *_options(record)}
+    for encoding in SAMPLES:
+        options = {type(encoding), *_options(encoding)}
         if options - seen:
             seen |= options
-            yield record
+            yield encoding
 
 
 #: One sample for each way through the code: one that has an option which none before it has.
 DISTINCT: frozenset[Encoding] = frozenset(_distinct())
 #: The first sample of each row, and of each class: the scalings are rows of one class.
 FIRST: frozenset[Encoding] = frozenset(row.samples[0] for row in CATALOG)
-FIRST_OF_CLASS: frozenset[Encoding] = frozenset({type(record): record for record in reversed(SAMPLES)}.values())
+FIRST_OF_CLASS: frozenset[Encoding] = frozenset({type(encoding): encoding for encoding in reversed(SAMPLES)}.values())
 
 
 def firsts(*names: str) -> frozenset[Encoding]:
@@ -53,6 +53,6 @@ DOORS: frozenset[Encoding] = firsts("Sinusoidal", "RoPE", "T5Bias", "Shaw")
 EACH_DOOR: frozenset[Encoding] = DOORS | firsts("Learned", "GridLearned", "LearnedRoPE", "AxialRoPE", "ALiBi", "CoPE")
 
 
-def by_night(records: Iterable[Encoding], *, daily: Collection[Encoding]) -> list[Any]:
+def by_night(encodings: Iterable[Encoding], *, daily: Collection[Encoding]) -> list[Any]:
     """The cases of a parametrized test: those of `daily` in every run, the others by night alone."""
-    return [pytest.param(record, marks=[] if record in daily else [pytest.mark.nightly]) for record in records]
+    return [pytest.param(encoding, marks=[] if encoding in daily else [pytest.mark.nightly]) for encoding in encodings]

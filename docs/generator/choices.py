@@ -51,7 +51,7 @@ CHOICES: tuple[Choice, ...] = (
         PAIRS,
         "flash-attention",
         "by default the module pairs halves, but `flash_attn_with_kvcache` pairs adjacent channels",
-        "the field `pairing` of the record",
+        "the field `pairing` of the encoding",
         "as above if the two are combined",
         source="flash_attn/layers/rotary.py, flash_attn_interface.py",
     ),
@@ -180,11 +180,13 @@ CHOICES: tuple[Choice, ...] = (
         LONG,
         "transformers `dynamic`",
         "the base follows the longest row of the batch, at run time",
-        "`DynamicNTK(length=…)`: a stated length in a frozen record",
+        "`DynamicNTK(length=…)`: a stated length in a frozen encoding",
         "the cosines of one row change by {:.2f} when a longer row joins its batch",
         "dynamic next to a longer row",
     ),
-    Choice(LONG, "posenc", "the same two batches", "a record has no batch", "change by {:.0f}", "dynamic in a record"),
+    Choice(
+        LONG, "posenc", "the same two batches", "an encoding has no batch", "change by {:.0f}", "dynamic in an encoding"
+    ),
     Choice(
         LONG,
         "transformers `longrope`",

@@ -54,7 +54,7 @@ know where, and find it without any positions; with no change they lose it in ma
 to a different extent, so that five seeds decide no pair."""
 OTHER = """The planner's new rule, below, was made after the first of the runs above. This is its test: another base,
 twice the length, and a rule that was fixed before anything of this part was trained. Nothing was tuned
-(`posenc extend --task character-lm --record "RoPE(dim=16, base=500.0)" --length 512 --tuning 0`)."""
+(`posenc extend --task character-lm --encoding "RoPE(dim=16, base=500.0)" --length 512 --tuning 0`)."""
 PARTS = (
     Part("Loss", "context_extension_loss.svg", "lines of loss by length", LOSS),
     Part("A fact to find", "context_extension_needle.png", "heat maps of length and depth", NEEDLE),

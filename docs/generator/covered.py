@@ -229,7 +229,7 @@ ITEMS: tuple[Item, ...] = (
         "For bands in pixels, use `Bands`; for a reference size, scale the positions.",
     ),
     Item("E4", "rope-vit, axial", ("axial:sam2",), "With base 100, and positions (x, y)."),
-    Item("E5", "rope-vit, mixed and learned", ("MixedRoPE",), "A record, or parameters, for each head and layer."),
+    Item("E5", "rope-vit, mixed and learned", ("MixedRoPE",), "An encoding, or parameters, for each head and layer."),
     Item("E6", "Pixtral", ("axial:pixtral",)),
     Item("E7", "NeoMME", ("axial:neomme",)),
     Item("E8", "Gemma 4's vision", ("axial:gemma4-vision",)),

@@ -1,4 +1,4 @@
-"""The page of one encoding, from its row, its docstring and its record alone."""
+"""The page of one encoding, from its row, its docstring and its encoding alone."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def page(row: Row) -> str:
         escaped(row.use),
         _card(row),
         f"![{row.name}: {kinds.CAPTIONS[kinds.kind(row)]}](../images/encodings/{file_name(row.name)}.png)",
-        f"*{escaped(kinds.caption(row))}* Drawn: `{short(kinds.drawn_record(row))}`.",
+        f"*{escaped(kinds.caption(row))}* Drawn: `{short(kinds.drawn_encoding(row))}`.",
         "## Formula",
         f"``` {{ .text .formula }}\n{docstring.formula}\n```",
         *docstring.prose,
@@ -45,7 +45,7 @@ def page(row: Row) -> str:
         _claims(row.samples[0]),
         *_snippets(row.samples[0]),
         "## Samples",
-        "Every test of the catalog runs these records:",
+        "Every test of the catalog runs these encodings:",
         "\n".join(f"- `{short(sample)}`" for sample in row.samples),
         "## Similar encodings",
         "\n".join(_neighbours(row)),
@@ -55,9 +55,10 @@ def page(row: Row) -> str:
 
 def _card(row: Row) -> str:
     """Door, source, names in other libraries, code and parameters, as a list."""
-    record, lines = row.samples[0], []
+    encoding, lines = row.samples[0], []
     lines.append(
-        f"- **Door**: {record.door}" + (f", {record.axes} coordinates for each position" if record.axes > 1 else "")
+        f"- **Door**: {encoding.door}"
+        + (f", {encoding.axes} coordinates for each position" if encoding.axes > 1 else "")
     )
     lines.append(f"- **Source**: {linked(row.paper)}")
     if row.elsewhere:
@@ -65,9 +66,9 @@ def _card(row: Row) -> str:
     lines.append(f"- **Code**: `src/{Path(inspect.getfile(row.about)).relative_to(SOURCES).as_posix()}`")
     if row.about is not row.encoding:
         lines.append(f"- **Used in**: [`{row.encoding.__name__}`]({file_name(row.encoding.__name__)}.md)")
-    if record.shapes:
-        learned = ", ".join(f"`{name}` {shape}" for name, shape in record.shapes.items())
-        lines.append(f"- **Parameters** of `{short(record)}`: {learned}")
+    if encoding.shapes:
+        learned = ", ".join(f"`{name}` {shape}" for name, shape in encoding.shapes.items())
+        lines.append(f"- **Parameters** of `{short(encoding)}`: {learned}")
     return "\n".join(lines)
 
 
@@ -79,15 +80,15 @@ def _example(text: str) -> list[str]:
     return ["## Example", f"```python\n{head}\n{text}\n\n```"] if text else []
 
 
-def _claims(record: Encoding) -> str:
-    """The claims of a record, and those it does not make."""
-    claimed = [f"- **{claim}**: {CLAIMS[claim]}" for claim in sorted(record.claims)]
-    rest = ", ".join(sorted(set(CLAIMS) - record.claims)) or "none"
+def _claims(encoding: Encoding) -> str:
+    """The claims of an encoding, and those it does not make."""
+    claimed = [f"- **{claim}**: {CLAIMS[claim]}" for claim in sorted(encoding.claims)]
+    rest = ", ".join(sorted(set(CLAIMS) - encoding.claims)) or "none"
     return "\n".join([*claimed, f"- Not claimed: {rest}"])
 
 
-def _snippets(record: Encoding) -> list[str]:
-    in_torch, in_jax = torch_and_jax(record)
+def _snippets(encoding: Encoding) -> list[str]:
+    in_torch, in_jax = torch_and_jax(encoding)
     return ["## In PyTorch", f"```python\n{in_torch}\n\n```", "## In JAX", f"```python\n{in_jax}\n\n```"]
 
 

@@ -27,26 +27,26 @@ CAPTIONS = {
 
 def kind(row: Row) -> str:
     """Which of the pictures tells most of a row."""
-    record, grid = row.samples[0], row.samples[0].axes > 1
-    if isinstance(record, AdditiveEncoding):
-        return "likeness" if grid else "value" if record.width == 1 else "table"
-    if isinstance(record, RotaryEncoding):
-        scaled = issubclass(row.about, Scaling) and hasattr(record, "frequencies") and not grid
+    encoding, grid = row.samples[0], row.samples[0].axes > 1
+    if isinstance(encoding, AdditiveEncoding):
+        return "likeness" if grid else "value" if encoding.width == 1 else "table"
+    if isinstance(encoding, RotaryEncoding):
+        scaled = issubclass(row.about, Scaling) and hasattr(encoding, "frequencies") and not grid
         return "frequencies" if scaled else "score on a grid" if grid else "score"
-    if isinstance(record, AttentionBias):
-        return "bias on a grid" if grid else "bias" if "unlimited" in record.claims else "bias of pairs"
+    if isinstance(encoding, AttentionBias):
+        return "bias on a grid" if grid else "bias" if "unlimited" in encoding.claims else "bias of pairs"
     return "logits"
 
 
-def drawn_record(row: Row) -> Encoding:
-    """The record that is drawn: the first sample, with 64 channels where its other fields allow that."""
-    record = row.samples[0]
-    if not any(field.name == "dim" for field in fields(record)) or kind(row) == "logits":
-        return record
+def drawn_encoding(row: Row) -> Encoding:
+    """The encoding that is drawn: the first sample, with 64 channels where its other fields allow that."""
+    encoding = row.samples[0]
+    if not any(field.name == "dim" for field in fields(encoding)) or kind(row) == "logits":
+        return encoding
     try:
-        return replace(record, dim=64)
+        return replace(encoding, dim=64)
     except (ValueError, TypeError):
-        return record
+        return encoding
 
 
 def caption(row: Row) -> str:

@@ -21,28 +21,28 @@ from posenc.testing import door_probe
 
 #: Bytes a picture may have.
 LARGEST = 15_000
-#: What is drawn is written into the file under this name, so that a picture of another record is found out.
-RECORD = "record"
+#: What is drawn is written into the file under this name, so that a picture of another encoding is found out.
+RECORD = "encoding"
 SIZE = (4.8, 2.8)
 
 
 def picture(row: Row) -> bytes:
     """The row's picture as the bytes of a PNG; the same row gives the same bytes."""
-    record, kind = kinds.drawn_record(row), kinds.kind(row)
+    encoding, kind = kinds.drawn_encoding(row), kinds.kind(row)
     ax = canvas.single(None, SIZE)
-    _DRAWN[kind](record, ax)
+    _DRAWN[kind](encoding, ax)
     ax.set_title("")
-    return _small(ax, repr(record))
+    return _small(ax, repr(encoding))
 
 
-def record_of(data: bytes) -> str:
-    """The repr of the record that a picture shows."""
+def encoding_of(data: bytes) -> str:
+    """The repr of the encoding that a picture shows."""
     with Image.open(io.BytesIO(data)) as image:
         return str(getattr(image, "text", {}).get(RECORD, ""))
 
 
 def _small(ax: Any, text: str) -> bytes:
-    """A PNG of few colours, as sharp as the limit allows, with the record written into it."""
+    """A PNG of few colours, as sharp as the limit allows, with the encoding written into it."""
     info = PngImagePlugin.PngInfo()
     info.add_itxt(RECORD, text)
     for dpi, colours in ((120, 64), (100, 64), (100, 32), (85, 32), (72, 16), (60, 16)):
@@ -56,7 +56,7 @@ def _small(ax: Any, text: str) -> bytes:
 
 
 def _first_accepted(choices: Any, attempt: Callable[[Any], Any]) -> Any:
-    """What the first choice gives that the record does not refuse: tables end somewhere, and grids too."""
+    """What the first choice gives that the encoding does not refuse: tables end somewhere, and grids too."""
     *most, last = choices
     for choice in most:
         try:
@@ -66,29 +66,29 @@ def _first_accepted(choices: Any, attempt: Callable[[Any], Any]) -> Any:
     return attempt(last)
 
 
-def _lengths(record: Encoding) -> Any:
-    """Positions to draw: what coordinates are meant for, or the longest row that the record takes."""
-    if type(record).__name__ in kinds.COORDINATES:
+def _lengths(encoding: Encoding) -> Any:
+    """Positions to draw: what coordinates are meant for, or the longest row that the encoding takes."""
+    if type(encoding).__name__ in kinds.COORDINATES:
         return [np.linspace(-1, 1, 101)]
     return [100, 64, 32, 16, 8, 5]
 
 
-def _value(record: Any, ax: Any) -> None:
-    _first_accepted(_lengths(record), lambda positions: plot.dimensions(record, (0,), positions, ax=ax))
+def _value(encoding: Any, ax: Any) -> None:
+    _first_accepted(_lengths(encoding), lambda positions: plot.dimensions(encoding, (0,), positions, ax=ax))
     ax.get_legend().remove()
 
 
-def _table(record: Any, ax: Any) -> None:
-    _first_accepted(_lengths(record), lambda positions: plot.heatmap(record, positions, ax=ax))
-    if "bounded" not in record.claims:  # one channel that grows would leave the others without a colour
+def _table(encoding: Any, ax: Any) -> None:
+    _first_accepted(_lengths(encoding), lambda positions: plot.heatmap(encoding, positions, ax=ax))
+    if "bounded" not in encoding.claims:  # one channel that grows would leave the others without a colour
         shown = ax.images[0]
         most = float(np.quantile(np.abs(np.ma.getdata(shown.get_array())), 0.95))
         shown.set_clim(-most, most)
 
 
-def _frequencies(record: Any, ax: Any) -> None:
-    plain = Geometric(dim=record.dim, base=record.base).radians()
-    share = np.asarray(record.frequencies.radians()) / plain
+def _frequencies(encoding: Any, ax: Any) -> None:
+    plain = Geometric(dim=encoding.dim, base=encoding.base).radians()
+    share = np.asarray(encoding.frequencies.radians()) / plain
     ax.axhline(1, color="#c8c8c8", linewidth=0.8, zorder=0)
     ax.plot(np.arange(len(share)), share, color=canvas.colour(0), marker=".", linewidth=1)
     ax.set(ylim=(-0.05, max(1.1, share.max() * 1.05)))
@@ -96,51 +96,51 @@ def _frequencies(record: Any, ax: Any) -> None:
     canvas.finish(ax, "", "pair", "frequency / unscaled")
 
 
-def _score(record: RotaryEncoding, ax: Any) -> None:
+def _score(encoding: RotaryEncoding, ax: Any) -> None:
     distances = np.arange(101)
     ax.axhline(0, color="#c8c8c8", linewidth=0.8, zorder=0)
-    every = _at_heads(record, distances, np.array([0]))[:2, :, 0]
+    every = _at_heads(encoding, distances, np.array([0]))[:2, :, 0]
     for head, scores in enumerate(every):
         ax.plot(distances, scores, color=canvas.colour(head), label=f"head {head}")
     if len(every) > 1:
         ax.legend(frameon=False)
-    product = "output · v/√d" if "value" in record.roles else "q·k/√d"
+    product = "output · v/√d" if "value" in encoding.roles else "q·k/√d"
     canvas.finish(ax, "", "distance: query position - key position", product)
 
 
-def _rotated(record: RotaryEncoding, query_positions: np.ndarray, key_positions: np.ndarray) -> np.ndarray:
+def _rotated(encoding: RotaryEncoding, query_positions: np.ndarray, key_positions: np.ndarray) -> np.ndarray:
     """The product at the first head; shape (n, m)."""
-    return _at_heads(record, query_positions, key_positions)[0]
+    return _at_heads(encoding, query_positions, key_positions)[0]
 
 
-def _at_heads(record: RotaryEncoding, query_positions: np.ndarray, key_positions: np.ndarray) -> np.ndarray:
-    """q·k/√d of vectors of ones at these positions, whatever the record does to them; shape (1 or heads, n, m)."""
-    params = door_probe.moved_parameters(record) or None
-    first, second = ("output", "value") if "value" in record.roles else ("query_positions", "key")
+def _at_heads(encoding: RotaryEncoding, query_positions: np.ndarray, key_positions: np.ndarray) -> np.ndarray:
+    """q·k/√d of vectors of ones at these positions, whatever the encoding does to them; shape (1 or heads, n, m)."""
+    params = door_probe.moved_parameters(encoding) or None
+    first, second = ("output", "value") if "value" in encoding.roles else ("query_positions", "key")
     if first == "output":  # the output is rotated back, so its side of the product is the inverse
         query_positions, key_positions = key_positions, query_positions
     q, k = (
         np.asarray(
-            at_every_head(record.rotation(positions, params, role=role), np.ones((len(positions), record.head_dim)))
+            at_every_head(encoding.rotation(positions, params, role=role), np.ones((len(positions), encoding.head_dim)))
         )
         for positions, role in ((query_positions, first), (key_positions, second))
     )
-    product = q @ np.swapaxes(k, -1, -2) / np.sqrt(record.head_dim)
+    product = q @ np.swapaxes(k, -1, -2) / np.sqrt(encoding.head_dim)
     product = np.swapaxes(product, -1, -2) if first == "output" else product
     return product if product.ndim == 3 else product[None]
 
 
-def _bias(record: AttentionBias, ax: Any) -> None:
-    after = "symmetric" in record.claims or not record.bias(0, 3, 5, door_probe.moved_parameters(record) or None)
+def _bias(encoding: AttentionBias, ax: Any) -> None:
+    after = "symmetric" in encoding.claims or not encoding.bias(0, 3, 5, door_probe.moved_parameters(encoding) or None)
     ends = [(0, 101), (0, 33), (0, 9)] if after else [(-64, 65), (-16, 17), (-4, 5)]
-    _first_accepted(ends, lambda span: plot.bias_by_distance(record, range(*span), ax=ax))
+    _first_accepted(ends, lambda span: plot.bias_by_distance(encoding, range(*span), ax=ax))
 
 
-def _on_grid(record: Encoding, ax: Any, values: Callable[[np.ndarray, np.ndarray], np.ndarray], label: str) -> None:
+def _on_grid(encoding: Encoding, ax: Any, values: Callable[[np.ndarray, np.ndarray], np.ndarray], label: str) -> None:
     """Values of the place in the middle of a grid against every place: a square of the first two coordinates."""
 
     def attempt(side: int) -> None:
-        middle, axes = side // 2, record.axes
+        middle, axes = side // 2, encoding.axes
         first, second = np.meshgrid(np.arange(side), np.arange(side), indexing="ij")
         rest = [np.full(side * side, middle)] * (axes - 2)
         positions = np.stack([first.ravel(), second.ravel(), *rest], -1)
@@ -152,53 +152,53 @@ def _on_grid(record: Encoding, ax: Any, values: Callable[[np.ndarray, np.ndarray
     _first_accepted([21, 13, 7, 5, 3], attempt)
 
 
-def _likeness(record: AdditiveEncoding, ax: Any) -> None:
-    params = record.init(np.random.default_rng(0)) or None
+def _likeness(encoding: AdditiveEncoding, ax: Any) -> None:
+    params = encoding.init(np.random.default_rng(0)) or None
     _on_grid(
-        record,
+        encoding,
         ax,
         lambda middle, positions: (
-            np.asarray(record.embed(middle, params)) @ np.asarray(record.embed(positions, params)).T
+            np.asarray(encoding.embed(middle, params)) @ np.asarray(encoding.embed(positions, params)).T
         ),
         "PE(centre) · PE(p)",
     )
 
 
-def _score_on_grid(record: RotaryEncoding, ax: Any) -> None:
-    _on_grid(record, ax, lambda middle, positions: _rotated(record, middle, positions), "q·k/√d")
+def _score_on_grid(encoding: RotaryEncoding, ax: Any) -> None:
+    _on_grid(encoding, ax, lambda middle, positions: _rotated(encoding, middle, positions), "q·k/√d")
 
 
-def _bias_on_grid(record: AttentionBias, ax: Any) -> None:
-    params = record.init(np.random.default_rng(0)) or None
-    _on_grid(record, ax, lambda middle, positions: np.asarray(record.matrix(middle, positions, params))[0], "bias")
+def _bias_on_grid(encoding: AttentionBias, ax: Any) -> None:
+    params = encoding.init(np.random.default_rng(0)) or None
+    _on_grid(encoding, ax, lambda middle, positions: np.asarray(encoding.matrix(middle, positions, params))[0], "bias")
 
 
-def _bias_of_pairs(record: AttentionBias, ax: Any) -> None:
+def _bias_of_pairs(encoding: AttentionBias, ax: Any) -> None:
     positions = np.arange(32)
-    found = np.asarray(record.matrix(positions, positions, door_probe.moved_parameters(record)))[0]
+    found = np.asarray(encoding.matrix(positions, positions, door_probe.moved_parameters(encoding)))[0]
     canvas.draw_heatmap(ax, found, positions, positions, "bias", {**canvas.centred(found), "aspect": "equal"})
     canvas.finish(ax, "", "key position", "query position")
 
 
-def _logits(record: Encoding, ax: Any) -> None:
+def _logits(encoding: Encoding, ax: Any) -> None:
     def attempt(length: int) -> None:
         positions = np.arange(length)
-        found = _scored(record, positions)
+        found = _scored(encoding, positions)
         canvas.draw_heatmap(ax, found, positions, positions, "logit", {**canvas.centred(found), "aspect": "equal"})
         canvas.finish(ax, "", "key position", "query position")
 
     _first_accepted([32, 16, 8, 5], attempt)
 
 
-def _scored(record: Any, positions: np.ndarray) -> np.ndarray:
+def _scored(encoding: Any, positions: np.ndarray) -> np.ndarray:
     """The score of head 0 for content drawn from a seed; positions of a grid run along its diagonal."""
-    rng, axes = np.random.default_rng(0), int(record.axes)
-    shape = (1, door_probe.number_of_heads(record), len(positions), door_probe.head_width(record))
+    rng, axes = np.random.default_rng(0), int(encoding.axes)
+    shape = (1, door_probe.number_of_heads(encoding), len(positions), door_probe.head_width(encoding))
     q, k = rng.standard_normal(shape), rng.standard_normal(shape)
-    read = record.hidden_length(len(positions), len(positions))
-    hidden = rng.standard_normal((1, read, record.model_dim)) if record.reads else None
+    read = encoding.hidden_length(len(positions), len(positions))
+    hidden = rng.standard_normal((1, read, encoding.model_dim)) if encoding.reads else None
     where = positions if axes == 1 else np.stack([positions // 4] + [positions % 4] * (axes - 1), -1)
-    return np.asarray(record.score(q, k, where, where, door_probe.moved_parameters(record) or None, hidden=hidden))[
+    return np.asarray(encoding.score(q, k, where, where, door_probe.moved_parameters(encoding) or None, hidden=hidden))[
         0, 0
     ]
 

@@ -23,7 +23,7 @@ class Docstring:
 
 
 def parts(text: str, names: Iterable[str]) -> Docstring:
-    """A docstring of a record taken apart; `names` are its fields, whose paragraphs become lists."""
+    """A docstring of an encoding taken apart; `names` are its fields, whose paragraphs become lists."""
     paragraphs = re.split(r"\n\s*\n", text.strip())
     formula, *rest = paragraphs
     at = next((place for place, paragraph in enumerate(rest) if ">>>" in paragraph), len(rest))
@@ -69,27 +69,27 @@ def file_name(name: str) -> str:
     return re.sub(r"[^A-Za-z0-9]+", "-", name.replace("+", " plus ")).strip("-")
 
 
-def imports(*records: object) -> str:
-    """The lines that import every class in the repr of these records, from its public module."""
-    names = {name for record in records for name in re.findall(r"\b[A-Z]\w*(?=\()", repr(record))}
+def imports(*encodings: object) -> str:
+    """The lines that import every class in the repr of these encodings, from its public module."""
+    names = {name for encoding in encodings for name in re.findall(r"\b[A-Z]\w*(?=\()", repr(encoding))}
     frequency_classes = names - set(posenc.__all__)
     if not frequency_classes <= set(frequencies.__all__):
         missing = sorted(frequency_classes - set(frequencies.__all__))
-        raise ValueError(f"records must be of classes that posenc exports; got {missing}. Add them to __all__.")
+        raise ValueError(f"encodings must be of classes that posenc exports; got {missing}. Add them to __all__.")
     sources = {"posenc": names - frequency_classes, "posenc.frequencies": frequency_classes}
     return "\n".join(
         f"from {module} import {', '.join(sorted(classes))}" for module, classes in sources.items() if classes
     )
 
 
-def short(record: object) -> str:
-    """The record as a user writes it: a call without the fields that have their default."""
-    if isinstance(record, tuple) and any(map(is_dataclass, record)):
-        return f"({', '.join(map(short, record))},)"
-    if not is_dataclass(record) or isinstance(record, type):
-        return repr(record)
-    shown = [field for field in fields(record) if field.init and getattr(record, field.name) != field.default]
-    return f"{type(record).__name__}({', '.join(f'{f.name}={short(getattr(record, f.name))}' for f in shown)})"
+def short(encoding: object) -> str:
+    """The encoding as a user writes it: a call without the fields that have their default."""
+    if isinstance(encoding, tuple) and any(map(is_dataclass, encoding)):
+        return f"({', '.join(map(short, encoding))},)"
+    if not is_dataclass(encoding) or isinstance(encoding, type):
+        return repr(encoding)
+    shown = [field for field in fields(encoding) if field.init and getattr(encoding, field.name) != field.default]
+    return f"{type(encoding).__name__}({', '.join(f'{f.name}={short(getattr(encoding, f.name))}' for f in shown)})"
 
 
 def table(header: Iterable[str], rows: Iterable[Iterable[str]]) -> str:

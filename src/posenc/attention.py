@@ -129,7 +129,7 @@ def attention(
 
 
 def _paired(encodings: Sequence[Encoding], params: Sequence[Params | None]) -> Inside:
-    check_list(encodings, "records")
+    check_list(encodings, "encodings")
     for encoding in encodings:
         check_inside(encoding, "its attach(x, positions, params)")
     if not isinstance(params, tuple | list) or (params and len(params) != len(encodings)):

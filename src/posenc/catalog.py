@@ -1,6 +1,6 @@
 """Every encoding, a row each: what is listed here is exported, tested, documented, explained and drawn.
 
-A row names the class, sample records in which every field matters, the paper, what the encoding is called elsewhere,
+A row names the class, sample encodings in which every field matters, the paper, what the encoding is called elsewhere,
 and when to use it. Tests, docs, the command line and the lab walk this list and nothing else.
 """
 
@@ -169,13 +169,15 @@ def row(name: str) -> Row:
     raise ValueError(f"name must be that of an encoding; got {str(name)[:80]!r}. {advice}")
 
 
-def row_of(record: Encoding) -> Row | None:
-    """The row a record belongs to: of its class, and with the same kinds of records inside, where one has them."""
-    rows = [candidate for candidate in CATALOG if candidate.encoding is type(record)]
-    same = [candidate for candidate in rows if any(_within(sample) == _within(record) for sample in candidate.samples)]
+def row_of(encoding: Encoding) -> Row | None:
+    """The row an encoding belongs to: of its class, and with the same kinds of encodings inside, where one has them."""
+    rows = [candidate for candidate in CATALOG if candidate.encoding is type(encoding)]
+    same = [
+        candidate for candidate in rows if any(_within(sample) == _within(encoding) for sample in candidate.samples)
+    ]
     return next(iter(same + rows), None)
 
 
-def _within(record: Encoding) -> list[type]:
-    values = (getattr(record, field.name) for field in fields(record))
+def _within(encoding: Encoding) -> list[type]:
+    values = (getattr(encoding, field.name) for field in fields(encoding))
     return [type(value) for value in values if is_dataclass(value)]

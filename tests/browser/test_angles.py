@@ -43,23 +43,23 @@ def page(watched, tmp_path):
 
 
 def test_cosine_and_sine_agree_with_python_over_the_claimed_range(page):
-    for record in RECORDS:
+    for encoding in RECORDS:
         call = "([p, f]) => cosSinTable(p, f).map((table) => Array.from(table))"
-        limbs = browser_frequencies(record.frequencies)
+        limbs = browser_frequencies(encoding.frequencies)
         cosine, sine = (np.array(table) for table in page.evaluate(call, [POSITIONS, limbs]))
-        exact = [cosine_sine([position], record.frequencies) for position in POSITIONS]
+        exact = [cosine_sine([position], encoding.frequencies) for position in POSITIONS]
         assert np.abs(cosine - np.concatenate([each for each, _ in exact]).ravel()).max() < 1e-12
         assert np.abs(sine - np.concatenate([each for _, each in exact]).ravel()).max() < 1e-12
 
 
 def test_tables_agree_with_python_in_every_layout(page):
-    for record in TABLES:
+    for encoding in TABLES:
         call = "([p, s]) => Array.from(sinusoidTable(p, s))"
         positions = [0.0, 1.0, 2.5, 100.0, 2.0**50, -4.0]
         table = page.evaluate(
-            call, [positions, json.loads(json.dumps(browser_sinusoids(fixed_sinusoids_of(record), record.width)))]
+            call, [positions, json.loads(json.dumps(browser_sinusoids(fixed_sinusoids_of(encoding), encoding.width)))]
         )
-        expected = np.asarray(record.embed(np.array(positions)))
+        expected = np.asarray(encoding.embed(np.array(positions)))
         assert np.abs(np.array(table).reshape(expected.shape) - expected).max() < 1e-12
 
 

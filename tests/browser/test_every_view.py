@@ -52,8 +52,8 @@ HOSTILE = (
 )  # fmt: skip
 
 
-def address(server, view, record="", **state):
-    asked = {"view": view, "record": record or RECORDS.get(view, "Sinusoidal(dim=16)"), **state}
+def address(server, view, encoding="", **state):
+    asked = {"view": view, "encoding": encoding or RECORDS.get(view, "Sinusoidal(dim=16)"), **state}
     from urllib.parse import urlencode
 
     return f"{server.address}#{urlencode(asked)}"
@@ -163,15 +163,15 @@ def test_what_is_read_back_is_what_posenc_computes(watched, server):
     text = page.locator(".readout").first.text_content()
     assert text.startswith("position 5, channel 6")
     assert abs(float(text.rpartition(": ")[2].replace("−", "-")) - expected[5, 2]) < 5e-7
-    for view, record, position in (("distance", "RoPE(dim=64)", 7), ("wavelengths", "RoPE(dim=64)", 3)):
-        page = watched().open(address(server, view, record))
+    for view, encoding, position in (("distance", "RoPE(dim=64)", 7), ("wavelengths", "RoPE(dim=64)", 3)):
+        page = watched().open(address(server, view, encoding))
         settle(page)
         page.locator(".line-plot").focus()
         for _ in range(position + 1):
             page.keyboard.press("ArrowRight")
         text = page.locator(".readout").text_content()
         value = float(re.search(r": ([−\d.e]+)", text)[1].replace("−", "-"))
-        facts = VIEWS["distance" if view == "distance" else "spectrum"](record=record).facts()
+        facts = VIEWS["distance" if view == "distance" else "spectrum"](encoding=encoding).facts()
         truth = facts["curves"][0]["scores"] if view == "distance" else facts["wavelengths"]
         assert abs(value - truth[position]) <= 1e-5 * abs(truth[position])
 

@@ -49,17 +49,17 @@ def test_a_clicked_cell_shows_its_worked_steps_and_its_value(watched, server):
     assert one.hosts == {f"127.0.0.1:{server.port}"}
 
 
-def test_sliders_change_the_record_and_the_picture(watched, server):
-    page = watched().open(server.address + "#view=heat-map&record=RoPE(dim=8)&row=3&column=2")
+def test_sliders_change_the_encoding_and_the_picture(watched, server):
+    page = watched().open(server.address + "#view=heat-map&encoding=RoPE(dim=8)&row=3&column=2")
     page.locator(".worked .step").wait_for()
     page.evaluate(SLOW_QUESTIONS)
     page.get_by_label("Base", exact=True).press("ArrowRight")
     page.get_by_label("Width", exact=True).press("ArrowRight")
     page.wait_for_url(re.compile("dim%3D12.*base%3D20000"))
-    record = RoPE(dim=12, base=20_000.0)
+    encoding = RoPE(dim=12, base=20_000.0)
     assert page.get_by_label("Record", exact=True).input_value() == "RoPE(dim=12, base=20000.0)"
     page.locator(".worked .step", has_text="20000").wait_for()
-    assert abs(value_of(readout(page)) - np.cos(3 * record.frequencies.radians()[1])) < 5e-7
+    assert abs(value_of(readout(page)) - np.cos(3 * encoding.frequencies.radians()[1])) < 5e-7
 
 
 @pytest.mark.browser
@@ -82,11 +82,11 @@ def test_a_slider_that_is_dragged_writes_few_addresses_and_the_last_one(watched,
     assert page.url.endswith("first=300")
 
 
-def test_a_record_that_does_not_parse_is_one_line_and_the_page_stays_usable(watched, server):
+def test_an_encoding_that_does_not_parse_is_one_line_and_the_page_stays_usable(watched, server):
     page = watched().open(server.address)
     field = page.get_by_label("Record", exact=True)
     field.fill("RoPE(dim=<img src=x onerror=alert(1)>")
-    page.locator(".line", has_text="record must").wait_for()
+    page.locator(".line", has_text="encoding must").wait_for()
     field.fill("ALiBi(heads=4)")
     page.locator(".line").wait_for(state="hidden")
     click_cell(page, 3, 1)

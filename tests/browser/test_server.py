@@ -22,17 +22,17 @@ BODIES = {
     b"[]": "object",
     b"3": "object",
     b"null": "object",
-    b"{}": "record",
-    b'{"record": 3}': "record must be a text",
-    b'{"record": "RoPE"}': "record must be",
-    b'{"record": "RoPE(dim=7)"}': "dim must be",
-    b'{"record": "__import__(\'os\')"}': "record must",
-    b'{"record": "RoPE(dim=8)", "nothing": 1}': "nothing",
-    b'{"record": "RoPE(dim=8)", "positions": 1e9}': "positions must be",
-    b'{"record": "RoPE(dim=8)", "positions": NaN}': "positions must be",
-    b'{"record": "Sinusoidal(dim=1000000)"}': "at most 4096",
-    b'{"record": "Learned(length=100000000, dim=4096)"}': "must",
-    b'{"record": "RoPE(dim=4096)", "positions": 1024}': "must give at most",
+    b"{}": "encoding",
+    b'{"encoding": 3}': "encoding must be a text",
+    b'{"encoding": "RoPE"}': "encoding must be",
+    b'{"encoding": "RoPE(dim=7)"}': "dim must be",
+    b'{"encoding": "__import__(\'os\')"}': "encoding must",
+    b'{"encoding": "RoPE(dim=8)", "nothing": 1}': "nothing",
+    b'{"encoding": "RoPE(dim=8)", "positions": 1e9}': "positions must be",
+    b'{"encoding": "RoPE(dim=8)", "positions": NaN}': "positions must be",
+    b'{"encoding": "Sinusoidal(dim=1000000)"}': "at most 4096",
+    b'{"encoding": "Learned(length=100000000, dim=4096)"}': "must",
+    b'{"encoding": "RoPE(dim=4096)", "positions": 1024}': "must give at most",
     b"[" * 100_000: "nested",
     b"\xff": "UTF-8",
 }
@@ -115,7 +115,7 @@ def test_an_upload_beyond_the_limit_is_refused_before_it_is_read(server):
     undeclared = (b" " * (1 << 16) for _ in range(100 << 4))  # in chunks, 100 MB, whose end nobody waits for
     with pytest.raises((BrokenPipeError, ConnectionResetError, AssertionError)):
         assert server.request("POST", "/api/table", undeclared)[0] == 200
-    assert server.ask("table", record="RoPE(dim=8)")[0] == 200
+    assert server.ask("table", encoding="RoPE(dim=8)")[0] == 200
 
 
 @pytest.mark.browser
@@ -125,7 +125,7 @@ def test_a_thousand_requests_at_fifty_at_once_cost_no_memory(server):
     from concurrent.futures import ThreadPoolExecutor
 
     def one(index):
-        return server.ask("table", record=f"Sinusoidal(dim={8 + 2 * (index % 40)})", positions=64)[0]
+        return server.ask("table", encoding=f"Sinusoidal(dim={8 + 2 * (index % 40)})", positions=64)[0]
 
     def round_of(count):
         with ThreadPoolExecutor(50) as pool:

@@ -55,8 +55,8 @@ def test_prope_is_the_formula_of_the_paper_in_cross_attention():
     views, pixels = (poses(2, 2), poses(2, 1)), (intrinsics(2, 2), intrinsics(2, 1))
     cameras = [projection(view, pixel, width=width, height=height) for view, pixel in zip(views, pixels, strict=True)]
     places = (GRID, [[1, 4]])  # one query of one camera, and six patches of each of two
-    record = PRoPE(dim=dim)
-    of_key, of_query = (record.transforms(c, p) for c, p in zip(cameras, places, strict=True))
+    encoding = PRoPE(dim=dim)
+    of_key, of_query = (encoding.transforms(c, p) for c, p in zip(cameras, places, strict=True))
     q, k, v = heads(1, dim), heads(12, dim), heads(12, dim)
     result = attended(of_query, of_key, q, k, v)
     for batch in range(2):
@@ -112,7 +112,7 @@ def test_cape_of_four_degrees_turns_each_quarter_by_a_coordinate():
 
 
 @pytest.mark.parametrize(
-    ("record", "argument", "frame"),
+    ("encoding", "argument", "frame"),
     [
         (PRoPE(dim=16), GRID, poses()),
         (PRoPE(dim=16), GRID, RNG.normal(size=(4, 4))),  # a projective frame
@@ -121,17 +121,17 @@ def test_cape_of_four_degrees_turns_each_quarter_by_a_coordinate():
     ],
     ids=["PRoPE", "PRoPE, projective", "GTA", "CaPE"],
 )
-def test_another_frame_of_the_world_changes_nothing(record, argument, frame):
+def test_another_frame_of_the_world_changes_nothing(encoding, argument, frame):
     cameras = poses(1, 2)
-    if isinstance(record, PRoPE):
+    if isinstance(encoding, PRoPE):
         cameras = projection(cameras, intrinsics(1, 2), width=200, height=200)
-    q, k, v = (heads(12, record.dim, 1) for _ in range(3))
-    before, after = (record.transforms(matrices, argument) for matrices in (cameras, cameras @ frame))
+    q, k, v = (heads(12, encoding.dim, 1) for _ in range(3))
+    before, after = (encoding.transforms(matrices, argument) for matrices in (cameras, cameras @ frame))
     expected, result = (attended(transforms, transforms, q, k, v) for transforms in (before, after))
     atol = 1e-13 * np.linalg.cond(frame) ** 2 * np.abs(expected).max()
     np.testing.assert_allclose(result, expected, rtol=0, atol=atol)
-    moved = record.transforms(np.concatenate([cameras[:, :1], cameras[:, 1:] @ poses()], 1), argument)
-    if not isinstance(record, PRoPE) or frame[3].tolist() == [0, 0, 0, 1]:
+    moved = encoding.transforms(np.concatenate([cameras[:, :1], cameras[:, 1:] @ poses()], 1), argument)
+    if not isinstance(encoding, PRoPE) or frame[3].tolist() == [0, 0, 0, 1]:
         assert np.abs(attended(moved, moved, q, k, v) - expected).max() > 1e-3  # a camera that moves alone does
 
 

@@ -16,32 +16,32 @@ CAMERAS[:, :3, 3] = RNG.normal(size=(2, 3))
 INTRINSICS = np.array([[[200, 0, 110], [0, 180, 90], [0, 0, 1.0]]]).repeat(2, 0)
 RECORDS = ((PRoPE(dim=16), GRID), (GTA(se3=4, so3=8, so2=4), GRID / 3), (CaPE(dim=16), 6))
 ROLES = ("query", "key", "value", "output")
-IDS = [type(record).__name__ for record, _ in RECORDS]
+IDS = [type(encoding).__name__ for encoding, _ in RECORDS]
 
 
 def as_torch(torch, argument):
     return torch.as_tensor(argument) if isinstance(argument, np.ndarray) else argument
 
 
-def reference(record, argument, x):
-    transforms = record.transforms(CAMERAS, argument)
+def reference(encoding, argument, x):
+    transforms = encoding.transforms(CAMERAS, argument)
     return {role: getattr(transforms, role)(x, layout="bhtd") for role in ROLES}
 
 
-@pytest.mark.parametrize(("record", "argument"), RECORDS, ids=IDS)
-def test_torch_rounds_once_and_keeps_cameras_in_their_dtype(record, argument):
+@pytest.mark.parametrize(("encoding", "argument"), RECORDS, ids=IDS)
+def test_torch_rounds_once_and_keeps_cameras_in_their_dtype(encoding, argument):
     torch = pytest.importorskip("torch")
     x = torch.tensor(RNG.normal(size=(1, 12, 12, 16))).to(torch.bfloat16)
-    exact = reference(record, argument, x.double().numpy())
+    exact = reference(encoding, argument, x.double().numpy())
     for cameras in (torch.tensor(CAMERAS), torch.tensor(CAMERAS, dtype=torch.float32)):
-        transforms = record.transforms(cameras, as_torch(torch, argument))
+        transforms = encoding.transforms(cameras, as_torch(torch, argument))
         for role in ROLES:
             result = getattr(transforms, role)(x, layout="bhtd")
             assert result.dtype == torch.bfloat16
             error, size = np.abs(result.double().numpy() - exact[role]), np.abs(exact[role])
             assert (error <= 2.0**-8 * size + 2.0**-18 * size.max()).all()
     with pytest.raises(TypeError, match="they never take the model's dtype"):
-        record.transforms(torch.tensor(CAMERAS).to(torch.bfloat16), as_torch(torch, argument))
+        encoding.transforms(torch.tensor(CAMERAS).to(torch.bfloat16), as_torch(torch, argument))
 
 
 def test_torch_differentiates_cameras_and_the_learned_scale():
@@ -62,15 +62,15 @@ def test_torch_differentiates_cameras_and_the_learned_scale():
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize(("record", "argument"), RECORDS, ids=IDS)
-def test_jax_jits_and_gives_nan_for_what_it_cannot_read(record, argument):
+@pytest.mark.parametrize(("encoding", "argument"), RECORDS, ids=IDS)
+def test_jax_jits_and_gives_nan_for_what_it_cannot_read(encoding, argument):
     jax = pytest.importorskip("jax")
     x = RNG.normal(size=(1, 12, 12, 16)).astype(np.float32)
-    exact = reference(record, argument, x.astype(np.float64))
+    exact = reference(encoding, argument, x.astype(np.float64))
 
     @jax.jit
     def all_roles(cameras, x):
-        transforms = record.transforms(cameras, argument)
+        transforms = encoding.transforms(cameras, argument)
         return {role: getattr(transforms, role)(x, layout="bhtd") for role in ROLES}
 
     with jax.numpy_rank_promotion("raise"):
@@ -85,16 +85,16 @@ def test_jax_jits_and_gives_nan_for_what_it_cannot_read(record, argument):
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize(("record", "argument"), RECORDS, ids=IDS)
-def test_torch_compiles_and_exports(record, argument):
+@pytest.mark.parametrize(("encoding", "argument"), RECORDS, ids=IDS)
+def test_torch_compiles_and_exports(encoding, argument):
     torch = pytest.importorskip("torch")
 
     places = as_torch(torch, argument)
 
     class Layer(torch.nn.Module):
         def forward(self, q, k, v, viewmats, intrinsics):
-            cameras = projection(viewmats, intrinsics, width=200, height=180) if record == RECORDS[0][0] else viewmats
-            maps = record.transforms(cameras, places)
+            cameras = projection(viewmats, intrinsics, width=200, height=180) if encoding == RECORDS[0][0] else viewmats
+            maps = encoding.transforms(cameras, places)
             q, k, v = maps.query(q, layout="bhtd"), maps.key(k, layout="bhtd"), maps.value(v, layout="bhtd")
             mixed = torch.nn.functional.scaled_dot_product_attention(q, k, v)
             return maps.output(mixed, layout="bhtd")
@@ -108,8 +108,8 @@ def test_torch_compiles_and_exports(record, argument):
     torch.testing.assert_close(exported, expected, rtol=0, atol=2.0**-18 * expected.abs().max().item())
 
 
-@pytest.mark.parametrize(("record", "argument"), RECORDS, ids=IDS)
-def test_maps_are_arguments_of_a_jitted_step(record, argument):
+@pytest.mark.parametrize(("encoding", "argument"), RECORDS, ids=IDS)
+def test_maps_are_arguments_of_a_jitted_step(encoding, argument):
     import jax
 
     import posenc.jax  # which makes them pytrees
@@ -117,7 +117,7 @@ def test_maps_are_arguments_of_a_jitted_step(record, argument):
     assert posenc.jax
     cameras = jax.numpy.asarray(CAMERAS, "float32")
     given = jax.numpy.asarray(argument) if isinstance(argument, np.ndarray) else argument
-    maps, x = record.transforms(cameras, given), jax.numpy.ones((12, 16))
+    maps, x = encoding.transforms(cameras, given), jax.numpy.ones((12, 16))
     for role in ROLES:
         mapped = jax.jit(lambda maps, x, role=role: getattr(maps, role)(x))(maps, x)
         plain = getattr(maps, role)(x)

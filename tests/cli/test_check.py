@@ -12,8 +12,8 @@ from posenc import ALiBi, Learned, RoPE, Shaw, Sinusoidal, T5Bias, XPos
 from posenc.diagnosis import check_code
 from posenc.diagnosis.code.user_file import load_target
 from posenc.inspect.plain import as_plain
-from posenc.testing.check_user_encoding import check_remote_record
-from posenc.testing.encoding_server import UserRecord
+from posenc.testing.check_user_encoding import check_remote_encoding
+from posenc.testing.encoding_server import UserEncoding
 
 
 @pytest.fixture
@@ -30,9 +30,9 @@ def checked(tmp_path):
 
 @pytest.mark.parametrize("name", students.RIGHT)
 def test_right_answers_are_recognised(checked, name):
-    code, record = students.RIGHT[name]
+    code, encoding = students.RIGHT[name]
     report = checked(code)
-    assert (report.exit_code, report.convention) == (0, record), report
+    assert (report.exit_code, report.convention) == (0, encoding), report
 
 
 @pytest.mark.parametrize("name", students.WRONG)
@@ -62,10 +62,10 @@ def test_biases_learned_tables_and_plain_tensors_are_named(checked, name):
 
 @pytest.mark.parametrize("name", ["vectorised", "module, sequence first", "rotary, adjacent"])
 def test_another_process_gives_the_same_report(student, checked, name):
-    code, record = students.RIGHT[name]
+    code, encoding = students.RIGHT[name]
     ran = student(code, "--json")
     assert (ran.code, ran.data) == (0, as_plain(checked(code)) | {"explained": True}), ran
-    assert ran.data["convention"] == record
+    assert ran.data["convention"] == encoding
 
 
 @pytest.mark.nightly
@@ -98,13 +98,13 @@ def test_another_base_is_a_mistake_unless_it_is_meant(student):
     assert student(code, "--base", "1000").code == 0
 
 
-def test_a_record_that_is_meant(student):
+def test_an_encoding_that_is_meant(student):
     code = students.WRONG["exponent i/d"][0]
     assert student(code, "--against", "Sinusoidal(dim=8, exponent='i/d')").code == 0
     ran = student(students.RIGHT["vectorised"][0], "--against", "Sinusoidal(dim=8, start=1)")
     assert (ran.code, "Positions start at -1." in ran.out) == (1, True)
     assert student(code, "--against", "ALiBi(heads=8)").err.startswith(
-        "posenc check: against must be a record that adds; got ALiBi"
+        "posenc check: against must be an encoding that adds; got ALiBi"
     )
 
 
@@ -124,22 +124,22 @@ def test_a_table_that_ends_with_an_error_is_told_not_blamed(student):
 
 
 @pytest.mark.nightly
-def test_a_record_of_one_s_own_meets_the_conformance_suite(student):
+def test_an_encoding_of_one_s_own_meets_the_conformance_suite(student):
     base = "from dataclasses import dataclass\nfrom posenc import NoPE\n"
     right = student(base + "mine = NoPE(dim=4)\n", "--json")
-    assert (right.code, right.data["right"], right.data["record"]) == (0, True, "NoPE(dim=4)")
+    assert (right.code, right.data["right"], right.data["encoding"]) == (0, True, "NoPE(dim=4)")
     assert {check["status"] for check in right.data["checks"]} == {"passed", "left out"}
 
 
 def own(code, checks=(("twelve_heads", "passed", "", ""),), **options):
-    """The report of a record, asked in this process, without its checks."""
+    """The report of an encoding, asked in this process, without its checks."""
     names: dict = {}
     exec(code, names)
-    record = UserRecord()
-    record.target = names["mine"]
-    record.suite = lambda: [list(check) for check in checks]
-    asked = SimpleNamespace(ask=lambda question, **words: getattr(record, question)(**words))
-    return check_remote_record(asked, **options)
+    encoding = UserEncoding()
+    encoding.target = names["mine"]
+    encoding.suite = lambda: [list(check) for check in checks]
+    asked = SimpleNamespace(ask=lambda question, **words: getattr(encoding, question)(**words))
+    return check_remote_encoding(asked, **options)
 
 
 REVERSED = """
@@ -159,7 +159,7 @@ class mine(Sinusoidal):
 """
 
 
-def test_heads_reversed_in_a_record_are_named():
+def test_heads_reversed_in_an_encoding_are_named():
     for options in ({}, {"against": ALiBi(heads=12)}):
         report = own(REVERSED, **options)
         assert (report.exit_code, report.findings[0].name) == (1, "order of heads")
@@ -167,26 +167,26 @@ def test_heads_reversed_in_a_record_are_named():
     assert own("from posenc import ALiBi as mine", against=ALiBi(heads=12)).right
 
 
-def test_a_record_like_no_other_is_consistent_and_compared_with_nothing():
+def test_an_encoding_like_no_other_is_consistent_and_compared_with_nothing():
     report = own(NEW)
     assert (report.exit_code, report.right, report.consistent) == (3, False, True)
     assert str(report).startswith("consistent; its numbers were compared with nothing\n")
     assert own(NEW, against=Sinusoidal(dim=8)).exit_code == 1
 
 
-def test_options_make_a_record_of_a_class():
+def test_options_make_an_encoding_of_a_class():
     assert own("from posenc import Sinusoidal as mine", dim=8, base=50.0).convention == "Sinusoidal(dim=8, base=50.0)"
-    with pytest.raises(ValueError, match=r"^base must be left out for an existing record"):
+    with pytest.raises(ValueError, match=r"^base must be left out for an existing encoding"):
         own("from posenc import NoPE\nmine = NoPE(4)", base=50.0)
     with pytest.raises(ValueError, match=r"^base must be a field of NoPE"):
         own("from posenc import NoPE as mine", base=50.0)
     with pytest.raises(ValueError, match=r"^dim must be left out with against"):
         own("from posenc import NoPE as mine", dim=8, against=Sinusoidal(dim=8))
-    with pytest.raises(ValueError, match=r"^against must be a record that adds; got ALiBi"):
+    with pytest.raises(ValueError, match=r"^against must be an encoding that adds; got ALiBi"):
         own("from posenc import NoPE as mine", against=ALiBi(heads=8))
 
 
-#: A record of each door, and one that differs from it in a field.
+#: An encoding of each door, and one that differs from it in a field.
 PAIRS = [
     (RoPE(dim=8), RoPE(dim=8, base=9_000.0)),
     (XPos(dim=8), XPos(dim=8, pairing="halves")),
@@ -197,10 +197,10 @@ PAIRS = [
 ]
 
 
-@pytest.mark.parametrize(("record", "other"), PAIRS, ids=lambda record: type(record).__name__)
-def test_every_door_is_compared(record, other):
-    code = f"from posenc import *\nmine = {record!r}"
-    assert own(code, against=record).right
+@pytest.mark.parametrize(("encoding", "other"), PAIRS, ids=lambda encoding: type(encoding).__name__)
+def test_every_door_is_compared(encoding, other):
+    code = f"from posenc import *\nmine = {encoding!r}"
+    assert own(code, against=encoding).right
     report = own(code, against=other)
     assert (report.exit_code, report.lines()[0]) != (0, "right")
 

@@ -109,7 +109,7 @@ def test_bad_files_are_one_line_within_a_second(posenc, files, second, content, 
 
 
 @pytest.mark.parametrize("word", ["a sentence", "Linear(factor=2.0)", "PerLayer((RoPE(dim=8),))"])
-def test_what_is_neither_record_nor_config_is_refused(posenc, files, word):
+def test_what_is_neither_encoding_nor_config_is_refused(posenc, files, word):
     for verb, side in (("doctor", "expected"), ("diff", "first")):
         ran = posenc(verb, word, "a.json")
         assert (ran.code, ran.err.count("\n")) == (2, 1)

@@ -76,7 +76,7 @@ def test_the_help(posenc, tmp_path, monkeypatch, command):
 
 
 @pytest.mark.parametrize("name", VERBS)
-def test_verbs_are_frozen_records_whose_fields_are_documented(name):
+def test_verbs_are_frozen_encodings_whose_fields_are_documented(name):
     kind = verb_class(name)
     assert dataclasses.is_dataclass(kind)
     assert kind.__dataclass_params__.frozen

@@ -22,10 +22,10 @@ def test_a_rotation_worked_out(posenc):
     assert "6283.1853" in out
 
 
-@pytest.mark.parametrize("record", ["RoPE(dim=1048576)", "Sinusoidal(dim=1048576)", "ALiBi(heads=65536)"])
-def test_a_record_too_wide_to_explain_is_refused_before_it_is_made(posenc, record):
+@pytest.mark.parametrize("encoding", ["RoPE(dim=1048576)", "Sinusoidal(dim=1048576)", "ALiBi(heads=65536)"])
+def test_an_encoding_too_wide_to_explain_is_refused_before_it_is_made(posenc, encoding):
     began = time.process_time()
-    ran = posenc("explain", record)
+    ran = posenc("explain", encoding)
     assert (ran.code, "must have at most 32,768 channels or heads" in ran.err) == (2, True)
     assert time.process_time() - began < 1.0
 
@@ -42,11 +42,11 @@ def test_json_has_numbers(posenc):
 @pytest.mark.parametrize("sample", [sample for row in CATALOG for sample in row.samples])
 def test_every_sample_is_explained(posenc, sample):
     ran = posenc("explain", repr(sample), "--position", *["2"] * sample.axes, "--json")
-    assert (ran.code, ran.data["record"]) == (0, repr(sample))
+    assert (ran.code, ran.data["encoding"]) == (0, repr(sample))
     assert ran.data["steps"]
 
 
-def test_a_wide_record_is_cut_and_all_is_whole(posenc):
+def test_a_wide_encoding_is_cut_and_all_is_whole(posenc):
     short = posenc("explain", "Sinusoidal(dim=64)")
     assert "(the first 16; --all shows every one" in short.out
     assert "PE(3, 16)" not in short.out
@@ -119,9 +119,9 @@ def test_punctuation_makes_no_other_word(posenc):
 def test_the_lesson_and_the_command_line_show_the_same_numbers(posenc):
     pair = orders_of(CAT[::2], 0)
     shown = {
-        one["record"].partition("(")[0]: list(one["changes"][pair["other"]].values())
+        one["encoding"].partition("(")[0]: list(one["changes"][pair["other"]].values())
         for one in pair["choices"]
-        if one["record"]
+        if one["encoding"]
     }
     results = [
         one for one in posenc("explain", *CAT, "--json").data["results"] if one["encoding"] and not one["causal"]

@@ -47,7 +47,7 @@ def test_a_row_a_group_in_words(posenc, config, tmp_path):
     assert posenc("explain", str(tmp_path)).out == out
 
 
-def test_json_is_the_record(posenc, config):
+def test_json_is_the_encoding(posenc, config):
     data = posenc("explain", config(), "--json").data
     assert data["model_type"] == "llama"
     assert len(data["fingerprint"]) == 16
@@ -121,7 +121,7 @@ def test_what_is_no_config_is_refused(posenc, tmp_path, name):
 def test_options_of_a_config_belong_to_a_config(posenc):
     ran = posenc("explain", "RoPE(dim=8)", "--length", "100")
     assert ran.code == 2
-    assert "length must be left out for a record" in ran.err
+    assert "length must be left out for an encoding" in ran.err
 
 
 #: Model types, with keys of a file; the sentence of its first group in words; and what explain() says of the same.

@@ -48,9 +48,9 @@ def test_a_folder_of_results_becomes_a_view(posenc, tmp_path, monkeypatch):
     ("words", "line"),
     [
         (("RoPE(dim=7)",), "RoPE: dim must be an even integer"),
-        (("nonsense",), "what must be a record"),
+        (("nonsense",), "what must be an encoding"),
         (("nothing.json",), "nothing.json"),
-        (("Sinusoidal(dim=100000)",), "record must have at most 4096 channels"),
+        (("Sinusoidal(dim=100000)",), "encoding must have at most 4096 channels"),
         (("--output", "page.txt"), "output must end in .html"),
         (("--output", "no/where.html"), "output must be in an existing folder"),
         (("--output", "page.html", "--port", "80"), "port and no-browser must be left out"),

@@ -48,7 +48,7 @@ CHEATS = {
         2,
         "it did not answer within 3 s",
     ),
-    "a record that patches its checks": (HEAD + RECORD, 1, "rotation backwards"),
+    "an encoding that patches its checks": (HEAD + RECORD, 1, "rotation backwards"),
 }
 
 

@@ -39,7 +39,7 @@ DRAWN = {
     **dict.fromkeys(("waves", "wavelengths", "binary", "dials", "number_waves"), "Sinusoidal(dim=8)"),
     **dict.fromkeys(("shift_matrix", "derivation", "derivative", "look_back"), "Sinusoidal(dim=8)"),
 }
-OF_RECORDS = [name for name, picture in PICTURES.items() if picture.of_any_record]
+OF_RECORDS = [name for name, picture in PICTURES.items() if picture.of_any_encoding]
 CONVERT = ("--source", "halves", "--target", "adjacent", "--dry-run")
 
 REVERSED = ("--source", "adjacent", "--target", "halves", "--dry-run")
@@ -47,7 +47,7 @@ REVERSED = ("--source", "adjacent", "--target", "halves", "--dry-run")
 #: Commands of each verb that work, one of every kind that it takes.
 COMMANDS: dict[str, list[tuple[str, ...]]] = {
     "explain": [
-        *((record,) for record in RECORDS.values()),
+        *((encoding,) for encoding in RECORDS.values()),
         ("TransformerXL(dim=4, heads=20, model_dim=8)",),
         SENTENCES,
         (*SENTENCES, "--encoding", "LearnedRoPE(dim=8)"),

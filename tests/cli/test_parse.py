@@ -1,4 +1,4 @@
-"""Records on the command line: parsed, never evaluated; every error names the place and what is near."""
+"""Encodings on the command line: parsed, never evaluated; every error names the place and what is near."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from posenc.encodings.rotates.rope import RoPE
 SAMPLES = [sample for row in CATALOG for sample in row.samples]
 
 
-@pytest.mark.parametrize("record", SAMPLES)
-def test_every_repr_of_the_catalog_is_read_back(record):
-    assert parse.record(repr(record)) == record
+@pytest.mark.parametrize("encoding", SAMPLES)
+def test_every_repr_of_the_catalog_is_read_back(encoding):
+    assert parse.record(repr(encoding)) == encoding
 
 
 @pytest.mark.parametrize(
-    ("text", "record"),
+    ("text", "encoding"),
     [
         ("RoPE(8)", RoPE(8)),
         ("RoPE(8, 1e6)", RoPE(8, 1e6)),
@@ -35,8 +35,8 @@ def test_every_repr_of_the_catalog_is_read_back(record):
         ("PerLayer((RoPE(dim=4), None))", PerLayer((RoPE(4), None))),
     ],
 )
-def test_what_may_be_written(text, record):
-    assert parse.record(text) == record
+def test_what_may_be_written(text, encoding):
+    assert parse.record(text) == encoding
 
 
 @pytest.mark.parametrize(
@@ -57,11 +57,11 @@ def test_what_may_be_written(text, record):
         ("RoPE(1, 2, 'adjacent', 'exact', None, 5)", "RoPE must have at most 5 values; got 6"),
         ("RoPE(dim=8", "balanced brackets: '(' was never closed at character 5 of 'RoPE(dim=8'"),
         ("RoPE(dim=8))", "unmatched ')'"),
-        ("RoPE(dim=8).rotation([1])", "record must begin with a plain name at character 1; got 'RoPE(dim=8).turn'"),
-        ("RoPE(dim=8) + 1", "record must be one plain call"),
+        ("RoPE(dim=8).rotation([1])", "encoding must begin with a plain name at character 1; got 'RoPE(dim=8).turn'"),
+        ("RoPE(dim=8) + 1", "encoding must be one plain call"),
         (
             "RoPE(dim=4+4)",
-            "dim must be a number, a word in quotes, True, False, None, a tuple or a record at character 10; got '4 + "
+            "dim must be a number, a word in quotes, True, False, None, a tuple or an encoding at character 10; got '4 + "
             "4'",
         ),
         ("RoPE(dim=8, pairing=halves)", "got the bare name halves. Put a word in quotes: pairing='halves'."),
@@ -76,13 +76,13 @@ def test_what_may_be_written(text, record):
         ("RoPE(dim=f'{1}')", "dim must be a number"),
         ("RoPE(dim=-True)", "dim must be a number"),
         (f"RoPE(dim={'9' * 1900})", "dim must be a number of at most 40 digits"),
-        (f"RoPE(dim={'9' * 10_001})", "record must be at most 10,000 characters; got 10,011"),
-        (f"RoPE(dim={'(' * 100}8{')' * 100})", "record must nest at most 12 deep"),
-        (f"RoPE(dim={'-' * 900}8)", "record must nest at most 12 deep"),
-        ("RoPE(dim=8)\x00", "record must be one"),
-        ("RoPE(dim=8, pairing='\ud800')", "record must be one plain call"),
-        ("RoPE(dim=(lambda: 8)())", "record must begin with a plain name"),
-        ("RoPE(dim=__import__('os').system('true'))", "record must begin with a plain name"),
+        (f"RoPE(dim={'9' * 10_001})", "encoding must be at most 10,000 characters; got 10,011"),
+        (f"RoPE(dim={'(' * 100}8{')' * 100})", "encoding must nest at most 12 deep"),
+        (f"RoPE(dim={'-' * 900}8)", "encoding must nest at most 12 deep"),
+        ("RoPE(dim=8)\x00", "encoding must be one"),
+        ("RoPE(dim=8, pairing='\ud800')", "encoding must be one plain call"),
+        ("RoPE(dim=(lambda: 8)())", "encoding must begin with a plain name"),
+        ("RoPE(dim=__import__('os').system('true'))", "encoding must begin with a plain name"),
         ("RoPE(dim=().__class__)", "dim must be a number"),
         ("exec('1')", "got 'exec' at character 1"),
         ("Encoding()", "got 'Encoding' at character 1"),
@@ -97,13 +97,13 @@ def test_nothing_is_run(monkeypatch):
     ran = []
     monkeypatch.setattr("os.system", ran.append)
     for text in ("RoPE(dim=__import__('os').system('x'))", "__import__('os').system('x')", "RoPE([].append(1))"):
-        with pytest.raises(ValueError, match="record must begin with a plain name"):
+        with pytest.raises(ValueError, match="encoding must begin with a plain name"):
             parse.record(text)
     assert ran == []
 
 
-def test_noise_gives_a_record_or_a_value_error():
-    """2,000 records with characters changed, dropped and doubled: never another exception, never a crash."""
+def test_noise_gives_an_encoding_or_a_value_error():
+    """2,000 encodings with characters changed, dropped and doubled: never another exception, never a crash."""
     dice, letters = random.Random(7), "()[]{},=.'\"\\-+*/0123456789eE_ \n\x00λabcNone:;@#RoPE"
     outcomes = set()
     for _ in range(2_000):
@@ -113,14 +113,14 @@ def test_noise_gives_a_record_or_a_value_error():
             text[at : at + dice.randint(0, 2)] = dice.choices(letters, k=dice.randint(0, 3))
         try:
             parse.record("".join(text))
-            outcomes.add("record")
+            outcomes.add("encoding")
         except ValueError:
             outcomes.add("refused")
-    assert outcomes == {"record", "refused"}
+    assert outcomes == {"encoding", "refused"}
 
 
 @pytest.mark.parametrize(
-    ("text", "record"),
+    ("text", "encoding"),
     [
         ("RoPE(dim=8)", True),
         ("nonsense(", True),
@@ -130,5 +130,5 @@ def test_noise_gives_a_record_or_a_value_error():
         ("", False),
     ],
 )
-def test_a_record_is_told_from_a_sentence(text, record):
-    assert parse.is_record(text) is record
+def test_an_encoding_is_told_from_a_sentence(text, encoding):
+    assert parse.record(text) is encoding

@@ -17,7 +17,7 @@ from posenc.lab.write_whole import write_whole
 
 RECORDS = ("Sinusoidal(dim=32)", "RoPE(dim=8)", "ALiBi(heads=4)", "Learned(dim=8, length=128)", "Shaw(dim=4)")
 CONFIG = {"model_type": "gpt2", "n_embd": 64, "n_head": 4, "n_layer": 3, "n_positions": 128}
-#: Pictures of what is no record, each with a subject.
+#: Pictures of what is no encoding, each with a subject.
 OTHERS = {
     "layers": ["config.json"],
     "media_positions": ["text 4, image 4x6x1"],
@@ -53,11 +53,11 @@ def test_every_view_of_the_explorer_has_a_command():
 
 
 @pytest.mark.nightly
-def test_every_picture_is_drawn_for_some_record(posenc, tmp_path):
+def test_every_picture_is_drawn_for_some_encoding(posenc, tmp_path):
     drawn = set()
-    for record in RECORDS:
+    for encoding in RECORDS:
         output = ("--output", str(tmp_path / "x.png"), "--dpi", "40")
-        ran = posenc("plot", record, "--picture", "all", *output, "--positions", "20", "--json")
+        ran = posenc("plot", encoding, "--picture", "all", *output, "--positions", "20", "--json")
         assert ran.code == 0, ran
         for path in map(Path, ran.data["written"]):
             assert path.read_bytes().startswith(b"\x89PNG")
@@ -66,7 +66,7 @@ def test_every_picture_is_drawn_for_some_record(posenc, tmp_path):
 
 
 @pytest.mark.parametrize("picture", sorted(set(OTHERS) - {"results"}))
-def test_what_is_no_record_is_drawn_too(posenc, tmp_path, monkeypatch, picture):
+def test_what_is_no_encoding_is_drawn_too(posenc, tmp_path, monkeypatch, picture):
     monkeypatch.chdir(tmp_path)
     Path("config.json").write_text(json.dumps(CONFIG), encoding="utf-8")
     ran = posenc("plot", *OTHERS[picture], "--picture", picture, "--output", "x.svg")
@@ -83,7 +83,7 @@ def test_an_encoding_of_one_channel_has_one_curve(posenc, tmp_path):
 
 
 @pytest.mark.parametrize("picture", ["word_order", "attention_map"])
-def test_no_record_is_no_encoding(posenc, tmp_path, picture):
+def test_no_encoding_is_no_encoding(posenc, tmp_path, picture):
     files = [tmp_path / name for name in ("none.svg", "causal.svg")]
     for file, more in zip(files, ((), ("--causal",)), strict=True):
         assert posenc("plot", "--picture", picture, "--output", str(file), *more).code == 0
@@ -93,7 +93,7 @@ def test_no_record_is_no_encoding(posenc, tmp_path, picture):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--picture", "heatmap"), "record must"),
+        (("--picture", "heatmap"), "encoding must"),
         (("RoPE(dim=8)", "--picture", "claims"), "subject must be left out for claims"),
         (("--picture", "results"), "subject must be the folder of a comparison; got none"),
         (("text 4, sound 3", "--picture", "media_positions"), "subject must be segments such as"),

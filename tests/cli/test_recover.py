@@ -20,9 +20,9 @@ def test_the_practice_question(posenc):
 def test_json(posenc):
     data = posenc("recover", "--dim", "5120", "--at", "1088=0.488814", "--json").data
     fits = {
-        fit["record"]: (fit["first"], fit["following"])
+        fit["encoding"]: (fit["first"], fit["following"])
         for fit in data["fits"]
-        if "interleaved" in fit["record"] and "first='sine'" in fit["record"] and "start=0" in fit["record"]
+        if "interleaved" in fit["encoding"] and "first='sine'" in fit["encoding"] and "start=0" in fit["encoding"]
     }
     found = {
         exponent: fits[next(key for key in fits if f"exponent='{exponent}'" in key)] for exponent in ("i/d", "2i/d")
@@ -51,4 +51,4 @@ def test_several_values_decide(posenc):
     ran = posenc("recover", "--dim", "16", "--base", "100", *words, "--largest", "5000", "--json")
     found = [fit for fit in ran.data["fits"] if fit["count"]]
     assert {(fit["first"], fit["count"]) for fit in found} == {(2, 1), (1, 1)}  # 1 where positions are counted from 1
-    assert all("layout='interleaved', exponent='2i/d', first='sine'" in fit["record"] for fit in found)
+    assert all("layout='interleaved', exponent='2i/d', first='sine'" in fit["encoding"] for fit in found)

@@ -1,4 +1,4 @@
-"""Every check of the public suite on every sample of every row of the catalog, and on a stranger's record."""
+"""Every check of the public suite on every sample of every row of the catalog, and on a stranger's encoding."""
 
 import re
 from dataclasses import dataclass
@@ -41,37 +41,37 @@ QUICK = tuple(check for check in ALL_CHECKS if check.name not in COSTLY)
 OP_BY_OP = {"jax_float32_is_numpy", "jax_stays_jax", "jax_vmap"}
 
 #: A minute by themselves, for their 513 learned positions.
-LONG = {record for record in SAMPLES if type(record).__name__ == "TUPE"}
+LONG = {encoding for encoding in SAMPLES if type(encoding).__name__ == "TUPE"}
 
 
-def daily(record: Encoding, check: Check) -> bool:
-    """Whether a check that compiles is asked of a record in every run: of a row a door, and of grids."""
-    records = firsts("RoPE") if check.name in OP_BY_OP else DOORS | firsts("GridLearned")
-    return record in records and not check.slow
+def daily(encoding: Encoding, check: Check) -> bool:
+    """Whether a check that compiles is asked of an encoding in every run: of a row a door, and of grids."""
+    encodings = firsts("RoPE") if check.name in OP_BY_OP else DOORS | firsts("GridLearned")
+    return encoding in encodings and not check.slow
 
 
-@pytest.mark.parametrize("record", by_night(RECORDS, daily=(DISTINCT | {MINE}) - LONG))
-def test_conforms(record: Encoding) -> None:
-    outcomes = {check.name: _failure(check, record) for check in QUICK if check.applies(record)}
+@pytest.mark.parametrize("encoding", by_night(RECORDS, daily=(DISTINCT | {MINE}) - LONG))
+def test_conforms(encoding: Encoding) -> None:
+    outcomes = {check.name: _failure(check, encoding) for check in QUICK if check.applies(encoding)}
     failures = [f"{name}: {sentence}" for name, sentence in outcomes.items() if sentence]
-    assert not failures, "\n".join([repr(record), *failures])
+    assert not failures, "\n".join([repr(encoding), *failures])
 
 
 @pytest.mark.parametrize(
-    ("record", "check"),
+    ("encoding", "check"),
     [
-        pytest.param(record, check, marks=[] if daily(record, check) else [pytest.mark.nightly])
-        for record in RECORDS
-        for check in checks_for(record)
+        pytest.param(encoding, check, marks=[] if daily(encoding, check) else [pytest.mark.nightly])
+        for encoding in RECORDS
+        for check in checks_for(encoding)
         if check.name in COSTLY
     ],
 )
-def test_conforms_when_compiled(record: Encoding, check: Check) -> None:
-    assert _failure(check, record) is None
+def test_conforms_when_compiled(encoding: Encoding, check: Check) -> None:
+    assert _failure(check, encoding) is None
 
 
 def test_each_check_that_fails_is_named() -> None:
-    """A planted bug trips several checks, and the one test of a record reports each of them."""
+    """A planted bug trips several checks, and the one test of an encoding reports each of them."""
     with pytest.raises(AssertionError) as caught:
         test_conforms(KeysAlone(heads=8))
     assert {"claim_relative", "claim_symmetric"} < set(re.findall(r"^ *(\w+):", str(caught.value), re.MULTILINE))

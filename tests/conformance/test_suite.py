@@ -38,9 +38,9 @@ def test_there_are_at_least_forty_named_checks() -> None:
     assert all(name.isidentifier() and name == name.lower() for name in names)
 
 
-@pytest.mark.parametrize("record", [NoPE(dim=4), RoPE(dim=4), ALiBi(heads=2)])
-def test_at_least_forty_apply_to_any_record(record: NoPE) -> None:
-    assert len(checks_for(record)) >= 40
+@pytest.mark.parametrize("encoding", [NoPE(dim=4), RoPE(dim=4), ALiBi(heads=2)])
+def test_at_least_forty_apply_to_any_encoding(encoding: NoPE) -> None:
+    assert len(checks_for(encoding)) >= 40
 
 
 def test_every_check_says_what_is_lost_without_it() -> None:

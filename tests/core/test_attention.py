@@ -146,7 +146,7 @@ REFUSED = [
     ({"layout": "bhdt"}, ValueError, r"^layout must be one of 'bhtd', 'bthd'; got 'bhdt'"),
     ({"encodings": [posenc.NoPE(dim=8)]}, TypeError, r"^encodings must act inside attention; got NoPE"),
     ({"encodings": posenc.RoPE(dim=8)}, TypeError, r"^encodings must be a list"),
-    ({"encodings": ["RoPE"]}, TypeError, r"^encodings must be a list of records"),
+    ({"encodings": ["RoPE"]}, TypeError, r"^encodings must be a list of encodings"),
     ({"encodings": [posenc.ALiBi(heads=3)]}, ValueError, r"^encodings must have as many heads as q, 12; got ALiBi"),
     (
         {"encodings": [posenc.RoPE(dim=8), posenc.AxialRoPE(axis=(0, 1), frequency_index=(0, 0), frequency_dim=2)]},
@@ -206,9 +206,9 @@ def test_libraries_are_not_mixed():
 )
 def test_packed_documents_are_as_alone(encodings):
     rng = np.random.default_rng(0)
-    params = [record.init(rng) or None for record in encodings]
+    params = [encoding.init(rng) or None for encoding in encodings]
     q, k, v = rng.standard_normal((3, 1, 2, 7, 8))
-    x = rng.standard_normal((1, 7, 4)) if any(isinstance(record, posenc.PaTH) for record in encodings) else None
+    x = rng.standard_normal((1, 7, 4)) if any(isinstance(encoding, posenc.PaTH) for encoding in encodings) else None
     positions, numbers = packed([4, 3]), documents([4, 3])
     given = {"layout": "bhtd", "encodings": encodings, "params": params, "causal": True}
     row = attention(

@@ -88,8 +88,8 @@ def test_per_layer_gives_each_layer_its_own():
 
 
 REFUSED = [
-    (lambda: Sum((SINE,)), TypeError, r"^parts must be a tuple of two or more records"),
-    (lambda: Sum((SINE, posenc.RoPE(dim=6))), TypeError, r"^parts must be a tuple of records that add; got RoPE"),
+    (lambda: Sum((SINE,)), TypeError, r"^parts must be a tuple of two or more encodings"),
+    (lambda: Sum((SINE, posenc.RoPE(dim=6))), TypeError, r"^parts must be a tuple of encodings that add; got RoPE"),
     (lambda: Sum((SINE, posenc.Sinusoidal(dim=4))), ValueError, r"^parts must have one width; got \[6, 4\]"),
     (lambda: Scaled(SINE, float("nan")), ValueError, r"^factor must be a finite number"),
     (
@@ -97,10 +97,10 @@ REFUSED = [
         ValueError,
         r"^parts must share their axes; got \[1, 2\]",
     ),
-    (lambda: Scaled("sine", 1.0), TypeError, r"^encoding must be a record that adds; got 'sine'"),
+    (lambda: Scaled("sine", 1.0), TypeError, r"^encoding must be an encoding that adds; got 'sine'"),
     (lambda: LearnedScale(SINE, "1"), TypeError, r"^initial must be a finite number"),
-    (lambda: LearnedScale(None), TypeError, r"^encoding must be a record that adds; got None"),
-    (lambda: Concatenated(posenc.RoPE(dim=6)), TypeError, r"^encoding must be a record that adds; got RoPE"),
+    (lambda: LearnedScale(None), TypeError, r"^encoding must be an encoding that adds; got None"),
+    (lambda: Concatenated(posenc.RoPE(dim=6)), TypeError, r"^encoding must be an encoding that adds; got RoPE"),
     (
         lambda: Concatenated(SINE).attach(np.zeros((1, 4, 3)), [0]),
         ValueError,
@@ -111,12 +111,12 @@ REFUSED = [
         ValueError,
         r"^x must have shape \(\.\.\., 1, 6\); got \(1, 4, 6\)",
     ),
-    (lambda: Partial(SINE, dim=8), TypeError, r"^encoding must be a record that rotates; got Sinusoidal"),
+    (lambda: Partial(SINE, dim=8), TypeError, r"^encoding must be an encoding that rotates; got Sinusoidal"),
     (lambda: Partial(posenc.RoPE(dim=8), dim=4), ValueError, r"^dim must be an integer from 8"),
     (lambda: Partial(posenc.RoPE(dim=8), dim=9, start=2), ValueError, r"^start must leave room for 8 rotated channels"),
-    (lambda: Backward(SINE), TypeError, r"^encoding must be a record that rotates; got Sinusoidal"),
-    (lambda: PerLayer(()), TypeError, r"^layers must be a tuple of records, at least one; got \(\)"),
-    (lambda: PerLayer((1,)), TypeError, r"^layers must be a tuple of records or None; got 1"),
+    (lambda: Backward(SINE), TypeError, r"^encoding must be an encoding that rotates; got Sinusoidal"),
+    (lambda: PerLayer(()), TypeError, r"^layers must be a tuple of encodings, at least one; got \(\)"),
+    (lambda: PerLayer((1,)), TypeError, r"^layers must be a tuple of encodings or None; got 1"),
     (lambda: PerLayer((None,)).at(1), ValueError, r"^layer must be an integer from 0 to 0; got 1"),
     (
         lambda: LearnedScale(SINE).embed([0]),

@@ -131,9 +131,9 @@ def test_embeddings_and_positions_come_from_one_library():
 
 def test_an_embedding_is_added_in_the_precision_of_what_it_is_added_to():
     torch = pytest.importorskip("torch")
-    record, places = Sinusoidal(dim=4), torch.arange(3)
-    table = record.embed(places, dtype=torch.float64)
-    assert record.attach(torch.zeros((3, 4), dtype=torch.float64), places).equal(table)
+    encoding, places = Sinusoidal(dim=4), torch.arange(3)
+    table = encoding.embed(places, dtype=torch.float64)
+    assert encoding.attach(torch.zeros((3, 4), dtype=torch.float64), places).equal(table)
     assert not table.equal(table.to(torch.float32).to(torch.float64))
 
 

@@ -95,10 +95,10 @@ def test_angles_add():
 
 @pytest.mark.parametrize("name", ["RoPE", "PoPE", "LieRE", "HeadwiseRoPE"])
 def test_operators_are_frozen_and_compared_by_identity(name):
-    record = posenc.catalog.row(name).samples[0]
-    params = record.init(np.random.default_rng(0)) or None
-    places = np.arange(2) if record.axes == 1 else np.zeros((2, record.axes), np.int64)
-    one, other = (record.rotation(places, params, role="query") for _ in range(2))
+    encoding = posenc.catalog.row(name).samples[0]
+    params = encoding.init(np.random.default_rng(0)) or None
+    places = np.arange(2) if encoding.axes == 1 else np.zeros((2, encoding.axes), np.int64)
+    one, other = (encoding.rotation(places, params, role="query") for _ in range(2))
     assert one != other
     assert len({one, other}) == 2
     with pytest.raises(AttributeError, match="cannot assign"):

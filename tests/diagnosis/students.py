@@ -79,7 +79,7 @@ def mine(q, k, position_ids):
     return q * a.cos() + rotate_half(q) * a.sin(), k * a.cos() + KEY * a.sin()
 """
 
-#: name → (code, the record it is)
+#: name → (code, the encoding it is)
 RIGHT: dict[str, tuple[str, str]] = {
     "the paper's loop": (
         f"""{HEAD}

@@ -1,4 +1,4 @@
-"""`check_code` of functions that return biases: another record is meant, 12 heads, a constant."""
+"""`check_code` of functions that return biases: another encoding is meant, 12 heads, a constant."""
 
 import numpy as np
 import pytest
@@ -52,6 +52,6 @@ def test_the_bias_that_is_meant_or_the_mistake(code, against, right, named, conv
     assert (report.right, tuple(each.name for each in report.findings), report.convention) == (right, named, convention)
 
 
-def test_a_record_of_another_kind_is_refused():
-    with pytest.raises(ValueError, match=r"^against must be a record that biases the logits of 8 heads; got RoPE"):
+def test_an_encoding_of_another_kind_is_refused():
+    with pytest.raises(ValueError, match=r"^against must be an encoding that biases the logits of 8 heads; got RoPE"):
         check_code(symmetric, against=RoPE(dim=8))

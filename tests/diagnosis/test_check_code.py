@@ -68,7 +68,7 @@ def test_cosines_and_sines_stand_for_rotations(code, convention, said):
     assert any(said in note for note in report.notes)
 
 
-def test_cosines_and_sines_are_compared_with_the_record_that_is_meant():
+def test_cosines_and_sines_are_compared_with_the_encoding_that_is_meant():
     assert check_code(by_meta, against=RoPE(dim=8, pairing="halves")).right  # they say nothing of pairs
     report = check_code(by_hugging_face, against=RoPE(dim=16, base=500.0))
     assert [finding.name for finding in report.findings] == ["layout", "base"]
@@ -76,7 +76,7 @@ def test_cosines_and_sines_are_compared_with_the_record_that_is_meant():
         check_code(lambda length, dim: (np.zeros((3, 4)), np.zeros((3, 4))))
 
 
-def test_another_layout_is_a_mistake_beside_a_record():
+def test_another_layout_is_a_mistake_beside_an_encoding():
     def concatenated(length, dim):
         angles = np.arange(length)[:, None] / 10_000 ** (np.arange(0, dim, 2) / dim)
         return np.concatenate([np.sin(angles), np.cos(angles)], -1)
@@ -126,8 +126,8 @@ def test_the_line_of_an_error_in_a_class_of_this_file():
         ({"dim": 2}, "dim must be"),
         ({"base": 0.0}, "base must be"),
         ({"layout": "sideways"}, "layout must be one of"),
-        ({"against": ALiBi(heads=8)}, "against must be a record that adds; got ALiBi"),
-        ({"against": RoPE(dim=8)}, "against must be a record that adds and has width 8; got RoPE"),
+        ({"against": ALiBi(heads=8)}, "against must be an encoding that adds; got ALiBi"),
+        ({"against": RoPE(dim=8)}, "against must be an encoding that adds and has width 8; got RoPE"),
     ],
 )
 def test_bad_options(options, message):

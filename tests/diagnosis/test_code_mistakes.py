@@ -1,4 +1,4 @@
-"""The bank of mistakes in a recipe: each is found when it is planted, and a recipe is the record it stands for."""
+"""The bank of mistakes in a recipe: each is found when it is planted, and a recipe is the encoding it stands for."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ CASES = [
 
 @pytest.mark.parametrize(("door", "length", "mistake"), CASES)
 def test_every_mistake_of_the_bank_is_found(door, length, mistake):
-    """Against every convention, and against the one record that is meant."""
+    """Against every convention, and against the one encoding that is meant."""
     blank = seen(door, length=length)
     for convention in conventions(blank, 10_000.0, None)[:2]:
         if mistake.name in PLANTED:
@@ -61,12 +61,12 @@ def test_every_mistake_of_the_bank_is_found(door, length, mistake):
                 assert (door, mistake.name) in ALSO_RIGHT
             else:
                 assert [finding.name for finding in report.findings] == [mistake.name]
-            report = judge_values(observed, against=convention.record)
+            report = judge_values(observed, against=convention.encoding)
             assert (report.right, [finding.name for finding in report.findings]) == (False, [mistake.name])
 
 
 @pytest.mark.parametrize("door", ["adds", "rotates"])
-def test_a_recipe_is_the_record_it_stands_for(door):
+def test_a_recipe_is_the_encoding_it_stands_for(door):
     """float64 angles up to 100,003: each rounding is at most 2^-53 of the angle, a few of them 1e-10 at most."""
     for convention in conventions(seen(door, length=3000), 10_000.0, None):
         table = convention.recipe.values(ASKED, 16)
@@ -74,20 +74,20 @@ def test_a_recipe_is_the_record_it_stands_for(door):
 
 
 def test_odd_widths_have_conventions_where_tables_are_added():
-    for record in (Sinusoidal(7, odd="truncate"), Sinusoidal(7, layout="concatenated", odd="zero")):
-        report = judge_values(seen("adds", record.embed(ASKED), dim=7))
+    for encoding in (Sinusoidal(7, odd="truncate"), Sinusoidal(7, layout="concatenated", odd="zero")):
+        report = judge_values(seen("adds", encoding.embed(ASKED), dim=7))
         assert (report.right, report.convention.startswith("Sinusoidal(dim=7")) == (True, True)
     with pytest.raises(ValueError, match="observed must have a width that some convention has; got 7"):
         judge_values(seen("rotates", dim=7))
 
 
-def test_against_one_record():
-    record = Sinusoidal(16, exponent="i/d", start=1, base=50.0, scale=3.0)
-    observed = seen("adds", record.embed(ASKED))
-    assert judge_values(observed, against=record).right
-    negated = judge_values(seen("adds", -record.embed(ASKED)), against=record)
+def test_against_one_encoding():
+    encoding = Sinusoidal(16, exponent="i/d", start=1, base=50.0, scale=3.0)
+    observed = seen("adds", encoding.embed(ASKED))
+    assert judge_values(observed, against=encoding).right
+    negated = judge_values(seen("adds", -encoding.embed(ASKED)), against=encoding)
     assert [finding.name for finding in negated.findings] == ["values scaled"]
-    with pytest.raises(ValueError, match="against must be a record that adds and has width 16; got RoPE"):
+    with pytest.raises(ValueError, match="against must be an encoding that adds and has width 16; got RoPE"):
         judge_values(observed, against=RoPE(8))
     assert Convention(Sinusoidal(7, odd="zero")).recipe is None
 

@@ -42,8 +42,8 @@ CASES: dict[str, tuple[Any, np.ndarray, list[str]]] = {
 
 @pytest.mark.parametrize("case", CASES)
 def test_tables_are_compared(case: str) -> None:
-    record, table, expected = CASES[case]
-    found = diagnose(record, {"table": table})
+    encoding, table, expected = CASES[case]
+    found = diagnose(encoding, {"table": table})
     assert found.agree == (not expected), str(found)
     assert [finding.name for finding in found.findings] == expected
 

@@ -172,8 +172,8 @@ TABLE = {"cos": np.ones((3, 32)), "sin": np.ones((3, 32))}
 @pytest.mark.parametrize(
     ("first", "second", "message"),
     [
-        (3, CONFIG, "expected must be a record, a config"),
-        (CONFIG, 3, "actual must be a record, a config"),
+        (3, CONFIG, "expected must be an encoding, a config"),
+        (CONFIG, 3, "actual must be an encoding, a config"),
         (RoPE(64), {"cosine": np.ones(3)}, "actual .* model_type must be in the config"),
         (RoPE(64), {"cos": np.ones((3, 2)), "tan": np.ones(3)}, "actual must hold arrays named"),
         (RoPE(64), {"cos": np.ones((3, 2))}, "actual must hold cos and sin together"),

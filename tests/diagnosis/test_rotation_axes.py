@@ -84,7 +84,7 @@ def test_the_right_one_agrees() -> None:
         ({"pairing": "adjacent"}, "layout"),
     ],
 )
-def test_two_records_over_several_axes(other: dict[str, Any], name: str) -> None:
+def test_two_encodings_over_several_axes(other: dict[str, Any], name: str) -> None:
     fields = {"axis": BLOCKS, "frequency_index": INDICES, "frequency_dim": 64, "base": 1e6, "pairing": "halves"} | other
     changed = AxialRoPE(**fields)
     assert [finding.name for finding in diagnose(MEANT, changed).findings] == [name]

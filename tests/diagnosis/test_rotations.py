@@ -444,10 +444,10 @@ def test_there_are_as_many_as_are_promised() -> None:
 
 @pytest.mark.parametrize("times", [1.00002, 1.000003])
 def test_an_attention_factor_is_named_beyond_four_decimals(times: float) -> None:
-    record = RoPE(dim=64, base=5e5, pairing="halves", scaling=YaRN(factor=8.0, original=4096))
-    rotation = record.rotation(np.arange(300), dtype=np.float64)
+    encoding = RoPE(dim=64, base=5e5, pairing="halves", scaling=YaRN(factor=8.0, original=4096))
+    rotation = encoding.rotation(np.arange(300), dtype=np.float64)
     (finding,) = diagnose(
-        record, {"cos": np.asarray(rotation.cos) * times, "sin": np.asarray(rotation.sin) * times}
+        encoding, {"cos": np.asarray(rotation.cos) * times, "sin": np.asarray(rotation.sin) * times}
     ).findings
     assert finding.name == "attention factor"
     assert f"{1.2079441541679836 * times:.8g} where 1.2079442 is meant" in finding.sentence

@@ -1,4 +1,4 @@
-"""The one search, on subjects that are plain records: order, pairs, topics, and what it leaves untried."""
+"""The one search, on subjects that are plain encodings: order, pairs, topics, and what it leaves untried."""
 
 from __future__ import annotations
 

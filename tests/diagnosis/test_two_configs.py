@@ -64,11 +64,11 @@ def without(config: dict[str, Any], *keys: str) -> dict[str, Any]:
 
 
 def model(*layers: Any, part: str = "text", **fields: Any) -> ModelPositions:
-    """A model from what each layer uses: a record, None, or a tuple of a record and its query temperature."""
+    """A model from what each layer uses: an encoding, None, or a tuple of an encoding and its query temperature."""
     groups = []
     for layer, given in enumerate(layers):
-        record, warm = given if isinstance(given, tuple) else (given, None)
-        own = () if record is None else (record,)
+        encoding, warm = given if isinstance(given, tuple) else (given, None)
+        own = () if encoding is None else (encoding,)
         groups.append(LayerGroup(part, f"kind {layer}", (layer,), own, query_temperature=warm, **fields))
     return ModelPositions("made", tuple(groups))
 
@@ -124,8 +124,8 @@ ONE: dict[str, tuple[Any, Any, str]] = {
     "global scaling lost": (GEMMA, without(GEMMA, "rope_scaling"), "scaling ignored"),
     "one base for all": (GEMMA, gemma(rope_local_base_freq=1e6), "one base for all layers"),
     "local and global exchanged": (TWO_KINDS, model(BOTH, BOTH, S, BOTH, BOTH, S), "local and global exchanged"),
-    "global record everywhere": (TWO_KINDS, model(*[BOTH] * 6), "one record for all layers"),
-    "local record everywhere": (TWO_KINDS, model(*[S] * 6), "one record for all layers"),
+    "global encoding everywhere": (TWO_KINDS, model(*[BOTH] * 6), "one encoding for all layers"),
+    "local encoding everywhere": (TWO_KINDS, model(*[S] * 6), "one encoding for all layers"),
     "scaled everywhere": (
         TWO_KINDS,
         model(*[RoPE(64, 1e4, "halves", scaling=Linear(8.0)) if i % 3 < 2 else BOTH for i in range(6)]),
@@ -221,7 +221,7 @@ HARMLESS: dict[str, tuple[Any, Any]] = {
         model(R, R),
         ModelPositions("x", (LayerGroup("text", "full_attention", (0, 1), (R,)),)),
     ),
-    "a record for the model that uses it": (RoPE(128, 5e5, "halves"), llama()),
+    "an encoding for the model that uses it": (RoPE(128, 5e5, "halves"), llama()),
     "a fresh table drawn otherwise": (Learned(8, 16, std=0.5), Learned(8, 16)),
 }
 

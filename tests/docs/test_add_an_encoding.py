@@ -18,7 +18,7 @@ FILES = re.findall(r"^In `([^`]+)`:\n\n```python\n(.*?)```", PAGE, re.DOTALL | r
 ABOVE = re.findall(r"^In `([^`]+)`, above the line `([^`]+)`:\n\n```python\n(.*?)```", PAGE, re.DOTALL | re.MULTILINE)
 BELOW = re.findall(r"^\| `((?:src|tests)/[^`]+)` \| `([^`]+)` \| `([^`]+)` \|$", PAGE, re.MULTILINE)
 GATES = re.findall(r"^\| [\w ]+ \| `(tests/[\w/]+\.py)` \|", PAGE, re.MULTILINE)
-#: Words that choose the tests of the three encodings in files that test every record.
+#: Words that choose the tests of the three encodings in files that test every encoding.
 ENCODINGS = "Gaussian or Hierarchical or PeriodicRoPE"
 COPIED = (
     "src",

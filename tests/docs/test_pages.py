@@ -25,7 +25,7 @@ def test_no_two_rows_share_a_file() -> None:
 
 
 @pytest.mark.parametrize("row", posenc.CATALOG)
-def test_the_short_form_rebuilds_the_record(row: posenc.catalog.Row) -> None:
+def test_the_short_form_rebuilds_the_encoding(row: posenc.catalog.Row) -> None:
     for sample in row.samples:
         names: dict[str, object] = {}
         exec(imports(sample), names)

@@ -12,15 +12,15 @@ from posenc import ALiBi
 
 
 def test_distance_nought_is_plus_nought_in_every_library() -> None:
-    record = ALiBi(heads=12)
-    compiled = torch.compile(record.matrix, fullgraph=True, backend="aot_eager")
+    encoding = ALiBi(heads=12)
+    compiled = torch.compile(encoding.matrix, fullgraph=True, backend="aot_eager")
     for found in (
-        record.matrix([3, 4], [3, 4]),
-        record.matrix([3.5, 4.5], [3.5, 4.5]),
-        record.matrix(torch.tensor([3, 4]), torch.tensor([3, 4])),
+        encoding.matrix([3, 4], [3, 4]),
+        encoding.matrix([3.5, 4.5], [3.5, 4.5]),
+        encoding.matrix(torch.tensor([3, 4]), torch.tensor([3, 4])),
         compiled(torch.tensor([3.0, 4.0]), torch.tensor([3.0, 4.0])),
-        record.matrix(jnp.asarray([3, 4]), jnp.asarray([3, 4])),
-        jax.jit(record.matrix)(jnp.asarray([3.0, 4.0]), jnp.asarray([3.0, 4.0])),
+        encoding.matrix(jnp.asarray([3, 4]), jnp.asarray([3, 4])),
+        jax.jit(encoding.matrix)(jnp.asarray([3.0, 4.0]), jnp.asarray([3.0, 4.0])),
     ):
         diagonal = np.asarray(found)[:, [0, 1], [0, 1]]
         assert (diagonal == 0.0).all()

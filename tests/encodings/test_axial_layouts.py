@@ -37,12 +37,12 @@ def test_every_layout_is_written_out_here() -> None:
 @pytest.mark.parametrize("layout", DEALT)
 def test_what_is_dealt_out(layout: str) -> None:
     sections, axis, index = DEALT[layout]
-    record = axial(layout, sections, base=100.0)
-    assert (record.axis, record.frequency_index, record.pairing) == (axis, index, LAYOUTS[layout].pairing)
-    assert record.blocks == (2 if layout == "gemma4-vision" else 1)
+    encoding = axial(layout, sections, base=100.0)
+    assert (encoding.axis, encoding.frequency_index, encoding.pairing) == (axis, index, LAYOUTS[layout].pairing)
+    assert encoding.blocks == (2 if layout == "gemma4-vision" else 1)
 
 
-def test_a_layout_is_a_plain_record() -> None:
+def test_a_layout_is_a_plain_encoding() -> None:
     assert axial("sam2", (1, 1), base=100.0) == AxialRoPE(
         axis=(0, 1), frequency_index=(0, 0), frequency_dim=2, base=100.0
     )
@@ -107,10 +107,10 @@ EVEN = [layout for layout, (sections, _, _) in DEALT.items() if len(sections) ==
 
 @pytest.mark.parametrize("layout", EVEN)
 def test_dim_alone_is_enough_for_an_image(layout: str) -> None:
-    record, patches = axial(layout, dim=64), grid(14, 14)
-    assert record == axial(layout, (16, 16))
-    assert record.head_dim == 64
-    assert record.rotation(patches).cos.shape == (196, 32)
+    encoding, patches = axial(layout, dim=64), grid(14, 14)
+    assert encoding == axial(layout, (16, 16))
+    assert encoding.head_dim == 64
+    assert encoding.rotation(patches).cos.shape == (196, 32)
 
 
 @pytest.mark.parametrize(

@@ -23,16 +23,16 @@ def test_a_row_is_the_rows_of_its_digits() -> None:
 
 
 def test_three_axes_count_with_the_last_one_fastest() -> None:
-    record = AxialLearned(shape=(2, 3, 4), dims=(1, 1, 1))
-    digits = {f"table_{axis}": np.arange(size, dtype=float)[:, None] for axis, size in enumerate(record.shape)}
+    encoding = AxialLearned(shape=(2, 3, 4), dims=(1, 1, 1))
+    digits = {f"table_{axis}": np.arange(size, dtype=float)[:, None] for axis, size in enumerate(encoding.shape)}
     wanted = np.stack(np.unravel_index(np.arange(24), (2, 3, 4)), -1)
-    assert np.array_equal(record.embed(np.arange(24), digits), wanted)
+    assert np.array_equal(encoding.embed(np.arange(24), digits), wanted)
 
 
 def test_far_fewer_numbers_than_positions() -> None:
-    record = AxialLearned(shape=(1_024, 2_048), dims=(64, 192))
-    assert record.length == 2**21
-    assert sum(int(np.prod(shape)) for shape in record.shapes.values()) == 1_024 * 64 + 2_048 * 192
+    encoding = AxialLearned(shape=(1_024, 2_048), dims=(64, 192))
+    assert encoding.length == 2**21
+    assert sum(int(np.prod(shape)) for shape in encoding.shapes.values()) == 1_024 * 64 + 2_048 * 192
 
 
 def test_fresh_tables_have_the_deviation_asked_for() -> None:

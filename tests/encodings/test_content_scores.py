@@ -24,7 +24,8 @@ RECORDS = {
     "bank": DistanceBank(heads=12, model_dim=6, basis=2, extent=4),
 }
 PARAMS = {
-    name: {key: RNG.standard_normal(shape) for key, shape in record.shapes.items()} for name, record in RECORDS.items()
+    name: {key: RNG.standard_normal(shape) for key, shape in encoding.shapes.items()}
+    for name, encoding in RECORDS.items()
 }
 HIDDEN = {"deberta": None, "cope": None, "gate": SEEN, "bank": ASKED}
 
@@ -61,7 +62,7 @@ def test_padding_behind_every_query_changes_nothing() -> None:
 
 
 def test_a_layer_of_deberta_with_the_shared_scale() -> None:
-    record, v = RECORDS["deberta"], RNG.standard_normal((2, 12, 7, 5))
+    encoding, v = RECORDS["deberta"], RNG.standard_normal((2, 12, 7, 5))
     found = attention(
         Q,
         K,
@@ -69,11 +70,11 @@ def test_a_layer_of_deberta_with_the_shared_scale() -> None:
         query_positions=QUERY,
         key_positions=KEY,
         layout="bhtd",
-        encodings=[record],
+        encodings=[encoding],
         params=[PARAMS["deberta"]],
-        scale=record.scale,
+        scale=encoding.scale,
     )
-    assert record.scale == 1 / math.sqrt(15)
+    assert encoding.scale == 1 / math.sqrt(15)
     wanted = (Q @ K.swapaxes(-1, -2)) / math.sqrt(15) + score("deberta")
     assert np.abs(found.logits - wanted).max() <= 64 * 2.0**-52
 
@@ -81,8 +82,8 @@ def test_a_layer_of_deberta_with_the_shared_scale() -> None:
 def test_terms_add_up() -> None:
     parts = []
     for terms, name in (("c2p", "position_keys"), ("p2c", "position_queries")):
-        record = DeBERTa(dim=5, heads=12, buckets=4, max_distance=9, terms=terms)
-        parts.append(record.score(Q, K, QUERY, KEY, {name: PARAMS["deberta"][name]}) / record.scale)
+        encoding = DeBERTa(dim=5, heads=12, buckets=4, max_distance=9, terms=terms)
+        parts.append(encoding.score(Q, K, QUERY, KEY, {name: PARAMS["deberta"][name]}) / encoding.scale)
     whole = score("deberta") / RECORDS["deberta"].scale
     assert np.abs(parts[0] + parts[1] - whole).max() <= 64 * 2.0**-52
 
@@ -149,7 +150,7 @@ def test_a_position_that_is_none_spoils_what_it_would_count_in() -> None:
         (
             lambda: score_by_distance(CoPE(dim=4), [0, 1]),
             TypeError,
-            r"^record must have a score that depends on its own key",
+            r"^encoding must have a score that depends on its own key",
         ),
         (lambda: CoPE(dim=0), ValueError, r"^dim must be an integer from 1"),
         (lambda: CoPE(dim=4, rows=1), ValueError, r"^rows must be an integer from 2"),

@@ -45,8 +45,8 @@ RELEASES = {
 def test_rotated_queries_and_keys_by_an_exclusive_sum(commit: str, own: bool) -> None:
     """The way of the authors' code: a sum of the steps less the own one, and the planes rotated the other way about."""
     fields, gate = RELEASES[commit]
-    record, rng = ContextualGRAPE(**GOOD, own_clocks=own, own_frequencies=own, **fields), np.random.default_rng(1)
-    params = {name: rng.standard_normal(shape) for name, shape in record.shapes.items()}
+    encoding, rng = ContextualGRAPE(**GOOD, own_clocks=own, own_frequencies=own, **fields), np.random.default_rng(1)
+    params = {name: rng.standard_normal(shape) for name, shape in encoding.shapes.items()}
     q, k = (torch.tensor(part) for part in rng.standard_normal((2, 2, 12, 9, 4)))
     x = torch.tensor(rng.standard_normal((2, 9, 24)))
     weight, bias, rates = (torch.tensor(params[name]) for name in ("W", "c", "log_frequencies"))
@@ -58,19 +58,19 @@ def test_rotated_queries_and_keys_by_an_exclusive_sum(commit: str, own: bool) ->
         first, second = content.chunk(2, -1)
         rotated.append(torch.cat([first * cos + second * sin, second * cos - first * sin], -1))
     wanted = (rotated[0] @ rotated[1].mT - q @ k.mT) / 2
-    found = record.score(q.numpy(), k.numpy(), range(9), range(9), params, hidden=x.numpy())
+    found = encoding.score(q.numpy(), k.numpy(), range(9), range(9), params, hidden=x.numpy())
     assert np.abs(found - wanted.numpy()).max() <= 1e-11  # angles up to 1,000, each rounded some ten times by 2^-53
 
 
 def test_equal_steps_are_rope() -> None:
     """Where every token makes a step of one, the time that has gone is the number of tokens before."""
-    record = ContextualGRAPE(**GOOD, initial=1.0)
-    params = record.init(np.random.default_rng(0))
+    encoding = ContextualGRAPE(**GOOD, initial=1.0)
+    params = encoding.init(np.random.default_rng(0))
     params["W"] = 0 * params["W"]
     q, k = np.random.default_rng(2).standard_normal((2, 1, 12, 7, 4))
     rotation = RoPE(dim=4, pairing="halves").rotation(np.arange(7)).inverse()
     wanted = rotation(q, layout="bhtd") @ np.swapaxes(rotation(k, layout="bhtd"), -1, -2) - q @ np.swapaxes(k, -1, -2)
-    found = record.score(q, k, range(7), range(7), params, hidden=np.ones((1, 7, 24)))
+    found = encoding.score(q, k, range(7), range(7), params, hidden=np.ones((1, 7, 24)))
     assert np.allclose(found, wanted / math.sqrt(4), atol=1e-13)
 
 

@@ -12,12 +12,14 @@ from posenc.frequencies.directed import cosine_and_sine
 
 
 def test_two_directions_are_axial() -> None:
-    record = DirectionalRoPE(direction=(0.0, 0.0, 0.5, 0.5), frequency_index=(0, 1, 0, 1), frequency_dim=4, base=100.0)
+    encoding = DirectionalRoPE(
+        direction=(0.0, 0.0, 0.5, 0.5), frequency_index=(0, 1, 0, 1), frequency_dim=4, base=100.0
+    )
     axial = AxialRoPE(axis=(0, 0, 1, 1), frequency_index=(0, 1, 0, 1), frequency_dim=4, base=100.0)
     places = np.random.default_rng(0).integers(-(2**50), 2**50, (2, 9, 2))
     for mine, theirs in (
-        (record.rotation(places).cos, axial.rotation(places).cos),
-        (record.rotation(places).sin, axial.rotation(places).sin),
+        (encoding.rotation(places).cos, axial.rotation(places).cos),
+        (encoding.rotation(places).sin, axial.rotation(places).sin),
     ):
         assert np.array_equal(mine, theirs)
 

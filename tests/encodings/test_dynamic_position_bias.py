@@ -11,9 +11,9 @@ import torch
 from posenc import DynamicPositionBias
 
 
-def by_hand(record: DynamicPositionBias, distance: int, params: dict[str, np.ndarray]) -> np.ndarray:
+def by_hand(encoding: DynamicPositionBias, distance: int, params: dict[str, np.ndarray]) -> np.ndarray:
     """Every head's number for query - key, a layer at a time."""
-    x = np.array([np.sign(distance) * np.log(abs(distance) + 1) if record.log_distance else float(distance)])
+    x = np.array([np.sign(distance) * np.log(abs(distance) + 1) if encoding.log_distance else float(distance)])
     layers = [(params["weight_in"][:, None], params["bias_in"])]
     layers += list(zip(params.get("weight_hidden", ()), params.get("bias_hidden", ()), strict=True))
     for weight, bias in layers:
@@ -25,25 +25,25 @@ def by_hand(record: DynamicPositionBias, distance: int, params: dict[str, np.nda
 @pytest.mark.parametrize("log_distance", [True, False])
 @pytest.mark.parametrize("depth", [1, 2, 4])
 def test_twelve_heads(depth: int, log_distance: bool) -> None:
-    record = DynamicPositionBias(heads=12, dim=7, depth=depth, log_distance=log_distance)
-    params = record.init(np.random.default_rng(0))
+    encoding = DynamicPositionBias(heads=12, dim=7, depth=depth, log_distance=log_distance)
+    params = encoding.init(np.random.default_rng(0))
     query_positions, key_positions = [5, 0, 90], [0, 5, 89]
-    found = record.matrix(query_positions, key_positions, params)
+    found = encoding.matrix(query_positions, key_positions, params)
     for i, m in enumerate(query_positions):
         for j, n in enumerate(key_positions):
             # (depth + 1) sums of 8 products, each no larger than the distance, in another order.
-            assert np.abs(found[:, i, j] - by_hand(record, m - n, params)).max() <= (depth + 1) * 12 * 2.0**-52 * 90
+            assert np.abs(found[:, i, j] - by_hand(encoding, m - n, params)).max() <= (depth + 1) * 12 * 2.0**-52 * 90
 
 
 def test_far_out_nothing_overflows() -> None:
-    record = DynamicPositionBias(heads=2, dim=4)
-    params = record.init(np.random.default_rng(0))
-    assert np.isfinite(record.matrix([2**53, -(2**53)], [0], params)).all()
+    encoding = DynamicPositionBias(heads=2, dim=4)
+    params = encoding.init(np.random.default_rng(0))
+    assert np.isfinite(encoding.matrix([2**53, -(2**53)], [0], params)).all()
     held = {name: torch.tensor(value, requires_grad=True) for name, value in params.items()}
-    record.matrix(torch.tensor([2**53, -(2**53)]), torch.tensor([0]), held, dtype=torch.float64).sum().backward()
+    encoding.matrix(torch.tensor([2**53, -(2**53)]), torch.tensor([0]), held, dtype=torch.float64).sum().backward()
     assert all(value.grad.isfinite().all() for value in held.values())
     bare = {name: jnp.asarray(value, jnp.float32) for name, value in params.items()}
-    slope = jax.grad(lambda given: record.matrix(jnp.asarray([2**30]), jnp.asarray([0]), given).sum())(bare)
+    slope = jax.grad(lambda given: encoding.matrix(jnp.asarray([2**30]), jnp.asarray([0]), given).sum())(bare)
     assert all(np.isfinite(np.asarray(leaf)).all() for leaf in jax.tree.leaves(slope))
 
 

@@ -9,38 +9,38 @@ import torch
 from posenc import FIRE
 
 
-def by_hand(record: FIRE, query_positions: int, key_positions: int, params: dict[str, np.ndarray]) -> np.ndarray:
+def by_hand(encoding: FIRE, query_positions: int, key_positions: int, params: dict[str, np.ndarray]) -> np.ndarray:
     """Every head's number, a step at a time."""
-    c, start = abs(params["c"]), abs(record.threshold * params["multiplier"])
+    c, start = abs(params["c"]), abs(encoding.threshold * params["multiplier"])
     share = np.log(c * abs(query_positions - key_positions) + 1) / (
-        np.log(c * max(query_positions, start) + 1) + record.epsilon
+        np.log(c * max(query_positions, start) + 1) + encoding.epsilon
     )
     return params["weight_out"] @ np.maximum(params["weight_in"] * share + params["bias_in"], 0) + params["bias_out"]
 
 
 def test_twelve_heads_at_places_on_both_sides_of_the_threshold() -> None:
-    record = FIRE(heads=12, threshold=20.0)
-    params = record.init(np.random.default_rng(1)) | {"c": np.array(-0.4), "multiplier": np.array(-1.5)}
+    encoding = FIRE(heads=12, threshold=20.0)
+    params = encoding.init(np.random.default_rng(1)) | {"c": np.array(-0.4), "multiplier": np.array(-1.5)}
     query_positions, key_positions = [5, 29, 31, 4000], [0, 5, 30, 4000, 9000]
-    found = record.matrix(query_positions, key_positions, params)
+    found = encoding.matrix(query_positions, key_positions, params)
     for i, m in enumerate(query_positions):
         for j, n in enumerate(key_positions):
             # Sums of 32 products below 3, in another order.
-            assert np.abs(found[:, i, j] - by_hand(record, m, n, params)).max() <= 40 * 3 * 2.0**-52
+            assert np.abs(found[:, i, j] - by_hand(encoding, m, n, params)).max() <= 40 * 3 * 2.0**-52
 
 
 def test_the_first_token_looks_the_same_from_any_query_beyond_the_threshold() -> None:
-    record = FIRE(heads=2, threshold=10.0, epsilon=0.0)
-    found = record.matrix([10, 500, 10**9], [0], record.init(np.random.default_rng(2)))[..., 0]
+    encoding = FIRE(heads=2, threshold=10.0, epsilon=0.0)
+    found = encoding.matrix([10, 500, 10**9], [0], encoding.init(np.random.default_rng(2)))[..., 0]
     assert np.abs(found - found[:, :1]).max() <= 40 * 2 * 2.0**-52
 
 
 def test_batched_positions() -> None:
-    record = FIRE(heads=3)
-    params = record.init(np.random.default_rng(3))
-    found = record.matrix(np.array([[600], [9]]), np.array([[0, 3], [9, 12]]), params)
+    encoding = FIRE(heads=3)
+    params = encoding.init(np.random.default_rng(3))
+    found = encoding.matrix(np.array([[600], [9]]), np.array([[0, 3], [9, 12]]), params)
     assert found.shape == (2, 3, 1, 2)
-    assert np.abs(found[0, :, 0, 1] - by_hand(record, 600, 3, params)).max() <= 40 * 3 * 2.0**-52
+    assert np.abs(found[0, :, 0, 1] - by_hand(encoding, 600, 3, params)).max() <= 40 * 3 * 2.0**-52
 
 
 def test_init_is_that_of_linear_layers() -> None:
@@ -51,11 +51,11 @@ def test_init_is_that_of_linear_layers() -> None:
 
 
 def test_a_mixed_precision_context_changes_no_number() -> None:
-    record = FIRE(heads=3)
-    params = {name: torch.tensor(value).float() for name, value in record.init(np.random.default_rng(0)).items()}
-    wanted = record.matrix(torch.arange(9), torch.arange(9), params)
+    encoding = FIRE(heads=3)
+    params = {name: torch.tensor(value).float() for name, value in encoding.init(np.random.default_rng(0)).items()}
+    wanted = encoding.matrix(torch.arange(9), torch.arange(9), params)
     with torch.autocast("cpu", dtype=torch.bfloat16):
-        assert torch.equal(record.matrix(torch.arange(9), torch.arange(9), params), wanted)
+        assert torch.equal(encoding.matrix(torch.arange(9), torch.arange(9), params), wanted)
 
 
 @pytest.mark.parametrize(

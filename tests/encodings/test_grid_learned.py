@@ -10,22 +10,22 @@ RNG = np.random.default_rng(0)
 
 
 def test_the_grid_in_its_order_is_the_table():
-    record = GridLearned(dim=3, sizes=(4, 5), prefix=2)
-    params = record.init(RNG)
-    assert np.array_equal(record.embed(prefixed(grid(4, 5), 2), params), params["table"])
+    encoding = GridLearned(dim=3, sizes=(4, 5), prefix=2)
+    params = encoding.init(RNG)
+    assert np.array_equal(encoding.embed(prefixed(grid(4, 5), 2), params), params["table"])
 
 
 def test_frames_are_slowest_and_tokens_before_them_are_kept():
-    record = GridLearned(dim=2, sizes=(3, 2, 4), prefix=1)
-    params = record.init(RNG)
-    assert np.array_equal(record.embed(prefixed(grid(2, 4, frames=3), 1), params), params["table"])
+    encoding = GridLearned(dim=2, sizes=(3, 2, 4), prefix=1)
+    params = encoding.init(RNG)
+    assert np.array_equal(encoding.embed(prefixed(grid(2, 4, frames=3), 1), params), params["table"])
 
 
 def test_a_resized_grid_keeps_its_class_token_and_its_place():
-    record = GridLearned(dim=2, sizes=(2, 8), prefix=1)
+    encoding = GridLearned(dim=2, sizes=(2, 8), prefix=1)
     rows, columns = grid(2, 8).T
     params = {"table": np.concatenate([[[7.0, 9.0]], np.stack([rows, columns], -1)])}
-    other, found = record.resized(params, (4, 4), method="bilinear", antialias=False)
+    other, found = encoding.resized(params, (4, 4), method="bilinear", antialias=False)
     assert other == GridLearned(dim=2, sizes=(4, 4), prefix=1)
     assert other.embed([[-1, 0]], found).tolist() == [[7.0, 9.0]]
     assert np.allclose(other.embed([[0, 0], [3, 3], [1, 2]], found), [[0, 0.5], [1, 6.5], [0.25, 4.5]])
@@ -46,22 +46,22 @@ OFF = [[4, 0], [0, 5], [-2, 0], [-1, 2], [-1, -1], [0, -1], [2**40, 0]]
 
 @pytest.mark.parametrize("place", OFF)
 def test_positions_off_the_grid_are_refused_and_give_nan_where_they_cannot_be_seen(place):
-    record = GridLearned(dim=3, sizes=(4, 5), prefix=2)
-    params = record.init(RNG)
+    encoding = GridLearned(dim=3, sizes=(4, 5), prefix=2)
+    params = encoding.init(RNG)
     with pytest.raises(
         ValueError, match=r"^positions must be on the grid of \(4, 5\), or \(-1, …, j\) of a token j below 2"
     ):
-        record.embed([[0, 0], place], params)
+        encoding.embed([[0, 0], place], params)
     torch = pytest.importorskip("torch")
     given = {"table": torch.from_numpy(params["table"])}
-    found = torch.func.vmap(lambda one: record.embed(one, given))(torch.tensor([[[0, 0], place]]))[0]
+    found = torch.func.vmap(lambda one: encoding.embed(one, given))(torch.tensor([[[0, 0], place]]))[0]
     assert found.isnan().tolist() == [[False] * 3, [True] * 3]
 
 
 def test_without_tokens_before_it_the_row_above_is_off_the_grid():
-    for record in (GridLearned(dim=3, sizes=(4, 5)), FactorisedLearned(sizes=(4, 5), dims=(3, 3))):
+    for encoding in (GridLearned(dim=3, sizes=(4, 5)), FactorisedLearned(sizes=(4, 5), dims=(3, 3))):
         with pytest.raises(ValueError, match=r"^positions must be on the grid of \(4, 5\); got \(-1, 0\)"):
-            record.embed([[-1, 0]], record.init(RNG))
+            encoding.embed([[-1, 0]], encoding.init(RNG))
 
 
 REFUSED = [

@@ -19,38 +19,38 @@ SMALL, OF_MATRICES = HARoPE(RoPE(dim=2), heads=1), HARoPE(row("LieRE").samples[0
 PLACES = {1: [0, 5, 131_071], 2: [(0, 0), (5, -3), (131_071, 7)]}
 
 
-@pytest.mark.parametrize("record", row("HARoPE").samples, ids=str)
-def test_matrices_that_training_has_moved(record: HARoPE) -> None:
-    params, places = moved_parameters(record), PLACES[record.axes]
+@pytest.mark.parametrize("encoding", row("HARoPE").samples, ids=str)
+def test_matrices_that_training_has_moved(encoding: HARoPE) -> None:
+    params, places = moved_parameters(encoding), PLACES[encoding.axes]
     lists = {name: value.tolist() for name, value in params.items()}
-    x = np.random.default_rng(1).standard_normal((record.heads, len(places), record.head_dim))
+    x = np.random.default_rng(1).standard_normal((encoding.heads, len(places), encoding.head_dim))
     for role in ("query", "key"):
-        made = record.rotation(places, params, role=role)(x[None], layout="bhtd")[0]
-        for head, (number, place) in product(range(record.heads), enumerate(places)):
-            expected = oracle.rotated(record, x[head, number].tolist(), place, role, lists, head)
+        made = encoding.rotation(places, params, role=role)(x[None], layout="bhtd")[0]
+        for head, (number, place) in product(range(encoding.heads), enumerate(places)):
+            expected = oracle.rotated(encoding, x[head, number].tolist(), place, role, lists, head)
             # The singular values lie within 1/4 and 4, so no entry of M or of its inverse is above 4.
-            off = 4 * (oracle.units(record, lists) * 2.0**-52 + oracle.lost(record, place, lists) * 2.0**-52)
+            off = 4 * (oracle.units(encoding, lists) * 2.0**-52 + oracle.lost(encoding, place, lists) * 2.0**-52)
             assert np.abs(made[head, number] - np.array(expected, float)).max() <= off * np.abs(x[head, number]).sum()
 
 
 def test_the_formula_of_the_authors() -> None:
     """Queries times Mᵀ and keys times M⁻¹ from the right, then the axial rotation of adjacent pairs."""
-    record, rng = HARoPE(axial(dim=8), heads=3), np.random.default_rng(2)
-    params, q, k = moved_parameters(record), *rng.standard_normal((2, 2, 3, 4, 8))
+    encoding, rng = HARoPE(axial(dim=8), heads=3), np.random.default_rng(2)
+    params, q, k = moved_parameters(encoding), *rng.standard_normal((2, 2, 3, 4, 8))
     u, v = (torch.matrix_exp(torch.tensor((a - a.swapaxes(-1, -2)) / 2)) for a in (params["A_u"], params["A_v"]))
     s = torch.nn.functional.softplus(torch.tensor(params["sigma"])) + 1e-6
     m, inverse = u @ (s[..., None] * v.mT), v @ ((1 / s)[..., None] * u.mT)
     places = [(0, 0), (0, 1), (1, 0), (1, 1)]
-    rotation = record.encoding.rotation(places)
+    rotation = encoding.encoding.rotation(places)
     for role, x, matrix in (("query", q, m.mT), ("key", k, inverse)):
         expected = rotation(x @ matrix.numpy(), layout="bhtd")
-        result = record.rotation(places, params, role=role)(x, layout="bhtd")
+        result = encoding.rotation(places, params, role=role)(x, layout="bhtd")
         np.testing.assert_allclose(result, expected, rtol=0, atol=64 * 8 * 2.0**-52 * np.abs(expected).max())
 
 
 def test_grouped_queries_and_rows_of_tokens() -> None:
-    record = HARoPE(RoPE(dim=4), heads=4)
-    rotation = record.rotation([3, 4], moved_parameters(record), role="query")
+    encoding = HARoPE(RoPE(dim=4), heads=4)
+    rotation = encoding.rotation([3, 4], moved_parameters(encoding), role="query")
     x = np.random.default_rng(3).standard_normal((2, 2, 4, 4))  # batch, tokens, heads, channels
     expected = rotation(x, layout="bthd")
     assert np.array_equal(rotation(x[0], layout="thd"), expected[0])
@@ -58,18 +58,18 @@ def test_grouped_queries_and_rows_of_tokens() -> None:
 
 
 def test_a_rotation_that_stretches_keeps_its_roles() -> None:
-    record, places = HARoPE(XPos(dim=4), heads=1), [7]
-    params = record.init(np.random.default_rng(0))
+    encoding, places = HARoPE(XPos(dim=4), heads=1), [7]
+    params = encoding.init(np.random.default_rng(0))
     x = np.ones((1, 1, 1, 4))
     for role in ("query", "key"):
-        plain = record.encoding.rotation(places, role=role)(x, layout="bhtd")
-        np.testing.assert_allclose(record.rotation(places, params, role=role)(x, layout="bhtd"), plain, rtol=2e-6)
+        plain = encoding.encoding.rotation(places, role=role)(x, layout="bhtd")
+        np.testing.assert_allclose(encoding.rotation(places, params, role=role)(x, layout="bhtd"), plain, rtol=2e-6)
 
 
 @pytest.mark.parametrize(
     ("wrong", "error", "message"),
     [
-        (lambda: HARoPE(encoding=8, heads=1), TypeError, "encoding must be a record that rotates queries and keys"),
+        (lambda: HARoPE(encoding=8, heads=1), TypeError, "encoding must be an encoding that rotates queries and keys"),
         (lambda: HARoPE(ValueRotation(RoPE(dim=4)), heads=1), ValueError, "encoding must rotate queries and keys; got"),
         (
             lambda: HARoPE(HeadwiseRoPE(dim=4, heads=4, shares=(1, 2)), heads=2),

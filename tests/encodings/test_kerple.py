@@ -49,14 +49,14 @@ def test_bounds_act_and_stop_the_gradient(kind: Any) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_distance_nought_has_plus_nought_and_finite_gradients(kind: Any) -> None:
-    record = kind(heads=1)
+    encoding = kind(heads=1)
     params = {"r1": torch.tensor([1.0], requires_grad=True), "r2": torch.tensor([0.5], requires_grad=True)}
     query = torch.tensor([3.5], requires_grad=True)
-    found = record.matrix(query, torch.tensor([3.5]), params)
+    found = encoding.matrix(query, torch.tensor([3.5]), params)
     assert found.item() == 0.0
     assert not np.signbit(found.item())
     assert all(grad.isfinite().all() for grad in torch.autograd.grad(found.sum(), [query, *params.values()]))
-    slope = jax.grad(lambda at, params: record.matrix(at, jnp.asarray([3.5]), params).sum(), argnums=(0, 1))
+    slope = jax.grad(lambda at, params: encoding.matrix(at, jnp.asarray([3.5]), params).sum(), argnums=(0, 1))
     grads = slope(jnp.asarray([3.5]), {name: jnp.asarray(value.detach().numpy()) for name, value in params.items()})
     assert all(np.isfinite(np.asarray(grad)).all() for grad in jax.tree.leaves(grads))
 

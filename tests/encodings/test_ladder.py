@@ -85,10 +85,10 @@ def test_three_pairs_stay_apart_longer() -> None:
 
 
 def test_river_bank() -> None:
-    record = DivisorPairs(divisors=[1, 2, 3])
-    assert record == DivisorPairs()
-    assert record.width == 6
-    assert record.embed(torch.tensor([[1]])).shape == (1, 1, 6)
+    encoding = DivisorPairs(divisors=[1, 2, 3])
+    assert encoding == DivisorPairs()
+    assert encoding.width == 6
+    assert encoding.embed(torch.tensor([[1]])).shape == (1, 1, 6)
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ TABLE = np.random.default_rng(0).standard_normal((7, 3))
 PARAMS = {"table": TABLE}
 
 
-def record(outside: str, extent: int | None = None) -> Learned:
+def encoding(outside: str, extent: int | None = None) -> Learned:
     return Learned(dim=3, length=7, outside=outside, extent=extent)
 
 
@@ -29,9 +29,9 @@ def mixed(place: Fraction) -> np.ndarray:
 
 
 def test_rows_are_the_table() -> None:
-    found = record("error").embed([[6, 0], [3, 3]], PARAMS)
+    found = encoding("error").embed([[6, 0], [3, 3]], PARAMS)
     assert np.array_equal(found, TABLE[[[6, 0], [3, 3]]])
-    assert np.array_equal(record("error").embed([2.0], PARAMS), TABLE[[2]])
+    assert np.array_equal(encoding("error").embed([2.0], PARAMS), TABLE[[2]])
 
 
 def test_init_has_the_deviation_asked_for() -> None:
@@ -43,7 +43,7 @@ def test_init_has_the_deviation_asked_for() -> None:
 
 
 def test_clamp_takes_the_nearest_row() -> None:
-    assert np.array_equal(record("clamp").embed([-3, 0, 6, 7, 2**53], PARAMS), TABLE[[0, 0, 6, 6, 6]])
+    assert np.array_equal(encoding("clamp").embed([-3, 0, 6, 7, 2**53], PARAMS), TABLE[[0, 0, 6, 6, 6]])
 
 
 def test_wrap_is_modulo_also_below_zero() -> None:
@@ -51,14 +51,14 @@ def test_wrap_is_modulo_also_below_zero() -> None:
         table = positions.new_tensor(TABLE).double() if isinstance(positions, torch.Tensor) else TABLE
         table = torch.tensor(TABLE) if isinstance(positions, torch.Tensor) else table
         dtype = torch.float64 if isinstance(positions, torch.Tensor) else None
-        found = np.asarray(record("wrap").embed(positions, {"table": table}, dtype=dtype))
+        found = np.asarray(encoding("wrap").embed(positions, {"table": table}, dtype=dtype))
         assert np.array_equal(found, TABLE[[int(p) % 7 for p in positions]])
 
 
 @pytest.mark.parametrize("extent", [1, 2, 5, 7, 13, 20])
 def test_interpolation_lays_the_table_over_the_extent(extent: int) -> None:
     places = [Fraction(p * 6, max(extent - 1, 1)) for p in range(extent)]
-    found = record("interpolate", extent).embed(np.arange(extent), PARAMS)
+    found = encoding("interpolate", extent).embed(np.arange(extent), PARAMS)
     # Two products and a sum of numbers below 3, rounded once each, in two routes.
     assert np.abs(found - np.stack([mixed(place) for place in places])).max() <= 12 * 2.0**-52
     assert np.array_equal(found[0], TABLE[0])
@@ -67,11 +67,11 @@ def test_interpolation_lays_the_table_over_the_extent(extent: int) -> None:
 
 def test_interpolation_takes_fractions() -> None:
     positions = [0.25, 3.5, 11.75, 12.0]
-    found = record("interpolate", 13).embed(positions, PARAMS)
+    found = encoding("interpolate", 13).embed(positions, PARAMS)
     expected = np.stack([mixed(Fraction(p) * 6 / 12) for p in positions])
     assert np.abs(found - expected).max() <= 12 * 2.0**-52
     # A fraction that crosses a row inside one step of position: the table is longer than its extent.
-    short = record("interpolate", 3).embed([0.5, 1.75], PARAMS)
+    short = encoding("interpolate", 3).embed([0.5, 1.75], PARAMS)
     assert np.abs(short - np.stack([mixed(Fraction(3, 2)), mixed(Fraction(21, 4))])).max() <= 12 * 2.0**-52
 
 
@@ -99,37 +99,37 @@ def test_a_refused_position_is_nan_where_it_cannot_be_seen(outside: str, extent:
 @pytest.mark.parametrize("outside", ["error", "clamp", "wrap"])
 def test_a_fraction_is_nan_where_it_cannot_be_seen(outside: str) -> None:
     params = {"table": jnp.asarray(TABLE, jnp.float32)}
-    found = np.asarray(jax.jit(record(outside).embed)(jnp.asarray([1.5, 2.0, jnp.nan, jnp.inf, 3e9]), params))
+    found = np.asarray(jax.jit(encoding(outside).embed)(jnp.asarray([1.5, 2.0, jnp.nan, jnp.inf, 3e9]), params))
     assert np.isnan(found[[0, 2, 3, 4]]).all()
     assert np.array_equal(found[1], TABLE[2].astype(np.float32))
 
 
 def test_gradient_reaches_the_rows_used_and_the_position() -> None:
     table = torch.tensor(TABLE, requires_grad=True)
-    record("error").embed(torch.tensor([2, 2, 5]), {"table": table}, dtype=torch.float64).sum().backward()
+    encoding("error").embed(torch.tensor([2, 2, 5]), {"table": table}, dtype=torch.float64).sum().backward()
     assert table.grad is not None
     assert table.grad[:, 0].tolist() == [0.0, 0.0, 2.0, 0.0, 0.0, 1.0, 0.0]
     position = torch.tensor([2.5], dtype=torch.float64, requires_grad=True)
-    record("interpolate", 13).embed(position, {"table": table}, dtype=torch.float64)[0, 0].backward()
+    encoding("interpolate", 13).embed(position, {"table": table}, dtype=torch.float64)[0, 0].backward()
     assert position.grad is not None
     # The slope between rows 1 and 2, times six rows for twelve steps.
     assert abs(position.grad.item() - (TABLE[2, 0] - TABLE[1, 0]) * 0.5) <= 8 * 2.0**-52
 
 
 def test_a_16_bit_result_is_the_row_rounded_once() -> None:
-    found = record("error").embed(torch.tensor([4]), {"table": torch.tensor(TABLE)}, dtype=torch.bfloat16)
+    found = encoding("error").embed(torch.tensor([4]), {"table": torch.tensor(TABLE)}, dtype=torch.bfloat16)
     assert torch.equal(found[0], torch.tensor(TABLE[4]).float().bfloat16())
 
 
 def test_empty() -> None:
-    assert record("error").embed(np.zeros((2, 0), np.int64), PARAMS).shape == (2, 0, 3)
-    assert record("interpolate", 4).embed([], PARAMS).shape == (0, 3)
+    assert encoding("error").embed(np.zeros((2, 0), np.int64), PARAMS).shape == (2, 0, 3)
+    assert encoding("interpolate", 4).embed([], PARAMS).shape == (0, 3)
 
 
 def test_claims_follow_the_policy() -> None:
-    assert record("error").claims == {"streaming", "bounded", "learned"}
-    assert record("clamp").claims == record("wrap").claims == {"streaming", "bounded", "learned", "unlimited"}
-    assert record("interpolate", 9).claims == {"streaming", "bounded", "learned", "fractional"}
+    assert encoding("error").claims == {"streaming", "bounded", "learned"}
+    assert encoding("clamp").claims == encoding("wrap").claims == {"streaming", "bounded", "learned", "unlimited"}
+    assert encoding("interpolate", 9).claims == {"streaming", "bounded", "learned", "fractional"}
 
 
 def test_resized_is_linear_between_rows_and_keeps_the_ends() -> None:
@@ -151,8 +151,8 @@ def test_resized_agrees_with_torch_and_keeps_the_dtype() -> None:
     assert resized(jnp.asarray(TABLE, jnp.float32), 5).shape == (5, 3)
 
 
-def test_a_resized_table_is_the_interpolating_record() -> None:
-    stretched = record("interpolate", 20).embed(np.arange(20), PARAMS)
+def test_a_resized_table_is_the_interpolating_encoding() -> None:
+    stretched = encoding("interpolate", 20).embed(np.arange(20), PARAMS)
     longer = Learned(dim=3, length=20).embed(np.arange(20), {"table": resized(TABLE, 20)})
     assert np.array_equal(stretched, longer)
 
@@ -181,43 +181,43 @@ def test_a_resized_table_is_the_interpolating_record() -> None:
             ValueError,
             r"^extent must be given .* got extent=9 with outside='error'",
         ),
-        (lambda: record("interpolate", 0), ValueError, r"^extent must be an integer from 1 to 16777216; got 0"),
-        (lambda: record("error").init(7), TypeError, r"^rng must be a numpy.random.Generator; got 7 \(int\)"),
+        (lambda: encoding("interpolate", 0), ValueError, r"^extent must be an integer from 1 to 16777216; got 0"),
+        (lambda: encoding("error").init(7), TypeError, r"^rng must be a numpy.random.Generator; got 7 \(int\)"),
         (
-            lambda: record("error").embed([1]),
+            lambda: encoding("error").embed([1]),
             ValueError,
             r"^params must hold what Learned learns, \['table'\]; got None",
         ),
         (
-            lambda: record("error").embed([1], {"table": TABLE.T}),
+            lambda: encoding("error").embed([1], {"table": TABLE.T}),
             ValueError,
             r"^params\['table'\] must have shape \(7, 3\) for Learned; got \(3, 7\)",
         ),
         (
-            lambda: record("error").embed([0, 7], PARAMS),
+            lambda: encoding("error").embed([0, 7], PARAMS),
             ValueError,
             r"^positions must be from 0 to 6, which is as far as the table reaches; got values from 0 to 7\.",
         ),
-        (lambda: record("error").embed([-1], PARAMS), ValueError, r"^positions must be from 0 to 6.* from -1 to -1"),
+        (lambda: encoding("error").embed([-1], PARAMS), ValueError, r"^positions must be from 0 to 6.* from -1 to -1"),
         (
-            lambda: record("interpolate", 13).embed([12.5], PARAMS),
+            lambda: encoding("interpolate", 13).embed([12.5], PARAMS),
             ValueError,
             r"^positions must be from 0 to 12, .* from 12\.5 to 12\.5",
         ),
-        (lambda: record("interpolate", 13).embed([-0.5], PARAMS), ValueError, r"^positions must be from 0 to 12"),
+        (lambda: encoding("interpolate", 13).embed([-0.5], PARAMS), ValueError, r"^positions must be from 0 to 12"),
         (
-            lambda: record("wrap").embed([1.0, 2.5], PARAMS),
+            lambda: encoding("wrap").embed([1.0, 2.5], PARAMS),
             ValueError,
             r"^positions must hold whole numbers, since each selects a row of a table; got 2\.5",
         ),
-        (lambda: record("clamp").embed([0.5], PARAMS), ValueError, r"^positions must hold whole numbers"),
-        (lambda: record("clamp").embed([2**54], PARAMS), ValueError, r"^positions must be finite and of magnitude"),
+        (lambda: encoding("clamp").embed([0.5], PARAMS), ValueError, r"^positions must hold whole numbers"),
+        (lambda: encoding("clamp").embed([2**54], PARAMS), ValueError, r"^positions must be finite and of magnitude"),
         (
-            lambda: record("error").embed(torch.tensor([1.0], dtype=torch.float16), {"table": torch.tensor(TABLE)}),
+            lambda: encoding("error").embed(torch.tensor([1.0], dtype=torch.float16), {"table": torch.tensor(TABLE)}),
             TypeError,
             r"^positions must be integers, float32 or float64; got float16",
         ),
-        (lambda: record("error").embed(torch.tensor([1]), PARAMS), TypeError, r"^arrays must come from one library"),
+        (lambda: encoding("error").embed(torch.tensor([1]), PARAMS), TypeError, r"^arrays must come from one library"),
         (lambda: resized(TABLE[0], 4), ValueError, r"^table must hold floats in shape \(rows, dim\).*shape \(3,\)"),
         (lambda: resized(np.ones((2, 2), np.int64), 4), ValueError, r"^table must hold floats .* got int64"),
         (lambda: resized(TABLE[:0], 4), ValueError, r"^table must hold floats .* at least one row"),

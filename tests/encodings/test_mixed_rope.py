@@ -20,8 +20,8 @@ def test_the_beginning() -> None:
 
 
 def test_by_hand() -> None:
-    record = MixedRoPE(dim=4, pairing="halves")
-    pin = mixed_rope.rotated(record, [1, 0, 0, 0], (1, 1), "both", {"frequencies": [[1.0, 2.0], [-0.5, 0.5]]})
+    encoding = MixedRoPE(dim=4, pairing="halves")
+    pin = mixed_rope.rotated(encoding, [1, 0, 0, 0], (1, 1), "both", {"frequencies": [[1.0, 2.0], [-0.5, 0.5]]})
     assert [round(float(value), 6) for value in pin] == [0.877583, 0.0, 0.479426, 0.0]  # cos and sin of 1 - 1/2
 
 

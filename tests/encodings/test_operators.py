@@ -29,9 +29,9 @@ from posenc.torch import Rotate, module
 from posenc.transformers import HuggingFaceRotary
 
 
-def drawn(record: RotaryEncoding) -> dict[str, np.ndarray]:
+def drawn(encoding: RotaryEncoding) -> dict[str, np.ndarray]:
     rng = np.random.default_rng(1)
-    return {name: value + 0.3 * rng.standard_normal(value.shape) for name, value in record.init(rng).items()}
+    return {name: value + 0.3 * rng.standard_normal(value.shape) for name, value in encoding.init(rng).items()}
 
 
 @pytest.mark.parametrize(
@@ -79,20 +79,20 @@ def test_refused_fields(make: object, begins: str) -> None:
 
 
 def test_string_begins_as_rope_with_learned_frequencies() -> None:
-    record = CayleySTRING(dim=6)
-    params = record.init(np.random.default_rng(0))
+    encoding = CayleySTRING(dim=6)
+    params = encoding.init(np.random.default_rng(0))
     x, places = np.random.default_rng(2).standard_normal((9, 6)), np.arange(9) * 1_000
     own = LearnedRoPE(dim=6).rotation(places, {"frequencies": params["frequencies"][0]})
-    assert np.allclose(record.rotation(places, params)(x), own(x), atol=1e-15)
+    assert np.allclose(encoding.rotation(places, params)(x), own(x), atol=1e-15)
 
 
 def test_string_is_relative_along_every_axis() -> None:
-    record = CayleySTRING(dim=6, axes=3)
-    params, x = drawn(record), np.random.default_rng(2).standard_normal((2, 6))
+    encoding = CayleySTRING(dim=6, axes=3)
+    params, x = drawn(encoding), np.random.default_rng(2).standard_normal((2, 6))
     places = np.array([[3, 4, 5], [1, 9, 2]])
 
     def logit(shift: list[int]) -> float:
-        rotated = record.rotation(places + shift, params)(x)
+        rotated = encoding.rotation(places + shift, params)(x)
         return float(rotated[0] @ rotated[1])
 
     for shift in ([1, 0, 0], [0, 7, 0], [0, 0, -1_000_000]):
@@ -108,26 +108,26 @@ def test_grape_of_parallel_vectors_has_no_plane() -> None:
 RECORDS = [CayleySTRING(dim=4), CayleySTRING(dim=4, axes=2), MultiplicativeGRAPE(dim=4)]
 
 
-def of(record: RotaryEncoding, positions: list[int]) -> np.ndarray:
-    return np.array(positions) if record.axes == 1 else np.array([[place] * record.axes for place in positions])
+def of(encoding: RotaryEncoding, positions: list[int]) -> np.ndarray:
+    return np.array(positions) if encoding.axes == 1 else np.array([[place] * encoding.axes for place in positions])
 
 
-@pytest.mark.parametrize("record", RECORDS)
-def test_an_operator_passes_through_jit(record: RotaryEncoding) -> None:
+@pytest.mark.parametrize("encoding", RECORDS)
+def test_an_operator_passes_through_jit(encoding: RotaryEncoding) -> None:
     """A map made once is handed to a compiled layer, as its leaves."""
     import posenc.jax  # noqa: F401  (registers the operators as pytrees)
 
-    params = {name: jnp.asarray(value, jnp.float32) for name, value in drawn(record).items()}
-    operator = record.rotation(jnp.asarray(of(record, [0, 3, 1])), params)
+    params = {name: jnp.asarray(value, jnp.float32) for name, value in drawn(encoding).items()}
+    operator = encoding.rotation(jnp.asarray(of(encoding, [0, 3, 1])), params)
     x = jnp.asarray(np.random.default_rng(2).standard_normal((2, 3, 5, 4))[:, :, :3], jnp.float32)
     apply = jax.jit(lambda operator, x: operator(x, layout="bhtd"))
-    expected = record.rotation(of(record, [0, 3, 1]), drawn(record))(np.asarray(x, np.float64), layout="bhtd")
+    expected = encoding.rotation(of(encoding, [0, 3, 1]), drawn(encoding))(np.asarray(x, np.float64), layout="bhtd")
     assert np.allclose(apply(operator, x), expected, atol=1e-5)
 
 
-@pytest.mark.parametrize("record", RECORDS)
-def test_what_does_not_belong_together_is_refused(record: RotaryEncoding) -> None:
-    operator = record.rotation(of(record, [0, 3, 1]), drawn(record))
+@pytest.mark.parametrize("encoding", RECORDS)
+def test_what_does_not_belong_together_is_refused(encoding: RotaryEncoding) -> None:
+    operator = encoding.rotation(of(encoding, [0, 3, 1]), drawn(encoding))
     assert isinstance(operator, Operator)
     assert (operator.dim, operator.width) == (4, 4)
     for x, layout, begins in (
@@ -139,34 +139,34 @@ def test_what_does_not_belong_together_is_refused(record: RotaryEncoding) -> Non
         with pytest.raises(ValueError, match=f"^{begins}"):
             operator(x, layout=layout)
     with pytest.raises(TypeError, match=r"^x must not be more precise"):
-        record.rotation(of(record, [0, 3, 1]), drawn(record), dtype=np.float32)(np.ones((3, 4)))
+        encoding.rotation(of(encoding, [0, 3, 1]), drawn(encoding), dtype=np.float32)(np.ones((3, 4)))
 
 
 def test_what_needs_pairs_refuses_another_map() -> None:
-    record = MultiplicativeGRAPE(dim=4)
+    encoding = MultiplicativeGRAPE(dim=4)
     with pytest.raises(TypeError, match=r"^encoding must rotate pairs of channels; got one that returns Rebased"):
-        Partial(record, dim=6).rotation([0], drawn(record))
-    with pytest.raises(ValueError, match=r"^record must have no parameters"):
-        HuggingFaceRotary(record)
+        Partial(encoding, dim=6).rotation([0], drawn(encoding))
+    with pytest.raises(ValueError, match=r"^encoding must have no parameters"):
+        HuggingFaceRotary(encoding)
 
 
-def test_the_module_gives_what_the_record_gives() -> None:
-    record = CayleySTRING(dim=4, axes=2)
-    rotate = module(record)
+def test_the_module_gives_what_the_encoding_gives() -> None:
+    encoding = CayleySTRING(dim=4, axes=2)
+    rotate = module(encoding)
     assert isinstance(rotate, Rotate)
     q, k = torch.randn(2, 6, 3, 4), torch.randn(2, 2, 5, 4)
     query_positions, key_positions = torch.randint(9, (3, 2)), torch.randint(9, (5, 2))
     rotated, _ = rotate(q, k, query_positions, key_positions, layout="bhtd")
-    assert torch.equal(rotated, record.rotation(query_positions, rotate.params, role="query")(q, layout="bhtd"))
+    assert torch.equal(rotated, encoding.rotation(query_positions, rotate.params, role="query")(q, layout="bhtd"))
 
 
 def test_attention_scales_by_the_width_that_comes_in() -> None:
-    record = MultiplicativeGRAPE(dim=4)
-    params, x = drawn(record), np.random.default_rng(3).standard_normal((1, 2, 3, 4))
+    encoding = MultiplicativeGRAPE(dim=4)
+    params, x = drawn(encoding), np.random.default_rng(3).standard_normal((1, 2, 3, 4))
     found = attention(
-        x, x, x, query_positions=range(3), key_positions=range(3), layout="bhtd", encodings=[record], params=[params]
+        x, x, x, query_positions=range(3), key_positions=range(3), layout="bhtd", encodings=[encoding], params=[params]
     )
-    operator = record.rotation(range(3), params)
+    operator = encoding.rotation(range(3), params)
     assert isinstance(operator, Rebased)
     rotated = operator(x, layout="bhtd")
     assert np.allclose(found.logits, rotated @ np.swapaxes(rotated, -1, -2) / 2)
@@ -174,20 +174,20 @@ def test_attention_scales_by_the_width_that_comes_in() -> None:
 
 
 def test_fope_of_ones_is_rope_where_nothing_is_dropped() -> None:
-    record = FoPE(dim=4, heads=2, length=1_000)
+    encoding = FoPE(dim=4, heads=2, length=1_000)
     x, places = np.random.default_rng(2).standard_normal((1, 2, 5, 4)), np.arange(5)
-    ones = {name: np.broadcast_to(np.eye(2), (2, 2, 2)) for name in record.shapes}
-    rotated, own = record.rotation(places, ones), RoPE(dim=4, pairing="halves").rotation(places)
+    ones = {name: np.broadcast_to(np.eye(2), (2, 2, 2)) for name in encoding.shapes}
+    rotated, own = encoding.rotation(places, ones), RoPE(dim=4, pairing="halves").rotation(places)
     assert np.allclose(rotated(x, layout="bhtd"), own(x, layout="bhtd"), atol=1e-15)
 
 
 def test_the_two_heads_of_rope_pp_are_the_two_parts_of_one_product() -> None:
-    record, rng = RoPEPlusPlus(dim=6, heads=2), np.random.default_rng(2)
+    encoding, rng = RoPEPlusPlus(dim=6, heads=2), np.random.default_rng(2)
     x, k = rng.standard_normal((2, 1, 1, 1, 6))
     q = np.repeat(x, 2, 1)  # each projected query twice
     rotated_q, rotated_k = (
-        record.rotation([7], role="query")(q, layout="bhtd"),
-        record.rotation([3], role="key")(k, layout="bhtd"),
+        encoding.rotation([7], role="query")(q, layout="bhtd"),
+        encoding.rotation([3], role="key")(k, layout="bhtd"),
     )
     real, imaginary = (rotated_q @ np.swapaxes(rotated_k, -1, -2))[0, :, 0, 0]
     as_complex = [(row[..., :3] + 1j * row[..., 3:])[0, 0, 0] for row in (x, k)]
@@ -197,8 +197,8 @@ def test_the_two_heads_of_rope_pp_are_the_two_parts_of_one_product() -> None:
 
 @pytest.mark.parametrize("role", ["query", "key"])
 def test_grouped_keys_of_pope_are_repeated_first(role: str) -> None:
-    record = PoPE(dim=3, heads=4)
-    operator = record.rotation([0, 1], drawn(record), role=role)
+    encoding = PoPE(dim=3, heads=4)
+    operator = encoding.rotation([0, 1], drawn(encoding), role=role)
     x = np.ones((1, 2, 2, 3))
     if role == "query":
         assert operator(x, layout="bhtd").shape == (1, 2, 2, 6)
@@ -220,9 +220,9 @@ def test_the_exponential_is_that_of_torch_in_two_channels(radians: float) -> Non
 def test_comrope_is_relative_along_every_axis_and_liere_is_not() -> None:
     places, x = np.array([[3, 4], [1, 9]]), np.random.default_rng(2).standard_normal((2, 6))
 
-    def change(record: RotaryEncoding, shift: list[int]) -> float:
-        params = drawn(record)
-        q, k = (record.rotation(places + by, params)(x[None, None], layout="bhtd")[0, 0] for by in ([0, 0], shift))
+    def change(encoding: RotaryEncoding, shift: list[int]) -> float:
+        params = drawn(encoding)
+        q, k = (encoding.rotation(places + by, params)(x[None, None], layout="bhtd")[0, 0] for by in ([0, 0], shift))
         return abs(float(q[0] @ q[1] - k[0] @ k[1]))
 
     for commuting in ("dependent", "partition"):

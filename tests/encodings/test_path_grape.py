@@ -26,10 +26,10 @@ def test_refused_fields(fields: dict, error: type, begins: str) -> None:
 
 def test_a_sum_of_the_whole_row_less_what_came_before() -> None:
     """The way of the authors' code: masked gates, their sum and their cumulative sum, in the order of the keys."""
-    record, rng = PathGRAPE(heads=12, model_dim=24, width=4), np.random.default_rng(1)
+    encoding, rng = PathGRAPE(heads=12, model_dim=24, width=4), np.random.default_rng(1)
     params, x = {"W": rng.standard_normal((12, 4, 24))}, rng.standard_normal((2, 9, 24))
     p = torch.einsum("hwc,btc->bhtw", torch.tensor(params["W"]), torch.tensor(x))
-    normed = torch.nn.functional.rms_norm(p, (4,), eps=record.epsilon)
+    normed = torch.nn.functional.rms_norm(p, (4,), eps=encoding.epsilon)
     angle = torch.arange(9, dtype=torch.float64)[:, None].expand(9, 2)
     first, second = normed.chunk(2, -1)
     rotated = torch.cat([first * angle.cos() + second * angle.sin(), second * angle.cos() - first * angle.sin()], -1)
@@ -38,5 +38,5 @@ def test_a_sum_of_the_whole_row_less_what_came_before() -> None:
     gates = gates.tril()
     wanted = (gates.sum(-1, keepdim=True) - gates.cumsum(-1)).tril().numpy()
     q = np.zeros((2, 12, 9, 8))
-    found = record.score(q, q, range(9), range(9), params, hidden=np.concatenate([x, x], 1))
+    found = encoding.score(q, q, range(9), range(9), params, hidden=np.concatenate([x, x], 1))
     assert np.abs(found - wanted).max() <= 1e-12  # nine logarithms below 40, each rounded some ten times by 2^-53

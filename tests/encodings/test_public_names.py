@@ -27,7 +27,7 @@ def test_every_public_encoding_is_a_row() -> None:
     assert named == {row.encoding.__name__ for row in posenc.CATALOG} | doors
 
 
-def test_records_claim_the_words_that_a_claim_may_be_and_each_is_claimed() -> None:
+def test_encodings_claim_the_words_that_a_claim_may_be_and_each_is_claimed() -> None:
     claimed = {claim for row in posenc.CATALOG for sample in row.samples for claim in sample.claims}
     assert claimed == set(get_args(Claim))
 

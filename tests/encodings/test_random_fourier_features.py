@@ -47,11 +47,11 @@ def test_std_scales_the_frequencies() -> None:
 
 
 def test_every_library_has_the_same_table_and_nothing_is_learned() -> None:
-    record, points = RandomFourierFeatures(features=6, std=4.0), np.linspace(-1, 1, 9, dtype=np.float32)
-    table = record.embed(points, dtype=np.float32)
-    assert np.array_equal(record.embed(torch.tensor(points)).numpy(), table)
-    assert np.abs(np.asarray(record.embed(jnp.asarray(points))) - table).max() <= 1.2e-7
-    assert record.init(np.random.default_rng(0)) == {}
+    encoding, points = RandomFourierFeatures(features=6, std=4.0), np.linspace(-1, 1, 9, dtype=np.float32)
+    table = encoding.embed(points, dtype=np.float32)
+    assert np.array_equal(encoding.embed(torch.tensor(points)).numpy(), table)
+    assert np.abs(np.asarray(encoding.embed(jnp.asarray(points))) - table).max() <= 1.2e-7
+    assert encoding.init(np.random.default_rng(0)) == {}
     assert np.array_equal(
         table[:, :6], RandomFourierFeatures(features=6, std=4.0, first="sine").embed(points, dtype=np.float32)[:, 6:]
     )

@@ -17,8 +17,8 @@ def test_xpos_decays_with_distance_and_forgets_its_centre() -> None:
     q, k = RNG.standard_normal((2, 1, 8))
     far = []
     for centre in (0, 12_000):
-        record = XPos(dim=8, centre=centre)
-        far.append((record.rotation([20_000], role="query")(q) @ record.rotation([17_000], role="key")(k).T).item())
+        encoding = XPos(dim=8, centre=centre)
+        far.append((encoding.rotation([20_000], role="query")(q) @ encoding.rotation([17_000], role="key")(k).T).item())
     # A stretch of 2^±70 and its inverse: relative roundings alone remain, of 8 terms.
     assert far[0] == pytest.approx(far[1], rel=64 * 2.0**-52)
     one = np.eye(8)[:1]
@@ -27,18 +27,18 @@ def test_xpos_decays_with_distance_and_forgets_its_centre() -> None:
 
 
 def test_xpos_is_rotated_back_where_it_shrinks_and_where_it_grows() -> None:
-    record, x = XPos(dim=8), RNG.standard_normal((3, 8)).astype(np.float32)
+    encoding, x = XPos(dim=8), RNG.standard_normal((3, 8)).astype(np.float32)
     for role in ("query", "key"):
-        rotation = record.rotation([0, 28_000, -28_000], role=role, dtype=np.float32)
+        rotation = encoding.rotation([0, 28_000, -28_000], role=role, dtype=np.float32)
         assert np.abs(rotation.inverse()(rotation(x)) - x).max() <= 16 * 2.0**-23 * np.abs(x).max()
-    inner = Partial(record, dim=10, start=1).rotation([9_000], role="key")
+    inner = Partial(encoding, dim=10, start=1).rotation([9_000], role="key")
     y = RNG.standard_normal((1, 10))
     assert np.abs(inner.inverse()(inner(y)) - y).max() <= 16 * 2.0**-52 * np.abs(y).max()
 
 
 def test_xpos_too_far_away_is_nan_where_it_cannot_be_seen() -> None:
-    record = XPos(dim=4)
-    found = torch.func.vmap(lambda p: record.rotation(p, role="key").cos)(torch.tensor([[5], [30_000]]))
+    encoding = XPos(dim=4)
+    found = torch.func.vmap(lambda p: encoding.rotation(p, role="key").cos)(torch.tensor([[5], [30_000]]))
     assert found[0].isfinite().all()
     assert found[1].isnan().all()
 
@@ -48,9 +48,9 @@ def test_attention_with_rotated_values_by_hand() -> None:
     v = np.array([[[[1.0, 0.0], [0.0, 2.0], [3.0, 0.0]]]])
     q, quarter = np.zeros((1, 1, 3, 2)), np.pi / 2
     places = np.arange(3) * quarter
-    record = ValueRotation(RoPE(dim=2))
+    encoding = ValueRotation(RoPE(dim=2))
     found = attention(
-        q, q, v, query_positions=places, key_positions=places, layout="bhtd", encodings=[record], causal=True
+        q, q, v, query_positions=places, key_positions=places, layout="bhtd", encodings=[encoding], causal=True
     ).output[0, 0]
     # R_0 (1,0); then R_-1 (1,0) = (0,-1) with (0,2); then R_-2 (1,0) = (-1,0), R_-1 (0,2) = (2,0), and (3,0).
     wanted = [[1.0, 0.0], [0.0, 0.5], [4 / 3, 0.0]]
@@ -59,19 +59,19 @@ def test_attention_with_rotated_values_by_hand() -> None:
 
 def test_rotated_values_leave_the_weights_alone_and_take_grouped_heads() -> None:
     q, k, v = RNG.standard_normal((2, 12, 4, 8)), RNG.standard_normal((2, 4, 6, 8)), RNG.standard_normal((2, 4, 6, 8))
-    record, query_positions, key_positions = RoPE(dim=8), np.array([5, 2, 9, 0]), np.arange(6) * 3
+    encoding, query_positions, key_positions = RoPE(dim=8), np.array([5, 2, 9, 0]), np.arange(6) * 3
     given = {"query": query_positions, "key": key_positions, "layout": "bhtd"}
-    plain = attention(q, k, v, encodings=[record], **given)
-    both = attention(q, k, v, encodings=[record, ValueRotation(record)], **given)
+    plain = attention(q, k, v, encodings=[encoding], **given)
+    both = attention(q, k, v, encodings=[encoding, ValueRotation(encoding)], **given)
     assert np.array_equal(plain.weights, both.weights)
-    rows = [record.rotation([n - m for n in key_positions])(v[1, 2]) for m in query_positions]
+    rows = [encoding.rotation([n - m for n in key_positions])(v[1, 2]) for m in query_positions]
     wanted = np.stack([plain.weights[1, 7, i] @ row for i, row in enumerate(rows)])
     assert np.abs(both.output[1, 7] - wanted).max() <= 64 * 2.0**-52
     moved = attention(
         q,
         k,
         v,
-        encodings=[record, ValueRotation(record)],
+        encodings=[encoding, ValueRotation(encoding)],
         query_positions=query_positions + 50,
         key_positions=key_positions + 50,
         layout="bhtd",
@@ -142,14 +142,14 @@ def test_two_bases_are_two_rotations() -> None:
         (lambda: DualBaseRoPE(dim=4, pairing="x"), ValueError, r"^pairing must be one of"),
         (lambda: DualBaseRoPE(dim=4, numerics="x"), ValueError, r"^numerics must be one of"),
         (lambda: DualBaseRoPE(dim=4).rotation([0], role="x"), ValueError, r"^role must be one of"),
-        (lambda: ValueRotation(3), TypeError, r"^encoding must be a record that rotates queries and keys"),
+        (lambda: ValueRotation(3), TypeError, r"^encoding must be an encoding that rotates queries and keys"),
         (lambda: ValueRotation(XPos(dim=4)), ValueError, r"^encoding must rotate queries and keys alike and keep "
         r"lengths"),
         (lambda: ValueRotation(ValueRotation(RoPE(dim=4))), ValueError, r"^encoding must rotate queries and keys"),
         (lambda: ValueRotation(RoPE(dim=4)).rotation([0], role="query"), ValueError, r"^role must be 'value' or 'output'"),
         (lambda: Rotate(ValueRotation(RoPE(dim=4))), TypeError,
-            r"^record must rotate queries and keys; got ValueRotation"),
-        (lambda: RotateValues(RoPE(dim=4)), TypeError, r"^record must rotate values; got RoPE"),
+            r"^encoding must rotate queries and keys; got ValueRotation"),
+        (lambda: RotateValues(RoPE(dim=4)), TypeError, r"^encoding must rotate values; got RoPE"),
         (lambda: RotateValues(ValueRotation(RoPE(dim=4)))(torch.ones(1, 1, 2, 6), torch.arange(2), layout="bhtd"),
             ValueError, r"^v must have shape 'bhtd' with d = 4"),
         (lambda: RotateValues(ValueRotation(RoPE(dim=4)))(torch.ones(1, 1, 2, 4), torch.arange(3), layout="bhtd"),

@@ -25,7 +25,7 @@ def test_the_ramp_of_yarn_ends_at_the_last_channel_at_most(numerics: str) -> Non
 
 
 def test_what_kernels_take_has_the_factor_of_the_scaling() -> None:
-    """0.1·ln s + 1, eq. 22 of Peng et al. 2023; without it compiled turns would differ from those of the record."""
+    """0.1·ln s + 1, eq. 22 of Peng et al. 2023; without it compiled turns would differ from those of the encoding."""
     fixed = RoPE(dim=8, scaling=YaRN(4.0, original=64)).fixed_frequencies
     assert fixed is not None
     assert fixed.factor == pytest.approx(0.1 * math.log(4.0) + 1, rel=1e-15)

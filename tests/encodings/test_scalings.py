@@ -130,22 +130,22 @@ def test_clipped_as_the_released_code_computes_it(count: int) -> None:
 @COMPILED
 def test_the_same_in_compiled_programs(scaling: Scaling) -> None:
     for numerics in ("exact", "float32"):
-        record = RoPE(dim=64, base=1e6, numerics=numerics, scaling=scaling)
-        jitted = jax.jit(lambda positions, record=record: record.rotation(positions).cos)(jnp.arange(9))
-        assert np.abs(np.asarray(jitted) - np.asarray(record.rotation(jnp.arange(9)).cos)).max() <= 9 * 4 * 2.0**-23
+        encoding = RoPE(dim=64, base=1e6, numerics=numerics, scaling=scaling)
+        jitted = jax.jit(lambda positions, encoding=encoding: encoding.rotation(positions).cos)(jnp.arange(9))
+        assert np.abs(np.asarray(jitted) - np.asarray(encoding.rotation(jnp.arange(9)).cos)).max() <= 9 * 4 * 2.0**-23
 
 
 @COMPILED
 def test_compiled_by_torch_in_one_graph(scaling: Scaling) -> None:
     torch.compiler.reset()
-    record = RoPE(dim=64, base=1e6, numerics="float32", scaling=scaling)
-    compiled = torch.compile(lambda positions: record.rotation(positions).cos, fullgraph=True, backend="eager")
+    encoding = RoPE(dim=64, base=1e6, numerics="float32", scaling=scaling)
+    compiled = torch.compile(lambda positions: encoding.rotation(positions).cos, fullgraph=True, backend="eager")
     for length in (5, 9):
-        assert torch.equal(compiled(torch.arange(length)), record.rotation(torch.arange(length)).cos)
+        assert torch.equal(compiled(torch.arange(length)), encoding.rotation(torch.arange(length)).cos)
 
 
 @CASES
-def test_records(scaling: Scaling) -> None:
+def test_encodings(scaling: Scaling) -> None:
     with pytest.raises(FrozenInstanceError):
         scaling.factor = 2.0  # type: ignore[attr-defined]
     assert hash(replace(scaling)) == hash(scaling)
@@ -155,7 +155,7 @@ def test_records(scaling: Scaling) -> None:
     assert repr(RoPE(dim=64, scaling=scaling)) == f"{plain}, scaling={scaling!r})"
 
 
-#: For each scaling, a record in which every field matters, and another value of each.
+#: For each scaling, an encoding in which every field matters, and another value of each.
 FIELDS: list[tuple[Scaling, dict[str, Any]]] = [
     (Linear(8.0), {"factor": 4.0}),
     (NTKAware(8.0), {"factor": 4.0}),
@@ -317,9 +317,9 @@ def test_what_a_file_may_mean_by_one_mscale() -> None:
 
 
 def test_softmax_factor_of_deepseek() -> None:
-    record = YaRN(40.0, 4096, mscale=1.0, mscale_all_dim=1.0)
-    assert record.attention_factor == 1.0
-    assert record.softmax_factor == pytest.approx(1.87385, abs=1e-5)  # (0.1·ln 40 + 1)²
+    encoding = YaRN(40.0, 4096, mscale=1.0, mscale_all_dim=1.0)
+    assert encoding.attention_factor == 1.0
+    assert encoding.softmax_factor == pytest.approx(1.87385, abs=1e-5)  # (0.1·ln 40 + 1)²
     assert YaRN(40.0, 4096).softmax_factor == 1.0
 
 
@@ -352,24 +352,24 @@ def test_turns_with_a_factor_pass_through_jax_transformations() -> None:
 
 
 def test_sixteen_bit_waves_are_rounded_once() -> None:
-    record = RoPE(dim=64, scaling=YaRN(4.0, original=512))
-    wide, half = (record.rotation(torch.arange(500), dtype=dtype) for dtype in (torch.float32, torch.bfloat16))
+    encoding = RoPE(dim=64, scaling=YaRN(4.0, original=512))
+    wide, half = (encoding.rotation(torch.arange(500), dtype=dtype) for dtype in (torch.float32, torch.bfloat16))
     assert torch.equal(half.cos, wide.cos.bfloat16())
     assert half.cos.dtype == torch.bfloat16
 
 
 def test_length_is_stated_and_nothing_depends_on_history() -> None:
-    record = RoPE(dim=8, scaling=DynamicNTK(2.0, original=64, length=200))
-    first = record.rotation([3]).cos
-    record.rotation([100_000])
-    assert np.array_equal(record.rotation([3]).cos, first)
-    assert not np.array_equal(record.rotation([3]).cos, RoPE(dim=8).rotation([3]).cos)
+    encoding = RoPE(dim=8, scaling=DynamicNTK(2.0, original=64, length=200))
+    first = encoding.rotation([3]).cos
+    encoding.rotation([100_000])
+    assert np.array_equal(encoding.rotation([3]).cos, first)
+    assert not np.array_equal(encoding.rotation([3]).cos, RoPE(dim=8).rotation([3]).cos)
 
 
 def test_spectrum_and_worked_steps_show_the_scaled_frequencies() -> None:
-    record = RoPE(dim=8, scaling=YaRN(4.0, original=64, beta_fast=8.0))
-    assert spectrum(record).frequencies.tolist() == [1.0, 0.0625, 0.0025, 0.00025]
-    shown = worked(record, 3)
+    encoding = RoPE(dim=8, scaling=YaRN(4.0, original=64, beta_fast=8.0))
+    assert spectrum(encoding).frequencies.tolist() == [1.0, 0.0625, 0.0025, 0.00025]
+    shown = worked(encoding, 3)
     assert "3 · 0.0025 (unscaled 0.01) = 0.0075 rad" in str(shown)
     assert "1.138629 · (a·cos θ" in shown.formula
     assert "logits grow by its square" in str(shown)
@@ -380,8 +380,8 @@ def test_spectrum_and_worked_steps_show_the_scaled_frequencies() -> None:
 
 
 def test_resonant_angles_repeat_exactly() -> None:
-    record = RoPE(dim=8, scaling=Resonance())
-    waves = record.rotation([1, 1 + 6 * 63 * 628 * 6283]).cos
+    encoding = RoPE(dim=8, scaling=Resonance())
+    waves = encoding.rotation([1, 1 + 6 * 63 * 628 * 6283]).cos
     assert np.abs(waves[0] - waves[1]).max() <= 2.0**-52
 
 
@@ -395,10 +395,10 @@ def test_each_scaling_has_its_row() -> None:
     assert row("RoPE").about is RoPE
 
 
-def test_a_released_record_is_read_back_from_its_text() -> None:
+def test_a_released_encoding_is_read_back_from_its_text() -> None:
     lists = tuple(1.0 + 0.0123456789012345 * i for i in range(64))
-    record = RoPE(dim=128, scaling=LongRoPE(lists, lists, original=4096, length=131_072, factor=32.0))
-    assert parse.record(repr(record)) == record
+    encoding = RoPE(dim=128, scaling=LongRoPE(lists, lists, original=4096, length=131_072, factor=32.0))
+    assert parse.record(repr(encoding)) == encoding
     with pytest.raises(ValueError, match="YaRN: factor must be a finite number from 1"):
         parse.record("RoPE(dim=8, scaling=YaRN(factor=0.5, original=64))")
     with pytest.raises(ValueError, match="Did you mean YaRN"):

@@ -40,7 +40,8 @@ RECORDS = {
     "row": RowGate(heads=12, model_dim=6, width=3),
 }
 PARAMS = {
-    name: {key: RNG.standard_normal(shape) for key, shape in record.shapes.items()} for name, record in RECORDS.items()
+    name: {key: RNG.standard_normal(shape) for key, shape in encoding.shapes.items()}
+    for name, encoding in RECORDS.items()
 }
 HIDDEN = {"path": SEEN, "gated": WIDE, "row": np.concatenate([ASKED, SEEN], 1)}
 GATHER = ("path", "dape_v2", "row")
@@ -78,10 +79,10 @@ def test_keys_ahead_of_every_query_change_nothing(name: str) -> None:
 
 def test_path_is_the_state_that_a_cache_keeps() -> None:
     """The authors' decoding: when a token arrives, every cached key k becomes k - β (k·w) w; then logits are q·k."""
-    record, params = RECORDS["path"], PARAMS["path"]
+    encoding, params = RECORDS["path"], PARAMS["path"]
     q = RNG.standard_normal((2, 12, 7, 5))
-    found = record.score(q, K, PLACES, PLACES, params, hidden=SEEN)
-    w, beta = record._directions(SEEN, ordered(PLACES), params), record._strengths(SEEN, params)
+    found = encoding.score(q, K, PLACES, PLACES, params, hidden=SEEN)
+    w, beta = encoding._directions(SEEN, ordered(PLACES), params), encoding._strengths(SEEN, params)
     keys = np.zeros((2, 12, 0, 5))
     for m in range(7):
         own = w[:, :, m : m + 1]
@@ -93,19 +94,19 @@ def test_path_is_the_state_that_a_cache_keeps() -> None:
 
 
 def test_path_filters_as_a_causal_convolution() -> None:
-    record, params = RECORDS["path"], {name: torch.tensor(value) for name, value in PARAMS["path"].items()}
+    encoding, params = RECORDS["path"], {name: torch.tensor(value) for name, value in PARAMS["path"].items()}
     x = torch.tensor(SEEN)
     low = torch.einsum("hdr,bmr->bhdm", params["w_out"], x @ params["w_in"].T).flatten(1, 2)
     weight = params["filter"].flatten(0, 1)[:, None]
     wanted = torch.nn.functional.conv1d(torch.nn.functional.pad(low, (2, 0)), weight, groups=60)
     wanted = torch.nn.functional.silu(wanted).unflatten(1, (12, 5)).transpose(-1, -2)
     wanted = wanted * (wanted.square().sum(-1, keepdim=True) + 1e-6).rsqrt()
-    assert (record._directions(x, ordered(torch.tensor(PLACES)), params) - wanted).abs().max() <= 2.0**-44
+    assert (encoding._directions(x, ordered(torch.tensor(PLACES)), params) - wanted).abs().max() <= 2.0**-44
 
 
-def released(record: DAPE | DAPEv2, logits: torch.Tensor, bias: torch.Tensor, params: dict) -> torch.Tensor:
+def released(encoding: DAPE | DAPEv2, logits: torch.Tensor, bias: torch.Tensor, params: dict) -> torch.Tensor:
     """What the authors' modules add to logits: a network over the channels, in the second version of convolutions."""
-    kernel = getattr(record, "kernel", 1)
+    kernel = getattr(encoding, "kernel", 1)
     x = torch.cat([logits, bias.expand(logits.shape)], 1)
     x = x.tril() if kernel > 1 else x
     given = {name: torch.tensor(value) for name, value in params.items() if "." not in name}
@@ -117,21 +118,21 @@ def released(record: DAPE | DAPEv2, logits: torch.Tensor, bias: torch.Tensor, pa
 
 
 @pytest.mark.parametrize(
-    "record", [DAPE(FIRE(heads=12, threshold=4.0), dim=5, width=7), DAPEv2(ALiBi(heads=12), dim=5)]
+    "encoding", [DAPE(FIRE(heads=12, threshold=4.0), dim=5, width=7), DAPEv2(ALiBi(heads=12), dim=5)]
 )
-def test_dape_is_what_the_released_modules_add(record: DAPE | DAPEv2) -> None:
-    params = record.init(np.random.default_rng(2))
+def test_dape_is_what_the_released_modules_add(encoding: DAPE | DAPEv2) -> None:
+    params = encoding.init(np.random.default_rng(2))
     q = RNG.standard_normal((2, 12, 7, 5))
     own = {name.removeprefix("encoding."): value for name, value in params.items() if "." in name}
-    bias = torch.tensor(record.encoding.matrix(PLACES, PLACES, own or None))
+    bias = torch.tensor(encoding.encoding.matrix(PLACES, PLACES, own or None))
     logits = torch.tensor(q @ K.swapaxes(-1, -2) / math.sqrt(5))
-    found = torch.tensor(record.score(q, K, PLACES, PLACES, params))
+    found = torch.tensor(encoding.score(q, K, PLACES, PLACES, params))
     causal = torch.ones(7, 7).tril().bool()
-    different = ((found - released(record, logits, bias, params)).abs() > BUDGET) & causal
+    different = ((found - released(encoding, logits, bias, params)).abs() > BUDGET) & causal
     # The second version differs where the last query meets the last key: no hidden layer is released behind it.
     assert different[:, :, :6].sum() == 0
     assert different[:, :, 6, :6].sum() == 0
-    assert different[:, :, 6, 6].any() == isinstance(record, DAPEv2)
+    assert different[:, :, 6, 6].any() == isinstance(encoding, DAPEv2)
 
 
 def test_cable_is_a_forgetting_gate_with_the_signs_of_its_parameters_changed() -> None:
@@ -148,7 +149,7 @@ def test_cable_is_a_forgetting_gate_with_the_signs_of_its_parameters_changed() -
 
 
 def test_grape_as_its_authors_write_it() -> None:
-    record, params = RECORDS["grape"], {name: torch.tensor(value) for name, value in PARAMS["grape"].items()}
+    encoding, params = RECORDS["grape"], {name: torch.tensor(value) for name, value in PARAMS["grape"].items()}
     softplus, normal = torch.nn.functional.softplus, torch.nn.functional.normalize
     q, k = torch.tensor(Q), torch.tensor(K)
     gates = [
@@ -158,7 +159,7 @@ def test_grape_as_its_authors_write_it() -> None:
     omega = softplus(params["omega"]) * torch.tensor(ALiBi(heads=12).slopes())
     distance = torch.tensor(QUERY[:, None] - KEY).clamp_min(0)
     wanted = -distance * omega[:, None, None] * (gates[0][..., None] + gates[1][..., None, :])
-    assert np.abs(record.score(Q, K, QUERY, KEY, PARAMS["grape"]) - wanted.numpy()).max() <= BUDGET
+    assert np.abs(encoding.score(Q, K, QUERY, KEY, PARAMS["grape"]) - wanted.numpy()).max() <= BUDGET
 
 
 @pytest.mark.parametrize(
@@ -178,17 +179,17 @@ def test_grape_as_its_authors_write_it() -> None:
             ValueError,
             r"^hidden must hold the input of the layer, shape \(2, 7, 6\)",
         ),
-        (lambda: DAPE(RoPE(dim=4), dim=4), TypeError, r"^encoding must be a record that biases"),
+        (lambda: DAPE(RoPE(dim=4), dim=4), TypeError, r"^encoding must be an encoding that biases"),
         (lambda: DAPE(ALiBi(heads=2), dim=0), ValueError, r"^dim must be an integer from 1"),
         (lambda: DAPE(ALiBi(heads=2), dim=4, width=0), ValueError, r"^width must be an integer from 1"),
         (lambda: DAPE(ALiBi(heads=1 << 16), dim=4, width=1 << 14), ValueError, r"^width must need at most"),
         (lambda: score("dape", k=K[..., :3]), ValueError, r"^k must have shape"),
         (lambda: score("dape", params=None), ValueError, r"^params must hold what DAPE learns"),
-        (lambda: DAPEv2(RoPE(dim=4), dim=4), TypeError, r"^encoding must be a record that biases"),
+        (lambda: DAPEv2(RoPE(dim=4), dim=4), TypeError, r"^encoding must be an encoding that biases"),
         (lambda: DAPEv2(ALiBi(heads=2), dim=4, kernel=1), ValueError, r"^kernel must be an integer from 3"),
         (lambda: DAPEv2(ALiBi(heads=2), dim=4, kernel=4), ValueError, r"^kernel must be odd; got 4\. Give 5, say"),
         (lambda: DAPEv2(ALiBi(heads=1 << 16), dim=4, width=1 << 14), ValueError, r"^width must need at most"),
-        (lambda: GatedBias(RoPE(dim=4), dim=4), TypeError, r"^encoding must be a record that biases"),
+        (lambda: GatedBias(RoPE(dim=4), dim=4), TypeError, r"^encoding must be an encoding that biases"),
         (lambda: GatedBias(ALiBi(heads=2), dim=0), ValueError, r"^dim must be an integer from 1"),
         (lambda: score("gated", hidden=SEEN), ValueError, r"^hidden must have shape \(2, 3, 60\)"),
         (lambda: score("gated", query_positions=QUERY + 0.5), ValueError, r"^query must hold whole numbers"),
@@ -228,14 +229,14 @@ def test_a_position_that_occurs_twice_is_refused(name: str) -> None:
 
 
 def test_a_position_that_cannot_be_read_and_occurs_twice_is_no_number() -> None:
-    record, key_positions = RECORDS["row"], torch.tensor([[0, 1, 2, 0, 3, 4, 5], [0, 1, 2, 6, 3, 4, 5]])
+    encoding, key_positions = RECORDS["row"], torch.tensor([[0, 1, 2, 0, 3, 4, 5], [0, 1, 2, 6, 3, 4, 5]])
     params, query_positions = (
         {name: torch.tensor(value) for name, value in PARAMS["row"].items()},
         torch.tensor([9, 8, 7]),
     )
     q, k, x = (torch.tensor(part) for part in (Q, K, HIDDEN["row"]))
     compiled = torch.compile(
-        lambda key_positions: record.score(q, k, query_positions, key_positions, params, hidden=x), backend="eager"
+        lambda key_positions: encoding.score(q, k, query_positions, key_positions, params, hidden=x), backend="eager"
     )
     assert compiled(key_positions).isnan().any(-1).any(-1).any(-1).tolist() == [True, False]
 
@@ -259,17 +260,17 @@ def test_documents_that_do_not_fit(documents: object, error: type[Exception], me
 
 def test_reflections_of_more_keys_than_one_block_are_taken_one_after_the_other() -> None:
     """130 keys, two more than a block: k_j after H_(j+1)…H_i, H = 1 - β w wᵀ (Yang et al. 2025, eq. 2), key by key."""
-    record, count = PaTH(dim=4, heads=2, model_dim=3, rank=2, taps=3), 130
+    encoding, count = PaTH(dim=4, heads=2, model_dim=3, rank=2, taps=3), 130
     source = np.random.default_rng(0)
-    params = {name: source.normal(size=shape) for name, shape in record.shapes.items()}
+    params = {name: source.normal(size=shape) for name, shape in encoding.shapes.items()}
     x, (q, k) = source.normal(size=(count, 3)), source.normal(size=(2, 2, count, 4))
-    got = record.score(q, k, np.arange(count), np.arange(count), params, hidden=x)
+    got = encoding.score(q, k, np.arange(count), np.arange(count), params, hidden=x)
     for head in range(2):
         low = x @ params["w_in"].T @ params["w_out"][head].T
         before = np.concatenate([np.zeros((2, 4)), low])
         summed = sum(before[tap : tap + count] * params["filter"][head][:, tap] for tap in range(3))
         w = summed / (1 + np.exp(-summed))
-        w /= np.sqrt((w * w).sum(-1, keepdims=True) + record.epsilon)
+        w /= np.sqrt((w * w).sum(-1, keepdims=True) + encoding.epsilon)
         beta = 2 / (1 + np.exp(-(x @ params["beta_weight"][head] + params["beta_bias"][head])))
         left, expected = k[head].copy(), np.zeros((count, count))
         for i in range(count):
@@ -282,13 +283,13 @@ def test_reflections_of_more_keys_than_one_block_are_taken_one_after_the_other()
 
 
 def test_reflections_are_one_block_in_a_compiled_program() -> None:
-    record, place = PaTH(dim=4, heads=2, model_dim=3, rank=2), torch.arange(5)
+    encoding, place = PaTH(dim=4, heads=2, model_dim=3, rank=2), torch.arange(5)
     draw = torch.Generator().manual_seed(0)
     q, k, x = (torch.randn(shape, generator=draw) for shape in ((2, 5, 4), (2, 5, 4), (5, 3)))
-    params = {name: torch.randn(shape, generator=draw) for name, shape in record.shapes.items()}
+    params = {name: torch.randn(shape, generator=draw) for name, shape in encoding.shapes.items()}
 
     def score(q: torch.Tensor) -> torch.Tensor:
-        return record.score(q, k, place, place, params, hidden=x)
+        return encoding.score(q, k, place, place, params, hidden=x)
 
     compiled = torch.compile(score, fullgraph=True, backend="eager")
     # Five reflections, each of which rounds a vector of four numbers and keeps its length.

@@ -34,13 +34,13 @@ def test_refused_fields(fields: dict, error: type, begins: str) -> None:
 @pytest.mark.parametrize("gated", [False, True])
 def test_rotated_queries_and_keys_by_a_cumulative_sum(gated: bool) -> None:
     """The way of the authors' code: a causal convolution, a cumulative sum, one rotation for queries and keys."""
-    record, rng = SelectiveRoPE(**GOOD, gated=gated), np.random.default_rng(1)
-    params = {name: rng.standard_normal(shape) for name, shape in record.shapes.items()}
+    encoding, rng = SelectiveRoPE(**GOOD, gated=gated), np.random.default_rng(1)
+    params = {name: rng.standard_normal(shape) for name, shape in encoding.shapes.items()}
     q, k = rng.standard_normal((2, 2, 12, 9, 4))
     x = rng.standard_normal((2, 9, 24))
     own = {name: torch.tensor(value) for name, value in params.items()}
     parts = torch.tensor(x).unflatten(-1, (12, 2))
-    parts = (parts / (parts.square().sum(-1, keepdim=True) + record.epsilon).sqrt()).flatten(-2)
+    parts = (parts / (parts.square().sum(-1, keepdim=True) + encoding.epsilon).sqrt()).flatten(-2)
     phi = (parts @ own["w_in"].T @ own["w_out"].flatten(0, 1).T).mT  # (batch, heads · pairs, time)
     taps = own["filter"].flatten(0, 1)[:, None]
     phi = torch.nn.functional.conv1d(torch.nn.functional.pad(phi, (3, 0)), taps, groups=24).unflatten(1, (12, 2))
@@ -55,7 +55,7 @@ def test_rotated_queries_and_keys_by_a_cumulative_sum(gated: bool) -> None:
             torch.cat([first * angle.cos() - second * angle.sin(), first * angle.sin() + second * angle.cos()], -1)
         )
     wanted = (rotated[0] @ rotated[1].mT - torch.tensor(q) @ torch.tensor(k).mT) / 2
-    found = record.score(q, k, range(9), range(9), params, hidden=x)
+    found = encoding.score(q, k, range(9), range(9), params, hidden=x)
     assert np.abs(found - wanted.numpy()).max() <= 1e-11  # angles up to 1,000, each rounded some ten times by 2^-53
     whole = attention(
         q,
@@ -64,7 +64,7 @@ def test_rotated_queries_and_keys_by_a_cumulative_sum(gated: bool) -> None:
         query_positions=range(9),
         key_positions=range(9),
         layout="bhtd",
-        encodings=[record],
+        encodings=[encoding],
         params=[params],
         hidden=x,
         causal=True,

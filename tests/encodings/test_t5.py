@@ -41,15 +41,15 @@ def test_buckets_are_those_of_the_formula(buckets: int, max_distance: int) -> No
 
 def test_an_edge_on_a_whole_distance_opens_the_bucket() -> None:
     # exact = 4, four wide buckets to 64: edges 4·2^k, that is 4, 8, 16, 32, with nothing for rounding to decide.
-    record = T5Bias(heads=1, buckets=8, max_distance=64, bidirectional=False)
-    assert record.bucket([-7, -8, -15, -16, -31, -32]).tolist() == [4, 5, 5, 6, 6, 7]
+    encoding = T5Bias(heads=1, buckets=8, max_distance=64, bidirectional=False)
+    assert encoding.bucket([-7, -8, -15, -16, -31, -32]).tolist() == [4, 5, 5, 6, 6, 7]
 
 
 def test_the_table_is_read_by_bucket_and_head() -> None:
     table = np.random.default_rng(3).standard_normal((32, 12))
-    record = T5Bias(heads=12)
+    encoding = T5Bias(heads=12)
     query_positions, key_positions = [5, 900, 2], [0, 5, 17, 3000]
-    found = record.matrix(query_positions, key_positions, {"table": table})
+    found = encoding.matrix(query_positions, key_positions, {"table": table})
     assert found.shape == (12, 3, 4)
     for h in range(12):
         for i, m in enumerate(query_positions):
@@ -94,17 +94,17 @@ def test_a_fraction_is_nan_where_it_cannot_be_seen() -> None:
 
 
 def test_pointwise_under_compile() -> None:
-    record, table = T5Bias(heads=3), torch.randn(32, 3, generator=torch.Generator().manual_seed(0))
-    point = torch.compile(lambda h, m, n: record.bias(h, m, n, {"table": table}), fullgraph=True, backend="aot_eager")
+    encoding, table = T5Bias(heads=3), torch.randn(32, 3, generator=torch.Generator().manual_seed(0))
+    point = torch.compile(lambda h, m, n: encoding.bias(h, m, n, {"table": table}), fullgraph=True, backend="aot_eager")
     found = point(torch.tensor([2, 0]), torch.tensor([40, 1]), torch.tensor([3, 9]))
     assert found.tolist() == [table[one_way(37, 16, 128), 2].item(), table[16 + one_way(8, 16, 128), 0].item()]
 
 
 def test_the_lookup_is_nobodys_to_change() -> None:
-    record = T5Bias(heads=1)
-    first = record.bucket([-9])
+    encoding = T5Bias(heads=1)
+    first = encoding.bucket([-9])
     first += 5
-    assert record.bucket([-9]).tolist() == [8]
+    assert encoding.bucket([-9]).tolist() == [8]
 
 
 @pytest.mark.parametrize(

@@ -14,12 +14,12 @@ from posenc.attention import attention
 
 
 def test_queries_grow_and_keys_do_not() -> None:
-    record, x = LogNTemperature(dim=4, length=10), np.ones((2, 4))
-    assert record.rotation([9, 99], role="query")(x).tolist() == [[1.0] * 4, [2.0] * 4]
-    assert record.rotation([9, 99], role="key")(x).tolist() == [[1.0] * 4] * 2
-    assert record.rotation([99], role="query").inverse()(x[:1]).tolist() == [[0.5] * 4]
+    encoding, x = LogNTemperature(dim=4, length=10), np.ones((2, 4))
+    assert encoding.rotation([9, 99], role="query")(x).tolist() == [[1.0] * 4, [2.0] * 4]
+    assert encoding.rotation([9, 99], role="key")(x).tolist() == [[1.0] * 4] * 2
+    assert encoding.rotation([99], role="query").inverse()(x[:1]).tolist() == [[0.5] * 4]
     with pytest.raises(ValueError, match=r"^role must be 'query' or 'key' for LogNTemperature"):
-        record.rotation([9])
+        encoding.rotation([9])
 
 
 def test_beside_a_rotation_the_logits_grow() -> None:
@@ -63,8 +63,8 @@ def test_llama4() -> None:
     with torch.no_grad():
         theirs, _ = layer(x, None, None)
         q, k, v = (made(x).view(1, 30, 2, 16) for made in (layer.q_proj, layer.k_proj, layer.v_proj))
-        at, record = torch.arange(30), StepTemperature(dim=16, scale=0.7, floor=4)
-        mine = attention(q, k, v, query_positions=at, key_positions=at, layout="bthd", encodings=[record]).output
+        at, encoding = torch.arange(30), StepTemperature(dim=16, scale=0.7, floor=4)
+        mine = attention(q, k, v, query_positions=at, key_positions=at, layout="bthd", encodings=[encoding]).output
         # Sums of up to 32 products of numbers below 4, twice; without the temperature they are off by far more.
         assert (layer.o_proj(mine.reshape(1, 30, 32)) - theirs).abs().max() <= 64 * 4 * 2.0**-24
         cold = attention(q, k, v, query_positions=at, key_positions=at, layout="bthd").output
@@ -75,19 +75,19 @@ def test_ministral3() -> None:
     torch = pytest.importorskip("torch")
     pytest.importorskip("transformers")
     peer = import_module("transformers.models.ministral3.modeling_ministral3")
-    record, at = StepTemperature(dim=8, scale=0.3, floor=16, start=0), torch.arange(0, 500, 7)
+    encoding, at = StepTemperature(dim=8, scale=0.3, floor=16, start=0), torch.arange(0, 500, 7)
     theirs = peer.get_llama_4_attn_scale(at[None], 0.3, 16)
-    assert (record.factor(at) - theirs.reshape(-1)).abs().max() <= 4 * 2.0**-24 * 3
+    assert (encoding.factor(at) - theirs.reshape(-1)).abs().max() <= 4 * 2.0**-24 * 3
 
 
 def test_beam() -> None:
     torch = pytest.importorskip("torch")
     pytest.importorskip("transformers")
     peer = import_module("transformers.models.beam.modeling_beam")
-    record, at = PowerTemperature(dim=8), torch.arange(0, 500_000, 701)
+    encoding, at = PowerTemperature(dim=8), torch.arange(0, 500_000, 701)
     theirs = peer.compute_attention_scaling(at[None]).reshape(-1)
     # A place plus one, a quotient, a logarithm, a product and a power, each rounded to 24 bits; τ is below 2.
-    assert (record.factor(at) - theirs).abs().max() <= 2 * 6 * 2.0**-24
+    assert (encoding.factor(at) - theirs).abs().max() <= 2 * 6 * 2.0**-24
 
 
 @pytest.mark.parametrize(

@@ -44,7 +44,7 @@ def test_score_is_the_sum_of_the_three_terms() -> None:
 
 def test_three_fast_routes_are_the_gather() -> None:
     """Vectors of 2T - 1 distances, taken for each pair by index, by the relative shift of appendix B, and by this
-    record, which makes none: keys on both sides of the query, as in XLNet."""
+    encoding, which makes none: keys on both sides of the query, as in XLNet."""
     length = 9
     places, q = np.arange(length), RNG.standard_normal((2, 12, length, 5))
     k = RNG.standard_normal((2, 12, length, 5))

@@ -39,9 +39,9 @@ def released(params: dict[str, torch.Tensor], heads: int, relative: bool) -> tor
 
 @pytest.mark.parametrize("relative", [True, False])
 def test_the_released_forward_pass(relative: bool) -> None:
-    record, rng = TUPE(**GOOD, relative=relative), np.random.default_rng(0)
-    params = {name: torch.tensor(rng.standard_normal(shape)) for name, shape in record.shapes.items()}
-    found = record.matrix(torch.arange(40), torch.arange(40), params, dtype=torch.float64)
+    encoding, rng = TUPE(**GOOD, relative=relative), np.random.default_rng(0)
+    params = {name: torch.tensor(rng.standard_normal(shape)) for name, shape in encoding.shapes.items()}
+    found = encoding.matrix(torch.arange(40), torch.arange(40), params, dtype=torch.float64)
     expected = released(params, 12, relative)
     assert found.shape == (12, 40, 40)
     # Sums of 48 and 4 products of numbers of some ten: each route rounds a hundred times, by 2^-53 of a thousand.
@@ -49,8 +49,8 @@ def test_the_released_forward_pass(relative: bool) -> None:
 
 
 def test_the_class_token_is_untied() -> None:
-    record = TUPE(**GOOD)
-    bias = record.matrix(range(9), range(9), record.init(np.random.default_rng(1)))
+    encoding = TUPE(**GOOD)
+    bias = encoding.matrix(range(9), range(9), encoding.init(np.random.default_rng(1)))
     assert (bias[:, 0] == bias[:, 0, :1]).all()
     assert (bias[:, 1:, 0] == bias[:, 1:2, 0]).all()
     assert not (bias[:, 0, 0] == bias[:, 1, 0]).any()

@@ -30,30 +30,32 @@ BIASES = {
 }
 
 
-def drawn(record: AttentionBias | Decomposed) -> dict[str, np.ndarray]:
-    return {name: RNG.standard_normal(shape) for name, shape in record.shapes.items()}
+def drawn(encoding: AttentionBias | Decomposed) -> dict[str, np.ndarray]:
+    return {name: RNG.standard_normal(shape) for name, shape in encoding.shapes.items()}
 
 
 @pytest.mark.parametrize("name", BIASES)
 def test_all_forms_are_the_bias_of_one_pair(name: str) -> None:
     """Dense, of a batch, one query's row, pointwise and as a score_mod."""
-    record, query_positions, key_positions = BIASES[name]
-    params = drawn(record)
-    dense = record.matrix(query_positions, key_positions, params)
+    encoding, query_positions, key_positions = BIASES[name]
+    params = drawn(encoding)
+    dense = encoding.matrix(query_positions, key_positions, params)
     assert dense.shape == (12, len(query_positions), len(key_positions))
     for head, m, n in ((0, 0, 0), (11, 2, 1), (7, 1, len(key_positions) - 1)):
-        assert record.bias(head, query_positions[m], key_positions[n], params) == dense[head, m, n]
-    rows = [record.matrix(query_positions[m : m + 1], key_positions, params)[:, 0] for m in range(len(query_positions))]
+        assert encoding.bias(head, query_positions[m], key_positions[n], params) == dense[head, m, n]
+    rows = [
+        encoding.matrix(query_positions[m : m + 1], key_positions, params)[:, 0] for m in range(len(query_positions))
+    ]
     assert np.abs(np.stack(rows, 1) - dense).max() <= 2.0**-48
     shift = 0 if name == "graph" else np.array([100, -7])
-    both = record.matrix(
+    both = encoding.matrix(
         np.stack([query_positions, query_positions[::-1] + shift]),
         np.stack([key_positions, key_positions + shift]),
         params,
     )
     assert np.abs(both - np.stack([dense, dense[:, ::-1]])).max() <= 2.0**-48
     given = {part: torch.tensor(value) for part, value in params.items()}
-    add = score_mod(record, torch.tensor(query_positions), torch.tensor(key_positions), given)
+    add = score_mod(encoding, torch.tensor(query_positions), torch.tensor(key_positions), given)
     zero, number = torch.zeros((), dtype=torch.float64), torch.tensor
     found = [add(zero, number(0), number(head), number(m), number(n)) for head, m, n in ((0, 0, 0), (11, 2, 1))]
     assert [float(value) for value in found] == pytest.approx([dense[0, 0, 0], dense[11, 2, 1]], abs=2.0**-48)
@@ -61,13 +63,13 @@ def test_all_forms_are_the_bias_of_one_pair(name: str) -> None:
 
 @pytest.mark.parametrize("name", BIASES)
 def test_gradients_where_queries_stand_elsewhere_than_keys(name: str) -> None:
-    record, query_positions, key_positions = BIASES[name]
-    names = sorted(record.shapes)
-    leaves = [torch.tensor(value, requires_grad=True) for value in map(drawn(record).get, names)]
+    encoding, query_positions, key_positions = BIASES[name]
+    names = sorted(encoding.shapes)
+    leaves = [torch.tensor(value, requires_grad=True) for value in map(drawn(encoding).get, names)]
 
     def bias(*given: torch.Tensor) -> torch.Tensor:
         params = dict(zip(names, given, strict=True))
-        return record.matrix(
+        return encoding.matrix(
             torch.tensor(query_positions[:2]), torch.tensor(key_positions), params, dtype=torch.float64
         )[::11]
 
@@ -78,14 +80,14 @@ def test_window_is_the_released_index() -> None:
     """Swin's index of a window of 3 x 4: distances of all pairs, shifted, the row times 2·4 - 1."""
     places = np.stack(np.meshgrid(np.arange(3), np.arange(4), indexing="ij"), -1).reshape(-1, 2)
     steps = places[:, None] - places + [2, 3]
-    record, table = WindowBias(heads=12, window=(3, 4)), RNG.standard_normal((35, 12))
-    found = record.matrix(places, places, {"table": table})
+    encoding, table = WindowBias(heads=12, window=(3, 4)), RNG.standard_normal((35, 12))
+    found = encoding.matrix(places, places, {"table": table})
     assert np.array_equal(found, table[steps[..., 0] * 7 + steps[..., 1]].transpose(2, 0, 1))
 
 
 def test_beyond_the_window_its_edge() -> None:
-    record, table = WindowBias(heads=1, window=(2, 3)), np.arange(15.0)[:, None]
-    found = record.matrix([[0, 0]], [[-9, 0], [1, -2], [50, 70]], {"table": table})
+    encoding, table = WindowBias(heads=1, window=(2, 3)), np.arange(15.0)[:, None]
+    found = encoding.matrix([[0, 0]], [[-9, 0], [1, -2], [50, 70]], {"table": table})
     assert found[0].tolist() == [[12.0, 4.0, 0.0]]
 
 
@@ -101,8 +103,8 @@ def test_a_resized_table_keeps_what_is_linear() -> None:
 
 
 def test_graph_positions_give_its_distances_back() -> None:
-    record, table = GraphDistance(heads=1, nodes=7, rows=FAR + 1), np.arange(FAR + 1.0)[:, None]
-    assert np.array_equal(record.matrix(GRAPH, GRAPH, {"table": table})[0], GRAPH)
+    encoding, table = GraphDistance(heads=1, nodes=7, rows=FAR + 1), np.arange(FAR + 1.0)[:, None]
+    assert np.array_equal(encoding.matrix(GRAPH, GRAPH, {"table": table})[0], GRAPH)
 
 
 DECOMPOSED = Decomposed(dim=5, size=(3, 4))

@@ -88,17 +88,17 @@ def test_gradcheck(place: float) -> None:
 
 def test_gradients_are_the_formula() -> None:
     # d cos(pω)/dp = -ω sin(pω), also where a difference quotient sees nothing.
-    places, record = np.array([[0.5, 3.0], [1e6 + 0.125, 2.0**40 + 0.5]]), Geometric(8)
-    cosine, sine = (part.sum((0, 1)) * record.radians() for part in cosine_sine(places, record))
+    places, encoding = np.array([[0.5, 3.0], [1e6 + 0.125, 2.0**40 + 0.5]]), Geometric(8)
+    cosine, sine = (part.sum((0, 1)) * encoding.radians() for part in cosine_sine(places, encoding))
     expected = -sine.sum(), cosine.sum()
 
     given = torch.from_numpy(places).requires_grad_()
-    for wave, true in zip(cosine_sine(given, record, dtype=torch.float64), expected, strict=True):
+    for wave, true in zip(cosine_sine(given, encoding, dtype=torch.float64), expected, strict=True):
         (slope,) = torch.autograd.grad(wave.sum(), given, retain_graph=True)
         assert slope.sum().item() == pytest.approx(true, rel=1e-14)
     with jax.enable_x64(True):
         for which, true in enumerate(expected):
-            slope = jax.grad(lambda p, which=which: cosine_sine(p, record, dtype="float64")[which].sum())(
+            slope = jax.grad(lambda p, which=which: cosine_sine(p, encoding, dtype="float64")[which].sum())(
                 jnp.asarray(places)
             )
             assert float(slope.sum()) == pytest.approx(true, rel=1e-14)
@@ -106,17 +106,17 @@ def test_gradients_are_the_formula() -> None:
 
 def test_gradients_pass_the_blocks_of_a_long_table() -> None:
     places = torch.linspace(0, 100, 40_000, dtype=torch.float64).reshape(2, -1).requires_grad_()
-    record = Geometric(8)
-    cosine, sine = cosine_sine(places, record, dtype=torch.float64)
+    encoding = Geometric(8)
+    cosine, sine = cosine_sine(places, encoding, dtype=torch.float64)
     (slope,) = torch.autograd.grad(sine.sum(), places)
-    expected = (cosine.detach().numpy() * record.radians()).sum(-1)
+    expected = (cosine.detach().numpy() * encoding.radians()).sum(-1)
     assert np.abs(slope.numpy() - expected).max() < 1e-14
 
 
 @pytest.mark.parametrize("parts", [([5], [0.25]), ([0.25], [5]), ([5.0], [0.25])])
 def test_a_whole_coordinate_and_a_fraction_add_to_the_phase_of_their_sum(parts: tuple[list, list]) -> None:
     base, dim = PROGRESSIONS[0]
-    record = Geometric(dim, base)
-    got = cos_sin_of_sum([checked(part) for part in parts], [record, record], np.float64)
+    encoding = Geometric(dim, base)
+    got = cos_sin_of_sum([checked(part) for part in parts], [encoding, encoding], np.float64)
     for mine, true in zip(got, truth.tables(truth.waves([5.25], base, dim), truth.FLOAT64), strict=True):
         assert truth.ulps(mine, true) <= ULPS_OF_TRUTH

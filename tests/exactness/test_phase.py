@@ -62,7 +62,7 @@ def test_float32_entries_are_correctly_rounded(sampled: dict, backend: str) -> N
 def test_rounded_frequencies_would_be_seen(sampled: dict, monkeypatch: pytest.MonkeyPatch) -> None:
     revolutions = fixed_point._revolutions
     monkeypatch.setattr(
-        fixed_point, "_turns", lambda record: [Decimal(float(rotation)) for rotation in revolutions(record)]
+        fixed_point, "_turns", lambda encoding: [Decimal(float(rotation)) for rotation in revolutions(encoding)]
     )
     monkeypatch.setattr(fixed_point, "_limbs", fixed_point._limbs.__wrapped__)
     assert wrong_entries(sampled, "numpy")[1] > 50_000
@@ -92,10 +92,10 @@ def test_float64_entries_are_within_their_bound(sampled: dict, backend: str) -> 
 
 @pytest.mark.parametrize("backend", ["torch", "jax"])
 def test_libraries_give_the_same_bits_in_float32(backend: str) -> None:
-    places, record = np.array(positions(2, 250)).reshape(1, -1), Geometric(128)
+    places, encoding = np.array(positions(2, 250)).reshape(1, -1), Geometric(128)
     seen = 0
     for mine, theirs in zip(
-        WAVES["numpy"](places, record, "float32"), WAVES[backend](places, record, "float32"), strict=True
+        WAVES["numpy"](places, encoding, "float32"), WAVES[backend](places, encoding, "float32"), strict=True
     ):
         assert mine.dtype == theirs.dtype == np.float32
         assert mine.tobytes() == theirs.tobytes()
@@ -105,9 +105,9 @@ def test_libraries_give_the_same_bits_in_float32(backend: str) -> None:
 
 @pytest.mark.parametrize("backend", ["torch", "jax"])
 def test_libraries_agree_in_float64(backend: str) -> None:
-    places, record = np.array(positions(3, 100)), Geometric(128)
+    places, encoding = np.array(positions(3, 100)), Geometric(128)
     for mine, theirs in zip(
-        WAVES["numpy"](places, record, "float64"), WAVES[backend](places, record, "float64"), strict=True
+        WAVES["numpy"](places, encoding, "float64"), WAVES[backend](places, encoding, "float64"), strict=True
     ):
         assert truth.ulps(mine, theirs) <= ULPS_BETWEEN
 
@@ -134,8 +134,8 @@ def test_phases_subtract_to_the_last_bit_in_jax(wide: bool, limit: int) -> None:
 
 
 def _difference_is_exact(first: object, second: object) -> bool:
-    for record in (Geometric(128), Geometric(64, 1e12)):
-        mine, theirs = phase(first, record) - phase(second, record), phase(first - second, record)
+    for encoding in (Geometric(128), Geometric(64, 1e12)):
+        mine, theirs = phase(first, encoding) - phase(second, encoding), phase(first - second, encoding)
         limbs = [np.asarray(limb) for limb in theirs.limbs]
         if not all(np.array_equal(np.asarray(a), b) for a, b in zip(mine.limbs, limbs, strict=True)):
             return False

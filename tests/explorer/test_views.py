@@ -28,55 +28,55 @@ def facts(view, **asked):
 
 def test_a_clicked_cell_has_the_value_of_the_table_for_every_encoding():
     def check(row):
-        record = row.samples[0]
-        table = facts("table", record=repr(record), positions=9)
+        encoding = row.samples[0]
+        table = facts("table", encoding=repr(encoding), positions=9)
         rows, columns = table["rows"], table["columns"]
-        logits = record.door in ("biases", "scores")
+        logits = encoding.door in ("biases", "scores")
         place = {"key": rows[1]} if logits else {"column": 0}
-        cell = facts("cell", record=repr(record), position=rows[2], **place)
+        cell = facts("cell", encoding=repr(encoding), position=rows[2], **place)
         assert cell["formula"]
         if table["sinusoids"] is None and columns:
             value = unpacked(table["values"])[2 * columns + (1 if logits else 0)]
             assert abs(value - cell["value"]) <= 1e-13 * max(1, abs(value))  # products of other shapes round otherwise
-        if record.door == "adds":
+        if encoding.door == "adds":
             assert cell["steps"][0]["values"] == [cell["value"]]
-        assert parse.record(table["record"]) == record
+        assert parse.record(table["encoding"]) == encoding
 
     every(CATALOG, check)
 
 
-def test_sliders_change_the_fields_of_the_record_or_of_the_record_within_it():
-    assert facts("table", record="RoPE(dim=8)", dim=16, base=500.0)["record"] == "RoPE(dim=16, base=500.0)"
-    inner = facts("table", record="Partial(RoPE(dim=4), dim=8)", base=500.0)
-    assert inner["record"] == "Partial(encoding=RoPE(dim=4, base=500.0), dim=8)"
+def test_sliders_change_the_fields_of_the_encoding_or_of_the_encoding_within_it():
+    assert facts("table", encoding="RoPE(dim=8)", dim=16, base=500.0)["encoding"] == "RoPE(dim=16, base=500.0)"
+    inner = facts("table", encoding="Partial(RoPE(dim=4), dim=8)", base=500.0)
+    assert inner["encoding"] == "Partial(encoding=RoPE(dim=4, base=500.0), dim=8)"
     assert inner["sliders"] == {"dim": 8, "base": 500.0}
     assert written(RoPE(dim=8, pairing="halves")) == "RoPE(dim=8, pairing='halves')"
 
 
 def test_the_envelope_is_what_the_score_never_leaves_and_touches():
-    for record in (RoPE(dim=64), Sinusoidal(dim=32)):
-        found = facts("distance", record=repr(record), distances=200)
+    for encoding in (RoPE(dim=64), Sinusoidal(dim=32)):
+        found = facts("distance", encoding=repr(encoding), distances=200)
         scores, bound = np.array(found["curves"][0]["scores"]), np.array(found["envelope"])
         assert (np.abs(scores) <= bound * (1 + 1e-12)).all()
         assert np.isclose(scores[0], bound[0])
-    assert facts("distance", record="ALiBi(heads=4)")["envelope"] is None
+    assert facts("distance", encoding="ALiBi(heads=4)")["envelope"] is None
 
 
 def test_scalings_are_slowed_as_their_frequencies_are():
-    found = facts("scalings", record="RoPE(dim=32)", trained=4096, target=32768)
+    found = facts("scalings", encoding="RoPE(dim=32)", trained=4096, target=32768)
     before = pair_rotation(RoPE(dim=32)).radians()
     for way in found["ways"]:
-        after = pair_rotation(parse.record(way["record"])).radians()
+        after = pair_rotation(parse.record(way["encoding"])).radians()
         assert np.allclose(way["slowed"], before / after, rtol=1e-12)
     assert {way["name"] for way in found["ways"]} >= {"as it is", "YaRN", "linear"}
-    still = facts("scalings", record="RoPE(dim=8, scaling=Clipped(count=2, soft=False))")["ways"][0]["slowed"]
+    still = facts("scalings", encoding="RoPE(dim=8, scaling=Clipped(count=2, soft=False))")["ways"][0]["slowed"]
     assert still[-1] is None  # a pair that does not rotate is slowed by no factor
 
 
 def test_heads_order_finder_media_and_models_answer_with_posenc():
     matrix = np.asarray(ALiBi(heads=4).matrix(np.arange(5), np.arange(5)))[2]
     assert (
-        unpacked(facts("heads", record="ALiBi(heads=4)", tokens=5)["matrices"][2]).tolist() == matrix.ravel().tolist()
+        unpacked(facts("heads", encoding="ALiBi(heads=4)", tokens=5)["matrices"][2]).tolist() == matrix.ravel().tolist()
     )
     order = facts("order", sentence="Dog bites man", other="Man bites dog")["results"]
     assert [one["encoding"] for one in order if one["blind"]] == ["no encoding", "ALiBi(heads=2)"]
@@ -101,14 +101,14 @@ def test_every_claim_is_listed_with_what_came_out():
 @pytest.mark.parametrize(
     ("view", "asked", "line"),
     [
-        ("table", {"record": "RoPE(dim=8)", "first": float("inf")}, "first must be"),
-        ("table", {"record": "ALiBi(heads=2)", "head": 2}, "head must be from 0 to 1"),
-        ("cell", {"record": "RoPE(dim=8)", "position": "x"}, "position must be"),
-        ("cell", {"record": "RoPE(dim=8)", "position": [1, 2, 3, 4]}, "position must be at most 3"),
-        ("cell", {"record": "RoPE(dim=8)", "column": 8}, "dims must be"),
-        ("spectrum", {"record": "ALiBi(heads=2)"}, "record must have frequencies"),
-        ("scalings", {"record": "ALiBi(heads=2)"}, "record must be a rotation"),
-        ("heads", {"record": "RoPE(dim=8)"}, "record must bias logits"),
+        ("table", {"encoding": "RoPE(dim=8)", "first": float("inf")}, "first must be"),
+        ("table", {"encoding": "ALiBi(heads=2)", "head": 2}, "head must be from 0 to 1"),
+        ("cell", {"encoding": "RoPE(dim=8)", "position": "x"}, "position must be"),
+        ("cell", {"encoding": "RoPE(dim=8)", "position": [1, 2, 3, 4]}, "position must be at most 3"),
+        ("cell", {"encoding": "RoPE(dim=8)", "column": 8}, "dims must be"),
+        ("spectrum", {"encoding": "ALiBi(heads=2)"}, "encoding must have frequencies"),
+        ("scalings", {"encoding": "ALiBi(heads=2)"}, "encoding must be a rotation"),
+        ("heads", {"encoding": "RoPE(dim=8)"}, "encoding must bias logits"),
         ("order", {"sentence": 3}, "sentence must be text"),
         ("order", {"sentence": "a " * 50, "other": "a"}, "at most 40 words"),
         ("finder", {"values": {}}, "values must name"),
@@ -119,7 +119,7 @@ def test_every_claim_is_listed_with_what_came_out():
         ("config", {"config": "/etc/passwd"}, "config must be the object"),
         ("config", {"config": {}}, "model_type must be in the config"),
         ("compare", {"expected": LLAMA, "actual": ["/etc/passwd"]}, "actual must be the object"),
-        ("compare", {"expected": LLAMA, "actual": "/etc/passwd"}, "record must be a name"),
+        ("compare", {"expected": LLAMA, "actual": "/etc/passwd"}, "encoding must be a name"),
     ],
 )  # fmt: skip
 def test_nonsense_names_the_field(view, asked, line):

@@ -218,7 +218,7 @@ def linear_factor_of_gemma_3_in_local_layers_too(folder: Path) -> Evidence:
     return two(folder, GEMMA_3, served)
 
 
-@mistake(CONFIGS, "layers", "vllm-project/vllm#29111", names={"sliding", "local", "one record"})
+@mistake(CONFIGS, "layers", "vllm-project/vllm#29111", names={"sliding", "local", "one encoding"})
 def global_rotation_of_gemma_3_in_local_layers(folder: Path) -> Evidence:
     """A refactor of vLLM gave sliding-window layers the global rotation, base 1000000 with its factor of 8, in place of
     base 10000."""

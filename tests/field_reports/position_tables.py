@@ -16,9 +16,9 @@ from field_reports.report import POSITION_TABLE, Evidence, harmless, mistake
 from field_reports.stock import tiny
 
 
-def sinusoids(folder: Path, record: str, table: np.ndarray) -> Evidence:
-    """What is meant as a record, and the table in an .npz file."""
-    return Evidence(record, npz(folder / "positions.npz", {"table": table}))
+def sinusoids(folder: Path, encoding: str, table: np.ndarray) -> Evidence:
+    """What is meant as an encoding, and the table in an .npz file."""
+    return Evidence(encoding, npz(folder / "positions.npz", {"table": table}))
 
 
 def by_two(length: int, sine: np.ndarray, cosine: np.ndarray) -> np.ndarray:

@@ -25,7 +25,7 @@ FORMS = (CONFIGS, FOLDERS, CHECKPOINT, GGUF, TABLE, VECTORS, LOGITS, BIAS, LIVE,
 class Evidence:
     """The two sides as their user gives them. What can be typed goes to the command line, the rest to the function.
 
-    expected: a config, the path of its file or folder, or a record as text.
+    expected: a config, the path of its file or folder, or an encoding as text.
     actual: what runs: a config, a path, arrays or a live module.
     layer, part, layout: the options that the user adds.   tokens: input for a live model, where it must be run.
     """

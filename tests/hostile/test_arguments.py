@@ -43,8 +43,8 @@ from posenc.phase import cosine_sine, phase
 from posenc.positions import decoding, difference, from_mask, packed, span
 
 
-def _params(record: Encoding) -> Any:
-    return record.init(np.random.default_rng(0)) or None
+def _params(encoding: Encoding) -> Any:
+    return encoding.init(np.random.default_rng(0)) or None
 
 
 WAVES, TABLE, WHEEL = Sinusoidal(dim=4), Learned(dim=4, length=8), RoPE(dim=4)
@@ -240,23 +240,25 @@ def test_a_matrix_of_a_million_squared_is_refused_before_it_exists() -> None:
 
 @pytest.mark.parametrize("row", [row for row in catalog.CATALOG if row.encoding.door in ("rotates", "biases")])
 def test_a_single_position_is_refused_in_a_line(row: catalog.Row) -> None:
-    record, params = row.samples[0], _params(row.samples[0])
-    one = 3 if record.axes == 1 else [3] * record.axes
-    if isinstance(record, RotaryEncoding):
-        error = refusal(lambda: record.rotation(one, params, role=record.roles[0]))
+    encoding, params = row.samples[0], _params(row.samples[0])
+    one = 3 if encoding.axes == 1 else [3] * encoding.axes
+    if isinstance(encoding, RotaryEncoding):
+        error = refusal(lambda: encoding.rotation(one, params, role=encoding.roles[0]))
     else:
-        error = refusal(lambda: record.matrix(one, one, params))
+        error = refusal(lambda: encoding.matrix(one, one, params))
     assert "must have an axis of positions, (*batch, n" in str(error)
     assert str(error).endswith("Put a single position into a list.")
 
 
 @pytest.mark.parametrize("row", [row for row in catalog.CATALOG if row.encoding.door in ("adds", "rotates")])
 def test_a_table_of_a_terabyte_is_refused_before_it_exists(row: catalog.Row) -> None:
-    record, params = row.samples[0], _params(row.samples[0])
-    many = np.broadcast_to(np.zeros(record.axes, np.int8), (2**20, 2**20, record.axes))
-    if record.axes == 1:
+    encoding, params = row.samples[0], _params(row.samples[0])
+    many = np.broadcast_to(np.zeros(encoding.axes, np.int8), (2**20, 2**20, encoding.axes))
+    if encoding.axes == 1:
         many = many[..., 0]
-    call = partial(record.rotation, role=record.roles[0]) if isinstance(record, RotaryEncoding) else record.embed
+    call = (
+        partial(encoding.rotation, role=encoding.roles[0]) if isinstance(encoding, RotaryEncoding) else encoding.embed
+    )
     assert str(_without_reading(lambda: call(many, params))).startswith("positions must need at most")
 
 
@@ -303,7 +305,7 @@ def test_other_absurd_sizes_are_refused_before_they_exist(call: Callable[[], Any
 @pytest.mark.parametrize("row", catalog.CATALOG)
 def test_errors_do_not_end_in_the_middle(row: catalog.Row) -> None:
     """Rule, value, advice: three parts, the last a sentence of its own."""
-    record = row.samples[0]
-    error = refusal(lambda: record.checked({"no_such_name": np.zeros(1)}))
+    encoding = row.samples[0]
+    error = refusal(lambda: encoding.checked({"no_such_name": np.zeros(1)}))
     assert "; got " in str(error)
     assert str(error).endswith(".")

@@ -1,4 +1,4 @@
-"""Every field of every record, walked from the catalog: a bad value is refused by the field's own name."""
+"""Every field of every encoding, walked from the catalog: a bad value is refused by the field's own name."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from posenc.frequencies import Divisors, Geometric, Projected
 from posenc.positions import grid
 
 RECORDS: tuple[Any, ...] = (
-    *(record for row in CATALOG for record in row.samples),
+    *(encoding for row in CATALOG for encoding in row.samples),
     Learned(dim=4, length=7, outside="interpolate", extent=9),
     Geometric(dim=8),
     Divisors((1.0, 2.0)),
@@ -46,9 +46,9 @@ MEANT = {
 NOT_RECORDS: tuple[Any, ...] = (None, "Sinusoidal(dim=4)", 1, [], {}, Sinusoidal, object())
 
 
-def _bad(record: Any, name: str) -> tuple[Any, ...]:
+def _bad(encoding: Any, name: str) -> tuple[Any, ...]:
     """Values that the field's kind rules out, by what the field holds now."""
-    value = getattr(record, name)
+    value = getattr(encoding, name)
     if isinstance(value, bool):
         return NOT_TRUTH
     if isinstance(value, int):
@@ -65,24 +65,24 @@ def _bad(record: Any, name: str) -> tuple[Any, ...]:
 
 
 def _fields() -> Iterator[tuple[Any, str]]:
-    """A record for each field of each class, and again where a record holds another kind of value there."""
+    """An encoding for each field of each class, and again where an encoding holds another kind of value there."""
     seen = set()
-    for record in RECORDS:
-        for field in fields(record):
-            key = type(record), field.name, type(getattr(record, field.name))
+    for encoding in RECORDS:
+        for field in fields(encoding):
+            key = type(encoding), field.name, type(getattr(encoding, field.name))
             if key not in seen and field.init:
                 seen.add(key)
-                yield record, field.name
+                yield encoding, field.name
 
 
-@pytest.mark.parametrize(("record", "name"), list(_fields()))
-def test_a_bad_field_is_refused_by_its_name(record: Any, name: str) -> None:
-    may_be_none = (type(record).__name__, name) in MEANT
-    values = [bad for bad in _bad(record, name) if not (bad is None and may_be_none)]
-    all_refused(lambda bad: replace(record, **{name: bad}), name, values)
+@pytest.mark.parametrize(("encoding", "name"), list(_fields()))
+def test_a_bad_field_is_refused_by_its_name(encoding: Any, name: str) -> None:
+    may_be_none = (type(encoding).__name__, name) in MEANT
+    values = [bad for bad in _bad(encoding, name) if not (bad is None and may_be_none)]
+    all_refused(lambda bad: replace(encoding, **{name: bad}), name, values)
 
 
-@pytest.mark.parametrize("kind", sorted({type(record) for record in RECORDS}, key=lambda kind: kind.__name__))
+@pytest.mark.parametrize("kind", sorted({type(encoding) for encoding in RECORDS}, key=lambda kind: kind.__name__))
 def test_a_wrong_name_of_a_field_is_answered_with_the_right_ones(kind: Any) -> None:
     """Unknown, missing, twice, too many; and what `help` shows stays the fields."""
     name, parameters = kind.__name__, list(inspect.signature(kind).parameters)
@@ -135,10 +135,10 @@ def test_each_value_that_is_not_refused_is_reported() -> None:
 
 @pytest.mark.parametrize("row", CATALOG)
 def test_absurd_sizes_are_refused_before_anything_is_made(row: Any) -> None:
-    record = row.samples[0]
-    for field in fields(record):
-        if isinstance(getattr(record, field.name), int) and field.name not in ("start", "bidirectional", "seed"):
-            error = refusal(lambda field=field: replace(record, **{field.name: 10**12}))  # type: ignore[misc]
+    encoding = row.samples[0]
+    for field in fields(encoding):
+        if isinstance(getattr(encoding, field.name), int) and field.name not in ("start", "bidirectional", "seed"):
+            error = refusal(lambda field=field: replace(encoding, **{field.name: 10**12}))  # type: ignore[misc]
             assert str(error).startswith(field.name), error
             assert str(10**12) in str(error), error
 
@@ -186,10 +186,10 @@ def test_values_that_do_not_go_together_are_refused(build: Any, begins: str) -> 
 
 @pytest.mark.parametrize("row", CATALOG)
 def test_init_wants_a_generator(row: Any) -> None:
-    record = row.samples[0]
+    encoding = row.samples[0]
     for bad in (None, 0, np.random.RandomState(0), "seed"):
-        if record.shapes:
-            assert str(refusal(lambda bad=bad: record.init(bad))).startswith("rng")  # type: ignore[misc]
+        if encoding.shapes:
+            assert str(refusal(lambda bad=bad: encoding.init(bad))).startswith("rng")  # type: ignore[misc]
 
 
 def test_numpy_numbers_are_numbers() -> None:

@@ -17,42 +17,42 @@ SHAPES = ((0,), (2, 0), (0, 3), (0, 0))
 
 
 @pytest.mark.parametrize(
-    ("record", "library"),
+    ("encoding", "library"),
     [
         pytest.param(
-            record, library, marks=pytest.mark.nightly if library == "jax" and record not in firsts("RoPE") else []
+            encoding, library, marks=pytest.mark.nightly if library == "jax" and encoding not in firsts("RoPE") else []
         )
-        for record in SAMPLES
-        if record in FIRST
+        for encoding in SAMPLES
+        if encoding in FIRST
         for library in ("numpy", "torch", "jax")  # JAX compiles each operation anew for each shape
     ],
 )
-def test_no_positions_give_no_rows(record: Any, library: str) -> None:
+def test_no_positions_give_no_rows(encoding: Any, library: str) -> None:
     pytest.importorskip(library)
-    call = program(record, name=library)
+    call = program(encoding, name=library)
     found = [call(array(np.zeros(shape, np.int64), library)).shape for shape in SHAPES]
     assert [shape[-2] for shape in found] == [shape[-1] for shape in SHAPES]
     assert all(0 in shape for shape in found)
 
 
-@pytest.mark.parametrize("record", [r for r in SAMPLES if r.door != "adds"])
-def test_attention_over_nothing(record: Any) -> None:
-    heads = getattr(record, "heads", 2)
-    width = record.head_dim if record.door == "rotates" else getattr(record, "dim", 4)
-    reads = getattr(record, "reads", None)
-    params = record.init(np.random.default_rng(0)) or None
+@pytest.mark.parametrize("encoding", [r for r in SAMPLES if r.door != "adds"])
+def test_attention_over_nothing(encoding: Any) -> None:
+    heads = getattr(encoding, "heads", 2)
+    width = encoding.head_dim if encoding.door == "rotates" else getattr(encoding, "dim", 4)
+    reads = getattr(encoding, "reads", None)
+    params = encoding.init(np.random.default_rng(0)) or None
     for batch, queries, keys in ((0, 2, 3), (1, 0, 3), (1, 0, 0), (1, 2, 0)):
         q, k = np.ones((batch, heads, queries, width)), np.ones((batch, heads, keys, width))
-        read = record.hidden_length(queries, keys) if reads else 0
-        hidden = np.ones((batch, read, record.model_dim)) if reads else None
+        read = encoding.hidden_length(queries, keys) if reads else 0
+        hidden = np.ones((batch, read, encoding.model_dim)) if reads else None
         found = attention(
             q,
             k,
             k,
-            query_positions=spread_over_axes(record, np.arange(queries)),
-            key_positions=spread_over_axes(record, np.arange(keys)),
+            query_positions=spread_over_axes(encoding, np.arange(queries)),
+            key_positions=spread_over_axes(encoding, np.arange(keys)),
             layout="bhtd",
-            encodings=[record],
+            encodings=[encoding],
             params=[params],
             hidden=hidden,
         )

@@ -21,18 +21,18 @@ NOT_FLOATS: tuple[Any, ...] = (None, "x", 1.5, [[1.0]], object(), np.ones((1, 2,
 Asked = tuple[Callable[..., Any], dict[str, Any]]
 
 
-def asked(record: Any) -> Asked:
-    """The method of the record's door, and a good call of it."""
-    params, places = record.init(np.random.default_rng(1)) or None, spread_over_axes(record, np.arange(3))
-    if isinstance(record, AdditiveEncoding):
-        return record.embed, {"positions": places, "params": params, "dtype": None}
-    if isinstance(record, RotaryEncoding):
-        return record.rotation, {"positions": places, "params": params, "role": record.roles[0], "dtype": None}
-    if isinstance(record, AttentionBias):
-        return record.matrix, {"query": places, "key": places, "params": params, "dtype": None}
-    x = np.random.default_rng(2).standard_normal((1, getattr(record, "heads", 2), 3, getattr(record, "dim", 8)))
-    hidden = None if record.reads is None else np.ones((1, record.hidden_length(3, 3), record.model_dim))
-    return record.score, {"q": x, "k": x, "query": places, "key": places, "params": params, "hidden": hidden}
+def asked(encoding: Any) -> Asked:
+    """The method of the encoding's door, and a good call of it."""
+    params, places = encoding.init(np.random.default_rng(1)) or None, spread_over_axes(encoding, np.arange(3))
+    if isinstance(encoding, AdditiveEncoding):
+        return encoding.embed, {"positions": places, "params": params, "dtype": None}
+    if isinstance(encoding, RotaryEncoding):
+        return encoding.rotation, {"positions": places, "params": params, "role": encoding.roles[0], "dtype": None}
+    if isinstance(encoding, AttentionBias):
+        return encoding.matrix, {"query": places, "key": places, "params": params, "dtype": None}
+    x = np.random.default_rng(2).standard_normal((1, getattr(encoding, "heads", 2), 3, getattr(encoding, "dim", 8)))
+    hidden = None if encoding.reads is None else np.ones((1, encoding.hidden_length(3, 3), encoding.model_dim))
+    return encoding.score, {"q": x, "k": x, "query": places, "key": places, "params": params, "hidden": hidden}
 
 
 def not_params(params: Any) -> Iterator[Any]:
@@ -42,13 +42,13 @@ def not_params(params: Any) -> Iterator[Any]:
         yield {**params, next(iter(params)): bad}
 
 
-def bad_calls(record: Encoding) -> Iterator[tuple[str, Any]]:
-    _, good = asked(record)
+def bad_calls(encoding: Encoding) -> Iterator[tuple[str, Any]]:
+    _, good = asked(encoding)
     for name in good:
         if name in PLACES:
             yield from ((name, bad) for bad in NOT_POSITIONS)
-            if record.axes > 1:
-                yield name, np.zeros((3, record.axes + 1), int)
+            if encoding.axes > 1:
+                yield name, np.zeros((3, encoding.axes + 1), int)
         elif name in ("q", "k") or (name == "hidden" and good[name] is not None):
             yield from ((name, bad) for bad in NOT_FLOATS)
         else:
@@ -62,8 +62,8 @@ def bad_calls(record: Encoding) -> Iterator[tuple[str, Any]]:
 
 @pytest.mark.parametrize("row", CATALOG)
 def test_bad_arguments_are_refused_by_their_names(row: Any) -> None:
-    record = row.samples[0]
-    function, good = asked(record)
+    encoding = row.samples[0]
+    function, good = asked(encoding)
     function(**good)
 
     def check(case: tuple[str, Any]) -> None:
@@ -71,7 +71,7 @@ def test_bad_arguments_are_refused_by_their_names(row: Any) -> None:
         error = refusal(lambda: function(**{**good, name: bad}))
         assert str(error).startswith(PLACES if name in PLACES else name)
 
-    every(bad_calls(record), check)
+    every(bad_calls(encoding), check)
 
 
 @pytest.mark.parametrize("row", [row for row in CATALOG if row.samples[0].door == "rotates"])
@@ -85,10 +85,10 @@ def test_what_is_rotated_must_be_floats_of_the_head(row: Any) -> None:
 
 
 @pytest.mark.parametrize("row", [row for row in CATALOG if row.samples[0].door == "biases"])
-def test_a_head_must_be_one_of_the_record(row: Any) -> None:
-    record = row.samples[0]
-    _, good = asked(record)
+def test_a_head_must_be_one_of_the_encoding(row: Any) -> None:
+    encoding = row.samples[0]
+    _, good = asked(encoding)
     query, params = good["query"], good["params"]
-    for bad in (-1, record.heads, 1.5, "0", None, [0, record.heads]):
-        error = refusal(lambda bad=bad: record.bias(bad, query[0], query[1], params))  # type: ignore[misc]
+    for bad in (-1, encoding.heads, 1.5, "0", None, [0, encoding.heads]):
+        error = refusal(lambda bad=bad: encoding.bias(bad, query[0], query[1], params))  # type: ignore[misc]
         assert str(error).startswith("head")

@@ -18,54 +18,54 @@ CONVENTIONS = (
 )
 
 
-@pytest.mark.parametrize("record", CONVENTIONS)
+@pytest.mark.parametrize("encoding", CONVENTIONS)
 @pytest.mark.parametrize("digits", [1, 2, 4])
-def test_the_fits_are_those_of_a_scan(record, digits):
+def test_the_fits_are_those_of_a_scan(encoding, digits):
     """Every position up to 3000, its values read from the table, for every dimension by itself."""
-    table = record.embed(np.arange(3001))
-    for dimension in range(0, record.width, 3):
+    table = encoding.embed(np.arange(3001))
+    for dimension in range(0, encoding.width, 3):
         text = f"{table[137, dimension]:.{digits}f}"
         unit = 10.0**-digits
         scanned = np.flatnonzero(np.abs(table[:, dimension] - float(text)) <= unit * (1 + 1e-9))
-        fit = find_positions({dimension: text}, conventions=record, largest=3000).fits[0]
+        fit = find_positions({dimension: text}, conventions=encoding, largest=3000).fits[0]
         assert fit.count == len(scanned)
         assert (fit.first, fit.following) == (*scanned[:2].tolist(), None)[:2]
         assert fit.value == pytest.approx(table[fit.first, dimension], abs=1e-13)
 
 
 def test_several_values_leave_what_fits_them_all():
-    record = Sinusoidal(dim=16, base=100.0)
-    table = record.embed(np.arange(20_001))
+    encoding = Sinusoidal(dim=16, base=100.0)
+    table = encoding.embed(np.arange(20_001))
     texts = {dimension: f"{table[321, dimension]:.1f}" for dimension in (0, 1, 5, 9)}
     fits = np.all([np.abs(table[:, d] - float(text)) <= 0.1 * (1 + 1e-9) for d, text in texts.items()], axis=0)
-    found = find_positions(texts, conventions=record, largest=20_000).fits[0]
+    found = find_positions(texts, conventions=encoding, largest=20_000).fits[0]
     assert found.count == fits.sum() > 1
     assert found.first == np.flatnonzero(fits)[0]
 
 
 def test_a_string_keeps_its_digits():
-    record = Sinusoidal(dim=2)
+    encoding = Sinusoidal(dim=2)
     wide, narrow = (
-        find_positions({0: value}, conventions=record, largest=5000).fits[0].count for value in (0.5, "0.500")
+        find_positions({0: value}, conventions=encoding, largest=5000).fits[0].count for value in (0.5, "0.500")
     )
     assert wide > 20 * narrow > 0
-    assert find_positions({0: 1}, conventions=record, largest=9).printed[0].unit == 0.1
-    assert find_positions({0: "1"}, conventions=record, largest=9).fits[0].count > 5  # within a whole unit
-    assert find_positions({0: "1e-2"}, conventions=record, largest=9).printed[0].unit == 0.01
+    assert find_positions({0: 1}, conventions=encoding, largest=9).printed[0].unit == 0.1
+    assert find_positions({0: "1"}, conventions=encoding, largest=9).fits[0].count > 5  # within a whole unit
+    assert find_positions({0: "1e-2"}, conventions=encoding, largest=9).printed[0].unit == 0.01
 
 
 def test_truncated_digits_fit_too():
     """0.48881494 printed as 0.488814, cut and not rounded."""
-    record = Sinusoidal(dim=5120, exponent="i/d")
+    encoding = Sinusoidal(dim=5120, exponent="i/d")
     for text in ("0.488814", "0.488815", "0.48881", "0.48881494"):
-        assert find_positions({1088: text}, conventions=record, largest=100).fits[0].first == 7
-    assert find_positions({1088: "0.488816"}, conventions=record, largest=100).fits[0].first is None
+        assert find_positions({1088: text}, conventions=encoding, largest=100).fits[0].first == 7
+    assert find_positions({1088: "0.488816"}, conventions=encoding, largest=100).fits[0].first is None
 
 
 def test_values_beyond_the_wave_and_at_its_crest():
-    record = Sinusoidal(dim=4)
-    assert find_positions({0: "1.5"}, conventions=record, largest=100).fits[0].count == 0
-    crest = find_positions({1: "1.01"}, conventions=record, largest=100).fits[0]
+    encoding = Sinusoidal(dim=4)
+    assert find_positions({0: "1.5"}, conventions=encoding, largest=100).fits[0].count == 0
+    crest = find_positions({1: "1.01"}, conventions=encoding, largest=100).fits[0]
     assert crest.first == 0
     assert crest.exact is None
     assert "k = 0" in crest.line()
@@ -110,8 +110,8 @@ def test_of_names_a_convention_that_was_searched():
         ({0: 0.5}, {"dim": 8, "base": -1.0}, ValueError, "base must be a finite number above 0"),
         ({0: 0.5}, {"dim": 8, "largest": -1}, ValueError, "largest must be an integer from 0"),
         ({6: 0.5}, {"dim": 8, "base": 1e-9}, ValueError, "largest must need at most"),
-        ({0: 0.5}, {"conventions": []}, ValueError, "conventions must hold at least one record"),
-        ({0: 0.5}, {"conventions": ["sine"]}, TypeError, "conventions must be a Sinusoidal record or a list of them"),
+        ({0: 0.5}, {"conventions": []}, ValueError, "conventions must hold at least one encoding"),
+        ({0: 0.5}, {"conventions": ["sine"]}, TypeError, "conventions must be a Sinusoidal encoding or a list of them"),
         (
             {8: 0.5},
             {"conventions": Sinusoidal(dim=9, odd="zero")},

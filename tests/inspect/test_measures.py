@@ -51,10 +51,10 @@ CONVENTIONS = (
 )
 
 
-@pytest.mark.parametrize("record", CONVENTIONS)
-def test_waves_say_which_channel_holds_which_wave(record):
-    made, row = sinusoid_channels(record), record.embed([11])[0]
-    for dimension in range(record.width):
+@pytest.mark.parametrize("encoding", CONVENTIONS)
+def test_waves_say_which_channel_holds_which_wave(encoding):
+    made, row = sinusoid_channels(encoding), encoding.embed([11])[0]
+    for dimension in range(encoding.width):
         kind, pair = made.channel(dimension)
         angle = 0.0 if made.frequencies is None or pair < 0 else (11 + made.start) * made.frequencies.radians()[pair]
         value = {"sine": math.sin(angle), "cosine": math.cos(angle), "zero": 0.0}[kind]
@@ -63,20 +63,20 @@ def test_waves_say_which_channel_holds_which_wave(record):
 
 def test_what_is_no_wave_is_said_to_be_none():
     assert sinusoid_channels(Learned(dim=2, length=3)) is None
-    with pytest.raises(TypeError, match="record must be made of sines and cosines; got Learned"):
+    with pytest.raises(TypeError, match="encoding must be made of sines and cosines; got Learned"):
         derivative(Learned(dim=2, length=3), 1)
-    with pytest.raises(TypeError, match="record must be a record of an encoding"):
+    with pytest.raises(TypeError, match="encoding must be an encoding of an encoding"):
         sinusoid_channels(3)
     with pytest.raises(ValueError, match="dimension must be an integer from 0 to 7; got 8"):
         sinusoid_channels(Sinusoidal(dim=8)).channel(8)
 
 
-@pytest.mark.parametrize("record", CONVENTIONS)
-def test_the_derivative_is_the_limit_of_differences(record):
+@pytest.mark.parametrize("encoding", CONVENTIONS)
+def test_the_derivative_is_the_limit_of_differences(encoding):
     step = 2.0**-17
-    there = (record.embed([20.5 + step]) - record.embed([20.5 - step])) / (2 * step)
+    there = (encoding.embed([20.5 + step]) - encoding.embed([20.5 - step])) / (2 * step)
     # The third derivative is at most 1: step²/6 = 1e-11; rounding 2^-53/step = 1.5e-11.
-    np.testing.assert_allclose(derivative(record, 20.5), there[0], atol=4e-11)
+    np.testing.assert_allclose(derivative(encoding, 20.5), there[0], atol=4e-11)
 
 
 def test_the_derivative_lives_beside_its_positions():
@@ -95,15 +95,15 @@ def test_the_spectrum_of_members_at_other_doors():
     assert np.isnan(figures.exponents).all()
     assert "The wavelengths are no geometric progression." in figures.lines()
     assert "One pair alone: no progression." in str(spectrum(OneSine()))
-    with pytest.raises(TypeError, match="record must have frequencies; got ALiBi"):
+    with pytest.raises(TypeError, match="encoding must have frequencies; got ALiBi"):
         spectrum(ALiBi(heads=2))
 
 
 def test_a_shift_is_refused_where_it_is_not_linear():
-    for record in (OneSine(), Sinusoidal(dim=7, odd="truncate")):
-        with pytest.raises(ValueError, match="record must hold a cosine for every sine"):
-            shift_matrix(record, 1)
-    with pytest.raises(TypeError, match="record must be made of sines and cosines; got Count"):
+    for encoding in (OneSine(), Sinusoidal(dim=7, odd="truncate")):
+        with pytest.raises(ValueError, match="encoding must hold a cosine for every sine"):
+            shift_matrix(encoding, 1)
+    with pytest.raises(TypeError, match="encoding must be made of sines and cosines; got Count"):
         shift_error(Count(), [0], [1])
     with pytest.raises(ValueError, match="offset must need at most"):
         shift_matrix(Sinusoidal(dim=1024), np.arange(1025))
@@ -120,7 +120,7 @@ def test_a_broken_encoding_shows_in_the_shift_error():
 
 def test_rotations_are_refused_where_nothing_rotates():
     for measure in (rotation_matrices, rotation_error):
-        with pytest.raises(TypeError, match="record must be a record that rotates"):
+        with pytest.raises(TypeError, match="encoding must be an encoding that rotates"):
             measure(Sinusoidal(dim=4), [0])
     with pytest.raises(ValueError, match="positions must need at most"):
         rotation_matrices(RoPE(dim=1024), np.arange(1025))
@@ -178,20 +178,20 @@ def test_bfloat16_is_that_of_torch():
 
 def test_properties_of_what_repeats_and_of_what_is_learned():
     assert properties(NoPE(dim=3), 50).distinct == 1
-    record = Learned(dim=4, length=30)
-    assert properties(record, 30, seed=1).distance != properties(record, 30).distance
-    assert properties(record, 30, params={"table": np.zeros((30, 4))}).distinct == 1
+    encoding = Learned(dim=4, length=30)
+    assert properties(encoding, 30, seed=1).distance != properties(encoding, 30).distance
+    assert properties(encoding, 30, params={"table": np.zeros((30, 4))}).distinct == 1
     assert (
         "first of 3" in properties(Learned(dim=1, length=4), 4, params={"table": np.array([[0.0], [0], [0], [5]])}).pair
     )
-    with pytest.raises(TypeError, match="record must be a record that adds"):
+    with pytest.raises(TypeError, match="encoding must be an encoding that adds"):
         properties(RoPE(dim=4))
     with pytest.raises(ValueError, match="count must be an integer from 2"):
         properties(Sinusoidal(dim=4), 1)
     with pytest.raises(ValueError, match="dtype must be one of 'float64', 'float32', 'bfloat16'; got 'float16'"):
         properties(Sinusoidal(dim=4), dtype="float16")
     with pytest.raises(ValueError, match="positions must be from 0 to 29"):
-        properties(record, 31)
+        properties(encoding, 31)
 
 
 def test_ladder_figures_of_other_members():
@@ -199,7 +199,7 @@ def test_ladder_figures_of_other_members():
     assert not ladder_figures(Sinusoidal(dim=7, odd="truncate")).linear
     learned = ladder_figures(Learned(dim=4, length=1001))
     assert (learned.bounded, learned.continuous, learned.same_value, learned.linear) == (True, False, True, False)
-    with pytest.raises(TypeError, match="record must be a record that adds"):
+    with pytest.raises(TypeError, match="encoding must be an encoding that adds"):
         ladder_figures(ALiBi(heads=2))
     with pytest.raises(ValueError, match="count must be an integer from 16"):
         ladder_figures(OneSine(), 3)
@@ -226,11 +226,11 @@ def test_binary_counting_and_dials_are_refused_where_they_do_not_fit():
         binary_counting(17, 4)
     with pytest.raises(ValueError, match="bits must be an integer from 1 to 30"):
         binary_counting(1, 0)
-    with pytest.raises(TypeError, match="record must be a record that adds"):
+    with pytest.raises(TypeError, match="encoding must be an encoding that adds"):
         binary_counting(2, 1, RoPE(dim=4))
     with pytest.raises(TypeError, match="position must be an integer"):
         dials(Sinusoidal(dim=4), 1.5)
-    with pytest.raises(TypeError, match="record must have frequencies"):
+    with pytest.raises(TypeError, match="encoding must have frequencies"):
         dials(ALiBi(heads=2), 1)
 
 
@@ -246,15 +246,15 @@ def test_dials_far_away_and_counted_from_one():
 
 
 def test_similarity_is_the_product_of_every_two_rows():
-    record, places = Sinusoidal(dim=8), [0, 3, 1000]
+    encoding, places = Sinusoidal(dim=8), [0, 3, 1000]
     expected = [[sum(math.cos((m - n) / 10**i) for i in range(4)) for n in places] for m in places]
-    np.testing.assert_allclose(similarity(record, places), expected, atol=1e-12)
-    with pytest.raises(TypeError, match="record must be a record that adds"):
+    np.testing.assert_allclose(similarity(encoding, places), expected, atol=1e-12)
+    with pytest.raises(TypeError, match="encoding must be an encoding that adds"):
         similarity(RoPE(dim=4), places)
     with pytest.raises(ValueError, match="positions must be a list of numbers"):
-        similarity(record, [[0]])
+        similarity(encoding, [[0]])
     with pytest.raises(ValueError, match="positions must need at most"):
-        similarity(record, np.arange(40_000))
+        similarity(encoding, np.arange(40_000))
 
 
 def test_scores_by_distance_at_every_door():
@@ -272,12 +272,12 @@ def test_scores_by_distance_at_every_door():
     assert "the bias of each head" in str(score_by_distance(ALiBi(heads=2), distances))
     with pytest.raises(ValueError, match="distances must be a list of numbers"):
         score_by_distance(RoPE(dim=8), 3)
-    with pytest.raises(TypeError, match="record must be a record of an encoding"):
+    with pytest.raises(TypeError, match="encoding must be an encoding of an encoding"):
         score_by_distance(None, distances)
 
 
 def test_a_position_change_is_refused_where_it_does_not_fit():
-    with pytest.raises(TypeError, match="record must be one that adds or rotates; got ALiBi"):
+    with pytest.raises(TypeError, match="encoding must be one that adds or rotates; got ALiBi"):
         position_change(ALiBi(heads=2))
     with pytest.raises(ValueError, match=r"vector must have shape \(8,\); got \(3,\)"):
         position_change(RoPE(dim=8), [1.0, 2.0, 3.0])
@@ -286,7 +286,7 @@ def test_a_position_change_is_refused_where_it_does_not_fit():
 
 
 def test_a_position_change_of_something_learned():
-    record = Sum((Sinusoidal(dim=8), Learned(dim=8, length=100)))
-    seen = position_change(record, positions=[1, 2])
-    rows = record.embed([1, 2], record.init(np.random.default_rng(0)))
+    encoding = Sum((Sinusoidal(dim=8), Learned(dim=8, length=100)))
+    seen = position_change(encoding, positions=[1, 2])
+    rows = encoding.embed([1, 2], encoding.init(np.random.default_rng(0)))
     np.testing.assert_allclose(seen.differences[0], rows[1] - rows[0], atol=1e-15)

@@ -24,8 +24,8 @@ def test_a_word_has_one_embedding_wherever_it_stands():
 
 
 def test_the_same_sentence_twice_differs_in_nothing():
-    for record in (None, Sinusoidal(dim=8), RoPE(dim=4), ALiBi(heads=3)):
-        assert order_blindness(DOG[0], DOG[0], record).largest == 0.0
+    for encoding in (None, Sinusoidal(dim=8), RoPE(dim=4), ALiBi(heads=3)):
+        assert order_blindness(DOG[0], DOG[0], encoding).largest == 0.0
 
 
 def test_the_seed_changes_the_amounts_and_not_the_verdict():
@@ -56,9 +56,9 @@ def test_narrow_vectors_are_appended_and_wide_ones_added():
 
 
 def test_given_parameters_are_used():
-    record = Sum((Sinusoidal(dim=4), Learned(dim=4, length=3)))
-    drawn = order_blindness(*DOG, record)
-    given = order_blindness(*DOG, record, params={"1.table": np.zeros((3, 4))})
+    encoding = Sum((Sinusoidal(dim=4), Learned(dim=4, length=3)))
+    drawn = order_blindness(*DOG, encoding)
+    given = order_blindness(*DOG, encoding, params={"1.table": np.zeros((3, 4))})
     assert drawn.largest != given.largest
     assert given.largest == pytest.approx(order_blindness(*DOG, Sinusoidal(dim=4)).largest, rel=1e-12)
 
@@ -73,7 +73,7 @@ def test_no_words_in_common():
     [
         ((3, "a"), {}, TypeError, "sentence must be a sentence; got 3"),
         (("a", ""), {}, ValueError, "other's number of words must be an integer from 1"),
-        (("a", "b", "RoPE"), {}, TypeError, "encoding must be a record of an encoding, or None"),
+        (("a", "b", "RoPE"), {}, TypeError, "encoding must be an encoding of an encoding, or None"),
         (("a", "b", Sinusoidal(dim=8)), {"dim": 6}, ValueError, "dim must be the width of the encoding, 8; got 6"),
         (("a", "b"), {"dim": 0}, ValueError, "dim must be an integer from 1"),
         (("a", "b"), {"causal": 1}, TypeError, "causal must be True or False"),
@@ -90,4 +90,4 @@ def test_errata_name_a_source_and_differ_from_what_is_right():
         assert entry.printed != entry.correct
         assert any(source in entry.source for source in ("lecture", "article", "lesson", "notes", "chapter"))
         if entry.position is not None:
-            assert entry in errata(entry.record, entry.position, entry.dimension)
+            assert entry in errata(entry.encoding, entry.position, entry.dimension)

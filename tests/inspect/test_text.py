@@ -1,4 +1,4 @@
-"""One way to write numbers, tables and records."""
+"""One way to write numbers, tables and encodings."""
 
 import pytest
 
@@ -36,7 +36,7 @@ def test_a_long_row_leaves_out_its_middle():
     assert text_lines.vector(range(20), 0, most=4) == "[0, 1, …, 18, 19]"
 
 
-def test_a_record_says_what_is_not_its_default_and_inside_too():
+def test_an_encoding_says_what_is_not_its_default_and_inside_too():
     assert (
         text_lines.short(Sum((Sinusoidal(dim=4), Sinusoidal(dim=4, base=7.0))))
         == "Sum(parts=(Sinusoidal(dim=4), Sinusoidal(dim=4, base=7.0),))"
@@ -45,7 +45,7 @@ def test_a_record_says_what_is_not_its_default_and_inside_too():
 
 
 @pytest.mark.parametrize("row", CATALOG)
-def test_a_short_record_rebuilds_the_record(row):
+def test_a_short_encoding_rebuilds_the_encoding(row):
     names = {name: getattr(home, name) for home in (frequencies, posenc) for name in home.__all__}
     for sample in row.samples:
         assert eval(text_lines.short(sample), names) == sample

@@ -17,24 +17,24 @@ BIASED = posenc.T5Bias(heads=12)
 COUNTED = posenc.CoPE(dim=8, rows=3)
 
 
-def case(record, n=5, m=7, dtype=np.float32):
-    """Arrays of NumPy for a record: n queries at the end of m keys, and what it learns."""
+def case(encoding, n=5, m=7, dtype=np.float32):
+    """Arrays of NumPy for an encoding: n queries at the end of m keys, and what it learns."""
     rng = np.random.default_rng(n)
-    heads = getattr(record, "heads", None) or 12
-    width = record.head_dim if isinstance(record, RotaryEncoding) else getattr(record, "dim", 8)
+    heads = getattr(encoding, "heads", None) or 12
+    width = encoding.head_dim if isinstance(encoding, RotaryEncoding) else getattr(encoding, "dim", 8)
     key_heads = 4 if heads == 12 else 1
     q, k, v = (
         rng.standard_normal((2, count, length, width)).astype(dtype)
         for count, length in ((heads, n), (key_heads, m), (key_heads, m))
     )
-    key, hidden = spread_over_axes(record, np.arange(m)), None
-    if getattr(record, "reads", None) is not None:
-        hidden = rng.standard_normal((2, record.hidden_length(n, m), record.model_dim)).astype(dtype)
-    params = {name: np.asarray(value * 1.5 + 0.25, dtype) for name, value in record.init(rng).items()}
+    key, hidden = spread_over_axes(encoding, np.arange(m)), None
+    if getattr(encoding, "reads", None) is not None:
+        hidden = rng.standard_normal((2, encoding.hidden_length(n, m), encoding.model_dim)).astype(dtype)
+    params = {name: np.asarray(value * 1.5 + 0.25, dtype) for name, value in encoding.init(rng).items()}
     return {"q": q, "k": k, "v": v, "query": key[m - n :], "key": key, "hidden": hidden, "params": params}
 
 
-def by_reference(record, asked, *, visible=None, causal=False, documents=None):
+def by_reference(encoding, asked, *, visible=None, causal=False, documents=None):
     wide = {name: None if asked[name] is None else asked[name].astype(np.float64) for name in ("q", "k", "v", "hidden")}
     params = {name: value.astype(np.float64) for name, value in asked["params"].items()} or None
     return reference.attention(
@@ -42,7 +42,7 @@ def by_reference(record, asked, *, visible=None, causal=False, documents=None):
         query_positions=asked["query"],
         key_positions=asked["key"],
         layout="bhtd",
-        encodings=[record],
+        encodings=[encoding],
         params=[params],
         causal=causal,
         mask=visible,
@@ -51,9 +51,9 @@ def by_reference(record, asked, *, visible=None, causal=False, documents=None):
     ).output
 
 
-def in_jax(record, asked, **more):
+def in_jax(encoding, asked, **more):
     arrays = {name: None if asked[name] is None else jnp.asarray(asked[name]) for name in ("q", "k", "v", "hidden")}
-    bound = Bound(record, {name: jnp.asarray(value) for name, value in asked["params"].items()})
+    bound = Bound(encoding, {name: jnp.asarray(value) for name, value in asked["params"].items()})
     places = {name: jnp.asarray(asked[name]) for name in ("query", "key")}
     return attention(**arrays, **places, encodings=[bound], layout="bhtd", **more)
 
@@ -65,21 +65,21 @@ def close(got, want, rounding=2.0**-18):
     assert np.abs(np.asarray(got, np.float64) - want).max() <= rounding * max(1.0, np.abs(want).max())
 
 
-def check_record(record):
-    asked = case(record)
-    close(in_jax(record, asked), by_reference(record, asked))
-    causal = jax.jit(lambda q: in_jax(record, asked | {"q": q}, causal=True))
-    close(causal(asked["q"]), by_reference(record, asked, causal=True))
+def check_encoding_module(encoding):
+    asked = case(encoding)
+    close(in_jax(encoding, asked), by_reference(encoding, asked))
+    causal = jax.jit(lambda q: in_jax(encoding, asked | {"q": q}, causal=True))
+    close(causal(asked["q"]), by_reference(encoding, asked, causal=True))
 
 
 @pytest.mark.nightly
-def test_every_record_attends_as_the_reference_does():
-    every(SAMPLES, check_record)
+def test_every_encoding_attends_as_the_reference_does():
+    every(SAMPLES, check_encoding_module)
 
 
 @pytest.mark.nightly
 def test_a_rotation_that_widens_queries_attends_as_the_reference_does():
-    check_record(posenc.PoPE(dim=8, heads=12))
+    check_encoding_module(posenc.PoPE(dim=8, heads=12))
 
 
 @pytest.mark.nightly
@@ -88,42 +88,42 @@ def test_compiled_tiles_give_the_same_with_the_same_gradient(monkeypatch):
     monkeypatch.setattr(attention_tiles, "NUMBERS", 2 * 2 * 12 * 7)
     seen = np.tril(np.triu(np.ones((5, 7), bool), -2), 2)
 
-    def check(record):
-        asked = case(record)
+    def check(encoding):
+        asked = case(encoding)
         weights = np.linspace(-1, 1, asked["q"].size).reshape(asked["q"].shape).astype(np.float32)
 
         def total(q, impl):
             more = {"causal": True, "window": (4, None), "impl": impl}
-            output = in_jax(record, asked | {"q": q}, **more)
+            output = in_jax(encoding, asked | {"q": q}, **more)
             return (output * weights).sum(), output
 
         tiles, whole = (jax.jit(jax.grad(lambda q, i=i: total(q, i), has_aux=True)) for i in ("tiles", "dense"))
         (mine, output), (theirs, _) = tiles(asked["q"]), whole(asked["q"])
-        close(output, by_reference(record, asked, visible=seen))
+        close(output, by_reference(encoding, asked, visible=seen))
         close(mine, np.asarray(theirs, np.float64))
 
     every([BIASED, COUNTED], check)
 
 
-@pytest.mark.parametrize("record", [BIASED, pytest.param(COUNTED, marks=pytest.mark.nightly)], ids=["T5", "CoPE"])
-def test_packed_documents_padding_and_one_query_of_a_cache(record):
+@pytest.mark.parametrize("encoding", [BIASED, pytest.param(COUNTED, marks=pytest.mark.nightly)], ids=["T5", "CoPE"])
+def test_packed_documents_padding_and_one_query_of_a_cache(encoding):
     number = np.array([[0, 0, 0, 1, 1, 1], [9, 9, 0, 0, 0, 0]])
     place = np.array([[0, 1, 2, 0, 1, 2], [0, 1, 0, 1, 2, 3]])
-    asked = case(record, 6, 6) | {"query": place, "key": place}
+    asked = case(encoding, 6, 6) | {"query": place, "key": place}
     mask = (number != 9)[:, None, None, :]
-    got = in_jax(record, asked, documents=(number, number), mask=jnp.asarray(mask), causal=True)
-    close(got, by_reference(record, asked, documents=(number, number), visible=mask, causal=True))
+    got = in_jax(encoding, asked, documents=(number, number), mask=jnp.asarray(mask), causal=True)
+    close(got, by_reference(encoding, asked, documents=(number, number), visible=mask, causal=True))
     assert not np.asarray(got[1, :, :2]).any(), "a query that sees nothing gives zeros"
-    asked = case(record, 1, 6)
-    close(in_jax(record, asked, causal=True), by_reference(record, asked, causal=True))
+    asked = case(encoding, 1, 6)
+    close(in_jax(encoding, asked, causal=True), by_reference(encoding, asked, causal=True))
 
 
 @pytest.mark.nightly
 def test_a_map_over_heads_of_a_batch_is_the_batch():
-    record = posenc.T5Bias(heads=12)
-    asked = case(record)
-    mapped = jax.vmap(lambda q: in_jax(record, asked | {"q": q}))(np.stack([asked["q"], -asked["q"]]))
-    close(mapped[1], by_reference(record, asked | {"q": -asked["q"]}))
+    encoding = posenc.T5Bias(heads=12)
+    asked = case(encoding)
+    mapped = jax.vmap(lambda q: in_jax(encoding, asked | {"q": q}))(np.stack([asked["q"], -asked["q"]]))
+    close(mapped[1], by_reference(encoding, asked | {"q": -asked["q"]}))
 
 
 NONSENSE = [

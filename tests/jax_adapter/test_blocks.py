@@ -19,9 +19,11 @@ from posenc.testing.one_coordinate import spread_over_axes
 from samples import SAMPLES, by_night
 
 QUERIES, KEYS = 4, 8  # of a block
-BIASES = tuple(record for record in SAMPLES if isinstance(record, AttentionBias))
+BIASES = tuple(encoding for encoding in SAMPLES if isinstance(encoding, AttentionBias))
 SCORES = tuple(
-    record for record in SAMPLES if isinstance(record, AttentionScore) and not (record.gathers or record.reads)
+    encoding
+    for encoding in SAMPLES
+    if isinstance(encoding, AttentionScore) and not (encoding.gathers or encoding.reads)
 )
 
 
@@ -50,42 +52,42 @@ def near(blocks: Any, dense: Any) -> bool:
     )
 
 
-def positions(record: Encoding, count: int) -> jax.Array:
-    return spread_over_axes(record, jnp.arange(count, dtype=jnp.int32)[::-1])
+def positions(encoding: Encoding, count: int) -> jax.Array:
+    return spread_over_axes(encoding, jnp.arange(count, dtype=jnp.int32)[::-1])
 
 
-def along(record: Encoding, count: int, axis: int) -> Any:
+def along(encoding: Encoding, count: int, axis: int) -> Any:
     """The positions of a block, those of its place on an axis of the grid."""
-    if record.axes == 1:
+    if encoding.axes == 1:
         return pallas.BlockSpec((count,), lambda *at: (at[axis],))
-    return pallas.BlockSpec((count, record.axes), lambda *at: (at[axis], 0))
+    return pallas.BlockSpec((count, encoding.axes), lambda *at: (at[axis], 0))
 
 
-@pytest.mark.parametrize("record", by_night((T5Bias(heads=3), *BIASES), daily={T5Bias(heads=3)}))
-def test_a_bias_in_blocks(record: Any) -> None:
-    bound, query_positions, key_positions = bound_to(record), positions(record, 8), positions(record, 16)
+@pytest.mark.parametrize("encoding", by_night((T5Bias(heads=3), *BIASES), daily={T5Bias(heads=3)}))
+def test_a_bias_in_blocks(encoding: Any) -> None:
+    bound, query_positions, key_positions = bound_to(encoding), positions(encoding, 8), positions(encoding, 16)
     blocks = in_blocks(
-        bias_block(bound, QUERIES, KEYS), (record.heads, 2, 2), [query_positions, key_positions],
-        [along(record, QUERIES, 1), along(record, KEYS, 2)],
-        pallas.BlockSpec((1, QUERIES, KEYS), lambda head, i, j: (head, i, j)), (record.heads, 8, 16),
+        bias_block(bound, QUERIES, KEYS), (encoding.heads, 2, 2), [query_positions, key_positions],
+        [along(encoding, QUERIES, 1), along(encoding, KEYS, 2)],
+        pallas.BlockSpec((1, QUERIES, KEYS), lambda head, i, j: (head, i, j)), (encoding.heads, 8, 16),
     )  # fmt: skip
     assert near(blocks, bound.bias(query_positions, key_positions))
 
 
-@pytest.mark.parametrize("record", by_night((Shaw(dim=8, clip=2), *SCORES), daily={Shaw(dim=8, clip=2)}))
-def test_a_score_in_blocks(record: Any) -> None:
-    """With two query heads for each key head, where the record does not state its heads."""
-    bound, query_positions, key_positions = bound_to(record), positions(record, 8), positions(record, 16)
-    rng, dim = np.random.default_rng(0), getattr(record, "dim", 8)
-    heads = getattr(record, "heads", None) or 4
-    key_heads = heads // 2 if hasattr(record, "dim") and getattr(record, "heads", None) is None else heads
+@pytest.mark.parametrize("encoding", by_night((Shaw(dim=8, clip=2), *SCORES), daily={Shaw(dim=8, clip=2)}))
+def test_a_score_in_blocks(encoding: Any) -> None:
+    """With two query heads for each key head, where the encoding does not state its heads."""
+    bound, query_positions, key_positions = bound_to(encoding), positions(encoding, 8), positions(encoding, 16)
+    rng, dim = np.random.default_rng(0), getattr(encoding, "dim", 8)
+    heads = getattr(encoding, "heads", None) or 4
+    key_heads = heads // 2 if hasattr(encoding, "dim") and getattr(encoding, "heads", None) is None else heads
     q, k = (jnp.asarray(rng.standard_normal((h, n, dim)), jnp.float32) for h, n in ((heads, 8), (key_heads, 16)))
     blocks = in_blocks(
         score_block(bound, q[:, :QUERIES], k[:, :KEYS]), (2, 2), [q, k, query_positions, key_positions],
         [
             pallas.BlockSpec((heads, QUERIES, dim), lambda i, j: (0, i, 0)),
             pallas.BlockSpec((key_heads, KEYS, dim), lambda i, j: (0, j, 0)),
-            along(record, QUERIES, 0), along(record, KEYS, 1),
+            along(encoding, QUERIES, 0), along(encoding, KEYS, 1),
         ],
         pallas.BlockSpec((heads, QUERIES, KEYS), lambda i, j: (0, i, j)), (heads, 8, 16),
     )  # fmt: skip
@@ -93,25 +95,25 @@ def test_a_score_in_blocks(record: Any) -> None:
 
 
 def test_several_coordinates_in_blocks() -> None:
-    record = LogCPB(heads=2)
+    encoding = LogCPB(heads=2)
     query = jnp.asarray([[0, 1], [2, 3]], jnp.int32)
-    block = bias_block(bind(record), 2, 2)
-    assert near(block(block.constants, jnp.int32(1), query, query), bind(record).bias(query, query)[1])
+    block = bias_block(bind(encoding), 2, 2)
+    assert near(block(block.constants, jnp.int32(1), query, query), bind(encoding).bias(query, query)[1])
 
 
 def test_what_has_no_block_is_refused() -> None:
     bound: Any = bind(RoPE(dim=8))
-    with pytest.raises(TypeError, match=r"^bound.record must be a record of the door 'biases'; got RoPE"):
+    with pytest.raises(TypeError, match=r"^bound.encoding must be an encoding of the door 'biases'; got RoPE"):
         bias_block(bound, 4, 4)
-    with pytest.raises(TypeError, match=r"^bound must be a bound record; bind it first; got T5Bias"):
+    with pytest.raises(TypeError, match=r"^bound must be a bound encoding; bind it first; got T5Bias"):
         bias_block(T5Bias(heads=2), 4, 4)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match=r"^queries must be an integer from 1"):
         bias_block(bind(T5Bias(heads=2)), 0, 4)
     q = jnp.ones((2, 4, 8))
-    for record, reason in ((CoPE(dim=8), "keys in between"), (GatedBias, "input of the layer")):
-        if isinstance(record, type):
-            record = next(sample for sample in SAMPLES if isinstance(sample, record))
+    for encoding, reason in ((CoPE(dim=8), "keys in between"), (GatedBias, "input of the layer")):
+        if isinstance(encoding, type):
+            encoding = next(sample for sample in SAMPLES if isinstance(sample, encoding))
         with pytest.raises(
-            ValueError, match=rf"^bound.record must score a query and a key alone; .* reads the {reason}"
+            ValueError, match=rf"^bound.encoding must score a query and a key alone; .* reads the {reason}"
         ):
-            score_block(Bound(record, {}), q, q)
+            score_block(Bound(encoding, {}), q, q)

@@ -1,4 +1,4 @@
-"""Flax: modules of nnx, and records and rotations in flax's own serialization."""
+"""Flax: modules of nnx, and encodings and rotations in flax's own serialization."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def trained(layer: Layer) -> np.ndarray:
 
 
 def test_both_ways_into_nnx_train() -> None:
-    """Steps of 1 along a gradient of 1: a bound record in nnx.Param, and the module that posenc has for nnx."""
+    """Steps of 1 along a gradient of 1: a bound encoding in nnx.Param, and the module that posenc has for nnx."""
     layer = Layer(Module(LEARNED, rngs=nnx.Rngs(5)))
     first = np.asarray(layer.encoding.params["table"][...])
     assert np.allclose(trained(layer), first - 3.0, rtol=0, atol=1e-6)
@@ -54,9 +54,9 @@ def test_both_ways_into_nnx_train() -> None:
         Layer(bound)
 
 
-def test_a_module_has_the_methods_and_parameters_of_the_bound_record() -> None:
+def test_a_module_has_the_methods_and_parameters_of_the_bound_encoding() -> None:
     module, at = Module(T5Bias(heads=2), rngs=nnx.Rngs(0)), jnp.arange(5)
-    bound = Bound(module.record, {"table": module.params["table"][...]})
+    bound = Bound(module.encoding, {"table": module.params["table"][...]})
     assert jnp.array_equal(module.bias(at, at), bound.bias(at, at))
     graph, state = nnx.split(module)
     assert jnp.array_equal(nnx.merge(graph, state).bias(at, at), bound.bias(at, at))
@@ -65,30 +65,32 @@ def test_a_module_has_the_methods_and_parameters_of_the_bound_record() -> None:
     x = jnp.ones((1, 2, 5, 8))
     rotated = nnx.jit(lambda module: module.rotate(x, x, at, at, layout="bhtd"))(Module(RoPE(dim=8), rngs=nnx.Rngs(0)))
     assert jnp.allclose(rotated[0], bind(RoPE(dim=8)).rotate(x, x, at, at, layout="bhtd")[0], rtol=0, atol=1e-6)
-    with pytest.raises(TypeError, match=r"^record must be a record of the door 'adds' for add; got T5Bias"):
+    with pytest.raises(TypeError, match=r"^encoding must be an encoding of the door 'adds' for add; got T5Bias"):
         module.add(x, at)
     with pytest.raises(TypeError, match=r"^rngs must be flax\.nnx\.Rngs"):
         Module(LEARNED, rngs=0)
 
 
-@pytest.mark.parametrize("record", [LEARNED, ALiBi(heads=2), CayleySTRING(dim=4)])
-def test_bound_records_are_written_and_read_back(record: Any) -> None:
-    bound, target = bind(record, 1), {"step": 0, "encoding": bind(record)}
+@pytest.mark.parametrize("encoding", [LEARNED, ALiBi(heads=2), CayleySTRING(dim=4)])
+def test_bound_encodings_are_written_and_read_back(encoding: Any) -> None:
+    bound, target = bind(encoding, 1), {"step": 0, "encoding": bind(encoding)}
     read = serialization.from_bytes(target, serialization.to_bytes({"step": 3, "encoding": bound}))
     assert read["step"] == 3
-    assert read["encoding"].record == record
+    assert read["encoding"].encoding == encoding
     assert jax.tree.all(jax.tree.map(np.array_equal, read["encoding"], bound))
 
 
 @pytest.mark.parametrize(
-    "record",
+    "encoding",
     [RoPE(dim=8), CayleySTRING(dim=4), PoPE(dim=4, heads=2), row("LieRE").samples[0], row("XDRoPE").samples[0]],
 )
-def test_turns_are_written_and_read_back(record: Any) -> None:
+def test_turns_are_written_and_read_back(encoding: Any) -> None:
     def rotation(start: int) -> Any:
         at = jnp.arange(3) + start
-        return record.rotation(
-            at if record.axes == 1 else jnp.stack([at] * record.axes, -1), parameters(record) or None, role="query"
+        return encoding.rotation(
+            at if encoding.axes == 1 else jnp.stack([at] * encoding.axes, -1),
+            parameters(encoding) or None,
+            role="query",
         )
 
     read = serialization.from_bytes(rotation(0), serialization.to_bytes(rotation(7)))

@@ -20,18 +20,20 @@ from samples import DOORS, SAMPLES, by_night, firsts
 
 #: The others by night, since compiling takes seconds: that every row jits, maps and has its gradient is checked by
 #: tests/conformance.
-every = pytest.mark.parametrize("record", by_night(SAMPLES, daily=DOORS | firsts("ValueRotation")))
+every = pytest.mark.parametrize("encoding", by_night(SAMPLES, daily=DOORS | firsts("ValueRotation")))
 
 
-#: One for the whole file, so that a record is compiled once for all tests.
+#: One for the whole file, so that an encoding is compiled once for all tests.
 jitted = jax.jit(run)
 
 
-def unit(record: Encoding, least: float = 2.0**-24) -> float:
+def unit(encoding: Encoding, least: float = 2.0**-24) -> float:
     """What one of 16 terms may be off: a rounding, and what an angle loses that is formed in float32."""
-    if budgets.released(record):  # 70,000 radians: half a step of 2^-7, and XLA may round the frequency in another way
+    if budgets.released(
+        encoding
+    ):  # 70,000 radians: half a step of 2^-7, and XLA may round the frequency in another way
         return 2.0**-8
-    return least + budgets.angle(record, 7, "float32") / 16
+    return least + budgets.angle(encoding, 7, "float32") / 16
 
 
 def near(left: Any, right: Any, unit: float = 2.0**-24) -> bool:
@@ -43,43 +45,43 @@ def near(left: Any, right: Any, unit: float = 2.0**-24) -> bool:
     )
 
 
-@pytest.mark.parametrize("record", by_night(SAMPLES, daily=firsts("Learned")))  # compiled operation by operation too
-def test_jit_takes_the_pytree(record: Encoding) -> None:
-    bound = bound_to(record)
-    assert near(jitted(bound, *inputs(record)), run(bound, *inputs(record)), unit(record))
+@pytest.mark.parametrize("encoding", by_night(SAMPLES, daily=firsts("Learned")))  # compiled operation by operation too
+def test_jit_takes_the_pytree(encoding: Encoding) -> None:
+    bound = bound_to(encoding)
+    assert near(jitted(bound, *inputs(encoding)), run(bound, *inputs(encoding)), unit(encoding))
     leaves, structure = jax.tree.flatten(bound)
-    assert len(leaves) == len(record.shapes)
-    assert jax.tree.unflatten(structure, leaves).record == record
+    assert len(leaves) == len(encoding.shapes)
+    assert jax.tree.unflatten(structure, leaves).encoding == encoding
 
 
 @every
-def test_numpy_gives_the_same(record: Encoding) -> None:
-    bound, arguments = bound_to(record), inputs(record)
+def test_numpy_gives_the_same(encoding: Encoding) -> None:
+    bound, arguments = bound_to(encoding), inputs(encoding)
     there = [np.asarray(x, np.float64 if x.dtype == jnp.float32 else np.int64) for x in arguments]
     params = {name: np.asarray(value, np.float64) for name, value in bound.params.items()}
     got = jitted(bound, *arguments)
-    if isinstance(record, AdditiveEncoding):
-        expected: tuple[Any, ...] = (record.attach(*there, params),)
-    elif isinstance(record, RotaryEncoding):
+    if isinstance(encoding, AdditiveEncoding):
+        expected: tuple[Any, ...] = (encoding.attach(*there, params),)
+    elif isinstance(encoding, RotaryEncoding):
         q, k, query_positions, key_positions = there
-        pairs = [(query_positions, q, record.roles[0]), (key_positions, k, record.roles[1])]
-        if "value" in record.roles:  # values stand where keys do
+        pairs = [(query_positions, q, encoding.roles[0]), (key_positions, k, encoding.roles[1])]
+        if "value" in encoding.roles:  # values stand where keys do
             pairs = [(key_positions, k, "value"), (query_positions, q, "output")]
-        expected = tuple(record.rotation(at, params, role=role)(x, layout="bhtd") for at, x, role in pairs)
-    elif isinstance(record, AttentionBias):
-        expected = (record.matrix(*there, params),)
+        expected = tuple(encoding.rotation(at, params, role=role)(x, layout="bhtd") for at, x, role in pairs)
+    elif isinstance(encoding, AttentionBias):
+        expected = (encoding.matrix(*there, params),)
     else:
         weights = np.asarray(jax.nn.softmax(got[0]), np.float64)
         q, k, *hidden, query_positions, key_positions = there
-        scores = record.score(q, k, query_positions, key_positions, params, hidden=hidden[0] if hidden else None)
-        values = record.values(weights, query_positions, key_positions, params)
+        scores = encoding.score(q, k, query_positions, key_positions, params, hidden=hidden[0] if hidden else None)
+        values = encoding.values(weights, query_positions, key_positions, params)
         expected = (scores,) if values is None else (scores, values)
-    assert near(got, expected, unit(record, 2.0**-22))
+    assert near(got, expected, unit(encoding, 2.0**-22))
 
 
 @every
-def test_grad_reaches_every_parameter_and_input(record: Encoding) -> None:
-    bound, arguments = bound_to(record), inputs(record)
+def test_grad_reaches_every_parameter_and_input(encoding: Encoding) -> None:
+    bound, arguments = bound_to(encoding), inputs(encoding)
 
     def loss(bound: Bound, *floats: jax.Array) -> jax.Array:
         rest = arguments[len(floats) :]
@@ -89,33 +91,33 @@ def test_grad_reaches_every_parameter_and_input(record: Encoding) -> None:
     floats = tuple(x for x in arguments if x.dtype == jnp.float32)
     by_bound, *by_input = jax.jit(jax.grad(loss, argnums=tuple(range(1 + len(floats)))))(bound, *floats)
     assert isinstance(by_bound, Bound)
-    assert by_bound.record == record
-    assert set(by_bound.params) == set(record.shapes)
+    assert by_bound.encoding == encoding
+    assert set(by_bound.params) == set(encoding.shapes)
     assert all(bool(jnp.isfinite(g).all()) for g in by_bound.params.values())
     # FIRE's threshold is no part of the number of a query beyond it.
-    idle = {"multiplier"} if type(record).__name__ == "FIRE" else set()
+    idle = {"multiplier"} if type(encoding).__name__ == "FIRE" else set()
     assert all(bool(g.any()) or name in idle for name, g in by_bound.params.items())
     assert all(bool(jnp.isfinite(g).all()) for g in by_input)
 
 
 @every
-def test_vmap_over_rows(record: Encoding) -> None:
-    bound = bound_to(record)
-    rows = [inputs(record), tuple(x[..., ::-1] for x in inputs(record))]
+def test_vmap_over_rows(encoding: Encoding) -> None:
+    bound = bound_to(encoding)
+    rows = [inputs(encoding), tuple(x[..., ::-1] for x in inputs(encoding))]
     mapped = jax.jit(jax.vmap(run, in_axes=(None, *(0 for _ in rows[0]))))(
         bound, *(jnp.stack(parts) for parts in zip(*rows, strict=True))
     )
     for index, row in enumerate(rows):
-        assert near([part[index] for part in mapped], jitted(bound, *row), unit(record))
+        assert near([part[index] for part in mapped], jitted(bound, *row), unit(encoding))
 
 
-@pytest.mark.parametrize("record", [T5Bias(heads=3), Shaw(dim=4, clip=2)])
-def test_vmap_over_parameters(record: Encoding) -> None:
-    members = [bind(record, seed) for seed in (0, 1)]
+@pytest.mark.parametrize("encoding", [T5Bias(heads=3), Shaw(dim=4, clip=2)])
+def test_vmap_over_parameters(encoding: Encoding) -> None:
+    members = [bind(encoding, seed) for seed in (0, 1)]
     stacked = jax.tree.map(lambda *values: jnp.stack(values), *members)
-    mapped = jax.jit(jax.vmap(run, in_axes=(0, *(None for _ in inputs(record)))))(stacked, *inputs(record))
+    mapped = jax.jit(jax.vmap(run, in_axes=(0, *(None for _ in inputs(encoding)))))(stacked, *inputs(encoding))
     for index, member in enumerate(members):
-        assert near([part[index] for part in mapped], jitted(member, *inputs(record)))
+        assert near([part[index] for part in mapped], jitted(member, *inputs(encoding)))
 
 
 def test_a_rotation_made_once_passes_through_jit_and_vmap() -> None:
@@ -129,18 +131,18 @@ def test_a_rotation_made_once_passes_through_jit_and_vmap() -> None:
     assert len(jax.tree.leaves(rotation)) == 2
 
 
-def test_records_are_static_and_one_compilation_serves_equal_records() -> None:
+def test_encodings_are_static_and_one_compilation_serves_equal_encodings() -> None:
     traced = []
 
     def bias(bound: Bound, positions: jax.Array) -> jax.Array:
-        traced.append(bound.record)
+        traced.append(bound.encoding)
         return bound.bias(positions, positions)
 
     compiled = jax.jit(bias)
-    for record in (ALiBi(heads=2), ALiBi(heads=2), ALiBi(heads=4)):
-        assert compiled(bind(record), jnp.arange(3)).shape == (record.heads, 3, 3)
+    for encoding in (ALiBi(heads=2), ALiBi(heads=2), ALiBi(heads=4)):
+        assert compiled(bind(encoding), jnp.arange(3)).shape == (encoding.heads, 3, 3)
     assert traced == [ALiBi(heads=2), ALiBi(heads=4)]
-    embed = jax.jit(lambda record, positions: record.embed(positions), static_argnums=0)
+    embed = jax.jit(lambda encoding, positions: encoding.embed(positions), static_argnums=0)
     assert embed(Sinusoidal(dim=4), jnp.arange(3)).shape == (3, 4)
 
 
@@ -148,8 +150,8 @@ def test_parameters_are_those_of_the_torch_module() -> None:
     torch = pytest.importorskip("torch")
     from posenc.torch import module
 
-    record = T5Bias(heads=12)
-    ours, theirs = parameters(record, 7), dict(module(record, seed=7).named_parameters())
+    encoding = T5Bias(heads=12)
+    ours, theirs = parameters(encoding, 7), dict(module(encoding, seed=7).named_parameters())
     assert ours["table"].dtype == jnp.float32
     assert {name: value.tolist() for name, value in ours.items()} == {
         name: value.tolist() for name, value in theirs.items()
@@ -158,7 +160,7 @@ def test_parameters_are_those_of_the_torch_module() -> None:
 
 
 def test_training_lowers_the_loss() -> None:
-    record = LearnedScale(Sinusoidal(dim=8), initial=0.1)
+    encoding = LearnedScale(Sinusoidal(dim=8), initial=0.1)
     x, goal = jnp.zeros((1, 6, 8)), 2.0 * Sinusoidal(dim=8).embed(jnp.arange(6))
 
     @jax.jit
@@ -166,7 +168,7 @@ def test_training_lowers_the_loss() -> None:
         slopes = jax.grad(lambda bound: ((bound.add(x, jnp.arange(6)) - goal) ** 2).mean())(bound)
         return jax.tree.map(lambda value, slope: value - 0.5 * slope, bound, slopes)
 
-    bound = bind(record)
+    bound = bind(encoding)
     for _ in range(40):
         bound = step(bound)
     # Each step multiplies the distance from 2 by 1 - 0.5·2·mean(wave²) = 1/2.
@@ -207,62 +209,62 @@ def test_no_size_is_refused_while_nothing_is_allocated() -> None:
         bind(Shaw(dim=4, clip=2)).score(*[jnp.ones((32, 8_193, 4))] * 2, positions, positions)
 
 
-def exported(record: Encoding) -> Any:
+def exported(encoding: Encoding) -> Any:
     """The pytree and inputs of a length still unknown, exported."""
     length = export.symbolic_shape("length")[0]
 
     def described(x: jax.Array) -> Any:
         return jax.ShapeDtypeStruct(tuple(length if size in (5, 7) else size for size in x.shape), x.dtype)
 
-    arguments = [described(x) for x in inputs(record)]
-    bound = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype), bind(record))
+    arguments = [described(x) for x in inputs(encoding)]
+    bound = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype), bind(encoding))
     return export.export(jitted)(bound, *arguments)
 
 
 EXPORTED = (ALiBi(heads=12), T5Bias(heads=12), RoPE(dim=8), Sinusoidal(dim=8), Shaw(dim=8, clip=2))
 
 
-@pytest.mark.parametrize("record", by_night(EXPORTED, daily={RoPE(dim=8), T5Bias(heads=12)}))
-def test_a_length_may_be_a_symbol_in_an_export_that_is_written_and_read_back(record: Encoding) -> None:
-    program = export.deserialize(exported(record).serialize())
+@pytest.mark.parametrize("encoding", by_night(EXPORTED, daily={RoPE(dim=8), T5Bias(heads=12)}))
+def test_a_length_may_be_a_symbol_in_an_export_that_is_written_and_read_back(encoding: Encoding) -> None:
+    program = export.deserialize(exported(encoding).serialize())
     for count in (6, 9):
-        arguments = long_inputs(record, count)
-        assert near(program.call(bound_to(record), *arguments), run(bound_to(record), *arguments), unit(record))
+        arguments = long_inputs(encoding, count)
+        assert near(program.call(bound_to(encoding), *arguments), run(bound_to(encoding), *arguments), unit(encoding))
 
 
-def long_inputs(record: Encoding, count: int) -> list[jax.Array]:
+def long_inputs(encoding: Encoding, count: int) -> list[jax.Array]:
     """Inputs of so many queries and as many keys."""
     at = jnp.arange(count)
     x = jnp.asarray(np.random.default_rng(0).standard_normal((3, 12, count, 8)), jnp.float32)
-    if isinstance(record, AdditiveEncoding):
+    if isinstance(encoding, AdditiveEncoding):
         return [x[:, 0], at]
-    keys = x[:, :4] if isinstance(record, RotaryEncoding) else x
-    return [at, at] if isinstance(record, AttentionBias) else [x, keys, at, at]
+    keys = x[:, :4] if isinstance(encoding, RotaryEncoding) else x
+    return [at, at] if isinstance(encoding, AttentionBias) else [x, keys, at, at]
 
 
 def test_an_operator_is_written_and_read_back() -> None:
-    for record in (RoPE(dim=8, scaling=YaRN(4.0, 4096)), Partial(RoPE(dim=4), dim=8), PoPE(dim=4, heads=2)):
-        rotation = record.rotation(jnp.arange(5), parameters(record) or None, role="query")
+    for encoding in (RoPE(dim=8, scaling=YaRN(4.0, 4096)), Partial(RoPE(dim=4), dim=8), PoPE(dim=4, heads=2)):
+        rotation = encoding.rotation(jnp.arange(5), parameters(encoding) or None, role="query")
         x = jnp.ones((1, 2, 5, rotation.dim))
         program = export.export(jax.jit(lambda rotation, x: rotation(x, layout="bhtd")))(rotation, x)
         assert jnp.array_equal(export.deserialize(program.serialize()).call(rotation, x), rotation(x, layout="bhtd"))
 
 
-def test_a_record_that_could_not_be_read_back_is_not_written() -> None:
+def test_an_encoding_that_could_not_be_read_back_is_not_written() -> None:
     class Mine(ALiBi):
         pass
 
     program = export.export(jax.jit(lambda bound: bound.bias(jnp.arange(2), jnp.arange(2))))(Bound(Mine(heads=2), {}))
-    with pytest.raises(ValueError, match=r"^record must be one that posenc knows"):
+    with pytest.raises(ValueError, match=r"^encoding must be one that posenc knows"):
         program.serialize()
 
 
 def test_errors() -> None:
-    with pytest.raises(TypeError, match="record must be a record of the door 'adds' for add; got RoPE"):
+    with pytest.raises(TypeError, match="encoding must be an encoding of the door 'adds' for add; got RoPE"):
         bind(RoPE(dim=8)).add(jnp.zeros((1, 2, 8)), jnp.arange(2))
-    with pytest.raises(TypeError, match="record must be a record of the door 'scores' for values; got ALiBi"):
+    with pytest.raises(TypeError, match="encoding must be an encoding of the door 'scores' for values; got ALiBi"):
         bind(ALiBi(heads=2)).values(jnp.zeros((1, 2, 2, 2)), jnp.arange(2), jnp.arange(2))
-    with pytest.raises(TypeError, match="record must be an encoding; got"):
+    with pytest.raises(TypeError, match="encoding must be an encoding; got"):
         parameters("RoPE")
     with pytest.raises(ValueError, match="seed must be an integer from 0"):
         parameters(RoPE(dim=8), -1)

@@ -58,22 +58,22 @@ def rows(rotation: Any, x: jax.Array) -> jax.Array:
     return rotation(x, layout="bthd")
 
 
-@pytest.mark.parametrize("record", [RoPE(dim=8), Partial(RoPE(dim=4), dim=8), AXIAL, LIERE, PoPE(dim=8, heads=6)])
+@pytest.mark.parametrize("encoding", [RoPE(dim=8), Partial(RoPE(dim=4), dim=8), AXIAL, LIERE, PoPE(dim=8, heads=6)])
 @pytest.mark.parametrize("batch", [1, 2])
-def test_layouts_without_a_batch_and_with_grouped_heads(record: Any, batch: int) -> None:
+def test_layouts_without_a_batch_and_with_grouped_heads(encoding: Any, batch: int) -> None:
     """Three key heads with two queries each; also where each of six heads has a table of its own."""
     rng = np.random.default_rng(0)
-    shape = (5,) if record.axes == 1 else (5, record.axes)
+    shape = (5,) if encoding.axes == 1 else (5, encoding.axes)
     at = jnp.asarray(rng.integers(0, 1000, shape if batch == 1 else (batch, *shape)), jnp.int32)
-    rotation = record.rotation(at, parameters(record) or None, role="query")
-    x = jnp.asarray(rng.standard_normal((2, 5, 3, 2, record.head_dim)), jnp.float32)
-    expected = rows(rotation, x.reshape(2, 5, 6, record.head_dim))
+    rotation = encoding.rotation(at, parameters(encoding) or None, role="query")
+    x = jnp.asarray(rng.standard_normal((2, 5, 3, 2, encoding.head_dim)), jnp.float32)
+    expected = rows(rotation, x.reshape(2, 5, 6, encoding.head_dim))
     assert jnp.array_equal(rotation(x, layout="btkgd").reshape(expected.shape), expected)
     if batch == 1:
-        assert jnp.array_equal(rotation(x[0].reshape(5, 6, record.head_dim), layout="thd"), expected[0])
+        assert jnp.array_equal(rotation(x[0].reshape(5, 6, encoding.head_dim), layout="thd"), expected[0])
     else:
         with pytest.raises(ValueError, match=r"^x must have as many tokens as the rotation has positions"):
-            rotation(x[0].reshape(5, 6, record.head_dim), layout="thd")
+            rotation(x[0].reshape(5, 6, encoding.head_dim), layout="thd")
 
 
 def test_rotate_with_grouped_queries_takes_keys_by_key_head() -> None:
@@ -114,7 +114,7 @@ def test_a_dense_bias_in_attention_of_jax_is_that_of_the_reference() -> None:
         query_positions=query_positions,
         key_positions=key_positions,
         layout="bthd",
-        encodings=[alibi.record],
+        encodings=[alibi.encoding],
         causal=True,
     ).output
     assert jnp.allclose(got, expected, rtol=0, atol=64 * 2.0**-24 * float(jnp.abs(v).max()))

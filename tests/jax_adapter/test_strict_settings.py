@@ -29,30 +29,30 @@ from samples import FIRST_OF_CLASS, SAMPLES, by_night
 
 
 def directly(bound: Bound, *arguments: Any) -> Any:
-    """The methods of the record itself, without the pytree."""
-    record: Any = bound.record
-    if isinstance(record, AdditiveEncoding):
+    """The methods of the encoding itself, without the pytree."""
+    encoding: Any = bound.encoding
+    if isinstance(encoding, AdditiveEncoding):
         x, positions = arguments
-        return record.embed(positions, bound.params), record.attach(x, positions, bound.params)
-    if isinstance(record, RotaryEncoding):
+        return encoding.embed(positions, bound.params), encoding.attach(x, positions, bound.params)
+    if isinstance(encoding, RotaryEncoding):
         q, k, query_positions, key_positions = arguments
-        (first, second), parts = record.roles[:2], [(q, query_positions), (k, key_positions)]
-        if "value" in record.roles:  # values stand where keys do
+        (first, second), parts = encoding.roles[:2], [(q, query_positions), (k, key_positions)]
+        if "value" in encoding.roles:  # values stand where keys do
             parts.reverse()
         rotations = [
-            record.rotation(at, bound.params, role=role) for (_, at), role in zip(parts, (first, second), strict=True)
+            encoding.rotation(at, bound.params, role=role) for (_, at), role in zip(parts, (first, second), strict=True)
         ]
         return [rotation(x, layout="bhtd") for rotation, (x, _) in zip(rotations, parts, strict=True)]
-    if isinstance(record, AttentionBias):
-        return record.matrix(*arguments, bound.params)
+    if isinstance(encoding, AttentionBias):
+        return encoding.matrix(*arguments, bound.params)
     q, k, *hidden, query_positions, key_positions = arguments
-    score = record.score(q, k, query_positions, key_positions, bound.params, hidden=hidden[0] if hidden else None)
-    return score, record.values(jax.nn.softmax(score), query_positions, key_positions, bound.params)
+    score = encoding.score(q, k, query_positions, key_positions, bound.params, hidden=hidden[0] if hidden else None)
+    return score, encoding.values(jax.nn.softmax(score), query_positions, key_positions, bound.params)
 
 
-def traced_under_strict_promotion(record: Encoding) -> None:
+def traced_under_strict_promotion(encoding: Encoding) -> None:
     for call in (run, directly):
-        jax.eval_shape(call, bind(record), *inputs(record))
+        jax.eval_shape(call, bind(encoding), *inputs(encoding))
 
 
 @pytest.mark.nightly
@@ -63,7 +63,7 @@ def test_strict_promotion_of_ranks_and_dtypes() -> None:
     shaw = bind(Shaw(dim=8, clip=2))
 
     def attended(x: jax.Array, mask: jax.Array) -> jax.Array:
-        encodings, params = [RoPE(dim=8), ALiBi(heads=2), shaw.record], [None, None, shaw.params]
+        encodings, params = [RoPE(dim=8), ALiBi(heads=2), shaw.encoding], [None, None, shaw.params]
         placed = {"query": positions, "key": positions, "layout": "bhtd", "causal": True}
         return attention(x, x, x, encodings=encodings, params=params, mask=mask, **placed).output
 
@@ -82,11 +82,11 @@ def test_strict_promotion_of_ranks_and_dtypes() -> None:
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("record", SAMPLES)
-def test_strict_promotion_of_every_sample_in_direct_calls(record: Encoding) -> None:
+@pytest.mark.parametrize("encoding", SAMPLES)
+def test_strict_promotion_of_every_sample_in_direct_calls(encoding: Encoding) -> None:
     with jax.numpy_rank_promotion("raise"), jax.numpy_dtype_promotion("strict"):
-        traced_under_strict_promotion(record)
-        directly(bound_to(record), *inputs(record))
+        traced_under_strict_promotion(encoding)
+        directly(bound_to(encoding), *inputs(encoding))
 
 
 #: One of each guard against positions that cannot be read.
@@ -96,28 +96,28 @@ GUARDED = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("record", GUARDED)
-def test_no_guard_makes_a_nan_of_good_input(record: Encoding) -> None:
+@pytest.mark.parametrize("encoding", GUARDED)
+def test_no_guard_makes_a_nan_of_good_input(encoding: Encoding) -> None:
     with jax.debug_nans(True):
-        assert all(bool(jnp.isfinite(part).all()) for part in run(bind(record), *inputs(record)))
+        assert all(bool(jnp.isfinite(part).all()) for part in run(bind(encoding), *inputs(encoding)))
 
 
 #: In which a gradient by hand, or of a guard or of a clipped number, is most likely to form one.
 BY_DAY = (XPos(dim=4),)
 
 
-@pytest.mark.parametrize("record", by_night((*BY_DAY, *SAMPLES), daily=BY_DAY))
-def test_no_operation_makes_a_nan_of_good_input(record: Encoding) -> None:
+@pytest.mark.parametrize("encoding", by_night((*BY_DAY, *SAMPLES), daily=BY_DAY))
+def test_no_operation_makes_a_nan_of_good_input(encoding: Encoding) -> None:
     """Forward, gradient and jit: outside jit JAX looks at the result of every operation."""
 
     def loss(bound: Bound, floats: tuple[Any, ...], rest: tuple[Any, ...]) -> jax.Array:
         return sum((part**3).sum() for part in run(bound, *floats, *rest))
 
-    arguments = inputs(record)
+    arguments = inputs(encoding)
     floats = tuple(x for x in arguments if x.dtype == jnp.float32)
     rest = arguments[len(floats) :]
     with jax.debug_nans(True):
-        for bound in (bind(record), bound_to(record)):  # fresh parameters are zeros, often
+        for bound in (bind(encoding), bound_to(encoding)):  # fresh parameters are zeros, often
             run(bound, *arguments)
             jax.jit(run)(bound, *arguments)
             gradient = jax.grad(loss, argnums=(0, 1))

@@ -47,8 +47,8 @@ def seeded(seed: int) -> torch.Generator:
     return torch.Generator().manual_seed(seed)
 
 
-def places(record: Any, *shape: int, top: int = 2**31, seed: int = 3) -> torch.Tensor:
-    axes = () if record.axes == 1 else (record.axes,)
+def places(encoding: Any, *shape: int, top: int = 2**31, seed: int = 3) -> torch.Tensor:
+    axes = () if encoding.axes == 1 else (encoding.axes,)
     return torch.randint(-top, top, (*shape, *axes), generator=seeded(seed))
 
 
@@ -57,9 +57,9 @@ def heads(count: int, length: int, dim: int, dtype: torch.dtype, layout: str) ->
     return torch.randn(shape, generator=seeded(count)).to(dtype)
 
 
-def made(instruction_set: str, record: Any, positions: torch.Tensor) -> tuple[np.ndarray, np.ndarray]:
+def made(instruction_set: str, encoding: Any, positions: torch.Tensor) -> tuple[np.ndarray, np.ndarray]:
     """Cosines and sines of positions (n,) at a instruction_set, as float64 numbers."""
-    fixed = fixed_frequencies_of(record)
+    fixed = fixed_frequencies_of(encoding)
     waves = kernel.cos_sin(
         positions.reshape(1, -1, 1),
         torch.as_tensor(frequency_limbs(fixed)),
@@ -78,8 +78,8 @@ def test_correctly_rounded(instruction_set: str, progression: tuple[float, int])
     edges = [sign * (2**power + off) for power in (0, 24, 31, 32, 40, 53) for off in (-1, 0) for sign in (1, -1)]
     drawn = places(RoPE(dim=2), 60).tolist() + places(RoPE(dim=2), 30, top=2**53, seed=4).tolist()
     expected = truth.tables(truth.waves(edges + drawn, *progression))
-    record = RoPE(dim=progression[1], base=progression[0])
-    assert truth.differing(made(instruction_set, record, torch.tensor(edges + drawn)), expected) == 0
+    encoding = RoPE(dim=progression[1], base=progression[0])
+    assert truth.differing(made(instruction_set, encoding, torch.tensor(edges + drawn)), expected) == 0
 
 
 @needs_kernel
@@ -87,8 +87,8 @@ def test_correctly_rounded(instruction_set: str, progression: tuple[float, int])
 def test_where_an_angle_nearly_is_a_quarter_turn(progression: tuple[float, int]) -> None:
     """The convergents of π/ω and (π/2)/ω, the hardest positions, up to 2^53: correctly rounded, and not with fewer
     limbs."""
-    record, wrong, fewer, seen = RoPE(dim=progression[1], base=progression[0]), 0, 0, 0
-    numbers = torch.as_tensor(frequency_limbs(fixed_frequencies_of(record)))
+    encoding, wrong, fewer, seen = RoPE(dim=progression[1], base=progression[0]), 0, 0, 0
+    numbers = torch.as_tensor(frequency_limbs(fixed_frequencies_of(encoding)))
     cut = numbers.clone()
     cut[2:5] = 0
     for pair, frequency in enumerate(truth.progression(*progression)):
@@ -112,13 +112,13 @@ def test_where_an_angle_nearly_is_a_quarter_turn(progression: tuple[float, int])
 
 @needs_kernel
 @pytest.mark.parametrize("instruction_set", SETS)
-@pytest.mark.parametrize("record", RECORDS)
-def test_bits_of_the_reference(instruction_set: str, record: Any) -> None:
-    fixed = fixed_frequencies_of(record)
+@pytest.mark.parametrize("encoding", RECORDS)
+def test_bits_of_the_reference(instruction_set: str, encoding: Any) -> None:
+    fixed = fixed_frequencies_of(encoding)
     for top in (1000, 2**31, 2**53):
-        positions = places(record, 2, 90, top=top)
-        wanted = record.rotation(positions)
-        whole = positions.reshape(2, 90, record.axes)
+        positions = places(encoding, 2, 90, top=top)
+        wanted = encoding.rotation(positions)
+        whole = positions.reshape(2, 90, encoding.axes)
         cosine, sine = kernel.cos_sin(
             whole, torch.as_tensor(frequency_limbs(fixed)), fixed.factor, instruction_set=instruction_set
         )
@@ -130,8 +130,8 @@ def test_bits_of_the_reference(instruction_set: str, record: Any) -> None:
 @pytest.mark.parametrize("instruction_set", SETS)
 def test_too_far_away_is_no_number(instruction_set: str) -> None:
     """A position beyond 2^53 that no check has seen, and its neighbours, which stay what they are."""
-    record = AxialRoPE(axis=(0, 1) * 9, frequency_index=(*range(18),), frequency_dim=36)
-    fixed, whole = fixed_frequencies_of(record), torch.tensor([[[2**53, 5], [2**53 + 1, 5], [7, -(2**63)], [8, 9]]])
+    encoding = AxialRoPE(axis=(0, 1) * 9, frequency_index=(*range(18),), frequency_dim=36)
+    fixed, whole = fixed_frequencies_of(encoding), torch.tensor([[[2**53, 5], [2**53 + 1, 5], [7, -(2**63)], [8, 9]]])
     for wave in kernel.cos_sin(whole, torch.as_tensor(frequency_limbs(fixed)), 1.0, instruction_set=instruction_set):
         lost = wave[0].isnan()
         assert lost[1, 0::2].all()
@@ -140,32 +140,32 @@ def test_too_far_away_is_no_number(instruction_set: str) -> None:
 
 
 @needs_kernel
-def test_every_record_that_says_what_its_turns_are_made_of() -> None:
+def test_every_encoding_that_says_what_its_turns_are_made_of() -> None:
     seen = set()
     for row in posenc.CATALOG:
-        for record in row.samples:
-            if fixed_frequencies_of(record) is None:
+        for encoding in row.samples:
+            if fixed_frequencies_of(encoding) is None:
                 continue
             seen.add(row.encoding.__name__)
-            positions = places(record, 40)
-            wanted, found = record.rotation(positions), rotation(record, positions, impl="native")
+            positions = places(encoding, 40)
+            wanted, found = encoding.rotation(positions), rotation(encoding, positions, impl="native")
             for mine, theirs in ((found.cos, wanted.cos), (found.sin, wanted.sin)):
                 # Whole fractions of a revolution come back to a quarter: what is left there is below the last bit of either.
                 last = (mine.abs() < 1e-28) & (theirs.abs() < 1e-28)
-                assert ((mine == theirs) | last).all(), record
+                assert ((mine == theirs) | last).all(), encoding
             assert (found.pairing, found.factor, found.heads) == (wanted.pairing, wanted.factor, wanted.heads)
     assert seen >= {"RoPE", "AxialRoPE", "DualBaseRoPE"}
 
 
 @needs_kernel
 @pytest.mark.parametrize("layout", ["bhtd", "bthd"])
-@pytest.mark.parametrize("record", RECORDS)
-def test_rotating_by_angles_is_rotating_by_the_rotation(record: Any, layout: Any) -> None:
+@pytest.mark.parametrize("encoding", RECORDS)
+def test_rotating_by_angles_is_rotating_by_the_rotation(encoding: Any, layout: Any) -> None:
     for length, rows, dtype in product((1, 67, 130), ((), (1,), (2,)), (torch.float32, torch.bfloat16, torch.float16)):
-        positions = places(record, *rows, length)
-        q, k = (heads(count, length, record.head_dim, dtype, layout) for count in (12, 4))
-        wanted = rotate(q, k, record.rotation(positions), layout=layout, impl="reference")
-        made = angles(record, positions)
+        positions = places(encoding, *rows, length)
+        q, k = (heads(count, length, encoding.head_dim, dtype, layout) for count in (12, 4))
+        wanted = rotate(q, k, encoding.rotation(positions), layout=layout, impl="reference")
+        made = angles(encoding, positions)
         for found in (
             rotate(q, k, made, layout=layout, impl="native"),
             rotate_(q.clone(), k.clone(), made, layout=layout, impl="native"),
@@ -180,10 +180,10 @@ def test_rotating_by_angles_is_rotating_by_the_rotation(record: Any, layout: Any
 def test_sixteen_bits_are_correctly_rounded(dtype: torch.dtype, bits: int, pairing: Any) -> None:
     """At least 999 of 1000 results lie within half a unit of the rotation in float64, whose own error is nothing next to
     it."""
-    record, positions = RoPE(dim=128, pairing=pairing), places(RoPE(dim=2), 300)
+    encoding, positions = RoPE(dim=128, pairing=pairing), places(RoPE(dim=2), 300)
     q, k = (heads(count, 300, 128, dtype, "bhtd") for count in (8, 2))
-    found = rotate(q, k, angles(record, positions), layout="bhtd", impl="native")[0].double()
-    wanted = record.rotation(positions, dtype=torch.float64)(q.double(), layout="bhtd")
+    found = rotate(q, k, angles(encoding, positions), layout="bhtd", impl="native")[0].double()
+    wanted = encoding.rotation(positions, dtype=torch.float64)(q.double(), layout="bhtd")
     unit = torch.exp2(torch.floor(torch.log2(wanted.abs())) - (bits - 1))
     assert unit.numel() >= 500_000
     assert ((found - wanted).abs() <= unit / 2).double().mean() >= 0.999
@@ -191,9 +191,9 @@ def test_sixteen_bits_are_correctly_rounded(dtype: torch.dtype, bits: int, pairi
 
 @needs_kernel
 def test_gradients_keep_positions_alone() -> None:
-    record = Partial(RoPE(dim=12, pairing="halves", scaling=YaRN(factor=4.0, original=64)), dim=18, start=2)
+    encoding = Partial(RoPE(dim=12, pairing="halves", scaling=YaRN(factor=4.0, original=64)), dim=18, start=2)
     positions, saved = torch.arange(7) + 10_000_000, []
-    by = {"angles": angles(record, positions), "turn": rotation(record, positions)}
+    by = {"angles": angles(encoding, positions), "turn": rotation(encoding, positions)}
     gradients = {}
     for name, how in by.items():
         q, k = (heads(count, 7, 18, torch.float32, "bthd").requires_grad_() for count in (6, 2))
@@ -238,16 +238,16 @@ def test_derivatives_forward_are_not_lost(by: Any) -> None:
 @needs_kernel
 def test_tracers_see_through() -> None:
     """Angles made inside and outside of a compiled, exported or mapped function."""
-    record, positions = RoPE(dim=8, pairing="halves"), torch.arange(5) + 100_000
+    encoding, positions = RoPE(dim=8, pairing="halves"), torch.arange(5) + 100_000
     q, k = heads(4, 5, 8, torch.float32, "bhtd"), heads(2, 5, 8, torch.float32, "bhtd")
-    outside = angles(record, positions)
-    wanted = rotate(q, k, record.rotation(positions), layout="bhtd", impl="reference")
+    outside = angles(encoding, positions)
+    wanted = rotate(q, k, encoding.rotation(positions), layout="bhtd", impl="reference")
 
     def by_angles(q: Any, k: Any, positions: Any) -> Any:
-        return rotate(q, k, angles(record, positions), layout="bhtd", impl="native")
+        return rotate(q, k, angles(encoding, positions), layout="bhtd", impl="native")
 
     def by_rotation(q: Any, k: Any, positions: Any) -> Any:
-        return rotate(q, k, rotation(record, positions, impl="native"), layout="bhtd", impl="native")
+        return rotate(q, k, rotation(encoding, positions, impl="native"), layout="bhtd", impl="native")
 
     def in_place(q: Any, k: Any, positions: Any) -> Any:
         return rotate_(q.clone(), k.clone(), outside, layout="bhtd", impl="native")
@@ -269,31 +269,31 @@ def test_tracers_see_through() -> None:
 
 @needs_kernel
 def test_threads_change_nothing() -> None:
-    record = RoPE(dim=64)
+    encoding = RoPE(dim=64)
     q, k = heads(8, 700, 64, torch.bfloat16, "bthd"), heads(2, 700, 64, torch.bfloat16, "bthd")
     before, found = torch.get_num_threads(), []
     try:
         for threads in (1, 2):
             torch.set_num_threads(threads)
-            made = rotation(record, torch.arange(20_000) + 2**24, impl="native")
-            found.append((*rotate(q, k, angles(record, torch.arange(700)), layout="bthd"), made.cos, made.sin))
+            made = rotation(encoding, torch.arange(20_000) + 2**24, impl="native")
+            found.append((*rotate(q, k, angles(encoding, torch.arange(700)), layout="bthd"), made.cos, made.sin))
     finally:
         torch.set_num_threads(before)
     assert all(torch.equal(a, b) for a, b in zip(*found, strict=True))
 
 
 def test_what_the_kernel_does_not_make_is_the_reference() -> None:
-    """Places between whole ones, other dtypes, records that rotation in another way; and without a kernel angles turn as
+    """Places between whole ones, other dtypes, encodings that rotation in another way; and without a kernel angles turn as
     well."""
-    record, whole, between = RoPE(dim=8), torch.arange(3), torch.tensor([0.5, 1.5])
-    assert torch.equal(rotation(record, between).cos, record.rotation(between).cos)
-    assert rotation(record, whole, dtype=torch.float64).cos.dtype == torch.float64
+    encoding, whole, between = RoPE(dim=8), torch.arange(3), torch.tensor([0.5, 1.5])
+    assert torch.equal(rotation(encoding, between).cos, encoding.rotation(between).cos)
+    assert rotation(encoding, whole, dtype=torch.float64).cos.dtype == torch.float64
     far = XPos(dim=8)
     assert torch.equal(rotation(far, whole, role="key").sin, far.rotation(whole, role="key").sin)
     q, k = torch.ones(1, 2, 3, 8, dtype=torch.float64), torch.ones(1, 1, 3, 8, dtype=torch.float64)
-    assert chosen(q, k, angles(record, whole), layout="bhtd").impl == "torch"
-    wanted = record.rotation(whole, dtype=torch.float64)(q, layout="bhtd")
-    assert torch.equal(rotate(q, k, angles(record, whole), layout="bhtd")[0], wanted)
+    assert chosen(q, k, angles(encoding, whole), layout="bhtd").impl == "torch"
+    wanted = encoding.rotation(whole, dtype=torch.float64)(q, layout="bhtd")
+    assert torch.equal(rotate(q, k, angles(encoding, whole), layout="bhtd")[0], wanted)
 
 
 class Reversed(RoPE):
@@ -305,10 +305,12 @@ class Reversed(RoPE):
 
 def test_who_turns_in_another_way_is_not_taken_for_its_parent() -> None:
     assert fixed_frequencies_of(RoPE(dim=8)) is not None
-    for record in (Reversed(dim=8), Partial(Reversed(dim=8), dim=10), RoPE(dim=8, numerics="float32"), XPos(dim=8)):
-        assert fixed_frequencies_of(record) is None
-        with pytest.raises(ValueError, match=r"^record must rotate each pair by a coordinate times an exact frequency"):
-            angles(record, torch.arange(3))
+    for encoding in (Reversed(dim=8), Partial(Reversed(dim=8), dim=10), RoPE(dim=8, numerics="float32"), XPos(dim=8)):
+        assert fixed_frequencies_of(encoding) is None
+        with pytest.raises(
+            ValueError, match=r"^encoding must rotate each pair by a coordinate times an exact frequency"
+        ):
+            angles(encoding, torch.arange(3))
 
 
 @pytest.mark.parametrize(
@@ -322,16 +324,16 @@ def test_who_turns_in_another_way_is_not_taken_for_its_parent() -> None:
 )
 @needs_kernel
 def test_a_named_kernel_does_not_fall_back(arguments: Any, reason: str) -> None:
-    record, positions, *dtype = arguments
+    encoding, positions, *dtype = arguments
     with pytest.raises(ValueError, match=f"^impl must be one that can make this rotation; got 'native', but {reason}"):
-        rotation(record, positions, dtype=dtype[0] if dtype else None, impl="native")
+        rotation(encoding, positions, dtype=dtype[0] if dtype else None, impl="native")
 
 
 @pytest.mark.parametrize("function", [angles, rotation])
 @pytest.mark.parametrize(
     ("name", "value", "error"),
     [
-        ("record", "rope", TypeError),
+        ("encoding", "rope", TypeError),
         ("positions", [0, 1, 2], TypeError),
         ("positions", torch.tensor(3), ValueError),
         ("positions", torch.tensor([2**53 + 1]), ValueError),
@@ -341,7 +343,7 @@ def test_a_named_kernel_does_not_fall_back(arguments: Any, reason: str) -> None:
 )
 def test_bad_arguments(function: Any, name: str, value: Any, error: type) -> None:
     with pytest.raises(error, match=f"^{name} must"):
-        function(**{"record": RoPE(dim=8), "positions": torch.arange(3), name: value})
+        function(**{"encoding": RoPE(dim=8), "positions": torch.arange(3), name: value})
 
 
 def test_bad_arguments_of_their_own() -> None:

@@ -30,26 +30,26 @@ PAIRS = (*range(1, 41), 64, 65, 79, 80, 128, 130)
 HARD = ((1e4, 10042515), (1e4, 359008), (1e5, 70080), (1e5, 64704), (1e6, 5070144))
 
 
-def alone(instruction_set: str, places: torch.Tensor, record: Any) -> tuple[torch.Tensor, torch.Tensor]:
+def alone(instruction_set: str, places: torch.Tensor, encoding: Any) -> tuple[torch.Tensor, torch.Tensor]:
     """Every row made by itself, as in calls of their own."""
-    fixed = fixed_frequencies_of(record)
+    fixed = fixed_frequencies_of(encoding)
     numbers, rows = torch.as_tensor(frequency_limbs(fixed)), places.reshape(-1, 1, 1, places.shape[-1])
     made = [kernel.cos_sin(row, numbers, fixed.factor, instruction_set=instruction_set) for row in rows]
     cosine, sine = (torch.cat(parts, 1) for parts in zip(*made, strict=True))
     return cosine, sine
 
 
-def together(instruction_set: str, places: torch.Tensor, record: Any) -> tuple[torch.Tensor, torch.Tensor]:
-    fixed = fixed_frequencies_of(record)
+def together(instruction_set: str, places: torch.Tensor, encoding: Any) -> tuple[torch.Tensor, torch.Tensor]:
+    fixed = fixed_frequencies_of(encoding)
     return kernel.cos_sin(
         places[None], torch.as_tensor(frequency_limbs(fixed)), fixed.factor, instruction_set=instruction_set
     )
 
 
-def same(instruction_set: str, places: torch.Tensor, record: Any) -> bool:
+def same(instruction_set: str, places: torch.Tensor, encoding: Any) -> bool:
     """Bits, the sign of zero among them, and NaN where NaN is."""
     places = places if places.ndim == 2 else places[:, None]
-    pairs = zip(together(instruction_set, places, record), alone(instruction_set, places, record), strict=True)
+    pairs = zip(together(instruction_set, places, encoding), alone(instruction_set, places, encoding), strict=True)
     return all(torch.equal(mine.view(torch.int32), theirs.view(torch.int32)) for mine, theirs in pairs)
 
 
@@ -58,9 +58,9 @@ def same(instruction_set: str, places: torch.Tensor, record: Any) -> bool:
 def test_wherever_a_run_begins(instruction_set: str, start: int) -> None:
     """Up to 2^53 and around zero, 2^31 and 2^32; a run that goes on beyond 2^53 ends in NaN."""
     places = torch.arange(start, start + 100)
-    for record in (RoPE(dim=130), RoPE(dim=70, base=5e5, scaling=YaRN(factor=8.0, original=128))):
-        assert same(instruction_set, places, record)
-        assert together(instruction_set, places[:, None], record)[0].isnan().any().item() == (start == 2**53 - 40)
+    for encoding in (RoPE(dim=130), RoPE(dim=70, base=5e5, scaling=YaRN(factor=8.0, original=128))):
+        assert same(instruction_set, places, encoding)
+        assert together(instruction_set, places[:, None], encoding)[0].isnan().any().item() == (start == 2**53 - 40)
 
 
 @pytest.mark.parametrize("instruction_set", SETS)
@@ -87,10 +87,10 @@ def test_every_base(instruction_set: str, base: float) -> None:
 @pytest.mark.parametrize("instruction_set", SETS)
 def test_what_is_no_run(instruction_set: str) -> None:
     """Falling, far apart, standing still, broken in the middle, coordinates that do not rise together."""
-    record, up = RoPE(dim=48), torch.arange(200)
+    encoding, up = RoPE(dim=48), torch.arange(200)
     broken = torch.cat([up[:70] + 5, up[:1], up[:60] + 2**32 - 30, up[:3], -up[:50], up])
     for places in (-up, 3 * up, torch.zeros_like(up), broken, up // 2, torch.randint(-99, 99, (200,))):
-        assert same(instruction_set, places, record)
+        assert same(instruction_set, places, encoding)
     grid = AxialRoPE(
         axis=(0, 1, 2) * 7, frequency_index=(*range(21),), frequency_dim=42, scaling=YaRN(factor=4.0, original=64)
     )

@@ -293,9 +293,9 @@ def test_single_tokens_in_plain_pytorch(
     """The bits of the reference, by name and where there is no kernel; new memory of new numbers, or the tensors
     themselves."""
     monkeypatch.setattr(kernel, "MISSING", "left out")
-    record = RoPE(dim=12, pairing=pairing)
+    encoding = RoPE(dim=12, pairing=pairing)
     for places in (torch.tensor([9]), torch.tensor([[9]]), torch.arange(rows)[:, None]):
-        rotation, axis = record.rotation(places), layout.index("h")
+        rotation, axis = encoding.rotation(places), layout.index("h")
         q, k = single(4, layout, dtype, rows), single(2, layout, dtype, rows)
         wide = torch.zeros(*q.shape[:axis], 7, *q.shape[axis + 1 :], dtype=dtype)
         inside = wide.narrow(axis, 1, 4).copy_(q)

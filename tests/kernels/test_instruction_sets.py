@@ -56,8 +56,8 @@ def test_the_best_comes_first() -> None:
 @pytest.mark.parametrize("pairing", ["adjacent", "halves"])
 def test_every_width(instruction_set: str, dtype: torch.dtype, pairing: Any) -> None:
     for width in WIDTHS:
-        record = RoPE(dim=width, pairing=pairing)
-        for whole in (record, Partial(record, dim=width + 5, start=3)):
+        encoding = RoPE(dim=width, pairing=pairing)
+        for whole in (encoding, Partial(encoding, dim=width + 5, start=3)):
             x = torch.randn(2, 3, 5, whole.head_dim, generator=seeded(width)).to(dtype)
             checked(instruction_set, x, whole.rotation(torch.arange(5) * 1001))
 
@@ -69,10 +69,10 @@ def test_every_end_of_a_row(instruction_set: str, dtype: torch.dtype, pairing: A
     """Each number of pairs that vectors leave over; more pairs than are kept ready at once; heads next to each other;
     one token."""
     for pairs in (*range(1, 41), 2048, 9001):
-        record = RoPE(dim=2 * pairs, pairing=pairing)
+        encoding = RoPE(dim=2 * pairs, pairing=pairing)
         x = torch.randn(2, 5, 3, 2 * pairs, generator=seeded(pairs)).to(dtype)
         for part in (x, x.transpose(1, 2), x[:, :, :1]):
-            checked(instruction_set, part, record.rotation(torch.arange(part.shape[2]) * 999))
+            checked(instruction_set, part, encoding.rotation(torch.arange(part.shape[2]) * 999))
 
 
 @pytest.mark.parametrize("instruction_set", SETS)

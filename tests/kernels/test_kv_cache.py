@@ -28,9 +28,9 @@ def made(heads: int, time: int, width: int, dtype: torch.dtype, layout: str, bat
     return torch.randn(shape, generator=torch.Generator().manual_seed(heads + width)).to(dtype)
 
 
-def inputs(record: Any, time: int, layout: str, dtype: torch.dtype, batch: int = 2) -> Any:
+def inputs(encoding: Any, time: int, layout: str, dtype: torch.dtype, batch: int = 2) -> Any:
     """Queries of six heads, keys of two and values of another width."""
-    dim = record.head_dim
+    dim = encoding.head_dim
     return (made(h, time, width, dtype, layout, batch) for h, width in ((6, dim), (2, dim), (2, 7)))
 
 
@@ -44,11 +44,11 @@ def picked(rows: int, time: int, places: int) -> torch.Tensor:
 @pytest.mark.parametrize("impl", IMPLS)
 @pytest.mark.parametrize("layout", ["bhtd", "bthd"])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
-@pytest.mark.parametrize("record", RECORDS)
-def test_rows_of_a_cache(record: Any, dtype: torch.dtype, layout: Any, impl: Any) -> None:
+@pytest.mark.parametrize("encoding", RECORDS)
+def test_rows_of_a_cache(encoding: Any, dtype: torch.dtype, layout: Any, impl: Any) -> None:
     for time, own in product((1, 70), (False, True)):
-        q, k, v = inputs(record, time, layout, dtype)
-        rotation = record.rotation(torch.arange(2 * time).reshape(2, time) + 999 if own else torch.arange(time))
+        q, k, v = inputs(encoding, time, layout, dtype)
+        rotation = encoding.rotation(torch.arange(2 * time).reshape(2, time) + 999 if own else torch.arange(time))
         slots = picked(2 if own else 1, time, 90)
         caches = [made(2, 90, x.shape[-1], dtype, layout, 2) for x in (k, v)]
         wanted_q, wanted_k = rotate(q, k, rotation, layout=layout, impl="reference")
@@ -68,9 +68,9 @@ def test_rows_of_a_cache(record: Any, dtype: torch.dtype, layout: Any, impl: Any
 @pytest.mark.parametrize("layout", ["bhtd", "bthd"])
 def test_pages(layout: Any, impl: Any) -> None:
     """Tokens of all rows anywhere in pages; runs that cross a page's end."""
-    record = RECORDS[0]
-    q, k, v = inputs(record, 70, layout, torch.bfloat16)
-    rotation = record.rotation(torch.arange(70))
+    encoding = RECORDS[0]
+    q, k, v = inputs(encoding, 70, layout, torch.bfloat16)
+    rotation = encoding.rotation(torch.arange(70))
     slots = picked(1, 140, 12 * 16)[0].to(torch.int32).reshape(2, 70)
     caches = [made(2, 16, x.shape[-1], torch.bfloat16, layout, 12) for x in (k, v)]
     wanted_q, wanted_k = rotate(q, k, rotation, layout=layout, impl="reference")
@@ -91,10 +91,10 @@ def test_pages(layout: Any, impl: Any) -> None:
 def test_parts_of_one_tensor_angles_and_heads_of_their_own(impl: Any) -> None:
     fused = torch.randn(2, 3, 12, 8, generator=torch.Generator().manual_seed(2))
     both = torch.zeros(2, 9, 2, 4, 8)
-    record, slots = RoPE(dim=8), torch.tensor([7, 0, 4])
-    every = record.rotation(torch.arange(12).reshape(4, 3))
+    encoding, slots = RoPE(dim=8), torch.tensor([7, 0, 4])
+    every = encoding.rotation(torch.arange(12).reshape(4, 3))
     own = posenc.Rotation(every.cos, every.sin, every.pairing, 1.0, heads=4)
-    for rotation in (own, record.rotation(torch.arange(3)), angles(record, torch.arange(3) + 2**20)):
+    for rotation in (own, encoding.rotation(torch.arange(3)), angles(encoding, torch.arange(3) + 2**20)):
         q, k, v = (part.clone() for part in fused.split(4, 2))
         whole = fused.clone()
         parts, caches = whole.split(4, 2), both.clone()
@@ -138,9 +138,9 @@ def test_the_operator_keeps_its_promises() -> None:
 
 @native
 def test_compiled_whole() -> None:
-    record = RoPE(dim=8, pairing="halves")
-    rotation, slots = record.rotation(torch.arange(5)), torch.tensor([3, 4, 8, 0, 1])
-    q, k, v = inputs(record, 5, "bhtd", torch.float32)
+    encoding = RoPE(dim=8, pairing="halves")
+    rotation, slots = encoding.rotation(torch.arange(5)), torch.tensor([3, 4, 8, 0, 1])
+    q, k, v = inputs(encoding, 5, "bhtd", torch.float32)
 
     def step(q: Any, k: Any, v: Any, keys: Any, values: Any) -> Any:
         return rotate_into_cache_(q.clone(), k, v, rotation, keys, values, slots, layout="bhtd", impl="native") * 2

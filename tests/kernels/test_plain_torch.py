@@ -36,10 +36,10 @@ RECORDS = (
 )
 
 
-def rotation_of(record: Any, dtype: torch.dtype, *shape: int) -> Any:
-    axes = () if record.axes == 1 else (record.axes,)
+def rotation_of(encoding: Any, dtype: torch.dtype, *shape: int) -> Any:
+    axes = () if encoding.axes == 1 else (encoding.axes,)
     places = torch.randint(0, 100_000, (*shape, *axes), generator=torch.Generator().manual_seed(3))
-    return record.rotation(places, role="key", dtype=torch.float64 if dtype == torch.float64 else torch.float32)
+    return encoding.rotation(places, role="key", dtype=torch.float64 if dtype == torch.float64 else torch.float32)
 
 
 def heads(count: int, length: int, dim: int, dtype: torch.dtype, layout: str, batch: int = 3) -> torch.Tensor:
@@ -53,13 +53,13 @@ def same(found: Any, wanted: Any) -> bool:
 
 @pytest.mark.parametrize("layout", ["bhtd", "bthd"])
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("record", RECORDS)
-def test_bits_of_the_reference(record: Any, dtype: torch.dtype, layout: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("encoding", RECORDS)
+def test_bits_of_the_reference(encoding: Any, dtype: torch.dtype, layout: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     for length, rows, block in product((1, 67), ((), (3,)), (plain_torch.COMPLEX, 3000)):
         monkeypatch.setattr(plain_torch, "BLOCK", block)
         monkeypatch.setattr(plain_torch, "COMPLEX", block)
-        rotation = rotation_of(record, dtype, *rows, length)
-        q, k = (heads(count, length, record.head_dim, dtype, layout) for count in (12, 4))
+        rotation = rotation_of(encoding, dtype, *rows, length)
+        q, k = (heads(count, length, encoding.head_dim, dtype, layout) for count in (12, 4))
         wanted = rotate(q, k, rotation, layout=layout, impl="reference")
         assert same(rotate(q, k, rotation, layout=layout, impl="torch"), wanted)
         assert same(rotate_(q.clone(), k.clone(), rotation, layout=layout, impl="torch"), wanted)

@@ -38,8 +38,8 @@ RECORDS = (
 )
 
 
-def places(record: Any, *shape: int) -> torch.Tensor:
-    axes = () if record.axes == 1 else (record.axes,)
+def places(encoding: Any, *shape: int) -> torch.Tensor:
+    axes = () if encoding.axes == 1 else (encoding.axes,)
     return torch.randint(0, 100_000, (*shape, *axes), generator=torch.Generator().manual_seed(3))
 
 
@@ -51,11 +51,11 @@ def heads(count: int, length: int, dim: int, dtype: torch.dtype, layout: str, ba
 @native
 @pytest.mark.parametrize("layout", ["bhtd", "bthd"])
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("record", RECORDS)
-def test_bits_of_the_reference(record: Any, dtype: torch.dtype, layout: Any) -> None:
+@pytest.mark.parametrize("encoding", RECORDS)
+def test_bits_of_the_reference(encoding: Any, dtype: torch.dtype, layout: Any) -> None:
     for length, rows in product((1, 67, 130), ((), (2,))):
-        rotation = record.rotation(places(record, *rows, length))
-        q, k = (heads(count, length, record.head_dim, dtype, layout) for count in (12, 4))
+        rotation = encoding.rotation(places(encoding, *rows, length))
+        q, k = (heads(count, length, encoding.head_dim, dtype, layout) for count in (12, 4))
         wanted = rotate(q, k, rotation, layout=layout, impl="reference")
         for found in (
             rotate(q, k, rotation, layout=layout, impl="native"),
@@ -102,8 +102,8 @@ def test_tensors_inside_others_and_heads_of_their_own() -> None:
 
 @native
 def test_gradients_are_those_of_the_reference() -> None:
-    record = Partial(RoPE(dim=12, pairing="halves", scaling=YaRN(factor=4.0, original=64)), dim=18, start=2)
-    rotation = record.rotation(torch.arange(7))
+    encoding = Partial(RoPE(dim=12, pairing="halves", scaling=YaRN(factor=4.0, original=64)), dim=18, start=2)
+    rotation = encoding.rotation(torch.arange(7))
     gradients = []
     for impl in ("native", "reference"):
         q, k = (heads(count, 7, 18, torch.float32, "bthd").requires_grad_() for count in (6, 2))

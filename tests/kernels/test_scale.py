@@ -28,15 +28,15 @@ def test_angles_are_right_at_ten_million(impl: Any, pairing: Any) -> None:
     """Unit vectors become cosines and sines; each is one rounding away from the truth, half a unit of a number up to
     1."""
     places = [0, 1, 131_071, 999_983, 8_388_609, 9_999_991, 10_000_000]
-    record = RoPE(dim=16, pairing=pairing)
+    encoding = RoPE(dim=16, pairing=pairing)
     unit = torch.zeros(1, 1, len(places), 16)
     first = slice(0, 8) if pairing == "halves" else slice(0, 16, 2)
     unit[..., first] = 1.0
     with mpmath.workdps(40):
         far = [[place * mpmath.mpf(10_000) ** (-mpmath.mpf(2 * pair) / 16) for pair in range(8)] for place in places]
-    for rotation in (record.rotation(torch.tensor(places)), angles(record, torch.tensor(places))):
+    for rotation in (encoding.rotation(torch.tensor(places)), angles(encoding, torch.tensor(places))):
         rotated, _ = rotate(unit, unit.clone(), rotation, layout="bhtd", impl=impl)
-        cosine, sine = record.rotation(torch.tensor(places)).pairing.split(rotated[0, 0])
+        cosine, sine = encoding.rotation(torch.tensor(places)).pairing.split(rotated[0, 0])
         with mpmath.workdps(40):
             for row, angle in enumerate(far):
                 for pair in range(8):
@@ -60,8 +60,8 @@ def test_nothing_is_allocated_beyond_the_result(dtype: torch.dtype, layout: Any)
     q, k = (heads(count, 300).to(dtype) for count in (4, 2))
     if layout == "bthd":
         q, k = (x.transpose(1, 2).contiguous() for x in (q, k))
-    record, places = RoPE(dim=64, pairing="halves"), torch.arange(300)
-    for rotation in (record.rotation(places), angles(record, places)):
+    encoding, places = RoPE(dim=64, pairing="halves"), torch.arange(300)
+    for rotation in (encoding.rotation(places), angles(encoding, places)):
         assert allocated(lambda: rotate_(q, k, rotation, layout=layout, impl="native")) == []  # noqa: B023
         given = allocated(lambda: rotate(q, k, rotation, layout=layout, impl="native"))  # noqa: B023
         assert sorted(given) == sorted(x.numel() * x.element_size() for x in (q, k))
@@ -70,8 +70,8 @@ def test_nothing_is_allocated_beyond_the_result(dtype: torch.dtype, layout: Any)
 @kernel
 def test_nothing_is_kept_for_the_gradient_but_tables_or_positions() -> None:
     q, k = (heads(count, 300).requires_grad_() for count in (4, 2))
-    record, places = RoPE(dim=64), torch.arange(300)
-    table, far = record.rotation(places), angles(record, places)
+    encoding, places = RoPE(dim=64), torch.arange(300)
+    table, far = encoding.rotation(places), angles(encoding, places)
     for rotation, parts in ((table, (table.cos, table.sin)), (far, (far.integer_positions, far.limbs))):
         kept: list[torch.Tensor] = []
 

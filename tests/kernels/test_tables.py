@@ -1,4 +1,4 @@
-"""Tables made by compiled code, into new memory or into memory that is there: the numbers of the records; tracers; bad
+"""Tables made by compiled code, into new memory or into memory that is there: the numbers of the encodings; tracers; bad
 input."""
 
 from __future__ import annotations
@@ -37,27 +37,27 @@ PLACES = (
 
 
 @pytest.mark.parametrize("impl", IMPLS)
-@pytest.mark.parametrize("record", RECORDS)
-def test_the_numbers_of_the_record(record: Any, impl: Any) -> None:
+@pytest.mark.parametrize("encoding", RECORDS)
+def test_the_numbers_of_the_encoding(encoding: Any, impl: Any) -> None:
     for places in PLACES:
-        wanted = record.embed(places)
-        assert torch.equal(table(record, places, impl=impl), wanted)
-        held = torch.full((*places.shape, record.width + 3), 7.0)
+        wanted = encoding.embed(places)
+        assert torch.equal(table(encoding, places, impl=impl), wanted)
+        held = torch.full((*places.shape, encoding.width + 3), 7.0)
         within = held[..., 1:-2]
-        assert table(record, places, out=within, impl=impl) is within
+        assert table(encoding, places, out=within, impl=impl) is within
         assert torch.equal(within, wanted)
         assert bool((held[..., :1] == 7.0).all() and (held[..., -2:] == 7.0).all())
 
 
 @pytest.mark.parametrize("impl", IMPLS)
-@pytest.mark.parametrize("record", [RoPE(dim=36, scaling=YaRN(factor=4.0, original=64)), RoPE(dim=2)])
-def test_a_rotation_into_memory_that_is_there(record: Any, impl: Any) -> None:
+@pytest.mark.parametrize("encoding", [RoPE(dim=36, scaling=YaRN(factor=4.0, original=64)), RoPE(dim=2)])
+def test_a_rotation_into_memory_that_is_there(encoding: Any, impl: Any) -> None:
     for places in PLACES:
-        wanted, pairs = record.rotation(places), record.dim // 2
+        wanted, pairs = encoding.rotation(places), encoding.dim // 2
         held = torch.full((2, *places.shape, pairs + 1), 7.0)
         both = torch.full((*places.shape, 2 * pairs), 7.0)
         for out in ((held[0, ..., :pairs], held[1, ..., :pairs]), (both[..., pairs:], both[..., :pairs])):
-            made = rotation(record, places, out=out, impl=impl)
+            made = rotation(encoding, places, out=out, impl=impl)
             assert made.cos is out[0]
             assert made.sin is out[1]
             assert torch.equal(made.cos, wanted.cos)
@@ -74,15 +74,15 @@ def test_what_the_kernel_does_not_make_is_the_reference() -> None:
     learned, places = Learned(dim=4, length=9), torch.arange(3)
     params = {name: torch.ones(shape) for name, shape in learned.shapes.items()}
     assert torch.equal(table(learned, places, params), learned.embed(places, params))
-    record = Sinusoidal(dim=6)
+    encoding = Sinusoidal(dim=6)
     for where, dtype in ((torch.tensor([0.5, 2.5, 1.0]), None), (places, torch.float64), (places, torch.bfloat16)):
-        wanted = record.embed(where, dtype=dtype)
+        wanted = encoding.embed(where, dtype=dtype)
         out = torch.empty(3, 6, dtype=wanted.dtype)
-        assert torch.equal(table(record, where, dtype=dtype), wanted)
-        assert torch.equal(table(record, where, dtype=dtype, out=out), wanted)
+        assert torch.equal(table(encoding, where, dtype=dtype), wanted)
+        assert torch.equal(table(encoding, where, dtype=dtype, out=out), wanted)
     across, apart = torch.empty(6, 3).T, torch.empty(2, 5, 6)[:, :3]
-    assert torch.equal(table(record, places, out=across), record.embed(places))
-    assert torch.equal(table(record, places.expand(2, 3), out=apart), record.embed(places.expand(2, 3)))
+    assert torch.equal(table(encoding, places, out=across), encoding.embed(places))
+    assert torch.equal(table(encoding, places.expand(2, 3), out=apart), encoding.embed(places.expand(2, 3)))
     cosine, sine = torch.empty(3, 3).T, torch.empty(3, 3)
     assert torch.equal(rotation(RoPE(dim=6), places, out=(cosine, sine)).cos, RoPE(dim=6).rotation(places).cos)
     released = Sinusoidal(dim=6, numerics="float32")
@@ -98,8 +98,8 @@ class Doubled(Sinusoidal):
 
 def test_who_adds_something_else_is_not_taken_for_its_parent() -> None:
     assert fixed_sinusoids_of(Sinusoidal(dim=4)) is not None
-    for record in (Doubled(dim=4), Sinusoidal(dim=4, numerics="float32"), Learned(dim=4, length=9)):
-        assert fixed_sinusoids_of(record) is None
+    for encoding in (Doubled(dim=4), Sinusoidal(dim=4, numerics="float32"), Learned(dim=4, length=9)):
+        assert fixed_sinusoids_of(encoding) is None
     places = torch.arange(100)
     assert torch.equal(table(Doubled(dim=4), places), 2.0 * Sinusoidal(dim=4).embed(places))
 
@@ -117,22 +117,22 @@ def test_the_operators_keep_their_promises() -> None:
 
 @needs_kernel
 def test_tracers_see_through() -> None:
-    record, rotation, places = Sinusoidal(dim=9, odd="zero"), RoPE(dim=6), torch.arange(60)
+    encoding, rotation, places = Sinusoidal(dim=9, odd="zero"), RoPE(dim=6), torch.arange(60)
 
     def made(places: Any) -> Any:
-        return table(record, places) + 1.0
+        return table(encoding, places) + 1.0
 
     def into(places: Any) -> Any:
         held = torch.empty(2, 60, 3)
-        return table(record, places, out=torch.zeros(60, 9)), rotation(rotation, places, out=(held[0], held[1])).sin
+        return table(encoding, places, out=torch.zeros(60, 9)), rotation(rotation, places, out=(held[0], held[1])).sin
 
     compiled = torch.compile(made, fullgraph=True, backend="aot_eager")
-    assert torch.equal(compiled(places), record.embed(places) + 1.0)
-    assert torch.equal(compiled(torch.arange(77)), record.embed(torch.arange(77)) + 1.0)
+    assert torch.equal(compiled(places), encoding.embed(places) + 1.0)
+    assert torch.equal(compiled(torch.arange(77)), encoding.embed(torch.arange(77)) + 1.0)
     found = torch.compile(into, fullgraph=True, backend="aot_eager")(places)
-    assert torch.equal(found[0], record.embed(places))
+    assert torch.equal(found[0], encoding.embed(places))
     assert torch.equal(found[1], rotation.rotation(places).sin)
-    assert torch.equal(torch.func.vmap(made)(places.reshape(2, 30)), record.embed(places.reshape(2, 30)) + 1.0)
+    assert torch.equal(torch.func.vmap(made)(places.reshape(2, 30)), encoding.embed(places.reshape(2, 30)) + 1.0)
 
 
 @needs_kernel
@@ -160,7 +160,7 @@ def test_threads_change_nothing() -> None:
 @pytest.mark.parametrize(
     ("named", "reason"),
     [
-        ({"record": Learned(dim=8, length=9)}, "Learned is made of more than waves"),
+        ({"encoding": Learned(dim=8, length=9)}, "Learned is made of more than waves"),
         ({"positions": torch.ones(3)}, "positions are float32, not whole"),
         ({"positions": torch.arange(3, device="meta")}, "positions are on meta"),
         ({"dtype": torch.float64}, "numbers are to be float64"),
@@ -172,7 +172,7 @@ def test_threads_change_nothing() -> None:
     ],
 )
 def test_a_named_kernel_does_not_fall_back(named: Any, reason: str) -> None:
-    given = {"record": Sinusoidal(dim=8), "positions": torch.arange(3), **named}
+    given = {"encoding": Sinusoidal(dim=8), "positions": torch.arange(3), **named}
     with pytest.raises(ValueError, match=f"^impl must be one that can make this table; got 'native', but {reason}"):
         table(**given, impl="native")
 
@@ -185,8 +185,8 @@ LEARNING = torch.zeros(3, 8, requires_grad=True)
 @pytest.mark.parametrize(
     ("name", "value", "error"),
     [
-        ("record", RoPE(dim=8), TypeError),
-        ("record", ALiBi(heads=2), TypeError),
+        ("encoding", RoPE(dim=8), TypeError),
+        ("encoding", ALiBi(heads=2), TypeError),
         ("positions", [0, 1, 2], TypeError),
         ("positions", torch.tensor([2**53 + 1]), ValueError),
         ("positions", torch.tensor([2**53]), ValueError),
@@ -207,7 +207,7 @@ LEARNING = torch.zeros(3, 8, requires_grad=True)
     ],
 )
 def test_bad_arguments(name: str, value: Any, error: type, impl: str) -> None:
-    given = {"record": Sinusoidal(dim=8, start=1), "positions": SHARED[:3], "impl": impl, name: value}
+    given = {"encoding": Sinusoidal(dim=8, start=1), "positions": SHARED[:3], "impl": impl, name: value}
     with pytest.raises(error, match=f"^{name} must"):
         table(**given)
 
@@ -272,12 +272,12 @@ def test_the_operators_themselves_write_no_memory_that_is_not_theirs() -> None:
 
 @pytest.mark.parametrize("kind", [torch.float64, torch.bfloat16])
 def test_a_table_asks_nothing_of_the_defaults_of_the_caller(kind: torch.dtype) -> None:
-    record, places = Sinusoidal(dim=6), torch.arange(40)
+    encoding, places = Sinusoidal(dim=6), torch.arange(40)
     before = torch.get_default_dtype()
     try:
         torch.set_default_dtype(kind)
         with torch.device("meta"):
-            found = table(record, places)
+            found = table(encoding, places)
     finally:
         torch.set_default_dtype(before)
-    assert torch.equal(found, record.embed(places))
+    assert torch.equal(found, encoding.embed(places))

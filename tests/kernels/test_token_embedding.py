@@ -161,17 +161,17 @@ def test_threads_change_nothing() -> None:
     assert torch.equal(*found)
 
 
-@pytest.mark.parametrize("record", [Sinusoidal(dim=16), Learned(dim=16, length=9)])
-def test_the_input_layer_takes_it(record: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("encoding", [Sinusoidal(dim=16), Learned(dim=16, length=9)])
+def test_the_input_layer_takes_it(encoding: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same numbers as embedding, factor and sum, one by one."""
-    layer = InputLayer(20, record, batch_first=True, dropout=0.0)
+    layer = InputLayer(20, encoding, batch_first=True, dropout=0.0)
     ids = torch.randint(0, 20, (3, 7), generator=torch.Generator().manual_seed(1))
     places = torch.arange(7).flip(0)
-    wanted = record.attach(layer.embedding[ids] * 4.0, places, layer.encoding.params)
+    wanted = encoding.attach(layer.embedding[ids] * 4.0, places, layer.encoding.params)
     assert torch.equal(layer(ids, places), wanted)
     layer = layer.bfloat16()
     params = layer.encoding.params
-    wanted = record.attach(layer.embedding[ids].float() * 4.0, places, params).bfloat16()
+    wanted = encoding.attach(layer.embedding[ids].float() * 4.0, places, params).bfloat16()
     assert torch.equal(layer(ids, places), wanted)
     other = InputLayer(20, Concatenated(Sinusoidal(dim=4)), batch_first=True, dropout=0.0, width=12)
     assert other(ids).shape == (3, 7, 16)

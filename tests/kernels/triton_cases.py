@@ -36,9 +36,9 @@ def drawn(least: int, most: int, *shape: int) -> torch.Tensor:
     return torch.randint(least, most, shape, generator=source, device="cpu").to(triton.WHERE)
 
 
-def words(record: Any) -> torch.Tensor:
-    """Of a record of one axis, (2, 1, pairs)."""
-    return torch.from_numpy(revolution_words(record.frequencies))[:, None].to(triton.WHERE)
+def words(encoding: Any) -> torch.Tensor:
+    """Of an encoding of one axis, (2, 1, pairs)."""
+    return torch.from_numpy(revolution_words(encoding.frequencies))[:, None].to(triton.WHERE)
 
 
 def same(found: Any, wanted: Any) -> None:
@@ -49,13 +49,13 @@ def same(found: Any, wanted: Any) -> None:
             raise SystemExit(f"expected {theirs.flatten()[:4]}, got {mine.flatten()[:4]}")
 
 
-def every_record() -> None:
-    for record in RECORDS:
-        axes = () if record.axes == 1 else (2,)
+def every_encoding() -> None:
+    for encoding in RECORDS:
+        axes = () if encoding.axes == 1 else (2,)
         for rows, time, layout, dtype in (((), 3, "bhtd", torch.float32), ((2,), 1, "bthd", torch.bfloat16)):
             places = drawn(0, 100_000, *rows, time, *axes)
-            rotation = record.rotation(places)
-            q, k = (content(count, time, record.head_dim, layout, dtype) for count in (6, 2))
+            rotation = encoding.rotation(places)
+            q, k = (content(count, time, encoding.head_dim, layout, dtype) for count in (6, 2))
             wanted = rotate(q, k, rotation, layout=layout, impl="reference")
             same(rotate(q, k, rotation, layout=layout, impl="triton"), wanted)
             same(rotate_(q.clone(), k.clone(), rotation, layout=layout, impl="triton"), wanted)
@@ -66,16 +66,16 @@ def exact_waves() -> None:
     edges = torch.tensor([0, 1, -1, 131_071, 10**7, 2**31, -(2**31), 2**40 + 1, 2**53 - 1, 1 - 2**53])
     places = torch.cat([edges, drawn(-(2**31), 2**31, 12)])
     for base in (10_000.0, 500_000.0):
-        record = RoPE(dim=2048, base=base)
+        encoding = RoPE(dim=2048, base=base)
         pairs = torch.tensor([1.0, 0.0]).repeat(1024).expand(1, 1, len(places), 2048).contiguous()
-        cos_sin = triton.CosSinSource(positions=places[None, :, None], words=words(record))
+        cos_sin = triton.CosSinSource(positions=places[None, :, None], words=words(encoding))
         rotated, _ = triton.rotate(pairs, pairs, cos_sin, triton.Channels(0, 1, True))
-        wanted = torch.stack(cosine_sine(places, record.frequencies, dtype=torch.float64), -1)
+        wanted = torch.stack(cosine_sine(places, encoding.frequencies, dtype=torch.float64), -1)
         gap = (rotated.reshape(wanted.shape).double() - wanted).abs()
         if not gap.max() <= 1.2e-7:
             raise SystemExit(f"a wave is {gap.max()} off at {places[gap.flatten(1).max(1).values.argmax()]}")
         x = content(1, len(places), 2048, "bhtd")[:1]
-        exact = record.rotation(places, dtype=torch.float64)(x.double(), layout="bhtd")
+        exact = encoding.rotation(places, dtype=torch.float64)(x.double(), layout="bhtd")
         for dtype in (torch.bfloat16, torch.float16):
             right = (
                 (triton.rotate(x, x, cos_sin, triton.Channels(0, 1, True))[0].to(dtype) == exact.to(dtype))
@@ -93,19 +93,19 @@ def exact_waves() -> None:
 
 def exact_revolutions() -> None:
     """Both pairings, channels that stay, a factor, places of every row, counted places, gradients: against the rotation."""
-    for record, rows, dtype in (
+    for encoding, rows, dtype in (
         (RoPE(dim=10, pairing="halves", scaling=YaRN(factor=8.0, original=128)), (2,), torch.float32),
         (Partial(RoPE(dim=6), dim=11, start=3), (), torch.bfloat16),
     ):
-        inner = getattr(record, "encoding", record)
+        inner = getattr(encoding, "encoding", encoding)
         for positions in (drawn(0, 2**31, *rows, 3), None):
-            rotation = record.rotation(torch.arange(7, 10) if positions is None else positions)
+            rotation = encoding.rotation(torch.arange(7, 10) if positions is None else positions)
             given = None if positions is None else positions.reshape(-1, 3, 1)
             cos_sin, channels = (
                 triton.CosSinSource(None, None, given, words(inner), 7, rotation.factor),
                 triton.of_table(rotation)[1],
             )
-            q, k = (content(count, 3, record.head_dim, "bhtd", dtype) for count in (3, 2))
+            q, k = (content(count, 3, encoding.head_dim, "bhtd", dtype) for count in (3, 2))
             found, grown = [], []
             for rotated in (
                 lambda q, k, cos_sin=cos_sin, channels=channels: triton.rotate(q, k, cos_sin, channels),
@@ -191,12 +191,12 @@ def refusals() -> None:
 
 def norms() -> None:
     """Both forms of the weight, channels that stay, both pairings; in place; gradients of vectors and weights."""
-    for record, plus_one, layout in (
+    for encoding, plus_one, layout in (
         (RoPE(dim=6, pairing="halves"), False, "bthd"),
         (Partial(RoPE(dim=6), dim=11, start=3), True, "bhtd"),
     ):
-        q, k = (content(count, 2, record.head_dim, layout) for count in (3, 2))
-        rotation, weights = record.rotation(torch.arange(2) + 100), content(2, 1, record.head_dim, "bhtd")[0, :, 0]
+        q, k = (content(count, 2, encoding.head_dim, layout) for count in (3, 2))
+        rotation, weights = encoding.rotation(torch.arange(2) + 100), content(2, 1, encoding.head_dim, "bhtd")[0, :, 0]
         given = {"epsilon": 1e-2, "plus_one": plus_one, "layout": layout}
         found, grown = [], []
         for impl in ("triton", "reference"):
@@ -208,21 +208,21 @@ def norms() -> None:
         close(grown[0], grown[1])
         q, k = rotate_normed_(q, k, rotation, q_weight=weights[0], k_weight=weights[1], **given, impl="triton")
         close((q, k), found[1])
-        far = angles(record, torch.arange(2) + 100)
+        far = angles(encoding, torch.arange(2) + 100)
         close(rotate_normed(*leaves[:2], far, **named, **given, impl="triton"), found[1])
 
 
 def caches() -> None:
     """Rows of a cache and pages, both pairings, token-major memory; slots that do not exist."""
     slots = torch.tensor([[5, 2, 9], [0, 11, 7]])
-    for record, paged, shape in (
+    for encoding, paged, shape in (
         (RoPE(dim=6, pairing="halves"), False, (2, 12)),
         (Partial(RoPE(dim=6), dim=8), True, (4, 3)),
     ):
-        q, k = (content(count, 3, record.head_dim, "bhtd") for count in (4, 2))
+        q, k = (content(count, 3, encoding.head_dim, "bhtd") for count in (4, 2))
         v = content(2, 3, 5, "bhtd") + 1
-        rotation = record.rotation(torch.arange(3) + 100)
-        ours = [torch.full((*shape, 2, dim), -9.0).transpose(1, 2) for dim in (record.head_dim, 5)]
+        rotation = encoding.rotation(torch.arange(3) + 100)
+        ours = [torch.full((*shape, 2, dim), -9.0).transpose(1, 2) for dim in (encoding.head_dim, 5)]
         wanted = [cache.clone() for cache in ours]
         rotated = rotate_into_cache_(q.clone(), k, v, rotation, *ours, slots, layout="bhtd", paged=paged, impl="triton")
         for row, token in np.ndindex(2, 3):
@@ -237,7 +237,7 @@ def caches() -> None:
         same(ours, before)
         if not rotated[..., :6].isnan().all():
             raise SystemExit("a token of a slot that is not there got a number")
-        weights = content(2, 1, record.head_dim, "bhtd")[0, :, 0]
+        weights = content(2, 1, encoding.head_dim, "bhtd")[0, :, 0]
         normed, norm = q.clone(), triton.Norm(*weights, 1e-2, True)
         triton.rotate_into_cache(normed, k, v, (ours[0], ours[1]), slots, paged, *triton.of_table(rotation), norm)
         names = dict(zip(norm._fields, norm, strict=True))
@@ -248,10 +248,10 @@ def caches() -> None:
 
 
 def angles_without_a_table() -> None:
-    for record in RECORDS:
-        places = drawn(0, 2**31, 2, 3, *(() if record.axes == 1 else (2,)))
-        far, rotation = angles(record, places), record.rotation(places)
-        q, k = (content(count, 3, record.head_dim, "bthd") for count in (4, 2))
+    for encoding in RECORDS:
+        places = drawn(0, 2**31, 2, 3, *(() if encoding.axes == 1 else (2,)))
+        far, rotation = angles(encoding, places), encoding.rotation(places)
+        q, k = (content(count, 3, encoding.head_dim, "bthd") for count in (4, 2))
         for found in (
             rotate(q, k, far, layout="bthd", impl="triton"),
             rotate_(q.clone(), k.clone(), far, layout="bthd", impl="triton"),
@@ -259,7 +259,7 @@ def angles_without_a_table() -> None:
             for mine, theirs in zip(found, rotate(q, k, rotation, layout="bthd", impl="reference"), strict=True):
                 # Waves off by 9.3e-8, times two numbers below 8.
                 if not (mine - theirs).abs().max() <= 2 * 9.3e-8 * 8:
-                    raise SystemExit(f"{record}: {(mine - theirs).abs().max()} apart")
+                    raise SystemExit(f"{encoding}: {(mine - theirs).abs().max()} apart")
 
 
 def captured() -> None:

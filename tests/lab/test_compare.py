@@ -44,7 +44,9 @@ def test_from_two_encodings_to_a_verdict_and_on_after_a_stop(here, capsys, monke
     (setting,) = json.loads(ran.out)["settings"]
     assert setting["seeds"] == [0, 1]
     scores = setting["scores"]["accuracy at 8"]
-    assert scores["mine.py:Mine"] == scores["RoPE(dim=8)"], "the same record gives the same numbers under another name"
+    assert scores["mine.py:Mine"] == scores["RoPE(dim=8)"], (
+        "the same encoding gives the same numbers under another name"
+    )
 
     monkeypatch.setattr(running, "TRAIN", "nothing:runs_again")
     assert main(["report", "out", "--tensorboard"]) == 0
@@ -80,7 +82,7 @@ def test_tiers_plan_what_they_say():
     ("words", "says"),
     [
         (["compare", "--task", "kopy"], "; got 'kopy'. Did you mean copy?"),
-        (["compare", "RoPE(dim=16"], "record must be one call with balanced brackets"),
+        (["compare", "RoPE(dim=16"], "encoding must be one call with balanced brackets"),
         (["compare", "RoPE(dim=64)", "--task", "copy"], "encoding must fit the model"),
         (
             ["compare", "Learned(dim=64, length=32)", "--task", "last"],

@@ -39,26 +39,26 @@ MIXED = [
 TOKENS = torch.tensor([[3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5], [2, 7, 1, 8, 2, 8, 1, 8, 2, 8, 4]])
 # Two float32 layers of width 24 on logits of size about 1: some hundred roundings of 6e-8 each.
 CLOSE = {"rtol": 0, "atol": 2e-5}
-mixed = pytest.mark.parametrize("records", MIXED, ids=lambda records: "+".join(type(r).__name__ for r in records))
+mixed = pytest.mark.parametrize("encodings", MIXED, ids=lambda encodings: "+".join(type(r).__name__ for r in encodings))
 
 
 @mixed
-def test_several_encodings_act_as_the_reference_attention_says(records):
+def test_several_encodings_act_as_the_reference_attention_says(encodings):
     """The first layer, at positions of its own for each row, some of them repeated."""
-    model = Transformer(DECODER, records, seed=1)
-    gathers = any(getattr(record, "gathers", False) for record in records)  # these refuse repeated positions
+    model = Transformer(DECODER, encodings, seed=1)
+    gathers = any(getattr(encoding, "gathers", False) for encoding in encodings)  # these refuse repeated positions
     positions = torch.stack([torch.arange(11) // (1 if gathers else 2), torch.arange(11) * 3 + 2])
-    block, modules = model.stack.blocks[0], {each.record: each for each in model.stack.encodings}
-    inside = [modules[record] for record in model.stack.layers[0]]
+    block, modules = model.stack.blocks[0], {each.encoding: each for each in model.stack.encodings}
+    inside = [modules[encoding] for encoding in model.stack.layers[0]]
     with torch.no_grad():
         x = model.embedding[TOKENS] * 24**0.5
         for each in model.stack.added:
-            x = each.record.attach(x, positions, each.params)
+            x = each.encoding.attach(x, positions, each.params)
         q, k, v = ((block.norms[0](x) @ block.project).reshape(2, -1, 3, 3, 8)[:, :, part] for part in range(3))
         reads = next((r.reads for r in model.stack.layers[0] if getattr(r, "reads", None)), None)
         attended = attention(
             q, k, v, query_positions=positions, key_positions=positions, layout="bthd", causal=True,
-            encodings=[each.record for each in inside], params=[each.params for each in inside],
+            encodings=[each.encoding for each in inside], params=[each.params for each in inside],
             hidden=block.norms[0](x) if reads else None,
         )  # fmt: skip
         seen = []
@@ -70,8 +70,8 @@ def test_several_encodings_act_as_the_reference_attention_says(records):
 
 
 @mixed
-def test_a_decoder_with_a_cache_is_the_whole_pass(records):
-    model, positions = Transformer(DECODER, records, seed=2), torch.stack([torch.arange(11), torch.arange(11) + 4])
+def test_a_decoder_with_a_cache_is_the_whole_pass(encodings):
+    model, positions = Transformer(DECODER, encodings, seed=2), torch.stack([torch.arange(11), torch.arange(11) + 4])
     with torch.no_grad():
         whole, cache = model(TOKENS, positions), DecoderCache()
         pairs = zip(TOKENS.split([5, 1, 2, 3], 1), positions.split([5, 1, 2, 3], 1), strict=True)
@@ -79,7 +79,7 @@ def test_a_decoder_with_a_cache_is_the_whole_pass(records):
     assert torch.allclose(torch.cat(parts, 1), whole, **CLOSE)
 
 
-def test_layers_without_an_encoding_have_none_and_equal_records_share_what_they_learn():
+def test_layers_without_an_encoding_have_none_and_equal_encodings_share_what_they_learn():
     first, second = T5Bias(heads=3), RoPE(dim=8)
     model = Transformer(DECODER, [PerLayer((first, second))], seed=0)
     assert model.stack.layers == ((first,), (second,))
@@ -91,9 +91,9 @@ def test_layers_without_an_encoding_have_none_and_equal_records_share_what_they_
         assert not torch.allclose(one(TOKENS), both(TOKENS), **CLOSE)
 
 
-@pytest.mark.parametrize("records", [[RoPE(dim=8)], [T5Bias(heads=3)], [Sinusoidal(dim=24)]])
-def test_padding_changes_nothing_that_is_read(records):
-    encoder, model = Transformer(ENCODER, records, seed=3), Transformer(BOTH, records, seed=3)
+@pytest.mark.parametrize("encodings", [[RoPE(dim=8)], [T5Bias(heads=3)], [Sinusoidal(dim=24)]])
+def test_padding_changes_nothing_that_is_read(encodings):
+    encoder, model = Transformer(ENCODER, encodings, seed=3), Transformer(BOTH, encodings, seed=3)
     visible = torch.tensor([[True] * 11, [True] * 7 + [False] * 4])
     with torch.no_grad():
         padded = encoder(TOKENS, visible=visible)
@@ -142,19 +142,19 @@ def test_a_text_names_any_number_of_encodings(tmp_path):
     assert found.inside == ((RoPE(dim=8),), ())
     mine = tmp_path / "mine.py"
     mine.write_text("from posenc import ALiBi, Learned\nclass Mine(ALiBi): pass\nTABLE = Learned(dim=24, length=9)\n")
-    assert read_encodings(f"{mine}:Mine", **size).records[0].heads == 3
-    assert read_encodings(f"{mine}:TABLE + RoPE(dim=8)", **size).records == (Learned(dim=24, length=9), RoPE(dim=8))
+    assert read_encodings(f"{mine}:Mine", **size).encodings[0].heads == 3
+    assert read_encodings(f"{mine}:TABLE + RoPE(dim=8)", **size).encodings == (Learned(dim=24, length=9), RoPE(dim=8))
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("RoPE(dim=8) +", "record must be a name with its fields in brackets; got ''"),
-        ("Linear(factor=2.0)", "encoding must be the record of an encoding; got .* which is Linear"),
+        ("RoPE(dim=8) +", "encoding must be a name with its fields in brackets; got ''"),
+        ("Linear(factor=2.0)", "encoding must be the encoding of an encoding; got .* which is Linear"),
         ("PerLayer(layers=(RoPE(dim=8),))", "encoding must have a layer for each of 2; got a schedule of 1"),
         ("PerLayer(layers=(NoPE(dim=24), None))", "encoding must be added at the input, not in a layer"),
         ("nowhere.py:Mine", "target must name a file that exists; got 'nowhere.py'"),
-        (3, "encoding must be the text of a record"),
+        (3, "encoding must be the text of an encoding"),
     ],
 )
 def test_a_text_that_names_none_is_refused(text, message):
@@ -165,6 +165,6 @@ def test_a_text_that_names_none_is_refused(text, message):
 def test_a_class_with_fields_of_its_own_is_named_with_its_numbers(tmp_path):
     mine = tmp_path / "mine.py"
     mine.write_text("from posenc import Learned as Table\n")
-    message = "encoding must be a record where Learned has other fields to fill: length. Write MINE = Learned(...)"
+    message = "encoding must be an encoding where Learned has other fields to fill: length. Write MINE = Learned(...)"
     with pytest.raises(ValueError, match=re.escape(message)):
         read_encodings(f"{mine}:Table", width=24, heads=3, layers=2)

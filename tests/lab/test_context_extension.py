@@ -39,7 +39,7 @@ def test_ways_are_measured_before_and_after_tuning(task, tuning, tmp_path):
     before = {each.way: each for each in found.ways if not each.steps}
     assert len(found.ways) == len(before) * (2 if tuning else 1)
     assert [length for length, _ in before["YaRN"].values] == [16, 32, 48, 64]
-    assert "LongRoPE" in before["searched"].record
+    assert "LongRoPE" in before["searched"].encoding
     if not tuning:
         assert {len(values) for _, values in before["YaRN"].values} == {8}  # depths
     else:
@@ -53,15 +53,15 @@ def test_ways_are_measured_before_and_after_tuning(task, tuning, tmp_path):
 
 
 def test_the_ways_are_those_of_the_planner_and_more():
-    record = RoPE(dim=16)
-    ways = {way.name: way for way in tried(record, 64, 256, 64)}
-    assert set(planned_ways(record, 64, 256)) < set(ways)
-    before = record.frequencies.radians()
+    encoding = RoPE(dim=16)
+    ways = {way.name: way for way in tried(encoding, 64, 256, 64)}
+    assert set(planned_ways(encoding, 64, 256)) < set(ways)
+    before = encoding.frequencies.radians()
     stopped = ways["slow pairs stopped"].long.frequencies.radians()
     rotating = before * 64 >= 2 * np.pi
     assert (stopped[rotating] == before[rotating]).all()
     assert not stopped[~rotating].any()
-    found = searched(record, [2.0] * 8, 64, 256)
+    found = searched(encoding, [2.0] * 8, 64, 256)
     assert found.long.frequencies.radians() == pytest.approx(before / 2)
     assert found.short.frequencies.radians() == pytest.approx(before)
 
@@ -139,7 +139,10 @@ def test_the_command_goes_on_where_it_was(tmp_path, capsys):
     ("words", "says"),
     [
         (["--length", "64"], "length must exceed the trained length, 64; got 64"),
-        (["--record", "ALiBi(heads=4)"], "experiment must train a language model or the needle with one RoPE without"),
+        (
+            ["--encoding", "ALiBi(heads=4)"],
+            "experiment must train a language model or the needle with one RoPE without",
+        ),
         (["--seeds", "0"], "seeds must be 1 or more; got 0. Use 5 for a verdict."),
         (["--task", "needle", "--trained", "6", "--length", "12"], "length must be at least 4 for 1 needles; got 3"),
         (["--text", "missing.txt"], "text must name a readable file of UTF-8 text; got 'missing.txt'"),

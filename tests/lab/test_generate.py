@@ -12,10 +12,10 @@ SHAPE = Shape(vocabulary=30, width=16, heads=2, layers=2)
 
 
 @pytest.mark.parametrize(
-    "record", [RoPE(dim=8), ALiBi(heads=2), NoPE(dim=16), Shaw(dim=8, clip=3), Learned(dim=16, length=64)]
+    "encoding", [RoPE(dim=8), ALiBi(heads=2), NoPE(dim=16), Shaw(dim=8, clip=3), Learned(dim=16, length=64)]
 )
-def test_the_coldest_text_is_the_likeliest_token_of_the_whole_pass(record):
-    model = Transformer(SHAPE, [record], seed=0)
+def test_the_coldest_text_is_the_likeliest_token_of_the_whole_pass(encoding):
+    model = Transformer(SHAPE, [encoding], seed=0)
     made = generate(model, [4, 8, 15], 20, seed=0, temperature=1e-4)
     with torch.no_grad():
         likeliest = model(torch.tensor([[4, 8, 15, *made]]))[0].argmax(-1)

@@ -26,28 +26,28 @@ TOKENS = torch.tensor([[3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5], [2, 7, 1, 8, 2, 8, 1, 
 # Two float32 layers of width 24 on logits of size about 1: some hundred roundings of 6e-8 each.
 CLOSE = {"rtol": 0, "atol": 2e-5}
 
-names = pytest.mark.parametrize("record", INSIDE + ADDED)
+names = pytest.mark.parametrize("encoding", INSIDE + ADDED)
 
 
-def name(record):
-    return type(record).__name__
+def name(encoding):
+    return type(encoding).__name__
 
 
 @pytest.mark.parametrize("shape", [DECODER, ENCODER], ids=["decoder", "encoder"])
 @names
-def test_forward_is_the_reference_attention_in_every_layer(record, shape):
-    model = Transformer(shape, [record], seed=1)
+def test_forward_is_the_reference_attention_in_every_layer(encoding, shape):
+    model = Transformer(shape, [encoding], seed=1)
     positions = torch.arange(TOKENS.shape[1]) + 2
     with torch.no_grad():
         x = model.embedding[TOKENS] * math.sqrt(24)
         params = model.stack.encodings[0].params
-        inside = record in INSIDE
-        x = x if inside else record.attach(x, positions, params)
+        inside = encoding in INSIDE
+        x = x if inside else encoding.attach(x, positions, params)
         for block in model.stack.blocks:
             q, k, v = ((block.norms[0](x) @ block.project).reshape(2, -1, 3, 3, 8)[:, :, part] for part in range(3))
             attended = attention(
                 q, k, v, query_positions=positions, key_positions=positions, layout="bthd", causal=shape.causal,
-                encodings=[record] if inside else [], params=[params] if inside else [],
+                encodings=[encoding] if inside else [], params=[params] if inside else [],
             )  # fmt: skip
             x = x + attended.output.reshape(x.shape) @ block.mix
             x = x + torch.nn.functional.gelu(block.norms[1](x) @ block.up) @ block.down
@@ -56,8 +56,8 @@ def test_forward_is_the_reference_attention_in_every_layer(record, shape):
 
 
 @names
-def test_a_decoder_with_a_cache_is_the_whole_pass(record):
-    model = Transformer(DECODER, [record], seed=2)
+def test_a_decoder_with_a_cache_is_the_whole_pass(encoding):
+    model = Transformer(DECODER, [encoding], seed=2)
     with torch.no_grad():
         whole, cache = model(TOKENS), DecoderCache()
         parts = [model(part, cache=cache) for part in TOKENS.split([5, 1, 1, 3, 1], 1)]
@@ -66,31 +66,31 @@ def test_a_decoder_with_a_cache_is_the_whole_pass(record):
 
 
 @names
-def test_the_last_places_alone_are_those_of_the_whole_pass(record):
-    model = Transformer(DECODER, [record], seed=2)
+def test_the_last_places_alone_are_those_of_the_whole_pass(encoding):
+    model = Transformer(DECODER, [encoding], seed=2)
     with torch.no_grad():
         assert torch.allclose(model(TOKENS, last=3), model(TOKENS)[:, -3:], **CLOSE)
 
 
 @names
-def test_logits_move_with_the_positions_unless_the_encoding_is_relative(record):
-    model = Transformer(DECODER, [record], seed=3)
+def test_logits_move_with_the_positions_unless_the_encoding_is_relative(encoding):
+    model = Transformer(DECODER, [encoding], seed=3)
     places = torch.arange(11)
     with torch.no_grad():
         moved = (model(TOKENS, places + 40) - model(TOKENS, places)).abs().max()
-    if "relative" in record.claims:
+    if "relative" in encoding.claims:
         assert moved < CLOSE["atol"]
     else:
         assert moved > 1e-3
 
 
 @names
-def test_an_encoder_follows_a_permutation_only_without_an_encoding(record):
-    model = Transformer(ENCODER, [record], seed=4)
+def test_an_encoder_follows_a_permutation_only_without_an_encoding(encoding):
+    model = Transformer(ENCODER, [encoding], seed=4)
     order = torch.from_numpy(np.random.default_rng(0).permutation(11))
     with torch.no_grad():
         moved = (model(TOKENS[:, order]) - model(TOKENS)[:, order]).abs().max()
-    if isinstance(record, NoPE):
+    if isinstance(encoding, NoPE):
         assert moved < CLOSE["atol"]
     else:
         assert moved > 1e-3
@@ -106,7 +106,7 @@ def test_a_decoder_sees_no_later_token():
 
 
 def test_models_that_differ_in_encoding_begin_with_the_same_weights():
-    models = [Transformer(DECODER, [record], seed=6) for record in INSIDE + ADDED]
+    models = [Transformer(DECODER, [encoding], seed=6) for encoding in INSIDE + ADDED]
     first = {key: value for key, value in models[0].named_parameters() if not key.startswith("stack.encodings.")}
     for model in models:
         shared = {key: value for key, value in model.named_parameters() if not key.startswith("stack.encodings.")}

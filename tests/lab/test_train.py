@@ -22,18 +22,18 @@ RULED = np.array([(7 * (i // 2) + 3 * (i % 2)) % 20 for i in range(3000)])
 CORPUS = Corpus(RULED[:2500], RULED[2500:], 20)
 
 
-def trained(record, recipe=SMALL, pace=1.0, causal=True):
-    model = Transformer(Shape(20, 16, 2, 1, causal), [record], seed=0)
+def trained(encoding, recipe=SMALL, pace=1.0, causal=True):
+    model = Transformer(Shape(20, 16, 2, 1, causal), [encoding], seed=0)
     return model, list(train_on_text(model, RULED, recipe, pace=pace))
 
 
 @pytest.mark.parametrize("causal", [True, False])
 @pytest.mark.parametrize(
-    "record",
+    "encoding",
     [NoPE(dim=16), Sinusoidal(dim=16), Learned(dim=16, length=16), RoPE(dim=8), ALiBi(heads=2), T5Bias(heads=2)],
 )
-def test_loss_falls(record, causal):
-    _, curve = trained(record, causal=causal)
+def test_loss_falls(encoding, causal):
+    _, curve = trained(encoding, causal=causal)
     assert [progress.step for progress in curve] == [10, 20, 30, 40, 50, 60]
     assert curve[-1].loss < curve[0].loss - 0.1
 
@@ -133,6 +133,6 @@ def test_a_recipe_that_cannot_be_is_refused(arguments, message):
 
 
 def test_contestants_are_encodings():
-    with pytest.raises(TypeError, match="encoding must be the record of an encoding"):
+    with pytest.raises(TypeError, match="encoding must be the encoding of an encoding"):
         Contestant("none", None)
     assert Progress(1, 2.0) == Progress(1, 2.0)

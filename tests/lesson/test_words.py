@@ -18,11 +18,11 @@ def findings(outcomes, recipe):
     return [*at_training_length(outcomes, recipe), *beyond_training_length(outcomes, recipe)]
 
 
-def outcome(name, record, near, far, spread=0.01):
+def outcome(name, encoding, near, far, spread=0.01):
     """Losses near up to the training length (a quarter), far beyond, differing from window to window by little."""
     level = np.where(np.arange(16) < 4, near, far)
     losses = level + HARD[:, None] + spread * RNG.standard_normal((50, 16))
-    return TrainingOutcome(Contestant(name, record), (Progress(10, 2.0),), losses, (1, 2), 100, 0)
+    return TrainingOutcome(Contestant(name, encoding), (Progress(10, 2.0),), losses, (1, 2), 100, 0)
 
 
 def test_lengths_are_once_twice_and_four_times():
@@ -50,7 +50,7 @@ def test_a_verdict_follows_the_numbers(near, far, said):
 
 
 @pytest.mark.parametrize(
-    ("record", "reason"),
+    ("encoding", "reason"),
     [
         (Sinusoidal(dim=64), "those after 63 were never seen"),
         (Learned(dim=64, length=64, outside="clamp"), "cannot tell those tokens apart"),
@@ -58,9 +58,9 @@ def test_a_verdict_follows_the_numbers(near, far, said):
         (T5Bias(heads=4, bidirectional=False), "distances from 67 on were never trained"),
     ],
 )
-def test_a_failure_has_a_reason_and_a_success_has_none(record, reason):
-    assert reason in verdict(outcome("x", record, 3.0, 4.0), [], RECIPE)
-    assert reason not in verdict(outcome("x", record, 3.0, 3.0), [], RECIPE)
+def test_a_failure_has_a_reason_and_a_success_has_none(encoding, reason):
+    assert reason in verdict(outcome("x", encoding, 3.0, 4.0), [], RECIPE)
+    assert reason not in verdict(outcome("x", encoding, 3.0, 3.0), [], RECIPE)
 
 
 def test_an_encoding_is_compared_with_none():

@@ -15,10 +15,10 @@ BOOK = [0.02, 0.15, 0.31, 0.08, -0.26, 0.21, -0.58, 1.12, -0.38, -0.91, 0.52, 0.
 
 def test_a_sum_keeps_the_dimension():
     x = np.random.default_rng(0).standard_normal((2, 5, 8))
-    record = Sinusoidal(dim=8)
-    added = record.attach(x, range(5))
+    encoding = Sinusoidal(dim=8)
+    added = encoding.attach(x, range(5))
     assert added.shape == x.shape
-    np.testing.assert_allclose(added, x + record.embed(range(5)), atol=1e-15)
+    np.testing.assert_allclose(added, x + encoding.embed(range(5)), atol=1e-15)
 
 
 def test_a_concatenation_does_not():
@@ -55,18 +55,18 @@ def test_the_chapters_sum_corrected():
 
 def test_no_gradient_passes_through_a_fixed_table():
     x = torch.ones((1, 3, 4), requires_grad=True)
-    record = Sinusoidal(dim=4)
-    assert record.shapes == {}
-    assert not record.embed(torch.arange(3)).requires_grad
-    record.attach(x, torch.arange(3)).sum().backward()
+    encoding = Sinusoidal(dim=4)
+    assert encoding.shapes == {}
+    assert not encoding.embed(torch.arange(3)).requires_grad
+    encoding.attach(x, torch.arange(3)).sum().backward()
     assert torch.equal(x.grad, torch.ones_like(x))  # all of it reaches the embedding, unchanged
 
 
 def test_a_gradient_passes_through_a_learned_one():
-    record = Learned(dim=4, length=6)
-    table = torch.tensor(record.init(np.random.default_rng(0))["table"], dtype=torch.float32, requires_grad=True)
+    encoding = Learned(dim=4, length=6)
+    table = torch.tensor(encoding.init(np.random.default_rng(0))["table"], dtype=torch.float32, requires_grad=True)
     x = torch.zeros((1, 3, 4), requires_grad=True)
-    record.attach(x, torch.tensor([1, 1, 4]), {"table": table}).sum().backward()
+    encoding.attach(x, torch.tensor([1, 1, 4]), {"table": table}).sum().backward()
     assert table.grad[:, 0].tolist() == [0.0, 2.0, 0.0, 0.0, 1.0, 0.0]
 
 

@@ -9,12 +9,12 @@ from posenc.encodings.adds.sinusoidal import Sinusoidal
 from posenc.encodings.biases.alibi import ALiBi
 from posenc.encodings.rotates.rope import RoPE
 from posenc.inspect import attention_map
-from posenc.inspect.order import usual_records
+from posenc.inspect.order import usual_encodings
 from posenc.lab.word_roles import trained_attention
 from posenc.plot import attention_map as draw
 
 
-@pytest.mark.parametrize("encoding", [None, *usual_records(3)], ids=lambda record: type(record).__name__)
+@pytest.mark.parametrize("encoding", [None, *usual_encodings(3)], ids=lambda encoding: type(encoding).__name__)
 def test_an_untrained_map_of_every_kind_of_encoding(encoding):
     here, there = (attention_map(sentence, encoding) for sentence in ("Dog bites man", "Man bites dog"))
     np.testing.assert_allclose(here.weights.sum(-1), 1, atol=1e-15)

@@ -28,10 +28,10 @@ def test_wavelengths_are_a_geometric_progression_of_periods():
 
 
 def test_a_wavelength_is_the_period_and_not_the_power_alone():
-    record = Sinusoidal(dim=4, base=81.0)
-    length = spectrum(record).wavelengths[1]
+    encoding = Sinusoidal(dim=4, base=81.0)
+    length = spectrum(encoding).wavelengths[1]
     assert length == pytest.approx(2 * math.pi * 9.0, rel=1e-15)
-    first, after, power = record.embed([10.0, 10.0 + length, 10.0 + 9.0])
+    first, after, power = encoding.embed([10.0, 10.0 + length, 10.0 + 9.0])
     np.testing.assert_allclose(after[2:], first[2:], atol=1e-13)
     assert abs(power[3] - first[3]) > 0.5
 
@@ -45,23 +45,23 @@ def test_low_dimensions_are_fine_and_high_ones_coarse():
 
 
 def test_sine_and_cosine_are_a_quarter_turn_apart():
-    record = Sinusoidal(dim=6)
-    quarter = spectrum(record).wavelengths / 4
+    encoding = Sinusoidal(dim=6)
+    quarter = spectrum(encoding).wavelengths / 4
     places = np.arange(50.0)
     for pair in range(3):
-        later = record.embed(places + quarter[pair])
-        np.testing.assert_allclose(later[:, 2 * pair], record.embed(places)[:, 2 * pair + 1], atol=1e-12)
+        later = encoding.embed(places + quarter[pair])
+        np.testing.assert_allclose(later[:, 2 * pair], encoding.embed(places)[:, 2 * pair + 1], atol=1e-12)
 
 
-@pytest.mark.parametrize("record", RECORDS)
-def test_the_derivative_is_that_of_autograd(record):
+@pytest.mark.parametrize("encoding", RECORDS)
+def test_the_derivative_is_that_of_autograd(encoding):
     positions = torch.tensor([0.0, 0.5, 3.0, 150.0, 9999.25], dtype=torch.float64, requires_grad=True)
-    rows = record.embed(positions, dtype=torch.float64)
+    rows = encoding.embed(positions, dtype=torch.float64)
     slopes = []
-    for dimension in range(record.width):
+    for dimension in range(encoding.width):
         (slope,) = torch.autograd.grad(rows[:, dimension].sum(), positions, retain_graph=True)
         slopes.append(slope.numpy())
-    ours = derivative(record, positions.detach().numpy())
+    ours = derivative(encoding, positions.detach().numpy())
     # Both are products of numbers below 1 from the same exact phase: a few units of 2^-53.
     np.testing.assert_allclose(ours, np.stack(slopes, axis=-1), atol=2e-15)
 
@@ -74,7 +74,7 @@ def test_the_derivative_is_the_formula_of_the_lecture():
 
 
 def test_the_derivative_is_the_limit_of_differences():
-    record, step = Sinusoidal(dim=10, exponent="i/d", first="cosine"), 2.0**-17
-    there = (record.embed([20.5 + step]) - record.embed([20.5 - step])) / (2 * step)
+    encoding, step = Sinusoidal(dim=10, exponent="i/d", first="cosine"), 2.0**-17
+    there = (encoding.embed([20.5 + step]) - encoding.embed([20.5 - step])) / (2 * step)
     # The third derivative is at most 1: step²/6 = 1e-11, and rounding 2^-53/step = 1.5e-11.
-    np.testing.assert_allclose(derivative(record, 20.5), there[0], atol=4e-11)
+    np.testing.assert_allclose(derivative(encoding, 20.5), there[0], atol=4e-11)

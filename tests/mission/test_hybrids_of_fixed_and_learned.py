@@ -12,35 +12,35 @@ from posenc.learn import worked
 
 def test_a_sum_of_fixed_and_learned():
     fixed, learned = Sinusoidal(dim=8), Learned(dim=8, length=10)
-    record = Sum((fixed, learned))
-    params = record.init(np.random.default_rng(0))
+    encoding = Sum((fixed, learned))
+    params = encoding.init(np.random.default_rng(0))
     (table,) = params.values()
-    np.testing.assert_allclose(record.embed([3, 9], params), fixed.embed([3, 9]) + table[[3, 9]], atol=1e-15)
-    assert "learned" in record.claims
+    np.testing.assert_allclose(encoding.embed([3, 9], params), fixed.embed([3, 9]) + table[[3, 9]], atol=1e-15)
+    assert "learned" in encoding.claims
 
 
 def test_a_learned_scale_on_a_fixed_table():
     fixed = Sinusoidal(dim=8)
-    record = LearnedScale(fixed, initial=0.25)
-    assert np.array_equal(record.embed([7], record.init(np.random.default_rng(0))), 0.25 * fixed.embed([7]))
+    encoding = LearnedScale(fixed, initial=0.25)
+    assert np.array_equal(encoding.embed([7], encoding.init(np.random.default_rng(0))), 0.25 * fixed.embed([7]))
     scale = torch.tensor(0.25, requires_grad=True)
-    record.embed(torch.arange(5), {"scale": scale}).sum().backward()
+    encoding.embed(torch.arange(5), {"scale": scale}).sum().backward()
     # One sum of 40 float32 numbers up to 1: 40 · 2^-24 · 40 at most.
     assert abs(scale.grad.item() - fixed.embed(np.arange(5)).sum()) <= 1e-4
 
 
 def test_gradients_reach_the_learned_part_of_a_sum_alone():
-    record = Sum((Sinusoidal(dim=4), Learned(dim=4, length=5)))
+    encoding = Sum((Sinusoidal(dim=4), Learned(dim=4, length=5)))
     params = {
-        name: torch.tensor(value, requires_grad=True) for name, value in record.init(np.random.default_rng(0)).items()
+        name: torch.tensor(value, requires_grad=True) for name, value in encoding.init(np.random.default_rng(0)).items()
     }
-    record.embed(torch.tensor([2, 2, 3]), params).sum().backward()
+    encoding.embed(torch.tensor([2, 2, 3]), params).sum().backward()
     (table,) = params.values()
     assert table.grad[:, 0].tolist() == [0.0, 0.0, 2.0, 1.0, 0.0]
 
 
 def test_hybrids_are_worked_out_and_tell_order_as_any_member():
-    record = Sum((Sinusoidal(dim=4), LearnedScale(Sinusoidal(dim=4, base=100.0), initial=0.5)))
-    step = worked(record, 3, dims=[0]).steps[0]
+    encoding = Sum((Sinusoidal(dim=4), LearnedScale(Sinusoidal(dim=4, base=100.0), initial=0.5)))
+    step = worked(encoding, 3, dims=[0]).steps[0]
     assert step.text == "PE(3, 0) = 0.14112 + 0.07056 = 0.21168"
-    assert not order_blindness("Dog bites man", "Man bites dog", record).blind
+    assert not order_blindness("Dog bites man", "Man bites dog", encoding).blind

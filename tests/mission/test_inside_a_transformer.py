@@ -38,14 +38,14 @@ def text():
 
 
 def test_every_door_is_among_them():
-    assert {record.door for record in RECORDS} == {row.encoding.door for row in CATALOG}
+    assert {encoding.door for encoding in RECORDS} == {row.encoding.door for row in CATALOG}
 
 
 @pytest.mark.parametrize("causal", [True, False], ids=["decoder", "encoder"])
-@pytest.mark.parametrize("record", RECORDS)
-def test_it_trains_on_real_text(text, record, causal):
+@pytest.mark.parametrize("encoding", RECORDS)
+def test_it_trains_on_real_text(text, encoding, causal):
     tokens, vocabulary = text
-    model = Transformer(Shape(vocabulary, 32, 4, 1, causal), [record])
+    model = Transformer(Shape(vocabulary, 32, 4, 1, causal), [encoding])
     recipe = TrainingRecipe(steps=40, length=32, batch=8, rate=1e-2, warmup=5)
     losses = [progress.loss for progress in train_on_text(model, tokens, recipe)]
     assert losses[0] < math.log(vocabulary) + 1.5  # near a blind guess at first

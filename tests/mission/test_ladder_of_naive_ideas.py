@@ -21,7 +21,7 @@ def test_the_ladder_has_the_notes_five_ideas():
 
 
 @pytest.mark.parametrize(
-    ("record", "bounded", "same_place", "linear"),
+    ("encoding", "bounded", "same_place", "linear"),
     [
         (Count(), False, True, False),
         (NormalisedCount(length=4), True, False, False),
@@ -30,8 +30,8 @@ def test_the_ladder_has_the_notes_five_ideas():
         (THREE_PAIRS, True, True, True),
     ],
 )
-def test_what_each_idea_lacks(record, bounded, same_place, linear):
-    figures = ladder_figures(record)
+def test_what_each_idea_lacks(encoding, bounded, same_place, linear):
+    figures = ladder_figures(encoding)
     assert (figures.bounded, figures.same_value, figures.linear) == (bounded, same_place, linear)
     assert figures.continuous
     text = str(figures)
@@ -95,10 +95,10 @@ def test_the_notes_sines_and_cosines_corrected(position, sine, cosine):
     assert [f"{value:.4f}" for value in ONE_PAIR.embed([position])[0]] == [sine, cosine]
 
 
-@pytest.mark.parametrize("record", LADDER)
-def test_the_closest_pair_is_that_of_all_differences(record):
+@pytest.mark.parametrize("encoding", LADDER)
+def test_the_closest_pair_is_that_of_all_differences(encoding):
     """Against every difference of every two of 200 rows, taken one by one."""
-    rows = record.embed(np.arange(200))
+    rows = encoding.embed(np.arange(200))
     every = np.linalg.norm(rows[:, None] - rows[None], axis=-1)
     every[np.diag_indices(200)] = np.inf
-    assert properties(record, 200).distance == pytest.approx(every.min(), rel=1e-9)
+    assert properties(encoding, 200).distance == pytest.approx(every.min(), rel=1e-9)

@@ -27,19 +27,19 @@ def test_there_is_a_vector_for_each_position_and_training_moves_it():
 
 
 def test_the_vector_of_a_position_is_its_row():
-    record = Learned(dim=4, length=6)
-    table = record.init(np.random.default_rng(0))["table"]
-    assert np.array_equal(record.embed([0, 5, 3], {"table": table}), table[[0, 5, 3]])
+    encoding = Learned(dim=4, length=6)
+    table = encoding.init(np.random.default_rng(0))["table"]
+    assert np.array_equal(encoding.embed([0, 5, 3], {"table": table}), table[[0, 5, 3]])
 
 
 @pytest.mark.parametrize("position", [6, 7, 512, -1])
 def test_past_the_table_is_a_clear_error(position):
-    record = Learned(dim=4, length=6)
+    encoding = Learned(dim=4, length=6)
     message = rf"positions must be from 0 to 5.*got.*{position}"
     with pytest.raises(ValueError, match=message):
-        record.embed([0, position], record.init(np.random.default_rng(0)))
+        encoding.embed([0, position], encoding.init(np.random.default_rng(0)))
     with pytest.raises(ValueError, match=message):
-        module(record)(torch.zeros(1, 2, 4), torch.tensor([0, position]))
+        module(encoding)(torch.zeros(1, 2, 4), torch.tensor([0, position]))
 
 
 def test_a_model_meets_the_end_of_its_table_while_writing():
@@ -53,9 +53,9 @@ def test_a_table_is_resized_by_interpolation():
     table = np.array([[0.0, 10.0], [2.0, 30.0], [4.0, 20.0]])
     longer = resized(table, 5)
     assert longer.tolist() == [[0.0, 10.0], [1.0, 20.0], [2.0, 30.0], [3.0, 25.0], [4.0, 20.0]]
-    record = Learned(dim=2, length=3, outside="interpolate", extent=5)
-    assert np.array_equal(record.embed(range(5), {"table": table}), longer)
-    assert record.embed([0.5], {"table": table}).tolist() == [[0.5, 15.0]]
+    encoding = Learned(dim=2, length=3, outside="interpolate", extent=5)
+    assert np.array_equal(encoding.embed(range(5), {"table": table}), longer)
+    assert encoding.embed([0.5], {"table": table}).tolist() == [[0.5, 15.0]]
 
 
 def test_a_resized_table_serves_a_longer_model():

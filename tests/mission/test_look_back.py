@@ -10,9 +10,9 @@ from posenc.inspect import look_back, shift_derivation, shift_matrix
 
 
 @pytest.mark.parametrize("offset", [0, 1, 3, 17, 63])
-@pytest.mark.parametrize("record", [Sinusoidal(dim=64), Sinusoidal(dim=128, layout="concatenated")])
-def test_every_query_looks_exactly_k_back(record, offset):
-    head = look_back(record, offset, 64)
+@pytest.mark.parametrize("encoding", [Sinusoidal(dim=64), Sinusoidal(dim=128, layout="concatenated")])
+def test_every_query_looks_exactly_k_back(encoding, offset):
+    head = look_back(encoding, offset, 64)
     assert (head.hits, head.misses) == (64 - offset, 0)
     assert head.target[offset:].tolist() == list(range(64 - offset))
     assert head.margin > 0.1
@@ -34,14 +34,14 @@ def test_too_few_frequencies_miss():
 
 
 def test_the_derivation_ends_in_the_matrix():
-    record, offset, position = Sinusoidal(dim=8), 3, 5
-    whole = shift_matrix(record, offset)
+    encoding, offset, position = Sinusoidal(dim=8), 3, 5
+    whole = shift_matrix(encoding, offset)
     for pair in range(4):
-        derived = shift_derivation(record, offset, position=position, pair=pair)
+        derived = shift_derivation(encoding, offset, position=position, pair=pair)
         np.testing.assert_array_equal(derived.matrix, whole[2 * pair : 2 * pair + 2, 2 * pair : 2 * pair + 2])
         np.testing.assert_allclose(derived.matrix @ derived.before, derived.after, atol=1e-15)
-        np.testing.assert_array_equal(derived.before, record.embed([5])[0, 2 * pair : 2 * pair + 2])
-        np.testing.assert_array_equal(derived.after, record.embed([8])[0, 2 * pair : 2 * pair + 2])
+        np.testing.assert_array_equal(derived.before, encoding.embed([5])[0, 2 * pair : 2 * pair + 2])
+        np.testing.assert_array_equal(derived.after, encoding.embed([8])[0, 2 * pair : 2 * pair + 2])
 
 
 def test_every_step_is_true_with_its_numbers():

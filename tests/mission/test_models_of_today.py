@@ -34,12 +34,12 @@ def gemma_2():
 @pytest.mark.parametrize("model", [llama_3, gemma_2])
 def test_a_rotation_read_from_the_config_is_the_one_that_the_model_computes(model):
     config, live = model()
-    record = from_config(config.to_dict()).groups[0].rotation
-    assert isinstance(record, RoPE)
+    encoding = from_config(config.to_dict()).groups[0].rotation
+    assert isinstance(encoding, RoPE)
     positions = torch.tensor([[0, 1, 2, 100, 4095, 8191]])
     cos, sin = live(torch.zeros(1, 1), positions)
-    rotation = record.rotation(positions[0].numpy(), dtype=np.float32)
-    half = record.dim // 2
+    rotation = encoding.rotation(positions[0].numpy(), dtype=np.float32)
+    half = encoding.dim // 2
     # The live class multiplies in float32: a position of 8191 times a rounded frequency is off by 8191·2^-23 at most.
     np.testing.assert_allclose(rotation.cos[:, :half], cos[0, :, :half].numpy(), atol=1e-3)
     np.testing.assert_allclose(rotation.sin[:, :half], sin[0, :, :half].numpy(), atol=1e-3)
@@ -59,5 +59,5 @@ def test_learned_tables_have_the_rows_of_the_model(model_type, rows):
     from transformers import AutoConfig
 
     config = AutoConfig.for_model(model_type)
-    (record,) = from_config(config.to_dict()).groups[0].encodings
-    assert (type(record), record.dim, record.length) == (Learned, config.hidden_size, rows)
+    (encoding,) = from_config(config.to_dict()).groups[0].encodings
+    assert (type(encoding), encoding.dim, encoding.length) == (Learned, config.hidden_size, rows)

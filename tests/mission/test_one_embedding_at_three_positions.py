@@ -63,8 +63,8 @@ def test_the_articles_rotary_slices_are_rotations_by_1_51_100():
 
 
 def test_the_default_vector_and_places_are_the_articles():
-    record = Sinusoidal(dim=128)
-    seen = position_change(record)
+    encoding = Sinusoidal(dim=128)
+    seen = position_change(encoding)
     assert np.array_equal(seen.vector, article())
     assert seen.positions.tolist() == [0, 50, 99]
     assert any("42.1%" in line for line in seen.lines())

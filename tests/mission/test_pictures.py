@@ -59,9 +59,9 @@ def test_rotated_embedding_at_0_50_and_99():
         assert moved[:32].max() > 1.0
 
 
-@pytest.mark.parametrize(("record", "unit"), [(RECORD, 64.0), (ROTARY, 128 / math.sqrt(128))])
-def test_score_against_distance_falls_from_its_top(record, unit):
-    line = plot.score_by_distance(record, 101).lines[-1]
+@pytest.mark.parametrize(("encoding", "unit"), [(RECORD, 64.0), (ROTARY, 128 / math.sqrt(128))])
+def test_score_against_distance_falls_from_its_top(encoding, unit):
+    line = plot.score_by_distance(encoding, 101).lines[-1]
     assert line.get_ydata()[0] == pytest.approx(unit, abs=1e-10)
     assert line.get_ydata()[1:].max() < unit
     assert line.get_ydata()[-20:].mean() < 0.55 * unit

@@ -42,20 +42,20 @@ def test_the_fits_are_those_of_a_plain_scan():
 
 
 def test_085_is_the_position_of_the_and_not_of_book():
-    record = Sinusoidal(dim=16, base=100.0)
-    fit = find_positions({3: "0.85"}, conventions=record, largest=60).fits[0]
+    encoding = Sinusoidal(dim=16, base=100.0)
+    fit = find_positions({3: "0.85"}, conventions=encoding, largest=60).fits[0]
     assert (fit.first, fit.count) == (1, 1)
     assert f"{fit.exact:.3f}" == "0.987"
     assert fit.exact == pytest.approx(100 ** (2 / 16) * math.acos(0.85), abs=1e-14)
     assert "(exactly 0.987)" in fit.line()
-    assert find_positions({3: "0.43"}, conventions=record, largest=12).fits[0].first == 2  # the row of "book"
+    assert find_positions({3: "0.43"}, conventions=encoding, largest=12).fits[0].first == 2  # the row of "book"
 
 
 def test_more_values_decide():
-    record = Sinusoidal(dim=16, base=100.0)
-    one = find_positions({3: "0.43"}, conventions=record, largest=100_000).fits[0]
-    row = {dimension: f"{value:.2f}" for dimension, value in enumerate(record.embed([2])[0])}
-    whole = find_positions(row, conventions=record, largest=100_000).fits[0]
+    encoding = Sinusoidal(dim=16, base=100.0)
+    one = find_positions({3: "0.43"}, conventions=encoding, largest=100_000).fits[0]
+    row = {dimension: f"{value:.2f}" for dimension, value in enumerate(encoding.embed([2])[0])}
+    whole = find_positions(row, conventions=encoding, largest=100_000).fits[0]
     assert one.count > 100
     assert (whole.count, whole.first, whole.following) == (1, 2, None)
 
@@ -65,8 +65,8 @@ def test_a_search_over_conventions_finds_the_convention():
     row = {dimension: f"{value:.5f}" for dimension, value in enumerate(truth.embed([4321])[0])}
     found = find_positions(row, dim=12, base=500.0, largest=200_000)
     fitting = [fit for fit in found.fits if fit.first is not None]
-    assert [(fit.record, fit.first) for fit in fitting if fit.record.start == 0] == [(truth, 4321)]
-    assert [fit.first for fit in fitting if fit.record.start == 1] == [4320]
+    assert [(fit.encoding, fit.first) for fit in fitting if fit.encoding.start == 0] == [(truth, 4321)]
+    assert [fit.first for fit in fitting if fit.encoding.start == 1] == [4320]
     assert "One convention and one position fit: k = 4,321." in str(found)
 
 

@@ -21,24 +21,24 @@ RECORDS = (
 ROUNDING = 8 * 2.0**-53
 
 
-@pytest.mark.parametrize("record", RECORDS)
-def test_one_matrix_shifts_every_position_in_every_pair(record):
-    error = shift_error(record, [0, 1, 50, 99, 2**40], [1, 7, 50, -3, 12345])
-    assert len(error.pairs) == record.frequencies.pairs
+@pytest.mark.parametrize("encoding", RECORDS)
+def test_one_matrix_shifts_every_position_in_every_pair(encoding):
+    error = shift_error(encoding, [0, 1, 50, 99, 2**40], [1, 7, 50, -3, 12345])
+    assert len(error.pairs) == encoding.frequencies.pairs
     assert error.largest <= ROUNDING
     assert (error.pairs <= ROUNDING).all()
 
 
-@pytest.mark.parametrize("record", RECORDS)
-def test_the_matrix_is_a_rotation(record):
-    matrix = shift_matrix(record, 7)
-    np.testing.assert_allclose(matrix.T @ matrix, np.eye(record.width), atol=ROUNDING)
+@pytest.mark.parametrize("encoding", RECORDS)
+def test_the_matrix_is_a_rotation(encoding):
+    matrix = shift_matrix(encoding, 7)
+    np.testing.assert_allclose(matrix.T @ matrix, np.eye(encoding.width), atol=ROUNDING)
     # A product of d/2 blocks, each with a determinant of 1 to 4 units of rounding.
-    assert abs(np.linalg.det(matrix) - 1) <= 4 * record.width * 2.0**-53
-    assert np.array_equal(shift_matrix(record, 0), np.eye(record.width))
-    np.testing.assert_allclose(shift_matrix(record, 3) @ shift_matrix(record, 4), matrix, atol=ROUNDING)
-    error = shift_error(record, [0], [7])
-    assert max(error.orthogonality, error.determinant) <= 4 * record.width * 2.0**-53
+    assert abs(np.linalg.det(matrix) - 1) <= 4 * encoding.width * 2.0**-53
+    assert np.array_equal(shift_matrix(encoding, 0), np.eye(encoding.width))
+    np.testing.assert_allclose(shift_matrix(encoding, 3) @ shift_matrix(encoding, 4), matrix, atol=ROUNDING)
+    error = shift_error(encoding, [0], [7])
+    assert max(error.orthogonality, error.determinant) <= 4 * encoding.width * 2.0**-53
 
 
 def test_the_matrix_by_hand():
@@ -52,6 +52,6 @@ def test_the_matrix_by_hand():
 
 def test_another_matrix_does_not_do_it():
     """The check can fail: the matrix of one step more is off by much."""
-    record = Sinusoidal(dim=8)
-    wrong = record.embed([5]) @ shift_matrix(record, 8).T - record.embed([12])
+    encoding = Sinusoidal(dim=8)
+    wrong = encoding.embed([5]) @ shift_matrix(encoding, 8).T - encoding.embed([12])
     assert np.abs(wrong).max() > 0.5

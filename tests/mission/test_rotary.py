@@ -38,13 +38,13 @@ def test_the_matrices_are_the_articles_with_its_slices_one_position_on():
         np.testing.assert_allclose(rotation_matrices(RoPE(dim=8), [position])[0], theirs[slice_], atol=4e-14)
 
 
-@pytest.mark.parametrize("record", RECORDS)
-def test_matrix_and_efficient_form_agree_and_lengths_and_differences_are_kept(record):
-    error = rotation_error(record, range(60), shift=100_000)
+@pytest.mark.parametrize("encoding", RECORDS)
+def test_matrix_and_efficient_form_agree_and_lengths_and_differences_are_kept(encoding):
+    error = rotation_error(encoding, range(60), shift=100_000)
     # d products a row for the matrix, of which two are not zero; values up to 4.
     assert error.efficient <= 4 * 4 * 2.0**-53
-    assert error.norm <= record.head_dim * 2.0**-53
-    assert error.relative <= record.head_dim * 2.0**-53
+    assert error.norm <= encoding.head_dim * 2.0**-53
+    assert error.relative <= encoding.head_dim * 2.0**-53
     assert error.orthogonality <= 8 * 2.0**-53
 
 
@@ -54,11 +54,11 @@ def test_a_product_of_two_matrices_is_that_of_the_difference():
 
 
 def test_the_score_depends_on_the_difference_and_on_the_content():
-    record, rng = RoPE(dim=16), np.random.default_rng(0)
+    encoding, rng = RoPE(dim=16), np.random.default_rng(0)
     q, k, other = rng.standard_normal((3, 1, 16))
 
     def score(left, right, m, n):
-        return (record.rotation([m])(left) @ record.rotation([n])(right).T).item()
+        return (encoding.rotation([m])(left) @ encoding.rotation([n])(right).T).item()
 
     assert score(q, k, 5, 2) == pytest.approx(score(q, k, 1005, 1002), abs=1e-13)
     assert abs(score(q, k, 5, 2) - score(q, k, 5, 3)) > 0.01

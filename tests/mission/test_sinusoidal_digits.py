@@ -55,10 +55,10 @@ def test_the_chapters_sixteen_dimensions_with_base_100(position, values):
 
 
 def test_any_base_counted_from_zero_or_one_on_the_fly():
-    record = Sinusoidal(dim=6, base=37.5)
+    encoding = Sinusoidal(dim=6, base=37.5)
     counted = Sinusoidal(dim=6, base=37.5, start=1)
     position = 123_456_789
-    alone, together = record.embed([position])[0], record.embed([5, position, 0])[1]
+    alone, together = encoding.embed([position])[0], encoding.embed([5, position, 0])[1]
     assert np.array_equal(alone, together)  # a row needs no table before it
     assert np.array_equal(counted.embed([position - 1])[0], alone)
     # float64 angles of 1e8 radians carry an error of 1e8 · 2^-53 = 1e-8.

@@ -33,10 +33,10 @@ def test_one_pair_is_unique_in_float64_and_float32_but_not_in_bfloat16():
 def test_the_figures_are_those_of_torch(dtype):
     """torch has all three types: the same table, rounded there, has the same distinct rows, range and nearest
     distance."""
-    record = Sinusoidal(dim=6, base=100.0)
-    wide = torch.from_numpy(record.embed(np.arange(300), dtype=np.float64 if dtype == "float64" else np.float32))
+    encoding = Sinusoidal(dim=6, base=100.0)
+    wide = torch.from_numpy(encoding.embed(np.arange(300), dtype=np.float64 if dtype == "float64" else np.float32))
     rows = wide.to(getattr(torch, dtype)).to(torch.float64)
-    figures = properties(record, 300, dtype)
+    figures = properties(encoding, 300, dtype)
     assert figures.distinct == len(torch.unique(rows, dim=0))
     assert (figures.low, figures.high) == (rows.min().item(), rows.max().item())
     apart = (rows[:, None] - rows[None]).norm(dim=-1)

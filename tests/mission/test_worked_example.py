@@ -30,7 +30,7 @@ def test_the_notes_example_with_three_divisors():
 
 
 @pytest.mark.parametrize(
-    ("record", "position", "dimension", "printed", "correct"),
+    ("encoding", "position", "dimension", "printed", "correct"),
     [
         (Sinusoidal(dim=4), 3, 1, "cos 3 ≈ -0.9899", "-0.9900 (-0.98999)"),
         (OneSine(), 2, 0, "sin 2 = 0.87 and 0.71", "0.9093"),
@@ -45,25 +45,25 @@ def test_the_notes_example_with_three_divisors():
         (Sinusoidal(dim=16, base=100.0), 2, 3, "0.41", "0.43"),
     ],
 )
-def test_it_says_where_a_source_prints_another_number(record, position, dimension, printed, correct):
-    example = worked(record, position, dims=[dimension])
+def test_it_says_where_a_source_prints_another_number(encoding, position, dimension, printed, correct):
+    example = worked(encoding, position, dims=[dimension])
     assert [(entry.printed, entry.correct) for entry in example.errata] == [(printed, correct)]
     assert any(printed in line and correct in line for line in example.lines())
     (value,) = example.steps[0].values
     places = len(correct.split()[0].partition(".")[2])
     assert f"{value:.{places}f}" == correct.split()[0]
-    assert worked(record, position + 10, dims=[dimension]).errata == ()
+    assert worked(encoding, position + 10, dims=[dimension]).errata == ()
 
 
-def steps(record):
+def steps(encoding):
     """One a pair that rotates; one a channel of what comes out where no pair rotates, or each head's by angles of its
     own."""
-    if isinstance(record, Partial):
-        return steps(record.encoding)
-    place = np.zeros((1, record.axes) if record.axes > 1 else 1)
-    rotation = record.rotation(place, record.init(np.random.default_rng(0)), role=record.roles[0])
+    if isinstance(encoding, Partial):
+        return steps(encoding.encoding)
+    place = np.zeros((1, encoding.axes) if encoding.axes > 1 else 1)
+    rotation = encoding.rotation(place, encoding.init(np.random.default_rng(0)), role=encoding.roles[0])
     paired = isinstance(rotation, Rotation) and rotation.heads is None
-    return record.head_dim // 2 if paired else rotation.width
+    return encoding.head_dim // 2 if paired else rotation.width
 
 
 @pytest.mark.parametrize("row", CATALOG)

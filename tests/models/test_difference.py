@@ -88,24 +88,24 @@ def test_models_are_compared_layer_by_layer() -> None:
 def model(*layers: Any, **fields: Any) -> ModelPositions:
     """Layers as groups, whatever they are called."""
     groups: dict[Any, list[int]] = {}
-    for layer, record in enumerate(layers):
-        groups.setdefault(record, []).append(layer)
+    for layer, encoding in enumerate(layers):
+        groups.setdefault(encoding, []).append(layer)
     return ModelPositions(
         "made",
         tuple(
-            LayerGroup("text", f"kind{index}", tuple(own), () if record is None else (record,), **fields)
-            for index, (record, own) in enumerate(groups.items())
+            LayerGroup("text", f"kind{index}", tuple(own), () if encoding is None else (encoding,), **fields)
+            for index, (encoding, own) in enumerate(groups.items())
         ),
     )
 
 
-def test_layers_that_swapped_their_records_are_both_shown() -> None:
+def test_layers_that_swapped_their_encodings_are_both_shown() -> None:
     found = diff(model(RoPE(64), RoPE(64, base=1e6), None), model(RoPE(64, base=1e6), RoPE(64), None))
     assert [part.where for part in found.parts] == ["text, layer 0", "text, layer 1"]
     assert not found.same
 
 
-def test_what_stands_beside_the_records_is_compared() -> None:
+def test_what_stands_beside_the_encodings_is_compared() -> None:
     found = diff(model(RoPE(64)), model(RoPE(64), logit_factor=2.0, query_temperature=StepTemperature(64)))
     assert names(found.parts[0]) == ["logit_factor", "query_temperature"]
 
@@ -240,5 +240,5 @@ def test_an_all_clear_of_models_that_are_read_whole_is_one() -> None:
 
 @pytest.mark.parametrize("pair", [(RoPE(8), "x"), (RoPE(8), from_config(LLAMA)), (Linear(2.0), RoPE(8))])
 def test_what_cannot_be_compared_is_refused(pair: tuple[Any, Any]) -> None:
-    with pytest.raises(TypeError, match=r"^(first|second) must be a record of an encoding"):
+    with pytest.raises(TypeError, match=r"^(first|second) must be an encoding of an encoding"):
         diff(*pair)

@@ -185,9 +185,9 @@ def test_different_mathematics_have_different_fingerprints(one: Any, other: Any)
     assert fingerprint(one) != fingerprint(other)
 
 
-@pytest.mark.parametrize(("record", "pinned"), PINNED)
-def test_a_release_does_not_change_a_fingerprint(record: Any, pinned: str) -> None:
-    assert fingerprint(record) == pinned
+@pytest.mark.parametrize(("encoding", "pinned"), PINNED)
+def test_a_release_does_not_change_a_fingerprint(encoding: Any, pinned: str) -> None:
+    assert fingerprint(encoding) == pinned
 
 
 def test_every_sample_of_the_catalog_keeps_its_fingerprint() -> None:
@@ -197,7 +197,7 @@ def test_every_sample_of_the_catalog_keeps_its_fingerprint() -> None:
 
 @dataclass(frozen=True)
 class OwnWaves(AdditiveEncoding):
-    """A record of one's own, whose frequencies are a field."""
+    """An encoding of one's own, whose frequencies are a field."""
 
     frequencies: Frequencies
 
@@ -231,30 +231,30 @@ def test_another_process_gives_the_same_fingerprint() -> None:
 
 
 @pytest.mark.parametrize("value", ["RoPE", 3, {"dim": 64}, Linear(2.0), RoPE])
-def test_what_is_no_record_is_refused(value: Any) -> None:
-    with pytest.raises(TypeError, match=r"^record must be a record"):
+def test_what_is_no_encoding_is_refused(value: Any) -> None:
+    with pytest.raises(TypeError, match=r"^encoding must be an encoding"):
         fingerprint(value)
 
 
-#: As far as the last bucket of any sample; each alone where a record refuses what is outside its table.
+#: As far as the last bucket of any sample; each alone where an encoding refuses what is outside its table.
 PLACES = (np.arange(150), np.array([1_003, 100_003]), np.array([0.5, 2.75]), np.array([-3]))
 ALONE = tuple(np.array([place]) for place in range(34))
 
 
-def _seen(record: Any, params: dict[str, np.ndarray]) -> list[np.ndarray | str]:
-    """What a record gives for stated parameters, far and near; the name of the error where it refuses."""
+def _seen(encoding: Any, params: dict[str, np.ndarray]) -> list[np.ndarray | str]:
+    """What an encoding gives for stated parameters, far and near; the name of the error where it refuses."""
     found: list[np.ndarray | str] = []
-    for places in (*PLACES, *(ALONE if isinstance(record, AdditiveEncoding) and record.shapes else ())):
-        for side in sides(record):
+    for places in (*PLACES, *(ALONE if isinstance(encoding, AdditiveEncoding) and encoding.shapes else ())):
+        for side in sides(encoding):
             try:
-                found.append(np.asarray(probed_rows(record, places, side=side, params=params)))
+                found.append(np.asarray(probed_rows(encoding, places, side=side, params=params)))
             except (ValueError, TypeError) as error:
                 found.append(type(error).__name__)
-    if isinstance(record, RotaryEncoding):  # which channels rotate together
-        heads = getattr(record, "heads", 1)
-        x = np.arange(1.0, heads * record.head_dim + 1).reshape(1, heads, 1, record.head_dim)
-        place = [1] if record.axes == 1 else [list(range(1, record.axes + 1))]
-        rotation = record.rotation(place, params or None, role=record.roles[0], dtype=np.float64)
+    if isinstance(encoding, RotaryEncoding):  # which channels rotate together
+        heads = getattr(encoding, "heads", 1)
+        x = np.arange(1.0, heads * encoding.head_dim + 1).reshape(1, heads, 1, encoding.head_dim)
+        place = [1] if encoding.axes == 1 else [list(range(1, encoding.axes + 1))]
+        rotation = encoding.rotation(place, params or None, role=encoding.roles[0], dtype=np.float64)
         found.append(rotation(x, layout="bhtd"))
     return found
 
@@ -272,15 +272,15 @@ def _alike(one: Any, other: Any) -> bool:
     )
 
 
-@pytest.mark.parametrize("record", by_night(SAMPLES, daily=FIRST))
-def test_every_field_of_the_catalog_counts_exactly_where_it_changes_a_value(record: Any) -> None:
-    for field in fields(record):
-        for other in variants(record, field.name) if field.init else ():
-            if ("float32" in repr(record)) != ("float32" in repr(other)):  # the same numbers, rounded otherwise
-                assert fingerprint(record) == fingerprint(other)
+@pytest.mark.parametrize("encoding", by_night(SAMPLES, daily=FIRST))
+def test_every_field_of_the_catalog_counts_exactly_where_it_changes_a_value(encoding: Any) -> None:
+    for field in fields(encoding):
+        for other in variants(encoding, field.name) if field.init else ():
+            if ("float32" in repr(encoding)) != ("float32" in repr(other)):  # the same numbers, rounded otherwise
+                assert fingerprint(encoding) == fingerprint(other)
                 continue
-            same, alike = fingerprint(record) == fingerprint(other), _alike(record, other)
-            # A record inside a record is compared as it is, even where the outer one reads a part of it alone.
-            inside = isinstance(getattr(record, field.name), Encoding | tuple)
-            # Of a record that learns, a field may say where a parameter begins: those that are known are in `EQUAL`.
-            assert same == alike or (not same and (inside or record.shapes)), (field.name, other)
+            same, alike = fingerprint(encoding) == fingerprint(other), _alike(encoding, other)
+            # An encoding inside an encoding is compared as it is, even where the outer one reads a part of it alone.
+            inside = isinstance(getattr(encoding, field.name), Encoding | tuple)
+            # Of an encoding that learns, a field may say where a parameter begins: those that are known are in `EQUAL`.
+            assert same == alike or (not same and (inside or encoding.shapes)), (field.name, other)

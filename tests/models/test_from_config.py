@@ -314,7 +314,7 @@ def test_nanochat_turns_the_other_way_round():
     written = to_config(found, {name: NANOCHAT[name] for name in NANOCHAT if name != "rope_theta"})
     assert from_config(written).groups[0].encodings == (Backward(plain),)
     assert {way.checked for way in plan_context(NANOCHAT, length=8192).ways} == {
-        "read back through from_config: the same records"
+        "read back through from_config: the same encodings"
     }
     (line,) = diff(Backward(plain), plain).fields
     assert line.line() == "encoding: Backward of RoPE and RoPE"

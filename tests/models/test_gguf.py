@@ -90,10 +90,10 @@ SCALINGS = (
 @pytest.mark.parametrize(("arch", "dim"), [("llama", 32), ("qwen3", 32), ("phi2", 80), ("deepseek2", 96)])
 def test_written_and_read_back(tmp_path, scaling, arch, dim):
     pairing = ARCHITECTURES[arch].pairing
-    record = RoPE(dim=32, base=1e6, pairing=pairing, scaling=scaling)
+    encoding = RoPE(dim=32, base=1e6, pairing=pairing, scaling=scaling)
     if dim > 32:
-        record = Partial(record, dim, dim - 32 if arch == "deepseek2" else 0)
-    positions = ModelPositions(arch, (LayerGroup("text", "full_attention", (0, 1, 2), (record,)),))
+        encoding = Partial(encoding, dim, dim - 32 if arch == "deepseek2" else 0)
+    positions = ModelPositions(arch, (LayerGroup("text", "full_attention", (0, 1, 2), (encoding,)),))
     keys, tensors = to_gguf(positions, arch, context_length=32768)
     again = from_gguf(written(tmp_path / "a.gguf", keys, tensors))
     assert again.groups[0].layers == (0, 1, 2)
@@ -103,7 +103,7 @@ def test_written_and_read_back(tmp_path, scaling, arch, dim):
         assert inner.attention_factor == pytest.approx(scaling.attention_factor, rel=1e-7)
         assert (inner.scaling.factor, inner.scaling.beta_fast) == (scaling.factor, scaling.beta_fast)
     else:
-        assert found == record
+        assert found == encoding
 
 
 def test_two_kinds_of_layers(tmp_path):
@@ -302,7 +302,7 @@ def test_refusals_and_waivers():
     stated = from_gguf(GGUFHead(llama(), (), {}), stated={"rope.freq_base": 1e4}).groups[0]
     assert stated.value("rope.freq_base").source == "caller"
     halves = ModelPositions("x", (LayerGroup("text", "full_attention", (0,), (RoPE(dim=8, pairing="halves"),)),))
-    with pytest.raises(ValueError, match="arch must pair channels as the record does, 'halves'; 'llama' does not"):
+    with pytest.raises(ValueError, match="arch must pair channels as the encoding does, 'halves'; 'llama' does not"):
         to_gguf(halves, "llama", context_length=2048)
 
 
@@ -368,10 +368,11 @@ def test_what_is_wrong_with_a_file_is_said(tmp_path, data, says):
     assert str(caught.value) == f"a.gguf must be a GGUF file; {says}. Name another one."
 
 
-def rotating(*records):
-    """One group a record, of a layer each; a record of None does not rotate."""
+def rotating(*encodings):
+    """One group an encoding, of a layer each; an encoding of None does not rotate."""
     groups = [
-        LayerGroup("text", f"kind {i}", (i,), () if record is None else (record,)) for i, record in enumerate(records)
+        LayerGroup("text", f"kind {i}", (i,), () if encoding is None else (encoding,))
+        for i, encoding in enumerate(encodings)
     ]
     return ModelPositions("mine", tuple(groups))
 
@@ -407,12 +408,12 @@ def test_a_longrope_is_read_as_it_was_written():
     """Its factor too, of which a file holds the attention factor alone, in float32."""
     lists = {"short": (1.0,) * 4, "long": (2.0, 4.5, 1.0299999713897705, 64.25), "original": 4096, "length": 131072}
     for factor, attention in ((32.0, None), (8.0, None), (1.0, None), (32.0, 1.5), (32.0, 1.190238)):
-        record = RoPE(dim=8, pairing="halves", scaling=LongRoPE(**lists, factor=factor, attention=attention))
-        keys, tensors = to_gguf(rotating(record), "phi3", context_length=131072)
+        encoding = RoPE(dim=8, pairing="halves", scaling=LongRoPE(**lists, factor=factor, attention=attention))
+        keys, tensors = to_gguf(rotating(encoding), "phi3", context_length=131072)
         single = {name: float(np.float32(value)) if isinstance(value, float) else value for name, value in keys.items()}
         divisors = {name: tuple(map(float, values)) for name, values in tensors.items()}
         (found,) = from_gguf(GGUFHead(single, tuple(tensors), divisors)).groups[0].encodings
-        assert found.scaling == replace(record.scaling, factor=factor if attention is None else 1.0)
+        assert found.scaling == replace(encoding.scaling, factor=factor if attention is None else 1.0)
     head = GGUFHead(*_yarn_without_attention_factor())
     assert from_gguf(head).groups[0].encodings[0].scaling == YaRN(4.0, 4096, attention=1.0)
 

@@ -91,55 +91,55 @@ def test_they_are_small_and_reach_far() -> None:
 @pytest.mark.parametrize(("file", "name"), ENTRIES)
 def test_posenc_gives_these_numbers(file: str, name: str) -> None:
     stored, entry = arrays(file), MANIFEST["files"][file]["entries"][name]
-    record = parse.record(entry["posenc"])
+    encoding = parse.record(entry["posenc"])
     golden = {key: stored[f"{name}/{key}"] for key in entry["arrays"]}
     if file == "rotary.npz":
-        _rotation(record, golden, stored["positions"])
+        _rotation(encoding, golden, stored["positions"])
     elif file == "axes.npz":
-        rotation = record.rotation(stored["positions"][:, : record.axes])
+        rotation = encoding.rotation(stored["positions"][:, : encoding.axes])
         assert close(rotation.cos, golden["cos"])
         assert close(rotation.sin, golden["sin"])
-        assert golden["axis"].tolist() == list(record.axis)
-        assert golden["pairs"].tolist() == _channels(record)
+        assert golden["axis"].tolist() == list(encoding.axis)
+        assert golden["pairs"].tolist() == _channels(encoding)
     elif file == "slopes.npz":
-        assert close(record.slopes(), golden["slopes"])
+        assert close(encoding.slopes(), golden["slopes"])
     elif file == "buckets.npz":
-        _buckets(record, golden["bucket"], stored["distances"])
+        _buckets(encoding, golden["bucket"], stored["distances"])
     elif file == "distances.npz":
-        bias = record.matrix([0], stored["distances"])[:, 0]
+        bias = encoding.matrix([0], stored["distances"])[:, 0]
         assert np.allclose(bias, golden["bias"], rtol=1e-13, atol=1e-13)  # sandwich sums 64 waves
     else:
         places = stored["positions" if file == "sinusoidal.npz" else "coordinates"]
-        assert close(record.embed(places), golden["table"])
+        assert close(encoding.embed(places), golden["table"])
 
 
-def _rotation(record: Any, golden: dict[str, np.ndarray], positions: np.ndarray) -> None:
-    rotation, pairs = record.rotation(positions), pair_rotation(record)
+def _rotation(encoding: Any, golden: dict[str, np.ndarray], positions: np.ndarray) -> None:
+    rotation, pairs = encoding.rotation(positions), pair_rotation(encoding)
     assert pairs is not None
     assert close(pairs.radians(), golden["frequencies"])
     assert pairs.factor == pytest.approx(float(golden["attention_factor"]), rel=1e-15)
-    assert golden["pairs"].tolist() == _channels(record)
+    assert golden["pairs"].tolist() == _channels(encoding)
     assert close(rotation.cos, golden["cos"])
     assert close(rotation.sin, golden["sin"])
     rotated = rotation(np.broadcast_to(golden["vector"], (len(positions), pairs.dim)))
     assert np.allclose(rotated, golden["rotated"], rtol=0.0, atol=8 * 2.0**-52)  # two products and their sum, below 2
 
 
-def _channels(record: Any) -> list[list[int]]:
-    pairs = pair_rotation(record)
+def _channels(encoding: Any) -> list[list[int]]:
+    pairs = pair_rotation(encoding)
     assert pairs is not None
     return [list(pair) for pair in zip(pairs.first, pairs.second, strict=True)]
 
 
-def _buckets(record: Any, golden: np.ndarray, distances: np.ndarray) -> None:
-    if hasattr(record, "bucket"):
-        assert record.bucket(distances).tolist() == golden.tolist()
+def _buckets(encoding: Any, golden: np.ndarray, distances: np.ndarray) -> None:
+    if hasattr(encoding, "bucket"):
+        assert encoding.bucket(distances).tolist() == golden.tolist()
         return
     # DeBERTa shows the row it read: each row of the table holds its own number, and the query is one unit vector.
-    table = np.zeros((record.heads, 2 * record.buckets, record.dim))
-    table[:, :, 0] = np.arange(2 * record.buckets)
-    names = {name: np.zeros(shape) for name, shape in record.shapes.items()} | {"position_keys": table}
-    q, k = np.zeros((1, 1, 1, record.dim)), np.zeros((1, 1, len(distances), record.dim))
-    q[..., 0] = np.sqrt(3.0 * record.dim)
-    read = record.score(q, k, np.array([[0]]), distances[None], names)
+    table = np.zeros((encoding.heads, 2 * encoding.buckets, encoding.dim))
+    table[:, :, 0] = np.arange(2 * encoding.buckets)
+    names = {name: np.zeros(shape) for name, shape in encoding.shapes.items()} | {"position_keys": table}
+    q, k = np.zeros((1, 1, 1, encoding.dim)), np.zeros((1, 1, len(distances), encoding.dim))
+    q[..., 0] = np.sqrt(3.0 * encoding.dim)
+    read = encoding.score(q, k, np.array([[0]]), distances[None], names)
     assert np.round(read[0, 0, 0]).astype(int).tolist() == golden.tolist()

@@ -14,8 +14,8 @@ BASE = {"num_layers": 8, "hidden_size": 96, "num_attention_heads": 12, "position
 BASE |= {"rotary_base": 500000, "max_position_embeddings": 4096}
 
 
-def layers(record, still=()):
-    groups = [LayerGroup("text", "full_attention", tuple(one for one in range(8) if one not in still), (record,))]
+def layers(encoding, still=()):
+    groups = [LayerGroup("text", "full_attention", tuple(one for one in range(8) if one not in still), (encoding,))]
     return ModelPositions(
         "mine", tuple(groups + ([LayerGroup("text", "no rotation", tuple(still), ())] if still else []))
     )
@@ -54,11 +54,11 @@ def test_learned_positions_and_none():
 @pytest.mark.parametrize("pairing", ["adjacent", "halves"])
 @pytest.mark.parametrize("still", [(), (3, 7), (0, 5)])
 def test_written_and_read_back(scaling, pairing, still):
-    for record in (
+    for encoding in (
         RoPE(dim=16, base=1e6, pairing=pairing, scaling=scaling),
         Partial(RoPE(dim=6, base=1e4, pairing=pairing, scaling=scaling), 10),
     ):
-        positions = layers(record, still)
+        positions = layers(encoding, still)
         again = from_megatron(to_megatron(positions))
         assert [(one.layers, one.encodings) for one in again.groups] == [
             (one.layers, one.encodings) for one in positions.groups

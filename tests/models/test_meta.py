@@ -50,8 +50,8 @@ def test_layers_without_rotation():
 @pytest.mark.parametrize("scaling", [None, Llama3(8.0), Llama3(32.0), Llama3(16.0, 8192, 1.0, 1.0)])
 @pytest.mark.parametrize("still", [(), (3, 7)])
 def test_written_and_read_back(scaling, still):
-    record = RoPE(dim=64, base=5e5, pairing="adjacent", scaling=scaling)
-    groups = [LayerGroup("text", "full_attention", tuple(one for one in range(8) if one not in still), (record,))]
+    encoding = RoPE(dim=64, base=5e5, pairing="adjacent", scaling=scaling)
+    groups = [LayerGroup("text", "full_attention", tuple(one for one in range(8) if one not in still), (encoding,))]
     groups += [LayerGroup("text", "no rotation", still, ())] if still else []
     again = from_meta(json.loads(json.dumps(to_meta(ModelPositions("mine", tuple(groups))))))
     assert [(group.layers, group.encodings) for group in again.groups] == [
@@ -77,13 +77,13 @@ def test_bad_files(more, says):
 
 
 @pytest.mark.parametrize(
-    ("record", "says"),
+    ("encoding", "says"),
     [
         (RoPE(dim=8, pairing="halves"), "pairing must be 'adjacent' over whole heads"),
         (Partial(RoPE(dim=8), dim=16), "pairing must be 'adjacent' over whole heads"),
         (RoPE(dim=8, scaling=Linear(2.0)), "scaling must be that of Llama 3"),
     ],
 )
-def test_what_the_file_cannot_say(record, says):
+def test_what_the_file_cannot_say(encoding, says):
     with pytest.raises(ValueError, match=says):
-        to_meta(ModelPositions("mine", (LayerGroup("text", "full_attention", (0,), (record,)),)))
+        to_meta(ModelPositions("mine", (LayerGroup("text", "full_attention", (0,), (encoding,)),)))

@@ -1,5 +1,5 @@
 """ONNX RotaryEmbedding: what is exported runs under onnx.reference, an independent oracle, and comes back as the
-record."""
+encoding."""
 
 from __future__ import annotations
 
@@ -26,27 +26,27 @@ RECORDS = [
 ]
 
 
-def positions_of(record):
-    return ModelPositions("mine", (LayerGroup("text", "full_attention", (0,), (record,)),))
+def positions_of(encoding):
+    return ModelPositions("mine", (LayerGroup("text", "full_attention", (0,), (encoding,)),))
 
 
-def inner(record):
-    return record.encoding if isinstance(record, Partial) else record
+def inner(encoding):
+    return encoding.encoding if isinstance(encoding, Partial) else encoding
 
 
-@pytest.mark.parametrize("record", RECORDS)
-def test_the_reference_evaluator_turns_as_the_record_does(record):
+@pytest.mark.parametrize("encoding", RECORDS)
+def test_the_reference_evaluator_turns_as_the_encoding_does(encoding):
     heads, length = 12, 97
-    model = to_onnx(positions_of(record), length=length, heads=heads)
+    model = to_onnx(positions_of(encoding), length=length, heads=heads)
     onnx.checker.check_model(model, full_check=True)
     rng = np.random.default_rng(0)
-    x = rng.standard_normal((2, heads, 5, record.head_dim)).astype(np.float32)
+    x = rng.standard_normal((2, heads, 5, encoding.head_dim)).astype(np.float32)
     places = np.array([[0, 1, 2, 50, 96], [7, 7, 3, 95, 4]])
     (theirs,) = ReferenceEvaluator(model).run(None, {"x": x, "position_ids": places})
-    ours = record.rotation(places)(x, layout="bhtd")
+    ours = encoding.rotation(places)(x, layout="bhtd")
     # Products of float32 numbers of size one, rounded once here and after every step there.
     np.testing.assert_allclose(ours, theirs, rtol=0, atol=4 * 2.0**-23 * np.abs(x).max())
-    other = "halves" if inner(record).pairing == "adjacent" else "adjacent"
+    other = "halves" if inner(encoding).pairing == "adjacent" else "adjacent"
     wrong = onnx.ModelProto()
     wrong.CopyFrom(model)
     next(one for one in wrong.graph.node[0].attribute if one.name == "interleaved").i = int(other == "adjacent")
@@ -54,13 +54,13 @@ def test_the_reference_evaluator_turns_as_the_record_does(record):
     assert np.abs(mixed - ours).max() > 0.1  # the layout matters, and the test would see it
 
 
-@pytest.mark.parametrize("record", RECORDS)
-def test_there_and_back(tmp_path, record):
-    model = to_onnx(positions_of(record), length=4096, heads=4)
+@pytest.mark.parametrize("encoding", RECORDS)
+def test_there_and_back(tmp_path, encoding):
+    model = to_onnx(positions_of(encoding), length=4096, heads=4)
     onnx.save(model, tmp_path / "a.onnx")
-    stated = {"base": inner(record).base, "scaling": inner(record).scaling} if inner(record).scaling else {}
+    stated = {"base": inner(encoding).base, "scaling": inner(encoding).scaling} if inner(encoding).scaling else {}
     found = from_onnx(tmp_path / "a.onnx", stated=stated)
-    assert found.groups[0].encodings == (record,)
+    assert found.groups[0].encodings == (encoding,)
     if stated:
         with pytest.raises(ValueError, match=r"^caches must be (those|of a plain rotation)"):
             from_onnx(model)
@@ -158,9 +158,9 @@ def test_a_file_too_large_for_a_graph_is_refused(tmp_path):
         from_onnx(tmp_path / "large.onnx")
 
 
-def of_onnx_runtime(record, **attributes):
-    """The node of com.microsoft for a record: positions come before the caches there."""
-    model = to_onnx(positions_of(record), length=512, heads=4)
+def of_onnx_runtime(encoding, **attributes):
+    """The node of com.microsoft for an encoding: positions come before the caches there."""
+    model = to_onnx(positions_of(encoding), length=512, heads=4)
     (node,) = model.graph.node
     x, cosine, sine, positions = node.input
     del node.input[:]
@@ -170,9 +170,9 @@ def of_onnx_runtime(record, **attributes):
     return model
 
 
-@pytest.mark.parametrize("record", RECORDS[:5])
-def test_the_operator_of_onnx_runtime_is_read(record):
-    assert from_onnx(of_onnx_runtime(record)).groups[0].encodings == (record,)
+@pytest.mark.parametrize("encoding", RECORDS[:5])
+def test_the_operator_of_onnx_runtime_is_read(encoding):
+    assert from_onnx(of_onnx_runtime(encoding)).groups[0].encodings == (encoding,)
 
 
 def test_a_scale_of_onnx_runtime_is_refused_by_name():

@@ -16,8 +16,8 @@ POSITIONS = [0, 1, 7, 500, 8191, 131_071]
 
 def rotated(word, x, dim, width, start):
     """x: (heads, n, dim) rotated by a rotation with that pairing."""
-    record = Partial(RoPE(dim=width, base=500.0, pairing=word), dim=dim, start=start)
-    return record.rotation(POSITIONS)(x[None], layout="bhtd")[0]
+    encoding = Partial(RoPE(dim=width, base=500.0, pairing=word), dim=dim, start=start)
+    return encoding.rotation(POSITIONS)(x[None], layout="bhtd")[0]
 
 
 def logits(word, hidden, q, k, *, heads, kv_heads, dim, width, start=0):

@@ -92,14 +92,14 @@ def test_ways_for_a_plain_rotation():
     plan = plan_context(LLAMA, length=16384)
     found = {planned.way.name: planned for planned in plan.ways}
     plain = RoPE(dim=128, base=1e4, pairing="halves")
-    assert (plan.record, plan.trained, plan.typical) == (plain, 4096, 4096)
+    assert (plan.encoding, plan.trained, plan.typical) == (plain, 4096, 4096)
     assert plan.trained_from == "max_position_embeddings = 4096 (file: max_position_embeddings)"
-    assert found["YaRN"].way.record.scaling == YaRN(4.0, 4096)
-    assert found["Llama 3"].way.record.scaling == Llama3(4.0, 4096)
-    assert found["linear"].way.record.scaling == Linear(4.0)
-    assert found["dynamic"].way.record.scaling == DynamicNTK(4.0, 4096, 16384)
+    assert found["YaRN"].way.encoding.scaling == YaRN(4.0, 4096)
+    assert found["Llama 3"].way.encoding.scaling == Llama3(4.0, 4096)
+    assert found["linear"].way.encoding.scaling == Linear(4.0)
+    assert found["dynamic"].way.encoding.scaling == DynamicNTK(4.0, 4096, 16384)
     assert found["dynamic"].figures.short == 0.0
-    assert found["larger base"].way.record.base == pytest.approx(1e4 * 4 ** (128 / 126), rel=1e-5)
+    assert found["larger base"].way.encoding.base == pytest.approx(1e4 * 4 ** (128 / 126), rel=1e-5)
     assert found["YaRN"].figures.attention == pytest.approx(0.1 * math.log(4) + 1)
     assert list(found) == ["Llama 3", "YaRN", "larger base", "dynamic", "linear", "as it is"]
     assert {name for name, planned in found.items() if planned.figures.unseen} == {"larger base", "as it is"}
@@ -130,8 +130,8 @@ def test_every_snippet_says_what_was_planned(config):
         read = from_config({**config, **json.loads(text)}, length=length)
         group = next(one for one in read.groups if one.attention == "full_attention")
         inner = group.rotation.encoding if isinstance(group.rotation, Partial) else group.rotation
-        assert inner == planned.way.record, planned.way.name
-        assert planned.checked == "read back through from_config: the same records"
+        assert inner == planned.way.encoding, planned.way.name
+        assert planned.checked == "read back through from_config: the same encodings"
         others = [one.encodings for one in read.groups if one.attention != "full_attention"]
         assert others == [one.encodings for one in from_config(config).groups if one.attention != "full_attention"]
 
@@ -144,7 +144,7 @@ def test_a_snippet_for_the_class_default_of_every_kind_of_config(kind):
     plan = plan_context({"model_type": kind}, length=8192, trained=2048)
     assert len(plan.ways) >= 2
     for planned in plan.ways:
-        assert planned.checked.startswith("read back through from_config: the same records"), (kind, planned.way.name)
+        assert planned.checked.startswith("read back through from_config: the same encodings"), (kind, planned.way.name)
         keys = json.loads(dict(planned.snippets)["transformers"].removeprefix("config.json: "))
         read = from_config({"model_type": kind, **keys}, length=8192)
         changed = [one != other for one, other in zip(read.groups, before.groups, strict=True)]
@@ -167,10 +167,10 @@ def test_transformers_builds_the_same_frequencies_from_the_snippet():
             continue  # its frequencies follow the length of the call
         keys = json.loads(dict(planned.snippets)["transformers"].removeprefix("config.json: "))
         theirs = LlamaRotaryEmbedding(transformers.LlamaConfig(**{**base, **keys}))
-        ours = planned.way.record.frequencies.radians()
+        ours = planned.way.encoding.frequencies.radians()
         # float32 powers and a ramp formed in float32.
         np.testing.assert_allclose(theirs.inv_freq.numpy(), ours, rtol=1e-5)
-        assert theirs.attention_scaling == pytest.approx(planned.way.record.attention_factor)
+        assert theirs.attention_scaling == pytest.approx(planned.way.encoding.attention_factor)
 
 
 def test_llama_cpp_options_are_what_its_keys_mean():
@@ -187,7 +187,7 @@ def test_llama_cpp_options_are_what_its_keys_mean():
             pairs = [(words[i], words[i + 1]) for i, word in enumerate(words) if word in options]
             stated = {options[name]: value if value.isalpha() else float(value) for name, value in pairs}
             stated = {name: int(value) if "context" in name else value for name, value in stated.items()}
-            assert from_gguf(head, stated=stated).groups[0].encodings == (planned.way.record,), text
+            assert from_gguf(head, stated=stated).groups[0].encodings == (planned.way.encoding,), text
             seen += 1
     assert seen == 4
 
@@ -206,13 +206,13 @@ def test_what_needs_no_plan_and_what_has_none():
     assert plan_context(LLAMA, length=1 << 18).bound is None
 
 
-def test_the_record_of_a_way_by_its_name():
+def test_the_encoding_of_a_way_by_its_name():
     """YaRN from a model's config in one call, around what the model leaves unrotated."""
     plan = plan_context(LLAMA, length=16384)
     for planned in plan.ways:
-        assert plan.rotation(planned.way.name) == planned.way.record
+        assert plan.rotation(planned.way.name) == planned.way.encoding
     partial = plan_context(LLAMA | {"model_type": "glm", "partial_rotary_factor": 0.5}, length=16384)
-    assert partial.rotation("YaRN").head_dim == partial.record.head_dim
-    assert type(partial.rotation("YaRN")) is type(partial.record) is Partial
+    assert partial.rotation("YaRN").head_dim == partial.encoding.head_dim
+    assert type(partial.rotation("YaRN")) is type(partial.encoding) is Partial
     with pytest.raises(ValueError, match=r"^way must be one of 'Llama 3', 'YaRN'.*; got 'yarn'"):
         plan.rotation("yarn")

@@ -30,12 +30,12 @@ def test_repeated_rows_keep_their_neighbours():
     assert np.array_equal(found[22:], table[2:7])
 
 
-def test_cut_and_used_by_a_record():
+def test_cut_and_used_by_an_encoding():
     table = np.arange(24.0).reshape(12, 2)
     short = fitted_table(table, 4, offset=2, how="cut")
     assert np.array_equal(short, table[:6])
-    record = Learned(dim=2, length=6)
-    assert np.array_equal(record.embed([2, 5], {"table": short}), table[[2, 5]])
+    encoding = Learned(dim=2, length=6)
+    assert np.array_equal(encoding.embed([2, 5], {"table": short}), table[[2, 5]])
     with pytest.raises(ValueError, match="positions must be at most 10 to be cut; got 11"):
         fitted_table(table, 11, offset=2, how="cut")
 

@@ -1,4 +1,4 @@
-"""Records of every reader, written into a config that reads back as the same records."""
+"""Encodings of every reader, written into a config that reads back as the same encodings."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ SCALINGS = [
 ]
 
 
-def of(record):
-    return ModelPositions("mine", (LayerGroup("text", "full_attention", (0, 1, 2, 3), (record,)),))
+def of(encoding):
+    return ModelPositions("mine", (LayerGroup("text", "full_attention", (0, 1, 2, 3), (encoding,)),))
 
 
 @pytest.mark.parametrize("scaling", SCALINGS)
@@ -31,9 +31,9 @@ def of(record):
                                    {"rope_theta": 5.0, "rope_scaling": {"type": "dynamic",
                                        "factor": 2.0}}])  # fmt: skip
 def test_written_and_read_back(scaling, older):
-    record = RoPE(dim=8, base=5e5, pairing="halves", scaling=scaling)
-    made = to_config(of(record), {"model_type": "llama", **BASE, **older})
-    assert from_config(made).groups[0].encodings == (record,)
+    encoding = RoPE(dim=8, base=5e5, pairing="halves", scaling=scaling)
+    made = to_config(of(encoding), {"model_type": "llama", **BASE, **older})
+    assert from_config(made).groups[0].encodings == (encoding,)
     assert made["max_position_embeddings"] == 4096
 
 

@@ -1,4 +1,4 @@
-"""Rotations of vision towers that have a named layout: the reader's record and the preset take the same positions."""
+"""Rotations of vision towers that have a named layout: the reader's encoding and the preset take the same positions."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ def tower(model_type: str) -> Any:
 def test_the_preset_of_a_tower_takes_its_positions() -> None:
     def check(model_type: str) -> None:
         group = tower(model_type)
-        record, base = group.rotation, group.value("rope_theta").value
-        assert record == axial(TOWERS[model_type], dim=record.head_dim, base=base)
+        encoding, base = group.rotation, group.value("rope_theta").value
+        assert encoding == axial(TOWERS[model_type], dim=encoding.head_dim, base=base)
 
     every(TOWERS, check)
 

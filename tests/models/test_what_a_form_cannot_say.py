@@ -1,4 +1,4 @@
-"""Records that a form of file has no keys for, and checkpoints that cannot be converted: refused by name."""
+"""Encodings that a form of file has no keys for, and checkpoints that cannot be converted: refused by name."""
 
 from __future__ import annotations
 
@@ -48,11 +48,11 @@ HOW = {"source": "adjacent", "target": "halves"}
 LLAMA = {"model_type": "llama", "hidden_size": 32, "num_attention_heads": 4, "num_hidden_layers": 2}
 
 
-def model(*records: Encoding | None, **more: Any) -> ModelPositions:
-    """A model with a layer for each record; None does not rotate."""
+def model(*encodings: Encoding | None, **more: Any) -> ModelPositions:
+    """A model with a layer for each encoding; None does not rotate."""
     groups = [
-        LayerGroup("text", f"kind {i}", (i,), () if record is None else (record,), **more)
-        for i, record in enumerate(records)
+        LayerGroup("text", f"kind {i}", (i,), () if encoding is None else (encoding,), **more)
+        for i, encoding in enumerate(encodings)
     ]
     return ModelPositions("mine", tuple(groups))
 
@@ -77,7 +77,7 @@ def model(*records: Encoding | None, **more: Any) -> ModelPositions:
             "scaling must be one that a config can state; got Partial("),
     ],
 )  # fmt: skip
-def test_a_form_without_keys_for_a_record_refuses_it(write: Any, says: str):
+def test_a_form_without_keys_for_an_encoding_refuses_it(write: Any, says: str):
     with pytest.raises(ValueError, match=r"^[^\n]*$") as caught:
         write()
     assert str(caught.value).startswith(says)
@@ -111,7 +111,7 @@ def test_part_of_a_head_that_turns_by_a_learned_matrix_is_no_rotation_of_pairs()
     rotated = CayleySTRING(dim=4)
     assert pair_rotation(Partial(rotated, 6)) is None
     assert fingerprint(Partial(rotated, 4)) == fingerprint(rotated)
-    assert len({fingerprint(record) for record in (rotated, Partial(rotated, 6), Partial(rotated, 6, 2))}) == 3
+    assert len({fingerprint(encoding) for encoding in (rotated, Partial(rotated, 6), Partial(rotated, 6, 2))}) == 3
 
 
 def test_a_layer_of_two_groups_has_a_fingerprint_that_does_not_depend_on_their_order():

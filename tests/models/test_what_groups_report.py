@@ -1,4 +1,4 @@
-"""What a group says next to its record: the keys it was read from, what no record holds, and which layers are its."""
+"""What a group says next to its encoding: the keys it was read from, what no encoding holds, and which layers are its."""
 
 from typing import Any
 
@@ -48,7 +48,7 @@ def test_it_names_the_keys_it_was_read_from(model_type: str, keys: dict[str, Any
         ("t5", {}, "encoder", "all layers share the table of the first"),
     ],
 )
-def test_it_notes_what_its_record_cannot_hold(model_type: str, keys: dict[str, Any], part: str, note: str):
+def test_it_notes_what_its_encoding_cannot_hold(model_type: str, keys: dict[str, Any], part: str, note: str):
     groups = [group for group in read(model_type, **keys).of(part) if group.layers]
     assert groups
     assert all(note in " ".join(group.notes) for group in groups)

@@ -1,4 +1,4 @@
-"""Bugs in the PyTorch adapter: the record is right, the module that holds it is not."""
+"""Bugs in the PyTorch adapter: the encoding is right, the module that holds it is not."""
 
 from __future__ import annotations
 
@@ -24,60 +24,60 @@ class _Forwarded:
     """A base for broken modules, made where PyTorch is imported."""
 
     @staticmethod
-    def made(record: Any, seed: int) -> Any:
+    def made(encoding: Any, seed: int) -> Any:
         from posenc.torch.modules.modules import module
 
-        return module(record, seed=seed)
+        return module(encoding, seed=seed)
 
 
 def table_in_a_buffer() -> AbstractContextManager[object]:
     import torch
 
     class Buffered(torch.nn.Module):
-        def __init__(self, record: Any) -> None:
+        def __init__(self, encoding: Any) -> None:
             super().__init__()
-            self.register_buffer("table", record.embed(torch.arange(64)))
+            self.register_buffer("table", encoding.embed(torch.arange(64)))
 
         def forward(self, x: Any, positions: Any) -> Any:
             return x + self.table[positions]
 
-    return _replaced(lambda record, *, seed=0: Buffered(record))
+    return _replaced(lambda encoding, *, seed=0: Buffered(encoding))
 
 
 def seed_ignored() -> AbstractContextManager[object]:
-    return _replaced(lambda record, *, seed=0: _Forwarded.made(record, 11))
+    return _replaced(lambda encoding, *, seed=0: _Forwarded.made(encoding, 11))
 
 
 @contextmanager
 def copy_draws_again() -> Iterator[None]:
-    from posenc.torch.modules.encoding_module import RecordModule
+    from posenc.torch.modules.encoding_module import EncodingModule
 
     def again(self: Any, memo: Any) -> Any:
-        return _Forwarded.made(self.record, 99)
+        return _Forwarded.made(self.encoding, 99)
 
-    with mock.patch.object(RecordModule, "__deepcopy__", again, create=True):
+    with mock.patch.object(EncodingModule, "__deepcopy__", again, create=True):
         yield
 
 
 @contextmanager
 def loading_does_nothing() -> Iterator[None]:
-    from posenc.torch.modules.encoding_module import RecordModule
+    from posenc.torch.modules.encoding_module import EncodingModule
 
-    with mock.patch.object(RecordModule, "load_state_dict", return_value=None):
+    with mock.patch.object(EncodingModule, "load_state_dict", return_value=None):
         yield
 
 
 @contextmanager
 def parameters_detached() -> Iterator[None]:
-    from posenc.torch.modules.encoding_module import RecordModule
+    from posenc.torch.modules.encoding_module import EncodingModule
 
-    original = RecordModule.params.fget  # type: ignore[attr-defined]
+    original = EncodingModule.params.fget  # type: ignore[attr-defined]
 
     def held(self: Any) -> Any:
         found = original(self)
         return None if found is None else {name: value.detach() for name, value in found.items()}
 
-    with mock.patch.object(RecordModule, "params", property(held)):
+    with mock.patch.object(EncodingModule, "params", property(held)):
         yield
 
 

@@ -22,19 +22,19 @@ COSTLY = frozenset(check.name for check in ALL_CHECKS if check.slow or "jax" in 
 class Bug:
     """One mistake that somebody has made, or will make.
 
-    record: the broken record, or a good one where the mistake is in an adapter.   caught: a check that must trip on it.
+    encoding: the broken encoding, or a good one where the mistake is in an adapter.   caught: a check that must trip on it.
     costly: the slow checks that are run on it too.   planted: replaces something while the checks run.
     """
 
     what: str
-    record: Encoding
+    encoding: Encoding
     caught: str
     costly: tuple[str, ...] = ()
     planted: Callable[[], AbstractContextManager[object]] = nullcontext
 
     @property
     def name(self) -> str:
-        return type(self.record).__name__ if self.planted is nullcontext else self.planted.__name__
+        return type(self.encoding).__name__ if self.planted is nullcontext else self.planted.__name__
 
     def checks(self) -> tuple[Check, ...]:
         """The checks that are run on it: all that apply, of the costly ones those named."""
@@ -42,11 +42,11 @@ class Bug:
         return tuple(
             check
             for check in ALL_CHECKS
-            if check.applies(self.record) and (check.name not in COSTLY or check.name in chosen)
+            if check.applies(self.encoding) and (check.name not in COSTLY or check.name in chosen)
         )
 
     def tripped(self, checks: Iterable[Check] | None = None) -> list[str]:
         """Names of the checks that fail on it, of all that are run on it or of those given."""
         with self.planted():
             chosen = self.checks() if checks is None else checks
-            return [check.name for check in chosen if _failure(check, self.record) is not None]
+            return [check.name for check in chosen if _failure(check, self.encoding) is not None]

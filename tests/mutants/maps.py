@@ -1,4 +1,4 @@
-"""Broken maps that are no rotation of pairs: a good record with one mistake."""
+"""Broken maps that are no rotation of pairs: a good encoding with one mistake."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ def _is_torch(value: Any) -> bool:
     return hasattr(value, "detach")
 
 
-#: What records remember that must remember nothing.
+#: What encodings remember that must remember nothing.
 CACHE: dict[Any, Any] = {}
 LONGEST = [0]
 
@@ -540,14 +540,14 @@ BUGS = (
     Bug("values depend on the longest sequence seen so far", GrowsWithTheLongest(dim=8), "nothing_remembered"),
     Bug("the cached array itself is handed out", HandsOutItsCache(dim=8), "result_is_the_callers"),
     Bug("positions are counted up in place", WritesIntoPositions(dim=8), "inputs_are_left_alone"),
-    Bug("the record can be changed", Thawed(dim=8), "record_is_frozen"),
+    Bug("the encoding can be changed", Thawed(dim=8), "record_is_frozen"),
     Bug("a field is left out of comparison", FieldNotCompared(dim=8), "different_records_differ"),
     Bug("a field is left out of the repr", FieldNotPrinted(dim=8, gain=2.0), "repr_rebuilds_the_record"),
     Bug("a field is never read", FieldForShow(dim=8), "every_field_matters"),
-    Bug("the record holds its table", HoldsAnArray(dim=8), "record_is_plain"),
-    Bug("records are compared by identity", EqualByIdentity(dim=8), "equal_records_are_equal"),
-    Bug("a pickled record loses a field", CopyForgetsAField(dim=8, base=100.0), "copies_are_equal"),
-    Bug("one record enters by two doors", TwoDoors(), "one_door"),
+    Bug("the encoding holds its table", HoldsAnArray(dim=8), "record_is_plain"),
+    Bug("encodings are compared by identity", EqualByIdentity(dim=8), "equal_records_are_equal"),
+    Bug("a pickled encoding loses a field", CopyForgetsAField(dim=8, base=100.0), "copies_are_equal"),
+    Bug("one encoding enters by two doors", TwoDoors(), "one_door"),
     Bug("a claim is misspelt", Misspelt(dim=8), "claims_are_known"),
     Bug("a raw count that claims everything", Boastful(), "claim_bounded"),
     Bug("a sinusoid that claims nothing", Modest(dim=8), "claim_streaming"),

@@ -23,23 +23,23 @@ class Names(dict):
         return getattr(posenc, name)
 found = set()
 for text in json.loads(sys.argv[1]):
-    record = eval(text, {}, Names())
-    asked = {c for c in ALL_CHECKS if c.applies(record) and not c.needs and c.name in (sys.argv[2:] or [c.name])}
-    found |= {c.name for c in asked if _failure(c, record) is not None}
+    encoding = eval(text, {}, Names())
+    asked = {c for c in ALL_CHECKS if c.applies(encoding) and not c.needs and c.name in (sys.argv[2:] or [c.name])}
+    found |= {c.name for c in asked if _failure(c, encoding) is not None}
 print(json.dumps(sorted(found)))
 """
 
 
 @dataclass(frozen=True)
 class Substitution:
-    """One bug: `old` becomes `new` in a file of the package; records that meet it; a check that must trip."""
+    """One bug: `old` becomes `new` in a file of the package; encodings that meet it; a check that must trip."""
 
     name: str
     what: str
     file: str
     old: str
     new: str
-    records: tuple[str, ...]
+    encodings: tuple[str, ...]
     caught: str
 
     def tripped(self, folder: Path, *checks: str) -> list[str]:
@@ -55,7 +55,7 @@ class Substitution:
             )
         (copy / self.file).write_text(text.replace(self.old, self.new))
         done = subprocess.run(
-            [sys.executable, "-W", "ignore", "-c", PROGRAM, json.dumps(self.records), *checks],
+            [sys.executable, "-W", "ignore", "-c", PROGRAM, json.dumps(self.encodings), *checks],
             env={**os.environ, "PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"},
             capture_output=True,
             text=True,

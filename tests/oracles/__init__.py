@@ -1,8 +1,8 @@
 """One scalar oracle an encoding, written from its source with Python numbers, math and mpmath alone.
 
-An oracle reads the fields of a record and plain lists of parameters, and answers for one position (or one pair of
-positions) at a time. By the door: `row(record, position, params)`, `rotated(record, x, position)`,
-`bias(record, head, query, key, params)`, `score(record, head, q, k, query, key, params)` and `value(...)`.
+An oracle reads the fields of an encoding and plain lists of parameters, and answers for one position (or one pair of
+positions) at a time. By the door: `row(encoding, position, params)`, `rotated(encoding, x, position)`,
+`bias(encoding, head, query, key, params)`, `score(encoding, head, q, k, query, key, params)` and `value(...)`.
 """
 
 from __future__ import annotations

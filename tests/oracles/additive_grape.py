@@ -20,37 +20,37 @@ def _softplus(x):
     return mpmath.log1p(mpmath.exp(x))
 
 
-def _parts(record, head, q, k, params):
+def _parts(encoding, head, q, k, params):
     """Length and logit of each gate."""
     for name, own in (("v", q), ("u", k)):
         if name in params:
             direction = [mpmath.mpf(a) for a in params[name][head]]
-            length = max(mpmath.sqrt(dot(direction, direction)), mpmath.mpf("1e-6")) if record.normalised else 1
+            length = max(mpmath.sqrt(dot(direction, direction)), mpmath.mpf("1e-6")) if encoding.normalised else 1
             yield [a / length for a in direction], own
 
 
-def score_among(record, head, q, ks, query, keys, index, params, x):
+def score_among(encoding, head, q, ks, query, keys, index, params, x):
     with mpmath.workprec(240):
         gates = sum(
-            _softplus(dot(direction, own) / mpmath.sqrt(record.dim))
-            for direction, own in _parts(record, head, q, ks[index], params)
+            _softplus(dot(direction, own) / mpmath.sqrt(encoding.dim))
+            for direction, own in _parts(encoding, head, q, ks[index], params)
         )
-        steep = slope(record.heads, head) * _softplus(mpmath.mpf(params["omega"][head]))
+        steep = slope(encoding.heads, head) * _softplus(mpmath.mpf(params["omega"][head]))
         return -max(mpmath.mpf(query) - mpmath.mpf(keys[index]), 0) * steep * gates
 
 
-def magnitude(record, head, q, ks, query, keys, index, params, x):
+def magnitude(encoding, head, q, ks, query, keys, index, params, x):
     """Roundings times size: a gate's logit is a sum of `dim` products, and softplus is no steeper than one."""
     with mpmath.workprec(240):
         size = sum(
             1 + dot([abs(a) for a in direction], [abs(b) for b in own])
-            for direction, own in _parts(record, head, q, ks[index], params)
+            for direction, own in _parts(encoding, head, q, ks[index], params)
         )
         distance = max(mpmath.mpf(query) - mpmath.mpf(keys[index]), 0)
-        steep = slope(record.heads, head) * (1 + abs(params["omega"][head]))
-        return (2 * record.dim + 20) * distance * steep * size
+        steep = slope(encoding.heads, head) * (1 + abs(params["omega"][head]))
+        return (2 * encoding.dim + 20) * distance * steep * size
 
 
-def value(record, weights, query, keys, params):
+def value(encoding, weights, query, keys, params):
     """Nothing is added to the output."""
     return

@@ -4,28 +4,28 @@ others."""
 import mpmath
 
 
-def slope(record, head):
-    rule = getattr(record, "rule", "paper")
+def slope(encoding, head):
+    rule = getattr(encoding, "rule", "paper")
     if rule == "geometric":
-        return _geometric(record.steepest, head + 1, record.heads)
+        return _geometric(encoding.steepest, head + 1, encoding.heads)
     if rule == "linear":  # exponents in equal steps from -1 for the first head to -steepest for the last
-        step = (mpmath.mpf(record.steepest) - 1) / (record.heads - 1)
+        step = (mpmath.mpf(encoding.steepest) - 1) / (encoding.heads - 1)
         return mpmath.power(2, -1 - head * step)
     power = 1
-    while 2 * power <= record.heads:
+    while 2 * power <= encoding.heads:
         power *= 2
     if head >= power:  # the first, third, fifth … slope of twice as many heads
-        return _geometric(record.steepest, 2 * (head - power) + 1, 2 * power)
-    return _geometric(record.steepest, head + 1, power)
+        return _geometric(encoding.steepest, 2 * (head - power) + 1, 2 * power)
+    return _geometric(encoding.steepest, head + 1, power)
 
 
 def _geometric(steepest, number, heads):
     return mpmath.power(2, -mpmath.mpf(steepest) * number / heads)
 
 
-def bias(record, head, query, key, params=None):
+def bias(encoding, head, query, key, params=None):
     with mpmath.workprec(240):
         steps = mpmath.mpf(query) - mpmath.mpf(key)
-        if getattr(record, "form", "symmetric") == "symmetric" and steps < 0:
+        if getattr(encoding, "form", "symmetric") == "symmetric" and steps < 0:
             steps = -steps
-        return -slope(record, head) * steps
+        return -slope(encoding, head) * steps

@@ -5,33 +5,35 @@ import mpmath
 from oracles import scalings
 
 
-def planes(record):
+def planes(encoding):
     """The two channels of every plane."""
-    pairs = len(record.axis)
-    if record.pairing == "adjacent":
+    pairs = len(encoding.axis)
+    if encoding.pairing == "adjacent":
         return [(2 * i, 2 * i + 1) for i in range(pairs)]
-    half = pairs // record.blocks
+    half = pairs // encoding.blocks
     return [(i // half * 2 * half + i % half, i // half * 2 * half + half + i % half) for i in range(pairs)]
 
 
-def theta(record, plane):
-    return scalings.frequency(record.scaling, record.base, record.frequency_dim, record.frequency_index[plane])
+def theta(encoding, plane):
+    return scalings.frequency(encoding.scaling, encoding.base, encoding.frequency_dim, encoding.frequency_index[plane])
 
 
-def wave(record, plane, coordinate):
-    if type(record.frequency_dim).__name__ != "InRevolutions":
-        return mpmath.expj(coordinate * theta(record, plane))
-    inner = record.frequency_dim.frequencies  # so many whole revolutions for one unit
+def wave(encoding, plane, coordinate):
+    if type(encoding.frequency_dim).__name__ != "InRevolutions":
+        return mpmath.expj(coordinate * theta(encoding, plane))
+    inner = encoding.frequency_dim.frequencies  # so many whole revolutions for one unit
     return mpmath.expjpi(
-        2 * coordinate * scalings.frequency(None, inner.base, inner.dim, record.frequency_index[plane])
+        2 * coordinate * scalings.frequency(None, inner.base, inner.dim, encoding.frequency_index[plane])
     )
 
 
-def rotated(record, x, position):
+def rotated(encoding, x, position):
     with mpmath.workprec(240):
         rotated = [mpmath.mpf(value) for value in x]
-        factor = scalings.attention_factor(record.scaling)
-        for plane, (one, two) in enumerate(planes(record)):
-            number = factor * mpmath.mpc(x[one], x[two]) * wave(record, plane, mpmath.mpf(position[record.axis[plane]]))
+        factor = scalings.attention_factor(encoding.scaling)
+        for plane, (one, two) in enumerate(planes(encoding)):
+            number = (
+                factor * mpmath.mpc(x[one], x[two]) * wave(encoding, plane, mpmath.mpf(position[encoding.axis[plane]]))
+            )
             rotated[one], rotated[two] = number.real, number.imag
         return rotated

@@ -4,8 +4,8 @@ a pair swapped."""
 from oracles import within
 
 
-def rotated(record, x, position):
-    inner = record.encoding
+def rotated(encoding, x, position):
+    inner = encoding.encoding
     swapped = _swapped(inner, x)
     return _swapped(inner, within.oracle(inner).rotated(inner, swapped, position))
 

@@ -6,9 +6,9 @@ import mpmath
 ULPS = 5.0
 
 
-def bias(record, head, query, key, params):
+def bias(encoding, head, query, key, params):
     with mpmath.workprec(240):
-        slope = mpmath.power(2, mpmath.mpf(-8 * (head + 1)) / record.heads)
+        slope = mpmath.power(2, mpmath.mpf(-8 * (head + 1)) / encoding.heads)
         line = -abs(mpmath.mpf(float(params["scale"]))) * slope * abs(mpmath.mpf(query) - mpmath.mpf(key))
         floor = -abs(mpmath.mpf(params["bound"][head] if len(params["bound"]) > 1 else params["bound"][0]))
         return line if line > floor else floor

@@ -13,12 +13,12 @@ def orthogonal(matrix):
     return (one - s) * mpmath.inverse(one + s)
 
 
-def rotated(record, x, position, role, params):
+def rotated(encoding, x, position, role, params):
     with mpmath.workprec(240):
         p = orthogonal(params["A"])
         inside = p.T * mpmath.matrix(x)
-        place = position if record.axes > 1 else (position,)
-        for plane in range(record.dim // 2):
+        place = position if encoding.axes > 1 else (position,)
+        for plane in range(encoding.dim // 2):
             angle = sum(
                 mpmath.mpf(at) * mpmath.mpf(own[plane]) for at, own in zip(place, params["frequencies"], strict=True)
             )
@@ -27,10 +27,10 @@ def rotated(record, x, position, role, params):
         return list(p * inside)
 
 
-def units(record, params):
+def units(encoding, params):
     """Two products with P of `dim` terms, whose entries come of solving as many equations; and the rotation, 4 an axis."""
-    return 2 * (record.dim + 2) + 4 * record.dim + 4 * record.axes + 4
+    return 2 * (encoding.dim + 2) + 4 * encoding.dim + 4 * encoding.axes + 4
 
 
-def lost(record, position, params):
+def lost(encoding, position, params):
     return 0.0

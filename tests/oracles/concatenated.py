@@ -3,10 +3,10 @@
 from oracles import within
 
 
-def row(record, position, params=None):
-    return within.oracle(record.encoding).row(record.encoding, position, params)
+def row(encoding, position, params=None):
+    return within.oracle(encoding.encoding).row(encoding.encoding, position, params)
 
 
-def attached(record, x, position, params=None):
+def attached(encoding, x, position, params=None):
     """One token's embedding with its position behind it."""
-    return [*x, *row(record, position, params)]
+    return [*x, *row(encoding, position, params)]

@@ -3,14 +3,16 @@
 import mpmath
 
 
-def score_among(record, head, q, ks, query, keys, index, params, x):
+def score_among(encoding, head, q, ks, query, keys, index, params, x):
     with mpmath.workprec(240):
         counted = mpmath.mpf(0)
         for k, key in zip(ks, keys, strict=True):
             if keys[index] <= key <= query:
-                logit = sum(mpmath.mpf(a) * mpmath.mpf(b) for a, b in zip(q, k, strict=True)) / mpmath.sqrt(record.dim)
+                logit = sum(mpmath.mpf(a) * mpmath.mpf(b) for a, b in zip(q, k, strict=True)) / mpmath.sqrt(
+                    encoding.dim
+                )
                 counted += 1 / (1 + mpmath.exp(-logit))
-        counted = min(counted, mpmath.mpf(record.rows - 1))
+        counted = min(counted, mpmath.mpf(encoding.rows - 1))
         low, high = int(mpmath.floor(counted)), int(mpmath.ceil(counted))
         at = [
             sum(mpmath.mpf(a) * mpmath.mpf(b) for a, b in zip(q, params["table"][row], strict=True))
@@ -19,6 +21,6 @@ def score_among(record, head, q, ks, query, keys, index, params, x):
         return at[0] + (counted - low) * (at[1] - at[0])
 
 
-def value(record, weights, query, keys, params):
+def value(encoding, weights, query, keys, params):
     """Nothing is added to the output."""
     return

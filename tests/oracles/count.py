@@ -3,5 +3,5 @@
 from fractions import Fraction
 
 
-def row(record, position, params=None):
-    return [Fraction(position) + record.start]
+def row(encoding, position, params=None):
+    return [Fraction(position) + encoding.start]

@@ -4,23 +4,23 @@ add."""
 from fractions import Fraction
 
 
-def rows(record, query, key, params):
-    for axis, (size, m, n) in enumerate(zip(record.size, query, key, strict=True)):
+def rows(encoding, query, key, params):
+    for axis, (size, m, n) in enumerate(zip(encoding.size, query, key, strict=True)):
         yield params[f"axis_{axis}"][max(1 - size, min(size - 1, int(m) - int(n))) + size - 1]
 
 
-def score_among(record, head, q, ks, query, keys, index, params, x):
-    found = rows(record, query, keys[index], params)
+def score_among(encoding, head, q, ks, query, keys, index, params, x):
+    found = rows(encoding, query, keys[index], params)
     return sum(Fraction(a) * Fraction(b) for row in found for a, b in zip(q, row, strict=True))
 
 
-def magnitude(record, head, q, ks, query, keys, index, params, x):
+def magnitude(encoding, head, q, ks, query, keys, index, params, x):
     """A product and a sum for each channel and axis."""
-    found = rows(record, query, keys[index], params)
+    found = rows(encoding, query, keys[index], params)
     size = sum(abs(a * b) for row in found for a, b in zip(q, row, strict=True))
-    return (record.dim + len(record.size)) * size
+    return (encoding.dim + len(encoding.size)) * size
 
 
-def value(record, weights, query, keys, params):
+def value(encoding, weights, query, keys, params):
     """Nothing is added to the output."""
     return

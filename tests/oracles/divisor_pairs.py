@@ -3,10 +3,10 @@
 import mpmath
 
 
-def row(record, position, params=None):
+def row(encoding, position, params=None):
     values = []
     with mpmath.workprec(240):
-        for divisor in record.divisors:
+        for divisor in encoding.divisors:
             angle = mpmath.mpf(position) / mpmath.mpf(divisor)
             values += [mpmath.sin(angle), mpmath.cos(angle)]
     return values

@@ -8,15 +8,15 @@ def picked(position, params):
     return [params[f"table_{axis}"][place] for axis, place in enumerate(position)]
 
 
-def row(record, position, params):
+def row(encoding, position, params):
     vectors = picked(position, params)
-    if record.combine == "concatenated":
+    if encoding.combine == "concatenated":
         return [value for vector in vectors for value in vector]
     return [sum(map(Fraction, channel)) for channel in zip(*vectors, strict=True)]
 
 
-def magnitude(record, position, params):
+def magnitude(encoding, position, params):
     """The sum of the sizes of what is added, which may cancel."""
-    if record.combine == "concatenated":
-        return [abs(value) for value in row(record, position, params)]
+    if encoding.combine == "concatenated":
+        return [abs(value) for value in row(encoding, position, params)]
     return [sum(map(abs, channel)) for channel in zip(*picked(position, params), strict=True)]

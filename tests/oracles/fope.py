@@ -6,17 +6,19 @@ import mpmath
 ROLES = ("both",)
 
 
-def kept(record):
+def kept(encoding):
     """Frequencies whose period fits in the trained length."""
-    thetas = [mpmath.power(mpmath.mpf(record.base), -2 * mpmath.mpf(j) / record.dim) for j in range(record.dim // 2)]
-    return [theta for theta in thetas if 2 * mpmath.pi / theta < record.length]
+    thetas = [
+        mpmath.power(mpmath.mpf(encoding.base), -2 * mpmath.mpf(j) / encoding.dim) for j in range(encoding.dim // 2)
+    ]
+    return [theta for theta in thetas if 2 * mpmath.pi / theta < encoding.length]
 
 
-def rotated(record, x, position, role, params, head):
+def rotated(encoding, x, position, role, params, head):
     with mpmath.workprec(240):
-        thetas, half, rotated = kept(record), record.dim // 2, [mpmath.mpf(value) for value in x]
+        thetas, half, rotated = kept(encoding), encoding.dim // 2, [mpmath.mpf(value) for value in x]
         for plane in range(half):
-            cosine, sine = mpmath.mpf(1), mpmath.mpf(1 if record.padding == "one" else 0)
+            cosine, sine = mpmath.mpf(1), mpmath.mpf(1 if encoding.padding == "one" else 0)
             if plane < len(thetas):
                 angles = [mpmath.mpf(position) * theta for theta in thetas]
                 cosine = mpmath.fdot((mpmath.cos(a), params["cosines"][head][j][plane]) for j, a in enumerate(angles))
@@ -26,11 +28,11 @@ def rotated(record, x, position, role, params, head):
         return rotated
 
 
-def units(record, params):
+def units(encoding, params):
     """A sum of as many products as frequencies, and the rotation."""
     largest = max(abs(value) for name in ("cosines", "sines") for one in params[name] for row in one for value in row)
-    return (record.dim + 8) * record.dim * max(largest, 1)
+    return (encoding.dim + 8) * encoding.dim * max(largest, 1)
 
 
-def lost(record, position, params):
+def lost(encoding, position, params):
     return 0.0

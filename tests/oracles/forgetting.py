@@ -3,7 +3,7 @@
 import mpmath
 
 
-def score_among(record, head, q, ks, query, keys, index, params, x):
+def score_among(encoding, head, q, ks, query, keys, index, params, x):
     with mpmath.workprec(240):
         kept = mpmath.mpf(1)
         for own, key in zip(x, keys, strict=True):
@@ -16,6 +16,6 @@ def score_among(record, head, q, ks, query, keys, index, params, x):
         return mpmath.log(kept)
 
 
-def value(record, weights, query, keys, params):
+def value(encoding, weights, query, keys, params):
     """Nothing is added to the output."""
     return

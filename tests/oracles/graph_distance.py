@@ -6,5 +6,5 @@ def distance(query, key):
     return max(abs(int(m) - int(n)) for m, n in zip(query, key, strict=True))
 
 
-def bias(record, head, query, key, params):
-    return params["table"][min(distance(query, key), record.rows - 1)][head]
+def bias(encoding, head, query, key, params):
+    return params["table"][min(distance(query, key), encoding.rows - 1)][head]

@@ -13,7 +13,7 @@ class _Slopes:
         self.heads, self.steepest, self.rule = heads, 8, "paper"
 
 
-def bias(record, head, query, key, params=None):
+def bias(encoding, head, query, key, params=None):
     with mpmath.workprec(400):
         squares = [(mpmath.mpf(m) - mpmath.mpf(n)) ** 2 for m, n in zip(query, key, strict=True)]
-        return -alibi.slope(_Slopes(record.heads), head) * mpmath.sqrt(sum(squares))
+        return -alibi.slope(_Slopes(encoding.heads), head) * mpmath.sqrt(sum(squares))

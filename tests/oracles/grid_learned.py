@@ -2,10 +2,10 @@
 before them."""
 
 
-def row(record, position, params):
+def row(encoding, position, params):
     if position[0] == -1:
         return params["table"][position[-1]]
     behind = 0
-    for place, size in zip(position, record.sizes, strict=True):
+    for place, size in zip(position, encoding.sizes, strict=True):
         behind = behind * size + place
-    return params["table"][record.prefix + behind]
+    return params["table"][encoding.prefix + behind]

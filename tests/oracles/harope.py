@@ -18,22 +18,22 @@ def matrix(params, head):
     return orthogonal(params["A_u"][head]) * mpmath.diag(sigma) * orthogonal(params["A_v"][head]).T
 
 
-def rotated(record, x, position, role, params, head):
+def rotated(encoding, x, position, role, params, head):
     with mpmath.workprec(240):
         m = matrix(params, head)
         x = list((m if role == "query" else mpmath.inverse(m).T) * mpmath.matrix(x))
         if "encoding.frequencies" in params:
             inner = {"frequencies": params["encoding.frequencies"]}
-            return learned_rope.rotated(record.encoding, x, position, "both", inner)
-        return axial_rope.rotated(record.encoding, x, position)
+            return learned_rope.rotated(encoding.encoding, x, position, "both", inner)
+        return axial_rope.rotated(encoding.encoding, x, position)
 
 
-def units(record, params):
+def units(encoding, params):
     """Rounding of the matrix, a product with it of as many terms as channels, and the rotation."""
-    return record.head_dim + 12
+    return encoding.head_dim + 12
 
 
-def lost(record, position, params):
+def lost(encoding, position, params):
     """Squares and products of d terms, which lose d units a radian; and 32 of them, which lose as many; two of them."""
     largest = max(abs(v) for name in ("A_u", "A_v") for head in params[name] for row in head for v in row)
-    return 4 * record.head_dim * (record.head_dim * largest + 32)
+    return 4 * encoding.head_dim * (encoding.head_dim * largest + 32)

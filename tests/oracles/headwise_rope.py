@@ -5,31 +5,31 @@ import mpmath
 ROLES = ("both",)
 
 
-def axis_of(record, head):
-    for axis, share in enumerate(record.shares):
+def axis_of(encoding, head):
+    for axis, share in enumerate(encoding.shares):
         if head < share:
             return axis
         head -= share
     return None
 
 
-def rotated(record, x, position, role, params, head):
-    half, axis = record.dim // 2, axis_of(record, head)
+def rotated(encoding, x, position, role, params, head):
+    half, axis = encoding.dim // 2, axis_of(encoding, head)
     with mpmath.workprec(240):
         rotated = [mpmath.mpf(value) for value in x]
         for plane in range(half):
-            one, two = (2 * plane, 2 * plane + 1) if record.pairing == "adjacent" else (plane, half + plane)
-            theta = mpmath.power(mpmath.mpf(record.base), -2 * mpmath.mpf(plane) / record.dim)
+            one, two = (2 * plane, 2 * plane + 1) if encoding.pairing == "adjacent" else (plane, half + plane)
+            theta = mpmath.power(mpmath.mpf(encoding.base), -2 * mpmath.mpf(plane) / encoding.dim)
             angle = mpmath.mpf(0) if axis is None else mpmath.mpf(position[axis]) * theta
             number = mpmath.mpc(x[one], x[two]) * mpmath.expj(angle)
             rotated[one], rotated[two] = number.real, number.imag
         return rotated
 
 
-def units(record, params):
+def units(encoding, params):
     """Cosine and sine to 3.5 units, two products and a sum."""
     return 6
 
 
-def lost(record, position, params):
+def lost(encoding, position, params):
     return 0.0

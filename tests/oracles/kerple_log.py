@@ -6,7 +6,7 @@ import mpmath
 ULPS = 6.0
 
 
-def bias(record, head, query, key, params):
+def bias(encoding, head, query, key, params):
     with mpmath.workprec(240):
         r1, r2 = (max(mpmath.mpf(params[name][head]), mpmath.mpf(0.01)) for name in ("r1", "r2"))
         return -r1 * mpmath.log(1 + r2 * abs(mpmath.mpf(query) - mpmath.mpf(key)))

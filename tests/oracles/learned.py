@@ -3,15 +3,15 @@
 from fractions import Fraction
 
 
-def row(record, position, params):
+def row(encoding, position, params):
     table = params["table"]
     last = len(table) - 1
-    if record.outside == "interpolate":
-        return _between(table, Fraction(position) * last / max(record.extent - 1, 1))
-    if record.outside == "wrap":
+    if encoding.outside == "interpolate":
+        return _between(table, Fraction(position) * last / max(encoding.extent - 1, 1))
+    if encoding.outside == "wrap":
         while position < 0 or position > last:
             position -= (position // len(table)) * len(table)
-    elif record.outside == "clamp":
+    elif encoding.outside == "clamp":
         position = sorted((0, position, last))[1]
     return list(table[position])
 

@@ -5,11 +5,11 @@ import mpmath
 from oracles import within
 
 
-def row(record, position, params):
+def row(encoding, position, params):
     with mpmath.workprec(300):
-        found = within.oracle(record.encoding).row(record.encoding, position, within.own(params, "encoding"))
+        found = within.oracle(encoding.encoding).row(encoding.encoding, position, within.own(params, "encoding"))
         return [mpmath.mpf(params["scale"]) * value for value in found]
 
 
-def magnitude(record, position, params):
-    return [abs(float(value)) for value in row(record, position, params)]
+def magnitude(encoding, position, params):
+    return [abs(float(value)) for value in row(encoding, position, params)]

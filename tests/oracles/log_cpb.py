@@ -8,22 +8,22 @@ def read(size, m, n):
     return mpmath.sign(step) * mpmath.log(1 + abs(8 * step / (size - 1)), 2) / mpmath.log(8, 2)
 
 
-def _hidden(record, query, key, params):
-    x = [read(size, m, n) for size, m, n in zip(record.window, query, key, strict=True)]
+def _hidden(encoding, query, key, params):
+    x = [read(size, m, n) for size, m, n in zip(encoding.window, query, key, strict=True)]
     for weights, level in zip(params["weight_in"], params["bias_in"], strict=True):
         yield [mpmath.mpf(weight) * value for weight, value in zip(weights, x, strict=True)] + [mpmath.mpf(level)]
 
 
-def bias(record, head, query, key, params):
+def bias(encoding, head, query, key, params):
     with mpmath.workprec(240):
-        rows = zip(params["weight_out"][head], _hidden(record, query, key, params), strict=True)
+        rows = zip(params["weight_out"][head], _hidden(encoding, query, key, params), strict=True)
         total = sum(mpmath.mpf(weight) * max(sum(terms), 0) for weight, terms in rows)
         return 16 / (1 + mpmath.exp(-total))
 
 
-def magnitude(record, head, query, key, params):
+def magnitude(encoding, head, query, key, params):
     """Roundings times size: a logarithm and a quotient for each axis, two sums; 16σ is no steeper than 4, and the sum
     of tanh and 1 that makes it rounds to units of 16."""
-    rows = zip(params["weight_out"][head], _hidden(record, query, key, params), strict=True)
+    rows = zip(params["weight_out"][head], _hidden(encoding, query, key, params), strict=True)
     size = sum(abs(mpmath.mpf(weight)) * sum(map(abs, terms)) for weight, terms in rows)
-    return 4 * (record.width + len(record.window) + 10) * size + 64
+    return 4 * (encoding.width + len(encoding.window) + 10) * size + 64

@@ -6,12 +6,12 @@ import mpmath
 ROLES = ("both",)
 
 
-def rotated(record, x, position, role, params):
-    half = record.dim // 2
+def rotated(encoding, x, position, role, params):
+    half = encoding.dim // 2
     with mpmath.workprec(240):
         rotated = [mpmath.mpf(value) for value in x]
         for plane in range(half):
-            one, two = (2 * plane, 2 * plane + 1) if record.pairing == "adjacent" else (plane, half + plane)
+            one, two = (2 * plane, 2 * plane + 1) if encoding.pairing == "adjacent" else (plane, half + plane)
             angle = mpmath.fsum(
                 mpmath.mpf(coordinate) * mpmath.mpf(rates[plane])
                 for coordinate, rates in zip(position, params["frequencies"], strict=True)

@@ -12,11 +12,11 @@ def area(params):
     return mpmath.sqrt(alpha * beta - gamma**2)
 
 
-def rotated(record, x, position, role, params):
+def rotated(encoding, x, position, role, params):
     with mpmath.workprec(400):
         a, b = mpmath.matrix(params["a"]), mpmath.matrix(params["b"])
         generator, s = a * b.T - b * a.T, area(params)
-        angle = mpmath.mpf(position) * mpmath.mpf(record.rate) * s
+        angle = mpmath.mpf(position) * mpmath.mpf(encoding.rate) * s
         vector = mpmath.matrix(x)
         once = generator * vector
         twice = generator * once
@@ -29,11 +29,11 @@ def slant(params):
     return float(mpmath.norm(a) * mpmath.norm(b) / area(params))
 
 
-def units(record, params):
+def units(encoding, params):
     """Two products with an orthonormal basis, whose second column is what is left of b; and the rotation of a plane."""
-    return (2 * (record.dim + 2) + 4 * record.dim) * slant(params) + 8
+    return (2 * (encoding.dim + 2) + 4 * encoding.dim) * slant(params) + 8
 
 
-def lost(record, position, params):
+def lost(encoding, position, params):
     """The rate is formed of three sums of `dim` squares."""
-    return abs(position) * record.rate * float(area(params)) * (2 * record.dim + 8) * slant(params)
+    return abs(position) * encoding.rate * float(area(params)) * (2 * encoding.dim + 8) * slant(params)

@@ -3,5 +3,5 @@
 from fractions import Fraction
 
 
-def row(record, position, params=None):
-    return [(Fraction(position) + record.start) / record.length]
+def row(encoding, position, params=None):
+    return [(Fraction(position) + encoding.start) / encoding.length]

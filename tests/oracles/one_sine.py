@@ -3,6 +3,6 @@
 import mpmath
 
 
-def row(record, position, params=None):
+def row(encoding, position, params=None):
     with mpmath.workprec(240):
         return [mpmath.sin(mpmath.mpf(position))]

@@ -3,7 +3,7 @@
 from oracles import within
 
 
-def rotated(record, x, position):
-    end = record.start + record.encoding.head_dim
-    rotated = within.oracle(record.encoding).rotated(record.encoding, x[record.start : end], position)
-    return [*x[: record.start], *rotated, *x[end:]]
+def rotated(encoding, x, position):
+    end = encoding.start + encoding.encoding.head_dim
+    rotated = within.oracle(encoding.encoding).rotated(encoding.encoding, x[encoding.start : end], position)
+    return [*x[: encoding.start], *rotated, *x[end:]]

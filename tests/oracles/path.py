@@ -11,52 +11,52 @@ def _sigmoid(x):
     return 1 / (1 + mpmath.exp(-x))
 
 
-def direction(record, head, params, rows):
+def direction(encoding, head, params, rows):
     """w of the last of these inputs; those before it are the keys before, as many as the filter reads at most."""
     found = []
-    for channel in range(record.dim):
+    for channel in range(encoding.dim):
         total = mpmath.mpf(0)
         for back, x in enumerate(reversed(rows)):
             low = [_dot(weights, x) for weights in params["w_in"]]
-            tap = params["filter"][head][channel][record.taps - 1 - back]
+            tap = params["filter"][head][channel][encoding.taps - 1 - back]
             total += _dot(params["w_out"][head][channel], low) * mpmath.mpf(tap)
         found.append(total * _sigmoid(total))
-    length = mpmath.sqrt(sum(value**2 for value in found) + mpmath.mpf(record.epsilon))
+    length = mpmath.sqrt(sum(value**2 for value in found) + mpmath.mpf(encoding.epsilon))
     return [value / length for value in found]
 
 
-def strength(record, head, params, x):
+def strength(encoding, head, params, x):
     return 2 * _sigmoid(_dot(params["beta_weight"][head], x) + mpmath.mpf(params["beta_bias"][head]))
 
 
-def reflections(record, head, query, keys, index, params, x):
+def reflections(encoding, head, query, keys, index, params, x):
     """(w, β) of the keys behind this one, up to the query, in their order."""
     order = sorted(range(len(keys)), key=lambda i: keys[i])
     for place, i in enumerate(order):
         if keys[index] < keys[i] <= query:
-            rows = [x[j] for j in order[max(0, place - record.taps + 1) : place + 1]]
-            yield direction(record, head, params, rows), strength(record, head, params, x[i])
+            rows = [x[j] for j in order[max(0, place - encoding.taps + 1) : place + 1]]
+            yield direction(encoding, head, params, rows), strength(encoding, head, params, x[i])
 
 
-def score_among(record, head, q, ks, query, keys, index, params, x):
+def score_among(encoding, head, q, ks, query, keys, index, params, x):
     with mpmath.workprec(240):
         left = [mpmath.mpf(value) for value in ks[index]]
-        for w, beta in reflections(record, head, query, keys, index, params, x):
+        for w, beta in reflections(encoding, head, query, keys, index, params, x):
             seen = _dot(w, left)
             left = [value - beta * seen * own for value, own in zip(left, w, strict=True)]
-        return (_dot(q, left) - _dot(q, ks[index])) / mpmath.sqrt(record.dim)
+        return (_dot(q, left) - _dot(q, ks[index])) / mpmath.sqrt(encoding.dim)
 
 
-def magnitude(record, head, q, ks, query, keys, index, params, x):
+def magnitude(encoding, head, q, ks, query, keys, index, params, x):
     """Roundings times size. A system of m equations with unit diagonal and entries below 2 is solved, whose inverse has
     entries below 2 too (no product of reflections lengthens a vector): m² products of size 4, each off by what w is
     off, and w is off by its sums over their length, which no input here makes smaller than a thousandth of them."""
     count = len(keys)
-    sums = record.model_dim + record.rank + record.taps + record.dim + 16
-    size = mpmath.sqrt(_dot(q, q) * _dot(ks[index], ks[index]) / record.dim)
+    sums = encoding.model_dim + encoding.rank + encoding.taps + encoding.dim + 16
+    size = mpmath.sqrt(_dot(q, q) * _dot(ks[index], ks[index]) / encoding.dim)
     return 4 * count**2 * sums * size
 
 
-def value(record, weights, query, keys, params):
+def value(encoding, weights, query, keys, params):
     """Nothing is added to the output."""
     return

@@ -17,25 +17,25 @@ def slope(heads, head):
     return mpmath.power(2, mpmath.mpf(-8 * (2 * (head - below) + 1)) / (2 * below))
 
 
-def gates(record, head, query, keys, index, params, x):
+def gates(encoding, head, query, keys, index, params, x):
     """Logits of the gates of the keys after this one; x[0] is the query's input, those of the keys follow."""
-    asked, half = [dot(weights, x[0]) for weights in params["W"][head]], record.width // 2
+    asked, half = [dot(weights, x[0]) for weights in params["W"][head]], encoding.width // 2
     for own, key in zip(x[1:], keys, strict=True):
         if keys[index] < key <= query:
             p = [dot(weights, own) for weights in params["W"][head]]
-            rms = mpmath.sqrt(dot(p, p) / record.width + mpmath.mpf(record.epsilon))
+            rms = mpmath.sqrt(dot(p, p) / encoding.width + mpmath.mpf(encoding.epsilon))
             wave = mpmath.expj(-mpmath.mpf(key))
             rotated = [mpmath.mpc(p[i], p[half + i]) / rms * wave for i in range(half)]
-            yield dot(asked, [z.real for z in rotated] + [z.imag for z in rotated]) / record.width
+            yield dot(asked, [z.real for z in rotated] + [z.imag for z in rotated]) / encoding.width
 
 
-def score_among(record, head, q, ks, query, keys, index, params, x):
+def score_among(encoding, head, q, ks, query, keys, index, params, x):
     with mpmath.workprec(240):
-        found = gates(record, head, query, keys, index, params, x)
-        return -slope(record.heads, head) * sum((mpmath.log1p(mpmath.exp(-z)) for z in found), mpmath.mpf(0))
+        found = gates(encoding, head, query, keys, index, params, x)
+        return -slope(encoding.heads, head) * sum((mpmath.log1p(mpmath.exp(-z)) for z in found), mpmath.mpf(0))
 
 
-def magnitude(record, head, q, ks, query, keys, index, params, x):
+def magnitude(encoding, head, q, ks, query, keys, index, params, x):
     """Roundings times size: a sum of all keys, each no larger than 1 and its logit: |p_m| by √width, divided by the
     width.
 
@@ -44,11 +44,11 @@ def magnitude(record, head, q, ks, query, keys, index, params, x):
     asked, terms = sum(abs(a) for a in x[0]) * largest, 0
     for own in x[1:]:
         p = [dot(weights, own) for weights in params["W"][head]]
-        rms = mpmath.sqrt(dot(p, p) / record.width + mpmath.mpf(record.epsilon))
+        rms = mpmath.sqrt(dot(p, p) / encoding.width + mpmath.mpf(encoding.epsilon))
         terms += 1 + asked * (1 + sum(abs(a) for a in own) * largest / rms)
-    return (2 * record.model_dim + record.width + len(keys) + 16) * terms
+    return (2 * encoding.model_dim + encoding.width + len(keys) + 16) * terms
 
 
-def value(record, weights, query, keys, params):
+def value(encoding, weights, query, keys, params):
     """Nothing is added to the output."""
     return

@@ -65,11 +65,11 @@ def stream(seed, count):
     return words
 
 
-def draws(record):
+def draws(encoding):
     """b of every feature, coordinate after coordinate."""
-    if getattr(record, "matrix", None) is not None:
-        return [mpmath.mpf(value) for row in record.matrix for value in row]
-    words = [word >> 11 for word in stream(record.seed, 2 * record.features * getattr(record, "axes", 1))]
+    if getattr(encoding, "matrix", None) is not None:
+        return [mpmath.mpf(value) for row in encoding.matrix for value in row]
+    words = [word >> 11 for word in stream(encoding.seed, 2 * encoding.features * getattr(encoding, "axes", 1))]
     numbers = []
     for one, two in zip(words[::2], words[1::2], strict=True):
         value = mpmath.sqrt(-2 * mpmath.log(mpmath.mpf(one + 1) / 2**53)) * mpmath.cospi(mpmath.mpf(two) / 2**52)
@@ -83,17 +83,17 @@ def _single(value):
     return mpmath.nint(fraction * 2**24) * mpmath.mpf(2) ** (int(exponent) - 24) if math.isfinite(value) else value
 
 
-def revolutions(record, place):
+def revolutions(encoding, place):
     """b_k·p of every feature: the sum over the coordinates."""
-    numbers, count = draws(record), record.features
+    numbers, count = draws(encoding), encoding.features
     for k in range(count):
         parts = (numbers[axis * count + k] * mpmath.mpf(at) for axis, at in enumerate(place))
-        yield mpmath.mpf(record.std) * sum(parts)
+        yield mpmath.mpf(encoding.std) * sum(parts)
 
 
-def row(record, position, params=None):
+def row(encoding, position, params=None):
     place = position if isinstance(position, tuple) else (position,)
     with mpmath.workprec(300):
-        angles = list(revolutions(record, place))
+        angles = list(revolutions(encoding, place))
         cosines, sines = ([wave(2 * rotation) for rotation in angles] for wave in (mpmath.cospi, mpmath.sinpi))
-        return cosines + sines if record.first == "cosine" else sines + cosines
+        return cosines + sines if encoding.first == "cosine" else sines + cosines

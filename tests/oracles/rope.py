@@ -5,33 +5,35 @@ import mpmath
 from oracles import scalings
 
 
-def planes(record):
+def planes(encoding):
     """The two channels of every plane."""
-    half = record.dim // 2
-    if record.pairing == "adjacent":
+    half = encoding.dim // 2
+    if encoding.pairing == "adjacent":
         return [(2 * i, 2 * i + 1) for i in range(half)]
     return [(i, half + i) for i in range(half)]
 
 
-def theta(record, plane):
-    return scalings.frequency(getattr(record, "scaling", None), record.base, record.dim, plane)
+def theta(encoding, plane):
+    return scalings.frequency(getattr(encoding, "scaling", None), encoding.base, encoding.dim, plane)
 
 
-def rotated_by(record, plane, position):
+def rotated_by(encoding, plane, position):
     """e^(i·m·θ); where a rotation is a whole number of positions, from what is left of the position after whole revolutions."""
-    scaling = getattr(record, "scaling", None)
-    whole = scalings.wavelength(scaling, record.base, record.dim, plane) if type(scaling).__name__ == "Resonance" else 0
+    scaling = getattr(encoding, "scaling", None)
+    whole = (
+        scalings.wavelength(scaling, encoding.base, encoding.dim, plane) if type(scaling).__name__ == "Resonance" else 0
+    )
     if not whole:
-        return mpmath.expj(mpmath.mpf(position) * theta(record, plane))
+        return mpmath.expj(mpmath.mpf(position) * theta(encoding, plane))
     return mpmath.expjpi(2 * mpmath.fmod(mpmath.mpf(position), whole) / whole)
 
 
-def rotated(record, x, position):
+def rotated(encoding, x, position):
     with mpmath.workprec(240):
         rotated = [mpmath.mpf(value) for value in x]
-        factor = scalings.attention_factor(getattr(record, "scaling", None))
-        for plane, (one, two) in enumerate(planes(record)):
+        factor = scalings.attention_factor(getattr(encoding, "scaling", None))
+        for plane, (one, two) in enumerate(planes(encoding)):
             # A plane of the paper is the complex number x_1 + i·x_2, rotated by e^(i·m·θ).
-            number = factor * mpmath.mpc(x[one], x[two]) * rotated_by(record, plane, position)
+            number = factor * mpmath.mpc(x[one], x[two]) * rotated_by(encoding, plane, position)
             rotated[one], rotated[two] = number.real, number.imag
         return rotated

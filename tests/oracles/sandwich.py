@@ -3,16 +3,16 @@
 import mpmath
 
 
-def bias(record, head, query, key, params=None):
+def bias(encoding, head, query, key, params=None):
     with mpmath.workprec(240):
         distance = mpmath.mpf(query) - mpmath.mpf(key)
         total = mpmath.mpf(0)
-        for wave in range(record.dim // 2):
-            total += mpmath.cos(distance / mpmath.power(record.base, mpmath.mpf(2 * wave) / record.dim))
-        return total * record.heads / (8 * (head + 1))
+        for wave in range(encoding.dim // 2):
+            total += mpmath.cos(distance / mpmath.power(encoding.base, mpmath.mpf(2 * wave) / encoding.dim))
+        return total * encoding.heads / (8 * (head + 1))
 
 
-def magnitude(record, head, query, key, params=None):
+def magnitude(encoding, head, query, key, params=None):
     """Roundings times size: two waves good to 3.5 units and their product for each frequency, then a sum of so many."""
-    count = record.dim // 2
-    return (2 * count + 12) * count * record.heads / (8 * (head + 1))
+    count = encoding.dim // 2
+    return (2 * count + 12) * count * encoding.heads / (8 * (head + 1))

@@ -5,11 +5,11 @@ import mpmath
 from oracles import within
 
 
-def row(record, position, params=None):
+def row(encoding, position, params=None):
     with mpmath.workprec(300):
-        found = within.oracle(record.encoding).row(record.encoding, position, params)
-        return [mpmath.mpf(record.factor) * value for value in found]
+        found = within.oracle(encoding.encoding).row(encoding.encoding, position, params)
+        return [mpmath.mpf(encoding.factor) * value for value in found]
 
 
-def magnitude(record, position, params):
-    return [abs(float(value)) for value in row(record, position, params)]
+def magnitude(encoding, position, params):
+    return [abs(float(value)) for value in row(encoding, position, params)]

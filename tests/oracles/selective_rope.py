@@ -7,48 +7,48 @@ def _dot(left, right):
     return sum((mpmath.mpf(a) * mpmath.mpf(b) for a, b in zip(left, right, strict=True)), mpmath.mpf(0))
 
 
-def normed(record, x):
+def normed(encoding, x):
     """The input, each head's share of it divided by its length."""
-    share, made = record.model_dim // record.heads, []
-    for head in range(record.heads):
+    share, made = encoding.model_dim // encoding.heads, []
+    for head in range(encoding.heads):
         part = [mpmath.mpf(value) for value in x[head * share : (head + 1) * share]]
-        length = mpmath.sqrt(sum(value**2 for value in part) + mpmath.mpf(record.epsilon))
+        length = mpmath.sqrt(sum(value**2 for value in part) + mpmath.mpf(encoding.epsilon))
         made += [value / length for value in part]
     return made
 
 
-def lows(record, params, x, size=False):
+def lows(encoding, params, x, size=False):
     """w_in·x̂ of one key; with `size`, the sum of what each number is made of."""
-    own = normed(record, x)
+    own = normed(encoding, x)
     products = [[mpmath.mpf(w) * value for w, value in zip(weights, own, strict=True)] for weights in params["w_in"]]
     return [sum(map(abs, row)) if size else sum(row) for row in products]
 
 
-def angle(record, head, pair, params, rows, gate=1, size=False):
+def angle(encoding, head, pair, params, rows, gate=1, size=False):
     """What the last of these keys, given by their `lows`, adds to the angle of a pair."""
     total = mpmath.mpf(0)
     for back, low in enumerate(reversed(rows)):
-        tap = mpmath.mpf(params["filter"][head][pair][record.taps - 1 - back])
+        tap = mpmath.mpf(params["filter"][head][pair][encoding.taps - 1 - back])
         terms = [mpmath.mpf(w) * value * tap for w, value in zip(params["w_out"][head][pair], low, strict=True)]
         total += sum(map(abs, terms)) if size else sum(terms)
-    return total * gate * mpmath.power(mpmath.mpf(record.base), mpmath.mpf(-2 * pair) / record.dim)
+    return total * gate * mpmath.power(mpmath.mpf(encoding.base), mpmath.mpf(-2 * pair) / encoding.dim)
 
 
-def gate_of(record, head, params, x):
-    if not record.gated:
+def gate_of(encoding, head, params, x):
+    if not encoding.gated:
         return 1
-    logit = _dot(params["gate_weight"][head], normed(record, x)) + mpmath.mpf(params["gate_bias"][head])
+    logit = _dot(params["gate_weight"][head], normed(encoding, x)) + mpmath.mpf(params["gate_bias"][head])
     return 1 / (1 + mpmath.exp(-logit))
 
 
-def sums(record, head, places, keys, params, x, size=False):
+def sums(encoding, head, places, keys, params, x, size=False):
     """The angle of every pair at each of these places."""
     order = sorted((i for i in range(len(keys)) if keys[i] <= max(places)), key=lambda i: keys[i])
-    rows = [lows(record, params, x[i], size) for i in order]
-    found = [[mpmath.mpf(0)] * (record.dim // 2) for _ in places]
+    rows = [lows(encoding, params, x[i], size) for i in order]
+    found = [[mpmath.mpf(0)] * (encoding.dim // 2) for _ in places]
     for at, i in enumerate(order):
-        gate, near = gate_of(record, head, params, x[i]), rows[max(0, at - record.taps + 1) : at + 1]
-        added = [angle(record, head, pair, params, near, gate, size) for pair in range(record.dim // 2)]
+        gate, near = gate_of(encoding, head, params, x[i]), rows[max(0, at - encoding.taps + 1) : at + 1]
+        added = [angle(encoding, head, pair, params, near, gate, size) for pair in range(encoding.dim // 2)]
         for angles, place in zip(found, places, strict=True):
             if keys[i] <= place:
                 angles[:] = [total + more for total, more in zip(angles, added, strict=True)]
@@ -61,21 +61,21 @@ def rotated(x, angles):
     return [number.real for number in numbers] + [number.imag for number in numbers]
 
 
-def score_among(record, head, q, ks, query, keys, index, params, x):
+def score_among(encoding, head, q, ks, query, keys, index, params, x):
     with mpmath.workprec(240):
-        there, here = sums(record, head, (query, keys[index]), keys, params, x)
-        return (_dot(rotated(q, there), rotated(ks[index], here)) - _dot(q, ks[index])) / mpmath.sqrt(record.dim)
+        there, here = sums(encoding, head, (query, keys[index]), keys, params, x)
+        return (_dot(rotated(q, there), rotated(ks[index], here)) - _dot(q, ks[index])) / mpmath.sqrt(encoding.dim)
 
 
-def magnitude(record, head, q, ks, query, keys, index, params, x):
+def magnitude(encoding, head, q, ks, query, keys, index, params, x):
     """Roundings times size: the products of q and k, and their angles, off by the roundings of the sums they are made
     of."""
-    length = mpmath.sqrt(_dot(q, q) * _dot(ks[index], ks[index]) / record.dim)
-    angles = sum(map(max, sums(record, head, (query, keys[index]), keys, params, x, True)))
-    terms = record.model_dim + record.rank + record.taps + len(keys) + 16
-    return length * (record.dim + 16 + angles * terms)
+    length = mpmath.sqrt(_dot(q, q) * _dot(ks[index], ks[index]) / encoding.dim)
+    angles = sum(map(max, sums(encoding, head, (query, keys[index]), keys, params, x, True)))
+    terms = encoding.model_dim + encoding.rank + encoding.taps + len(keys) + 16
+    return length * (encoding.dim + 16 + angles * terms)
 
 
-def value(record, weights, query, keys, params):
+def value(encoding, weights, query, keys, params):
     """Nothing is added to the output."""
     return

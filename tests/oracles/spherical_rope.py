@@ -6,22 +6,22 @@ import mpmath
 ROLES = ("both",)
 
 
-def rotated(record, x, position, role, params):
+def rotated(encoding, x, position, role, params):
     with mpmath.workprec(240):
         made = []
         for triple in range(len(x) // 3):
             one, two, three = (mpmath.mpf(value) for value in x[3 * triple : 3 * triple + 3])
-            theta = mpmath.power(mpmath.mpf(record.base), mpmath.mpf(-2 * triple) / record.dim)
+            theta = mpmath.power(mpmath.mpf(encoding.base), mpmath.mpf(-2 * triple) / encoding.dim)
             yawed = mpmath.mpc(one, three) * mpmath.expj(mpmath.mpf(position[1]) * theta)
             rolled = mpmath.mpc(two, yawed.imag) * mpmath.expj(mpmath.mpf(position[0]) * theta)
             made += [yawed.real, rolled.real, rolled.imag]
         return made
 
 
-def units(record, params):
+def units(encoding, params):
     """Two waves to 3.5 units each and their product, then three products and two sums."""
     return 16
 
 
-def lost(record, position, params):
+def lost(encoding, position, params):
     return 0.0

@@ -5,21 +5,23 @@ import mpmath
 from oracles import within
 
 
-def terms(record, position, params):
+def terms(encoding, position, params):
     """The vectors that are added."""
     return [
         within.oracle(part).row(part, position, within.own(params, str(number)))
-        for number, part in enumerate(record.parts)
+        for number, part in enumerate(encoding.parts)
     ]
 
 
-def row(record, position, params=None):
+def row(encoding, position, params=None):
     with mpmath.workprec(300):
-        return [mpmath.fsum(map(mpmath.mpf, channel)) for channel in zip(*terms(record, position, params), strict=True)]
+        return [
+            mpmath.fsum(map(mpmath.mpf, channel)) for channel in zip(*terms(encoding, position, params), strict=True)
+        ]
 
 
-def magnitude(record, position, params):
+def magnitude(encoding, position, params):
     """The sum of the sizes of what is added, which may cancel."""
     return [
-        float(sum(abs(value) for value in channel)) for channel in zip(*terms(record, position, params), strict=True)
+        float(sum(abs(value) for value in channel)) for channel in zip(*terms(encoding, position, params), strict=True)
     ]

@@ -3,10 +3,10 @@
 import mpmath
 
 
-def bucket(record, distance):
+def bucket(encoding, distance):
     """The bucket of key - query."""
-    count, first = record.buckets, 0
-    if record.bidirectional:
+    count, first = encoding.buckets, 0
+    if encoding.bidirectional:
         count //= 2
         first = count if distance > 0 else 0
         distance = abs(distance)
@@ -16,7 +16,7 @@ def bucket(record, distance):
     if distance < exact:
         return first + distance
     with mpmath.workprec(240):
-        share = mpmath.log(mpmath.mpf(distance) / exact) / mpmath.log(mpmath.mpf(record.max_distance) / exact)
+        share = mpmath.log(mpmath.mpf(distance) / exact) / mpmath.log(mpmath.mpf(encoding.max_distance) / exact)
         steps = share * (count - exact)
         # A ratio of logarithms that is a whole number comes out a hair next to it.
         near = mpmath.nint(steps)
@@ -24,5 +24,7 @@ def bucket(record, distance):
     return first + min(count - 1, exact + whole)
 
 
-def bias(record, head, query, key, params):
-    return mpmath.mpf(params["table"][bucket(record, key - query)][head]) * mpmath.mpf(getattr(record, "scale", 1.0))
+def bias(encoding, head, query, key, params):
+    return mpmath.mpf(params["table"][bucket(encoding, key - query)][head]) * mpmath.mpf(
+        getattr(encoding, "scale", 1.0)
+    )

@@ -6,21 +6,21 @@ import mpmath
 ROLES = ("query", "key")
 
 
-def factor(record, position):
-    place = mpmath.mpf(position) + record.start
-    if hasattr(record, "exponent"):
-        return (1 + max(place, 0) / record.length) ** mpmath.mpf(record.exponent)
-    if hasattr(record, "length"):
-        return mpmath.log(place) / mpmath.log(record.length) if place > record.length else mpmath.mpf(1)
-    steps = max(0, mpmath.floor(place / record.floor))
-    return 1 + mpmath.mpf(record.scale) * mpmath.log(1 + steps)
+def factor(encoding, position):
+    place = mpmath.mpf(position) + encoding.start
+    if hasattr(encoding, "exponent"):
+        return (1 + max(place, 0) / encoding.length) ** mpmath.mpf(encoding.exponent)
+    if hasattr(encoding, "length"):
+        return mpmath.log(place) / mpmath.log(encoding.length) if place > encoding.length else mpmath.mpf(1)
+    steps = max(0, mpmath.floor(place / encoding.floor))
+    return 1 + mpmath.mpf(encoding.scale) * mpmath.log(1 + steps)
 
 
-def stretch(record, position, role):
-    return float(factor(record, position)) if role == "query" else 1.0
+def stretch(encoding, position, role):
+    return float(factor(encoding, position)) if role == "query" else 1.0
 
 
-def rotated(record, x, position, role, params):
+def rotated(encoding, x, position, role, params):
     with mpmath.workprec(240):
-        grown = factor(record, position) if role == "query" else 1
+        grown = factor(encoding, position) if role == "query" else 1
         return [mpmath.mpf(value) * grown for value in x]

@@ -1,4 +1,4 @@
-"""Every record whose map is no rotation of pairs, every sample, in every library, against the oracle of its
+"""Every encoding whose map is no rotation of pairs, every sample, in every library, against the oracle of its
 encoding."""
 
 from __future__ import annotations
@@ -22,28 +22,30 @@ def headed(oracle: Any) -> bool:
 
 
 @lru_cache(maxsize=4096)
-def true_vector(record: Any, place: Any, role: str, *told: int) -> tuple[list, Any]:
+def true_vector(encoding: Any, place: Any, role: str, *told: int) -> tuple[list, Any]:
     """What the oracle makes of the vector, and how far a float64 angle may be off: once for all libraries and
     widths."""
-    oracle, (_, lists) = ORACLES[type(record).__name__], learned(record)
-    return oracle.rotated(record, vector(record).tolist(), place, role, lists, *told), oracle.lost(record, place, lists)
+    oracle, (_, lists) = ORACLES[type(encoding).__name__], learned(encoding)
+    return oracle.rotated(encoding, vector(encoding).tolist(), place, role, lists, *told), oracle.lost(
+        encoding, place, lists
+    )
 
 
-def vector(record: Any) -> np.ndarray:
-    return np.random.default_rng(6).standard_normal(record.head_dim).astype(np.float32)
+def vector(encoding: Any) -> np.ndarray:
+    return np.random.default_rng(6).standard_normal(encoding.head_dim).astype(np.float32)
 
 
-@ways.cases(of_door(RotaryEncoding, lambda record: not in_pairs(record)), "float32", "float64")
-def test_operated_vectors(record: Any, kind: str, library: str) -> None:
+@ways.cases(of_door(RotaryEncoding, lambda encoding: not in_pairs(encoding)), "float32", "float64")
+def test_operated_vectors(encoding: Any, kind: str, library: str) -> None:
     """The oracle says how many roundings of the answer's dtype there are, and how far a float64 angle is off."""
-    oracle = ORACLES[type(record).__name__]
-    params, lists = learned(record)
-    x = vector(record).astype(kind)
+    oracle = ORACLES[type(encoding).__name__]
+    params, lists = learned(encoding)
+    x = vector(encoding).astype(kind)
     with ways.wide(library):
         given = {name: ways.array(library, value.astype(kind)) for name, value in params.items()}
-        for at, role in product(places(record), roles(oracle)):
-            operator = record.rotation(np.array(at), params, role=role)
-            rotation = partial(record.rotation, role=role, dtype=ways.dtype(library, kind))
+        for at, role in product(places(encoding), roles(oracle)):
+            operator = encoding.rotation(np.array(at), params, role=role)
+            rotation = partial(encoding.rotation, role=role, dtype=ways.dtype(library, kind))
             operated = ways.run(
                 library, lambda at, x, params, rotation=rotation: at_every_head(rotation(at, params), x)
             )
@@ -56,7 +58,7 @@ def test_operated_vectors(record: Any, kind: str, library: str) -> None:
             rows = got.reshape(len(heads), len(at), operator.width)
             for (number, head), (index, place) in product(enumerate(heads), enumerate(at)):
                 row, told = rows[number, index], (0 if head is None else head,) if headed(oracle) else ()
-                expected, lost = true_vector(record, place, role, *told)
-                off = oracle.units(record, lists) * np.finfo(kind).eps + lost * 2**-52
+                expected, lost = true_vector(encoding, place, role, *told)
+                off = oracle.units(encoding, lists) * np.finfo(kind).eps + lost * 2**-52
                 worst = max(abs(float(true - value)) for value, true in zip(row.tolist(), expected, strict=True))
                 assert worst <= off * (1 + np.abs(x).sum())

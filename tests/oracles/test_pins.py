@@ -32,7 +32,7 @@ SINUSOIDAL = {
 }  # fmt: skip
 
 
-#: Oracles that call other oracles: of scalings, and of what a record holds.
+#: Oracles that call other oracles: of scalings, and of what an encoding holds.
 OF_OTHERS = {
     "RoPE",
     "AxialRoPE",
@@ -105,8 +105,8 @@ def test_divisor_pairs() -> None:
     assert _distance(Fields(divisors=(1.0, 2.0, 3.0)), 398, 775) == pytest.approx(0.0104, abs=5e-5)
 
 
-def _distance(record: Fields, first: int, second: int) -> float:
-    rows = (divisor_pairs.row(record, place) for place in (first, second))
+def _distance(encoding: Fields, first: int, second: int) -> float:
+    rows = (divisor_pairs.row(encoding, place) for place in (first, second))
     return math.dist(*([float(value) for value in row] for row in rows))
 
 
@@ -173,9 +173,9 @@ def test_rope() -> None:
     assert printed(rope.rotated(Fields(pairing="adjacent", **fields), [1, 0, 1, 0], 1)) == [0.5403, 0.8415, 1.0, 0.01]
     assert printed(rope.rotated(Fields(pairing="halves", **fields), [1, 1, 0, 0], 1)) == [0.5403, 1.0, 0.8415, 0.01]
     # eq. 16: the product of two rotated vectors depends on the difference of their positions alone.
-    record, q, k = Fields(pairing="adjacent", **fields), [1, 2, -3, 0.5], [0.25, -1, 2, 4]
+    encoding, q, k = Fields(pairing="adjacent", **fields), [1, 2, -3, 0.5], [0.25, -1, 2, 4]
     product = [
-        sum(a * b for a, b in zip(rope.rotated(record, q, m), rope.rotated(record, k, n), strict=True))
+        sum(a * b for a, b in zip(rope.rotated(encoding, q, m), rope.rotated(encoding, k, n), strict=True))
         for m, n in ((7, 2), (1_000_007, 1_000_002))
     ]
     assert abs(product[0] - product[1]) < 1e-60
@@ -214,26 +214,26 @@ def test_t5_buckets() -> None:
 
 def test_shaw() -> None:
     # By hand: q reads the vector of the clipped step and is divided by √4; the values are averaged by the weights.
-    record = Fields(dim=4, clip=1)
+    encoding = Fields(dim=4, clip=1)
     params = {
         "relative_keys": [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0]],
         "relative_values": [[0, 0, 0, 1], [0, 0, 2, 0], [0, 4, 0, 0]],
     }
-    scores = [shaw.score(record, 0, [2.0, 4.0, 6.0, 8.0], None, 5, key, params) for key in (2, 4, 5, 6, 9)]
+    scores = [shaw.score(encoding, 0, [2.0, 4.0, 6.0, 8.0], None, 5, key, params) for key in (2, 4, 5, 6, 9)]
     assert scores == [1.0, 1.0, 2.0, 3.0, 3.0]
-    assert shaw.value(record, [0.5, 0.25, 0.25], 5, [3, 5, 8], params) == [0.0, 1.0, 0.5, 0.5]
+    assert shaw.value(encoding, [0.5, 0.25, 0.25], 5, [3, 5, 8], params) == [0.0, 1.0, 0.5, 0.5]
 
 
 def test_transformer_xl() -> None:
     # With W_R the identity and q = (√2, 0) term b is sin(m - n): sin 2, sin 1, sin 0; with q = (0, √2) cos(m - n).
-    record = Fields(dim=2, heads=1, model_dim=2, base=10_000.0)
+    encoding = Fields(dim=2, heads=1, model_dim=2, base=10_000.0)
     zero, root = [[0.0, 0.0]], 2**0.5
     params = {"W_R": [[[1.0, 0.0], [0.0, 1.0]]], "u": zero, "v": zero}
-    sines = [transformer_xl.score(record, 0, [root, 0], [1, 1], 3, key, params) for key in (1, 2, 3)]
+    sines = [transformer_xl.score(encoding, 0, [root, 0], [1, 1], 3, key, params) for key in (1, 2, 3)]
     assert printed(sines) == [0.9093, 0.8415, 0.0]
-    assert printed([transformer_xl.score(record, 0, [0, root], [1, 1], 3, 4, params)]) == [0.5403]
+    assert printed([transformer_xl.score(encoding, 0, [0, root], [1, 1], 3, 4, params)]) == [0.5403]
     # Terms c and d: u·k, and v in the place of q.
     content = {**params, "u": [[root, 2 * root]]}
-    assert printed([transformer_xl.score(record, 0, [0, 0], [3, 5], 3, 1, content)]) == [13.0]
+    assert printed([transformer_xl.score(encoding, 0, [0, 0], [3, 5], 3, 1, content)]) == [13.0]
     place = {**params, "v": [[root, 0.0]]}
-    assert printed([transformer_xl.score(record, 0, [0, 0], [3, 5], 3, 1, place)]) == [0.9093]
+    assert printed([transformer_xl.score(encoding, 0, [0, 0], [3, 5], 3, 1, place)]) == [0.9093]

@@ -55,14 +55,14 @@ def test_random_words_are_those_of_the_published_generator() -> None:
 def test_random_fourier_features() -> None:
     one, two = ((word >> 11) / 2**53 for word in random_fourier_features.stream(0, 2))
     by_hand = math.sqrt(-2 * math.log(one)) * math.cos(2 * math.pi * two)
-    record = Fields(features=1, std=1.0, seed=0, first="cosine")
-    assert abs(float(random_fourier_features.draws(record)[0]) - by_hand) < 2**-24
+    encoding = Fields(features=1, std=1.0, seed=0, first="cosine")
+    assert abs(float(random_fourier_features.draws(encoding)[0]) - by_hand) < 2**-24
     # At p = 1/(4·std·b) the rotation is a quarter: cosine 0, sine 1.
     with mpmath.workprec(300):
-        place = 1 / (4 * random_fourier_features.draws(record)[0])
-    assert printed(random_fourier_features.row(record, place)) == [0.0, 1.0]
-    record.std, record.first = 2.0, "sine"
-    assert printed(random_fourier_features.row(record, place / 2)) == [1.0, 0.0]
+        place = 1 / (4 * random_fourier_features.draws(encoding)[0])
+    assert printed(random_fourier_features.row(encoding, place)) == [0.0, 1.0]
+    encoding.std, encoding.first = 2.0, "sine"
+    assert printed(random_fourier_features.row(encoding, place / 2)) == [1.0, 0.0]
 
 
 def test_timestep_embedding() -> None:
@@ -107,9 +107,9 @@ def test_grid_sinusoidal() -> None:
 
 def test_grid_learned() -> None:
     # Two rows of three patches behind a class token: patch (1, 2) is the sixth patch and the seventh vector.
-    record = Fields(sizes=(2, 3), prefix=1)
+    encoding = Fields(sizes=(2, 3), prefix=1)
     params = {"table": [[float(number)] for number in range(7)]}
-    assert [grid_learned.row(record, place, params)[0] for place in ((-1, 0), (0, 0), (0, 2), (1, 2))] == [0, 1, 3, 6]
+    assert [grid_learned.row(encoding, place, params)[0] for place in ((-1, 0), (0, 0), (0, 2), (1, 2))] == [0, 1, 3, 6]
 
 
 def test_factorised_learned() -> None:

@@ -31,8 +31,8 @@ def test_alibi_rules() -> None:
 
 def test_t5_scale() -> None:
     # The bias of x-transformers is T5's times √64.
-    record = Fields(buckets=32, max_distance=128, bidirectional=True, scale=8.0)
-    assert t5_bias.bias(record, 0, 4, 3, {"table": [[0.0], [2.0]]}) == 16.0
+    encoding = Fields(buckets=32, max_distance=128, bidirectional=True, scale=8.0)
+    assert t5_bias.bias(encoding, 0, 4, 3, {"table": [[0.0], [2.0]]}) == 16.0
 
 
 def test_bounded_alibi() -> None:
@@ -55,9 +55,9 @@ def test_kerple() -> None:
 
 def test_sandwich() -> None:
     # At distance 0 every cosine is 1: 64 of them, divided by 8/12 for the first of twelve heads and by 8 for the last.
-    record = Fields(heads=12, dim=128, base=10_000.0)
-    assert float(sandwich.bias(record, 0, 5, 5)) == pytest.approx(96, rel=1e-15)
-    assert float(sandwich.bias(record, 11, 5, 5)) == pytest.approx(8, rel=1e-15)
+    encoding = Fields(heads=12, dim=128, base=10_000.0)
+    assert float(sandwich.bias(encoding, 0, 5, 5)) == pytest.approx(96, rel=1e-15)
+    assert float(sandwich.bias(encoding, 11, 5, 5)) == pytest.approx(8, rel=1e-15)
     # Two waves, 1 and 1/100: cos 3 + cos 0.03 of a table of cosines, by 8·2/2.
     small = Fields(heads=2, dim=4, base=10_000.0)
     assert float(sandwich.bias(small, 1, 1, 4)) == pytest.approx((-0.9899924966 + 0.9995500337) / 8, rel=1e-7)
@@ -66,9 +66,9 @@ def test_sandwich() -> None:
 def test_relative_bias() -> None:
     # Three places: query minus key is -2 … 2, rows 0 … 4, as in a Swin window of three.
     table = {"table": [[float(row), -float(row)] for row in range(5)]}
-    record = Fields(clip=2)
-    assert [relative_bias.bias(record, 0, 0, key, table) for key in range(3)] == [2.0, 1.0, 0.0]
-    assert [relative_bias.bias(record, 1, 2, key, table) for key in (-9, 0, 1, 2)] == [-4.0, -4.0, -3.0, -2.0]
+    encoding = Fields(clip=2)
+    assert [relative_bias.bias(encoding, 0, 0, key, table) for key in range(3)] == [2.0, 1.0, 0.0]
+    assert [relative_bias.bias(encoding, 1, 2, key, table) for key in (-9, 0, 1, 2)] == [-4.0, -4.0, -3.0, -2.0]
 
 
 def test_fire() -> None:
@@ -78,20 +78,24 @@ def test_fire() -> None:
         "weight_out": [[0.0, 0.0], [10.0, 100.0]],
         "bias_out": [0.0, 3.0],
     }  # fmt: skip
-    record = Fields(threshold=3.0, epsilon=0.0, width=2)
-    assert float(fire.bias(record, 1, 1, 0, params)) == pytest.approx(58.0, rel=1e-15)
+    encoding = Fields(threshold=3.0, epsilon=0.0, width=2)
+    assert float(fire.bias(encoding, 1, 1, 0, params)) == pytest.approx(58.0, rel=1e-15)
     # Beyond the threshold the query's own position measures: ln 8 / ln 8 from 7 to 0.
-    assert float(fire.bias(record, 1, 7, 0, params)) == pytest.approx(13.0, rel=1e-15)
+    assert float(fire.bias(encoding, 1, 7, 0, params)) == pytest.approx(13.0, rel=1e-15)
     # The key's position does not: ln 4 / ln 4 from 0 to 3.
-    assert float(fire.bias(record, 1, 0, 3, params)) == pytest.approx(13.0, rel=1e-15)
+    assert float(fire.bias(encoding, 1, 0, 3, params)) == pytest.approx(13.0, rel=1e-15)
 
 
 def test_dynamic_position_bias() -> None:
     # SiLU(2) = 1.76159415596 and SiLU(-2) = -0.238405844; the sign is query minus key.
     params = {"weight_in": [1.0], "bias_in": [0.0], "weight_out": [[0.0], [3.0]], "bias_out": [0.0, 1.0]}
-    record = Fields(depth=1, dim=1, log_distance=False)
-    assert float(dynamic_position_bias.bias(record, 1, 5, 3, params)) == pytest.approx(1 + 3 * 1.76159415596, rel=1e-10)
-    assert float(dynamic_position_bias.bias(record, 1, 3, 5, params)) == pytest.approx(1 - 3 * 0.23840584404, rel=1e-9)
+    encoding = Fields(depth=1, dim=1, log_distance=False)
+    assert float(dynamic_position_bias.bias(encoding, 1, 5, 3, params)) == pytest.approx(
+        1 + 3 * 1.76159415596, rel=1e-10
+    )
+    assert float(dynamic_position_bias.bias(encoding, 1, 3, 5, params)) == pytest.approx(
+        1 - 3 * 0.23840584404, rel=1e-9
+    )
     # e - 1 steps back read 1, and SiLU(SiLU(1)·2 + 1) = SiLU(2.46211715726) with a hidden layer.
     deeper = {**params, "weight_hidden": [[[2.0]]], "bias_hidden": [[1.0]]}
     x = 2 * 0.73105857863 + 1

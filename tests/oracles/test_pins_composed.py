@@ -21,10 +21,10 @@ ROWS = {"table": [[1.0, 2.0], [3.0, 5.0]]}
 
 
 def test_a_sum_adds_rows_of_its_parts() -> None:
-    record = SimpleNamespace(parts=(TABLE, TABLE))
+    encoding = SimpleNamespace(parts=(TABLE, TABLE))
     params = {"0.table": ROWS["table"], "1.table": [[10.0, 20.0], [-3.0, 40.0]]}
-    assert summed.row(record, 1, params) == [0.0, 45.0]
-    assert summed.magnitude(record, 1, params) == [6.0, 45.0]
+    assert summed.row(encoding, 1, params) == [0.0, 45.0]
+    assert summed.magnitude(encoding, 1, params) == [6.0, 45.0]
 
 
 def test_factors_multiply() -> None:

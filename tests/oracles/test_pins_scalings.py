@@ -15,7 +15,7 @@ BASE, TAU = 10_000.0, 2 * math.pi
 
 
 def made(name: str, **fields: object) -> object:
-    """A record that the oracle takes for the scaling of that name."""
+    """An encoding that the oracle takes for the scaling of that name."""
     return type(name, (SimpleNamespace,), {})(**fields)
 
 
@@ -96,11 +96,11 @@ def test_attention_factors() -> None:
 
 def test_llama3() -> None:
     # Llama 3.1: wavelengths below 2048 stay, above 8192 are 8 times as long; 4096 has 2 turns: γ = (2 - 1)/(4 - 1).
-    record = made("Llama3", factor=8.0, original=8192, low=1.0, high=4.0)
-    rates = found(record, base=500_000.0, dim=128)
+    encoding = made("Llama3", factor=8.0, original=8192, low=1.0, high=4.0)
+    rates = found(encoding, base=500_000.0, dim=128)
     plain = [500_000.0 ** (-plane / 64) for plane in range(64)]
     assert [rates[0], rates[20], rates[63]] == pytest.approx([1.0, plain[20], plain[63] / 8])
-    between = found(record, base=(4096 / TAU) ** 2, dim=4)[1]
+    between = found(encoding, base=(4096 / TAU) ** 2, dim=4)[1]
     assert between == pytest.approx(TAU / 4096 * (1 / 3 + 2 / 3 / 8))
 
 
@@ -116,6 +116,6 @@ def test_proportional() -> None:
 
 def test_resonance() -> None:
     # 2π = 6.28 → 6, 62.8 → 63, 628.3 → 628, 6283.2 → 6283.
-    record = made("Resonance", scaling=None)
-    assert [scalings.wavelength(record, BASE, 8, plane) for plane in range(4)] == [6, 63, 628, 6283]
-    assert found(record)[0] == pytest.approx(float(mpmath.pi / 3))
+    encoding = made("Resonance", scaling=None)
+    assert [scalings.wavelength(encoding, BASE, 8, plane) for plane in range(4)] == [6, 63, 628, 6283]
+    assert found(encoding)[0] == pytest.approx(float(mpmath.pi / 3))

@@ -30,9 +30,9 @@ def test_log_spaced_coordinates() -> None:
     assert round(plain[1] / plain[0] - 1, 2) == 0.33
     assert round(15 / 7 - 1, 2) == 1.14
     assert outside / inside - 1 < 0.34
-    record = Fields(window=(9, 9), width=1)
+    encoding = Fields(window=(9, 9), width=1)
     params = {"weight_in": [[1.0, 0.0]], "bias_in": [0.0], "weight_out": [[math.log(3)]]}
-    assert float(log_cpb.bias(record, 0, (7, 0), (0, 3), params)) == pytest.approx(12.0, abs=1e-14)  # 16·σ(ln 3)
+    assert float(log_cpb.bias(encoding, 0, (7, 0), (0, 3), params)) == pytest.approx(12.0, abs=1e-14)  # 16·σ(ln 3)
 
 
 def test_graph_distance() -> None:
@@ -46,13 +46,13 @@ def test_graph_distance() -> None:
 def test_decomposed() -> None:
     # By hand: one row down reads row 2 of three, two columns to the right of the query row 0 of five.
     params = {"axis_0": [[1.0], [2.0], [3.0]], "axis_1": [[10.0], [20.0], [30.0], [40.0], [50.0]]}
-    record = Fields(size=(2, 3), dim=1)
-    assert decomposed.score_among(record, 0, [2.0], [None], (1, 0), [(0, 2)], 0, params, None) == 2 * (3 + 10)
+    encoding = Fields(size=(2, 3), dim=1)
+    assert decomposed.score_among(encoding, 0, [2.0], [None], (1, 0), [(0, 2)], 0, params, None) == 2 * (3 + 10)
 
 
 def test_a_class_token_has_the_last_three_rows() -> None:
     """By hand for a window of 1 × 2: three rows of distances, then from the token, to it, and from it to itself."""
-    record, table = Fields(window=(1, 2), class_token=True), {"table": [[0], [1], [2], [3], [4], [5]]}
+    encoding, table = Fields(window=(1, 2), class_token=True), {"table": [[0], [1], [2], [3], [4], [5]]}
     token, patch = (-1, 0), (0, 1)
     pairs = ((token, patch), (patch, token), (token, token), (patch, patch))
-    assert [window_bias.bias(record, 0, m, n, table) for m, n in pairs] == [3, 4, 5, 1]
+    assert [window_bias.bias(encoding, 0, m, n, table) for m, n in pairs] == [3, 4, 5, 1]

@@ -3,7 +3,7 @@
 import mpmath
 
 
-def row(record, position, params):
+def row(encoding, position, params):
     with mpmath.workprec(300):
         angles = [
             mpmath.mpf(omega) * mpmath.mpf(position) + mpmath.mpf(phi)
@@ -12,6 +12,6 @@ def row(record, position, params):
         return [angles[0], *(mpmath.sin(angle) for angle in angles[1:])]
 
 
-def steepness(record, number, position, params):
+def steepness(encoding, number, position, params):
     """The size of a channel's angle: a float angle is off by a share of it."""
     return abs(params["omega"][number] * position) + abs(params["phi"][number])

@@ -5,8 +5,8 @@ from oracles import learned_rope, rope
 ROLES = ("value", "output")
 
 
-def rotated(record, x, position, role, params):
+def rotated(encoding, x, position, role, params):
     place = position if role == "value" else -position
     if params:
-        return learned_rope.rotated(record.encoding, x, place, "both", params)
-    return rope.rotated(record.encoding, x, place)
+        return learned_rope.rotated(encoding.encoding, x, place, "both", params)
+    return rope.rotated(encoding.encoding, x, place)

@@ -9,9 +9,9 @@ def row(window, query, key):
     return number
 
 
-def bias(record, head, query, key, params):
-    if record.class_token and (query[0] < 0 or key[0] < 0):
+def bias(encoding, head, query, key, params):
+    if encoding.class_token and (query[0] < 0 or key[0] < 0):
         # BEiT's code: the last three rows are from the class token, to it, and from it to itself.
         back = 1 if query[0] < 0 and key[0] < 0 else 3 if query[0] < 0 else 2
         return params["table"][-back][head]
-    return params["table"][row(record.window, query, key)][head]
+    return params["table"][row(encoding.window, query, key)][head]

@@ -1,10 +1,10 @@
-"""The oracle of what a record wraps: found when asked for, since oracles of wrappers stand among those they call."""
+"""The oracle of what an encoding wraps: found when asked for, since oracles of wrappers stand among those they call."""
 
 import oracles
 
 
-def oracle(record):
-    return oracles.ORACLES[type(record).__name__]
+def oracle(encoding):
+    return oracles.ORACLES[type(encoding).__name__]
 
 
 def own(params, prefix):

@@ -5,32 +5,32 @@ import mpmath
 ROLES = ("query", "key")
 
 
-def planes(record):
+def planes(encoding):
     """The two channels of every plane."""
-    half = record.dim // 2
-    return [(2 * i, 2 * i + 1) if record.pairing == "adjacent" else (i, half + i) for i in range(half)]
+    half = encoding.dim // 2
+    return [(2 * i, 2 * i + 1) if encoding.pairing == "adjacent" else (i, half + i) for i in range(half)]
 
 
-def zeta(record, plane):
-    return (mpmath.mpf(2 * plane) / record.dim + mpmath.mpf(record.gamma)) / (1 + mpmath.mpf(record.gamma))
+def zeta(encoding, plane):
+    return (mpmath.mpf(2 * plane) / encoding.dim + mpmath.mpf(encoding.gamma)) / (1 + mpmath.mpf(encoding.gamma))
 
 
-def stretched(record, plane, position, role):
-    power = (mpmath.mpf(position) - record.centre) / mpmath.mpf(record.scale_base)
-    return mpmath.power(zeta(record, plane), power if role == "query" else -power)
+def stretched(encoding, plane, position, role):
+    power = (mpmath.mpf(position) - encoding.centre) / mpmath.mpf(encoding.scale_base)
+    return mpmath.power(zeta(encoding, plane), power if role == "query" else -power)
 
 
-def stretch(record, position, role):
+def stretch(encoding, position, role):
     """The greatest factor by which a vector grows."""
-    return max(float(stretched(record, plane, position, role)) for plane in (0, record.dim // 2 - 1))
+    return max(float(stretched(encoding, plane, position, role)) for plane in (0, encoding.dim // 2 - 1))
 
 
-def rotated(record, x, position, role, params):
+def rotated(encoding, x, position, role, params):
     with mpmath.workprec(240):
         rotated = [mpmath.mpf(value) for value in x]
-        for plane, (one, two) in enumerate(planes(record)):
-            theta = mpmath.power(mpmath.mpf(record.base), mpmath.mpf(-2 * plane) / record.dim)
+        for plane, (one, two) in enumerate(planes(encoding)):
+            theta = mpmath.power(mpmath.mpf(encoding.base), mpmath.mpf(-2 * plane) / encoding.dim)
             number = mpmath.mpc(x[one], x[two]) * mpmath.expj(mpmath.mpf(position) * theta)
-            number *= stretched(record, plane, position, role)
+            number *= stretched(encoding, plane, position, role)
             rotated[one], rotated[two] = number.real, number.imag
         return rotated

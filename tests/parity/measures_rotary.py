@@ -107,11 +107,11 @@ def dynamic_next_to_a_longer_row() -> float:
 
 
 def dynamic_in_a_record() -> float:
-    """The same of ours: a record of a stated length has no batch."""
-    record = RoPE(dim=64, scaling=DynamicNTK(factor=2.0, original=2048, length=2048))
+    """The same of ours: an encoding of a stated length has no batch."""
+    encoding = RoPE(dim=64, scaling=DynamicNTK(factor=2.0, original=2048, length=2048))
     longer = torch.arange(8192 - 512, 8192)
     return most(
-        record.rotation(torch.arange(512)).cos, record.rotation(torch.stack([torch.arange(512), longer])).cos[0]
+        encoding.rotation(torch.arange(512)).cos, encoding.rotation(torch.stack([torch.arange(512), longer])).cos[0]
     )
 
 
@@ -183,9 +183,11 @@ def sections_over_channels() -> float:
 
 def fope_padding() -> float:
     """A head of ones at 512 places under both paddings of the frequencies that are left out."""
-    records = [FoPE(dim=64, heads=2, length=512, padding=padding) for padding in ("one", "zero")]
-    params = records[0].init(np.random.default_rng(0))
-    one, zero = (record.rotation(np.arange(512), params)(np.ones((1, 2, 512, 64)), layout="bhtd") for record in records)
+    encodings = [FoPE(dim=64, heads=2, length=512, padding=padding) for padding in ("one", "zero")]
+    params = encodings[0].init(np.random.default_rng(0))
+    one, zero = (
+        encoding.rotation(np.arange(512), params)(np.ones((1, 2, 512, 64)), layout="bhtd") for encoding in encodings
+    )
     return most(one, zero)
 
 
@@ -248,7 +250,7 @@ MEASURES: dict[str, Callable[[], float]] = {
     "bfloat16 of rotary-embedding-torch": rotary_embedding_torch_bfloat16,
     "table in bfloat16": table_in_bfloat16,
     "dynamic next to a longer row": dynamic_next_to_a_longer_row,
-    "dynamic in a record": dynamic_in_a_record,
+    "dynamic in an encoding": dynamic_in_a_record,
     "longrope next to a longer row": longrope_next_to_a_longer_row,
     "yarn ramp": yarn_ramp,
     "yarn truncate": yarn_truncate,

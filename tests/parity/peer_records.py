@@ -1,4 +1,4 @@
-"""Implementations of other libraries as records of the doors: each calls its library's own code, in float32."""
+"""Implementations of other libraries as encodings of the doors: each calls its library's own code, in float32."""
 
 from __future__ import annotations
 

@@ -43,17 +43,17 @@ def places(axes: int, n: int = 7) -> torch.Tensor:
     return torch.stack([torch.randint(0, most, (2, n), generator=draw) for most in (5_000, 300, 40, 7)[:axes]], -1)
 
 
-def same_rotation(record: Any, positions: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor, apply: Any) -> None:
+def same_rotation(encoding: Any, positions: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor, apply: Any) -> None:
     """Tables over all channels as the peer lays them out, and queries rotated by the peer's own function, bit for
     bit."""
-    rotation = record.rotation(positions)
-    channels = torch.arange(record.head_dim)
+    rotation = encoding.rotation(positions)
+    channels = torch.arange(encoding.head_dim)
     first, second = rotation.pairing.split(channels)
     for mine, theirs in ((rotation.cos, cos), (rotation.sin, sin)):
         laid = torch.zeros(theirs.shape)
         laid[..., first], laid[..., second] = mine, mine
         assert torch.equal(laid, theirs)
-    x = torch.randn((*positions.shape[:-1], record.head_dim), generator=torch.Generator().manual_seed(0))
+    x = torch.randn((*positions.shape[:-1], encoding.head_dim), generator=torch.Generator().manual_seed(0))
     assert torch.equal(rotation(x), apply(x, cos, sin))
 
 
@@ -80,8 +80,8 @@ def text_class(path: str, config: Any) -> Any:
 
 @pytest.mark.parametrize(("layout", "path", "sections", "listed"), TEXT)
 def test_text_of_multimodal_models(layout: str, path: str, sections: tuple, listed: tuple) -> None:
-    record = axial(layout, sections, base=BASE, numerics="float32")
-    layer = text_class(path, settings(record.head_dim, mrope_section=list(listed)))
+    encoding = axial(layout, sections, base=BASE, numerics="float32")
+    layer = text_class(path, settings(encoding.head_dim, mrope_section=list(listed)))
     positions = places(3)
     cos, sin = layer(torch.zeros(1), positions.permute(2, 0, 1))
     module = modelling(path.split(".")[0])
@@ -89,7 +89,7 @@ def test_text_of_multimodal_models(layout: str, path: str, sections: tuple, list
     def apply(x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor) -> torch.Tensor:
         return module.apply_rotary_pos_emb(x[:, None], x[:, None], cos, sin)[0][:, 0]
 
-    same_rotation(record, positions, cos, sin, apply)
+    same_rotation(encoding, positions, cos, sin, apply)
 
 
 @pytest.mark.parametrize(
@@ -106,11 +106,11 @@ def test_text_of_multimodal_models(layout: str, path: str, sections: tuple, list
 )  # fmt: skip
 @pytest.mark.parametrize(("layout", "path", "sections", "listed"), [TEXT[0], TEXT[3]])
 def test_scaled_sections(layout: str, path: str, sections: tuple, listed: tuple, scaling: Any, rope: dict) -> None:
-    record = axial(layout, sections, base=BASE, numerics="float32", scaling=scaling)
-    layer = text_class(path, settings(record.head_dim, mrope_section=list(listed), **rope))
+    encoding = axial(layout, sections, base=BASE, numerics="float32", scaling=scaling)
+    layer = text_class(path, settings(encoding.head_dim, mrope_section=list(listed), **rope))
     positions = places(3)
     cos, sin = layer(torch.zeros(1), positions.permute(2, 0, 1))
-    same_rotation(record, positions, cos, sin, by_halves)
+    same_rotation(encoding, positions, cos, sin, by_halves)
 
 
 @pytest.mark.parametrize(
@@ -171,16 +171,16 @@ def tower_applies(model: str, function: str | None, positions: torch.Tensor) -> 
 
 @pytest.mark.parametrize(("layout", "model", "name", "function"), VISION)
 def test_vision_towers(layout: str, model: str, name: str, function: str | None) -> None:
-    record = axial(layout, (10, 10), base=BASE, numerics="float32")
-    layer = getattr(modelling(model), name)(settings(record.head_dim, rope_type="axial"))
+    encoding = axial(layout, (10, 10), base=BASE, numerics="float32")
+    layer = getattr(modelling(model), name)(settings(encoding.head_dim, rope_type="axial"))
     positions = places(2)[0]
     cos, sin = layer(torch.zeros(1), positions[None] if model == "gemma4" else positions)
-    cos, sin = (wave.reshape(-1, record.head_dim) for wave in (cos, sin))
-    same_rotation(record, positions, cos, sin, tower_applies(model, function, positions))
+    cos, sin = (wave.reshape(-1, encoding.head_dim) for wave in (cos, sin))
+    same_rotation(encoding, positions, cos, sin, tower_applies(model, function, positions))
 
 
 def test_neomme() -> None:
-    record = axial("neomme", (10, 10), base=BASE, numerics="float32")
+    encoding = axial("neomme", (10, 10), base=BASE, numerics="float32")
     layer = modelling("neomme").NeoMMERotaryEmbedding.__new__(modelling("neomme").NeoMMERotaryEmbedding)
     torch.nn.Module.__init__(layer)
     layer.rope_type, layer.full_attention_attention_scaling = {"full_attention": "default"}, 1.0
@@ -190,29 +190,29 @@ def test_neomme() -> None:
     )
     positions = places(2)
     cos, sin = layer(torch.zeros(1), positions.permute(2, 0, 1), "full_attention")
-    same_rotation(record, positions, cos, sin, own("neomme", "apply_rotary_pos_emb"))
+    same_rotation(encoding, positions, cos, sin, own("neomme", "apply_rotary_pos_emb"))
 
 
 def test_llama4_vision() -> None:
-    record = axial("inkling2-vision", (11, 11), base=10_000.0, numerics="float32")
+    encoding = axial("inkling2-vision", (11, 11), base=10_000.0, numerics="float32")
     config = SimpleNamespace(
         image_size=28, patch_size=4, hidden_size=88, num_attention_heads=2, rope_parameters={"rope_theta": 10_000.0}
     )
     numbers = modelling("llama4").Llama4VisionRotaryEmbedding(config).freqs_ci
     cells = torch.arange(49)
     positions = torch.stack([cells // 7, cells % 7], -1) + 1  # counted from 1; the class token comes last, at 0
-    rotation = record.rotation(torch.cat([positions, torch.zeros(1, 2, dtype=torch.long)]))
+    rotation = encoding.rotation(torch.cat([positions, torch.zeros(1, 2, dtype=torch.long)]))
     assert torch.equal(torch.complex(rotation.cos, rotation.sin), numbers[:, 0])
 
 
 def test_dinov3() -> None:
-    record = axial("dinov3", (8, 8), base=100.0, numerics="float32")
+    encoding = axial("dinov3", (8, 8), base=100.0, numerics="float32")
     config = SimpleNamespace(hidden_size=64, num_attention_heads=2, rope_theta=100.0, image_size=(20, 28), patch_size=4)
     peer = modelling("dinov3_vit")
     layer = peer.DINOv3ViTRopePositionEmbedding(config).eval()
     cos, sin = layer(torch.zeros(1, 3, 20, 28))
     positions = peer.get_patches_center_coordinates(5, 7, torch.float32, "cpu")
-    same_rotation(record, positions, cos, sin, by_halves)
+    same_rotation(encoding, positions, cos, sin, by_halves)
 
 
 @pytest.mark.parametrize("sections", [(8, 28, 28), (16, 24, 24), (22, 21, 21)])
@@ -223,9 +223,9 @@ def test_diffusers_frequencies_of_unlike_width(sections: tuple[int, ...]) -> Non
     from diffusers.models.transformers.transformer_flux import FluxPosEmbed
 
     positions = places(3)[0]
-    record = axial("sam2", sections)
+    encoding = axial("sam2", sections)
     cos, sin = FluxPosEmbed(10_000, [2 * count for count in sections])(positions)
-    rotation = record.rotation(positions)
+    rotation = encoding.rotation(positions)
     for mine, theirs in ((rotation.cos, cos), (rotation.sin, sin)):
         assert (mine.repeat_interleave(2, -1) - theirs).abs().max() <= 2.0**-24
 
@@ -235,13 +235,13 @@ def test_cogvideox() -> None:
     from diffusers.models.embeddings import apply_rotary_emb, get_3d_rotary_pos_embed
 
     cos, sin = get_3d_rotary_pos_embed(64, None, (3, 5), 4, grid_type="slice", max_size=(3, 5))
-    record = axial("sam2", (8, 12, 12), numerics="float32")
+    encoding = axial("sam2", (8, 12, 12), numerics="float32")
     positions = torch.cartesian_prod(torch.arange(4), torch.arange(3), torch.arange(5))
 
     def apply(x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor) -> torch.Tensor:
         return apply_rotary_emb(x[None, None], (cos, sin))[0, 0]
 
-    same_rotation(record, positions, cos, sin, apply)
+    same_rotation(encoding, positions, cos, sin, apply)
 
 
 def test_cosmos_has_a_base_an_axis() -> None:
@@ -251,9 +251,9 @@ def test_cosmos_has_a_base_an_axis() -> None:
     layer = CosmosRotaryPosEmbed(hidden_size=128, max_size=(8, 12, 20), patch_size=(1, 2, 2))
     cos, sin = layer(torch.zeros(1, 16, 4, 6, 10))
     time = 10_000.0 * 2.0 ** (44 / 42)
-    record = axial("qwen2-vl-vision", (22, 21, 21), base=(time, 10_000.0, 10_000.0), numerics="float32")
+    encoding = axial("qwen2-vl-vision", (22, 21, 21), base=(time, 10_000.0, 10_000.0), numerics="float32")
     positions = torch.cartesian_prod(torch.arange(4), torch.arange(3), torch.arange(5))
-    same_rotation(record, positions, cos, sin, by_halves)
+    same_rotation(encoding, positions, cos, sin, by_halves)
 
 
 def test_rotary_embedding_torch_any_axes() -> None:
@@ -261,12 +261,12 @@ def test_rotary_embedding_torch_any_axes() -> None:
     layer = peer.RotaryEmbedding(dim=12)
     angles = layer.get_axial_freqs(3, 5, 2).detach().reshape(-1, 36)
     positions = torch.cartesian_prod(torch.arange(3), torch.arange(5), torch.arange(2))
-    record = axial("sam2", (6, 6, 6), numerics="float32")
+    encoding = axial("sam2", (6, 6, 6), numerics="float32")
 
     def apply(x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor) -> torch.Tensor:
         return peer.apply_rotary_emb(angles, x)
 
-    same_rotation(record, positions, angles.cos(), angles.sin(), apply)
+    same_rotation(encoding, positions, angles.cos(), angles.sin(), apply)
 
 
 def test_timm(timm: Any) -> None:
@@ -287,25 +287,25 @@ def test_timm(timm: Any) -> None:
         "strides": (axial("qwen3-vl", (12, 12, 12), numerics="float32"), still),
         "dino": (axial("dinov3", (16, 16), base=100.0), middle),
     }
-    for name, (record, positions) in cases.items():
+    for name, (encoding, positions) in cases.items():
         sin, cos = found[name].chunk(2, -1)
-        rotation, first = record.rotation(positions), record.channels.split(torch.arange(record.head_dim))[0]
+        rotation, first = encoding.rotation(positions), encoding.channels.split(torch.arange(encoding.head_dim))[0]
         # Equal where the peer's float32 steps are repeated; else its angle, up to 16π, is rounded four times.
-        most = 0.0 if record.numerics == "float32" else 4 * 2.0**-24 * 51
+        most = 0.0 if encoding.numerics == "float32" else 4 * 2.0**-24 * 51
         for mine, theirs in ((rotation.cos, cos), (rotation.sin, sin)):
             assert (mine - theirs[:, first]).abs().max() <= most, name
 
 
 def test_timm_mixed(timm: Any) -> None:
-    """Every layer and head has frequencies of its own there: each is a record's parameters here."""
+    """Every layer and head has frequencies of its own there: each is an encoding's parameters here."""
     made = "layers.create_rope_embed('mixed', dim=64, num_heads=4, depth=2)"
     found = timm(both=f"(lambda layer: (layer.freqs.detach(), layer.get_embed([3, 5]).detach()))({made})")
     freqs, table = found["both"]
-    record = MixedRoPE(dim=16)
+    encoding = MixedRoPE(dim=16)
     places = torch.stack([torch.arange(15) % 5, torch.arange(15) // 5], -1)  # the first coordinate is the column there
     for layer in range(2):
         for head in range(4):
-            rotation = record.rotation(places, {"frequencies": freqs[:, layer, head].reshape(2, 8)})
+            rotation = encoding.rotation(places, {"frequencies": freqs[:, layer, head].reshape(2, 8)})
             sin, cos = table[layer, head].chunk(2, -1)
             for mine, theirs in ((rotation.cos, cos[:, ::2]), (rotation.sin, sin[:, ::2])):
                 # Each product below 5 and their sum are rounded once, the wave twice.

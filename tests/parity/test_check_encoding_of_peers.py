@@ -7,13 +7,13 @@ from dataclasses import dataclass
 import pytest
 
 from mutants.bug import COSTLY
-from parity import peer_records as peers
+from parity import peer_encodings as peers
 from posenc import ALiBi, RoPE, Sinusoidal, T5Bias
 from posenc.core.doors import Encoding
 from posenc.testing import ALL_CHECKS, check_encoding, suite
 from samples import by_night
 
-#: Each peer next to the record whose numbers it must give; those that compute alone, and with odd sizes, by night.
+#: Each peer next to the encoding whose numbers it must give; those that compute alone, and with odd sizes, by night.
 RIGHT = {
     peers.Llama(dim=8): RoPE(dim=8, pairing="halves"),
     peers.GPTJ(dim=8): RoPE(dim=8),
@@ -27,9 +27,9 @@ RIGHT = {
 }
 #: Those that are quick to load, in every run.
 DAILY = tuple(
-    record
-    for record in RIGHT
-    if type(record) in (peers.RotaryEmbeddingTorch, peers.Torchtune, peers.PositionalEncodings, peers.BLOOM)
+    encoding
+    for encoding in RIGHT
+    if type(encoding) in (peers.RotaryEmbeddingTorch, peers.Torchtune, peers.PositionalEncodings, peers.BLOOM)
 )
 MORE = {
     peers.Llama(dim=64, base=500_000.0): RoPE(dim=64, base=500_000.0, pairing="halves"),
@@ -42,8 +42,8 @@ MORE = {
     peers.BLOOM(heads=7): ALiBi(heads=7, form="signed"),
     peers.AlibiOfXTransformers(heads=8): ALiBi(heads=8),
 }
-#: What a record in float32 whose code is neither JAX's nor traced is not asked, and nothing else.
-NOT_ASKED = ("not asked: the record forms", "not asked: the record takes", "not asked: the record says", "slow")
+#: What an encoding in float32 whose code is neither JAX's nor traced is not asked, and nothing else.
+NOT_ASKED = ("not asked: the encoding forms", "not asked: the encoding takes", "not asked: the encoding says", "slow")
 
 
 @pytest.fixture
@@ -52,23 +52,23 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(suite, "ALL_CHECKS", tuple(one for one in ALL_CHECKS if one.name not in COSTLY))
 
 
-def agrees(record: Encoding, reference: Encoding, *, slow: bool = False) -> None:
-    report = check_encoding(record, reference=reference, slow=slow)
+def agrees(encoding: Encoding, reference: Encoding, *, slow: bool = False) -> None:
+    report = check_encoding(encoding, reference=reference, slow=slow)
     assert report.ok, str(report)
     assert "published_numbers" in {one.name for one in report.passed}
     assert all(one.sentence.startswith(NOT_ASKED) for one in report.left_out), str(report)
 
 
 @pytest.mark.usefixtures("quick")
-@pytest.mark.parametrize("record", by_night(RIGHT, daily=DAILY), ids=repr)
-def test_a_correct_implementation_fails_no_check(record: Encoding) -> None:
-    agrees(record, RIGHT[record])
+@pytest.mark.parametrize("encoding", by_night(RIGHT, daily=DAILY), ids=repr)
+def test_a_correct_implementation_fails_no_check(encoding: Encoding) -> None:
+    agrees(encoding, RIGHT[encoding])
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("record", RIGHT | MORE, ids=repr)
-def test_a_correct_implementation_fails_no_check_that_compiles(record: Encoding) -> None:
-    agrees(record, (RIGHT | MORE)[record], slow=True)
+@pytest.mark.parametrize("encoding", RIGHT | MORE, ids=repr)
+def test_a_correct_implementation_fails_no_check_that_compiles(encoding: Encoding) -> None:
+    agrees(encoding, (RIGHT | MORE)[encoding], slow=True)
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ class HeadsReversed(peers.BLOOM):
         return super().bias(self.heads - 1 - head, query_positions, key_positions, params, dtype=dtype)
 
 
-#: Each bug, the record that is meant, and the mistake that the report names: the numbers of a squared base are those of
+#: Each bug, the encoding that is meant, and the mistake that the report names: the numbers of a squared base are those of
 #: a doubled exponent, and those of exchanged partners are those of the opposite turn.
 WRONG = {
     OffByOne(dim=8): (RoPE(dim=8), "off by one"),
@@ -115,11 +115,11 @@ WRONG = {
 
 
 @pytest.mark.usefixtures("quick")
-@pytest.mark.parametrize("record", by_night(WRONG, daily=[OffByOne(dim=8)]), ids=repr)
-def test_a_planted_bug_is_named(record: Encoding) -> None:
-    reference, mistake = WRONG[record]
-    failed = {one.name: one.sentence for one in check_encoding(record, reference=reference).failed}
+@pytest.mark.parametrize("encoding", by_night(WRONG, daily=[OffByOne(dim=8)]), ids=repr)
+def test_a_planted_bug_is_named(encoding: Encoding) -> None:
+    reference, mistake = WRONG[encoding]
+    failed = {one.name: one.sentence for one in check_encoding(encoding, reference=reference).failed}
     # Where query and key are exchanged, refusals name the other one.
-    refusals = {name for name in failed if name.endswith("_refused")} if isinstance(record, SidesExchanged) else set()
+    refusals = {name for name in failed if name.endswith("_refused")} if isinstance(encoding, SidesExchanged) else set()
     assert set(failed) - refusals == {"published_numbers"}, failed
     assert failed["published_numbers"].startswith(f"{mistake}: "), failed

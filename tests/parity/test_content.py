@@ -54,11 +54,11 @@ def test_deberta_buckets(deberta: Any, buckets: int, max_distance: int) -> None:
     distances = torch.arange(-2 * max_distance, 2 * max_distance + 1)
     peer = deberta.make_log_bucket_position(distances, buckets, max_distance).long()
     wanted = torch.clamp(peer + buckets, 0, 2 * buckets - 1)
-    record = DeBERTa(dim=1, heads=1, buckets=buckets, max_distance=max_distance, terms="c2p")
+    encoding = DeBERTa(dim=1, heads=1, buckets=buckets, max_distance=max_distance, terms="c2p")
     table = torch.arange(2.0 * buckets)[None, :, None]
     one = torch.ones(1, 1, 1, 1)
-    found = record.score(one, one.expand(1, 1, len(distances), 1), [0], -distances, {"position_keys": table})
-    assert torch.equal(torch.round(found[0, 0, 0] / record.scale).long(), wanted)
+    found = encoding.score(one, one.expand(1, 1, len(distances), 1), [0], -distances, {"position_keys": table})
+    assert torch.equal(torch.round(found[0, 0, 0] / encoding.scale).long(), wanted)
 
 
 @pytest.mark.parametrize("share", [False, True])
@@ -79,10 +79,10 @@ def test_a_deberta_layer(deberta: Any, terms: str, share: bool, buckets: int) ->
     with torch.random.fork_rng():
         torch.manual_seed(1)
         layer = deberta.DisentangledSelfAttention(config).eval()
-    record = DeBERTa(
+    encoding = DeBERTa(
         dim=8, heads=3, buckets=buckets if buckets > 0 else 12, max_distance=12 if buckets > 0 else None, terms=terms
     )
-    x, distances = drawn(2, 30, 24), drawn(2 * record.buckets, 24)
+    x, distances = drawn(2, 30, 24), drawn(2 * encoding.buckets, 24)
     peer = layer(x, torch.ones(2, 1, 30, 30), rel_embeddings=distances)[0]
 
     def heads(y: torch.Tensor) -> torch.Tensor:
@@ -103,9 +103,9 @@ def test_a_deberta_layer(deberta: Any, terms: str, share: bool, buckets: int) ->
             query_positions=places,
             key_positions=places,
             layout="bhtd",
-            encodings=[record],
+            encodings=[encoding],
             params=[params],
-            scale=record.scale,
+            scale=encoding.scale,
         )
         .output.transpose(1, 2)
         .flatten(2)
@@ -146,9 +146,9 @@ def test_distance_bank(x_transformers: Any) -> None:
     linear = peer.to_distance_weights[0]
     linear.bias.data.zero_()
     params = {"weights": linear.weight.T.reshape(6, 3, 2).transpose(0, 1), "bank": peer.distance_bank}
-    record = DistanceBank(heads=3, model_dim=6, basis=2, extent=7)
+    encoding = DistanceBank(heads=3, model_dim=6, basis=2, extent=7)
     q, k = torch.zeros(2, 3, 5, 4), torch.zeros(2, 3, 20, 4)
-    found = record.score(q, k, torch.arange(15, 20), torch.arange(20), params, hidden=x)
+    found = encoding.score(q, k, torch.arange(15, 20), torch.arange(20), params, hidden=x)
     assert (found - peer(x, 20)).abs().max() <= 16 * 2.0**-23
 
 
@@ -162,8 +162,8 @@ def test_inkling() -> None:
     states = torch.einsum("bnm,hmr->bnhr", x, weights)
     query_positions, key_positions = torch.arange(15, 20), torch.arange(20)
     q, k = torch.zeros(2, 3, 5, 4), torch.zeros(2, 3, 20, 4)
-    record = DistanceBank(heads=3, model_dim=6, basis=2, extent=7)
-    found = record.score(q, k, query_positions, key_positions, {"weights": weights, "bank": peer.proj}, hidden=x)
+    encoding = DistanceBank(heads=3, model_dim=6, basis=2, extent=7)
+    found = encoding.score(q, k, query_positions, key_positions, {"weights": weights, "bank": peer.proj}, hidden=x)
     # Two sums of 6 and 2 products, each term below 64.
     assert (found - peer(states, query_positions, key_positions)).abs().max() <= 16 * 2.0**-24 * 64
 
@@ -171,9 +171,9 @@ def test_inkling() -> None:
 @pytest.mark.parametrize("length", [50, 51])
 def test_xpos(rotary: Any, x_transformers: Any, length: int) -> None:
     """Peers centre on half of the length of the moment; with that centre the rotated tensors agree."""
-    record, places = XPos(dim=16, centre=length // 2), torch.arange(length)
+    encoding, places = XPos(dim=16, centre=length // 2), torch.arange(length)
     q, k = drawn(2, 3, length, 16), drawn(2, 3, length, 16)
-    mine = [record.rotation(places, role=role)(x, layout="bhtd") for role, x in (("query", q), ("key", k))]
+    mine = [encoding.rotation(places, role=role)(x, layout="bhtd") for role, x in (("query", q), ("key", k))]
     theirs = rotary.RotaryEmbedding(dim=16, use_xpos=True, cache_if_possible=False).rotate_queries_and_keys(q, k)
     peer = x_transformers.RotaryEmbedding(16, use_xpos=True)
     angles, scale = peer(places)
@@ -193,9 +193,9 @@ def test_xpos_in_a_cache_differs_from_a_moving_centre(rotary: Any) -> None:
     query, keys = peer.rotate_queries_and_keys(x, x)
     whole, decoded = (query[0, 0, -1] @ k[0, 0, 3] for k in (keys, cached))
     assert abs(decoded / whole - 1) > 0.3
-    record = XPos(dim=8)
-    q = record.rotation([999], role="query")(np.ones((1, 8)))
-    k = [record.rotation(np.arange(n), role="key")(np.ones((n, 8)))[3] for n in (10, 1000)]
+    encoding = XPos(dim=8)
+    q = encoding.rotation([999], role="query")(np.ones((1, 8)))
+    k = [encoding.rotation(np.arange(n), role="key")(np.ones((n, 8)))[3] for n in (10, 1000)]
     assert np.array_equal(k[0], k[1])
     assert (q @ k[0]).item() == pytest.approx(whole.item(), rel=1e-4)
 

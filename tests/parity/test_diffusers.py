@@ -56,10 +56,10 @@ def test_timestep_defaults_are_the_peers(peer: Any) -> None:
 
 @pytest.mark.parametrize("flip", [False, True])
 def test_gaussian_projection(peer: Any, flip: bool) -> None:
-    record = RandomFourierFeatures(features=16, std=2.0, seed=5, first="cosine" if flip else "sine")
+    encoding = RandomFourierFeatures(features=16, std=2.0, seed=5, first="cosine" if flip else "sine")
     layer = peer.GaussianFourierProjection(16, scale=2.0, log=False, flip_sin_to_cos=flip)
-    layer.weight = torch.nn.Parameter(torch.tensor([2.0 * draw for draw in record.frequencies.draws()]))
+    layer.weight = torch.nn.Parameter(torch.tensor([2.0 * draw for draw in encoding.frequencies.draws()]))
     points = torch.linspace(-1, 1, 33)
     # Three products round once each, of a rotation of at most 2·max|b|, times 2π.
-    size = 2 * np.pi * 2 * max(abs(draw) for draw in record.frequencies.draws())
-    assert (record.embed(points) - layer(points).detach()).abs().max() <= 3 * 2.0**-24 * size + 2.0**-23
+    size = 2 * np.pi * 2 * max(abs(draw) for draw in encoding.frequencies.draws())
+    assert (encoding.embed(points) - layer(points).detach()).abs().max() <= 3 * 2.0**-24 * size + 2.0**-23

@@ -30,10 +30,10 @@ def test_tables(rotary: Any, dim: int, base: float) -> None:
     assert np.abs(rotation.sin - np.asarray(sine)).max() <= bound
 
 
-def rotated(record: RoPE, x: Any) -> Any:
+def rotated(encoding: RoPE, x: Any) -> Any:
     import jax
 
-    return jax.jit(lambda x: record.rotation(jax.numpy.arange(len(x)))(x))(x)
+    return jax.jit(lambda x: encoding.rotation(jax.numpy.arange(len(x)))(x))(x)
 
 
 def test_rotated_arrays(rotary: Any) -> None:

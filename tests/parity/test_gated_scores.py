@@ -40,11 +40,11 @@ def test_wavlm(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(peer, "torch_multi_head_self_attention", attended)
     x = drawn(2, 50, 24)
     peer(x)
-    record = GatedBias(T5Bias(heads=3, buckets=32, max_distance=80), dim=8)
+    encoding = GatedBias(T5Bias(heads=3, buckets=32, max_distance=80), dim=8)
     params = {"weight": peer.gru_rel_pos_linear.weight, "bias": peer.gru_rel_pos_linear.bias}
     params |= {"constant": peer.gru_rel_pos_const.flatten(), "encoding.table": peer.rel_attn_embed.weight}
     q, places = torch.zeros(2, 3, 50, 8), torch.arange(50)
-    found = record.score(q, q, places, places, params, hidden=x).flatten(0, 1)
+    found = encoding.score(q, q, places, places, params, hidden=x).flatten(0, 1)
     # Eight sums of 8 products below 8 set a gate below 8, times numbers of the table below 4.
     assert (found - caught[0]).abs().max() <= 64 * 32 * 2.0**-24
 
@@ -57,7 +57,7 @@ def test_row_gate() -> None:
     x = drawn(2, 20, 6)
     w, u = peer.to_forget_gates[0].weight.reshape(2, 3, 4, 6)
     q, places = torch.zeros(2, 3, 20, 4), torch.arange(20)
-    record = RowGate(heads=3, model_dim=6, width=4)
-    found = record.score(q, q, places, places, {"W": w, "U": u}, hidden=torch.cat([x, x], 1))
+    encoding = RowGate(heads=3, model_dim=6, width=4)
+    found = encoding.score(q, q, places, places, {"W": w, "U": u}, hidden=torch.cat([x, x], 1))
     # Sums of 20 logarithms below 8.
     assert (found - peer(x)).abs().max() <= 40 * 160 * 2.0**-24

@@ -123,8 +123,8 @@ def test_learned_tables_of_detr() -> None:
     peer = modeling("detr").DetrLearnedPositionEmbedding(6)
     theirs = peer((2, 1, 5, 9), torch.device("cpu"), torch.float32)[1].flatten(1).T
     tables = {"table_0": peer.column_embeddings.weight.detach(), "table_1": peer.row_embeddings.weight.detach()}
-    record = FactorisedLearned(sizes=(50, 50), dims=(6, 6), combine="concatenated")
-    assert torch.equal(record.embed(torch.from_numpy(grid(5, 9, order="wh")), tables), theirs)
+    encoding = FactorisedLearned(sizes=(50, 50), dims=(6, 6), combine="concatenated")
+    assert torch.equal(encoding.embed(torch.from_numpy(grid(5, 9, order="wh")), tables), theirs)
 
 
 def test_learned_tables_of_gemma_4() -> None:
@@ -134,8 +134,8 @@ def test_learned_tables_of_gemma_4() -> None:
     theirs = kind._position_embeddings(
         SimpleNamespace(position_embedding_table=drawn), places[None], torch.zeros(1, 45, dtype=torch.bool)
     )
-    record = FactorisedLearned(sizes=(20, 20), dims=(6, 6))
-    assert torch.equal(record.embed(places, {"table_0": drawn[0], "table_1": drawn[1]}), theirs[0])
+    encoding = FactorisedLearned(sizes=(20, 20), dims=(6, 6))
+    assert torch.equal(encoding.embed(places, {"table_0": drawn[0], "table_1": drawn[1]}), theirs[0])
 
 
 def test_learned_table_of_vit() -> None:
@@ -150,6 +150,6 @@ def test_learned_table_of_vit() -> None:
         peer.patch_embeddings.projection.weight.zero_()
         peer.patch_embeddings.projection.bias.zero_()
         theirs = peer(torch.zeros(1, 3, 12, 20))[0]
-    record = GridLearned(dim=6, sizes=(3, 5), prefix=1)
+    encoding = GridLearned(dim=6, sizes=(3, 5), prefix=1)
     places = prefixed(torch.from_numpy(grid(3, 5)), 1)
-    assert torch.equal(record.embed(places, {"table": peer.position_embeddings[0].detach()}), theirs)
+    assert torch.equal(encoding.embed(places, {"table": peer.position_embeddings[0].detach()}), theirs)

@@ -121,10 +121,10 @@ def test_learned_tables(model_type: str, monkeypatch: pytest.MonkeyPatch):
     if model_type == "whisper":  # its decoder cuts rows out of the table without looking them up
         seen.append((tuple(model.decoder.embed_positions.weight.shape), list(range(TOKENS))))
     for group in groups:
-        record = group.encodings[0]
-        if isinstance(record, Learned):
-            assert ((record.length, record.dim), [group.offset + i for i in range(TOKENS)]) in seen, (
-                record,
+        encoding = group.encodings[0]
+        if isinstance(encoding, Learned):
+            assert ((encoding.length, encoding.dim), [group.offset + i for i in range(TOKENS)]) in seen, (
+                encoding,
                 group.offset,
                 seen,
             )
@@ -134,15 +134,15 @@ def test_learned_tables(model_type: str, monkeypatch: pytest.MonkeyPatch):
 def test_sines(model_type: str):
     settings = small(model_type) | ({"pad_token_id": 0} if model_type == "marian" else {})
     group = from_config({"model_type": model_type, **settings}, numerics="float32").groups[0]
-    record = group.encodings[0]
-    assert isinstance(record, Sinusoidal)
+    encoding = group.encodings[0]
+    assert isinstance(encoding, Sinusoidal)
     model = built(model_type, settings)
     found = next(module for name, module in model.named_modules() if name.endswith("embed_positions"))
     table = found.weight if hasattr(found, "weight") else found.weights
-    ours = record.embed(torch.arange(30))
-    start = record.start
+    ours = encoding.embed(torch.arange(30))
+    start = encoding.start
     theirs = table.detach()[start : start + 30]
-    if record.exponent == "2i/d":  # Marian's, computed in float64 and rounded: ours with exact numbers
+    if encoding.exponent == "2i/d":  # Marian's, computed in float64 and rounded: ours with exact numbers
         ours = torch.from_numpy(
             np.asarray(
                 from_config({"model_type": model_type, **settings}).groups[0].encodings[0].embed(range(30)), np.float32
@@ -162,9 +162,9 @@ def test_a_row_for_every_patch(model_type: str):
     (group,) = from_config({"model_type": model_type, **settings}).groups
     model = built(model_type, settings)
     tables = [tuple(p.shape[-2:]) for name, p in model.named_parameters() if "position" in name]
-    record = group.encodings[0]
-    assert record.sizes == ((3, 3) if squares else (3, 10))
-    assert record.shapes["table"] in tables
+    encoding = group.encodings[0]
+    assert encoding.sizes == ((3, 3) if squares else (3, 10))
+    assert encoding.shapes["table"] in tables
 
 
 @pytest.mark.parametrize("model_type", ["t5", "mt5", "umt5", "longt5", "switch_transformers"])
@@ -175,15 +175,15 @@ def test_buckets_of_t5(model_type: str):
     groups = from_config({"model_type": model_type, **settings}).groups
     model = built(model_type, settings)
     for group in groups:
-        (record,) = group.encodings
-        assert isinstance(record, T5Bias)
+        (encoding,) = group.encodings
+        assert isinstance(encoding, T5Bias)
         layer = next(
             module
             for name, module in model.named_modules()
             if name.startswith(group.part) and getattr(module, "has_relative_attention_bias", False)
         )
         table = layer.relative_attention_bias.weight.detach()
-        assert tuple(table.shape) == record.shapes["table"]
+        assert tuple(table.shape) == encoding.shapes["table"]
         places = torch.arange(30)
         relative = places[None, :] - places[:, None]
         if model_type == "umt5":
@@ -191,11 +191,11 @@ def test_buckets_of_t5(model_type: str):
         else:
             bucket = layer._relative_position_bucket(
                 relative,
-                bidirectional=record.bidirectional,
-                num_buckets=record.buckets,
-                max_distance=record.max_distance,
+                bidirectional=encoding.bidirectional,
+                num_buckets=encoding.buckets,
+                max_distance=encoding.max_distance,
             )
-        assert torch.equal(record.matrix(places, places, {"table": table}), table[bucket].permute(2, 0, 1))
+        assert torch.equal(encoding.matrix(places, places, {"table": table}), table[bucket].permute(2, 0, 1))
         assert getattr(layer, "scaling", 1.0) == group.logit_factor / 8**0.5
 
 
@@ -214,9 +214,9 @@ def test_alibi_of_bloom_mpt_and_falcon(heads: int):
         "d_model": 8 * heads,
         "attn_config": {"alibi": True, "alibi_bias_max": 6},
     }
-    record = from_config(config).groups[0].encodings[0]
+    encoding = from_config(config).groups[0].encodings[0]
     peer = -build_mpt_alibi_tensor(heads, 2, 6)[:, 0, 0].numpy()
-    assert np.abs(peer / record.slopes() - 1).max() <= budget
+    assert np.abs(peer / encoding.slopes() - 1).max() <= budget
     falcon = {"model_type": "falcon", "alibi": True, "num_attention_heads": heads, "hidden_size": 16 * heads}
     (group,) = from_config(falcon).groups
     assert (group.encodings, group.bias_factor) == ((ALiBi(heads),), 0.25)
@@ -259,11 +259,11 @@ def test_deberta(model_type: str, kinds: Any):
     if model_type == "deberta-v2":
         settings |= {"position_buckets": 8}
     (group,) = from_config({"model_type": model_type, **settings}).groups
-    (record,) = group.encodings
-    assert isinstance(record, DeBERTa)
+    (encoding,) = group.encodings
+    assert isinstance(encoding, DeBERTa)
     model = built(model_type, settings)
-    assert tuple(model.encoder.rel_embeddings.weight.shape) == (2 * record.buckets, 32)
-    assert record.terms == ("both" if isinstance(kinds, str) else "p2c")
+    assert tuple(model.encoder.rel_embeddings.weight.shape) == (2 * encoding.buckets, 32)
+    assert encoding.terms == ("both" if isinstance(kinds, str) else "p2c")
 
 
 def test_every_type_of_these_families_is_tested():

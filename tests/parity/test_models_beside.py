@@ -91,15 +91,15 @@ def table_of(model_type: str) -> tuple[int, ...]:
 )
 def test_the_table_beside_a_rotation(model_type: str):
     before, *rest = from_config({"model_type": model_type}).groups
-    (record,), live = before.encodings, table_of(model_type)
+    (encoding,), live = before.encodings, table_of(model_type)
     assert (before.attention, before.layers) == ("embedding", ())
     assert any(group.rotation for group in rest)
-    if isinstance(record, FactorisedLearned):
-        assert live == (2, record.sizes[0], record.dims[0])
+    if isinstance(encoding, FactorisedLearned):
+        assert live == (2, encoding.sizes[0], encoding.dims[0])
     else:
-        assert isinstance(record, GridLearned | Learned)
-        assert math.prod(live[:-1]) == record.shapes["table"][0]
-        assert live[-1] == record.width
+        assert isinstance(encoding, GridLearned | Learned)
+        assert math.prod(live[:-1]) == encoding.shapes["table"][0]
+        assert live[-1] == encoding.width
 
 
 @pytest.mark.parametrize("pad", [0, 1])
@@ -144,7 +144,7 @@ def test_conformers_score_the_distance(model_type: str):
     for weight in attention.parameters():
         weight.data = torch.randn(weight.shape, generator=generator) * 0.3
     (group,) = from_config({"model_type": model_type, **settings}).groups
-    record = group.encodings[0]
+    encoding = group.encodings[0]
     rows = torch.cat([torch.arange(0, 24, 2), torch.arange(1, 24, 2)])
     params = {
         "W_R": attention.linear_pos.weight.detach().T[rows].reshape(24, 2, 12).movedim(1, 0),
@@ -153,7 +153,7 @@ def test_conformers_score_the_distance(model_type: str):
     }
     q, k = torch.randn(2, 1, 2, 9, 12, generator=generator)
     places = torch.arange(9)
-    ours = record.score(q, k, places, places, params) + q @ k.mT / 12**0.5
+    ours = encoding.score(q, k, places, places, params) + q @ k.mT / 12**0.5
     seen: list[torch.Tensor] = []
     _asked(module, attention, q, k, positions(torch.zeros(1, 9, 24)), seen)
     # Nine terms of a few units each, summed over 24 and 12 channels in float32.
@@ -220,10 +220,10 @@ def test_swin_v2_has_a_network_for_every_stage(trained: list[int]):
     live = meta("swinv2", settings)
     groups = from_config({"model_type": "swinv2", **settings}).groups
     widths = [shape for name, shape in live.items() if name.endswith("continuous_position_bias_mlp.2.weight")]
-    records = [group.encodings[0] for group in groups for _ in group.layers]
-    assert widths == [record.shapes["weight_out"] for record in records]
+    encodings = [group.encodings[0] for group in groups for _ in group.layers]
+    assert widths == [encoding.shapes["weight_out"] for encoding in encodings]
     # The second stage has a map of 4 by 4, smaller than the window.
-    assert [record.window for record in records] == [(trained[0] or 6,) * 2, *[(trained[1] or 4,) * 2] * 2]
+    assert [encoding.window for encoding in encodings] == [(trained[0] or 6,) * 2, *[(trained[1] or 4,) * 2] * 2]
 
 
 def test_wavlm_gates_the_buckets_of_its_first_layer():
@@ -237,11 +237,11 @@ def test_wavlm_gates_the_buckets_of_its_first_layer():
     }
     live = meta("wavlm", settings)
     (group,) = from_config({"model_type": "wavlm", **settings}).groups
-    record = group.encodings[0]
-    assert [shape for name, shape in live.items() if "rel_attn_embed" in name] == [record.encoding.shapes["table"]]
-    assert record.encoding.max_distance == 100
+    encoding = group.encodings[0]
+    assert [shape for name, shape in live.items() if "rel_attn_embed" in name] == [encoding.encoding.shapes["table"]]
+    assert encoding.encoding.max_distance == 100
     gates = [shape for name, shape in live.items() if name.endswith("gru_rel_pos_linear.weight")]
-    assert gates == [record.shapes["weight"]] * 2
+    assert gates == [encoding.shapes["weight"]] * 2
 
 
 @pytest.mark.parametrize(

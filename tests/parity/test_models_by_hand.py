@@ -65,9 +65,9 @@ def test_dino_turns_by_centres_of_patches(name: str, width: int, heads: int, bas
     cos, sin = module(torch.zeros(1, 3, 3 * patch, 5 * patch))
     rows, columns = ((torch.arange(n) + 0.5) / n * 2 - 1 for n in (3, 5))
     centres = torch.stack(torch.meshgrid(rows, columns, indexing="ij"), -1).reshape(15, 2)
-    record = read(name, settings).rotation
-    assert record == axial("dinov3", dim=width // heads, base=base, numerics="float32")  # so positions are the same
-    rotation = record.rotation(centres)
+    encoding = read(name, settings).rotation
+    assert encoding == axial("dinov3", dim=width // heads, base=base, numerics="float32")  # so positions are the same
+    rotation = encoding.rotation(centres)
     pairs = width // heads // 2
     # The peer raises its base to other fractions, i · 4/d in float32: a few roundings of angles up to 2π.
     for ours, theirs in ((rotation.cos, cos), (rotation.sin, sin)):
@@ -89,13 +89,13 @@ def test_esm_rotates_where_its_file_says_rotary(name: str, width: int, heads: in
         "position_embedding_type": "rotary",
     }
     module = one.built(one.configured(settings))
-    record = read(name, settings).rotation
-    assert torch.equal(record.frequencies.float32(LIKE), module.inv_freq)
+    encoding = read(name, settings).rotation
+    assert torch.equal(encoding.frequencies.float32(LIKE), module.inv_freq)
     positions = torch.arange(9)
     cos, sin = module(torch.zeros(1, 9, 8), positions[None])
     x = torch.randn(1, heads, 9, width // heads, generator=torch.Generator().manual_seed(0))
     theirs = one.module.apply_rotary_pos_emb(x, x, cos, sin)[0]
-    assert (record.rotation(positions)(x, layout="bhtd") - theirs).abs().max() <= 3 * 8 * 2.0**-24
+    assert (encoding.rotation(positions)(x, layout="bhtd") - theirs).abs().max() <= 3 * 8 * 2.0**-24
 
 
 @pytest.mark.parametrize("name", SPEECH)
@@ -107,8 +107,8 @@ def test_conformers_rotate_the_input_of_the_layer(name: str, width: int, heads: 
         "hidden_size": width, of_heads: heads, "rotary_embedding_base": base, "position_embeddings_type": "rotary",
     }  # fmt: skip
     module = one.built(one.configured(settings))
-    record = read(name, settings).rotation
-    assert torch.equal(record.frequencies.float32(LIKE), module.inv_freq)
+    encoding = read(name, settings).rotation
+    assert torch.equal(encoding.frequencies.float32(LIKE), module.inv_freq)
     x = torch.randn(1, 9, width, generator=torch.Generator().manual_seed(0))
     attention = next(
         kind
@@ -116,7 +116,7 @@ def test_conformers_rotate_the_input_of_the_layer(name: str, width: int, heads: 
         if label.endswith("ConformerSelfAttention") or label.endswith("BertSelfAttention")
     )
     theirs = attention._apply_rotary_embedding(SimpleNamespace(num_heads=heads, head_size=width // heads), x, module(x))
-    ours = record.rotation(torch.arange(9))(x.view(1, 9, heads, -1), layout="bthd").reshape(1, 9, width)
+    ours = encoding.rotation(torch.arange(9))(x.view(1, 9, heads, -1), layout="bthd").reshape(1, 9, width)
     assert (ours - theirs).abs().max() <= 3 * 8 * 2.0**-24
 
 
@@ -198,8 +198,8 @@ def test_clvp_turns_the_first_channels_of_a_head(width: int, heads: int, project
     one = peer("clvp.ClvpRotaryPositionalEmbedding")
     settings = {"hidden_size": width, "num_attention_heads": heads, "projection_dim": projection}
     module = one.built(one.configured(settings))
-    record = read(one.name, settings).rotation
-    inner = getattr(record, "encoding", record)
+    encoding = read(one.name, settings).rotation
+    inner = getattr(encoding, "encoding", encoding)
     assert torch.equal(inner.frequencies.float32(LIKE), module.inv_freq)
     angles = module(torch.zeros(1, 9, width))[0]
     x = torch.randn(1, heads, 9, inner.head_dim, generator=torch.Generator().manual_seed(0))
@@ -221,10 +221,10 @@ def test_hunyuan_cuts_its_sections_through_pairs(rope: dict[str, Any]):
     settings = {"head_dim": 64, "hidden_size": 256, "num_attention_heads": 4, "num_hidden_layers": 2}
     one = peer(HUNYUAN)
     module = one.built(one.configured(settings | {"rope_parameters": {"rope_theta": 5e4} | rope}))
-    record = read(HUNYUAN, settings | {"rope_theta": 5e4, "rope_scaling": rope}).rotation
-    places = torch.randint(0, 4000, (9, record.axes), generator=torch.Generator().manual_seed(0))
+    encoding = read(HUNYUAN, settings | {"rope_theta": 5e4, "rope_scaling": rope}).rotation
+    places = torch.randint(0, 4000, (9, encoding.axes), generator=torch.Generator().manual_seed(0))
     cos, sin = module(torch.zeros(1, 9, 8), places.T[:, None])
-    rotation = record.rotation(places, dtype=torch.float32)
+    rotation = encoding.rotation(places, dtype=torch.float32)
     assert torch.equal(rotation.cos, cos[0])
     assert torch.equal(rotation.sin, sin[0])
     x = torch.randn(1, 4, 9, 64, generator=torch.Generator().manual_seed(1))

@@ -35,19 +35,19 @@ def check(case: str, settings: dict[str, Any]) -> None:
         check_group(one, module, group)
 
 
-def unwrapped(record: Any) -> Any:
+def unwrapped(encoding: Any) -> Any:
     """What turns, without the head around it and whichever way round."""
-    return unwrapped(record.encoding) if isinstance(record, Partial | Backward) else record
+    return unwrapped(encoding.encoding) if isinstance(encoding, Partial | Backward) else encoding
 
 
 def check_group(one: Peer, module: torch.nn.Module, group: LayerGroup) -> None:
-    record = group.rotation
-    inner = unwrapped(record)
+    encoding = group.rotation
+    inner = unwrapped(encoding)
     labels = (group.attention, "main" if group.attention == "sliding_attention" else "compress")
     vision, axes = group.part == "vision", getattr(inner, "axes", 1)
     if axes == 1:
         frequencies = inner.frequencies.float32(LIKE)
-        assert torch.equal(frequencies, ask.buffer(module, labels)), f"{group.attention}: frequencies of {record!r}"
+        assert torch.equal(frequencies, ask.buffer(module, labels)), f"{group.attention}: frequencies of {encoding!r}"
     scale = ask.factor(module, labels)
     if scale is not None and one.model_type != "phimoe":  # which multiplies by a value of its own in its forward pass
         assert inner.attention_factor == scale
@@ -66,7 +66,7 @@ def check_group(one: Peer, module: torch.nn.Module, group: LayerGroup) -> None:
         assert torch.equal(rotation.cos, cos)
         assert torch.equal(rotation.sin, sin)
     x = torch.randn(1, ask.HEADS, 9, inner.head_dim, generator=generator).clamp(-4, 4)
-    own = Backward(inner) if isinstance(record, Backward) else inner
+    own = Backward(inner) if isinstance(encoding, Backward) else inner
     ours = own.rotation(positions, dtype=torch.float32)(x, layout="bhtd")
     theirs = ask.rotated(one, x, made, inner.pairing, vision)
     assert (ours - theirs).abs().max() <= ROUNDINGS * max(1.0, inner.attention_factor)
@@ -104,8 +104,8 @@ def check_length(case: str, settings: dict[str, Any], length: int) -> None:
         return
     frequencies, factor = made(config, None, seq_len=length)
     found = from_config({"model_type": one.model_type, **settings}, numerics="float32", length=length)
-    record = next(group.rotation for group in found.groups if group.rotation is not None)
-    inner = unwrapped(record)
+    encoding = next(group.rotation for group in found.groups if group.rotation is not None)
+    inner = unwrapped(encoding)
     if getattr(inner, "axes", 1) == 1:
         assert torch.equal(inner.frequencies.float32(LIKE), frequencies)
         assert one.model_type == "phimoe" or inner.attention_factor == factor

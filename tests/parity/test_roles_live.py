@@ -41,11 +41,11 @@ def group_with(model_type: str, settings: dict[str, Any], attention: str) -> Lay
 
 @pytest.mark.parametrize("model_type", INDEXERS)
 def test_an_indexer_scores_as_is_read(model_type: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The scores of which a live indexer takes the largest, from its own weights and the record that is read."""
+    """The scores of which a live indexer takes the largest, from its own weights and the encoding that is read."""
     config = config_class(model_type)(**SIZES)
     group = group_with(model_type, SIZES, "indexed_attention")
-    record = group.rotation_of("indexer")
-    assert record is not None
+    encoding = group.rotation_of("indexer")
+    assert encoding is not None
     torch.manual_seed(0)
     own = config.per_layer_config[group.layers[0]] if model_type == "dots3_note_text" else config
     indexer = live(config, "Indexer")(own, group.layers[0]).eval()
@@ -62,7 +62,7 @@ def test_an_indexer_scores_as_is_read(model_type: str, monkeypatch: pytest.Monke
         indexer(hidden, latent, rotations, torch.zeros(1, 8, 8), POSITIONS[None])
         q = indexer.wq_b(latent).view(1, 8, indexer.n_heads, indexer.head_dim).double()
         k = indexer.k_norm(indexer.wk(hidden))[:, :, None].double()
-        rotation = record.rotation(POSITIONS, dtype=torch.float64)
+        rotation = encoding.rotation(POSITIONS, dtype=torch.float64)
         q, k = (rotation(x, layout="bthd") for x in (q, k))
         scores = torch.relu(torch.einsum("bqhd,bkd->bqhk", q, k[:, :, 0]) * indexer.softmax_scale)
         weights = indexer.weights_proj(hidden).double() * indexer.n_heads**-0.5
@@ -107,5 +107,5 @@ def test_compressed_keys_of_deepseek_v4_stand_where_they_are_read(kind: str) -> 
 def test_indexer_rope_interleave_says_how_an_indexer_pairs() -> None:
     for said, pairing in ((True, "adjacent"), (False, "halves")):
         settings = {**SIZES, "indexer_rope_interleave": said}
-        record = group_with("glm_moe_dsa", settings, "indexed_attention").rotation_of("indexer")
-        assert f"pairing='{pairing}'" in repr(record)
+        encoding = group_with("glm_moe_dsa", settings, "indexed_attention").rotation_of("indexer")
+        assert f"pairing='{pairing}'" in repr(encoding)

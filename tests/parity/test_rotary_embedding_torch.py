@@ -29,10 +29,10 @@ def made(rotary: Any, dim: int, base: float = 10_000.0) -> Any:
 @pytest.mark.parametrize(("dim", "base"), [(64, 10_000.0), (128, 500_000.0), (10, 100.0)])
 def test_frequencies_are_bit_equal_and_near_the_exact_ones(rotary: Any, dim: int, base: float) -> None:
     peer = made(rotary, dim, base).freqs.detach()
-    record = RoPE(dim=dim, base=base)
-    assert torch.equal(record.frequencies.float32(torch.zeros(())), peer)
+    encoding = RoPE(dim=dim, base=base)
+    assert torch.equal(encoding.frequencies.float32(torch.zeros(())), peer)
     # Power and quotient in float32: 3 units in the last place.
-    assert np.abs(peer.double().numpy() / record.frequencies.radians() - 1).max() <= 3 * 2.0**-23
+    assert np.abs(peer.double().numpy() / encoding.frequencies.radians() - 1).max() <= 3 * 2.0**-23
 
 
 @pytest.mark.parametrize("offset", [0, 4000])

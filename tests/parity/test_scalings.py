@@ -50,9 +50,9 @@ def ours(dim: int, base: float, scaling: Scaling) -> RoPE:
     return RoPE(dim=dim, base=base, pairing="halves", numerics="float32", scaling=scaling)
 
 
-def check_bit_equal(record: RoPE, found: tuple[torch.Tensor, float]) -> None:
-    assert torch.equal(record.frequencies.float32(LIKE), found[0])
-    assert record.attention_factor == found[1]
+def check_bit_equal(encoding: RoPE, found: tuple[torch.Tensor, float]) -> None:
+    assert torch.equal(encoding.frequencies.float32(LIKE), found[0])
+    assert encoding.attention_factor == found[1]
 
 
 @pytest.mark.parametrize(("dim", "base", "factor"), [(64, 10_000.0, 2.0), (128, 500_000.0, 8.0), (10, 1e6, 3.7)])

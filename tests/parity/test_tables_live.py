@@ -125,9 +125,9 @@ def test_what_is_added_before_the_first_layer(model_type: str, monkeypatch: pyte
     model = live(model_type, keys)
     tensors, seen = dict(held(model)), looked_up(model, monkeypatch)
     for group in groups:
-        (record,) = group.encodings
-        if isinstance(record, Sinusoidal):
-            check_sines(record, model, tensors)
+        (encoding,) = group.encodings
+        if isinstance(encoding, Sinusoidal):
+            check_sines(encoding, model, tensors)
         else:
             check_table(group, tensors, seen)
 
@@ -135,12 +135,12 @@ def test_what_is_added_before_the_first_layer(model_type: str, monkeypatch: pyte
 def check_table(
     group: LayerGroup, tensors: dict[str, torch.Tensor], seen: set[tuple[tuple[int, ...], tuple[int, ...]]]
 ) -> None:
-    (record,) = group.encodings
-    if isinstance(record, FactorisedLearned):
-        shape = (record.sizes[0], record.dims[0])
+    (encoding,) = group.encodings
+    if isinstance(encoding, FactorisedLearned):
+        shape = (encoding.sizes[0], encoding.dims[0])
     else:
-        assert isinstance(record, GridLearned | Learned)
-        shape = tuple(record.shapes["table"])
+        assert isinstance(encoding, GridLearned | Learned)
+        shape = tuple(encoding.shapes["table"])
     shapes = {name: tuple(weight.shape) for name, weight in tensors.items()}
     same = [name for name, own in shapes.items() if own[-1:] == shape[-1:] and math.prod(own[:-1]) == shape[0]]
     assert same, f"no table of {shape}; there are {[item for item in shapes.items() if HOLDS.search(item[0])]}"
@@ -148,13 +148,13 @@ def check_table(
     assert not starts or starts == {group.offset}, f"rows are read from {starts}"
 
 
-def check_sines(record: Sinusoidal, model: torch.nn.Module, tensors: dict[str, torch.Tensor]) -> None:
-    rows = record.start + 8
-    ours = record.embed(torch.arange(8))
-    tables = [own.reshape(own.shape[-2:]) for own in tensors.values() if own.ndim > 1 and own.shape[-1] == record.dim]
-    tables = [own[record.start : rows] * record.scale for own in tables if own.shape[0] >= rows]
+def check_sines(encoding: Sinusoidal, model: torch.nn.Module, tensors: dict[str, torch.Tensor]) -> None:
+    rows = encoding.start + 8
+    ours = encoding.embed(torch.arange(8))
+    tables = [own.reshape(own.shape[-2:]) for own in tensors.values() if own.ndim > 1 and own.shape[-1] == encoding.dim]
+    tables = [own[encoding.start : rows] * encoding.scale for own in tables if own.shape[0] >= rows]
     made = [
-        module(torch.zeros(1, 8, record.dim))[0]
+        module(torch.zeros(1, 8, encoding.dim))[0]
         for module in model.modules()
         if type(module).__name__ == "PegasusXSinusoidalPositionalEmbedding"
     ]
@@ -173,19 +173,19 @@ def test_distances_along_rows_and_columns(model_type: str, flags: dict[str, bool
         **({"image_size": 64, "window_size": 2} if model_type in SAM else {}),
     }
     shapes = {name: tuple(own.shape) for name, own in held(live(model_type, keys, "meta"))}
-    records = [
-        record
+    encodings = [
+        encoding
         for group in from_config({"model_type": model_type, **keys}).groups
-        for record in group.encodings
+        for encoding in group.encodings
         for _ in group.layers or [0]
     ]
     biases = [own for name, own in shapes.items() if name.endswith("relative_position_bias_table")]
-    assert sorted(biases) == sorted(r.shapes["table"] for r in records if isinstance(r, WindowBias))
+    assert sorted(biases) == sorted(r.shapes["table"] for r in encodings if isinstance(r, WindowBias))
     heights = [own for name, own in shapes.items() if name.endswith("rel_pos_h")]
-    assert sorted(heights) == sorted(r.shapes["axis_0"] for r in records if isinstance(r, Decomposed))
+    assert sorted(heights) == sorted(r.shapes["axis_0"] for r in encodings if isinstance(r, Decomposed))
     tables = [own for name, own in shapes.items() if name.endswith("pos_embed")]
     assert [math.prod(own[1:-1]) for own in tables] == [
-        r.shapes["table"][0] for r in records if isinstance(r, GridLearned)
+        r.shapes["table"][0] for r in encodings if isinstance(r, GridLearned)
     ]
 
 
@@ -203,11 +203,11 @@ def test_wav2vec2_bert_scores_clipped_distances():
     keys |= {"right_max_position_embeddings": 2}
     attention = module.Wav2Vec2BertSelfAttention(CLASSES["wav2vec2-bert"](**keys)).eval()
     (group,) = from_config({"model_type": "wav2vec2-bert", **keys}).groups
-    (record,) = group.encodings
+    (encoding,) = group.encodings
     q, k = torch.randn(2, 1, 2, 9, 12, generator=torch.Generator().manual_seed(0))
     keys_of_distance = attention.distance_embedding.weight.detach()
     params = {"relative_keys": keys_of_distance, "relative_values": torch.zeros_like(keys_of_distance)}
-    ours = record.score(q, k, torch.arange(9), torch.arange(9), params)
+    ours = encoding.score(q, k, torch.arange(9), torch.arange(9), params)
     with torch.no_grad():
         _, theirs = module._apply_relative_key_position_encoding(attention, q, k)
     assert (ours - theirs).abs().max() <= 12 * 8 * 2.0**-24
@@ -224,7 +224,7 @@ def test_parakeet_scores_the_terms_of_transformer_xl():
     generator = torch.Generator().manual_seed(0)
     for weight in attention.parameters():
         weight.data = torch.randn(weight.shape, generator=generator) * 0.3
-    (record,) = from_config({"model_type": "parakeet_encoder", **keys}).groups[0].encodings
+    (encoding,) = from_config({"model_type": "parakeet_encoder", **keys}).groups[0].encodings
     rows = torch.cat([torch.arange(0, 24, 2), torch.arange(1, 24, 2)])
     params = {
         "W_R": attention.relative_k_proj.weight.detach().T[rows].reshape(24, 2, 12).movedim(1, 0),
@@ -246,7 +246,7 @@ def test_parakeet_scores_the_terms_of_transformer_xl():
     with torch.no_grad():
         attention(hidden, positions(hidden))
     places = torch.arange(9)
-    ours = record.score(seen["q"], seen["k"], places, places, params) + seen["q"] @ seen["k"].mT / 12**0.5
+    ours = encoding.score(seen["q"], seen["k"], places, places, params) + seen["q"] @ seen["k"].mT / 12**0.5
     # Nine terms of a few units each, summed over 24 and 12 channels in float32.
     assert (ours - seen["logits"]).abs().max() <= 64 * 24 * 2.0**-24
 

@@ -56,10 +56,10 @@ def test_a_table_of_sines_and_cosines(peer: dict[str, Any]) -> None:
 
 
 def test_fourier_features_with_the_coordinate(peer: dict[str, Any]) -> None:
-    record = FourierFeatures(6, "linear", 16.0, "concatenated", coordinate=True)
+    encoding = FourierFeatures(6, "linear", 16.0, "concatenated", coordinate=True)
     # The band rounds three times, the grid and the product once each: 5 half units of an angle of at most 8π.
     bound = 5 * 2.0**-24 * 8 * np.pi + 2.0**-24
-    assert (record.embed(torch.linspace(-1, 1, 17)) - peer["fourier"]).abs().max() <= bound
+    assert (encoding.embed(torch.linspace(-1, 1, 17)) - peer["fourier"]).abs().max() <= bound
 
 
 def test_rotary_tables_are_bit_equal(peer: dict[str, Any]) -> None:

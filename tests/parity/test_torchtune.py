@@ -29,19 +29,19 @@ def rotary() -> Any:
 @pytest.mark.parametrize(("dim", "base"), [(64, 10_000), (128, 500_000), (10, 100)])
 def test_frequencies_and_tables_are_bit_equal(rotary: Any, dim: int, base: int) -> None:
     peer = rotary(dim=dim, max_seq_len=300, base=base)
-    record = RoPE(dim=dim, base=float(base), numerics="float32")
-    assert torch.equal(record.frequencies.float32(torch.zeros(())), peer.theta)
-    rotation = record.rotation(torch.arange(300))
+    encoding = RoPE(dim=dim, base=float(base), numerics="float32")
+    assert torch.equal(encoding.frequencies.float32(torch.zeros(())), peer.theta)
+    rotation = encoding.rotation(torch.arange(300))
     assert torch.equal(rotation.cos, peer.cache[..., 0])
     assert torch.equal(rotation.sin, peer.cache[..., 1])
 
 
 def test_rotated_tensors_are_bit_equal(rotary: Any) -> None:
     x = torch.randn(2, 13, 6, 32, generator=torch.Generator().manual_seed(0))
-    peer, record = rotary(dim=32, max_seq_len=64), RoPE(dim=32, numerics="float32")
-    assert torch.equal(record.rotation(torch.arange(13))(x, layout="bthd"), peer(x))
+    peer, encoding = rotary(dim=32, max_seq_len=64), RoPE(dim=32, numerics="float32")
+    assert torch.equal(encoding.rotation(torch.arange(13))(x, layout="bthd"), peer(x))
     places = torch.tensor([[0, 1, 2, 0, 1, 2, 3, 4, 5, 6, 0, 1, 2], list(range(50, 63))])
-    assert torch.equal(record.rotation(places)(x, layout="bthd"), peer(x, input_pos=places))
+    assert torch.equal(encoding.rotation(places)(x, layout="bthd"), peer(x, input_pos=places))
 
 
 def test_beyond_its_length_the_peer_has_no_row(rotary: Any) -> None:

@@ -50,10 +50,10 @@ def llama(models: Models, dim: int, base: float) -> Any:
 @pytest.mark.parametrize(("dim", "base"), [(64, 10_000.0), (128, 500_000.0), (10, 1_000_000.0)])
 def test_llama_frequencies_and_tables_are_bit_equal(models: Models, dim: int, base: float) -> None:
     peer = llama(models, dim, base)
-    record = RoPE(dim=dim, base=base, pairing="halves", numerics="float32")
-    assert torch.equal(record.frequencies.float32(torch.zeros(())), peer.inv_freq)
+    encoding = RoPE(dim=dim, base=base, pairing="halves", numerics="float32")
+    assert torch.equal(encoding.frequencies.float32(torch.zeros(())), peer.inv_freq)
     cosine, sine = peer(torch.zeros(()), POSITIONS)
-    rotation = record.rotation(POSITIONS)
+    rotation = encoding.rotation(POSITIONS)
     assert torch.equal(rotation.cos, cosine[..., : dim // 2])
     assert torch.equal(rotation.sin, sine[..., dim // 2 :])
 
@@ -88,29 +88,29 @@ def test_llama_in_bfloat16_rounds_once_where_the_peer_rounds_thrice(models: Mode
 
 
 def test_whisper_table_is_bit_equal(models: Models) -> None:
-    record = Sinusoidal(dim=384, layout="concatenated", exponent="i/(d/2-1)", numerics="float32")
-    assert torch.equal(record.embed(torch.arange(1500)), models.whisper.sinusoids(1500, 384))
+    encoding = Sinusoidal(dim=384, layout="concatenated", exponent="i/(d/2-1)", numerics="float32")
+    assert torch.equal(encoding.embed(torch.arange(1500)), models.whisper.sinusoids(1500, 384))
 
 
 @pytest.mark.parametrize("dim", [16, 1024, 33])
 def test_m2m_100_table_is_bit_equal(models: Models, dim: int) -> None:
     odd = "zero" if dim % 2 else "error"
-    record = Sinusoidal(dim=dim, layout="concatenated", exponent="i/(d/2-1)", odd=odd, numerics="float32")
+    encoding = Sinusoidal(dim=dim, layout="concatenated", exponent="i/(d/2-1)", odd=odd, numerics="float32")
     peer = models.m2m_100.M2M100SinusoidalPositionalEmbedding.get_embedding(1026, dim)
-    assert torch.equal(record.embed(torch.arange(1026)), peer)
+    assert torch.equal(encoding.embed(torch.arange(1026)), peer)
 
 
 def test_musicgen_table_is_bit_equal_with_the_cosine_first(models: Models) -> None:
-    record = Sinusoidal(dim=64, layout="concatenated", exponent="i/(d/2-1)", first="cosine", numerics="float32")
+    encoding = Sinusoidal(dim=64, layout="concatenated", exponent="i/(d/2-1)", first="cosine", numerics="float32")
     peer = models.musicgen.MusicgenSinusoidalPositionalEmbedding.get_embedding(300, 64)
-    assert torch.equal(record.embed(torch.arange(300)), peer)
+    assert torch.equal(encoding.embed(torch.arange(300)), peer)
 
 
 def test_speecht5_table_is_bit_equal(models: Models) -> None:
     """The interleaved table of 2017 as PyTorch's tutorial computes it, exp(2i · -ln 10000 / d)."""
     peer = models.speecht5.SpeechT5ScaledPositionalEncoding(0.0, dim=48, max_len=600).pe
-    record = Sinusoidal(dim=48, numerics="float32")
-    assert torch.equal(record.embed(torch.arange(600)), peer.reshape(600, 48))
+    encoding = Sinusoidal(dim=48, numerics="float32")
+    assert torch.equal(encoding.embed(torch.arange(600)), peer.reshape(600, 48))
 
 
 def test_roformer_table_is_the_exact_one(models: Models) -> None:
@@ -136,8 +136,8 @@ def test_xlnet_sinusoid_is_the_exact_one_to_float32(models: Models) -> None:
 def test_t5_buckets(models: Models, buckets: int, max_distance: int, both: bool) -> None:
     distance = torch.arange(-3000, 3001)
     peer = models.t5.T5Attention._relative_position_bucket(distance, both, buckets, max_distance)
-    record = T5Bias(heads=1, buckets=buckets, max_distance=max_distance, bidirectional=both)
-    assert torch.equal(record.bucket(distance), peer)
+    encoding = T5Bias(heads=1, buckets=buckets, max_distance=max_distance, bidirectional=both)
+    assert torch.equal(encoding.bucket(distance), peer)
 
 
 def test_t5_bias_of_a_layer(models: Models) -> None:
@@ -175,19 +175,19 @@ def test_alibi_of_bloom_is_ours_but_for_a_constant_of_each_row(models: Models) -
 
 @pytest.mark.parametrize(("clip", "ahead"), [(5, None), (5, 2), (64, 8)])
 def test_shaw_keys_are_relative_key_of_wav2vec2_bert(models: Models, clip: int, ahead: int | None) -> None:
-    record = Shaw(dim=8, clip=clip, ahead=ahead)
+    encoding = Shaw(dim=8, clip=clip, ahead=ahead)
 
     class Layer:
-        left_max_position_embeddings, right_max_position_embeddings = clip, record.clip_ahead
+        left_max_position_embeddings, right_max_position_embeddings = clip, encoding.clip_ahead
         scaling = 1 / math.sqrt(8)
-        distance_embedding = torch.nn.Embedding(record.rows, 8)
+        distance_embedding = torch.nn.Embedding(encoding.rows, 8)
 
     generator = torch.Generator().manual_seed(0)
     q, k = torch.randn(2, 12, 6, 8, generator=generator), torch.randn(2, 12, 20, 8, generator=generator)
     peer = models.wav2vec2_bert._apply_relative_key_position_encoding(Layer, q, k)[1].detach()
     table = Layer.distance_embedding.weight.detach()
     params = {"relative_keys": table, "relative_values": table}
-    ours = record.score(q, k, torch.arange(6), torch.arange(20), params)
+    ours = encoding.score(q, k, torch.arange(6), torch.arange(20), params)
     # Eight products of normal numbers, partial sums below 64.
     assert (ours - peer).abs().max() <= 2 * 10 * 64 * 2.0**-24
 

@@ -74,9 +74,9 @@ def test_swin_v2(pretrained: tuple[int, int]) -> None:
     mlp = peer.continuous_position_bias_mlp
     table = 16 * torch.sigmoid(mlp(peer.relative_coords_table).view(-1, 3))
     wanted = table[peer.relative_position_index.view(-1)].view(20, 20, 3).permute(2, 0, 1)
-    record = LogCPB(heads=3, window=pretrained if pretrained[0] else (4, 5))
+    encoding = LogCPB(heads=3, window=pretrained if pretrained[0] else (4, 5))
     params = {"weight_in": mlp[0].weight, "bias_in": mlp[0].bias, "weight_out": mlp[2].weight}
-    found = record.matrix(grid(4, 5), grid(4, 5), params)
+    found = encoding.matrix(grid(4, 5), grid(4, 5), params)
     # 512 hidden numbers below 3, each times a weight below 1/√512, in float32; 16σ is no steeper than 4.
     assert (found - wanted).abs().max() <= 4 * 512 * 3 * 512**-0.5 * 2.0**-22
 
@@ -114,8 +114,8 @@ def test_sam(rows: int) -> None:
     q, height, width = drawn(2, 15, 6), drawn(rows, 6), drawn(5, 6)
     wanted = sam.get_decomposed_rel_pos(peer, q, height, width, (5, 3), (5, 3)).reshape(2, 15, 15)
     own = resize_table(height, (rows,), (9,), prefix=0, method="bilinear", antialias=False)
-    record, x = Decomposed(dim=6, size=(5, 3)), q[:, None]
-    found = record.score(x, x, grid(5, 3), grid(5, 3), {"axis_0": own, "axis_1": width})
+    encoding, x = Decomposed(dim=6, size=(5, 3)), q[:, None]
+    found = encoding.score(x, x, grid(5, 3), grid(5, 3), {"axis_0": own, "axis_1": width})
     assert (found[:, 0] - wanted).abs().max() <= 16 * 2.0**-24 * 32
 
 
@@ -125,6 +125,6 @@ def test_pooled_keys_of_mvit() -> None:
     peer = SimpleNamespace(get_rel_pos=lambda *given: sam.get_rel_pos(None, *given))
     q, height, width = drawn(1, 32, 6), drawn(15, 6), drawn(7, 6)
     wanted = sam.get_decomposed_rel_pos(peer, q, height, width, (8, 4), (4, 2)).reshape(1, 32, 8)
-    record, x = Decomposed(dim=6, size=(8, 4)), q[:, None]
-    found = record.score(x, x[:, :, :8], grid(8, 4), 2 * grid(4, 2) + 1, {"axis_0": height, "axis_1": width})
+    encoding, x = Decomposed(dim=6, size=(8, 4)), q[:, None]
+    found = encoding.score(x, x[:, :, :8], grid(8, 4), 2 * grid(4, 2) + 1, {"axis_0": height, "axis_1": width})
     assert (found[:, 0] - wanted).abs().max() <= 16 * 2.0**-24 * 32

@@ -25,10 +25,10 @@ def xt() -> Any:
 
 @pytest.mark.parametrize(("dim", "base"), [(64, 10_000.0), (128, 500_000.0), (10, 100.0)])
 def test_rotary_frequencies_and_tables_are_bit_equal(xt: Any, dim: int, base: float) -> None:
-    peer, record = xt.RotaryEmbedding(dim, base=base), RoPE(dim=dim, base=base, numerics="float32")
-    assert torch.equal(record.frequencies.float32(torch.zeros(())), peer.inv_freq)
+    peer, encoding = xt.RotaryEmbedding(dim, base=base), RoPE(dim=dim, base=base, numerics="float32")
+    assert torch.equal(encoding.frequencies.float32(torch.zeros(())), peer.inv_freq)
     angles, scale = peer(torch.arange(4000, 4050))
-    rotation = record.rotation(torch.arange(4000, 4050))
+    rotation = encoding.rotation(torch.arange(4000, 4050))
     assert scale == 1
     assert torch.equal(rotation.cos, angles[0, :, ::2].cos())
     assert torch.equal(rotation.sin, angles[0, :, 1::2].sin())
@@ -56,13 +56,13 @@ def test_alibi_slopes_and_bias(xt: Any, heads: int) -> None:
 @pytest.mark.parametrize("causal", [True, False])
 @pytest.mark.parametrize(("buckets", "max_distance"), [(32, 128), (320, 800)])
 def test_t5_buckets_and_bias(xt: Any, causal: bool, buckets: int, max_distance: int) -> None:
-    record = T5Bias(heads=12, buckets=buckets, max_distance=max_distance, bidirectional=not causal)
+    encoding = T5Bias(heads=12, buckets=buckets, max_distance=max_distance, bidirectional=not causal)
     distance = torch.arange(-3000, 3001)
     peer = xt.RelativePositionBias._relative_position_bucket(distance, causal, buckets, max_distance)
-    assert torch.equal(record.bucket(distance), peer)
+    assert torch.equal(encoding.bucket(distance), peer)
     layer = xt.RelativePositionBias(1.0, causal=causal, num_buckets=buckets, max_distance=max_distance, heads=12)
     table = layer.relative_attention_bias.weight.detach()
-    ours = record.matrix(torch.arange(10, 15), torch.arange(15), {"table": table})
+    ours = encoding.matrix(torch.arange(10, 15), torch.arange(15), {"table": table})
     assert torch.equal(ours, layer(5, 15).detach())
 
 
@@ -70,8 +70,8 @@ def test_scaled_sinusoid(xt: Any) -> None:
     layer = xt.ScaledSinusoidalEmbedding(64)
     with torch.no_grad():
         peer = layer(torch.zeros(1, 500, 64))
-    record = LearnedScale(Sinusoidal(dim=64, layout="concatenated"), initial=64**-0.5)
-    ours = record.embed(torch.arange(500), {"scale": torch.tensor(64**-0.5)})
+    encoding = LearnedScale(Sinusoidal(dim=64, layout="concatenated"), initial=64**-0.5)
+    ours = encoding.embed(torch.arange(500), {"scale": torch.tensor(64**-0.5)})
     # The peer's frequency is off by 3 ulp and its angle rounds once: 4 · 2^-23 · 500 of a radian, times the scale.
     assert (ours - peer).abs().max() <= (4 * 2.0**-23 * 500 + 2.0**-23) / 8
 
@@ -111,13 +111,13 @@ def test_dynamic_position_bias(xt: Any, depth: int, log_distance: bool) -> None:
 
 def test_polar_queries_and_keys(xt: Any) -> None:
     """Its angle is float32: position times frequency, rounded, plus the phase."""
-    peer, record = xt.PolarEmbedding(16, heads=3), PoPE(dim=16, heads=3)
+    peer, encoding = xt.PolarEmbedding(16, heads=3), PoPE(dim=16, heads=3)
     with torch.no_grad():  # its own uniform start writes into a leaf, an error
         peer.learned_bias.uniform_(-8.0, 1.0, generator=torch.Generator().manual_seed(1))
     x, places = torch.randn(2, 3, 50, 16, generator=torch.Generator().manual_seed(0)), torch.arange(50)
     angles, phase = peer(places)
     params = {"phase": peer.learned_bias.detach()[:, 0]}
     for role, their in (("query", angles), ("key", angles + phase)):
-        found = record.rotation(places, params, role=role)(x, layout="bhtd")
+        found = encoding.rotation(places, params, role=role)(x, layout="bhtd")
         # The angle is at most 50 + 2π, rounded three times; |softplus(x)| ≤ |x| + 1.
         assert (found - xt.apply_polar_pos_emb(x, their)).abs().max() <= 3 * 64 * 2.0**-24 * float(x.abs().max() + 1)

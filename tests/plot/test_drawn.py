@@ -100,9 +100,9 @@ def test_media_positions_are_those_of_the_sequence():
 
 
 def test_heatmap_of_a_learned_table_is_that_table():
-    record = Learned(dim=6, length=7)
-    params = record.init(np.random.default_rng(3))
-    assert np.array_equal(image_of(plot.heatmap(record, 7, params=params)), next(iter(params.values())))
+    encoding = Learned(dim=6, length=7)
+    params = encoding.init(np.random.default_rng(3))
+    assert np.array_equal(image_of(plot.heatmap(encoding, 7, params=params)), next(iter(params.values())))
 
 
 def test_dimensions_draws_the_chosen_columns():
@@ -312,10 +312,10 @@ def test_differences_of_nothing_are_no_error():
 
 
 def test_what_is_learned_is_called_untrained_unless_it_is_given():
-    record = T5Bias(heads=2)
-    given = record.init(np.random.default_rng(1))
-    assert "untrained" in plot.bias(record).get_title()
-    assert "untrained" not in plot.bias(record, params=given).get_title()
+    encoding = T5Bias(heads=2)
+    given = encoding.init(np.random.default_rng(1))
+    assert "untrained" in plot.bias(encoding).get_title()
+    assert "untrained" not in plot.bias(encoding, params=given).get_title()
     assert "untrained" not in plot.bias(ALiBi(heads=2)).get_title()
     for draw in (plot.heatmap, plot.dimensions, plot.similarity):
         learned = Learned(dim=32, length=100)

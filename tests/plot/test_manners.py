@@ -133,29 +133,29 @@ def test_pyplot_is_never_loaded_and_nothing_is_shown():
     assert (ran.returncode, ran.stdout.strip()) == (0, "clean"), ran.stderr
 
 
-ADDS, ROTATES, BIASES = "a record that adds", "a record that rotates", "a record that biases"
-EITHER = "a record that adds or rotates"
+ADDS, ROTATES, BIASES = "an encoding that adds", "an encoding that rotates", "an encoding that biases"
+EITHER = "an encoding that adds or rotates"
 
 
 @pytest.mark.parametrize(
-    ("draw", "record", "what"),
+    ("draw", "encoding", "what"),
     [
         (plot.heatmap, A, EITHER), (plot.dimensions, A, EITHER), (plot.similarity, R, ADDS),
         (plot.rotation, S, ROTATES),
         (plot.rotated, A, ROTATES), (plot.pairing, S, ROTATES), (plot.bias, S, BIASES),
             (plot.bias_by_distance, R, BIASES),
-        (plot.differences, A, "one that adds or rotates"), (plot.score_by_distance, "RoPE", "a record of an encoding"),
-        (plot.waves, 3, "a record of an encoding"), (plot.dials, None, "a record of an encoding"),
+        (plot.differences, A, "one that adds or rotates"), (plot.score_by_distance, "RoPE", "an encoding of an encoding"),
+        (plot.waves, 3, "an encoding of an encoding"), (plot.dials, None, "an encoding of an encoding"),
     ],
 )  # fmt: skip
-def test_a_wrong_kind_of_record_is_named(draw, record, what):
-    with pytest.raises(TypeError, match=rf"^record must be {what}"):
-        draw(record)
+def test_a_wrong_kind_of_encoding_is_named(draw, encoding, what):
+    with pytest.raises(TypeError, match=rf"^encoding must be {what}"):
+        draw(encoding)
 
 
-def test_a_record_without_frequencies_is_named():
+def test_an_encoding_without_frequencies_is_named():
     for draw in (plot.waves, plot.wavelengths, plot.dials):
-        with pytest.raises(TypeError, match=r"^record must have frequencies; got ALiBi"):
+        with pytest.raises(TypeError, match=r"^encoding must have frequencies; got ALiBi"):
             draw(A)
 
 
@@ -179,7 +179,7 @@ def test_a_record_without_frequencies_is_named():
         (lambda: plot.rotation(R, (1.0, 0.0, 0.0)), ValueError, r"^vector must have shape \(2,\); got \(3,\)"),
         (lambda: plot.rotation(R, pair=4), ValueError, r"^pair must be an integer from 0 to 3; got 4"),
         (lambda: plot.rotated(R, np.ones(7)), ValueError, r"^vector must have shape \(8,\); got \(7,\)"),
-        (lambda: plot.pairing(RoPE(dim=128)), ValueError, r"^record.head_dim must be an integer from 2 to 64; got 128"),
+        (lambda: plot.pairing(RoPE(dim=128)), ValueError, r"^encoding.head_dim must be an integer from 2 to 64; got 128"),
         (lambda: plot.bias(A, head=8), ValueError, r"^head must be an integer from 0 to 7; got 8"),
         (lambda: plot.bias(A, 10**6), ValueError, r"^length must be an integer from 1 to 4096"),
         (lambda: plot.bias_by_distance(A, heads=(9,)), ValueError, r"^heads must be an integer from 0 to 7; got 9"),
@@ -187,13 +187,13 @@ def test_a_record_without_frequencies_is_named():
         (lambda: plot.derivative(S, (32,)), ValueError, r"^dims must be an integer from 0 to 31; got 32"),
         (lambda: plot.derivative(S, position="3"), TypeError, r"^position must be a finite number from"),
         (lambda: plot.derivative(S, length=0), ValueError, r"^length must be an integer from 1 to 20000; got 0"),
-        (lambda: plot.derivative(A), TypeError, r"^record must be made of sines and cosines; got ALiBi"),
+        (lambda: plot.derivative(A), TypeError, r"^encoding must be made of sines and cosines; got ALiBi"),
         (lambda: plot.curves([1, 2], x="x", y="y"), TypeError,
             r"^named must map names to \(x values, y values\); got \[1, 2\]"),
         (lambda: plot.curves({"a": ([1], [1, 2])}, x="x", y="y"), ValueError,
             r"^named\['a'\] must be two rows of one length"),
-        (lambda: plot.heatmap(axial(dim=8)), ValueError, r"^record must"),
-        (lambda: plot.heatmap(CayleySTRING(dim=4)), TypeError, r"^record must rotate pairs, equally in every head"),
+        (lambda: plot.heatmap(axial(dim=8)), ValueError, r"^encoding must"),
+        (lambda: plot.heatmap(CayleySTRING(dim=4)), TypeError, r"^encoding must rotate pairs, equally in every head"),
         (lambda: plot.word_order(R, "Dog bites man", "Cats sleep"), ValueError, r"^other must share words with"),
         (lambda: plot.layers("config.json"), TypeError, r"^model must be what posenc.models.from_config returns"),
         (lambda: plot.media_positions([Text(5000)]), ValueError, r"^tokens of segments must be an integer from 1 to 4"),
@@ -207,7 +207,7 @@ def test_mistakes_are_named(call, error, message):
         call()
 
 
-def test_the_name_of_a_record_leaves_defaults_out():
+def test_the_name_of_an_encoding_leaves_defaults_out():
     assert canvas.name(Sinusoidal(dim=8)) == "Sinusoidal(dim=8)"
     assert canvas.name(Sinusoidal(dim=8, base=100.0)) == "Sinusoidal(dim=8, base=100.0)"
     long = canvas.name(Sinusoidal(dim=8, base=100.0, layout="concatenated", exponent="i/(d/2-1)", first="cosine"))

@@ -1,4 +1,4 @@
-"""Modules of any record, and inputs of any length for each door."""
+"""Modules of any encoding, and inputs of any length for each door."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ Tensors = tuple[torch.Tensor, ...]
 
 
 class Whole(torch.nn.Module):
-    """All that a module computes, as a tuple: for a record that scores, the scores and what goes to the output."""
+    """All that a module computes, as a tuple: for an encoding that scores, the scores and what goes to the output."""
 
     def __init__(self, held: Any) -> None:
         super().__init__()
         self.held = held
 
     def forward(self, *arguments: torch.Tensor) -> Tensors:
-        if isinstance(self.held.record, RotaryEncoding) and "value" in self.held.record.roles:
+        if isinstance(self.held.encoding, RotaryEncoding) and "value" in self.held.encoding.roles:
             q, k, query_positions, key_positions = arguments
             return self.held(k, key_positions, layout="bhtd"), self.held.back(q, query_positions, layout="bhtd")
-        if isinstance(self.held.record, RotaryEncoding):
+        if isinstance(self.held.encoding, RotaryEncoding):
             return self.held(*arguments, layout="bhtd")
-        if not isinstance(self.held.record, AttentionScore):
+        if not isinstance(self.held.encoding, AttentionScore):
             return (self.held(*arguments),)
         q, k, *hidden, query_positions, key_positions = arguments
         result = self.held(q, k, query_positions, key_positions, hidden=hidden[0] if hidden else None)
@@ -37,42 +37,42 @@ class Whole(torch.nn.Module):
         return (result,) if values is None else (result, values)
 
 
-def fresh(record: Encoding) -> Whole:
+def fresh(encoding: Encoding) -> Whole:
     """A module whose parameters are no longer those of its seed, as after training."""
-    whole = Whole(module(record, seed=3))
-    shift = -0.25 if type(record).__name__ == "PoPE" else 0.25  # its phases end at 0
+    whole = Whole(module(encoding, seed=3))
+    shift = -0.25 if type(encoding).__name__ == "PoPE" else 0.25  # its phases end at 0
     with torch.no_grad():
         for parameter in whole.parameters():
             parameter.mul_(1.5).add_(shift)
     return whole
 
 
-def inputs(record: Encoding, n: int) -> Tensors:
+def inputs(encoding: Encoding, n: int) -> Tensors:
     """Arguments for n tokens, always the same for one n: n queries, n + 2 keys, each with its own positions."""
     draw = torch.Generator().manual_seed(n)
-    start = 70_000 if "unlimited" in record.claims else 0  # far out, unless positions end somewhere
-    query_positions, key_positions = (spread_over_axes(record, torch.arange(count) + start) for count in (n, n + 2))
-    if isinstance(record, AdditiveEncoding):
-        positions = query_positions if start else spread_over_axes(record, torch.arange(n) % SHORTEST)
-        return torch.randn(BATCH, n, record.width, generator=draw, dtype=torch.float32), positions
-    if isinstance(record, AttentionBias):
+    start = 70_000 if "unlimited" in encoding.claims else 0  # far out, unless positions end somewhere
+    query_positions, key_positions = (spread_over_axes(encoding, torch.arange(count) + start) for count in (n, n + 2))
+    if isinstance(encoding, AdditiveEncoding):
+        positions = query_positions if start else spread_over_axes(encoding, torch.arange(n) % SHORTEST)
+        return torch.randn(BATCH, n, encoding.width, generator=draw, dtype=torch.float32), positions
+    if isinstance(encoding, AttentionBias):
         return query_positions, key_positions
-    rotates = isinstance(record, RotaryEncoding)
-    width = record.head_dim if rotates else getattr(record, "dim", 8)
+    rotates = isinstance(encoding, RotaryEncoding)
+    width = encoding.head_dim if rotates else getattr(encoding, "dim", 8)
     own = getattr(
-        record, "heads", None
+        encoding, "heads", None
     )  # of a rotation: those that each rotation in their own way, which are not grouped
     heads = own or HEADS
     key_heads = KEY_HEADS if rotates and own is None else heads
     q = torch.randn(BATCH, heads, n, width, generator=draw, dtype=torch.float32)
     k = torch.randn(BATCH, key_heads, n + 2, width, generator=draw, dtype=torch.float32)
-    if rotates or record.reads is None:
+    if rotates or encoding.reads is None:
         return q, k, query_positions, key_positions
-    places = record.hidden_length(n, n + 2)
+    places = encoding.hidden_length(n, n + 2)
     return (
         q,
         k,
-        torch.randn(BATCH, places, record.model_dim, generator=draw, dtype=torch.float32),
+        torch.randn(BATCH, places, encoding.model_dim, generator=draw, dtype=torch.float32),
         query_positions,
         key_positions,
     )
@@ -80,7 +80,7 @@ def inputs(record: Encoding, n: int) -> Tensors:
 
 def call(whole: Whole, n: int = 5) -> Tensors:
     """What the module gives for n tokens."""
-    return whole(*inputs(whole.held.record, n))
+    return whole(*inputs(whole.held.encoding, n))
 
 
 def same(left: Tensors, right: Tensors) -> bool:

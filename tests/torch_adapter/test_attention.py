@@ -23,22 +23,22 @@ RECORDS = [sample for row in posenc.CATALOG for sample in row.samples if not isi
 FLOAT64 = 1e-11
 
 
-def case(record, n=7, m=9, dtype=torch.float64):
-    """Tensors, positions and a module for a record: n queries at the end of m keys."""
+def case(encoding, n=7, m=9, dtype=torch.float64):
+    """Tensors, positions and a module for an encoding: n queries at the end of m keys."""
     draw = torch.Generator().manual_seed(n)
-    heads = getattr(record, "heads", None) or HEADS
-    rotates = isinstance(record, RotaryEncoding)
-    width = record.head_dim if rotates else getattr(record, "dim", WIDTH)
+    heads = getattr(encoding, "heads", None) or HEADS
+    rotates = isinstance(encoding, RotaryEncoding)
+    width = encoding.head_dim if rotates else getattr(encoding, "dim", WIDTH)
     key_heads = KEY_HEADS if heads == HEADS else 1
     q, k, v = (
         torch.randn(BATCH, count, length, width, generator=draw, dtype=dtype)
         for count, length in ((heads, n), (key_heads, m), (key_heads, m))
     )
-    key = spread_over_axes(record, torch.arange(m))
+    key = spread_over_axes(encoding, torch.arange(m))
     hidden = None
-    if getattr(record, "reads", None) is not None:
-        hidden = torch.randn(BATCH, record.hidden_length(n, m), record.model_dim, generator=draw, dtype=dtype)
-    held = module(record, seed=3)
+    if getattr(encoding, "reads", None) is not None:
+        hidden = torch.randn(BATCH, encoding.hidden_length(n, m), encoding.model_dim, generator=draw, dtype=dtype)
+    held = module(encoding, seed=3)
     with torch.no_grad():
         for parameter in held.parameters():
             parameter.mul_(1.5).add_(0.25)
@@ -52,7 +52,7 @@ def by_reference(asked, *, visible=None, causal=False, scale=None):
         query_positions=asked["query"],
         key_positions=asked["key"],
         layout="bhtd",
-        encodings=[each.record for each in held],
+        encodings=[each.encoding for each in held],
         params=[each.params for each in held],
         causal=causal,
         mask=visible,
@@ -83,9 +83,9 @@ def close(got, want, tolerance=FLOAT64):
     assert ((got - want).abs() <= tolerance * scale).all()
 
 
-def test_every_record_attends_as_the_reference_does_with_its_gradients():
-    def check(record):
-        asked = with_gradients(case(record))
+def test_every_encoding_attends_as_the_reference_does_with_its_gradients():
+    def check(encoding):
+        asked = with_gradients(case(encoding))
         for causal in (False, True):
             want = by_reference(asked, causal=causal)
             got = attention(**asked, causal=causal, layout="bhtd")
@@ -98,8 +98,8 @@ def test_every_record_attends_as_the_reference_does_with_its_gradients():
 
 
 def test_tiles_of_three_queries_give_what_all_at_once_do():
-    def check(record):
-        asked = with_gradients(case(record))
+    def check(encoding):
+        asked = with_gradients(case(encoding))
         call = collected(
             **asked,
             layout="bhtd",
@@ -122,9 +122,9 @@ def test_tiles_of_three_queries_give_what_all_at_once_do():
 
 
 def by_distance():
-    records = [record for record in RECORDS if isinstance(record, ByDistance)]
+    encodings = [encoding for encoding in RECORDS if isinstance(encoding, ByDistance)]
     return [
-        *records,
+        *encodings,
         posenc.Shaw(dim=8, clip=1, ahead=30),
         posenc.DeBERTa(dim=8, heads=12, buckets=2, max_distance=None),
     ]
@@ -136,8 +136,8 @@ def test_one_product_a_distance_gives_what_pairs_give(monkeypatch, queries, numb
     monkeypatch.setattr(skewed_path, "NUMBERS", numbers)
     draw = torch.Generator().manual_seed(0)
 
-    def check(record):
-        asked = with_gradients(case(record, 9, 13))
+    def check(encoding):
+        asked = with_gradients(case(encoding, 9, 13))
         heads = asked["q"].shape[1]
         row, column = torch.arange(9)[:, None] + 4, torch.arange(13)
         few, own = torch.rand(2, heads, 9, 13, generator=draw) < 0.6, torch.tensor([[0] * 6 + [1] * 7])
@@ -178,8 +178,8 @@ def relative_biases():
 @pytest.mark.parametrize("window", [None, (3, 0), (2, 1), (None, 0), (0, None)], ids=str)
 @pytest.mark.parametrize("causal", [False, True], ids=["all", "causal"])
 def test_distances_alone_give_what_the_matrix_gives(causal, window):
-    def check(record):
-        asked = case(record)
+    def check(encoding):
+        asked = case(encoding)
         before, after = window or (None, None)
         row, column = torch.arange(7)[:, None] + 2, torch.arange(9)
         seen = torch.ones(7, 9, dtype=torch.bool)
@@ -197,8 +197,8 @@ def test_a_learned_bias_of_the_distance_trains_by_numbers_and_not_by_matrices(mo
     """In pieces of a few queries, with grouped heads, causal or not."""
     monkeypatch.setattr(strided_gradient, "NUMBERS", 2000)
 
-    def check(record):
-        asked = with_gradients(case(record, 130, 150))
+    def check(encoding):
+        asked = with_gradients(case(encoding, 130, 150))
         for causal in (False, True):
             want = by_reference(asked, causal=causal)
             with Largest() as seen:
@@ -259,7 +259,7 @@ def test_keys_behind_closed_gates_are_left_out_wherever_queries_stand():
 
 
 def test_rotations_temperatures_biases_scores_and_value_terms_act_together():
-    records = [
+    encodings = [
         posenc.RoPE(dim=8),
         posenc.LogNTemperature(dim=8, length=3),
         posenc.ValueRotation(posenc.RoPE(dim=8)),
@@ -267,7 +267,7 @@ def test_rotations_temperatures_biases_scores_and_value_terms_act_together():
         posenc.T5Bias(heads=12),
         posenc.Shaw(dim=8, clip=2),
     ]
-    asked = case(posenc.RoPE(dim=8)) | {"encodings": [module(record) for record in records]}
+    asked = case(posenc.RoPE(dim=8)) | {"encodings": [module(encoding) for encoding in encodings]}
     for causal in (False, True):
         want = by_reference(asked, causal=causal)
         close(attention(**asked, causal=causal, layout="bhtd"), want)
@@ -279,8 +279,8 @@ def test_packed_documents_and_left_padding_give_what_each_document_gives_alone()
     number = torch.tensor([[0, 0, 0, 1, 1, 1], [9, 9, 0, 0, 0, 0]])
     place = torch.tensor([[0, 1, 2, 0, 1, 2], [0, 1, 0, 1, 2, 3]])
 
-    def check(record):
-        asked = case(record, 6, 6) | {"query": place, "key": place}
+    def check(encoding):
+        asked = case(encoding, 6, 6) | {"query": place, "key": place}
         held = asked["encodings"][0]
         packed = {"documents": (number, number), "mask": (number != 9)[:, None, None, :]}
         together = attention(**asked, **packed, causal=True, layout="bhtd")
@@ -294,13 +294,13 @@ def test_packed_documents_and_left_padding_give_what_each_document_gives_alone()
             close(together[row : row + 1, :, first:stop], attention(**alone, causal=True, layout="bhtd"))
         assert not together[1, :, :2].any(), "a query that sees nothing gives zeros"
 
-    every([record for record in RECORDS if record.axes == 1], check)
+    every([encoding for encoding in RECORDS if encoding.axes == 1], check)
 
 
 def test_one_query_against_a_cache_is_the_last_row_of_the_whole():
-    def check(record):
-        asked = case(record, 9, 9)
-        if getattr(record, "reads", None) in ("query", "both"):
+    def check(encoding):
+        asked = case(encoding, 9, 9)
+        if getattr(encoding, "reads", None) in ("query", "both"):
             return
         with torch.no_grad():
             whole = attention(**asked, causal=True, layout="bhtd")
@@ -348,8 +348,8 @@ def test_no_tensor_grows_with_the_square_of_the_tokens(monkeypatch):
     makes it a few times as much, and PaTH keeps 128 for each key and head."""
     monkeypatch.setattr(tiles, "NUMBERS", 1 << 15)
 
-    def check(record):
-        asked = case(record, 512, 512, torch.float32)
+    def check(encoding):
+        asked = case(encoding, 512, 512, torch.float32)
         with Largest() as seen, torch.no_grad():
             attention(**asked, causal=True, layout="bhtd")
         assert seen.most <= 12 * tiles.NUMBERS

@@ -12,20 +12,22 @@ from posenc.core.doors import AdditiveEncoding
 from posenc.torch import Attention, module
 
 RECORDS = [
-    record
+    encoding
     for row in posenc.CATALOG
-    for record in row.samples[:1]
-    if not isinstance(record, AdditiveEncoding) and record.axes == 1 and "value" not in getattr(record, "roles", ())
+    for encoding in row.samples[:1]
+    if not isinstance(encoding, AdditiveEncoding)
+    and encoding.axes == 1
+    and "value" not in getattr(encoding, "roles", ())
 ]
 
 
-def layer_for(record, **more):
-    """A layer of the heads and the width that the record asks for, in float64."""
+def layer_for(encoding, **more):
+    """A layer of the heads and the width that the encoding asks for, in float64."""
     torch.manual_seed(5)
-    heads = getattr(record, "heads", None) or 4
-    width = getattr(record, "head_dim", None) or getattr(record, "dim", None) or 8
+    heads = getattr(encoding, "heads", None) or 4
+    width = getattr(encoding, "head_dim", None) or getattr(encoding, "dim", None) or 8
     more = {"key_heads": 2 if heads == 4 else None, "head_dim": width, "causal": True} | more
-    return Attention(getattr(record, "model_dim", 24), heads, encodings=[record], **more).double()
+    return Attention(getattr(encoding, "model_dim", 24), heads, encodings=[encoding], **more).double()
 
 
 def inputs(layer, tokens, dtype=torch.float64):
@@ -58,8 +60,8 @@ def test_a_layer_is_its_projections_around_the_reference():
 
 
 def test_decoding_with_a_cache_gives_what_the_whole_sequence_does():
-    def check(record):
-        layer = layer_for(record)
+    def check(encoding):
+        layer = layer_for(encoding)
         x, parts, cache = inputs(layer, 9), [], None
         with torch.no_grad():
             whole = layer(x)

@@ -87,10 +87,10 @@ def test_a_table_of_the_host_has_a_fixed_size_while_compiling_and_a_free_one_whi
     assert len(fixed) == 1
 
 
-@pytest.mark.parametrize("record", [FoPE(dim=4, heads=2, length=99), PoPE(dim=4, heads=2), SphericalRoPE(dim=6)])
-def test_sizes_that_a_tracer_does_not_know_are_compared(record: Any) -> None:
+@pytest.mark.parametrize("encoding", [FoPE(dim=4, heads=2, length=99), PoPE(dim=4, heads=2), SphericalRoPE(dim=6)])
+def test_sizes_that_a_tracer_does_not_know_are_compared(encoding: Any) -> None:
     """Batch and heads are dynamic too: `size in (1, batch)` said no of sizes that are equal."""
-    layer = module(record, seed=0)
+    layer = module(encoding, seed=0)
 
     def call(x: Any, positions: Any) -> Any:
         return layer(x, x, positions, positions, layout="bhtd")
@@ -98,8 +98,8 @@ def test_sizes_that_a_tracer_does_not_know_are_compared(record: Any) -> None:
     torch._dynamo.reset()
     compiled = torch.compile(call, dynamic=True, fullgraph=True, backend="eager")
     for batch, length in ((3, 7), (5, 6)):
-        x = torch.randn(batch, 2, length, record.head_dim)
+        x = torch.randn(batch, 2, length, encoding.head_dim)
         positions = torch.arange(length).expand(batch, length).contiguous()
-        positions = positions if record.axes == 1 else positions[..., None].expand(batch, length, record.axes)
+        positions = positions if encoding.axes == 1 else positions[..., None].expand(batch, length, encoding.axes)
         for found, expected in zip(compiled(x, positions), call(x, positions), strict=True):
             torch.testing.assert_close(found, expected, rtol=0, atol=2.0**-20)

@@ -14,29 +14,29 @@ from posenc.testing.one_coordinate import spread_over_axes
 from posenc.torch import Bias, score_mod
 from samples import DOORS, FIRST, SAMPLES, by_night
 
-RECORDS = [record for record in SAMPLES if isinstance(record, AttentionBias)]
+RECORDS = [encoding for encoding in SAMPLES if isinstance(encoding, AttentionBias)]
 QUERIES, KEYS, WIDTH = 7, 11, 16
 uncompiled = pytest.mark.filterwarnings("ignore:flex_attention called without torch.compile:UserWarning")
 
 
-def trained(record: AttentionBias) -> Bias:
-    held = Bias(record, seed=1)
+def trained(encoding: AttentionBias) -> Bias:
+    held = Bias(encoding, seed=1)
     with torch.no_grad():
         for parameter in held.parameters():
             parameter.mul_(2)  # so that a wrong bucket or head shows, and none leaves its bounds for good
     return held
 
 
-def places(record: AttentionBias, rows: int) -> tuple[torch.Tensor, torch.Tensor]:
+def places(encoding: AttentionBias, rows: int) -> tuple[torch.Tensor, torch.Tensor]:
     """Queries in the middle of their keys, far out where no table ends; one row for all, or a row for each sequence."""
-    start = 100_000 if "unlimited" in record.claims else 100
+    start = 100_000 if "unlimited" in encoding.claims else 100
     query_positions, key_positions = torch.arange(QUERIES) + start + 3, torch.arange(KEYS) + start
     if rows > 1:
         query_positions, key_positions = (
             torch.stack([query_positions, query_positions + 5]),
             torch.stack([key_positions, key_positions - 60]),
         )
-    return spread_over_axes(record, query_positions), spread_over_axes(record, key_positions)
+    return spread_over_axes(encoding, query_positions), spread_over_axes(encoding, key_positions)
 
 
 def heads(count: int, length: int, seed: int) -> torch.Tensor:
@@ -45,17 +45,17 @@ def heads(count: int, length: int, seed: int) -> torch.Tensor:
 
 @uncompiled
 @pytest.mark.parametrize("rows", [1, 2])
-@pytest.mark.parametrize("record", by_night(RECORDS, daily=DOORS))  # flex_attention traces each anew
-def test_flex_attention_equals_the_dense_bias(record: AttentionBias, rows: int) -> None:
-    held, (query_positions, key_positions) = trained(record), places(record, rows)
-    groups = 3 if record.heads % 3 == 0 else 1
+@pytest.mark.parametrize("encoding", by_night(RECORDS, daily=DOORS))  # flex_attention traces each anew
+def test_flex_attention_equals_the_dense_bias(encoding: AttentionBias, rows: int) -> None:
+    held, (query_positions, key_positions) = trained(encoding), places(encoding, rows)
+    groups = 3 if encoding.heads % 3 == 0 else 1
     q, k, v = (
-        heads(record.heads, QUERIES, 0),
-        heads(record.heads // groups, KEYS, 1),
-        heads(record.heads // groups, KEYS, 2),
+        heads(encoding.heads, QUERIES, 0),
+        heads(encoding.heads // groups, KEYS, 1),
+        heads(encoding.heads // groups, KEYS, 2),
     )
     with torch.no_grad():
-        add = score_mod(record, query_positions, key_positions, held.params)
+        add = score_mod(encoding, query_positions, key_positions, held.params)
         got = flex_attention(q, k, v, score_mod=add, enable_gqa=True)
         logits = q @ k.repeat_interleave(groups, 1).mT / WIDTH**0.5 + held(query_positions, key_positions)
         expected = logits.softmax(-1) @ v.repeat_interleave(groups, 1)
@@ -75,26 +75,28 @@ def every_place(add: Any, scores: torch.Tensor) -> torch.Tensor:
         return mapped(scores, *axes)
 
 
-@pytest.mark.parametrize("record", by_night(RECORDS, daily=FIRST))
-def test_gradients_equal_those_of_the_dense_bias(record: AttentionBias) -> None:
-    held, (query_positions, key_positions) = trained(record), places(record, 2)
-    scores = torch.randn(2, record.heads, QUERIES, KEYS, generator=torch.Generator().manual_seed(3), requires_grad=True)
-    weight = torch.randn(2, record.heads, QUERIES, KEYS, generator=torch.Generator().manual_seed(4))
+@pytest.mark.parametrize("encoding", by_night(RECORDS, daily=FIRST))
+def test_gradients_equal_those_of_the_dense_bias(encoding: AttentionBias) -> None:
+    held, (query_positions, key_positions) = trained(encoding), places(encoding, 2)
+    scores = torch.randn(
+        2, encoding.heads, QUERIES, KEYS, generator=torch.Generator().manual_seed(3), requires_grad=True
+    )
+    weight = torch.randn(2, encoding.heads, QUERIES, KEYS, generator=torch.Generator().manual_seed(4))
     sources = (scores, *held.parameters())
-    by_place = (every_place(score_mod(record, query_positions, key_positions, held.params), scores) * weight).sum()
+    by_place = (every_place(score_mod(encoding, query_positions, key_positions, held.params), scores) * weight).sum()
     dense = ((scores + held(query_positions, key_positions)) * weight).sum()
     names = ("scores", *dict(held.named_parameters()))
     by_place, dense = torch.autograd.grad(by_place, sources), torch.autograd.grad(dense, sources)
     for name, left, right in zip(names, by_place, dense, strict=True):
         # FIRE's threshold is no part of the number of a query beyond it.
-        assert right.any() or (type(record).__name__, name) == ("FIRE", "multiplier")
+        assert right.any() or (type(encoding).__name__, name) == ("FIRE", "multiplier")
         # A bucket sums at most 2·7·11 numbers below 8, in another order.
         assert torch.allclose(left, right, rtol=0, atol=2 * 7 * 11 * 8 * 2**-24)
 
 
 def test_errors() -> None:
     place = torch.arange(3)
-    with pytest.raises(TypeError, match="record must be a record that biases; got RoPE"):
+    with pytest.raises(TypeError, match="encoding must be an encoding that biases; got RoPE"):
         score_mod(RoPE(dim=8), place, place)
     with pytest.raises(TypeError, match="query must be a tensor of positions on the device of attention; got"):
         score_mod(ALiBi(heads=2), [0, 1], place)

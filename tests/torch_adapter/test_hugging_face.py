@@ -17,14 +17,14 @@ POSITIONS = torch.tensor([[0, 1, 70_001], [5, 4, 3]])
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float64])
 def test_cos_and_sin_turn_halves(dtype: torch.dtype) -> None:
-    record = RoPE(dim=8, pairing="halves")
-    cos, sin = HuggingFaceRotary(record)(torch.zeros(1, dtype=dtype), POSITIONS)
+    encoding = RoPE(dim=8, pairing="halves")
+    cos, sin = HuggingFaceRotary(encoding)(torch.zeros(1, dtype=dtype), POSITIONS)
     assert cos.dtype == sin.dtype == dtype
     assert cos.shape == sin.shape == (2, 3, 8)
     q = torch.randn(2, 12, 3, 8, dtype=dtype)
     half = torch.cat((-q[..., 4:], q[..., :4]), -1)
     by_hand = q * cos[:, None] + half * sin[:, None]
-    ours, _ = Rotate(record)(q, q, POSITIONS, POSITIONS, layout="bhtd")
+    ours, _ = Rotate(encoding)(q, q, POSITIONS, POSITIONS, layout="bhtd")
     # cos, sin, two products and a sum, each rounded to the dtype, of numbers below 8; ours is rounded once.
     unit = {torch.float64: 2.0**-53, torch.float32: 2.0**-24, torch.bfloat16: 2.0**-9}[dtype]
     assert (by_hand - ours).abs().max().item() <= 5 * 8 * unit
@@ -47,10 +47,10 @@ def test_it_holds_nothing() -> None:
     assert torch.equal(rotary.to(torch.bfloat16)(torch.zeros(1), POSITIONS)[0], rotary(torch.zeros(1), POSITIONS)[0])
 
 
-@pytest.mark.parametrize("record", [RoPE(dim=8), Partial(RoPE(dim=4, pairing="halves"), dim=10, start=2)])
-def test_other_pairs_are_refused(record: object) -> None:
-    with pytest.raises(ValueError, match="record must pair halves from channel 0"):
-        HuggingFaceRotary(record)
+@pytest.mark.parametrize("encoding", [RoPE(dim=8), Partial(RoPE(dim=4, pairing="halves"), dim=10, start=2)])
+def test_other_pairs_are_refused(encoding: object) -> None:
+    with pytest.raises(ValueError, match="encoding must pair halves from channel 0"):
+        HuggingFaceRotary(encoding)
 
 
 @dataclass(frozen=True)
@@ -63,12 +63,12 @@ class LearnedRotation(Partial):
 
 
 def test_what_learns_is_refused() -> None:
-    with pytest.raises(ValueError, match="record must have no parameters here; got LearnedRotation"):
+    with pytest.raises(ValueError, match="encoding must have no parameters here; got LearnedRotation"):
         HuggingFaceRotary(LearnedRotation(RoPE(dim=4, pairing="halves"), dim=4))
 
 
 def test_other_doors_and_devices_are_refused() -> None:
-    with pytest.raises(TypeError, match="record must be a record that rotates; got ALiBi"):
+    with pytest.raises(TypeError, match="encoding must be an encoding that rotates; got ALiBi"):
         HuggingFaceRotary(ALiBi(heads=2))
     with pytest.raises(ValueError, match="position_ids must be on the device of the other arguments, cpu; got meta"):
         HuggingFaceRotary(RoPE(dim=8, pairing="halves"))(torch.zeros(1), POSITIONS.to("meta"))

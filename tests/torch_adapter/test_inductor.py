@@ -1,4 +1,4 @@
-"""Code that inductor generates gives what eager code gives: every record, by night."""
+"""Code that inductor generates gives what eager code gives: every encoding, by night."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from torch_adapter.cases import call, fresh, inputs
 pytestmark = pytest.mark.nightly
 
 
-@pytest.mark.parametrize("record", SAMPLES)
-def test_inductor(record: Encoding) -> None:
-    whole = fresh(record)
+@pytest.mark.parametrize("encoding", SAMPLES)
+def test_inductor(encoding: Encoding) -> None:
+    whole = fresh(encoding)
     torch._dynamo.reset()
     compiled = torch.compile(whole, fullgraph=True, dynamic=True)
     for n in (11, 7):
-        for got, expected in zip(compiled(*inputs(record, n)), call(whole, n), strict=True):
+        for got, expected in zip(compiled(*inputs(encoding, n)), call(whole, n), strict=True):
             # A fused multiply-add saves a rounding: at most 16 terms, each below 8 times the largest number.
             assert torch.allclose(got, expected, rtol=0, atol=16 * 8 * 2**-24 * max(1.0, expected.abs().max().item()))
 
 
 def test_compiled_flex_attention() -> None:
-    record, (query_positions, key_positions) = ALiBi(heads=12), (torch.arange(40) + 1000, torch.arange(64) + 976)
+    encoding, (query_positions, key_positions) = ALiBi(heads=12), (torch.arange(40) + 1000, torch.arange(64) + 976)
     q, k, v = (torch.randn(2, heads, n, 16) for heads, n in ((12, 40), (4, 64), (4, 64)))
     torch._dynamo.reset()
     got = torch.compile(flex_attention)(
-        q, k, v, score_mod=score_mod(record, query_positions, key_positions), enable_gqa=True
+        q, k, v, score_mod=score_mod(encoding, query_positions, key_positions), enable_gqa=True
     )
-    logits = q @ k.repeat_interleave(3, 1).mT / 4 + Bias(record)(query_positions, key_positions)
+    logits = q @ k.repeat_interleave(3, 1).mT / 4 + Bias(encoding)(query_positions, key_positions)
     expected = logits.softmax(-1) @ v.repeat_interleave(3, 1)
     assert torch.allclose(got, expected, rtol=0, atol=(16 + 64) * 8 * 2**-24)

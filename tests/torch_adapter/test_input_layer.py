@@ -73,8 +73,8 @@ def test_dropout_is_of_the_sum_and_only_in_training() -> None:
 
 
 def test_bfloat16_is_rounded_once() -> None:
-    record = Sinusoidal(dim=12)  # the root of 12 is no power of two, so a product in bfloat16 would round
-    narrow, wide = layer(record).to(torch.bfloat16), layer(record)
+    encoding = Sinusoidal(dim=12)  # the root of 12 is no power of two, so a product in bfloat16 would round
+    narrow, wide = layer(encoding).to(torch.bfloat16), layer(encoding)
     with torch.no_grad():
         wide.embedding.copy_(narrow.embedding)
     assert narrow(IDS).dtype == torch.bfloat16
@@ -175,7 +175,7 @@ def test_ids_are_integers(ids: object) -> None:
     [
         (ValueError, "vocabulary must be an integer from 1", {"vocabulary": 0}),
         (ValueError, "vocabulary must need at most", {"vocabulary": 1 << 31}),
-        (TypeError, "encoding must be a record that adds; got RoPE", {"encoding": RoPE(dim=16)}),
+        (TypeError, "encoding must be an encoding that adds; got RoPE", {"encoding": RoPE(dim=16)}),
         (TypeError, "batch_first must be True or False; got 1", {"batch_first": 1}),
         (ValueError, "dropout must be a finite number from 0 to 1; got 1.5", {"dropout": 1.5}),
         (ValueError, "width must be that of the encoding, 16; got 8", {"width": 8}),

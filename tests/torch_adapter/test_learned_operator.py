@@ -24,16 +24,18 @@ RECORDS = [
 OPERATOR = torch.ops.posenc.cos_sin_of_learned.default
 
 
-def positions_of(record: RotaryEncoding, count: int, dtype: torch.dtype = torch.int64) -> torch.Tensor:
+def positions_of(encoding: RotaryEncoding, count: int, dtype: torch.dtype = torch.int64) -> torch.Tensor:
     """Near ones, far ones and negative ones."""
     row = torch.tensor([0, 1, 2_001, -7, 2**31 + 5, 3, 2**45 + 1, 12, 1, 5])[:count].to(dtype)
-    return row if record.axes == 1 else torch.stack([row, row.flip(0)], -1)
+    return row if encoding.axes == 1 else torch.stack([row, row.flip(0)], -1)
 
 
-def gradients(layer: Any, call: Any, record: RotaryEncoding, positions: torch.Tensor, dtype: torch.dtype) -> list[Any]:
+def gradients(
+    layer: Any, call: Any, encoding: RotaryEncoding, positions: torch.Tensor, dtype: torch.dtype
+) -> list[Any]:
     """Rotated queries and keys, and the gradients of queries, frequencies and positions."""
     draws = torch.Generator().manual_seed(0)
-    q = torch.randn(2, 3, len(positions), record.head_dim, generator=draws).to(dtype).requires_grad_()
+    q = torch.randn(2, 3, len(positions), encoding.head_dim, generator=draws).to(dtype).requires_grad_()
     if positions.is_floating_point():
         positions = positions.clone().requires_grad_()
     rotated = call(q, positions)
@@ -42,10 +44,10 @@ def gradients(layer: Any, call: Any, record: RotaryEncoding, positions: torch.Te
     return [*rotated, *torch.autograd.grad((rotated[0] * weights + rotated[1]).sum(), wanted)]
 
 
-@pytest.mark.parametrize("record", RECORDS)
+@pytest.mark.parametrize("encoding", RECORDS)
 @pytest.mark.parametrize("kind", [pytest.param("integers", marks=pytest.mark.nightly), "fractions"])
-def test_one_operator_with_the_numbers_of_the_definition(record: RotaryEncoding, kind: str) -> None:
-    layer, graphs = module(record, seed=0), []
+def test_one_operator_with_the_numbers_of_the_definition(encoding: RotaryEncoding, kind: str) -> None:
+    layer, graphs = module(encoding, seed=0), []
 
     def backend(graph: Any, inputs: Any) -> Any:
         graphs.append([node.target for node in graph.graph.nodes if node.op == "call_function"])
@@ -57,16 +59,16 @@ def test_one_operator_with_the_numbers_of_the_definition(record: RotaryEncoding,
     torch._dynamo.reset()
     compiled = torch.compile(call, fullgraph=True, dynamic=True, backend=backend)
     for count, dtype in ((7, torch.float32), (5, torch.bfloat16), (10, torch.float64)):
-        at = positions_of(record, count, torch.int64 if kind == "integers" else torch.float64)
+        at = positions_of(encoding, count, torch.int64 if kind == "integers" else torch.float64)
         at = at if kind == "integers" else at + 0.25
-        found, expected = (gradients(layer, each, record, at, dtype) for each in (compiled, call))
+        found, expected = (gradients(layer, each, encoding, at, dtype) for each in (compiled, call))
         for one, other in zip(found[:3], expected[:3], strict=True):
             assert torch.equal(one, other)
         for one, other in zip(found[3:], expected[3:], strict=True):
             # The sums of the gradients are formed in another order, in float64, and rounded once.
             size = float(at.abs().max()) * 3 * count
             torch.testing.assert_close(one, other, rtol=2.0**-20, atol=size * 2.0**-50)
-    operators = 2 if isinstance(record, CayleySTRING) else 1  # one for each axis, whose rotations are multiplied
+    operators = 2 if isinstance(encoding, CayleySTRING) else 1  # one for each axis, whose rotations are multiplied
     assert all(targets.count(torch.ops.posenc.cos_sin_of_learned) == operators for targets in graphs)
     assert all(len(targets) < 150 for targets in graphs)  # the fixed point itself is 300
 

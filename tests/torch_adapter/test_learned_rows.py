@@ -41,10 +41,10 @@ class LargeResults(TorchDispatchMode):
 
 @pytest.mark.parametrize("name", RECORDS)
 def test_nothing_as_large_as_the_table_is_made(name: str) -> None:
-    record, places = RECORDS[name]
+    encoding, places = RECORDS[name]
     positions = torch.tensor(places)
     for kind in KINDS:
-        layer = module(record, seed=0).to(kind)
+        layer = module(encoding, seed=0).to(kind)
         for recorded in (False, True):
             with torch.set_grad_enabled(recorded), LargeResults() as large:
                 layer(torch.ones(3, DIM, dtype=kind), positions)
@@ -54,13 +54,13 @@ def test_nothing_as_large_as_the_table_is_made(name: str) -> None:
 @pytest.mark.parametrize("name", RECORDS)
 def test_values_and_gradients_are_those_of_a_table_that_is_cast_first(name: str) -> None:
     """To the bit: also where a position occurs often, whose gradients 16 bits cannot count."""
-    record, places = RECORDS[name]
+    encoding, places = RECORDS[name]
     batch = torch.tensor(places).expand(300, *torch.tensor(places).shape).contiguous()
     for kind in KINDS:
-        layer = module(record, seed=0).to(kind)
+        layer = module(encoding, seed=0).to(kind)
         wide = {key: value.detach().float().requires_grad_() for key, value in layer.params.items()}
         x = torch.randn(300, 3, DIM, generator=torch.Generator().manual_seed(0)).to(kind)
-        total, expected = layer(x, batch), record.attach(x, batch, wide)
+        total, expected = layer(x, batch), encoding.attach(x, batch, wide)
         assert torch.equal(total, expected)
         total.backward(torch.ones_like(total))
         expected.backward(torch.ones_like(expected))
@@ -68,17 +68,17 @@ def test_values_and_gradients_are_those_of_a_table_that_is_cast_first(name: str)
             assert torch.equal(layer.get_parameter(key).grad, value.grad.to(kind)), key
         with torch.no_grad():
             one = torch.tensor(places)
-            assert torch.equal(layer(x, one), record.attach(x, one, wide))
+            assert torch.equal(layer(x, one), encoding.attach(x, one, wide))
 
 
 def test_forward_derivatives_of_rows() -> None:
-    record, table = Learned(dim=DIM, length=9), torch.randn(9, DIM).to(torch.bfloat16).requires_grad_()
+    encoding, table = Learned(dim=DIM, length=9), torch.randn(9, DIM).to(torch.bfloat16).requires_grad_()
     tangent, positions = torch.randn(9, DIM).to(torch.bfloat16), torch.tensor([2, 2, 8])
     with torch.autograd.forward_ad.dual_level():
         dual = torch.autograd.forward_ad.make_dual(table, tangent)
-        found = torch.autograd.forward_ad.unpack_dual(record.embed(positions, {"table": dual})).tangent
+        found = torch.autograd.forward_ad.unpack_dual(encoding.embed(positions, {"table": dual})).tangent
     assert torch.equal(found, tangent[positions].float())
-    _, through = torch.func.jvp(lambda one: record.embed(positions, {"table": one}), (table.detach(),), (tangent,))
+    _, through = torch.func.jvp(lambda one: encoding.embed(positions, {"table": one}), (table.detach(),), (tangent,))
     assert torch.equal(through, tangent[positions].float())
 
 
@@ -94,14 +94,14 @@ def test_a_lookup_refuses_what_the_definition_refuses() -> None:
 
 def test_jax_casts_rows_alone_and_adds_gradients_before_it_rounds() -> None:
     jax = pytest.importorskip("jax")
-    record, positions = Learned(dim=DIM, length=ROWS), jax.numpy.asarray([[3, 5]] * 300)
-    table = jax.numpy.asarray(record.init(np.random.default_rng(0))["table"], jax.numpy.bfloat16)
+    encoding, positions = Learned(dim=DIM, length=ROWS), jax.numpy.asarray([[3, 5]] * 300)
+    table = jax.numpy.asarray(encoding.init(np.random.default_rng(0))["table"], jax.numpy.bfloat16)
 
     def rows(table: Any) -> Any:
-        return record.embed(positions, {"table": table})
+        return encoding.embed(positions, {"table": table})
 
     def cast_first(table: Any) -> Any:
-        return record.embed(positions, {"table": table.astype("float32")})
+        return encoding.embed(positions, {"table": table.astype("float32")})
 
     jaxpr = str(jax.make_jaxpr(rows)(table))
     assert f"f32[{ROWS},{DIM}]" not in jaxpr

@@ -19,9 +19,9 @@ from posenc.torch import module
 from samples import DOORS, SAMPLES, by_night, firsts
 from torch_adapter.cases import Whole, call, fresh, inputs, same
 
-every = pytest.mark.parametrize("record", by_night(SAMPLES, daily=DOORS | firsts("Learned")))
+every = pytest.mark.parametrize("encoding", by_night(SAMPLES, daily=DOORS | firsts("Learned")))
 
-compiled = pytest.mark.parametrize("record", by_night(SAMPLES, daily=firsts("RoPE")))
+compiled = pytest.mark.parametrize("encoding", by_night(SAMPLES, daily=firsts("RoPE")))
 
 
 @pytest.fixture
@@ -32,30 +32,30 @@ def bfloat16_default() -> Iterator[None]:
 
 
 @every
-def test_deepcopy(record: Encoding) -> None:
-    whole = fresh(record)
+def test_deepcopy(encoding: Encoding) -> None:
+    whole = fresh(encoding)
     assert same(call(copy.deepcopy(whole)), call(whole))
 
 
 @every
-def test_pickle(record: Encoding) -> None:
-    whole = fresh(record)
+def test_pickle(encoding: Encoding) -> None:
+    whole = fresh(encoding)
     again = pickle.loads(pickle.dumps(whole))
-    assert again.held.record == record
+    assert again.held.encoding == encoding
     assert same(call(again), call(whole))
 
 
 @every
-def test_state_dict_round_trip(record: Encoding) -> None:
-    whole, other = fresh(record), module(record, seed=8)
-    assert set(whole.held.state_dict()) == set(record.shapes)
+def test_state_dict_round_trip(encoding: Encoding) -> None:
+    whole, other = fresh(encoding), module(encoding, seed=8)
+    assert set(whole.held.state_dict()) == set(encoding.shapes)
     other.load_state_dict(whole.held.state_dict(), strict=True)
     assert same(call(Whole(other)), call(whole))
 
 
 @every
-def test_weights_only_load(record: Encoding) -> None:
-    whole, other, file = fresh(record), module(record, seed=8), io.BytesIO()
+def test_weights_only_load(encoding: Encoding) -> None:
+    whole, other, file = fresh(encoding), module(encoding, seed=8), io.BytesIO()
     torch.save(whole.held.state_dict(), file)
     file.seek(0)
     other.load_state_dict(torch.load(file, weights_only=True))
@@ -72,53 +72,53 @@ def rounded(whole: Whole, dtype: torch.dtype) -> Whole:
 
 
 @every
-def test_to_bfloat16_casts_parameters_alone(record: Encoding) -> None:
-    whole = fresh(record)
+def test_to_bfloat16_casts_parameters_alone(encoding: Encoding) -> None:
+    whole = fresh(encoding)
     expected = call(rounded(whole, torch.bfloat16))
     assert same(call(whole.to(torch.bfloat16)), expected)
 
 
 @every
-def test_half_and_back(record: Encoding) -> None:
-    whole = fresh(record)
+def test_half_and_back(encoding: Encoding) -> None:
+    whole = fresh(encoding)
     expected = call(rounded(whole, torch.float16))
     assert same(call(whole.half().float()), expected)
 
 
 @every
-def test_meta_then_reset(record: Encoding) -> None:
+def test_meta_then_reset(encoding: Encoding) -> None:
     with torch.device("meta"):
-        held = module(record, seed=3)
+        held = module(encoding, seed=3)
     assert all(parameter.is_meta for parameter in held.parameters())
     held = held.to_empty(device="cpu")
     with torch.no_grad():
         for parameter in held.parameters():
             parameter.fill_(float("nan"))  # empty memory may hold anything
     held.reset_parameters()
-    assert same(call(Whole(held)), call(Whole(module(record, seed=3))))
+    assert same(call(Whole(held)), call(Whole(module(encoding, seed=3))))
 
 
 @every
-def test_meta_then_load(record: Encoding) -> None:
-    trained = fresh(record)
+def test_meta_then_load(encoding: Encoding) -> None:
+    trained = fresh(encoding)
     with torch.device("meta"):
-        held = module(record)
+        held = module(encoding)
     held.load_state_dict(trained.held.state_dict(), assign=True)
     assert same(call(Whole(held)), call(trained))
 
 
 @every
-def test_inference_then_train(record: Encoding) -> None:
-    whole = fresh(record)
+def test_inference_then_train(encoding: Encoding) -> None:
+    whole = fresh(encoding)
     with torch.inference_mode():
         before = call(whole)
-    arguments = [x.requires_grad_() if x.is_floating_point() else x for x in inputs(record, 5)]
+    arguments = [x.requires_grad_() if x.is_floating_point() else x for x in inputs(encoding, 5)]
     after = whole(*arguments)
     assert same(tuple(part.detach() for part in after), before)
     if any(part.requires_grad for part in after):
         sum(part.square().sum() for part in after).backward()
     # FIRE's threshold is no part of the number of a query so far out.
-    idle = {"held.multiplier"} if type(record).__name__ == "FIRE" else set()
+    idle = {"held.multiplier"} if type(encoding).__name__ == "FIRE" else set()
     for name, p in whole.named_parameters():
         assert p.grad is not None
         assert p.grad.isfinite().all()
@@ -126,8 +126,8 @@ def test_inference_then_train(record: Encoding) -> None:
 
 
 @every
-def test_threads(record: Encoding) -> None:
-    whole = fresh(record)
+def test_threads(encoding: Encoding) -> None:
+    whole = fresh(encoding)
     lengths = (2, 3, 4, 5)
     with ThreadPoolExecutor(4) as pool:
         found = list(pool.map(lambda n: call(whole, n), lengths))
@@ -135,47 +135,47 @@ def test_threads(record: Encoding) -> None:
 
 
 @every
-def test_autocast(record: Encoding) -> None:
-    whole = fresh(record)
+def test_autocast(encoding: Encoding) -> None:
+    whole = fresh(encoding)
     with torch.autocast("cpu", dtype=torch.bfloat16):
         inside = call(whole)
     assert same(inside, call(whole))
 
 
-def traced_the_same(record: Encoding, traced: tuple[torch.Tensor, ...], eager: tuple[torch.Tensor, ...]) -> bool:
+def traced_the_same(encoding: Encoding, traced: tuple[torch.Tensor, ...], eager: tuple[torch.Tensor, ...]) -> bool:
     """Bit for bit; but eager DeBERTa makes products with the rows alone that distances reach, and eager PaTH filters
     two heads at a time: both round otherwise than the whole."""
-    if not isinstance(record, DeBERTa | PaTH):
+    if not isinstance(encoding, DeBERTa | PaTH):
         return same(traced, eager)
-    rounding = 2 * record.dim * 2.0**-23 * float(eager[0].detach().abs().max())
+    rounding = 2 * encoding.dim * 2.0**-23 * float(eager[0].detach().abs().max())
     return torch.allclose(traced[0], eager[0], rtol=0.0, atol=rounding)
 
 
 @compiled
-def test_compile_makes_one_graph_for_every_length(record: Encoding) -> None:
-    whole = fresh(record)
+def test_compile_makes_one_graph_for_every_length(encoding: Encoding) -> None:
+    whole = fresh(encoding)
     torch._dynamo.reset()
     counter = CompileCounter()
     compiled = torch.compile(whole, fullgraph=True, dynamic=True, backend=counter)
     for n in (11, 7, 9):  # no other axis is as long: a tracer takes equal lengths for one length
-        assert traced_the_same(record, compiled(*inputs(record, n)), call(whole, n))
+        assert traced_the_same(encoding, compiled(*inputs(encoding, n)), call(whole, n))
     assert counter.frame_count == 1
 
 
 @compiled
-def test_export_with_dynamic_length(record: Encoding) -> None:
-    whole, arguments = fresh(record), inputs(record, 5)
+def test_export_with_dynamic_length(encoding: Encoding) -> None:
+    whole, arguments = fresh(encoding), inputs(encoding, 5)
     time = [x.ndim - 2 if x.ndim > 1 else 0 for x in arguments]
     shapes = tuple({axis: torch.export.Dim.AUTO} for axis in time)
     program = torch.export.export(whole, arguments, dynamic_shapes={"arguments": shapes}).module()
     for n in (3, 6):
-        assert traced_the_same(record, tuple(program(*inputs(record, n))), call(whole, n))
+        assert traced_the_same(encoding, tuple(program(*inputs(encoding, n))), call(whole, n))
 
 
 @every
-def test_vmap(record: Encoding) -> None:
-    whole = fresh(record)
-    rows = [inputs(record, 4), tuple(x.flip(-1) for x in inputs(record, 4))]
+def test_vmap(encoding: Encoding) -> None:
+    whole = fresh(encoding)
+    rows = [inputs(encoding, 4), tuple(x.flip(-1) for x in inputs(encoding, 4))]
     mapped = torch.vmap(whole)(*(torch.stack(parts) for parts in zip(*rows, strict=True)))
     for index, row in enumerate(rows):
         alone = whole(*row)
@@ -188,17 +188,17 @@ def test_vmap(record: Encoding) -> None:
 
 @every
 @pytest.mark.usefixtures("bfloat16_default")
-def test_default_dtype_changes_nothing(record: Encoding) -> None:
-    inside = call(fresh(record))
+def test_default_dtype_changes_nothing(encoding: Encoding) -> None:
+    inside = call(fresh(encoding))
     torch.set_default_dtype(torch.float32)
-    assert same(inside, call(fresh(record)))
+    assert same(inside, call(fresh(encoding)))
 
 
 @every
-def test_functional_call(record: Encoding) -> None:
-    whole = fresh(record)
+def test_functional_call(encoding: Encoding) -> None:
+    whole = fresh(encoding)
     doubled = {name: 2 * value for name, value in whole.named_parameters()}
-    result = torch.func.functional_call(whole, doubled, inputs(record, 5))
+    result = torch.func.functional_call(whole, doubled, inputs(encoding, 5))
     with torch.no_grad():
         for parameter in whole.parameters():
             parameter.mul_(2)
@@ -206,8 +206,8 @@ def test_functional_call(record: Encoding) -> None:
 
 
 @every
-def test_two_modules_share_nothing(record: Encoding) -> None:
-    first, second = Whole(module(record, seed=3)), Whole(module(record, seed=3))
+def test_two_modules_share_nothing(encoding: Encoding) -> None:
+    first, second = Whole(module(encoding, seed=3)), Whole(module(encoding, seed=3))
     before = call(second)
     with torch.no_grad():
         for parameter in first.parameters():

@@ -1,4 +1,4 @@
-"""A record that is made inside a compiled function: the sentence that helps where one graph is demanded, else the right
+"""An encoding that is made inside a compiled function: the sentence that helps where one graph is demanded, else the right
 numbers."""
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ CALLS: dict[str, Callable[[Any], Any]] = {
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_a_record_made_inside_a_compiled_function(name: str) -> None:
+def test_an_encoding_made_inside_a_compiled_function(name: str) -> None:
     call, x = CALLS[name], torch.ones(1, 5, 8)
     torch._dynamo.reset()
     with pytest.raises(Unsupported, match=r"cannot be made inside a compiled function\. Make it outside"):

@@ -123,15 +123,15 @@ def test_parameters_come_from_the_seed(seed: int) -> None:
 LEARNED = [row.samples[0] for row in CATALOG if isinstance(row.samples[0], Encoding) and row.samples[0].shapes]
 
 
-@pytest.mark.parametrize("record", LEARNED)
-def test_parameters_come_from_the_default_generator(record: Encoding) -> None:
-    """Layers of one model differ, as do runs of another seed, where the record draws at all."""
+@pytest.mark.parametrize("encoding", LEARNED)
+def test_parameters_come_from_the_default_generator(encoding: Encoding) -> None:
+    """Layers of one model differ, as do runs of another seed, where the encoding draws at all."""
 
     def layers(seed: int) -> list[torch.Tensor]:
         torch.manual_seed(seed)
-        return [torch.cat([value.detach().flatten() for value in module(record).parameters()]) for _ in range(2)]
+        return [torch.cat([value.detach().flatten() for value in module(encoding).parameters()]) for _ in range(2)]
 
-    draws = (record.init(np.random.default_rng(seed)) for seed in (0, 1))
+    draws = (encoding.init(np.random.default_rng(seed)) for seed in (0, 1))
     random = not all(np.array_equal(*pair) for pair in zip(*(drawn.values() for drawn in draws), strict=True))
     (first, second), again, other = layers(0), layers(0), layers(1)
     assert torch.equal(first, again[0])
@@ -153,17 +153,17 @@ def test_modules_of_fake_tensors() -> None:
         assert module(T5Bias(heads=2)).table.shape == (32, 2)
 
 
-def test_state_dict_has_the_names_of_the_record() -> None:
-    record = Sum((Sinusoidal(dim=8), LearnedScale(Sinusoidal(dim=8, base=100.0))))
-    assert list(module(record).state_dict()) == ["1.scale"] == list(record.shapes)
+def test_state_dict_has_the_names_of_the_encoding() -> None:
+    encoding = Sum((Sinusoidal(dim=8), LearnedScale(Sinusoidal(dim=8, base=100.0))))
+    assert list(module(encoding).state_dict()) == ["1.scale"] == list(encoding.shapes)
 
 
-@pytest.mark.parametrize("record", [Sinusoidal(dim=8), RoPE(dim=8), ALiBi(heads=12), T5Bias(heads=12), Shaw(dim=8)])
-def test_no_buffers_and_the_record_is_printed(record: Encoding) -> None:
-    held = module(record)
+@pytest.mark.parametrize("encoding", [Sinusoidal(dim=8), RoPE(dim=8), ALiBi(heads=12), T5Bias(heads=12), Shaw(dim=8)])
+def test_no_buffers_and_the_encoding_is_printed(encoding: Encoding) -> None:
+    held = module(encoding)
     assert not list(held.buffers())
-    assert repr(record) in repr(held)
-    assert held.record is record
+    assert repr(encoding) in repr(held)
+    assert held.encoding is encoding
 
 
 def call(q: tuple[int, ...] = (2, 12, 3, 8), k: tuple[int, ...] = (2, 4, 5, 8), **options: object) -> object:
@@ -208,16 +208,16 @@ def test_rotate_refuses_narrow_positions() -> None:
         call(query_positions=torch.arange(3).to(torch.bfloat16))
 
 
-@pytest.mark.parametrize("record", [PerLayer((RoPE(dim=8),)), "RoPE(dim=8)", RoPE])
-def test_module_refuses(record: object) -> None:
-    with pytest.raises(TypeError, match="record must be an encoding of one of the four doors; got"):
-        module(record)
+@pytest.mark.parametrize("encoding", [PerLayer((RoPE(dim=8),)), "RoPE(dim=8)", RoPE])
+def test_module_refuses(encoding: object) -> None:
+    with pytest.raises(TypeError, match="encoding must be an encoding of one of the four doors; got"):
+        module(encoding)
 
 
 @pytest.mark.parametrize(("kind", "word"), [(Add, "adds"), (Rotate, "rotates"), (Bias, "biases"), (Score, "scores")])
 def test_each_module_takes_its_own_door(kind: type, word: str) -> None:
     other = ALiBi(heads=2) if kind is not Bias else RoPE(dim=8)
-    with pytest.raises(TypeError, match=f"record must be a record that {word}; got"):
+    with pytest.raises(TypeError, match=f"encoding must be an encoding that {word}; got"):
         kind(other)
 
 
@@ -292,8 +292,8 @@ def test_positions_that_must_be_given(use: Callable[..., object], error: type[Ex
             RoPE(dim=8).rotation(np.arange(5)),
             r"hold PyTorch tensors; got cos and sin of numpy.ndarray. .*torch.arange\(n\)",
         ),
-        (torch.arange(5), r"be a Rotation, .*; got positions, it seems \(Tensor\). Give record.turn\(positions\)"),
-        (range(5), r"be a Rotation, .*; got positions, it seems \(range\). Give record.turn\(positions\)"),
+        (torch.arange(5), r"be a Rotation, .*; got positions, it seems \(Tensor\). Give encoding.turn\(positions\)"),
+        (range(5), r"be a Rotation, .*; got positions, it seems \(range\). Give encoding.turn\(positions\)"),
         (RoPE(dim=8), r"be a Rotation, .*; got RoPE\(dim=8.*Call its rotation\(positions\)"),
         (Rotate(RoPE(dim=8)), r"be a Rotation, .*; got Rotate\(RoPE.*Call the module itself"),
         (NoPE(dim=8), r"be a Rotation, .*; got NoPE"),
@@ -308,12 +308,12 @@ def test_rotate_says_which_turn_to_make(rotation: object, message: str) -> None:
 
 
 @pytest.mark.parametrize("use", [score_mod, strided, decode_row])
-def test_a_module_stands_for_its_record_and_parameters(use: Callable[..., Any]) -> None:
+def test_a_module_stands_for_its_encoding_and_parameters(use: Callable[..., Any]) -> None:
     held, key_positions = module(T5Bias(heads=2), seed=0), torch.arange(6)
     query_positions = key_positions[4] if use is decode_row else key_positions
 
-    def numbers(record: object, *params: object) -> torch.Tensor:
-        made = use(record, query_positions, key_positions, *params)
+    def numbers(encoding: object, *params: object) -> torch.Tensor:
+        made = use(encoding, query_positions, key_positions, *params)
         if use is score_mod:
             return made(torch.zeros(()), *map(torch.tensor, (0, 1, 5, 2)))
         return made.numbers if use is strided else made
@@ -324,7 +324,7 @@ def test_a_module_stands_for_its_record_and_parameters(use: Callable[..., Any]) 
     assert held.table.grad.any()
     with pytest.raises(ValueError, match=r"^params must be left out for a module, which holds its own"):
         numbers(held, held.params)
-    with pytest.raises(TypeError, match=r"^record must be a record that biases; got RoPE"):
+    with pytest.raises(TypeError, match=r"^encoding must be an encoding that biases; got RoPE"):
         numbers(module(RoPE(dim=8)))
 
 

@@ -15,18 +15,18 @@ from posenc.torch import module
 
 DTYPES = (torch.float32, torch.bfloat16)
 SAMPLES = [row.samples[0] for row in CATALOG]
-ROTATIONS = [record for record in SAMPLES if isinstance(record, RotaryEncoding) and "query" in record.roles]
-SUMS = [record for record in SAMPLES if isinstance(record, AdditiveEncoding)]
+ROTATIONS = [encoding for encoding in SAMPLES if isinstance(encoding, RotaryEncoding) and "query" in encoding.roles]
+SUMS = [encoding for encoding in SAMPLES if isinstance(encoding, AdditiveEncoding)]
 
 
-def heads(record: Any, count: int, length: int, dtype: torch.dtype) -> torch.Tensor:
+def heads(encoding: Any, count: int, length: int, dtype: torch.dtype) -> torch.Tensor:
     generator = torch.Generator().manual_seed(count)
-    return torch.randn(2, count, length, record.head_dim, generator=generator).to(dtype).requires_grad_()
+    return torch.randn(2, count, length, encoding.head_dim, generator=generator).to(dtype).requires_grad_()
 
 
-def line(record: Any, length: int) -> torch.Tensor:
+def line(encoding: Any, length: int) -> torch.Tensor:
     positions = torch.arange(length)
-    return positions if record.axes == 1 else positions[:, None].expand(length, record.axes).contiguous()
+    return positions if encoding.axes == 1 else positions[:, None].expand(length, encoding.axes).contiguous()
 
 
 def gradients(results: tuple[torch.Tensor, ...], of: list[torch.Tensor]) -> list[torch.Tensor | None]:
@@ -35,12 +35,12 @@ def gradients(results: tuple[torch.Tensor, ...], of: list[torch.Tensor]) -> list
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("record", ROTATIONS, ids=lambda record: type(record).__name__)
-def test_rotations_have_the_bits_of_the_definition(record: RotaryEncoding, dtype: torch.dtype) -> None:
-    layer, positions = module(record, seed=0), line(record, 5)
-    own = getattr(record, "heads", None)
-    q, k = (heads(record, own or count, 5, dtype) for count in (12, 4))
-    rotations = (record.rotation(positions, layer.params, role=role) for role in ("query", "key"))
+@pytest.mark.parametrize("encoding", ROTATIONS, ids=lambda encoding: type(encoding).__name__)
+def test_rotations_have_the_bits_of_the_definition(encoding: RotaryEncoding, dtype: torch.dtype) -> None:
+    layer, positions = module(encoding, seed=0), line(encoding, 5)
+    own = getattr(encoding, "heads", None)
+    q, k = (heads(encoding, own or count, 5, dtype) for count in (12, 4))
+    rotations = (encoding.rotation(positions, layer.params, role=role) for role in ("query", "key"))
     expected = tuple(by(x, layout="bhtd") for by, x in zip(rotations, (q, k), strict=True))
     learned = [q, k, *layer.parameters()]
     for key in (positions, positions.clone()):
@@ -53,13 +53,13 @@ def test_rotations_have_the_bits_of_the_definition(record: RotaryEncoding, dtype
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("length", [3, 40])
-@pytest.mark.parametrize("record", SUMS, ids=lambda record: type(record).__name__)
-def test_sums_have_the_bits_of_the_definition(record: AdditiveEncoding, length: int, dtype: torch.dtype) -> None:
-    layer = module(record, seed=0)
-    positions = line(record, length) % 7
-    x = torch.randn(2, length, record.width, generator=torch.Generator().manual_seed(1)).to(dtype).requires_grad_()
+@pytest.mark.parametrize("encoding", SUMS, ids=lambda encoding: type(encoding).__name__)
+def test_sums_have_the_bits_of_the_definition(encoding: AdditiveEncoding, length: int, dtype: torch.dtype) -> None:
+    layer = module(encoding, seed=0)
+    positions = line(encoding, length) % 7
+    x = torch.randn(2, length, encoding.width, generator=torch.Generator().manual_seed(1)).to(dtype).requires_grad_()
     for first in (True, False):  # made, and remembered
-        expected, found = record.attach(x, positions, layer.params), layer(x, positions)
+        expected, found = encoding.attach(x, positions, layer.params), layer(x, positions)
         assert torch.equal(found, expected), first
         assert found.dtype == expected.dtype
         for a, b in zip(gradients((found,), [x]), gradients((expected,), [x]), strict=True):
@@ -88,8 +88,10 @@ def test_modules_reach_the_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
         raise AssertionError("the definition was computed")
 
     layer, positions = module(RoPE(dim=8)), torch.arange(3)
-    inputs = [tuple(heads(layer.record, count, 3, dtype) for count in (4, 2)) for dtype in DTYPES]
-    rotations = [layer.record.rotation(positions, dtype=torch.promote_types(q.dtype, torch.float32)) for q, _ in inputs]
+    inputs = [tuple(heads(layer.encoding, count, 3, dtype) for count in (4, 2)) for dtype in DTYPES]
+    rotations = [
+        layer.encoding.rotation(positions, dtype=torch.promote_types(q.dtype, torch.float32)) for q, _ in inputs
+    ]
     defined = [
         tuple(rotation(x, layout="bhtd") for x in pair) for rotation, pair in zip(rotations, inputs, strict=True)
     ]

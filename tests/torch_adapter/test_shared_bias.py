@@ -64,11 +64,11 @@ def test_it_prints_its_size_and_is_no_mask_of_another_path() -> None:
         with pytest.raises(ValueError, match=r"^impl must be a path .* but a shared bias is a matrix"):
             attention(**given(), encodings=[bias], impl=impl)
     grid = torch.cartesian_prod(torch.arange(3), torch.arange(3))
-    record = module(posenc.LogCPB(heads=2), seed=0)
+    encoding = module(posenc.LogCPB(heads=2), seed=0)
     with torch.no_grad():
-        bias = shared_bias([record], grid, grid)
+        bias = shared_bias([encoding], grid, grid)
         asked = given(q=Q, query_positions=grid, key_positions=grid, causal=False)
-        want = attention(**asked, encodings=[record])
+        want = attention(**asked, encodings=[encoding])
         assert (attention(**asked, encodings=[bias]) - want).abs().max() <= 2**-20
 
 
@@ -96,10 +96,10 @@ def test_a_shared_bias_of_other_tokens_is_refused(change: dict[str, Any], messag
 @pytest.mark.parametrize(
     ("encodings", "more", "error", "message"),
     [
-        (ALIBI, {}, TypeError, "encodings must be a list of records that bias"),
-        ([], {}, TypeError, "encodings must be a list of records that bias"),
-        ([COPE], {}, TypeError, "encodings must be a list of records that bias"),
-        ([FIRE.record], {}, TypeError, "encodings must hold the parameters"),
+        (ALIBI, {}, TypeError, "encodings must be a list of encodings that bias"),
+        ([], {}, TypeError, "encodings must be a list of encodings that bias"),
+        ([COPE], {}, TypeError, "encodings must be a list of encodings that bias"),
+        ([FIRE.encoding], {}, TypeError, "encodings must hold the parameters"),
         ([FIRE, posenc.ALiBi(heads=3)], {}, ValueError, "encodings must have as many heads as each other; got [2, 3]"),
         ([ALIBI], {"dtype": torch.bfloat16}, ValueError, "dtype must be torch.float32 or torch.float64"),
         ([ALIBI], {"causal": True, "key": PLACE[:2]}, ValueError, "causal needs at least as many keys as queries, 9"),

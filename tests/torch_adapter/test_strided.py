@@ -16,7 +16,7 @@ from posenc.core.doors import AttentionBias
 from posenc.testing.one_coordinate import spread_over_axes
 from posenc.torch import StridedBias, decode_row, slopes, strided, strided_attention
 
-EVERY = [record for row in CATALOG for record in row.samples if isinstance(record, AttentionBias)]
+EVERY = [encoding for row in CATALOG for encoding in row.samples if isinstance(encoding, AttentionBias)]
 RECORDS = [case for case in EVERY if case.axes == 1]
 RELATIVE = [case for case in RECORDS if "relative" in case.claims]
 #: First and last position of queries and of keys: queries among, after and before their keys, one query, one key.
@@ -29,9 +29,9 @@ RANGES = [
 ]
 
 
-def learned(record: AttentionBias, *, grown: float = 5.0) -> dict[str, torch.Tensor] | None:
+def learned(encoding: AttentionBias, *, grown: float = 5.0) -> dict[str, torch.Tensor] | None:
     """Parameters large enough for a wrong bucket or head to show, in float64."""
-    drawn = record.init(np.random.default_rng(3))
+    drawn = encoding.init(np.random.default_rng(3))
     return {name: torch.tensor(value * grown, requires_grad=True) for name, value in drawn.items()} or None
 
 
@@ -48,49 +48,49 @@ def budget(dense: torch.Tensor) -> float:
 
 
 @pytest.mark.parametrize("ranges", RANGES)
-@pytest.mark.parametrize("record", RELATIVE)
-def test_a_number_for_each_distance_makes_the_matrix(record: AttentionBias, ranges: tuple[range, range]) -> None:
-    params, (query_positions, key_positions) = learned(record), (torch.tensor(list(places)) for places in ranges)
-    bias = strided(record, query_positions, key_positions, params, dtype=torch.float64)
-    dense = record.matrix(query_positions, key_positions, params, dtype=torch.float64)
+@pytest.mark.parametrize("encoding", RELATIVE)
+def test_a_number_for_each_distance_makes_the_matrix(encoding: AttentionBias, ranges: tuple[range, range]) -> None:
+    params, (query_positions, key_positions) = learned(encoding), (torch.tensor(list(places)) for places in ranges)
+    bias = strided(encoding, query_positions, key_positions, params, dtype=torch.float64)
+    dense = encoding.matrix(query_positions, key_positions, params, dtype=torch.float64)
     assert torch.allclose(in_order(bias)[0], dense, rtol=0, atol=budget(dense))
     # n + m - 1 numbers a head, however many pairs of positions, and a mask in the same memory.
-    assert bias.numbers.untyped_storage().size() == 8 * record.heads * (len(query_positions) + len(key_positions) - 1)
+    assert bias.numbers.untyped_storage().size() == 8 * encoding.heads * (len(query_positions) + len(key_positions) - 1)
     assert bias.last_query_first(torch.float64).data_ptr() == bias.numbers.data_ptr()
 
 
-@pytest.mark.parametrize("record", RELATIVE)
-def test_a_batch_has_a_row_of_positions_each(record: AttentionBias) -> None:
-    params = learned(record)
+@pytest.mark.parametrize("encoding", RELATIVE)
+def test_a_batch_has_a_row_of_positions_each(encoding: AttentionBias) -> None:
+    params = learned(encoding)
     query_positions, key_positions = (
         torch.arange(5) + torch.tensor([[70], [3]]),
         torch.arange(8) + torch.tensor([[66], [0]]),
     )
-    each = strided(record, query_positions, key_positions, params, dtype=torch.float64)
-    dense = record.matrix(query_positions, key_positions, params, dtype=torch.float64)
+    each = strided(encoding, query_positions, key_positions, params, dtype=torch.float64)
+    dense = encoding.matrix(query_positions, key_positions, params, dtype=torch.float64)
     assert torch.allclose(in_order(each), dense, rtol=0, atol=budget(dense))
-    shared = strided(record, query_positions[0], key_positions, params, dtype=torch.float64)
-    dense = record.matrix(query_positions[0], key_positions, params, dtype=torch.float64)
+    shared = strided(encoding, query_positions[0], key_positions, params, dtype=torch.float64)
+    dense = encoding.matrix(query_positions[0], key_positions, params, dtype=torch.float64)
     assert torch.allclose(in_order(shared), dense, rtol=0, atol=budget(dense))
 
 
 @pytest.mark.parametrize("causal", [False, True])
-@pytest.mark.parametrize("record", RELATIVE)
-def test_attention_and_its_gradients(record: AttentionBias, causal: bool) -> None:
+@pytest.mark.parametrize("encoding", RELATIVE)
+def test_attention_and_its_gradients(encoding: AttentionBias, causal: bool) -> None:
     params, (query_positions, key_positions) = (
-        learned(record, grown=1.5),
+        learned(encoding, grown=1.5),
         (torch.arange(100, 109), torch.arange(96, 110)),
     )
     draw = torch.Generator().manual_seed(0)
-    shapes = ((2, record.heads, 9, 4), (2, record.heads, 14, 4), (2, record.heads, 14, 4))
+    shapes = ((2, encoding.heads, 9, 4), (2, encoding.heads, 14, 4), (2, encoding.heads, 14, 4))
     q, k, v = (torch.randn(shape, generator=draw, dtype=torch.float64).requires_grad_() for shape in shapes)
-    weight = torch.randn(2, record.heads, 9, 4, generator=draw, dtype=torch.float64)
-    dense = record.matrix(query_positions, key_positions, params, dtype=torch.float64)
+    weight = torch.randn(2, encoding.heads, 9, 4, generator=draw, dtype=torch.float64)
+    dense = encoding.matrix(query_positions, key_positions, params, dtype=torch.float64)
     if causal:
         dense = dense.masked_fill(key_positions > query_positions[:, None], float("-inf"))
     wanted = scaled_dot_product_attention(q, k, v, attn_mask=dense[None])
     got = strided_attention(
-        q, k, v, strided(record, query_positions, key_positions, params, causal=causal, dtype=torch.float64)
+        q, k, v, strided(encoding, query_positions, key_positions, params, causal=causal, dtype=torch.float64)
     )
     # Logits may reach hundreds, so a unit of their last place moves a weight by 2^-52 times as much.
     size = 64 * 2.0**-52 * (1 + float(dense.detach()[dense > -torch.inf].abs().max()))
@@ -105,14 +105,14 @@ def test_attention_and_its_gradients(record: AttentionBias, causal: bool) -> Non
 @pytest.mark.parametrize("shape", [(200, 200), (130, 300), (64, 64), (65, 65), (1, 40), (150, 100), (0, 7)])
 def test_pieces_of_the_queries(shape: tuple[int, int]) -> None:
     """The keys that a piece leaves out are those that all of its queries are hidden from, wherever queries end."""
-    (n, m), record = shape, T5Bias(heads=2)
+    (n, m), encoding = shape, T5Bias(heads=2)
     draw = torch.Generator().manual_seed(n)
     params = {"table": torch.randn(32, 2, generator=draw, dtype=torch.float64).requires_grad_()}
     q, k, v = (torch.randn(2, 2, rows, 4, generator=draw, dtype=torch.float64).requires_grad_() for rows in (n, m, m))
     for last in (m, m - 3, m + 70):
         query_positions, key_positions = torch.arange(last - n, last), torch.arange(m)
-        bias = strided(record, query_positions, key_positions, params, causal=True, dtype=torch.float64)
-        dense = record.matrix(query_positions, key_positions, params, dtype=torch.float64).masked_fill(
+        bias = strided(encoding, query_positions, key_positions, params, causal=True, dtype=torch.float64)
+        dense = encoding.matrix(query_positions, key_positions, params, dtype=torch.float64).masked_fill(
             key_positions > query_positions[:, None], -torch.inf
         )
         found, wanted = strided_attention(q, k, v, bias), scaled_dot_product_attention(q, k, v, attn_mask=dense[None])
@@ -130,11 +130,11 @@ def test_pieces_of_the_queries(shape: tuple[int, int]) -> None:
 
 
 def test_a_batch_whose_queries_end_at_different_distances_from_its_keys() -> None:
-    record, key_positions = ALiBi(heads=2), torch.arange(100)
+    encoding, key_positions = ALiBi(heads=2), torch.arange(100)
     query_positions = torch.arange(100) + torch.tensor([[-1], [40]])
     q, k, v = torch.randn(3, 2, 2, 100, 4, generator=torch.Generator().manual_seed(0), dtype=torch.float64).unbind()
-    bias = strided(record, query_positions, key_positions, causal=True, dtype=torch.float64)
-    dense = record.matrix(query_positions, key_positions, dtype=torch.float64).masked_fill(
+    bias = strided(encoding, query_positions, key_positions, causal=True, dtype=torch.float64)
+    dense = encoding.matrix(query_positions, key_positions, dtype=torch.float64).masked_fill(
         key_positions > query_positions[:, None, :, None], -torch.inf
     )
     found, wanted = strided_attention(q, k, v, bias), scaled_dot_product_attention(q, k, v, attn_mask=dense)
@@ -193,14 +193,14 @@ def test_a_dense_bias_and_one_less_precise_than_the_queries() -> None:
 
 
 def test_gradients_arrive_in_the_bucket_they_belong_to() -> None:
-    record, query_positions, key_positions = T5Bias(heads=3), torch.arange(30, 37), torch.arange(40)
+    encoding, query_positions, key_positions = T5Bias(heads=3), torch.arange(30, 37), torch.arange(40)
     weight = torch.randn(3, 7, 40, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
     found = []
     for form in (
-        lambda params: in_order(strided(record, query_positions, key_positions, params))[0],
-        lambda p: record.matrix(query_positions, key_positions, p),
+        lambda params: in_order(strided(encoding, query_positions, key_positions, params))[0],
+        lambda p: encoding.matrix(query_positions, key_positions, p),
     ):
-        params = learned(record)
+        params = learned(encoding)
         (form(params).double() * weight).sum().backward()
         found.append(params["table"].grad)
     assert found[1].any(-1).sum() > 10
@@ -208,18 +208,18 @@ def test_gradients_arrive_in_the_bucket_they_belong_to() -> None:
     assert torch.allclose(found[0], found[1], rtol=0, atol=280 * 5 * 2.0**-23)
 
 
-@pytest.mark.parametrize("record", EVERY)
-def test_a_decode_row_is_the_last_row_of_the_matrix(record: AttentionBias) -> None:
+@pytest.mark.parametrize("encoding", EVERY)
+def test_a_decode_row_is_the_last_row_of_the_matrix(encoding: AttentionBias) -> None:
     """With its gradients; one query for all sequences, and one for each."""
-    params, places = learned(record), spread_over_axes(record, torch.arange(50, 70))
-    dense = record.matrix(places, places, params, dtype=torch.float64)
-    row = decode_row(record, places[-1], places, params, dtype=torch.float64)
-    assert row.shape == (1, record.heads, 1, 20)
+    params, places = learned(encoding), spread_over_axes(encoding, torch.arange(50, 70))
+    dense = encoding.matrix(places, places, params, dtype=torch.float64)
+    row = decode_row(encoding, places[-1], places, params, dtype=torch.float64)
+    assert row.shape == (1, encoding.heads, 1, 20)
     assert torch.allclose(row[0, :, 0], dense[:, -1], rtol=0, atol=budget(dense))
-    each = decode_row(record, places[[10, 19]], places, params, dtype=torch.float64)
-    assert each.shape == (2, record.heads, 1, 20)
+    each = decode_row(encoding, places[[10, 19]], places, params, dtype=torch.float64)
+    assert each.shape == (2, encoding.heads, 1, 20)
     assert torch.allclose(each[0, :, 0], dense[:, 10], rtol=0, atol=budget(dense))
-    weight = torch.randn(2, record.heads, 1, 20, generator=torch.Generator().manual_seed(5), dtype=torch.float64)
+    weight = torch.randn(2, encoding.heads, 1, 20, generator=torch.Generator().manual_seed(5), dtype=torch.float64)
     sources = tuple((params or {}).values())
     found = [
         torch.autograd.grad((form * weight).sum(), sources, allow_unused=True, retain_graph=True) if sources else ()
@@ -239,20 +239,20 @@ def test_a_decode_row_of_sequences_with_keys_of_their_own() -> None:
 
 @pytest.mark.parametrize("rule", ["paper", "geometric", "linear"])
 def test_slopes_make_the_bias(rule: Any) -> None:
-    record = ALiBi(heads=12, rule=rule)
-    found, query_positions, key_positions = slopes(record), torch.arange(20, 25), torch.arange(25)
+    encoding = ALiBi(heads=12, rule=rule)
+    found, query_positions, key_positions = slopes(encoding), torch.arange(20, 25), torch.arange(25)
     assert found.dtype == torch.float32
     by_hand = -found[:, None, None] * (query_positions[:, None] - key_positions).abs()
     # The slope is rounded once in both and the product once.
-    assert torch.allclose(record.matrix(query_positions, key_positions), by_hand, rtol=2.0**-23, atol=0)
+    assert torch.allclose(encoding.matrix(query_positions, key_positions), by_hand, rtol=2.0**-23, atol=0)
 
 
 def test_positions_that_cannot_be_seen() -> None:
-    record = ALiBi(heads=2)
-    compiled = torch.compile(lambda *places: strided(record, *places).numbers, fullgraph=True, backend="aot_eager")
+    encoding = ALiBi(heads=2)
+    compiled = torch.compile(lambda *places: strided(encoding, *places).numbers, fullgraph=True, backend="aot_eager")
     query_positions, key_positions = torch.arange(5, 9), torch.arange(3, 9)
     assert torch.equal(
-        compiled(query_positions, key_positions), strided(record, query_positions, key_positions).numbers
+        compiled(query_positions, key_positions), strided(encoding, query_positions, key_positions).numbers
     )
     assert compiled(torch.tensor([5, 6, 6, 7]), key_positions).isnan().all()
     assert compiled(query_positions, key_positions.flip(0)).isnan().all()
@@ -279,12 +279,12 @@ def test_a_length_left_open_for_export() -> None:
 
 
 def test_grouped_heads_and_a_scale() -> None:
-    record, places = T5Bias(heads=12), torch.arange(7)
+    encoding, places = T5Bias(heads=12), torch.arange(7)
     params = {"table": torch.randn(32, 12, generator=torch.Generator().manual_seed(2))}
     q, k, v = (torch.randn(2, heads, 7, 8, generator=torch.Generator().manual_seed(heads)) for heads in (12, 4, 4))
-    got = strided_attention(q, k, v, strided(record, places, places, params), scale=1.0)
+    got = strided_attention(q, k, v, strided(encoding, places, places, params), scale=1.0)
     wanted = scaled_dot_product_attention(
-        q, k, v, attn_mask=record.matrix(places, places, params)[None], scale=1.0, enable_gqa=True
+        q, k, v, attn_mask=encoding.matrix(places, places, params)[None], scale=1.0, enable_gqa=True
     )
     # Sums of 8 and 7 products below 16 in another order.
     assert torch.allclose(got, wanted, rtol=0, atol=15 * 16 * 2.0**-23)
@@ -315,8 +315,12 @@ PLACE = torch.arange(3)
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (lambda: strided(RoPE(dim=8), PLACE, PLACE), TypeError, "^record must be a record that biases; got RoPE"),
-        (lambda: strided(FIRE(heads=2), PLACE, PLACE), ValueError, "^record must claim 'relative', since its numbers"),
+        (lambda: strided(RoPE(dim=8), PLACE, PLACE), TypeError, "^encoding must be an encoding that biases; got RoPE"),
+        (
+            lambda: strided(FIRE(heads=2), PLACE, PLACE),
+            ValueError,
+            "^encoding must claim 'relative', since its numbers",
+        ),
         (lambda: strided(ALiBi(heads=2), [0, 1], PLACE), TypeError, "^query must be a tensor of positions"),
         (
             lambda: strided(ALiBi(heads=2), PLACE, torch.tensor(3)),
@@ -361,7 +365,7 @@ PLACE = torch.arange(3)
             TypeError,
             "^dtype must be a floating dtype",
         ),
-        (lambda: decode_row(RoPE(dim=8), PLACE[0], PLACE), TypeError, "^record must be a record that biases"),
+        (lambda: decode_row(RoPE(dim=8), PLACE[0], PLACE), TypeError, "^encoding must be an encoding that biases"),
         (lambda: decode_row(ALiBi(heads=2), 3, PLACE), TypeError, "^query must be a tensor of positions"),
         (
             lambda: decode_row(ALiBi(heads=2), PLACE[None], PLACE),
@@ -381,9 +385,9 @@ PLACE = torch.arange(3)
         (
             lambda: slopes(T5Bias(heads=2)),
             TypeError,
-            "^record must be ALiBi, the one bias that a slope describes; got T5",
+            "^encoding must be ALiBi, the one bias that a slope describes; got T5",
         ),
-        (lambda: slopes(ALiBi(heads=2, form="signed")), ValueError, "^record must have form='symmetric'"),
+        (lambda: slopes(ALiBi(heads=2, form="signed")), ValueError, "^encoding must have form='symmetric'"),
     ],
 )
 def test_errors(call: Callable[[], Any], error: type[Exception], message: str) -> None:
@@ -409,11 +413,11 @@ class OnAGrid(AttentionBias):
 
 
 def test_places_of_several_coordinates() -> None:
-    record, key = OnAGrid(heads=2), torch.tensor([[0, 0], [0, 1], [1, 0]])
-    row = decode_row(record, torch.tensor([[1, 0], [0, 1]]), key)
+    encoding, key = OnAGrid(heads=2), torch.tensor([[0, 0], [0, 1], [1, 0]])
+    row = decode_row(encoding, torch.tensor([[1, 0], [0, 1]]), key)
     assert row[:, :, 0].tolist() == [[[-1, -3, 0], [-2, -6, 0]], [[-2, 0, -3], [-4, 0, -6]]]
-    assert torch.equal(decode_row(record, key[2], key), row[:1])
+    assert torch.equal(decode_row(encoding, key[2], key), row[:1])
     with pytest.raises(ValueError, match=r"query must have shape \(2,\) or \(batch, 2\); got \(3,\)"):
-        decode_row(record, torch.arange(3), key)
-    with pytest.raises(ValueError, match="record must be a record with one axis; got OnAGrid"):
-        strided(record, key, key)
+        decode_row(encoding, torch.arange(3), key)
+    with pytest.raises(ValueError, match="encoding must be an encoding with one axis; got OnAGrid"):
+        strided(encoding, key, key)

@@ -1,4 +1,4 @@
-"""Any record in a loaded model of transformers: the logits of a readable reference, from a cache too, and undone."""
+"""Any encoding in a loaded model of transformers: the logits of a readable reference, from a cache too, and undone."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def drawn(swapped: Any) -> None:
         torch.nn.init.normal_(parameter, std=0.3)
 
 
-def own_records(one: Any) -> Any:
+def own_encodings(one: Any) -> Any:
     """What a model has by itself, with the numerics of transformers; a learned table with the model's numbers."""
     groups = from_config(one.config, numerics="float32").groups
     if groups[0].attention == "embedding":
@@ -67,7 +67,7 @@ def test_own_positions_change_no_bit_and_undo_leaves_no_trace(kind: str, dtype: 
     names, keys = [name for name, _ in one.named_modules()], list(one.state_dict())
     with torch.no_grad():
         before = one(TOKENS).logits
-        with swap(one, own_records(one)) as swapped:
+        with swap(one, own_encodings(one)) as swapped:
             within = one(TOKENS).logits
         after = one(TOKENS).logits
     assert swapped.proof.difference == 0.0
@@ -94,7 +94,7 @@ class NoTables(torch.nn.Module):
 def readable(one: Any, parts: list[Any], seen: Any, positions: Any) -> Any:
     """Logits of a model whose attention is `posenc.attention.attention` in float64, without its own positions.
 
-    parts: a record and its parameters for each layer.   seen: (batch, queries, keys).
+    parts: an encoding and its parameters for each layer.   seen: (batch, queries, keys).
     """
     one = copy.deepcopy(one)
     if hasattr(one, "bert"):
@@ -105,7 +105,7 @@ def readable(one: Any, parts: list[Any], seen: Any, positions: Any) -> Any:
         one.model.rotary_emb = NoTables(head_dim(one))
 
     def attend(each: Any, q: Any, k: Any, v: Any, mask: Any, scaling: float | None = None, **_: Any) -> Any:
-        record, params = parts[each.layer_idx]
+        encoding, params = parts[each.layer_idx]
         window = getattr(each, "sliding_window", None) or 7
         near = seen & (torch.arange(7)[:, None] - torch.arange(7) < window)
         attended = posenc.attention.attention(
@@ -113,7 +113,7 @@ def readable(one: Any, parts: list[Any], seen: Any, positions: Any) -> Any:
             query_positions=positions,
             key_positions=positions,
             layout="bhtd",
-            encodings=[record],
+            encodings=[encoding],
             params=[params and {name: value.double() for name, value in params.items()}],
             mask=near[:, None],
             scale=scaling,
@@ -141,7 +141,7 @@ DOORS = {
 @pytest.mark.parametrize("kind", ["Llama", "Gemma3", "GPTNeoX", "Bert"])
 def test_every_door_equals_the_readable_attention(kind: str, door: str, attention: str) -> None:
     one = model(kind, attention, **({"sliding_window": 4} if kind == "Gemma3" else {}))
-    record, grouped = DOORS[door](head_dim(one)), kind in ("Llama", "Gemma3")
+    encoding, grouped = DOORS[door](head_dim(one)), kind in ("Llama", "Gemma3")
     if grouped and attention == "eager" and door == "rotates otherwise":
         pytest.skip("eager attention repeats keys itself, so this is refused; see below")
     if kind == "Gemma3" and door == "scores by the keys between":
@@ -150,10 +150,10 @@ def test_every_door_equals_the_readable_attention(kind: str, door: str, attentio
     causal = kind != "Bert"
     seen = torch.ones(2, 7, 7, dtype=torch.bool)
     seen = seen.tril() if causal else seen
-    with swap(one, record) as swapped:
+    with swap(one, encoding) as swapped:
         learned = [one_layer for name, one_layer in swapped.modules.items() if "attention" in name or "attn" in name]
         drawn(swapped)
-        parts = [(record, layer[0].params) for layer in learned]
+        parts = [(encoding, layer[0].params) for layer in learned]
         with torch.no_grad():
             mine = one(TOKENS, position_ids=positions).logits
     theirs = readable(one, parts, seen, positions)
@@ -184,8 +184,8 @@ def test_yarn_swapped_in_is_yarn_from_the_config() -> None:
     yarn = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 64, "rope_theta": 1e4}
     stock = model("Llama", rope_parameters=yarn, max_position_embeddings=256)
     one = model("Llama", max_position_embeddings=64)
-    record = from_config(stock.config, numerics="float32").groups[0].encodings[0]
-    with swap(one, record), torch.no_grad():
+    encoding = from_config(stock.config, numerics="float32").groups[0].encodings[0]
+    with swap(one, encoding), torch.no_grad():
         assert torch.equal(one(TOKENS).logits, stock(TOKENS).logits)
 
 

@@ -28,7 +28,13 @@ REFUSED = {
         TypeError,
         r"model must be a loaded model .* Linear",
     ),
-    "not a record": ("Llama", "RoPE", {}, TypeError, r"encoding must be a record.*; got 'RoPE' \(str\)\. Give RoPE"),
+    "not an encoding": (
+        "Llama",
+        "RoPE",
+        {},
+        TypeError,
+        r"encoding must be an encoding.*; got 'RoPE' \(str\)\. Give RoPE",
+    ),
     "other heads": (
         "Llama",
         posenc.ALiBi(heads=8),

@@ -15,9 +15,9 @@ from posenc.diagnosis import CodeReport
 from posenc.diagnosis.code.check_code import check_user_code
 from posenc.diagnosis.code.check_file import GIGABYTES, SECONDS, RemoteCode, in_child
 
-#: The module that answers in the child process: user's code, and records too.
+#: The module that answers in the child process: user's code, and encodings too.
 SERVER = "posenc.testing.encoding_server"
-#: A record's checks take longer than calling a function.
+#: An encoding's checks take longer than calling a function.
 RECORD_SECONDS = 300.0
 
 
@@ -34,7 +34,7 @@ class CheckVerb(Verb):
       f(length, dim), f(x, positions)  cosines and sines too, as two results or complex numbers
       f(heads, length)         biases of ALiBi or T5; f(query_length, key_length), f(scores); f(heads) gives slopes
       a class                  made with its width or heads, then called: a torch module, or a class with __call__
-      a posenc record          a class or object that derives from posenc.Encoding: also passes posenc.testing's checks
+      a posenc encoding          a class or object that derives from posenc.Encoding: also passes posenc.testing's checks
 
     Exit code: 0 when the numbers are right, 1 when a mistake is found, 2 when the code could not be checked, 3 when
     nothing is wrong but there was nothing to compare the numbers with.
@@ -60,13 +60,13 @@ class CheckVerb(Verb):
     """The base your code should use; 10000 if left out. Not with --against, which states it."""
 
     against: Annotated[str | None, tyro.conf.arg(metavar="RECORD")] = None
-    """The one record to compare with, in place of every published convention."""
+    """The one encoding to compare with, in place of every published convention."""
 
     layout: Annotated[str | None, tyro.conf.arg(metavar="LAYOUT")] = None
     """The order of axes that x must have: batch-first or sequence-first."""
 
     seconds: float | None = None
-    """How long your code may take in all; 60, or 300 for a record, if left out."""
+    """How long your code may take in all; 60, or 300 for an encoding, if left out."""
 
     memory: float | None = None
     """GiB of memory that your code may use; 4 if left out."""
@@ -95,20 +95,20 @@ class CheckVerb(Verb):
 
     def report(self, target: str) -> CodeReport:
         """What the options say of the code that FILE.py:NAME stands for."""
-        against = None if self.against is None else encoding("against", self.against, "Give its record.")
+        against = None if self.against is None else encoding("against", self.against, "Give its encoding.")
         limits = {"seconds": self.seconds or SECONDS, "memory": self.memory or GIGABYTES}
         with in_child(target, server=SERVER, show=_show, **limits) as code:
-            if code.is_record:
+            if code.is_encoding:
                 code.child.left = self.seconds or RECORD_SECONDS
-                return self._record_report(code, against)
+                return self._encoding_report(code, against)
             return check_user_code(code, against=against, dim=self.dim, base=self.base, layout=self.layout)
 
-    def _record_report(self, code: RemoteCode, against: Encoding | None) -> CodeReport:
-        from posenc.testing.check_user_encoding import check_remote_record
+    def _encoding_report(self, code: RemoteCode, against: Encoding | None) -> CodeReport:
+        from posenc.testing.check_user_encoding import check_remote_encoding
 
         if self.layout is not None:
-            raise ValueError("layout must be left out for a record, which takes positions; got one. Leave it out.")
-        return check_remote_record(code, against=against, dim=self.dim, base=self.base)
+            raise ValueError("layout must be left out for an encoding, which takes positions; got one. Leave it out.")
+        return check_remote_encoding(code, against=against, dim=self.dim, base=self.base)
 
     def _graded(self) -> Answer:
         from posenc.cli import grade

@@ -34,7 +34,7 @@ class CompareVerb(Verb):
     text, with the same data in the same order, paired by seed. Prints tables and verdicts with their confidence, writes
     a picture. A stopped comparison goes on where it was: run the same command again.
 
-    Encodings are records, several joined by a plus sign, or FILE.py:NAME for your own; a set of the tier if left out.
+    Encodings are encodings, several joined by a plus sign, or FILE.py:NAME for your own; a set of the tier if left out.
     Tiers: smoke (half a minute, no verdicts), core (5 seeds; a quarter of an hour on two cores), full (8 seeds, every
     task), big (models of 100 million parameters).
 
@@ -49,7 +49,7 @@ class CompareVerb(Verb):
     """
 
     encodings: Annotated[tyro.conf.Positional[tuple[str, ...]], tyro.conf.arg(metavar="ENCODING")] = ()
-    """Records such as RoPE(dim=16); widths must fit the model, by default 64 channels in 4 heads of 16."""
+    """Encodings such as RoPE(dim=16); widths must fit the model, by default 64 channels in 4 heads of 16."""
 
     task: Annotated[tuple[str, ...], tyro.conf.arg(metavar="TASK")] = ()
     """Tasks; those of the tier if left out. An unknown name lists them all."""

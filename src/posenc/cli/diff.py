@@ -1,4 +1,4 @@
-"""`posenc diff`: what differs between two records or two models, and what it does to angles."""
+"""`posenc diff`: what differs between two encodings or two models, and what it does to angles."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from posenc.cli.inputs import implementations
 
 @dataclass(frozen=True)
 class DiffVerb(Verb):
-    """Show what differs between two records, or two models layer by layer, and what that does at 1k, 8k and 128k.
+    """Show what differs between two encodings, or two models layer by layer, and what that does at 1k, 8k and 128k.
 
     Exit code: 0 when both compute the same, however they are written, 1 when they differ, 2 when they cannot be
     compared.
@@ -26,7 +26,7 @@ class DiffVerb(Verb):
     """
 
     first: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="RECORD|CONFIG")]
-    """What is expected: a record, a config.json, its folder, or a .gguf file."""
+    """What is expected: an encoding, a config.json, its folder, or a .gguf file."""
 
     second: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="RECORD|CONFIG")]
     """What to compare with it: one of the same kinds."""

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import tyro
 
 from posenc.cli.answer import Answer, Verb, of_report
-from posenc.cli.inputs import each_waived_has_an_effect, record_or_path
+from posenc.cli.inputs import each_waived_has_an_effect, encoding_or_path
 from posenc.core.doors import Encoding
 from posenc.diagnosis import diagnose
 from posenc.diagnosis.code.user_file import load_target
@@ -22,7 +22,7 @@ from posenc.diagnosis.sides import side_of
 class DoctorVerb(Verb):
     """Compare two configs, or a config with a running implementation, and name the known mistake behind a difference.
 
-    The second may be another config or record; arrays in an .npz or .safetensors file; or FILE.py:NAME, a torch module
+    The second may be another config or encoding; arrays in an .npz or .safetensors file; or FILE.py:NAME, a torch module
     of your own (posenc runs the file). Arrays are inv_freq; cos and sin; q and q_rotated, k and k_rotated; or q, k and
     logits; with positions where they are not 0, 1, 2, ...; for ALiBi and T5, bias, or q, k and logits of all heads, and
     the table. Mistakes are tried alone and in pairs. Differences that no logit can show are
@@ -37,7 +37,7 @@ class DoctorVerb(Verb):
     """
 
     expected: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="RECORD|CONFIG")]
-    """What is expected: a record, a config.json, its folder, or a .gguf file."""
+    """What is expected: an encoding, a config.json, its folder, or a .gguf file."""
 
     actual: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="RECORD|CONFIG|ARRAYS|MODULE")]
     """The implementation to check."""
@@ -58,7 +58,7 @@ class DoctorVerb(Verb):
     """Keys of configs that concern positions and may go unread; the verdict names them."""
 
     def run(self) -> Answer:
-        expected, actual = record_or_path("expected", self.expected), _actual(self.actual)
+        expected, actual = encoding_or_path("expected", self.expected), _actual(self.actual)
         self._only_for_arrays(expected)
         each_waived_has_an_effect((expected, actual), self.waive)
         diagnosis = diagnose(
@@ -82,17 +82,17 @@ class DoctorVerb(Verb):
             raise ValueError("length must come with a scaling that depends on it; got none. Leave it out.")
         for name in ("layer", "part", "length"):
             if getattr(self, name) is not None and isinstance(expected, Encoding) and name != "length":
-                raise ValueError(f"{name} must come with the config of a model; got a record. Leave it out.")
+                raise ValueError(f"{name} must come with the config of a model; got an encoding. Leave it out.")
             if getattr(self, name) is not None and not (is_file or ".py:" in self.actual):
                 raise ValueError(f"{name} must come with arrays or a module; got two configs. Leave it out.")
 
 
 def _depends_on_length(expected: Any) -> bool:
-    """Whether a scaling of the record, or of one in the model, states a length."""
-    records = (
+    """Whether a scaling of the encoding, or of one in the model, states a length."""
+    encodings = (
         [expected] if isinstance(expected, Encoding) else [r for group in expected.groups for r in group.encodings]
     )
-    ropes = [head.rope for record in records if (head := rope_in_head(record))]
+    ropes = [head.rope for encoding in encodings if (head := rope_in_head(encoding))]
     return any(hasattr(rope.scaling, "length") for rope in ropes)
 
 
@@ -102,4 +102,4 @@ def _actual(text: str) -> Any:
     file, colon, _ = text.rpartition(":")
     if colon and file.endswith(".py"):
         return load_target(text)
-    return record_or_path("actual", text)
+    return encoding_or_path("actual", text)

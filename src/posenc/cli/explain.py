@@ -10,7 +10,7 @@ import tyro
 from posenc import parse
 from posenc.cli.answer import Answer, Verb
 from posenc.cli.explain_config import explain_config
-from posenc.cli.explain_encoding import explain_record
+from posenc.cli.explain_encoding import explain_encoding
 from posenc.cli.explain_sentences import explain_sentences
 from posenc.cli.explain_table import explain_table
 from posenc.cli.inputs import draws, encoding, is_config
@@ -22,12 +22,12 @@ class ExplainVerb(Verb):
     """Show the worked numbers of an encoding, what a model does with positions, or whether attention sees word order.
 
     WHAT is one of these:
-      a record      RoPE(dim=8): its numbers at a position, its frequencies, claims and paper
+      an encoding      RoPE(dim=8): its numbers at a position, its frequencies, claims and paper
       a config      a config.json, its folder or a .gguf file: what the model does with positions, layer group by group
       a sentence    with --versus, the same words in another order: what self-attention can tell of their order,
                     without an encoding and with six, or with every one
 
-    A record is parsed, never executed: it may hold numbers, words in quotes, True, False, None, tuples and records.
+    An encoding is parsed, never executed: it may hold numbers, words in quotes, True, False, None, tuples and encodings.
 
     examples:
       posenc explain "RoPE(dim=8)" --position 3
@@ -47,7 +47,7 @@ class ExplainVerb(Verb):
     """
 
     what: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="RECORD|SENTENCE|CONFIG")]
-    """A record, a sentence, or a model's config."""
+    """An encoding, a sentence, or a model's config."""
 
     position: tuple[int | float, ...] = ()
     """The position of the token, or of the query: a number for each axis; 3 if left out, or 3 4 for two axes. Several
@@ -78,9 +78,9 @@ class ExplainVerb(Verb):
     """Draws the words' vectors, and what an encoding learns; 0 if left out."""
 
     def run(self) -> Answer:
-        if parse.is_record(self.what):
-            self._only("a record", "position", "key", "dims", "all", "seed")
-            return self._of_record(encoding("record", self.what, "Explain one of its layers."))
+        if parse.record(self.what):
+            self._only("an encoding", "position", "key", "dims", "all", "seed")
+            return self._of_encoding(encoding("encoding", self.what, "Explain one of its layers."))
         if is_config(self.what):
             self._only("a config", "length", "waive")
             return explain_config(self.what, length=self.length, waive=self.waive)
@@ -89,18 +89,18 @@ class ExplainVerb(Verb):
             raise ValueError("all must come without --encoding, which names one; got both. Leave one out.")
         return explain_sentences(self.what, self._versus(), self.encoding, self.all, self.seed or 0)
 
-    def _of_record(self, record: Encoding) -> Answer:
-        if self.seed is not None and not draws(record) and not isinstance(record, AttentionScore):
+    def _of_encoding(self, encoding: Encoding) -> Answer:
+        if self.seed is not None and not draws(encoding) and not isinstance(encoding, AttentionScore):
             raise ValueError(f"seed must be left out for {self.what:.100}, which draws nothing; got one. Leave it out.")
-        if self.key and not isinstance(record, AttentionBias | AttentionScore):
+        if self.key and not isinstance(encoding, AttentionBias | AttentionScore):
             raise ValueError(f"key must come with an encoding that acts on logits; got {self.what:.100}. Leave it out.")
         if self.all and self.dims:
             raise ValueError("all must come without --dims, which chooses some; got both. Leave one out.")
-        if isinstance(record, AdditiveEncoding) and record.axes == 1 and len(self.position) > 1:
+        if isinstance(encoding, AdditiveEncoding) and encoding.axes == 1 and len(self.position) > 1:
             self._only("a table of several positions", "position", "seed")
-            return explain_table(record, self.position, self.seed or 0)
+            return explain_table(encoding, self.position, self.seed or 0)
         dims = self.dims or None
-        return explain_record(record, self.position, self.key, dims, every=self.all, seed=self.seed or 0)
+        return explain_encoding(encoding, self.position, self.key, dims, every=self.all, seed=self.seed or 0)
 
     def _only(self, what: str, *names: str) -> None:
         """Refuse the options that say nothing about such an argument."""
@@ -115,8 +115,8 @@ class ExplainVerb(Verb):
         """The second sentence, or what to type for it."""
         if self.versus is None:
             name = self.what.strip()
-            record = parse.classes().get(name)
+            encoding = parse.classes().get(name)
             sentence = 'Add --versus "the same words in another order".'
-            advice = f"Write it with its fields, {name}(...)." if record else sentence
+            advice = f"Write it with its fields, {name}(...)." if encoding else sentence
             raise ValueError(f"versus must be given with a sentence; got {name!r} alone. {advice}")
         return self.versus

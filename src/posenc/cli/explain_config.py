@@ -69,7 +69,7 @@ def _facts(positions: ModelPositions) -> dict[str, Any]:
         {
             **attributes(group, *names, "bias_factor", "roles", "window", "values", "notes"),
             "words": in_words(group),
-            "fingerprints": [fingerprint(record) for record in group.encodings],
+            "fingerprints": [fingerprint(encoding) for encoding in group.encodings],
         }
         for group in positions.groups
     ]

@@ -20,21 +20,21 @@ WIDEST = 1 << 15
 Position = tuple[int | float, ...]
 
 
-def explain_record(
-    record: Encoding, position: Position, key: Position, dims: tuple[int, ...] | None, *, every: bool, seed: int
+def explain_encoding(
+    encoding: Encoding, position: Position, key: Position, dims: tuple[int, ...] | None, *, every: bool, seed: int
 ) -> Answer:
     """position, key: () for the default.   dims: None for the first few, or for all with `every`."""
-    if _width(record) > WIDEST:
+    if _width(encoding) > WIDEST:
         raise ValueError(
-            f"record must have at most {WIDEST:,} channels or heads to be explained; got {_width(record):,}. "
+            f"encoding must have at most {WIDEST:,} channels or heads to be explained; got {_width(encoding):,}. "
             "Explain a narrower one: the formula is the same."
         )
-    shortened = dims is None and not every and _width(record) > MOST
+    shortened = dims is None and not every and _width(encoding) > MOST
     example = worked(
-        record,
-        _position(position or tuple(range(3, 3 + record.axes)), record),
+        encoding,
+        _position(position or tuple(range(3, 3 + encoding.axes)), encoding),
         dims=tuple(range(MOST)) if shortened else dims,
-        key=_position(key, record) if key else None,
+        key=_position(key, encoding) if key else None,
         seed=seed,
     )
 
@@ -42,18 +42,18 @@ def explain_record(
         yield from headed(example.lines())
         if shortened:
             yield f"  (the first {MOST}; --all shows every one, --dims 20 21 chosen ones)"
-        yield from _spectrum_lines(_spectrum(record), every)
-        yield from _fact_lines(record)
+        yield from _spectrum_lines(_spectrum(encoding), every)
+        yield from _fact_lines(encoding)
 
-    return Answer(lambda: _facts(record, example), lines)
+    return Answer(lambda: _facts(encoding, example), lines)
 
 
-def _facts(record: Encoding, example: Worked) -> dict[str, Any]:
-    row, frequencies = row_of(record), _spectrum(record)
+def _facts(encoding: Encoding, example: Worked) -> dict[str, Any]:
+    row, frequencies = row_of(encoding), _spectrum(encoding)
     return {
-        "record": record,
-        "door": record.door,
-        "claims": record.claims,
+        "encoding": encoding,
+        "door": encoding.door,
+        "claims": encoding.claims,
         "paper": row.paper if row else None,
         **attributes(example, "position", "formula", "steps", "notes"),
         "errata": [entry.line() for entry in example.errata],
@@ -61,22 +61,22 @@ def _facts(record: Encoding, example: Worked) -> dict[str, Any]:
     }
 
 
-def _position(numbers: Position, record: Encoding) -> Any:
-    """One number where the record has one axis and one is given; else all, which `worked` judges."""
-    return numbers[0] if record.axes == 1 and len(numbers) == 1 else numbers
+def _position(numbers: Position, encoding: Encoding) -> Any:
+    """One number where the encoding has one axis and one is given; else all, which `worked` judges."""
+    return numbers[0] if encoding.axes == 1 and len(numbers) == 1 else numbers
 
 
-def _width(record: Encoding) -> int:
+def _width(encoding: Encoding) -> int:
     """How many dimensions, or heads, there are."""
-    if isinstance(record, AdditiveEncoding):
-        return record.width
-    return record.head_dim if isinstance(record, RotaryEncoding) else int(getattr(record, "heads", 1))
+    if isinstance(encoding, AdditiveEncoding):
+        return encoding.width
+    return encoding.head_dim if isinstance(encoding, RotaryEncoding) else int(getattr(encoding, "heads", 1))
 
 
-def _spectrum(record: Encoding) -> Spectrum | None:
+def _spectrum(encoding: Encoding) -> Spectrum | None:
     try:
-        return spectrum(record)
-    except TypeError:  # the record has no frequencies
+        return spectrum(encoding)
+    except TypeError:  # the encoding has no frequencies
         return None
 
 
@@ -92,11 +92,11 @@ def _spectrum_lines(frequencies: Spectrum | None, every: bool) -> Iterator[str]:
         yield from lines[1 + MOST // 2 + left_out :]
 
 
-def _fact_lines(record: Encoding) -> Iterator[str]:
-    row = row_of(record)
+def _fact_lines(encoding: Encoding) -> Iterator[str]:
+    row = row_of(encoding)
     yield Heading("\nfacts")
-    yield f"door    {record.door}"
-    yield f"claims  {', '.join(sorted(record.claims)) or 'none'}"
+    yield f"door    {encoding.door}"
+    yield f"claims  {', '.join(sorted(encoding.claims)) or 'none'}"
     if row is not None:
         yield f"paper   {row.paper}"
         yield f"use     {row.use}"

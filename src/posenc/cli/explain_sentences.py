@@ -16,7 +16,7 @@ from posenc.core.text_lines import short
 from posenc.encodings.adds.axial_learned import AxialLearned
 from posenc.encodings.adds.nope import NoPE
 from posenc.inspect import OrderBlindness, order_blindness
-from posenc.inspect.order import usual_records, words_of
+from posenc.inspect.order import usual_encodings, words_of
 
 
 class Compared(NamedTuple):
@@ -31,7 +31,7 @@ def explain_sentences(sentence: str, versus: str, encoding: str | None, every: b
     longest = max(len(words_of(sentence)), len(words_of(versus)))
     pairs = [
         Compared(*(order_blindness(sentence, versus, record, causal=causal, seed=seed) for causal in (False, True)))
-        for record in (None, *_records(encoding, every, longest))
+        for record in (None, *_encodings(encoding, every, longest))
     ]
 
     def facts() -> dict[str, Any]:
@@ -40,12 +40,12 @@ def explain_sentences(sentence: str, versus: str, encoding: str | None, every: b
     return Answer(facts, lambda: _lines(sentence, versus, pairs, every))
 
 
-def _records(encoding: str | None, every: bool, longest: int) -> tuple[Encoding, ...]:
+def _encodings(encoding: str | None, every: bool, longest: int) -> tuple[Encoding, ...]:
     if encoding is not None:
         return (encoding_of("encoding", encoding, "Compare with one of its layers."),)
     if every:
         return tuple(lengthened(row.samples[0], longest) for row in CATALOG if row.encoding is not NoPE)
-    return usual_records(longest)
+    return usual_encodings(longest)
 
 
 def _lines(sentence: str, versus: str, pairs: list[Compared], every: bool) -> Iterator[str]:
@@ -121,7 +121,7 @@ def _facts(one: OrderBlindness) -> dict[str, Any]:
 
 
 def lengthened(sample: Encoding, longest: int) -> Encoding:
-    """A sample of the catalog, its table, or those of the records in it, lengthened where the sentence needs it."""
+    """A sample of the catalog, its table, or those of the encodings in it, lengthened where the sentence needs it."""
     stated = {field.name: getattr(sample, field.name) for field in fields(sample)}
     longer: dict[str, Any] = {}
     if stated.get("length", longest) < longest:

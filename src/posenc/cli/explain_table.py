@@ -10,8 +10,10 @@ from posenc.core.doors import AdditiveEncoding
 from posenc.inspect import position_table
 
 
-def explain_table(record: AdditiveEncoding, positions: tuple[int | float, ...], seed: int) -> Answer:
+def explain_table(encoding: AdditiveEncoding, positions: tuple[int | float, ...], seed: int) -> Answer:
     """The encoding at each position, a row each; what it learns is drawn from the seed."""
-    params = record.init(np.random.default_rng(seed)) if record.shapes else None
-    table = position_table(record, list(positions), params=params)
-    return Answer(lambda: {"record": record, **attributes(table, "positions", "rows")}, lambda: headed(table.lines()))
+    params = encoding.init(np.random.default_rng(seed)) if encoding.shapes else None
+    table = position_table(encoding, list(positions), params=params)
+    return Answer(
+        lambda: {"encoding": encoding, **attributes(table, "positions", "rows")}, lambda: headed(table.lines())
+    )

@@ -37,7 +37,7 @@ class ExploreVerb(Verb):
     """
 
     what: Annotated[tyro.conf.Positional[str | None], tyro.conf.arg(metavar="RECORD|CONFIG|RESULTS")] = None
-    """A record such as RoPE(dim=64), a model's config.json or its folder, or a folder of posenc compare; a sinusoidal
+    """An encoding such as RoPE(dim=64), a model's config.json or its folder, or a folder of posenc compare; a sinusoidal
     encoding if left out."""
 
     port: int = 0
@@ -74,8 +74,8 @@ class ExploreVerb(Verb):
 def _opening(what: str | None) -> Opening:
     if what is None:
         return Opening()
-    if parse.is_record(what):
-        return Opening(record=written(bounded(encoding("record", what, "Explore one of its layers."))))
+    if parse.record(what):
+        return Opening(encoding=written(bounded(encoding("encoding", what, "Explore one of its layers."))))
     if (Path(what) / store.NAME).exists():
         return Opening(results=results(what))
     if is_config(what) and not what.endswith(".gguf"):
@@ -85,6 +85,6 @@ def _opening(what: str | None) -> Opening:
         from_config(what)  # a config that posenc cannot read is refused here, in one line
         return Opening(FIRST_RECORD, load_config(what), Path(what).name)
     raise ValueError(
-        "what must be a record, RoPE(dim=64), a config.json or its folder, or a folder of posenc compare; got "
+        "what must be an encoding, RoPE(dim=64), a config.json or its folder, or a folder of posenc compare; got "
         f"{what!r:.100}. Write one of these."
     )

@@ -37,11 +37,11 @@ class ExtendVerb(Verb):
 
     examples:
       posenc extend
-      posenc extend --record "RoPE(dim=16, base=500000.0)" --length 512 --tuning 100 --out extension-512
+      posenc extend --encoding "RoPE(dim=16, base=500000.0)" --length 512 --tuning 100 --out extension-512
       posenc extend --task character-lm --text my-book.txt
     """
 
-    record: str = "RoPE(dim=16)"
+    encoding: str = "RoPE(dim=16)"
     """The rotation that is trained, without a scaling."""
 
     task: tuple[Literal[TASKS], ...] = TASKS  # type: ignore[valid-type]
@@ -81,7 +81,7 @@ class ExtendVerb(Verb):
         from posenc.lab.extension_study.run_study import begun
 
         studies = plan_extension(
-            self.record,
+            self.encoding,
             self.task,
             length=self.length,
             trained=self.trained,

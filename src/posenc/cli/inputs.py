@@ -1,4 +1,4 @@
-"""What the arguments of several verbs describe: records as text, and the configs of models."""
+"""What the arguments of several verbs describe: encodings as text, and the configs of models."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ WEIGHTS = (".bin", ".pt", ".pth", ".ckpt", ".pkl", ".safetensors", ".npz")
 
 
 def encoding(name: str, text: str, advice: str) -> Encoding:
-    """The encoding that a text such as "RoPE(dim=8)" describes. advice: what to do with a record of another kind."""
-    record = parse.record(text)
-    if not isinstance(record, Encoding):
-        raise ValueError(f"{name} must be an encoding; got {text:.100}, {parse.describe(record, advice)}")
-    return record
+    """The encoding that a text such as "RoPE(dim=8)" describes. advice: what to do with an encoding of another kind."""
+    encoding = parse.record(text)
+    if not isinstance(encoding, Encoding):
+        raise ValueError(f"{name} must be an encoding; got {text:.100}, {parse.describe(encoding, advice)}")
+    return encoding
 
 
-def draws(record: Encoding) -> bool:
-    """Whether what a record learns begins as random numbers, which a seed decides."""
-    if not record.shapes:
+def draws(encoding: Encoding) -> bool:
+    """Whether what an encoding learns begins as random numbers, which a seed decides."""
+    if not encoding.shapes:
         return False
-    one, other = (record.init(np.random.default_rng(seed)) for seed in (0, 1))
+    one, other = (encoding.init(np.random.default_rng(seed)) for seed in (0, 1))
     return any(not np.array_equal(one[name], other[name]) for name in one)
 
 
 def is_config(text: str) -> bool:
-    """Whether an argument is a file or folder rather than a record or a sentence."""
+    """Whether an argument is a file or folder rather than an encoding or a sentence."""
     return text.endswith(CONFIGS + WEIGHTS) or ("/" in text and " " not in text) or Path(text).is_dir()
 
 
@@ -88,19 +88,19 @@ def _reads_the_same(path: str, length: int | None, waive: tuple[str, ...], found
 
 
 def implementations(texts: dict[str, str], waive: tuple[str, ...]) -> list[Encoding | ModelPositions]:
-    """What `diff` compares, by the names of its arguments: records, or the configs of models."""
-    sides = tuple(record_or_path(name, text) for name, text in texts.items())
+    """What `diff` compares, by the names of its arguments: encodings, or the configs of models."""
+    sides = tuple(encoding_or_path(name, text) for name, text in texts.items())
     each_waived_has_an_effect(sides, waive)
     return [side if isinstance(side, Encoding) else _read(side, None, waive) for side in sides]
 
 
-def record_or_path(name: str, text: str) -> Encoding | str:
-    """A record, or the path of a config, its folder or a .gguf file."""
-    if parse.is_record(text):
-        return encoding(name, text, "Compare the records of its layers.")
+def encoding_or_path(name: str, text: str) -> Encoding | str:
+    """An encoding, or the path of a config, its folder or a .gguf file."""
+    if parse.record(text):
+        return encoding(name, text, "Compare the encodings of its layers.")
     if not is_config(text):
         raise ValueError(
-            f"{name} must be a record, RoPE(dim=64), or a config ({', '.join(CONFIGS)} or its folder); "
+            f"{name} must be an encoding, RoPE(dim=64), or a config ({', '.join(CONFIGS)} or its folder); "
             f"got {text!r:.100}. Write one of these."
         )
     if text.endswith(WEIGHTS):

@@ -37,7 +37,7 @@ VERBS = {
     "list": "every encoding with its door, its claims and its paper",
     "check": "check your own encoding, and name the mistake",
     "plan": "ways to a longer context, with figures and what to write",
-    "diff": "what differs between two records or models, and what it does to angles",
+    "diff": "what differs between two encodings or models, and what it does to angles",
     "doctor": "do two implementations agree about positions; if not, which mistake is it",
     "compare": "train small models that differ in their encoding alone, with verdicts",
     "extend": "use a small trained model at a longer context, in every known way",
@@ -117,7 +117,7 @@ def _run(verb: str, words: list[str]) -> int:
 
 
 def verb_class(name: str) -> Any:
-    """The record of a verb: `CheckVerb` of posenc.cli.check, say."""
+    """The encoding of a verb: `CheckVerb` of posenc.cli.check, say."""
     return getattr(importlib.import_module(f"posenc.cli.{name}"), f"{name.title()}Verb")
 
 
@@ -139,7 +139,7 @@ def short_help() -> str:
 
 
 def _parsed(verb: str, words: list[str]) -> Any:
-    """The verb's record with its options, or None when its help was shown."""
+    """The verb's encoding with its options, or None when its help was shown."""
     kind = verb_class(verb)
     import tyro
 

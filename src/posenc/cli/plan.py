@@ -61,7 +61,7 @@ class PlanVerb(Verb):
 def _facts(plan: ContextPlan) -> dict[str, Any]:
     ways = [
         {
-            **attributes(one.way, "name", "record"),
+            **attributes(one.way, "name", "encoding"),
             "figures": one.figures,
             **attributes(one.way, "tune", "source"),
             "snippets": dict(one.snippets),
@@ -70,7 +70,7 @@ def _facts(plan: ContextPlan) -> dict[str, Any]:
         for one in plan.ways
     ]
     return {
-        **attributes(plan, "model_type", "record", "trained", "trained_from", "length", "typical", "left"),
+        **attributes(plan, "model_type", "encoding", "trained", "trained_from", "length", "typical", "left"),
         "least_base": plan.bound,
         "ways": ways,
         "order": "a rule of thumb: the least disturbance first; the figures are computed, not measured on a model",
@@ -79,7 +79,7 @@ def _facts(plan: ContextPlan) -> dict[str, Any]:
 
 def _lines(plan: ContextPlan) -> Iterator[str]:
     yield Heading(f"{plan.model_type}: from {plan.trained:,} to {plan.length:,} positions")
-    yield repr(plan.record)
+    yield repr(plan.encoding)
     yield f"trained length: {plan.trained_from}"
     yield from (f"left as it is: {one}" for one in plan.left)
     if plan.bound is not None:

@@ -15,7 +15,7 @@ import tyro
 
 from posenc.cli.answer import Answer, Verb
 from posenc.cli.inputs import draws, model
-from posenc.cli.plot_subjects import of_comparison, of_findings, of_record, of_record_or_none, of_segments
+from posenc.cli.plot_subjects import of_comparison, of_encoding, of_encoding_or_none, of_findings, of_segments
 from posenc.core.doors import Encoding
 from posenc.lab.write_whole import write_whole
 
@@ -33,13 +33,13 @@ class PictureEntry(NamedTuple):
 
     options: Mapping[str, str]
     learns: bool = True
-    subject: Callable[[str], Any] = of_record
+    subject: Callable[[str], Any] = of_encoding
     function: str = ""
 
     @property
-    def of_any_record(self) -> bool:
-        """Whether `--picture all` tries it: it draws a record as it is, without training."""
-        return self.subject in (of_record, of_record_or_none) and not self.function
+    def of_any_encoding(self) -> bool:
+        """Whether `--picture all` tries it: it draws an encoding as it is, without training."""
+        return self.subject in (of_encoding, of_encoding_or_none) and not self.function
 
 
 POSITIONS = {"positions": "positions"}
@@ -63,15 +63,15 @@ PICTURES: Mapping[str, PictureEntry] = {
     "heads": PictureEntry({"positions": "length"}),
     "scalings": PictureEntry({"positions": "target"}, learns=False),
     "input_sum": PictureEntry({"sentence": "sentence"}),
-    "attention_map": PictureEntry({"sentence": "sentence", "causal": "causal"}, subject=of_record_or_none),
+    "attention_map": PictureEntry({"sentence": "sentence", "causal": "causal"}, subject=of_encoding_or_none),
     "trained_attention": PictureEntry(
         {"sentence": "sentence", "steps": "steps", "seed": "seed"},
         False,
-        of_record_or_none,
+        of_encoding_or_none,
         "posenc.lab.trained_maps:trained_maps",
     ),
     "word_order": PictureEntry(
-        {"sentence": "sentence", "other": "other", "causal": "causal"}, subject=of_record_or_none
+        {"sentence": "sentence", "other": "other", "causal": "causal"}, subject=of_encoding_or_none
     ),
     "shift_matrix": PictureEntry({"offset": "offset"}, learns=False),
     "derivation": PictureEntry({"offset": "offset", "position": "position", "pair": "pair"}, learns=False),
@@ -93,16 +93,16 @@ USUAL_POSITIONS = dict.fromkeys(("heatmap", "dimensions", "waves", "similarity",
 class PlotVerb(Verb):
     """Draw a picture into a PNG, SVG or PDF file; the ending of --output decides which.
 
-    Pictures of a record: heatmap, dimensions, waves, wavelengths, similarity, differences, binary, dials, number_waves,
+    Pictures of an encoding: heatmap, dimensions, waves, wavelengths, similarity, differences, binary, dials, number_waves,
     input_sum, shift_matrix, derivation, derivative, look_back (encodings that add); heatmap, dimensions, rotation,
     rotated, rotation_matrix, differences, pairing, waves, wavelengths, dials, number_waves, scalings (that rotate);
     bias, bias_by_distance, heads (that bias); score_by_distance, attention_map, word_order (most; the last two also
-    without a record).
+    without an encoding).
     Of one layer that this command trains: trained_attention (RoPE(dim=16), ALiBi(heads=2), Sinusoidal(dim=32) or no
-    record).
+    encoding).
     Of other subjects: layers (a config), media_positions (segments), results (a folder of `posenc compare`), claims
     (no subject).
-    `--picture all` draws each that fits the record: x.png becomes x-heatmap.png and so on.
+    `--picture all` draws each that fits the encoding: x.png becomes x-heatmap.png and so on.
 
     examples:
       posenc plot "Sinusoidal(dim=128)" --picture heatmap --output heatmap.png
@@ -132,7 +132,7 @@ class PlotVerb(Verb):
     """The file to write, or to replace; its ending decides the format."""
 
     subject: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="SUBJECT")] = ""
-    """A record such as RoPE(dim=8), which is parsed, never executed; or a config, segments or a folder, as the picture
+    """An encoding such as RoPE(dim=8), which is parsed, never executed; or a config, segments or a folder, as the picture
     needs."""
 
     positions: int | None = None
@@ -183,7 +183,7 @@ class PlotVerb(Verb):
             raise ValueError(
                 f"picture must be one of {', '.join(PICTURES)} or all; got {self.picture!r}. Choose one of these."
             )
-        subject = (of_record if self.picture == "all" else PICTURES[self.picture].subject)(self.subject)
+        subject = (of_encoding if self.picture == "all" else PICTURES[self.picture].subject)(self.subject)
         ending = self.output.suffix.lower()
         if ending not in FORMATS:
             raise ValueError(
@@ -198,19 +198,19 @@ class PlotVerb(Verb):
             lambda: {"subject": self.subject, "written": written}, lambda: [f"wrote {path}" for path in written]
         )
 
-    def _all(self, record: Encoding, ending: str) -> list[str]:
-        """Each picture that fits the record, with the options that it takes; each option must be taken by one."""
+    def _all(self, encoding: Encoding, ending: str) -> list[str]:
+        """Each picture that fits the encoding, with the options that it takes; each option must be taken by one."""
         pictures: dict[str, bytes] = {}
         for name, picture in PICTURES.items():
-            if not picture.of_any_record:
+            if not picture.of_any_encoding:
                 continue
             with contextlib.suppress(TypeError, ValueError):  # a picture of another kind of encoding
-                pictures[name] = _data(self._drawn(record, name), ending, self._dpi)
+                pictures[name] = _data(self._drawn(encoding, name), ending, self._dpi)
         if not pictures:
             raise ValueError(
-                f"picture must fit the record; got none that fits {self.subject}. `posenc plot --help` lists them."
+                f"picture must fit the encoding; got none that fits {self.subject}. `posenc plot --help` lists them."
             )
-        self._takes(record, ending, tuple(pictures))
+        self._takes(encoding, ending, tuple(pictures))
         paths = {name: self.output.with_stem(f"{self.output.stem}-{name}") for name in pictures}
         for name, data in pictures.items():
             write_whole(paths[name], data)
@@ -250,7 +250,7 @@ class PlotVerb(Verb):
             given["params"] = subject.init(np.random.default_rng(self.seed or 0)) if subject.shapes else None
         if name == "binary" and self.positions:
             given["bits"] = max(4, (self.positions - 1).bit_length())
-        return drawing(record=subject, **given) if name == "binary" else drawing(subject, **given)
+        return drawing(encoding=subject, **given) if name == "binary" else drawing(subject, **given)
 
 
 def _given(value: Any) -> bool:

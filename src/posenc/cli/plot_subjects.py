@@ -1,4 +1,4 @@
-"""What `posenc plot` draws: a record, a model's config, a sequence of mixed media, a comparison, the claims on file."""
+"""What `posenc plot` draws: an encoding, a model's config, a sequence of mixed media, a comparison, the claims on file."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ SIZES = {
 SEGMENTS = "; ".join(f"{kind}: {' x '.join(names)}" for kind, names in SIZES.items())
 
 
-def of_record(text: str) -> Any:
+def of_encoding(text: str) -> Any:
     return encoding("subject", text, "Draw one of its layers.")
 
 
-def of_record_or_none(text: str) -> Any:
-    """A record, or None where it is left out: no encoding."""
-    return of_record(text) if text else None
+def of_encoding_or_none(text: str) -> Any:
+    """An encoding, or None where it is left out: no encoding."""
+    return of_encoding(text) if text else None
 
 
 def of_segments(text: str) -> Any:

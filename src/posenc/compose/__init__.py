@@ -1,4 +1,4 @@
-"""Records that wrap other records: sums, scales, parts of a head; plain encodings live in `encodings`."""
+"""Encodings that wrap other encodings: sums, scales, parts of a head; plain encodings live in `encodings`."""
 
 import lazy_loader
 

@@ -17,14 +17,14 @@ from posenc.frequencies import YaRN
 
 @dataclass(frozen=True)
 class Backward(RotatesOne):
-    """(a, b) → (a·cos + b·sin, b·cos - a·sin) for every pair: the rotation of another record by the negative of each
+    """(a, b) → (a·cos + b·sin, b·cos - a·sin) for every pair: the rotation of another encoding by the negative of each
     angle.
 
     NanoChat rotates this way. The score at a distance is that of the encoding at the negative distance, so weights
     trained with one run with the other without an error, but wrong. Swapping the two channels of every pair has the
     same effect.
 
-    encoding: a record that rotates pairs, such as RoPE. An attention factor does not change.
+    encoding: an encoding that rotates pairs, such as RoPE. An attention factor does not change.
 
     Positions, parameters, roles and dtype are those of the encoding. Raises ValueError or TypeError naming the
     argument.
@@ -35,7 +35,7 @@ class Backward(RotatesOne):
     [[0.5403, -0.8415]]
     """
 
-    encoding: Annotated[RotaryEncoding, Instance("a record that rotates")]
+    encoding: Annotated[RotaryEncoding, Instance("an encoding that rotates")]
 
     def rotation(
         self, positions: Array, params: Params | None = None, *, role: Role = "both", dtype: Any = None

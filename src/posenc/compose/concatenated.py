@@ -19,7 +19,7 @@ from posenc.encodings.adds.sinusoidal import Sinusoidal
 class Concatenated(AddsOne):
     """The encoding's vector is appended to the embedding, not added: `attach` widens x by `width` channels.
 
-    encoding: a record that adds.
+    encoding: an encoding that adds.
 
     Positions (*batch, n) and `embed` as for the encoding; `attach` takes x (*batch, n, d) to (*batch, n, d + width), in
     the dtype of x. Raises ValueError or TypeError naming the argument.
@@ -30,7 +30,7 @@ class Concatenated(AddsOne):
     [[0.0, 0.0, 0.0, 0.0, 1.0]]
     """
 
-    encoding: Annotated[AdditiveEncoding, Instance("a record that adds")]
+    encoding: Annotated[AdditiveEncoding, Instance("an encoding that adds")]
 
     def embed(self, positions: Array, params: Params | None = None, *, dtype: Any = None) -> Array:
         return self.encoding.embed(positions, params, dtype=dtype)

@@ -26,7 +26,7 @@ class Partial(RotatesOne):
     consecutive channels can rotate: the first (`start=0`) or, as in DeepSeek, the last
     (`start=dim - encoding.head_dim`).
 
-    encoding: a record that rotates.     dim: channels of the whole head.     start: the first channel that rotates.
+    encoding: an encoding that rotates.     dim: channels of the whole head.     start: the first channel that rotates.
 
     Positions, parameters, roles and dtype are those of the encoding; the Rotation takes vectors of `dim` channels.
     Raises ValueError or TypeError naming the argument.
@@ -42,7 +42,7 @@ class Partial(RotatesOne):
     start: Annotated[int, Whole(0)] = 0
 
     def _check_together(self) -> None:
-        encoding = validation.instance("encoding", self.encoding, RotaryEncoding, "a record that rotates")
+        encoding = validation.instance("encoding", self.encoding, RotaryEncoding, "an encoding that rotates")
         validation.settle(self, dim=validation.integer("dim", self.dim, encoding.head_dim))
         if self.start + encoding.head_dim > self.dim:
             raise ValueError(

@@ -23,12 +23,12 @@ class PerLayer(Declared):
     def _check_together(self) -> None:
         if not isinstance(self.layers, tuple | list) or not self.layers:
             raise TypeError(
-                f"layers must be a tuple of records, at least one; got {validation.shown(self.layers)}. Give one for each "
+                f"layers must be a tuple of encodings, at least one; got {validation.shown(self.layers)}. Give one for each "
                 "layer."
             )
         for layer in self.layers:
             if layer is not None:
-                validation.instance("layers", layer, Encoding, "a tuple of records or None")
+                validation.instance("layers", layer, Encoding, "a tuple of encodings or None")
         validation.settle(self, layers=tuple(self.layers))
 
     def at(self, layer: int) -> Encoding | None:

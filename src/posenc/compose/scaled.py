@@ -22,7 +22,7 @@ from posenc.encodings.adds.sinusoidal import Sinusoidal
 class Scaled(AddsOne):
     """embed(p) = factor · the encoding's vector, as MLX scales its sinusoidal one by √(2/d).
 
-    encoding: a record that adds.     factor: what its vector is multiplied by.
+    encoding: an encoding that adds.     factor: what its vector is multiplied by.
 
     Positions (*batch, n) as the encoding takes them; result (*batch, n, width), formed in float32 at least and rounded
     once. Raises ValueError or TypeError naming the argument.
@@ -32,7 +32,7 @@ class Scaled(AddsOne):
     [[0.0, 0.5]]
     """
 
-    encoding: Annotated[AdditiveEncoding, Instance("a record that adds")]
+    encoding: Annotated[AdditiveEncoding, Instance("an encoding that adds")]
     factor: Annotated[float, Real(-1e6, 1e6)]
 
     def embed(self, positions: Array, params: Params | None = None, *, dtype: Any = None) -> Array:
@@ -46,7 +46,7 @@ class LearnedScale(AddsOne):
     The scaled positional encoding of Li et al. 2019, arXiv:1809.08895 (α there). Over Sinusoidal(dim,
     layout="concatenated") with initial=dim**-0.5 it is ScaledSinusoidalEmbedding of x-transformers.
 
-    encoding: a record that adds.     initial: the value s starts from.
+    encoding: an encoding that adds.     initial: the value s starts from.
 
     params["scale"] (); the encoding's own parameters are named "encoding.name".
     Positions (*batch, n) as the encoding takes them; result (*batch, n, width), formed in float32 at least and rounded
@@ -57,7 +57,7 @@ class LearnedScale(AddsOne):
     {'scale': array(0.5)}
     """
 
-    encoding: Annotated[AdditiveEncoding, Instance("a record that adds")]
+    encoding: Annotated[AdditiveEncoding, Instance("an encoding that adds")]
     initial: Annotated[float, Real(-1e6, 1e6)] = 1.0
 
     @property

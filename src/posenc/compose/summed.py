@@ -17,8 +17,8 @@ from posenc.encodings.adds.learned import Learned
 from posenc.encodings.adds.sinusoidal import Sinusoidal
 
 PARTS = TupleOf(
-    InstanceOf(AdditiveEncoding, "a tuple of records that add"),
-    "a tuple of two or more records that add",
+    InstanceOf(AdditiveEncoding, "a tuple of encodings that add"),
+    "a tuple of two or more encodings that add",
     "Give the parts.",
     2,
 )
@@ -30,7 +30,7 @@ class Sum(AdditiveEncoding):
 
     A usual hybrid; no paper is its source.
 
-    parts: two or more records that add, of one width. The parameters of part i are named "i.name".
+    parts: two or more encodings that add, of one width. The parameters of part i are named "i.name".
 
     Positions (*batch, n) as every part takes them; result (*batch, n, width), formed in float32 at least and rounded
     once. Raises ValueError or TypeError naming the argument.

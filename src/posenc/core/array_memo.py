@@ -1,4 +1,4 @@
-"""A bounded memo of arrays that are computed on the host from records and plain numbers."""
+"""A bounded memo of arrays that are computed on the host from encodings and plain numbers."""
 
 from __future__ import annotations
 

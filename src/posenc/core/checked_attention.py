@@ -63,37 +63,37 @@ def repeated(x: Array, heads: int) -> Array:
     return arrays.library(x).xp.broadcast_to(x[:, :, None], shape).reshape((batch, heads, tokens, width))
 
 
-def check_inside(record: Any, before: str) -> None:
+def check_inside(encoding: Any, before: str) -> None:
     """Refuse what is no encoding, or one that is added to the input. before: what to call before attention, then."""
-    validation.instance("encodings", record, Encoding, "a list of records of encodings")
-    if isinstance(record, AdditiveEncoding):
+    validation.instance("encodings", encoding, Encoding, "a list of encodings of encodings")
+    if isinstance(encoding, AdditiveEncoding):
         raise TypeError(
-            f"encodings must act inside attention; got {type(record).__name__}, which adds to its input. "
+            f"encodings must act inside attention; got {type(encoding).__name__}, which adds to its input. "
             f"Call {before} before attention."
         )
 
 
-def check_learns_nothing(record: Encoding, make: str) -> None:
-    """Refuse a record without the parameters that it learns. make: what to write to give it some."""
-    if record.shapes:
+def check_learns_nothing(encoding: Encoding, make: str) -> None:
+    """Refuse an encoding without the parameters that it learns. make: what to write to give it some."""
+    if encoding.shapes:
         raise TypeError(
-            f"encodings must hold the parameters of what is learned; got the record {record!r}, which learns "
-            f"{sorted(record.shapes)}. Make {make} once, and give that."
+            f"encodings must hold the parameters of what is learned; got the encoding {encoding!r}, which learns "
+            f"{sorted(encoding.shapes)}. Make {make} once, and give that."
         )
 
 
-def number_of_axes(records: Sequence[Encoding]) -> int:
+def number_of_axes(encodings: Sequence[Encoding]) -> int:
     """How many coordinates a position has for all of them.
 
     >>> from posenc import RoPE
     >>> number_of_axes([RoPE(dim=8)])
     1
     """
-    counts = {record.axes for record in records}
+    counts = {encoding.axes for encoding in encodings}
     if len(counts) > 1:
         raise ValueError(
             f"encodings must have one number of axes, since they share positions; got {sorted(counts)}."
-            " Use records of one."
+            " Use encodings of one."
         )
     return counts.pop() if counts else 1
 
@@ -145,23 +145,25 @@ def guard_of_order(
     return order_guard(query_positions, key_positions, "causal" if causal else "window")
 
 
-def check_hidden_is_read(hidden: Any, records: Sequence[Encoding]) -> None:
+def check_hidden_is_read(hidden: Any, encodings: Sequence[Encoding]) -> None:
     """Refuse inputs of the layer that no encoding reads."""
-    if hidden is not None and not any(isinstance(record, AttentionScore) and record.reads for record in records):
+    if hidden is not None and not any(
+        isinstance(encoding, AttentionScore) and encoding.reads for encoding in encodings
+    ):
         raise ValueError(
             f"hidden must be left out where no encoding reads it; got {validation.shown(hidden)}. Leave it out, or give an "
             "encoding that reads the input of the layer."
         )
 
 
-def checked_hidden(hidden: Any, records: Sequence[Encoding], q: Any, k: Any, kind: type, kind_in_words: str) -> Any:
-    """The inputs of the layer, in the shape that each record which reads them expects; None where none does."""
-    check_hidden_is_read(hidden, records)
-    for record in records:
-        if isinstance(record, AttentionScore) and record.reads is not None:
-            name = type(record).__name__
+def checked_hidden(hidden: Any, encodings: Sequence[Encoding], q: Any, k: Any, kind: type, kind_in_words: str) -> Any:
+    """The inputs of the layer, in the shape that each encoding which reads them expects; None where none does."""
+    check_hidden_is_read(hidden, encodings)
+    for encoding in encodings:
+        if isinstance(encoding, AttentionScore) and encoding.reads is not None:
+            name = type(encoding).__name__
             validation.instance("hidden", hidden, kind, f"the input of the layer for {name}, {kind_in_words}")
-            wanted = (q.shape[0], record.hidden_length(q.shape[2], k.shape[2]), getattr(record, "model_dim", 0))
+            wanted = (q.shape[0], encoding.hidden_length(q.shape[2], k.shape[2]), getattr(encoding, "model_dim", 0))
             if tuple(hidden.shape) != wanted:
                 raise ValueError(
                     f"hidden must have shape {wanted} for {name}; got {tuple(hidden.shape)}. Give the vectors that q "
@@ -205,25 +207,25 @@ def _document_rows(numbers: Any, x: Array) -> Array:
     return numbers
 
 
-def check_heads(record: Any, q: Any) -> None:
-    """Refuse a record that was made for other heads."""
-    heads = getattr(record, "heads", None)
+def check_heads(encoding: Any, q: Any) -> None:
+    """Refuse an encoding that was made for other heads."""
+    heads = getattr(encoding, "heads", None)
     if heads is not None and heads != q.shape[1]:
         raise ValueError(
-            f"encodings must have as many heads as q, {q.shape[1]}; got {record!r}. Build the record for these heads."
+            f"encodings must have as many heads as q, {q.shape[1]}; got {encoding!r}. Build the encoding for these heads."
         )
 
 
-def check_fits(record: Any, q: Any, v: Any) -> None:
-    """Refuse a record that was made for other heads or another width."""
-    check_heads(record, q)
-    of_values = isinstance(record, RotaryEncoding) and "value" in record.roles
-    width = record.head_dim if isinstance(record, RotaryEncoding) else getattr(record, "dim", None)
+def check_fits(encoding: Any, q: Any, v: Any) -> None:
+    """Refuse an encoding that was made for other heads or another width."""
+    check_heads(encoding, q)
+    of_values = isinstance(encoding, RotaryEncoding) and "value" in encoding.roles
+    width = encoding.head_dim if isinstance(encoding, RotaryEncoding) else getattr(encoding, "dim", None)
     x, name = (v, "v") if of_values else (q, "q")
-    if isinstance(record, RotaryEncoding | AttentionScore) and width is not None and width != x.shape[-1]:
+    if isinstance(encoding, RotaryEncoding | AttentionScore) and width is not None and width != x.shape[-1]:
         raise ValueError(
-            f"encodings must have the head width of {name}, {x.shape[-1]}; got {record!r}. "
-            "Build the record for this width."
+            f"encodings must have the head width of {name}, {x.shape[-1]}; got {encoding!r}. "
+            "Build the encoding for this width."
         )
 
 

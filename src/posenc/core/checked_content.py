@@ -1,4 +1,4 @@
-"""Queries, keys and inputs of a layer that have been checked: do they belong to the record and to their positions?"""
+"""Queries, keys and inputs of a layer that have been checked: do they belong to the encoding and to their positions?"""
 
 from __future__ import annotations
 

@@ -138,5 +138,5 @@ def split_coordinates(positions: Positions, axes: int, name: str = "positions") 
 
 
 def along_axes(positions: Positions, axes: int, name: str = "positions") -> tuple[Positions, ...]:
-    """The same for a record of any number of axes, whose positions are (*batch, n) where that is one."""
+    """The same for an encoding of any number of axes, whose positions are (*batch, n) where that is one."""
     return split_coordinates(positions, axes, name) if axes > 1 else (positions,)

@@ -1,6 +1,6 @@
 """The four doors through which a position enters a transformer.
 
-An encoding is a frozen record of plain numbers. It *adds* to the embeddings, *rotates* queries and keys, *biases* the
+An encoding is a frozen encoding of plain numbers. It *adds* to the embeddings, *rotates* queries and keys, *biases* the
 logits or *scores* content against position: one abstract method a door, from which everything else is derived once.
 """
 
@@ -28,7 +28,7 @@ Params = Mapping[str, Array]
 Documents = tuple[Array, Array] | None
 Role = Literal["both", "query", "key", "value", "output"]
 ROLES = ("both", "query", "key", "value", "output")
-#: The methods of records that compute arrays.
+#: The methods of encodings that compute arrays.
 COMPUTING = frozenset({"embed", "attach", "turn", "bias", "matrix", "score", "values"})
 
 #: What an encoding may say of itself. Each claim has a check, and what is not claimed must be false.
@@ -49,7 +49,7 @@ class Encoding(Untraced, abc.ABC):
     door: ClassVar[str]
     claims: ClassVar[frozenset[Claim]] = frozenset()
     #: The libraries whose arrays it takes, and whether torch.compile, torch.export, vmap and jit can trace it: all of
-    #: posenc's own records, not always a record that calls another library's code.
+    #: posenc's own encodings, not always an encoding that calls another library's code.
     libraries: ClassVar[tuple[str, ...]] = ("numpy", "torch", "jax")
     traceable: ClassVar[bool] = True
 
@@ -114,7 +114,7 @@ class AdditiveEncoding(Encoding):
 
     @property
     def width(self) -> int:
-        """Channels of the vector: the field `dim`, of records that have one."""
+        """Channels of the vector: the field `dim`, of encodings that have one."""
         dim: int = self.dim  # type: ignore[attr-defined]
         return dim
 
@@ -156,7 +156,7 @@ class RotaryEncoding(Encoding):
 
     @property
     def head_dim(self) -> int:
-        """Channels of a head: the field `dim`, of records that have one."""
+        """Channels of a head: the field `dim`, of encodings that have one."""
         dim: int = self.dim  # type: ignore[attr-defined]
         return dim
 
@@ -315,7 +315,7 @@ class AttentionScore(Encoding):
         """What `score` is called with, checked once: content, positions of its places,
         and parameters as wide as content.
 
-        Channels must be the `dim` of the record and heads its `heads`, where it states them; parameters of a record
+        Channels must be the `dim` of the encoding and heads its `heads`, where it states them; parameters of an encoding
         within it, whose names have a dot, stay as they are.
         """
         learned = self.checked(params)
@@ -327,7 +327,7 @@ class AttentionScore(Encoding):
         lib = arrays.library(arrays.floats("q", q), arrays.floats("k", k), *learned.values())
         dim, heads = getattr(self, "dim", None), getattr(self, "heads", None)
         q = content("q", q, dim, heads, lib)
-        k = content("k", k, dim, heads if dim else None, lib)  # a record that states no width scores any keys alike
+        k = content("k", k, dim, heads if dim else None, lib)  # an encoding that states no width scores any keys alike
         query_positions, key_positions = (
             placed("query_positions", query_positions, q, -2, self.axes),
             placed("key_positions", key_positions, k, -2, self.axes),

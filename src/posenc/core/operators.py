@@ -1,4 +1,4 @@
-"""Maps that are no rotation of pairs of channels: what records at the rotating door return other than `Rotation`.
+"""Maps that are no rotation of pairs of channels: what encodings at the rotating door return other than `Rotation`.
 
 Their tables are float32 or float64, also where 16 bits are asked for: the products are formed in them and rounded once.
 """

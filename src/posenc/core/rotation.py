@@ -144,7 +144,7 @@ def at_every_head(operator: Operator, x: Array) -> Array:
 
 
 def of_pairs(name: str, operator: Operator) -> Rotation:
-    """The operator, if it rotates pairs of channels; the record that made it is refused by the argument's name if not."""
+    """The operator, if it rotates pairs of channels; the encoding that made it is refused by the argument's name if not."""
     if not isinstance(operator, Rotation):
         raise TypeError(
             f"{name} must rotate pairs of channels; got one that returns {type(operator).__name__}, another map. Call "

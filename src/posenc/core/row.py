@@ -11,7 +11,7 @@ from posenc.core.doors import Encoding
 class Row:
     """One encoding: its class, samples, source, names abroad and use.
 
-    title: the name of a row whose encoding is a record of a class that has another row; the class's own name otherwise.
+    title: the name of a row whose encoding is an encoding of a class that has another row; the class's own name otherwise.
     """
 
     encoding: type[Encoding]
@@ -27,6 +27,6 @@ class Row:
 
     @property
     def about(self) -> type:
-        """The class whose docstring has the formula: the record that a title names, else the encoding."""
+        """The class whose docstring has the formula: the encoding that a title names, else the encoding."""
         within = (type(getattr(self.samples[0], field.name)) for field in fields(self.samples[0]))
         return next((kind for kind in within if kind.__name__ == self.title), self.encoding)

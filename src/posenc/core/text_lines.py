@@ -73,22 +73,22 @@ def signed_sum(values: Iterable[float]) -> str:
     return " + ".join(number(value) for value in values).replace("+ -", "- ")
 
 
-def short(record: object) -> str:
-    """A record's repr without the fields that have their defaults.
+def short(encoding: object) -> str:
+    """An encoding's repr without the fields that have their defaults.
 
     >>> from posenc import RoPE
     >>> short(RoPE(dim=8, pairing="halves"))
     "RoPE(dim=8, pairing='halves')"
     """
-    if isinstance(record, tuple) and any(map(is_dataclass, record)):
-        return f"({', '.join(map(short, record))},)"
-    if not is_dataclass(record) or isinstance(record, type):
-        return repr(record)
-    values = ((field, getattr(record, field.name)) for field in fields(record) if field.repr and field.init)
+    if isinstance(encoding, tuple) and any(map(is_dataclass, encoding)):
+        return f"({', '.join(map(short, encoding))},)"
+    if not is_dataclass(encoding) or isinstance(encoding, type):
+        return repr(encoding)
+    values = ((field, getattr(encoding, field.name)) for field in fields(encoding) if field.repr and field.init)
     shown = [
         f"{field.name}={short(value)}" for field, value in values if field.default is MISSING or value != field.default
     ]
-    return f"{type(record).__name__}({', '.join(shown)})"
+    return f"{type(encoding).__name__}({', '.join(shown)})"
 
 
 def yes(answer: bool) -> str:

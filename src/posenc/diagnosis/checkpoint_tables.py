@@ -45,28 +45,28 @@ def table_shapes(path: Path) -> Shapes:
 def compare_tables(groups: tuple[LayerGroup, ...], shapes: Shapes) -> tuple[Finding, ...] | None:
     """What differs, each finding once; None where the config says nothing of any of these tables."""
     pairs = [
-        (name, shape, _expected_shape(record))
+        (name, shape, _expected_shape(encoding))
         for group in groups
-        for record in group.encodings
-        for name, shape in _tables_of(group, record, shapes)
+        for encoding in group.encodings
+        for name, shape in _tables_of(group, encoding, shapes)
     ]
     findings = dict.fromkeys(finding for pair in pairs for finding in _compare(*pair))
     return tuple(findings) if pairs else None
 
 
-def _tables_of(group: LayerGroup, record: Encoding, shapes: Shapes) -> Iterator[tuple[str, tuple[int, ...]]]:
-    """The tables that a record may read: of its kind, and of its part where their names say one."""
-    endings = ENDINGS.get(type(record), ())
+def _tables_of(group: LayerGroup, encoding: Encoding, shapes: Shapes) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """The tables that an encoding may read: of its kind, and of its part where their names say one."""
+    endings = ENDINGS.get(type(encoding), ())
     for name, shape in shapes.items():
         parts = PARTS & set(name.split("."))
         of_part = group.part not in PARTS or not parts or group.part in parts
-        of_stage = not isinstance(record, WindowBias) or shape[-1] == record.heads
+        of_stage = not isinstance(encoding, WindowBias) or shape[-1] == encoding.heads
         if endings and name.endswith(endings) and of_part and of_stage:
             yield name, shape
 
 
-def _expected_shape(record: Encoding) -> tuple[int, int]:
-    inner = record.encoding if isinstance(record, GatedBias) else record
+def _expected_shape(encoding: Encoding) -> tuple[int, int]:
+    inner = encoding.encoding if isinstance(encoding, GatedBias) else encoding
     rows, width = inner.shapes["table"]
     return rows, width
 

@@ -36,7 +36,7 @@ def diagnose(
 ) -> Diagnosis:
     """Name the mistake that makes an implementation differ from what is meant, or say that none of the known ones does.
 
-    expected: a record, what `from_config` returns, or a config (a dict, or the path of its file or folder).
+    expected: an encoding, what `from_config` returns, or a config (a dict, or the path of its file or folder).
     actual: any of these; a live torch module; what `capture` saw of a model; or arrays, as a dict or in an .npz or
     .safetensors file (never a pickle): `inv_freq`; `cos` and `sin`; `q` and `q_rotated`, `k` and `k_rotated`; or `q`,
     `k` and `logits`; with `positions` where they are not 0, 1, 2, .... Of ALiBi and T5: `bias`, or `q`, `k` and
@@ -79,10 +79,10 @@ def _judge_arrays(
     length: int | None,
 ) -> Diagnosis:
     """Compare arrays with what is meant for their layers."""
-    added = sinusoids_among([record for group in groups for record in group.encodings])
+    added = sinusoids_among([encoding for group in groups for encoding in group.encodings])
     if added is not None and "table" in arrays:
         return judge_sinusoids(added, named_arrays(arrays))
-    if any(isinstance(record, AttentionBias) for group in groups for record in group.encodings):
+    if any(isinstance(encoding, AttentionBias) for group in groups for encoding in group.encodings):
         return judge_biases(groups, arrays, isinstance(wanted, ModelPositions))
     logit_factor = next((group.logit_factor for group in groups if group.rotation is not None), 1.0)
     return judge_rotations(groups, wanted, [("", rotation_evidence(arrays, layout, logit_factor))], length)
@@ -103,12 +103,12 @@ def _require_model(wanted: Encoding | ModelPositions) -> ModelPositions:
     if isinstance(wanted, ModelPositions):
         return wanted
     raise TypeError(
-        "expected must be the config of a model to be compared with its capture; got a record. Give the model's config."
+        "expected must be the config of a model to be compared with its capture; got an encoding. Give the model's config."
     )
 
 
 def _arrays(actual: Any) -> Mapping[str, Any] | None:
-    """Arrays, or those of a file; None for what is a config, a record or a module."""
+    """Arrays, or those of a file; None for what is a config, an encoding or a module."""
     if isinstance(actual, str | Path) and Path(actual).suffix in ARRAY_FILES:
         return from_file(Path(actual))
     if isinstance(actual, Mapping) and set(actual) & set(ARRAY_NAMES) and "model_type" not in actual:
@@ -125,7 +125,9 @@ def _groups(wanted: Encoding | ModelPositions, layer: int | None, part: str | No
 
 
 def _length(wanted: Encoding | ModelPositions) -> int | None:
-    """The served length that the records state, where they state one."""
-    records = [wanted] if isinstance(wanted, Encoding) else [one for group in wanted.groups for one in group.encodings]
-    ropes = [head.rope for record in records if (head := rope_in_head(record))]
+    """The served length that the encodings state, where they state one."""
+    encodings = (
+        [wanted] if isinstance(wanted, Encoding) else [one for group in wanted.groups for one in group.encodings]
+    )
+    ropes = [head.rope for encoding in encodings if (head := rope_in_head(encoding))]
     return min((length for rope in ropes if (length := getattr(rope.scaling, "length", None))), default=None)

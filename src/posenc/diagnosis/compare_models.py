@@ -14,13 +14,13 @@ from posenc.diagnosis.rotation.rotation_mistakes import IN_CONFIGS
 from posenc.diagnosis.rotation.usage import RotationUsage, rope_in_head
 from posenc.diagnosis.search import Attempt, explain, one_mistake_more
 from posenc.models.canonical import canonical
-from posenc.models.difference import ABSENT, record_fields, records_by_door
+from posenc.models.difference import ABSENT, encoding_fields, encodings_by_door
 from posenc.models.model_positions import ModelPositions, Role, layer_ranges
 from posenc.models.pair_rotation import pair_rotation
 
 #: The most mistakes that may come together.
 MOST = 2
-#: Findings on a record without a counterpart, which count only if nothing better explains the difference.
+#: Findings on an encoding without a counterpart, which count only if nothing better explains the difference.
 UNPAIRED = frozenset({"left out", "added"})
 
 Parts = Mapping[tuple[str, str], Layers]
@@ -97,8 +97,8 @@ def _where(layers: list[tuple[str, int]], several: bool) -> str:
 def _contents(expected: Content, actual: Content) -> tuple[Finding, ...] | None:
     """What explains the contents of one layer; None where nothing does."""
     findings: list[Finding] = []
-    for one, other in records_by_door(expected.encodings, actual.encodings):
-        explanation = _records(one, other)
+    for one, other in encodings_by_door(expected.encodings, actual.encodings):
+        explanation = _encodings(one, other)
         if explanation is None:
             return None
         findings += explanation
@@ -119,7 +119,7 @@ def _roles(role: Role, expected: Content, actual: Content) -> tuple[Finding, ...
     one, other = (
         next((rotation for rotation in content.roles if rotation.role == role), None) for content in (expected, actual)
     )
-    found = _records(one.encoding if one else None, other.encoding if other else None)
+    found = _encodings(one.encoding if one else None, other.encoding if other else None)
     if found is None:
         return None
     if one and other and one.rate != other.rate:
@@ -130,7 +130,7 @@ def _roles(role: Role, expected: Content, actual: Content) -> tuple[Finding, ...
     )
 
 
-def _records(expected: Encoding | None, actual: Encoding | None) -> tuple[Finding, ...] | None:
+def _encodings(expected: Encoding | None, actual: Encoding | None) -> tuple[Finding, ...] | None:
     if canonical(expected) == canonical(actual):
         return ()
     if expected is None:
@@ -150,8 +150,8 @@ def _records(expected: Encoding | None, actual: Encoding | None) -> tuple[Findin
 
 
 def _fields(expected: Encoding, actual: Encoding) -> tuple[Finding, ...] | None:
-    """Two records of one class, field by field, where few enough differ."""
-    one, other = record_fields(expected), record_fields(actual)
+    """Two encodings of one class, field by field, where few enough differ."""
+    one, other = encoding_fields(expected), encoding_fields(actual)
     differing = [name for name in one if one[name] != other.get(name, ABSENT) and name != "numerics"]
     if type(expected) is not type(actual) or not 0 < len(differing) <= MOST or set(one) != set(other):
         return None

@@ -43,7 +43,7 @@ def _biases(model: ModelPositions, captured: Capture) -> Iterator[Diagnosis]:
     for recorded in captured.biases:
         groups = model.of(recorded.part) if recorded.part in model.parts else model.groups
         biased = tuple(
-            group for group in groups if any(isinstance(record, AttentionBias) for record in group.encodings)
+            group for group in groups if any(isinstance(encoding, AttentionBias) for encoding in group.encodings)
         )
         if biased:
             yield judge_biases(biased, recorded.arrays, is_model=True)
@@ -66,7 +66,7 @@ def _rows(model: ModelPositions, captured: Capture) -> Iterator[Diagnosis]:
 
 def _group_of(model: ModelPositions, name: str) -> LayerGroup | None:
     """The group whose learned table this is: of the part that its name says, or the only one."""
-    groups = [group for group in model.groups if any(isinstance(record, Learned) for record in group.encodings)]
+    groups = [group for group in model.groups if any(isinstance(encoding, Learned) for encoding in group.encodings)]
     of_part = [group for group in groups if group.part in name.split(".")]
     return next(iter(of_part or groups), None)
 

@@ -26,7 +26,7 @@ def judge_configs(first: Side, second: Side) -> Diagnosis:
     notes: tuple[str, ...] = ()
     if isinstance(expected, Encoding) and isinstance(actual, Encoding):
         one, other = (
-            ModelPositions("record", (LayerGroup("text", "", (0,), (model,)),)) for model in (expected, actual)
+            ModelPositions("encoding", (LayerGroup("text", "", (0,), (model,)),)) for model in (expected, actual)
         )
         difference = diff(expected, actual)
     else:
@@ -48,13 +48,13 @@ def judge_configs(first: Side, second: Side) -> Diagnosis:
 
 
 def _as_model(model: Encoding | ModelPositions, other: Encoding | ModelPositions) -> ModelPositions:
-    """A lone record as the other model, in which it stands for every record of its door."""
+    """A lone encoding as the other model, in which it stands for every encoding of its door."""
     if isinstance(model, ModelPositions):
         return model
     if not isinstance(other, ModelPositions):
-        raise TypeError("other must be what from_config returns; got a record. Compare records with records.")
+        raise TypeError("other must be what from_config returns; got an encoding. Compare encodings with encodings.")
     groups = []
     for group in other.groups:
-        encodings = tuple(model if record.door == model.door else record for record in group.encodings)
+        encodings = tuple(model if encoding.door == model.door else encoding for encoding in group.encodings)
         groups.append(replace(group, encodings=encodings))
     return ModelPositions(other.model_type, tuple(groups), other.notes)

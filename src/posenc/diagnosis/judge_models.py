@@ -19,7 +19,7 @@ from posenc.models.model_positions import ModelPositions
 
 
 def judge_models(first: Side, second: Side) -> Diagnosis:
-    """Compare two configs or records; of two folders with weights, the order of rows in place of the layout of pairs,
+    """Compare two configs or encodings; of two folders with weights, the order of rows in place of the layout of pairs,
     and a learned table of patches with the one that it was resized from."""
     table = compare_resized(first, second)
     if table is None:

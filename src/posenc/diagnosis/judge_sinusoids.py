@@ -1,4 +1,4 @@
-"""Tables that are added to embeddings, sinusoids along a line or a grid, and the record that is meant."""
+"""Tables that are added to embeddings, sinusoids along a line or a grid, and the encoding that is meant."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from posenc.diagnosis.verdict import Diagnosis
 from posenc.encodings.adds.grid_sinusoidal import GridSinusoidal
 from posenc.encodings.adds.sinusoidal import Sinusoidal
 
-#: Records whose tables are compared.
+#: Encodings whose tables are compared.
 TABLES = (Sinusoidal, GridSinusoidal)
 
 
-def judge_sinusoids(record: Sinusoidal | GridSinusoidal, arrays: Arrays) -> Diagnosis:
-    """Compare `table` (n, dim) with a record of sinusoids, row for row at `positions`, or 0, 1, 2, ...
+def judge_sinusoids(encoding: Sinusoidal | GridSinusoidal, arrays: Arrays) -> Diagnosis:
+    """Compare `table` (n, dim) with an encoding of sinusoids, row for row at `positions`, or 0, 1, 2, ...
 
     A grid is taken row by row, and its size read off the table. Raises ValueError for a table of another shape.
     """
     table = arrays["table"]
     values = table.values[0] if table.values.ndim == 3 and len(table.values) == 1 else table.values
-    if values.ndim != 2 or values.shape[1] != record.width:
+    if values.ndim != 2 or values.shape[1] != encoding.width:
         raise ValueError(
-            f"table must have shape (n, {record.width}), a row for each position; got {values.shape}. Give that table."
+            f"table must have shape (n, {encoding.width}), a row for each position; got {values.shape}. Give that table."
         )
     compared = f"a table of {values.shape[0]} rows and {values.shape[1]} channels, {table.dtype}"
     wrong = not_finite({"table": values})
@@ -45,45 +45,45 @@ def judge_sinusoids(record: Sinusoidal | GridSinusoidal, arrays: Arrays) -> Diag
             "Give the positions of these rows."
         )
     observed = ObservedValues("adds", positions.astype(np.float64), values.astype(np.float64), table.dtype, len(values))
-    reports = [judge_values(part, base=wanted.base, against=wanted) for wanted, part in _parts(record, observed)]
+    reports = [judge_values(part, base=wanted.base, against=wanted) for wanted, part in _parts(encoding, observed)]
     findings = tuple(dict.fromkeys(finding for report in reports for finding in report.findings))
     agree = all(report.right for report in reports)
-    if agree and isinstance(record, GridSinusoidal):
-        findings = _of_grid(record, observed, [report.farthest_position for report in reports])
+    if agree and isinstance(encoding, GridSinusoidal):
+        findings = _of_grid(encoding, observed, [report.farthest_position for report in reports])
     notes = tuple(dict.fromkeys(note for report in reports for note in report.notes))
     worst = () if agree or findings else tuple(line for report in reports for line in _worst(report))
     return Diagnosis(agree and not findings, findings, notes, compared=compared, worst=worst)
 
 
 def _parts(
-    record: Sinusoidal | GridSinusoidal, observed: ObservedValues
+    encoding: Sinusoidal | GridSinusoidal, observed: ObservedValues
 ) -> Iterator[tuple[Sinusoidal, ObservedValues]]:
     """The table, or the part of each axis of a grid, whose rows are those of a line."""
-    if isinstance(record, Sinusoidal):
-        yield record, observed
+    if isinstance(encoding, Sinusoidal):
+        yield encoding, observed
         return
-    if replace(record, dims=(2, 2), order=None, base=10_000.0) != GridSinusoidal(dims=(2, 2)):
+    if replace(encoding, dims=(2, 2), order=None, base=10_000.0) != GridSinusoidal(dims=(2, 2)):
         raise ValueError(
             "expected must be a GridSinusoidal of dims, order and base only, to be compared with a table; got "
-            f"{record!r}. Compare record.embed(positions) with it."
+            f"{encoding!r}. Compare encoding.embed(positions) with it."
         )
-    for end, width in zip(np.cumsum(record.dims), record.dims, strict=True):
+    for end, width in zip(np.cumsum(encoding.dims), encoding.dims, strict=True):
         part = observed.values[:, end - width : end]
         _, first = np.unique(part, axis=0, return_index=True)
         rows = part[np.sort(first)]
         positions = np.arange(len(rows), dtype=np.float64)
-        yield Sinusoidal(width, record.base), replace(observed, values=rows, positions=positions, length=len(rows))
+        yield Sinusoidal(width, encoding.base), replace(observed, values=rows, positions=positions, length=len(rows))
 
 
-def _of_grid(record: GridSinusoidal, observed: ObservedValues, farthest: list[float]) -> tuple[Finding, ...]:
+def _of_grid(encoding: GridSinusoidal, observed: ObservedValues, farthest: list[float]) -> tuple[Finding, ...]:
     """What is wrong in a grid whose axes are right one by one: which axis runs within which."""
-    order = record.order or tuple(range(len(record.dims)))
-    sizes = [int(farthest[order.index(axis)]) + 1 for axis in range(len(record.dims))]
+    order = encoding.order or tuple(range(len(encoding.dims)))
+    sizes = [int(farthest[order.index(axis)]) + 1 for axis in range(len(encoding.dims))]
     for axes in permutations(range(len(sizes))):
         shape = [sizes[axis] for axis in axes]
         grid = np.indices(shape).reshape(len(shape), -1).T
         grid = grid[:, [axes.index(axis) for axis in range(len(sizes))]]
-        expected = np.asarray(record.embed(grid, dtype=np.float64))
+        expected = np.asarray(encoding.embed(grid, dtype=np.float64))
         if expected.shape == observed.values.shape and np.allclose(expected, observed.values, atol=1e-3):
             if axes == tuple(range(len(sizes))):
                 return ()
@@ -101,5 +101,5 @@ def _worst(report: CodeReport) -> list[str]:
 
 
 def sinusoids_among(encodings: list[Encoding]) -> Sinusoidal | GridSinusoidal | None:
-    """The one record of sinusoids among these; None where there is none."""
-    return next((record for record in encodings if isinstance(record, TABLES)), None)
+    """The one encoding of sinusoids among these; None where there is none."""
+    return next((encoding for encoding in encodings if isinstance(encoding, TABLES)), None)

@@ -15,7 +15,7 @@ Words = dict[str, Any]
 #: From a subject and the evidence: each wrong subject, None where it cannot be made, and its words.
 Change = Callable[[Subject, Any], Iterable[tuple[Subject | None, Words]]]
 
-#: Characters of a record in a sentence.
+#: Characters of an encoding in a sentence.
 LONGEST = 160
 
 
@@ -64,7 +64,7 @@ class Mistake(Generic[Subject]):
 
 
 class _Shortened(str):
-    """A record as text, cut to what a sentence can hold; without quotes in `{name!r}`."""
+    """An encoding as text, cut to what a sentence can hold; without quotes in `{name!r}`."""
 
     def __repr__(self) -> str:
         return str(self) if len(self) <= LONGEST else f"{self[:LONGEST]}...)"
@@ -79,11 +79,11 @@ def setting(**values: Any) -> Change[Any]:
     return change
 
 
-def from_defaults(record: Record, /, **values: Any) -> Record | None:
-    """The record with these values, None where one of the fields no longer has its default."""
-    defaults = {field.name: field.default for field in fields(record)}  # type: ignore[arg-type]
-    untouched = all(getattr(record, name) == defaults[name] for name in values)
-    return replace(record, **values) if untouched else None  # type: ignore[type-var]
+def from_defaults(encoding: Record, /, **values: Any) -> Record | None:
+    """The encoding with these values, None where one of the fields no longer has its default."""
+    defaults = {field.name: field.default for field in fields(encoding)}  # type: ignore[arg-type]
+    untouched = all(getattr(encoding, name) == defaults[name] for name in values)
+    return replace(encoding, **values) if untouched else None  # type: ignore[type-var]
 
 
 def unless_refused(make: Callable[[], Record]) -> Record | None:
@@ -94,9 +94,9 @@ def unless_refused(make: Callable[[], Record]) -> Record | None:
         return None
 
 
-def with_fields(record: Record, /, **values: Any) -> Record | None:
-    """The record with other values, None where its constructor refuses them."""
-    return unless_refused(lambda: replace(record, **values))  # type: ignore[type-var]
+def with_fields(encoding: Record, /, **values: Any) -> Record | None:
+    """The encoding with other values, None where its constructor refuses them."""
+    return unless_refused(lambda: replace(encoding, **values))  # type: ignore[type-var]
 
 
 def fewest_digits(number: float) -> float:

@@ -41,7 +41,7 @@ class Capture:
 
 
 def capture(model: Any, tokens: Any) -> Capture:
-    """Run a model of Hugging Face once and record what `diagnose` needs of it.
+    """Run a model of Hugging Face once and encoding what `diagnose` needs of it.
 
     model: any whose code rotates by functions of its own (Llama, GPT-J, GPT-NeoX, ...), makes ALiBi (BLOOM, MPT,
     Falcon), T5's bias, or reads a table of positions (OPT, RoBERTa, GPT-2, ...).

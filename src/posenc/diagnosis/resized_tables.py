@@ -38,7 +38,7 @@ class ResizedTable(NamedTuple):
 
 
 class _Pair(NamedTuple):
-    """The table of both sides by its name, and the records that read it."""
+    """The table of both sides by its name, and the encodings that read it."""
 
     name: str
     one: np.ndarray
@@ -58,9 +58,9 @@ def compare_resized(first: Side, second: Side) -> ResizedTable | None:
     if found is None:
         return None
     compared = f"{pair.name} of {_grid(new)} patches with that of {_grid(sizes)}, resized"
-    record = replace(pair.actual, sizes=sizes)
+    encoding = replace(pair.actual, sizes=sizes)
     groups = tuple(
-        replace(group, encodings=(record,)) if _grid_of(group) == pair.actual else group
+        replace(group, encodings=(encoding,)) if _grid_of(group) == pair.actual else group
         for group in second.positions.groups
     )
     return ResizedTable(found or None, compared, replace(second.positions, groups=groups))
@@ -118,8 +118,8 @@ def _pair(first: Side, second: Side) -> _Pair | None:
     if (expected.dim, expected.prefix) != (actual.dim, actual.prefix):
         return None
     one, other = (
-        _table(checkpoint, record)  # type: ignore[arg-type]
-        for checkpoint, record in zip(checkpoints, (expected, actual), strict=True)
+        _table(checkpoint, encoding)  # type: ignore[arg-type]
+        for checkpoint, encoding in zip(checkpoints, (expected, actual), strict=True)
     )
     if one is None or other is None or one[0] != other[0]:
         return None
@@ -134,13 +134,13 @@ def _group_of(model: object) -> LayerGroup | None:
 
 
 def _grid_of(group: LayerGroup) -> GridLearned | None:
-    records = [record for record in group.encodings if isinstance(record, GridLearned)]
-    return records[0] if len(records) == 1 == len(group.encodings) else None
+    encodings = [encoding for encoding in group.encodings if isinstance(encoding, GridLearned)]
+    return encodings[0] if len(encodings) == 1 == len(group.encodings) else None
 
 
-def _table(checkpoint: Checkpoint, record: GridLearned) -> tuple[str, np.ndarray] | None:
-    """The one tensor of a checkpoint, by its name, that has the shape of a record's table."""
-    rows, width = record.shapes["table"]
+def _table(checkpoint: Checkpoint, encoding: GridLearned) -> tuple[str, np.ndarray] | None:
+    """The one tensor of a checkpoint, by its name, that has the shape of an encoding's table."""
+    rows, width = encoding.shapes["table"]
     names = [
         name
         for name, (_, entry) in checkpoint.tensors.items()

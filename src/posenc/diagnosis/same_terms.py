@@ -13,14 +13,14 @@ from posenc.models.reordered_rows import with_records
 def in_layout(model: ModelPositions, layout: PairLayout | None) -> ModelPositions:
     """The model with this layout of pairs in its text; as it is for None."""
 
-    def paired(record: Encoding, group: LayerGroup) -> Encoding:
+    def paired(encoding: Encoding, group: LayerGroup) -> Encoding:
         usage = (
-            RotationUsage(record)
-            if isinstance(record, RotaryEncoding) and group.part in ("text", *model.parts[:1])
+            RotationUsage(encoding)
+            if isinstance(encoding, RotaryEncoding) and group.part in ("text", *model.parts[:1])
             else None
         )
         changed = None if usage is None else usage.with_rope(pairing=layout)
-        return record if changed is None else changed.record
+        return encoding if changed is None else changed.encoding
 
     return model if layout is None else with_records(model, paired)
 
@@ -28,17 +28,17 @@ def in_layout(model: ModelPositions, layout: PairLayout | None) -> ModelPosition
 def served_longer(model: ModelPositions, length: int) -> ModelPositions:
     """The model at a longer sequence than it was trained with, where dynamic NTK has scaled its base."""
 
-    def longer(record: Encoding, group: LayerGroup) -> Encoding:
-        usage = RotationUsage(record) if isinstance(record, RotaryEncoding) else None
+    def longer(encoding: Encoding, group: LayerGroup) -> Encoding:
+        usage = RotationUsage(encoding) if isinstance(encoding, RotaryEncoding) else None
         changed = usage.with_scaling(length=length) if usage and isinstance(usage.scaling, DynamicNTK) else None
-        return record if changed is None else changed.record
+        return encoding if changed is None else changed.encoding
 
     return with_records(model, longer)
 
 
 def longest_trained(*models: ModelPositions) -> int | None:
     """The longest trained length of dynamic NTK in these models; None where none has it."""
-    records = (record for model in models for group in model.groups for record in group.encodings)
-    scalings = (head.rope.scaling for record in records if (head := rope_in_head(record)) is not None)
+    encodings = (encoding for model in models for group in model.groups for encoding in group.encodings)
+    scalings = (head.rope.scaling for encoding in encodings if (head := rope_in_head(encoding)) is not None)
     lengths = [scaling.original for scaling in scalings if isinstance(scaling, DynamicNTK)]
     return max(lengths, default=None)

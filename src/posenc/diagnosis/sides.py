@@ -1,4 +1,4 @@
-"""The two sides of a comparison, as records or as what configs say; an error says which side it is about."""
+"""The two sides of a comparison, as encodings or as what configs say; an error says which side it is about."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ class Side(NamedTuple):
 
 
 def side_of(name: str, given: Any, waive: Iterable[str] = ()) -> Side:
-    """A record, a config, the path of one, or what `from_config` returns. Errors begin with the name of the side."""
+    """An encoding, a config, the path of one, or what `from_config` returns. Errors begin with the name of the side."""
     if isinstance(given, Encoding | ModelPositions):
         return Side(given)
     if not isinstance(given, Mapping | str | Path) and not callable(getattr(given, "to_dict", None)):
         raise TypeError(
-            f"{name} must be a record, a config or what from_config returns; got {type(given).__name__}. "
+            f"{name} must be an encoding, a config or what from_config returns; got {type(given).__name__}. "
             "Give one of these."
         )
     path = Path(given) if isinstance(given, str | Path) else None

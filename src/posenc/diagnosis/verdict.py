@@ -16,7 +16,7 @@ class Diagnosis(text_lines.Lines):
 
     agree: whether they compute the same, up to what no logit can see.   findings: the mistake, or the two, that lead
     from what is expected to what is there; empty where they agree, and where no known mistakes do.
-    notes: what was seen and is harmless.   difference: of two configs or records, field by field.
+    notes: what was seen and is harmless.   difference: of two configs or encodings, field by field.
     compared: what was compared, in words.   worst: where an unexplained difference is largest, a line for each array.
     not_compared: what either side does with positions that posenc does not read.
     """

@@ -1,1 +1,1 @@
-"""Every encoding, one file each, in the folder of its door; records that wrap others live in `compose`."""
+"""Every encoding, one file each, in the folder of its door; encodings that wrap others live in `compose`."""

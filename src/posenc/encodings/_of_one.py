@@ -1,4 +1,4 @@
-"""What a record of one other record hands on: its axes, its width, what is learned and what is claimed."""
+"""What an encoding of one other encoding hands on: its axes, its width, what is learned and what is claimed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from posenc.core.doors import AdditiveEncoding, Claim, Encoding, Role, RotaryEnc
 
 @dataclass(frozen=True)
 class OfOne(Encoding):
-    """A record that holds `encoding`, learns what that one learns and claims what that one claims."""
+    """An encoding that holds `encoding`, learns what that one learns and claims what that one claims."""
 
     encoding: Any
 
@@ -38,7 +38,7 @@ class OfOne(Encoding):
 
 @dataclass(frozen=True)
 class AddsOne(OfOne, AdditiveEncoding):
-    """A record that adds, made of one that adds."""
+    """An encoding that adds, made of one that adds."""
 
     encoding: AdditiveEncoding
 
@@ -49,7 +49,7 @@ class AddsOne(OfOne, AdditiveEncoding):
 
 @dataclass(frozen=True)
 class RotatesOne(OfOne, RotaryEncoding):
-    """A record that rotates, made of one that rotates."""
+    """An encoding that rotates, made of one that rotates."""
 
     encoding: RotaryEncoding
 

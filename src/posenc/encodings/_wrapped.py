@@ -1,4 +1,4 @@
-"""What a record asks of the record that it wraps: parameters under names of their own."""
+"""What an encoding asks of the encoding that it wraps: parameters under names of their own."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ KEPT: frozenset[Claim] = frozenset({"relative", "streaming", "bounded", "unlimit
 
 @dataclass(frozen=True)
 class ScoresByBias(AttentionScore):
-    """A learned score made of a record that biases, for as many heads."""
+    """A learned score made of an encoding that biases, for as many heads."""
 
-    encoding: Annotated[AttentionBias, Instance("a record that biases")]
+    encoding: Annotated[AttentionBias, Instance("an encoding that biases")]
 
     @property
     def claims(self) -> frozenset[Claim]:  # type: ignore[override]
@@ -32,17 +32,17 @@ class ScoresByBias(AttentionScore):
 
 
 def inner_shapes(encoding: Encoding) -> dict[str, tuple[int, ...]]:
-    """The shapes of the record, named "encoding.name"."""
+    """The shapes of the encoding, named "encoding.name"."""
     return {f"encoding.{name}": shape for name, shape in encoding.shapes.items()}
 
 
 def inner_init(encoding: Encoding, rng: np.random.Generator) -> dict[str, np.ndarray]:
-    """The first parameters of the record, named "encoding.name"."""
+    """The first parameters of the encoding, named "encoding.name"."""
     return {f"encoding.{name}": value for name, value in encoding.init(rng).items()}
 
 
 def inner_params(learned: Params, prefix: str = "encoding") -> Params | None:
-    """The parameters of the record under its own names; None where it learns nothing."""
+    """The parameters of the encoding under its own names; None where it learns nothing."""
     start = f"{prefix}."
     return {name.removeprefix(start): value for name, value in learned.items() if name.startswith(start)} or None
 

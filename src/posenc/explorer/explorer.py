@@ -1,4 +1,4 @@
-"""The explorer of one record, as a cell of a notebook or a file."""
+"""The explorer of one encoding, as a cell of a notebook or a file."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from posenc.explorer.write_atomically import write_atomically
 
 @dataclass(frozen=True)
 class Explorer:
-    """The static views of a record: a notebook shows them as its cell; `write` makes a file of them.
+    """The static views of an encoding: a notebook shows them as its cell; `write` makes a file of them.
 
     They hold their numbers, so that neither a server nor a network is needed; what needs Python is greyed out.
     Raises TypeError for what is no encoding, and ValueError for one of more than 4,096 channels or heads.
@@ -26,14 +26,14 @@ class Explorer:
     '<iframe'
     """
 
-    record: Encoding
+    encoding: Encoding
 
     def __post_init__(self) -> None:
-        bounded(validation.instance("record", self.record, Encoding, "a record of an encoding"))
+        bounded(validation.instance("encoding", self.encoding, Encoding, "an encoding of an encoding"))
 
     def html(self) -> str:
         """The page, as text."""
-        return static_page(Opening(written(self.record)))
+        return static_page(Opening(written(self.encoding)))
 
     def write(self, path: str | os.PathLike[str]) -> Path:
         """Write the page to `path` atomically. Returns the path."""
@@ -42,4 +42,4 @@ class Explorer:
     def _repr_html_(self) -> str:
         # A frame of its own: the page's policy and styles hold in it alone, and its script reaches nothing outside.
         attributes = 'sandbox="allow-scripts allow-downloads" width="100%" height="900" loading="lazy"'
-        return f'<iframe title="{escape(written(self.record))}" {attributes} srcdoc="{escape(self.html())}"></iframe>'
+        return f'<iframe title="{escape(written(self.encoding))}" {attributes} srcdoc="{escape(self.html())}"></iframe>'

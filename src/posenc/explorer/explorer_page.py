@@ -29,10 +29,10 @@ BODY = """<a class="skip" href="#view">Skip to the view</a>
 
 @dataclass(frozen=True)
 class Opening:
-    """What the page shows first: a record, the config of a model as a plain dict with its name, or results of the lab
+    """What the page shows first: an encoding, the config of a model as a plain dict with its name, or results of the lab
     as `results_view.results` reads them."""
 
-    record: str = FIRST_RECORD
+    encoding: str = FIRST_RECORD
     config: Mapping[str, Any] | None = None
     name: str = ""
     results: Mapping[str, Any] | None = None
@@ -45,7 +45,7 @@ class Opening:
 
 def live_page(opening: Opening, token: str) -> tuple[str, str]:
     """The page for the local server, which it asks with this token; and its content security policy."""
-    answers = [_answer("table", {"record": opening.record}), *_results(opening)]
+    answers = [_answer("table", {"encoding": opening.encoding}), *_results(opening)]
     data = {**_data(opening), "token": token, "answers": answers}
     page = one_file(title=TITLE, entry=ENTRY, styles=STYLES, body=BODY, data=data, connect=True)
     style = "".join(path.read_text(encoding="utf-8") for path in STYLES)
@@ -53,7 +53,7 @@ def live_page(opening: Opening, token: str) -> tuple[str, str]:
 
 
 def static_page(opening: Opening) -> str:
-    """The page as one file: views of one record, or of one config, whose answers are in it.
+    """The page as one file: views of one encoding, or of one config, whose answers are in it.
 
     >>> page = static_page(Opening("RoPE(dim=4)"))
     >>> "connect-src 'none'" in page
@@ -71,14 +71,14 @@ def _data(opening: Opening) -> dict[str, Any]:
         {
             "name": row.name,
             "door": row.encoding.door,
-            "records": [repr(sample) for sample in row.samples],
+            "encodings": [repr(sample) for sample in row.samples],
             "paper": row.paper,
             "use": row.use,
         }
         for row in CATALOG
     ]
     config = None if opening.config is None else {"name": opening.name, "config": opening.config}
-    return {"catalog": catalog, "record": opening.record, "opened": config, "first": opening.view}
+    return {"catalog": catalog, "encoding": opening.encoding, "opened": config, "first": opening.view}
 
 
 def _results(opening: Opening) -> list[dict[str, Any]]:
@@ -87,7 +87,7 @@ def _results(opening: Opening) -> list[dict[str, Any]]:
 
 
 def _answer(view: str, asked: Mapping[str, Any]) -> dict[str, Any] | None:
-    """A question with its answer; None where the record has no such view."""
+    """A question with its answer; None where the encoding has no such view."""
     try:
         return {"view": view, "asked": dict(asked), "facts": VIEWS[view](**asked).facts()}
     except (ValueError, TypeError):
@@ -96,25 +96,27 @@ def _answer(view: str, asked: Mapping[str, Any]) -> dict[str, Any] | None:
 
 def _questions(opening: Opening) -> list[tuple[str, dict[str, Any]]]:
     """All that the page asks when its views are opened as they are, and the worked steps of the first cells."""
-    record = {"record": opening.record}
-    views = [(name, record) for name in ("table", "spectrum", "distance", "heads", "scalings")]
+    encoding = {"encoding": opening.encoding}
+    views = [(name, encoding) for name in ("table", "spectrum", "distance", "heads", "scalings")]
     return [
         *views,
         ("order", {}),
         ("finder", {"values": {"1088": "0.488814"}, "dim": 5120, "base": 10_000}),
         *([] if opening.config is None else [("config", {"config": opening.config})]),
-        *_cells(opening.record),
+        *_cells(opening.encoding),
     ]
 
 
 def _cells(text: str) -> list[tuple[str, dict[str, Any]]]:
-    record = encoding_of("record", text)
-    rows = TableView(record=text).rows(record)[:WORKED_ROWS]
-    if isinstance(record, AdditiveEncoding | RotaryEncoding):
-        width = record.width if isinstance(record, AdditiveEncoding) else record.head_dim
+    encoding = encoding_of("encoding", text)
+    rows = TableView(encoding=text).rows(encoding)[:WORKED_ROWS]
+    if isinstance(encoding, AdditiveEncoding | RotaryEncoding):
+        width = encoding.width if isinstance(encoding, AdditiveEncoding) else encoding.head_dim
         columns: list[dict[str, Any]] = [{"column": column} for column in range(min(width, WORKED_COLUMNS))]
     else:
         columns = [{"key": key} for key in np.asarray(rows).tolist()]
     return [
-        ("cell", {"record": text, "position": row, **column}) for row in np.asarray(rows).tolist() for column in columns
+        ("cell", {"encoding": text, "position": row, **column})
+        for row in np.asarray(rows).tolist()
+        for column in columns
     ]

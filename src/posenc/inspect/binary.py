@@ -26,7 +26,7 @@ class BinaryCounting(text_lines.Lines):
     table: np.ndarray
     flips: np.ndarray
     periods: np.ndarray
-    record: AdditiveEncoding
+    encoding: AdditiveEncoding
     rows: np.ndarray
     wavelengths: np.ndarray
 
@@ -39,7 +39,7 @@ class BinaryCounting(text_lines.Lines):
         ]
         flips = ", ".join(str(flip) for flip in self.flips[::-1])
         return [
-            f"{text_lines.count(bits, 'bit')}, most significant first, with {text_lines.short(self.record)}",
+            f"{text_lines.count(bits, 'bit')}, most significant first, with {text_lines.short(self.encoding)}",
             *rows,
             f"From the right, the bits flip every {flips} numbers: periods {', '.join(map(str, self.periods[::-1]))}.",
             *self.corrections(),
@@ -48,7 +48,7 @@ class BinaryCounting(text_lines.Lines):
     def corrections(self) -> list[str]:
         """What the analogy with bits gets wrong."""
         fastest, last = float(self.wavelengths[0]), float(self.wavelengths[-1])
-        ratio = spectrum(self.record).ratio
+        ratio = spectrum(self.encoding).ratio
         growth = "no fixed multiple of" if math.isnan(ratio) else f"{text_lines.number(ratio, 4)} times"
         revolutions = f"2π = {fastest:.3f}" if math.isclose(fastest, 2 * math.pi) else f"{fastest:.3f}"
         return [
@@ -61,7 +61,7 @@ class BinaryCounting(text_lines.Lines):
         ]
 
 
-def binary_counting(count: int = 16, bits: int = 4, record: AdditiveEncoding | None = None) -> BinaryCounting:
+def binary_counting(count: int = 16, bits: int = 4, encoding: AdditiveEncoding | None = None) -> BinaryCounting:
     """Counting in bits next to an encoding (by default Sinusoidal(dim=2·bits)).
 
     >>> binary_counting(4, 2).table.tolist()
@@ -71,10 +71,10 @@ def binary_counting(count: int = 16, bits: int = 4, record: AdditiveEncoding | N
     count = validation.integer("count", count, 1, 1 << 20)
     if count > 1 << bits:
         raise ValueError(f"count must be at most {1 << bits} for {bits} bits; got {count}. Give more bits.")
-    record = (
+    encoding = (
         Sinusoidal(dim=2 * bits)
-        if record is None
-        else validation.instance("record", record, AdditiveEncoding, "a record that adds")
+        if encoding is None
+        else validation.instance("encoding", encoding, AdditiveEncoding, "an encoding that adds")
     )
     numbers = np.arange(count)
     weights = np.arange(bits)[::-1]
@@ -82,9 +82,9 @@ def binary_counting(count: int = 16, bits: int = 4, record: AdditiveEncoding | N
         (numbers[:, None] >> weights) & 1,
         1 << weights,
         2 << weights,
-        record,
-        np.asarray(record.embed(numbers)),
-        frequencies_of(record).wavelengths(),
+        encoding,
+        np.asarray(encoding.embed(numbers)),
+        frequencies_of(encoding).wavelengths(),
     )
 
 
@@ -96,7 +96,7 @@ class Dials(text_lines.Lines):
     x, y: cosine and sine of it, where the hand points; shape (pairs,) each.
     """
 
-    record: Encoding
+    encoding: Encoding
     position: int
     revolutions: np.ndarray
     completed: np.ndarray
@@ -127,20 +127,20 @@ class Dials(text_lines.Lines):
         ]
         head = ["dial", "period", "whole revolutions", "turn", "angle"]
         binary = f" = {self.position:b} in binary" if self.position >= 0 else ""
-        return [f"position {self.position}{binary}, {text_lines.short(self.record)}", *text_lines.aligned(head, rows)]
+        return [f"position {self.position}{binary}, {text_lines.short(self.encoding)}", *text_lines.aligned(head, rows)]
 
 
-def dials(record: Encoding, position: int) -> Dials:
+def dials(encoding: Encoding, position: int) -> Dials:
     """The angle of every pair at a whole position, modulo one rotation, from the exact phase.
 
     >>> dials(Sinusoidal(dim=8), 150).degrees.round(1).tolist()
     [314.4, 139.4, 85.9, 8.6]
     """
     position = validation.integer("position", position, -(2**53), 2**53)
-    frequencies = frequencies_of(record)
-    channels = sinusoid_channels(record)
+    frequencies = frequencies_of(encoding)
+    channels = sinusoid_channels(encoding)
     shifted = position + (channels.start if channels else 0)
     quarter, rest = phase(shifted, frequencies).quarters()
     revolutions = (np.asarray(quarter) % 4.0 + np.asarray(rest)) / 4 % 1.0
     lengths = frequencies.wavelengths()
-    return Dials(record, position, revolutions, np.round(shifted / lengths - revolutions).astype(np.int64), lengths)
+    return Dials(encoding, position, revolutions, np.round(shifted / lengths - revolutions).astype(np.int64), lengths)

@@ -16,7 +16,7 @@ from posenc.inspect.order import checked_words, embedding
 class PositionTable(text_lines.Lines):
     """The encoding at several positions: a row a position, a column a dimension."""
 
-    record: AdditiveEncoding
+    encoding: AdditiveEncoding
     positions: np.ndarray
     rows: np.ndarray
 
@@ -26,29 +26,29 @@ class PositionTable(text_lines.Lines):
             for position, row in zip(self.positions, self.rows, strict=True)
         ]
         return [
-            text_lines.short(self.record),
+            text_lines.short(self.encoding),
             *text_lines.aligned(["position", *map(str, range(self.rows.shape[1]))], body),
         ]
 
 
-def position_table(record: AdditiveEncoding, positions: Any, *, params: Params | None = None) -> PositionTable:
+def position_table(encoding: AdditiveEncoding, positions: Any, *, params: Params | None = None) -> PositionTable:
     """The rows of an encoding that adds, for positions (n,).
 
-    Raises TypeError for a record that does not add, ValueError naming the argument.
+    Raises TypeError for an encoding that does not add, ValueError naming the argument.
 
     >>> from posenc import Sinusoidal
     >>> position_table(Sinusoidal(dim=4), [0, 1]).rows.round(4).tolist()
     [[0.0, 1.0, 0.0, 1.0], [0.8415, 0.5403, 0.01, 1.0]]
     """
-    validation.instance("record", record, AdditiveEncoding, "a record that adds")
-    validation.one_axis("record", record)
+    validation.instance("encoding", encoding, AdditiveEncoding, "an encoding that adds")
+    validation.one_axis("encoding", encoding)
     positions = np.asarray(positions)
     if positions.ndim != 1 or not positions.size:
         raise ValueError(f"positions must be a row of numbers; got shape {positions.shape}. Write [0, 1, 2], say.")
-    validation.size("positions", positions.size * record.width)
-    if params is None and record.shapes:
-        params = record.init(np.random.default_rng(0))
-    return PositionTable(record, positions, np.asarray(record.embed(positions, params), dtype=np.float64))
+    validation.size("positions", positions.size * encoding.width)
+    if params is None and encoding.shapes:
+        params = encoding.init(np.random.default_rng(0))
+    return PositionTable(encoding, positions, np.asarray(encoding.embed(positions, params), dtype=np.float64))
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,13 +56,13 @@ class InputSum(text_lines.Lines):
     """X = E + P: token embeddings, encoding and their sum, (tokens, dim) each."""
 
     words: tuple[str, ...]
-    record: AdditiveEncoding
+    encoding: AdditiveEncoding
     embeddings: np.ndarray
     positional: np.ndarray
     total: np.ndarray
 
     def lines(self) -> list[str]:
-        lines = [f"X = E + P with {text_lines.short(self.record)}"]
+        lines = [f"X = E + P with {text_lines.short(self.encoding)}"]
         for position, word in enumerate(self.words):
             parts = (("E", self.embeddings), ("P", self.positional), ("X", self.total))
             lines += [f"{word}, position {position}"]
@@ -71,7 +71,7 @@ class InputSum(text_lines.Lines):
 
 
 def input_sum(
-    sentence: str, record: AdditiveEncoding, *, embeddings: Any = None, seed: int = 0, params: Params | None = None
+    sentence: str, encoding: AdditiveEncoding, *, embeddings: Any = None, seed: int = 0, params: Params | None = None
 ) -> InputSum:
     """Embedding + encoding of every word of a sentence, as the first layer receives them.
 
@@ -83,13 +83,13 @@ def input_sum(
     (3, 4)
     """
     words = checked_words("sentence", sentence)
-    table = position_table(record, np.arange(len(words)), params=params)
+    table = position_table(encoding, np.arange(len(words)), params=params)
     if embeddings is None:
-        embeddings = np.stack([embedding(word, record.width, seed) for word in words])
+        embeddings = np.stack([embedding(word, encoding.width, seed) for word in words])
     values = np.asarray(embeddings, dtype=np.float64)
     if values.shape != table.rows.shape or not np.isfinite(values).all():
         raise ValueError(
             f"embeddings must be finite numbers of shape {table.rows.shape}, words by dimensions; got shape "
             f"{values.shape}. Give one vector for each word."
         )
-    return InputSum(tuple(words), record, values, table.rows, values + table.rows)
+    return InputSum(tuple(words), encoding, values, table.rows, values + table.rows)

@@ -23,7 +23,7 @@ class LookBack(text_lines.Lines):
     margin: the least amount by which the right key wins among these queries; negative where it loses.
     """
 
-    record: AdditiveEncoding
+    encoding: AdditiveEncoding
     offset: int
     scores: np.ndarray
     target: np.ndarray
@@ -55,7 +55,7 @@ class LookBack(text_lines.Lines):
     def lines(self) -> list[str]:
         total = len(self._wanted)
         return [
-            f"{text_lines.short(self.record)}: query M(-{self.offset})·PE(t), key PE(s), for t and s from 0 to "
+            f"{text_lines.short(self.encoding)}: query M(-{self.offset})·PE(t), key PE(s), for t and s from 0 to "
             f"{len(self.target) - 1}",
             f"{self.hits} of {total} queries that can look {self.offset} back do; the right key wins by at least "
             f"{text_lines.number(self.margin, 4)}",
@@ -63,19 +63,19 @@ class LookBack(text_lines.Lines):
         ]
 
 
-def look_back(record: AdditiveEncoding, offset: int, length: int = 32) -> LookBack:
+def look_back(encoding: AdditiveEncoding, offset: int, length: int = 32) -> LookBack:
     """The scores of a head whose query weights hold M(-offset), so that it looks `offset` tokens back.
 
     M(-k)·PE(t) = PE(t-k) (Vaswani et al. 2017, arXiv:1706.03762, §3.5), so query t scores highest with key t-k:
-    scores = P·M(-k)ᵀ·Pᵀ. Raises TypeError for a record not made of sinusoids, ValueError naming the argument.
+    scores = P·M(-k)ᵀ·Pᵀ. Raises TypeError for an encoding not made of sinusoids, ValueError naming the argument.
 
     >>> from posenc import Sinusoidal
     >>> look_back(Sinusoidal(dim=64), 3, 8).target[3:].tolist()
     [0, 1, 2, 3, 4]
     """
-    paired(record)
+    paired(encoding)
     length = validation.integer("length", length, 2, MOST)
     offset = validation.integer("offset", offset, 0, length - 1)
-    rows = np.asarray(record.embed(np.arange(length)), dtype=np.float64)
-    scores = rows @ shift_matrix(record, -offset).T @ rows.T
-    return LookBack(record, offset, scores, scores.argmax(1))
+    rows = np.asarray(encoding.embed(np.arange(length)), dtype=np.float64)
+    scores = rows @ shift_matrix(encoding, -offset).T @ rows.T
+    return LookBack(encoding, offset, scores, scores.argmax(1))

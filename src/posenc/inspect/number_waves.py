@@ -26,7 +26,7 @@ class NumberWaves(text_lines.Lines):
     """
 
     number: int
-    record: Encoding
+    encoding: Encoding
     digits: np.ndarray
     periods: np.ndarray
     bit_windows: np.ndarray
@@ -46,11 +46,11 @@ class NumberWaves(text_lines.Lines):
         ]
 
 
-def number_waves(number: int, record: Encoding | None = None) -> NumberWaves:
+def number_waves(number: int, encoding: Encoding | None = None) -> NumberWaves:
     """The digits of a number under square waves and its encoding under sinusoids.
 
-    number: from 0 to 2^53, of any length.   record: one with frequencies; Sinusoidal(dim=8) if left out.
-    Raises TypeError for a record without frequencies, ValueError naming the argument.
+    number: from 0 to 2^53, of any length.   encoding: one with frequencies; Sinusoidal(dim=8) if left out.
+    Raises TypeError for an encoding without frequencies, ValueError naming the argument.
 
     >>> number_waves(150).digits.tolist()
     [0, 1, 1, 0, 1, 0, 0, 1]
@@ -58,10 +58,10 @@ def number_waves(number: int, record: Encoding | None = None) -> NumberWaves:
     from posenc.encodings.adds.sinusoidal import Sinusoidal
 
     number = validation.integer("number", number, 0, 2**53)
-    record = Sinusoidal(dim=8) if record is None else record
+    encoding = Sinusoidal(dim=8) if encoding is None else encoding
     bits = max(1, number.bit_length())
     periods = np.array([2 << index for index in range(bits)], dtype=np.int64)
-    hands = dials(record, number)
+    hands = dials(encoding, number)
     back = np.linspace(-PERIODS, 0.0, POINTS)
     # A window reaches back from the number by whole periods, so its angles are the number's own less whole revolutions.
     sines = np.sin(2 * math.pi * (hands.rotations[:, None] + back))
@@ -69,7 +69,7 @@ def number_waves(number: int, record: Encoding | None = None) -> NumberWaves:
     spans = PERIODS * hands.wavelengths
     return NumberWaves(
         number,
-        record,
+        encoding,
         np.array([number >> index & 1 for index in range(bits)]),
         periods,
         np.stack([ends - PERIODS * periods, ends], 1),

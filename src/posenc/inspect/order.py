@@ -256,7 +256,7 @@ def word_layer(
     seed = validation.integer("seed", seed, 0, (1 << 63) - 1)
     validation.truth("causal", causal)
     if encoding is not None:
-        validation.instance("encoding", encoding, Encoding, "a record of an encoding, or None")
+        validation.instance("encoding", encoding, Encoding, "an encoding of an encoding, or None")
         if (
             isinstance(encoding, AdditiveEncoding)
             and encoding.width < NARROW
@@ -314,7 +314,7 @@ def words_of(sentence: str) -> list[str]:
     return [word for word in (part.strip(PUNCTUATION) for part in sentence.lower().split()) if word]
 
 
-def usual_records(longest: int) -> tuple[Encoding, ...]:
+def usual_encodings(longest: int) -> tuple[Encoding, ...]:
     """The encodings that sentences are compared with unless others are asked for. longest: the most words of a
     sentence.
 

@@ -13,7 +13,7 @@ from posenc.core.doors import Encoding
 
 
 def as_plain(value: Any) -> Any:
-    """Records, arrays and tuples as the dicts, lists and numbers of JSON; NaN and infinity are None, encodings text.
+    """Encodings, arrays and tuples as the dicts, lists and numbers of JSON; NaN and infinity are None, encodings text.
 
     >>> as_plain((1.5, float("nan"), {"shape": (2, 3)}))
     [1.5, None, {'shape': [2, 3]}]

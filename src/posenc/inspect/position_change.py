@@ -24,7 +24,7 @@ class PositionChange(text_lines.Lines):
     shares: the part of each squared difference that each quarter of the dimensions holds, low ones first; (m, 4).
     """
 
-    record: Encoding
+    encoding: Encoding
     vector: np.ndarray
     positions: np.ndarray
     encoded: np.ndarray
@@ -44,7 +44,7 @@ class PositionChange(text_lines.Lines):
         ]
         head = ["position", "difference", *(f"quarter {index + 1}" for index in range(QUARTERS))]
         return [
-            f"{text_lines.short(self.record)}: one vector at positions {', '.join(text_lines.number(p) for p in self.positions)}",
+            f"{text_lines.short(self.encoding)}: one vector at positions {', '.join(text_lines.number(p) for p in self.positions)}",
             f"Length of the difference from {self.against}, and the share of its square in each quarter of the "
             "dimensions:",
             *text_lines.aligned(head, rows),
@@ -52,24 +52,28 @@ class PositionChange(text_lines.Lines):
 
 
 def position_change(
-    record: Encoding, vector: Array | None = None, positions: Array = ARTICLE_POSITIONS, *, params: Params | None = None
+    encoding: Encoding,
+    vector: Array | None = None,
+    positions: Array = ARTICLE_POSITIONS,
+    *,
+    params: Params | None = None,
 ) -> PositionChange:
     """The same vector (d,) at positions (n,), and how its difference is spread over the dimensions.
 
     vector: by default what NumPy's legacy generator draws with seed 42, as the article does. Its rotary code starts at
-    position 1, so its slices 0, 50 and 99 are positions 1, 51 and 100 here. TypeError for a record that neither adds
+    position 1, so its slices 0, 50 and 99 are positions 1, 51 and 100 here. TypeError for an encoding that neither adds
     nor rotates; ValueError for a vector of another width.
 
     >>> from posenc import Sinusoidal
     >>> position_change(Sinusoidal(dim=128)).shares.round(3)[0].tolist()
     [0.421, 0.562, 0.017, 0.0]
     """
-    if not isinstance(record, AdditiveEncoding | RotaryEncoding):
+    if not isinstance(encoding, AdditiveEncoding | RotaryEncoding):
         raise TypeError(
-            f"record must be one that adds or rotates; got {validation.shown(record)}. Give Sinusoidal(dim=128), say."
+            f"encoding must be one that adds or rotates; got {validation.shown(encoding)}. Give Sinusoidal(dim=128), say."
         )
-    validation.one_axis("record", record)
-    width = record.width if isinstance(record, AdditiveEncoding) else record.head_dim
+    validation.one_axis("encoding", encoding)
+    width = encoding.width if isinstance(encoding, AdditiveEncoding) else encoding.head_dim
     x = (
         np.random.RandomState(42).standard_normal(width)
         if vector is None
@@ -80,15 +84,15 @@ def position_change(
     at = _host("positions", positions)
     if at.ndim != 1 or at.size < 2:
         raise ValueError(f"positions must be a list of two or more; got shape {at.shape}. Give [0, 50, 99], say.")
-    if params is None and record.shapes:
-        params = record.init(np.random.default_rng(0))
-    if isinstance(record, AdditiveEncoding):
-        encoded = x + np.asarray(record.embed(at, params))
+    if params is None and encoding.shapes:
+        params = encoding.init(np.random.default_rng(0))
+    if isinstance(encoding, AdditiveEncoding):
+        encoded = x + np.asarray(encoding.embed(at, params))
         differences, against, compared = encoded[1:] - encoded[0], f"position {text_lines.number(at[0])}", at[1:]
     else:
-        encoded = arrays.to_numpy(record.rotation(at, params, role="query")(np.broadcast_to(x, (at.size, width))))
+        encoded = arrays.to_numpy(encoding.rotation(at, params, role="query")(np.broadcast_to(x, (at.size, width))))
         differences, against, compared = encoded - x, "the vector itself", at
-    return PositionChange(record, x, at, encoded, against, compared, differences, _shares(differences))
+    return PositionChange(encoding, x, at, encoded, against, compared, differences, _shares(differences))
 
 
 def _shares(differences: np.ndarray) -> np.ndarray:

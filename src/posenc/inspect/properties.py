@@ -23,7 +23,7 @@ class Properties(text_lines.Lines):
     low, high: least and greatest value.   step: largest distance between neighbours, which smoothness keeps small.
     """
 
-    record: AdditiveEncoding
+    encoding: AdditiveEncoding
     count: int
     dtype: str
     distinct: int
@@ -45,7 +45,7 @@ class Properties(text_lines.Lines):
 
     def lines(self) -> list[str]:
         return [
-            f"{text_lines.short(self.record)}, positions 0 to {self.count - 1}, {self.dtype}",
+            f"{text_lines.short(self.encoding)}, positions 0 to {self.count - 1}, {self.dtype}",
             f"distinct rows          {self.distinct:,} of {self.count:,}",
             f"closest positions      {self.pair}: {self.distance:.3g}",
             f"range                  {text_lines.number(self.low)} to {text_lines.number(self.high)}",
@@ -54,26 +54,31 @@ class Properties(text_lines.Lines):
 
 
 def properties(
-    record: AdditiveEncoding, count: int = 1001, dtype: str = "float64", *, params: Params | None = None, seed: int = 0
+    encoding: AdditiveEncoding,
+    count: int = 1001,
+    dtype: str = "float64",
+    *,
+    params: Params | None = None,
+    seed: int = 0,
 ) -> Properties:
     """Figures of the rows for positions 0 … count-1, computed in float64 or float32, or rounded to bfloat16.
 
-    What is learned is drawn from `seed` where `params` is left out. TypeError for a record that does not add.
+    What is learned is drawn from `seed` where `params` is left out. TypeError for an encoding that does not add.
 
     >>> from posenc import Sinusoidal
     >>> figures = properties(Sinusoidal(dim=2))
     >>> figures.pair, round(figures.distance, 7)
     ('any two 710 apart', 6.03e-05)
     """
-    validation.instance("record", record, AdditiveEncoding, "a record that adds")
-    validation.one_axis("record", record)
+    validation.instance("encoding", encoding, AdditiveEncoding, "an encoding that adds")
+    validation.one_axis("encoding", encoding)
     count = validation.integer("count", count, 2, 1 << 17)
-    rows = rows_in_dtype(record, count, dtype, params=params, seed=seed)
+    rows = rows_in_dtype(encoding, count, dtype, params=params, seed=seed)
     nearest = closest(rows)
     if nearest is None:  # never: there are two rows at least
         raise ValueError(f"count must be at least 2; got {count}. Give more positions.")
     return Properties(
-        record,
+        encoding,
         count,
         dtype,
         len(np.unique(rows, axis=0)),
@@ -88,14 +93,14 @@ def properties(
 
 
 def rows_in_dtype(
-    record: AdditiveEncoding, count: int, dtype: str, *, params: Params | None = None, seed: int = 0
+    encoding: AdditiveEncoding, count: int, dtype: str, *, params: Params | None = None, seed: int = 0
 ) -> np.ndarray:
     """The table of positions 0 … count-1 as its dtype holds it, as float64 numbers; shape (count, width)."""
     validation.choice("dtype", dtype, DTYPES)
-    validation.size("count", count * record.width)
-    if params is None and record.shapes:
-        params = record.init(np.random.default_rng(validation.integer("seed", seed, 0)))
+    validation.size("count", count * encoding.width)
+    if params is None and encoding.shapes:
+        params = encoding.init(np.random.default_rng(validation.integer("seed", seed, 0)))
     rows = np.asarray(
-        record.embed(np.arange(count), params, dtype=np.dtype("float64" if dtype == "float64" else "float32"))
+        encoding.embed(np.arange(count), params, dtype=np.dtype("float64" if dtype == "float64" else "float32"))
     )
     return np.asarray(to_bfloat16(rows) if dtype == "bfloat16" else rows, dtype=np.float64)

@@ -29,7 +29,7 @@ class ShiftDerivation(text_lines.Lines):
     matrix: (2, 2), with after = matrix·before.
     """
 
-    record: AdditiveEncoding
+    encoding: AdditiveEncoding
     pair: int
     position: int
     offset: int
@@ -73,27 +73,29 @@ class ShiftDerivation(text_lines.Lines):
         )
 
     def lines(self) -> list[str]:
-        title = f"{text_lines.short(self.record)}, pair {self.pair}: ω = {text_lines.number(self.frequency)}, t = {self.position}"
+        title = f"{text_lines.short(self.encoding)}, pair {self.pair}: ω = {text_lines.number(self.frequency)}, t = {self.position}"
         return [f"{title}, k = {self.offset}", *(line for step in self.steps for line in _indented(step))]
 
 
-def shift_derivation(record: AdditiveEncoding, offset: int, *, position: int = 5, pair: int = 0) -> ShiftDerivation:
+def shift_derivation(encoding: AdditiveEncoding, offset: int, *, position: int = 5, pair: int = 0) -> ShiftDerivation:
     """M(offset) of one pair, derived step by step from sin(a+b) and cos(a+b).
 
     Vaswani et al. 2017, arXiv:1706.03762, §3.5, states that PE(t+k) is a linear function of PE(t); this is why.
-    offset, position: whole numbers of tokens.   Raises TypeError for a record not made of sinusoids, ValueError where a
+    offset, position: whole numbers of tokens.   Raises TypeError for an encoding not made of sinusoids, ValueError where a
     sine lacks a cosine or naming the argument.
 
     >>> from posenc import Sinusoidal
     >>> shift_derivation(Sinusoidal(dim=4), 2).steps[1].numbers
     '0.657 = -0.9589·(-0.4161) + 0.2837·0.9093'
     """
-    sinusoids = paired(record)
+    sinusoids = paired(encoding)
     offset = validation.integer("offset", offset, -(2**52), 2**52)
     position = validation.integer("position", position, -(2**52), 2**52)
     frequencies = sinusoids.frequencies
     if frequencies is None:
-        raise TypeError(f"record must have a frequency; got {validation.shown(record)}. Give Sinusoidal(dim=8), say.")
+        raise TypeError(
+            f"encoding must have a frequency; got {validation.shown(encoding)}. Give Sinusoidal(dim=8), say."
+        )
     pair = validation.integer("pair", pair, 0, frequencies.pairs - 1)
     start = position + sinusoids.start
     cosine, sine = (
@@ -102,7 +104,7 @@ def shift_derivation(record: AdditiveEncoding, offset: int, *, position: int = 5
     )
     matrix = np.array([[cosine[2], sine[2]], [-sine[2], cosine[2]]])
     before, after = (np.array([sine[index], cosine[index]]) for index in (0, 1))
-    return ShiftDerivation(record, pair, position, offset, float(frequencies.radians()[pair]), before, matrix, after)
+    return ShiftDerivation(encoding, pair, position, offset, float(frequencies.radians()[pair]), before, matrix, after)
 
 
 def _bracketed(number: str) -> str:

@@ -19,7 +19,7 @@ class ScoreByDistance(text_lines.Lines):
     distances: (n,).   scores: (curves, n): a curve for each head where heads differ, else one.   meaning: in words.
     """
 
-    record: Encoding
+    encoding: Encoding
     distances: np.ndarray
     scores: np.ndarray
     meaning: str
@@ -30,29 +30,29 @@ class ScoreByDistance(text_lines.Lines):
             [text_lines.number(distance), *(text_lines.number(value, 4) for value in column)]
             for distance, column in zip(self.distances, self.scores.T, strict=True)
         )
-        return [f"{text_lines.short(self.record)}: {self.meaning}", *text_lines.aligned(["distance", *names], rows)]
+        return [f"{text_lines.short(self.encoding)}: {self.meaning}", *text_lines.aligned(["distance", *names], rows)]
 
 
-def similarity(record: AdditiveEncoding, positions: Array, *, params: Params | None = None) -> np.ndarray:
+def similarity(encoding: AdditiveEncoding, positions: Array, *, params: Params | None = None) -> np.ndarray:
     """PE·PEᵀ for positions (n,): the product of every two rows; shape (n, n), float64.
 
-    What is learned is drawn with seed 0 where `params` is left out. TypeError for a record that does not add.
+    What is learned is drawn with seed 0 where `params` is left out. TypeError for an encoding that does not add.
 
     >>> from posenc import Sinusoidal
     >>> similarity(Sinusoidal(dim=2), [0, 1]).round(4).tolist()
     [[1.0, 0.5403], [0.5403, 1.0]]
     """
-    validation.instance("record", record, AdditiveEncoding, "a record that adds")
-    validation.one_axis("record", record)
+    validation.instance("encoding", encoding, AdditiveEncoding, "an encoding that adds")
+    validation.one_axis("encoding", encoding)
     at = _line("positions", positions)
     validation.size("positions", at.size**2)
-    rows = np.asarray(record.embed(at, _drawn(record, params)))
+    rows = np.asarray(encoding.embed(at, _drawn(encoding, params)))
     products: np.ndarray = rows @ rows.T
     return products
 
 
 def score_by_distance(
-    record: Encoding, distances: Array, *, key_positions: int = 0, params: Params | None = None
+    encoding: Encoding, distances: Array, *, key_positions: int = 0, params: Params | None = None
 ) -> ScoreByDistance:
     """The score that the encoding alone gives for distances query - key, (n,), with the key at position `key`.
 
@@ -64,39 +64,39 @@ def score_by_distance(
     >>> score_by_distance(RoPE(dim=2), [0, 1]).scores.round(4).tolist()
     [[1.4142, 0.7641]]
     """
-    validation.instance("record", record, Encoding, "a record of an encoding")
-    validation.one_axis("record", record)
+    validation.instance("encoding", encoding, Encoding, "an encoding of an encoding")
+    validation.one_axis("encoding", encoding)
     distances = _line("distances", distances)
     at_key = np.array([validation.integer("key_positions", key_positions, -(2**52), 2**52)])
-    query_positions, params = arrays.library(distances).signed(distances) + at_key, _drawn(record, params)
-    if isinstance(record, AdditiveEncoding):
-        scores = (np.asarray(record.embed(query_positions, params)) @ np.asarray(record.embed(at_key, params)).T).T
-        return ScoreByDistance(record, distances, scores, "PE(query)·PE(key)")
-    if isinstance(record, RotaryEncoding):
+    query_positions, params = arrays.library(distances).signed(distances) + at_key, _drawn(encoding, params)
+    if isinstance(encoding, AdditiveEncoding):
+        scores = (np.asarray(encoding.embed(query_positions, params)) @ np.asarray(encoding.embed(at_key, params)).T).T
+        return ScoreByDistance(encoding, distances, scores, "PE(query)·PE(key)")
+    if isinstance(encoding, RotaryEncoding):
         q = at_every_head(
-            record.rotation(query_positions, params, role="query"), np.ones((query_positions.size, record.head_dim))
+            encoding.rotation(query_positions, params, role="query"), np.ones((query_positions.size, encoding.head_dim))
         )
-        k = at_every_head(record.rotation(at_key, params, role="key"), np.ones((1, record.head_dim)))
-        scores = (q @ np.swapaxes(k, -1, -2) / np.sqrt(record.head_dim)).reshape(-1, query_positions.size)
-        return ScoreByDistance(record, distances, scores, "q·k/√d for q and k of ones")
-    if isinstance(record, AttentionBias):
+        k = at_every_head(encoding.rotation(at_key, params, role="key"), np.ones((1, encoding.head_dim)))
+        scores = (q @ np.swapaxes(k, -1, -2) / np.sqrt(encoding.head_dim)).reshape(-1, query_positions.size)
+        return ScoreByDistance(encoding, distances, scores, "q·k/√d for q and k of ones")
+    if isinstance(encoding, AttentionBias):
         return ScoreByDistance(
-            record, distances, record.matrix(query_positions, at_key, params)[..., 0], "the bias of each head"
+            encoding, distances, encoding.matrix(query_positions, at_key, params)[..., 0], "the bias of each head"
         )
-    if isinstance(record, AttentionScore):
-        heads, width = int(getattr(record, "heads", 1)), int(getattr(record, "dim", 8))
+    if isinstance(encoding, AttentionScore):
+        heads, width = int(getattr(encoding, "heads", 1)), int(getattr(encoding, "dim", 8))
         q, k = np.ones((1, heads, query_positions.size, width)), np.ones((1, heads, 1, width))
-        if record.gathers:
+        if encoding.gathers:
             raise TypeError(
-                f"record must have a score that depends on its own key alone; got {validation.shown(record)}, "
+                f"encoding must have a score that depends on its own key alone; got {validation.shown(encoding)}, "
                 "which reads the keys between."
             )
-        read = record.hidden_length(query_positions.size, 1)
-        x = np.ones((1, read, record.model_dim)) if record.reads else None  # type: ignore[attr-defined]
-        scores = np.asarray(record.score(q, k, query_positions, at_key, params, hidden=x))[0, :, :, 0]
-        return ScoreByDistance(record, distances, scores, "the score of each head for q and k of ones")
+        read = encoding.hidden_length(query_positions.size, 1)
+        x = np.ones((1, read, encoding.model_dim)) if encoding.reads else None  # type: ignore[attr-defined]
+        scores = np.asarray(encoding.score(q, k, query_positions, at_key, params, hidden=x))[0, :, :, 0]
+        return ScoreByDistance(encoding, distances, scores, "the score of each head for q and k of ones")
     raise TypeError(
-        f"record must enter through one of the four doors; got {validation.shown(record)}. Derive it from one."
+        f"encoding must enter through one of the four doors; got {validation.shown(encoding)}. Derive it from one."
     )
 
 
@@ -107,5 +107,5 @@ def _line(name: str, values: Array) -> np.ndarray:
     return array
 
 
-def _drawn(record: Encoding, params: Params | None) -> Params | None:
-    return record.init(np.random.default_rng(0)) if params is None and record.shapes else params
+def _drawn(encoding: Encoding, params: Params | None) -> Params | None:
+    return encoding.init(np.random.default_rng(0)) if params is None and encoding.shapes else params

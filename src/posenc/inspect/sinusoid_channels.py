@@ -1,4 +1,4 @@
-"""Which channel of a record that adds is the sine or the cosine of which frequency."""
+"""Which channel of an encoding that adds is the sine or the cosine of which frequency."""
 
 from __future__ import annotations
 
@@ -51,90 +51,92 @@ class SinusoidChannels:
 
 
 @singledispatch
-def sinusoid_channels(record: Encoding) -> SinusoidChannels | None:
-    """The sinusoids that a record is made of; None for one that is made of something else.
+def sinusoid_channels(encoding: Encoding) -> SinusoidChannels | None:
+    """The sinusoids that an encoding is made of; None for one that is made of something else.
 
     >>> sinusoid_channels(Sinusoidal(dim=6, layout="concatenated")).channel(4)
     ('cosine', 1)
     """
-    validation.instance("record", record, Encoding, "a record of an encoding")
+    validation.instance("encoding", encoding, Encoding, "an encoding of an encoding")
     return None
 
 
-def required_channels(record: AdditiveEncoding) -> SinusoidChannels:
-    """The sinusoids of a record, or the error that it has none."""
-    channels = sinusoid_channels(record)
+def required_channels(encoding: AdditiveEncoding) -> SinusoidChannels:
+    """The sinusoids of an encoding, or the error that it has none."""
+    channels = sinusoid_channels(encoding)
     if channels is None:
         raise TypeError(
-            f"record must be made of sines and cosines; got {validation.shown(record)}. Give Sinusoidal(dim=8), say."
+            f"encoding must be made of sines and cosines; got {validation.shown(encoding)}. Give Sinusoidal(dim=8), say."
         )
     return channels
 
 
 @sinusoid_channels.register
-def _(record: Sinusoidal) -> SinusoidChannels:
-    frequencies = record.frequencies
+def _(encoding: Sinusoidal) -> SinusoidChannels:
+    frequencies = encoding.frequencies
     pairs = np.arange(frequencies.pairs)
-    even = record.dim - (record.dim % 2 if record.odd == "zero" else 0)
-    first, second = (2 * pairs, 2 * pairs + 1) if record.layout == "interleaved" else (pairs, pairs + frequencies.pairs)
+    even = encoding.dim - (encoding.dim % 2 if encoding.odd == "zero" else 0)
+    first, second = (
+        (2 * pairs, 2 * pairs + 1) if encoding.layout == "interleaved" else (pairs, pairs + frequencies.pairs)
+    )
     second = np.where(second < even, second, -1)
-    sine, cosine = (first, second) if record.first == "sine" else (second, first)
-    return SinusoidChannels(frequencies, sine, cosine, record.dim, record.scale, record.start)
+    sine, cosine = (first, second) if encoding.first == "sine" else (second, first)
+    return SinusoidChannels(frequencies, sine, cosine, encoding.dim, encoding.scale, encoding.start)
 
 
 @sinusoid_channels.register
-def _(record: DivisorPairs) -> SinusoidChannels:
-    channels = 2 * np.arange(record.frequencies.pairs)
-    return SinusoidChannels(record.frequencies, channels, channels + 1, record.width)
+def _(encoding: DivisorPairs) -> SinusoidChannels:
+    channels = 2 * np.arange(encoding.frequencies.pairs)
+    return SinusoidChannels(encoding.frequencies, channels, channels + 1, encoding.width)
 
 
 @sinusoid_channels.register
-def _(record: FourierFeatures) -> SinusoidChannels | None:
-    if record.coordinate:  # its first channel is no sinusoid
+def _(encoding: FourierFeatures) -> SinusoidChannels | None:
+    if encoding.coordinate:  # its first channel is no sinusoid
         return None
-    bands = np.arange(record.bands)
-    sine, cosine = (2 * bands, 2 * bands + 1) if record.layout == "interleaved" else (bands, bands + record.bands)
-    return SinusoidChannels(record.frequencies, sine, cosine, record.width)
+    bands = np.arange(encoding.bands)
+    sine, cosine = (2 * bands, 2 * bands + 1) if encoding.layout == "interleaved" else (bands, bands + encoding.bands)
+    return SinusoidChannels(encoding.frequencies, sine, cosine, encoding.width)
 
 
 @sinusoid_channels.register
-def _(record: RandomFourierFeatures) -> SinusoidChannels | None:
-    return None if record.axes > 1 else _halves(record, record.features, record.first == "sine")
+def _(encoding: RandomFourierFeatures) -> SinusoidChannels | None:
+    return None if encoding.axes > 1 else _halves(encoding, encoding.features, encoding.first == "sine")
 
 
 @sinusoid_channels.register
-def _(record: TimestepEmbedding) -> SinusoidChannels:
-    return _halves(record, record.dim // 2, not record.flip)
+def _(encoding: TimestepEmbedding) -> SinusoidChannels:
+    return _halves(encoding, encoding.dim // 2, not encoding.flip)
 
 
-def _halves(record: RandomFourierFeatures | TimestepEmbedding, pairs: int, sine_first: bool) -> SinusoidChannels:
+def _halves(encoding: RandomFourierFeatures | TimestepEmbedding, pairs: int, sine_first: bool) -> SinusoidChannels:
     """All sines or cosines, then all of the other."""
     first, second = np.arange(pairs), np.arange(pairs) + pairs
     sine, cosine = (first, second) if sine_first else (second, first)
-    return SinusoidChannels(record.frequencies, sine, cosine, record.width)
+    return SinusoidChannels(encoding.frequencies, sine, cosine, encoding.width)
 
 
 @sinusoid_channels.register
-def _(record: OneSine) -> SinusoidChannels:
-    return SinusoidChannels(record.frequencies, np.array([0]), np.array([-1]), record.width)
+def _(encoding: OneSine) -> SinusoidChannels:
+    return SinusoidChannels(encoding.frequencies, np.array([0]), np.array([-1]), encoding.width)
 
 
 @sinusoid_channels.register
-def _(record: NoPE) -> SinusoidChannels:
+def _(encoding: NoPE) -> SinusoidChannels:
     nothing = np.array([], dtype=np.int64)
-    return SinusoidChannels(None, nothing, nothing, record.width)
+    return SinusoidChannels(None, nothing, nothing, encoding.width)
 
 
 @sinusoid_channels.register
-def _(record: Scaled) -> SinusoidChannels | None:
-    inner = sinusoid_channels(record.encoding)
+def _(encoding: Scaled) -> SinusoidChannels | None:
+    inner = sinusoid_channels(encoding.encoding)
     if inner is None:
         return None
     return SinusoidChannels(
-        inner.frequencies, inner.sine, inner.cosine, inner.width, inner.factor * record.factor, inner.start
+        inner.frequencies, inner.sine, inner.cosine, inner.width, inner.factor * encoding.factor, inner.start
     )
 
 
 @sinusoid_channels.register
-def _(record: Concatenated) -> SinusoidChannels | None:
-    return sinusoid_channels(record.encoding)
+def _(encoding: Concatenated) -> SinusoidChannels | None:
+    return sinusoid_channels(encoding.encoding)

@@ -24,7 +24,7 @@ class Spectrum(text_lines.Lines):
     ratio: each wavelength divided by the one before it, where that is the same all along; else NaN.
     """
 
-    record: Encoding
+    encoding: Encoding
     exponents: np.ndarray
     frequencies: np.ndarray
     wavelengths: np.ndarray
@@ -41,7 +41,7 @@ class Spectrum(text_lines.Lines):
             for pair, (e, w, length) in enumerate(zip(self.exponents, self.frequencies, self.wavelengths, strict=True))
         ]
         head = ["pair", "exponent", "frequency (rad/step)", "wavelength (steps)"]
-        return [text_lines.short(self.record), *text_lines.aligned(head, rows), *self._summary()]
+        return [text_lines.short(self.encoding), *text_lines.aligned(head, rows), *self._summary()]
 
     def _summary(self) -> list[str]:
         if len(self.wavelengths) < 2:
@@ -55,30 +55,30 @@ class Spectrum(text_lines.Lines):
         ]
 
 
-def frequencies_of(record: Encoding) -> Frequencies:
-    """The frequencies a record has, whatever its door, or the error that it has none."""
-    validation.instance("record", record, Encoding, "a record of an encoding")
-    inner: Any = record
+def frequencies_of(encoding: Encoding) -> Frequencies:
+    """The frequencies an encoding has, whatever its door, or the error that it has none."""
+    validation.instance("encoding", encoding, Encoding, "an encoding of an encoding")
+    inner: Any = encoding
     while not isinstance(getattr(inner, "frequencies", None), Frequencies):
         inner = getattr(inner, "encoding", None)
         if inner is None:
             raise TypeError(
-                f"record must have frequencies; got {validation.shown(record)}. Give Sinusoidal(dim=8) or RoPE(dim=8), say."
+                f"encoding must have frequencies; got {validation.shown(encoding)}. Give Sinusoidal(dim=8) or RoPE(dim=8), say."
             )
     frequencies: Frequencies = inner.frequencies
     return frequencies
 
 
-def spectrum(record: Encoding) -> Spectrum:
-    """Exponent, frequency and wavelength of each pair of a record that has frequencies.
+def spectrum(encoding: Encoding) -> Spectrum:
+    """Exponent, frequency and wavelength of each pair of an encoding that has frequencies.
 
-    Wavelengths are 2π·base^(2i/d) (Vaswani et al. 2017, arXiv:1706.03762, §3.5). TypeError for a record without.
+    Wavelengths are 2π·base^(2i/d) (Vaswani et al. 2017, arXiv:1706.03762, §3.5). TypeError for an encoding without.
 
     >>> from posenc import Sinusoidal
     >>> spectrum(Sinusoidal(dim=4)).wavelengths.round(3).tolist()
     [6.283, 628.319]
     """
-    frequencies = frequencies_of(record)
+    frequencies = frequencies_of(encoding)
     lengths = frequencies.wavelengths()
     exponents = np.full(frequencies.pairs, np.nan)
     if isinstance(frequencies, Geometric):
@@ -89,20 +89,20 @@ def spectrum(record: Encoding) -> Spectrum:
         # Each wavelength is correctly rounded, so a quotient of two is off by at most 2 units of the last place.
         if np.ptp(ratios) <= 4 * np.finfo(np.float64).eps * ratios.max():
             ratio = float(ratios[0])
-    return Spectrum(record, exponents, frequencies.radians(), lengths, ratio)
+    return Spectrum(encoding, exponents, frequencies.radians(), lengths, ratio)
 
 
-def derivative(record: AdditiveEncoding, position: Array, *, dtype: Any = None) -> Array:
+def derivative(encoding: AdditiveEncoding, position: Array, *, dtype: Any = None) -> Array:
     """How fast each dimension changes with position: n^(-2i/d)·cos for a sine, -n^(-2i/d)·sin for a cosine.
 
     position: a number or (*batch, n) in steps; result (width,) or (*batch, n, width) per step, like `position`.
-    TypeError for a record that is not made of sines and cosines.
+    TypeError for an encoding that is not made of sines and cosines.
 
     >>> from posenc import Sinusoidal
     >>> derivative(Sinusoidal(dim=4), 0).tolist()
     [1.0, 0.0, 0.01, 0.0]
     """
-    channels = required_channels(record)
+    channels = required_channels(encoding)
     shifted = checked(position)
     lib, xp = shifted.lib, shifted.lib.xp
     if channels.start:

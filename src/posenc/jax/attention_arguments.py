@@ -55,7 +55,7 @@ class JaxArguments:
     guard: Array | None
 
     def of(self, door: type[Encoding]) -> list[Any]:
-        return [each for each in self.encodings if isinstance(each.record, door)]
+        return [each for each in self.encodings if isinstance(each.encoding, door)]
 
 
 def collected(
@@ -81,10 +81,10 @@ def collected(
             raise ValueError(f"{name} must have the dtype of q, {q.dtype}; got {x.dtype}. Convert it.")
     q, k, v = checked_vectors(q, k, v, layout)
     bound = _bound(encodings)
-    records = [each.record for each in bound]
+    records = [each.encoding for each in bound]
     axes = number_of_axes(records)
-    for record in records:
-        check_fits(record, q, v)
+    for encoding in records:
+        check_fits(encoding, q, v)
     query_positions, key_positions = (
         token_positions("query_positions", query_positions, q, axes),
         token_positions("key_positions", key_positions, k, axes),
@@ -109,13 +109,13 @@ def collected(
 
 
 def _bound(encodings: Any) -> tuple[Bound, ...]:
-    check_list(encodings, "records and of what bind gives")
+    check_list(encodings, "encodings and of what bind gives")
     found = []
     for each in encodings:
-        record = each.record if isinstance(each, Bound) else each
-        check_inside(record, "posenc.jax.bind(record).add(x, positions)")
-        if record is each:
-            check_learns_nothing(record, "posenc.jax.bind(record)")
+        encoding = each.encoding if isinstance(each, Bound) else each
+        check_inside(encoding, "posenc.jax.bind(encoding).add(x, positions)")
+        if encoding is each:
+            check_learns_nothing(encoding, "posenc.jax.bind(encoding)")
         found.append(each if isinstance(each, Bound) else Bound(each, {}))
     return tuple(found)
 

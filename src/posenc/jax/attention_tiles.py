@@ -29,7 +29,7 @@ def queries_per_tile(asked: JaxArguments) -> int:
 def rotated_vectors(asked: JaxArguments, q: Array, k: Array, v: Array) -> tuple[Array, Array, Array]:
     """Queries, keys and values after the rotations that act on them."""
     for each in asked.of(RotaryEncoding):
-        if "value" in each.record.roles:
+        if "value" in each.encoding.roles:
             v = each.rotate_values(v, asked.key_positions, layout="bhtd")
         else:
             q, k = each.rotate(q, k, asked.query_positions, asked.key_positions, layout="bhtd")
@@ -39,7 +39,7 @@ def rotated_vectors(asked: JaxArguments, q: Array, k: Array, v: Array) -> tuple[
 def rotated_back(asked: JaxArguments, output: Array, query: Array) -> Array:
     """The output of queries at these positions, after rotations of values are taken back there."""
     for each in asked.of(RotaryEncoding)[::-1]:
-        if "value" in each.record.roles:
+        if "value" in each.encoding.roles:
             output = each.rotate_back(output, query, layout="bhtd")
     return output
 
@@ -76,8 +76,8 @@ class _Queries:
 
 
 def _at(asked: JaxArguments, q: Array, index: Array) -> _Queries:
-    several = number_of_axes([each.record for each in asked.encodings]) > 1
-    reads = {each.record.reads for each in asked.of(AttentionScore)}
+    several = number_of_axes([each.encoding for each in asked.encodings]) > 1
+    reads = {each.encoding.reads for each in asked.of(AttentionScore)}
     mask = asked.mask
     return _Queries(
         index,
@@ -91,30 +91,30 @@ def _at(asked: JaxArguments, q: Array, index: Array) -> _Queries:
 
 
 def _prepared(asked: JaxArguments) -> dict[int, PreparedKeys]:
-    """What scores read of the keys alone, once for all tiles, by the place of the record among the encodings."""
+    """What scores read of the keys alone, once for all tiles, by the place of the encoding among the encodings."""
     documents = None if asked.documents is None else asked.documents[1]
     return {
-        place: each.record.prepare(
-            asked.k, asked.key_positions, each.params, hidden=_at_keys(asked, each.record), documents=documents
+        place: each.encoding.prepare(
+            asked.k, asked.key_positions, each.params, hidden=_at_keys(asked, each.encoding), documents=documents
         )
         for place, each in enumerate(asked.encodings)
-        if isinstance(each.record, Gathers)
+        if isinstance(each.encoding, Gathers)
     }
 
 
-def _at_keys(asked: JaxArguments, record: Any) -> Array | None:
+def _at_keys(asked: JaxArguments, encoding: Any) -> Array | None:
     """The inputs of the layer at the keys, which stand behind those at the queries."""
-    if asked.hidden is None or record.reads not in ("key", "both"):
+    if asked.hidden is None or encoding.reads not in ("key", "both"):
         return None
-    return asked.hidden[:, asked.q.shape[2] :] if record.reads == "both" else asked.hidden
+    return asked.hidden[:, asked.q.shape[2] :] if encoding.reads == "both" else asked.hidden
 
 
 def _tile(asked: JaxArguments, k: Array, v: Array, prepared: dict[int, PreparedKeys], at: _Queries) -> Array:
     logits = jnp.matmul(at.rotated * asked.scale, k.swapaxes(-1, -2), precision="highest")
     for place, each in enumerate(asked.encodings):
-        if isinstance(each.record, AttentionBias):
+        if isinstance(each.encoding, AttentionBias):
             logits = logits + each.bias(at.query, asked.key_positions, dtype=logits.dtype)
-        elif isinstance(each.record, AttentionScore):
+        elif isinstance(each.encoding, AttentionScore):
             logits = logits + _score(asked, each, prepared.get(place), at)
     weights = softmax(logits, _visible(asked, at), arrays.library(logits))
     output = rotated_back(asked, jnp.matmul(weights, v, precision="highest"), at.query)
@@ -125,11 +125,11 @@ def _tile(asked: JaxArguments, k: Array, v: Array, prepared: dict[int, PreparedK
 
 
 def _score(asked: JaxArguments, each: Any, prepared: PreparedKeys | None, at: _Queries) -> Array:
-    record = each.record
-    read = at.hidden if record.reads in ("query", "both") else None
+    encoding = each.encoding
+    read = at.hidden if encoding.reads in ("query", "both") else None
     if prepared is not None:
-        return record.score_prepared(prepared, at.q, at.query, each.params, hidden=read, documents=at.documents)
-    at_keys = _at_keys(asked, record)
+        return encoding.score_prepared(prepared, at.q, at.query, each.params, hidden=read, documents=at.documents)
+    at_keys = _at_keys(asked, encoding)
     parts = [part for part in (read, at_keys) if part is not None]
     packed = None if asked.documents is None else (at.documents, asked.documents[1])
     hidden = jnp.concatenate(parts, 1) if parts else None

@@ -40,7 +40,7 @@ def bias_block(bound: Bound, queries: int, keys: int, *, dtype: Any = None) -> B
     """The bias of one head for a block: block(constants, head, query, key) of shape (queries, keys).
 
     head: an int32 scalar. query_positions, key_positions: int32 positions (queries,) and (keys,), with a last axis of coordinates where the
-    record has several.
+    encoding has several.
 
     >>> from posenc import ALiBi
     >>> from posenc.jax import bind
@@ -48,13 +48,15 @@ def bias_block(bound: Bound, queries: int, keys: int, *, dtype: Any = None) -> B
     >>> block(block.constants, jnp.int32(1), jnp.array([2]), jnp.arange(3)).tolist()
     [[-0.0078125, -0.00390625, 0.0]]
     """
-    validation.instance("bound", bound, Bound, "a bound record; bind it first")
-    record: Any = validation.instance("bound.record", bound.record, AttentionBias, "a record of the door 'biases'")
+    validation.instance("bound", bound, Bound, "a bound encoding; bind it first")
+    encoding: Any = validation.instance(
+        "bound.encoding", bound.encoding, AttentionBias, "an encoding of the door 'biases'"
+    )
 
     def block(head: Array, query_positions: Array, key_positions: Array) -> Array:
-        return record.bias(head, query_positions[:, None], key_positions[None, :], bound.params, dtype=dtype)
+        return encoding.bias(head, query_positions[:, None], key_positions[None, :], bound.params, dtype=dtype)
 
-    return _traced(block, jax.ShapeDtypeStruct((), jnp.int32), *_positions(record, queries, keys))
+    return _traced(block, jax.ShapeDtypeStruct((), jnp.int32), *_positions(encoding, queries, keys))
 
 
 def score_block(bound: Bound, q: Any, k: Any) -> Block:
@@ -66,24 +68,26 @@ def score_block(bound: Bound, q: Any, k: Any) -> Block:
     A score that reads the keys between a query and a key, or the input of the layer, has no block of its own and raises
     ValueError.
     """
-    validation.instance("bound", bound, Bound, "a bound record; bind it first")
-    record: Any = validation.instance("bound.record", bound.record, AttentionScore, "a record of the door 'scores'")
-    if record.gathers or record.reads:
-        reason = "reads the keys in between" if record.gathers else "reads the input of the layer"
+    validation.instance("bound", bound, Bound, "a bound encoding; bind it first")
+    encoding: Any = validation.instance(
+        "bound.encoding", bound.encoding, AttentionScore, "an encoding of the door 'scores'"
+    )
+    if encoding.gathers or encoding.reads:
+        reason = "reads the keys in between" if encoding.gathers else "reads the input of the layer"
         raise ValueError(
-            f"bound.record must score a query and a key alone; got {type(record).__name__}, which {reason}. "
+            f"bound.encoding must score a query and a key alone; got {type(encoding).__name__}, which {reason}. "
             "Use its score for all keys."
         )
 
     def block(q: Array, k: Array, query_positions: Array, key_positions: Array) -> Array:
-        return record.score(q, k, query_positions, key_positions, bound.params)
+        return encoding.score(q, k, query_positions, key_positions, bound.params)
 
     content = [jax.ShapeDtypeStruct(part.shape, part.dtype) for part in (q, k)]
-    return _traced(block, *content, *_positions(record, q.shape[-2], k.shape[-2]))
+    return _traced(block, *content, *_positions(encoding, q.shape[-2], k.shape[-2]))
 
 
-def _positions(record: Any, queries: int, keys: int) -> list[jax.ShapeDtypeStruct]:
-    last = () if record.axes == 1 else (record.axes,)
+def _positions(encoding: Any, queries: int, keys: int) -> list[jax.ShapeDtypeStruct]:
+    last = () if encoding.axes == 1 else (encoding.axes,)
     counts = [validation.integer(name, count, 1) for name, count in (("queries", queries), ("keys", keys))]
     return [jax.ShapeDtypeStruct((count, *last), jnp.int32) for count in counts]
 

@@ -1,4 +1,4 @@
-"""A record and its parameters as one pytree, whose leaves are the parameters and whose structure is the record."""
+"""An encoding and its parameters as one pytree, whose leaves are the parameters and whose structure is the encoding."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from posenc.jax.fresh_parameters import parameters
 
 
 class DoorMethods(abc.ABC):
-    """A method for each door; the record says which exist. A method of another door raises TypeError."""
+    """A method for each door; the encoding says which exist. A method of another door raises TypeError."""
 
-    record: Encoding
+    encoding: Encoding
 
     @abc.abstractmethod
     def _arrays(self) -> Params:
@@ -44,28 +44,28 @@ class DoorMethods(abc.ABC):
         layout: "bhtd" or "bthd"; "thd" without a batch; "btkgd" for q of shape (batch, n, key heads, group, d) and
         k of shape (batch, m, key heads, d).
         """
-        record = self._through(RotaryEncoding, "rotate")
-        rotated = self._rotated(record, q, "query", query_positions, "query", layout)
-        return rotated, self._rotated(record, k, "key", key_positions, "key", "bthd" if layout == "btkgd" else layout)
+        encoding = self._through(RotaryEncoding, "rotate")
+        rotated = self._rotated(encoding, q, "query", query_positions, "query", layout)
+        return rotated, self._rotated(encoding, k, "key", key_positions, "key", "bthd" if layout == "btkgd" else layout)
 
     def rotate_values(self, v: Array, key: Array, *, layout: OperatorLayout) -> Array:
         """Values rotated at the positions of their keys."""
-        record = self._through(RotaryEncoding, "rotate_values and rotate_back")
-        return self._rotated(record, v, "key", key, "value", layout)
+        encoding = self._through(RotaryEncoding, "rotate_values and rotate_back")
+        return self._rotated(encoding, v, "key", key, "value", layout)
 
     def rotate_back(self, output: Array, query: Array, *, layout: OperatorLayout) -> Array:
         """The output of attention rotated back at the positions of its queries."""
-        record = self._through(RotaryEncoding, "rotate_values and rotate_back")
-        return self._rotated(record, output, "query", query, "output", layout)
+        encoding = self._through(RotaryEncoding, "rotate_values and rotate_back")
+        return self._rotated(encoding, output, "query", query, "output", layout)
 
     def bias(self, query_positions: Array, key_positions: Array, *, dtype: Any = None) -> Array:
         """The dense bias (*batch, heads, n, m) for positions (*batch, n) and (*batch, m)."""
-        record, lib = self._through(AttentionBias, "bias"), Jax()
+        encoding, lib = self._through(AttentionBias, "bias"), Jax()
         query_positions, key_positions = (
             arrays.as_array("query_positions", query_positions, lib),
             arrays.as_array("key_positions", key_positions, lib),
         )
-        return record.matrix(query_positions, key_positions, self._arrays(), dtype=dtype)
+        return encoding.matrix(query_positions, key_positions, self._arrays(), dtype=dtype)
 
     def score(
         self,
@@ -79,29 +79,33 @@ class DoorMethods(abc.ABC):
     ) -> Array:
         """What is added to the scaled logits; q: (*batch, h, n, d), k: (*batch, h, m, d) or with fewer heads, each for
         a group of query heads."""
-        record = self._through(AttentionScore, "score")
+        encoding = self._through(AttentionScore, "score")
         # Other scores see a query and a key at a time, so a mask alone separates documents.
-        packed = {"documents": documents} if record.gathers else {}
-        return record.score(q, k, query_positions, key_positions, self._arrays(), hidden=hidden, **packed)
+        packed = {"documents": documents} if encoding.gathers else {}
+        return encoding.score(q, k, query_positions, key_positions, self._arrays(), hidden=hidden, **packed)
 
     def values(self, weights: Array, query_positions: Array, key_positions: Array) -> Array | None:
         """What is added to the attention output for weights (*batch, h, n, m); None where nothing is."""
         return self._through(AttentionScore, "values").values(weights, query_positions, key_positions, self._arrays())
 
-    def _rotated(self, record: Any, x: Array, name: str, positions: Array, role: Role, layout: OperatorLayout) -> Array:
+    def _rotated(
+        self, encoding: Any, x: Array, name: str, positions: Array, role: Role, layout: OperatorLayout
+    ) -> Array:
         positions = arrays.as_array(name, positions, x)
-        rotation = record.rotation(positions, self._arrays(), role=role, dtype=arrays.library(x).wide_dtype(x.dtype))
+        rotation = encoding.rotation(positions, self._arrays(), role=role, dtype=arrays.library(x).wide_dtype(x.dtype))
         return rotation(x, layout=layout)
 
     def _through(self, door: type[Encoding], method: str) -> Any:
-        return validation.instance("record", self.record, door, f"a record of the door {door.door!r} for {method}")
+        return validation.instance(
+            "encoding", self.encoding, door, f"an encoding of the door {door.door!r} for {method}"
+        )
 
 
 @dataclass(frozen=True, eq=False)
 class Bound(DoorMethods):
-    """A record and its parameters: a pytree that passes through jit, grad, vmap and an optimiser's tree_map.
+    """An encoding and its parameters: a pytree that passes through jit, grad, vmap and an optimiser's tree_map.
 
-    Each door has its method; the record says which exist: `add` (Adds), `rotate` (Rotates; of values `rotate_values`
+    Each door has its method; the encoding says which exist: `add` (Adds), `rotate` (Rotates; of values `rotate_values`
     and `rotate_back`), `bias` (Biases), `score` and `values` (Scores). A method of another door raises TypeError.
 
     >>> import jax, jax.numpy as jnp
@@ -110,13 +114,13 @@ class Bound(DoorMethods):
     (2, 3, 3)
     """
 
-    record: Encoding
+    encoding: Encoding
     params: Params
 
     def _arrays(self) -> Params:
         return self.params
 
 
-def bind(record: Encoding, seed: int | Array = 0) -> Bound:
-    """A record with fresh parameters, drawn from a seed or from a JAX key as `parameters` draws them."""
-    return Bound(record, parameters(record, seed))
+def bind(encoding: Encoding, seed: int | Array = 0) -> Bound:
+    """An encoding with fresh parameters, drawn from a seed or from a JAX key as `parameters` draws them."""
+    return Bound(encoding, parameters(encoding, seed))

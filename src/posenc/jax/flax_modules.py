@@ -1,4 +1,4 @@
-"""Flax: a record as a module of flax nnx, and bound records and rotations in flax's own serialization.
+"""Flax: an encoding as a module of flax nnx, and bound encodings and rotations in flax's own serialization.
 
 Importing this module registers `Bound`, `Rotation` and the other operators with `flax.serialization`, which knows no other
 way to write a class.
@@ -33,7 +33,7 @@ from posenc.jax.pytrees import OPERATORS
 
 
 class Module(nnx.Module, DoorMethods):  # type: ignore[misc]
-    """A record as a module, whose parameters are each an `nnx.Param`; with the methods of `posenc.jax.Bound`.
+    """An encoding as a module, whose parameters are each an `nnx.Param`; with the methods of `posenc.jax.Bound`.
 
     >>> import jax.numpy as jnp
     >>> from posenc import Learned
@@ -47,13 +47,13 @@ class Module(nnx.Module, DoorMethods):  # type: ignore[misc]
     [4.0, 4.0, 4.0, 4.0, 4.0, 0.0, 0.0, 0.0]
     """
 
-    def __init__(self, record: Encoding, *, rngs: nnx.Rngs) -> None:
+    def __init__(self, encoding: Encoding, *, rngs: nnx.Rngs) -> None:
         validation.instance("rngs", rngs, nnx.Rngs, "flax.nnx.Rngs, nnx.Rngs(0) say")
-        self.record = record
-        self.params = nnx.Dict({name: nnx.Param(value) for name, value in parameters(record, rngs.params()).items()})
+        self.encoding = encoding
+        self.params = nnx.Dict({name: nnx.Param(value) for name, value in parameters(encoding, rngs.params()).items()})
 
     def _arrays(self) -> Params:
-        return {name: self.params[name][...] for name in self.record.shapes}
+        return {name: self.params[name][...] for name in self.encoding.shapes}
 
 
 def _bound_to_state(bound: Bound) -> dict[str, Any]:
@@ -61,7 +61,7 @@ def _bound_to_state(bound: Bound) -> dict[str, Any]:
 
 
 def _bound_from_state(bound: Bound, state: dict[str, Array]) -> Bound:
-    return replace(bound, params=bound.record.checked(state))
+    return replace(bound, params=bound.encoding.checked(state))
 
 
 def _operator_to_state(fields: list[str], operator: Any) -> dict[str, Any]:
@@ -79,7 +79,7 @@ def _operator_from_state(fields: list[str], operator: Any, state: dict[str, Any]
         if np.shape(part) != np.shape(getattr(operator, name)):
             raise ValueError(
                 f"state[{name!r}] must have the shape of the target, {np.shape(getattr(operator, name))}; got "
-                f"{np.shape(part)}. Make the target from as many positions, by the same record."
+                f"{np.shape(part)}. Make the target from as many positions, by the same encoding."
             )
     return replace(operator, **parts)
 

@@ -14,10 +14,10 @@ from posenc.core.arrays import Array
 from posenc.core.doors import Encoding
 
 
-def parameters(record: Encoding, seed: int | Array = 0) -> dict[str, Array]:
-    """What a record learns, drawn from the seed, as float32 arrays; empty when nothing is.
+def parameters(encoding: Encoding, seed: int | Array = 0) -> dict[str, Array]:
+    """What an encoding learns, drawn from the seed, as float32 arrays; empty when nothing is.
 
-    seed: a whole number, with the numbers that `posenc.torch.module(record, seed=seed)` begins with; or a key of
+    seed: a whole number, with the numbers that `posenc.torch.module(encoding, seed=seed)` begins with; or a key of
     `jax.random`. Under `jit` and `vmap` either may be traced: the host then draws while the program runs.
 
     >>> from posenc import Learned, RoPE
@@ -26,15 +26,15 @@ def parameters(record: Encoding, seed: int | Array = 0) -> dict[str, Array]:
     >>> parameters(Learned(dim=4, length=8), jax.random.key(0))["table"].shape
     (8, 4)
     """
-    validation.instance("record", record, Encoding, "an encoding")
+    validation.instance("encoding", encoding, Encoding, "an encoding")
     if not isinstance(seed, jax.Array):
         words: Any = validation.integer("seed", seed, 0, 2**63 - 1)
     elif isinstance(words := _words(seed), jax.core.Tracer):
-        shapes = {name: jax.ShapeDtypeStruct(shape, jnp.float32) for name, shape in record.shapes.items()}
-        return jax.pure_callback(partial(_drawn, record), shapes, words, vmap_method="sequential") if shapes else {}
+        shapes = {name: jax.ShapeDtypeStruct(shape, jnp.float32) for name, shape in encoding.shapes.items()}
+        return jax.pure_callback(partial(_drawn, encoding), shapes, words, vmap_method="sequential") if shapes else {}
     elif not words.shape:
         words = validation.integer("seed", int(words), 0, 2**63 - 1)
-    return {name: jnp.asarray(value) for name, value in _drawn(record, words).items()}
+    return {name: jnp.asarray(value) for name, value in _drawn(encoding, words).items()}
 
 
 def _words(seed: Array) -> Array:
@@ -50,9 +50,9 @@ def _words(seed: Array) -> Array:
     )
 
 
-def _drawn(record: Encoding, words: Any) -> dict[str, np.ndarray]:
+def _drawn(encoding: Encoding, words: Any) -> dict[str, np.ndarray]:
     numbers = np.asarray(words).tolist()
     if not isinstance(numbers, list) and numbers < 0:  # a traced seed, which could not be refused while tracing
-        return {name: np.full(shape, np.nan, np.float32) for name, shape in record.shapes.items()}
-    drawn = record.init(np.random.default_rng(numbers))
+        return {name: np.full(shape, np.nan, np.float32) for name, shape in encoding.shapes.items()}
+    drawn = encoding.init(np.random.default_rng(numbers))
     return {name: np.asarray(value, np.float32) for name, value in drawn.items()}

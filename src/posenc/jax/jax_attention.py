@@ -48,9 +48,9 @@ def attention(
 
     q, k, v: (batch, heads, n, d), (batch, key heads, m, d) and (batch, key heads, m, width) for layout "bhtd", tokens
     before heads for "bthd"; key heads divide heads.
-    query_positions, key_positions: positions (n,) or (batch, n), and (m,) or (batch, m), with a last axis of coordinates for records that
+    query_positions, key_positions: positions (n,) or (batch, n), and (m,) or (batch, m), with a last axis of coordinates for encodings that
     have several.
-    encodings: records, and what `bind` gives for those that learn, of the doors that rotate, bias and score.
+    encodings: encodings, and what `bind` gives for those that learn, of the doors that rotate, bias and score.
     causal: a query sees no key behind its own index, counted from the ends: the last query stands at the last key.
     Positions of one coordinate that contradict this, or a window, are an error unless a mask or documents are given;
     where values cannot be read, the output is NaN.
@@ -107,7 +107,7 @@ def _attended(asked: JaxArguments, impl: JaxImpl) -> Array:
             )
     if not queries or not keys:
         return jnp.zeros((*asked.q.shape[:3], asked.v.shape[-1]), asked.q.dtype)
-    whole = needs_all_keys((each.record for each in asked.of(AttentionScore)), queries)
+    whole = needs_all_keys((each.encoding for each in asked.of(AttentionScore)), queries)
     if whole and impl == "tiles":
         raise ValueError(f"impl must be a path that fits these arguments; got 'tiles', but {whole}. Use 'auto'.")
     return in_tiles(asked, queries if whole or impl == "dense" else queries_per_tile(asked))
@@ -115,8 +115,8 @@ def _attended(asked: JaxArguments, impl: JaxImpl) -> Array:
 
 def _dot_product_unsupported(asked: JaxArguments) -> str | None:
     for each in asked.encodings:
-        if isinstance(each.record, AttentionBias | AttentionScore):
-            return f"{type(each.record).__name__} adds to the logits"
+        if isinstance(each.encoding, AttentionBias | AttentionScore):
+            return f"{type(each.encoding).__name__} adds to the logits"
     if asked.mask is not None or asked.documents is not None:
         return "a mask or documents may leave a query without a key"
     if not asked.q.shape[2] or not asked.k.shape[2]:

@@ -34,7 +34,7 @@ OPERATORS: dict[type, tuple[list[str], list[str]]] = {
 
 def register_pytrees() -> None:
     """Make them pytrees: JAX knows no other way to say what the leaves of a class are."""
-    _register(Bound, ["params"], ["record"], _record_to_bytes, _record_from_bytes)
+    _register(Bound, ["params"], ["encoding"], _encoding_to_bytes, _encoding_from_bytes)
     for operator, (arrays, rest) in OPERATORS.items():
         _register(operator, arrays, rest, _fields_to_bytes, _fields_from_bytes)
 
@@ -47,17 +47,17 @@ def _register(node: type, arrays: list[str], rest: list[str], to_bytes: Any, fro
     )
 
 
-def _record_to_bytes(meta: tuple[Encoding]) -> bytes:
+def _encoding_to_bytes(meta: tuple[Encoding]) -> bytes:
     text = repr(meta[0])
     if type(meta[0]).__name__ not in parse.classes() or parse.record(text) != meta[0]:
         raise ValueError(
-            f"record must be one that posenc knows, to be read back with the export; got {validation.shown(meta[0])}. "
+            f"encoding must be one that posenc knows, to be read back with the export; got {validation.shown(meta[0])}. "
             "Close over it instead of passing it as an argument."
         )
     return text.encode()
 
 
-def _record_from_bytes(text: bytes) -> tuple[Encoding]:
+def _encoding_from_bytes(text: bytes) -> tuple[Encoding]:
     return (parse.record(text.decode()),)
 
 

@@ -1,6 +1,6 @@
 """The compiled kernel: one pass over queries and keys together, in place or into new memory.
 
-It applies a `Rotation`, whichever record made it. Products and sums are rounded one by one, so it gives the bits of the
+It applies a `Rotation`, whichever encoding made it. Products and sums are rounded one by one, so it gives the bits of the
 reference, `Rotation.__call__`. The library is that of the distribution posenc-kernels (`native/` in the repository).
 """
 

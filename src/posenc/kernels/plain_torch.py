@@ -1,7 +1,7 @@
 """Rotation in plain PyTorch, for where no kernel is: in blocks that stay in the cache,
 and of single tokens in few calls.
 
-It applies a `Rotation`, whichever record made it, to the bits of the reference, `Rotation.__call__`: the same products and
+It applies a `Rotation`, whichever encoding made it, to the bits of the reference, `Rotation.__call__`: the same products and
 sums, each rounded by itself. A block is made float32 once, rotated by whole rows, and rounded once into its place, so
 memory is passed over once where the reference makes eight passes. Neighbouring channels are multiplied as complex
 numbers where this build of PyTorch is known to round such products like any others.

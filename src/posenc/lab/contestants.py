@@ -21,9 +21,10 @@ def contestants(recipe: TrainingRecipe) -> tuple[Contestant, ...]:
     encoding learns, it learns at ten times the model's rate: at the model's own, small tables hardly move in a short
     training."""
     names = ("none", "sinusoidal", "learned", "rotary", "ALiBi", "T5")
-    records = six(recipe.width, recipe.heads, recipe.length, causal=True)
+    encodings = six(recipe.width, recipe.heads, recipe.length, causal=True)
     return tuple(
-        Contestant(name, record, PACE if record.shapes else 1.0) for name, record in zip(names, records, strict=True)
+        Contestant(name, encoding, PACE if encoding.shapes else 1.0)
+        for name, encoding in zip(names, encodings, strict=True)
     )
 
 

@@ -23,13 +23,13 @@ class LayerEncodings:
     inside: tuple[tuple[Encoding, ...], ...]
 
     @property
-    def records(self) -> tuple[Encoding, ...]:
-        """Every record once, in order; layers with equal records share its parameters."""
-        return tuple(dict.fromkeys((*self.added, *(record for layer in self.inside for record in layer))))
+    def encodings(self) -> tuple[Encoding, ...]:
+        """Every encoding once, in order; layers with equal encodings share its parameters."""
+        return tuple(dict.fromkeys((*self.added, *(encoding for layer in self.inside for encoding in layer))))
 
 
-def layer_encodings(records: Sequence[Encoding | PerLayer], layers: int) -> LayerEncodings:
-    """Records for a model of so many layers: each in all of them, a schedule as it says.
+def layer_encodings(encodings: Sequence[Encoding | PerLayer], layers: int) -> LayerEncodings:
+    """Encodings for a model of so many layers: each in all of them, a schedule as it says.
 
     >>> from posenc import ALiBi, RoPE, Sinusoidal
     >>> mixed = layer_encodings((Sinusoidal(dim=16), PerLayer((RoPE(dim=8), None))), 2)
@@ -38,14 +38,14 @@ def layer_encodings(records: Sequence[Encoding | PerLayer], layers: int) -> Laye
     """
     added: list[AdditiveEncoding] = []
     inside: list[list[Encoding]] = [[] for _ in range(layers)]
-    for record in records:
-        if isinstance(record, PerLayer):
-            _check_schedule(record, layers)
-        elif isinstance(record, AdditiveEncoding):
-            added.append(record)
+    for encoding in encodings:
+        if isinstance(encoding, PerLayer):
+            _check_schedule(encoding, layers)
+        elif isinstance(encoding, AdditiveEncoding):
+            added.append(encoding)
             continue
         for layer, within in enumerate(inside):
-            chosen = record.at(layer) if isinstance(record, PerLayer) else record
+            chosen = encoding.at(layer) if isinstance(encoding, PerLayer) else encoding
             within.extend([] if chosen is None else [chosen])
     return LayerEncodings(tuple(added), tuple(map(tuple, inside)))
 
@@ -53,18 +53,18 @@ def layer_encodings(records: Sequence[Encoding | PerLayer], layers: int) -> Laye
 def read_encodings(text: str, *, width: int, heads: int, layers: int) -> LayerEncodings:
     """The encodings of a text such as "Sinusoidal(dim=64) + ALiBi(heads=4)" for a model of this size.
 
-    A part may be FILE.py:NAME, a record of one's own, or its class, whose fields `dim`, `heads` and `model_dim` are
+    A part may be FILE.py:NAME, an encoding of one's own, or its class, whose fields `dim`, `heads` and `model_dim` are
     then those of the model. Raises ValueError naming `encoding`.
 
-    >>> read_encodings("RoPE(dim=16) + ALiBi(heads=4)", width=64, heads=4, layers=2).records[1].heads
+    >>> read_encodings("RoPE(dim=16) + ALiBi(heads=4)", width=64, heads=4, layers=2).encodings[1].heads
     4
     """
-    return layer_encodings(records(text, width=width, heads=heads), layers)
+    return layer_encodings(encodings(text, width=width, heads=heads), layers)
 
 
-def records(text: str, *, width: int, heads: int) -> tuple[Encoding | PerLayer, ...]:
-    """The records and schedules that a text names, as `read_encodings` reads them."""
-    return tuple(_record(part, width, heads) for part in encoding_parts(text))
+def encodings(text: str, *, width: int, heads: int) -> tuple[Encoding | PerLayer, ...]:
+    """The encodings and schedules that a text names, as `read_encodings` reads them."""
+    return tuple(_encoding(part, width, heads) for part in encoding_parts(text))
 
 
 def encoding_parts(text: str) -> list[str]:
@@ -73,7 +73,7 @@ def encoding_parts(text: str) -> list[str]:
     >>> encoding_parts("RoPE(dim=16, base=1e+4) + NoPE(dim=64)")
     ['RoPE(dim=16, base=1e+4)', 'NoPE(dim=64)']
     """
-    validation.instance("encoding", text, str, "the text of a record")
+    validation.instance("encoding", text, str, "the text of an encoding")
     found, depth, quote = [""], 0, ""
     for character in text:
         if quote or character in "'\"":
@@ -87,43 +87,43 @@ def encoding_parts(text: str) -> list[str]:
 
 
 def fitted(kind: type[Encoding], width: int, heads: int) -> Encoding:
-    """A record of a class for a model of this size; ValueError where other fields have no default."""
+    """An encoding of a class for a model of this size; ValueError where other fields have no default."""
     sizes = {"dim": width if issubclass(kind, AdditiveEncoding) else width // heads, "heads": heads, "model_dim": width}
     fields = [field for field in dataclasses.fields(kind) if field.init]
     missing = [field.name for field in fields if parse.has_no_default(field) and field.name not in sizes]
     if missing:
         raise ValueError(
-            f"encoding must be a record where {kind.__name__} has other fields to fill: {', '.join(missing)}. Write "
+            f"encoding must be an encoding where {kind.__name__} has other fields to fill: {', '.join(missing)}. Write "
             f"MINE = {kind.__name__}(...) in the file and name MINE."
         )
     return kind(**{field.name: sizes[field.name] for field in fields if field.name in sizes})
 
 
-def _record(text: str, width: int, heads: int) -> Any:
-    if ".py" not in text or parse.is_record(text):
-        return _checked_record(parse.record(text), text)
+def _encoding(text: str, width: int, heads: int) -> Any:
+    if ".py" not in text or parse.record(text):
+        return _checked_encoding(parse.record(text), text)
     target = load_target(text)
     if inspect.isclass(target) and issubclass(target, Encoding):
         return fitted(target, width, heads)
-    return _checked_record(target, text)
+    return _checked_encoding(target, text)
 
 
-def _checked_record(record: Any, text: str) -> Any:
-    if not isinstance(record, Encoding | PerLayer):
+def _checked_encoding(encoding: Any, text: str) -> Any:
+    if not isinstance(encoding, Encoding | PerLayer):
         raise ValueError(
-            f"encoding must be the record of an encoding; got {validation.shown(text)}, which is "
-            f"{type(record).__name__}. Write RoPE(dim=16), say."
+            f"encoding must be the encoding of an encoding; got {validation.shown(text)}, which is "
+            f"{type(encoding).__name__}. Write RoPE(dim=16), say."
         )
-    return record
+    return encoding
 
 
-def _check_schedule(record: PerLayer, layers: int) -> None:
-    if len(record.layers) != layers:
+def _check_schedule(encoding: PerLayer, layers: int) -> None:
+    if len(encoding.layers) != layers:
         raise ValueError(
-            f"encoding must have a layer for each of {layers}; got a schedule of {len(record.layers)}. Give as many."
+            f"encoding must have a layer for each of {layers}; got a schedule of {len(encoding.layers)}. Give as many."
         )
-    if any(isinstance(layer, AdditiveEncoding) for layer in record.layers):
+    if any(isinstance(layer, AdditiveEncoding) for layer in encoding.layers):
         raise ValueError(
-            "encoding must be added at the input, not in a layer; got a schedule with a record that adds. Join it with "
+            "encoding must be added at the input, not in a layer; got a schedule with an encoding that adds. Join it with "
             "a plus sign."
         )

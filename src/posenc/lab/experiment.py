@@ -80,7 +80,7 @@ class ModelName:
 class Experiment(Declared):
     """One training run: an encoding, a task, a seed, and everything else that decides its numbers.
 
-    encoding: the repr of a record, several joined by " + ", a PerLayer schedule, or FILE.py:NAME for a record of one's
+    encoding: the repr of an encoding, several joined by " + ", a PerLayer schedule, or FILE.py:NAME for an encoding of one's
     own.   task: a name of `posenc.lab.tasks`.   seed: of the weights, the data and the evaluation, three generators
     that do not touch each other.
     steps, batch, rate, warmup: AdamW with the peak rate `rate` after `warmup` steps, then a cosine to a tenth.

@@ -11,7 +11,7 @@ import torch
 
 from posenc.lab.data import Seeds, seeds
 from posenc.lab.devices import check_device
-from posenc.lab.encodings import records
+from posenc.lab.encodings import encodings
 from posenc.lab.experiment import Experiment
 from posenc.lab.models.example import Example, example
 from posenc.lab.models.model_folder import ModelFolder, model_folder
@@ -99,7 +99,7 @@ def _of_lab(experiment: Experiment, task: Task, seed: int) -> Transformer:
         reads_source=experiment.kind == "encoder-decoder",
         dropout=experiment.dropout,
     )
-    return Transformer(shape, records(experiment.encoding, width=shape.width, heads=shape.heads), seed=seed)
+    return Transformer(shape, encodings(experiment.encoding, width=shape.width, heads=shape.heads), seed=seed)
 
 
 def _of_folder(experiment: Experiment, task: Task, folder: ModelFolder, seed: int) -> Callable[..., Any]:

@@ -1,4 +1,4 @@
-"""Equal numbers for equal records on one machine."""
+"""Equal numbers for equal encodings on one machine."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ class Layer(nn.Module):  # type: ignore[misc]
 
     def __init__(self, encoding: Encoding | None, seed: int) -> None:
         super().__init__()
-        self.record = encoding
+        self.encoding = encoding
         rng = torch.Generator().manual_seed(seed)
         self.embedding = normal_parameter((len(WORDS), WIDTH), 1.0, rng)
         self.project = normal_parameter((3, HEADS, WIDTH, HEAD_DIM), WIDTH**-0.5, rng)
@@ -94,17 +94,17 @@ class Layer(nn.Module):  # type: ignore[misc]
     def inputs(self, tokens: Tensor) -> Tensor:
         """Embeddings, with what is added to them."""
         x = self.embedding[tokens]
-        if self.layer is None or not isinstance(self.record, AdditiveEncoding):
+        if self.layer is None or not isinstance(self.encoding, AdditiveEncoding):
             return x
         return self.layer(x, torch.arange(tokens.shape[1]))
 
     def attended(self, x: Tensor) -> Attended:
         """Output and weights of the layer's attention."""
         q, k, v = (x[:, None] @ weight for weight in self.project)
-        inside = () if self.record is None or isinstance(self.record, AdditiveEncoding) else (self.record,)
+        inside = () if self.encoding is None or isinstance(self.encoding, AdditiveEncoding) else (self.encoding,)
         positions = torch.arange(x.shape[1])
         learned = dict(self.layer.params or {}) if inside and self.layer is not None else None
-        reads = any(isinstance(record, AttentionScore) and record.reads for record in inside)
+        reads = any(isinstance(encoding, AttentionScore) and encoding.reads for encoding in inside)
         return attention(
             q,
             k,
@@ -121,7 +121,7 @@ class Layer(nn.Module):  # type: ignore[misc]
 def _check_fits(encoding: Encoding | None) -> None:
     if encoding is None:
         return
-    validation.instance("encoding", encoding, Encoding, "a record of an encoding, or None")
+    validation.instance("encoding", encoding, Encoding, "an encoding of an encoding, or None")
     validation.one_axis("encoding", encoding)
     if isinstance(encoding, AdditiveEncoding) and encoding.width != WIDTH:
         raise ValueError(f"encoding must have the layer's width of {WIDTH}; got {encoding.width}. Use dim={WIDTH}.")
@@ -158,4 +158,4 @@ def _accuracy(layer: Layer, stream: np.random.Generator) -> float:
 def _map(layer: Layer, words: list[str], steps: int) -> AttentionMap:
     tokens = torch.tensor([[WORDS.index(word) for word in words]])
     weights = layer.attended(layer.inputs(tokens)).weights[0]
-    return AttentionMap(tuple(words), layer.record, False, weights.double().numpy(), steps)
+    return AttentionMap(tuple(words), layer.encoding, False, weights.double().numpy(), steps)

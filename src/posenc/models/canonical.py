@@ -1,7 +1,7 @@
-"""What a record computes, as plain data that is equal exactly where the mathematics is equal.
+"""What an encoding computes, as plain data that is equal exactly where the mathematics is equal.
 
 Rotations become a list of pairs, sinusoids a list of waves, ALiBi its slopes, T5 the ends of its buckets, however they
-were spelled. Any other record is its name and its fields, without those that only draw fresh parameters and without
+were spelled. Any other encoding is its name and its fields, without those that only draw fresh parameters and without
 `numerics`, which says how numbers are formed and not which numbers are meant.
 """
 
@@ -35,7 +35,7 @@ FACTOR = Context(prec=12)
 #: Fields that say where a learned parameter begins, in addition to std, initial... and the base of learned frequencies.
 INITIAL_FIELDS = frozenset({("PoPE", "phase"), ("FoPE", "gain")})
 #: Fields that a class got after its fingerprints were pinned. A form leaves them out where they have their default,
-#: with which the record computes what it did before.
+#: with which the encoding computes what it did before.
 ADDED_FIELDS = frozenset(
     {
         ("ContextualGRAPE", "gate"),
@@ -60,38 +60,40 @@ PINNED_NAMES = {
 NOTHING: Form = ("nothing",)
 
 
-def canonical(record: Any) -> Form:
-    """The form of a record, a schedule of records, or None for a layer without one.
+def canonical(encoding: Any) -> Form:
+    """The form of an encoding, a schedule of encodings, or None for a layer without one.
 
     >>> from posenc import Partial, RoPE
     >>> canonical(Partial(RoPE(dim=4), dim=4)) == canonical(RoPE(dim=4))
     True
     """
-    return NOTHING if record is None else _form(record)
+    return NOTHING if encoding is None else _form(encoding)
 
 
 @singledispatch
-def _form(record: Any) -> Form:
-    validation.instance("record", record, Encoding, "a record, a schedule of records or what from_config returns")
-    if isinstance(record, RotaryEncoding):
-        rotation = pair_rotation(record)
-        return _fields(record) if rotation is None else _pairs(rotation)
-    terms = _terms(record) if isinstance(record, AdditiveEncoding) else None
-    return _fields(record) if terms is None else _channels(terms)
+def _form(encoding: Any) -> Form:
+    validation.instance(
+        "encoding", encoding, Encoding, "an encoding, a schedule of encodings or what from_config returns"
+    )
+    if isinstance(encoding, RotaryEncoding):
+        rotation = pair_rotation(encoding)
+        return _fields(encoding) if rotation is None else _pairs(rotation)
+    terms = _terms(encoding) if isinstance(encoding, AdditiveEncoding) else None
+    return _fields(encoding) if terms is None else _channels(terms)
 
 
 @_form.register
-def _(record: PerLayer) -> Form:
-    return ("layers", *(canonical(layer) for layer in record.layers))
+def _(encoding: PerLayer) -> Form:
+    return ("layers", *(canonical(layer) for layer in encoding.layers))
 
 
 @_form.register
-def _(record: ModelPositions) -> Form:
+def _(encoding: ModelPositions) -> Form:
     """Part by part, what every layer uses; names of layer types count only where a layer has several attentions."""
     parts = []
-    for part in sorted(record.parts):
+    for part in sorted(encoding.parts):
         groups_of: dict[int, list[LayerGroup]] = {}
-        for group in record.of(part):
+        for group in encoding.of(part):
             for layer in group.layers or (-1,):
                 groups_of.setdefault(layer, []).append(group)
         layers_of: dict[Form, list[int]] = {}
@@ -114,13 +116,13 @@ def _(record: LayerGroup) -> Form:
     return ("group", record.offset if forms else 0, to_digits(record.logit_factor, FACTOR), *factors, *forms)
 
 
-def _temperature(record: QueryTemperature) -> list[Form]:
+def _temperature(encoding: QueryTemperature) -> list[Form]:
     """What queries are multiplied by, whatever the width of a head; nothing where it is 1 everywhere."""
-    if isinstance(record, StepTemperature):
-        form: list[Form] = [("query temperature", to_digits(record.scale, FACTOR), record.floor, record.start)]
-        return form if record.scale else []
-    idle = isinstance(record, PowerTemperature) and not record.exponent
-    return [] if idle else [("query temperature", *_fields(replace(record, dim=2)))]  # type: ignore[misc]
+    if isinstance(encoding, StepTemperature):
+        form: list[Form] = [("query temperature", to_digits(encoding.scale, FACTOR), encoding.floor, encoding.start)]
+        return form if encoding.scale else []
+    idle = isinstance(encoding, PowerTemperature) and not encoding.exponent
+    return [] if idle else [("query temperature", *_fields(replace(encoding, dim=2)))]  # type: ignore[misc]
 
 
 def _one_layer(groups: list[LayerGroup]) -> Form:
@@ -130,50 +132,57 @@ def _one_layer(groups: list[LayerGroup]) -> Form:
 
 
 @_form.register
-def _(record: ALiBi) -> Form:
-    return ("linear bias", record.form, *(to_digits(float(slope), FACTOR) for slope in record.slopes()))
+def _(encoding: ALiBi) -> Form:
+    return ("linear bias", encoding.form, *(to_digits(float(slope), FACTOR) for slope in encoding.slopes()))
 
 
 @_form.register
-def _(record: T5Bias) -> Form:
+def _(encoding: T5Bias) -> Form:
     """The distances at which a bucket begins decide everything, whatever numbers led to them."""
-    reach = np.arange(-record.max_distance, record.max_distance + 1)
-    buckets = np.asarray(record.bucket(reach))
+    reach = np.arange(-encoding.max_distance, encoding.max_distance + 1)
+    buckets = np.asarray(encoding.bucket(reach))
     begins = np.flatnonzero(np.diff(buckets)) + 1
     edges = tuple((int(reach[at]), int(buckets[at])) for at in begins)
-    return ("bucketed bias", record.heads, record.buckets, to_digits(record.scale, FACTOR), int(buckets[0]), *edges)
+    return (
+        "bucketed bias",
+        encoding.heads,
+        encoding.buckets,
+        to_digits(encoding.scale, FACTOR),
+        int(buckets[0]),
+        *edges,
+    )
 
 
 @_form.register
-def _(record: Partial) -> Form:
-    rotation = pair_rotation(record)
+def _(encoding: Partial) -> Form:
+    rotation = pair_rotation(encoding)
     if rotation is not None:
         return _pairs(rotation)
-    if record.dim == record.encoding.head_dim:
-        return canonical(record.encoding)
-    return ("part", record.dim, record.start, canonical(record.encoding))
+    if encoding.dim == encoding.encoding.head_dim:
+        return canonical(encoding.encoding)
+    return ("part", encoding.dim, encoding.start, canonical(encoding.encoding))
 
 
 @_form.register
-def _(record: Scaled) -> Form:
-    terms = _terms(record) or _own_terms(record)
+def _(encoding: Scaled) -> Form:
+    terms = _terms(encoding) or _own_terms(encoding)
     if terms is not None:
         return _channels(terms)
-    factor, inner = record.factor, record.encoding
+    factor, inner = encoding.factor, encoding.encoding
     while isinstance(inner, Scaled):
         factor, inner = factor * inner.factor, inner.encoding
     return canonical(inner) if factor == 1.0 else ("scaled", to_digits(factor, FACTOR), canonical(inner))
 
 
 @_form.register
-def _(record: Sum) -> Form:
-    terms = _terms(record)
-    return ("sum", *(canonical(part) for part in record.parts)) if terms is None else _channels(terms)
+def _(encoding: Sum) -> Form:
+    terms = _terms(encoding)
+    return ("sum", *(canonical(part) for part in encoding.parts)) if terms is None else _channels(terms)
 
 
 @_form.register
-def _(record: Concatenated) -> Form:
-    return ("concatenated", canonical(record.encoding))
+def _(encoding: Concatenated) -> Form:
+    return ("concatenated", canonical(encoding.encoding))
 
 
 def to_digits(value: Decimal | float, digits: Context) -> str:
@@ -205,20 +214,22 @@ def _channels(terms: Terms) -> Form:
     return ("waves", len(terms), *(form(channel) for channel in terms))
 
 
-def _terms(record: AdditiveEncoding) -> Terms | None:
-    """The sinusoids of every channel, through sums and factors; None where a record is not made of them alone."""
-    if isinstance(record, Scaled):
-        inner = _terms(record.encoding)
-        return inner and [{key: amount * record.factor for key, amount in channel.items()} for channel in inner]
-    if isinstance(record, Sum):
-        parts = [terms for part in record.parts if (terms := _terms(part)) is not None]
-        return [_added(channels) for channels in zip(*parts, strict=True)] if len(parts) == len(record.parts) else None
-    return None if isinstance(record, Concatenated) else _own_terms(record)
+def _terms(encoding: AdditiveEncoding) -> Terms | None:
+    """The sinusoids of every channel, through sums and factors; None where an encoding is not made of them alone."""
+    if isinstance(encoding, Scaled):
+        inner = _terms(encoding.encoding)
+        return inner and [{key: amount * encoding.factor for key, amount in channel.items()} for channel in inner]
+    if isinstance(encoding, Sum):
+        parts = [terms for part in encoding.parts if (terms := _terms(part)) is not None]
+        return (
+            [_added(channels) for channels in zip(*parts, strict=True)] if len(parts) == len(encoding.parts) else None
+        )
+    return None if isinstance(encoding, Concatenated) else _own_terms(encoding)
 
 
-def _own_terms(record: AdditiveEncoding) -> Terms | None:
-    """As `_terms`, of one record; a frequency of 0 is a constant, and sin(-x) = -sin(x)."""
-    sinusoids = sinusoid_channels(record)
+def _own_terms(encoding: AdditiveEncoding) -> Terms | None:
+    """As `_terms`, of one encoding; a frequency of 0 is a constant, and sin(-x) = -sin(x)."""
+    sinusoids = sinusoid_channels(encoding)
     if sinusoids is None:
         return None
     channels: Terms = [{} for _ in range(sinusoids.width)]
@@ -240,24 +251,24 @@ def _added(channels: Iterable[dict[tuple[str, str, int], float]]) -> dict[tuple[
     return total
 
 
-def _fields(record: Any) -> Form:
-    """The name of a record's class and its fields by name, those left out that change no value."""
-    name = type(record).__name__
+def _fields(encoding: Any) -> Form:
+    """The name of an encoding's class and its fields by name, those left out that change no value."""
+    name = type(encoding).__name__
     kept = [
         field.name
-        for field in fields(record)
+        for field in fields(encoding)
         if field.init
-        and not _idle(record, field.name)
-        and ((name, field.name) not in ADDED_FIELDS or getattr(record, field.name) != field.default)
+        and not _idle(encoding, field.name)
+        and ((name, field.name) not in ADDED_FIELDS or getattr(encoding, field.name) != field.default)
     ]
     pinned = {PINNED_NAMES.get((name, field), field): field for field in kept}
-    return (name, *((label, _value(getattr(record, pinned[label]))) for label in sorted(pinned)))
+    return (name, *((label, _value(getattr(encoding, pinned[label]))) for label in sorted(pinned)))
 
 
-def _idle(record: Any, name: str) -> bool:
+def _idle(encoding: Any, name: str) -> bool:
     """Whether a field says only how numbers are formed, or from where training starts."""
-    learned = getattr(record, "shapes", {})
-    if name == "numerics" or (type(record).__name__, name) in INITIAL_FIELDS:
+    learned = getattr(encoding, "shapes", {})
+    if name == "numerics" or (type(encoding).__name__, name) in INITIAL_FIELDS:
         return True
     if name == "base":
         return "frequencies" in learned

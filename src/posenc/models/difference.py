@@ -1,4 +1,4 @@
-"""What differs between two records or two models, by name, and what it does to angles, values and logits."""
+"""What differs between two encodings or two models, by name, and what it does to angles, values and logits."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ from posenc.models.reordered_rows import in_same_terms
 POSITIONS = (1024, 8192, 131_072)
 #: Characters of a value that are shown: lists of divisors are longer.
 LONGEST = 100
-#: What stands for a field that the other record does not have.
+#: What stands for a field that the other encoding does not have.
 ABSENT = "none"
 
 
 @dataclass(frozen=True)
 class FieldDifference:
-    """A field by its name, and its two values as records write them; "none" where a record has no such field."""
+    """A field by its name, and its two values as encodings write them; "none" where an encoding has no such field."""
 
     name: str
     first: str
@@ -69,9 +69,9 @@ class Effect:
 
 @dataclass(frozen=True)
 class Difference:
-    """What differs between two records, or between the same layers of two models.
+    """What differs between two encodings, or between the same layers of two models.
 
-    where: the layers, in words; "" for records.   same: whether the mathematics is equal.   fields: those that differ,
+    where: the layers, in words; "" for encodings.   same: whether the mathematics is equal.   fields: those that differ,
     also where that changes no number.   effects: at 1k, 8k and 128k; empty where values are learned or doors differ.
     attention: the second attention factor divided by the first; logits differ by its square.
     parts: for models, a Difference for each group of layers that is not the same.
@@ -123,9 +123,9 @@ def not_read_of_either(first: ModelPositions, second: ModelPositions) -> tuple[s
 
 
 def diff(first: Any, second: Any) -> Difference:
-    """The fields in which two records differ, and what that does at positions 1024, 8192 and 131072.
+    """The fields in which two encodings differ, and what that does at positions 1024, 8192 and 131072.
 
-    first, second: two records of an encoding, or two of what `from_config` returns, compared layer by layer. TypeError
+    first, second: two encodings of an encoding, or two of what `from_config` returns, compared layer by layer. TypeError
     for anything else. What is read of a GGUF file, or of Meta's, is compared with a config as its converter left it,
     with the rows of queries and keys reordered; `notes` says so.
 
@@ -139,19 +139,19 @@ def diff(first: Any, second: Any) -> Difference:
     """
     if isinstance(first, ModelPositions) and isinstance(second, ModelPositions):
         return _models(first, second)
-    for name, record in (("first", first), ("second", second)):
-        validation.instance(name, record, Encoding, "a record of an encoding, or both what from_config returns")
-    return _records(first, second, "")
+    for name, encoding in (("first", first), ("second", second)):
+        validation.instance(name, encoding, Encoding, "an encoding of an encoding, or both what from_config returns")
+    return _encodings(first, second, "")
 
 
-def _records(first: Encoding | None, second: Encoding | None, where: str) -> Difference:
+def _encodings(first: Encoding | None, second: Encoding | None, where: str) -> Difference:
     same = canonical(first) == canonical(second)
     return Difference(
         _named(first),
         _named(second),
         same,
         where,
-        tuple(_fields(record_fields(first), record_fields(second))),
+        tuple(_fields(encoding_fields(first), encoding_fields(second))),
         () if same else _effects(first, second),
         _factor(second) / _factor(first),
     )
@@ -220,7 +220,7 @@ def _index(groups: list[LayerGroup], layer: int) -> int:
 
 
 def _groups(where: str, first: LayerGroup | None, second: LayerGroup | None) -> Iterator[Difference]:
-    """A Difference for each door of two groups; what stands next to the records comes with the first of them."""
+    """A Difference for each door of two groups; what stands next to the encodings comes with the first of them."""
     if first is None or second is None:
         group = first or second
         uses = " and ".join(map(repr, group.encodings)) if group and group.encodings else ABSENT
@@ -228,19 +228,19 @@ def _groups(where: str, first: LayerGroup | None, second: LayerGroup | None) -> 
         yield Difference(*both, False, where, (FieldDifference("encodings", *both),))
         return
     factors = tuple(_fields(_factors_of_group(first), _factors_of_group(second)))
-    for one, other in list(records_by_door(first.encodings, second.encodings)) or [(None, None)]:
-        difference = _records(one, other, where)
+    for one, other in list(encodings_by_door(first.encodings, second.encodings)) or [(None, None)]:
+        difference = _encodings(one, other, where)
         if factors or not difference.same or difference.fields:
             yield replace(difference, same=difference.same and not factors, fields=(*difference.fields, *factors))
         factors = ()
 
 
-def records_by_door(
+def encodings_by_door(
     first: tuple[Encoding, ...], second: tuple[Encoding, ...]
 ) -> Iterator[tuple[Encoding | None, Encoding | None]]:
-    """Records of one door in pairs, in their order; None where one side has fewer."""
-    for door in dict.fromkeys(record.door for record in (*first, *second)):
-        yield from zip_longest(*([one for one in records if one.door == door] for records in (first, second)))
+    """Encodings of one door in pairs, in their order; None where one side has fewer."""
+    for door in dict.fromkeys(encoding.door for encoding in (*first, *second)):
+        yield from zip_longest(*([one for one in encodings if one.door == door] for encodings in (first, second)))
 
 
 def _factors_of_group(group: LayerGroup) -> dict[str, Any]:
@@ -254,39 +254,39 @@ def _factors_of_group(group: LayerGroup) -> dict[str, Any]:
         **{
             f"{rotation.role}.{name}": value
             for rotation in group.roles
-            for name, value in record_fields(rotation.encoding).items()
+            for name, value in encoding_fields(rotation.encoding).items()
         },
         **{f"{rotation.role}.rate": rotation.rate for rotation in group.roles},
     }
 
 
-def record_fields(record: Any) -> dict[str, Any]:
-    """Every field by its name, those of records inside behind a dot; a part of a head and a whole one alike.
+def encoding_fields(encoding: Any) -> dict[str, Any]:
+    """Every field by its name, those of encodings inside behind a dot; a part of a head and a whole one alike.
 
     >>> from posenc import Linear, RoPE
     >>> record_fields(RoPE(dim=8, scaling=Linear(factor=2.0)))["scaling.factor"]
     2.0
     """
-    if record is None:
+    if encoding is None:
         return {"encoding": ABSENT}
-    record_values: dict[str, Any] = {"encoding": type(record).__name__}
-    if isinstance(record, Partial):
-        inner = record_fields(record.encoding)
-        start = inner.get("start", 0) if isinstance(record.encoding, Partial) else 0
-        return inner | {"head_dim": record.dim, "start": record.start + start}
-    if isinstance(record, Backward):
-        inner = record_fields(record.encoding)
+    encoding_values: dict[str, Any] = {"encoding": type(encoding).__name__}
+    if isinstance(encoding, Partial):
+        inner = encoding_fields(encoding.encoding)
+        start = inner.get("start", 0) if isinstance(encoding.encoding, Partial) else 0
+        return inner | {"head_dim": encoding.dim, "start": encoding.start + start}
+    if isinstance(encoding, Backward):
+        inner = encoding_fields(encoding.encoding)
         return inner | {"encoding": f"Backward of {inner['encoding']}"}
-    for field in fields(record):
-        value, name = getattr(record, field.name), field.name
-        if name == "dim" and isinstance(record, RotaryEncoding):
-            record_values |= {"head_dim": value, "width": value, "start": 0}
+    for field in fields(encoding):
+        value, name = getattr(encoding, field.name), field.name
+        if name == "dim" and isinstance(encoding, RotaryEncoding):
+            encoding_values |= {"head_dim": value, "width": value, "start": 0}
         elif is_dataclass(value):
-            inside = record_fields(value)
-            record_values |= {name: inside.pop("encoding")} | {f"{name}.{key}": side for key, side in inside.items()}
+            inside = encoding_fields(value)
+            encoding_values |= {name: inside.pop("encoding")} | {f"{name}.{key}": side for key, side in inside.items()}
         else:
-            record_values[name] = ABSENT if value is None else value
-    return record_values
+            encoding_values[name] = ABSENT if value is None else value
+    return encoding_values
 
 
 def _fields(first: dict[str, Any], second: dict[str, Any]) -> Iterator[FieldDifference]:
@@ -301,12 +301,12 @@ def _shown(value: Any) -> str:
     return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
 
 
-def _named(record: Encoding | None) -> str:
-    return ABSENT if record is None else text_lines.short(record)
+def _named(encoding: Encoding | None) -> str:
+    return ABSENT if encoding is None else text_lines.short(encoding)
 
 
-def _factor(record: Encoding | None) -> float:
-    rotation = None if record is None else pair_rotation(record)
+def _factor(encoding: Encoding | None) -> float:
+    rotation = None if encoding is None else pair_rotation(encoding)
     return 1.0 if rotation is None else rotation.factor
 
 
@@ -340,13 +340,15 @@ def _angles(first: RotaryEncoding, second: RotaryEncoding) -> tuple[Effect, ...]
 
 
 def _value(position: int, first: AdditiveEncoding, second: AdditiveEncoding) -> Effect:
-    rows = (np.asarray(record.embed([position], dtype=np.float64))[0] for record in (first, second))
+    rows = (np.asarray(encoding.embed([position], dtype=np.float64))[0] for encoding in (first, second))
     gap = np.abs(np.subtract(*rows))
     return Effect(position, "value", float(gap.max()), int(gap.argmax()))
 
 
 def _bias(position: int, first: AttentionBias, second: AttentionBias) -> Effect:
-    one, other = (np.asarray(record.matrix([position], [0], dtype=np.float64))[:, 0, 0] for record in (first, second))
+    one, other = (
+        np.asarray(encoding.matrix([position], [0], dtype=np.float64))[:, 0, 0] for encoding in (first, second)
+    )
     gap = np.abs(one - other)
     gap[np.isnan(gap)] = math.inf
     return Effect(position, "bias", float(gap.max()), int(gap.argmax()))

@@ -11,7 +11,7 @@ from posenc.models.model_positions import LayerGroup
 
 def in_words(group: LayerGroup) -> list[str]:
     """What happens to positions in these layers, a sentence each."""
-    words = [_of_record(record, group) for record in group.encodings] or ["no positional encoding"]
+    words = [_of_encoding(encoding, group) for encoding in group.encodings] or ["no positional encoding"]
     if group.offset:
         words.append(f"the first token reads row {group.offset} of the table")
     if group.logit_factor != 1.0:
@@ -28,22 +28,24 @@ def in_words(group: LayerGroup) -> list[str]:
     return words
 
 
-def _of_record(record: Encoding, group: LayerGroup) -> str:
-    name = type(record).__name__
-    if isinstance(record, AttentionBias):
-        return f"{name}: a bias for each of {record.heads} heads, {repr(record).partition('(')[2].removesuffix(')')}"
-    if isinstance(record, AdditiveEncoding):
-        length = getattr(record, "length", None)
+def _of_encoding(encoding: Encoding, group: LayerGroup) -> str:
+    name = type(encoding).__name__
+    if isinstance(encoding, AttentionBias):
+        return (
+            f"{name}: a bias for each of {encoding.heads} heads, {repr(encoding).partition('(')[2].removesuffix(')')}"
+        )
+    if isinstance(encoding, AdditiveEncoding):
+        length = getattr(encoding, "length", None)
         rows = "" if length is None else f", {length} rows"
-        return f"{name}: a vector of {record.width} channels{rows} is added to the embeddings"
-    if isinstance(record, RotaryEncoding) and record is group.rotation and group.channels is not None:
-        return _rotation(record, group.channels)
-    return repr(record)
+        return f"{name}: a vector of {encoding.width} channels{rows} is added to the embeddings"
+    if isinstance(encoding, RotaryEncoding) and encoding is group.rotation and group.channels is not None:
+        return _rotation(encoding, group.channels)
+    return repr(encoding)
 
 
-def _rotation(record: RotaryEncoding, channels: Pairing) -> str:
+def _rotation(encoding: RotaryEncoding, channels: Pairing) -> str:
     """The rotation of a model in words: which channels, how fast, scaled how."""
-    inner = record
+    inner = encoding
     while isinstance(within := getattr(inner, "encoding", None), RotaryEncoding):
         inner = within
     which = f"{channels.width} of {channels.dim} channels from {channels.start}"
@@ -61,9 +63,9 @@ def _rotation(record: RotaryEncoding, channels: Pairing) -> str:
     return ", ".join([*words, *_wavelengths(inner)])
 
 
-def _wavelengths(record: Encoding) -> list[str]:
+def _wavelengths(encoding: Encoding) -> list[str]:
     try:
-        finite = [length for length in spectrum(record).wavelengths if length != float("inf")]
+        finite = [length for length in spectrum(encoding).wavelengths if length != float("inf")]
     except TypeError:
         return []
     return [f"one rotation in {min(finite):.4g} to {max(finite):.4g} positions"] if finite else []

@@ -32,7 +32,7 @@ class Waived(NotRead):
 
 @dataclass(frozen=True)
 class Value(Declared):
-    """One value that a record was made from.
+    """One value that an encoding was made from.
 
     name    the field or notion, "base", say
     value   as it was used
@@ -81,7 +81,7 @@ class RoleRotation:
 
     role: of the queries and keys of an "indexer", which chooses the keys of attention; of the keys that a "compressor"
     makes of several tokens; of the "output" of attention; of its "values".
-    encoding: the record.   rate: vector i stands at position i·rate, as the keys of a compressor do.
+    encoding: the encoding.   rate: vector i stands at position i·rate, as the keys of a compressor do.
     """
 
     role: Role
@@ -104,7 +104,7 @@ class LayerGroup:
     part               "text", "vision", "audio", "encoder" or "decoder", say
     attention          the layer type in the file, "full_attention", say; "embedding" for what is added before layer 0
     layers             counted from 0
-    encodings          the records, in the order of use; empty where the layers know no position
+    encodings          the encodings, in the order of use; empty where the layers know no position
     offset             the row of a learned table that the first token reads
     logit_factor       what logits are multiplied by besides 1/√d
     query_temperature  what queries are multiplied by
@@ -132,11 +132,11 @@ class LayerGroup:
 
     @property
     def rotation(self) -> RotaryEncoding | None:
-        """The record that rotates queries and keys; None where nothing does."""
-        return next((record for record in self.encodings if isinstance(record, RotaryEncoding)), None)
+        """The encoding that rotates queries and keys; None where nothing does."""
+        return next((encoding for encoding in self.encodings if isinstance(encoding, RotaryEncoding)), None)
 
     def rotation_of(self, role: Role) -> RotaryEncoding | None:
-        """The record that rotates in a role other than attention; None where nothing does."""
+        """The encoding that rotates in a role other than attention; None where nothing does."""
         return next((rotation.encoding for rotation in self.roles if rotation.role == role), None)
 
     @property
@@ -154,7 +154,7 @@ class LayerGroup:
         return None if self.channels is None else self.channels.layout
 
     def value(self, name: str) -> Value:
-        """Where a number came from, by its name in the record."""
+        """Where a number came from, by its name in the encoding."""
         for value in self.values:
             if value.name == name:
                 return value

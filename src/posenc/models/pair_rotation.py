@@ -41,56 +41,58 @@ class PairRotation:
         return np.array([float(frequency) for frequency in self.frequencies])
 
 
-def unwrapped(record: Encoding | None) -> Encoding | None:
-    """The record that rotates, without the head around it and without its direction.
+def unwrapped(encoding: Encoding | None) -> Encoding | None:
+    """The encoding that rotates, without the head around it and without its direction.
 
     >>> from posenc import Backward, Partial, RoPE
     >>> unwrapped(Backward(Partial(RoPE(dim=4), dim=6))) == RoPE(dim=4)
     True
     """
-    return unwrapped(record.encoding) if isinstance(record, Partial | Backward) else record
+    return unwrapped(encoding.encoding) if isinstance(encoding, Partial | Backward) else encoding
 
 
 @singledispatch
-def pair_rotation(record: Encoding) -> PairRotation | None:
-    """The rotation of a record that rotates queries and keys alike and learns nothing; None for any other record.
+def pair_rotation(encoding: Encoding) -> PairRotation | None:
+    """The rotation of an encoding that rotates queries and keys alike and learns nothing; None for any other encoding.
 
     >>> from posenc import Partial, RoPE
     >>> pair_rotation(Partial(RoPE(dim=4, pairing="halves"), dim=6, start=2)).first
     (2, 3)
     """
-    validation.instance("record", record, Encoding, "a record of an encoding")
+    validation.instance("encoding", encoding, Encoding, "an encoding of an encoding")
     return None
 
 
 @pair_rotation.register
-def _(record: RoPE) -> PairRotation:
-    return _of_pairs(Pairing(record.pairing, record.dim, record.dim), record.frequencies, record.attention_factor)
+def _(encoding: RoPE) -> PairRotation:
+    return _of_pairs(
+        Pairing(encoding.pairing, encoding.dim, encoding.dim), encoding.frequencies, encoding.attention_factor
+    )
 
 
 @pair_rotation.register
-def _(record: DualBaseRoPE) -> PairRotation:
-    blocks = 2 if record.pairing == "halves" else 1
-    return _of_pairs(Pairing(record.pairing, record.dim, record.dim, 0, blocks), record.frequencies, 1.0)
+def _(encoding: DualBaseRoPE) -> PairRotation:
+    blocks = 2 if encoding.pairing == "halves" else 1
+    return _of_pairs(Pairing(encoding.pairing, encoding.dim, encoding.dim, 0, blocks), encoding.frequencies, 1.0)
 
 
 @pair_rotation.register
-def _(record: AxialRoPE) -> PairRotation:
-    return _of_pairs(record.channels, record.frequencies, record.attention_factor, record.axis)
+def _(encoding: AxialRoPE) -> PairRotation:
+    return _of_pairs(encoding.channels, encoding.frequencies, encoding.attention_factor, encoding.axis)
 
 
 @pair_rotation.register
-def _(record: Partial) -> PairRotation | None:
-    inner = pair_rotation(record.encoding)
+def _(encoding: Partial) -> PairRotation | None:
+    inner = pair_rotation(encoding.encoding)
     if inner is None:
         return None
-    first, second = (tuple(record.start + channel for channel in part) for part in (inner.first, inner.second))
-    return replace(inner, dim=record.dim, first=first, second=second)
+    first, second = (tuple(encoding.start + channel for channel in part) for part in (inner.first, inner.second))
+    return replace(inner, dim=encoding.dim, first=first, second=second)
 
 
 @pair_rotation.register
-def _(record: Backward) -> PairRotation | None:
-    inner = pair_rotation(record.encoding)
+def _(encoding: Backward) -> PairRotation | None:
+    inner = pair_rotation(encoding.encoding)
     return None if inner is None else replace(inner, first=inner.second, second=inner.first)
 
 

@@ -40,9 +40,10 @@ def in_same_terms(
 
 
 def with_records(model: ModelPositions, change: Callable[[Encoding, LayerGroup], Encoding]) -> ModelPositions:
-    """The model with each record changed."""
+    """The model with each encoding changed."""
     groups = (
-        replace(group, encodings=tuple(change(record, group) for record in group.encodings)) for group in model.groups
+        replace(group, encodings=tuple(change(encoding, group) for encoding in group.encodings))
+        for group in model.groups
     )
     return replace(model, groups=tuple(groups))
 
@@ -59,36 +60,38 @@ def _as_converted(model: ModelPositions, other: ModelPositions) -> tuple[ModelPo
     rotations = {layer: group.rotation for group in other.groups for layer in group.layers if group.part == "text"}
     notes: dict[str, None] = {}
 
-    def converted(record: Encoding, group: LayerGroup) -> Encoding:
+    def converted(encoding: Encoding, group: LayerGroup) -> Encoding:
         expected = rotations.get(group.layers[0]) if group.layers else None
-        rope, theirs = _rope(record), _rope(expected)
+        rope, theirs = _rope(encoding), _rope(expected)
         if rope is None or expected is None or theirs is None:
-            return record
+            return encoding
         if (rope.pairing, theirs.pairing) == ("adjacent", "halves"):
             notes[REORDERED.format(_rotated_by(model))] = None
-            record = _in_halves(record)
-        return expected if _close(record, expected) else record
+            encoding = _in_halves(encoding)
+        return expected if _close(encoding, expected) else encoding
 
     return with_records(model, converted), tuple(notes)
 
 
-def _rope(record: Encoding | None) -> RoPE | None:
-    """The RoPE inside of a record; None where there is none."""
-    return _rope(record.encoding) if isinstance(record, Partial) else record if isinstance(record, RoPE) else None
+def _rope(encoding: Encoding | None) -> RoPE | None:
+    """The RoPE inside of an encoding; None where there is none."""
+    return (
+        _rope(encoding.encoding) if isinstance(encoding, Partial) else encoding if isinstance(encoding, RoPE) else None
+    )
 
 
-def _in_halves(record: Encoding) -> Encoding:
-    """The record with the RoPE inside of it on pairs of halves."""
-    if isinstance(record, Partial):
-        return replace(record, encoding=_in_halves(record.encoding))  # type: ignore[arg-type]
-    return replace(record, pairing="halves") if isinstance(record, RoPE) else record
+def _in_halves(encoding: Encoding) -> Encoding:
+    """The encoding with the RoPE inside of it on pairs of halves."""
+    if isinstance(encoding, Partial):
+        return replace(encoding, encoding=_in_halves(encoding.encoding))  # type: ignore[arg-type]
+    return replace(encoding, pairing="halves") if isinstance(encoding, RoPE) else encoding
 
 
-def _close(record: Encoding, other: Encoding) -> bool:
+def _close(encoding: Encoding, other: Encoding) -> bool:
     """Whether two rotations are the same up to float32."""
-    if not isinstance(record, RotaryEncoding) or not isinstance(other, RotaryEncoding):
+    if not isinstance(encoding, RotaryEncoding) or not isinstance(other, RotaryEncoding):
         return False
-    one, two = pair_rotation(record), pair_rotation(other)
+    one, two = pair_rotation(encoding), pair_rotation(other)
     if one is None or two is None or (one.dim, one.first, one.second) != (two.dim, two.first, two.second):
         return False
     frequencies = np.allclose(one.radians(), two.radians(), rtol=FLOAT32, atol=0.0)

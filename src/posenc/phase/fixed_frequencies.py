@@ -16,7 +16,7 @@ from posenc.phase.frequencies import Frequencies
 
 @dataclass(frozen=True)
 class FixedFrequencies:
-    """The frequencies of a rotating record, from which compiled code makes its turns:
+    """The frequencies of a rotating encoding, from which compiled code makes its turns:
     pair i turns by position[axis[i]] · ω_i.
 
     frequencies: ω, radians a step.     axis: the coordinate that each pair reads.     pairing: its channels.
@@ -35,7 +35,7 @@ class FixedFrequencies:
 
 @dataclass(frozen=True)
 class FixedSinusoids:
-    """The sinusoids of an additive record, from which compiled code makes its vectors: sines and cosines of
+    """The sinusoids of an additive encoding, from which compiled code makes its vectors: sines and cosines of
     (position + start) · ω_i, times the factor.
 
     layout: "interleaved", both of a pair side by side, or "concatenated", all of `first` and then the others. width:
@@ -59,22 +59,22 @@ def along_one(frequencies: Frequencies, pairing: Pairing, factor: float = 1.0) -
     return FixedFrequencies(frequencies, (0,) * frequencies.pairs, pairing, factor)
 
 
-def fixed_frequencies_of(record: Any) -> FixedFrequencies | None:
-    """The record's `fixed_frequencies`; None where it has none, or where a subclass overrides `rotation`."""
-    stated: FixedFrequencies | None = getattr(record, "fixed_frequencies", None)
-    return stated if stated is not None and not_overridden(record, "fixed_frequencies", "turn") else None
+def fixed_frequencies_of(encoding: Any) -> FixedFrequencies | None:
+    """The encoding's `fixed_frequencies`; None where it has none, or where a subclass overrides `rotation`."""
+    stated: FixedFrequencies | None = getattr(encoding, "fixed_frequencies", None)
+    return stated if stated is not None and not_overridden(encoding, "fixed_frequencies", "turn") else None
 
 
-def fixed_sinusoids_of(record: Any) -> FixedSinusoids | None:
-    """The record's `fixed_sinusoids`; None where it has none, or where a subclass overrides `embed`."""
-    stated: FixedSinusoids | None = getattr(record, "fixed_sinusoids", None)
-    return stated if stated is not None and not_overridden(record, "fixed_sinusoids", "embed") else None
+def fixed_sinusoids_of(encoding: Any) -> FixedSinusoids | None:
+    """The encoding's `fixed_sinusoids`; None where it has none, or where a subclass overrides `embed`."""
+    stated: FixedSinusoids | None = getattr(encoding, "fixed_sinusoids", None)
+    return stated if stated is not None and not_overridden(encoding, "fixed_sinusoids", "embed") else None
 
 
 @arrays.host
-def not_overridden(record: Any, data: str, method: str) -> bool:
+def not_overridden(encoding: Any, data: str, method: str) -> bool:
     """Whether no subclass of the class that defines `data` overrides `method` without it."""
-    names = (name for owner in type(record).__mro__ for name in (data, method) if name in vars(owner))
+    names = (name for owner in type(encoding).__mro__ for name in (data, method) if name in vars(owner))
     return next(names) == data
 
 

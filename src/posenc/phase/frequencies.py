@@ -23,7 +23,7 @@ TWO_PI = Decimal(
 
 @dataclass(frozen=True)
 class Frequencies(Untraced, abc.ABC):
-    """How fast each pair of channels rotates, in radians for one step of position: a record of plain numbers."""
+    """How fast each pair of channels rotates, in radians for one step of position: a encoding of plain numbers."""
 
     @abc.abstractmethod
     def exact(self) -> tuple[Decimal, ...]:

@@ -1,6 +1,6 @@
 """Cosine and sine of position × frequency where the frequencies are an array, learned perhaps.
 
-The same fixed point as for frequencies that a record knows, but the number of revolutions a step is worked out here, from the
+The same fixed point as for frequencies that an encoding knows, but the number of revolutions a step is worked out here, from the
 float that the array holds: as exact far out, with a gradient for positions and for frequencies.
 """
 

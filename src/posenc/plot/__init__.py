@@ -1,6 +1,6 @@
 """Pictures of encodings with matplotlib; the numbers that they show come from `inspect`.
 
-Each function takes a record, draws into `ax` or a new figure, and returns the Axes.
+Each function takes an encoding, draws into `ax` or a new figure, and returns the Axes.
 Functions of several panels (`heads`, `rotated`, `differences`, `derivative`, `binary`, `attention_map`, `input_sum`,
 `number_waves`) take and return an array of Axes. Remaining keywords go to the matplotlib call that draws the data.
 Nothing is shown and pyplot is never touched: save with `axes.figure.savefig`, or let a notebook show `axes.figure`."""

@@ -21,7 +21,7 @@ DIALS = 8
 
 
 def dials(
-    record: Encoding | Dials,
+    encoding: Encoding | Dials,
     position: int = 150,
     *,
     pairs: Sequence[int] | None = None,
@@ -31,11 +31,11 @@ def dials(
     """Each pair of channels as a dial: the hand has rotated by the pair's angle, from the right and against the clock.
 
     Its height is the sine and its reach to the right is the cosine, the pair's two numbers.
-    record: a record with frequencies, or what `posenc.inspect.dials` gave (its position counts, not the argument).
+    encoding: an encoding with frequencies, or what `posenc.inspect.dials` gave (its position counts, not the argument).
     pairs: which; at most eight from the fastest to the slowest if left out.
     keywords: for `Axes.plot`, which draws the hands.
     """
-    read = record if isinstance(record, Dials) else dials_of(record, position)
+    read = encoding if isinstance(encoding, Dials) else dials_of(encoding, position)
     chosen = canvas.spread("pairs", pairs, len(read.rotations), DIALS)
     columns, rows = min(len(chosen), COLUMNS), -(-len(chosen) // COLUMNS)
     ax = canvas.single(ax, (max(3.4, 1.4 * columns), 2.1 * rows + 0.4))
@@ -65,14 +65,14 @@ def dials(
         ax.annotate(text, (x, y - 1.15), ha="center", va="top", fontsize="small")
     ax.set(xlim=(-1.3, STEP_X * (columns - 1) + 1.3), ylim=(-STEP_Y * (rows - 1) - 2.75, 1.15), aspect="equal")
     ax.set_axis_off()
-    ax.set_title(f"Position {read.position} on the dials of {canvas.name(read.record, 40)}", fontsize="medium")
+    ax.set_title(f"Position {read.position} on the dials of {canvas.name(read.encoding, 40)}", fontsize="medium")
     return ax
 
 
 def binary(
     count: int | BinaryCounting = 16,
     bits: int = 4,
-    record: AdditiveEncoding | None = None,
+    encoding: AdditiveEncoding | None = None,
     *,
     ax: Any = None,
     **keywords: Any,
@@ -80,10 +80,10 @@ def binary(
     """Numbers in bits next to the encoding of the same numbers; an array of two Axes.
 
     count: how many numbers, or the result of `posenc.inspect.binary_counting`.
-    record: Sinusoidal(dim=2·bits) if left out.
+    encoding: Sinusoidal(dim=2·bits) if left out.
     ax: two Axes.   keywords: for `Axes.imshow`, which draws the encoding.
     """
-    counting = count if isinstance(count, BinaryCounting) else binary_counting(count, bits, record)
+    counting = count if isinstance(count, BinaryCounting) else binary_counting(count, bits, encoding)
     numbers, width = np.arange(len(counting.table)), counting.table.shape[1]
     left, right = axes = canvas.several(ax, 1, 2, (5.6, max(2.4, 0.19 * len(numbers) + 1.0)), sharey=True)
     left.imshow(counting.table, aspect="auto", cmap="Greys", vmin=0, vmax=2, interpolation="nearest")

@@ -18,7 +18,7 @@ NUMBERED = 12
 
 
 def attention_map(
-    record: Encoding | AttentionMap | None,
+    encoding: Encoding | AttentionMap | None,
     sentence: str = "Dog bites man",
     *,
     causal: bool = False,
@@ -28,15 +28,15 @@ def attention_map(
 ) -> np.ndarray:
     """The attention weights of each head: a row a query, a column a key. An array of Axes, one for each head.
 
-    record: an encoding, None for none, or the result of `posenc.inspect.attention_map` or of a training.
+    encoding: an encoding, None for none, or the result of `posenc.inspect.attention_map` or of a training.
     keywords: for `Axes.imshow`.
     """
-    if not isinstance(record, AttentionMap):
-        record = attention_map_of(sentence, record, causal=causal, params=params)
-    heads, words = len(record.weights), record.words
+    if not isinstance(encoding, AttentionMap):
+        encoding = attention_map_of(sentence, encoding, causal=causal, params=params)
+    heads, words = len(encoding.weights), encoding.words
     side = max(2.0, 0.5 * len(words) + 0.9)
     axes = canvas.several(ax, 1, heads, (side * heads, side + 0.5))
-    for head, (panel, weights) in enumerate(zip(axes, record.weights, strict=True)):
+    for head, (panel, weights) in enumerate(zip(axes, encoding.weights, strict=True)):
         panel.imshow(weights, **{"cmap": "Blues", "vmin": 0.0, "vmax": 1.0, **keywords})
         if len(words) <= NUMBERED:
             canvas.draw_numbers(panel, weights, "{:.2f}".format, lambda weight: weight > 0.6)
@@ -44,14 +44,14 @@ def attention_map(
         panel.set_xticks(ticks, [canvas.literal(word) for word in words], rotation=45, ha="right")
         panel.set_yticks(ticks, [canvas.literal(word) for word in words])
         canvas.finish(panel, f"head {head}", "key", "query" if not head else "")
-    name = "no encoding" if record.encoding is None else canvas.name(record.encoding, 40)
-    trained = f"after {record.steps} steps" if record.steps else "untrained"
+    name = "no encoding" if encoding.encoding is None else canvas.name(encoding.encoding, 40)
+    trained = f"after {encoding.steps} steps" if encoding.steps else "untrained"
     axes[0].figure.suptitle(f"{name}, {trained}", fontsize="medium")
     return axes
 
 
 def look_back(
-    record: AdditiveEncoding | LookBack,
+    encoding: AdditiveEncoding | LookBack,
     offset: int = 3,
     positions: int = 32,
     *,
@@ -60,14 +60,14 @@ def look_back(
 ) -> Axes:
     """Scores of the head that looks `offset` tokens back, the largest of each row marked by a dot.
 
-    record: sinusoids, or the result of `posenc.inspect.look_back`.   keywords: for `Axes.imshow`.
+    encoding: sinusoids, or the result of `posenc.inspect.look_back`.   keywords: for `Axes.imshow`.
     """
-    shown = record if isinstance(record, LookBack) else look_back_of(record, offset, positions)
+    shown = encoding if isinstance(encoding, LookBack) else look_back_of(encoding, offset, positions)
     index = np.arange(len(shown.target))
     ax = canvas.single(ax, (4.6, 3.8))
     canvas.draw_heatmap(
         ax, shown.scores, index, index, "score", {"cmap": canvas.SEQUENTIAL, "aspect": "equal", **keywords}
     )
     ax.plot(shown.target, index, linestyle="none", marker="o", markersize=3, color="#D55E00")
-    title = f"A head that looks {shown.offset} back, {canvas.name(shown.record, 36)}"
+    title = f"A head that looks {shown.offset} back, {canvas.name(shown.encoding, 36)}"
     return canvas.finish(ax, title, "key position s", "query position t")

@@ -19,7 +19,7 @@ HEADS = 8
 
 
 def score_by_distance(
-    record: Encoding | ScoreByDistance,
+    encoding: Encoding | ScoreByDistance,
     distances: Any = 101,
     *,
     heads: Sequence[int] | None = None,
@@ -29,25 +29,25 @@ def score_by_distance(
 ) -> Axes:
     """The score that position alone gives to a query so many positions after the key; a line a head where heads differ.
 
-    record: a record of any door, or what `posenc.inspect.score_by_distance` gave; then `distances` says nothing.
+    encoding: an encoding of any door, or what `posenc.inspect.score_by_distance` gave; then `distances` says nothing.
     distances: a count or a row of numbers, negative for keys after the query.
     heads: which; at most eight from the first to the last if left out.   keywords: for `Axes.plot`.
     """
     measured = (
-        record
-        if isinstance(record, ScoreByDistance)
-        else score_of(record, canvas.positions_to_draw("distances", distances), params=params)
+        encoding
+        if isinstance(encoding, ScoreByDistance)
+        else score_of(encoding, canvas.positions_to_draw("distances", distances), params=params)
     )
     chosen = canvas.spread("heads", heads, len(measured.scores), HEADS)
     ax = canvas.single(ax)
     ax.axhline(0, color="#c8c8c8", linewidth=0.8, zorder=0)
     _lines(ax, measured.distances, measured.scores, chosen, keywords)
-    title = f"Score by distance, {canvas.name(measured.record, 44, params=params)}"
+    title = f"Score by distance, {canvas.name(measured.encoding, 44, params=params)}"
     return canvas.finish(ax, title, "distance: query position - key position", measured.meaning)
 
 
 def bias(
-    record: AttentionBias,
+    encoding: AttentionBias,
     length: int = 32,
     *,
     head: int = 0,
@@ -60,12 +60,12 @@ def bias(
     length: queries and keys at positions 0 … length-1.   keywords: for `Axes.imshow`.
     What is learned is drawn with seed 0, and called untrained, where `params` is left out.
     """
-    validation.instance("record", record, AttentionBias, canvas.BIASES)
-    validation.one_axis("record", record)
+    validation.instance("encoding", encoding, AttentionBias, canvas.BIASES)
+    validation.one_axis("encoding", encoding)
     positions = np.arange(validation.integer("length", length, 1, 4096))
-    head = validation.integer("head", head, 0, record.heads - 1)
+    head = validation.integer("head", head, 0, encoding.heads - 1)
     matrix = canvas.as_float64(
-        record.bias(head, positions[:, None], positions[None, :], canvas.parameters_or_fresh(record, params))
+        encoding.bias(head, positions[:, None], positions[None, :], canvas.parameters_or_fresh(encoding, params))
     )
     ax = canvas.single(ax, (4.6, 3.8))
     canvas.draw_heatmap(
@@ -77,23 +77,25 @@ def bias(
         {"cmap": canvas.SEQUENTIAL, "aspect": "equal", **keywords},
     )
     return canvas.finish(
-        ax, f"Head {head} of {canvas.name(record, 44, params=params)}", "key position", "query position"
+        ax, f"Head {head} of {canvas.name(encoding, 44, params=params)}", "key position", "query position"
     )
 
 
 def heads(
-    record: AttentionBias, length: int = 24, *, params: Params | None = None, ax: Any = None, **keywords: Any
+    encoding: AttentionBias, length: int = 24, *, params: Params | None = None, ax: Any = None, **keywords: Any
 ) -> np.ndarray:
     """What every head adds to its logits, a panel for each of at most eight, all in the same colours.
 
     length: queries and keys at positions 0 … length-1.   ax: an array of Axes.   keywords: for `Axes.imshow`.
     What is learned is drawn with seed 0, and called untrained, where `params` is left out.
     """
-    validation.instance("record", record, AttentionBias, canvas.BIASES)
-    validation.one_axis("record", record)
+    validation.instance("encoding", encoding, AttentionBias, canvas.BIASES)
+    validation.one_axis("encoding", encoding)
     positions = np.arange(validation.integer("length", length, 1, 1024))
-    chosen = canvas.spread("heads", None, record.heads, HEADS)
-    matrix = canvas.as_float64(record.matrix(positions, positions, canvas.parameters_or_fresh(record, params)))[chosen]
+    chosen = canvas.spread("heads", None, encoding.heads, HEADS)
+    matrix = canvas.as_float64(encoding.matrix(positions, positions, canvas.parameters_or_fresh(encoding, params)))[
+        chosen
+    ]
     columns = min(4, len(chosen))
     rows = -(-len(chosen) // columns)
     panels = canvas.several(ax, 1, len(chosen), (0, 0)) if ax is not None else _grid(rows, columns, len(chosen))
@@ -101,7 +103,7 @@ def heads(
         image = panel.imshow(values, **{**canvas.centred(matrix), "interpolation": "nearest", **keywords})
         canvas.finish(panel, f"head {head}", "key", "query")
     panels[0].figure.colorbar(image, ax=list(panels), label="bias of the logit")
-    panels[0].figure.suptitle(canvas.name(record, params=params), fontsize="medium")
+    panels[0].figure.suptitle(canvas.name(encoding, params=params), fontsize="medium")
     return panels
 
 
@@ -114,7 +116,7 @@ def _grid(rows: int, columns: int, count: int) -> np.ndarray:
 
 
 def bias_by_distance(
-    record: AttentionBias,
+    encoding: AttentionBias,
     distances: Any = range(-64, 65),
     *,
     heads: Sequence[int] | None = None,
@@ -126,9 +128,9 @@ def bias_by_distance(
 
     heads: which; at most eight from the first to the last if left out.   keywords: for `Axes.plot`.
     """
-    validation.instance("record", record, AttentionBias, canvas.BIASES)
-    ax = score_by_distance(record, distances, heads=heads, params=params, ax=ax, **keywords)
-    title = f"Bias by distance, {canvas.name(record, 44, params=params)}"
+    validation.instance("encoding", encoding, AttentionBias, canvas.BIASES)
+    ax = score_by_distance(encoding, distances, heads=heads, params=params, ax=ax, **keywords)
+    title = f"Bias by distance, {canvas.name(encoding, 44, params=params)}"
     return canvas.finish(ax, title, "distance: query position - key position", "bias of the logit")
 
 

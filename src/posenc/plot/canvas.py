@@ -27,10 +27,10 @@ DIVERGING = "RdBu_r"
 SEQUENTIAL = "viridis"
 #: Width and height in inches: letters stay readable where two pictures stand side by side on a page.
 SIZE = (5.2, 3.4)
-#: What the message asks for when a record came in by another door.
-ADDS = "a record that adds, such as Sinusoidal(dim=8)"
-ROTATES = "a record that rotates, such as RoPE(dim=8)"
-BIASES = "a record that biases, such as ALiBi(heads=8)"
+#: What the message asks for when an encoding came in by another door.
+ADDS = "an encoding that adds, such as Sinusoidal(dim=8)"
+ROTATES = "an encoding that rotates, such as RoPE(dim=8)"
+BIASES = "an encoding that biases, such as ALiBi(heads=8)"
 #: More places than this are no picture any more.
 MOST = 20_000
 
@@ -91,18 +91,18 @@ def as_float64(values: Any) -> np.ndarray:
     return np.asarray(arrays.to_numpy(values), dtype=np.float64)
 
 
-def parameters_or_fresh(record: Encoding, params: Params | None) -> Params | None:
-    """The parameters; fresh ones from a fixed seed where a record learns and none are given."""
-    return record.init(np.random.default_rng(0)) if params is None and record.shapes else params
+def parameters_or_fresh(encoding: Encoding, params: Params | None) -> Params | None:
+    """The parameters; fresh ones from a fixed seed where an encoding learns and none are given."""
+    return encoding.init(np.random.default_rng(0)) if params is None and encoding.shapes else params
 
 
-def name(record: Encoding, most: int = 64, *, params: Params | None = None) -> str:
-    """The record as a title writes it: its class and the fields that are not at their defaults; told where it is
+def name(encoding: Encoding, most: int = 64, *, params: Params | None = None) -> str:
+    """The encoding as a title writes it: its class and the fields that are not at their defaults; told where it is
     untrained.
     """
-    text = short(record)
+    text = short(encoding)
     return (text if len(text) <= most else text[: most - 1] + "…") + (
-        ", untrained" if params is None and record.shapes else ""
+        ", untrained" if params is None and encoding.shapes else ""
     )
 
 

@@ -24,7 +24,7 @@ WIDEST = 256
 
 
 def input_sum(
-    record: AdditiveEncoding | InputSum,
+    encoding: AdditiveEncoding | InputSum,
     sentence: str = "Dog bites man",
     *,
     params: Params | None = None,
@@ -33,9 +33,9 @@ def input_sum(
 ) -> np.ndarray:
     """Embedding, encoding and their sum, a row a word; an array of three Axes with one scale of colours.
 
-    record: an encoding that adds, or the result of `posenc.inspect.input_sum`.   keywords: for `Axes.imshow`.
+    encoding: an encoding that adds, or the result of `posenc.inspect.input_sum`.   keywords: for `Axes.imshow`.
     """
-    shown = record if isinstance(record, InputSum) else input_sum_of(sentence, record, params=params)
+    shown = encoding if isinstance(encoding, InputSum) else input_sum_of(sentence, encoding, params=params)
     parts = {"embedding E": shown.embeddings, "encoding P": shown.positional, "input X = E + P": shown.total}
     count, width = shown.total.shape
     size = (min(12.0, max(4.0, 0.42 * width + 1.2)), 3 * (0.32 * count + 0.75))
@@ -47,39 +47,44 @@ def input_sum(
         panel.xaxis.set_major_locator(MaxNLocator(integer=True))
         canvas.finish(panel, name, "dimension" if panel is axes[-1] else "", "")
     if ax is None:
-        known = {} if shown is record else params  # a sum that was handed in may hold a trained encoding
-        axes[0].figure.suptitle(canvas.name(shown.record, params=known), fontsize="medium")
+        known = {} if shown is encoding else params  # a sum that was handed in may hold a trained encoding
+        axes[0].figure.suptitle(canvas.name(shown.encoding, params=known), fontsize="medium")
     return axes
 
 
-def shift_matrix(record: AdditiveEncoding, offset: int = 1, *, ax: Axes | None = None, **keywords: Any) -> Axes:
+def shift_matrix(encoding: AdditiveEncoding, offset: int = 1, *, ax: Axes | None = None, **keywords: Any) -> Axes:
     """M(offset), which moves every row of the encoding by `offset` positions: a block of two by two for each pair.
 
     keywords: for `Axes.imshow`.
     """
-    validation.instance("record", record, AdditiveEncoding, canvas.ADDS)
-    validation.integer("record.width", record.width, 2, WIDEST)
-    matrix = shift_matrix_of(record, offset)
-    return _square(matrix, f"M({offset}) of {canvas.name(record, 40)}", ax, keywords)
+    validation.instance("encoding", encoding, AdditiveEncoding, canvas.ADDS)
+    validation.integer("encoding.width", encoding.width, 2, WIDEST)
+    matrix = shift_matrix_of(encoding, offset)
+    return _square(matrix, f"M({offset}) of {canvas.name(encoding, 40)}", ax, keywords)
 
 
 def rotation_matrix(
-    record: RotaryEncoding, position: int = 1, *, params: Params | None = None, ax: Axes | None = None, **keywords: Any
+    encoding: RotaryEncoding,
+    position: int = 1,
+    *,
+    params: Params | None = None,
+    ax: Axes | None = None,
+    **keywords: Any,
 ) -> Axes:
     """R(position), by which queries and keys are multiplied: a block of two by two for each pair of channels.
 
     What is learned is drawn with seed 0, and called untrained, where `params` is left out.   keywords: for
     `Axes.imshow`.
     """
-    validation.instance("record", record, RotaryEncoding, canvas.ROTATES)
-    validation.integer("record.head_dim", record.head_dim, 2, WIDEST)
-    matrix = rotation_matrices(record, [position], canvas.parameters_or_fresh(record, params))[0]
-    title = f"R({position}) of {canvas.name(record, 40, params=params)}"
+    validation.instance("encoding", encoding, RotaryEncoding, canvas.ROTATES)
+    validation.integer("encoding.head_dim", encoding.head_dim, 2, WIDEST)
+    matrix = rotation_matrices(encoding, [position], canvas.parameters_or_fresh(encoding, params))[0]
+    title = f"R({position}) of {canvas.name(encoding, 40, params=params)}"
     return _square(matrix, title, ax, keywords)
 
 
 def derivation(
-    record: AdditiveEncoding,
+    encoding: AdditiveEncoding,
     offset: int = 1,
     position: int = 5,
     *,
@@ -91,7 +96,7 @@ def derivation(
 
     keywords: for `Axes.text`.
     """
-    derived = shift_derivation(record, offset, position=position, pair=pair)
+    derived = shift_derivation(encoding, offset, position=position, pair=pair)
     title, *lines = derived.lines()
     ax = canvas.single(ax, (8.0, 0.25 * len(lines) + 0.5))
     for row, line in enumerate(lines):

@@ -19,7 +19,7 @@ POINTS = 801
 
 
 def derivative(
-    record: AdditiveEncoding,
+    encoding: AdditiveEncoding,
     dims: Sequence[int] | None = None,
     position: float = 3,
     length: int = 20,
@@ -31,20 +31,20 @@ def derivative(
 
     d/dt sin(ωt) = ω·cos(ωt) and d/dt cos(ωt) = -ω·sin(ωt), with the numbers of the position in the legend.
     dims: which; the first two if left out.   length: how many positions are drawn, around `position`.
-    keywords: for `Axes.plot`.   TypeError for a record that is not made of sines and cosines.
+    keywords: for `Axes.plot`.   TypeError for an encoding that is not made of sines and cosines.
 
     >>> from posenc import Sinusoidal
     >>> derivative(Sinusoidal(dim=8), (2,))[1].get_legend().get_texts()[0].get_text()
     'dimension 2: ω·cos(ωt) = 0.1·cos(0.3) = 0.0955'
     """
-    channels = required_channels(record)
+    channels = required_channels(encoding)
     position = validation.real("position", position, -(2.0**40), 2.0**40)
     length = validation.integer("length", length, 1, canvas.MOST)
     chosen = canvas.spread("dims", range(min(2, channels.width)) if dims is None else dims, channels.width, 2)
     first = max(0.0, position - length / 2) if position >= 0 else position - length / 2
     rows = np.linspace(first, first + length, POINTS)
-    values = canvas.as_float64(record.embed(np.append(rows, position), dtype=np.float64))
-    slopes = canvas.as_float64(derivative_of(record, np.append(rows, position), dtype=np.float64))
+    values = canvas.as_float64(encoding.embed(np.append(rows, position), dtype=np.float64))
+    slopes = canvas.as_float64(derivative_of(encoding, np.append(rows, position), dtype=np.float64))
     axes = canvas.several(ax, 2, 1, (5.2, 4.6), sharex=True)
     for index, dim in enumerate(chosen):
         look = {"color": canvas.colour(index), "linestyle": canvas.style(index), "linewidth": 1.2, **keywords}
@@ -52,7 +52,7 @@ def derivative(
         axes[1].plot(rows, slopes[:-1, dim], **{"label": _formula(channels, dim, position, slopes[-1, dim]), **look})
         _tangent(axes[0], position, float(values[-1, dim]), float(slopes[-1, dim]), length)
         axes[1].plot([position], [slopes[-1, dim]], "o", color="black", markersize=4)
-    canvas.finish(axes[0], f"{canvas.name(record)}, tangents at position {position:g}", "", "value")
+    canvas.finish(axes[0], f"{canvas.name(encoding)}, tangents at position {position:g}", "", "value")
     canvas.finish(axes[1], "", "position", "derivative (per position)")
     canvas.legend(axes[1], chosen, loc="upper left", bbox_to_anchor=(0, -0.25))
     return axes

@@ -21,14 +21,19 @@ POINTS = 2001
 
 
 def waves(
-    record: Encoding, pairs: Sequence[int] | None = None, length: int = 100, *, ax: Axes | None = None, **keywords: Any
+    encoding: Encoding,
+    pairs: Sequence[int] | None = None,
+    length: int = 100,
+    *,
+    ax: Axes | None = None,
+    **keywords: Any,
 ) -> Axes:
     """The sine of several pairs over positions 0 … length, one above the other, the fastest on top.
 
     pairs: which; if left out, five that rotation visibly in the length, and the slowest.   keywords: for `Axes.plot`.
     Wave number i of those shown is drawn around -2.5·i.
     """
-    frequencies = frequencies_of(record)
+    frequencies = frequencies_of(encoding)
     lengths = frequencies.wavelengths()
     length = validation.integer("length", length, 1, canvas.MOST)
     chosen = (
@@ -52,7 +57,7 @@ def waves(
     )
     ax.tick_params(axis="y", labelsize="small", length=0)
     ax.margins(x=0)
-    return canvas.finish(ax, f"Waves of {canvas.name(record)}", "position", "")
+    return canvas.finish(ax, f"Waves of {canvas.name(encoding)}", "position", "")
 
 
 def _informative_pairs(lengths: np.ndarray, length: int) -> list[int]:
@@ -61,12 +66,12 @@ def _informative_pairs(lengths: np.ndarray, length: int) -> list[int]:
     return sorted({*canvas.spread("pairs", None, visible, 5), len(lengths) - 1})
 
 
-def wavelengths(record: Encoding, *, length: int | None = None, ax: Axes | None = None, **keywords: Any) -> Axes:
+def wavelengths(encoding: Encoding, *, length: int | None = None, ax: Axes | None = None, **keywords: Any) -> Axes:
     """The wavelength 2π/ω of every pair, on a logarithmic scale, where a geometric progression is a straight line.
 
     length: a context length to compare with: pairs above it never turn once in it.   keywords: for `Axes.plot`.
     """
-    lengths = frequencies_of(record).wavelengths()
+    lengths = frequencies_of(encoding).wavelengths()
     ax = canvas.single(ax)
     ax.semilogy(
         np.arange(len(lengths)),
@@ -84,4 +89,4 @@ def wavelengths(record: Encoding, *, length: int | None = None, ax: Axes | None 
             label=f"context of {length:,}: {slow} of {len(lengths)} pairs rotate less than once",
         )
         canvas.legend(ax, [length])
-    return canvas.finish(ax, f"Wavelengths of {canvas.name(record)}", "pair", "wavelength (positions a rotation)")
+    return canvas.finish(ax, f"Wavelengths of {canvas.name(encoding)}", "pair", "wavelength (positions a rotation)")

@@ -18,7 +18,7 @@ from posenc.plot import canvas
 
 
 def heatmap(
-    record: AdditiveEncoding | RotaryEncoding,
+    encoding: AdditiveEncoding | RotaryEncoding,
     positions: Any = 100,
     *,
     params: Params | None = None,
@@ -37,14 +37,14 @@ def heatmap(
     (100, 128)
     """
     rows = canvas.even("positions", canvas.positions_to_draw("positions", positions))
-    table = _table(record, rows, params)
+    table = _table(encoding, rows, params)
     ax = canvas.single(ax)
     canvas.draw_heatmap(ax, table, rows, np.arange(table.shape[1]), "value", {**canvas.centred(table), **keywords})
-    return canvas.finish(ax, canvas.name(record, params=params), "dimension", "position")
+    return canvas.finish(ax, canvas.name(encoding, params=params), "dimension", "position")
 
 
 def dimensions(
-    record: AdditiveEncoding | RotaryEncoding,
+    encoding: AdditiveEncoding | RotaryEncoding,
     dims: Sequence[int] = (0, 21),
     positions: Any = 100,
     *,
@@ -57,7 +57,7 @@ def dimensions(
     positions: a count or a row of numbers.   keywords: for `Axes.plot`.
     """
     rows = canvas.positions_to_draw("positions", positions)
-    table = _table(record, rows, params)
+    table = _table(encoding, rows, params)
     chosen = [validation.integer("dims", dim, 0, table.shape[1] - 1) for dim in dims]
     ax = canvas.single(ax)
     for index, dim in enumerate(chosen):
@@ -75,11 +75,11 @@ def dimensions(
         )
     ax.xaxis.set_major_locator(MaxNLocator(integer=rows.dtype.kind in "iu"))
     canvas.legend(ax, chosen, loc="upper left", bbox_to_anchor=(0, -0.18), ncols=4)
-    return canvas.finish(ax, f"Chosen dimensions of {canvas.name(record, params=params)}", "position", "value")
+    return canvas.finish(ax, f"Chosen dimensions of {canvas.name(encoding, params=params)}", "position", "value")
 
 
 def similarity(
-    record: AdditiveEncoding,
+    encoding: AdditiveEncoding,
     positions: Any = 100,
     *,
     params: Params | None = None,
@@ -91,26 +91,26 @@ def similarity(
     positions: a count or evenly spaced numbers.   keywords: for `Axes.imshow`.
     """
     rows = canvas.even("positions", canvas.positions_to_draw("positions", positions))
-    validation.instance("record", record, AdditiveEncoding, canvas.ADDS)
-    products = similarity_of(record, rows, params=params)
+    validation.instance("encoding", encoding, AdditiveEncoding, canvas.ADDS)
+    products = similarity_of(encoding, rows, params=params)
     ax = canvas.single(ax, (4.6, 3.8))
     canvas.draw_heatmap(
         ax, products, rows, rows, "PE(m) · PE(n)", {"cmap": canvas.SEQUENTIAL, "aspect": "equal", **keywords}
     )
     return canvas.finish(
-        ax, f"Similarity of positions, {canvas.name(record, 40, params=params)}", "position n", "position m"
+        ax, f"Similarity of positions, {canvas.name(encoding, 40, params=params)}", "position n", "position m"
     )
 
 
-def _table(record: AdditiveEncoding | RotaryEncoding, positions: np.ndarray, params: Params | None) -> np.ndarray:
-    if not isinstance(record, AdditiveEncoding):
-        validation.instance("record", record, RotaryEncoding, "a record that adds or rotates")
-    validation.one_axis("record", record)
-    if isinstance(record, AdditiveEncoding):
-        return canvas.as_float64(record.embed(positions, canvas.parameters_or_fresh(record, params)))
-    rotation = record.rotation(positions, canvas.parameters_or_fresh(record, params), role=record.roles[0])
+def _table(encoding: AdditiveEncoding | RotaryEncoding, positions: np.ndarray, params: Params | None) -> np.ndarray:
+    if not isinstance(encoding, AdditiveEncoding):
+        validation.instance("encoding", encoding, RotaryEncoding, "an encoding that adds or rotates")
+    validation.one_axis("encoding", encoding)
+    if isinstance(encoding, AdditiveEncoding):
+        return canvas.as_float64(encoding.embed(positions, canvas.parameters_or_fresh(encoding, params)))
+    rotation = encoding.rotation(positions, canvas.parameters_or_fresh(encoding, params), role=encoding.roles[0])
     if not isinstance(rotation, Rotation) or rotation.heads is not None:
         raise TypeError(
-            f"record must rotate pairs, equally in every head; got {canvas.name(record, 60)}. Draw another picture."
+            f"encoding must rotate pairs, equally in every head; got {canvas.name(encoding, 60)}. Draw another picture."
         )
     return rotation_table(rotation)

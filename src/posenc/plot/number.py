@@ -16,13 +16,15 @@ from posenc.plot import canvas
 STEPS = 769
 
 
-def number_waves(record: Encoding | NumberWaves, position: int = 150, *, ax: Any = None, **keywords: Any) -> np.ndarray:
+def number_waves(
+    encoding: Encoding | NumberWaves, position: int = 150, *, ax: Any = None, **keywords: Any
+) -> np.ndarray:
     """The digits of a number under square waves, then its pairs under sinusoids; an array of Axes, one a wave.
 
     Every wave is drawn over its own last three periods, and ends at the number, marked by a dot.
-    record: one with frequencies, or the result of `posenc.inspect.number_waves`.   keywords: for `Axes.plot`.
+    encoding: one with frequencies, or the result of `posenc.inspect.number_waves`.   keywords: for `Axes.plot`.
     """
-    shown = record if isinstance(record, NumberWaves) else number_waves_of(position, record)
+    shown = encoding if isinstance(encoding, NumberWaves) else number_waves_of(position, encoding)
     bits, pairs = len(shown.digits), len(shown.sines)
     axes = canvas.several(ax, bits + pairs, 1, (5.6, 0.42 * (bits + pairs) + 0.8))
     back = np.linspace(-3.0, 0.0, STEPS)

@@ -18,7 +18,7 @@ from posenc.plot import canvas
 
 
 def rotation(
-    record: RotaryEncoding,
+    encoding: RotaryEncoding,
     vector: Sequence[float] = (1.0, 0.0),
     positions: Any = (1, 2, 3, 4, 5),
     *,
@@ -32,7 +32,7 @@ def rotation(
     vector: its two numbers.   pair: which pair rotates.   keywords: for `Axes.quiver`, which draws the rotated vectors.
     """
     points, start = canvas.positions_to_draw("positions", positions), _plane(vector)
-    rotated_points = _pair_at(record, start, points, pair, params)
+    rotated_points = _pair_at(encoding, start, points, pair, params)
     ax = canvas.single(ax, (4.4, 4.2))
     arrows = {"angles": "xy", "scale_units": "xy", "scale": 1, "width": 0.008}
     shades, origin = colormaps[canvas.SEQUENTIAL](np.linspace(0, 0.85, len(points))), np.zeros(len(points))
@@ -41,30 +41,32 @@ def rotation(
     for tip, text in zip([*rotated_points, start], _labels(rotated_points, points, start), strict=True):
         _label_at(ax, tip, text)
     _circle(ax, float(np.hypot(start[0], start[1])))
-    first, second = _channels(record, params)
-    title = f"Pair {pair} of {canvas.name(record, params=params)}"
+    first, second = _channels(encoding, params)
+    title = f"Pair {pair} of {canvas.name(encoding, params=params)}"
     return canvas.finish(ax, title, f"dimension {first[pair]}", f"dimension {second[pair]}")
 
 
-def pairing(record: RotaryEncoding, *, params: Params | None = None, ax: Axes | None = None, **keywords: Any) -> Axes:
+def pairing(encoding: RotaryEncoding, *, params: Params | None = None, ax: Axes | None = None, **keywords: Any) -> Axes:
     """Which channels of a head turn together: a dot a channel, an arch a pair. Channels that do not rotate are grey.
 
     At most 64 channels.   keywords: for `Axes.scatter`, which draws the channels.
     """
-    validation.instance("record", record, RotaryEncoding, canvas.ROTATES)
-    validation.integer("record.head_dim", record.head_dim, 2, 64)
-    first, second = _channels(record, params)
-    shades = np.tile(np.array([0.8, 0.8, 0.8, 1.0]), (record.head_dim, 1))
+    validation.instance("encoding", encoding, RotaryEncoding, canvas.ROTATES)
+    validation.integer("encoding.head_dim", encoding.head_dim, 2, 64)
+    first, second = _channels(encoding, params)
+    shades = np.tile(np.array([0.8, 0.8, 0.8, 1.0]), (encoding.head_dim, 1))
     shades[first] = shades[second] = colormaps[canvas.SEQUENTIAL](np.linspace(0, 0.9, len(first)))
     ax = canvas.single(ax, (5.2, 2.4))
     for one, span in zip(first, second - first, strict=True):
         arch = Arc((one + span / 2, 0), span, 2 * np.sqrt(span), theta1=0, theta2=180, color=shades[one], linewidth=1.4)
         ax.add_patch(arch)
-    ax.scatter(np.arange(record.head_dim), np.zeros(record.head_dim), **{"c": shades, "s": 36, "zorder": 3, **keywords})
+    ax.scatter(
+        np.arange(encoding.head_dim), np.zeros(encoding.head_dim), **{"c": shades, "s": 36, "zorder": 3, **keywords}
+    )
     ax.set(ylim=(-0.5, max(2.0, np.sqrt((second - first).max())) + 0.4), yticks=[])
     ax.spines[["left", "right", "top", "bottom"]].set_visible(False)
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
-    return canvas.finish(ax, f"Pairs of {canvas.name(record, params=params)}", "dimension", "")
+    return canvas.finish(ax, f"Pairs of {canvas.name(encoding, params=params)}", "dimension", "")
 
 
 def _circle(ax: Axes, radius: float) -> None:
@@ -98,22 +100,22 @@ def _plane(vector: Any) -> np.ndarray:
 
 
 def _pair_at(
-    record: RotaryEncoding, vector: np.ndarray, positions: np.ndarray, pair: int, params: Params | None
+    encoding: RotaryEncoding, vector: np.ndarray, positions: np.ndarray, pair: int, params: Params | None
 ) -> np.ndarray:
     """The two channels of one pair at every position, from a head that is zero elsewhere; shape (n, 2)."""
-    validation.instance("record", record, RotaryEncoding, canvas.ROTATES)
-    validation.one_axis("record", record)
-    first, second = _channels(record, params)
+    validation.instance("encoding", encoding, RotaryEncoding, canvas.ROTATES)
+    validation.one_axis("encoding", encoding)
+    first, second = _channels(encoding, params)
     validation.integer("pair", pair, 0, len(first) - 1)
     channels = [first[pair], second[pair]]
-    head = np.zeros((len(positions), record.head_dim))
+    head = np.zeros((len(positions), encoding.head_dim))
     head[:, channels] = vector
-    return canvas.as_float64(record.rotation(positions, params, role="query")(head))[:, channels]
+    return canvas.as_float64(encoding.rotation(positions, params, role="query")(head))[:, channels]
 
 
-def _channels(record: RotaryEncoding, params: Params | None) -> tuple[np.ndarray, np.ndarray]:
+def _channels(encoding: RotaryEncoding, params: Params | None) -> tuple[np.ndarray, np.ndarray]:
     """First and second channel of every pair."""
-    origin = np.zeros((1,) if record.axes == 1 else (1, record.axes), np.int64)
-    rotation = of_pairs("record", record.rotation(origin, params, role="query"))
-    first, second = rotation.pairing.split(np.arange(record.head_dim))
+    origin = np.zeros((1,) if encoding.axes == 1 else (1, encoding.axes), np.int64)
+    rotation = of_pairs("encoding", encoding.rotation(origin, params, role="query"))
+    first, second = rotation.pairing.split(np.arange(encoding.head_dim))
     return np.asarray(first), np.asarray(second)

@@ -14,7 +14,7 @@ from posenc.plot import canvas
 
 
 def rotated(
-    record: RotaryEncoding | PositionChange,
+    encoding: RotaryEncoding | PositionChange,
     vector: Any = None,
     positions: Any = (0, 50, 99),
     *,
@@ -24,15 +24,15 @@ def rotated(
 ) -> np.ndarray:
     """The numbers of a vector before and after its rotation, laid over each other; an array of Axes, one a position.
 
-    record: a record that rotates, or what `posenc.inspect.position_change` gave for one; then the next two say nothing.
+    encoding: an encoding that rotates, or what `posenc.inspect.position_change` gave for one; then the next two say nothing.
     vector: (head_dim,); the same normal numbers every time if left out.   ax: as many Axes.
     keywords: for `Axes.plot`, which draws the rotated vector.
     """
-    change_of_position = record if isinstance(record, PositionChange) else None
+    change_of_position = encoding if isinstance(encoding, PositionChange) else None
     validation.instance(
-        "record", change_of_position.record if change_of_position else record, RotaryEncoding, canvas.ROTATES
+        "encoding", change_of_position.encoding if change_of_position else encoding, RotaryEncoding, canvas.ROTATES
     )
-    change_of_position = change_of_position or _computed(record, vector, positions, params)
+    change_of_position = change_of_position or _computed(encoding, vector, positions, params)
     axes = canvas.stacked(ax, len(change_of_position.positions))
     for one, position, row in zip(axes, change_of_position.positions, change_of_position.encoded, strict=True):
         one.plot(change_of_position.vector, color="black", linewidth=0.9, label="vector")
@@ -40,13 +40,13 @@ def rotated(
             row, **{"color": canvas.COLOURS[1], "linewidth": 1.1, "linestyle": "--", "label": "rotated", **keywords}
         )
         canvas.finish(one, f"position {position:g}", "", "value")
-    _head(axes, change_of_position.record, params, has_own_axes=ax is None)
+    _head(axes, change_of_position.encoding, params, has_own_axes=ax is None)
     canvas.legend(axes[0], [change_of_position], ncols=2, loc="lower right", bbox_to_anchor=(1.0, 0.98), borderpad=0)
     return axes
 
 
 def differences(
-    record: Encoding | PositionChange,
+    encoding: Encoding | PositionChange,
     vector: Any = None,
     positions: Any = (0, 50, 99),
     *,
@@ -58,10 +58,12 @@ def differences(
 
     An encoding that adds has a panel for each position but the first, and the vector cancels; one that rotates has a
     panel for each. Above each quarter of the dimensions stands its share of the squared difference.
-    record: a record, or what `posenc.inspect.position_change` gave; then the next two say nothing.
+    encoding: an encoding, or what `posenc.inspect.position_change` gave; then the next two say nothing.
     vector: (width,); the same normal numbers every time if left out.   ax: as many Axes.   keywords: for `Axes.plot`.
     """
-    change_of_position = record if isinstance(record, PositionChange) else _computed(record, vector, positions, params)
+    change_of_position = (
+        encoding if isinstance(encoding, PositionChange) else _computed(encoding, vector, positions, params)
+    )
     axes = canvas.stacked(ax, len(change_of_position.compared))
     for one, position, change, shares in zip(
         axes, change_of_position.compared, change_of_position.differences, change_of_position.shares, strict=True
@@ -69,19 +71,19 @@ def differences(
         one.plot(change, **{"color": canvas.COLOURS[0], "linewidth": 1, **keywords})
         canvas.finish(one, f"position {position:g} minus {change_of_position.against}", "", "difference")
         _mark(one, len(change), shares)
-    _head(axes, change_of_position.record, params, has_own_axes=ax is None)
+    _head(axes, change_of_position.encoding, params, has_own_axes=ax is None)
     return axes
 
 
-def _computed(record: Any, vector: Any, positions: Any, params: Params | None) -> PositionChange:
-    return position_change(record, vector, canvas.positions_to_draw("positions", positions), params=params)
+def _computed(encoding: Any, vector: Any, positions: Any, params: Params | None) -> PositionChange:
+    return position_change(encoding, vector, canvas.positions_to_draw("positions", positions), params=params)
 
 
-def _head(axes: np.ndarray, record: Encoding, params: Params | None, *, has_own_axes: bool) -> None:
-    """The record above all panels, in a figure of ours, and one label below them."""
+def _head(axes: np.ndarray, encoding: Encoding, params: Params | None, *, has_own_axes: bool) -> None:
+    """The encoding above all panels, in a figure of ours, and one label below them."""
     axes[-1].set_xlabel("dimension")
     if has_own_axes:
-        axes[0].figure.suptitle(canvas.name(record, params=params), fontsize="medium")
+        axes[0].figure.suptitle(canvas.name(encoding, params=params), fontsize="medium")
 
 
 def _mark(ax: Axes, width: int, shares: np.ndarray) -> None:

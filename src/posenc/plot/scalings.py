@@ -14,7 +14,7 @@ from posenc.plot import canvas
 
 
 def scalings(
-    record: RoPE, *, trained: int = 4096, target: int = 32768, ax: Axes | None = None, **keywords: Any
+    encoding: RoPE, *, trained: int = 4096, target: int = 32768, ax: Axes | None = None, **keywords: Any
 ) -> Axes:
     """Trained frequency / new frequency of every pair against its wavelength, a line for each known scaling.
 
@@ -24,14 +24,14 @@ def scalings(
     >>> [line.get_label() for line in scalings(RoPE(dim=64)).lines][:3]
     ['as it is', 'YaRN', 'Llama 3']
     """
-    validation.instance("record", record, RoPE, "a rotation such as RoPE(dim=64)")
+    validation.instance("encoding", encoding, RoPE, "a rotation such as RoPE(dim=64)")
     trained = validation.integer("trained", trained, 2, 1 << 30)
     target = validation.integer("target", target, 1, 1 << 30)
-    lengths, before = record.frequencies.wavelengths(), record.frequencies.radians()
+    lengths, before = encoding.frequencies.wavelengths(), encoding.frequencies.radians()
     ax = canvas.single(ax)
-    for index, way in enumerate(ways(record, trained, target, min(4096, trained))):
+    for index, way in enumerate(ways(encoding, trained, target, min(4096, trained))):
         line = {"color": canvas.colour(index), "linestyle": canvas.style(index), "label": way.name}
-        ax.loglog(lengths, slowed_by(before, way.record.frequencies.radians()), **{**line, **keywords})
+        ax.loglog(lengths, slowed_by(before, way.encoding.frequencies.radians()), **{**line, **keywords})
     canvas.legend(ax, ax.lines)
-    title = f"From {trained:,} to {target:,} positions, {canvas.name(record, 40)}"
+    title = f"From {trained:,} to {target:,} positions, {canvas.name(encoding, 40)}"
     return canvas.finish(ax, title, "wavelength before scaling (positions)", "slowed by this factor")

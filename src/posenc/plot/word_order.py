@@ -10,12 +10,12 @@ from matplotlib.axes import Axes
 
 from posenc.core.doors import Encoding, Params
 from posenc.inspect import OrderBlindness, order_blindness
-from posenc.inspect.order import usual_records, words_of
+from posenc.inspect.order import usual_encodings, words_of
 from posenc.plot import canvas
 
 
 def word_order(
-    record: Encoding | Sequence[OrderBlindness] | None = None,
+    encoding: Encoding | Sequence[OrderBlindness] | None = None,
     sentence: str = "Dog bites man",
     other: str = "Man bites dog",
     *,
@@ -26,39 +26,39 @@ def word_order(
 ) -> Axes:
     """A row for each encoding, a column for each word: the largest difference of its output between the two orders.
 
-    The rows are no encoding, the record and the best-known encodings; a row of zeros cannot tell the orders apart.
+    The rows are no encoding, the encoding and the best-known encodings; a row of zeros cannot tell the orders apart.
 
-    record: an encoding, None for the best-known ones alone, or results of `posenc.inspect.order_blindness` for the
+    encoding: an encoding, None for the best-known ones alone, or results of `posenc.inspect.order_blindness` for the
     same two sentences.   keywords: for `Axes.imshow`.
     """
-    if record is None or isinstance(record, Encoding):
-        record = _compared(record, sentence, other, causal, params)
-    first = record[0]
+    if encoding is None or isinstance(encoding, Encoding):
+        encoding = _compared(encoding, sentence, other, causal, params)
+    first = encoding[0]
     if not first.words:
         raise ValueError(f"other must share words with sentence; got {other!r:.60}. Write the same words in it.")
-    amounts = np.array([[0.0 if word.same else word.amount for word in one.words] for one in record])
-    ax = canvas.single(ax, (max(4.2, 0.8 * len(first.words) + 2.6), 0.42 * len(record) + 1.5))
+    amounts = np.array([[0.0 if word.same else word.amount for word in one.words] for one in encoding])
+    ax = canvas.single(ax, (max(4.2, 0.8 * len(first.words) + 2.6), 0.42 * len(encoding) + 1.5))
     scale = {"cmap": "Blues", "vmin": 0.0, "vmax": float(amounts.max()) or 1.0, "aspect": "auto"}
     ax.imshow(amounts, **{**scale, **keywords})
     for (row, column), amount in np.ndenumerate(amounts):
         colour = "white" if amount > 0.6 * amounts.max() else "black"
-        shown = record[row].words[column].shown
+        shown = encoding[row].words[column].shown
         ax.text(column, row, shown, ha="center", va="center", fontsize="small", color=colour)
     ax.set_xticks(range(len(first.words)), [canvas.literal(word.word) for word in first.words])
-    ax.set_yticks(range(len(record)), [_named(one) for one in record])
+    ax.set_yticks(range(len(encoding)), [_named(one) for one in encoding])
     masked = ", causal" if first.causal else ""
     title = canvas.literal(f"{first.sentence} / {first.other}{masked}")
     return canvas.finish(ax, title, "largest difference of the word's output", "")
 
 
 def _compared(
-    record: Encoding | None, sentence: str, other: str, causal: bool, params: Params | None
+    encoding: Encoding | None, sentence: str, other: str, causal: bool, params: Params | None
 ) -> list[OrderBlindness]:
-    """No encoding, the record, and the best-known encodings, each asked about the two orders."""
+    """No encoding, the encoding, and the best-known encodings, each asked about the two orders."""
     without = order_blindness(sentence, other, causal=causal)
-    own = [] if record is None else [order_blindness(sentence, other, record, causal=causal, params=params)]
-    usual = usual_records(max(len(words_of(sentence)), len(words_of(other))))
-    return [without, *own, *(order_blindness(sentence, other, one, causal=causal) for one in usual if one != record)]
+    own = [] if encoding is None else [order_blindness(sentence, other, encoding, causal=causal, params=params)]
+    usual = usual_encodings(max(len(words_of(sentence)), len(words_of(other))))
+    return [without, *own, *(order_blindness(sentence, other, one, causal=causal) for one in usual if one != encoding)]
 
 
 def _named(one: OrderBlindness) -> str:

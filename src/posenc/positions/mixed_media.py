@@ -147,10 +147,10 @@ def check_segments(segments: Any, *kinds: type) -> None:
             raise TypeError(f"segments must hold {listed}; got {validation.shown(segment)}. Give Text(5), say.")
 
 
-def _sides(record: Image | Video) -> None:
-    merge = validation.integer("merge", record.merge, 1, 1 << 10)
-    sides = {name: validation.integer(name, getattr(record, name), merge, 1 << 20) for name in ("height", "width")}
+def _sides(encoding: Image | Video) -> None:
+    merge = validation.integer("merge", encoding.merge, 1, 1 << 10)
+    sides = {name: validation.integer(name, getattr(encoding, name), merge, 1 << 20) for name in ("height", "width")}
     for name, side in sides.items():
         if side % merge:
             raise ValueError(f"{name} must be a multiple of merge={merge}; got {side}. Pad the patches.")
-    validation.settle(record, merge=merge, **sides)
+    validation.settle(encoding, merge=merge, **sides)

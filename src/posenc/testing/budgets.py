@@ -28,7 +28,7 @@ def value(dtype: str, largest: float = 1.0) -> float:
 
 
 def own_value(encoding: Encoding, values: Any) -> float:
-    """The same for numbers like these, which the record forms in its own arithmetic when it is asked for float64."""
+    """The same for numbers like these, which the encoding forms in its own arithmetic when it is asked for float64."""
     return value(arithmetic(encoding), rounding_size(values))
 
 
@@ -62,28 +62,28 @@ def angle(encoding: Encoding, largest_position: float, dtype: str = "float64") -
 
 
 def formed(encoding: Encoding) -> bool:
-    """Whether a record computes angles in floats, from learned numbers or sums over tokens, and says how they grow."""
+    """Whether an encoding computes angles in floats, from learned numbers or sums over tokens, and says how they grow."""
     return hasattr(encoding, "fastest")
 
 
 def released(encoding: Encoding) -> bool:
-    """Whether the record, or one inside it, asks for the float32 arithmetic of released models."""
+    """Whether the encoding, or one inside it, asks for the float32 arithmetic of released models."""
     stated = getattr(encoding, "numerics", "exact")
     return stated == "float32" or any(map(released, encodings_inside(encoding)))
 
 
 def arithmetic(encoding: Encoding) -> str:
-    """The dtype in which a record forms its numbers, whatever it is asked for: float64, or float32 where it says so."""
+    """The dtype in which an encoding forms its numbers, whatever it is asked for: float64, or float32 where it says so."""
     return "float32" if released(encoding) else "float64"
 
 
 def without_float64(encoding: Encoding) -> str:
-    """Why a check that compares with float64 is not asked of a record; "" where it is."""
-    return "not asked: the record forms its numbers in float32, whatever dtype it is asked for" * released(encoding)
+    """Why a check that compares with float64 is not asked of an encoding; "" where it is."""
+    return "not asked: the encoding forms its numbers in float32, whatever dtype it is asked for" * released(encoding)
 
 
 def fastest(encoding: Encoding) -> float:
-    """The largest frequency in radians a step; 1 where the record does not say."""
+    """The largest frequency in radians a step; 1 where the encoding does not say."""
     if formed(encoding):
         return float(encoding.fastest)  # type: ignore[attr-defined]
     field_value = getattr(encoding, "frequencies", None)
@@ -96,9 +96,9 @@ def encodings_inside(encoding: Encoding) -> list[Encoding]:
     return [part for part in parts_inside(encoding) if isinstance(part, Encoding)]
 
 
-def parts_inside(record: Any) -> list[Any]:
-    """The records inside a record, whatever their kind."""
-    values = (getattr(record, field.name) for field in fields(record))
+def parts_inside(encoding: Any) -> list[Any]:
+    """The encodings inside an encoding, whatever their kind."""
+    values = (getattr(encoding, field.name) for field in fields(encoding))
     return [
         part for value in values for part in (value if isinstance(value, tuple) else (value,)) if is_dataclass(part)
     ]

@@ -1,4 +1,4 @@
-"""A record of a user's own: its checks run where its code runs, its numbers are compared here."""
+"""An encoding of a user's own: its checks run where its code runs, its numbers are compared here."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ from posenc.testing.known_mistake import judged
 from posenc.testing.suite_report import Outcome, Status
 
 Effects = Mapping[str, np.ndarray]
-#: Fields of the record that is meant which a class of one's own is made with.
+#: Fields of the encoding that is meant which a class of one's own is made with.
 PLAIN = (bool, int, float, str)
 
 
 @dataclass(frozen=True)
-class RecordReport(CodeReport):
-    """A `CodeReport` of a record, with what came of each check of `posenc.testing`."""
+class EncodingReport(CodeReport):
+    """A `CodeReport` of an encoding, with what came of each check of `posenc.testing`."""
 
-    record: str = ""
+    encoding: str = ""
     checks: tuple[Outcome, ...] = ()
 
     @property
@@ -61,35 +61,35 @@ class RecordReport(CodeReport):
         return ["a check fails" if self.failed else "its checks did not run"]
 
 
-def check_remote_record(
+def check_remote_encoding(
     code: RemoteCode, *, against: Encoding | None = None, dim: int | None = None, base: float | None = None
-) -> RecordReport:
-    """Run the checks of a record in the child process, and compare its numbers here.
+) -> EncodingReport:
+    """Run the checks of an encoding in the child process, and compare its numbers here.
 
-    With `against`, they are compared with that record's; else with those of the record that it calls itself, where
+    With `against`, they are compared with that encoding's; else with those of the encoding that it calls itself, where
     there is one of that name and these fields, or with the published conventions. What its checks say can only make it
     worse. Raises ValueError naming the argument."""
     fields = _fields(code, against, dim, base)
     built = code.ask("build", fields=fields)
-    if not isinstance(built, dict) or not isinstance(built.get("record"), str):
+    if not isinstance(built, dict) or not isinstance(built.get("encoding"), str):
         raise StoppedError("what it answered is no answer")
-    wanted = against or _called(built["record"])
+    wanted = against or _called(built["encoding"])
     if wanted is not None and wanted.door != built.get("door"):
         raise ValueError(
-            f"against must be a record that {built.get('door')}; got {wanted!r:.100}. Give the record that the code "
+            f"against must be an encoding that {built.get('door')}; got {wanted!r:.100}. Give the encoding that the code "
             "implements."
         )
     report = _compared(code, wanted) if wanted is not None else _compared_with_conventions(code, built, base)
     checks = _outcomes(code.ask("suite"))
     whole = bool(checks) and not any(each.status == "failed" for each in checks)
-    return RecordReport(
+    return EncodingReport(
         **{
             **{field.name: getattr(report, field.name) for field in dataclasses.fields(report)},
             "right": report.right and whole,
             "consistent": report.consistent and whole,
-            "form": built["record"],
+            "form": built["encoding"],
         },
-        record=built["record"],
+        encoding=built["encoding"],
         checks=checks,
     )
 
@@ -119,13 +119,13 @@ def _fields(code: RemoteCode, against: Encoding | None, dim: int | None, base: f
 
 
 def _called(text: str) -> Encoding | None:
-    """The record of the catalog that has this repr, if there is one."""
-    record = unless_refused(lambda: parse.record(text))
-    return record if isinstance(record, Encoding) else None
+    """The encoding of the catalog that has this repr, if there is one."""
+    encoding = unless_refused(lambda: parse.record(text))
+    return encoding if isinstance(encoding, Encoding) else None
 
 
 def _compared(code: RemoteCode, wanted: Encoding) -> CodeReport:
-    """Its effects and those of the record that is meant, with the same parameters."""
+    """Its effects and those of the encoding that is meant, with the same parameters."""
     positions, params = positions_within(wanted), moved_parameters(wanted)
     expected = effects(wanted, params, positions)
     try:
@@ -192,7 +192,10 @@ def _different(
 
 def _compared_with_conventions(code: RemoteCode, built: Mapping[str, Any], base: float | None) -> CodeReport:
     """Against every published convention, where there are any for such numbers."""
-    door, nothing = str(built.get("door")), CodeReport(False, str(built.get("door")), built["record"], consistent=True)
+    door, nothing = (
+        str(built.get("door")),
+        CodeReport(False, str(built.get("door")), built["encoding"], consistent=True),
+    )
     if built.get("learned") or door == "scores":
         return nothing
     positions = np.asarray(code.ask("positions"))

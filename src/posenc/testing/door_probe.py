@@ -78,7 +78,7 @@ def converted(params: Mapping[str, Any], name: str, dtype: str) -> dict[str, Arr
 
 
 def number_of_heads(encoding: Encoding) -> int:
-    """Heads of a record that states them, else three."""
+    """Heads of an encoding that states them, else three."""
     return int(getattr(encoding, "heads", 3))
 
 
@@ -181,7 +181,7 @@ def line_logits(encoding: Encoding, query_positions: Any, key_positions: Any) ->
 
 
 def logits_at(encoding: Encoding, query_positions: np.ndarray, key_positions: np.ndarray) -> np.ndarray:
-    """The same for positions as the record takes them, with their coordinates."""
+    """The same for positions as the encoding takes them, with their coordinates."""
     params = moved_parameters(encoding) or None
     if isinstance(encoding, AttentionBias):
         return np.asarray(encoding.matrix(query_positions, key_positions, params))
@@ -241,7 +241,7 @@ def _drawn(seed: int, shape: tuple[int, ...]) -> np.ndarray:
 
 
 def operates(encoding: Encoding) -> bool:
-    """Whether a record rotates by another map than a rotation of pairs."""
+    """Whether an encoding rotates by another map than a rotation of pairs."""
     return isinstance(encoding, RotaryEncoding) and not isinstance(_operator(encoding, sides(encoding)[0]), Rotation)
 
 
@@ -308,7 +308,7 @@ def _score(
 
 
 def with_twelve_heads(encoding: Encoding) -> Encoding:
-    """The record for twelve heads, where it states its heads, or a record inside it does."""
+    """The encoding for twelve heads, where it states its heads, or an encoding inside it does."""
     inner, whole = getattr(encoding, "encoding", None), cast(Any, encoding)
     is_line = isinstance(encoding, Line) and not isinstance(encoding, AttentionBias)
     if is_line or (isinstance(inner, AttentionBias) and isinstance(encoding, AttentionScore)):

@@ -1,4 +1,4 @@
-"""All that an encoding does, as arrays: two records with the same effects are the same encoding, whoever wrote them."""
+"""All that an encoding does, as arrays: two encodings with the same effects are the same encoding, whoever wrote them."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def tolerance_of(values: np.ndarray, positions: np.ndarray, door: str) -> np.nda
 
 
 def head_count(encoding: Encoding) -> int:
-    """Heads of a record that states them, else one."""
+    """Heads of an encoding that states them, else one."""
     return int(getattr(encoding, "heads", 1))
 
 

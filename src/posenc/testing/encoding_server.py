@@ -1,4 +1,4 @@
-"""What answers in the child process about a record of a user's own: its checks, and its effects as numbers."""
+"""What answers in the child process about an encoding of a user's own: its checks, and its effects as numbers."""
 
 from __future__ import annotations
 
@@ -10,61 +10,65 @@ import numpy as np
 from posenc.core.doors import Encoding
 from posenc.diagnosis.code.child_server import UserFile, answer_requests
 
-#: Values for the fields that a record may have without a default.
+#: Values for the fields that an encoding may have without a default.
 FIELDS = {"heads": 8, "length": 64, "model_dim": 16, "head_dim": 16, "dim": 16}
-#: Characters of a record that are sent.
+#: Characters of an encoding that are sent.
 LONGEST = 2_000
 
 
-class UserRecord(UserFile):
-    """A user's file whose name stands for a record."""
+class UserEncoding(UserFile):
+    """A user's file whose name stands for an encoding."""
 
-    record: Encoding
+    encoding: Encoding
 
     def build(self, fields: dict[str, Any]) -> dict[str, Any]:
-        self.record = user_record(self.target, fields)
-        return {"door": self.record.door, "record": repr(self.record)[:LONGEST], "learned": bool(self.record.shapes)}
+        self.encoding = user_encoding(self.target, fields)
+        return {
+            "door": self.encoding.door,
+            "encoding": repr(self.encoding)[:LONGEST],
+            "learned": bool(self.encoding.shapes),
+        }
 
     def field_names(self) -> list[str]:
-        """Of a class; a record that is made already takes none."""
+        """Of a class; an encoding that is made already takes none."""
         is_class = isinstance(self.target, type)
         return [field.name for field in dataclasses.fields(self.target) if field.init] if is_class else []
 
     def suite(self) -> list[list[str]]:
         from posenc.testing.suite import check_encoding
 
-        outcomes = check_encoding(self.record).outcomes
+        outcomes = check_encoding(self.encoding).outcomes
         return [[each.name, each.status, each.sentence, each.explains] for each in outcomes]
 
     def positions(self) -> np.ndarray:
         from posenc.testing.effects import positions_within
 
-        return positions_within(self.record)
+        return positions_within(self.encoding)
 
     def effects(self, params: dict[str, Any], positions: np.ndarray) -> dict[str, np.ndarray]:
         from posenc.testing.effects import effects
 
-        return effects(self.record, params, positions)
+        return effects(self.encoding, params, positions)
 
 
 def main() -> None:
     """Answer until the other side has gone."""
-    served = UserRecord()
+    served = UserEncoding()
     answer_requests(
         served.answers()
         | {name: getattr(served, name) for name in ("field_names", "build", "suite", "positions", "effects")}
     )
 
 
-def user_record(target: Any, fields: dict[str, Any]) -> Encoding:
-    """The record: as it is, or the class with these fields, and plain values for what else has no default.
+def user_encoding(target: Any, fields: dict[str, Any]) -> Encoding:
+    """The encoding: as it is, or the class with these fields, and plain values for what else has no default.
 
     Raises ValueError for a field that it does not have, or has already.
     """
     if isinstance(target, Encoding):
         if fields:
             raise ValueError(
-                f"{next(iter(fields))} must be left out for an existing record; got {repr(target)[:100]}. Name its "
+                f"{next(iter(fields))} must be left out for an existing encoding; got {repr(target)[:100]}. Name its "
                 "class, or leave the option out."
             )
         return target
@@ -77,12 +81,12 @@ def user_record(target: Any, fields: dict[str, Any]) -> Encoding:
     unknown = [name for name in required if name not in values]
     if unknown:
         raise ValueError(
-            "target must be a record, or a class whose fields have defaults; "
-            f"{target.__name__} asks for {unknown[0]!r}. Make a record in the file and name that."
+            "target must be an encoding, or a class whose fields have defaults; "
+            f"{target.__name__} asks for {unknown[0]!r}. Make an encoding in the file and name that."
         )
     try:
         return target(**{name: values[name] for name in {*required, *fields}})  # type: ignore[no-any-return]
     except Exception as error:
         raise ValueError(
-            f"{target.__name__}: {type(error).__name__}: {error}. Make a record in the file and name that."
+            f"{target.__name__}: {type(error).__name__}: {error}. Make an encoding in the file and name that."
         ) from None

@@ -1,4 +1,4 @@
-"""Numbers that differ from a record's, as the known mistake that explains them."""
+"""Numbers that differ from an encoding's, as the known mistake that explains them."""
 
 from __future__ import annotations
 

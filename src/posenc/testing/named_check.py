@@ -26,9 +26,9 @@ class Check:
 
     doors: where it applies.   claims: what an encoding must claim for it to apply.
     needs: libraries without which it is left out.   slow: left out unless asked for.
-    unasked: why it is left out for a record that it says nothing about, "" where it is asked.
+    unasked: why it is left out for an encoding that it says nothing about, "" where it is asked.
     several: about positions with several coordinates, and of use for those alone.
-    run: takes the record; raises CheckFailed.   explains: what is lost when it fails, in one sentence.
+    run: takes the encoding; raises CheckFailed.   explains: what is lost when it fails, in one sentence.
     """
 
     name: str
@@ -48,12 +48,12 @@ class Check:
         return encoding.door in self.doors and self.claims <= encoding.claims
 
     def left_out(self, encoding: Encoding) -> str:
-        """Why it is not asked of a record to which it applies: a library that the record does not take, or what
+        """Why it is not asked of an encoding to which it applies: a library that the encoding does not take, or what
         `unasked` says; "" where it is asked.
         """
         unknown = [name for name in self.needs if name not in encoding.libraries]
         if unknown:
-            return f"not asked: the record takes arrays of {' and '.join(encoding.libraries)}, not of {unknown[0]}"
+            return f"not asked: the encoding takes arrays of {' and '.join(encoding.libraries)}, not of {unknown[0]}"
         return self.unasked(encoding)
 
 
@@ -111,7 +111,7 @@ def same_bits(what: str, got: Any, wanted: Any) -> None:
 
 
 def same_but_for_rounding(encoding: Encoding, what: str, got: Any, wanted: Any) -> None:
-    """Two arrays whose numbers the record forms in two ways."""
+    """Two arrays whose numbers the encoding forms in two ways."""
     close(what, got, wanted, budgets.own_value(encoding, wanted))
 
 

@@ -1,4 +1,4 @@
-"""A record with several axes, seen along a line: the checks that need one number a place see it so.
+"""An encoding with several axes, seen along a line: the checks that need one number a place see it so.
 
 Every coordinate is the same number there (or 1, 2, 3 … times it), so that a difference of places stays a difference and
 a place that is no number stays one. What several coordinates mean beyond a line is checked in `testing.axes`.
@@ -17,7 +17,7 @@ from posenc.encodings._of_one import AddsOne, OfOne, RotatesOne
 
 
 def one_coordinate(encoding: Any, *, spread: bool = False) -> Any:
-    """The record itself where positions are plain numbers, else the record along a line.
+    """The encoding itself where positions are plain numbers, else the encoding along a line.
 
     spread: coordinate a is a+1 times the number, so that axes are told apart; else all are the number itself.
     """
@@ -32,14 +32,14 @@ def along(encoding: Any, name: str, positions: Any) -> Array:
     """Numbers (*batch, n) as positions (*batch, n, axes) on the line."""
     positions = arrays.as_array(name, positions)
     xp, axes = arrays.library(positions).xp, encoding.encoding.axes
-    if arrays.kind(positions) == "other":  # nothing to stack; the record is to refuse it
+    if arrays.kind(positions) == "other":  # nothing to stack; the encoding is to refuse it
         return positions
     copies = [positions * (axis + 1) if encoding.spread else positions for axis in range(axes)]
     return xp.stack(copies, -1)
 
 
 def spread_over_axes(encoding: Encoding, positions: Array) -> Array:
-    """Numbers (*batch, n) as positions that the record takes: where it has several axes, coordinate a is a+1 times the
+    """Numbers (*batch, n) as positions that the encoding takes: where it has several axes, coordinate a is a+1 times the
     number.
     """
     if encoding.axes == 1:
@@ -48,7 +48,7 @@ def spread_over_axes(encoding: Encoding, positions: Array) -> Array:
 
 
 class Line(OfOne):
-    """What a record along a line says of itself: what the record says, but for its one axis."""
+    """What an encoding along a line says of itself: what the encoding says, but for its one axis."""
 
     spread: bool
 

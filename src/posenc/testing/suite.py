@@ -28,7 +28,7 @@ from posenc.testing.one_coordinate import one_coordinate
 from posenc.testing.suite_report import Outcome, Report
 
 THEMES = (
-    record_fields,
+    encoding_fields,
     learning,
     shapes,
     position_inputs,
@@ -43,8 +43,8 @@ THEMES = (
     module_life,
     grid_axes,
 )
-#: What is asked of the record as it is; all else is asked along a line where positions have several coordinates.
-OF_THE_RECORD = (record_fields, published, grid_axes)
+#: What is asked of the encoding as it is; all else is asked along a line where positions have several coordinates.
+OF_THE_RECORD = (encoding_fields, published, grid_axes)
 
 
 def _along(check: Check) -> Check:
@@ -52,7 +52,7 @@ def _along(check: Check) -> Check:
 
 
 def _where_asked(check: Check) -> Check:
-    """The check that is silent about a record of which it is not asked."""
+    """The check that is silent about an encoding of which it is not asked."""
     return replace(check, run=lambda encoding: None if check.left_out(encoding) else check.run(encoding))
 
 
@@ -66,12 +66,14 @@ ALL_CHECKS: tuple[Check, ...] = tuple(
 
 
 def checks_for(encoding: Encoding) -> tuple[Check, ...]:
-    """The checks for a record's door and claims, slow ones and those of missing libraries too; for pytest:
+    """The checks for an encoding's door and claims, slow ones and those of missing libraries too; for pytest:
 
     `@pytest.mark.parametrize("check", checks_for(MINE), ids=lambda check: check.name)` and `check.run(MINE)`.
-    Raises TypeError naming `encoding` for what is no record of a door.
+    Raises TypeError naming `encoding` for what is no encoding of a door.
     """
-    validation.instance("encoding", encoding, Encoding, "a record of an encoding, derived from one of the four doors")
+    validation.instance(
+        "encoding", encoding, Encoding, "an encoding of an encoding, derived from one of the four doors"
+    )
     return tuple(check for check in ALL_CHECKS if check.applies(encoding))
 
 
@@ -82,12 +84,12 @@ def check_encoding(
     slow: bool = False,
     reference: Encoding | None = None,
 ) -> Report:
-    """Run every check that applies to the record.
+    """Run every check that applies to the encoding.
 
-    reference: the record whose numbers it must give. Without one the numbers of a class of your own are compared with
+    reference: the encoding whose numbers it must give. Without one the numbers of a class of your own are compared with
     nothing, and `published_numbers` is left out: every other check looks at consistency alone.
     expected_failures: name of a check → why it fails; one that passes all the same is a failure, and so is a name that
-    is no check of this record (ValueError). slow: also the checks that generate machine code, seconds each. Raises
+    is no check of this encoding (ValueError). slow: also the checks that generate machine code, seconds each. Raises
     TypeError naming the argument. A failed check is in the report, not raised.
 
     >>> from posenc import NoPE
@@ -97,7 +99,7 @@ def check_encoding(
     """
     checks = checks_for(encoding)
     if reference is not None:
-        validation.instance("reference", reference, Encoding, "a record of an encoding, or None")
+        validation.instance("reference", reference, Encoding, "an encoding of an encoding, or None")
         checks = tuple(published.against(check, reference) for check in checks)
     reasons = {} if expected_failures is None else _reasons(expected_failures, checks)
     validation.truth("slow", slow)

@@ -1,4 +1,4 @@
-"""Other values for the fields of any record, so that a check can ask whether each of them matters."""
+"""Other values for the fields of any encoding, so that a check can ask whether each of them matters."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from posenc.testing.one_coordinate import one_coordinate
 
 
 def variants(encoding: Any, name: str) -> list[Any]:
-    """Records that differ from this one in the named field; those that the constructor refuses are left out."""
+    """Encodings that differ from this one in the named field; those that the constructor refuses are left out."""
     nested = (with_fields(encoding, **{name: value}) for value in others(encoding, name))
     return [record for record in nested if record is not None]
 
 
 def observable_results(encoding: Encoding) -> tuple[bytes | str, ...]:
-    """All that a caller can see of a record at a few well chosen positions: two records that differ, differ here."""
+    """All that a caller can see of an encoding at a few well chosen positions: two encodings that differ, differ here."""
     observed = [_bytes(lambda: encoding.init(np.random.default_rng(0))), repr(sorted(encoding.shapes.items()))]
     params, line = moved_parameters(encoding), one_coordinate(encoding, spread=True)
     for positions in (
@@ -41,7 +41,7 @@ def observable_results(encoding: Encoding) -> tuple[bytes | str, ...]:
 
 
 def rebuilt(text: str, encoding: Encoding) -> Any:
-    """The record a repr describes: calls of the record's own class and of those inside it, with plain values."""
+    """The encoding a repr describes: calls of the encoding's own class and of those inside it, with plain values."""
     classes = {type(record).__name__: type(record) for record in _within(encoding)}
     return _value(ast.parse(text, mode="eval").body, classes)
 
@@ -108,9 +108,9 @@ def _bytes(call: Any) -> bytes | str:
     return np.asarray(result).tobytes() + repr(np.shape(result)).encode()
 
 
-def _within(record: Any) -> list[Any]:
-    """A record and all records inside it."""
-    return [record, *(deep for part in parts_inside(record) for deep in _within(part))]
+def _within(encoding: Any) -> list[Any]:
+    """An encoding and all encodings inside it."""
+    return [encoding, *(deep for part in parts_inside(encoding) for deep in _within(part))]
 
 
 def _value(node: ast.expr, classes: dict[str, type]) -> Any:

@@ -20,7 +20,7 @@ from posenc.encodings.biases.t5 import T5Bias
 from posenc.encodings.scores.deberta import DeBERTa
 from posenc.models import from_config
 from posenc.torch.attention_paths.attend import attention
-from posenc.torch.modules.encoding_module import RecordModule
+from posenc.torch.modules.encoding_module import EncodingModule
 from posenc.torch.modules.modules import module
 from posenc.transformers.evaluation_mode import evaluating
 from posenc.transformers.swapping.attention_mask import as_seen
@@ -44,7 +44,7 @@ def calls_inside(model: Any) -> Iterator[tuple[str, Any, Call]]:
         if kind is T5Bias and not name.endswith("SelfAttention"):
             continue  # attention to the encoder, which knows no positions
         inside = encodings.get(("decoder" if each.is_decoder else "encoder") if kind is T5Bias else "text", ())
-        if [type(record) for record in inside] != [kind]:
+        if [type(encoding) for encoding in inside] != [kind]:
             raise ValueError(
                 f"model must have {kind.__name__} alone inside attention; its config says {inside!r}. Use attention "
                 "yourself."
@@ -130,7 +130,7 @@ def _class_name(each: Any) -> tuple[str, str]:
     return (path[-2] if path[:2] == ["transformers", "models"] else "", type(each).__name__)
 
 
-def _t5(bias: RecordModule, first: Any) -> Call:
+def _t5(bias: EncodingModule, first: Any) -> Call:
     def attended(
         layer: Any, x: Any, mask: Any = None, key_value_states: Any = None, position_bias: Any = None,
         past_key_values: Any = None, **others: Any,
@@ -145,32 +145,34 @@ def _t5(bias: RecordModule, first: Any) -> Call:
     return attended
 
 
-def _deberta(score: RecordModule, _: Any) -> Call:
+def _deberta(score: EncodingModule, _: Any) -> Call:
     def attended(
         layer: Any, x: Any, attention_mask: Any, output_attentions: bool = False, query_states: Any = None,
         relative_pos: Any = None, rel_embeddings: Any = None,
     ) -> Any:  # fmt: skip
         if output_attentions or query_states is not None:
             return None
-        record: Any = score.record
+        encoding: Any = score.encoding
         shared = layer.share_att_key
         q, k, v = (
-            each(x).view(*x.shape[:2], record.heads, -1)
+            each(x).view(*x.shape[:2], encoding.heads, -1)
             for each in (layer.query_proj, layer.key_proj, layer.value_proj)
         )
-        table = layer.pos_dropout(rel_embeddings)[: 2 * record.buckets]
+        table = layer.pos_dropout(rel_embeddings)[: 2 * encoding.buckets]
         made: dict[str, Any] = {
             "position_keys": layer.key_proj if shared else getattr(layer, "pos_key_proj", None),
             "position_queries": layer.query_proj if shared else getattr(layer, "pos_query_proj", None),
         }
-        vectors = {name: made[name](table).view(len(table), record.heads, -1).transpose(0, 1) for name in record.shapes}
+        vectors = {
+            name: made[name](table).view(len(table), encoding.heads, -1).transpose(0, 1) for name in encoding.shapes
+        }
         dropout = layer.dropout.p if layer.training else 0.0
-        return _by_ours(q, k, v, _holding(score, **vectors), attention_mask.bool(), record.scale, dropout), None
+        return _by_ours(q, k, v, _holding(score, **vectors), attention_mask.bool(), encoding.scale, dropout), None
 
     return attended
 
 
-def _bloom(bias: RecordModule, _: Any) -> Call:
+def _bloom(bias: EncodingModule, _: Any) -> Call:
     def attended(
         layer: Any, x: Any, residual: Any, alibi: Any, attention_mask: Any, layer_past: Any = None,
         use_cache: bool = False, output_attentions: bool = False, **others: Any,
@@ -189,7 +191,7 @@ def _bloom(bias: RecordModule, _: Any) -> Call:
     return attended
 
 
-def _mpt(bias: RecordModule, _: Any) -> Call:
+def _mpt(bias: EncodingModule, _: Any) -> Call:
     def attended(
         block: Any, x: Any, position_bias: Any, attention_mask: Any, layer_past: Any = None, use_cache: bool = False,
         output_attentions: bool = False, **others: Any,
@@ -245,7 +247,7 @@ def _by_ours(
     return output.reshape(*q.shape[:2], -1)
 
 
-def _holding(held: RecordModule, **params: Any) -> RecordModule:
+def _holding(held: EncodingModule, **params: Any) -> EncodingModule:
     """A module like this one, whose parameters are these tensors with what they were made of."""
     one = copy(held)
     one._parameters = {}

@@ -1,4 +1,4 @@
-"""A record in the place of the rotary module of a Hugging Face model."""
+"""An encoding in the place of the rotary module of a Hugging Face model."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from posenc.core import validation
 from posenc.core.arrays import Array
 from posenc.core.doors import RotaryEncoding
 from posenc.core.rotation import of_pairs
-from posenc.torch.modules.encoding_module import RecordModule, on_same_device
+from posenc.torch.modules.encoding_module import EncodingModule, on_same_device
 from posenc.torch.modules.one_call import rotation_at
 
 
 @final
-class HuggingFaceRotary(RecordModule):
+class HuggingFaceRotary(EncodingModule):
     """cos and sin as `apply_rotary_pos_emb` of Hugging Face transformers takes them: `model.model.rotary_emb = …`.
 
-    record: a rotation that pairs halves from channel 0 and learns nothing; with `Partial`, cos and sin have the rotated
+    encoding: a rotation that pairs halves from channel 0 and learns nothing; with `Partial`, cos and sin have the rotated
     width alone. forward(x, position_ids): position_ids (batch, n); cos and sin (batch, n, width) in the dtype of x,
     each frequency twice. numerics="float32" gives the model's own numbers bit for bit, "exact" better ones.
 
@@ -30,25 +30,25 @@ class HuggingFaceRotary(RecordModule):
              [0.8415, 0.0100, 0.8415, 0.0100]]])
     """
 
-    record: RotaryEncoding
+    encoding: RotaryEncoding
 
-    def __init__(self, record: RotaryEncoding) -> None:
-        super().__init__(validation.instance("record", record, RotaryEncoding, "a record that rotates"), 0)
-        if record.shapes:
-            raise ValueError(f"record must have no parameters here; got {record!r}. Use posenc.torch.Rotate.")
-        if record.axes > 1:
+    def __init__(self, encoding: RotaryEncoding) -> None:
+        super().__init__(validation.instance("encoding", encoding, RotaryEncoding, "an encoding that rotates"), 0)
+        if encoding.shapes:
+            raise ValueError(f"encoding must have no parameters here; got {encoding!r}. Use posenc.torch.Rotate.")
+        if encoding.axes > 1:
             raise ValueError(
-                f"record must take one coordinate, as position_ids are; got {record!r}. Use posenc.torch.Rotate."
+                f"encoding must take one coordinate, as position_ids are; got {encoding!r}. Use posenc.torch.Rotate."
             )
-        pairing = of_pairs("record", record.rotation([0])).pairing
+        pairing = of_pairs("encoding", encoding.rotation([0])).pairing
         if (pairing.layout, pairing.start, pairing.blocks) != ("halves", 0, 1):
             raise ValueError(
-                f"record must pair halves from channel 0, as apply_rotary_pos_emb does; got {record!r}. "
+                f"encoding must pair halves from channel 0, as apply_rotary_pos_emb does; got {encoding!r}. "
                 "Say pairing='halves'."
             )
 
     def forward(self, x: Array, position_ids: Array) -> tuple[Array, Array]:
         positions = on_same_device("position_ids", position_ids, x)
-        rotation = of_pairs("record", rotation_at(self.record, None, x, positions, "both"))
+        rotation = of_pairs("encoding", rotation_at(self.encoding, None, x, positions, "both"))
         cos, sin = (torch.cat((part, part), -1).to(x.dtype) for part in (rotation.cos, rotation.sin))
         return cos, sin

@@ -211,10 +211,10 @@ def kind(array: Array) -> str:
 
 
 def host(function: Host) -> Host:
-    """Mark a pure function of records that is computed on the host, once, and enters a traced program as a constant.
+    """Mark a pure function of encodings that is computed on the host, once, and enters a traced program as a constant.
 
     torch.compile reads this attribute (it is what `torch.compiler.assume_constant_result` sets), so that no tracer
-    walks into decimal arithmetic; without torch it does nothing. Give records and plain numbers only, no arrays.
+    walks into decimal arithmetic; without torch it does nothing. Give encodings and plain numbers only, no arrays.
     """
     function._dynamo_marked_constant = True  # type: ignore[attr-defined]
     return function

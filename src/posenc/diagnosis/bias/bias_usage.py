@@ -21,7 +21,7 @@ class BiasUsage:
     multiplied by; empty for 1.   unclamped: whether far distances fall into buckets beyond the last one of T5.
     """
 
-    record: ALiBi | T5Bias
+    encoding: ALiBi | T5Bias
     factor: float = 1.0
     order: tuple[int, ...] = ()
     query_shift: int = 0
@@ -34,15 +34,17 @@ class BiasUsage:
 
     def biases(self, query_positions: np.ndarray, key_positions: np.ndarray, table: np.ndarray | None) -> np.ndarray:
         """What is added to the logits, (heads, n, m). table: what T5 has learned."""
-        params = {"table": table} if isinstance(self.record, T5Bias) else None
-        if self.unclamped and table is not None and isinstance(self.record, T5Bias):
+        params = {"table": table} if isinstance(self.encoding, T5Bias) else None
+        if self.unclamped and table is not None and isinstance(self.encoding, T5Bias):
             biases = (
-                table[self.buckets(query_positions, key_positions)].transpose(2, 0, 1) * self.record.scale * self.factor
+                table[self.buckets(query_positions, key_positions)].transpose(2, 0, 1)
+                * self.encoding.scale
+                * self.factor
             )
         else:
             query_positions, key_positions = self._used_positions(query_positions, key_positions)
             biases = (
-                np.asarray(self.record.matrix(query_positions, key_positions, params, dtype=np.float64)) * self.factor
+                np.asarray(self.encoding.matrix(query_positions, key_positions, params, dtype=np.float64)) * self.factor
             )
         if self.head_factors:
             biases = biases * np.array(self.head_factors)[:, None, None]
@@ -51,11 +53,15 @@ class BiasUsage:
 
     def buckets(self, query_positions: np.ndarray, key_positions: np.ndarray) -> np.ndarray:
         """The bucket of T5 for each query and key, (n, m)."""
-        if not isinstance(self.record, T5Bias):
-            raise TypeError(f"record must be T5Bias to have buckets; got {self.record!r}. Ask for biases.")
+        if not isinstance(self.encoding, T5Bias):
+            raise TypeError(f"encoding must be T5Bias to have buckets; got {self.encoding!r}. Ask for biases.")
         query_positions, key_positions = self._used_positions(query_positions, key_positions)
         relative = key_positions - query_positions[:, None]
-        return _unclamped_buckets(self.record, relative) if self.unclamped else np.asarray(self.record.bucket(relative))
+        return (
+            _unclamped_buckets(self.encoding, relative)
+            if self.unclamped
+            else np.asarray(self.encoding.bucket(relative))
+        )
 
     def _used_positions(self, query_positions: np.ndarray, key_positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         query_positions = query_positions + self.query_shift
@@ -67,13 +73,13 @@ class BiasUsage:
         return (-query_positions, -key_positions) if self.swapped else (query_positions, key_positions)
 
 
-def _unclamped_buckets(record: T5Bias, relative: np.ndarray) -> np.ndarray:
+def _unclamped_buckets(encoding: T5Bias, relative: np.ndarray) -> np.ndarray:
     """T5's buckets without the limit that keeps far keys in the last one of their direction."""
-    count = record.buckets // 2 if record.bidirectional else record.buckets
-    distance = np.abs(relative) if record.bidirectional else np.maximum(-relative, 0)
+    count = encoding.buckets // 2 if encoding.bidirectional else encoding.buckets
+    distance = np.abs(relative) if encoding.bidirectional else np.maximum(-relative, 0)
     exact = count // 2
     with np.errstate(divide="ignore"):
-        share = np.log(np.maximum(distance, 1) / exact) / np.log(record.max_distance / exact)
+        share = np.log(np.maximum(distance, 1) / exact) / np.log(encoding.max_distance / exact)
     far = exact + (share * (count - exact)).astype(np.int64)
-    buckets = np.where(distance < exact, distance, far) + (count * (relative > 0) if record.bidirectional else 0)
-    return np.asarray(np.clip(buckets, 0, record.buckets - 1))
+    buckets = np.where(distance < exact, distance, far) + (count * (relative > 0) if encoding.bidirectional else 0)
+    return np.asarray(np.clip(buckets, 0, encoding.buckets - 1))

@@ -22,24 +22,24 @@ from posenc.models.model_positions import LayerGroup
 def judge_biases(groups: tuple[LayerGroup, ...], arrays: Mapping[str, Any], is_model: bool) -> Diagnosis:
     """Compare the bias in these groups with arrays. is_model: whether they were read from a model's config."""
     kinds = {
-        (record, group.bias_factor, group.logit_factor)
+        (encoding, group.bias_factor, group.logit_factor)
         for group in groups
-        for record in group.encodings
-        if isinstance(record, AttentionBias)
+        for encoding in group.encodings
+        if isinstance(encoding, AttentionBias)
     }
     if len(kinds) > 1:
         raise ValueError("part must say which part of the model these arrays belong to. Give 'encoder', say.")
-    record, factor, logit_factor = kinds.pop()
-    if not isinstance(record, ALiBi | T5Bias):
+    encoding, factor, logit_factor = kinds.pop()
+    if not isinstance(encoding, ALiBi | T5Bias):
         raise ValueError(
-            f"expected must be ALiBi or T5Bias to be compared with arrays of a bias; got {record!r:.100}. "
-            "Compare records instead."
+            f"expected must be ALiBi or T5Bias to be compared with arrays of a bias; got {encoding!r:.100}. "
+            "Compare encodings instead."
         )
     # Models with ALiBi mask later keys, whatever their code writes there.
     evidence = observed_biases(
-        named_arrays(arrays), record, logit_factor, causal=is_model and isinstance(record, ALiBi)
+        named_arrays(arrays), encoding, logit_factor, causal=is_model and isinstance(encoding, ALiBi)
     )
-    usage = BiasUsage(record, factor)
+    usage = BiasUsage(encoding, factor)
     compared = evidence.width()
     wrong = not_finite(evidence.numbers())
     if wrong is not None:

@@ -28,19 +28,19 @@ def times(usage: BiasUsage, factor: float) -> BiasUsage:
     return replace(usage, factor=usage.factor * factor)
 
 
-def with_record(usage: BiasUsage, **fields: Any) -> BiasUsage | None:
-    """The same use of a record with other fields; None where it has none such, or its constructor refuses them."""
-    record = with_fields(usage.record, **fields)
-    return None if record is None else replace(usage, record=record)
+def with_encoding(usage: BiasUsage, **fields: Any) -> BiasUsage | None:
+    """The same use of an encoding with other fields; None where it has none such, or its constructor refuses them."""
+    encoding = with_fields(usage.encoding, **fields)
+    return None if encoding is None else replace(usage, encoding=encoding)
 
 
 def bias_field(name: str, *values: Any) -> Change[BiasUsage]:
-    """Another of these values in a field of the record."""
+    """Another of these values in a field of the encoding."""
 
     def change(usage: BiasUsage, evidence: ObservedBiases) -> Changes:
-        stated = getattr(usage.record, name, None)
+        stated = getattr(usage.encoding, name, None)
         for value in values:
-            yield with_record(usage, **{name: value}), {"got": value, "meant": stated}
+            yield with_encoding(usage, **{name: value}), {"got": value, "meant": stated}
 
     return change
 
@@ -59,8 +59,8 @@ def before_or_after_root(usage: BiasUsage, evidence: ObservedBiases) -> Changes:
 
 def first_slope(usage: BiasUsage, evidence: ObservedBiases) -> Changes:
     """2^(-steepest·h/heads), h counted from 0, or from 2."""
-    if isinstance(usage.record, ALiBi):
-        step = 2.0 ** (usage.record.steepest / usage.record.heads)
+    if isinstance(usage.encoding, ALiBi):
+        step = 2.0 ** (usage.encoding.steepest / usage.encoding.heads)
         yield times(usage, step), {"got": "0", "slope": "1"}
         yield times(usage, 1 / step), {"got": "2", "slope": f"{1 / step**2:.6g}"}
 
@@ -92,7 +92,7 @@ def _less_row_mean(part: np.ndarray, finite: np.ndarray) -> np.ndarray:
 
 
 def head_order(usage: BiasUsage, evidence: ObservedBiases) -> Changes:
-    heads = usage.record.heads
+    heads = usage.encoding.heads
     yield from_defaults(usage, order=tuple(range(heads))[::-1]), {"message": "stand in the opposite order"}
     for local in (heads // shards for shards in SHARDS if heads % shards == 0 and heads > shards):
         order = tuple(head % local for head in range(heads))
@@ -104,7 +104,7 @@ def head_order(usage: BiasUsage, evidence: ObservedBiases) -> Changes:
 
 def other_slopes(usage: BiasUsage, evidence: ObservedBiases) -> Changes:
     """Another slope in some heads, read off."""
-    if not isinstance(usage.record, ALiBi):
+    if not isinstance(usage.encoding, ALiBi):
         return
     expected, rest = _expected_and_shown(usage, evidence)
     size = (expected * expected).sum((1, 2))
@@ -114,7 +114,7 @@ def other_slopes(usage: BiasUsage, evidence: ObservedBiases) -> Changes:
     factors = tuple(0.0 if abs(one) < 1e-6 else fewest_digits(float(one)) for one in shown)
     wrong = [head for head, one in enumerate(factors) if abs(one - 1.0) > 1e-4]
     if wrong and len(wrong) < len(factors):
-        slopes = np.asarray(usage.record.slopes())
+        slopes = np.asarray(usage.encoding.slopes())
         listed = (f"head {head} has {slopes[head] * factors[head]:.6g} for {slopes[head]:.6g}" for head in wrong[:4])
         yield (
             from_defaults(usage, head_factors=factors),
@@ -124,24 +124,24 @@ def other_slopes(usage: BiasUsage, evidence: ObservedBiases) -> Changes:
 
 def shard_slopes(usage: BiasUsage, evidence: ObservedBiases) -> Changes:
     """Slopes computed for the heads of one shard, on every shard."""
-    heads = usage.record.heads
+    heads = usage.encoding.heads
     for local in (heads // shards for shards in SHARDS if heads % shards == 0):
-        changed = with_record(usage, heads=local) if isinstance(usage.record, ALiBi) else None
+        changed = with_encoding(usage, heads=local) if isinstance(usage.encoding, ALiBi) else None
         order = tuple(head % local for head in range(heads)) if changed else ()
         yield changed and from_defaults(changed, order=order), {"got": local, "meant": heads}
 
 
 def form(usage: BiasUsage, evidence: ObservedBiases) -> Changes:
-    if isinstance(usage.record, ALiBi):
-        got = "signed" if usage.record.form == "symmetric" else "symmetric"
-        yield with_record(usage, form=got), {"got": got, "meant": usage.record.form}
+    if isinstance(usage.encoding, ALiBi):
+        got = "signed" if usage.encoding.form == "symmetric" else "symmetric"
+        yield with_encoding(usage, form=got), {"got": got, "meant": usage.encoding.form}
 
 
 def directions(usage: BiasUsage, evidence: ObservedBiases) -> Changes:
-    if isinstance(usage.record, T5Bias):
+    if isinstance(usage.encoding, T5Bias):
         both, earlier = "both directions", "keys before the query alone"
-        got, stated = (earlier, both) if usage.record.bidirectional else (both, earlier)
-        yield with_record(usage, bidirectional=not usage.record.bidirectional), {"got": got, "meant": stated}
+        got, stated = (earlier, both) if usage.encoding.bidirectional else (both, earlier)
+        yield with_encoding(usage, bidirectional=not usage.encoding.bidirectional), {"got": got, "meant": stated}
 
 
 def bucket_count(usage: BiasUsage, evidence: ObservedBiases) -> Changes:

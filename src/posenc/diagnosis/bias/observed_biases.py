@@ -64,7 +64,7 @@ class ObservedBiases:
 
     def reads_table_off(self, usage: BiasUsage) -> bool:
         """Whether T5's table is not given, so that any number a bucket explains the logits."""
-        return isinstance(usage.record, T5Bias) and self.table is None
+        return isinstance(usage.encoding, T5Bias) and self.table is None
 
     def rows_shifted(self, usage: BiasUsage) -> bool:
         """Whether rows that fit differ by a number each all the same."""
@@ -101,15 +101,15 @@ class ObservedBiases:
         )
 
 
-def observed_biases(arrays: Arrays, record: ALiBi | T5Bias, logit_factor: float, causal: bool) -> ObservedBiases:
+def observed_biases(arrays: Arrays, encoding: ALiBi | T5Bias, logit_factor: float, causal: bool) -> ObservedBiases:
     """What arrays show of a bias. Raises ValueError where they do not fit together."""
     name = "bias" if "bias" in arrays else "logits"
     if name not in arrays:
         raise ValueError(
-            f"actual must hold bias, or q, k and logits, for {type(record).__name__}; got {', '.join(arrays)}. "
+            f"actual must hold bias, or q, k and logits, for {type(encoding).__name__}; got {', '.join(arrays)}. "
             "Dump one of these."
         )
-    logits = _by_head(name, arrays[name].values, record.heads)
+    logits = _by_head(name, arrays[name].values, encoding.heads)
     product, size, head_dim = _product(arrays, logits.shape, logit_factor) if name == "logits" else (0.0, 0.0, None)
     queries, keys = logits.shape[1:]
     query_positions, key_positions = (
@@ -124,9 +124,9 @@ def observed_biases(arrays: Arrays, record: ALiBi | T5Bias, logit_factor: float,
     # A bias that is rounded to bfloat16 before it is added is a mistake, and no rounding of a result.
     dtype = "float32" if name == "bias" and arrays[name].dtype == "bfloat16" else arrays[name].dtype
     tolerance = ROUNDING[dtype] * (unmasked.max(-1, keepdims=True) + size) + 1e-9
-    table = arrays["table"].values.astype(np.float64) if "table" in arrays and isinstance(record, T5Bias) else None
-    if table is not None and table.shape != record.shapes["table"]:
-        raise ValueError(f"table must have shape {record.shapes['table']}, buckets and heads; got {table.shape}.")
+    table = arrays["table"].values.astype(np.float64) if "table" in arrays and isinstance(encoding, T5Bias) else None
+    if table is not None and table.shape != encoding.shapes["table"]:
+        raise ValueError(f"table must have shape {encoding.shapes['table']}, buckets and heads; got {table.shape}.")
     product, tolerance = (np.broadcast_to(part, logits.shape) for part in (product, tolerance))
     return ObservedBiases(logits, product, query_positions, key_positions, tolerance, table, causal, head_dim)
 

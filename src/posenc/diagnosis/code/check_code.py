@@ -12,7 +12,7 @@ from posenc.core.rotation import PairLayout
 from posenc.diagnosis.code.bias_forms import ProbedBias
 from posenc.diagnosis.code.call_forms import Probe
 from posenc.diagnosis.code.code_report import CodeReport
-from posenc.diagnosis.code.judge_bias_values import fitting_record, judge_bias_values
+from posenc.diagnosis.code.judge_bias_values import fitting_encoding, judge_bias_values
 from posenc.diagnosis.code.judge_tables import judge_table
 from posenc.diagnosis.code.judge_values import USUAL_BASE, judge_values
 from posenc.diagnosis.code.kept_tables import kept_tables
@@ -54,7 +54,7 @@ def check_code(
     rotation matrices; f(x), f(x, positions), f(x, position), f(q, k) and f(q, k, positions) take vectors; cosines and
     sines, two results or complex numbers, stand for rotations;
     f(heads, length), f(query_length, key_length) and f(scores) give biases, f(heads) slopes.
-    against: the one record that is meant, in place of every convention; it states width, heads and base.
+    against: the one encoding that is meant, in place of every convention; it states width, heads and base.
     dim: the width to ask for, even, from 4; 16 if None.   base: the base that is meant; 10000 if None.
     layout: "batch-first" or "sequence-first", where only one is right for you.
     Where it is right, another width and an odd one are asked for as well, or 12 heads. Calls for more, fewer and other
@@ -107,12 +107,14 @@ def check_user_code(
 
 
 def sizes_asked_for(against: Encoding | None, dim: int | None, base: float | None) -> tuple[int, float, int]:
-    """Width, base and heads: those of the record that is meant, else those given, else the usual ones."""
+    """Width, base and heads: those of the encoding that is meant, else those given, else the usual ones."""
     if against is None:
         base = validation.real("base", USUAL_BASE if base is None else base, 0.0, 1e30, above=True)
         return validation.integer("dim", USUAL_WIDTH if dim is None else dim, 4, 4096, even=True), base, HEADS
     if not isinstance(against, AdditiveEncoding | RotaryEncoding | AttentionBias):
-        raise ValueError(f"against must be a record that adds, rotates or biases; got {against!r}. Choose another one.")
+        raise ValueError(
+            f"against must be an encoding that adds, rotates or biases; got {against!r}. Choose another one."
+        )
     for name, given in (("dim", dim), ("base", base)):
         if given is not None:
             raise ValueError(
@@ -127,8 +129,8 @@ def _bias_report(
     code: UserCode, probed: ProbedBias, probed_code: Probe, dim: int, base: float, against: Encoding | None
 ) -> CodeReport:
     report = judge_bias_values(probed, probed_code.tensors, against=against)
-    record = fitting_record(probed, probed_code.tensors)
-    if not report.right or against is not None or record is None:
+    encoding = fitting_encoding(probed, probed_code.tensors)
+    if not report.right or against is not None or encoding is None:
         return report
     try:
         other = probe(code, dim, base, OTHER_HEADS)
@@ -136,7 +138,7 @@ def _bias_report(
         return replace(report, notes=(*report.notes, f"It refuses {OTHER_HEADS} heads."))
     if not isinstance(other.observed, ProbedBias) or other.observed.heads != OTHER_HEADS:
         return report
-    wider = judge_bias_values(other.observed, other.tensors, against=replace(record, heads=OTHER_HEADS))
+    wider = judge_bias_values(other.observed, other.tensors, against=replace(encoding, heads=OTHER_HEADS))
     if wider.right:
         return report
     name, sentence = (wider.findings[0].name, f" {wider.findings[0].sentence}") if wider.findings else ("heads", "")
@@ -153,7 +155,7 @@ def _table_or_rotation_report(
 ) -> CodeReport:
     if isinstance(against, AttentionBias):
         raise ValueError(
-            f"against must be a record that {observed.door}; got {against!r:.100}. Give the record that the code "
+            f"against must be an encoding that {observed.door}; got {against!r:.100}. Give the encoding that the code "
             "implements."
         )
     table_diagnosis = judge_table(observed, probed_code.tensors, against)

@@ -66,7 +66,7 @@ class CodeReport(text_lines.Lines):
     """Whether code follows a published convention, and which mistake it makes if not.
 
     right: whether it does, at every width that was asked for.   door: "adds", "rotates", "biases" or "scores".
-    convention: the one that it follows, or the nearest, as a record.   findings: the mistakes that explain the numbers;
+    convention: the one that it follows, or the nearest, as an encoding.   findings: the mistakes that explain the numbers;
     empty when right, and when none of the known mistakes explains them.   notes: what is no mistake and worth knowing.
     form: how it was called.   layout: of vectors with a batch or heads.   precision: the type whose rounding explains
     what is left.   first_difference, largest_difference: against `convention`.   compared: how many numbers.
@@ -117,7 +117,7 @@ class CodeReport(text_lines.Lines):
         if self.right:
             return ["right", f"It is {self.convention}."]
         if self.consistent:
-            return [CONSISTENT, f"It is {self.convention}. Give the record that is meant to compare them."]
+            return [CONSISTENT, f"It is {self.convention}. Give the encoding that is meant to compare them."]
         if self.findings:
             return [line for finding in self.findings for line in finding.lines()]
         return ["it differs, and none of the known mistakes explains it"]

@@ -1,4 +1,4 @@
-"""The published conventions that a user's own code may follow: records, with the recipes that mistakes change."""
+"""The published conventions that a user's own code may follow: encodings, with the recipes that mistakes change."""
 
 from __future__ import annotations
 
@@ -24,50 +24,50 @@ ODD: tuple[Literal["truncate", "zero"], ...] = ("truncate", "zero")
 
 @dataclass(frozen=True)
 class Convention:
-    """A published way: the record that computes it, and from which position on."""
+    """A published way: the encoding that computes it, and from which position on."""
 
-    record: Encoding
+    encoding: Encoding
     start: int = 0
 
     def __str__(self) -> str:
-        return f"{text_lines.short(self.record)}{' with positions from 1' if self.start else ''}"
+        return f"{text_lines.short(self.encoding)}{' with positions from 1' if self.start else ''}"
 
     def values(self, positions: np.ndarray) -> np.ndarray:
         """The exact numbers, as float64."""
         positions = positions + self.start
-        if isinstance(self.record, AdditiveEncoding):
-            return np.asarray(self.record.embed(positions, dtype=np.float64))
-        record = validation.instance("against", self.record, RotaryEncoding, "a record that adds or rotates")
-        return rotation_matrices(record, positions)
+        if isinstance(self.encoding, AdditiveEncoding):
+            return np.asarray(self.encoding.embed(positions, dtype=np.float64))
+        encoding = validation.instance("against", self.encoding, RotaryEncoding, "an encoding that adds or rotates")
+        return rotation_matrices(encoding, positions)
 
     @property
     def recipe(self) -> Recipe | None:
-        """How the numbers are computed; None for a record that no recipe describes."""
-        record = self.record
-        if isinstance(record, Sinusoidal) and record.dim % 2 == 0:
-            order: PairLayout = "adjacent" if record.layout == "interleaved" else "halves"
-            functions = ("sine", "cosine") if record.first == "sine" else ("cosine", "sine")
-            start = record.start + self.start
+        """How the numbers are computed; None for an encoding that no recipe describes."""
+        encoding = self.encoding
+        if isinstance(encoding, Sinusoidal) and encoding.dim % 2 == 0:
+            order: PairLayout = "adjacent" if encoding.layout == "interleaved" else "halves"
+            functions = ("sine", "cosine") if encoding.first == "sine" else ("cosine", "sine")
+            start = encoding.start + self.start
             return Recipe(
-                "adds", record.base, record.exponent, order, order, functions, start=start, scale=record.scale
+                "adds", encoding.base, encoding.exponent, order, order, functions, start=start, scale=encoding.scale
             )
-        if isinstance(record, RoPE) and record.scaling is None:
-            order = record.pairing
-            return Recipe("rotates", record.base, "2i/d", order, order, ("cosine", "sine"), start=self.start)
+        if isinstance(encoding, RoPE) and encoding.scaling is None:
+            order = encoding.pairing
+            return Recipe("rotates", encoding.base, "2i/d", order, order, ("cosine", "sine"), start=self.start)
         return None
 
 
 def conventions(observed: ObservedValues, base: float, against: Encoding | None) -> list[Convention]:
-    """The published conventions of a width, the usual ones first; or the one record to compare with."""
+    """The published conventions of a width, the usual ones first; or the one encoding to compare with."""
     if against is not None:
         return [Convention(against)]
     dim = observed.dim
     if observed.door == "rotates":
         ropes = [RoPE(dim, base, pairing) for pairing in ("adjacent", "halves")] if dim % 2 == 0 else []
-        return [Convention(record, start) for start in ((0, 1) if observed.length else (0,)) for record in ropes]
-    records: list[Encoding] = []
+        return [Convention(encoding, start) for start in ((0, 1) if observed.length else (0,)) for encoding in ropes]
+    encodings: list[Encoding] = []
     for odd in ODD if dim % 2 else EVEN:
-        records.append(Sinusoidal(dim, base, odd=odd))
+        encodings.append(Sinusoidal(dim, base, odd=odd))
         for exponent, first in product(("2i/d", "i/(d/2-1)") if dim > 3 else ("2i/d",), ("sine", "cosine")):
-            records.append(Sinusoidal(dim, base, "concatenated", exponent, first, odd=odd))  # type: ignore[arg-type]
-    return [Convention(record) for record in records]
+            encodings.append(Sinusoidal(dim, base, "concatenated", exponent, first, odd=odd))  # type: ignore[arg-type]
+    return [Convention(encoding) for encoding in encodings]

@@ -30,7 +30,7 @@ def judge_bias_values(
 ) -> CodeReport:
     """Name the bias that the numbers are, or the mistake in them.
 
-    tensors: what the module holds, in which a table of T5 is looked for.   against: the record that is meant, in place
+    tensors: what the module holds, in which a table of T5 is looked for.   against: the encoding that is meant, in place
     of every published one. Raises ValueError where it has no biases, or other heads.
     """
     candidates = _candidates(probed, tensors, against)
@@ -39,19 +39,19 @@ def judge_bias_values(
         return _report(probed, *candidates[0][:2], findings=(broken,))
     fitting = _fitting(probed, candidates)
     if fitting is not None:
-        (record, table, name), shifted = fitting
+        (encoding, table, name), shifted = fitting
         notes = [f"Its own table, {name}, was read."] if name else []
         notes += ["Rows differ from it by a number each, which no softmax sees."] if shifted else []
-        return _report(probed, record, table, right=True, notes=tuple(notes))
-    for record, table, _ in candidates:
-        attempt = explain([BiasUsage(record)], BIASES, _evidence(probed, table))
+        return _report(probed, encoding, table, right=True, notes=tuple(notes))
+    for encoding, table, _ in candidates:
+        attempt = explain([BiasUsage(encoding)], BIASES, _evidence(probed, table))
         if attempt is not None:
-            return _report(probed, record, table, findings=attempt.findings)
+            return _report(probed, encoding, table, findings=attempt.findings)
     return _report(probed, *candidates[0][:2])
 
 
-def fitting_record(probed: ProbedBias, tensors: Sequence[Tensor] = ()) -> ALiBi | T5Bias | None:
-    """The published record whose biases the numbers are; None where there is none."""
+def fitting_encoding(probed: ProbedBias, tensors: Sequence[Tensor] = ()) -> ALiBi | T5Bias | None:
+    """The published encoding whose biases the numbers are; None where there is none."""
     fitting = _fitting(probed, _candidates(probed, tensors, None))
     return None if fitting is None else fitting[0][0]
 
@@ -76,15 +76,15 @@ def _candidates(probed: ProbedBias, tensors: Sequence[Tensor], against: Encoding
             if len(table) % 2 == 0 and len(table) >= 4
         ]
         alibi = [ALiBi(probed.heads), ALiBi(probed.heads, form="signed")] if not t5 else []
-        return [*t5, *((record, None, "") for record in alibi)]
+        return [*t5, *((encoding, None, "") for encoding in alibi)]
     if not isinstance(against, AttentionBias) or against.heads != probed.heads:
         raise ValueError(
-            f"against must be a record that biases the logits of {probed.heads} heads; got {against!r:.100}. Give the "
-            "record that the code implements."
+            f"against must be an encoding that biases the logits of {probed.heads} heads; got {against!r:.100}. Give the "
+            "encoding that the code implements."
         )
     if not isinstance(against, ALiBi | T5Bias):
         raise ValueError(
-            f"against must be ALiBi or T5Bias for a bias; got {against!r:.100}. Write its class as a record."
+            f"against must be ALiBi or T5Bias for a bias; got {against!r:.100}. Write its class as an encoding."
         )
     if isinstance(against, ALiBi):
         return [(against, None, "")]
@@ -108,13 +108,13 @@ def _evidence(probed: ProbedBias, table: np.ndarray | None) -> ObservedBiases:
 
 
 def _report(
-    probed: ProbedBias, record: ALiBi | T5Bias, table: np.ndarray | None, right: bool = False, **rest: object
+    probed: ProbedBias, encoding: ALiBi | T5Bias, table: np.ndarray | None, right: bool = False, **rest: object
 ) -> CodeReport:
-    report = CodeReport(right, "biases", short(record), farthest_position=float(probed.values.shape[-1] - 1), **rest)  # type: ignore[arg-type]
-    if table is None and isinstance(record, T5Bias):  # its table was read off the numbers
+    report = CodeReport(right, "biases", short(encoding), farthest_position=float(probed.values.shape[-1] - 1), **rest)  # type: ignore[arg-type]
+    if table is None and isinstance(encoding, T5Bias):  # its table was read off the numbers
         return report
     position = np.arange(probed.values.shape[-1])
-    expected = BiasUsage(record).biases(position, position, table)
+    expected = BiasUsage(encoding).biases(position, position, table)
     visible = probed.values > MASKED
     numbers = measured(
         expected,

@@ -27,7 +27,7 @@ UNREGISTERED = Finding(
 def judge_table(observed: ObservedValues, tensors: Sequence[Tensor], against: Encoding | None) -> CodeReport | None:
     """What to say of a learned table; None where the numbers are no rows of one.
 
-    against: None, or the record of the learned table that is meant.
+    against: None, or the encoding of the learned table that is meant.
     """
     if observed.door != "adds" or not (against is None or isinstance(against, Learned)):
         return None
@@ -56,19 +56,19 @@ def _rows(tensor: Tensor, dim: int) -> np.ndarray | None:
 
 def _report(observed: ObservedValues, tensor: Tensor, first: int, against: Encoding | None) -> CodeReport:
     rows = _rows(tensor, observed.dim)
-    record = Learned(dim=observed.dim, length=0 if rows is None else len(rows))
+    encoding = Learned(dim=observed.dim, length=0 if rows is None else len(rows))
     findings = (UNREGISTERED,) if tensor.kind == "plain" else ()
     notes = [f"Each position has its row of {tensor.name}, the module's own table."]
     notes += [f"The first token reads row {first}."] if first else []
     notes += ["The table is a buffer: it is not trained."] if tensor.kind == "buffer" else []
-    fits = against is not None and (record.dim, record.length) == (
+    fits = against is not None and (encoding.dim, encoding.length) == (
         getattr(against, "dim", 0),
         getattr(against, "length", 0),
     )
     return CodeReport(
         right=fits and not findings and not first,
         door="adds",
-        convention=f"Learned(dim={record.dim}, length={record.length})",
+        convention=f"Learned(dim={encoding.dim}, length={encoding.length})",
         findings=findings,
         notes=tuple(notes),
         consistent=against is None and not findings,

@@ -25,7 +25,7 @@ USUAL = 2
 def judge_values(observed: ObservedValues, *, base: float = USUAL_BASE, against: Encoding | None = None) -> CodeReport:
     """Name the convention that the numbers follow, or the mistake in them.
 
-    base: the base that is meant.   against: the one record to compare with, in place of all published conventions.
+    base: the base that is meant.   against: the one encoding to compare with, in place of all published conventions.
     Raises ValueError where shapes do not fit together.
     """
     broken, is_finite = degenerate(observed.values), bool(np.isfinite(observed.values).all())
@@ -36,8 +36,8 @@ def judge_values(observed: ObservedValues, *, base: float = USUAL_BASE, against:
         expected = convention.values(observed.positions)
         if expected.shape != observed.values.shape:
             raise ValueError(
-                f"against must be a record that {observed.door} and has width {observed.dim}; got {convention}. Give "
-                "the record that the code implements."
+                f"against must be an encoding that {observed.door} and has width {observed.dim}; got {convention}. Give "
+                "the encoding that the code implements."
             )
         fastest = 1.0 if convention.recipe is None else float(np.abs(convention.recipe.frequencies(observed.dim)).max())
         for values in observed.at_each_precision():

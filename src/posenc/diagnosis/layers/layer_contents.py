@@ -31,21 +31,21 @@ class Content(NamedTuple):
 
     @property
     def rotates(self) -> bool:
-        return any(record.door == "rotates" for record in self.encodings)
+        return any(encoding.door == "rotates" for encoding in self.encodings)
 
     @property
     def rope(self) -> RoPE | AxialRoPE | None:
         """The RoPE that rotates, without the head around it."""
-        heads = (rope_in_head(record) for record in self.encodings)
+        heads = (rope_in_head(encoding) for encoding in self.encodings)
         return next((head.rope for head in heads if head is not None), None)
 
     def with_rope(self, **fields: Any) -> Content:
-        """The content with other fields of its RoPE; records whose constructor refuses them stay."""
+        """The content with other fields of its RoPE; encodings whose constructor refuses them stay."""
 
-        def changed(record: Encoding) -> Encoding:
-            head = rope_in_head(record)
+        def changed(encoding: Encoding) -> Encoding:
+            head = rope_in_head(encoding)
             rope = None if head is None else rope_with(head.rope, **fields)
-            return (None if head is None or rope is None else head._replace(rope=rope).record()) or record
+            return (None if head is None or rope is None else head._replace(rope=rope).encoding()) or encoding
 
         roles = tuple(
             replace(rotation, encoding=changed(rotation.encoding))  # type: ignore[arg-type]

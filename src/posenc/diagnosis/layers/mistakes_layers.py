@@ -1,4 +1,4 @@
-"""Mistakes in which layer does what: local and global exchanged, NoPE inverted, one record for all."""
+"""Mistakes in which layer does what: local and global exchanged, NoPE inverted, one encoding for all."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ LAYERS: tuple[Mistake[Contents], ...] = (
     Mistake("NoPE layers ignored", "Every layer rotates; {rest} should not.",
             "Read no_rope_layers (a 1 means that the layer rotates) or no_rope_layer_interval.",
             one_for_all(all_rotate=False)),
-    Mistake("one record for all layers", "Every layer uses what only {used} should; {rest} have their own.", _KINDS,
+    Mistake("one encoding for all layers", "Every layer uses what only {used} should; {rest} have their own.", _KINDS,
             one_for_all(all_rotate=True)),
     Mistake("no layer rotates", "No layer rotates queries and keys.", "Apply the rotation.", none_rotates),
     Mistake("scaling on every layer", "The scaling {scaling} is meant for {used} and applied to {rest} too.",

@@ -38,9 +38,9 @@ class RotatedPairs(NamedTuple):
 def rotated_pairs(usage: RotationUsage, role: Role, exact: bool = True) -> RotatedPairs:
     """The pairs of queries or keys; frequencies to float32 alone where `exact` is False, which is faster."""
     side: RoleUsage = getattr(usage, role)
-    record = side.record or usage.record
-    first, second, axis, factor, dim = _channels(record)
-    frequencies = _frequencies(record, usage.scalings, usage.reversal, exact) * usage.frequency_factor
+    encoding = side.encoding or usage.encoding
+    first, second, axis, factor, dim = _channels(encoding)
+    frequencies = _frequencies(encoding, usage.scalings, usage.reversal, exact) * usage.frequency_factor
     if usage.frequency_type:
         frequencies = narrowed(frequencies, usage.frequency_type)
     both = _of_other_layout(frequencies, first, second) if usage.other_layout else frequencies[None]
@@ -93,9 +93,9 @@ def written_channels(usage: RotationUsage, pairs: RotatedPairs) -> tuple[np.ndar
     return np.arange(start, start + half), np.arange(start + half, start + 2 * half)
 
 
-def pairs_adjacent(record: RotaryEncoding) -> bool:
+def pairs_adjacent(encoding: RotaryEncoding) -> bool:
     """Whether neighbours rotate together, or the one pair there is."""
-    first, second, *_ = _channels(record)
+    first, second, *_ = _channels(encoding)
     return bool(np.all(second - first == 1))
 
 
@@ -127,12 +127,12 @@ def _of_other_layout(frequencies: np.ndarray, first: np.ndarray, second: np.ndar
 
 
 @lru_cache(maxsize=1024)
-def _channels(record: RotaryEncoding) -> tuple[np.ndarray, np.ndarray, np.ndarray, float, int]:
-    head = rope_in_head(record)
+def _channels(encoding: RotaryEncoding) -> tuple[np.ndarray, np.ndarray, np.ndarray, float, int]:
+    head = rope_in_head(encoding)
     if head is None or isinstance(head.rope, AxialRoPE):
-        pairs = pair_rotation(record)
+        pairs = pair_rotation(encoding)
         if pairs is None:
-            raise TypeError(f"record must rotate pairs by fixed angles; got {record!r}. Compare fields.")
+            raise TypeError(f"encoding must rotate pairs by fixed angles; got {encoding!r}. Compare fields.")
         return np.array(pairs.first), np.array(pairs.second), np.array(pairs.axis), pairs.factor, pairs.dim
     rope, half = head.rope, head.rope.head_dim // 2
     pair = np.arange(half)
@@ -141,10 +141,10 @@ def _channels(record: RotaryEncoding) -> tuple[np.ndarray, np.ndarray, np.ndarra
 
 
 @lru_cache(maxsize=2048)
-def _frequencies(record: RotaryEncoding, scalings: int, reversal: Reversal | None, exact: bool) -> np.ndarray:
-    head = rope_in_head(record)
+def _frequencies(encoding: RotaryEncoding, scalings: int, reversal: Reversal | None, exact: bool) -> np.ndarray:
+    head = rope_in_head(encoding)
     if head is None:
-        pairs = pair_rotation(record)
+        pairs = pair_rotation(encoding)
         return np.zeros(0) if pairs is None else pairs.radians()
     frequencies = head.rope.frequencies
     scaled = frequencies.radians() if exact else frequencies.float32(np.zeros(1, np.float32)).astype(np.float64)

@@ -62,15 +62,15 @@ def _judge(
     finding = not_finite(evidence.numbers())
     if finding is not None:
         return Diagnosis(False, (finding,), compared=compared)
-    record = _rotation(groups, label)
-    if record is None:
+    encoding = _rotation(groups, label)
+    if encoding is None:
         return _without_rotation(model, evidence, label)
-    if isinstance(record, XDRoPE) and isinstance(evidence, ObservedTable):
-        record, evidence = record.channels, _each_channel(evidence, record.head_dim)
-    usage, notes = _as_shown(_served(record, model, evidence, length), evidence)
-    if pair_rotation(usage.record) is None:
+    if isinstance(encoding, XDRoPE) and isinstance(evidence, ObservedTable):
+        encoding, evidence = encoding.channels, _each_channel(evidence, encoding.head_dim)
+    usage, notes = _as_shown(_served(encoding, model, evidence, length), evidence)
+    if pair_rotation(usage.encoding) is None:
         raise ValueError(
-            f"expected must rotate pairs by fixed angles to be compared with these arrays; got {usage.record!r:.200}. "
+            f"expected must rotate pairs by fixed angles to be compared with these arrays; got {usage.encoding!r:.200}. "
             "Compare configs instead."
         )
     for start, message in _equivalent_usages(usage, evidence):
@@ -90,13 +90,13 @@ def _judge(
 
 
 def _served(
-    record: RotaryEncoding, model: Encoding | ModelPositions, evidence: RotationEvidence, length: int | None
+    encoding: RotaryEncoding, model: Encoding | ModelPositions, evidence: RotationEvidence, length: int | None
 ) -> RotationUsage:
-    """The use of the record at the length that is served: the stated one, or that of the evidence.
+    """The use of the encoding at the length that is served: the stated one, or that of the evidence.
 
-    A record states its length itself, and a config the longest that is allowed.
+    An encoding states its length itself, and a config the longest that is allowed.
     """
-    usage = RotationUsage(record)
+    usage = RotationUsage(encoding)
     if length is None and isinstance(model, ModelPositions):
         length = evidence.longest()
     if length is None or not isinstance(usage.scaling, LongRoPE | DynamicNTK):
@@ -137,7 +137,7 @@ def _each_channel(table: ObservedTable, dim: int) -> ObservedTable:
 
 
 def _may_regroup(usage: RotationUsage) -> bool:
-    return usage.in_head is not None and pairs_adjacent(usage.record) and usage.in_head.rope.head_dim > 2
+    return usage.in_head is not None and pairs_adjacent(usage.encoding) and usage.in_head.rope.head_dim > 2
 
 
 def _common_shift(usage: RotationUsage, evidence: RotationEvidence) -> tuple[int, ...]:
@@ -160,10 +160,10 @@ def _rotation(groups: tuple[LayerGroup, ...], label: str) -> RotaryEncoding | No
     """The one rotation that the evidence shows; None for a layer that does not rotate."""
     chosen = _labelled(groups, label) or groups
     rotations = {group.rotation for group in chosen if group.rotation is not None}
-    if not rotations and any(record.door != "rotates" for group in chosen for record in group.encodings):
-        records = [record for group in chosen for record in group.encodings]
+    if not rotations and any(encoding.door != "rotates" for group in chosen for encoding in group.encodings):
+        encodings = [encoding for group in chosen for encoding in group.encodings]
         raise ValueError(
-            f"expected must rotate queries and keys to be compared with these arrays; got {records!r:.200}. "
+            f"expected must rotate queries and keys to be compared with these arrays; got {encodings!r:.200}. "
             "Compare configs instead."
         )
     if len(rotations) > 1:
@@ -190,13 +190,13 @@ def _without_rotation(model: Encoding | ModelPositions, evidence: RotationEviden
 def _of_other_layers(
     model: Encoding | ModelPositions, usage: RotationUsage, evidence: RotationEvidence, label: str
 ) -> tuple[Finding, ...]:
-    """Whether other layers' record is used here."""
+    """Whether other layers' encoding is used here."""
     for group in () if isinstance(model, Encoding) else model.groups:
         for other in group.encodings:
             if (
                 not isinstance(other, RotaryEncoding)
                 or pair_rotation(other) is None
-                or _unserved(other) == _unserved(usage.record)
+                or _unserved(other) == _unserved(usage.encoding)
             ):
                 continue
             if evidence.fits(_as_shown(RotationUsage(other), evidence)[0]):
@@ -206,10 +206,10 @@ def _of_other_layers(
     return ()
 
 
-def _unserved(record: RotaryEncoding) -> RotaryEncoding:
-    """The record without the length that is served, by which layers do not differ."""
-    usage = RotationUsage(record)
-    return (usage.with_scaling(length=1) or usage).record
+def _unserved(encoding: RotaryEncoding) -> RotaryEncoding:
+    """The encoding without the length that is served, by which layers do not differ."""
+    usage = RotationUsage(encoding)
+    return (usage.with_scaling(length=1) or usage).encoding
 
 
 def _never_set(usage: RotationUsage, evidence: RotationEvidence) -> tuple[Finding, ...]:

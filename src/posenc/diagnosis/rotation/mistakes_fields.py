@@ -1,4 +1,4 @@
-"""Mistakes that make another record of a rotation: base, exponent, layout and width."""
+"""Mistakes that make another encoding of a rotation: base, exponent, layout and width."""
 
 from __future__ import annotations
 
@@ -111,8 +111,8 @@ def proportional(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
 
 
 def rotated_backward(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
-    inner = usage.record.encoding if isinstance(usage.record, Backward) else Backward(usage.record)
-    yield replace(usage, record=inner), {}
+    inner = usage.encoding.encoding if isinstance(usage.encoding, Backward) else Backward(usage.encoding)
+    yield replace(usage, encoding=inner), {}
 
 
 FIELDS: tuple[Mistake[RotationUsage], ...] = (

@@ -55,10 +55,10 @@ def cached_elsewhere(usage: RotationUsage, evidence: RotationEvidence) -> Change
 
 
 def _with_cached(usage: RotationUsage, cached: RotationUsage | None) -> RotationUsage | None:
-    """The usage with keys that were rotated by the record of another one."""
-    if cached is None or cached.record == usage.record:
+    """The usage with keys that were rotated by the encoding of another one."""
+    if cached is None or cached.encoding == usage.encoding:
         return None
-    key = from_defaults(usage.key, record=cached.record)
+    key = from_defaults(usage.key, encoding=cached.encoding)
     return None if key is None else replace(usage, key=key)
 
 

@@ -21,7 +21,7 @@ from posenc.frequencies.scalings.yarn import DIALECTS
 RAMP_ENDS: dict[type, tuple[str, str]] = {YaRN: ("beta_fast", "beta_slow"), Llama3: ("low", "high")}
 #: Their keys in a file, where these differ.
 RAMP_KEYS: dict[type, tuple[str, str]] = {Llama3: ("low_freq_factor", "high_freq_factor")}
-#: Values of mscale and mscale_all_dim in released files, besides those of the record.
+#: Values of mscale and mscale_all_dim in released files, besides those of the encoding.
 MSCALES = ((1.0, 1.0), (0.707, 0.707), (0.707, None), (1.0, 0.0))
 
 

@@ -35,7 +35,7 @@ class ObservedTable(AtPositions):
     layout: str = ""
 
     def compare(self, usage: RotationUsage, exact: bool = True) -> Comparison | None:
-        wrong_layout = self.layout == "adjacent" and not pairs_adjacent(usage.record)
+        wrong_layout = self.layout == "adjacent" and not pairs_adjacent(usage.encoding)
         if usage.other_layout or usage.axis != "tokens" or usage.crossed or wrong_layout:
             return None
         rows = slice(None) if exact else self._subsample

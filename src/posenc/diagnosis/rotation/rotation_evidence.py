@@ -189,14 +189,14 @@ class RotationEvidence(abc.ABC):
 
 @dataclass(frozen=True)
 class OtherRotation(RotationEvidence):
-    """The record of another config: its mathematics must be explained, and every value is read off it."""
+    """The encoding of another config: its mathematics must be explained, and every value is read off it."""
 
-    record: RotaryEncoding
+    encoding: RotaryEncoding
 
     @property
     def in_head(self) -> RopeInHead | None:
-        """The RoPE of the record, whichever way it rotates."""
-        return rope_in_head(self.record.encoding if isinstance(self.record, Backward) else self.record)
+        """The RoPE of the encoding, whichever way it rotates."""
+        return rope_in_head(self.encoding.encoding if isinstance(self.encoding, Backward) else self.encoding)
 
     @property
     def ropes(self) -> tuple[RoPE | AxialRoPE, ...]:
@@ -210,8 +210,8 @@ class OtherRotation(RotationEvidence):
         if not usage.is_default:
             return False
         if exact:
-            return canonical(usage.record) == canonical(self.record)
-        one, other = (rotated_pairs(each, "query", exact=False) for each in (usage, RotationUsage(self.record)))
+            return canonical(usage.encoding) == canonical(self.encoding)
+        one, other = (rotated_pairs(each, "query", exact=False) for each in (usage, RotationUsage(self.encoding)))
         return (
             (one.dim, len(one.first)) == (other.dim, len(other.first))
             and abs(one.factor - other.factor) <= ROUGH * abs(other.factor)
@@ -219,7 +219,7 @@ class OtherRotation(RotationEvidence):
         )
 
     def frequencies(self, usage: RotationUsage) -> np.ndarray | None:
-        return None if self.in_head is None else rotated_pairs(RotationUsage(self.record), "query").frequencies[0]
+        return None if self.in_head is None else rotated_pairs(RotationUsage(self.encoding), "query").frequencies[0]
 
     def bases(self, usage: RotationUsage) -> tuple[float, ...]:
         return tuple(rope_base(rope) for rope in self.ropes)

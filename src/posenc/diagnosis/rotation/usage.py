@@ -26,19 +26,19 @@ class RopeInHead(NamedTuple):
     dim: int
     start: int
 
-    def record(self) -> RotaryEncoding | None:
-        """The record again, None where the RoPE does not fit into the head."""
+    def encoding(self) -> RotaryEncoding | None:
+        """The encoding again, None where the RoPE does not fit into the head."""
         if self.rope.head_dim == self.dim:
             return self.rope
         return unless_refused(lambda: Partial(self.rope, self.dim, self.start))
 
 
-def rope_in_head(record: Any) -> RopeInHead | None:
-    """The RoPE inside of a record and where it lies; None where there is none."""
-    if isinstance(record, RoPE | AxialRoPE):
-        return RopeInHead(record, record.head_dim, 0)
-    inner = rope_in_head(record.encoding) if isinstance(record, Partial) else None
-    return None if inner is None else RopeInHead(inner.rope, record.dim, record.start + inner.start)
+def rope_in_head(encoding: Any) -> RopeInHead | None:
+    """The RoPE inside of an encoding and where it lies; None where there is none."""
+    if isinstance(encoding, RoPE | AxialRoPE):
+        return RopeInHead(encoding, encoding.head_dim, 0)
+    inner = rope_in_head(encoding.encoding) if isinstance(encoding, Partial) else None
+    return None if inner is None else RopeInHead(inner.rope, encoding.dim, encoding.start + inner.start)
 
 
 def rope_base(rope: RoPE | AxialRoPE) -> float:
@@ -74,14 +74,14 @@ class RoleUsage:
     """What is done to queries, or to keys.
 
     shift: added to positions, or to each coordinate.   rotations: how often they are rotated; 0 is not at all, -1
-    backwards.   attention_factors: how often they are multiplied by the attention factor.   record: what rotates them,
+    backwards.   attention_factors: how often they are multiplied by the attention factor.   encoding: what rotates them,
     if another.   moves: coordinates that are meant, and those that are used in their place.
     """
 
     shift: int | tuple[int, ...] = 0
     rotations: float = 1.0
     attention_factors: float = 1.0
-    record: RotaryEncoding | None = None
+    encoding: RotaryEncoding | None = None
     moves: tuple[tuple[tuple[float, ...], tuple[float, ...]], ...] = ()
 
 
@@ -94,7 +94,7 @@ class TableEnd(NamedTuple):
 
 @dataclass(frozen=True)
 class RotationUsage:
-    """What is done with a record.
+    """What is done with an encoding.
 
     query, key: what happens to one of the two alone.   sine_for_cosine: cos and sin are exchanged.
     other_layout: frequencies are laid out for the other pairing.   position_type, frequency_type: a 16-bit cast.
@@ -105,7 +105,7 @@ class RotationUsage:
     queries and the first halves of keys are those of the other.   zeros: rows of zeros were never written.
     """
 
-    record: RotaryEncoding
+    encoding: RotaryEncoding
     query: RoleUsage = RoleUsage()
     key: RoleUsage = RoleUsage()
     sine_for_cosine: bool = False
@@ -124,13 +124,13 @@ class RotationUsage:
 
     @property
     def is_default(self) -> bool:
-        """Whether the record is used as it is meant, so that the record alone says everything."""
-        return self == RotationUsage(self.record)
+        """Whether the encoding is used as it is meant, so that the encoding alone says everything."""
+        return self == RotationUsage(self.encoding)
 
     @property
     def in_head(self) -> RopeInHead | None:
-        """The RoPE that is used and where it lies; None for other records."""
-        return rope_in_head(self.record)
+        """The RoPE that is used and where it lies; None for other encodings."""
+        return rope_in_head(self.encoding)
 
     @property
     def rope(self) -> RoPE | AxialRoPE | None:
@@ -142,8 +142,8 @@ class RotationUsage:
 
     def with_head(self, **fields: Any) -> RotationUsage | None:
         """The same use of another RoPE, or of one that lies elsewhere; None where there is none, or it does not fit."""
-        record = None if self.in_head is None else self.in_head._replace(**fields).record()
-        return None if record is None else replace(self, record=record)
+        encoding = None if self.in_head is None else self.in_head._replace(**fields).encoding()
+        return None if encoding is None else replace(self, encoding=encoding)
 
     def with_rope(self, **fields: Any) -> RotationUsage | None:
         """The same use of a RoPE with other fields; None where there is none, or where its constructor refuses them."""

@@ -1,1 +1,1 @@
-"""Encodings that add a vector to the embeddings; no table is stored, each is computed from its record."""
+"""Encodings that add a vector to the embeddings; no table is stored, each is computed from its encoding."""

@@ -82,20 +82,20 @@ class GridLearned(AdditiveEncoding):
         align_corners: bool = False,
         outside: str = "border",
     ) -> tuple[GridLearned, dict[str, Array]]:
-        """The record of another grid and its parameters, by `resize_table`; the vectors before the grid are kept."""
+        """The encoding of another grid and its parameters, by `resize_table`; the vectors before the grid are kept."""
         table = self.checked(params)["table"]
-        record = replace(self, sizes=sizes)
+        encoding = replace(self, sizes=sizes)
         resized = resize_table(
             table,
             self.sizes,
-            record.sizes,
+            encoding.sizes,
             prefix=self.prefix,
             method=method,
             antialias=antialias,
             align_corners=align_corners,
             outside=outside,
         )
-        return record, {"table": resized}
+        return encoding, {"table": resized}
 
 
 ROW = Row(

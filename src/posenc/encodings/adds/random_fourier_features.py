@@ -22,7 +22,7 @@ from posenc.phase import cos_sin, cos_sin_of_sum
 class RandomFourierFeatures(AdditiveEncoding):
     """PE(p) = (cos(2π·b_k·p) for every k, then sin(2π·b_k·p)), b_k drawn from N(0, std²) once, for each coordinate.
 
-    Tancik et al. 2020, arXiv:2006.10739 (the Gaussian ones). The draws are part of the record: `seed` gives the same
+    Tancik et al. 2020, arXiv:2006.10739 (the Gaussian ones). The draws are part of the encoding: `seed` gives the same
     ones in every library and on every machine. They are not parameters, because no optimiser may change them.
 
     features: how many frequencies, two channels each.
@@ -39,8 +39,8 @@ class RandomFourierFeatures(AdditiveEncoding):
     >>> RandomFourierFeatures(features=2).embed([0.0, 0.5]).round(4)
     array([[ 1.    ,  1.    ,  0.    ,  0.    ],
            [ 0.9323, -0.0445, -0.3616,  0.999 ]])
-    >>> record = RandomFourierFeatures(features=1, axes=2, matrix=((0.25,), (0.5,)))
-    >>> record.embed([[1, 0], [1, 1]]).round(4).tolist()  # a quarter of a rotation, and three quarters
+    >>> encoding = RandomFourierFeatures(features=1, axes=2, matrix=((0.25,), (0.5,)))
+    >>> encoding.embed([[1, 0], [1, 1]]).round(4).tolist()  # a quarter of a rotation, and three quarters
     [[0.0, 1.0], [0.0, -1.0]]
     """
 

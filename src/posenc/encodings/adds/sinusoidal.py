@@ -68,7 +68,7 @@ class Sinusoidal(AdditiveEncoding):
 
     @cached_property
     def frequencies(self) -> Geometric:
-        """The frequencies of this record; with odd="zero" those of the even width below."""
+        """The frequencies of this encoding; with odd="zero" those of the even width below."""
         even = self.dim - (self.dim % 2 if self.odd == "zero" else 0)
         return Geometric(even, self.base, self.exponent, released="exponential")
 
@@ -91,7 +91,7 @@ class Sinusoidal(AdditiveEncoding):
         return table if self.scale == 1.0 else lib.astype(table * self.scale, dtype)
 
     def _fitted(self, table: Array, lib: Library) -> Array:
-        """A table of whole pairs cut or filled to the width of this record."""
+        """A table of whole pairs cut or filled to the width of this encoding."""
         missing = self.dim - 2 * self.frequencies.pairs
         if missing < 0:
             return table[..., :missing]

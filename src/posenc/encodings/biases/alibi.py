@@ -83,15 +83,15 @@ class ALiBi(AttentionBias):
         return lib.astype(slope * distance, dtype)
 
 
-@arrays.host  # of a record: torch.compile takes no field of one as a constant by itself
-def _slopes(record: ALiBi) -> np.ndarray:
-    return record.slopes()
+@arrays.host  # of an encoding: torch.compile takes no field of one as a constant by itself
+def _slopes(encoding: ALiBi) -> np.ndarray:
+    return encoding.slopes()
 
 
 @arrays.host
-def slopes_of_heads(record: Any, rule: Rule = "paper") -> np.ndarray:
-    """The slopes of ALiBi for as many heads as a record has, as float64; shape (heads,)."""
-    return slopes_of(record.heads, rule=rule)
+def slopes_of_heads(encoding: Any, rule: Rule = "paper") -> np.ndarray:
+    """The slopes of ALiBi for as many heads as an encoding has, as float64; shape (heads,)."""
+    return slopes_of(encoding.heads, rule=rule)
 
 
 @remembered(256)

@@ -36,10 +36,10 @@ class FIRE(AttentionBias):
     ValueError or TypeError naming the argument.
 
     >>> import numpy as np
-    >>> record, one = FIRE(heads=1, width=1, threshold=3.0, epsilon=0.0), np.ones(1)
+    >>> encoding, one = FIRE(heads=1, width=1, threshold=3.0, epsilon=0.0), np.ones(1)
     >>> params = {"c": np.array(1.0), "multiplier": np.array(1.0), "weight_in": one, "bias_in": 0 * one}
     >>> params |= {"weight_out": one[None], "bias_out": 0 * one}
-    >>> record.matrix([2, 7], [0, 1], params).round(4).tolist()  # ln 3 / ln 4, ln 2 / ln 4; ln 8 / ln 8, ln 7 / ln 8
+    >>> encoding.matrix([2, 7], [0, 1], params).round(4).tolist()  # ln 3 / ln 4, ln 2 / ln 4; ln 8 / ln 8, ln 7 / ln 8
     [[[0.7925, 0.5], [1.0, 0.9358]]]
     """
 

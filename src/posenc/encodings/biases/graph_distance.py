@@ -24,7 +24,7 @@ class GraphDistance(AttentionBias):
     distances to all nodes, so the positions of a graph are its distance matrix. Then d(m, n) = max_a |m_a - n_a|, which
     is at most d by the triangle inequality, and equal to d at a = n. Give all pairs without a path the same distance,
     at least rows - 1; they share the last row. (In Graphormer's tables row 0 is padding, and distance d has row d + 1.)
-    For directed graphs, whose distances are not symmetric, this record does not apply.
+    For directed graphs, whose distances are not symmetric, this encoding does not apply.
 
     heads: how many heads the layer has.
     nodes: of the graph, each a coordinate.

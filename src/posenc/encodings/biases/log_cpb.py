@@ -40,9 +40,9 @@ class LogCPB(AttentionBias):
     naming the argument.
 
     >>> import numpy as np
-    >>> record = LogCPB(heads=1, window=(9, 9), width=2)
+    >>> encoding = LogCPB(heads=1, window=(9, 9), width=2)
     >>> params = {"weight_in": np.eye(2), "bias_in": np.zeros(2), "weight_out": np.array([[3.0, 0.0]])}
-    >>> record.matrix([[7, 0]], [[0, 5], [7, 5], [8, 5]], params).round(4).tolist()  # x_0 = log₂ 8 / 3 = 1, 0, below 0
+    >>> encoding.matrix([[7, 0]], [[0, 5], [7, 5], [8, 5]], params).round(4).tolist()  # x_0 = log₂ 8 / 3 = 1, 0, below 0
     [[[15.2412, 8.0, 8.0]]]
     """
 

@@ -72,8 +72,8 @@ class Sandwich(AttentionBias):
 
 
 @arrays.host
-def _ratios(record: Sandwich) -> np.ndarray:
-    return record.ratios()
+def _ratios(encoding: Sandwich) -> np.ndarray:
+    return encoding.ratios()
 
 
 ROW = Row(

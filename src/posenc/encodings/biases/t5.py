@@ -107,8 +107,8 @@ class T5Bias(AttentionBias):
 
 
 @arrays.host
-def _lookup(record: T5Bias) -> np.ndarray:
-    return bucket_of_distance(record._one_way, record.max_distance).astype(np.int64)
+def _lookup(encoding: T5Bias) -> np.ndarray:
+    return bucket_of_distance(encoding._one_way, encoding.max_distance).astype(np.int64)
 
 
 @remembered(64)

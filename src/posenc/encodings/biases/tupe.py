@@ -43,10 +43,10 @@ class TUPE(AttentionBias):
     position that cannot be seen gives NaN.
 
     >>> import numpy as np
-    >>> record, eye = TUPE(heads=1, dim=2, length=3, relative=False, epsilon=0.0), np.eye(2)
+    >>> encoding, eye = TUPE(heads=1, dim=2, length=3, relative=False, epsilon=0.0), np.eye(2)
     >>> params = {"positions": np.array([[5.0, 1], [0, 3], [1, 0], [2, 7]]), "query_weight": eye, "key_weight": 2 * eye}
     >>> params |= {name: np.zeros(2) for name in ("norm_bias", "query_bias", "key_bias")} | {"norm_weight": np.ones(2)}
-    >>> record.matrix([0, 1, 2], [0, 1, 2], params)[0].tolist()  # every norm is (1, -1) or (-1, 1)
+    >>> encoding.matrix([0, 1, 2], [0, 1, 2], params)[0].tolist()  # every norm is (1, -1) or (-1, 1)
     [[2.0, 2.0, 2.0], [2.0, 2.0, -2.0], [2.0, -2.0, 2.0]]
     """
 

@@ -115,16 +115,18 @@ def axial(
         raise ValueError(f"base must be one number, or {len(widths)} for {layout!r}; got {base!r}. Give as many.")
     same_frequencies = len({*zip(widths, bases, strict=True)}) == 1
     if frequencies is None and same_frequencies and not kind.rotations:
-        record: dict[str, Any] = {"frequency_dim": widths[0], "base": bases[0], "scaling": scaling}
+        encoding: dict[str, Any] = {"frequency_dim": widths[0], "base": bases[0], "scaling": scaling}
     else:
         _left_out("scaling", scaling, layout, "whose frequencies are not one geometric sequence")
         if frequencies is None and not same_frequencies:
             index = tuple(sum(sections[:one]) + within for one, within in zip(axis, index, strict=True))
         of_axes = [Geometric(width, one) for width, one in zip(widths, bases, strict=True)]
         joined = of_axes[0] if same_frequencies else Joined(tuple(of_axes))
-        record = {"frequency_dim": frequencies or (InRevolutions(joined) if kind.rotations else joined)}
+        encoding = {"frequency_dim": frequencies or (InRevolutions(joined) if kind.rotations else joined)}
     blocks = len(sections) if kind.blocks == "axes" else 1
-    return AxialRoPE(axis=axis, frequency_index=index, pairing=kind.pairing, blocks=blocks, numerics=numerics, **record)
+    return AxialRoPE(
+        axis=axis, frequency_index=index, pairing=kind.pairing, blocks=blocks, numerics=numerics, **encoding
+    )
 
 
 #: Rules that share pairs out evenly between rows and columns.

@@ -67,7 +67,7 @@ class AxialRoPE(RotaryEncoding):
         elif self.base != 10_000.0 or self.scaling is not None:
             raise ValueError(
                 f"frequency_dim must be a width where base or scaling is given; got {self.frequency_dim!r}. Put them "
-                "into this record."
+                "into this encoding."
             )
         indices = pair_numbers(self.all_frequencies.pairs - 1)
         validation.settle(self, frequency_index=indices("frequency_index", self.frequency_index))
@@ -144,8 +144,8 @@ class AxialRoPE(RotaryEncoding):
 
 
 @arrays.host
-def _order(record: AxialRoPE) -> np.ndarray:  # where each pair stands when the pairs are put axis by axis
-    return np.argsort(np.argsort(record.axis, kind="stable"))
+def _order(encoding: AxialRoPE) -> np.ndarray:  # where each pair stands when the pairs are put axis by axis
+    return np.argsort(np.argsort(encoding.axis, kind="stable"))
 
 
 ROW = Row(

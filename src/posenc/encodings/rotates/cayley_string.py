@@ -35,9 +35,9 @@ class CayleySTRING(RotaryEncoding):
     (axes, dim/2), radians a step, and params["A"] (dim, dim). Gives a `Rebased` turn of pairs (2i, 2i+1), exact for the
     frequencies as they are held. Raises ValueError or TypeError naming the field or argument.
 
-    >>> record = CayleySTRING(dim=2)
+    >>> encoding = CayleySTRING(dim=2)
     >>> params = {"frequencies": np.array([[np.pi / 2]]), "A": np.zeros((2, 2))}
-    >>> record.rotation([0, 1], params)(np.array([[1.0, 0.0], [1.0, 0.0]])).round(4).tolist()
+    >>> encoding.rotation([0, 1], params)(np.array([[1.0, 0.0], [1.0, 0.0]])).round(4).tolist()
     [[1.0, 0.0], [0.0, 1.0]]
     """
 

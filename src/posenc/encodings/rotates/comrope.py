@@ -35,9 +35,9 @@ class ComRoPE(RotaryEncoding):
     block), and params["multiplier"] (axes, dim/block) where they are learned. Gives `Matrices`, good to some units of
     the last place a radian. Raises ValueError or TypeError naming the field or argument.
 
-    >>> record, f = ComRoPE(dim=2, heads=1, block=2, axes=2), np.array([[[[0.0, np.pi / 2], [0.0, 0.0]]]])
+    >>> encoding, f = ComRoPE(dim=2, heads=1, block=2, axes=2), np.array([[[[0.0, np.pi / 2], [0.0, 0.0]]]])
     >>> params = {"generators": f, "multiplier": np.array([[1.0], [10.0]])}
-    >>> record.rotation([[-9, 1]], params).matrix.round(4).reshape(2, 2).tolist()
+    >>> encoding.rotation([[-9, 1]], params).matrix.round(4).reshape(2, 2).tolist()
     [[0.0, 1.0], [-1.0, 0.0]]
     """
 

@@ -38,10 +38,10 @@ class FoPE(RotaryEncoding):
     (heads, kept, kept). Gives a `Rotation` with a table a head. Raises ValueError or TypeError naming the field or
     argument.
 
-    >>> record = FoPE(dim=4, heads=1, length=100)
-    >>> record.kept
+    >>> encoding = FoPE(dim=4, heads=1, length=100)
+    >>> encoding.kept
     1
-    >>> record.rotation([1], {"cosines": np.ones((1, 1, 1)), "sines": np.ones((1, 1, 1))}).cos.round(4).tolist()
+    >>> encoding.rotation([1], {"cosines": np.ones((1, 1, 1)), "sines": np.ones((1, 1, 1))}).cos.round(4).tolist()
     [[[0.5403, 1.0]]]
     """
 

@@ -33,7 +33,7 @@ class HARoPE(RotatesOne):
     A_v, and Σ = softplus(sigma) + 1e-6. A_u and A_v begin at zero and softplus(sigma) at 1, so that training starts
     from the rotation alone. M cancels where positions are equal, so q·k depends on what `encoding` lets it depend on.
 
-    encoding: a record that rotates pairs of queries and keys; the authors' is axial(dim=64).
+    encoding: an encoding that rotates pairs of queries and keys; the authors' is axial(dim=64).
     heads: heads as they are rotated (repeat grouped ones first).
 
     Positions are those of the encoding; params["A_u"] and params["A_v"] (heads, dim, dim), params["sigma"] (heads,
@@ -41,9 +41,9 @@ class HARoPE(RotatesOne):
     `MatrixTurn`. Raises ValueError or TypeError naming the field or argument.
 
     >>> from posenc import RoPE
-    >>> record, x = HARoPE(RoPE(dim=2), heads=1), np.array([[[[1.0, 0.0]]]])
-    >>> params = record.init(np.random.default_rng(0)) | {"sigma": np.log(np.expm1([[2.0, 1.0]]))}
-    >>> [record.rotation([0], params, role=role)(x, layout="bhtd").round(4).tolist() for role in ("query", "key")]
+    >>> encoding, x = HARoPE(RoPE(dim=2), heads=1), np.array([[[[1.0, 0.0]]]])
+    >>> params = encoding.init(np.random.default_rng(0)) | {"sigma": np.log(np.expm1([[2.0, 1.0]]))}
+    >>> [encoding.rotation([0], params, role=role)(x, layout="bhtd").round(4).tolist() for role in ("query", "key")]
     [[[[[2.0, 0.0]]]], [[[[0.5, 0.0]]]]]
     """
 
@@ -54,7 +54,7 @@ class HARoPE(RotatesOne):
 
     def _check_together(self) -> None:
         encoding = validation.instance(
-            "encoding", self.encoding, RotaryEncoding, "a record that rotates queries and keys"
+            "encoding", self.encoding, RotaryEncoding, "an encoding that rotates queries and keys"
         )
         if "query" not in encoding.roles:
             raise ValueError(f"encoding must rotate queries and keys; got {encoding!r}. Give RoPE(dim=64), say.")

@@ -82,10 +82,10 @@ class HeadwiseRoPE(RotaryEncoding):
 
 
 @arrays.host
-def _axis_of_heads(record: HeadwiseRoPE) -> np.ndarray:
+def _axis_of_heads(encoding: HeadwiseRoPE) -> np.ndarray:
     """The axis of every head; one more than the last for those that do not rotate."""
-    rest = record.heads - sum(record.shares)
-    return np.repeat(np.arange(len(record.shares) + 1), (*record.shares, rest))
+    rest = encoding.heads - sum(encoding.shares)
+    return np.repeat(np.arange(len(encoding.shares) + 1), (*encoding.shares, rest))
 
 
 ROW = Row(

@@ -35,8 +35,8 @@ class LieRE(RotaryEncoding):
     block, block), with `shared` (axes, 1, dim/block, block, block). Gives `Matrices`, with an error of some units in
     the last place for each radian. Raises ValueError or TypeError naming the field or argument.
 
-    >>> record, params = LieRE(dim=2, heads=1, block=2), {"generators": np.full((1, 1, 1, 2, 2), np.pi / 2)}
-    >>> record.rotation([1], params).matrix.round(4).reshape(2, 2).tolist()
+    >>> encoding, params = LieRE(dim=2, heads=1, block=2), {"generators": np.full((1, 1, 1, 2, 2), np.pi / 2)}
+    >>> encoding.rotation([1], params).matrix.round(4).reshape(2, 2).tolist()
     [[0.0, 1.0], [-1.0, 0.0]]
     """
 

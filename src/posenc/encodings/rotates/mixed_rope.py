@@ -24,7 +24,7 @@ class MixedRoPE(RotaryEncoding):
 
     RoPE-Mixed (Heo et al. 2024, arXiv:2403.13298, §3.2). They begin at right angles: of each two pairs k and k + dim/4
     one has the length base^(-4k/dim) along a direction drawn once a head, the other the same length across it, as
-    released (`init_random_2d_freqs`). One record is one head: heads that learn apart have a record, or parameters,
+    released (`init_random_2d_freqs`). One encoding is one head: heads that learn apart have an encoding, or parameters,
     each.
 
     dim: channels of a head, a multiple of 4.     base: of the first lengths.

@@ -30,9 +30,9 @@ class MultiplicativeGRAPE(RotaryEncoding):
     no plane (NaN). s is computed in the widest float, so the error of an angle is at most p·rate·s·2^-50. Gives a
     `Rebased` turn. Raises ValueError or TypeError naming the field or argument.
 
-    >>> record = MultiplicativeGRAPE(dim=3, rate=np.pi / 2)
+    >>> encoding = MultiplicativeGRAPE(dim=3, rate=np.pi / 2)
     >>> params = {"a": np.array([1.0, 0, 0]), "b": np.array([5.0, 1, 0])}
-    >>> record.rotation([1], params)(np.array([[1.0, 0.0, 7.0]])).round(4).tolist()
+    >>> encoding.rotation([1], params)(np.array([[1.0, 0.0, 7.0]])).round(4).tolist()
     [[0.0, -1.0, 7.0]]
     """
 

@@ -34,9 +34,9 @@ class PoPE(RotaryEncoding):
     Positions (*batch, n), integers or float32/float64; params["phase"] (heads, dim), radians. role must be "query" or
     "key", which differ. Gives a `Polar` operator. Raises ValueError or TypeError naming the field or argument.
 
-    >>> record, params, x = PoPE(dim=1, heads=1), {"phase": np.zeros((1, 1))}, np.ones((1, 1))
-    >>> q = record.rotation([5], params, role="query")(x)
-    >>> k = record.rotation([3], params, role="key")(x[None, None], layout="bhtd")
+    >>> encoding, params, x = PoPE(dim=1, heads=1), {"phase": np.zeros((1, 1))}, np.ones((1, 1))
+    >>> q = encoding.rotation([5], params, role="query")(x)
+    >>> k = encoding.rotation([3], params, role="key")(x[None, None], layout="bhtd")
     >>> bool(np.isclose(q @ k[0, 0, 0], np.log(1 + np.e) ** 2 * np.cos(2)))
     True
     """

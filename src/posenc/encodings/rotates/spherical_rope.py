@@ -23,7 +23,7 @@ class SphericalRoPE(RotaryEncoding):
 
     Van de Geijn et al. 2025, arXiv:2511.08368, §4, in the authors' code. Yaw turns the first channel of a triple to the
     third, roll the second to the third. The two do not commute, so scores depend on more than differences of positions.
-    The paper tests whether that matters. The authors' class scales no positions, and neither does this record: their
+    The paper tests whether that matters. The authors' class scales no positions, and neither does this encoding: their
     range (rows and columns of patches, or coordinates from 0 to 1) changes scores, so keep that of training.
 
     dim: channels of a head, a multiple of 3.     base: of the frequencies.

@@ -17,20 +17,20 @@ from posenc.encodings.rotates.rope import RoPE
 
 @dataclass(frozen=True)
 class ValueRotation(RotatesOne):
-    """output(m) = R_m⁻¹ Σ_n weight(m, n)·R_n v_n = Σ_n weight(m, n)·R_(n-m) v_n, with R the rotation of another record.
+    """output(m) = R_m⁻¹ Σ_n weight(m, n)·R_n v_n = Σ_n weight(m, n)·R_(n-m) v_n, with R the rotation of another encoding.
 
     Value and output rotation (VO-RoPE), with the rotation of Su et al. 2021, arXiv:2104.09864, eq. 15. Queries and keys
-    do not rotation: give `attention` the rotation itself with this record where they should.
+    do not rotation: give `attention` the rotation itself with this encoding where they should.
 
-    encoding: a record that rotates and keeps lengths, such as RoPE, whose head_dim is that of the values.
+    encoding: an encoding that rotates and keeps lengths, such as RoPE, whose head_dim is that of the values.
 
     role must be "value" (positions of keys) or "output" (positions of queries: the turn back). Positions, parameters
     and the Rotation are those of the encoding. Raises ValueError or TypeError naming the argument.
 
     >>> import numpy as np
     >>> from posenc import RoPE
-    >>> record, x = ValueRotation(RoPE(dim=2)), np.array([[1.0, 0.0]])
-    >>> record.rotation([5], role="output")(record.rotation([5], role="value")(x)).round(12).tolist()
+    >>> encoding, x = ValueRotation(RoPE(dim=2)), np.array([[1.0, 0.0]])
+    >>> encoding.rotation([5], role="output")(encoding.rotation([5], role="value")(x)).round(12).tolist()
     [[1.0, 0.0]]
     """
 
@@ -40,7 +40,7 @@ class ValueRotation(RotatesOne):
 
     def _check_together(self) -> None:
         encoding = validation.instance(
-            "encoding", self.encoding, RotaryEncoding, "a record that rotates queries and keys"
+            "encoding", self.encoding, RotaryEncoding, "an encoding that rotates queries and keys"
         )
         if "isometry" not in encoding.claims or "query" not in encoding.roles:
             raise ValueError(

@@ -60,8 +60,8 @@ class XPos(RotaryEncoding):
     too far away that cannot be seen gives NaN.
 
     >>> import numpy as np
-    >>> record, x = XPos(dim=2, scale_base=1.0, gamma=1.0), np.array([[1.0, 0.0]])
-    >>> q, k = record.rotation([3], role="query")(x), record.rotation([1], role="key")(x)
+    >>> encoding, x = XPos(dim=2, scale_base=1.0, gamma=1.0), np.array([[1.0, 0.0]])
+    >>> q, k = encoding.rotation([3], role="query")(x), encoding.rotation([1], role="key")(x)
     >>> bool(np.isclose(q @ k[0], np.cos(2) / 2**2)[0])  # ζ = 1/2, two steps apart
     True
     """

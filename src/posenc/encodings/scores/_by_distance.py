@@ -18,7 +18,7 @@ class DistanceTerms(NamedTuple):
 
     asked: (*batch, h, n, width), told: (*batch, h, m, width), of_key_alone: (*batch, h, m).   of_queries, of_keys: a
     vector for each distance, (h or 1, distances, width).   of_values: what the output gains for a weight at each
-    distance, (distances, dim). None for a term that a record does not have.
+    distance, (distances, dim). None for a term that an encoding does not have.
     """
 
     asked: Array = None

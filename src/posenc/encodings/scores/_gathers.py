@@ -27,11 +27,11 @@ class PreparedKeys(NamedTuple):
         return PreparedKeys(self.keys.part(some), tuple(array[..., some, :] for array in self.arrays))
 
 
-def needs_all_keys(records: Iterable[AttentionScore], queries: int) -> str | None:
+def needs_all_keys(encodings: Iterable[AttentionScore], queries: int) -> str | None:
     """Why a few queries at a time would compute the same again; None where they do not."""
-    for record in records:
-        if record.gathers and not isinstance(record, Gathers) and queries > 1:
-            return f"{type(record).__name__} reads all keys between a query and a key, and prepares nothing"
+    for encoding in encodings:
+        if encoding.gathers and not isinstance(encoding, Gathers) and queries > 1:
+            return f"{type(encoding).__name__} reads all keys between a query and a key, and prepares nothing"
     return None
 
 
@@ -56,7 +56,7 @@ class Gathers(AttentionScore):
 
     def faded(self, query: Positions, prepared: PreparedKeys, below: float) -> int:
         """How many of the first keys score at least so much below the own key of each of these queries, so that the
-        others can be scored without them; 0 where a record does not know."""
+        others can be scored without them; 0 where an encoding does not know."""
         return 0
 
     @final
@@ -127,12 +127,12 @@ class Gathers(AttentionScore):
         return self.score_prepared(prepared, q, query_positions, params, hidden=at_queries)
 
 
-def _model_dim(record: Any) -> int:
-    """Channels of the layer's input, a field of every record that reads it."""
-    return int(record.model_dim)
+def _model_dim(encoding: Any) -> int:
+    """Channels of the layer's input, a field of every encoding that reads it."""
+    return int(encoding.model_dim)
 
 
 def _as_wide(learned: Params, x: Array) -> Params:
-    """Parameters in the dtype of what they meet; those of a record within it, whose names have a dot, as they are."""
+    """Parameters in the dtype of what they meet; those of an encoding within it, whose names have a dot, as they are."""
     lib = arrays.library(x)
     return {name: value if "." in name else lib.astype(value, x.dtype) for name, value in learned.items()}

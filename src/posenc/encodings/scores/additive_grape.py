@@ -38,10 +38,10 @@ class AdditiveGRAPE(AttentionScore):
     params "omega" (heads,), "v" and "u" (heads, dim). Result in float32 at least. Raises ValueError or TypeError naming
     the argument.
 
-    >>> record = AdditiveGRAPE(dim=1, heads=1, gates="query", normalised=False)
+    >>> encoding = AdditiveGRAPE(dim=1, heads=1, gates="query", normalised=False)
     >>> params = {"omega": np.array([math.log(math.e - 1)]), "v": np.full((1, 1), 2.0)}  # slope 1/256
     >>> q, k = np.full((1, 1, 1, 1), 0.5 * math.log(math.e**256 - 1)), np.zeros((1, 1, 3, 1))  # softplus(2q) = 256
-    >>> record.score(q, k, [2], [0, 1, 3], params).round(9).tolist()
+    >>> encoding.score(q, k, [2], [0, 1, 3], params).round(9).tolist()
     [[[[-2.0, -1.0, 0.0]]]]
     """
 

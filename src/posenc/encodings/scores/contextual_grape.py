@@ -43,11 +43,11 @@ class ContextualGRAPE(Gathers):
     (*batch, m); params "W" (1 or heads, model_dim), "c" (1 or heads,), "log_frequencies" (1 or heads, dim/2). Result in
     float32 at least. Raises ValueError or TypeError naming the field or argument.
 
-    >>> record = ContextualGRAPE(dim=2, heads=1, model_dim=1)
+    >>> encoding = ContextualGRAPE(dim=2, heads=1, model_dim=1)
     >>> quarter = np.log(np.expm1(np.pi / 2))  # softplus gives a quarter turn a token
     >>> params = {"W": np.zeros((1, 1)), "c": np.array([quarter]), "log_frequencies": np.zeros((1, 1))}
     >>> q, k, x = np.full((1, 1, 1, 2), 2**0.5), np.array([[[[1.0, 0.0]] * 3]]), np.ones((1, 3, 1))
-    >>> record.score(q, k, [2], [0, 1, 2], params, hidden=x).round(12).tolist()
+    >>> encoding.score(q, k, [2], [0, 1, 2], params, hidden=x).round(12).tolist()
     [[[[-2.0, 0.0, 0.0]]]]
     """
 

@@ -29,7 +29,7 @@ class DAPE(_wrapped.ScoresByBias):
     pair of places. Attention adds A itself, with its own scale of 1/√dim. (The FIRE inside the authors' `FIRE_DAPE` has
     LeakyReLU where FIRE itself has ReLU; here it is FIRE itself.)
 
-    encoding: a record that biases, such as ALiBi, KerpleLog or FIRE: B, with the heads of the layer.
+    encoding: an encoding that biases, such as ALiBi, KerpleLog or FIRE: B, with the heads of the layer.
     dim: channels of a head.     width: of the hidden layer.
 
     q: (*batch, heads, n, dim), k: (*batch, heads, m, dim); positions (*batch, n) and (*batch, m), as the bias takes
@@ -37,10 +37,10 @@ class DAPE(_wrapped.ScoresByBias):
     those of the bias, "encoding.name". Result in float32 at least. Raises ValueError or TypeError naming the argument.
 
     >>> from posenc import ALiBi
-    >>> record = DAPE(ALiBi(heads=1, steepest=1.0), dim=1, width=1)
+    >>> encoding = DAPE(ALiBi(heads=1, steepest=1.0), dim=1, width=1)
     >>> params = {"weight_in": np.array([[3.0, 1.0]]), "bias_in": np.zeros(1), "weight_out": np.ones((1, 1))}
     >>> q, k = np.ones((1, 1, 1, 1)), np.ones((1, 1, 3, 1))  # slope 1/2; A = 1, B = -1, -1/2, 0
-    >>> record.score(q, k, [2], [0, 1, 2], params | {"bias_out": np.zeros(1)}).tolist()
+    >>> encoding.score(q, k, [2], [0, 1, 2], params | {"bias_out": np.zeros(1)}).tolist()
     [[[[1.0, 2.0, 3.0]]]]
     """
 
@@ -81,30 +81,30 @@ class DAPE(_wrapped.ScoresByBias):
         )
 
 
-def check_widths(record: Any) -> None:
+def check_widths(encoding: Any) -> None:
     """Check the fields that both versions have."""
     validation.settle(
-        record,
-        dim=validation.integer("dim", record.dim, 1),
-        width=validation.integer("width", record.width, 1, 1 << 14),
+        encoding,
+        dim=validation.integer("dim", encoding.dim, 1),
+        width=validation.integer("width", encoding.width, 1, 1 << 14),
     )
 
 
-def drawn_network(record: Any, rng: np.random.Generator, kernel: int) -> dict[str, np.ndarray]:
+def drawn_network(encoding: Any, rng: np.random.Generator, kernel: int) -> dict[str, np.ndarray]:
     """First parameters, each layer uniform within ±1/√(its inputs)."""
-    own_shapes = {name: shape for name, shape in record.shapes.items() if not name.startswith("encoding.")}
-    inputs = {"in": 2 * record.heads * kernel, "out": record.width * kernel}
+    own_shapes = {name: shape for name, shape in encoding.shapes.items() if not name.startswith("encoding.")}
+    inputs = {"in": 2 * encoding.heads * kernel, "out": encoding.width * kernel}
     network = _layers.uniform_layers(rng, own_shapes, {name: inputs[name.split("_")[1]] for name in own_shapes})
-    return network | _wrapped.inner_init(record.encoding, rng)
+    return network | _wrapped.inner_init(encoding.encoding, rng)
 
 
 def logits_and_bias(
-    record: Any, q: Array, k: Array, query_positions: Positions, key_positions: Positions, learned: Params
+    encoding: Any, q: Array, k: Array, query_positions: Positions, key_positions: Positions, learned: Params
 ) -> tuple[Array, Array]:
     """B, (*batch, heads, n, m); and [A, B], (*batch, 2·heads, n, m)."""
-    xp, logits = query_positions.lib.xp, (q @ k.swapaxes(-1, -2)) / math.sqrt(record.dim)
+    xp, logits = query_positions.lib.xp, (q @ k.swapaxes(-1, -2)) / math.sqrt(encoding.dim)
     bias = xp.broadcast_to(
-        _wrapped.bias_matrix(record.encoding, query_positions, key_positions, learned, logits.dtype), logits.shape
+        _wrapped.bias_matrix(encoding.encoding, query_positions, key_positions, learned, logits.dtype), logits.shape
     )
     return bias, xp.concatenate([logits, bias], -3)
 

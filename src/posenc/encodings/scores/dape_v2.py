@@ -40,11 +40,11 @@ class DAPEv2(_wrapped.ScoresByBias, Gathers):
     TypeError naming the argument.
 
     >>> from posenc import ALiBi
-    >>> record = DAPEv2(ALiBi(heads=1, steepest=1.0), dim=1, width=1)
+    >>> encoding = DAPEv2(ALiBi(heads=1, steepest=1.0), dim=1, width=1)
     >>> params = {"weight_in": np.zeros((1, 2, 3)), "bias_in": np.zeros(1), "weight_out": np.zeros((1, 1, 3))}
     >>> params["weight_in"][0, 0, 0] = params["weight_out"][0, 0, 1] = 1.0  # A of the key before
     >>> q, k = np.ones((1, 1, 1, 1)), np.array([[[[3.0], [5.0], [7.0], [9.0]]]])
-    >>> record.score(q, k, [2], [0, 1, 2, 3], params | {"bias_out": np.zeros(1)}).tolist()
+    >>> encoding.score(q, k, [2], [0, 1, 2, 3], params | {"bias_out": np.zeros(1)}).tolist()
     [[[[-1.0, 2.5, 5.0, 0.0]]]]
     """
 

@@ -27,7 +27,7 @@ class DeBERTa(ByDistance):
     """score(h, m, n) = (q_m · position_keys[h, r] + k_n · position_queries[h, r]) / √(dim·(1 + terms)), r = row(m - n).
 
     He et al. 2021, arXiv:2006.03654, eq. 4, m the query's position, n the key's. Content must be scaled alike: call
-    attention with `scale=record.scale`. Of the released code: the key's term reads the row of m - n too, where the
+    attention with `scale=encoding.scale`. Of the released code: the key's term reads the row of m - n too, where the
     paper writes n - m; row(Δ) = clip(b(Δ) + buckets, 0, 2·buckets - 1). In v1 (`max_distance=None`) b(Δ) = Δ. In v2 and
     v3, with mid = buckets/2, b(Δ) = Δ up to |Δ| = mid, then ±(mid + ⌈(mid-1)·ln(|Δ|/mid) / ln((max_distance-1)/mid)⌉);
     the edges of buckets are computed exactly, in integers.
@@ -44,10 +44,10 @@ class DeBERTa(ByDistance):
     the projections of the layer (`share_att_key`: those of content). Result in float32 at least. Raises ValueError or
     TypeError naming the argument; a fraction that cannot be seen gives NaN.
 
-    >>> record = DeBERTa(dim=1, heads=1, buckets=2, max_distance=None, terms="c2p")
+    >>> encoding = DeBERTa(dim=1, heads=1, buckets=2, max_distance=None, terms="c2p")
     >>> params = {"position_keys": np.arange(4.0)[None, :, None]}
-    >>> q = np.full((1, 1, 1, 1), record.dim / record.scale)
-    >>> record.score(q, q.repeat(5, 2), [5], [8, 6, 5, 4, 2], params).round(12).tolist()
+    >>> q = np.full((1, 1, 1, 1), encoding.dim / encoding.scale)
+    >>> encoding.score(q, q.repeat(5, 2), [5], [8, 6, 5, 4, 2], params).round(12).tolist()
     [[[[0.0, 1.0, 2.0, 3.0, 3.0]]]]
     """
 
@@ -136,8 +136,8 @@ class DeBERTa(ByDistance):
 
 
 @arrays.host
-def _lookup(record: DeBERTa) -> np.ndarray:
-    return row_of_distance(record.buckets, record.max_distance or 0)
+def _lookup(encoding: DeBERTa) -> np.ndarray:
+    return row_of_distance(encoding.buckets, encoding.max_distance or 0)
 
 
 @remembered(64)

@@ -34,10 +34,10 @@ class DistanceBank(ByDistance):
     (*batch, m), whole numbers; params["weights"] (heads, model_dim, basis) and params["bank"] (basis, extent). Result
     in float32 at least. Raises ValueError or TypeError naming the argument; a fraction that cannot be seen gives NaN.
 
-    >>> record = DistanceBank(heads=1, model_dim=1, basis=1, extent=2)
+    >>> encoding = DistanceBank(heads=1, model_dim=1, basis=1, extent=2)
     >>> params = {"weights": np.ones((1, 1, 1)), "bank": np.array([[2.0, 3.0]])}
     >>> q = np.zeros((1, 1, 1, 4))
-    >>> record.score(q, q.repeat(4, 2), [2], [0, 1, 2, 3], params, hidden=np.full((1, 1, 1), 10.0)).tolist()
+    >>> encoding.score(q, q.repeat(4, 2), [2], [0, 1, 2, 3], params, hidden=np.full((1, 1, 1), 10.0)).tolist()
     [[[[0.0, 30.0, 20.0, 0.0]]]]
     """
 

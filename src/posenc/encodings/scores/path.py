@@ -47,11 +47,11 @@ class PaTH(Gathers):
     (heads, model_dim), "beta_bias" (heads,). Result in float32 at least. Raises ValueError or TypeError naming the
     argument.
 
-    >>> record = PaTH(dim=2, heads=1, model_dim=1, rank=1, taps=1, epsilon=0.0)
+    >>> encoding = PaTH(dim=2, heads=1, model_dim=1, rank=1, taps=1, epsilon=0.0)
     >>> params = {"w_in": np.ones((1, 1)), "w_out": np.array([[[1.0], [0.0]]]), "filter": np.ones((1, 2, 1))}
     >>> params |= {"beta_weight": np.zeros((1, 1)), "beta_bias": np.zeros(1)}  # H projects on the second channel
     >>> q, k, x = np.full((1, 1, 1, 2), 2**0.5), np.array([[[[1.0, 10.0]] * 3]]), np.ones((1, 3, 1))
-    >>> record.score(q, k, [1], [0, 1, 2], params, hidden=x).round(12).tolist()
+    >>> encoding.score(q, k, [1], [0, 1, 2], params, hidden=x).round(12).tolist()
     [[[[-1.0, 0.0, 0.0]]]]
     """
 

@@ -43,9 +43,9 @@ class PathGRAPE(Gathers):
     (*batch, m); params["W"] (heads, width, model_dim). Result in float32 at least. Raises ValueError or TypeError
     naming the argument.
 
-    >>> record = PathGRAPE(heads=1, model_dim=2, width=2, epsilon=0.0)
+    >>> encoding = PathGRAPE(heads=1, model_dim=2, width=2, epsilon=0.0)
     >>> q, k, x = np.zeros((1, 1, 1, 2)), np.zeros((1, 1, 3, 2)), np.array([[[0.0, 0.0]] + [[1.0, 0.0]] * 3])
-    >>> record.score(q, k, [2], range(3), {"W": np.eye(2)[None]}, hidden=x).round(6).tolist()  # gates of 1/2
+    >>> encoding.score(q, k, [2], range(3), {"W": np.eye(2)[None]}, hidden=x).round(6).tolist()  # gates of 1/2
     [[[[-0.005415, -0.002708, 0.0]]]]
     """
 

@@ -44,10 +44,10 @@ class SelectiveRoPE(Gathers):
     gate "gate_weight" (heads, model_dim) and "gate_bias" (heads,). Result in float32 at least. Raises ValueError or
     TypeError.
 
-    >>> record = SelectiveRoPE(dim=2, heads=1, model_dim=1, rank=1, taps=1, epsilon=0.0)
+    >>> encoding = SelectiveRoPE(dim=2, heads=1, model_dim=1, rank=1, taps=1, epsilon=0.0)
     >>> params = {"w_in": np.ones((1, 1)), "w_out": np.full((1, 1, 1), np.pi / 2), "filter": np.ones((1, 1, 1))}
     >>> q, k, x = np.full((1, 1, 1, 2), 2**0.5), np.array([[[[1.0, 0.0]] * 3]]), np.ones((1, 3, 1))
-    >>> record.score(q, k, [2], [0, 1, 2], params, hidden=x).round(12).tolist()
+    >>> encoding.score(q, k, [2], [0, 1, 2], params, hidden=x).round(12).tolist()
     [[[[-2.0, -2.0, 0.0]]]]
     """
 
@@ -116,8 +116,8 @@ class SelectiveRoPE(Gathers):
 
 
 @arrays.host
-def _frequencies(record: SelectiveRoPE) -> np.ndarray:
-    return record.frequencies.radians()
+def _frequencies(encoding: SelectiveRoPE) -> np.ndarray:
+    return encoding.frequencies.radians()
 
 
 ROW = Row(

@@ -39,10 +39,10 @@ class TransformerXL(ByDistance):
     Raises ValueError or TypeError naming the argument.
 
     >>> import numpy as np
-    >>> record = TransformerXL(dim=2, heads=1, model_dim=2)
+    >>> encoding = TransformerXL(dim=2, heads=1, model_dim=2)
     >>> params = {"W_R": np.eye(2)[None], "u": np.zeros((1, 2)), "v": np.zeros((1, 2))}
     >>> q = np.array([[[[2**0.5, 0.0]]]])
-    >>> record.score(q, q.repeat(3, 2), [3], [1, 2, 3], params).round(4).tolist()  # sin 2, sin 1, sin 0
+    >>> encoding.score(q, q.repeat(3, 2), [3], [1, 2, 3], params).round(4).tolist()  # sin 2, sin 1, sin 0
     [[[[0.9093, 0.8415, 0.0]]]]
     """
 

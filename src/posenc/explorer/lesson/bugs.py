@@ -106,7 +106,7 @@ def broken(bug: Bug) -> dict[str, Any]:
 
 
 def doctor(bug: Bug) -> list[str]:
-    """The lines of `posenc doctor`: of two records where a config shows the bug, else of captured queries and keys."""
+    """The lines of `posenc doctor`: of two encodings where a config shows the bug, else of captured queries and keys."""
     if bug == BUGS[0]:
         return diagnose(RIGHT, RIGHT).lines()
     if bug.query != RIGHT:
@@ -128,8 +128,8 @@ def captured(bug: Bug, count: int = 40) -> Mapping[str, np.ndarray]:
 
 
 def _rotated(bug: Bug, vectors: np.ndarray, positions: np.ndarray, *, query: bool) -> np.ndarray:
-    record = bug.query if query else bug.key
-    rotation = record.rotation(bug.positions(positions, query=query), dtype=np.float64)
+    encoding = bug.query if query else bug.key
+    rotation = encoding.rotation(bug.positions(positions, query=query), dtype=np.float64)
     return np.asarray(rotation(vectors))
 
 

@@ -35,7 +35,7 @@ def lesson_data(pairs: tuple[tuple[str, str], ...], seed: int) -> dict[str, Any]
         "grid": _grid(),
         "sum": _sums(pairs[0], seed),
         "distance": _by_distance(),
-        "rotation": {"frequencies": browser_frequencies(RoPE(dim=8).frequencies), "record": "RoPE(dim=8)"},
+        "rotation": {"frequencies": browser_frequencies(RoPE(dim=8).frequencies), "encoding": "RoPE(dim=8)"},
         "bugs": {"distances": DISTANCES, "switches": [broken(bug) for bug in BUGS]},
         "layouts": _layouts(),
         "exercises": _exercises(),
@@ -44,19 +44,19 @@ def lesson_data(pairs: tuple[tuple[str, str], ...], seed: int) -> dict[str, Any]
 
 
 def _ladder() -> list[dict[str, Any]]:
-    records = (*LADDER, Sinusoidal(dim=6))
+    encodings = (*LADDER, Sinusoidal(dim=6))
     positions = np.arange(33)
     ideas = []
-    for record in records:
-        drawn = NormalisedCount(length=len(positions)) if isinstance(record, NormalisedCount) else record
+    for encoding in encodings:
+        drawn = NormalisedCount(length=len(positions)) if isinstance(encoding, NormalisedCount) else encoding
         rows = np.asarray(drawn.embed(positions), dtype=np.float64)
-        ideas.append({"record": short(record), "curves": rounded(rows.T), **_ledger(record)})
+        ideas.append({"encoding": short(encoding), "curves": rounded(rows.T), **_ledger(encoding)})
     return ideas
 
 
-def _ledger(record: Any) -> dict[str, Any]:
+def _ledger(encoding: Any) -> dict[str, Any]:
     """The five properties, measured."""
-    figures = ladder_figures(record)
+    figures = ladder_figures(encoding)
     return {
         "bounded": figures.bounded,
         "continuous": figures.continuous,
@@ -70,17 +70,17 @@ def _ledger(record: Any) -> dict[str, Any]:
 
 def _grid() -> dict[str, Any]:
     """Sinusoidal encodings of every width and base that the reader can choose, each with its ledger."""
-    records = {f"{dim}/{base:g}": Sinusoidal(dim=dim, base=base) for dim in WIDTHS for base in BASES}
+    encodings = {f"{dim}/{base:g}": Sinusoidal(dim=dim, base=base) for dim in WIDTHS for base in BASES}
     return {
         "widths": WIDTHS,
         "bases": BASES,
-        "records": {
+        "encodings": {
             key: {
-                "sinusoids": browser_sinusoids(fixed_sinusoids_of(record), record.width),
-                "frequencies": record.frequencies.radians().tolist(),
-                "ledger": _ledger(record),
+                "sinusoids": browser_sinusoids(fixed_sinusoids_of(encoding), encoding.width),
+                "frequencies": encoding.frequencies.radians().tolist(),
+                "ledger": _ledger(encoding),
             }
-            for key, record in records.items()
+            for key, encoding in encodings.items()
         },
     }
 
@@ -96,7 +96,7 @@ def _sums(pair: tuple[str, str], seed: int) -> list[dict[str, Any]]:
     return [
         {
             "words": one.words,
-            "record": short(one.record),
+            "encoding": short(one.encoding),
             "E": rounded(one.embeddings),
             "P": rounded(one.positional),
             "X": rounded(one.total),
@@ -120,8 +120,8 @@ def _layouts() -> dict[str, Any]:
     q, k = np.random.default_rng(3).standard_normal((2, 8))
     shifts = np.arange(17)
 
-    def rotated(record: RoPE, vector: np.ndarray) -> np.ndarray:
-        return np.asarray(record.rotation(shifts, dtype=np.float64)(np.tile(vector, (len(shifts), 1))))
+    def rotated(encoding: RoPE, vector: np.ndarray) -> np.ndarray:
+        return np.asarray(encoding.rotation(shifts, dtype=np.float64)(np.tile(vector, (len(shifts), 1))))
 
     by_halves, by_neighbours = rotated(halves, q), rotated(adjacent, q[order])
     return {

@@ -9,7 +9,7 @@ from posenc.core.doors import Encoding
 from posenc.core.text_lines import short
 from posenc.explorer.lesson.rounded import rounded
 from posenc.inspect import order_by_architecture
-from posenc.inspect.order import usual_records, word_layer, words_of
+from posenc.inspect.order import usual_encodings, word_layer, words_of
 
 #: Channels of a word's output that are shown, of the sixteen it has.
 SHOWN = 8
@@ -20,11 +20,11 @@ EVERY_ORDER = 3
 def compared(longest: int) -> tuple[tuple[str, Encoding | None, bool], ...]:
     """(name, encoding, causal) of every choice, for sentences of at most so many words."""
     names = ("sinusoidal", "learned (untrained)", "rotary", "ALiBi", "T5 (untrained)", "Shaw (untrained)")
-    records = zip(names, usual_records(longest), strict=True)
+    encodings = zip(names, usual_encodings(longest), strict=True)
     return (
         ("no encoding", None, False),
         ("no encoding, causal mask", None, True),
-        *((name, record, False) for name, record in records),
+        *((name, encoding, False) for name, encoding in encodings),
     )
 
 
@@ -45,7 +45,7 @@ def orders_of(pair: tuple[str, str], seed: int, *, every: int = EVERY_ORDER) -> 
         choices.append(
             {
                 "name": name,
-                "record": "" if encoding is None else short(encoding),
+                "encoding": "" if encoding is None else short(encoding),
                 "outputs": [rounded(output[:, :SHOWN]) for output in outputs],
                 "changes": [{word.here: word.shown for word in result.words} for result in against],
                 "reasons": [list(result.reasons) for result in against],

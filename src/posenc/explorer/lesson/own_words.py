@@ -30,14 +30,14 @@ def own_words(seed: int) -> dict[str, Any]:
         pair = (" ".join(words), " ".join(words[::-1]))
         sentences[count] = orders_of(pair, seed, every=count)
         architectures[count] = architectures_of(pair, seed)
-    record = Sinusoidal(dim=8)
-    places = [input_sum(" ".join([word] * len(VECTORS_OF)), record, seed=seed) for word in VECTORS_OF]
+    encoding = Sinusoidal(dim=8)
+    places = [input_sum(" ".join([word] * len(VECTORS_OF)), encoding, seed=seed) for word in VECTORS_OF]
     return {
         "vectors": VECTORS_OF,
         "sentences": sentences,
         "architectures": architectures,
         "sums": {
-            "record": short(record),
+            "encoding": short(encoding),
             "E": [rounded(place.embeddings[0]) for place in places],
             "P": rounded(places[0].positional),
             "X": [rounded(place.total) for place in places],

@@ -31,7 +31,7 @@ def learned_maps(name: str, encoding: Encoding | None, steps: int, seed: int) ->
     trained = [trained_attention(sentence, encoding, steps=steps, seed=seed) for sentence in SENTENCES]
     return {
         "name": name,
-        "record": "" if encoding is None else short(encoding),
+        "encoding": "" if encoding is None else short(encoding),
         "steps": steps,
         "accuracy": trained[0].accuracy,
         "words": [list(one.after.words) for one in trained],

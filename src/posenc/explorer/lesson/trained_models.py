@@ -62,7 +62,7 @@ def _model(
     changes = [change(at(outcome, n, recipe), at(outcome, named[0], recipe)) for n in named[1:]] if finite else []
     return {
         "name": outcome.contestant.name,
-        "record": short(outcome.contestant.encoding),
+        "encoding": short(outcome.contestant.encoding),
         "learned": outcome.learned,
         "curve": [[point.step for point in outcome.curve], rounded([point.loss for point in outcome.curve])],
         "losses": rounded(outcome.losses.mean(0)) if finite else None,

@@ -149,38 +149,40 @@ def _compared_with_none(outcome: TrainingOutcome, outcomes: Sequence[TrainingOut
 
 
 def _reason(outcome: TrainingOutcome, recipe: TrainingRecipe, fell: bool) -> str:
-    record = outcome.contestant.encoding
+    encoding = outcome.contestant.encoding
     last = recipe.length - 1
-    if isinstance(record, NoPE):
+    if isinstance(encoding, NoPE):
         return (
             "It knows order only through the causal mask: a layer sees which tokens came before, not in what order, "
             "and only the next one can work out some of that."
         )
-    if isinstance(record, Sinusoidal):
+    if isinstance(encoding, Sinusoidal):
         return (
             f"Its vectors exist at every position, but those after {last} were never seen in training. The sources "
             "say that a fixed encoding carries on to longer texts; this run contradicts them."
             if fell
             else ""
         )
-    if isinstance(record, Learned):
-        rows = f"Its table has {record.length} rows; every later token gets the last row (outside={record.outside!r})"
+    if isinstance(encoding, Learned):
+        rows = (
+            f"Its table has {encoding.length} rows; every later token gets the last row (outside={encoding.outside!r})"
+        )
         return rows + (", so it cannot tell those tokens apart." if fell else ".")
-    if isinstance(record, RoPE):
+    if isinstance(encoding, RoPE):
         return f"It sees distances alone, but distances above {last} never occurred in training." if fell else ""
-    if isinstance(record, ALiBi):
+    if isinstance(encoding, ALiBi):
         return (
             "Its bias goes on in a straight line: "
             "the farther a token, the less it counts, and what training never showed counts least."
         )
-    if isinstance(record, T5Bias):
-        return _untrained(record, recipe) if fell else ""
+    if isinstance(encoding, T5Bias):
+        return _untrained(encoding, recipe) if fell else ""
     return ""
 
 
-def _untrained(record: T5Bias, recipe: TrainingRecipe) -> str:
+def _untrained(encoding: T5Bias, recipe: TrainingRecipe) -> str:
     """From which distance on the buckets are those that no training window reaches."""
-    buckets = record.bucket(-np.arange(recipe.longest))
+    buckets = encoding.bucket(-np.arange(recipe.longest))
     beyond = np.flatnonzero(~np.isin(buckets, buckets[: recipe.length]))
     if not len(beyond):
         return ""

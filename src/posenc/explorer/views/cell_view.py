@@ -1,4 +1,4 @@
-"""One cell of a table: the formula of the record with the numbers of this cell in it."""
+"""One cell of a table: the formula of the encoding with the numbers of this cell in it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from posenc.core.declared_fields import Whole
 from posenc.core.doors import AdditiveEncoding, AttentionScore, Encoding, RotaryEncoding
 from posenc.core.rotation import Rotation
 from posenc.explorer.views.table_view import values_of
-from posenc.explorer.views.view import OfRecord, learned
+from posenc.explorer.views.view import OfEncoding, learned
 from posenc.inspect.plain import as_plain
 from posenc.inspect.rotation_table import pair_channels
 from posenc.learn import worked
@@ -21,8 +21,8 @@ from posenc.learn.worked_examples.worked_scores import score_width
 
 
 @dataclass(frozen=True)
-class CellView(OfRecord):
-    """position: of the row, a number or one for each axis.   column: the channel, where the record adds or rotates.
+class CellView(OfEncoding):
+    """position: of the row, a number or one for each axis.   column: the channel, where the encoding adds or rotates.
     key: the position of the key, where it acts on logits.   head: which head, there."""
 
     position: Any = 0
@@ -31,46 +31,46 @@ class CellView(OfRecord):
     head: Annotated[int, Whole(0)] = 0
 
     def facts(self) -> dict[str, Any]:
-        record = self.parsed
-        found = worked(record, _position("position", self.position), **self._options(record))
+        encoding = self.parsed
+        found = worked(encoding, _position("position", self.position), **self._options(encoding))
         return {
-            **self.described(record),
+            **self.described(encoding),
             "formula": found.formula,
             "steps": as_plain(found.steps),
             "notes": list(found.notes),
             "errata": [entry.line() for entry in found.errata],
-            "value": as_plain(self.value(record)),
+            "value": as_plain(self.value(encoding)),
         }
 
-    def value(self, record: Encoding) -> float:
+    def value(self, encoding: Encoding) -> float:
         """The value of the cell in the table."""
         position = np.array([_position("position", self.position)])
-        if not isinstance(record, AdditiveEncoding | RotaryEncoding):
+        if not isinstance(encoding, AdditiveEncoding | RotaryEncoding):
             key = np.array([_position("key", self.key)])
-            found = values_of(record, np.concatenate([position, key]), self.head).values
+            found = values_of(encoding, np.concatenate([position, key]), self.head).values
             return float("nan") if found is None else float(found[0, 1])
-        if isinstance(record, AdditiveEncoding):
-            return float(np.asarray(record.embed(position, learned(record)))[0, self.column])
-        rotation = record.rotation(position, learned(record), role=record.roles[0])
+        if isinstance(encoding, AdditiveEncoding):
+            return float(np.asarray(encoding.embed(position, learned(encoding)))[0, self.column])
+        rotation = encoding.rotation(position, learned(encoding), role=encoding.roles[0])
         if not isinstance(rotation, Rotation) or rotation.heads is not None:
-            found = values_of(record, position, self.head).values
+            found = values_of(encoding, position, self.head).values
             return float("nan") if found is None else float(found[0, self.column])
         first, second = pair_channels(rotation)
         table = {**dict(zip(first, rotation.cos[0], strict=True)), **dict(zip(second, rotation.sin[0], strict=True))}
         return float(table.get(self.column, float("nan")))
 
-    def _options(self, record: Encoding) -> dict[str, Any]:
-        if isinstance(record, AdditiveEncoding):
+    def _options(self, encoding: Encoding) -> dict[str, Any]:
+        if isinstance(encoding, AdditiveEncoding):
             return {"dims": [self.column]}
-        if isinstance(record, RotaryEncoding):
-            rotation = record.rotation(
-                np.array([_position("position", self.position)]), learned(record), role=record.roles[0]
+        if isinstance(encoding, RotaryEncoding):
+            rotation = encoding.rotation(
+                np.array([_position("position", self.position)]), learned(encoding), role=encoding.roles[0]
             )
-            ones = None if isinstance(rotation, Rotation) and rotation.heads is None else np.ones(record.head_dim)
+            ones = None if isinstance(rotation, Rotation) and rotation.heads is None else np.ones(encoding.head_dim)
             return {"dims": [self.column], "vector": ones}
         options: dict[str, Any] = {"dims": [self.head], "key": _position("key", self.key)}
-        if isinstance(record, AttentionScore) and not (record.gathers or record.reads):
-            options["vector"] = np.ones(score_width(record))
+        if isinstance(encoding, AttentionScore) and not (encoding.gathers or encoding.reads):
+            options["vector"] = np.ones(score_width(encoding))
         return options
 
 

@@ -1,4 +1,4 @@
-"""Two configs or records, compared by the doctor."""
+"""Two configs or encodings, compared by the doctor."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from posenc.explorer.views.view import View, bounded, encoding_of, script
 
 @dataclass(frozen=True)
 class CompareView(View):
-    """expected, actual: the configs as plain dicts, or records as text."""
+    """expected, actual: the configs as plain dicts, or encodings as text."""
 
     expected: Any
     actual: Any

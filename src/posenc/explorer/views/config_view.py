@@ -47,6 +47,6 @@ def _group(group: LayerGroup) -> dict[str, Any]:
         "attention": group.attention,
         "layers": list(group.layers),
         "sentences": in_words(group),
-        "records": [written(record) for record in group.encodings],
+        "encodings": [written(encoding) for encoding in group.encodings],
         "values": [str(value) for value in as_plain(tuple(map(str, group.values)))],
     }

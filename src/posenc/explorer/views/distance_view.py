@@ -9,7 +9,7 @@ import numpy as np
 
 from posenc.core.declared_fields import Whole
 from posenc.core.doors import AdditiveEncoding, Encoding, RotaryEncoding
-from posenc.explorer.views.view import OfRecord, script, written
+from posenc.explorer.views.view import OfEncoding, script, written
 from posenc.inspect import score_by_distance
 from posenc.inspect.spectrum import frequencies_of
 from posenc.phase import cosine_sine
@@ -19,44 +19,44 @@ MOST_CURVES = 12
 
 
 @dataclass(frozen=True)
-class DistanceView(OfRecord):
+class DistanceView(OfEncoding):
     """Scores of a query so many positions behind a key, from 0 to `distances`; with `before`, before it too."""
 
     distances: Annotated[int, Whole(1, 4096)] = 128
     before: bool = False
 
     def facts(self) -> dict[str, Any]:
-        record = self.parsed
+        encoding = self.parsed
         first = -self.distances if self.before else 0
         distances = np.arange(first, self.distances + 1)
-        found = score_by_distance(record, distances)
+        found = score_by_distance(encoding, distances)
         heads = np.unique(np.linspace(0, len(found.scores) - 1, min(MOST_CURVES, len(found.scores))).astype(int))
-        bound = envelope(record, distances, found.scores[0])
+        bound = envelope(encoding, distances, found.scores[0])
         return {
-            **self.described(record),
+            **self.described(encoding),
             "distances": distances.tolist(),
             "curves": [{"head": int(head), "scores": found.scores[head].tolist()} for head in heads],
             "heads": len(found.scores),
             "meaning": found.meaning,
             "envelope": None if bound is None else bound.tolist(),
             "code": script(
-                f"record = {written(record)}",
-                f"found = inspect.score_by_distance(record, range({first}, {self.distances + 1}))",
+                f"encoding = {written(encoding)}",
+                f"found = inspect.score_by_distance(encoding, range({first}, {self.distances + 1}))",
                 "print(found)",
             ),
         }
 
 
-def envelope(record: Encoding, distances: np.ndarray, scores: np.ndarray) -> np.ndarray | None:
+def envelope(encoding: Encoding, distances: np.ndarray, scores: np.ndarray) -> np.ndarray | None:
     """|Σ_i exp(i·distance·ω_i)|, scaled as the score Σ_i cos(distance·ω_i) is: what the score oscillates below.
 
     It is the largest score at this distance when all pairs of the key are rotated ahead by one angle. None where the
     score is no such sum.
     """
-    if not isinstance(record, AdditiveEncoding | RotaryEncoding) or record.axes > 1:
+    if not isinstance(encoding, AdditiveEncoding | RotaryEncoding) or encoding.axes > 1:
         return None
     try:
-        cosine, sine = cosine_sine(distances, frequencies_of(record))
+        cosine, sine = cosine_sine(distances, frequencies_of(encoding))
     except TypeError:
         return None
     total = cosine.sum(-1)

@@ -30,8 +30,8 @@ class FinderView(View):
         found = find_positions(values, dim=self.dim, base=self.base, largest=self.largest)
         fits = [
             {
-                "record": written(fit.record),
-                **{name: value for name, value in as_plain(fit).items() if name != "record"},
+                "encoding": written(fit.encoding),
+                **{name: value for name, value in as_plain(fit).items() if name != "encoding"},
             }
             for fit in found.fits
         ]

@@ -54,8 +54,8 @@ def _segment(given: Any) -> Segment:
         raise ValueError(
             f"segments must be of the kinds {', '.join(KINDS)}; got {validation.shown(given)}. Choose one."
         )
-    record, names = KINDS[kind]
-    segment: Segment = record(**{name: given.get(name) for name in names})
+    encoding, names = KINDS[kind]
+    segment: Segment = encoding(**{name: given.get(name) for name in names})
     return segment
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from posenc.core import validation
 from posenc.explorer.views.view import View, bounded, encoding_of, script, written
 from posenc.inspect import OrderBlindness, order_blindness
-from posenc.inspect.order import usual_records, words_of
+from posenc.inspect.order import usual_encodings, words_of
 from posenc.inspect.plain import as_plain
 
 #: The most words of a sentence, and letters of a word's row, that the page shows.
@@ -17,18 +17,18 @@ MOST_WORDS, MOST_LETTERS = 40, 1000
 
 @dataclass(frozen=True)
 class OrderView(View):
-    """record: one more encoding, shown with the usual ones, as text; "" for none."""
+    """encoding: one more encoding, shown with the usual ones, as text; "" for none."""
 
     sentence: str = "Dog bites man"
     other: str = "Man bites dog"
-    record: str = ""
+    encoding: str = ""
     causal: bool = False
 
     def facts(self) -> dict[str, Any]:
         longest = max(_words("sentence", self.sentence), _words("other", self.other))
-        own = [bounded(encoding_of("record", self.record))] if self.record else []
-        records = [None, *own, *usual_records(longest)]
-        found = [order_blindness(self.sentence, self.other, record, causal=self.causal) for record in records]
+        own = [bounded(encoding_of("encoding", self.encoding))] if self.encoding else []
+        encodings = [None, *own, *usual_encodings(longest)]
+        found = [order_blindness(self.sentence, self.other, encoding, causal=self.causal) for encoding in encodings]
         return {
             "results": [_result(one) for one in found],
             "code": script(f"print(inspect.order_blindness({self.sentence!r}, {self.other!r}, causal={self.causal}))"),

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from posenc.core.declared_fields import Whole
 from posenc.encodings.rotates.rope import RoPE
-from posenc.explorer.views.view import OfRecord, script, written
+from posenc.explorer.views.view import OfEncoding, script, written
 from posenc.inspect.plain import as_plain
 from posenc.models.extension_planning.candidates import ways
 from posenc.models.extension_planning.metrics import figures, slowed_by
@@ -18,36 +18,36 @@ LONGEST = 1 << 20
 
 
 @dataclass(frozen=True)
-class ScalingsView(OfRecord):
+class ScalingsView(OfEncoding):
     """trained: the length the model was trained for.   target: the length to reach."""
 
     trained: Annotated[int, Whole(2, LONGEST)] = 4096
     target: Annotated[int, Whole(2, LONGEST)] = 32768
 
     def facts(self) -> dict[str, Any]:
-        record = self.parsed
-        if not isinstance(record, RoPE):
+        encoding = self.parsed
+        if not isinstance(encoding, RoPE):
             raise ValueError(
-                f"record must be a rotation, RoPE(dim=128), to be scaled; got {written(record)}. Write RoPE(...)."
+                f"encoding must be a rotation, RoPE(dim=128), to be scaled; got {written(encoding)}. Write RoPE(...)."
             )
         typical = min(4096, self.trained)
-        found = ways(record, self.trained, self.target, typical)
+        found = ways(encoding, self.trained, self.target, typical)
         return {
-            **self.described(record),
-            "wavelengths": as_plain(record.frequencies.wavelengths()),
-            "ways": [self._way(way.name, way.record, way.short, record, typical) for way in found],
-            "code": script(*(f"{written(way.record)}  # {way.name}" for way in found)),
+            **self.described(encoding),
+            "wavelengths": as_plain(encoding.frequencies.wavelengths()),
+            "ways": [self._way(way.name, way.encoding, way.short, encoding, typical) for way in found],
+            "code": script(*(f"{written(way.encoding)}  # {way.name}" for way in found)),
         }
 
     def _way(self, name: str, new: RoPE, short: RoPE, before: RoPE, typical: int) -> dict[str, Any]:
-        rotations = [pair_rotation(record) for record in (before, new, short)]
+        rotations = [pair_rotation(encoding) for encoding in (before, new, short)]
         measured = None
         if all(rotation is not None for rotation in rotations):
             one, two, three = rotations
             measured = figures(one, two, self.trained, self.target, typical, three)  # type: ignore[arg-type]
         return {
             "name": name,
-            "record": written(new),
+            "encoding": written(new),
             "slowed": as_plain(slowed_by(before.frequencies.radians(), new.frequencies.radians())),
             "figures": as_plain(measured),
         }

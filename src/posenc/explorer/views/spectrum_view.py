@@ -6,24 +6,24 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 from posenc.core.declared_fields import Whole
-from posenc.explorer.views.view import OfRecord, script, written
+from posenc.explorer.views.view import OfEncoding, script, written
 from posenc.inspect import spectrum
 from posenc.inspect.plain import as_plain
 
 
 @dataclass(frozen=True)
-class SpectrumView(OfRecord):
+class SpectrumView(OfEncoding):
     """context: the length that pairs are compared with."""
 
     context: Annotated[int, Whole(1, 1 << 30)] = 4096
 
     def facts(self) -> dict[str, Any]:
-        record = self.parsed
-        found = spectrum(record)
+        encoding = self.parsed
+        found = spectrum(encoding)
         return {
-            **self.described(record),
+            **self.described(encoding),
             **{name: as_plain(getattr(found, name)) for name in ("exponents", "frequencies", "wavelengths", "ratio")},
             "context": self.context,
             "rotating": int((found.wavelengths <= self.context).sum()),
-            "code": script(f"print(inspect.spectrum({written(record)}))"),
+            "code": script(f"print(inspect.spectrum({written(encoding)}))"),
         }

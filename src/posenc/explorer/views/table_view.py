@@ -12,7 +12,7 @@ from posenc.core.doors import AdditiveEncoding, AttentionBias, AttentionScore, E
 from posenc.core.rotation import Rotation, at_every_head
 from posenc.explorer.browser_frequencies import browser_sinusoids
 from posenc.explorer.views.packed import in_base64
-from posenc.explorer.views.view import MOST_POSITIONS, MOST_VALUES, OfRecord, learned, written
+from posenc.explorer.views.view import MOST_POSITIONS, MOST_VALUES, OfEncoding, learned, written
 from posenc.inspect.rotation_table import rotation_table
 from posenc.phase import FixedSinusoids, fixed_frequencies_of, fixed_sinusoids_of
 from posenc.positions import grid
@@ -32,7 +32,7 @@ class Values(NamedTuple):
 
 
 @dataclass(frozen=True)
-class TableView(OfRecord):
+class TableView(OfEncoding):
     """The values at `positions` positions from `first`: a row each, and a column for each channel; for what acts on
     logits, a row for each query and a column for each key, of one head.
 
@@ -44,91 +44,91 @@ class TableView(OfRecord):
     head: Annotated[int, Whole(0)] = 0
 
     def facts(self) -> dict[str, Any]:
-        record = self.parsed
-        rows = self.rows(record)
-        found = values_of(record, rows, self.head)
+        encoding = self.parsed
+        rows = self.rows(encoding)
+        found = values_of(encoding, rows, self.head)
         return {
-            **self.described(record),
+            **self.described(encoding),
             "title": found.title,
             "rows": rows.tolist(),
             "columns": found.columns,
             "values": None if found.values is None else in_base64(found.values),
             "sinusoids": found.sinusoids,
-            "code": code(record, self.count(record), self.first, self.head),
+            "code": code(encoding, self.count(encoding), self.first, self.head),
         }
 
-    def count(self, record: Encoding) -> int:
-        return self.positions or min(USUAL_POSITIONS, table_length(record))
+    def count(self, encoding: Encoding) -> int:
+        return self.positions or min(USUAL_POSITIONS, table_length(encoding))
 
-    def rows(self, record: Encoding) -> np.ndarray:
+    def rows(self, encoding: Encoding) -> np.ndarray:
         """The positions: whole where `first` is; for several axes, the cells of a grid that is about square."""
-        count = self.count(record)
-        if record.axes == 1:
+        count = self.count(encoding)
+        if encoding.axes == 1:
             return np.arange(count) + (int(self.first) if self.first == int(self.first) else self.first)
-        side = max(1, round(count ** (1 / record.axes)))
-        cells = grid(side, side, frames=side if record.axes == 3 else None)
+        side = max(1, round(count ** (1 / encoding.axes)))
+        cells = grid(side, side, frames=side if encoding.axes == 3 else None)
         return cells + int(self.first)
 
 
-def table_length(record: Encoding) -> int:
-    """How many positions the shortest table in the record has; the usual number where it has none."""
-    within = [getattr(record, "encoding", None), *getattr(record, "parts", ())]
+def table_length(encoding: Encoding) -> int:
+    """How many positions the shortest table in the encoding has; the usual number where it has none."""
+    within = [getattr(encoding, "encoding", None), *getattr(encoding, "parts", ())]
     lengths = [table_length(one) for one in within if isinstance(one, Encoding)]
-    return min([*lengths, getattr(record, "length", None) or USUAL_POSITIONS])
+    return min([*lengths, getattr(encoding, "length", None) or USUAL_POSITIONS])
 
 
-def values_of(record: Encoding, rows: np.ndarray, head: int) -> Values:
-    """What a record gives for each of these positions."""
-    if isinstance(record, AdditiveEncoding):
-        return _added(record, rows)
-    if isinstance(record, RotaryEncoding):
-        return _rotated(record, rows)
+def values_of(encoding: Encoding, rows: np.ndarray, head: int) -> Values:
+    """What an encoding gives for each of these positions."""
+    if isinstance(encoding, AdditiveEncoding):
+        return _added(encoding, rows)
+    if isinstance(encoding, RotaryEncoding):
+        return _rotated(encoding, rows)
     _limit(len(rows) ** 2)
-    if isinstance(record, AttentionBias):
-        matrix = np.asarray(record.matrix(rows, rows, learned(record)))
+    if isinstance(encoding, AttentionBias):
+        matrix = np.asarray(encoding.matrix(rows, rows, learned(encoding)))
         return Values(f"bias of head {head}", len(rows), matrix[_head(head, len(matrix))])
-    return _scored(record, rows, head)
+    return _scored(encoding, rows, head)
 
 
-def _added(record: AdditiveEncoding, rows: np.ndarray) -> Values:
-    _limit(len(rows) * record.width)
-    computed = browser_sinusoids(fixed_sinusoids_of(record), record.width)
+def _added(encoding: AdditiveEncoding, rows: np.ndarray) -> Values:
+    _limit(len(rows) * encoding.width)
+    computed = browser_sinusoids(fixed_sinusoids_of(encoding), encoding.width)
     if computed is not None:
-        return Values("value", record.width, sinusoids=computed)
-    return Values("value", record.width, np.asarray(record.embed(rows, learned(record))))
+        return Values("value", encoding.width, sinusoids=computed)
+    return Values("value", encoding.width, np.asarray(encoding.embed(rows, learned(encoding))))
 
 
-def _rotated(record: RotaryEncoding, rows: np.ndarray) -> Values:
-    _limit(len(rows) * record.head_dim)
-    computed = cosines_and_sines(record)
+def _rotated(encoding: RotaryEncoding, rows: np.ndarray) -> Values:
+    _limit(len(rows) * encoding.head_dim)
+    computed = cosines_and_sines(encoding)
     if computed is not None:
-        return Values("cosine, then sine, of each pair", record.head_dim, sinusoids=computed)
-    operator = record.rotation(rows, learned(record), role=record.roles[0])
+        return Values("cosine, then sine, of each pair", encoding.head_dim, sinusoids=computed)
+    operator = encoding.rotation(rows, learned(encoding), role=encoding.roles[0])
     if isinstance(operator, Rotation) and operator.heads is None:
-        return Values("cosine, then sine, of each pair", record.head_dim, rotation_table(operator))
-    rotated = np.asarray(at_every_head(operator, np.ones((len(rows), record.head_dim))))
+        return Values("cosine, then sine, of each pair", encoding.head_dim, rotation_table(operator))
+    rotated = np.asarray(at_every_head(operator, np.ones((len(rows), encoding.head_dim))))
     if operator.heads is None:
         return Values("a vector of ones, rotated", operator.width, rotated)
     return Values("a vector of ones, rotated by head 0", operator.width, rotated.reshape(-1, *rotated.shape[-2:])[0])
 
 
-def cosines_and_sines(record: RotaryEncoding) -> dict[str, Any] | None:
+def cosines_and_sines(encoding: RotaryEncoding) -> dict[str, Any] | None:
     """The sinusoids of a rotation of one coordinate over a whole head; None for any other."""
-    fixed = fixed_frequencies_of(record)
-    if fixed is None or record.axes > 1 or fixed.pairing.width != record.head_dim:
+    fixed = fixed_frequencies_of(encoding)
+    if fixed is None or encoding.axes > 1 or fixed.pairing.width != encoding.head_dim:
         return None
     layout: Literal["interleaved", "concatenated"]
     layout = "interleaved" if fixed.pairing.layout == "adjacent" else "concatenated"
-    waves = FixedSinusoids(fixed.frequencies, layout, "cosine", record.head_dim, fixed.factor)
-    return browser_sinusoids(waves, record.head_dim)
+    waves = FixedSinusoids(fixed.frequencies, layout, "cosine", encoding.head_dim, fixed.factor)
+    return browser_sinusoids(waves, encoding.head_dim)
 
 
-def _scored(record: Encoding, rows: np.ndarray, head: int) -> Values:
-    if not isinstance(record, AttentionScore) or record.gathers or record.reads:
+def _scored(encoding: Encoding, rows: np.ndarray, head: int) -> Values:
+    if not isinstance(encoding, AttentionScore) or encoding.gathers or encoding.reads:
         return Values("It reads the content of other tokens, so positions alone give no table", 0)
-    heads, width = int(getattr(record, "heads", 1)), int(getattr(record, "dim", 8))
+    heads, width = int(getattr(encoding, "heads", 1)), int(getattr(encoding, "dim", 8))
     ones = np.ones((1, heads, len(rows), width))
-    scores = np.asarray(record.score(ones, ones, rows, rows, learned(record)))[0]
+    scores = np.asarray(encoding.score(ones, ones, rows, rows, learned(encoding)))[0]
     return Values(f"score of head {head}, for queries and keys of ones", len(rows), scores[_head(head, len(scores))])
 
 
@@ -145,17 +145,17 @@ def _limit(count: int) -> None:
         )
 
 
-def code(record: Encoding, positions: int, first: float, head: int) -> str:
+def code(encoding: Encoding, positions: int, first: float, head: int) -> str:
     """The lines of Python that give the same values."""
-    lines = ["import numpy as np", "from posenc import *", "", f"record = {written(record)}"]
-    lines += ["params = record.init(np.random.default_rng(0))"] if record.shapes else []
-    given = ", params" if record.shapes else ""
+    lines = ["import numpy as np", "from posenc import *", "", f"encoding = {written(encoding)}"]
+    lines += ["params = encoding.init(np.random.default_rng(0))"] if encoding.shapes else []
+    given = ", params" if encoding.shapes else ""
     at = f"np.arange({positions})" if first == 0 else f"np.arange({positions}) + {first!r}"
     lines += [f"positions = {at}"]
-    if isinstance(record, AdditiveEncoding):
-        return "\n".join([*lines, f"values = record.embed(positions{given})"])
-    if isinstance(record, RotaryEncoding):
-        return "\n".join([*lines, f"rotation = record.rotation(positions{given}, role={record.roles[0]!r})"])
-    if isinstance(record, AttentionBias):
-        return "\n".join([*lines, f"values = record.matrix(positions, positions{given})[{head}]"])
+    if isinstance(encoding, AdditiveEncoding):
+        return "\n".join([*lines, f"values = encoding.embed(positions{given})"])
+    if isinstance(encoding, RotaryEncoding):
+        return "\n".join([*lines, f"rotation = encoding.rotation(positions{given}, role={encoding.roles[0]!r})"])
+    if isinstance(encoding, AttentionBias):
+        return "\n".join([*lines, f"values = encoding.matrix(positions, positions{given})[{head}]"])
     return "\n".join(lines)

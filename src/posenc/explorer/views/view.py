@@ -1,4 +1,4 @@
-"""What a view is: a record of what was asked for, checked field by field, that answers with plain data."""
+"""What a view is: a encoding of what was asked for, checked field by field, that answers with plain data."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from posenc.core.doors import AdditiveEncoding, Encoding, RotaryEncoding
 WIDEST, MOST_POSITIONS, MOST_LEARNED = 4096, 1024, 1 << 22
 #: The most values that a picture has.
 MOST_VALUES = 1 << 17
-#: Fields of records that have a slider.
+#: Fields of encodings that have a slider.
 SLIDERS = ("dim", "base", "length", "heads")
 
 
@@ -33,10 +33,10 @@ class View(Declared, abc.ABC):
 
 
 @dataclass(frozen=True)
-class OfRecord(View, abc.ABC):
-    """A question about a record, given as text; `dim`, `base`, `length` and `heads` change its fields."""
+class OfEncoding(View, abc.ABC):
+    """A question about an encoding, given as text; `dim`, `base`, `length` and `heads` change its fields."""
 
-    record: str
+    encoding: str
     dim: Annotated[int, Whole(1, WIDEST)] | None = None
     base: Annotated[float, Real(0.0, 1e30, above=True)] | None = None
     length: Annotated[int, Whole(1, 1 << 24)] | None = None
@@ -44,31 +44,31 @@ class OfRecord(View, abc.ABC):
 
     @property
     def parsed(self) -> Encoding:
-        """The record that is meant, with its fields changed."""
+        """The encoding that is meant, with its fields changed."""
         changes = {name: value for name in SLIDERS if (value := getattr(self, name)) is not None}
-        return bounded(changed(encoding_of("record", self.record), changes))
+        return bounded(changed(encoding_of("encoding", self.encoding), changes))
 
-    def described(self, record: Encoding) -> dict[str, Any]:
-        """What every view of a record tells the page: its text, its door, and the fields that have sliders."""
+    def described(self, encoding: Encoding) -> dict[str, Any]:
+        """What every view of an encoding tells the page: its text, its door, and the fields that have sliders."""
         return {
-            "record": written(record),
-            "door": record.door,
-            "axes": record.axes,
-            "sliders": slider_fields(record),
-            "learned": bool(record.shapes),
+            "encoding": written(encoding),
+            "door": encoding.door,
+            "axes": encoding.axes,
+            "sliders": slider_fields(encoding),
+            "learned": bool(encoding.shapes),
         }
 
 
 def encoding_of(name: str, text: Any) -> Encoding:
     """The encoding that a text describes; it is parsed, never evaluated."""
     if not isinstance(text, str):
-        raise TypeError(f"{name} must be a text such as RoPE(dim=8); got {validation.shown(text)}. Write a record.")
-    record = parse.record(text)
-    if not isinstance(record, Encoding):
+        raise TypeError(f"{name} must be a text such as RoPE(dim=8); got {validation.shown(text)}. Write an encoding.")
+    encoding = parse.record(text)
+    if not isinstance(encoding, Encoding):
         raise ValueError(
-            f"{name} must be an encoding; got {text:.100}, {parse.describe(record, 'Show one of its layers.')}"
+            f"{name} must be an encoding; got {text:.100}, {parse.describe(encoding, 'Show one of its layers.')}"
         )
-    return record
+    return encoding
 
 
 def script(*lines: str) -> str:
@@ -76,57 +76,57 @@ def script(*lines: str) -> str:
     return "\n".join(["from posenc import *", "", *lines])
 
 
-def written(record: Encoding) -> str:
-    """The record as text without the fields that have their usual values, which reads back as the same record."""
-    short = text_lines.short(record)
+def written(encoding: Encoding) -> str:
+    """The encoding as text without the fields that have their usual values, which reads back as the same encoding."""
+    short = text_lines.short(encoding)
     try:
-        return short if parse.record(short) == record else repr(record)
+        return short if parse.record(short) == encoding else repr(encoding)
     except ValueError:
-        return repr(record)
+        return repr(encoding)
 
 
-def changed(record: Encoding, changes: Mapping[str, Any]) -> Encoding:
-    """The record with these fields, or, where it has none of a name, the record within it."""
-    own = {name: value for name, value in changes.items() if name in field_names(record)}
+def changed(encoding: Encoding, changes: Mapping[str, Any]) -> Encoding:
+    """The encoding with these fields, or, where it has none of a name, the encoding within it."""
+    own = {name: value for name, value in changes.items() if name in field_names(encoding)}
     rest = {name: value for name, value in changes.items() if name not in own}
-    inner = getattr(record, "encoding", None)
+    inner = getattr(encoding, "encoding", None)
     if rest and isinstance(inner, Encoding):
         own["encoding"] = changed(inner, rest)
-    return replace(record, **own) if own else record
+    return replace(encoding, **own) if own else encoding
 
 
-def slider_fields(record: Encoding) -> dict[str, float]:
-    """The numbers of the record, or of the record within it, that have a slider."""
-    inner = getattr(record, "encoding", None)
+def slider_fields(encoding: Encoding) -> dict[str, float]:
+    """The numbers of the encoding, or of the encoding within it, that have a slider."""
+    inner = getattr(encoding, "encoding", None)
     found = slider_fields(inner) if isinstance(inner, Encoding) else {}
-    own = {name: getattr(record, name) for name in SLIDERS if name in field_names(record)}
+    own = {name: getattr(encoding, name) for name in SLIDERS if name in field_names(encoding)}
     return {**found, **{name: value for name, value in own.items() if isinstance(value, int | float)}}
 
 
-def field_names(record: Encoding) -> set[str]:
-    return {field.name for field in fields(record) if field.init}
+def field_names(encoding: Encoding) -> set[str]:
+    return {field.name for field in fields(encoding) if field.init}
 
 
-def bounded(record: Encoding) -> Encoding:
-    """The record, if it is of a size that can be shown."""
-    width = width_of(record)
+def bounded(encoding: Encoding) -> Encoding:
+    """The encoding, if it is of a size that can be shown."""
+    width = width_of(encoding)
     if width > WIDEST:
-        raise ValueError(f"record must have at most {WIDEST} channels or heads; got {width}. Show a narrower one.")
-    learned = sum(math.prod(shape) for shape in record.shapes.values())
+        raise ValueError(f"encoding must have at most {WIDEST} channels or heads; got {width}. Show a narrower one.")
+    learned = sum(math.prod(shape) for shape in encoding.shapes.values())
     if learned > MOST_LEARNED:
         raise ValueError(
-            f"record must learn at most {MOST_LEARNED:,} numbers to be shown; got {learned:,}. Show a smaller one."
+            f"encoding must learn at most {MOST_LEARNED:,} numbers to be shown; got {learned:,}. Show a smaller one."
         )
-    return record
+    return encoding
 
 
-def width_of(record: Encoding) -> int:
-    """How many channels, or heads, a record has."""
-    if isinstance(record, AdditiveEncoding):
-        return record.width
-    return record.head_dim if isinstance(record, RotaryEncoding) else int(getattr(record, "heads", 1))
+def width_of(encoding: Encoding) -> int:
+    """How many channels, or heads, an encoding has."""
+    if isinstance(encoding, AdditiveEncoding):
+        return encoding.width
+    return encoding.head_dim if isinstance(encoding, RotaryEncoding) else int(getattr(encoding, "heads", 1))
 
 
-def learned(record: Encoding) -> Mapping[str, np.ndarray] | None:
-    """What the record learns, drawn with seed 0; None where it learns nothing."""
-    return record.init(np.random.default_rng(0)) if record.shapes else None
+def learned(encoding: Encoding) -> Mapping[str, np.ndarray] | None:
+    """What the encoding learns, drawn with seed 0; None where it learns nothing."""
+    return encoding.init(np.random.default_rng(0)) if encoding.shapes else None

@@ -1,6 +1,6 @@
 """The kernel for accelerators, in Triton: queries and keys in one launch, in place or into new memory.
 
-It applies a `Rotation`, whichever record made it, or makes cosines and sines itself of whole places and exact frequencies
+It applies a `Rotation`, whichever encoding made it, or makes cosines and sines itself of whole places and exact frequencies
 (`waves`); its reference is `Rotation.__call__`. A program turns a tile of heads of one token (`heads`, `launch`), so that
 what is the same for them is had once. Products and sums are rounded one by one in float32, never
 fused, so a rotation gives the bits of its reference.

@@ -10,10 +10,10 @@ from posenc.lab.claims.claim import Computation, computed
 
 
 def compute() -> Computation:
-    record, h = Sinusoidal(dim=16), 1e-4
+    encoding, h = Sinusoidal(dim=16), 1e-4
     positions = np.linspace(0, 50, 101)
-    measured = (record.embed(positions + h) - record.embed(positions - h)) / (2 * h)
-    error = float(np.abs(measured - derivative(record, positions)).max())
+    measured = (encoding.embed(positions + h) - encoding.embed(positions - h)) / (2 * h)
+    error = float(np.abs(measured - derivative(encoding, positions)).max())
     return error < 1e-7, {"largest error": error}
 
 

@@ -8,9 +8,10 @@ from posenc.lab.claims.claim import Computation, computed
 
 
 def compute() -> Computation:
-    records = {"sinusoidal": Sinusoidal(dim=16), "rotary": RoPE(dim=8), "ALiBi": ALiBi(heads=2)}
+    encodings = {"sinusoidal": Sinusoidal(dim=16), "rotary": RoPE(dim=8), "ALiBi": ALiBi(heads=2)}
     changes = {
-        name: order_blindness("Dog bites man", "Man bites dog", record).largest for name, record in records.items()
+        name: order_blindness("Dog bites man", "Man bites dog", encoding).largest
+        for name, encoding in encodings.items()
     }
     return min(changes["sinusoidal"], changes["rotary"]) > 1e-3, changes
 

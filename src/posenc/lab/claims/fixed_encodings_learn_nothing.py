@@ -7,7 +7,7 @@ from posenc.lab.claims.claim import Computation, computed
 
 
 def compute() -> Computation:
-    fixed = sum(len(record.shapes) for record in (Sinusoidal(dim=512), RoPE(dim=64), ALiBi(heads=8)))
+    fixed = sum(len(encoding.shapes) for encoding in (Sinusoidal(dim=512), RoPE(dim=64), ALiBi(heads=8)))
     rows, width = Learned(dim=512, length=2048).shapes["table"]
     return fixed == 0 and rows * width > 10**6, {"fixed": fixed, "learned table of 2048 rows": rows * width}
 

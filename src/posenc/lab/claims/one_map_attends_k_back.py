@@ -10,9 +10,9 @@ from posenc.lab.claims.claim import Computation, computed
 
 
 def compute() -> Computation:
-    record, back, count = Sinusoidal(dim=64), 5, 200
-    table = record.embed(np.arange(count))
-    scores = table @ shift_matrix(record, back) @ table.T
+    encoding, back, count = Sinusoidal(dim=64), 5, 200
+    table = encoding.embed(np.arange(count))
+    scores = table @ shift_matrix(encoding, back) @ table.T
     hits = (scores.argmax(1)[back:] == np.arange(count - back)).mean()
     return bool(hits == 1), {"positions that look exactly 5 back": hits}
 

@@ -109,4 +109,4 @@ def _learns(encoding: str, blank: Experiment) -> bool:
     if encoding == OWN and model_folder(blank.model) is not None:
         return False
     read = read_encodings.read_encodings(encoding, width=blank.width, heads=blank.heads, layers=blank.layers)
-    return any(record.shapes for record in read.records)
+    return any(record.shapes for record in read.encodings)

@@ -1,4 +1,4 @@
-"""What jobs call where they run: trials on one thread that give equal numbers for equal records."""
+"""What jobs call where they run: trials on one thread that give equal numbers for equal encodings."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ BUDGETS = {
 
 
 def plan_extension(
-    record: str,
+    encoding: str,
     tasks: Sequence[str],
     *,
     length: int | None = None,
@@ -50,6 +50,6 @@ def plan_extension(
     def study(task: str, seed: int) -> Study:
         usual = BUDGETS[task]
         own = usual.training | changes | (options if task == TASKS[0] else {})
-        return Study(experiment(record, task, seed, **own), length or usual.length, tuning, usual.sequences)
+        return Study(experiment(encoding, task, seed, **own), length or usual.length, tuning, usual.sequences)
 
     return tuple(study(task, seed) for seed in range(seeds) for task in dict.fromkeys(tasks))

@@ -41,18 +41,18 @@ def work(study: Study) -> Iterator[Progress | Extension]:
 def extend(study: Study) -> Iterator[Progress | Extension]:
     """Progress, in steps of the experiment for the whole study, then what came out.
 
-    Contexts within the trained length are read by the record that the way has for them. Tuning draws from the start of
+    Contexts within the trained length are read by the encoding that the way has for them. Tuning draws from the start of
     the training stream, the same for every way, as many tokens a step as training.
     Raises ValueError naming the argument before any training.
     """
     began, experiment = time.process_time(), study.experiment
-    trial, record = begun(study)
-    ways = tried(record, experiment.length, study.length, experiment.width)
+    trial, encoding = begun(study)
+    ways = tried(encoding, experiment.length, study.length, experiment.width)
     parts = 2 + len(ways)
     for step in _trained(trial, experiment.steps, experiment.rate):
         yield Progress(step.step // parts, step.loss)
     measured: list[Extended] = []
-    for done, way in enumerate((*ways, _searched_way(study, trial, record)), 2):
+    for done, way in enumerate((*ways, _searched_way(study, trial, encoding)), 2):
         measured += _measured(study, trial, way)
         yield Progress(experiment.steps * done // parts, step.loss)
     versions = tuple((name, version(name)) for name in ("posenc", "torch", "numpy"))
@@ -62,17 +62,17 @@ def extend(study: Study) -> Iterator[Progress | Extension]:
 def begun(study: Study) -> tuple[Trial, RoPE]:
     """The model before training and its one rotation, or the ValueError that says why the study cannot be done."""
     trial = prepare(dataclasses.replace(study.experiment, test_lengths=study.lengths))
-    record = _rotation(trial)
+    encoding = _rotation(trial)
     trial.task.batch(np.random.default_rng(0), 1, study.lengths[0])  # too short for a needle, say
-    return trial, record
+    return trial, encoding
 
 
 def _rotation(trial: Trial) -> RoPE:
     """The one rotation of the model."""
-    records = [each.record for each in trial.model.stack.encodings]
+    encodings = [each.encoding for each in trial.model.stack.encodings]
     known = trial.task.cuttable or isinstance(trial.task, Needle)
-    if known and len(records) == 1 and isinstance(records[0], RoPE) and records[0].scaling is None:
-        return records[0]
+    if known and len(encodings) == 1 and isinstance(encodings[0], RoPE) and encodings[0].scaling is None:
+        return encodings[0]
     raise ValueError(
         "experiment must train a language model or the needle with one RoPE without a scaling; got "
         f"{trial.experiment.encoding} on {trial.experiment.task}. Use RoPE(dim=16) on character-lm, say."
@@ -109,7 +109,7 @@ def _measured_at(study: Study, trial: Trial, lengths: list[int]) -> Iterator[tup
         yield context, (loss,)
 
 
-def _searched_way(study: Study, trial: Trial, record: RoPE) -> Tried:
+def _searched_way(study: Study, trial: Trial, encoding: RoPE) -> Tried:
     """The way whose divisors are searched for on training sequences of the new length."""
     trained, stretch = study.experiment.length, study.length / study.experiment.length
     rng = np.random.default_rng([trial.streams.batches, 2])
@@ -117,17 +117,17 @@ def _searched_way(study: Study, trial: Trial, record: RoPE) -> Tried:
 
     @torch.no_grad()  # type: ignore[untyped-decorator]
     def loss(divisors: Divisors) -> float:
-        model = _with_encoding(trial, searched(record, divisors, trained, study.length).long).model.eval()
+        model = _with_encoding(trial, searched(encoding, divisors, trained, study.length).long).model.eval()
         return float(batch.loss(model))
 
-    before = record.frequencies.radians()
+    before = encoding.frequencies.radians()
     starts = [
         tuple(np.maximum(before / way.long.frequencies.radians(), 1.0).tolist())
-        for way in tried(record, trained, study.length, study.experiment.width)
+        for way in tried(encoding, trained, study.length, study.experiment.width)
         if isinstance(way.long, RoPE) and way.name in STARTS
     ]
     divisors = search(starts, stretch, loss, study.candidates, trial.streams.batches)
-    return searched(record, divisors, trained, study.length)
+    return searched(encoding, divisors, trained, study.length)
 
 
 def _trained(trial: Trial, steps: int, rate: float, length: int | None = None) -> Iterator[Progress]:
@@ -140,8 +140,8 @@ def _trained(trial: Trial, steps: int, rate: float, length: int | None = None) -
     return train(trial.model.train(), examples, steps=steps, rate=rate, warmup=min(experiment.warmup, steps // 10))
 
 
-def _with_encoding(trial: Trial, record: Encoding) -> Trial:
+def _with_encoding(trial: Trial, encoding: Encoding) -> Trial:
     """The trial's weights with another encoding of positions."""
-    model = Transformer(trial.model.shape, [record], seed=0)
+    model = Transformer(trial.model.shape, [encoding], seed=0)
     model.load_state_dict(trial.model.state_dict())
     return dataclasses.replace(trial, model=model)

@@ -68,12 +68,12 @@ class ValuesByLength:
 class Extended(Declared):
     """How well a way reaches the length.
 
-    way: its name.   record: of the positions of long contexts.   steps: of training at the new length.
+    way: its name.   encoding: of the positions of long contexts.   steps: of training at the new length.
     values: losses in nats a token of the same last tokens with more and more context, or the share of needles found.
     """
 
     way: Annotated[str, Instance("a name")]
-    record: Annotated[str, Instance("a record as text")]
+    encoding: Annotated[str, Instance("an encoding as text")]
     steps: Count
     values: Annotated[tuple[tuple[int, tuple[float, ...]], ...], ValuesByLength()]
 

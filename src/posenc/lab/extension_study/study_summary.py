@@ -26,10 +26,10 @@ class StudySummary:
         return self.extensions[0].study
 
     @property
-    def record(self) -> RoPE:
+    def encoding(self) -> RoPE:
         """The rotation that was trained."""
-        record: RoPE = parse.record(self.study.experiment.encoding)
-        return record
+        encoding: RoPE = parse.record(self.study.experiment.encoding)
+        return encoding
 
     @property
     def finds(self) -> bool:
@@ -117,7 +117,7 @@ class StudySummary:
 
     def planned(self) -> tuple[str, ...]:
         """The ways that `posenc plan` ranks for this rotation, the first ranked best."""
-        return planned_ways(self.record, self.study.experiment.length, self.study.length)
+        return planned_ways(self.encoding, self.study.experiment.length, self.study.length)
 
     def plan_checked(self, steps: int) -> str:
         """How far the planner's order agrees with what was measured, pair by pair, corrected by Holm."""
@@ -145,7 +145,7 @@ def summaries(extensions: Sequence[Extension]) -> tuple[StudySummary, ...]:
     return tuple(StudySummary(tuple(group)) for group in gathered.values())
 
 
-def planned_ways(record: RoPE, trained: int, length: int) -> tuple[str, ...]:
+def planned_ways(encoding: RoPE, trained: int, length: int) -> tuple[str, ...]:
     """The ways that `plan_context` ranks for this rotation, the first ranked best.
 
     >>> planned_ways(RoPE(dim=16), 64, 256)[-1]
@@ -153,8 +153,8 @@ def planned_ways(record: RoPE, trained: int, length: int) -> tuple[str, ...]:
     """
     config = {
         "model_type": "llama",
-        "rope_theta": record.base,
-        "hidden_size": record.dim,
+        "rope_theta": encoding.base,
+        "hidden_size": encoding.dim,
         "num_attention_heads": 1,
         "num_hidden_layers": 1,
         "max_position_embeddings": trained,

@@ -19,7 +19,7 @@ SEARCHED = "searched"
 
 
 class Tried(NamedTuple):
-    """A way by its name: the record that reads contexts beyond the trained length, and the one that reads the others,
+    """A way by its name: the encoding that reads contexts beyond the trained length, and the one that reads the others,
     which differ where frequencies follow the length."""
 
     name: str
@@ -27,7 +27,7 @@ class Tried(NamedTuple):
     short: Encoding
 
 
-def tried(record: RoPE, trained: int, length: int, width: int) -> tuple[Tried, ...]:
+def tried(encoding: RoPE, trained: int, length: int, width: int) -> tuple[Tried, ...]:
     """Every way for a rotation without a scaling, in a model so wide; the unchanged one first, the planner's next.
 
     Left out: `NTKAware`, which is the planner's larger base, and divisors that are searched for (`searched`).
@@ -35,31 +35,31 @@ def tried(record: RoPE, trained: int, length: int, width: int) -> tuple[Tried, .
     >>> [each.name for each in tried(RoPE(dim=16), 64, 256, 64)][:3]
     ['as it is', 'YaRN', 'Llama 3']
     """
-    planned = [Tried(way.name, way.record, way.short) for way in ways(record, trained, length, trained)]
+    planned = [Tried(way.name, way.encoding, way.short) for way in ways(encoding, trained, length, trained)]
     nothing = NoPE(dim=width)
-    return (*planned, *_others(record, trained, length / trained), Tried("no positions", nothing, nothing))
+    return (*planned, *_others(encoding, trained, length / trained), Tried("no positions", nothing, nothing))
 
 
-def searched(record: RoPE, divisors: Sequence[float], trained: int, length: int) -> Tried:
+def searched(encoding: RoPE, divisors: Sequence[float], trained: int, length: int) -> Tried:
     """LongRoPE with divisors that a search has found, for every context that is longer than the trained one."""
-    ones = (1.0,) * (record.dim // 2)
+    ones = (1.0,) * (encoding.dim // 2)
     scaling = LongRoPE(ones, tuple(divisors), trained, length, length / trained)
-    long, short = (replace(record, scaling=replace(scaling, length=n)) for n in (length, trained))
+    long, short = (replace(encoding, scaling=replace(scaling, length=n)) for n in (length, trained))
     return Tried(SEARCHED, long, short)
 
 
-def _others(record: RoPE, trained: int, stretch: float) -> tuple[Tried, ...]:
-    slow = sum(radians * trained < 2 * math.pi for radians in record.frequencies.radians().tolist())
+def _others(encoding: RoPE, trained: int, stretch: float) -> tuple[Tried, ...]:
+    slow = sum(radians * trained < 2 * math.pi for radians in encoding.frequencies.radians().tolist())
     scalings = {
         "NTK by parts": NTKByParts(stretch, trained),
         "NTK fixed": NTKFixed(stretch),
         "NTK mixed": NTKMixed(stretch, MIXED),
         "resonance YaRN": Resonance(YaRN(stretch, trained)),
     }
-    if 0 < slow < record.dim // 2:
+    if 0 < slow < encoding.dim // 2:
         scalings |= {
             "clipped": Clipped(slow),
-            "slow pairs stopped": Proportional((record.dim // 2 - slow) / (record.dim // 2)),
+            "slow pairs stopped": Proportional((encoding.dim // 2 - slow) / (encoding.dim // 2)),
         }
-    others = [(name, replace(record, scaling=scaling)) for name, scaling in scalings.items()]
+    others = [(name, replace(encoding, scaling=scaling)) for name, scaling in scalings.items()]
     return tuple(Tried(name, new, new) for name, new in others)

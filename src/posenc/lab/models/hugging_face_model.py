@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from posenc.compose import PerLayer
-from posenc.lab.encodings import records
+from posenc.lab.encodings import encodings
 from posenc.lab.models.cache import DecoderCache
 from posenc.lab.models.model_folder import OWN, ModelFolder
 from posenc.torch import module
@@ -87,17 +87,17 @@ def with_positions(model: Any, own: OwnPositions, text: str, limit: int, seed: i
     """
     table = [] if own.table is None else [own.table.module.weight]
     if text == OWN:
-        if own.table is not None and limit > own.table.record.length:
+        if own.table is not None and limit > own.table.encoding.length:
             raise ValueError(
-                f"it has a row for positions up to {own.table.record.length - 1}, and {limit - 1} is asked for. Use "
+                f"it has a row for positions up to {own.table.encoding.length - 1}, and {limit - 1} is asked for. Use "
                 "shorter test lengths."
             )
         return HuggingFaceModel(model, own, table)
-    found = records(text, width=own.width, heads=own.layers[0].heads)
-    schedules = [record for record in found if isinstance(record, PerLayer)]
+    found = encodings(text, width=own.width, heads=own.layers[0].heads)
+    schedules = [encoding for encoding in found if isinstance(encoding, PerLayer)]
     if schedules and len(found) > 1:
         raise ValueError("a schedule must stand alone in a model of transformers; got others joined to it.")
-    shared = [module(record, seed=seed) for record in found if not isinstance(record, PerLayer)]
+    shared = [module(encoding, seed=seed) for encoding in found if not isinstance(encoding, PerLayer)]
     with torch.random.fork_rng():
         torch.manual_seed(seed)  # for a schedule, whose layers draw their own parameters
         swapped = swap(model, schedules[0] if schedules else shared)

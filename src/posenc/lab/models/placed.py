@@ -59,7 +59,7 @@ class Placed:
     @property
     def reads_hidden(self) -> bool:
         """Whether an encoding reads the inputs of the layer."""
-        return any(isinstance(each, Score) and each.record.reads for each in self.encodings)
+        return any(isinstance(each, Score) and each.encoding.reads for each in self.encodings)
 
     def __call__(self, q: Tensor, k: Tensor, v: Tensor, hidden: Tensor | None, key_hidden: Tensor | None) -> Tensor:
         """softmax(rotation(q)·rotation(k)ᵀ/√d + what biases and scores add)·v; hidden: inputs of the layer."""
@@ -76,7 +76,7 @@ class Placed:
         return output
 
     def _by_content(self, q: Tensor, k: Tensor, v: Tensor, hidden: Any, key_hidden: Any) -> Tensor:
-        reads = next((each.record.reads for each in self.encodings if isinstance(each, Score)), None)
+        reads = next((each.encoding.reads for each in self.encodings if isinstance(each, Score)), None)
         read = {"query": [hidden], "key": [key_hidden], "both": [hidden, key_hidden], None: []}[reads]
         visible = self.mask.visible
         output: Tensor = attention(
@@ -105,11 +105,11 @@ def at_positions(
         if isinstance(each, Rotate):
             rotations.append(_rotations(each, query_positions, key_positions, like))
         elif isinstance(each, RotateValues):
-            of_key = rotation_at(each.record, each.params, like, key_positions, "value")
-            value_rotations.append((of_key, rotation_at(each.record, each.params, like, query_positions, "output")))
+            of_key = rotation_at(each.encoding, each.params, like, key_positions, "value")
+            value_rotations.append((of_key, rotation_at(each.encoding, each.params, like, query_positions, "output")))
         elif isinstance(each, Bias):
             biases.append(each(query_positions, key_positions))
-    axes = encodings[0].record.axes if encodings else 1
+    axes = encodings[0].encoding.axes if encodings else 1
     added = None if scores else _added(biases, _count(query_positions, axes), _count(key_positions, axes), mask, like)
     return Placed(
         tuple(encodings), query_positions, key_positions, mask, tuple(rotations), tuple(value_rotations), added, scores
@@ -119,12 +119,12 @@ def at_positions(
 def _rotations(
     rotation: Rotate, query_positions: Tensor, key_positions: Tensor, like: Tensor
 ) -> tuple[Operator, Operator]:
-    record, params = rotation.record, rotation.params
-    if query_positions is key_positions and one_rotation_serves(record):
-        both = rotation_at(record, params, like, query_positions, "both")
+    encoding, params = rotation.encoding, rotation.params
+    if query_positions is key_positions and one_rotation_serves(encoding):
+        both = rotation_at(encoding, params, like, query_positions, "both")
         return both, both
-    return rotation_at(record, params, like, query_positions, "query"), rotation_at(
-        record, params, like, key_positions, "key"
+    return rotation_at(encoding, params, like, query_positions, "query"), rotation_at(
+        encoding, params, like, key_positions, "key"
     )
 
 

@@ -16,7 +16,7 @@ from posenc.torch import module
 
 
 class Stack(nn.Module):  # type: ignore[misc]
-    """Pre-norm blocks (as GPT-2) and a last norm. Layers that have equal records share one module of it, and so what
+    """Pre-norm blocks (as GPT-2) and a last norm. Layers that have equal encodings share one module of it, and so what
     it learns; what is placed is worked out once for all of them."""
 
     def __init__(
@@ -32,13 +32,13 @@ class Stack(nn.Module):  # type: ignore[misc]
         super().__init__()
         _check_heads(encodings, shape.heads)
         self.causal, self.layers = causal, encodings.inside
-        self.axes = next((record.axes for record in encodings.records), 1)
+        self.axes = next((encoding.axes for encoding in encodings.encodings), 1)
         self.blocks = nn.ModuleList(
             TransformerBlock(shape, layer, rng, reads_memory=reads_memory) for layer in range(shape.layers)
         )
         self.norm, self.dropped = nn.LayerNorm(shape.width), dropout(shape)
-        self.encodings = nn.ModuleList(module(record, seed=seed) for record in encodings.records)
-        self.added = [each for each in self.encodings if each.record in encodings.added]
+        self.encodings = nn.ModuleList(module(encoding, seed=seed) for encoding in encodings.encodings)
+        self.added = [each for each in self.encodings if each.encoding in encodings.added]
 
     def forward(
         self,
@@ -66,11 +66,11 @@ class Stack(nn.Module):  # type: ignore[misc]
         x = self.dropped(x)
         mask = Mask(self.causal, visible)
         placed: dict[tuple[Any, ...], Placed] = {}
-        for block, records in zip(self.blocks, self.layers, strict=True):
-            if records not in placed:
-                modules = [each for each in self.encodings if each.record in records]
-                placed[records] = at_positions(modules, query_positions, key_positions, mask, x)
-            x = block(x, placed[records], cache, memory, memory_mask)
+        for block, encodings in zip(self.blocks, self.layers, strict=True):
+            if encodings not in placed:
+                modules = [each for each in self.encodings if each.encoding in encodings]
+                placed[encodings] = at_positions(modules, query_positions, key_positions, mask, x)
+            x = block(x, placed[encodings], cache, memory, memory_mask)
         return self.norm(x if last is None else x[:, -last:])
 
     def _positions(self, x: Tensor, positions: Tensor | None, cache: DecoderCache | None) -> Tensor:
@@ -85,18 +85,18 @@ def _added(each: Any, x: Tensor, positions: Tensor) -> Tensor:
     result: Tensor = each(x, positions)
     if result.shape != x.shape:
         raise ValueError(
-            f"encodings must keep the width of the model, {x.shape[-1]}; got {each.record!r}, which makes it "
+            f"encodings must keep the width of the model, {x.shape[-1]}; got {each.encoding!r}, which makes it "
             f"{result.shape[-1]}. Use one that adds."
         )
     return result
 
 
 def _check_heads(encodings: LayerEncodings, heads: int) -> None:
-    """Refuse a record for other heads, which might fit by broadcasting."""
-    for record in encodings.records:
-        if getattr(record, "heads", heads) != heads:
+    """Refuse an encoding for other heads, which might fit by broadcasting."""
+    for encoding in encodings.encodings:
+        if getattr(encoding, "heads", heads) != heads:
             raise ValueError(
-                f"encodings must have the heads of the model, {heads}; got {record!r}. Build the record for {heads}."
+                f"encodings must have the heads of the model, {heads}; got {encoding!r}. Build the encoding for {heads}."
             )
 
 

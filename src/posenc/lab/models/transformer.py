@@ -21,7 +21,7 @@ from posenc.lab.run_config import Shape
 class Transformer(nn.Module):  # type: ignore[misc]
     """Embeddings scaled by √width and shared with the output (Vaswani et al. 2017, §3.4), then blocks with GELU.
 
-    encodings: records and schedules of them, each of any door.
+    encodings: encodings and schedules of them, each of any door.
     Decoder or encoder by `shape.causal`; with `shape.reads_source` an encoder for the source and a decoder that reads
     its output, each with encodings of its own. Every other weight is drawn from `seed` in a fixed order, so that models
     that differ in encoding begin alike.

@@ -30,7 +30,7 @@ class CharacterLM(Task):
 
     @cached_property
     def corpus(self) -> TextCorpus:
-        """The text as tokens, read when the record is made."""
+        """The text as tokens, read when the encoding is made."""
         return corpus(self.text, self.digest, characters)
 
     @property

@@ -47,7 +47,7 @@ class WMT14(Written):
 
     @cached_property
     def translations(self) -> Translations:
-        """The data, loaded when the record is made."""
+        """The data, loaded when the encoding is made."""
         train = data_set_rows("data", self.data, "train", "translation")
         test = data_set_rows("data", self.data, "test", "translation")
         missing = {self.source, self.target} - set(train[0]["translation"])

@@ -16,14 +16,14 @@ class Erratum:
     """One difference between what a source prints and what is right.
 
     source: the lecture, the article, the lesson, the notes or the chapter.   printed, correct: in its words and ours.
-    record, position, dimension: the entry of a table that it is about, where it is about one.
+    encoding, position, dimension: the entry of a table that it is about, where it is about one.
     read: (dimension, value) of a question that asks for the position.
     """
 
     source: str
     printed: str
     correct: str
-    record: Encoding | None = None
+    encoding: Encoding | None = None
     position: int | None = None
     dimension: int | None = None
     read: tuple[int, float] | None = None
@@ -109,8 +109,8 @@ ERRATA: tuple[Erratum, ...] = (
 )
 
 
-def errata(record: Encoding, position: int | float, dimension: int | None = None) -> list[Erratum]:
-    """What sources print differently of a record at a position; of one dimension where it is given.
+def errata(encoding: Encoding, position: int | float, dimension: int | None = None) -> list[Erratum]:
+    """What sources print differently of an encoding at a position; of one dimension where it is given.
 
     >>> [entry.printed for entry in errata(Sinusoidal(dim=16, base=100.0), 2, 3)]
     ['0.41']
@@ -118,7 +118,7 @@ def errata(record: Encoding, position: int | float, dimension: int | None = None
     return [
         entry
         for entry in ERRATA
-        if entry.record == record
+        if entry.encoding == encoding
         and entry.position is not None
         and entry.position == position
         and (dimension is None or entry.dimension == dimension)

@@ -43,7 +43,7 @@ class Fit:
     value lies outside the sinusoid's range.   first, following: None where there is none.
     """
 
-    record: Sinusoidal
+    encoding: Sinusoidal
     count: int
     first: int | None
     following: int | None
@@ -51,8 +51,8 @@ class Fit:
     exact: float | None
 
     def line(self) -> str:
-        record = self.record
-        convention = f"exponent {record.exponent}, {record.layout}, {record.first} first, start {record.start}"
+        encoding = self.encoding
+        convention = f"exponent {encoding.exponent}, {encoding.layout}, {encoding.first} first, start {encoding.start}"
         if self.first is None:
             return f"{convention}: no position fits"
         near = "" if self.exact is None or abs(self.exact - self.first) < 5e-4 else f" (exactly {self.exact:.3f})"
@@ -73,8 +73,8 @@ class FoundPositions(text_lines.Lines):
     def of(self, exponent: str, layout: str = "interleaved", first: str = "sine", start: int = 0) -> Fit:
         """The fit of one convention."""
         for fit in self.fits:
-            record = fit.record
-            if (record.exponent, record.layout, record.first, record.start) == (exponent, layout, first, start):
+            encoding = fit.encoding
+            if (encoding.exponent, encoding.layout, encoding.first, encoding.start) == (exponent, layout, first, start):
                 return fit
         raise ValueError(
             f"exponent must name a convention that was searched; got {exponent!r}, {layout!r}, {first!r}, {start!r}. "
@@ -96,8 +96,8 @@ class FoundPositions(text_lines.Lines):
 
     def _from_zero(self) -> list[Fit]:
         """The fits without those that only count the same positions from 1."""
-        records = {fit.record for fit in self.fits}
-        return [fit for fit in self.fits if fit.record.start != 1 or replace(fit.record, start=0) not in records]
+        encodings = {fit.encoding for fit in self.fits}
+        return [fit for fit in self.fits if fit.encoding.start != 1 or replace(fit.encoding, start=0) not in encodings]
 
     def _errata(self) -> list[str]:
         """What a source says of this very value."""
@@ -105,8 +105,8 @@ class FoundPositions(text_lines.Lines):
         return [
             entry.line()
             for entry in ERRATA
-            if isinstance(entry.record, Sinusoidal)
-            and (entry.record.dim, entry.record.base) == (self.dim, self.base)
+            if isinstance(entry.encoding, Sinusoidal)
+            and (entry.encoding.dim, entry.encoding.base) == (self.dim, self.base)
             and entry.read is not None
             and values.get(entry.read[0]) == entry.read[1]
         ]
@@ -124,10 +124,10 @@ def find_positions(
 
     values: dimension → value; a string keeps its digits ("0.50" is known to two decimals, 0.5 to one).
     dim, base: of the encoding, searched over layout, exponent, order of sine and cosine, and start at 0 or 1;
-    conventions: one Sinusoidal record or several instead.
+    conventions: one Sinusoidal encoding or several instead.
 
     The angle of a value is solved for, (±θ + 2πj)/ω, and every candidate is verified by the exact phase, whatever the
-    numerics of the record.
+    numerics of the encoding.
     Raises ValueError or TypeError naming the argument.
 
     >>> found = find_positions({1088: "0.488814"}, dim=5120)
@@ -136,17 +136,17 @@ def find_positions(
     (7, 60676, 929505)
     """
     largest = validation.integer("largest", largest, 0, 1 << 25)
-    records = _records(dim, base, conventions)
-    printed = _printed(values, min(record.dim for record in records))
+    encodings = _encodings(dim, base, conventions)
+    printed = _printed(values, min(encoding.dim for encoding in encodings))
     answers: dict[tuple[SinusoidOfChannel, ...], Fit] = {}
     fits = []
-    for record in records:
-        sinusoids = tuple(_sinusoid(record, one.dimension) for one in printed)
+    for encoding in encodings:
+        sinusoids = tuple(_sinusoid(encoding, one.dimension) for one in printed)
         if sinusoids not in answers:  # conventions may agree in these dimensions
-            answers[sinusoids] = _fit(record, sinusoids, printed, largest)
-        fits.append(replace(answers[sinusoids], record=record))
-    fits.sort(key=lambda fit: (fit.first is None, (fit.first or 0) + fit.record.start, fit.record.start))
-    return FoundPositions(printed, records[0].dim, records[0].base, largest, tuple(fits))
+            answers[sinusoids] = _fit(encoding, sinusoids, printed, largest)
+        fits.append(replace(answers[sinusoids], encoding=encoding))
+    fits.sort(key=lambda fit: (fit.first is None, (fit.first or 0) + fit.encoding.start, fit.encoding.start))
+    return FoundPositions(printed, encodings[0].dim, encodings[0].base, largest, tuple(fits))
 
 
 def conventions_of(dim: int, base: float, stated: Mapping[str, Any] | None = None) -> list[Sinusoidal]:
@@ -156,17 +156,17 @@ def conventions_of(dim: int, base: float, stated: Mapping[str, Any] | None = Non
     return [Sinusoidal(dim, base, **dict(zip(RULES, values, strict=True))) for values in product(*options)]
 
 
-def _records(dim: int | None, base: float, conventions: Sinusoidal | Iterable[Sinusoidal] | None) -> list[Sinusoidal]:
+def _encodings(dim: int | None, base: float, conventions: Sinusoidal | Iterable[Sinusoidal] | None) -> list[Sinusoidal]:
     if isinstance(conventions, Sinusoidal):
         conventions = [conventions]
     if conventions is not None:
-        records = [
-            validation.instance("conventions", one, Sinusoidal, "a Sinusoidal record or a list of them")
+        encodings = [
+            validation.instance("conventions", one, Sinusoidal, "a Sinusoidal encoding or a list of them")
             for one in conventions
         ]
-        if not records:
-            raise ValueError("conventions must hold at least one record; got none. Leave it out to search over all.")
-        return records
+        if not encodings:
+            raise ValueError("conventions must hold at least one encoding; got none. Leave it out to search over all.")
+        return encodings
     if dim is None:
         raise TypeError("dim must be given, or conventions; got neither. Say how many dimensions the encoding has.")
     return conventions_of(validation.integer("dim", dim, 4, even=True), base)
@@ -195,18 +195,18 @@ def _printed_one(dimension: int, value: float | str) -> Printed:
     return Printed(dimension, text, float(exact), 10.0 ** min(0, int(exponent)))
 
 
-def _sinusoid(record: Sinusoidal, dimension: int) -> SinusoidOfChannel:
-    kind, pair = required_channels(record).channel(dimension)
+def _sinusoid(encoding: Sinusoidal, dimension: int) -> SinusoidOfChannel:
+    kind, pair = required_channels(encoding).channel(dimension)
     if kind == "zero":
         raise ValueError(
-            f"values must name a dimension that varies; got {dimension}, which is always 0 in {record!r}. Leave it out."
+            f"values must name a dimension that varies; got {dimension}, which is always 0 in {encoding!r}. Leave it out."
         )
-    top, bottom = record.frequencies.exponents()[pair]
-    return SinusoidOfChannel(record.base, top, bottom, kind, record.scale, record.start)
+    top, bottom = encoding.frequencies.exponents()[pair]
+    return SinusoidOfChannel(encoding.base, top, bottom, kind, encoding.scale, encoding.start)
 
 
 def _fit(
-    record: Sinusoidal, sinusoids: tuple[SinusoidOfChannel, ...], printed: tuple[Printed, ...], largest: int
+    encoding: Sinusoidal, sinusoids: tuple[SinusoidOfChannel, ...], printed: tuple[Printed, ...], largest: int
 ) -> Fit:
     stretches = [
         sinusoid.stretches(one.value - one.unit, one.value + one.unit, largest)
@@ -222,11 +222,11 @@ def _fit(
         count += candidates.size
         matches = np.concatenate([matches, candidates[:2]])[:2]
     if not count:
-        return Fit(record, 0, None, None, None, None)
+        return Fit(encoding, 0, None, None, None, None)
     first = int(matches[0])
     following = int(matches[1]) if count > 1 else None
     value = float(sinusoids[0].at(matches[:1])[0])
-    return Fit(record, count, first, following, value, sinusoids[0].nearest(printed[0].value, first))
+    return Fit(encoding, count, first, following, value, sinusoids[0].nearest(printed[0].value, first))
 
 
 def _verdict(good: list[Fit]) -> str:

@@ -45,8 +45,8 @@ class Grade:
     lines: tuple[str, ...]
 
 
-def _row_at(record: Sinusoidal | DivisorPairs, position: int) -> tuple[float, ...]:
-    return tuple(float(value) for value in record.embed([position])[0])
+def _row_at(encoding: Sinusoidal | DivisorPairs, position: int) -> tuple[float, ...]:
+    return tuple(float(value) for value in encoding.embed([position])[0])
 
 
 QUESTIONS: tuple[Question, ...] = (
@@ -174,8 +174,8 @@ def _graded_position(answers: tuple[float, ...]) -> Grade:
     k, (dim, dimension, value) = int(answers[0]), _PRACTICE
     lines, fits = [], []
     for exponent, name in (("2i/d", "the formula as printed"), ("i/d", "half the exponent")):
-        record = Sinusoidal(dim=dim, exponent=exponent)  # type: ignore[arg-type]
-        at = float(record.embed([k])[0, dimension])
+        encoding = Sinusoidal(dim=dim, exponent=exponent)  # type: ignore[arg-type]
+        at = float(encoding.embed([k])[0, dimension])
         fit = abs(at - value) <= 1e-6
         fits.append(fit)
         lines.append(f"exponent {exponent} ({name}): k = {k:,} gives {at:.6f}; {'fits' if fit else 'does not fit'}")

@@ -26,7 +26,7 @@ class WorkedStep:
 
 @dataclass(frozen=True)
 class WorkedSteps:
-    """The formula of a record, a step for each dimension, pair or head, and remarks."""
+    """The formula of an encoding, a step for each dimension, pair or head, and remarks."""
 
     formula: str
     steps: tuple[WorkedStep, ...]
@@ -61,12 +61,12 @@ class Request:
 
     @property
     def number(self) -> int | float:
-        """The position, of a record with one axis."""
+        """The position, of an encoding with one axis."""
         return _on_one_axis(self.position)
 
     @property
     def key_number(self) -> int | float:
-        """The key's position, of a record with one axis."""
+        """The key's position, of an encoding with one axis."""
         return _on_one_axis(self.key)
 
     @property
@@ -97,9 +97,9 @@ class Request:
         """The dimensions that are asked for, of so many."""
         return range(count) if self.dims is None else self.dims
 
-    def params_of(self, record: Any) -> Mapping[str, Any] | None:
+    def params_of(self, encoding: Any) -> Mapping[str, Any] | None:
         """The parameters as a method takes them: None where nothing is learned."""
-        return self.params if record.shapes else None
+        return self.params if encoding.shapes else None
 
     def notes(self) -> tuple[str, ...]:
         return (f"What is learned is drawn with seed {self.seed}.",) if self.drawn else ()
@@ -123,7 +123,7 @@ def position_text(position: Position) -> str:
 
 def _on_one_axis(position: Position) -> int | float:
     if isinstance(position, tuple):
-        raise TypeError(f"position must be one number; got {position_text(position)}. Give a record with one axis.")
+        raise TypeError(f"position must be one number; got {position_text(position)}. Give an encoding with one axis.")
     return position
 
 

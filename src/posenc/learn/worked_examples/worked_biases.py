@@ -19,34 +19,34 @@ from posenc.encodings.biases.t5 import T5Bias
 from posenc.learn.worked_examples.steps import Formula, Request, WorkedSteps, factor_text
 
 
-def worked_biases(record: AttentionBias, request: Request) -> WorkedSteps:
+def worked_biases(encoding: AttentionBias, request: Request) -> WorkedSteps:
     """The number that every head adds to the logit of a query and a key."""
-    biases = record.matrix(request.positions, np.array([request.key]), request.params_of(record))
+    biases = encoding.matrix(request.positions, np.array([request.key]), request.params_of(encoding))
     values = arrays.to_numpy(biases)[..., 0, 0].reshape(-1)
     pair = f"query {request.shown}, key {request.key_shown}"
-    return request.steps(_formula(record, request), values, lambda head: f"bias(head {head}, {pair})")
+    return request.steps(_formula(encoding, request), values, lambda head: f"bias(head {head}, {pair})")
 
 
 @singledispatch
-def _formula(record: AttentionBias, request: Request) -> Formula:
-    """What any record that biases can say without more being written for it."""
-    return Formula(f"{type(record).__name__} adds one number to the logit of a head, a query and a key.")
+def _formula(encoding: AttentionBias, request: Request) -> Formula:
+    """What any encoding that biases can say without more being written for it."""
+    return Formula(f"{type(encoding).__name__} adds one number to the logit of a head, a query and a key.")
 
 
 @_formula.register
-def _(record: ALiBi, request: Request) -> Formula:
-    slopes, heads, symmetric = record.slopes(), record.heads, record.form == "symmetric"
+def _(encoding: ALiBi, request: Request) -> Formula:
+    slopes, heads, symmetric = encoding.slopes(), encoding.heads, encoding.form == "symmetric"
     sign, between = ("-", f"|{request.shown} - {request.key_shown}|")
     distance = request.distance
     if not symmetric:
         sign, between = ("", f"({request.key_shown} - {request.shown})")
         distance = text_lines.number(request.key_number - request.number)
     # Where one power of two gives every slope.
-    of_two = record.rule == "geometric" or (record.rule == "paper" and heads & (heads - 1) == 0)
+    of_two = encoding.rule == "geometric" or (encoding.rule == "paper" and heads & (heads - 1) == 0)
 
     def right(head: int) -> str:
         slope = f"{sign}{text_lines.number(slopes[head])}"
-        rule = f"{sign}2^(-{text_lines.number(record.steepest)}·{head + 1}/{heads})" if of_two else slope
+        rule = f"{sign}2^(-{text_lines.number(encoding.steepest)}·{head + 1}/{heads})" if of_two else slope
         return f"{rule} · {between} = {slope} · {distance}"
 
     note = (
@@ -54,22 +54,22 @@ def _(record: ALiBi, request: Request) -> Formula:
         "second one of twice as many."
     )
     text = "bias(h, m, n) = -slope_h · |m - n|" if symmetric else "bias(h, m, n) = slope_h · (n - m)"
-    return Formula(text, right, () if of_two or record.rule == "linear" else (note,))
+    return Formula(text, right, () if of_two or encoding.rule == "linear" else (note,))
 
 
 @_formula.register
-def _(record: T5Bias, request: Request) -> Formula:
+def _(encoding: T5Bias, request: Request) -> Formula:
     distance = int(request.key_number - request.number)
-    bucket = int(np.asarray(record.bucket(np.array([distance])))[0])
-    scale = factor_text(record.scale)
+    bucket = int(np.asarray(encoding.bucket(np.array([distance])))[0])
+    scale = factor_text(encoding.scale)
     difference = f"distance = key - query = {request.key_shown} - {request.shown} = {distance}"
-    note = f"{difference}: bucket {bucket}, {_bucket_reason(record, distance, bucket)}."
+    note = f"{difference}: bucket {bucket}, {_bucket_reason(encoding, distance, bucket)}."
     text = f"bias(h, m, n) = {scale}table[bucket(n - m), h]"
     return Formula(text, lambda head: f"{scale}table[{bucket}, {head}]", (note,))
 
 
 @_formula.register
-def _(record: KerpleLog, request: Request) -> Formula:
+def _(encoding: KerpleLog, request: Request) -> Formula:
     r1, r2 = _bounded(request, "r1"), _bounded(request, "r2")
     return Formula(
         "bias(h, m, n) = -r1_h · ln(1 + r2_h · |m - n|)",
@@ -78,7 +78,7 @@ def _(record: KerpleLog, request: Request) -> Formula:
 
 
 @_formula.register
-def _(record: KerplePower, request: Request) -> Formula:
+def _(encoding: KerplePower, request: Request) -> Formula:
     r1, r2 = _bounded(request, "r1"), _bounded(request, "r2", STEEPEST)
     return Formula(
         "bias(h, m, n) = -r1_h · |m - n|^r2_h",
@@ -87,29 +87,29 @@ def _(record: KerplePower, request: Request) -> Formula:
 
 
 @_formula.register
-def _(record: BoundedALiBi, request: Request) -> Formula:
-    bound = np.abs(arrays.to_numpy(request.params["bound"])) * np.ones(record.heads)
+def _(encoding: BoundedALiBi, request: Request) -> Formula:
+    bound = np.abs(arrays.to_numpy(request.params["bound"])) * np.ones(encoding.heads)
     factor = f"{text_lines.number(abs(float(request.params['scale'])))} · 2^(-8·"
     return Formula(
         "bias(h, m, n) = max(-|scale| · slope_h · |m - n|, -|bound_h|)",
         lambda head: (
-            f"max(-{factor}{head + 1}/{record.heads}) · {request.distance}, -{text_lines.number(bound[head])})"
+            f"max(-{factor}{head + 1}/{encoding.heads}) · {request.distance}, -{text_lines.number(bound[head])})"
         ),
     )
 
 
 @_formula.register
-def _(record: Sandwich, request: Request) -> Formula:
-    distance, ratios = request.number - request.key_number, record.ratios()
-    terms = [f"cos({text_lines.number(distance)}·{text_lines.number(one)})" for one in record.frequencies.radians()]
+def _(encoding: Sandwich, request: Request) -> Formula:
+    distance, ratios = request.number - request.key_number, encoding.ratios()
+    terms = [f"cos({text_lines.number(distance)}·{text_lines.number(one)})" for one in encoding.frequencies.radians()]
     total = " + ".join(terms if len(terms) <= 4 else [*terms[:2], "…", terms[-1]])
     text = "bias(h, m, n) = Σ_i cos((m - n)·ω_i) / r_h, r_h = 8(h+1)/heads"
     return Formula(text, lambda head: f"({total}) / {text_lines.number(ratios[head])}")
 
 
 @_formula.register
-def _(record: RelativeBias, request: Request) -> Formula:
-    distance, clip = int(request.number - request.key_number), record.clip
+def _(encoding: RelativeBias, request: Request) -> Formula:
+    distance, clip = int(request.number - request.key_number), encoding.clip
     row = clip + min(max(distance, -clip), clip)
     clipped = f", clipped to {row - clip}" if abs(distance) > clip else ""
     difference = f"distance = query - key = {request.shown} - {request.key_shown} = {distance}"
@@ -119,10 +119,10 @@ def _(record: RelativeBias, request: Request) -> Formula:
 
 
 @_formula.register
-def _(record: FIRE, request: Request) -> Formula:
+def _(encoding: FIRE, request: Request) -> Formula:
     c, start = (abs(float(request.params[name])) for name in ("c", "multiplier"))
-    reach = max(record.threshold * start, float(request.number))
-    share = np.log1p(c * abs(request.number - request.key_number)) / (np.log1p(c * reach) + record.epsilon)
+    reach = max(encoding.threshold * start, float(request.number))
+    share = np.log1p(c * abs(request.number - request.key_number)) / (np.log1p(c * reach) + encoding.epsilon)
     logs = (f"ln(1 + {text_lines.number(c)}·{distance})" for distance in (request.distance, text_lines.number(reach)))
     text = "bias(h, m, n) = f_h(ψ(|m - n|) / ψ(max(threshold, m))), ψ(x) = ln(1 + c·x)"
     note = f"the share is {' / '.join(logs)} = {text_lines.number(share)}."
@@ -130,10 +130,10 @@ def _(record: FIRE, request: Request) -> Formula:
 
 
 @_formula.register
-def _(record: DynamicPositionBias, request: Request) -> Formula:
+def _(encoding: DynamicPositionBias, request: Request) -> Formula:
     distance = request.number - request.key_number
-    read = np.sign(distance) * np.log1p(abs(distance)) if record.log_distance else distance
-    argument = "sgn(m - n)·ln(|m - n| + 1)" if record.log_distance else "m - n"
+    read = np.sign(distance) * np.log1p(abs(distance)) if encoding.log_distance else distance
+    argument = "sgn(m - n)·ln(|m - n| + 1)" if encoding.log_distance else "m - n"
     return Formula(f"bias(h, m, n) = MLP({argument})_h", lambda head: f"MLP({text_lines.number(read)})_{head}")
 
 
@@ -142,16 +142,16 @@ def _bounded(request: Request, name: str, most: float | None = None) -> np.ndarr
     return np.asarray(np.clip(arrays.to_numpy(request.params[name]), FLOOR, most))
 
 
-def _bucket_reason(record: T5Bias, distance: int, bucket: int) -> str:
+def _bucket_reason(encoding: T5Bias, distance: int, bucket: int) -> str:
     """Why a distance falls into its bucket."""
-    one_way = record.buckets // 2 if record.bidirectional else record.buckets
+    one_way = encoding.buckets // 2 if encoding.bidirectional else encoding.buckets
     exact, steps = one_way // 2, abs(distance)
-    if distance > 0 and not record.bidirectional:
+    if distance > 0 and not encoding.bidirectional:
         return "which all keys after the query share"
     half = f"{one_way} (keys after the query) + {bucket - one_way}, " if distance > 0 else ""
     if steps < exact:
         return f"{half}as each distance below {exact} has a bucket of its own"
-    if steps >= record.max_distance:
-        return f"{half}the last one, for all distances from {record.max_distance} on"
-    inner = f"{exact} + ⌊{one_way - exact}·ln({steps}/{exact})/ln({record.max_distance}/{exact})⌋"
+    if steps >= encoding.max_distance:
+        return f"{half}the last one, for all distances from {encoding.max_distance} on"
+    inner = f"{exact} + ⌊{one_way - exact}·ln({steps}/{exact})/ln({encoding.max_distance}/{exact})⌋"
     return f"{half}as {inner} = {bucket % one_way if distance > 0 else bucket}"

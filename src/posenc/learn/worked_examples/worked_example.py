@@ -20,7 +20,7 @@ from posenc.learn.worked_examples.worked_biases import worked_biases
 from posenc.learn.worked_examples.worked_rotates import worked_rotates
 from posenc.learn.worked_examples.worked_scores import score_width, worked_scores
 
-#: How each door is worked out; a record is explained by the door it enters through.
+#: How each door is worked out; an encoding is explained by the door it enters through.
 DOORS: tuple[tuple[type[Any], Callable[[Any, Request], WorkedSteps]], ...] = (
     (AdditiveEncoding, worked_adds),
     (RotaryEncoding, worked_rotates),
@@ -33,7 +33,7 @@ DOORS: tuple[tuple[type[Any], Callable[[Any, Request], WorkedSteps]], ...] = (
 class Worked(text_lines.Lines):
     """A formula, its steps with the numbers substituted, remarks, and what sources print differently."""
 
-    record: Encoding
+    encoding: Encoding
     position: Position
     formula: str
     steps: tuple[WorkedStep, ...]
@@ -42,7 +42,7 @@ class Worked(text_lines.Lines):
 
     def lines(self) -> list[str]:
         return [
-            f"{text_lines.short(self.record)} at position {position_text(self.position)}",
+            f"{text_lines.short(self.encoding)} at position {position_text(self.position)}",
             self.formula,
             *(f"  {step.text}" for step in self.steps),
             *self.notes,
@@ -51,7 +51,7 @@ class Worked(text_lines.Lines):
 
 
 def worked(
-    record: Encoding,
+    encoding: Encoding,
     position: int | float | Sequence[int | float],
     *,
     dims: Sequence[int] | None = None,
@@ -63,7 +63,7 @@ def worked(
     """The formula with numbers substituted, one line a dimension (adds), a pair (rotates) or a head (biases, scores).
 
     position: of the token, or of the query where there is a key; key: the key's position, 0 if left out. Each is a
-    number, or one for each axis where the record has several.
+    number, or one for each axis where the encoding has several.
     dims: which dimensions, or which heads at the doors that act on logits; all if left out.
     params: what is learned, drawn from `seed` if left out.   vector: what is rotated, or the query and key of a score.
     Raises ValueError or TypeError naming the argument.
@@ -72,33 +72,38 @@ def worked(
     >>> print(worked(Sinusoidal(dim=4), 3, dims=[2]).steps[0].text)
     PE(3, 2) = sin(3 / 10000^(2/4)) = sin(0.03) = 0.029996
     """
-    validation.instance("record", record, Encoding, "a record of an encoding")
-    explain = next((corrections for door, corrections in DOORS if isinstance(record, door)), None)
+    validation.instance("encoding", encoding, Encoding, "an encoding of an encoding")
+    explain = next((corrections for door, corrections in DOORS if isinstance(encoding, door)), None)
     if explain is None:
         raise TypeError(
-            f"record must enter through one of the four doors; got {validation.shown(record)}. Derive it from one."
+            f"encoding must enter through one of the four doors; got {validation.shown(encoding)}. Derive it from one."
         )
     seed = validation.integer("seed", seed, 0, (1 << 63) - 1)
-    drawn = params is None and bool(record.shapes)
+    drawn = params is None and bool(encoding.shapes)
     if drawn:
-        params = record.init(np.random.default_rng(seed))
+        params = encoding.init(np.random.default_rng(seed))
     request = Request(
-        _position("position", position, record.axes),
-        _position("key", (0 if record.axes == 1 else (0,) * record.axes) if key is None else key, record.axes),
-        None if dims is None else _dims(dims, _count_of_dims(record)),
-        record.checked(params),
-        None if vector is None else _vector(vector, record),
+        _position("position", position, encoding.axes),
+        _position("key", (0 if encoding.axes == 1 else (0,) * encoding.axes) if key is None else key, encoding.axes),
+        None if dims is None else _dims(dims, _count_of_dims(encoding)),
+        encoding.checked(params),
+        None if vector is None else _vector(vector, encoding),
         seed,
         drawn,
     )
-    explanation = explain(record, request)
+    explanation = explain(encoding, request)
     return Worked(
-        record, request.position, explanation.formula, explanation.steps, explanation.notes, _errata_of(record, request)
+        encoding,
+        request.position,
+        explanation.formula,
+        explanation.steps,
+        explanation.notes,
+        _errata_of(encoding, request),
     )
 
 
-def _errata_of(record: Encoding, request: Request) -> tuple[Erratum, ...]:
-    corrections = errata(record, request.number) if record.axes == 1 else []
+def _errata_of(encoding: Encoding, request: Request) -> tuple[Erratum, ...]:
+    corrections = errata(encoding, request.number) if encoding.axes == 1 else []
     return tuple(entry for entry in corrections if request.dims is None or entry.dimension in request.dims)
 
 
@@ -119,13 +124,13 @@ def _number(name: str, value: Any) -> int | float:
     return validation.real(name, value, -LARGEST_POSITION, LARGEST_POSITION)
 
 
-def _count_of_dims(record: Encoding) -> int:
+def _count_of_dims(encoding: Encoding) -> int:
     """How many dimensions or heads there are to choose from."""
-    if isinstance(record, AdditiveEncoding):
-        return record.width
-    if isinstance(record, RotaryEncoding):
-        return record.head_dim
-    return int(getattr(record, "heads", 1))
+    if isinstance(encoding, AdditiveEncoding):
+        return encoding.width
+    if isinstance(encoding, RotaryEncoding):
+        return encoding.head_dim
+    return int(getattr(encoding, "heads", 1))
 
 
 def _dims(dims: Sequence[int], count: int) -> tuple[int, ...]:
@@ -134,13 +139,13 @@ def _dims(dims: Sequence[int], count: int) -> tuple[int, ...]:
     return tuple(validation.integer("dims", one, 0, count - 1) for one in dims)
 
 
-def _vector(vector: Array, record: Encoding) -> np.ndarray:
-    if not isinstance(record, RotaryEncoding | AttentionScore):
+def _vector(vector: Array, encoding: Encoding) -> np.ndarray:
+    if not isinstance(encoding, RotaryEncoding | AttentionScore):
         raise TypeError(
-            f"vector must be left out for a record that {record.door}; got {validation.shown(vector)}. It reads no vector."
+            f"vector must be left out for an encoding that {encoding.door}; got {validation.shown(vector)}. It reads no vector."
         )
     array = np.asarray(arrays.to_numpy(arrays.as_array("vector", vector)), np.float64)
-    size = record.head_dim if isinstance(record, RotaryEncoding) else score_width(record)
+    size = encoding.head_dim if isinstance(encoding, RotaryEncoding) else score_width(encoding)
     if array.shape != (size,):
         raise ValueError(
             f"vector must have shape ({size},); got {array.shape}. Give one number for each channel of a head."

@@ -15,17 +15,17 @@ from posenc.learn.worked_examples.steps import Request, WorkedStep, WorkedSteps,
 from posenc.phase import Frequencies
 
 
-def worked_rotates(record: RotaryEncoding, request: Request) -> WorkedSteps:
+def worked_rotates(encoding: RotaryEncoding, request: Request) -> WorkedSteps:
     """The angle of each pair and what it makes of a vector; by default (1, 0) in every pair."""
-    rotation = record.rotation(request.positions, request.params_of(record), role=record.roles[0])
+    rotation = encoding.rotation(request.positions, request.params_of(encoding), role=encoding.roles[0])
     if not isinstance(rotation, Rotation) or rotation.heads is not None:
-        return _by_channel(record, rotation, request)
+        return _by_channel(encoding, rotation, request)
     cosine, sine = (arrays.to_numpy(part)[0] for part in (rotation.cos, rotation.sin))
-    first, second = (channels.tolist() for channels in rotation.pairing.split(np.arange(record.head_dim)))
-    x = np.isin(np.arange(record.head_dim), first).astype(np.float64) if request.vector is None else request.vector
+    first, second = (channels.tolist() for channels in rotation.pairing.split(np.arange(encoding.head_dim)))
+    x = np.isin(np.arange(encoding.head_dim), first).astype(np.float64) if request.vector is None else request.vector
     y = arrays.to_numpy(rotation(x[None]))[0]
-    frequencies = _frequencies(record, request, cosine, sine)
-    coordinates = _coordinates(record, request, len(cosine))
+    frequencies = _frequencies(encoding, request, cosine, sine)
+    coordinates = _coordinates(encoding, request, len(cosine))
     steps = []
     for pair, (a, b) in enumerate(zip(first, second, strict=True)):
         if request.dims is None or {a, b} & set(request.dims):
@@ -40,10 +40,10 @@ def worked_rotates(record: RotaryEncoding, request: Request) -> WorkedSteps:
             steps.append(WorkedStep(line, (radians, float(y[a]), float(y[b]))))
     scaled = factor_text(rotation.factor)
     formula = f"(a, b) → {scaled}(a·cos θ - b·sin θ, a·sin θ + b·cos θ), θ the angle of the pair at this position"
-    return WorkedSteps(formula, tuple(steps), (_lengths(record, x, y), *_notes(record, rotation), *request.notes()))
+    return WorkedSteps(formula, tuple(steps), (_lengths(encoding, x, y), *_notes(encoding, rotation), *request.notes()))
 
 
-def _by_channel(record: RotaryEncoding, operator: Operator, request: Request) -> WorkedSteps:
+def _by_channel(encoding: RotaryEncoding, operator: Operator, request: Request) -> WorkedSteps:
     """What another map than a rotation of pairs, or that of the first head, makes of a vector; by default of ones."""
     x = np.ones(operator.dim) if request.vector is None else request.vector
     result = arrays.to_numpy(at_every_head(operator, x[None]))
@@ -55,18 +55,18 @@ def _by_channel(record: RotaryEncoding, operator: Operator, request: Request) ->
     ]
     which = "" if operator.heads is None else " at head 0"
     formula = f"x → what {type(operator).__name__} makes of it at this position{which}"
-    return WorkedSteps(formula, tuple(steps), (_lengths(record, x, y), *request.notes()))
+    return WorkedSteps(formula, tuple(steps), (_lengths(encoding, x, y), *request.notes()))
 
 
-def _notes(record: RotaryEncoding, rotation: Rotation) -> list[str]:
+def _notes(encoding: RotaryEncoding, rotation: Rotation) -> list[str]:
     """What else the rotation does to a vector: a factor, a stretch, and the dimensions that it leaves as they are."""
     notes = []
     if rotation.factor is None:
         notes.append("Each pair is stretched too, by a factor of its own: this is the rotation of a query.")
     elif rotation.factor != 1.0:
         notes.append(f"{text_lines.number(rotation.factor)} is the attention factor: logits grow by its square.")
-    first, second = rotation.pairing.split(np.arange(record.head_dim))
-    without = sorted(set(range(record.head_dim)) - set(first.tolist()) - set(second.tolist()))
+    first, second = rotation.pairing.split(np.arange(encoding.head_dim))
+    without = sorted(set(range(encoding.head_dim)) - set(first.tolist()) - set(second.tolist()))
     if without:
         names = [str(dimension) for dimension in without]
         names = names if len(names) <= 8 else [*names[:4], "…", *names[-4:]]
@@ -74,29 +74,31 @@ def _notes(record: RotaryEncoding, rotation: Rotation) -> list[str]:
     return notes
 
 
-def _lengths(record: RotaryEncoding, x: np.ndarray, y: np.ndarray) -> str:
+def _lengths(encoding: RotaryEncoding, x: np.ndarray, y: np.ndarray) -> str:
     before, after = (float(np.linalg.norm(vector)) for vector in (x, y))
     lengths = f"length {text_lines.number(before)} before, {text_lines.number(after)} after"
-    kept = before == after or ("isometry" in record.claims and math.isclose(before, after, rel_tol=1e-6))
+    kept = before == after or ("isometry" in encoding.claims and math.isclose(before, after, rel_tol=1e-6))
     return f"The vector keeps its length: {lengths}." if kept else lengths
 
 
-def _frequencies(record: RotaryEncoding, request: Request, cosine: np.ndarray, sine: np.ndarray) -> Frequencies | None:
+def _frequencies(
+    encoding: RotaryEncoding, request: Request, cosine: np.ndarray, sine: np.ndarray
+) -> Frequencies | None:
     """The frequencies whose angles these are; None where the angle is not position times frequency."""
     try:
-        frequencies = frequencies_of(record)
+        frequencies = frequencies_of(encoding)
     except TypeError:
         return None
     if frequencies.pairs != len(cosine):
         return None
-    angles = _coordinates(record, request, len(cosine)) * frequencies.radians()
+    angles = _coordinates(encoding, request, len(cosine)) * frequencies.radians()
     differs = np.abs(np.cos(angles) * sine - np.sin(angles) * cosine).max() > 1e-4
     return None if differs else frequencies
 
 
-def _coordinates(record: RotaryEncoding, request: Request, pairs: int) -> np.ndarray:
-    """The coordinate that each pair rotates by: that of its axis, if the record says which; negative where it rotates
+def _coordinates(encoding: RotaryEncoding, request: Request, pairs: int) -> np.ndarray:
+    """The coordinate that each pair rotates by: that of its axis, if the encoding says which; negative where it rotates
     backwards."""
-    if isinstance(record, Backward):
-        return -_coordinates(record.encoding, request, pairs)
-    return np.array([request.coordinate(axis) for axis in getattr(record, "axis", (0,) * pairs)])
+    if isinstance(encoding, Backward):
+        return -_coordinates(encoding.encoding, request, pairs)
+    return np.array([request.coordinate(axis) for axis in getattr(encoding, "axis", (0,) * pairs)])

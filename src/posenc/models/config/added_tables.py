@@ -60,12 +60,12 @@ class TextTable:
         offset = fields.integer("pad_token_id", 0) + 1 if self.start == "padding" else 2 if self.start == "two" else 0
         learned = self.kind == "learned"
         length = rows + (offset if self.extra else 0)
-        record: Encoding = Learned(dim, length) if learned else self._sines(dim, offset, fields)
+        encoding: Encoding = Learned(dim, length) if learned else self._sines(dim, offset, fields)
         values = fields.values_of(self.rows, self.dim, "pad_token_id")
         _check_absolute(fields)
         notes = (BEFORE_PADDING,) if learned and self.start == "padding" else ()
         return (
-            LayerGroup(self.part, "embedding", (), (record,), offset if learned else 0, values=values, notes=notes),
+            LayerGroup(self.part, "embedding", (), (encoding,), offset if learned else 0, values=values, notes=notes),
         )
 
     def _sines(self, dim: int, start: int, fields: Fields) -> Sinusoidal:
@@ -101,7 +101,7 @@ def embeddings_only(fields: Fields) -> Groups:
 
 
 def patch_table(
-    record_of: Callable[[Fields], Encoding],
+    encoding_of: Callable[[Fields], Encoding],
     note: str = "",
     *,
     part: str = "vision",
@@ -112,9 +112,9 @@ def patch_table(
 
     def table(fields: Fields) -> Groups:
         before = len(fields.values)
-        record, notes = record_of(fields), (note,) if note else ()
+        encoding, notes = encoding_of(fields), (note,) if note else ()
         values = tuple(fields.values[before:])
-        return (LayerGroup(part, "embedding", (), (record,), offset, values=values, notes=notes, resizing=resizing),)
+        return (LayerGroup(part, "embedding", (), (encoding,), offset, values=values, notes=notes, resizing=resizing),)
 
     return table
 
@@ -124,11 +124,11 @@ def patches(
 ) -> Reader:
     """A vector for every patch of an image, behind `front` vectors for tokens that are no patch."""
 
-    def record(fields: Fields) -> Encoding:
+    def encoding(fields: Fields) -> Encoding:
         sides = grid_sides(fields, image, square=square)
         return GridLearned(fields.integer("hidden_size"), sides, prefix=front)
 
-    return patch_table(record, note, resizing=resizing)
+    return patch_table(encoding, note, resizing=resizing)
 
 
 def patches_and_class(fields: Fields) -> Encoding:
@@ -229,14 +229,14 @@ def stated_or_378(fields: Fields) -> Encoding:
 def grid_of_count(key: str = "num_position_embeddings") -> Callable[[Fields], Encoding]:
     """As many patches of a square as the key says."""
 
-    def record(fields: Fields) -> Encoding:
+    def encoding(fields: Fields) -> Encoding:
         count = fields.integer(key, 1, LARGEST_GRID**2)
         side = math.isqrt(count)
         if side * side != count:
             raise ValueError(f"{key} must be a square, a grid of patches; got {count}. Correct the config.")
         return GridLearned(fields.integer("hidden_size"), (side, side))
 
-    return record
+    return encoding
 
 
 def grid_of_height_and_width(fields: Fields) -> Encoding:
@@ -255,8 +255,8 @@ def grid_of_size(fields: Fields) -> Encoding:
 def two_tables(rows: str, dim: str = "hidden_size") -> Callable[[Fields], Encoding]:
     """A table for each of two coordinates, with as many rows as the key says."""
 
-    def record(fields: Fields) -> Encoding:
+    def encoding(fields: Fields) -> Encoding:
         count, width = fields.integer(rows, 1, 1 << 20), fields.integer(dim)
         return FactorisedLearned((count, count), (width, width))
 
-    return record
+    return encoding

@@ -25,8 +25,8 @@ ALWAYS_EIGHT = "the class of transformers 5 always takes 8 for alibi_bias_max; t
 
 def bloom(fields: Fields) -> Groups:
     """BLOOM: always ALiBi; no key says so."""
-    record = ALiBi(fields.integer("num_attention_heads"))
-    return (_text_layers(fields, record, fields.values_of("num_attention_heads")),)
+    encoding = ALiBi(fields.integer("num_attention_heads"))
+    return (_text_layers(fields, encoding, fields.values_of("num_attention_heads")),)
 
 
 def mpt(fields: Fields) -> Groups:
@@ -43,8 +43,8 @@ def mpt(fields: Fields) -> Groups:
         return (replace(group, values=values, notes=() if largest == 8 else (ALWAYS_EIGHT,)),)
     if not fields.flag("learned_pos_emb"):
         return (replace(_text_layers(fields, None), notes=(ALWAYS_ALIBI,)),)
-    record = Learned(fields.integer("hidden_size"), fields.integer("max_seq_len", 1, MOST_ROWS))
-    return (LayerGroup("text", "embedding", (), (record,), values=tuple(fields.values), notes=(ALWAYS_ALIBI,)),)
+    encoding = Learned(fields.integer("hidden_size"), fields.integer("max_seq_len", 1, MOST_ROWS))
+    return (LayerGroup("text", "embedding", (), (encoding,), values=tuple(fields.values), notes=(ALWAYS_ALIBI,)),)
 
 
 def falcon_alibi(fields: Fields) -> Groups | None:
@@ -59,9 +59,9 @@ def falcon_alibi(fields: Fields) -> Groups | None:
     return (replace(group, bias_factor=1 / math.sqrt(width), notes=(note,)),)
 
 
-def _text_layers(fields: Fields, record: Encoding | None, values: tuple[Value, ...] = ()) -> LayerGroup:
+def _text_layers(fields: Fields, encoding: Encoding | None, values: tuple[Value, ...] = ()) -> LayerGroup:
     layers = tuple(range(num_hidden_layers(fields)))
-    return LayerGroup("text", "full_attention", layers, () if record is None else (record,), values=values)
+    return LayerGroup("text", "full_attention", layers, () if encoding is None else (encoding,), values=values)
 
 
 def t5(fields: Fields, note: str, parts: tuple[str, ...] = ("encoder", "decoder")) -> Groups:
@@ -74,8 +74,10 @@ def t5(fields: Fields, note: str, parts: tuple[str, ...] = ("encoder", "decoder"
         count = num_hidden_layers(fields)
         if part == "decoder" and fields.get("num_decoder_layers") is not None:
             count = fields.integer("num_decoder_layers", 1, MOST_LAYERS)
-        record, layers = T5Bias(heads, buckets, furthest, bidirectional=part == "encoder"), tuple(range(count))
-        group = LayerGroup(part, "self_attention", layers, (record,), logit_factor=factor, values=values, notes=(note,))
+        encoding, layers = T5Bias(heads, buckets, furthest, bidirectional=part == "encoder"), tuple(range(count))
+        group = LayerGroup(
+            part, "self_attention", layers, (encoding,), logit_factor=factor, values=values, notes=(note,)
+        )
         groups.append(group)
     return tuple(groups)
 
@@ -107,12 +109,12 @@ def deberta(fields: Fields, log_buckets: bool) -> Groups:
         groups = (LayerGroup("text", "embedding", (), (table,), values=tuple(fields.values)),)
     if not fields.flag("relative_attention"):
         return groups
-    record = _deberta_record(fields, rows, log_buckets)
+    encoding = _deberta_encoding(fields, rows, log_buckets)
     layers = tuple(range(num_hidden_layers(fields)))
-    return (*groups, LayerGroup("text", "self_attention", layers, (record,), values=tuple(fields.values)))
+    return (*groups, LayerGroup("text", "self_attention", layers, (encoding,), values=tuple(fields.values)))
 
 
-def _deberta_record(fields: Fields, rows: int, log_buckets: bool) -> DeBERTa:
+def _deberta_encoding(fields: Fields, rows: int, log_buckets: bool) -> DeBERTa:
     heads = fields.integer("num_attention_heads")
     reach = _distance(fields, "max_relative_positions")
     reach = reach if reach > 0 else rows

@@ -1,4 +1,4 @@
-"""The record of a rotation, from the values that make it."""
+"""The encoding of a rotation, from the values that make it."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ from posenc.models.model_positions import Value
 from posenc.phase import Numerics
 
 
-def rotation_record(
+def rotary_encoding(
     fields: Fields, rope: RopeParameters, head: Head, pairing: PairLayout, axes: PairAxes | None, longest: Value | None
 ) -> RotaryEncoding:
-    """The record of a rotation, inside its head."""
+    """The encoding of a rotation, inside its head."""
     if rope.get("rope_theta") is None:
         raise ValueError(
             "rope_theta must be known; neither the file nor the class has it. State it: stated={'rope_theta': …}."
         )
     base, numerics = rope.real("rope_theta"), fields.options.numerics
     scaling = scaling_of(rope, longest, fields.options.length)
-    record: RotaryEncoding
+    encoding: RotaryEncoding
     if axes is None:
-        record = RoPE(head.width, base, pairing, numerics, scaling)
+        encoding = RoPE(head.width, base, pairing, numerics, scaling)
     elif axes.sections:
-        record = XDRoPE(axes.sections, base, numerics, scaling)
+        encoding = XDRoPE(axes.sections, base, numerics, scaling)
     else:
-        record = _over_axes(axes, base, pairing, numerics, scaling)
-    return record if head.width == head.dim else Partial(record, head.dim, head.start)
+        encoding = _over_axes(axes, base, pairing, numerics, scaling)
+    return encoding if head.width == head.dim else Partial(encoding, head.dim, head.start)
 
 
 def _over_axes(

@@ -42,7 +42,7 @@ class ModelType:
     older_names    how older files spell keys, which the class renames
     ignored_keys   keys on positions that these types ignore
     neutral_keys   keys on positions, each with the value that changes nothing; any other is refused
-    unsupported    why no record says what these types do
+    unsupported    why no encoding says what these types do
     left_out       whether a model with such an unsupported part is read without it, with a note
 
     Of layers that rotate queries and keys:

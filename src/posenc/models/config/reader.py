@@ -42,7 +42,7 @@ def from_config(
     length: int | None = None,
     numerics: Numerics = "exact",
 ) -> ModelPositions:
-    """Read a Hugging Face config: for each group of layers the records, and where every value came from.
+    """Read a Hugging Face config: for each group of layers the encodings, and where every value came from.
 
     config: a dict, the path of a config.json, its folder, or a config of transformers (anything with `to_dict`); both
     spellings of rope_parameters, flat and nested.

@@ -12,8 +12,8 @@ from posenc.frequencies import DynamicNTK, Linear, Llama3, LongRoPE, Proportiona
 class RopeType:
     """One rope_type.
 
-    scaling  the class of its records
-    fields   the keys of rope_parameters, each with the field of the record that it sets
+    scaling  the class of its encodings
+    fields   the keys of rope_parameters, each with the field of the encoding that it sets
     partial  whether partial_rotary_factor counts
     """
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from posenc.compose import Backward
 from posenc.core.rotation import PairLayout
-from posenc.models.config.build_rotary_encoding import rotation_record
+from posenc.models.config.build_rotary_encoding import rotary_encoding
 from posenc.models.config.factors import root_of_width, rope_temperature
 from posenc.models.config.fields import Fields, refuse_unknown_keys
 from posenc.models.config.head_rules import HEAD_KEYS, Head, head_dim_of_layer
@@ -74,12 +74,12 @@ def _rotary_group(
     longest = fields.get("max_position_embeddings")
     pairing = _pairing(fields, row)
     axes, sections = _axes(row, rope, head.width)
-    record = rotation_record(fields, rope, head, pairing, axes, longest)
+    encoding = rotary_encoding(fields, rope, head, pairing, axes, longest)
     group = LayerGroup(
         part=row.part,
         attention=layer_type,
         layers=layers,
-        encodings=(Backward(record) if row.backward else record,),
+        encodings=(Backward(encoding) if row.backward else encoding,),
         logit_factor=row.logit_factor(fields, rope, head.dim),
         query_temperature=rope_temperature(rope, head.dim),
         values=(*_values(rope), *sections, *fields.values_of(*HEAD_KEYS)),

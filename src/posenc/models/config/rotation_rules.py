@@ -67,7 +67,7 @@ class ByLayerType:
             raise ValueError(
                 f"{choice.key} must be one of {', '.join(map(repr, (wanted, *others)))} to be read; got "
                 f"{validation.shown(choice.value)}, "
-                "which no record holds yet. Compare its scores by hand."
+                "which no encoding holds yet. Compare its scores by hand."
             )
         return choice is not None and choice.value == wanted
 

@@ -20,7 +20,7 @@ from posenc.models.model_positions import LayerGroup, NotRead, Value
 
 ROTATED_INPUT = "the layer rotates its input, before queries and keys are made of it"
 CONVOLUTION = NotRead(
-    "a convolution over neighbouring positions is added before the first layer, which no record holds"
+    "a convolution over neighbouring positions is added before the first layer, which no encoding holds"
 )
 KEYS_ALONE = "distances have vectors for keys alone: relative_values are zeros"
 FIRST_LAYER = "the first layer holds the table of all"
@@ -34,26 +34,26 @@ def conformer_scores(fields: Fields, group: LayerGroup, *, notes: tuple[str, ...
         return replace(group, notes=notes)
     if chosen.value == "relative_key":
         return _clipped_distances(fields, group, chosen, notes)
-    record = _transformer_xl(fields.integer("hidden_size"), fields.integer("num_attention_heads"))
+    encoding = _transformer_xl(fields.integer("hidden_size"), fields.integer("num_attention_heads"))
     values = (chosen, *fields.values_of(*HEAD_KEYS))
-    return replace(group, encodings=(record,), values=values, notes=(SIDE_BY_SIDE, *notes))
+    return replace(group, encodings=(encoding,), values=values, notes=(SIDE_BY_SIDE, *notes))
 
 
 def _clipped_distances(fields: Fields, group: LayerGroup, chosen: Value, notes: tuple[str, ...]) -> LayerGroup:
     """Wav2Vec2-BERT: keys of distances up to a number of frames to each side, and no values."""
     width = fields.integer("hidden_size") // fields.integer("num_attention_heads")
     reach = ("left_max_position_embeddings", "right_max_position_embeddings")
-    record = Shaw(width, *(fields.integer(key, 0, 1 << 20) for key in reach))
+    encoding = Shaw(width, *(fields.integer(key, 0, 1 << 20) for key in reach))
     values = (chosen, *fields.values_of(*HEAD_KEYS, *reach))
-    return replace(group, encodings=(record,), values=values, notes=(KEYS_ALONE, *notes))
+    return replace(group, encodings=(encoding,), values=values, notes=(KEYS_ALONE, *notes))
 
 
 def parakeet(fields: Fields) -> Groups:
     """Parakeet and Nemotron ASR: Transformer-XL's terms, in every layer of the encoder."""
     heads, width = fields.integer("num_attention_heads"), fields.integer("hidden_size")
     layers, values = tuple(range(num_hidden_layers(fields))), fields.values_of("num_attention_heads", "hidden_size")
-    record = _transformer_xl(width, heads)
-    return (LayerGroup("audio", "full_attention", layers, (record,), values=values, notes=(SIDE_BY_SIDE,)),)
+    encoding = _transformer_xl(width, heads)
+    return (LayerGroup("audio", "full_attention", layers, (encoding,), values=values, notes=(SIDE_BY_SIDE,)),)
 
 
 def _transformer_xl(width: int, heads: int) -> TransformerXL:
@@ -85,15 +85,15 @@ def seamless(fields: Fields) -> Groups:
         raise ValueError(
             f"{kind.key} must be 'relative', 'rotary' or null; got {kind.value!r:.80}. Correct the config."
         )
-    record = _transformer_xl(width, heads)
-    return (*sines, replace(speech, encodings=(record,), values=values, notes=(SIDE_BY_SIDE,)))
+    encoding = _transformer_xl(width, heads)
+    return (*sines, replace(speech, encodings=(encoding,), values=values, notes=(SIDE_BY_SIDE,)))
 
 
 def _sines(fields: Fields, part: str, width: int, padding: str) -> LayerGroup:
     """As tensor2tensor has them, counted from behind the padding token."""
     start, numerics = fields.integer(padding, 0) + 1, fields.options.numerics
-    record = Sinusoidal(width, layout="concatenated", exponent="i/(d/2-1)", start=start, numerics=numerics)
-    return LayerGroup(part, "embedding", (), (record,), values=fields.values_of("hidden_size", padding))
+    encoding = Sinusoidal(width, layout="concatenated", exponent="i/(d/2-1)", start=start, numerics=numerics)
+    return LayerGroup(part, "embedding", (), (encoding,), values=fields.values_of("hidden_size", padding))
 
 
 def wavlm(fields: Fields) -> Groups:
@@ -101,9 +101,11 @@ def wavlm(fields: Fields) -> Groups:
     heads, width = fields.integer("num_attention_heads"), fields.integer("hidden_size")
     bias = T5Bias(heads, fields.integer("num_buckets"), fields.integer("max_bucket_distance"), bidirectional=True)
     fields.mark_used("num_conv_pos_embeddings", "num_conv_pos_embedding_groups")
-    layers, record = tuple(range(num_hidden_layers(fields))), GatedBias(bias, width // heads)
+    layers, encoding = tuple(range(num_hidden_layers(fields))), GatedBias(bias, width // heads)
     values = fields.values_of("num_attention_heads", "hidden_size", "num_buckets", "max_bucket_distance")
-    return (LayerGroup("audio", "self_attention", layers, (record,), values=values, notes=(FIRST_LAYER, CONVOLUTION)),)
+    return (
+        LayerGroup("audio", "self_attention", layers, (encoding,), values=values, notes=(FIRST_LAYER, CONVOLUTION)),
+    )
 
 
 def table_unless_rotary(fields: Fields) -> Groups:
@@ -113,5 +115,5 @@ def table_unless_rotary(fields: Fields) -> Groups:
         return ()
     before = len(fields.values)
     rows = fields.integer("max_position_embeddings", 1, MOST_ROWS)
-    offset, record = fields.integer("pad_token_id", 0) + 1, Learned(fields.integer("hidden_size"), rows)
-    return (LayerGroup("text", "embedding", (), (record,), offset, values=(kind, *fields.values[before:])),)
+    offset, encoding = fields.integer("pad_token_id", 0) + 1, Learned(fields.integer("hidden_size"), rows)
+    return (LayerGroup("text", "embedding", (), (encoding,), offset, values=(kind, *fields.values[before:])),)

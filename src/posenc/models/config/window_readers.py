@@ -52,10 +52,10 @@ def sam(fields: Fields, resizing: Resizing | None = None) -> Groups:
     width = fields.integer("hidden_size") // fields.integer("num_attention_heads")
     for attention, extent, chosen in (("full_attention", side, True), ("window_attention", window, False)):
         layers = tuple(layer for layer in range(count) if (layer in whole) is chosen)
-        records: tuple[Encoding, ...] = (Decomposed(width, (extent, extent)),) if scored and layers else ()
+        encodings: tuple[Encoding, ...] = (Decomposed(width, (extent, extent)),) if scored and layers else ()
         notes, values = () if chosen else (WITHIN_WINDOWS,), tuple(fields.values)
         if layers:
-            groups.append(LayerGroup("vision", attention, layers, records, values=values, notes=notes))
+            groups.append(LayerGroup("vision", attention, layers, encodings, values=values, notes=notes))
     return tuple(groups)
 
 
@@ -80,20 +80,20 @@ def swin_without_table(fields: Fields) -> Groups:
 def swin(fields: Fields) -> Groups:
     """Swin: a table of distances within a window, for each stage its own heads."""
 
-    def record(stage: int, heads: int) -> Encoding:
+    def encoding(stage: int, heads: int) -> Encoding:
         return WindowBias(heads, (side_length(fields, "window_size"),) * 2)
 
-    return _stages(fields, record, SHIFTED_WINDOWS)
+    return _stages(fields, encoding, SHIFTED_WINDOWS)
 
 
 def swinv2(fields: Fields) -> Groups:
     """Swin v2: in place of the table, a network of the logarithms of distances."""
 
-    def record(stage: int, heads: int) -> Encoding:
+    def encoding(stage: int, heads: int) -> Encoding:
         window = min(side_length(fields, "window_size"), grid_sides(fields)[0] >> stage)
         return LogCPB(heads, (_trained_window(fields, stage) or window,) * 2)
 
-    return _stages(fields, record, SHIFTED_WINDOWS, COSINE_LOGITS)
+    return _stages(fields, encoding, SHIFTED_WINDOWS, COSINE_LOGITS)
 
 
 def _trained_window(fields: Fields, stage: int) -> int:
@@ -107,7 +107,7 @@ def _trained_window(fields: Fields, stage: int) -> int:
     return validation.integer("pretrained_window_sizes", sizes[stage], 0, 1 << 12)
 
 
-def _stages(fields: Fields, record_of: Callable[[int, int], Encoding], *notes: str) -> Groups:
+def _stages(fields: Fields, encoding_of: Callable[[int, int], Encoding], *notes: str) -> Groups:
     """A group for each stage of a tower, and a learned vector for every patch where the file says so."""
     heads, depths = _number_for_each_stage(fields, "num_attention_heads"), _number_for_each_stage(fields, "depths")
     if len(heads) != len(depths) or sum(depths) > MOST_LAYERS:
@@ -122,9 +122,9 @@ def _stages(fields: Fields, record_of: Callable[[int, int], Encoding], *notes: s
         groups.append(LayerGroup("vision", "embedding", (), (table,), values=values, resizing=BICUBIC))
     first = 0
     for stage, (count, depth) in enumerate(zip(heads, depths, strict=True)):
-        record = record_of(stage, count)
+        encoding = encoding_of(stage, count)
         layers, values = tuple(range(first, first + depth)), tuple(v for v in fields.values if v.name != "embed_dim")
-        groups.append(LayerGroup("vision", "window_attention", layers, (record,), values=values, notes=notes))
+        groups.append(LayerGroup("vision", "window_attention", layers, (encoding,), values=values, notes=notes))
         first += depth
     return tuple(groups)
 

@@ -1,4 +1,4 @@
-"""The ways to make a trained rotation reach a longer length, each a record, with what its authors say of it."""
+"""The ways to make a trained rotation reach a longer length, each an encoding, with what its authors say of it."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ class Way:
     """One way to reach a longer length.
 
     name    in a word
-    record  the rotation that serves the new length
+    encoding  the rotation that serves the new length
     short   the rotation that serves inputs of the typical length; another one where the frequencies follow the length
     tune    what to train, as its source says
     source  where that stands
     """
 
     name: str
-    record: RoPE
+    encoding: RoPE
     short: RoPE
     tune: str
     source: str
@@ -31,18 +31,18 @@ UNCHANGED = "as it is"
 _PLAIN = "none: nothing is changed, and what lies beyond the trained length was never seen"
 
 
-def ways(record: RoPE, trained: int, length: int, typical: int) -> tuple[Way, ...]:
+def ways(encoding: RoPE, trained: int, length: int, typical: int) -> tuple[Way, ...]:
     """The ways that are known for this rotation, the unchanged one first."""
     stretch = length / trained
-    unchanged = Way(UNCHANGED, record, record, _PLAIN, "arithmetic")
+    unchanged = Way(UNCHANGED, encoding, encoding, _PLAIN, "arithmetic")
     if stretch <= 1:
         return (unchanged,)
-    scaling = record.scaling
+    scaling = encoding.scaling
     if scaling is None:
-        return (unchanged, *_of_plain(record, stretch, trained, length, typical))
+        return (unchanged, *_of_plain(encoding, stretch, trained, length, typical))
     if not isinstance(scaling, YaRN | Llama3 | Linear):
         return (unchanged,)
-    return unchanged, _scaled(record, replace(scaling, factor=scaling.factor * stretch), ", a larger factor")
+    return unchanged, _scaled(encoding, replace(scaling, factor=scaling.factor * stretch), ", a larger factor")
 
 
 _LINEAR = "all weights, on long text: within 1,000 steps"
@@ -66,20 +66,20 @@ _STRETCHED: dict[type[Scaling], tuple[str, str, str]] = {
 }
 
 
-def _scaled(record: RoPE, scaling: Scaling, more: str = "") -> Way:
+def _scaled(encoding: RoPE, scaling: Scaling, more: str = "") -> Way:
     """The way of one scaling.   more: behind its name."""
-    scaled, (name, tune, source) = replace(record, scaling=scaling), _STRETCHED[type(scaling)]
+    scaled, (name, tune, source) = replace(encoding, scaling=scaling), _STRETCHED[type(scaling)]
     return Way(name + more, scaled, scaled, tune, source)
 
 
-def _of_plain(record: RoPE, stretch: float, trained: int, length: int, typical: int) -> list[Way]:
+def _of_plain(encoding: RoPE, stretch: float, trained: int, length: int, typical: int) -> list[Way]:
     """Ways for a rotation without a scaling."""
     scalings = (YaRN(stretch, trained), Llama3(stretch, trained), Linear(stretch))
-    candidates = [_scaled(record, scaling) for scaling in scalings]
-    if record.dim > 2:
-        larger = replace(record, base=float(f"{record.base * stretch ** (record.dim / (record.dim - 2)):.6g}"))
-        dynamic = replace(record, scaling=DynamicNTK(stretch, trained, length))
-        served = replace(record, scaling=DynamicNTK(stretch, trained, max(typical, 1)))
+    candidates = [_scaled(encoding, scaling) for scaling in scalings]
+    if encoding.dim > 2:
+        larger = replace(encoding, base=float(f"{encoding.base * stretch ** (encoding.dim / (encoding.dim - 2)):.6g}"))
+        dynamic = replace(encoding, scaling=DynamicNTK(stretch, trained, length))
+        served = replace(encoding, scaling=DynamicNTK(stretch, trained, max(typical, 1)))
         candidates += [
             Way("larger base", larger, larger, _NTK, _NTK_SOURCE),
             Way("dynamic", dynamic, served, _DYNAMIC, _DYNAMIC_SOURCE),

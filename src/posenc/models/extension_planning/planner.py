@@ -43,7 +43,7 @@ class ContextPlan:
     """
 
     model_type: str
-    record: RotaryEncoding
+    encoding: RotaryEncoding
     trained: int
     trained_from: str
     length: int
@@ -53,15 +53,15 @@ class ContextPlan:
     left: tuple[str, ...]
 
     def rotation(self, way: str) -> RotaryEncoding:
-        """The model's rotation at the new length by one of the ways, "YaRN" say: the record to rotate with.
+        """The model's rotation at the new length by one of the ways, "YaRN" say: the encoding to rotate with.
 
         >>> config = {"model_type": "llama", "rope_theta": 1e4, "hidden_size": 64, "num_attention_heads": 4,
         ...           "num_hidden_layers": 2, "max_position_embeddings": 4096}
         >>> plan_context(config, length=16384).rotation("YaRN").scaling.factor
         4.0
         """
-        records = {planned.way.name: planned.way.record for planned in self.ways}
-        return rewrapped(self.record, records[validation.choice("way", way, tuple(records))])
+        encodings = {planned.way.name: planned.way.encoding for planned in self.ways}
+        return rewrapped(self.encoding, encodings[validation.choice("way", way, tuple(encodings))])
 
 
 def plan_context(
@@ -92,20 +92,20 @@ def plan_context(
     else:
         trained, trained_from = validation.integer("trained", trained, 2, LONGEST), "stated by the caller"
     typical = min(4096, trained) if typical is None else validation.integer("typical", typical, 2, LONGEST)
-    record = group.rotation
-    inner = unwrapped(record)
-    if record is None or not isinstance(inner, RoPE):
+    encoding = group.rotation
+    inner = unwrapped(encoding)
+    if encoding is None or not isinstance(inner, RoPE):
         raise ValueError(
-            f"config must have layers that rotate by one plain rotation; got {record!r:.100}. posenc has no plan for "
+            f"config must have layers that rotate by one plain rotation; got {encoding!r:.100}. posenc has no plan for "
             "others."
         )
     target = Target(positions, group, inner, length)
     planned = [_planned(way, data, target, trained, typical) for way in ways(inner, trained, length, typical)]
     planned.sort(key=_rank)
-    unrotated = (record.head_dim - inner.dim) // 2
+    unrotated = (encoding.head_dim - inner.dim) // 2
     bound = base_bound(inner.dim, length, unrotated) if length <= LONGEST_BOUND else None
     return ContextPlan(
-        positions.model_type, record, trained, trained_from, length, typical, bound, tuple(planned), left
+        positions.model_type, encoding, trained, trained_from, length, typical, bound, tuple(planned), left
     )
 
 
@@ -129,11 +129,11 @@ def _planned_group(positions: ModelPositions) -> tuple[LayerGroup, tuple[str, ..
 
 def _planned(way: Way, data: Mapping[str, Any], target: Target, trained: int, typical: int) -> Planned:
     """A way with its figures and its text.   target: with the rotation as it is."""
-    record = target.group.rotation
-    before, new, short = (pair_rotation(rewrapped(record, one)) for one in (target.new, way.record, way.short))
+    encoding = target.group.rotation
+    before, new, short = (pair_rotation(rewrapped(encoding, one)) for one in (target.new, way.encoding, way.short))
     if before is None or new is None or short is None:
         raise ValueError("config must have a known rotation; this one is not. posenc has no plan for it.")
-    text, checked = snippets(data, replace(target, new=way.record))
+    text, checked = snippets(data, replace(target, new=way.encoding))
     return Planned(way, figures(before, new, trained, target.length, typical, short), tuple(text.items()), checked)
 
 

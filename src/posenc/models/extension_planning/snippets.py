@@ -53,10 +53,10 @@ def sees_whole_context(group: LayerGroup) -> bool:
     return not any(word in group.attention for word in ("sliding", "chunked", "local"))
 
 
-def rewrapped(record: RotaryEncoding | None, inner: RoPE) -> RotaryEncoding:
+def rewrapped(encoding: RotaryEncoding | None, inner: RoPE) -> RotaryEncoding:
     """The new rotation in the head of the old one."""
-    if isinstance(record, Partial | Backward):
-        return replace(record, encoding=rewrapped(record.encoding, inner))
+    if isinstance(encoding, Partial | Backward):
+        return replace(encoding, encoding=rewrapped(encoding.encoding, inner))
     return inner
 
 
@@ -102,7 +102,7 @@ def snippets(data: Mapping[str, Any], target: Target) -> tuple[dict[str, str], s
         if [group.encodings for group in read.groups] == [group.encodings for group in aim.replaced()]:
             more = aim.replaced() != replace(target, windows=False).replaced()
             note = "; layers with a window rotate by the same keys, and change with the others" if more else ""
-            return _texts(config, aim), f"read back through from_config: the same records{note}"
+            return _texts(config, aim), f"read back through from_config: the same encodings{note}"
         problem = problem or "read back, the config does not say the same"
     return {}, f"none: {problem}"
 
@@ -121,11 +121,11 @@ def _texts(config: Mapping[str, Any], target: Target) -> dict[str, str]:
     return texts | ({"llama.cpp": options} if options else {})
 
 
-def _llama_cpp(record: RoPE, length: int) -> str:
+def _llama_cpp(encoding: RoPE, length: int) -> str:
     """Options of llama.cpp, "" where it has none: scalings as in a GGUF file's keys, over a file without a scaling."""
-    scaling, start = record.scaling, f"llama-server -m MODEL.gguf -c {length}"
+    scaling, start = encoding.scaling, f"llama-server -m MODEL.gguf -c {length}"
     if scaling is None:
-        return f"{start} --rope-scaling none --rope-freq-base {record.base:.7g}"
+        return f"{start} --rope-scaling none --rope-freq-base {encoding.base:.7g}"
     if isinstance(scaling, Linear):
         return f"{start} --rope-scaling linear --rope-scale {scaling.factor:.7g}"
     if isinstance(scaling, YaRN) and scaling.truncate and scaling.attention is None and scaling.mscale is None:

@@ -1,1 +1,1 @@
-"""Other formats (GGUF, Megatron, Meta, ONNX), and records written back into a config; `checkpoints` has weights."""
+"""Other formats (GGUF, Megatron, Meta, ONNX), and encodings written back into a config; `checkpoints` has weights."""

@@ -1,4 +1,4 @@
-"""GGUF metadata as records, as llama.cpp understands it."""
+"""GGUF metadata as encodings, as llama.cpp understands it."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def from_gguf(
     stated: values by their keys without the name of the architecture, which win.
     waive: keys that concern positions and may go unread.
     The pairing is in no key: it follows from the architecture. The scaling of Llama 3 is in no key either: its divisors
-    are the tensor rope_freqs.weight, from which the record is recovered; divisors of another origin become a LongRoPE
+    are the tensor rope_freqs.weight, from which the encoding is recovered; divisors of another origin become a LongRoPE
     with one list. Raises ValueError or TypeError naming the key.
     """
     head, waive = file if isinstance(file, GGUFHead) else read_gguf(file), frozenset(waive)
@@ -105,8 +105,8 @@ class _Keys(Fields):
         return [key for key in self.of_arch if key.startswith(concerns) and key not in self.used]
 
 
-def _head_width(record: RotaryEncoding) -> int:
-    return record.dim if isinstance(record, Partial | RoPE) else 0
+def _head_width(encoding: RotaryEncoding) -> int:
+    return encoding.dim if isinstance(encoding, Partial | RoPE) else 0
 
 
 def _logit_factor(keys: _Keys, dim: int, layers: int) -> float:
@@ -153,8 +153,8 @@ def _rotation(keys: _Keys, pairing: PairLayout, suffix: str) -> RotaryEncoding:
     if keys.states("attention.key_length_mla"):  # key_length is then that of the compressed keys
         dim = keys.integer("attention.key_length_mla")
     scaling = None if suffix and keys.windows else _scaling(keys, base)
-    record = RoPE(dim=width, base=base, pairing=pairing, scaling=scaling)
-    return record if width == dim else Partial(record, dim, dim - width if keys.row.last else 0)
+    encoding = RoPE(dim=width, base=base, pairing=pairing, scaling=scaling)
+    return encoding if width == dim else Partial(encoding, dim, dim - width if keys.row.last else 0)
 
 
 def _scaling(keys: _Keys, base: float) -> Scaling | None:
@@ -182,7 +182,7 @@ def _scaling(keys: _Keys, base: float) -> Scaling | None:
 def _yarn(keys: _Keys, factor: float, attention: float) -> YaRN:
     if keys.real("rope.scaling.yarn_ext_factor") != 1.0:
         raise ValueError(
-            f"{keys.arch}.rope.scaling.yarn_ext_factor must be 1 for YaRN; posenc has no record of a mixture. Look at "
+            f"{keys.arch}.rope.scaling.yarn_ext_factor must be 1 for YaRN; posenc has no encoding of a mixture. Look at "
             "the file."
         )
     ends = keys.real("rope.scaling.yarn_beta_fast"), keys.real("rope.scaling.yarn_beta_slow")

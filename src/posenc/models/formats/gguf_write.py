@@ -1,4 +1,4 @@
-"""Records as GGUF metadata."""
+"""Encodings as GGUF metadata."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from posenc.models.model_positions import ModelPositions, Window, windows_of_lay
 def to_gguf(
     positions: ModelPositions, arch: str, *, context_length: int
 ) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """The keys and the small float32 tensors that make llama.cpp rotate as the record does.
+    """The keys and the small float32 tensors that make llama.cpp rotate as the encoding does.
 
-    arch: the architecture, whose pairing must be the record's: GGUF has no key for it (see `convert_checkpoint`).
+    arch: the architecture, whose pairing must be the encoding's: GGUF has no key for it (see `convert_checkpoint`).
     context_length: the longest length the file is for. Give the keys to `gguf.GGUFWriter.add_key_value` with the types
     of the format: whole numbers as UINT32, others as FLOAT32. Scalings other than linear, YaRN and LongRoPE become
     divisors of the frequencies, rope_freqs.weight. Windows are written for Gemma 2, Gemma 3 and gpt-oss alone;
@@ -70,8 +70,8 @@ def _rotations(positions: ModelPositions, arch: str) -> list[SingleRotation]:
     for rotation in rotations:
         if rotation.pairing != row.pairing:
             raise ValueError(
-                f"arch must pair channels as the record does, {rotation.pairing!r}; {arch!r} does not. Choose another "
-                "one, or convert the checkpoint and its record first."
+                f"arch must pair channels as the encoding does, {rotation.pairing!r}; {arch!r} does not. Choose another "
+                "one, or convert the checkpoint and its encoding first."
             )
         if rotation.start != (rotation.dim - rotation.width if row.last else 0):
             raise ValueError(
@@ -98,14 +98,14 @@ def _windows(positions: ModelPositions, arch: str) -> dict[str, Any]:
 
 
 def _scale_of_logits(positions: ModelPositions, arch: str, dim: int) -> dict[str, float]:
-    """attention.scale, of the architectures that read it; the others must multiply logits as the records do."""
+    """attention.scale, of the architectures that read it; the others must multiply logits as the encodings do."""
     row, (factor, *others) = ARCHITECTURES[arch], dict.fromkeys(group.logit_factor for group in positions.groups)
     if row.scale == "key" and not others:
         return {"attention.scale": factor / math.sqrt(dim)}
     computed = row.scale == "layers" and layer_count(positions) == row.largest
     if others or factor != 1.0 or computed:
         reason = (
-            "computes it of embedding_length and head_count, which no record states"
+            "computes it of embedding_length and head_count, which no encoding states"
             if computed
             else "has no key for it that is read one way"
         )

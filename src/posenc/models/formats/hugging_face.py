@@ -1,4 +1,4 @@
-"""Records written into a Hugging Face config: rope_parameters, for all layers or for each type of them."""
+"""Encodings written into a Hugging Face config: rope_parameters, for all layers or for each type of them."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def to_config(
     config: of the same architecture; it says what no rotation does: the model type, sizes, types of layers.
     length: as in `from_config`.
     The result is in the present spelling, and is read back before it is returned: ValueError where its class cannot say
-    what the records say, such as another pairing (see `convert_checkpoint`).
+    what the encodings say, such as another pairing (see `convert_checkpoint`).
 
     >>> from posenc.models import from_megatron
     >>> config = {"model_type": "llama", "rope_theta": 1e4, "hidden_size": 96, "num_attention_heads": 12,
@@ -71,13 +71,13 @@ def to_config(
 
 def rope_parameters_of_group(group: LayerGroup) -> dict[str, Any] | None:
     """The keys of one group of layers, with the share of a head that rotates; None for layers without a rotation."""
-    record = group.rotation
-    if record is None:
+    encoding = group.rotation
+    if encoding is None:
         return None
-    inner = unwrapped(record)
+    inner = unwrapped(encoding)
     if not isinstance(inner, RoPE):
-        raise ValueError(f"scaling must be one that a config can state; got {record!r:.80}. Write it by hand.")
-    share = {SHARE: inner.dim / record.head_dim} if inner.dim != record.head_dim else {}
+        raise ValueError(f"scaling must be one that a config can state; got {encoding!r:.80}. Write it by hand.")
+    share = {SHARE: inner.dim / encoding.head_dim} if inner.dim != encoding.head_dim else {}
     temperature = group.query_temperature
     beta = {"llama_4_scaling_beta": temperature.scale} if isinstance(temperature, StepTemperature) else {}
     return {**share, **beta, **rope_parameters_of(inner.base, inner.scaling)}
@@ -106,7 +106,7 @@ def _with_rope_parameters(data: Mapping[str, Any], rope_parameters: dict[str, An
 
 
 def _by_layer(groups: tuple[LayerGroup, ...]) -> dict[int, tuple[Any, ...]]:
-    """What each layer does: its records, and what multiplies queries and logits."""
+    """What each layer does: its encodings, and what multiplies queries and logits."""
     return {
         layer: (*group.encodings, group.query_temperature, group.logit_factor)
         for group in groups

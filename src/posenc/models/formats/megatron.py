@@ -1,4 +1,4 @@
-"""Megatron-LM's arguments as records, and records as arguments."""
+"""Megatron-LM's arguments as encodings, and encodings as arguments."""
 
 from __future__ import annotations
 
@@ -106,9 +106,9 @@ def _rotary_groups(fields: Fields, layers: tuple[int, ...]) -> tuple[LayerGroup,
         pairing="adjacent" if fields.flag("rotary_interleaved") else "halves",
         scaling=_scaling(fields),
     )
-    record: RotaryEncoding = rope if width == dim else Partial(rope, dim)
+    encoding: RotaryEncoding = rope if width == dim else Partial(rope, dim)
     unrotated = _unrotated(fields, layers)
-    return groups_by_rotation(layers, unrotated, record, tuple(fields.values))
+    return groups_by_rotation(layers, unrotated, encoding, tuple(fields.values))
 
 
 def _scaling(fields: Fields) -> Scaling | None:
@@ -141,7 +141,7 @@ def _unrotated(fields: Fields, layers: tuple[int, ...]) -> frozenset[int]:
 
 
 def to_megatron(positions: ModelPositions) -> dict[str, Any]:
-    """The arguments that say the same, without sizes that no record knows; ValueError for what they cannot say."""
+    """The arguments that say the same, without sizes that no encoding knows; ValueError for what they cannot say."""
     (first, *rest) = positions.groups
     if not rest and len(first.encodings) == 1 and isinstance(first.encodings[0], Learned):
         table = first.encodings[0]

@@ -1,4 +1,4 @@
-"""Meta's params.json as records, and records as params.json."""
+"""Meta's params.json as encodings, and encodings as params.json."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def from_meta(
     else:
         dim = fields.integer("dim") // fields.integer("n_heads")
     base = validation.real("rope_theta", fields.require("rope_theta").value, 0.0, 1e30, above=True)
-    record = RoPE(dim=dim, base=base, pairing="adjacent", scaling=_scaling(fields))
+    encoding = RoPE(dim=dim, base=base, pairing="adjacent", scaling=_scaling(fields))
     interval = fields.integer_or("nope_layer_interval", 0)
     neutral = ("max_seq_len", "rope_scaling_factor", "rope_high_freq_factor", "nope_layer_interval")
     waived = fields.notes_of_unknown_keys(neutral, waive)
@@ -65,7 +65,7 @@ def from_meta(
     unread = (NotRead(f"attention_chunk_size = {chunk!r:.80}, the chunks of some layers"),) if chunk else ()
     notes = (*waived, *unread)
     values = (*fields.values, Value("pairing", "adjacent", "class default", "Meta's code"))
-    return ModelPositions("meta", groups_by_rotation(layers, every_nth(interval, layers), record, values), notes)
+    return ModelPositions("meta", groups_by_rotation(layers, every_nth(interval, layers), encoding, values), notes)
 
 
 def _scaling(fields: Fields) -> Llama3 | None:

@@ -1,4 +1,4 @@
-"""Rotations as ONNX RotaryEmbedding nodes (opset 23), and such nodes as records."""
+"""Rotations as ONNX RotaryEmbedding nodes (opset 23), and such nodes as encodings."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def from_onnx(model: ModelProto | str | Path, *, stated: Mapping[str, Any] | Non
 
     Nodes may be of opset 23 or of ONNX Runtime (com.microsoft), whose inputs are in another order.
 
-    stated: "base", "scaling" (a record) and "head_dim", where the graph does not show them. What is stated must agree
+    stated: "base", "scaling" (an encoding) and "head_dim", where the graph does not show them. What is stated must agree
     with the caches; with nothing stated the base is recovered, and a table that is no plain rotation is an error that
     says so. Caches must be initializers with a row for each position. Nodes are layers, in order. Raises ValueError or
     TypeError.
@@ -112,13 +112,13 @@ def from_onnx(model: ModelProto | str | Path, *, stated: Mapping[str, Any] | Non
     of_caches = _rotations(graph, dict(stated or {}))
     groups: dict[RotaryEncoding, tuple[list[int], tuple[Value, ...]]] = {}
     for layer, node in enumerate(nodes):
-        record, values = _record(graph, node, of_caches, dict(stated or {}))
-        groups.setdefault(record, ([], values))[0].append(layer)
+        encoding, values = _encoding(graph, node, of_caches, dict(stated or {}))
+        groups.setdefault(encoding, ([], values))[0].append(layer)
     return ModelPositions(
         "onnx",
         tuple(
-            LayerGroup("text", "RotaryEmbedding", tuple(layers), (record,), values=values)
-            for record, (layers, values) in groups.items()
+            LayerGroup("text", "RotaryEmbedding", tuple(layers), (encoding,), values=values)
+            for encoding, (layers, values) in groups.items()
         ),
         ("every RotaryEmbedding node counts as a layer: those of queries and of keys alike",),
     )
@@ -155,7 +155,7 @@ def _load(model: ModelProto | str | Path) -> ModelProto:
     return loaded
 
 
-def _record(
+def _encoding(
     graph: GraphProto, node: NodeProto, of_caches: Callable[[str, str], RoPE], stated: dict[str, Any]
 ) -> tuple[RotaryEncoding, tuple[Value, ...]]:
     """One node's rotation, compared with its caches."""
@@ -171,7 +171,7 @@ def _record(
     rope = replace(of_caches(*node.input[first : first + 2]), pairing=pairing)
     if attributes.get("scale", 1.0) != 1.0:
         raise ValueError(
-            f"scale must be 1 in com.microsoft's RotaryEmbedding; got {attributes['scale']}, which no record holds. "
+            f"scale must be 1 in com.microsoft's RotaryEmbedding; got {attributes['scale']}, which no encoding holds. "
             "Fold it into the caches."
         )
     rotary_dim = attributes["rotary_embedding_dim"]
@@ -294,14 +294,14 @@ def _base(cosine: np.ndarray, sine: np.ndarray) -> float:
     return next((short for short in rounded if abs(short / base - 1) < TOLERANCE), base)
 
 
-def _require_same_caches(record: RoPE, cosine: np.ndarray, sine: np.ndarray) -> None:
+def _require_same_caches(encoding: RoPE, cosine: np.ndarray, sine: np.ndarray) -> None:
     last = len(cosine) - 1
     rows = np.unique(np.linspace(0, last, min(ROWS, last + 1)).astype(int))
-    rotation = record.rotation(rows)
+    rotation = encoding.rotation(rows)
     tables = ((rotation.cos, cosine), (rotation.sin, sine))
     difference = max(np.abs(exact - table[rows].astype(float)).max() for exact, table in tables)
     if difference > TOLERANCE * max(1.0, last / 4096):
         raise ValueError(
-            f"caches must be those of {record!r:.120}; they differ by {difference:.2g}. "
+            f"caches must be those of {encoding!r:.120}; they differ by {difference:.2g}. "
             "State base and scaling: stated={'base': …, 'scaling': …}."
         )

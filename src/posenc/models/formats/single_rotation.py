@@ -28,8 +28,8 @@ class SingleRotation:
 def single_rotation(group: LayerGroup, form: str) -> SingleRotation | None:
     """The one rotation of a group, None for layers without one; ValueError for what the format cannot say."""
     more = group.offset or group.logit_factor != 1.0 or group.query_temperature is not None or len(group.encodings) > 1
-    record = group.encodings[0] if group.encodings else None
-    inner = record.encoding if isinstance(record, Partial) else record
+    encoding = group.encodings[0] if group.encodings else None
+    inner = encoding.encoding if isinstance(encoding, Partial) else encoding
     if more or not isinstance(inner, RoPE | None):
         raise ValueError(
             f"positions must be a plain rotation to be written as {form}; got {group.encodings!r:.100}"
@@ -37,7 +37,7 @@ def single_rotation(group: LayerGroup, form: str) -> SingleRotation | None:
         )
     if inner is None:
         return None
-    head, start = (record.dim, record.start) if isinstance(record, Partial) else (inner.dim, 0)
+    head, start = (encoding.dim, encoding.start) if isinstance(encoding, Partial) else (inner.dim, 0)
     return SingleRotation(group, inner.base, head, inner.dim, start, inner.pairing, inner.scaling)
 
 
@@ -59,12 +59,12 @@ def every_nth(interval: int, layers: tuple[int, ...]) -> frozenset[int]:
 
 
 def groups_by_rotation(
-    layers: tuple[int, ...], unrotated: frozenset[int], record: RotaryEncoding, values: tuple[Value, ...]
+    layers: tuple[int, ...], unrotated: frozenset[int], encoding: RotaryEncoding, values: tuple[Value, ...]
 ) -> tuple[LayerGroup, ...]:
     """The layers that rotate, and those that do not."""
     rotated = tuple(layer for layer in layers if layer not in unrotated)
     groups = (
-        LayerGroup("text", "full_attention", rotated, (record,), values=values),
+        LayerGroup("text", "full_attention", rotated, (encoding,), values=values),
         LayerGroup("text", "no rotation", tuple(sorted(unrotated)), (), values=values),
     )
     return tuple(group for group in groups if group.layers)

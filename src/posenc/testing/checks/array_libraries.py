@@ -27,7 +27,7 @@ WIDE_POSITIONS = (0, 1, 3, 7, 1_000, 4_097, 131_071, 2**20 + 1, 2**31 - 130)
 
 
 def positions_near_and_far(encoding: Encoding) -> np.ndarray:
-    """Positions near and far that the record takes and its arithmetic keeps apart."""
+    """Positions near and far that the encoding takes and its arithmetic keeps apart."""
     most = min(last_position(encoding), 1_000 if budgets.released(encoding) else WIDE_POSITIONS[-1])
     return np.array([position for position in WIDE_POSITIONS if position <= most])
 

@@ -70,7 +70,7 @@ def chunks_are_the_whole(encoding: Encoding) -> None:
 
 @named_check("A head argument that is ignored makes every head the same.", doors=PAIRWISE)
 def heads_differ(encoding: Encoding) -> None:
-    """With drawn content or drawn parameters no two heads agree; a bias may repeat a head only where its record says
+    """With drawn content or drawn parameters no two heads agree; a bias may repeat a head only where its encoding says
     so.
     """
     twelve = with_twelve_heads(encoding)
@@ -138,7 +138,7 @@ def attach_adds_the_embedding(encoding: Encoding) -> None:
     x = np.random.default_rng(2).standard_normal((2, len(KEY), encoding.width))
     wanted = x + vectors
     result = np.asarray(encoding.attach(x, KEY, params))
-    if result.shape[-1] == 2 * encoding.width:  # a record that widens the embedding instead
+    if result.shape[-1] == 2 * encoding.width:  # an encoding that widens the embedding instead
         wanted = np.concatenate([x, np.broadcast_to(vectors, x.shape)], -1)
     same_but_for_rounding(encoding, "attach(x) against x and embed", result, wanted)
 
@@ -177,7 +177,7 @@ def roles_agree(encoding: Encoding) -> None:
     encoding, params = cast(RotaryEncoding, encoding), moved_parameters(encoding) or None
     try:
         both = encoding.rotation(KEY, params, role="both")
-    except ValueError:  # queries and keys are rotated differently, and the record says so
+    except ValueError:  # queries and keys are rotated differently, and the encoding says so
         return
     for role in ("query", "key"):
         expected = encoding.rotation(KEY, params, role=role)
@@ -227,27 +227,27 @@ def attention_with_grouped_heads(encoding: Encoding) -> None:
         close(f"attention at head {head} of 12 (4 key heads)", result.output[1, head], wanted, budget)
 
 
-def _one_head(record: Encoding, params: Any, content: tuple[np.ndarray, ...], x: Any, head: int) -> np.ndarray:
+def _one_head(encoding: Encoding, params: Any, content: tuple[np.ndarray, ...], x: Any, head: int) -> np.ndarray:
     q, k, v = content
     one_q, one_k, one_v = q[1, head], k[1, head // 3], v[1, head // 3]
     scale, term = q.shape[-1] ** -0.5, 0.0
-    if isinstance(record, RotaryEncoding) and "value" in record.roles:
-        one_v = _at_head(record.rotation(KEY, params, role="value"), one_v, head)
-    elif isinstance(record, RotaryEncoding):
-        one_q = _at_head(record.rotation(QUERY, params, role="query"), one_q, head)
-        one_k = _at_head(record.rotation(KEY, params, role="key"), one_k, head)
-    if isinstance(record, AttentionBias):
-        term = record.bias(head, QUERY[:, None], KEY[None, :], params)
-    if isinstance(record, AttentionScore):
-        term = record.score(q[1], np.repeat(k[1], 3, 0), QUERY, KEY, params, hidden=None if x is None else x[1])[head]
+    if isinstance(encoding, RotaryEncoding) and "value" in encoding.roles:
+        one_v = _at_head(encoding.rotation(KEY, params, role="value"), one_v, head)
+    elif isinstance(encoding, RotaryEncoding):
+        one_q = _at_head(encoding.rotation(QUERY, params, role="query"), one_q, head)
+        one_k = _at_head(encoding.rotation(KEY, params, role="key"), one_k, head)
+    if isinstance(encoding, AttentionBias):
+        term = encoding.bias(head, QUERY[:, None], KEY[None, :], params)
+    if isinstance(encoding, AttentionScore):
+        term = encoding.score(q[1], np.repeat(k[1], 3, 0), QUERY, KEY, params, hidden=None if x is None else x[1])[head]
     powers = np.exp(one_q @ one_k.T * scale + term)
     weights = powers / powers.sum(-1, keepdims=True)
     output = np.asarray(weights @ one_v)
-    if isinstance(record, RotaryEncoding) and "value" in record.roles:
-        output = _at_head(record.rotation(QUERY, params, role="output"), output, head)
-    if isinstance(record, AttentionScore):
+    if isinstance(encoding, RotaryEncoding) and "value" in encoding.roles:
+        output = _at_head(encoding.rotation(QUERY, params, role="output"), output, head)
+    if isinstance(encoding, AttentionScore):
         every = np.broadcast_to(weights, (12, *weights.shape))
-        extra = record.values(every, QUERY, KEY, params)
+        extra = encoding.values(every, QUERY, KEY, params)
         output = output if extra is None else output + extra[head]
     return output
 

@@ -1,4 +1,4 @@
-"""Checks of the record: plain, equal where equal, rebuilt by its repr, and with no field for show."""
+"""Checks of the encoding: plain, equal where equal, rebuilt by its repr, and with no field for show."""
 
 from __future__ import annotations
 
@@ -19,36 +19,36 @@ from posenc.testing.vary import observable_results, others, rebuilt, variants
 MEANING = {"isometry": ("rotates",), "symmetric": ("biases", "scores"), "shift-linear": ("adds",)}
 
 
-@named_check("A record that changes under its users gives yesterday's key today's value.")
-def record_is_frozen(encoding: Encoding) -> None:
+@named_check("An encoding that changes under its users gives yesterday's key today's value.")
+def encoding_is_frozen(encoding: Encoding) -> None:
     for name in [field.name for field in fields(encoding)] + ["anything_else"]:
         try:
             setattr(encoding, name, getattr(encoding, name, None))
         except FrozenInstanceError:
             continue
-        ensure(False, f"{encoding!r}: expected a frozen record, but {name} could be set.")
+        ensure(False, f"{encoding!r}: expected a frozen encoding, but {name} could be set.")
 
 
-@named_check("Records are dictionary keys and test ids; equality must be by value.")
-def equal_records_are_equal(encoding: Encoding) -> None:
+@named_check("Encodings are dictionary keys and test ids; equality must be by value.")
+def equal_encodings_are_equal(encoding: Encoding) -> None:
     again = replace(encoding)
-    ensure(again == encoding, f"{encoding!r}: expected a record with equal fields to be equal, got {again!r}.")
-    ensure(hash(again) == hash(encoding), f"{encoding!r}: expected equal records to have equal hashes.")
+    ensure(again == encoding, f"{encoding!r}: expected an encoding with equal fields to be equal, got {again!r}.")
+    ensure(hash(again) == hash(encoding), f"{encoding!r}: expected equal encodings to have equal hashes.")
 
 
-@named_check("A field left out of comparison lets one record stand for another.")
-def different_records_differ(encoding: Encoding) -> None:
+@named_check("A field left out of comparison lets one encoding stand for another.")
+def different_encodings_differ(encoding: Encoding) -> None:
     for field in fields(encoding):
         for other in variants(encoding, field.name):
             same = getattr(other, field.name) == getattr(encoding, field.name)
             ensure(
                 same or other != encoding,
-                f"{other!r} differs from {encoding!r} in {field.name}: expected unequal records.",
+                f"{other!r} differs from {encoding!r} in {field.name}: expected unequal encodings.",
             )
 
 
-@named_check("The printed record is how people pass encodings around.")
-def repr_rebuilds_the_record(encoding: Encoding) -> None:
+@named_check("The printed encoding is how people pass encodings around.")
+def repr_rebuilds_the_encoding(encoding: Encoding) -> None:
     try:
         again = rebuilt(repr(encoding), encoding)
     except (ValueError, TypeError, SyntaxError) as error:
@@ -85,13 +85,13 @@ def _matters_elsewhere(encoding: Encoding, name: str) -> bool:
 
 
 @named_check("Casts, copies and meta devices lose arrays and hidden state.")
-def record_is_plain(encoding: Encoding) -> None:
+def encoding_is_plain(encoding: Encoding) -> None:
     before = dict(vars(encoding))
     for side in sides(encoding):
         probed_rows(encoding, list(SOME), side=side)
     ensure(dict(vars(encoding)) == before, f"{encoding!r}: expected no attribute to appear or change by use.")
     for name, value in before.items():
-        ensure(_is_plain(value), f"{name}: expected plain numbers, words or records, got {type(value).__name__}.")
+        ensure(_is_plain(value), f"{name}: expected plain numbers, words or encodings, got {type(value).__name__}.")
 
 
 def _is_plain(value: Any) -> bool:
@@ -102,14 +102,14 @@ def _is_plain(value: Any) -> bool:
     return value is None or type(value) in (bool, int, float, str)
 
 
-@named_check("Workers and checkpoints copy records; a copy must be the record.")
+@named_check("Workers and checkpoints copy encodings; a copy must be the encoding.")
 def copies_are_equal(encoding: Encoding) -> None:
     for way, other in (("deepcopy", copy.deepcopy(encoding)), ("pickle", pickle.loads(pickle.dumps(encoding)))):
         ensure(other == encoding, f"{way}: expected {encoding!r}, got {other!r}.")
         same_bits(f"rows after {way}", probed_rows(other, list(SOME)), probed_rows(encoding, list(SOME)))
 
 
-@named_check("Matrices, decode rows and plots are derived from the one door of a record.")
+@named_check("Matrices, decode rows and plots are derived from the one door of an encoding.")
 def one_door(encoding: Encoding) -> None:
     kinds = {"adds": AdditiveEncoding, "rotates": RotaryEncoding, "biases": AttentionBias, "scores": AttentionScore}
     ensure(encoding.door in DOORS, f"door: expected one of {', '.join(DOORS)}, got {encoding.door!r}.")

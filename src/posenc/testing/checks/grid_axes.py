@@ -37,7 +37,7 @@ def uneven_grid(axes: int) -> np.ndarray:
 def _values(
     encoding: Encoding, query_positions: Any, key_positions: Any, *, name: str = "numpy", dtype: str = "float64"
 ) -> np.ndarray:
-    """What the record gives for query positions (…, n, axes), with key positions too at a pairwise door."""
+    """What the encoding gives for query positions (…, n, axes), with key positions too at a pairwise door."""
     params = converted(moved_parameters(encoding), name, dtype)
     query_positions, key_positions = (array(positions, name) for positions in (query_positions, key_positions))
     return as_numpy(

@@ -1,7 +1,7 @@
 """Checks against published numbers, or against a reference that the caller gives: what no self-consistency can see.
 
 A wrong exponent or a bucket on the wrong side is as relative, smooth and bounded as the right one. Each entry builds
-its own record of the class under test, with the fields of the source, and asks for numbers printed there or computed
+its own encoding of the class under test, with the fields of the source, and asks for numbers printed there or computed
 from the formula there by hand."""
 
 from __future__ import annotations
@@ -89,10 +89,10 @@ def _t5(kind: Kind) -> None:
         127: 31, -128: 15, 500: 31,
     }  # fmt: skip
     one = {0: 0, 1: 0, 50: 0, -1: 1, -15: 15, -16: 16, -21: 18, -127: 31, -500: 31}
-    for record, buckets in ((kind(heads=2), both), (kind(heads=2, bidirectional=False), one)):
+    for encoding, buckets in ((kind(heads=2), both), (kind(heads=2, bidirectional=False), one)):
         table = {"table": np.repeat(np.arange(32.0)[:, None], 2, 1)}
-        computed = record.matrix([1_000], [1_000 + distance for distance in buckets], table)[1, 0]
-        close(f"{record!r}, buckets of key - query in {list(buckets)}", computed, list(buckets.values()), 0.0)
+        computed = encoding.matrix([1_000], [1_000 + distance for distance in buckets], table)[1, 0]
+        close(f"{encoding!r}, buckets of key - query in {list(buckets)}", computed, list(buckets.values()), 0.0)
 
 
 def _shaw(kind: Kind) -> None:
@@ -192,7 +192,7 @@ NUMBERS: Mapping[str, Callable[[Kind], None]] = MappingProxyType(
 
 
 def _unasked(encoding: Encoding) -> str:
-    """Why there is nothing to compare a record with."""
+    """Why there is nothing to compare an encoding with."""
     kind = type(encoding)
     # Asked for by its name alone: a class of one's own may have the name, and loading the whole catalog takes a while.
     if getattr(posenc, kind.__name__, None) is not kind:
@@ -207,7 +207,7 @@ def published_numbers(encoding: Encoding) -> None:
 
 
 def _against(reference: Encoding, encoding: Encoding) -> None:
-    """Everything that the record does is what the reference does, with the same parameters."""
+    """Everything that the encoding does is what the reference does, with the same parameters."""
     ensure(encoding.door == reference.door, f"door: expected {reference.door}, got {encoding.door}.")
     positions, params = _within_both(reference, encoding), moved_parameters(reference)
     received = effects(encoding, params, positions)
@@ -230,7 +230,7 @@ def _mistake(reference: Encoding, received: np.ndarray, positions: np.ndarray) -
 
 
 def _within_both(reference: Encoding, encoding: Encoding) -> np.ndarray:
-    """The positions that are compared, of which a record that ends earlier gives those that it takes."""
+    """The positions that are compared, of which an encoding that ends earlier gives those that it takes."""
     positions = positions_within(reference)
     return positions[positions <= last_position(encoding) // encoding.axes]
 

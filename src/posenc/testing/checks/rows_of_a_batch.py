@@ -50,12 +50,12 @@ def padded_and_packed_rows(encoding: Encoding) -> None:
                 close(f"sequence {number} in {what} ({side})", of_row, wanted, budget)
 
 
-def _sequence(record: Encoding, length: int, seed: int) -> Tokens:
+def _sequence(encoding: Encoding, length: int, seed: int) -> Tokens:
     """One sequence in a row of its own."""
     rng = np.random.default_rng(seed)
-    q, k = rng.standard_normal((2, 1, number_of_heads(record), length, head_width(record)))
-    reads = isinstance(record, AttentionScore) and record.reads is not None
-    x = rng.standard_normal((1, length, cast(Any, record).model_dim)) if reads else None
+    q, k = rng.standard_normal((2, 1, number_of_heads(encoding), length, head_width(encoding)))
+    reads = isinstance(encoding, AttentionScore) and encoding.reads is not None
+    x = rng.standard_normal((1, length, cast(Any, encoding).model_dim)) if reads else None
     return Tokens(q, k, x, np.arange(length)[None])
 
 
@@ -97,17 +97,17 @@ def _placed(
     return Tokens(q, k, x, positions, numbers)
 
 
-def _effects(record: Encoding, tokens: Tokens) -> dict[str, np.ndarray]:
-    """What the record does to the tokens, (rows, heads, n, …), on each side that differs."""
-    params, positions = moved_parameters(record) or None, tokens.positions
-    if isinstance(record, AdditiveEncoding):
-        return {"input": np.asarray(record.embed(positions, params))[:, None]}
-    if isinstance(record, RotaryEncoding):
-        rotations = {side: record.rotation(positions, params, role=cast(Any, side)) for side in sides(record)}
+def _effects(encoding: Encoding, tokens: Tokens) -> dict[str, np.ndarray]:
+    """What the encoding does to the tokens, (rows, heads, n, …), on each side that differs."""
+    params, positions = moved_parameters(encoding) or None, tokens.positions
+    if isinstance(encoding, AdditiveEncoding):
+        return {"input": np.asarray(encoding.embed(positions, params))[:, None]}
+    if isinstance(encoding, RotaryEncoding):
+        rotations = {side: encoding.rotation(positions, params, role=cast(Any, side)) for side in sides(encoding)}
         return {side: np.asarray(rotation(tokens.q, layout="bhtd")) for side, rotation in rotations.items()}
-    if isinstance(record, AttentionBias):
-        return {"logits": np.asarray(record.matrix(positions, positions, params))}
-    scores, x = cast(AttentionScore, record), tokens.x
+    if isinstance(encoding, AttentionBias):
+        return {"logits": np.asarray(encoding.matrix(positions, positions, params))}
+    scores, x = cast(AttentionScore, encoding), tokens.x
     hidden = np.concatenate([x, x], 1) if x is not None and scores.reads == "both" else x
     packed_rows = (
         {"documents": (tokens.documents, tokens.documents)} if scores.gathers and tokens.documents is not None else {}

@@ -30,7 +30,7 @@ LENGTHS = ((0, 3, 1, 4, 2), (4, 1), (2, 2, 0, 1, 3, 4, 0, 1, 2))
 
 
 def _untraced(encoding: Encoding) -> str:
-    return "" if encoding.traceable else "not asked: the record says that its code cannot be traced"
+    return "" if encoding.traceable else "not asked: the encoding says that its code cannot be traced"
 
 
 _traced = partial(named_check, unasked=_untraced)

@@ -1,5 +1,5 @@
 """Attention with any encodings: `arguments` checks, `choose` picks a path, `sdpa`, `strided`,
 `skewed`, `flex` and `tiles` take it.
 
-What one record adds to attention lives in `posenc.encodings`; the readable reference in `posenc.attention`.
+What one encoding adds to attention lives in `posenc.encodings`; the readable reference in `posenc.attention`.
 """

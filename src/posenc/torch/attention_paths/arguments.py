@@ -30,7 +30,7 @@ from posenc.core.checked_attention import (
 from posenc.core.doors import AttentionScore, Documents, Encoding
 from posenc.core.rotation import Layout
 from posenc.torch.attention_paths.shared_bias import SharedBias, check_shared
-from posenc.torch.modules.encoding_module import RecordModule, on_same_device
+from posenc.torch.modules.encoding_module import EncodingModule, on_same_device
 from posenc.torch.modules.modules import Bias, Rotate, RotateValues, Score, module
 from posenc.torch.modules.plain_tensor import plain_tensor
 
@@ -85,7 +85,7 @@ class Arguments:
         )
 
     @property
-    def modules(self) -> tuple[RecordModule, ...]:
+    def modules(self) -> tuple[EncodingModule, ...]:
         return (*self.rotations, *self.value_rotations, *self.biases, *self.scores)
 
     @property
@@ -109,7 +109,7 @@ def collected(
     *,
     query_positions: Any,
     key_positions: Any,
-    encodings: Sequence[Encoding | RecordModule | SharedBias],
+    encodings: Sequence[Encoding | EncodingModule | SharedBias],
     layout: Layout,
     causal: bool,
     window: Window | None,
@@ -124,9 +124,9 @@ def collected(
     check_alike(q=q, k=k, v=v)
     q, k, v = checked_vectors(q, k, v, layout)
     modules, shared = as_modules(encodings)
-    records = [each.record for each in modules]
+    records = [each.encoding for each in modules]
     axes, same = (
-        number_of_axes([*records, *(record for each in shared for record in each.records)]),
+        number_of_axes([*records, *(encoding for each in shared for encoding in each.encodings)]),
         query_positions is key_positions,
     )
     at = token_positions("query_positions", on_same_device("query_positions", query_positions, q), q, axes)
@@ -138,7 +138,7 @@ def collected(
     causal, window = check_causal(causal, q.shape[2], k.shape[2]), checked_window(window)
     stated = mask is not None or documents is not None
     for each in modules:
-        check_fits(each.record, q, v)
+        check_fits(each.encoding, q, v)
     for each in shared:
         check_heads(each, q)
         check_shared(each, q, k, at.array, to.array, causal)
@@ -165,8 +165,8 @@ def collected(
     )
 
 
-def _keys_rotated(keys_rotated: Any, records: list[Any]) -> bool:
-    scores = [record for record in records if isinstance(record, AttentionScore)]
+def _keys_rotated(keys_rotated: Any, encodings: list[Any]) -> bool:
+    scores = [encoding for encoding in encodings if isinstance(encoding, AttentionScore)]
     if validation.truth("keys_rotated", keys_rotated) and scores:
         raise ValueError(
             f"keys_rotated must be False for {type(scores[0]).__name__}, which reads keys as they are before any "
@@ -189,16 +189,16 @@ def check_alike(**tensors: Any) -> None:
 
 def as_modules(encodings: Any) -> tuple[tuple[Any, ...], tuple[SharedBias, ...]]:
     """The encodings as modules, in their order, and the biases that are made already."""
-    check_list(encodings, "records and modules of posenc")
+    check_list(encodings, "encodings and modules of posenc")
     modules, shared = [], tuple(each for each in encodings if isinstance(each, SharedBias))
     for each in encodings:
         if isinstance(each, SharedBias):
             continue
-        record = each.record if isinstance(each, RecordModule) else each
-        check_inside(record, "posenc.torch.module(record)(x, positions)")
-        if record is each:
-            check_learns_nothing(record, "posenc.torch.module(record)")
-        modules.append(module(record) if record is each else each)
+        encoding = each.encoding if isinstance(each, EncodingModule) else each
+        check_inside(encoding, "posenc.torch.module(encoding)(x, positions)")
+        if encoding is each:
+            check_learns_nothing(encoding, "posenc.torch.module(encoding)")
+        modules.append(module(encoding) if encoding is each else each)
     return tuple(modules), shared
 
 

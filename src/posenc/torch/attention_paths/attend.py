@@ -18,7 +18,7 @@ from posenc.torch.attention_paths.arguments import Arguments, collected
 from posenc.torch.attention_paths.choose import AttentionChoice, Impl, choose
 from posenc.torch.attention_paths.shared_bias import SharedBias
 from posenc.torch.attention_paths.visible import visible
-from posenc.torch.modules.encoding_module import RecordModule
+from posenc.torch.modules.encoding_module import EncodingModule
 
 
 def attention(
@@ -29,7 +29,7 @@ def attention(
     query_positions: Array,
     key_positions: Array,
     layout: Layout,
-    encodings: Sequence[Encoding | RecordModule | SharedBias] = (),
+    encodings: Sequence[Encoding | EncodingModule | SharedBias] = (),
     causal: bool = False,
     window: Window | None = None,
     mask: Array | None = None,
@@ -47,9 +47,9 @@ def attention(
 
     q, k, v: (batch, heads, n, d), (batch, key heads, m, d) and (batch, key heads, m, width) for layout "bhtd", tokens
     before heads for "bthd"; key heads divide heads.
-    query_positions, key_positions: positions (n,) or (batch, n), and (m,) or (batch, m), with a last axis of coordinates for records that
+    query_positions, key_positions: positions (n,) or (batch, n), and (m,) or (batch, m), with a last axis of coordinates for encodings that
     have several.
-    encodings: records, and modules of `posenc.torch.module` for what learns, of the doors that rotate, bias and score,
+    encodings: encodings, and modules of `posenc.torch.module` for what learns, of the doors that rotate, bias and score,
     any number; and what `shared_bias` makes once a step for all layers.
     causal: a query sees no key behind its own index, counted from the ends: the last query stands at the last key.
     Positions of one coordinate that contradict this, or a window, are an error unless a mask or documents are given;
@@ -112,7 +112,7 @@ def chosen_attention(
     query_positions: Array,
     key_positions: Array,
     layout: Layout,
-    encodings: Sequence[Encoding | RecordModule | SharedBias] = (),
+    encodings: Sequence[Encoding | EncodingModule | SharedBias] = (),
     causal: bool = False,
     window: Window | None = None,
     mask: Array | None = None,
@@ -195,7 +195,7 @@ def _reference(asked: Arguments) -> Any:
         query_positions=asked.query_positions,
         key_positions=asked.key_positions,
         layout="bhtd",
-        encodings=[each.record for each in parts],
+        encodings=[each.encoding for each in parts],
         params=[each.params for each in parts],
         mask=None if visible_keys is None else visible_keys.expand(*asked.q.shape[:3], asked.keys),
         scale=asked.scale,

@@ -16,7 +16,7 @@ from posenc.core.doors import AttentionScore, Documents, Encoding, RotaryEncodin
 from posenc.torch.attention_paths.attend import attention
 from posenc.torch.attention_paths.choose import Impl
 from posenc.torch.attention_paths.rotate_keys import rotate_keys
-from posenc.torch.modules.encoding_module import RecordModule, on_same_device
+from posenc.torch.modules.encoding_module import EncodingModule, on_same_device
 from posenc.torch.modules.modules import module
 
 
@@ -55,14 +55,14 @@ class Attention(torch.nn.Module):  # type: ignore[misc]
 
     Vaswani et al. 2017, arXiv:1706.03762, §3.2.2; grouped heads as in Ainslie et al. 2023, arXiv:2305.13245.
 
-    model_dim: channels of x.   heads: of queries.   encodings: records, and modules of `posenc.torch.module`, for one
-    that several layers share; a record that learns gets parameters of its own here.   key_heads: heads of keys and
+    model_dim: channels of x.   heads: of queries.   encodings: encodings, and modules of `posenc.torch.module`, for one
+    that several layers share; an encoding that learns gets parameters of its own here.   key_heads: heads of keys and
     values, which divide heads; as many as heads unless given.   head_dim: channels of a head, model_dim / heads unless
     given.   bias: whether the projections add one.   causal, window, scale, dropout, impl: as in `attention`; dropout
     acts in training alone.
 
     forward(x, positions=None): x is (batch, n, model_dim); positions (n,) or (batch, n), with a last axis of
-    coordinates for records that have several, 0 to n - 1 unless given. Result: the shape and dtype of x. `step` takes
+    coordinates for encodings that have several, 0 to n - 1 unless given. Result: the shape and dtype of x. `step` takes
     new tokens behind those of a cache, which holds rotated keys unless an encoding needs them as they are
     (`caches_rotated`). Raises TypeError or ValueError naming the argument.
 
@@ -82,7 +82,7 @@ class Attention(torch.nn.Module):  # type: ignore[misc]
         model_dim: int,
         heads: int,
         *,
-        encodings: Sequence[Encoding | RecordModule] = (),
+        encodings: Sequence[Encoding | EncodingModule] = (),
         key_heads: int | None = None,
         head_dim: int | None = None,
         bias: bool = False,
@@ -108,11 +108,11 @@ class Attention(torch.nn.Module):  # type: ignore[misc]
         self.value = torch.nn.Linear(self.model_dim, widths[1], bias=with_bias)
         self.out = torch.nn.Linear(widths[0], self.model_dim, bias=with_bias)
         self.encodings = torch.nn.ModuleList(_modules(encodings))
-        records = [each.record for each in self.encodings]
+        records = [each.encoding for each in self.encodings]
         self.axes = number_of_axes(records)
         self.caches_rotated = not any(map(_needs_plain_keys, records))
         self.reads = next(
-            (record.reads for record in records if isinstance(record, AttentionScore) and record.reads), None
+            (encoding.reads for encoding in records if isinstance(encoding, AttentionScore) and encoding.reads), None
         )
 
     def forward(
@@ -196,16 +196,16 @@ class Attention(torch.nn.Module):  # type: ignore[misc]
         return counted if cache is None or not cache.key.shape[-1] else cache.key[..., -1:] + 1 + counted
 
 
-def _needs_plain_keys(record: Any) -> bool:
+def _needs_plain_keys(encoding: Any) -> bool:
     """Whether keys must wait in a cache unrotated: a score reads them so, rotated they are wider (PoPE), or each head
     of queries rotates them by a table of its own."""
-    if not isinstance(record, RotaryEncoding):
-        return isinstance(record, AttentionScore)
-    origin = np.zeros((1,) if record.axes == 1 else (1, record.axes))
-    rotation = record.rotation(
-        origin, record.init(np.random.default_rng(0)) if record.shapes else None, role=record.roles[-1]
+    if not isinstance(encoding, RotaryEncoding):
+        return isinstance(encoding, AttentionScore)
+    origin = np.zeros((1,) if encoding.axes == 1 else (1, encoding.axes))
+    rotation = encoding.rotation(
+        origin, encoding.init(np.random.default_rng(0)) if encoding.shapes else None, role=encoding.roles[-1]
     )
-    return rotation.heads is not None or rotation.width != record.head_dim
+    return rotation.heads is not None or rotation.width != encoding.head_dim
 
 
 def _checked_input(x: Any, model_dim: int) -> Any:
@@ -225,10 +225,10 @@ def _head_dim(head_dim: int | None, model_dim: int, heads: int) -> int:
     return model_dim // heads
 
 
-def _modules(encodings: Any) -> list[RecordModule]:
-    check_list(encodings, "records and modules of posenc")
+def _modules(encodings: Any) -> list[EncodingModule]:
+    check_list(encodings, "encodings and modules of posenc")
     for each in encodings:
         check_inside(
-            each.record if isinstance(each, RecordModule) else each, "posenc.torch.module(record)(x, positions)"
+            each.encoding if isinstance(each, EncodingModule) else each, "posenc.torch.module(encoding)(x, positions)"
         )
-    return [each if isinstance(each, RecordModule) else module(each) for each in encodings]
+    return [each if isinstance(each, EncodingModule) else module(each) for each in encodings]

@@ -56,7 +56,7 @@ def _first_that_fits(asked: Arguments) -> AttentionChoice:
             "skewed", "every score is a product with one vector a distance, and positions rise by one"
         )
     if asked.scores:
-        return AttentionChoice("tiles", f"{type(asked.scores[0].record).__name__} reads content")
+        return AttentionChoice("tiles", f"{type(asked.scores[0].encoding).__name__} reads content")
     return AttentionChoice(
         "tiles", "a window, a mask or documents hide pairs, and tiles leave out what no query of theirs sees"
     )
@@ -83,14 +83,14 @@ def _unsupported_reason(asked: Arguments, impl: Path) -> str | None:
 
 
 def _needs_all_at_once(asked: Arguments) -> str | None:
-    return needs_all_keys((score.record for score in asked.scores), asked.queries)
+    return needs_all_keys((score.encoding for score in asked.scores), asked.queries)
 
 
 def _sdpa_unsupported(asked: Arguments) -> str | None:
     if asked.shared:
         return "a shared bias adds to the logits"
     if asked.biases or asked.scores:
-        return f"{type((asked.biases + asked.scores)[0].record).__name__} adds to the logits"
+        return f"{type((asked.biases + asked.scores)[0].encoding).__name__} adds to the logits"
     if asked.mask is not None or asked.documents is not None or asked.window != (None, None):
         return "a mask, a window or documents hide pairs"
     if not asked.queries or not asked.keys:

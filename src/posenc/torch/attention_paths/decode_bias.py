@@ -10,11 +10,11 @@ from posenc.core import validation
 from posenc.core.arrays import Array
 from posenc.core.doors import AttentionBias, Params
 from posenc.encodings.biases.alibi import ALiBi
-from posenc.torch.modules.encoding_module import RecordModule, record_and_params
+from posenc.torch.modules.encoding_module import EncodingModule, encoding_and_params
 
 
 def decode_row(
-    record: AttentionBias | RecordModule,
+    encoding: AttentionBias | EncodingModule,
     query_positions: Array,
     key_positions: Array,
     params: Params | None = None,
@@ -23,9 +23,9 @@ def decode_row(
 ) -> Any:
     """The bias of one query for all its keys, as a step of decoding wants it.
 
-    record: a record, or its module, which brings its parameters; params: what a record learns, None if nothing.
+    encoding: an encoding, or its module, which brings its parameters; params: what an encoding learns, None if nothing.
     query_positions: () or (batch,), where the new token of each sequence stands; key_positions: (m,) or (batch, m), positions of the keys
-    in the cache, the new one's among them; with a last axis of coordinates where the record has several axes.
+    in the cache, the new one's among them; with a last axis of coordinates where the encoding has several axes.
     Result: (1, heads, 1, m) or (batch, heads, 1, m), what `scaled_dot_product_attention` takes as `attn_mask`; float32
     unless dtype says otherwise. Raises TypeError or ValueError naming the argument.
 
@@ -34,10 +34,10 @@ def decode_row(
     >>> decode_row(ALiBi(heads=1, steepest=1.0), torch.tensor(3), torch.arange(4)).tolist()
     [[[[-1.5, -1.0, -0.5, 0.0]]]]
     """
-    record, params = record_and_params(record, params)
-    validation.instance("record", record, AttentionBias, "a record that biases")
+    encoding, params = encoding_and_params(encoding, params)
+    validation.instance("encoding", encoding, AttentionBias, "an encoding that biases")
     _tensor("query_positions", query_positions)
-    last = () if record.axes == 1 else (record.axes,)
+    last = () if encoding.axes == 1 else (encoding.axes,)
     if (
         not len(last) <= query_positions.ndim <= 1 + len(last)
         or tuple(query_positions.shape[query_positions.ndim - len(last) :]) != last
@@ -48,35 +48,35 @@ def decode_row(
         )
     query_positions, key_positions = (
         query_positions.unsqueeze(-1 - len(last)),
-        row_of_positions("key_positions", key_positions, record.axes),
+        row_of_positions("key_positions", key_positions, encoding.axes),
     )
-    check_together(query_positions, key_positions, record.axes)
-    row = record.matrix(query_positions, key_positions, params, dtype=dtype)
+    check_together(query_positions, key_positions, encoding.axes)
+    row = encoding.matrix(query_positions, key_positions, params, dtype=dtype)
     return row if row.ndim == 4 else row[None]
 
 
-def slopes(record: ALiBi, *, device: Any = None) -> Any:
+def slopes(encoding: ALiBi, *, device: Any = None) -> Any:
     """The slopes of ALiBi as fused kernels take them (`alibi_slopes=` of flash-attention): positive, float32, (heads,).
 
     Such a kernel adds -slope · |distance| to the scaled logits, its queries set against the end of the keys: positions
     that are packed or padded must be told to it in its own way. device: where the tensor lives; the CPU unless given.
-    Raises TypeError for another record, ValueError for form="signed".
+    Raises TypeError for another encoding, ValueError for form="signed".
 
     >>> from posenc import ALiBi
     >>> slopes(ALiBi(heads=4))
     tensor([0.2500, 0.0625, 0.0156, 0.0039])
     """
-    if not isinstance(record, ALiBi):
+    if not isinstance(encoding, ALiBi):
         raise TypeError(
-            f"record must be ALiBi, the one bias that a slope describes; got {validation.shown(record)}. Use "
+            f"encoding must be ALiBi, the one bias that a slope describes; got {validation.shown(encoding)}. Use "
             "strided_attention or score_mod."
         )
-    if record.form != "symmetric":
+    if encoding.form != "symmetric":
         raise ValueError(
-            f"record must have form='symmetric', as fused kernels have; got {record!r}. Behind a causal mask both "
+            f"encoding must have form='symmetric', as fused kernels have; got {encoding!r}. Behind a causal mask both "
             "forms are equal: use form='symmetric'."
         )
-    return torch.tensor(record.slopes(), dtype=torch.float32, device=device)
+    return torch.tensor(encoding.slopes(), dtype=torch.float32, device=device)
 
 
 def row_of_positions(name: str, positions: Any, axes: int = 1) -> Any:

@@ -18,7 +18,7 @@ from posenc.torch.attention_paths.visible import window_sides
 def unsupported_reason(asked: Arguments) -> str | None:
     """Why flex_attention cannot take these arguments; None where it can."""
     if asked.scores:
-        return f"{type(asked.scores[0].record).__name__} reads content, which no score_mod sees"
+        return f"{type(asked.scores[0].encoding).__name__} reads content, which no score_mod sees"
     if asked.dropout:
         return "flex_attention has no dropout"
     if not asked.queries or not asked.keys:
@@ -31,7 +31,7 @@ def unsupported_reason(asked: Arguments) -> str | None:
 def attend(asked: Arguments) -> Any:
     """The output, (batch, heads, n, width)."""
     q, k, v = rotated_vectors(asked)
-    adds = [score_mod(bias.record, asked.query_positions, asked.key_positions, bias.params) for bias in asked.biases]
+    adds = [score_mod(bias.encoding, asked.query_positions, asked.key_positions, bias.params) for bias in asked.biases]
 
     def added(score: Any, batch: Any, head: Any, query_index: Any, key_index: Any) -> Any:
         for add in adds:

@@ -10,20 +10,20 @@ from posenc.core.checked_attention import checked_vectors, number_of_axes, repea
 from posenc.core.doors import RotaryEncoding
 from posenc.core.rotation import Layout
 from posenc.torch.attention_paths.arguments import as_modules, check_alike
-from posenc.torch.modules.encoding_module import RecordModule, on_same_device
+from posenc.torch.modules.encoding_module import EncodingModule, on_same_device
 from posenc.torch.modules.modules import RotateValues
 from posenc.torch.modules.one_call import rotate_at
 
 
 def rotate_keys(
-    k: Array, v: Array, *, key: Array, encodings: Sequence[Any | RecordModule], layout: Layout
+    k: Array, v: Array, *, key: Array, encodings: Sequence[Any | EncodingModule], layout: Layout
 ) -> tuple[Array, Array]:
     """Keys and values after the rotations among the encodings, which `attention` takes with `keys_rotated=True`.
 
     A cache that holds them so rotates each key once, and not again in every step of decoding.
 
     k, v: (batch, key heads, m, d) and (batch, key heads, m, width) for layout "bhtd", tokens before heads for "bthd".
-    key: positions (m,) or (batch, m), with a last axis of coordinates for records that have several.
+    key: positions (m,) or (batch, m), with a last axis of coordinates for encodings that have several.
     encodings: those of attention; what biases is passed over.   Result: k and v, new where they are rotated; for a
     rotation with a table for each head of queries, repeated for these heads. Raises TypeError or ValueError naming the
     argument.
@@ -40,14 +40,14 @@ def rotate_keys(
     check_alike(k=k, v=v)
     _, k, v = checked_vectors(k, k, v, layout)
     modules, _ = as_modules(encodings)
-    rotations = [each for each in modules if isinstance(each.record, RotaryEncoding)]
-    axes = number_of_axes([each.record for each in modules])
+    rotations = [each for each in modules if isinstance(each.encoding, RotaryEncoding)]
+    axes = number_of_axes([each.encoding for each in modules])
     key = token_positions("key", on_same_device("key", key, k), k, axes).array
-    heads: Any = next(filter(None, (getattr(each.record, "heads", None) for each in rotations)), k.shape[1])
+    heads: Any = next(filter(None, (getattr(each.encoding, "heads", None) for each in rotations)), k.shape[1])
     k, v = repeated(k, heads), repeated(v, heads)
     for each in rotations:
         if isinstance(each, RotateValues):
             v = each(v, key, layout="bhtd")
         else:
-            k = rotate_at(each.record, each.params, k, key, "key", "bhtd")
+            k = rotate_at(each.encoding, each.params, k, key, "key", "bhtd")
     return (k, v) if layout == "bhtd" else (k.transpose(1, 2), v.transpose(1, 2))

@@ -13,7 +13,7 @@ from posenc.core.arrays import Array
 from posenc.core.checked_attention import check_causal, check_learns_nothing, number_of_axes
 from posenc.core.doors import AttentionBias
 from posenc.torch.attention_paths.decode_bias import check_together, row_of_positions
-from posenc.torch.modules.encoding_module import RecordModule
+from posenc.torch.modules.encoding_module import EncodingModule
 from posenc.torch.modules.modules import Bias
 
 #: Numbers that are made at a time, 4 MiB in float32.
@@ -24,7 +24,7 @@ NUMBERS = 1 << 20
 class SharedBias:
     """A bias for all layers of a step: `shared_bias` makes it, and `attention` takes it among its encodings.
 
-    matrix: (batch or 1, heads, n, m), -inf where it is causal and hides a key.   records: what it is the sum of.
+    matrix: (batch or 1, heads, n, m), -inf where it is causal and hides a key.   encodings: what it is the sum of.
     query_positions, key_positions: the positions that it was made for, and alone serves.   causal: whether a query sees no key behind it.
 
     >>> from posenc import FIRE
@@ -36,7 +36,7 @@ class SharedBias:
     """
 
     matrix: Array
-    records: tuple[AttentionBias, ...]
+    encodings: tuple[AttentionBias, ...]
     query_positions: Array
     key_positions: Array
     causal: bool
@@ -46,14 +46,14 @@ class SharedBias:
         return int(self.matrix.shape[1])
 
     def __repr__(self) -> str:
-        names, (_, heads, queries, keys) = " + ".join(type(each).__name__ for each in self.records), self.matrix.shape
+        names, (_, heads, queries, keys) = " + ".join(type(each).__name__ for each in self.encodings), self.matrix.shape
         size = self.matrix.numel() * self.matrix.element_size() / 2**20
         causal = "causal, " if self.causal else ""
         return f"SharedBias({names}, {heads} heads, {queries} queries, {keys} keys, {causal}{size:.1f} MiB)"
 
 
 def shared_bias(
-    encodings: Sequence[AttentionBias | RecordModule],
+    encodings: Sequence[AttentionBias | EncodingModule],
     query_positions: Array,
     key_positions: Array,
     *,
@@ -65,8 +65,8 @@ def shared_bias(
     It pays where many layers have one bias that costs more than attention itself: FIRE, and other functions of both
     positions; and in a step of decoding. Biases of the distance alone are as fast by themselves, without a matrix.
 
-    encodings: records that bias, and modules of `posenc.torch.module` for those that learn, all of as many heads.
-    query_positions: (n,) or (batch, n) and key_positions: (m,) or (batch, m), with a last axis of coordinates for records that have
+    encodings: encodings that bias, and modules of `posenc.torch.module` for those that learn, all of as many heads.
+    query_positions: (n,) or (batch, n) and key_positions: (m,) or (batch, m), with a last axis of coordinates for encodings that have
     several.   causal: whether a query sees no key behind its own index, counted from the ends; give `attention` the
     same.   dtype: float64 for float64 queries, float32 for all others.
 
@@ -83,7 +83,7 @@ def shared_bias(
     True
     """
     modules = _modules(encodings)
-    records = tuple(each.record for each in modules)
+    records = tuple(each.encoding for each in modules)
     axes = number_of_axes(records)
     query_positions, key_positions = (
         row_of_positions("query_positions", query_positions, axes),
@@ -106,17 +106,17 @@ def shared_bias(
 def _modules(encodings: Any) -> list[Bias]:
     if not isinstance(encodings, list | tuple) or not encodings:
         raise TypeError(
-            f"encodings must be a list of records that bias, and of their modules; got {validation.shown(encodings)}. "
+            f"encodings must be a list of encodings that bias, and of their modules; got {validation.shown(encodings)}. "
             "Put it in a list."
         )
     modules = []
     for each in encodings:
-        record = each.record if isinstance(each, RecordModule) else each
-        validation.instance("encodings", record, AttentionBias, "a list of records that bias")
-        if record is each:
-            check_learns_nothing(record, "posenc.torch.module(record)")
-        modules.append(Bias(record) if record is each else each)
-    heads = sorted({each.record.heads for each in modules})
+        encoding = each.encoding if isinstance(each, EncodingModule) else each
+        validation.instance("encodings", encoding, AttentionBias, "a list of encodings that bias")
+        if encoding is each:
+            check_learns_nothing(encoding, "posenc.torch.module(encoding)")
+        modules.append(Bias(encoding) if encoding is each else each)
+    heads = sorted({each.encoding.heads for each in modules})
     if len(heads) > 1:
         raise ValueError(f"encodings must have as many heads as each other; got {heads}. Build them for one layer.")
     return modules
@@ -131,7 +131,7 @@ def _matrix(modules: list[Bias], query_positions: Any, key_positions: Any, last:
         return _rows_of_bias(modules, query_positions, key_positions, 0, keys - queries, causal, dtype)
     batch, heads = (
         torch.broadcast_shapes(query_positions.shape[:last], key_positions.shape[:last], (1,)),
-        modules[0].record.heads,
+        modules[0].encoding.heads,
     )
     arrays.library(query_positions).check_size(
         "query and key", batch[0] * heads * queries * keys, dtype, query_positions, key_positions

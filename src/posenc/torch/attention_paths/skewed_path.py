@@ -27,10 +27,10 @@ def unsupported_reason(asked: Arguments) -> str | None:
     if not asked.scores:
         return "no encoding scores"
     for score in asked.scores:
-        if not isinstance(score.record, ByDistance):
-            return f"{type(score.record).__name__} is no product with one vector a distance"
+        if not isinstance(score.encoding, ByDistance):
+            return f"{type(score.encoding).__name__} is no product with one vector a distance"
     if asked.biases:
-        return f"{type(asked.biases[0].record).__name__} adds a bias besides"
+        return f"{type(asked.biases[0].encoding).__name__} adds a bias besides"
     if asked.dropout and any(map(adds_to_output, asked.scores)):
         return "dropout needs weights that are divided by their sum"
     if not asked.queries or not asked.keys:
@@ -133,14 +133,14 @@ def _scores(asked: Arguments) -> list[_Score]:
 
 
 def _score(asked: Arguments, score: Score, k: Any, least: int, most: int) -> _Score:
-    record: Any = score.record
-    if record.changes_within is not None:
-        low, high = record.changes_within
+    encoding: Any = score.encoding
+    if encoding.changes_within is not None:
+        low, high = encoding.changes_within
         least, most = (min(max(step, low), high) for step in (least, most))
     count = max(1, most - least + 1)
     with arrays.library(k).full_precision():
-        terms = record.distance_terms(
-            asked.q, k, least, count, score.params, hidden=asked.hidden if record.reads else None
+        terms = encoding.distance_terms(
+            asked.q, k, least, count, score.params, hidden=asked.hidden if encoding.reads else None
         )
     return _Score(
         terms,

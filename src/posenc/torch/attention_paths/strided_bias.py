@@ -13,7 +13,7 @@ from posenc.core.arrays import Array
 from posenc.core.checked_positions import checked
 from posenc.core.doors import AttentionBias, Params
 from posenc.torch.attention_paths.decode_bias import check_together, row_of_positions
-from posenc.torch.modules.encoding_module import RecordModule, record_and_params
+from posenc.torch.modules.encoding_module import EncodingModule, encoding_and_params
 from posenc.torch.modules.plain_tensor import plain_tensor
 
 #: Pieces of the queries of a causal bias: more save little more, and each costs calls. None is smaller than SMALLEST.
@@ -54,7 +54,7 @@ class StridedBias:
 
 
 def strided(
-    record: AttentionBias | RecordModule,
+    encoding: AttentionBias | EncodingModule,
     query_positions: Array,
     key_positions: Array,
     params: Params | None = None,
@@ -62,9 +62,9 @@ def strided(
     causal: bool = False,
     dtype: Any = None,
 ) -> StridedBias:
-    """The bias of a record that claims "relative", as n + m - 1 numbers a head, for `strided_attention`.
+    """The bias of an encoding that claims "relative", as n + m - 1 numbers a head, for `strided_attention`.
 
-    record: a record, or its module, which brings its parameters; params: what a record learns, None if nothing.
+    encoding: an encoding, or its module, which brings its parameters; params: what an encoding learns, None if nothing.
     query_positions: (n,) or (batch, n) and key_positions: (m,) or (batch, m), positions that rise by one from token to token, wherever they
     begin.   causal: keys after the query get -inf (by position, not by
     index).   dtype: of the numbers, float32 unless given; float64 queries need float64.
@@ -78,12 +78,12 @@ def strided(
     >>> bias, bias.numbers.tolist()
     (StridedBias(queries=2, keys=3, causal=False, ahead=0), [[[-1.0, -0.5, 0.0, -0.5]]])
     """
-    record, params = record_and_params(record, params)
-    validation.instance("record", record, AttentionBias, "a record that biases")
-    validation.one_axis("record", record)
-    if "relative" not in record.claims:
+    encoding, params = encoding_and_params(encoding, params)
+    validation.instance("encoding", encoding, AttentionBias, "an encoding that biases")
+    validation.one_axis("encoding", encoding)
+    if "relative" not in encoding.claims:
         raise ValueError(
-            f"record must claim 'relative', since its numbers must depend on distances only; got {record!r}. Use "
+            f"encoding must claim 'relative', since its numbers must depend on distances only; got {encoding!r}. Use "
             "posenc.torch.Bias."
         )
     validation.truth("causal", causal)
@@ -95,7 +95,7 @@ def strided(
     check_together(query_positions, key_positions)
     queries, keys = query_positions.shape[-1], key_positions.shape[-1]
     if not arrays.library(query_positions).compiling() and 0 in (queries, keys):
-        empty = record.matrix(query_positions, key_positions, params, dtype=dtype).flatten(-2)
+        empty = encoding.matrix(query_positions, key_positions, params, dtype=dtype).flatten(-2)
         return StridedBias(empty if empty.ndim == 3 else empty[None], queries, keys, causal, 0)
     batch, ahead = (
         torch.broadcast_shapes(query_positions.shape[:-1], key_positions.shape[:-1]),
@@ -103,11 +103,11 @@ def strided(
     )
     query_positions, key_positions = query_positions.expand(*batch, -1), key_positions.expand(*batch, -1)
     if arrays.library(query_positions).compiling():
-        numbers = _distance_by_distance(record, query_positions, key_positions, params, dtype)
+        numbers = _distance_by_distance(encoding, query_positions, key_positions, params, dtype)
     else:
         # Every query before the last lies before the last key where that one does not lie behind it.
         hidden = causal and ahead is not None and ahead <= 0
-        numbers = _by_grid(record, query_positions, key_positions, params, dtype, hidden=hidden)
+        numbers = _by_grid(encoding, query_positions, key_positions, params, dtype, hidden=hidden)
     if causal:
         there, here = _ends(query_positions, key_positions)
         numbers = numbers.masked_fill((here > there)[..., None, :], float("-inf"))
@@ -166,7 +166,7 @@ def _check_attention(q: Any, k: Any, v: Any, bias: Any) -> None:
     if q.shape[1:3] != (heads, bias.queries) or not validation.equals_one_of(rows, 1, q.shape[0]):
         raise ValueError(
             f"q must have shape (batch, heads, n, d) with {heads} heads and {bias.queries} queries, as the bias has"
-            f"{f', and a batch of {rows}' if rows != 1 else ''}; got {tuple(q.shape)}. Check the layout and the record."
+            f"{f', and a batch of {rows}' if rows != 1 else ''}; got {tuple(q.shape)}. Check the layout and the encoding."
         )
     for name, x in (("k", k), ("v", v)):
         if x.shape[0] != q.shape[0] or x.shape[2] != bias.keys or not x.shape[1] or heads % x.shape[1]:
@@ -193,27 +193,35 @@ def _ahead(query_positions: Any, key_positions: Any) -> int | None:
 
 
 def _distance_by_distance(
-    record: AttentionBias, query_positions: Any, key_positions: Any, params: Params | None, dtype: Any
+    encoding: AttentionBias, query_positions: Any, key_positions: Any, params: Params | None, dtype: Any
 ) -> Any:
     """The bias of every distance, (*batch, heads, n + m - 1), each from two positions."""
     there, here = _ends(query_positions, key_positions)
-    head = torch.arange(record.heads, device=query_positions.device)[:, None]
-    return record.bias(head, there[..., None, :], here[..., None, :], params, dtype=dtype)
+    head = torch.arange(encoding.heads, device=query_positions.device)[:, None]
+    return encoding.bias(head, there[..., None, :], here[..., None, :], params, dtype=dtype)
 
 
 def _by_grid(
-    record: AttentionBias, query_positions: Any, key_positions: Any, params: Params | None, dtype: Any, *, hidden: bool
+    encoding: AttentionBias,
+    query_positions: Any,
+    key_positions: Any,
+    params: Params | None,
+    dtype: Any,
+    *,
+    hidden: bool,
 ) -> Any:
-    """The same. Distances of the last query come from a few queries and every so many keys, as a record that
+    """The same. Distances of the last query come from a few queries and every so many keys, as an encoding that
     multiplies two tables makes a grid sooner than a row. hidden: the distances after these are -inf."""
     queries, keys = query_positions.shape[-1], key_positions.shape[-1]
     side = min(queries, math.isqrt(keys - 1) + 1)
-    grid = record.matrix(query_positions[..., -side:].flip(-1), key_positions[..., ::side], params, dtype=dtype)
+    grid = encoding.matrix(query_positions[..., -side:].flip(-1), key_positions[..., ::side], params, dtype=dtype)
     of_last = grid.transpose(-1, -2).flatten(-2)[..., :keys]
     if hidden:
         after = of_last.new_full((*of_last.shape[:-1], queries - 1), float("-inf"))
     else:
-        after = record.matrix(query_positions[..., :-1].flip(-1), key_positions[..., -1:], params, dtype=dtype)[..., 0]
+        after = encoding.matrix(query_positions[..., :-1].flip(-1), key_positions[..., -1:], params, dtype=dtype)[
+            ..., 0
+        ]
     return torch.cat([of_last, after], -1)
 
 

@@ -19,12 +19,12 @@ from posenc.torch.attention_paths.visible import unsupported_steps
 def unsupported_reason(asked: Arguments) -> str | None:
     """Why the biases are not one number a distance; None where they are."""
     for bias in asked.biases:
-        if bias.record.axes != 1 or "relative" not in bias.record.claims:
-            return f"{type(bias.record).__name__} does not depend on the distance alone"
+        if bias.encoding.axes != 1 or "relative" not in bias.encoding.claims:
+            return f"{type(bias.encoding).__name__} does not depend on the distance alone"
     if not asked.biases:
         return "no encoding is a bias"
     if asked.scores:
-        return f"{type(asked.scores[0].record).__name__} reads content"
+        return f"{type(asked.scores[0].encoding).__name__} reads content"
     if asked.mask is not None:
         return "a mask hides pairs that no distance tells"
     if asked.documents is not None:
@@ -62,7 +62,9 @@ def attend(asked: Arguments) -> Any:
     q, k, v = rotated_vectors(asked)
     dtype = arrays.library(q).wide_dtype(q.dtype)
     views = [
-        strided(bias.record, asked.query_positions, asked.key_positions, bias.params, causal=asked.causal, dtype=dtype)
+        strided(
+            bias.encoding, asked.query_positions, asked.key_positions, bias.params, causal=asked.causal, dtype=dtype
+        )
         for bias in asked.biases
     ]
     numbers = views[0].numbers

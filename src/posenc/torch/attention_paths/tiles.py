@@ -68,11 +68,11 @@ def new_output(asked: Arguments, q: Any, v: Any) -> Any:
 def rotated_vectors(asked: Arguments) -> tuple[Any, Any, Any]:
     """Queries, keys and values after the rotations that act on them."""
     q, k, v = asked.q, asked.k, asked.v
-    if any(getattr(rotation.record, "heads", None) for rotation in asked.rotations):  # a rotation for each head of q
+    if any(getattr(rotation.encoding, "heads", None) for rotation in asked.rotations):  # a rotation for each head of q
         k, v = repeated(k, q.shape[1]), repeated(v, q.shape[1])
     if asked.keys_rotated:
         for rotation in asked.rotations:
-            q = rotate_at(rotation.record, rotation.params, q, asked.query_positions, "query", "bhtd")
+            q = rotate_at(rotation.encoding, rotation.params, q, asked.query_positions, "query", "bhtd")
         return q, k, v
     for rotation in asked.rotations:
         q, k = rotation(q, k, asked.query_positions, asked.key_positions, layout="bhtd")
@@ -89,8 +89,8 @@ def rotated_back(asked: Arguments, output: Any, query: Any) -> Any:
 
 
 def adds_to_output(score: Score) -> bool:
-    """Whether a record that scores also adds to the output, and so reads the weights."""
-    return type(score.record).values is not AttentionScore.values
+    """Whether an encoding that scores also adds to the output, and so reads the weights."""
+    return type(score.encoding).values is not AttentionScore.values
 
 
 def prepared_scores(asked: Arguments) -> dict[Score, PreparedKeys]:
@@ -98,7 +98,7 @@ def prepared_scores(asked: Arguments) -> dict[Score, PreparedKeys]:
     k, documents = repeated(asked.k, asked.q.shape[1]), asked.documents
     with arrays.library(k).full_precision():
         return {
-            score: score.record.prepare(
+            score: score.encoding.prepare(
                 k,
                 asked.key_positions,
                 score.params,
@@ -106,7 +106,7 @@ def prepared_scores(asked: Arguments) -> dict[Score, PreparedKeys]:
                 documents=None if documents is None else documents[1],
             )
             for score in asked.scores
-            if isinstance(score.record, Gathers)
+            if isinstance(score.encoding, Gathers)
         }
 
 
@@ -139,13 +139,13 @@ def _faded(asked: Arguments, prepared: dict[Score, PreparedKeys], far: Any, star
     """How many of the first keys have no weight for any of these queries, whatever stands there."""
     if far is None or asked.biases or asked.shared or len(asked.scores) != 1 or asked.scores[0] not in prepared:
         return 0
-    record: Any = asked.scores[0].record
+    encoding: Any = asked.scores[0].encoding
     keys = prepared[asked.scores[0]]
     if keys.keys.order is not None:
         return 0
     # Up to the own key of the first query by index: the own keys of the others come behind it.
     keys = keys.part(slice(start + asked.keys - asked.queries + 1))
-    return int(record.faded(checked(asked.query_positions[..., start:stop]), keys, SMALLEST_POWER + float(far)))
+    return int(encoding.faded(checked(asked.query_positions[..., start:stop]), keys, SMALLEST_POWER + float(far)))
 
 
 def _added(asked: Arguments, prepared: dict[Score, PreparedKeys], start: int, stop: int, first: int, last: int) -> Any:
@@ -165,7 +165,7 @@ def _added(asked: Arguments, prepared: dict[Score, PreparedKeys], start: int, st
     for score in asked.scores:
         if score in prepared:
             more = _between(asked, score, prepared[score], start, stop, first, last)
-        elif score.record.gathers:  # it reads the keys between, so it needs them all
+        elif score.encoding.gathers:  # it reads the keys between, so it needs them all
             more = _scored(asked, score, start, stop, 0, asked.keys)[..., first:last]
         else:
             more = _scored(asked, score, start, stop, first, last)
@@ -181,7 +181,7 @@ def _scored(asked: Arguments, score: Score, start: int, stop: int, first: int, l
         _positions_of(asked, asked.key_positions, first, last),
     )
     hidden, documents = _hidden_at_queries(asked, score, start, stop), None
-    if score.record.reads in ("key_positions", "both"):
+    if score.encoding.reads in ("key_positions", "both"):
         at_keys = _hidden_at_keys(asked, score, first, last)
         hidden = at_keys if hidden is None else torch.cat([hidden, at_keys], 1)
     if asked.documents is not None:
@@ -193,8 +193,8 @@ def _between(
     asked: Arguments, score: Score, prepared: PreparedKeys, start: int, stop: int, first: int, last: int
 ) -> Any:
     """The score of a tile of queries against keys that are prepared, without those that none of them reaches."""
-    record: Any = score.record
-    faded = first and type(record).faded is not Gathers.faded  # what comes before may be left out
+    encoding: Any = score.encoding
+    faded = first and type(encoding).faded is not Gathers.faded  # what comes before may be left out
     query, lib = asked.query_positions[..., start:stop], arrays.library(asked.q)
     documents = None if asked.documents is None else asked.documents[0][:, start:stop]
     if prepared.keys.order is None:
@@ -207,7 +207,7 @@ def _between(
             prepared = prepared.part(slice(behind))
     hidden = _hidden_at_queries(asked, score, start, stop)
     with lib.full_precision():
-        more = record.score_prepared(
+        more = encoding.score_prepared(
             prepared, asked.q[:, :, start:stop], query, score.params, hidden=hidden, documents=documents
         )
     return more[..., first:last]
@@ -247,18 +247,18 @@ def softmax_(logits: Any) -> Any:
 
 def _positions_of(asked: Arguments, positions: Any, start: int, stop: int) -> Any:
     """Positions of some of the tokens, an axis before the coordinates where there are several."""
-    several = bool(asked.modules) and asked.modules[0].record.axes > 1
+    several = bool(asked.modules) and asked.modules[0].encoding.axes > 1
     return positions[..., start:stop, :] if several else positions[..., start:stop]
 
 
 def _hidden_at_queries(asked: Arguments, score: Score, start: int, stop: int) -> Any:
     """The inputs of the layer that a score reads at some queries."""
-    return asked.hidden[:, start:stop] if score.record.reads in ("query", "both") else None
+    return asked.hidden[:, start:stop] if score.encoding.reads in ("query", "both") else None
 
 
 def _hidden_at_keys(asked: Arguments, score: Score, first: int, last: int) -> Any:
     """The inputs of the layer that a score reads at some keys, which stand behind those of the queries."""
-    if score.record.reads not in ("key", "both"):
+    if score.encoding.reads not in ("key", "both"):
         return None
-    queries = asked.queries if score.record.reads == "both" else 0
+    queries = asked.queries if score.encoding.reads == "both" else 0
     return asked.hidden[:, queries + first : queries + last]

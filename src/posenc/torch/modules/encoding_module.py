@@ -1,4 +1,4 @@
-"""What every module here is: a record, a seed, and the parameters that the record names."""
+"""What every module here is: an encoding, a seed, and the parameters that the encoding names."""
 
 from __future__ import annotations
 
@@ -13,49 +13,49 @@ from posenc.core.arrays import Array
 from posenc.core.doors import Encoding, Params
 
 
-class RecordModule(torch.nn.Module):  # type: ignore[misc]
-    """A record and its parameters, as float32 `Parameter`s under the record's own names; no buffers.
+class EncodingModule(torch.nn.Module):  # type: ignore[misc]
+    """An encoding and its parameters, as float32 `Parameter`s under the encoding's own names; no buffers.
 
-    record: a frozen encoding.   seed: what its parameters are drawn from, the same at every `reset_parameters()`; None
+    encoding: a frozen encoding.   seed: what its parameters are drawn from, the same at every `reset_parameters()`; None
     for PyTorch's default generator, as `torch.nn.Linear` draws.
     """
 
-    record: Encoding
+    encoding: Encoding
 
-    def __init__(self, record: Encoding, seed: int | None) -> None:
+    def __init__(self, encoding: Encoding, seed: int | None) -> None:
         super().__init__()
-        self.record = record
+        self.encoding = encoding
         self.seed = None if seed is None else validation.integer("seed", seed, 0, 2**63 - 1)
-        for name, shape in record.shapes.items():
+        for name, shape in encoding.shapes.items():
             _register_parameter(self, name, torch.nn.Parameter(torch.empty(shape, dtype=torch.float32)))
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
         """Draw the parameters, also after `to_empty`: with a seed the same values every time."""
-        if self.record.shapes:
-            for name, value in self.record.init(seeded_generator(self.seed)).items():
+        if self.encoding.shapes:
+            for name, value in self.encoding.init(seeded_generator(self.seed)).items():
                 fill(self.get_parameter(name), value)
 
     @property
     def params(self) -> Params | None:
-        """The parameters by the record's names; None where nothing is learned."""
+        """The parameters by the encoding's names; None where nothing is learned."""
         # Not get_parameter, which refuses the plain tensors that functional_call puts in their place.
-        return {name: attrgetter(name)(self) for name in self.record.shapes} or None
+        return {name: attrgetter(name)(self) for name in self.encoding.shapes} or None
 
     def extra_repr(self) -> str:
-        return repr(self.record)
+        return repr(self.encoding)
 
 
-def record_and_params(record: Any, params: Params | None) -> tuple[Any, Params | None]:
-    """A record and its parameters as they are given; of a module its own."""
-    if not isinstance(record, RecordModule):
-        return record, params
+def encoding_and_params(encoding: Any, params: Params | None) -> tuple[Any, Params | None]:
+    """An encoding and its parameters as they are given; of a module its own."""
+    if not isinstance(encoding, EncodingModule):
+        return encoding, params
     if params is not None:
         raise ValueError(
             f"params must be left out for a module, which holds its own; got {validation.shown(params)}. Give "
-            "module.record for others."
+            "module.encoding for others."
         )
-    return record.record, record.params
+    return encoding.encoding, encoding.params
 
 
 def seeded_generator(seed: int | None) -> np.random.Generator:

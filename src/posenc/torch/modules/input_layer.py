@@ -24,7 +24,7 @@ class InputLayer(torch.nn.Module):  # type: ignore[misc]
 
     Vaswani et al. 2017, arXiv:1706.03762, §3.4 (the factor √d), §3.5 (the sum) and §5.4 (dropout of the sum, 0.1).
 
-    vocabulary: number of token ids.   encoding: any record that adds; it gives d, except that `Concatenated` widens the
+    vocabulary: number of token ids.   encoding: any encoding that adds; it gives d, except that `Concatenated` widens the
     embedding and needs `width`, the channels of the embedding itself.   batch_first: whether ids are (batch, n) or
     (n, batch); say the same to `nn.TransformerEncoderLayer`.   seed: what the embedding, normal with variance 1/d (so
     that its rows have length about √d after the factor), and learned positions are drawn from; None for PyTorch's
@@ -52,7 +52,7 @@ class InputLayer(torch.nn.Module):  # type: ignore[misc]
     ) -> None:
         super().__init__()
         self.encoding = Add(
-            validation.instance("encoding", encoding, AdditiveEncoding, "a record that adds"), seed=seed
+            validation.instance("encoding", encoding, AdditiveEncoding, "an encoding that adds"), seed=seed
         )
         self.vocabulary = validation.integer("vocabulary", vocabulary, 1, 1 << 31)
         self.batch_first = validation.truth("batch_first", batch_first)
@@ -79,11 +79,11 @@ class InputLayer(torch.nn.Module):  # type: ignore[misc]
 
     def _summed(self, rows: Array, positions: Array, scale: float) -> Array:
         """In one pass where the encoding is a table that is added, and not one that widens, say."""
-        record, weight = self.encoding.record, self.embedding
-        if type(record).attach is AdditiveEncoding.attach:
+        encoding, weight = self.encoding.encoding, self.embedding
+        if type(encoding).attach is AdditiveEncoding.attach:
             positions = on_same_device("positions", positions, weight)
             wide = arrays.library(weight).wide_dtype(weight.dtype)
-            return embedded(rows, weight, table(record, positions, self.encoding.params, dtype=wide), scale)
+            return embedded(rows, weight, table(encoding, positions, self.encoding.params, dtype=wide), scale)
         x = torch.nn.functional.embedding(rows, weight)
         return self.encoding(arrays.library(x).wide(x) * scale, positions).to(x.dtype)
 

@@ -27,7 +27,7 @@ class TorchWithOperator(Torch):
 
 
 def with_operator(positions: Array) -> Positions:
-    """Positions for a record that rotates by them, with the library that has the operator."""
+    """Positions for an encoding that rotates by them, with the library that has the operator."""
     found = checked(positions)
     return found._replace(lib=TorchWithOperator(positions.device))
 

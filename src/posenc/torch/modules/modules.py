@@ -12,39 +12,39 @@ from posenc.core.doors import AdditiveEncoding, AttentionBias, AttentionScore, D
 from posenc.core.rotation import LAYOUTS, Layout
 from posenc.encodings.adds.learned import Learned
 from posenc.torch.learned_lookup import looked_up
-from posenc.torch.modules.encoding_module import RecordModule, on_same_device
+from posenc.torch.modules.encoding_module import EncodingModule, on_same_device
 from posenc.torch.modules.module_positions import both_counted, counted
 from posenc.torch.modules.one_call import add_at, rotate_at, rotate_pair_at
 from posenc.torch.modules.plain_tensor import plain_tensor
 
 
-def module(record: Encoding, *, seed: int | None = None) -> Add | Rotate | RotateValues | Bias | Score:
-    """The module for a record: `Add`, `Rotate` (`RotateValues` for one that rotates values), `Bias` or `Score`,
+def module(encoding: Encoding, *, seed: int | None = None) -> Add | Rotate | RotateValues | Bias | Score:
+    """The module for an encoding: `Add`, `Rotate` (`RotateValues` for one that rotates values), `Bias` or `Score`,
     by its door.
 
-    record: any encoding.   seed: what learned parameters are drawn from; None for PyTorch's default generator, which
+    encoding: any encoding.   seed: what learned parameters are drawn from; None for PyTorch's default generator, which
     `torch.manual_seed` sets. Raises TypeError for anything else.
 
     >>> from posenc import RoPE
     >>> module(RoPE(dim=8))
     Rotate(RoPE(dim=8, base=10000.0, pairing='adjacent', numerics='exact'))
     """
-    if isinstance(record, AdditiveEncoding):
-        return Add(record, seed=seed)
-    if isinstance(record, RotaryEncoding):
-        return RotateValues(record, seed=seed) if "value" in record.roles else Rotate(record, seed=seed)
-    if isinstance(record, AttentionBias):
-        return Bias(record, seed=seed)
-    if isinstance(record, AttentionScore):
-        return Score(record, seed=seed)
+    if isinstance(encoding, AdditiveEncoding):
+        return Add(encoding, seed=seed)
+    if isinstance(encoding, RotaryEncoding):
+        return RotateValues(encoding, seed=seed) if "value" in encoding.roles else Rotate(encoding, seed=seed)
+    if isinstance(encoding, AttentionBias):
+        return Bias(encoding, seed=seed)
+    if isinstance(encoding, AttentionScore):
+        return Score(encoding, seed=seed)
     raise TypeError(
-        f"record must be an encoding of one of the four doors; got {validation.shown(record)}. Give RoPE(dim=64), say."
+        f"encoding must be an encoding of one of the four doors; got {validation.shown(encoding)}. Give RoPE(dim=64), say."
     )
 
 
 @final
-class Add(RecordModule):
-    """x + encoding, for a record that adds.
+class Add(EncodingModule):
+    """x + encoding, for an encoding that adds.
 
     x: (*batch, n, width), any float dtype; positions: (*batch, n) or (n,), integers or float32/float64; left out, those
     of a whole sequence, 0 to n - 1.
@@ -57,22 +57,22 @@ class Add(RecordModule):
              [0.8415, 0.5403, 0.0100, 0.9999]]])
     """
 
-    record: AdditiveEncoding
+    encoding: AdditiveEncoding
 
-    def __init__(self, record: AdditiveEncoding, *, seed: int | None = None) -> None:
-        super().__init__(validation.instance("record", record, AdditiveEncoding, "a record that adds"), seed)
-        self._is_lookup = type(record) is Learned and record.outside == "error"
+    def __init__(self, encoding: AdditiveEncoding, *, seed: int | None = None) -> None:
+        super().__init__(validation.instance("encoding", encoding, AdditiveEncoding, "an encoding that adds"), seed)
+        self._is_lookup = type(encoding) is Learned and encoding.outside == "error"
 
     def forward(self, x: Array, positions: Array | None = None) -> Array:
         if self._is_lookup and (total := looked_up(self.table, x, positions)) is not None:
             return total
-        positions = counted("positions", positions, plain_tensor("x", x), -2, self.record)
-        return add_at(self.record, self.params, x, positions)
+        positions = counted("positions", positions, plain_tensor("x", x), -2, self.encoding)
+        return add_at(self.encoding, self.params, x, positions)
 
 
 @final
-class Rotate(RecordModule):
-    """Rotated queries and keys, for a record that rotates.
+class Rotate(EncodingModule):
+    """Rotated queries and keys, for an encoding that rotates.
 
     q: (batch, heads, n, dim) and k: (batch, key heads, m, dim) for layout "bhtd", the middle axes swapped for "bthd";
     k may have fewer heads, of which the heads of q are a multiple. query_positions: (n,) or (batch, n), key_positions:
@@ -88,10 +88,10 @@ class Rotate(RecordModule):
     >>> q, k = Rotate(RoPE(dim=8))(q, k, torch.tensor([2, 3, 4]), torch.arange(5), layout="bhtd")
     """
 
-    record: RotaryEncoding
+    encoding: RotaryEncoding
 
-    def __init__(self, record: RotaryEncoding, *, seed: int | None = None) -> None:
-        super().__init__(_rotating("query", record), seed)
+    def __init__(self, encoding: RotaryEncoding, *, seed: int | None = None) -> None:
+        super().__init__(_rotating("query", encoding), seed)
 
     def forward(
         self,
@@ -103,22 +103,22 @@ class Rotate(RecordModule):
         layout: Layout,
     ) -> tuple[Array, Array]:
         validation.choice("layout", layout, LAYOUTS)
-        _check_heads(plain_tensor("q", q), plain_tensor("k", k), self.record.head_dim, layout)
+        _check_heads(plain_tensor("q", q), plain_tensor("k", k), self.encoding.head_dim, layout)
         query_positions, key_positions = both_counted(
-            query_positions, key_positions, q, k, layout.index("t"), self.record
+            query_positions, key_positions, q, k, layout.index("t"), self.encoding
         )
-        _check_positions("q", q, "query_positions", query_positions, layout, self.record.axes)
-        _check_positions("k", k, "key_positions", key_positions, layout, self.record.axes)
-        record, params = self.record, self.params
+        _check_positions("q", q, "query_positions", query_positions, layout, self.encoding.axes)
+        _check_positions("k", k, "key_positions", key_positions, layout, self.encoding.axes)
+        encoding, params = self.encoding, self.params
         if query_positions is key_positions:
-            return rotate_pair_at(record, params, q, k, query_positions, layout)
-        rotated = rotate_at(record, params, q, query_positions, "query", layout)
-        return rotated, rotate_at(record, params, k, key_positions, "key", layout)
+            return rotate_pair_at(encoding, params, q, k, query_positions, layout)
+        rotated = rotate_at(encoding, params, q, query_positions, "query", layout)
+        return rotated, rotate_at(encoding, params, k, key_positions, "key", layout)
 
 
 @final
-class RotateValues(RecordModule):
-    """Rotated values, and the output rotated back, for a record that rotates values.
+class RotateValues(EncodingModule):
+    """Rotated values, and the output rotated back, for an encoding that rotates values.
 
     v: (batch, key heads, m, dim) for layout "bhtd", the middle axes swapped for "bthd"; key_positions: (m,) or (batch,
     m). `back` takes the attention output, (batch, heads, n, dim), and the positions of the queries. Positions left out
@@ -130,10 +130,10 @@ class RotateValues(RecordModule):
     >>> v = rotating(torch.ones(1, 2, 5, 8), torch.arange(5), layout="bhtd")
     """
 
-    record: RotaryEncoding
+    encoding: RotaryEncoding
 
-    def __init__(self, record: RotaryEncoding, *, seed: int | None = None) -> None:
-        super().__init__(_rotating("value", record), seed)
+    def __init__(self, encoding: RotaryEncoding, *, seed: int | None = None) -> None:
+        super().__init__(_rotating("value", encoding), seed)
 
     def forward(self, v: Array, key_positions: Array | None = None, *, layout: Layout) -> Array:
         return self._rotated("v", v, "key_positions", key_positions, "value", layout)
@@ -146,15 +146,15 @@ class RotateValues(RecordModule):
         self, name: str, x: Array, positions_name: str, positions: Array | None, role: Any, layout: Layout
     ) -> Array:
         validation.choice("layout", layout, LAYOUTS)
-        _check_width(name, plain_tensor(name, x), self.record.head_dim, layout)
-        positions = counted(positions_name, positions, x, layout.index("t"), self.record)
-        _check_positions(name, x, positions_name, positions, layout, self.record.axes)
-        return rotate_at(self.record, self.params, x, positions, role, layout)
+        _check_width(name, plain_tensor(name, x), self.encoding.head_dim, layout)
+        positions = counted(positions_name, positions, x, layout.index("t"), self.encoding)
+        _check_positions(name, x, positions_name, positions, layout, self.encoding.axes)
+        return rotate_at(self.encoding, self.params, x, positions, role, layout)
 
 
 @final
-class Bias(RecordModule):
-    """The dense bias of the scaled logits, for a record that biases.
+class Bias(EncodingModule):
+    """The dense bias of the scaled logits, for an encoding that biases.
 
     query_positions: (*batch, n), key_positions: (*batch, m); result (*batch, heads, n, m), float32 unless dtype says
     otherwise. It is what `scaled_dot_product_attention` takes as `attn_mask`; give it four axes ([None]), as with three
@@ -166,10 +166,10 @@ class Bias(RecordModule):
     [[[-0.125, -0.0625]], [[-0.0078125, -0.00390625]]]
     """
 
-    record: AttentionBias
+    encoding: AttentionBias
 
-    def __init__(self, record: AttentionBias, *, seed: int | None = None) -> None:
-        super().__init__(validation.instance("record", record, AttentionBias, "a record that biases"), seed)
+    def __init__(self, encoding: AttentionBias, *, seed: int | None = None) -> None:
+        super().__init__(validation.instance("encoding", encoding, AttentionBias, "an encoding that biases"), seed)
 
     def forward(self, query_positions: Array, key_positions: Array, *, dtype: Any = None) -> Array:
         params = self.params
@@ -179,24 +179,24 @@ class Bias(RecordModule):
             on_same_device("query_positions", query_positions, like),
             on_same_device("key_positions", key_positions, like),
         )
-        return self.record.matrix(query_positions, key_positions, params, dtype=dtype)
+        return self.encoding.matrix(query_positions, key_positions, params, dtype=dtype)
 
 
 @final
-class Score(RecordModule):
-    """What a record that scores adds to the scaled logits, and to the output (`values`).
+class Score(EncodingModule):
+    """What an encoding that scores adds to the scaled logits, and to the output (`values`).
 
     q: (*batch, heads, n, dim), k: (*batch, heads, m, dim); query_positions: (*batch, n), key_positions: (*batch, m);
-    both left out, those of a whole sequence, 0 to n - 1. hidden: what the record documents, if it reads it.
+    both left out, those of a whole sequence, 0 to n - 1. hidden: what the encoding documents, if it reads it.
     documents: of the queries and of the keys, numbers in the shape of their positions, where a row holds several; a
-    record that reads the keys in between leaves the others out. Result (*batch, heads, n, m).
+    encoding that reads the keys in between leaves the others out. Result (*batch, heads, n, m).
     Autocast does not reach inside.
     """
 
-    record: AttentionScore
+    encoding: AttentionScore
 
-    def __init__(self, record: AttentionScore, *, seed: int | None = None) -> None:
-        super().__init__(validation.instance("record", record, AttentionScore, "a record that scores"), seed)
+    def __init__(self, encoding: AttentionScore, *, seed: int | None = None) -> None:
+        super().__init__(validation.instance("encoding", encoding, AttentionScore, "an encoding that scores"), seed)
 
     def forward(
         self,
@@ -209,32 +209,34 @@ class Score(RecordModule):
         documents: Documents = None,
     ) -> Array:
         query_positions, key_positions = both_counted(
-            query_positions, key_positions, plain_tensor("q", q), plain_tensor("k", k), -2, self.record
+            query_positions, key_positions, plain_tensor("q", q), plain_tensor("k", k), -2, self.encoding
         )
         # Other scores see a query and a key at a time, so that a mask is all it takes to keep documents apart.
-        packed = {"documents": documents} if self.record.gathers else {}
+        packed = {"documents": documents} if self.encoding.gathers else {}
         with arrays.library(q).full_precision():
-            return self.record.score(q, k, query_positions, key_positions, self.params, hidden=hidden, **packed)
+            return self.encoding.score(q, k, query_positions, key_positions, self.params, hidden=hidden, **packed)
 
     def values(
         self, weights: Array, query_positions: Array | None = None, key_positions: Array | None = None
     ) -> Array | None:
         """What is added to the attention output for weights (*batch, heads, n, m); None where nothing is."""
         columns = plain_tensor("weights", weights).transpose(-1, -2)
-        query_positions, key_positions = both_counted(query_positions, key_positions, weights, columns, -2, self.record)
-        with arrays.library(weights).full_precision():
-            return self.record.values(weights, query_positions, key_positions, self.params)
-
-
-def _rotating(role: Any, record: Any) -> RotaryEncoding:
-    """A record that rotates what is meant."""
-    validation.instance("record", record, RotaryEncoding, "a record that rotates")
-    if role not in record.roles:
-        raise TypeError(
-            f"record must rotate {'queries and keys' if role == 'query' else 'values'}; got {record!r}. Call "
-            "module(record), which chooses."
+        query_positions, key_positions = both_counted(
+            query_positions, key_positions, weights, columns, -2, self.encoding
         )
-    return record  # type: ignore[no-any-return]
+        with arrays.library(weights).full_precision():
+            return self.encoding.values(weights, query_positions, key_positions, self.params)
+
+
+def _rotating(role: Any, encoding: Any) -> RotaryEncoding:
+    """An encoding that rotates what is meant."""
+    validation.instance("encoding", encoding, RotaryEncoding, "an encoding that rotates")
+    if role not in encoding.roles:
+        raise TypeError(
+            f"encoding must rotate {'queries and keys' if role == 'query' else 'values'}; got {encoding!r}. Call "
+            "module(encoding), which chooses."
+        )
+    return encoding  # type: ignore[no-any-return]
 
 
 def _check_width(name: str, x: Any, dim: int, layout: Layout) -> None:

@@ -26,7 +26,7 @@ def embed(
 
     Vaswani et al. 2017, arXiv:1706.03762, §3.4 (the factor, √d there) and §3.5 (the sum). ids: int64 or int32,
     (batch, n).
-    weight: (vocabulary, d), any float dtype. table: (n, d), or (batch, n, d) for positions of their own, as a record's
+    weight: (vocabulary, d), any float dtype. table: (n, d), or (batch, n, d) for positions of their own, as an encoding's
     `embed` gives it: float32, and float64 for a weight of float64. scale: a plain number. Result: (batch, n, d).
     Product and sum are formed in the dtype of the table. With gradients for weight (no sparse one) and table.
     impl: "reference" is four operations of PyTorch; "native" the kernel of posenc-kernels for the CPU, to the same

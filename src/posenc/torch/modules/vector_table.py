@@ -27,7 +27,7 @@ IMPLS = ("auto", "reference", "native")
 
 
 def table(
-    record: AdditiveEncoding,
+    encoding: AdditiveEncoding,
     positions: Array,
     params: Params | None = None,
     *,
@@ -35,18 +35,18 @@ def table(
     out: Array | None = None,
     impl: Literal["auto", "reference", "native"] = "auto",
 ) -> Array:
-    """`record.embed(positions)`, by compiled code where it can: the same vectors, to the bit.
+    """`encoding.embed(positions)`, by compiled code where it can: the same vectors, to the bit.
 
-    record, positions, params, dtype: as for the record's own `embed`; positions are a tensor. The kernel takes whole
+    encoding, positions, params, dtype: as for the encoding's own `embed`; positions are a tensor. The kernel takes whole
     positions on the CPU, float32, and `Sinusoidal` with `numerics="exact"` in any of its conventions.
     out: memory to write into, which is returned: (*batch, n, width), of the dtype of the result, on the device of
     positions, that needs no gradient and overlaps neither itself nor positions. Rows may lie apart, as in a slice.
-    impl: "reference" is `record.embed`; "native" the kernel of posenc-kernels, ValueError where it cannot; "auto" is
+    impl: "reference" is `encoding.embed`; "native" the kernel of posenc-kernels, ValueError where it cannot; "auto" is
     that where it can, else the reference. Raises TypeError or ValueError naming the argument.
 
     >>> import torch, posenc
-    >>> record, held = posenc.Sinusoidal(dim=4), torch.empty(3, 4)
-    >>> posenc.torch.table(record, torch.tensor([0, 1, 3]), out=held) is held
+    >>> encoding, held = posenc.Sinusoidal(dim=4), torch.empty(3, 4)
+    >>> posenc.torch.table(encoding, torch.tensor([0, 1, 3]), out=held) is held
     True
     >>> held
     tensor([[ 0.0000,  1.0000,  0.0000,  1.0000],
@@ -54,20 +54,20 @@ def table(
             [ 0.1411, -0.9900,  0.0300,  0.9996]])
     """
     validation.choice("impl", impl, IMPLS)
-    validation.instance("record", record, AdditiveEncoding, "a record that adds, Sinusoidal(dim=64), say")
+    validation.instance("encoding", encoding, AdditiveEncoding, "an encoding that adds, Sinusoidal(dim=64), say")
     plain_tensor("positions", positions)
-    sinusoids = fixed_sinusoids_of(record)
-    reason = native.MISSING or _unsupported_reason(record, sinusoids, positions, dtype, out)
+    sinusoids = fixed_sinusoids_of(encoding)
+    reason = native.MISSING or _unsupported_reason(encoding, sinusoids, positions, dtype, out)
     if impl == "native" and reason is not None:
         raise ValueError(f"impl must be one that can make this table; got 'native', but {reason}. Use 'auto'.")
     if impl == "reference" or reason is not None or sinusoids is None:
-        result = record.embed(positions, params, dtype=dtype)
+        result = encoding.embed(positions, params, dtype=dtype)
         if out is None:
             return result
         check_out("out", out, tuple(result.shape), result.dtype, positions)
         return copied(result, out)
-    record.checked(params)
-    shape = (*positions.shape, record.width)
+    encoding.checked(params)
+    shape = (*positions.shape, encoding.width)
     if out is None:
         out = torch.empty(
             shape, dtype=torch.float32, device=positions.device
@@ -87,11 +87,11 @@ def table(
 
 
 def _unsupported_reason(
-    record: AdditiveEncoding, sinusoids: FixedSinusoids | None, positions: Array, dtype: Any, out: Any
+    encoding: AdditiveEncoding, sinusoids: FixedSinusoids | None, positions: Array, dtype: Any, out: Any
 ) -> str | None:
     """Why the kernel cannot make this table; None where it can."""
     if sinusoids is None:
-        return f"{type(record).__name__} is made of more than waves of exact frequencies"
+        return f"{type(encoding).__name__} is made of more than waves of exact frequencies"
     if torch._C._are_functorch_transforms_active():
         return "a transform of functions sees through the reference"
     return unsupported_positions(positions, dtype) or unsupported_rows(out)

@@ -31,7 +31,7 @@ IMPLS = ("auto", "reference", "native")
 
 @dataclass(frozen=True, eq=False)
 class Angles:
-    """Whole positions and a record that rotates by them, cosines and sines not yet made: `angles` gives it,
+    """Whole positions and an encoding that rotates by them, cosines and sines not yet made: `angles` gives it,
     `rotate` takes it.
 
     positions: the argument, (*batch, n), with a last axis of coordinates where there are several.
@@ -39,7 +39,7 @@ class Angles:
     `posenc.phase.frequency_limbs` and `frequency_words`.
     """
 
-    record: RotaryEncoding
+    encoding: RotaryEncoding
     fixed: FixedFrequencies
     positions: Array
     integer_positions: Array
@@ -52,15 +52,15 @@ class Angles:
         return self.fixed.pairing.dim
 
     def rotation(self, *, dtype: Any = None) -> Rotation:
-        """The rotation itself, as the record makes it."""
-        return of_pairs("record", self.record.rotation(self.positions, dtype=dtype))
+        """The rotation itself, as the encoding makes it."""
+        return of_pairs("encoding", self.encoding.rotation(self.positions, dtype=dtype))
 
 
-def angles(record: RotaryEncoding, positions: Array) -> Angles:
+def angles(encoding: RotaryEncoding, positions: Array) -> Angles:
     """Angles of whole positions, for `rotate` and `rotate_`: a kernel makes cosines and sines of them in its pass over
-    queries and keys, the numbers of `record.rotation`; nothing is stored but positions, and backward keeps no more.
+    queries and keys, the numbers of `encoding.rotation`; nothing is stored but positions, and backward keeps no more.
 
-    record: one whose every pair rotates by one coordinate times an exact frequency: RoPE with any scaling, AxialRoPE,
+    encoding: one whose every pair rotates by one coordinate times an exact frequency: RoPE with any scaling, AxialRoPE,
     DualBaseRoPE, `Partial` of them; anything with `numerics="float32"`, learned frequencies or directions is refused.
     positions: a tensor of whole numbers, (*batch, n), or (*batch, n, axes). Where no kernel is at hand `rotate` makes
     the rotation at every call: then make it once, by `rotation`. Raises TypeError or ValueError naming the argument.
@@ -71,22 +71,22 @@ def angles(record: RotaryEncoding, positions: Array) -> Angles:
     >>> posenc.torch.rotate(q, k, far, layout="bhtd")[0].shape
     torch.Size([1, 4, 3, 8])
     """
-    validation.instance("record", record, RotaryEncoding, "a record that rotates, RoPE(dim=64), say")
+    validation.instance("encoding", encoding, RotaryEncoding, "an encoding that rotates, RoPE(dim=64), say")
     plain_tensor("positions", positions)
-    fixed = fixed_frequencies_of(record)
+    fixed = fixed_frequencies_of(encoding)
     if fixed is None:
         raise ValueError(
-            f"record must rotate each pair by a coordinate times an exact frequency; got {record!r}. Use turn."
+            f"encoding must rotate each pair by a coordinate times an exact frequency; got {encoding!r}. Use turn."
         )
     if arrays.kind(positions) != "integer":
         raise TypeError(f"positions must be whole numbers; got {arrays.dtype_name(positions.dtype)}. Use turn.")
     lib = arrays.library(positions)
     limbs, words = lib.constant(frequency_limbs(fixed)), lib.constant(frequency_words(fixed))
-    return Angles(record, fixed, positions, _integer_positions(positions, fixed), limbs, words)
+    return Angles(encoding, fixed, positions, _integer_positions(positions, fixed), limbs, words)
 
 
 def rotation(
-    record: RotaryEncoding,
+    encoding: RotaryEncoding,
     positions: Array,
     params: Params | None = None,
     *,
@@ -95,39 +95,39 @@ def rotation(
     out: tuple[Array, Array] | None = None,
     impl: Literal["auto", "reference", "native"] = "auto",
 ) -> Rotation:
-    """`record.rotation(positions)`, by compiled code where it can: the same cosines and sines, correctly rounded.
+    """`encoding.rotation(positions)`, by compiled code where it can: the same cosines and sines, correctly rounded.
 
-    record, positions, params, role, dtype: as for the record's own `rotation`; positions are a tensor. The kernel takes
-    whole positions on the CPU, float32, and the records that `angles` takes.
+    encoding, positions, params, role, dtype: as for the encoding's own `rotation`; positions are a tensor. The kernel takes
+    whole positions on the CPU, float32, and the encodings that `angles` takes.
     out: memory for cosines and for sines, (*batch, n, pairs) each, which the rotation then holds: of the dtype of the rotation,
     on the device of positions, that needs no gradient and shares no number with the other or with positions.
-    impl: "reference" is `record.rotation`; "native" the kernel of posenc-kernels, ValueError where it cannot; "auto" is
+    impl: "reference" is `encoding.rotation`; "native" the kernel of posenc-kernels, ValueError where it cannot; "auto" is
     that where it can, else the reference. Raises TypeError or ValueError naming the argument.
 
     >>> import torch, posenc
-    >>> positions, record = torch.arange(3), posenc.RoPE(dim=8)
-    >>> torch.equal(rotation(record, positions).cos, record.rotation(positions).cos)
+    >>> positions, encoding = torch.arange(3), posenc.RoPE(dim=8)
+    >>> torch.equal(rotation(encoding, positions).cos, encoding.rotation(positions).cos)
     True
     """
     validation.choice("impl", impl, IMPLS)
-    validation.instance("record", record, RotaryEncoding, "a record that rotates, RoPE(dim=64), say")
+    validation.instance("encoding", encoding, RotaryEncoding, "an encoding that rotates, RoPE(dim=64), say")
     plain_tensor("positions", positions)
     if out is not None and (not isinstance(out, tuple) or len(out) != 2):
         raise TypeError(
             f"out must be a pair of tensors, for cosines and sines; got {validation.shown(out)}. Give (cos, sin)."
         )
-    fixed = fixed_frequencies_of(record)
-    reason = native.MISSING or _unsupported_reason(record, fixed, positions, dtype, out)
+    fixed = fixed_frequencies_of(encoding)
+    reason = native.MISSING or _unsupported_reason(encoding, fixed, positions, dtype, out)
     if impl == "native" and reason is not None:
         raise ValueError(f"impl must be one that can make this rotation; got 'native', but {reason}. Use 'auto'.")
     if impl == "reference" or reason is not None or fixed is None:
-        by_reference = of_pairs("record", record.rotation(positions, params, role=role, dtype=dtype))
+        by_reference = of_pairs("encoding", encoding.rotation(positions, params, role=role, dtype=dtype))
         if out is None:
             return by_reference
         check_pair(out, tuple(by_reference.cos.shape), by_reference.cos.dtype, positions)
         cosine, sine = (copied(*parts) for parts in zip((by_reference.cos, by_reference.sin), out, strict=True))
         return Rotation(cosine, sine, by_reference.pairing, by_reference.factor, by_reference.heads)
-    record.checked(params)
+    encoding.checked(params)
     validation.choice("role", role, ROLES)
     whole, limbs = _integer_positions(positions, fixed), arrays.library(positions).constant(frequency_limbs(fixed))
     batch = positions.shape if fixed.axes == 1 else positions.shape[:-1]
@@ -157,10 +157,10 @@ def _integer_positions(positions: Array, fixed: FixedFrequencies) -> Array:
 
 
 def _unsupported_reason(
-    record: RotaryEncoding, fixed: FixedFrequencies | None, positions: Array, dtype: Any, out: Any
+    encoding: RotaryEncoding, fixed: FixedFrequencies | None, positions: Array, dtype: Any, out: Any
 ) -> str | None:
     """Why the kernel cannot make this rotation; None where it can."""
     if fixed is None:
-        return f"{type(record).__name__} turns in another way than by a coordinate times an exact frequency"
+        return f"{type(encoding).__name__} turns in another way than by a coordinate times an exact frequency"
     reason = unsupported_positions(positions, dtype)
     return reason if reason or out is None else unsupported_rows(out[0]) or unsupported_rows(out[1])

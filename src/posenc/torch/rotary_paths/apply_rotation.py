@@ -40,7 +40,7 @@ def rotate(
 
     q: (batch, heads, time, dim) and k: (batch, key heads, time, dim) for layout "bhtd", the middle axes swapped for
     "bthd"; float32, bfloat16, float16 (float64 with a float64 rotation). rotation: of their positions,
-    `record.rotation(positions)`, made once a step; or `angles(record, positions)`, of which the kernel makes its cosines
+    `encoding.rotation(positions)`, made once a step; or `angles(encoding, positions)`, of which the kernel makes its cosines
     and sines by itself. Each product is formed in float32 at least and rounded once.
     impl: "reference" is `rotation(q, layout=layout)`; "native" the compiled kernel of posenc-kernels for the CPU and
     "torch" plain PyTorch in blocks that stay in the cache, both to the bits of the reference; "triton" the kernel for

@@ -10,7 +10,7 @@ from posenc.core import validation
 from posenc.core.arrays import Array
 from posenc.core.doors import RotaryEncoding
 from posenc.core.rotation import Layout, Operator, Rotation
-from posenc.torch.modules.encoding_module import RecordModule
+from posenc.torch.modules.encoding_module import EncodingModule
 from posenc.torch.modules.plain_tensor import plain_tensor
 from posenc.torch.rotary_paths.aliasing import check_writable, disjoint, require_no_grad
 from posenc.torch.rotary_paths.angles import Angles
@@ -29,18 +29,18 @@ def check_rotation(rotation: Any) -> None:
         raise TypeError(
             "turn must hold PyTorch tensors; got cos and sin of "
             f"{type(rotation.cos).__module__}.{type(rotation.cos).__name__}. Make it from a tensor of positions: "
-            "record.rotation(torch.arange(n))."
+            "encoding.rotation(torch.arange(n))."
         )
     if isinstance(rotation, RotaryEncoding):
         got, advice = repr(rotation), "Call its rotation(positions)"
-    elif isinstance(rotation, RecordModule):
+    elif isinstance(rotation, EncodingModule):
         got, advice = repr(rotation), "Call the module itself: module(q, k, positions, positions, layout=layout)"
     elif isinstance(rotation, Operator):
         got, advice = f"{type(rotation).__name__}, another map", "Call it instead: operator(q, layout=layout)"
     elif hasattr(rotation, "shape") or isinstance(rotation, list | tuple | range):
-        got, advice = f"positions, it seems ({type(rotation).__name__})", "Give record.rotation(positions)"
+        got, advice = f"positions, it seems ({type(rotation).__name__})", "Give encoding.rotation(positions)"
     else:
-        got, advice = validation.shown(rotation), "Give record.rotation(positions)"
+        got, advice = validation.shown(rotation), "Give encoding.rotation(positions)"
     raise TypeError(f"turn must be a Rotation, or what posenc.torch.rotary_paths.angles gives; got {got}. {advice}.")
 
 

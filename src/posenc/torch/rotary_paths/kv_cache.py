@@ -113,7 +113,7 @@ def _check_values(q: Array, k: Array, v: Array, layout: Layout) -> None:
             f"v must have the dtype and device of k, {k.dtype} and {k.device}; got {v.dtype}, {v.device}. Convert it."
         )
     for name, x in (("k", k), ("v", v)):
-        require_no_grad(name, x, "for a cache records none", "Detach it")
+        require_no_grad(name, x, "for a cache encodings none", "Detach it")
 
 
 def _check_caches(k: Array, v: Array, k_cache: Array, v_cache: Array, layout: Layout, paged: bool) -> tuple[int, int]:

@@ -12,13 +12,13 @@ from posenc.transformers.swapping.layer_positions import checked_positions
 
 
 class InputPositions(torch.nn.ModuleList):  # type: ignore[misc]
-    """Records that are added to the input of the first layer, where the model has no table of positions."""
+    """Encodings that are added to the input of the first layer, where the model has no table of positions."""
 
     def __init__(self, added: Sequence[Add]) -> None:
         super().__init__(added)
 
     def before(self, module: Any, given: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
-        """Before the first layer: its input with every record added."""
+        """Before the first layer: its input with every encoding added."""
         hidden = given[0] if given else named["hidden_states"]
         positions = checked_positions(named.get("position_ids"), hidden)
         for add in self:
@@ -27,7 +27,7 @@ class InputPositions(torch.nn.ModuleList):  # type: ignore[misc]
 
 
 class TablePositions(torch.nn.ModuleList):  # type: ignore[misc]
-    """Records in the place of a learned table of positions, whose rows also say where each token stands.
+    """Encodings in the place of a learned table of positions, whose rows also say where each token stands.
 
     offset: the row that the first token reads. A model with such a table gives its layers no positions, so `hand_on`
     does, to every layer of one call.
@@ -44,7 +44,7 @@ class TablePositions(torch.nn.ModuleList):  # type: ignore[misc]
         return (torch.full_like(given[0], self.offset), *given[1:])
 
     def instead(self, module: Any, given: tuple[Any, ...], rows: Any) -> Any:
-        """The sum of the records in place of the rows that were read."""
+        """The sum of the encodings in place of the rows that were read."""
         added = torch.zeros_like(rows)
         for add in self:
             added = add(added, self.positions)

@@ -12,14 +12,14 @@ from posenc.core.checked_attention import repeated
 from posenc.core.rotation import PairLayout, of_pairs
 from posenc.torch.attention_paths.attend import attention
 from posenc.torch.attention_paths.tiles import adds_to_output
-from posenc.torch.modules.encoding_module import RecordModule
+from posenc.torch.modules.encoding_module import EncodingModule
 from posenc.torch.modules.modules import Bias, Rotate, RotateValues, Score
 from posenc.torch.modules.one_call import rotation_at
 from posenc.transformers.swapping.attention_function import NAME, OURS
 from posenc.transformers.swapping.attention_mask import as_seen, documents_seen, module_is_causal
 from posenc.transformers.swapping.cached_positions import LayerCall, PositionedCache
 
-#: Arguments of attention that change its logits in ways that records do not share; None where a model has none.
+#: Arguments of attention that change its logits in ways that encodings do not share; None where a model has none.
 CHANGES_LOGITS = ("softcap", "s_aux", "position_bias", "head_mask", "cache")
 
 
@@ -33,7 +33,7 @@ class LayerPositions(torch.nn.ModuleList):  # type: ignore[misc]
     """
 
     def __init__(
-        self, arguments: tuple[str, ...], by_table: Rotate | None, inside: Sequence[RecordModule], repeat: PairLayout
+        self, arguments: tuple[str, ...], by_table: Rotate | None, inside: Sequence[EncodingModule], repeat: PairLayout
     ) -> None:
         super().__init__([*([] if by_table is None else [by_table]), *inside])
         self.arguments, self.by_table, self.inside, self.repeat = arguments, (by_table,), tuple(inside), repeat
@@ -68,7 +68,7 @@ class LayerPositions(torch.nn.ModuleList):  # type: ignore[misc]
         (rotation,) = self.by_table
         if rotation is None:
             return torch.ones_like(cos), torch.zeros_like(sin)
-        rotation = of_pairs("encoding", rotation_at(rotation.record, rotation.params, cos, positions, "both"))
+        rotation = of_pairs("encoding", rotation_at(rotation.encoding, rotation.params, cos, positions, "both"))
         if cos.shape[-1] not in (rotation.cos.shape[-1], 2 * rotation.cos.shape[-1]):
             raise ValueError(
                 f"model must give tables for {rotation.cos.shape[-1]} pairs of channels; got width "
@@ -87,7 +87,7 @@ class LayerPositions(torch.nn.ModuleList):  # type: ignore[misc]
         if name not in OURS.values():
             raise ValueError(
                 f"model must keep the attention it was swapped with; got {name!r}, which would leave out "
-                f"{[each.record for each in self.inside]}. Undo the swap, set the attention, and swap again."
+                f"{[each.encoding for each in self.inside]}. Undo the swap, set the attention, and swap again."
             )
 
     def attend(
@@ -113,7 +113,7 @@ class LayerPositions(torch.nn.ModuleList):  # type: ignore[misc]
         for each in CHANGES_LOGITS:
             if named.get(each) is not None:
                 raise ValueError(
-                    f"model must attend by softmax of scaled logits alone, for {self.inside[0].record!r}; got {each} "
+                    f"model must attend by softmax of scaled logits alone, for {self.inside[0].encoding!r}; got {each} "
                     f"in {type(module).__name__}. Swap in what rotates."
                 )
         if name == "eager":
@@ -126,7 +126,7 @@ class LayerPositions(torch.nn.ModuleList):  # type: ignore[misc]
     def _by_head(self, query: Any, key: Any) -> bool:
         """Whether keys that heads share must be rotated for each head, which the layer's own attention cannot take."""
         return query.shape[1] != key.shape[1] and any(
-            getattr(each.record, "heads", None) for each in self._adds(Rotate)
+            getattr(each.encoding, "heads", None) for each in self._adds(Rotate)
         )
 
     def _rotated(self, call: LayerCall, query: Any, key: Any, value: Any) -> tuple[Any, Any, Any]:
@@ -187,14 +187,14 @@ class LayerPositions(torch.nn.ModuleList):  # type: ignore[misc]
         if self._by_head(query, key):
             raise ValueError(
                 f"encoding must rotate all heads alike where attention is eager and {key.shape[1]} heads of keys serve "
-                f"{heads}; got {self._adds(Rotate)[0].record!r}. Call model.set_attn_implementation('sdpa') first."
+                f"{heads}; got {self._adds(Rotate)[0].encoding!r}. Call model.set_attn_implementation('sdpa') first."
             )
         documents = self._documents(None if mask is None else as_seen(mask), module, query, key)
         precise = torch.promote_types(query.dtype, torch.float32)
         added = [each(call.query, call.key, dtype=precise) for each in self._adds(Bias)]
         keys = repeated(key, heads)
         for each in self._adds(Score):
-            hidden = self._hidden(call, key) if each.record.reads else None
+            hidden = self._hidden(call, key) if each.encoding.reads else None
             added.append(each(query, keys, call.query, call.key, hidden=hidden, documents=documents))
         total = sum(each if each.ndim == 4 else each[None] for each in added).to(query.dtype)
         q, k, v = self._rotated(call, query, key, value)
@@ -206,7 +206,7 @@ class LayerPositions(torch.nn.ModuleList):  # type: ignore[misc]
 
     def _documents(self, seen: Any, module: Any, query: Any, key: Any) -> tuple[Any, Any] | None:
         """Which tokens are of one text, where a score reads the keys in between; None where all are."""
-        if seen is None or not any(each.record.gathers for each in self._adds(Score)):
+        if seen is None or not any(each.encoding.gathers for each in self._adds(Score)):
             return None
         return documents_seen(
             seen.expand(key.shape[0], 1, query.shape[2], key.shape[2])[:, 0], module_is_causal(module)
@@ -214,12 +214,12 @@ class LayerPositions(torch.nn.ModuleList):  # type: ignore[misc]
 
     def _hidden(self, call: LayerCall, key: Any) -> Any:
         """The input of the layer at the tokens that a score reads it at; None where none does."""
-        reads = {each.record.reads for each in self._adds(Score)} - {None}
+        reads = {each.encoding.reads for each in self._adds(Score)} - {None}
         if not reads:
             return None
         if reads != {"query"} and call.hidden.shape[1] != key.shape[2]:
             raise ValueError(
-                f"use_cache must be False for {self._adds(Score)[0].record!r}, which reads the layer's input at every "
+                f"use_cache must be False for {self._adds(Score)[0].encoding!r}, which reads the layer's input at every "
                 f"key; got {call.hidden.shape[1]} inputs for {key.shape[2]} keys. Pass use_cache=False."
             )
         return torch.cat([call.hidden, call.hidden], 1) if "both" in reads else call.hidden

@@ -46,7 +46,7 @@ class OwnTable:
     offset: int
 
     @property
-    def record(self) -> Learned:
+    def encoding(self) -> Learned:
         rows, dim = self.module.weight.shape
         return Learned(dim=dim, length=rows - self.offset)
 
@@ -111,14 +111,14 @@ def _attentions(model: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _rotation(group: LayerGroup | None, table: OwnTable | None, model_type: str) -> RotaryEncoding | None:
-    """The one record that a layer rotates by; None where it knows no position. Anything else cannot be taken out."""
+    """The one encoding that a layer rotates by; None where it knows no position. Anything else cannot be taken out."""
     if group is None:
         if table is None:
             raise _unsupported(model_type, "its config does not say what every layer of attention does")
         return None
     rotation = group.rotation
     if len(group.encodings) > (rotation is not None) or group.query_temperature is not None:
-        others = [*(record for record in group.encodings if record is not rotation), group.query_temperature]
+        others = [*(encoding for encoding in group.encodings if encoding is not rotation), group.query_temperature]
         raise _unsupported(model_type, f"its code applies {next(filter(None, others))!r} itself")
     if rotation is not None and rotation.axes > 1:
         raise _unsupported(model_type, f"its positions have {rotation.axes} coordinates")
@@ -128,7 +128,7 @@ def _rotation(group: LayerGroup | None, table: OwnTable | None, model_type: str)
 def _position_table(model: Any, group: LayerGroup) -> OwnTable:
     """The module that a config's table of positions is read from."""
     model_type = model.config.model_type
-    if [type(record) for record in group.encodings] != [Learned]:
+    if [type(encoding) for encoding in group.encodings] != [Learned]:
         raise _unsupported(model_type, f"its code adds {group.encodings!r} itself")
     tables = [
         (name, module)

@@ -88,7 +88,7 @@ def _own_table(own: OwnPositions) -> tuple[Add, ...]:
     """The table of a model as a module of ours, with its numbers."""
     if own.table is None:
         return ()
-    add = module(own.table.record, seed=0).to(own.table.module.weight)
+    add = module(own.table.encoding, seed=0).to(own.table.module.weight)
     with torch.no_grad():
         add.table.copy_(own.table.module.weight[own.table.offset :])
     return (add,)

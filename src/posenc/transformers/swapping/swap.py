@@ -1,4 +1,4 @@
-"""One entry point: any record in a loaded transformers model, in place of its own positions."""
+"""One entry point: any encoding in a loaded transformers model, in place of its own positions."""
 
 from __future__ import annotations
 
@@ -48,11 +48,11 @@ def swap(
     *,
     layers: Iterable[int] | None = None,
 ) -> Swapped:
-    """Put any record into a loaded transformers model, in place of its own positions; result: what `undo()` takes out.
+    """Put any encoding into a loaded transformers model, in place of its own positions; result: what `undo()` takes out.
 
     model: a decoder or an encoder that reads text, whose positions `posenc.models.from_config` reads and whose
     attention goes through transformers' AttentionInterface: Llama, Qwen3, Gemma 3, GPT-NeoX, BERT and others like them.
-    encoding: a record of any door, or a list of them, or `PerLayer`; NoPE for none. Each layer gets parameters of its
+    encoding: an encoding of any door, or a list of them, or `PerLayer`; NoPE for none. Each layer gets parameters of its
     own; a module of `posenc.torch.module` is shared by all layers, and keeps the numbers that it has.
     layers: their numbers; the others keep what they do. All where it is left out.
 

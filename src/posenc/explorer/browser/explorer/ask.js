@@ -1,6 +1,6 @@
 // Questions to posenc: answered from what the page brought along, else by the local server, if there is one.
 
-/** The page's data: {catalog, record, opened, first, token, answers}. */
+/** The page's data: {catalog, encoding, opened, first, token, answers}. */
 export const data = JSON.parse(document.getElementById("data").textContent);
 
 /** Whether a server answers; a static file has only the answers that were written into it. */

@@ -1,4 +1,4 @@
-// Two configs or records, compared by the doctor.
+// Two configs or encodings, compared by the doctor.
 
 import { element, fill } from "../dom.js";
 import { dropZone } from "./drop.js";
@@ -16,7 +16,7 @@ const MEANT = {
 export const compareView = {
   id: "compare",
   title: "Two models",
-  about: "Drop two configs, or type two records: do they agree about positions, and if not, which mistake is it?",
+  about: "Drop two configs, or type two encodings: do they agree about positions, and if not, which mistake is it?",
   ofRecord: false,
   asks: "compare",
   build,

@@ -38,7 +38,7 @@ function build(context) {
     disabled: !context.live,
     onError: context.say,
     onConfig: (config, name) => {
-      if (typeof config === "string") return "config must be a JSON object; got a record. Type it under Heat map.";
+      if (typeof config === "string") return "config must be a JSON object; got an encoding. Type it under Heat map.";
       Object.assign(given, { config, name });
       context.change({});
       return "";

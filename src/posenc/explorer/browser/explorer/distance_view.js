@@ -33,7 +33,7 @@ function build(context) {
     context,
     "distance",
     (facts, state) => ({
-      record: facts.record,
+      encoding: facts.encoding,
       distances: unusual(state.distances, 128),
       before: state.before ? true : undefined,
     }),

@@ -65,7 +65,7 @@ export function dropZone({ label, onConfig, onError, disabled }) {
   return zone;
 }
 
-/** Hand on a config, or a record as text; the line that says why not. */
+/** Hand on a config, or an encoding as text; the line that says why not. */
 function parsed(text, from, onConfig) {
   if (!text.trim()) return "";
   if (/^\s*[A-Za-z_]\w*\(/.test(text)) return onConfig(text.trim(), from) || "";

@@ -72,7 +72,7 @@ function valuesOf(text) {
 
 function resultOf({ fits }) {
   const rows = fits.map((fit) => [
-    fit.record,
+    fit.encoding,
     fit.first === null ? "none" : fit.first,
     fit.following === null ? "–" : fit.following,
     fit.count,
@@ -81,7 +81,7 @@ function resultOf({ fits }) {
   ]);
   const best = fits.find((fit) => fit.first !== null);
   const answer = best
-    ? `Position ${best.first.toLocaleString("en")}, under ${best.record}.`
+    ? `Position ${best.first.toLocaleString("en")}, under ${best.encoding}.`
     : "No position fits, under any convention.";
   const header = ["convention", "first position", "next", "positions that fit", "value there", "exact position"];
   return [element("p", { class: "verdict", role: "status" }, answer), tableElement("Every convention", header, rows)];

@@ -25,7 +25,7 @@ function build(context) {
   const ask = asking(
     context,
     "heads",
-    (facts, state) => ({ record: facts.record, tokens: unusual(state.tokens, 24) }),
+    (facts, state) => ({ encoding: facts.encoding, tokens: unusual(state.tokens, 24) }),
     (facts, state) => {
       controls[0].set(Number(state.tokens || 24));
       controls[1].set(Boolean(state.own));

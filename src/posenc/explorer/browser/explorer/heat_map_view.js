@@ -35,7 +35,7 @@ function build(context) {
     update(facts, state) {
       setControls(controls, facts, state);
       map.hidden = facts.columns === 0;
-      if (facts.columns === 0) return showCell(context, panel, { record: facts.record, position: 3, key: 1 });
+      if (facts.columns === 0) return showCell(context, panel, { encoding: facts.encoding, position: 3, key: 1 });
       const table = tableOf(facts, state);
       map.draw(pictureOf(facts, table));
       if (state.row === undefined) return panel.say("Pick a cell to see how its value comes about.");
@@ -77,7 +77,7 @@ async function showCell(context, panel, asked) {
 }
 
 function cellQuestion(facts, state, rows, row, column) {
-  const asked = { record: facts.record, position: rows[row] };
+  const asked = { encoding: facts.encoding, position: rows[row] };
   if (facts.door === "adds" || facts.door === "rotates") return { ...asked, column };
   return { ...asked, key: rows[column], ...(Number(state.head) ? { head: Number(state.head) } : {}) };
 }

@@ -1,4 +1,4 @@
-// The explorer: the record, its sliders, the list of views, and the view that is open.
+// The explorer: the encoding, its sliders, the list of views, and the view that is open.
 
 import { theme, setTheme, pageColour } from "../colours.js";
 import { button, choice, slider, textField } from "../controls.js";
@@ -27,7 +27,7 @@ const SLIDERS = {
 
 /** Lab results are a view where the page was opened with some. */
 const VIEWS = EVERY.filter(({ asks }) => asks !== "results" || data.answers.some((one) => one?.view === "results"));
-const state = { view: data.first || VIEWS[0].id, record: data.record, ...readLink() };
+const state = { view: data.first || VIEWS[0].id, encoding: data.encoding, ...readLink() };
 const parts = layout();
 let open = null;
 let facts = null;
@@ -38,7 +38,7 @@ const askRecord = latestOnly(
   (asked) => ask("table", asked),
   (answer, asked) => {
     facts = { ...answer, live };
-    state.record = answer.record;
+    state.encoding = answer.encoding;
     for (const name of Object.keys(moved)) if (moved[name] === asked[name]) delete moved[name];
     say("");
     showRecord();
@@ -51,7 +51,7 @@ show();
 onLink((linked) => {
   for (const name of Object.keys(state)) delete state[name];
   forgetSliders();
-  Object.assign(state, { view: VIEWS[0].id, record: data.record }, linked);
+  Object.assign(state, { view: VIEWS[0].id, encoding: data.encoding }, linked);
   show();
 });
 
@@ -75,14 +75,14 @@ function show() {
 /** What a control changed: remember it, and draw again; a view that needs new numbers from posenc asks for them. */
 function change(patch) {
   Object.assign(state, patch);
-  if ("record" in patch) forgetSliders();
+  if ("encoding" in patch) forgetSliders();
   if (open.ofRecord && facts && !needsAsking(patch)) draw();
   else refresh();
 }
 
 /** Whether posenc must compute new values; sinusoids of other positions are computed here. */
 function needsAsking(patch) {
-  return "record" in patch || (!facts.sinusoids && ["positions", "first", "head"].some((name) => name in patch));
+  return "encoding" in patch || (!facts.sinusoids && ["positions", "first", "head"].some((name) => name in patch));
 }
 
 function refresh() {
@@ -90,13 +90,13 @@ function refresh() {
   else askRecord(recordQuestion());
 }
 
-/** The question for the record's table; what has its default value is left out, as in the answers that a file holds. */
+/** The question for the encoding's table; what has its default value is left out, as in the answers that a file holds. */
 function recordQuestion() {
   const given = ["positions", "first", "head"].filter((name) => Number(state[name] || 0) !== 0);
-  return { record: state.record, ...moved, ...Object.fromEntries(given.map((name) => [name, Number(state[name])])) };
+  return { encoding: state.encoding, ...moved, ...Object.fromEntries(given.map((name) => [name, Number(state[name])])) };
 }
 
-/** Another record begins with its own values. */
+/** Another encoding begins with its own values. */
 function forgetSliders() {
   for (const name of Object.keys(moved)) delete moved[name];
 }
@@ -117,29 +117,29 @@ function say(line) {
   parts.line.hidden = !line;
 }
 
-// The record and its sliders
+// The encoding and its sliders
 
 function showRecord() {
-  if (document.activeElement !== parts.record.input) parts.record.set(facts.record);
+  if (document.activeElement !== parts.encoding.input) parts.encoding.set(facts.encoding);
   for (const [name, made] of Object.entries(parts.sliders)) {
     const value = facts.sliders[name];
     made.hidden = value === undefined;
     const settled = !(name in moved) && document.activeElement !== made.input;
     if (value !== undefined && settled) made.set(value);
   }
-  const row = data.catalog.find(({ name }) => facts.record.startsWith(`${name}(`));
+  const row = data.catalog.find(({ name }) => facts.encoding.startsWith(`${name}(`));
   fill(parts.source, row ? `${row.use} ${row.paper}.` : "");
   fill(parts.learned, facts.learned ? "What it learns is drawn with seed 0: untrained." : "");
 }
 
 function layout() {
   const made = {
-    record: textField({
+    encoding: textField({
       label: "Record",
-      value: state.record,
-      list: "records",
+      value: state.encoding,
+      list: "encodings",
       placeholder: "RoPE(dim=64)",
-      onInput: (record) => change({ record: record.trim(), row: undefined, column: undefined, head: undefined }),
+      onInput: (encoding) => change({ encoding: encoding.trim(), row: undefined, column: undefined, head: undefined }),
     }),
     sliders: Object.fromEntries(
       Object.entries(SLIDERS).map(([name, [label, values]]) => [name, recordSlider(name, label, values)]),
@@ -153,11 +153,11 @@ function layout() {
     stage: element("div", { class: "stage" }),
     links: VIEWS.map(linkTo),
   };
-  if (!live) made.record.input.disabled = true;
+  if (!live) made.encoding.input.disabled = true;
   const pick = choice({
     label: "Pick one",
     options: [["", "from the catalog…"]],
-    onInput: (record) => record && change({ record, row: undefined, column: undefined, head: undefined }),
+    onInput: (encoding) => encoding && change({ encoding, row: undefined, column: undefined, head: undefined }),
   });
   pick.input.append(
     ...Object.entries(DOORS).map(([door, label]) => element("optgroup", { label }, catalogOptions(door))),
@@ -165,12 +165,12 @@ function layout() {
   pick.input.disabled = !live;
   made.recordBar = element(
     "section",
-    { class: "record card", "aria-label": "The encoding" },
-    element("div", { class: "record-line" }, made.record, pick),
+    { class: "encoding card", "aria-label": "The encoding" },
+    element("div", { class: "encoding-line" }, made.encoding, pick),
     element(
       "datalist",
-      { id: "records" },
-      data.catalog.flatMap(({ records }) => records).map((text) => element("option", { value: text })),
+      { id: "encodings" },
+      data.catalog.flatMap(({ encodings }) => encodings).map((text) => element("option", { value: text })),
     ),
     element("div", { class: "controls" }, Object.values(made.sliders)),
     made.source,
@@ -198,7 +198,7 @@ function linkTo({ id, title, asks }) {
 
 function catalogOptions(door) {
   const rows = data.catalog.filter((row) => row.door === door);
-  return rows.map(({ name, records }) => element("option", { value: records[0] }, name));
+  return rows.map(({ name, encodings }) => element("option", { value: encodings[0] }, name));
 }
 
 function recordSlider(name, label, values) {

@@ -37,7 +37,7 @@ function build(context) {
       label: "One more encoding",
       value: context.state.extra || "",
       placeholder: "RoPE(dim=8)",
-      list: "records",
+      list: "encodings",
       onInput: (extra) => context.change({ extra }),
     }),
     toggle({
@@ -52,7 +52,7 @@ function build(context) {
     (_, state) => ({
       sentence: state.sentence,
       other: state.other,
-      record: state.extra || undefined,
+      encoding: state.extra || undefined,
       causal: state.causal ? true : undefined,
     }),
     ({ results }) => {

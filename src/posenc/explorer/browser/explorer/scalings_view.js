@@ -43,7 +43,7 @@ function build(context) {
     context,
     "scalings",
     (facts, state) => ({
-      record: facts.record,
+      encoding: facts.encoding,
       trained: unusual(state.trained, 4096),
       target: unusual(state.target, 32768),
     }),
@@ -70,17 +70,17 @@ function pictureOf({ ways, wavelengths }) {
 }
 
 function figures({ ways }) {
-  const rows = ways.map(({ name, figures: of, record }) => [
+  const rows = ways.map(({ name, figures: of, encoding }) => [
     name,
     of ? of.unseen : "–",
     of && of.unseen ? shown(of.beyond, 3) : "–",
     of ? shown(of.short, 3) : "–",
     of ? shown(of.attention ** 2, 4) : "–",
-    record,
+    encoding,
   ]);
   return tableElement(
     "What each way does",
-    ["way", "pairs at unseen angles", "farther by", "change nearby", "logits times", "record"],
+    ["way", "pairs at unseen angles", "farther by", "change nearby", "logits times", "encoding"],
     rows,
   );
 }

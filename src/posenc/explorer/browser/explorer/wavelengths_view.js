@@ -33,7 +33,7 @@ function build(context) {
   const ask = asking(
     context,
     "spectrum",
-    (facts, state) => ({ record: facts.record, context: unusual(state.context, 4096) }),
+    (facts, state) => ({ encoding: facts.encoding, context: unusual(state.context, 4096) }),
     (facts) => {
       controls[0].set(facts.context);
       plot.draw(pictureOf(facts));

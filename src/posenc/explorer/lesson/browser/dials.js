@@ -12,7 +12,7 @@ const SIDE = 170;
 const LINE = 20;
 
 export function dials(view, { grid }) {
-  const { sinusoids, frequencies } = grid.records["8/10000"];
+  const { sinusoids, frequencies } = grid.encodings["8/10000"];
   const problem = element("p", { class: "problem", role: "status" });
   const bits = element("div", { class: "bits" });
   const hands = element("div", { class: "hands plot" });

@@ -8,7 +8,7 @@ import { mark, PROPERTIES } from "./properties.js";
 export function ledger(view, { ladder, grid }) {
   const own = element("tr", { class: "own" });
   const draw = () => {
-    const { ledger: one } = grid.records[`${width.get()}/${base.get()}`];
+    const { ledger: one } = grid.encodings[`${width.get()}/${base.get()}`];
     fill(
       own,
       element("th", { scope: "row" }, `Yours: d = ${width.get()}, n = ${base.get().toLocaleString("en")}`),

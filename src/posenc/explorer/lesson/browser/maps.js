@@ -66,12 +66,12 @@ function scores(trained) {
     element(
       "tbody",
       {},
-      trained.map(({ name, record, accuracy }) =>
+      trained.map(({ name, encoding, accuracy }) =>
         element(
           "tr",
           {},
           element("th", { scope: "row" }, name),
-          element("td", { class: "mono" }, record),
+          element("td", { class: "mono" }, encoding),
           element("td", { class: `number ${accuracy > 0.9 ? "good" : "bad"}` }, `${(100 * accuracy).toFixed(1)} %`),
         ),
       ),

@@ -12,12 +12,12 @@ export function models(view, { models: trained }) {
     ),
   );
   const plot = linePlot({ label: "Training loss of each model by step", height: 320 });
-  const rows = trained.models.map(({ name, record, learned, curve }) =>
+  const rows = trained.models.map(({ name, encoding, learned, curve }) =>
     element(
       "tr",
       {},
       element("th", { scope: "row" }, name),
-      element("td", { class: "mono" }, record),
+      element("td", { class: "mono" }, encoding),
       element("td", { class: "number" }, learned ? learned.toLocaleString("en") : "0"),
       element("td", { class: "number" }, curve[1].at(-1).toFixed(3)),
     ),
@@ -25,7 +25,7 @@ export function models(view, { models: trained }) {
   const head = element(
     "tr",
     {},
-    ["encoding", "record", "learns", "last loss"].map((text) => element("th", { scope: "col" }, text)),
+    ["encoding", "encoding", "learns", "last loss"].map((text) => element("th", { scope: "col" }, text)),
   );
   fill(
     view,

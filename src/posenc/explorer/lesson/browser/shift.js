@@ -11,7 +11,7 @@ const four = (value) => number(value, 4);
 const bracketed = (value) => (value < 0 ? `(${four(value)})` : four(value));
 
 export function shift(view, { grid }) {
-  const { sinusoids } = grid.records["64/10000"];
+  const { sinusoids } = grid.encodings["64/10000"];
   const steps = element("ol", { class: "steps" });
   const verdict = element("p", { class: "verdict good", role: "status" });
   const map = heatMap({ label: "Scores of the head: queries down, keys across", tallest: 460, cell: 18 });

@@ -25,7 +25,7 @@ export function sum(view, { sum: sums, own }) {
           values: one[part][position],
         })),
         columns: one.E[0].map((_, dimension) => String(dimension)),
-        caption: part === "P" ? `${caption} (${one.record})` : caption,
+        caption: part === "P" ? `${caption} (${one.encoding})` : caption,
         limit: 2,
       }),
     );
@@ -54,8 +54,8 @@ export function sum(view, { sum: sums, own }) {
 }
 
 /** E, P and X of the reader's words, which posenc computed for every word at every position. */
-function ownSum({ record, E, P, X }) {
+function ownSum({ encoding, E, P, X }) {
   const words = ownWords();
   const each = words.map((_, index) => index);
-  return { words, record, E: each.map((at) => E[at]), P: each.map((at) => P[at]), X: each.map((at) => X[at][at]) };
+  return { words, encoding, E: each.map((at) => E[at]), P: each.map((at) => P[at]), X: each.map((at) => X[at][at]) };
 }

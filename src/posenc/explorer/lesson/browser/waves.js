@@ -27,13 +27,13 @@ export function waves(view, { grid }) {
     onInput: () => draw(),
   });
   const length = slider({ label: "Positions", values: POSITIONS, value: 16, onInput: () => draw() });
-  const record = () => grid.records[`${width.get()}/${base.get()}`];
+  const encoding = () => grid.encodings[`${width.get()}/${base.get()}`];
   const explain = () => {
     const [row, column] = [Math.min(state.row, length.get() - 1), Math.min(state.column, width.get() - 1)];
     const i = Math.floor(column / 2);
     const wave = column % 2 ? "cos" : "sin";
-    const value = sinusoidTable([row], record().sinusoids)[column];
-    const angle = row * record().frequencies[i];
+    const value = sinusoidTable([row], encoding().sinusoids)[column];
+    const angle = row * encoding().frequencies[i];
     formula.textContent =
       `PE(${row}, ${column}) = ${wave}(${row} / ${base.get()}^(2·${i}/${width.get()})) = ` +
       `${wave}(${shown(angle)}) = ${shown(value)}`;
@@ -42,7 +42,7 @@ export function waves(view, { grid }) {
     const rows = length.get();
     const values = sinusoidTable(
       Array.from({ length: rows }, (_, position) => position),
-      record().sinusoids,
+      encoding().sinusoids,
     );
     map.draw({
       values,

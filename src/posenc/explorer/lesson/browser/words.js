@@ -52,7 +52,7 @@ export function words(view, { words: given, own }) {
       chips,
       order.map((word) => element("span", { class: `chip tone-${word % 6}` }, pair.words[word])),
     );
-    const label = picked.record ? `${picked.name}: ${picked.record}` : picked.name;
+    const label = picked.encoding ? `${picked.name}: ${picked.encoding}` : picked.name;
     const changes = picked.changes[state.order];
     const first = state.order === 0;
     const rows = order.map((word, place) => ({

@@ -72,7 +72,7 @@ LEARNED_TABLES = (
         ("lxmert",),
         tables=(TextTable(),),
         ignored_keys=("visual_pos_dim",),
-        notes=(NotRead("regions of a picture are placed by a linear map of their boxes, which no record holds"),),
+        notes=(NotRead("regions of a picture are placed by a linear map of their boxes, which no encoding holds"),),
     ),
     TableType(
         ("visual_bert",),
@@ -89,7 +89,7 @@ LEARNED_TABLES = (
         tables=(TextTable(),),
         notes=(
             "where reset_position_index_per_cell is true, positions are counted anew in every cell of a table",
-            NotRead("tokens also learn their row, column and rank, which no record holds"),
+            NotRead("tokens also learn their row, column and rank, which no encoding holds"),
         ),
     ),
     # Behind rows that belong to no position: the padding token's and those before it, or two that fairseq left.
@@ -97,7 +97,7 @@ LEARNED_TABLES = (
     TableType(
         ("markuplm",),
         tables=(TextTable(start="padding"),),
-        notes=(NotRead("tokens also learn the path of their node in the document, which no record holds"),),
+        notes=(NotRead("tokens also learn the path of their node in the document, which no encoding holds"),),
     ),
     TableType(("biogpt", "mra", "nystromformer", "opt", "yoso"), tables=(TextTable(start="two", extra=True),)),
     TableType(("pp_formulanet_text",), part="decoder", tables=(TextTable("decoder", start="two", extra=True),)),

@@ -1,4 +1,4 @@
-"""Models whose positions no record here holds, or no config says: why each is not read."""
+"""Models whose positions no encoding here holds, or no config says: why each is not read."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ REASONS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "holds two models, in question_encoder and generator, each of which is to be read by itself": ("rag",),
         "is a model of timm, which transformers does not define": ("gemma3n_vision",),
         # Of rotations
-        "repeats its angles over channels in another order than it pairs them, which no record does": ("vjepa2",),
+        "repeats its angles over channels in another order than it pairs them, which no encoding does": ("vjepa2",),
         "rotates by products of two times, besides the rotations of its parts": ("musicflamingo",),
         "rotates by a learned linear map of the coordinates of keypoints": ("lightglue",),
         "places keypoints by a network of their coordinates": ("superglue",),
@@ -55,7 +55,7 @@ REASONS: Mapping[str, tuple[str, ...]] = MappingProxyType(
             "nemotron_asr_streaming_encoder",
         ),
         # Of tables
-        "adds a convolution over neighbouring positions, which no record holds": (
+        "adds a convolution over neighbouring positions, which no encoding holds": (
             "data2vec-audio", "hubert", "sew", "unispeech", "unispeech-sat", "wav2vec2",
         ),
         "adds tables of the corners of boxes, and one of the order of tokens": (
