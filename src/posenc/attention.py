@@ -46,18 +46,18 @@ class Cache:
 
     k: Array
     v: Array
-    key: Array
+    key_positions: Array
     layout: Layout
 
-    def extended(self, k: Array, v: Array, key: Array) -> Cache:
+    def extended(self, k: Array, v: Array, key_positions: Array) -> Cache:
         """With the keys, values and positions of new tokens behind the old ones."""
         xp = arrays.library(self.k, k).xp
-        key = arrays.as_array("key", key, like=self.k)
+        key_positions = arrays.as_array("key_positions", key_positions, like=self.k)
         axis = 2 if self.layout == "bhtd" else 1
         return Cache(
             xp.concatenate([self.k, k], axis),
             xp.concatenate([self.v, v], axis),
-            xp.concatenate([arrays.as_array("key", self.key_positions, like=self.k), key], -1),
+            xp.concatenate([arrays.as_array("key_positions", self.key_positions, like=self.k), key_positions], -1),
             self.layout,
         )
 

@@ -34,5 +34,5 @@ def test_another_rate_of_compression_is_named() -> None:
 
 def test_a_role_that_is_not_there_is_none() -> None:
     (group,) = from_config(DSA).groups
-    assert group.rotation_of("output") is None
+    assert group.rotary_encoding_of("output") is None
     assert isinstance(group.roles[0], RoleRotation)

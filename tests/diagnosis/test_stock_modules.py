@@ -66,7 +66,7 @@ def _is_rotary(name: str, found: Any, module: Any) -> bool:
 def compared(meant: ModelPositions, live: Any) -> bool:
     """Whether it agrees when healthy and is named when its frequencies went through bfloat16."""
     if not any(
-        group.rotation for group in meant.groups
+        group.rotary_encoding for group in meant.groups
     ):  # the type makes a module that its default config does not use
         return False
     assert diagnose(meant, live).agree, str(diagnose(meant, live))

@@ -34,7 +34,7 @@ def gemma_2():
 @pytest.mark.parametrize("model", [llama_3, gemma_2])
 def test_a_rotation_read_from_the_config_is_the_one_that_the_model_computes(model):
     config, live = model()
-    encoding = from_config(config.to_dict()).groups[0].rotation
+    encoding = from_config(config.to_dict()).groups[0].rotary_encoding
     assert isinstance(encoding, RoPE)
     positions = torch.tensor([[0, 1, 2, 100, 4095, 8191]])
     cos, sin = live(torch.zeros(1, 1), positions)
@@ -50,7 +50,7 @@ def test_llama_4_leaves_every_fourth_layer_without_a_rotation():
     from transformers.models.llama4.configuration_llama4 import Llama4TextConfig
 
     read = from_config(Llama4TextConfig(**SMALL | {"num_hidden_layers": 8}, head_dim=16).to_dict())
-    rotated = {layer for group in read.groups if group.rotation is not None for layer in group.layers}
+    rotated = {layer for group in read.groups if group.rotary_encoding is not None for layer in group.layers}
     assert rotated == {0, 1, 2, 4, 5, 6}
 
 

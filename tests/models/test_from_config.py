@@ -59,7 +59,7 @@ def test_a_base_beside_a_scaling_counts(name: str):
         if nested(classes[model_type].absent):
             scaling = dict.fromkeys(classes[model_type].absent, scaling)
         found = from_config({"model_type": model_type, "rope_theta": 5e5, name: scaling})
-        bases = [group.value("rope_theta") for group in found.groups if group.rotation]
+        bases = [group.value("rope_theta") for group in found.groups if group.rotary_encoding]
         assert bases
         assert {(base.value, base.source) for base in bases} == {(5e5, "file")}
         assert not [note for note in found.notes if "is not read by its class" in note]
@@ -84,7 +84,7 @@ def test_an_object_that_its_class_cannot_complete_is_refused():
     with pytest.raises(ValueError, match=r"^rope_parameters\.rope_theta must be in the file, since its class fills in"):
         from_config({"model_type": "cohere2_moe", "rope_theta": 5e5, "rope_parameters": linear})
     found = from_config({"model_type": "cohere2_moe", "rope_parameters": linear}, stated={"rope_theta": 5e5})
-    assert {group.rotation.base for group in found.groups if group.rotation} == {5e5}
+    assert {group.rotary_encoding.base for group in found.groups if group.rotary_encoding} == {5e5}
     with pytest.raises(ValueError, match=r"^rope_parameters must hold both main and compress, since its class drops"):
         from_config({"model_type": "deepseek_v4", "rope_parameters": {"compress": linear}})
 
@@ -94,7 +94,7 @@ def test_a_share_beside_objects_by_type_counts():
     both = {"main": {"rope_type": "default"}, "compress": {"rope_type": "default", "partial_rotary_factor": 0.25}}
     layers = {"num_hidden_layers": 2, "layer_types": ["sliding_attention", "compressed_sparse_attention"]}
     file = {"model_type": "deepseek_v4", **layers, "rope_parameters": both, "partial_rotary_factor": 0.5}
-    assert [group.rotation.encoding.dim for group in from_config(file).groups] == [256, 128]
+    assert [group.rotary_encoding.encoding.dim for group in from_config(file).groups] == [256, 128]
 
 
 def test_values_say_where_they_come_from():
@@ -111,7 +111,7 @@ def test_values_say_where_they_come_from():
 
 def test_what_is_stated_wins():
     group = only({"model_type": "llama", "rope_parameters": {"rope_theta": 1e4}}, stated={"rope_theta": 7e5})
-    assert group.rotation.base == 7e5
+    assert group.rotary_encoding.base == 7e5
     assert group.value("rope_theta").source == "caller"
 
 
@@ -159,15 +159,15 @@ def test_a_base_of_null_is_not_replaced_by_a_default():
     """In OLMo hybrid it means no rotation; elsewhere it means nothing."""
     rope = {"rope_parameters": {"rope_type": "default", "rope_theta": None}}
     found = from_config({"model_type": "olmo_hybrid", **rope})
-    assert all(group.rotation is None for group in found.groups)
-    assert from_config({"model_type": "olmo_hybrid"}).groups[1].rotation == RoPE(128, 10_000.0, "halves")
+    assert all(group.rotary_encoding is None for group in found.groups)
+    assert from_config({"model_type": "olmo_hybrid"}).groups[1].rotary_encoding == RoPE(128, 10_000.0, "halves")
     with pytest.raises(ValueError, match="rope_theta must be known"):
         from_config({"model_type": "llama", **rope})
 
 
 def test_part_of_the_head():
     group = only({"model_type": "gpt_neox", "rotary_pct": 0.5, "hidden_size": 64, "num_attention_heads": 4})
-    assert group.rotation == Partial(RoPE(8, 10_000.0, "halves"), 16)
+    assert group.rotary_encoding == Partial(RoPE(8, 10_000.0, "halves"), 16)
 
 
 def test_mscale_alone_does_not_count_but_is_noted_nowhere_as_used():
@@ -261,11 +261,15 @@ def test_dots3_widths_by_layer():
     full, sliding = from_config(
         {**dots, "swa_head_dim": 128, "swa_qk_nope_head_dim": 112, "swa_rope_theta": 777.0}
     ).groups
-    assert (full.layers, full.rotation.start, full.rotation.encoding.dim) == ((0, 1), 96, 32)
-    assert (sliding.rotation.start, sliding.rotation.encoding.dim, sliding.rotation.encoding.base) == (112, 16, 777.0)
+    assert (full.layers, full.rotary_encoding.start, full.rotary_encoding.encoding.dim) == ((0, 1), 96, 32)
+    assert (
+        sliding.rotary_encoding.start,
+        sliding.rotary_encoding.encoding.dim,
+        sliding.rotary_encoding.encoding.base,
+    ) == (112, 16, 777.0)
     saved = {str(layer): {"qk_nope_head_dim": 48} for layer in (2, 3)}
     _, sliding = from_config({**dots, "per_layer_config": saved}).groups
-    assert (sliding.rotation.start, sliding.rotation.encoding.dim) == (48, 32)
+    assert (sliding.rotary_encoding.start, sliding.rotary_encoding.encoding.dim) == (48, 32)
     with pytest.raises(ValueError, match="rope_parameters must hold an object for each type of layer"):
         from_config({**dots, "rope_parameters": {"rope_type": "default", "rope_theta": 1e4}})
     with pytest.raises(ValueError, match="must not be 'proportional'"):
@@ -283,7 +287,7 @@ def test_seamless_says_what_its_speech_encoder_does():
     }
     kinds = [type(group.encodings[0]).__name__ for group in from_config(base).groups]
     assert kinds == ["Sinusoidal", "Sinusoidal", "Sinusoidal", "TransformerXL"]
-    assert from_config({**base, "position_embeddings_type": "rotary"}).of("speech encoder")[0].rotation.dim == 16
+    assert from_config({**base, "position_embeddings_type": "rotary"}).of("speech encoder")[0].rotary_encoding.dim == 16
     with pytest.raises(ValueError, match="position_embeddings_type must be 'relative', 'rotary' or null"):
         from_config({**base, "position_embeddings_type": "none"})
 
@@ -301,7 +305,7 @@ def test_a_base_of_deepseek_v4_beside_a_dict_for_each_type_does_not_count():
     found = from_config(
         {"model_type": "deepseek_v4", "rope_parameters": nested, "rope_theta": 1e4, "num_hidden_layers": 4}
     )
-    assert {group.rotation.encoding.base for group in found.groups} <= {5.0, 7.0}
+    assert {group.rotary_encoding.encoding.base for group in found.groups} <= {5.0, 7.0}
 
 
 NANOCHAT = {"model_type": "nanochat", "rope_theta": 5e4, "head_dim": 64, "hidden_size": 512, "num_hidden_layers": 2}

@@ -14,7 +14,7 @@ def rotations(model_type: str, **keys: Any) -> list[Any]:
     """The rotation of each layer of the text, in order."""
     found = from_config({"model_type": model_type, **keys})
     layers = sum(len(group.layers) for group in found.groups)
-    return [found.at(layer)[0].rotation for layer in range(layers)]
+    return [found.at(layer)[0].rotary_encoding for layer in range(layers)]
 
 
 def types(model_type: str, **keys: Any) -> list[str]:

@@ -61,7 +61,7 @@ FILES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 @pytest.mark.parametrize("name", FILES)
 def test_a_published_file_is_read(name: str):
     file, _ = FILES[name]
-    assert any(group.rotation for group in from_config({**SIZES, **file}).groups)
+    assert any(group.rotary_encoding for group in from_config({**SIZES, **file}).groups)
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -87,12 +87,12 @@ def test_bloom_is_read_whatever_offset_it_states():
 def test_a_null_window_is_none_and_every_layer_rotates(model_type: str):
     types = ["full_attention"] * 2
     config = {"model_type": model_type, **SIZES, "sliding_window": None, "layer_types": types}
-    assert [group.rotation is not None for group in from_config(config).groups] == [True]
+    assert [group.rotary_encoding is not None for group in from_config(config).groups] == [True]
 
 
 def test_cross_attention_does_not_rotate():
     config = {"model_type": "mllama_text_model", **SIZES, "cross_attention_layers": [1]}
-    kinds = {layer: group.rotation is not None for group in from_config(config).groups for layer in group.layers}
+    kinds = {layer: group.rotary_encoding is not None for group in from_config(config).groups for layer in group.layers}
     assert kinds == {0: True, 1: False}
 
 
@@ -105,11 +105,11 @@ def test_layers_with_heads_of_their_own_are_groups_of_their_own():
     """Saved configs pad the numbers of layers with zeros."""
     config = {"model_type": "gemma4_text", **SIZES, "num_hidden_layers": 12}
     config |= {"per_layer_config": {"05": {"head_dim": 128}, "11": {"head_dim": 64}}}
-    found = {group.layers: group.rotation.head_dim for group in from_config(config).groups}
+    found = {group.layers: group.rotary_encoding.head_dim for group in from_config(config).groups}
     assert (found[5,], found[11,]) == (128, 64)
 
 
 def test_a_key_that_the_class_ignores_is_noted():
     read = from_config({"model_type": "mellum", "rope_theta": 4321.0})
     assert read.notes == ("rope_theta = 4321.0 (float) is not read by its class",)
-    assert all(group.rotation.base != 4321.0 for group in read.groups)
+    assert all(group.rotary_encoding.base != 4321.0 for group in read.groups)

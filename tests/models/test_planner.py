@@ -129,7 +129,7 @@ def test_every_snippet_says_what_was_planned(config):
         text = dict(planned.snippets)["transformers"].removeprefix("config.json: ")
         read = from_config({**config, **json.loads(text)}, length=length)
         group = next(one for one in read.groups if one.attention == "full_attention")
-        inner = group.rotation.encoding if isinstance(group.rotation, Partial) else group.rotation
+        inner = group.rotary_encoding.encoding if isinstance(group.rotary_encoding, Partial) else group.rotary_encoding
         assert inner == planned.way.encoding, planned.way.name
         assert planned.checked == "read back through from_config: the same encodings"
         others = [one.encodings for one in read.groups if one.attention != "full_attention"]

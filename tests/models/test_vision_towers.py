@@ -41,13 +41,13 @@ DINO: dict[str, Any] = {
 def tower(model_type: str) -> Any:
     """The group of a tower that rotates, at the defaults of its class."""
     groups = from_config({"model_type": model_type}).groups
-    return next(group for group in groups if group.rotation is not None)
+    return next(group for group in groups if group.rotary_encoding is not None)
 
 
 def test_the_preset_of_a_tower_takes_its_positions() -> None:
     def check(model_type: str) -> None:
         group = tower(model_type)
-        encoding, base = group.rotation, group.value("rope_theta").value
+        encoding, base = group.rotary_encoding, group.value("rope_theta").value
         assert encoding == axial(TOWERS[model_type], dim=encoding.head_dim, base=base)
 
     every(TOWERS, check)

@@ -62,7 +62,9 @@ def test_a_note_names_only_the_keys_that_the_rope_type_does_not_read():
 
 
 def test_the_attention_of_zamba2_rotates_where_use_mem_rope_says_so():
-    rotations = [read("zamba2", num_hidden_layers=8, **keys).at(6)[0].rotation for keys in ({"use_mem_rope": True}, {})]
+    rotations = [
+        read("zamba2", num_hidden_layers=8, **keys).at(6)[0].rotary_encoding for keys in ({"use_mem_rope": True}, {})
+    ]
     assert rotations == [RoPE(160, 10_000.0, "halves"), None]
 
 

@@ -241,14 +241,14 @@ def test_gptj_turns_its_first_channels(model_type: str, rotary: int):
     (group,) = from_config({"model_type": model_type, **settings}, numerics="float32").groups
     module = import_module(f"transformers.models.{model_type}.modeling_{model_type}")
     sine, cosine = module.create_sinusoidal_positions(64, rotary).chunk(2, -1)
-    rotation = group.rotation.rotation(torch.arange(64))
+    rotation = group.rotary_encoding.rotation(torch.arange(64))
     assert torch.equal(rotation.sin, sine)
     assert torch.equal(rotation.cos, cosine)
     x = torch.randn(1, 64, 4, 8, generator=torch.Generator().manual_seed(0))
     theirs = module.apply_rotary_pos_emb(x[..., :rotary], sine[None], cosine[None])
     ours = rotation(x, layout="bthd")
     assert (ours[..., :rotary] - theirs).abs().max() <= 3 * 8 * 2.0**-24
-    assert isinstance(group.rotation, Partial) == (rotary < 8)
+    assert isinstance(group.rotary_encoding, Partial) == (rotary < 8)
 
 
 @pytest.mark.parametrize("model_type", ["deberta", "deberta-v2"])

@@ -93,7 +93,7 @@ def test_the_table_beside_a_rotation(model_type: str):
     before, *rest = from_config({"model_type": model_type}).groups
     (encoding,), live = before.encodings, table_of(model_type)
     assert (before.attention, before.layers) == ("embedding", ())
-    assert any(group.rotation for group in rest)
+    assert any(group.rotary_encoding for group in rest)
     if isinstance(encoding, FactorisedLearned):
         assert live == (2, encoding.sizes[0], encoding.dims[0])
     else:

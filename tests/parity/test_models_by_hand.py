@@ -49,7 +49,7 @@ def read(name: str, settings: dict[str, Any]) -> Any:
     groups = from_config(
         {"model_type": peer(name).model_type, **settings}, numerics="float32", waive=("esmfold_config",)
     )
-    (group,) = [group for group in groups.groups if group.rotation is not None]
+    (group,) = [group for group in groups.groups if group.rotary_encoding is not None]
     return group
 
 
@@ -239,7 +239,7 @@ def test_roformer_rotates_whole_heads(width: int, heads: int):
     settings = {"hidden_size": width, "num_attention_heads": heads, "num_hidden_layers": 2, "rotary_value": False}
     (group,) = from_config({"model_type": "roformer", **settings}).groups
     table = live.RoFormerSinusoidalPositionalEmbedding(9, width // heads).create_weight()
-    rotation = group.rotation.rotation(torch.arange(9))
+    rotation = group.rotary_encoding.rotation(torch.arange(9))
     # Both are rounded once, its own from float64.
     assert (torch.cat([rotation.sin, rotation.cos], -1) - table).abs().max() <= 2.0**-24
     q = torch.randn(1, heads, 9, width // heads, generator=torch.Generator().manual_seed(0))

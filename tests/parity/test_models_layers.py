@@ -45,7 +45,7 @@ def test_layers_that_rotate(name: str, settings: dict[str, Any]):
     settings = {"num_hidden_layers": 24, **settings}
     config = one.config(**settings)
     found = {
-        layer: int(group.rotation is not None)
+        layer: int(group.rotary_encoding is not None)
         for group in from_config({"model_type": one.model_type, **settings}).groups
         for layer in group.layers
     }

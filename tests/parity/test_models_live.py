@@ -69,7 +69,7 @@ def check(
     seen = seen_by_attention(model_type, settings, positions)
     read = from_config({"model_type": model_type, **settings, **misread}, numerics="float32", length=max(POSITIONS) + 1)
     groups = [group for group in read.groups if group.part == MODEL_TYPES[model_type].part]
-    rotate = {layer for group in groups if group.rotation is not None for layer in group.layers}
+    rotate = {layer for group in groups if group.rotary_encoding is not None for layer in group.layers}
     unseen = set() if model_type in RUN_AGAIN else rotate - {one.layer for one in seen}
     assert not unseen, f"layers {sorted(unseen)} were not seen"
     for one in seen:
@@ -138,10 +138,12 @@ def moved(
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """What the vectors at position 0 become at every position, and what they are."""
     expected = states[:, :1].expand(states.shape)
-    if group.rotation is not None:
+    if group.rotary_encoding is not None:
         positions = torch.tensor(places)
-        positions = positions if group.rotation.axes == 1 else positions[:, None].expand(-1, group.rotation.axes)
-        rotation = group.rotation.rotation(positions, dtype=torch.float64)
+        positions = (
+            positions if group.rotary_encoding.axes == 1 else positions[:, None].expand(-1, group.rotary_encoding.axes)
+        )
+        rotation = group.rotary_encoding.rotation(positions, dtype=torch.float64)
         ones = rotation(torch.ones_like(expected)[None], layout="bhtd")[0, :, :1]  # the attention factor, at position 0
         expected = rotation((expected / ones)[None], layout="bhtd")[0]
     if query and group.query_temperature is not None:

@@ -29,7 +29,7 @@ def check(case: str, settings: dict[str, Any]) -> None:
     one = peer(case)
     module = one.built(one.configured(copy.deepcopy(settings)))
     found = from_config({"model_type": one.model_type, **settings}, numerics="float32", length=1)
-    groups = [group for group in found.groups if group.rotation is not None]
+    groups = [group for group in found.groups if group.rotary_encoding is not None]
     assert groups, "nothing rotates"
     for group in groups:
         check_group(one, module, group)
@@ -41,7 +41,7 @@ def unwrapped(encoding: Any) -> Any:
 
 
 def check_group(one: Peer, module: torch.nn.Module, group: LayerGroup) -> None:
-    encoding = group.rotation
+    encoding = group.rotary_encoding
     inner = unwrapped(encoding)
     labels = (group.attention, "main" if group.attention == "sliding_attention" else "compress")
     vision, axes = group.part == "vision", getattr(inner, "axes", 1)
@@ -104,7 +104,7 @@ def check_length(case: str, settings: dict[str, Any], length: int) -> None:
         return
     frequencies, factor = made(config, None, seq_len=length)
     found = from_config({"model_type": one.model_type, **settings}, numerics="float32", length=length)
-    encoding = next(group.rotation for group in found.groups if group.rotation is not None)
+    encoding = next(group.rotary_encoding for group in found.groups if group.rotary_encoding is not None)
     inner = unwrapped(encoding)
     if getattr(inner, "axes", 1) == 1:
         assert torch.equal(inner.frequencies.float32(LIKE), frequencies)

@@ -44,7 +44,7 @@ def test_an_indexer_scores_as_is_read(model_type: str, monkeypatch: pytest.Monke
     """The scores of which a live indexer takes the largest, from its own weights and the encoding that is read."""
     config = config_class(model_type)(**SIZES)
     group = group_with(model_type, SIZES, "indexed_attention")
-    encoding = group.rotation_of("indexer")
+    encoding = group.rotary_encoding_of("indexer")
     assert encoding is not None
     torch.manual_seed(0)
     own = config.per_layer_config[group.layers[0]] if model_type == "dots3_note_text" else config
@@ -107,5 +107,5 @@ def test_compressed_keys_of_deepseek_v4_stand_where_they_are_read(kind: str) -> 
 def test_indexer_rope_interleave_says_how_an_indexer_pairs() -> None:
     for said, pairing in ((True, "adjacent"), (False, "halves")):
         settings = {**SIZES, "indexer_rope_interleave": said}
-        encoding = group_with("glm_moe_dsa", settings, "indexed_attention").rotation_of("indexer")
+        encoding = group_with("glm_moe_dsa", settings, "indexed_attention").rotary_encoding_of("indexer")
         assert f"pairing='{pairing}'" in repr(encoding)

@@ -84,7 +84,7 @@ def _judge_arrays(
         return judge_sinusoids(added, named_arrays(arrays))
     if any(isinstance(encoding, AttentionBias) for group in groups for encoding in group.encodings):
         return judge_biases(groups, arrays, isinstance(wanted, ModelPositions))
-    logit_factor = next((group.logit_factor for group in groups if group.rotation is not None), 1.0)
+    logit_factor = next((group.logit_factor for group in groups if group.rotary_encoding is not None), 1.0)
     return judge_rotations(groups, wanted, [("", rotation_evidence(arrays, layout, logit_factor))], length)
 
 

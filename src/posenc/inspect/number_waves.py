@@ -64,7 +64,7 @@ def number_waves(number: int, encoding: Encoding | None = None) -> NumberWaves:
     hands = dials(encoding, number)
     back = np.linspace(-PERIODS, 0.0, POINTS)
     # A window reaches back from the number by whole periods, so its angles are the number's own less whole revolutions.
-    sines = np.sin(2 * math.pi * (hands.rotations[:, None] + back))
+    sines = np.sin(2 * math.pi * (hands.revolutions[:, None] + back))
     ends = np.full(bits, number, dtype=np.float64)
     spans = PERIODS * hands.wavelengths
     return NumberWaves(

@@ -38,7 +38,7 @@ def _of_encoding(encoding: Encoding, group: LayerGroup) -> str:
         length = getattr(encoding, "length", None)
         rows = "" if length is None else f", {length} rows"
         return f"{name}: a vector of {encoding.width} channels{rows} is added to the embeddings"
-    if isinstance(encoding, RotaryEncoding) and encoding is group.rotation and group.channels is not None:
+    if isinstance(encoding, RotaryEncoding) and encoding is group.rotary_encoding and group.channels is not None:
         return _rotation(encoding, group.channels)
     return repr(encoding)
 

@@ -131,18 +131,18 @@ class LayerGroup:
     resizing: Resizing | None = None
 
     @property
-    def rotation(self) -> RotaryEncoding | None:
+    def rotary_encoding(self) -> RotaryEncoding | None:
         """The encoding that rotates queries and keys; None where nothing does."""
         return next((encoding for encoding in self.encodings if isinstance(encoding, RotaryEncoding)), None)
 
-    def rotation_of(self, role: Role) -> RotaryEncoding | None:
+    def rotary_encoding_of(self, role: Role) -> RotaryEncoding | None:
         """The encoding that rotates in a role other than attention; None where nothing does."""
         return next((rotation.encoding for rotation in self.roles if rotation.role == role), None)
 
     @property
     def channels(self) -> Pairing | None:
         """Which channels of a head rotate together; None where nothing rotates."""
-        rotation = self.rotation
+        rotation = self.rotary_encoding
         if rotation is None:
             return None
         origin = [0] if rotation.axes == 1 else [[0] * rotation.axes]

@@ -57,7 +57,9 @@ def _rotated_by(model: ModelPositions) -> str:
 
 def _as_converted(model: ModelPositions, other: ModelPositions) -> tuple[ModelPositions, tuple[str, ...]]:
     """The model of such a format in the terms of the other, which was read from a config."""
-    rotations = {layer: group.rotation for group in other.groups for layer in group.layers if group.part == "text"}
+    rotations = {
+        layer: group.rotary_encoding for group in other.groups for layer in group.layers if group.part == "text"
+    }
     notes: dict[str, None] = {}
 
     def converted(encoding: Encoding, group: LayerGroup) -> Encoding:

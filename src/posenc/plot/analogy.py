@@ -36,7 +36,7 @@ def dials(
     keywords: for `Axes.plot`, which draws the hands.
     """
     read = encoding if isinstance(encoding, Dials) else dials_of(encoding, position)
-    chosen = canvas.spread("pairs", pairs, len(read.rotations), DIALS)
+    chosen = canvas.spread("pairs", pairs, len(read.revolutions), DIALS)
     columns, rows = min(len(chosen), COLUMNS), -(-len(chosen) // COLUMNS)
     ax = canvas.single(ax, (max(3.4, 1.4 * columns), 2.1 * rows + 0.4))
     circle = np.linspace(0, 2 * np.pi, 121)

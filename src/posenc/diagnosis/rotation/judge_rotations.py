@@ -159,7 +159,7 @@ def _labelled(groups: tuple[LayerGroup, ...], label: str) -> list[LayerGroup]:
 def _rotation(groups: tuple[LayerGroup, ...], label: str) -> RotaryEncoding | None:
     """The one rotation that the evidence shows; None for a layer that does not rotate."""
     chosen = _labelled(groups, label) or groups
-    rotations = {group.rotation for group in chosen if group.rotation is not None}
+    rotations = {group.rotary_encoding for group in chosen if group.rotary_encoding is not None}
     if not rotations and any(encoding.door != "rotates" for group in chosen for encoding in group.encodings):
         encodings = [encoding for group in chosen for encoding in group.encodings]
         raise ValueError(
@@ -179,7 +179,7 @@ def _without_rotation(model: Encoding | ModelPositions, evidence: RotationEviden
     if evidence.unchanged():
         return Diagnosis(True, notes=("this layer does not rotate",), compared=evidence.width())
     groups = () if isinstance(model, Encoding) else model.groups
-    others = (group.rotation for group in groups if group.rotation is not None)
+    others = (group.rotary_encoding for group in groups if group.rotary_encoding is not None)
     like = next((rotation for rotation in others if evidence.fits(RotationUsage(rotation))), None)
     as_others = "" if like is None else ", as other layers do"
     sentence = f"This layer rotates{as_others}, and should not: it has no rotation (NoPE)."

@@ -121,8 +121,8 @@ def captured(bug: Bug, count: int = 40) -> Mapping[str, np.ndarray]:
     positions = np.unique(np.geomspace(1, 16_000, count).astype(np.int64) | 1)
     q, k = q[: len(positions)], k[: len(positions)]
     rotated_q, rotated_k = (
-        _rotated(bug, q, positions, query_positions=True),
-        _rotated(bug, k, positions, query_positions=False),
+        _rotated(bug, q, positions, query=True),
+        _rotated(bug, k, positions, query=False),
     )
     return {"q": q, "k": k, "positions": positions, "logits": rotated_q @ rotated_k.T / RIGHT.head_dim**0.5}
 
@@ -143,8 +143,8 @@ def _weights(bug: Bug, distance: int) -> np.ndarray:
     # The query's weights hold the turn back by `distance`, as they would after training.
     back = RIGHT.rotation([distance], dtype=np.float64)
     content = np.concatenate([np.asarray(back.cos)[0], -np.asarray(back.sin)[0]])
-    q = _rotated(bug, content[None], query, query_positions=True)
-    k = _rotated(bug, np.tile(start, (len(keys), 1)), keys, query_positions=False)
+    q = _rotated(bug, content[None], query, query=True)
+    k = _rotated(bug, np.tile(start, (len(keys), 1)), keys, query=False)
     logits = SHARPNESS * (q @ k.T)[0]
     weights = np.exp(logits - logits.max())
     weights /= weights.sum()

@@ -105,7 +105,7 @@ def rotates_itself(path: str) -> bool:
     from posenc.models import from_config
 
     groups = from_config(Path(path) / CONFIG).groups
-    return any(group.rotation is not None for group in groups)
+    return any(group.rotary_encoding is not None for group in groups)
 
 
 def _kind(model_type: str, architectures: list[str], config: Any, path: str) -> Literal["decoder", "encoder"]:

@@ -30,7 +30,7 @@ class Indexer:
 
     def __call__(self, fields: Fields, group: LayerGroup) -> tuple[RoleRotation, ...]:
         stated = fields.get("indexer_rope_interleave", listed=False)
-        rope = unwrapped(group.rotation)
+        rope = unwrapped(group.rotary_encoding)
         if not isinstance(rope, RoPE) or "indexed" not in group.attention:
             return ()
         pairing = self.pairing
@@ -52,7 +52,7 @@ def compressed_keys(fields: Fields, group: LayerGroup) -> tuple[RoleRotation, ..
 
     An indexer over compressed keys rotates as they do.
     """
-    rotation = group.rotation
+    rotation = group.rotary_encoding
     if rotation is None:
         return ()
     roles = [RoleRotation("values", rotation), RoleRotation("output", Backward(rotation))]
@@ -74,4 +74,4 @@ def compressed_keys(fields: Fields, group: LayerGroup) -> tuple[RoleRotation, ..
 
 def rotated_values(fields: Fields, group: LayerGroup) -> tuple[RoleRotation, ...]:
     """CLVP: values are rotated as queries and keys are, and the output is not rotated back."""
-    return () if group.rotation is None else (RoleRotation("values", group.rotation),)
+    return () if group.rotary_encoding is None else (RoleRotation("values", group.rotary_encoding),)

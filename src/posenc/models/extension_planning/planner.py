@@ -92,7 +92,7 @@ def plan_context(
     else:
         trained, trained_from = validation.integer("trained", trained, 2, LONGEST), "stated by the caller"
     typical = min(4096, trained) if typical is None else validation.integer("typical", typical, 2, LONGEST)
-    encoding = group.rotation
+    encoding = group.rotary_encoding
     inner = unwrapped(encoding)
     if encoding is None or not isinstance(inner, RoPE):
         raise ValueError(
@@ -112,8 +112,8 @@ def plan_context(
 def _planned_group(positions: ModelPositions) -> tuple[LayerGroup, tuple[str, ...]]:
     """The layers that see the whole context, and what is left as it is."""
     part = "text" if "text" in positions.parts else positions.parts[0]
-    whole = [group for group in positions.of(part) if group.rotation is not None and sees_whole_context(group)]
-    if len({group.rotation for group in whole}) != 1:
+    whole = [group for group in positions.of(part) if group.rotary_encoding is not None and sees_whole_context(group)]
+    if len({group.rotary_encoding for group in whole}) != 1:
         raise ValueError(
             f"config must have one rotation for the layers that see the whole context; got {len(whole)}. "
             "Plan each kind by itself."
@@ -121,7 +121,7 @@ def _planned_group(positions: ModelPositions) -> tuple[LayerGroup, tuple[str, ..
     others = [group for group in positions.groups if group not in whole]
     left = tuple(
         f"{group.part}, {group.attention}: "
-        f"{'no rotation' if not group.rotation else 'it does not see the whole context'}"
+        f"{'no rotation' if not group.rotary_encoding else 'it does not see the whole context'}"
         for group in others
     )
     return whole[0], left
@@ -129,7 +129,7 @@ def _planned_group(positions: ModelPositions) -> tuple[LayerGroup, tuple[str, ..
 
 def _planned(way: Way, data: Mapping[str, Any], target: Target, trained: int, typical: int) -> Planned:
     """A way with its figures and its text.   target: with the rotation as it is."""
-    encoding = target.group.rotation
+    encoding = target.group.rotary_encoding
     before, new, short = (pair_rotation(rewrapped(encoding, one)) for one in (target.new, way.encoding, way.short))
     if before is None or new is None or short is None:
         raise ValueError("config must have a known rotation; this one is not. posenc has no plan for it.")

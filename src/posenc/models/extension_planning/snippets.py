@@ -39,12 +39,12 @@ class Target:
     def replaced(self) -> tuple[LayerGroup, ...]:
         """The groups of the model as they shall be."""
         return tuple(
-            replace(group, encodings=(rewrapped(group.rotation, self.new),)) if self._changes(group) else group
+            replace(group, encodings=(rewrapped(group.rotary_encoding, self.new),)) if self._changes(group) else group
             for group in self.positions.groups
         )
 
     def _changes(self, group: LayerGroup) -> bool:
-        same = (group.part, group.rotation) == (self.group.part, self.group.rotation)
+        same = (group.part, group.rotary_encoding) == (self.group.part, self.group.rotary_encoding)
         return same and (self.windows or sees_whole_context(group))
 
 

@@ -71,7 +71,7 @@ def to_config(
 
 def rope_parameters_of_group(group: LayerGroup) -> dict[str, Any] | None:
     """The keys of one group of layers, with the share of a head that rotates; None for layers without a rotation."""
-    encoding = group.rotation
+    encoding = group.rotary_encoding
     if encoding is None:
         return None
     inner = unwrapped(encoding)

@@ -22,7 +22,7 @@ from posenc.torch.modules.modules import module
 
 @dataclass(frozen=True, eq=False)
 class AttentionCache:
-    """What a layer keeps of earlier tokens: k and v, (batch, m, key heads, width), their positions `key`, (m,) or
+    """What a layer keeps of earlier tokens: k and v, (batch, m, key heads, width), their `key_positions`, (m,) or
     (batch, m), and the inputs of the layer, (batch, m, model_dim), where an encoding reads them, else None.
 
     Keys and values are kept as `rotate_keys` gives them, so that no step rotates them again, or as they are before any
@@ -31,13 +31,13 @@ class AttentionCache:
 
     k: Array
     v: Array
-    key: Array
+    key_positions: Array
     hidden: Array | None
 
     def extended(self, new: AttentionCache, axes: int) -> AttentionCache:
         """With new tokens behind the old ones, whose positions have so many coordinates."""
         hidden = None if self.hidden is None else torch.cat([self.hidden, new.hidden], 1)
-        key = _joined(self.key_positions, new.key, self.k.shape[0], axes)
+        key = _joined(self.key_positions, new.key_positions, self.k.shape[0], axes)
         return AttentionCache(torch.cat([self.k, new.k], 1), torch.cat([self.v, new.v], 1), key, hidden)
 
 
@@ -193,7 +193,11 @@ class Attention(torch.nn.Module):  # type: ignore[misc]
                 "grid: torch.from_numpy(posenc.positions.grid(height, width)), say."
             )
         counted = torch.arange(x.shape[1], device=x.device)
-        return counted if cache is None or not cache.key.shape[-1] else cache.key[..., -1:] + 1 + counted
+        return (
+            counted
+            if cache is None or not cache.key_positions.shape[-1]
+            else cache.key_positions[..., -1:] + 1 + counted
+        )
 
 
 def _needs_plain_keys(encoding: Any) -> bool:

@@ -16,14 +16,14 @@ from posenc.torch.modules.one_call import rotate_at
 
 
 def rotate_keys(
-    k: Array, v: Array, *, key: Array, encodings: Sequence[Any | EncodingModule], layout: Layout
+    k: Array, v: Array, *, key_positions: Array, encodings: Sequence[Any | EncodingModule], layout: Layout
 ) -> tuple[Array, Array]:
     """Keys and values after the rotations among the encodings, which `attention` takes with `keys_rotated=True`.
 
     A cache that holds them so rotates each key once, and not again in every step of decoding.
 
     k, v: (batch, key heads, m, d) and (batch, key heads, m, width) for layout "bhtd", tokens before heads for "bthd".
-    key: positions (m,) or (batch, m), with a last axis of coordinates for encodings that have several.
+    key_positions: positions (m,) or (batch, m), with a last axis of coordinates for encodings that have several.
     encodings: those of attention; what biases is passed over.   Result: k and v, new where they are rotated; for a
     rotation with a table for each head of queries, repeated for these heads. Raises TypeError or ValueError naming the
     argument.
@@ -32,7 +32,7 @@ def rotate_keys(
     >>> from posenc import RoPE
     >>> from posenc.torch import attention
     >>> q, k, place, encodings = torch.randn(1, 2, 1, 8), torch.randn(1, 2, 5, 8), torch.arange(5), [RoPE(dim=8)]
-    >>> cached, values = rotate_keys(k, k, key=place, encodings=encodings, layout="bhtd")
+    >>> cached, values = rotate_keys(k, k, key_positions=place, encodings=encodings, layout="bhtd")
     >>> given = {"query": place[4:], "key": place, "encodings": encodings, "layout": "bhtd"}
     >>> torch.allclose(attention(q, cached, values, keys_rotated=True, **given), attention(q, k, k, **given), atol=1e-6)
     True
@@ -42,12 +42,12 @@ def rotate_keys(
     modules, _ = as_modules(encodings)
     rotations = [each for each in modules if isinstance(each.encoding, RotaryEncoding)]
     axes = number_of_axes([each.encoding for each in modules])
-    key = token_positions("key", on_same_device("key", key, k), k, axes).array
+    key = token_positions("key", on_same_device("key", key_positions, k), k, axes).array
     heads: Any = next(filter(None, (getattr(each.encoding, "heads", None) for each in rotations)), k.shape[1])
     k, v = repeated(k, heads), repeated(v, heads)
     for each in rotations:
         if isinstance(each, RotateValues):
-            v = each(v, key, layout="bhtd")
+            v = each(v, key_positions, layout="bhtd")
         else:
-            k = rotate_at(each.encoding, each.params, k, key, "key", "bhtd")
+            k = rotate_at(each.encoding, each.params, k, key_positions, "key", "bhtd")
     return (k, v) if layout == "bhtd" else (k.transpose(1, 2), v.transpose(1, 2))

@@ -179,8 +179,8 @@ def check_shared(shared: SharedBias, q: Any, k: Any, query_positions: Any, key_p
     if shared.causal and not causal:
         raise ValueError("causal must be True for a shared bias that was made causal; got False. Make it again, or so.")
     for name, mine, given in (
-        ("query_positions", shared.query, query_positions),
-        ("key_positions", shared.key, key_positions),
+        ("query_positions", shared.query_positions, query_positions),
+        ("key_positions", shared.key_positions, key_positions),
     ):
         if mine is not given and arrays.library(given).concrete(given) and not (mine == given).all():
             raise ValueError(

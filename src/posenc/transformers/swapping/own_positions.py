@@ -116,7 +116,7 @@ def _rotation(group: LayerGroup | None, table: OwnTable | None, model_type: str)
         if table is None:
             raise _unsupported(model_type, "its config does not say what every layer of attention does")
         return None
-    rotation = group.rotation
+    rotation = group.rotary_encoding
     if len(group.encodings) > (rotation is not None) or group.query_temperature is not None:
         others = [*(encoding for encoding in group.encodings if encoding is not rotation), group.query_temperature]
         raise _unsupported(model_type, f"its code applies {next(filter(None, others))!r} itself")
