@@ -41,8 +41,10 @@ class Attended:
 
 @dataclass(frozen=True, eq=False)
 class Cache:
-    """Keys and values of earlier steps with their positions, in one layout;
-    keys are kept as they are before any rotation."""
+    """Keys and values of earlier steps with their positions, in one layout.
+
+    Keys are kept as they are before any rotation.
+    """
 
     k: Array
     v: Array
@@ -84,23 +86,32 @@ def attention(
     Vaswani et al. 2017, arXiv:1706.03762, eq. 1. Shapes: q (batch, heads, n, d), k and v (batch, key heads, m, d) for
     `layout="bhtd"`, with time before heads for "bthd"; heads must be a multiple of key heads (grouped heads).
 
-    query_positions, key_positions: positions (n,) or (batch, n), and (m,) or (batch, m): always separate; with a last axis of coordinates
-    for encodings that have several axes, all of them as many.
-    encodings, params: what acts inside attention, and the parameters of each (None where nothing is learned). An
-    encoding that is added belongs before attention: `encoding.attach(x, positions, params)`.
-    causal: a query sees no key behind its own place, counted from the ends (the last query sees all keys).
-    Positions of one coordinate that contradict this are an error unless a mask or documents are given; NaN if traced.
-    mask: true where a query may see a key; broadcasts to (batch, heads, n, m). A query that sees nothing gives zeros.
-    scale: 1/√d by default.   hidden: inputs of the layer, for encodings that read content.
-    documents: of the queries and of the keys, numbers in the shape of their positions, where a row holds several: a
-    query sees the keys of its own, and scores that read the keys in between leave the others out.
-
     Logits are formed in float32 at least; the output has the dtype of q.
 
-    >>> import numpy as np
-    >>> x = np.eye(4)[None, None]
-    >>> attention(x, x, x, query_positions=range(4), key_positions=range(4), layout="bhtd", causal=True).weights[0, 0].round(2)[1]
-    array([0.38, 0.62, 0.  , 0.  ])
+    Args:
+        query_positions: Positions (n,) or (batch, n), and (m,) or (batch, m): always separate; with a last axis of
+            coordinates for encodings that have several axes, all of them as many.
+        key_positions: Positions (n,) or (batch, n), and (m,) or (batch, m): always separate; with a last axis of
+            coordinates for encodings that have several axes, all of them as many.
+        encodings: What acts inside attention, and the parameters of each (None where nothing is learned). An encoding
+            that is added belongs before attention: `encoding.attach(x, positions, params)`.
+        params: What acts inside attention, and the parameters of each (None where nothing is learned). An encoding that
+            is added belongs before attention: `encoding.attach(x, positions, params)`.
+        causal: A query sees no key behind its own place, counted from the ends (the last query sees all keys).
+            Positions of one coordinate that contradict this are an error unless a mask or documents are given; NaN if
+            traced.
+        mask: True where a query may see a key; broadcasts to (batch, heads, n, m). A query that sees nothing gives
+            zeros.
+        scale: 1/√d by default.
+        hidden: Inputs of the layer, for encodings that read content.
+        documents: Of the queries and of the keys, numbers in the shape of their positions, where a row holds several: a
+            query sees the keys of its own, and scores that read the keys in between leave the others out.
+
+    Example:
+        >>> import numpy as np
+        >>> x = np.eye(4)[None, None]
+        >>> attention(x, x, x, query_positions=range(4), key_positions=range(4), layout="bhtd", causal=True).weights[0, 0].round(2)[1]
+        array([0.38, 0.62, 0.  , 0.  ])
     """
     inside = _paired(encodings, params)
     check_hidden_is_read(hidden, encodings)
@@ -211,9 +222,10 @@ def _visible(logits: Array, causal: bool, mask: Array | None, documents: Documen
 def softmax(logits: Array, visible: Array | None, lib: Library) -> Array:
     """Weights of what is visible, over the last axis; zeros where nothing is.
 
-    >>> import numpy as np
-    >>> softmax(np.zeros((2, 2)), np.array([[True, False], [False, False]]), _array.library(np.zeros(1))).tolist()
-    [[1.0, 0.0], [0.0, 0.0]]
+    Example:
+        >>> import numpy as np
+        >>> softmax(np.zeros((2, 2)), np.array([[True, False], [False, False]]), _array.library(np.zeros(1))).tolist()
+        [[1.0, 0.0], [0.0, 0.0]]
     """
     xp = lib.xp
     if logits.shape[-1] == 0:

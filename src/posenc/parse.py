@@ -26,15 +26,15 @@ _CALL = re.compile(r"\s*[A-Za-z_]\w*\(")
 def is_record(text: str) -> bool:
     """Whether an argument is meant as a record: a name with an opening bracket directly behind it.
 
-    >>> is_record("RoPE(dim=8)"), is_record("Dog bites man"), is_record("Dogs (and cats) bite")
-    (True, False, False)
+    Example:
+        >>> is_record("RoPE(dim=8)"), is_record("Dog bites man"), is_record("Dogs (and cats) bite")
+        (True, False, False)
     """
     return _CALL.match(text) is not None
 
 
 def classes() -> dict[str, type]:
-    """What may be called: the records of the catalog, schedules of them,
-    frequencies and what scales them."""
+    """What may be called: the records of the catalog, schedules of them, frequencies and what scales them."""
     frequency_records = {
         name: value
         for name, value in vars(frequencies).items()
@@ -48,8 +48,9 @@ def classes() -> dict[str, type]:
 def record(text: str) -> Any:
     """The record that a text such as "RoPE(dim=8)" describes; ValueError names the place and what is near.
 
-    >>> record("RoPE(dim=8, base=500_000)").base
-    500000.0
+    Example:
+        >>> record("RoPE(dim=8, base=500_000)").base
+        500000.0
     """
     if len(text) > LONGEST:
         raise ValueError(f"record must be at most {LONGEST:,} characters; got {len(text):,}. Write a shorter one.")

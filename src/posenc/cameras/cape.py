@@ -21,13 +21,15 @@ class CaPE(Untraced):
     So the logit is qᵀ·(T_j·T_i⁻¹)ᵀ·k. Kong et al. 2024, arXiv:2402.03908, with six degrees of freedom, in the released
     code (kxhit/EscherNet, commit 569240f). Patches are not told apart; `cape_4dof` is the form with four degrees.
 
-    dim: channels of a head, a multiple of 4.
+    Args:
+        dim: Channels of a head, a multiple of 4.
 
-    >>> import numpy as np
-    >>> moved = np.eye(4) + np.array([[0, 0, 0, 2.0]] + [[0] * 4] * 3)
-    >>> transforms = CaPE(dim=4).transforms([np.eye(4), moved], patches=1)
-    >>> transforms.query(np.ones((2, 4))).tolist(), transforms.key(np.ones((2, 4))).tolist()
-    ([[1.0, 1.0, 1.0, 1.0], [-1.0, 1.0, 1.0, 1.0]], [[1.0, 1.0, 1.0, 1.0], [1.0, 1.0, 1.0, 3.0]])
+    Example:
+        >>> import numpy as np
+        >>> moved = np.eye(4) + np.array([[0, 0, 0, 2.0]] + [[0] * 4] * 3)
+        >>> transforms = CaPE(dim=4).transforms([np.eye(4), moved], patches=1)
+        >>> transforms.query(np.ones((2, 4))).tolist(), transforms.key(np.ones((2, 4))).tolist()
+        ([[1.0, 1.0, 1.0, 1.0], [-1.0, 1.0, 1.0, 1.0]], [[1.0, 1.0, 1.0, 1.0], [1.0, 1.0, 1.0, 3.0]])
     """
 
     dim: Annotated[int, Whole(4)]
@@ -40,11 +42,15 @@ class CaPE(Untraced):
     def transforms(self, viewmats: Array, patches: int, *, dtype: Any = None) -> CameraTransforms:
         """What is done to the tokens of these images: image after image.
 
-        viewmats: world to camera, rigid, (images, 4, 4) or (batch, images, 4, 4); float32 or float64, whatever the
-        dtype of the model.     patches: how many tokens each image has.
-        dtype: of the tables; None is float64 in NumPy and float32 in PyTorch and JAX.
+        Args:
+            viewmats: World to camera, rigid, (images, 4, 4) or (batch, images, 4, 4); float32 or float64, whatever the
+                dtype of the model.
+            patches: How many tokens each image has.
+            dtype: Of the tables; None is float64 in NumPy and float32 in PyTorch and JAX.
 
-        Raises ValueError or TypeError naming the argument.
+        Raises:
+            ValueError: A value breaks its rule; the message names the argument.
+            TypeError: A value breaks its rule; the message names the argument.
         """
         matrices = rigid("viewmats", viewmats)
         count = validation.integer("patches", patches, 1, 1 << 26)
@@ -61,10 +67,16 @@ def cape_4dof(width: int) -> AxialRoPE:
     angle. The released code (kxhit/EscherNet, commit 569240f) turns queries and keys before they are split into heads,
     so that each quarter of the heads sees one coordinate; the last one is 0 there, and does not rotate.
 
-    width: channels of all heads together, a multiple of 8.     Raises ValueError or TypeError naming it.
+    Args:
+        width: Channels of all heads together, a multiple of 8.
 
-    >>> cape_4dof(8).rotation([[0.0, 3.0, 0.0, 0.0]]).cos.round(2).tolist()
-    [[1.0, -0.99, 1.0, 1.0]]
+    Raises:
+        ValueError: A value breaks its rule; the message names it.
+        TypeError: A value breaks its rule; the message names it.
+
+    Example:
+        >>> cape_4dof(8).rotation([[0.0, 3.0, 0.0, 0.0]]).cos.round(2).tolist()
+        [[1.0, -0.99, 1.0, 1.0]]
     """
     quarter = validation.integer("width", width, 8) // 8
     if width % 8:
@@ -75,20 +87,29 @@ def cape_4dof(width: int) -> AxialRoPE:
 
 @arrays.broadcasting
 def spherical(viewmats: Array, *, nearest: float = 1.5, farthest: float = 2.2) -> Array:
-    """Where cameras stand that look at the origin: (polar angle from z, azimuth, π·log_f(r/nearest), 0), f =
-    farthest/nearest.
+    """Where cameras stand that look at the origin.
+
+    (polar angle from z, azimuth, π·log_f(r/nearest), 0), f = farthest/nearest.
 
     Kong et al. 2024, arXiv:2402.03908, in the released code (kxhit/EscherNet, commit 569240f), which moves distances
     outside of 1.5 to 2.2 to the ends of this range; here they are refused.
 
-    viewmats: world to camera, rigid, (images, 4, 4) or (batch, images, 4, 4).     nearest, farthest: the least and the
-    greatest distance r from the origin.
+    Result (*batch, images, 4), in radians, in the widest float.
 
-    Result (*batch, images, 4), in radians, in the widest float. Raises ValueError or TypeError naming the argument; a
-    distance out of range that cannot be read gives NaN.
+    Args:
+        viewmats: World to camera, rigid, (images, 4, 4) or (batch, images, 4, 4).
+        nearest: The least and the greatest distance r from the origin.
+        farthest: The least and the greatest distance r from the origin.
 
-    >>> spherical([[[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, -2.2], [0, 0, 0, 1]]]).round(4).tolist()
-    [[0.0, 0.0, 3.1416, 0.0]]
+    Raises:
+        ValueError: A value breaks its rule; the message names the argument; a distance out of range that cannot be read
+            gives NaN.
+        TypeError: A value breaks its rule; the message names the argument; a distance out of range that cannot be read
+            gives NaN.
+
+    Example:
+        >>> spherical([[[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, -2.2], [0, 0, 0, 1]]]).round(4).tolist()
+        [[0.0, 0.0, 3.1416, 0.0]]
     """
     nearest = validation.real("nearest", nearest, 0.0, 1e9, above=True)
     farthest = validation.real("farthest", farthest, nearest, 1e9, above=True)

@@ -37,21 +37,23 @@ _QUADRATIC = np.array(
 class GTA(Untraced):
     """q → ρ_i⁻ᵀq, k → ρ_j·k, v → ρ_j·v, output → ρ_i⁻¹·output, for tokens i and j and the matrix ρ of a token's place.
 
-    So the logit is qᵀ·ρ_i⁻¹·ρ_j·k. Miyato et al. 2024, arXiv:2310.10375, in the released code
-    (autonomousvision/gta, commit 1dcbd37). From the first channel on, ρ is:
-
-    triv: channels that stay as they are.
-    se3: a multiple of 4. Every four: T⁻¹, from camera to world, for the view matrix T.
-    so3: a multiple of 8. Every eight: R on the coordinates (y, z, x), and its real Wigner matrix of degree 2, for the
-    rotation R from camera to world.
-    so2: a multiple of 4. Every four: rotations by the patch's row and column, pairs of adjacent channels, from the
-    slowest frequency, 2π·2^(1-so2/4) for a whole side of the image, to the fastest, 2π.
+    So the logit is qᵀ·ρ_i⁻¹·ρ_j·k. Miyato et al. 2024, arXiv:2310.10375, in the released code (autonomousvision/gta,
+    commit 1dcbd37). From the first channel on, ρ is:
 
     Not here: the released ablations t2, euclid_sim, ray_to_se3 and values that stay as they are.
 
-    >>> transforms = GTA(se3=4).transforms([np.eye(4), np.diag([1.0, -1.0, -1.0, 1.0])], patches=[[0, 0]])
-    >>> transforms.key(np.ones((2, 4))).tolist()
-    [[1.0, 1.0, 1.0, 1.0], [1.0, -1.0, -1.0, 1.0]]
+    Args:
+        se3: A multiple of 4. Every four: T⁻¹, from camera to world, for the view matrix T.
+        so2: A multiple of 4. Every four: rotations by the patch's row and column, pairs of adjacent channels, from the
+            slowest frequency, 2π·2^(1-so2/4) for a whole side of the image, to the fastest, 2π.
+        so3: A multiple of 8. Every eight: R on the coordinates (y, z, x), and its real Wigner matrix of degree 2, for
+            the rotation R from camera to world.
+        triv: Channels that stay as they are.
+
+    Example:
+        >>> transforms = GTA(se3=4).transforms([np.eye(4), np.diag([1.0, -1.0, -1.0, 1.0])], patches=[[0, 0]])
+        >>> transforms.key(np.ones((2, 4))).tolist()
+        [[1.0, 1.0, 1.0, 1.0], [1.0, -1.0, -1.0, 1.0]]
     """
 
     se3: Annotated[int, Whole(0)]
@@ -91,15 +93,18 @@ class GTA(Untraced):
     ) -> CameraTransforms:
         """What is done to the tokens of these images: image after image, each with its patches.
 
-        viewmats: world to camera, rigid, (images, 4, 4) or (batch, images, 4, 4); float32 or float64, whatever the
-        dtype of the model.
-        patches: (row, column) of each patch in parts of the image, from 0 to 1, (patches, 2) for all images alike, or
-        with the axes of `viewmats` before it. The released code takes the pixel in the middle of a patch.
-        translation_scale: what translations are multiplied by: a number, or an array of one that is learned. The
-        released code learns one in each layer, from 0.01.
-        dtype: of the tables; None is float64 in NumPy and float32 in PyTorch and JAX.
+        Args:
+            viewmats: World to camera, rigid, (images, 4, 4) or (batch, images, 4, 4); float32 or float64, whatever the
+                dtype of the model.
+            patches: (row, column) of each patch in parts of the image, from 0 to 1, (patches, 2) for all images alike,
+                or with the axes of `viewmats` before it. The released code takes the pixel in the middle of a patch.
+            translation_scale: What translations are multiplied by: a number, or an array of one that is learned. The
+                released code learns one in each layer, from 0.01.
+            dtype: Of the tables; None is float64 in NumPy and float32 in PyTorch and JAX.
 
-        Raises ValueError or TypeError naming the argument.
+        Raises:
+            ValueError: A value breaks its rule; the message names the argument.
+            TypeError: A value breaks its rule; the message names the argument.
         """
         matrices = rigid("viewmats", viewmats)
         positions, count = patch_positions(patches, matrices)

@@ -57,8 +57,10 @@ def rigid(name: str, value: Any, like: Array | None = None) -> Array:
 
 
 def inverse(name: str, matrices: Array) -> Array:
-    """The inverse of each matrix. One that rounding keeps from being undone is refused, or NaN where it cannot be
-    read."""
+    """The inverse of each matrix.
+
+    One that rounding keeps from being undone is refused, or NaN where it cannot be read.
+    """
     lib = arrays.library(matrices)
     xp, one = lib.xp, lib.constant(np.eye(matrices.shape[-1]), matrices.dtype)
     with lib.full_precision():

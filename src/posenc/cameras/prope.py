@@ -28,13 +28,16 @@ class PRoPE(Untraced):
     Li et al. 2025, arXiv:2507.10496, in the released code (liruilong940607/prope, commit a601c22). By this formula
     queries and keys turn by minus the angle, so that logits are those of a RoPE with the other sign.
 
-    dim: channels of a head, a multiple of 8.     base: of the frequencies; 100 in the released code.
+    Args:
+        dim: Channels of a head, a multiple of 8.
+        base: Of the frequencies; 100 in the released code.
 
-    >>> cameras = np.array([np.eye(4), [[2.0, 0, 0, 1], [0, 2, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]]])
-    >>> transforms = PRoPE(dim=8).transforms(cameras, patches=[[0, 0]])
-    >>> q = k = np.ones((2, 8))
-    >>> (transforms.query(q) @ transforms.key(k).T).tolist()
-    [[8.0, 6.5], [11.0, 8.0]]
+    Example:
+        >>> cameras = np.array([np.eye(4), [[2.0, 0, 0, 1], [0, 2, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]]])
+        >>> transforms = PRoPE(dim=8).transforms(cameras, patches=[[0, 0]])
+        >>> q = k = np.ones((2, 8))
+        >>> (transforms.query(q) @ transforms.key(k).T).tolist()
+        [[8.0, 6.5], [11.0, 8.0]]
     """
 
     dim: Annotated[int, Whole(8)]
@@ -61,14 +64,19 @@ class PRoPE(Untraced):
     def transforms(self, cameras: Array, patches: Array, *, dtype: Any = None) -> CameraTransforms:
         """What is done to the tokens of these images: image after image, each with its patches.
 
-        cameras: (images, 4, 4) or (batch, images, 4, 4), from `projection`, or any invertible matrices that map points
-        of the world, as columns; float32 or float64, whatever the dtype of the model.
-        patches: (row, column) of each patch, (patches, 2) for all images alike, or with the axes of `cameras` before
-        it; `posenc.positions.grid(height, width)`, say. For a camera for each token, give (tokens, 1, 2).
-        dtype: of the tables; None is float64 in NumPy and float32 in PyTorch and JAX.
+        A matrix without an inverse that cannot be read, while tracing or on an accelerator, gives NaN.
 
-        Raises ValueError or TypeError naming the argument. A matrix without an inverse that cannot be read, while
-        tracing or on an accelerator, gives NaN.
+        Args:
+            cameras: (images, 4, 4) or (batch, images, 4, 4), from `projection`, or any invertible matrices that map
+                points of the world, as columns; float32 or float64, whatever the dtype of the model.
+            patches: (row, column) of each patch, (patches, 2) for all images alike, or with the axes of `cameras`
+                before it; `posenc.positions.grid(height, width)`, say. For a camera for each token, give (tokens, 1,
+                2).
+            dtype: Of the tables; None is float64 in NumPy and float32 in PyTorch and JAX.
+
+        Raises:
+            ValueError: A value breaks its rule; the message names the argument.
+            TypeError: A value breaks its rule; the message names the argument.
         """
         matrices = _not_transposed(square("cameras", cameras, 4))
         positions, count = patch_positions(patches, matrices)
@@ -96,13 +104,19 @@ def projection(
     intrinsics P is the view matrix itself, as in the authors' code for `Ks=None`. A skew, which that code sets to 0,
     stays.
 
-    viewmats: world to camera, (images, 4, 4) or (batch, images, 4, 4): invert matrices from camera to world.
-    intrinsics: K, the same shape with 3×3 matrices, in pixels of an image of this width and height.
+    The result is float64 where the library has it.
 
-    The result is float64 where the library has it. Raises ValueError or TypeError naming the argument.
+    Args:
+        viewmats: World to camera, (images, 4, 4) or (batch, images, 4, 4): invert matrices from camera to world.
+        intrinsics: K, the same shape with 3×3 matrices, in pixels of an image of this width and height.
 
-    >>> projection([np.eye(4)], [[[200, 0, 100], [0, 200, 50], [0, 0, 1]]], width=200, height=100)[0].tolist()
-    [[1.0, 0.0, 0.0, 0.0], [0.0, 2.0, 0.0, 0.0], [0.0, 0.0, 1.0, 0.0], [0.0, 0.0, 0.0, 1.0]]
+    Raises:
+        ValueError: A value breaks its rule; the message names the argument.
+        TypeError: A value breaks its rule; the message names the argument.
+
+    Example:
+        >>> projection([np.eye(4)], [[[200, 0, 100], [0, 200, 50], [0, 0, 1]]], width=200, height=100)[0].tolist()
+        [[1.0, 0.0, 0.0, 0.0], [0.0, 2.0, 0.0, 0.0], [0.0, 0.0, 1.0, 0.0], [0.0, 0.0, 0.0, 1.0]]
     """
     if (intrinsics is None) != (width is None) or (width is None) != (height is None):
         raise ValueError(

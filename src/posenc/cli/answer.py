@@ -13,7 +13,13 @@ from posenc.inspect.plain import as_plain
 
 
 class Answer(NamedTuple):
-    """facts: makes what --json prints.   lines: makes what is printed otherwise.   code: the exit code."""
+    """
+
+    Args:
+        facts: Makes what --json prints.
+        lines: Makes what is printed otherwise.
+        code: The exit code.
+    """
 
     facts: Callable[[], Any]
     lines: Callable[[], Iterable[str]]

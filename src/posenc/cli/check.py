@@ -39,15 +39,10 @@ class CheckVerb(Verb):
     Exit code: 0 when the numbers are right, 1 when a mistake is found, 2 when the code could not be checked, 3 when
     nothing is wrong but there was nothing to compare the numbers with.
 
-    examples:
-      posenc check mine.py:MyEncoding
-      posenc check mine.py:my_table --base 100
-      posenc check mine.py:my_rope --against "RoPE(dim=16, pairing='halves')"
-      posenc check mine.py:MyEncoding --layout batch-first --json
-      posenc check --questions
-      posenc check --question lecture-d8 --answer "0.1411 -0.99 0.2955 0.9553 0.03 0.9996 0.003 1"
-      posenc check --question chapter-position --answer 7
-      posenc check --question article-rotary --answer mine.py:my_rope
+    examples: posenc check mine.py:MyEncoding posenc check mine.py:my_table --base 100 posenc check mine.py:my_rope
+    --against "RoPE(dim=16, pairing='halves')" posenc check mine.py:MyEncoding --layout batch-first --json posenc check
+    --questions posenc check --question lecture-d8 --answer "0.1411 -0.99 0.2955 0.9553 0.03 0.9996 0.003 1" posenc
+    check --question chapter-position --answer 7 posenc check --question article-rotary --answer mine.py:my_rope
     """
 
     target: Annotated[tyro.conf.Positional[str | None], tyro.conf.arg(metavar="FILE.py:NAME")] = None

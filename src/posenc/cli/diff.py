@@ -18,11 +18,8 @@ class DiffVerb(Verb):
     Exit code: 0 when both compute the same, however they are written, 1 when they differ, 2 when they cannot be
     compared.
 
-    examples:
-      posenc diff "RoPE(dim=64)" "RoPE(dim=64, base=500_000)"
-      posenc diff "ALiBi(heads=8)" "ALiBi(heads=8, rule='geometric')"
-      posenc diff config.json served.json
-      posenc diff config.json served.json --json
+    examples: posenc diff "RoPE(dim=64)" "RoPE(dim=64, base=500_000)" posenc diff "ALiBi(heads=8)" "ALiBi(heads=8,
+    rule='geometric')" posenc diff config.json served.json posenc diff config.json served.json --json
     """
 
     first: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="RECORD|CONFIG")]

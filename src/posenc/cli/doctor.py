@@ -22,18 +22,16 @@ from posenc.diagnosis.sides import side_of
 class DoctorVerb(Verb):
     """Compare two configs, or a config with a running implementation, and name the known mistake behind a difference.
 
-    The second may be another config or encoding; arrays in an .npz or .safetensors file; or FILE.py:NAME, a torch module
-    of your own (posenc runs the file). Arrays are inv_freq; cos and sin; q and q_rotated, k and k_rotated; or q, k and
-    logits; with positions where they are not 0, 1, 2, ...; for ALiBi and T5, bias, or q, k and logits of all heads, and
-    the table. Mistakes are tried alone and in pairs. Differences that no logit can show are
-    not flagged: other spellings, one shift of all positions under a rotation, float32 rounding.
+    The second may be another config or encoding; arrays in an .npz or .safetensors file; or FILE.py:NAME, a torch
+    module of your own (posenc runs the file). Arrays are inv_freq; cos and sin; q and q_rotated, k and k_rotated; or q,
+    k and logits; with positions where they are not 0, 1, 2, ...; for ALiBi and T5, bias, or q, k and logits of all
+    heads, and the table. Mistakes are tried alone and in pairs. Differences that no logit can show are not flagged:
+    other spellings, one shift of all positions under a rotation, float32 rounding.
 
     Exit code: 0 when they agree, 1 when they differ, 2 when they cannot be compared.
 
-    examples:
-      posenc doctor config.json served.json
-      posenc doctor config.json dumped.npz
-      posenc doctor "RoPE(dim=64, base=500_000, pairing='halves')" "RoPE(dim=64)" --json
+    examples: posenc doctor config.json served.json posenc doctor config.json dumped.npz posenc doctor "RoPE(dim=64,
+    base=500_000, pairing='halves')" "RoPE(dim=64)" --json
     """
 
     expected: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="RECORD|CONFIG")]

@@ -22,8 +22,13 @@ TOGETHER = "posenc.lab.engines.all_processes:train_together"
 def engine(
     name: Name | Together, *, workers: int | None, folder: Path, options: Sequence[str], device: str = "cpu"
 ) -> Engine:
-    """The engine of a name. workers: of the local one.   options: KEY=VALUE, parameters of submitit.   device: of each
-    run; "" with Accelerate, which finds one for each process."""
+    """The engine of a name.
+
+    Args:
+        workers: Of the local one.
+        options: KEY=VALUE, parameters of submitit.
+        device: Of each run; "" with Accelerate, which finds one for each process.
+    """
     if workers is not None and (name != "local" or workers < 1):
         raise ValueError(f"workers must be 1 or more, with --engine local; got {workers} with {name}. Leave it out.")
     if options and name != "slurm":

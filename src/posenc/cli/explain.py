@@ -27,23 +27,17 @@ class ExplainVerb(Verb):
       a sentence    with --versus, the same words in another order: what self-attention can tell of their order,
                     without an encoding and with six, or with every one
 
-    An encoding is parsed, never executed: it may hold numbers, words in quotes, True, False, None, tuples and encodings.
+    An encoding is parsed, never executed: it may hold numbers, words in quotes, True, False, None, tuples and
+    encodings.
 
-    examples:
-      posenc explain "RoPE(dim=8)" --position 3
-      posenc explain "Sinusoidal(dim=16, base=100)" --position 2 --dims 0 3
-      posenc explain "Sinusoidal(dim=16, base=100)" --position 0 1 2
-      posenc explain "ALiBi(heads=8)" --position 5 --key 3
-      posenc explain "AxialRoPE(axis=(0, 1), frequency_index=(0, 0), frequency_dim=2)" --position 3 5
-      posenc explain "Partial(RoPE(dim=4), dim=8)" --position 1
-      posenc explain "Sinusoidal(dim=4)" --position 1 --json
-      posenc explain "Dog bites man" --versus "Man bites dog"
-      posenc explain "The cat sat on the mat" --versus "The mat sat on the cat"
-      posenc explain "Dog bites man" --versus "Man bites dog" --encoding "RoPE(dim=8)"
-      posenc explain "Dog bites man" --versus "Man bites dog" --all
-      posenc explain config.json
-      posenc explain model/config.json --json
-      posenc explain dynamic.json --length 131072 --waive rope_style
+    examples: posenc explain "RoPE(dim=8)" --position 3 posenc explain "Sinusoidal(dim=16, base=100)" --position 2
+    --dims 0 3 posenc explain "Sinusoidal(dim=16, base=100)" --position 0 1 2 posenc explain "ALiBi(heads=8)" --position
+    5 --key 3 posenc explain "AxialRoPE(axis=(0, 1), frequency_index=(0, 0), frequency_dim=2)" --position 3 5 posenc
+    explain "Partial(RoPE(dim=4), dim=8)" --position 1 posenc explain "Sinusoidal(dim=4)" --position 1 --json posenc
+    explain "Dog bites man" --versus "Man bites dog" posenc explain "The cat sat on the mat" --versus "The mat sat on
+    the cat" posenc explain "Dog bites man" --versus "Man bites dog" --encoding "RoPE(dim=8)" posenc explain "Dog bites
+    man" --versus "Man bites dog" --all posenc explain config.json posenc explain model/config.json --json posenc
+    explain dynamic.json --length 131072 --waive rope_style
     """
 
     what: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="RECORD|SENTENCE|CONFIG")]

@@ -23,7 +23,13 @@ Position = tuple[int | float, ...]
 def explain_encoding(
     encoding: Encoding, position: Position, key: Position, dims: tuple[int, ...] | None, *, every: bool, seed: int
 ) -> Answer:
-    """position, key: () for the default.   dims: None for the first few, or for all with `every`."""
+    """
+
+    Args:
+        position: () for the default.
+        key: () for the default.
+        dims: None for the first few, or for all with `every`.
+    """
     if _width(encoding) > WIDEST:
         raise ValueError(
             f"encoding must have at most {WIDEST:,} channels or heads to be explained; got {_width(encoding):,}. "

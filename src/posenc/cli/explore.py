@@ -22,18 +22,15 @@ from posenc.lab.write_whole import write_whole
 
 @dataclass(frozen=True)
 class ExploreVerb(Verb):
-    """Explore encodings and models in a browser: heat maps whose cells show their formula, curves, scores, configs,
-    claims, and what the lab found.
+    """Explore encodings and models in a browser.
+
+    Heat maps whose cells show their formula, curves, scores, configs, claims, and what the lab found.
 
     Starts a server that only this machine reaches, prints its address and opens it; Ctrl-C stops it. With --output it
     writes one file instead, which needs no server: what needs Python is greyed out there.
 
-    examples:
-      posenc explore
-      posenc explore "RoPE(dim=64)"
-      posenc explore config.json --port 8000 --no-browser
-      posenc explore comparison
-      posenc explore "Sinusoidal(dim=32)" --output sinusoidal.html
+    examples: posenc explore posenc explore "RoPE(dim=64)" posenc explore config.json --port 8000 --no-browser posenc
+    explore comparison posenc explore "Sinusoidal(dim=32)" --output sinusoidal.html
     """
 
     what: Annotated[tyro.conf.Positional[str | None], tyro.conf.arg(metavar="RECORD|CONFIG|RESULTS")] = None

@@ -19,7 +19,11 @@ WEIGHTS = (".bin", ".pt", ".pth", ".ckpt", ".pkl", ".safetensors", ".npz")
 
 
 def encoding(name: str, text: str, advice: str) -> Encoding:
-    """The encoding that a text such as "RoPE(dim=8)" describes. advice: what to do with an encoding of another kind."""
+    """The encoding that a text such as "RoPE(dim=8)" describes.
+
+    Args:
+        advice: What to do with an encoding of another kind.
+    """
     encoding = parse.record(text)
     if not isinstance(encoding, Encoding):
         raise ValueError(f"{name} must be an encoding; got {text:.100}, {parse.describe(encoding, advice)}")

@@ -25,10 +25,13 @@ OPTIONS = ("positions", "position", "at", "pair", "offset", "sentence", "other",
 
 
 class PictureEntry(NamedTuple):
-    """What draws a picture. options: of the command line, by the argument that each is given as.
+    """What draws a picture.
 
-    learns: whether it draws what an encoding learns, which --seed decides.   subject: reads what is drawn from text.
-    function: of posenc.plot, with the picture's name, unless another is named as module:function.
+    Args:
+        options: Of the command line, by the argument that each is given as.
+        learns: Whether it draws what an encoding learns, which --seed decides.
+        subject: Reads what is drawn from text.
+        function: Of posenc.plot, with the picture's name, unless another is named as module:function.
     """
 
     options: Mapping[str, str]
@@ -93,36 +96,29 @@ USUAL_POSITIONS = dict.fromkeys(("heatmap", "dimensions", "waves", "similarity",
 class PlotVerb(Verb):
     """Draw a picture into a PNG, SVG or PDF file; the ending of --output decides which.
 
-    Pictures of an encoding: heatmap, dimensions, waves, wavelengths, similarity, differences, binary, dials, number_waves,
-    input_sum, shift_matrix, derivation, derivative, look_back (encodings that add); heatmap, dimensions, rotation,
-    rotated, rotation_matrix, differences, pairing, waves, wavelengths, dials, number_waves, scalings (that rotate);
-    bias, bias_by_distance, heads (that bias); score_by_distance, attention_map, word_order (most; the last two also
-    without an encoding).
-    Of one layer that this command trains: trained_attention (RoPE(dim=16), ALiBi(heads=2), Sinusoidal(dim=32) or no
-    encoding).
-    Of other subjects: layers (a config), media_positions (segments), results (a folder of `posenc compare`), claims
-    (no subject).
-    `--picture all` draws each that fits the encoding: x.png becomes x-heatmap.png and so on.
+    Pictures of an encoding: heatmap, dimensions, waves, wavelengths, similarity, differences, binary, dials,
+    number_waves, input_sum, shift_matrix, derivation, derivative, look_back (encodings that add); heatmap, dimensions,
+    rotation, rotated, rotation_matrix, differences, pairing, waves, wavelengths, dials, number_waves, scalings (that
+    rotate); bias, bias_by_distance, heads (that bias); score_by_distance, attention_map, word_order (most; the last two
+    also without an encoding). Of one layer that this command trains: trained_attention (RoPE(dim=16), ALiBi(heads=2),
+    Sinusoidal(dim=32) or no encoding). Of other subjects: layers (a config), media_positions (segments), results (a
+    folder of `posenc compare`), claims (no subject). `--picture all` draws each that fits the encoding: x.png becomes
+    x-heatmap.png and so on.
 
-    examples:
-      posenc plot "Sinusoidal(dim=128)" --picture heatmap --output heatmap.png
-      posenc plot "Sinusoidal(dim=128)" --picture dimensions --dims 0 21 --output curves.svg
-      posenc plot "RoPE(dim=128)" --picture rotated --at 1 51 100 --output rotated.png
-      posenc plot "RoPE(dim=8)" --picture rotation --pair 1 --at 0 10 20 --output rotation.svg
-      posenc plot "Sinusoidal(dim=8)" --picture dials --position 150 --output dials.png
-      posenc plot "Sinusoidal(dim=16, base=100)" --picture input_sum --sentence "classify the book" --output sum.svg
-      posenc plot "RoPE(dim=8)" --picture attention_map --sentence "Dog bites man" --output map.svg
-      posenc plot "RoPE(dim=16)" --picture trained_attention --steps 20 --output trained.svg
-      posenc plot "RoPE(dim=8)" --picture word_order --sentence "Ann met Bob" --other "Bob met Ann" --output order.svg
-      posenc plot "Sinusoidal(dim=64)" --picture look_back --offset 5 --output back.pdf
-      posenc plot "Sinusoidal(dim=8)" --picture derivation --offset 3 --position 7 --output derivation.svg
-      posenc plot "Sinusoidal(dim=8)" --picture derivative --dims 2 3 --position 3 --output derivative.svg
-      posenc plot "ALiBi(heads=8)" --picture bias_by_distance --output alibi.pdf
-      posenc plot "RoPE(dim=128)" --picture scalings --positions 131072 --output scalings.svg
-      posenc plot config.json --picture layers --output layers.svg
-      posenc plot "text 4, image 4x6x1, text 3" --picture media_positions --output media.svg
-      posenc plot --picture claims --output claims.svg
-      posenc plot "RoPE(dim=8)" --picture all --output rope.png
+    examples: posenc plot "Sinusoidal(dim=128)" --picture heatmap --output heatmap.png posenc plot "Sinusoidal(dim=128)"
+    --picture dimensions --dims 0 21 --output curves.svg posenc plot "RoPE(dim=128)" --picture rotated --at 1 51 100
+    --output rotated.png posenc plot "RoPE(dim=8)" --picture rotation --pair 1 --at 0 10 20 --output rotation.svg posenc
+    plot "Sinusoidal(dim=8)" --picture dials --position 150 --output dials.png posenc plot "Sinusoidal(dim=16,
+    base=100)" --picture input_sum --sentence "classify the book" --output sum.svg posenc plot "RoPE(dim=8)" --picture
+    attention_map --sentence "Dog bites man" --output map.svg posenc plot "RoPE(dim=16)" --picture trained_attention
+    --steps 20 --output trained.svg posenc plot "RoPE(dim=8)" --picture word_order --sentence "Ann met Bob" --other "Bob
+    met Ann" --output order.svg posenc plot "Sinusoidal(dim=64)" --picture look_back --offset 5 --output back.pdf posenc
+    plot "Sinusoidal(dim=8)" --picture derivation --offset 3 --position 7 --output derivation.svg posenc plot
+    "Sinusoidal(dim=8)" --picture derivative --dims 2 3 --position 3 --output derivative.svg posenc plot
+    "ALiBi(heads=8)" --picture bias_by_distance --output alibi.pdf posenc plot "RoPE(dim=128)" --picture scalings
+    --positions 131072 --output scalings.svg posenc plot config.json --picture layers --output layers.svg posenc plot
+    "text 4, image 4x6x1, text 3" --picture media_positions --output media.svg posenc plot --picture claims --output
+    claims.svg posenc plot "RoPE(dim=8)" --picture all --output rope.png
     """
 
     picture: Annotated[str, tyro.conf.arg(metavar="PICTURE")]

@@ -1,4 +1,7 @@
-"""What `posenc plot` draws: an encoding, a model's config, a sequence of mixed media, a comparison, the claims on file."""
+"""What `posenc plot` draws.
+
+An encoding, a model's config, a sequence of mixed media, a comparison, the claims on file.
+"""
 
 from __future__ import annotations
 

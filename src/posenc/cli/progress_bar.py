@@ -18,8 +18,10 @@ SECONDS = 30.0
 
 
 def run_with_progress(events: Generator[RunEvent, None, None], runs: int) -> list[str]:
-    """Let all of `runs` runs happen, with a bar that counts their training steps. Failures are told at once, and
-    returned, a line each."""
+    """Let all of `runs` runs happen, with a bar that counts their training steps.
+
+    Failures are told at once, and returned, a line each.
+    """
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
     from rich.progress import Progress as Bars

@@ -24,12 +24,11 @@ LIMITS = (
 
 @dataclass(frozen=True)
 class ReportVerb(Verb):
-    """Show what a folder of `posenc compare` holds: a table and verdicts for each task. Writes report.png and
-    results.parquet into the folder.
+    """Show what a folder of `posenc compare` holds: a table and verdicts for each task.
 
-    examples:
-      posenc report comparison
-      posenc report comparison --json
+    Writes report.png and results.parquet into the folder.
+
+    examples: posenc report comparison posenc report comparison --json
     """
 
     folder: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="FOLDER")]

@@ -20,8 +20,10 @@ NARROWEST_HELP = 40
 
 @contextlib.contextmanager
 def wide_enough() -> Iterator[None]:
-    """COLUMNS as the narrowest width of help, for a while, where the terminal is narrower: tyro draws boxes, and never
-    ends where none fits."""
+    """COLUMNS as the narrowest width of help, for a while, where the terminal is narrower.
+
+    Tyro draws boxes, and never ends where none fits.
+    """
     stated = os.environ.get("COLUMNS")
     if shutil.get_terminal_size().columns < NARROWEST_HELP:
         os.environ["COLUMNS"] = str(NARROWEST_HELP)
@@ -61,8 +63,10 @@ def write_every_character() -> None:
 
 @contextlib.contextmanager
 def flushed_stdout() -> Iterator[None]:
-    """Whatever is printed here has reached stdout at the end. An error of stdout itself is told from one of a file: it
-    has no name."""
+    """Whatever is printed here has reached stdout at the end.
+
+    An error of stdout itself is told from one of a file: it has no name.
+    """
     try:
         yield
         sys.stdout.flush()
@@ -76,8 +80,11 @@ def flushed_stdout() -> Iterator[None]:
 
 @contextlib.contextmanager
 def noticed_interrupts() -> Iterator[list[int]]:
-    """The interrupts so far: Ctrl-C raises KeyboardInterrupt as ever, which what is being loaded may turn into an error
-    of its own, as the compiled modules of NumPy do."""
+    """The interrupts so far.
+
+    Ctrl-C raises KeyboardInterrupt as ever, which what is being loaded may turn into an error of its own, as the
+    compiled modules of NumPy do.
+    """
     interrupts: list[int] = []
 
     def interrupt(number: int, frame: FrameType | None) -> None:

@@ -17,22 +17,28 @@ from posenc.frequencies import YaRN
 
 @dataclass(frozen=True)
 class Backward(RotatesOne):
-    """(a, b) → (a·cos + b·sin, b·cos - a·sin) for every pair: the rotation of another encoding by the negative of each
-    angle.
+    """(a, b) → (a·cos + b·sin, b·cos - a·sin) for every pair.
+
+    The rotation of another encoding by the negative of each angle.
 
     NanoChat rotates this way. The score at a distance is that of the encoding at the negative distance, so weights
     trained with one run with the other without an error, but wrong. Swapping the two channels of every pair has the
     same effect.
 
-    encoding: an encoding that rotates pairs, such as RoPE. An attention factor does not change.
+    Positions, parameters, roles and dtype are those of the encoding.
 
-    Positions, parameters, roles and dtype are those of the encoding. Raises ValueError or TypeError naming the
-    argument.
+    Args:
+        encoding: An encoding that rotates pairs, such as RoPE. An attention factor does not change.
 
-    >>> import numpy as np
-    >>> from posenc import RoPE
-    >>> Backward(RoPE(dim=2)).rotation([1])(np.array([[1.0, 0.0]])).round(4).tolist()  # cos 1 and -sin 1
-    [[0.5403, -0.8415]]
+    Raises:
+        ValueError: A value breaks its rule; the message names the argument.
+        TypeError: A value breaks its rule; the message names the argument.
+
+    Example:
+        >>> import numpy as np
+        >>> from posenc import RoPE
+        >>> Backward(RoPE(dim=2)).rotation([1])(np.array([[1.0, 0.0]])).round(4).tolist()  # cos 1 and -sin 1
+        [[0.5403, -0.8415]]
     """
 
     encoding: Annotated[RotaryEncoding, Instance("an encoding that rotates")]

@@ -19,15 +19,21 @@ from posenc.encodings.adds.sinusoidal import Sinusoidal
 class Concatenated(AddsOne):
     """The encoding's vector is appended to the embedding, not added: `attach` widens x by `width` channels.
 
-    encoding: an encoding that adds.
-
     Positions (*batch, n) and `embed` as for the encoding; `attach` takes x (*batch, n, d) to (*batch, n, d + width), in
-    the dtype of x. Raises ValueError or TypeError naming the argument.
+    the dtype of x.
 
-    >>> import numpy as np
-    >>> from posenc import Sinusoidal
-    >>> Concatenated(Sinusoidal(dim=2)).attach(np.zeros((1, 3)), [0]).tolist()
-    [[0.0, 0.0, 0.0, 0.0, 1.0]]
+    Args:
+        encoding: An encoding that adds.
+
+    Raises:
+        ValueError: A value breaks its rule; the message names the argument.
+        TypeError: A value breaks its rule; the message names the argument.
+
+    Example:
+        >>> import numpy as np
+        >>> from posenc import Sinusoidal
+        >>> Concatenated(Sinusoidal(dim=2)).attach(np.zeros((1, 3)), [0]).tolist()
+        [[0.0, 0.0, 0.0, 0.0, 1.0]]
     """
 
     encoding: Annotated[AdditiveEncoding, Instance("an encoding that adds")]
@@ -36,7 +42,11 @@ class Concatenated(AddsOne):
         return self.encoding.embed(positions, params, dtype=dtype)
 
     def attach(self, x: Array, positions: Array, params: Params | None = None) -> Array:
-        """x: (*batch, n, d) → (*batch, n, d + width)."""
+        """
+
+        Args:
+            x: (*batch, n, d) → (*batch, n, d + width).
+        """
         positions = arrays.as_array("positions", positions, like=arrays.floats("x", x))
         lib = arrays.library(x, positions)
         rows = lib.astype(self.embed(positions, params, dtype=lib.wide_dtype(x.dtype)), x.dtype)

@@ -23,18 +23,25 @@ class Partial(RotatesOne):
     """A rotation of some channels of a wider head; the others pass unchanged.
 
     The frequencies are those of the rotated width, as in GPT-NeoX (Black et al. 2022, arXiv:2204.06745, §2.1). Any
-    consecutive channels can rotate: the first (`start=0`) or, as in DeepSeek, the last
-    (`start=dim - encoding.head_dim`).
-
-    encoding: an encoding that rotates.     dim: channels of the whole head.     start: the first channel that rotates.
+    consecutive channels can rotate: the first (`start=0`) or, as in DeepSeek, the last (`start=dim -
+    encoding.head_dim`).
 
     Positions, parameters, roles and dtype are those of the encoding; the Rotation takes vectors of `dim` channels.
-    Raises ValueError or TypeError naming the argument.
 
-    >>> import numpy as np
-    >>> from posenc import RoPE
-    >>> Partial(RoPE(dim=2), dim=4).rotation([1])(np.ones((1, 4))).round(3)
-    array([[-0.301,  1.382,  1.   ,  1.   ]])
+    Args:
+        encoding: An encoding that rotates.
+        dim: Channels of the whole head.
+        start: The first channel that rotates.
+
+    Raises:
+        ValueError: A value breaks its rule; the message names the argument.
+        TypeError: A value breaks its rule; the message names the argument.
+
+    Example:
+        >>> import numpy as np
+        >>> from posenc import RoPE
+        >>> Partial(RoPE(dim=2), dim=4).rotation([1])(np.ones((1, 4))).round(3)
+        array([[-0.301,  1.382,  1.   ,  1.   ]])
     """
 
     encoding: RotaryEncoding

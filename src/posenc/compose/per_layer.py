@@ -13,9 +13,10 @@ from posenc.core.doors import Encoding
 class PerLayer(Declared):
     """Which encoding each layer of a model uses; None for a layer without one. A schedule, not an encoding.
 
-    >>> from posenc import RoPE
-    >>> PerLayer((RoPE(dim=8), None)).at(1) is None
-    True
+    Example:
+        >>> from posenc import RoPE
+        >>> PerLayer((RoPE(dim=8), None)).at(1) is None
+        True
     """
 
     layers: tuple[Encoding | None, ...]

@@ -22,14 +22,21 @@ from posenc.encodings.adds.sinusoidal import Sinusoidal
 class Scaled(AddsOne):
     """embed(p) = factor · the encoding's vector, as MLX scales its sinusoidal one by √(2/d).
 
-    encoding: an encoding that adds.     factor: what its vector is multiplied by.
-
     Positions (*batch, n) as the encoding takes them; result (*batch, n, width), formed in float32 at least and rounded
-    once. Raises ValueError or TypeError naming the argument.
+    once.
 
-    >>> from posenc import Sinusoidal
-    >>> Scaled(Sinusoidal(dim=2), 0.5).embed([0]).tolist()
-    [[0.0, 0.5]]
+    Args:
+        encoding: An encoding that adds.
+        factor: What its vector is multiplied by.
+
+    Raises:
+        ValueError: A value breaks its rule; the message names the argument.
+        TypeError: A value breaks its rule; the message names the argument.
+
+    Example:
+        >>> from posenc import Sinusoidal
+        >>> Scaled(Sinusoidal(dim=2), 0.5).embed([0]).tolist()
+        [[0.0, 0.5]]
     """
 
     encoding: Annotated[AdditiveEncoding, Instance("an encoding that adds")]
@@ -46,15 +53,21 @@ class LearnedScale(AddsOne):
     The scaled positional encoding of Li et al. 2019, arXiv:1809.08895 (α there). Over Sinusoidal(dim,
     layout="concatenated") with initial=dim**-0.5 it is ScaledSinusoidalEmbedding of x-transformers.
 
-    encoding: an encoding that adds.     initial: the value s starts from.
+    params["scale"] (); the encoding's own parameters are named "encoding.name". Positions (*batch, n) as the encoding
+    takes them; result (*batch, n, width), formed in float32 at least and rounded once.
 
-    params["scale"] (); the encoding's own parameters are named "encoding.name".
-    Positions (*batch, n) as the encoding takes them; result (*batch, n, width), formed in float32 at least and rounded
-    once. Raises ValueError or TypeError naming the argument.
+    Args:
+        encoding: An encoding that adds.
+        initial: The value s starts from.
 
-    >>> from posenc import Sinusoidal
-    >>> LearnedScale(Sinusoidal(dim=2), initial=0.5).init(np.random.default_rng(0))
-    {'scale': array(0.5)}
+    Raises:
+        ValueError: A value breaks its rule; the message names the argument.
+        TypeError: A value breaks its rule; the message names the argument.
+
+    Example:
+        >>> from posenc import Sinusoidal
+        >>> LearnedScale(Sinusoidal(dim=2), initial=0.5).init(np.random.default_rng(0))
+        {'scale': array(0.5)}
     """
 
     encoding: Annotated[AdditiveEncoding, Instance("an encoding that adds")]

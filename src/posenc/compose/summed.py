@@ -30,14 +30,20 @@ class Sum(AdditiveEncoding):
 
     A usual hybrid; no paper is its source.
 
-    parts: two or more encodings that add, of one width. The parameters of part i are named "i.name".
-
     Positions (*batch, n) as every part takes them; result (*batch, n, width), formed in float32 at least and rounded
-    once. Raises ValueError or TypeError naming the argument.
+    once.
 
-    >>> from posenc import Sinusoidal
-    >>> Sum((Sinusoidal(dim=2), Sinusoidal(dim=2))).embed([0]).tolist()
-    [[0.0, 2.0]]
+    Args:
+        parts: Two or more encodings that add, of one width. The parameters of part i are named "i.name".
+
+    Raises:
+        ValueError: A value breaks its rule; the message names the argument.
+        TypeError: A value breaks its rule; the message names the argument.
+
+    Example:
+        >>> from posenc import Sinusoidal
+        >>> Sum((Sinusoidal(dim=2), Sinusoidal(dim=2))).embed([0]).tolist()
+        [[0.0, 2.0]]
     """
 
     parts: Annotated[tuple[AdditiveEncoding, ...], PARTS]

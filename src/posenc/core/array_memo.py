@@ -16,12 +16,13 @@ P = ParamSpec("P")
 def remembered(count: int) -> Callable[[Callable[P, np.ndarray]], Callable[P, np.ndarray]]:
     """Mark a function as `host`, and remember its last `count` arrays by all its arguments; a call returns a copy.
 
-    >>> @remembered(8)
-    ... def squares(count: int) -> np.ndarray:
-    ...     return np.arange(count) ** 2
-    >>> squares(3)[:] = 7
-    >>> squares(3)
-    array([0, 1, 4])
+    Example:
+        >>> @remembered(8)
+        ... def squares(count: int) -> np.ndarray:
+        ...     return np.arange(count) ** 2
+        >>> squares(3)[:] = 7
+        >>> squares(3)
+        array([0, 1, 4])
     """
 
     def of(function: Callable[P, np.ndarray]) -> Callable[P, np.ndarray]:

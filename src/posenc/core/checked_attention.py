@@ -20,9 +20,10 @@ Window = tuple[int | None, int | None]
 def checked_vectors(q: Array, k: Array, v: Array, layout: Layout) -> tuple[Array, Array, Array]:
     """q, k and v of one attention, as (batch, heads, tokens, width).
 
-    >>> import numpy as np
-    >>> [x.shape for x in checked_vectors(np.ones((1, 5, 4, 8)), np.ones((1, 7, 2, 8)), np.ones((1, 7, 2, 6)), "bthd")]
-    [(1, 4, 5, 8), (1, 2, 7, 8), (1, 2, 7, 6)]
+    Example:
+        >>> import numpy as np
+        >>> [x.shape for x in checked_vectors(np.ones((1, 5, 4, 8)), np.ones((1, 7, 2, 8)), np.ones((1, 7, 2, 6)), "bthd")]
+        [(1, 4, 5, 8), (1, 2, 7, 8), (1, 2, 7, 6)]
     """
     validation.choice("layout", layout, LAYOUTS)
     for name, x in (("q", q), ("k", k), ("v", v)):
@@ -52,9 +53,10 @@ def checked_vectors(q: Array, k: Array, v: Array, layout: Layout) -> tuple[Array
 def repeated(x: Array, heads: int) -> Array:
     """Keys or values (batch, key heads, tokens, width), each head repeated for its group of queries.
 
-    >>> import numpy as np
-    >>> repeated(np.array([[[[1.0]], [[2.0]]]]), 4)[0, :, 0, 0].tolist()
-    [1.0, 1.0, 2.0, 2.0]
+    Example:
+        >>> import numpy as np
+        >>> repeated(np.array([[[[1.0]], [[2.0]]]]), 4)[0, :, 0, 0].tolist()
+        [1.0, 1.0, 2.0, 2.0]
     """
     batch, key_heads, tokens, width = x.shape
     if key_heads == heads:
@@ -64,7 +66,11 @@ def repeated(x: Array, heads: int) -> Array:
 
 
 def check_inside(encoding: Any, before: str) -> None:
-    """Refuse what is no encoding, or one that is added to the input. before: what to call before attention, then."""
+    """Refuse what is no encoding, or one that is added to the input.
+
+    Args:
+        before: What to call before attention, then.
+    """
     validation.instance("encodings", encoding, Encoding, "a list of encodings of encodings")
     if isinstance(encoding, AdditiveEncoding):
         raise TypeError(
@@ -74,7 +80,11 @@ def check_inside(encoding: Any, before: str) -> None:
 
 
 def check_learns_nothing(encoding: Encoding, make: str) -> None:
-    """Refuse an encoding without the parameters that it learns. make: what to write to give it some."""
+    """Refuse an encoding without the parameters that it learns.
+
+    Args:
+        make: What to write to give it some.
+    """
     if encoding.shapes:
         raise TypeError(
             f"encodings must hold the parameters of what is learned; got the encoding {encoding!r}, which learns "
@@ -85,9 +95,10 @@ def check_learns_nothing(encoding: Encoding, make: str) -> None:
 def number_of_axes(encodings: Sequence[Encoding]) -> int:
     """How many coordinates a position has for all of them.
 
-    >>> from posenc import RoPE
-    >>> number_of_axes([RoPE(dim=8)])
-    1
+    Example:
+        >>> from posenc import RoPE
+        >>> number_of_axes([RoPE(dim=8)])
+        1
     """
     counts = {encoding.axes for encoding in encodings}
     if len(counts) > 1:
@@ -99,12 +110,14 @@ def number_of_axes(encodings: Sequence[Encoding]) -> int:
 
 
 def token_positions(name: str, positions: Array, x: Array, axes: int) -> Positions:
-    """Positions of the tokens of x, (batch, heads, tokens, width): (tokens,) or (batch, tokens), with a last axis of
-    coordinates where there are several.
+    """Positions of the tokens of x, (batch, heads, tokens, width).
 
-    >>> import numpy as np
-    >>> token_positions("query", [5, 6], np.ones((2, 3, 2, 4)), 1).array.tolist()
-    [5, 6]
+    (tokens,) or (batch, tokens), with a last axis of coordinates where there are several.
+
+    Example:
+        >>> import numpy as np
+        >>> token_positions("query", [5, 6], np.ones((2, 3, 2, 4)), 1).array.tolist()
+        [5, 6]
     """
     placed = checked(positions, name, like=x)
     last = () if axes == 1 else (axes,)
@@ -135,10 +148,12 @@ def check_causal(causal: bool, queries: int, keys: int) -> bool:
 def guard_of_order(
     query_positions: Positions, key_positions: Positions, axes: int, *, causal: bool, window: Window, stated: bool
 ) -> Any:
-    """None, or where values cannot be read what makes the output NaN for rows whose positions contradict a mask by
-    index; ValueError where they can. stated: whether a mask or documents say what a query sees.
+    """None, or where values cannot be read what makes the output NaN for rows whose positions contradict a mask by index; ValueError where they can.
 
     Positions of several coordinates have no order that indices could contradict.
+
+    Args:
+        stated: Whether a mask or documents say what a query sees.
     """
     if stated or axes > 1 or not (causal or window != (None, None)):
         return None
@@ -185,10 +200,11 @@ def check_mask_axes(mask: Any, q: Any, k: Any) -> None:
 def documents_of_tokens(documents: Documents, q: Array, k: Array) -> tuple[Array, Array] | None:
     """The documents of the queries and of the keys, (1 or batch, tokens) each.
 
-    >>> import numpy as np
-    >>> x = np.ones((2, 1, 3, 4))
-    >>> documents_of_tokens(([0, 0, 1], [0, 0, 1]), x, x)[0].tolist()
-    [[0, 0, 1]]
+    Example:
+        >>> import numpy as np
+        >>> x = np.ones((2, 1, 3, 4))
+        >>> documents_of_tokens(([0, 0, 1], [0, 0, 1]), x, x)[0].tolist()
+        [[0, 0, 1]]
     """
     if documents is None:
         return None
@@ -238,8 +254,9 @@ def checked_scale(scale: Any, q: Any) -> float:
 def checked_window(window: Any) -> Window:
     """How many keys before and after its own a query sees; None for all.
 
-    >>> checked_window((3, 0)), checked_window(None)
-    ((3, 0), (None, None))
+    Example:
+        >>> checked_window((3, 0)), checked_window(None)
+        ((3, 0), (None, None))
     """
     if window is None:
         return None, None

@@ -10,12 +10,14 @@ from posenc.core.checked_positions import Positions, along_axes, checked
 
 
 def content(name: str, x: Array, dim: int | None, heads: int | None, lib: Library) -> Array:
-    """Heads of queries or keys, (*batch, heads, places, dim), in float32 at least;
+    """Heads of queries or keys, (*batch, heads, places, dim), in float32 at least.
+
     None for any width or number of heads.
 
-    >>> import numpy as np
-    >>> content("q", np.zeros((2, 3, 4), np.float16), 4, 2, library(np.zeros(1))).dtype
-    dtype('float32')
+    Example:
+        >>> import numpy as np
+        >>> content("q", np.zeros((2, 3, 4), np.float16), 4, 2, library(np.zeros(1))).dtype
+        dtype('float32')
     """
     if x.ndim < 3 or x.shape[-1] != (dim or x.shape[-1]):
         raise ValueError(
@@ -29,11 +31,13 @@ def content(name: str, x: Array, dim: int | None, heads: int | None, lib: Librar
 def placed(name: str, positions: Array | Positions, x: Array, axis: int, axes: int = 1) -> Positions:
     """Positions, (places,) or (*batch, places), of the places on an axis of x, (*batch, heads, ., .).
 
-    axes: of a position; where there are several, they are the last axis of positions.
+    Args:
+        axes: Of a position; where there are several, they are the last axis of positions.
 
-    >>> import numpy as np
-    >>> placed("query", [5, 6], np.zeros((2, 3, 2, 4)), -2).array.tolist()
-    [5, 6]
+    Example:
+        >>> import numpy as np
+        >>> placed("query", [5, 6], np.zeros((2, 3, 2, 4)), -2).array.tolist()
+        [5, 6]
     """
     positions = checked(positions, name, like=x)
     batch, shape = tuple(x.shape[:-3]), tuple(along_axes(positions, axes, name)[0].array.shape)
@@ -48,12 +52,14 @@ def placed(name: str, positions: Array | Positions, x: Array, axis: int, axes: i
 
 
 def of_documents(documents: Any, query_positions: Positions, key_positions: Positions) -> tuple[Positions, Positions]:
-    """Positions of queries and keys with the documents they belong to: a pair of whole numbers in the shapes of the
-    positions, or in one row for all; None where each row is one document.
+    """Positions of queries and keys with the documents they belong to.
 
-    >>> query, key = of_documents(([0, 1], [0, 0, 1]), checked([1, 0]), checked([0, 1, 0]))
-    >>> key.documents.tolist()
-    [0, 0, 1]
+    A pair of whole numbers in the shapes of the positions, or in one row for all; None where each row is one document.
+
+    Example:
+        >>> query, key = of_documents(([0, 1], [0, 0, 1]), checked([1, 0]), checked([0, 1, 0]))
+        >>> key.documents.tolist()
+        [0, 0, 1]
     """
     if documents is None:
         return query_positions, key_positions
@@ -82,11 +88,14 @@ def of_documents(documents: Any, query_positions: Positions, key_positions: Posi
 
 
 def inputs(hidden: Array | None, x: Array, width: int) -> Array:
-    """The input of the layer at the places of x, (*batch, heads, places, dim): (*batch, places, width), as wide as x.
+    """The input of the layer at the places of x, (*batch, heads, places, dim).
 
-    >>> import numpy as np
-    >>> inputs(np.zeros((2, 4)), np.zeros((3, 2, 8)), 4).shape
-    (2, 4)
+    (*batch, places, width), as wide as x.
+
+    Example:
+        >>> import numpy as np
+        >>> inputs(np.zeros((2, 4)), np.zeros((3, 2, 8)), 4).shape
+        (2, 4)
     """
     return _read(hidden, x, x.shape[-2], width)
 
@@ -94,9 +103,10 @@ def inputs(hidden: Array | None, x: Array, width: int) -> Array:
 def inputs_of_both(hidden: Array | None, q: Array, k: Array, width: int) -> tuple[Array, Array]:
     """The inputs of the layer at the places of q and at those of k, which stand behind them in `hidden`.
 
-    >>> import numpy as np
-    >>> [part.shape for part in inputs_of_both(np.zeros((5, 4)), np.zeros((3, 2, 8)), np.zeros((3, 3, 8)), 4)]
-    [(2, 4), (3, 4)]
+    Example:
+        >>> import numpy as np
+        >>> [part.shape for part in inputs_of_both(np.zeros((5, 4)), np.zeros((3, 2, 8)), np.zeros((3, 3, 8)), 4)]
+        [(2, 4), (3, 4)]
     """
     queries = q.shape[-2]
     hidden = _read(hidden, q, queries + k.shape[-2], width)

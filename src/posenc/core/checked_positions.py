@@ -17,10 +17,11 @@ LARGEST_NARROW_POSITION = 2**31 - 128
 class Positions(NamedTuple):
     """Positions as integers, float32 or float64, and what is known of them.
 
-    integers: whether they are integers.   readable: whether their values can be read now: not while tracing, not on an
-    accelerator.   bounds: numbers between which all of them lie; None where they cannot be read,
-    or where there are none.
-    documents: which document each belongs to, a number in the same shape; None where a row holds one.
+    Args:
+        integers: Whether they are integers.
+        readable: Whether their values can be read now: not while tracing, not on an accelerator.
+        bounds: Numbers between which all of them lie; None where they cannot be read, or where there are none.
+        documents: Which document each belongs to, a number in the same shape; None where a row holds one.
     """
 
     array: Array
@@ -64,11 +65,13 @@ class Positions(NamedTuple):
 def checked(positions: Any, name: str = "positions", like: Array | None = None) -> Positions:
     """Positions that the mathematics can take, or the error that says why not, under the argument's name.
 
-    like: an array whose library they must have, and whose library and device numbers and lists follow. Positions that
-    have been checked are not checked again.
+    Args:
+        like: An array whose library they must have, and whose library and device numbers and lists follow. Positions
+            that have been checked are not checked again.
 
-    >>> checked([0, 7]).bounds
-    (0, 7)
+    Example:
+        >>> checked([0, 7]).bounds
+        (0, 7)
     """
     if isinstance(positions, Positions):
         return positions
@@ -126,8 +129,9 @@ def _within_range(name: str, bounds: tuple[Any, Any], float64: bool) -> None:
 def split_coordinates(positions: Positions, axes: int, name: str = "positions") -> tuple[Positions, ...]:
     """The coordinates of positions (*batch, n, axes), each of shape (*batch, n).
 
-    >>> [part.array.tolist() for part in split_coordinates(checked([[0, 7], [1, 8]]), 2)]
-    [[0, 1], [7, 8]]
+    Example:
+        >>> [part.array.tolist() for part in split_coordinates(checked([[0, 7], [1, 8]]), 2)]
+        [[0, 1], [7, 8]]
     """
     shape = tuple(positions.array.shape)
     if not shape or shape[-1] != axes:

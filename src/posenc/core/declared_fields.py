@@ -1,5 +1,6 @@
-"""Fields of records whose annotations state their rules: each is checked when a record is made,
-and stored as plain numbers.
+"""Fields of records whose annotations state their rules.
+
+Each is checked when a record is made, and stored as plain numbers.
 
 A rule is metadata of the type: `dim: EvenWidth` is an int for a type checker, and an even integer from 2 when a record
 is made. A `bool` and a `Literal` are their own rules; with `| None` a rule holds for what is not None.
@@ -65,7 +66,12 @@ class InstanceOf:
 
 @dataclass(frozen=True)
 class TupleOf:
-    """A tuple of `least` to `most` values that obey one rule. what: such a tuple, in words.   advice: what to give."""
+    """A tuple of `least` to `most` values that obey one rule.
+
+    Args:
+        what: Such a tuple, in words.
+        advice: What to give.
+    """
 
     rule: Rule
     what: str
@@ -88,8 +94,10 @@ Spread = Annotated[float, Real(0.0, 1e3)]
 
 
 class NamesFields(abc.ABCMeta):
-    """The type of records: a call that names a field wrong, twice or not at all raises an error that names the right
-    ones. A call is looked at once it has failed, so that making a record costs nothing more."""
+    """The type of records: a call that names a field wrong, twice or not at all raises an error that names the right ones.
+
+    A call is looked at once it has failed, so that making a record costs nothing more.
+    """
 
     def __call__(cls, *values: Any, **fields: Any) -> Any:
         try:
@@ -139,8 +147,10 @@ class Declared(metaclass=NamesFields):
 
 
 class Untraced(Declared):
-    """A record whose numbers are worked out on the host, so that it must exist before a tracer comes: functions marked
-    `@_array.host` read its fields."""
+    """A record whose numbers are worked out on the host, so that it must exist before a tracer comes.
+
+    Functions marked `@_array.host` read its fields.
+    """
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -124,8 +124,10 @@ class AdditiveEncoding(Encoding):
 
     @final
     def checked_call(self, positions: Array, params: Params | None, dtype: Any) -> tuple[Positions, Params, Any]:
-        """What `embed` is called with, checked once: positions, parameters of their library,
-        and the dtype of the result."""
+        """What `embed` is called with, checked once.
+
+        Positions, parameters of their library, and the dtype of the result.
+        """
         learned = self.checked(params)
         positions = checked(positions, like=first_array(learned))
         positions.check_size(self.width, dtype := positions.lib.result_dtype(dtype))
@@ -164,15 +166,20 @@ class RotaryEncoding(Encoding):
     def rotation(
         self, positions: Array, params: Params | None = None, *, role: Role = "both", dtype: Any = None
     ) -> Operator:
-        """What is done to a vector at each of the positions (*batch, n): a Rotation, or an Operator where that is no
-        rotation of pairs; "both" is an error where queries and keys are treated differently."""
+        """What is done to a vector at each of the positions (*batch, n).
+
+        A Rotation, or an Operator where that is no rotation of pairs; "both" is an error where queries and keys are
+        treated differently.
+        """
 
     @final
     def checked_call(
         self, positions: Array, params: Params | None, role: Role, dtype: Any
     ) -> tuple[Positions, Params, Any]:
-        """What `rotation` is called with, checked once: positions, parameters of their library,
-        and the dtype of the result."""
+        """What `rotation` is called with, checked once.
+
+        Positions, parameters of their library, and the dtype of the result.
+        """
         learned = self.checked(params)
         if not self.roles_differ:
             validation.choice("role", role, ROLES)
@@ -211,16 +218,18 @@ class AttentionBias(Encoding):
     ) -> Array:
         """What is added to the scaled logit; head, query and key broadcast against each other.
 
-        Where positions have several coordinates these are the last axis of query and key,
-        and the axes before it broadcast.
+        Where positions have several coordinates these are the last axis of query and key, and the axes before it
+        broadcast.
         """
 
     @final
     def checked_call(
         self, head: Array, query_positions: Array, key_positions: Array, params: Params | None, dtype: Any
     ) -> tuple[Array, Positions, Positions, Params, Any]:
-        """What `bias` is called with, checked once: heads, positions, parameters of their library,
-        dtype of the result."""
+        """What `bias` is called with, checked once.
+
+        Heads, positions, parameters of their library, dtype of the result.
+        """
         learned = self.checked(params)
         query_positions, key_positions = checked_pair(query_positions, key_positions, like=first_array(learned))
         return (
@@ -247,8 +256,7 @@ class AttentionBias(Encoding):
     def matrix(
         self, query_positions: Array, key_positions: Array, params: Params | None = None, *, dtype: Any = None
     ) -> Array:
-        """The dense bias for query positions (*batch, n) and key positions (*batch, m), with a last axis of coordinates
-        where there are several; shape (*batch, heads, n, m)."""
+        """The dense bias for query positions (*batch, n) and key positions (*batch, m), with a last axis of coordinates where there are several; shape (*batch, heads, n, m)."""
         query_positions, key_positions = arrays.as_arrays(
             query_positions=query_positions, key_positions=key_positions, like=first_array(params)
         )
@@ -298,7 +306,11 @@ class AttentionScore(Encoding):
         *,
         hidden: Array | None = None,
     ) -> Array:
-        """What is added to the scaled logits; q: (*batch, h, n, d), k: (*batch, h, m, d); shape (*batch, h, n, m)."""
+        """What is added to the scaled logits;
+
+        Args:
+            q: (*batch, h, n, d), k: (*batch, h, m, d); shape (*batch, h, n, m).
+        """
 
     @final
     def checked_call(
@@ -312,11 +324,12 @@ class AttentionScore(Encoding):
         *,
         hidden: Array | None = None,
     ) -> tuple[Array, Array, Positions, Positions, Params]:
-        """What `score` is called with, checked once: content, positions of its places,
-        and parameters as wide as content.
+        """What `score` is called with, checked once.
 
-        Channels must be the `dim` of the encoding and heads its `heads`, where it states them; parameters of an encoding
-        within it, whose names have a dot, stay as they are.
+        Content, positions of its places, and parameters as wide as content.
+
+        Channels must be the `dim` of the encoding and heads its `heads`, where it states them; parameters of an
+        encoding within it, whose names have a dot, stay as they are.
         """
         learned = self.checked(params)
         if hidden is not None and self.reads is None:
@@ -346,8 +359,10 @@ class AttentionScore(Encoding):
     def values(
         self, weights: Array, query_positions: Array, key_positions: Array, params: Params | None = None
     ) -> Array | None:
-        """What is added to the attention output, (*batch, h, n, d), for weights (*batch, h, n, m);
-        None when nothing is."""
+        """What is added to the attention output, (*batch, h, n, d), for weights (*batch, h, n, m).
+
+        None when nothing is.
+        """
         return None
 
 

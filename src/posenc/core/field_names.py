@@ -21,8 +21,9 @@ OTHER_NAMES = {
 def near_field(word: str, fields: Iterable[str]) -> str | None:
     """The field that is meant: by the name that other libraries give it, or by its letters.
 
-    >>> near_field("d_model", ["dim", "base"]), near_field("bsae", ["dim", "base"]), near_field("x", ["dim"])
-    ('dim', 'base', None)
+    Example:
+        >>> near_field("d_model", ["dim", "base"]), near_field("bsae", ["dim", "base"]), near_field("x", ["dim"])
+        ('dim', 'base', None)
     """
     options = list(fields)
     meant = (field for field, names in OTHER_NAMES.items() if word.lower() in names and field in options)
@@ -33,9 +34,10 @@ def near_field(word: str, fields: Iterable[str]) -> str | None:
 def wrong_names(record: type, values: tuple[Any, ...], fields: Mapping[str, Any]) -> str | None:
     """What is wrong with the names in the call record(*values, **fields), and what to write; None if they are right.
 
-    >>> from posenc import RoPE
-    >>> wrong_names(RoPE, (), {"d_model": 64})
-    'RoPE has no field d_model; did you mean dim? Its fields are dim, base, pairing, numerics, scaling.'
+    Example:
+        >>> from posenc import RoPE
+        >>> wrong_names(RoPE, (), {"d_model": 64})
+        'RoPE has no field d_model; did you mean dim? Its fields are dim, base, pairing, numerics, scaling.'
     """
     parameters = inspect.signature(record).parameters
     name, rest = record.__name__, f"Its fields are {', '.join(parameters)}." if parameters else "It has no fields."

@@ -14,9 +14,12 @@ from posenc.core.rotation import Operator, OperatorLayout, Rotation, as_precise,
 
 @dataclass(frozen=True, eq=False)
 class Rebased(Operator):
-    """x → x + U·(rotation(Uᵀx) - Uᵀx): a rotation in the space that the columns of U span; what is orthogonal to them stays.
+    """x → x + U·(rotation(Uᵀx) - Uᵀx).
 
-    basis: U, (dim, width of the rotation), orthonormal columns. Where it is square this is U·rotation(Uᵀx).
+    A rotation in the space that the columns of U span; what is orthogonal to them stays.
+
+    Args:
+        basis: U, (dim, width of the rotation), orthonormal columns. Where it is square this is U·rotation(Uᵀx).
     """
 
     rotation: Rotation
@@ -70,9 +73,12 @@ class Polar(Operator):
 
 @dataclass(frozen=True, eq=False)
 class Matrices(Operator):
-    """x → M·x with an orthogonal matrix for each place: blocks along the diagonal, each for as many channels in a row.
+    """x → M·x with an orthogonal matrix for each place.
 
-    matrix: (*batch, [heads,] n, blocks, size, size); `heads` says whether each has its own.
+    Blocks along the diagonal, each for as many channels in a row.
+
+    Args:
+        matrix: (*batch, [heads,] n, blocks, size, size); `heads` says whether each has its own.
     """
 
     matrix: Array
@@ -95,8 +101,7 @@ class Matrices(Operator):
 
 @dataclass(frozen=True, eq=False)
 class ByChannel(Operator):
-    """(a, b) → (a·cos - b·sin, b·cos' + a·sin') for channels i and i + dim/2,
-    each of which rotates by an angle of its own.
+    """(a, b) → (a·cos - b·sin, b·cos' + a·sin') for channels i and i + dim/2, each of which rotates by an angle of its own.
 
     Shapes: cos and sin (*batch, n, dim). It is a rotation only where the two angles are the same, and it has no inverse
     where they are a quarter turn apart.
@@ -121,7 +126,8 @@ class ByChannel(Operator):
 class MatrixRotation(Operator):
     """x → rotation(M·x), with a matrix M for each head, which is the same at every place.
 
-    matrix: (heads, dim, dim).
+    Args:
+        matrix: (heads, dim, dim).
     """
 
     rotation: Rotation

@@ -51,8 +51,10 @@ and give mask=, True where a query may see a key.
 
 
 def _contradicts(query_positions: Any, key_positions: Any, lib: Library) -> Any:
-    """True for each row that contradicts. Only neighbours are compared: where they agree, keys rise from the first
-    query's own one on."""
+    """True for each row that contradicts.
+
+    Only neighbours are compared: where they agree, keys rise from the first query's own one on.
+    """
     ahead = key_positions.shape[-1] - query_positions.shape[-1]
     if ahead < 0:  # as a window allows: its first queries stand before all keys
         wrong = (query_positions[..., :-ahead] >= key_positions[..., :1]).any(-1)

@@ -23,8 +23,12 @@ PairLayout = Literal["adjacent", "halves"]
 class Pairing(Declared):
     """Which channels of a head form the pairs that rotation.
 
-    layout: "adjacent" pairs channels (2i, 2i+1); "halves" pairs (i, i + width/2), inside each of `blocks` equal blocks.
-    dim: channels of the head; width: how many of them turn; start: the first of these. The rest pass unchanged.
+    Args:
+        layout: "adjacent" pairs channels (2i, 2i+1); "halves" pairs (i, i + width/2), inside each of `blocks` equal
+            blocks.
+        dim: Channels of the head;.
+        width: How many of them turn;.
+        start: The first of these. The rest pass unchanged.
     """
 
     layout: PairLayout
@@ -46,7 +50,11 @@ class Pairing(Declared):
             )
 
     def split(self, x: Array) -> tuple[Array, Array]:
-        """First and second channels of every pair; x: (..., dim), each result (..., width/2)."""
+        """First and second channels of every pair;
+
+        Args:
+            x: (..., dim), each result (..., width/2).
+        """
         part = x[..., self.start : self.start + self.width]
         if self.layout == "adjacent":
             return part[..., 0::2], part[..., 1::2]
@@ -88,9 +96,7 @@ class Operator(abc.ABC):
 
     @abc.abstractmethod
     def __call__(self, x: Array, *, layout: OperatorLayout | None = None) -> Array:
-        """Apply it to x: (*batch, n, dim) without heads; with heads by `layout`: (batch, heads, n, dim) for "bhtd",
-        (batch, n, heads, dim) for "bthd", (n, heads, dim) for "thd", and (batch, n, key heads, group, dim) for
-        "btkgd"."""
+        """Apply it to x: (*batch, n, dim) without heads; with heads by `layout`: (batch, heads, n, dim) for "bhtd", (batch, n, heads, dim) for "bthd", (n, heads, dim) for "thd", and (batch, n, key heads, group, dim) for "btkgd"."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,8 +105,10 @@ class Rotation(Operator):
 
     Shapes: cos and sin (*batch, n, pairs), or (*batch, heads, n, pairs) where `heads` says that each rotates in its own
     way. The product is formed in float32 at least and rounded once.
-    factor: what cos and sin have been multiplied by (an attention factor); vectors become so many times as long.
-    None where every pair and place has a factor of its own.
+
+    Args:
+        factor: What cos and sin have been multiplied by (an attention factor); vectors become so many times as long.
+            None where every pair and place has a factor of its own.
     """
 
     cos: Array
@@ -133,8 +141,10 @@ class Rotation(Operator):
 
 
 def at_every_head(operator: Operator, x: Array) -> Array:
-    """What it makes of x, (*batch, n, dim) without heads: where heads differ at each of them, (*batch, heads,
-    n, width)."""
+    """What it makes of x, (*batch, n, dim) without heads.
+
+    Where heads differ at each of them, (*batch, heads, n, width).
+    """
     if operator.heads is None:
         return operator(x)
     rows = x if x.ndim == 3 else x[None]
@@ -144,7 +154,10 @@ def at_every_head(operator: Operator, x: Array) -> Array:
 
 
 def of_pairs(name: str, operator: Operator) -> Rotation:
-    """The operator, if it rotates pairs of channels; the encoding that made it is refused by the argument's name if not."""
+    """The operator, if it rotates pairs of channels.
+
+    The encoding that made it is refused by the argument's name if not.
+    """
     if not isinstance(operator, Rotation):
         raise TypeError(
             f"{name} must rotate pairs of channels; got one that returns {type(operator).__name__}, another map. Call "
@@ -170,7 +183,8 @@ def with_heads(
 ) -> Array:
     """A table (*batch, [heads,] n, …) with an axis for every axis of x; refuses shapes that do not belong together.
 
-    tail: how many axes the table has behind its places.
+    Args:
+        tail: How many axes the table has behind its places.
     """
     if x.ndim < 2 or x.shape[-1] != dim:
         raise ValueError(

@@ -11,7 +11,9 @@ from posenc.core.doors import Encoding
 class Row:
     """One encoding: its class, samples, source, names abroad and use.
 
-    title: the name of a row whose encoding is an encoding of a class that has another row; the class's own name otherwise.
+    Args:
+        title: The name of a row whose encoding is an encoding of a class that has another row; the class's own name
+            otherwise.
     """
 
     encoding: type[Encoding]

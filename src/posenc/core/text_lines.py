@@ -21,8 +21,9 @@ class Lines(abc.ABC):
 def number(value: float, digits: int = 6) -> str:
     """Up to six decimals without empty zeros; six significant digits where that says more.
 
-    >>> number(0.03), number(0.0299955002), number(1.0), number(2.5e-7), number(62831.853)
-    ('0.03', '0.029996', '1', '2.5e-07', '62831.853')
+    Example:
+        >>> number(0.03), number(0.0299955002), number(1.0), number(2.5e-7), number(62831.853)
+        ('0.03', '0.029996', '1', '2.5e-07', '62831.853')
     """
     value = float(value)
     if value == 0 or 1e-3 <= abs(value) < 1e9:
@@ -34,8 +35,9 @@ def number(value: float, digits: int = 6) -> str:
 def decimals(value: float, digits: int = 4) -> str:
     """Always so many decimals, and no minus before zero.
 
-    >>> decimals(0.03), decimals(-1e-9)
-    ('0.0300', '0.0000')
+    Example:
+        >>> decimals(0.03), decimals(-1e-9)
+        ('0.0300', '0.0000')
     """
     text = f"{float(value):.{digits}f}"
     return text.removeprefix("-") if float(text) == 0 else text
@@ -44,8 +46,9 @@ def decimals(value: float, digits: int = 4) -> str:
 def vector(values: Iterable[float], digits: int = 4, most: int = 16) -> str:
     """A row of numbers in brackets, with its middle left out where it is long.
 
-    >>> vector([0.84147, 0.03])
-    '[0.8415, 0.0300]'
+    Example:
+        >>> vector([0.84147, 0.03])
+        '[0.8415, 0.0300]'
     """
     texts = [decimals(value, digits) for value in values]
     if len(texts) > most:
@@ -56,8 +59,9 @@ def vector(values: Iterable[float], digits: int = 4, most: int = 16) -> str:
 def aligned(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
     """Columns of text, aligned to the right under their names.
 
-    >>> aligned(["pair", "value"], [["0", "1.5"], ["10", "2"]])
-    ['pair  value', '   0    1.5', '  10      2']
+    Example:
+        >>> aligned(["pair", "value"], [["0", "1.5"], ["10", "2"]])
+        ['pair  value', '   0    1.5', '  10      2']
     """
     cells = [list(header), *(list(row) for row in rows)]
     widths = [max(len(row[column]) for row in cells) for column in range(len(header))]
@@ -67,8 +71,9 @@ def aligned(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
 def signed_sum(values: Iterable[float]) -> str:
     """Terms with their signs between them.
 
-    >>> signed_sum([1.5, -0.25])
-    '1.5 - 0.25'
+    Example:
+        >>> signed_sum([1.5, -0.25])
+        '1.5 - 0.25'
     """
     return " + ".join(number(value) for value in values).replace("+ -", "- ")
 
@@ -76,9 +81,10 @@ def signed_sum(values: Iterable[float]) -> str:
 def short(encoding: object) -> str:
     """An encoding's repr without the fields that have their defaults.
 
-    >>> from posenc import RoPE
-    >>> short(RoPE(dim=8, pairing="halves"))
-    "RoPE(dim=8, pairing='halves')"
+    Example:
+        >>> from posenc import RoPE
+        >>> short(RoPE(dim=8, pairing="halves"))
+        "RoPE(dim=8, pairing='halves')"
     """
     if isinstance(encoding, tuple) and any(map(is_dataclass, encoding)):
         return f"({', '.join(map(short, encoding))},)"

@@ -67,8 +67,11 @@ def choice(name: str, value: Any, options: Sequence[str]) -> str:
 
 
 def equals_one_of(value: Any, *options: Any) -> bool:
-    """Whether a size or shape is one of these, as a plain bool: `value in options` says no to sizes that a tracer does
-    not know yet, and `value == option` of two of them is no bool, which PyTorch's attention asks for."""
+    """Whether a size or shape is one of these, as a plain bool.
+
+    `value in options` says no to sizes that a tracer does not know yet, and `value == option` of two of them is no
+    bool, which PyTorch's attention asks for.
+    """
     return any(value == option for option in options)
 
 

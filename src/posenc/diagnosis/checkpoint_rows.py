@@ -1,5 +1,7 @@
-"""Rows of queries and keys in two checkpoints of one model: whether they lie as their configs say,
-and what stayed behind."""
+"""Rows of queries and keys in two checkpoints of one model.
+
+Whether they lie as their configs say, and what stayed behind.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,8 @@ class Checkpoint(NamedTuple):
 class Rows(NamedTuple):
     """How the rows of one tensor lie in the second checkpoint, by the first: as they were, reordered, or otherwise.
 
-    orders: all that fit, what is expected before the others; several where rows are alike, as in a norm of ones.
+    Args:
+        orders: All that fit, what is expected before the others; several where rows are alike, as in a norm of ones.
     """
 
     name: str
@@ -64,7 +67,8 @@ def compare_rows(
 ) -> tuple[tuple[Finding, ...], str, tuple[str, ...]]:
     """What differs in the order of rows of queries and keys, what was compared in words, and notes.
 
-    heads: of each layer of the text, as the first config says.
+    Args:
+        heads: Of each layer of the text, as the first config says.
     """
     rows = list(_rows_of(first, second, heads))
     findings = dict.fromkeys([*_of_weights(rows, first), *_left_behind(rows), *_of_towers(rows)])

@@ -36,24 +36,32 @@ def diagnose(
 ) -> Diagnosis:
     """Name the mistake that makes an implementation differ from what is meant, or say that none of the known ones does.
 
-    expected: an encoding, what `from_config` returns, or a config (a dict, or the path of its file or folder).
-    actual: any of these; a live torch module; what `capture` saw of a model; or arrays, as a dict or in an .npz or
-    .safetensors file (never a pickle): `inv_freq`; `cos` and `sin`; `q` and `q_rotated`, `k` and `k_rotated`; or `q`,
-    `k` and `logits`; with `positions` where they are not 0, 1, 2, .... Of ALiBi and T5: `bias`, or `q`, `k` and
-    `logits`, of all heads (heads, n, m), and the learned `table`. Of sinusoids that are added: `table`. Of a
-    checkpoint: its inv_freq, or the shapes of its learned tables.
-    layer, part: which layer and part the arrays belong to, where these differ.   layout: "bhtd" or "bthd", for q and k
-    with heads.   length: the length that is served, for scalings that depend on it: LongRoPE, dynamic NTK. A config
-    allows one length and serves many; where this is left out, it is that of the positions in the evidence.   waive:
-    keys of configs that concern positions and may go unread, as in `from_config`.
-
     Known mistakes are tried alone and in pairs. What no logit sees is no difference: other spellings, a shift of all
-    positions under a rotation, float32 rounding. Raises ValueError or TypeError naming the argument.
+    positions under a rotation, float32 rounding.
 
-    >>> from posenc import RoPE
-    >>> diagnosis = diagnose(RoPE(dim=64, base=500_000.0, pairing="halves"), RoPE(dim=64, pairing="halves"))
-    >>> print(diagnosis.findings[0].sentence)
-    The base is 10000 where 500000 is meant.
+    Args:
+        expected: An encoding, what `from_config` returns, or a config (a dict, or the path of its file or folder).
+        actual: Any of these; a live torch module; what `capture` saw of a model; or arrays, as a dict or in an .npz or
+            .safetensors file (never a pickle): `inv_freq`; `cos` and `sin`; `q` and `q_rotated`, `k` and `k_rotated`;
+            or `q`, `k` and `logits`; with `positions` where they are not 0, 1, 2, .... Of ALiBi and T5: `bias`, or `q`,
+            `k` and `logits`, of all heads (heads, n, m), and the learned `table`. Of sinusoids that are added: `table`.
+            Of a checkpoint: its inv_freq, or the shapes of its learned tables.
+        layer: Which layer and part the arrays belong to, where these differ.
+        layout: "bhtd" or "bthd", for q and k with heads.
+        part: Which layer and part the arrays belong to, where these differ.
+        length: The length that is served, for scalings that depend on it: LongRoPE, dynamic NTK. A config allows one
+            length and serves many; where this is left out, it is that of the positions in the evidence. waive: keys of
+            configs that concern positions and may go unread, as in `from_config`.
+
+    Raises:
+        ValueError: A value breaks its rule; the message names the argument.
+        TypeError: A value breaks its rule; the message names the argument.
+
+    Example:
+        >>> from posenc import RoPE
+        >>> diagnosis = diagnose(RoPE(dim=64, base=500_000.0, pairing="halves"), RoPE(dim=64, pairing="halves"))
+        >>> print(diagnosis.findings[0].sentence)
+        The base is 10000 where 500000 is meant.
     """
     one = side_of("expected", expected, waive)
     if isinstance(actual, Capture):

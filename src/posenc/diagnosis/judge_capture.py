@@ -20,7 +20,11 @@ from posenc.models.model_positions import LayerGroup, ModelPositions
 
 
 def judge_capture(model: ModelPositions, captured: Capture, length: int | None = None) -> Diagnosis:
-    """Compare every rotation, bias and table that was recorded. Raises ValueError where the config speaks of none."""
+    """Compare every rotation, bias and table that was recorded.
+
+    Raises:
+        ValueError: The config speaks of none.
+    """
     verdicts = [*_rotations(model, captured, length), *_biases(model, captured), *_rows(model, captured)]
     if not verdicts:
         raise ValueError(

@@ -19,8 +19,11 @@ from posenc.models.model_positions import ModelPositions
 
 
 def judge_models(first: Side, second: Side) -> Diagnosis:
-    """Compare two configs or encodings; of two folders with weights, the order of rows in place of the layout of pairs,
-    and a learned table of patches with the one that it was resized from."""
+    """Compare two configs or encodings.
+
+    Of two folders with weights, the order of rows in place of the layout of pairs, and a learned table of patches with
+    the one that it was resized from.
+    """
     table = compare_resized(first, second)
     if table is None:
         return _judge_sides(first, second)

@@ -32,8 +32,11 @@ def is_module(value: Any) -> bool:
 def module_evidence(module: Any, length: int | None = None) -> list[tuple[str, RotationEvidence]]:
     """For every set of frequencies that a module holds: the layer type it belongs to, or "", and what it shows.
 
-    length: the length served, below which positions stay, since some modules change with the longest one.
-    Raises ValueError for a module that shows nothing of a rotation.
+    Args:
+        length: The length served, below which positions stay, since some modules change with the longest one.
+
+    Raises:
+        ValueError: For a module that shows nothing of a rotation.
     """
     shown: list[tuple[str, ObservedFrequencies | ObservedTable]] = []
     for owner in module.modules():

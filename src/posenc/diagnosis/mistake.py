@@ -21,7 +21,11 @@ LONGEST = 160
 
 @dataclass(frozen=True)
 class Finding(text_lines.Lines):
-    """A mistake by its name, in one sentence, with what to do. where: in which layers; "" for all."""
+    """A mistake by its name, in one sentence, with what to do.
+
+    Args:
+        where: In which layers; "" for all.
+    """
 
     name: str
     sentence: str
@@ -35,14 +39,19 @@ class Finding(text_lines.Lines):
 
 @dataclass(frozen=True)
 class Mistake(Generic[Subject]):
-    """One way to get a subject wrong: how code uses a rotation or a bias, a recipe for a table, the layers of a model.
+    """One way to get a subject wrong.
 
-    sentence, fix: what is wrong, and what to do; words of the change may stand in them in braces.
-    change: yields every wrong subject that the mistake makes of a right one, with its words. It may read numbers off
-    the evidence. A subject that is None, unchanged or already tried is skipped, so a change need not test for these.
-    only_in: "configs" or "code", where the other cannot make the mistake.
-    alone: whether it is never tried together with another mistake, because it would explain almost anything.
-    topic: two mistakes of one topic are never tried together; its name, if left out.
+    How code uses a rotation or a bias, a recipe for a table, the layers of a model.
+
+    Args:
+        sentence: What is wrong, and what to do; words of the change may stand in them in braces.
+        fix: What is wrong, and what to do; words of the change may stand in them in braces.
+        change: Yields every wrong subject that the mistake makes of a right one, with its words. It may read numbers
+            off the evidence. A subject that is None, unchanged or already tried is skipped, so a change need not test
+            for these.
+        only_in: "configs" or "code", where the other cannot make the mistake.
+        alone: Whether it is never tried together with another mistake, because it would explain almost anything.
+        topic: Two mistakes of one topic are never tried together; its name, if left out.
     """
 
     name: str
@@ -102,8 +111,9 @@ def with_fields(encoding: Record, /, **values: Any) -> Record | None:
 def fewest_digits(number: float) -> float:
     """The number with the fewest digits that is as good as one that was read off values.
 
-    >>> fewest_digits(499_999.2), fewest_digits(0.12345678)
-    (500000.0, 0.12346)
+    Example:
+        >>> fewest_digits(499_999.2), fewest_digits(0.12345678)
+        (500000.0, 0.12346)
     """
     for digits in range(1, 7):
         short = float(f"{number:.{digits}g}")

@@ -22,7 +22,11 @@ MAKES_BIAS = "compute_bias"
 
 @dataclass(frozen=True, eq=False)
 class Recorded:
-    """Arrays that one layer gave, under the names that `diagnose` knows. part: "" where the model has one."""
+    """Arrays that one layer gave, under the names that `diagnose` knows.
+
+    Args:
+        part: "" where the model has one.
+    """
 
     arrays: dict[str, Any]
     layer: int | None = None
@@ -32,8 +36,7 @@ class Recorded:
 
 @dataclass(frozen=True, eq=False)
 class Capture:
-    """What `capture` saw: rotations and biases layer by layer, and the rows (batch, n)
-    read of each table of positions."""
+    """What `capture` saw: rotations and biases layer by layer, and the rows (batch, n) read of each table of positions."""
 
     rotations: tuple[Recorded, ...] = ()
     biases: tuple[Recorded, ...] = ()
@@ -43,14 +46,17 @@ class Capture:
 def capture(model: Any, tokens: Any) -> Capture:
     """Run a model of Hugging Face once and encoding what `diagnose` needs of it.
 
-    model: any whose code rotates by functions of its own (Llama, GPT-J, GPT-NeoX, ...), makes ALiBi (BLOOM, MPT,
-    Falcon), T5's bias, or reads a table of positions (OPT, RoBERTa, GPT-2, ...).
-    It runs without gradients and is not changed.
-    tokens: token ids (batch, n), as the model takes them; some dozens of tokens show most.
+    Args:
+        model: Any whose code rotates by functions of its own (Llama, GPT-J, GPT-NeoX, ...), makes ALiBi (BLOOM, MPT,
+            Falcon), T5's bias, or reads a table of positions (OPT, RoBERTa, GPT-2, ...). It runs without gradients and
+            is not changed.
+        tokens: Token ids (batch, n), as the model takes them; some dozens of tokens show most.
 
-    Raises ValueError for a model in which nothing of positions is seen, TypeError for what is no torch module.
+    Raises:
+        ValueError: For a model in which nothing of positions is seen, TypeError for what is no torch module.
 
-    >>> diagnose(model.config.to_dict(), capture(model, tokens))  # doctest: +SKIP
+    Example:
+        >>> diagnose(model.config.to_dict(), capture(model, tokens))  # doctest: +SKIP
     """
     torch: Any = sys.modules.get("torch")
     if torch is None or not hasattr(model, "named_modules"):

@@ -71,7 +71,11 @@ def on_host(value: Any) -> NamedArray:
 
 
 def host_numbers(name: str, value: Any) -> NamedArray:
-    """An array of any library as float64 or int64. Raises ValueError for what holds no numbers, or too many."""
+    """An array of any library as float64 or int64.
+
+    Raises:
+        ValueError: For what holds no numbers, or too many.
+    """
     array, dtype = on_host(value)
     if array.dtype.kind not in "iuf" or array.size > MOST or not array.size:
         raise ValueError(
@@ -97,7 +101,11 @@ def _check_positions(name: str, positions: np.ndarray) -> None:
 
 
 def named_arrays(arrays: Mapping[str, Any]) -> Arrays:
-    """Arrays under known names as numbers. Raises ValueError for a name that is not known."""
+    """Arrays under known names as numbers.
+
+    Raises:
+        ValueError: For a name that is not known.
+    """
     unknown = sorted(set(map(str, arrays)) - set(ARRAY_NAMES))
     if unknown or not arrays:
         raise ValueError(
@@ -111,10 +119,11 @@ def named_arrays(arrays: Mapping[str, Any]) -> Arrays:
 def as_rounded(array: NamedArray) -> NamedArray:
     """The array under the narrowest type that holds all its numbers: bfloat16 is often widened to be saved.
 
-    >>> as_rounded(NamedArray(np.arange(64) / 64, "float32")).dtype
-    'bfloat16'
-    >>> as_rounded(NamedArray(np.ones(64), "float32")).dtype
-    'float32'
+    Example:
+        >>> as_rounded(NamedArray(np.arange(64) / 64, "float32")).dtype
+        'bfloat16'
+        >>> as_rounded(NamedArray(np.ones(64), "float32")).dtype
+        'float32'
     """
     values = array.values[np.isfinite(array.values)]
     if array.dtype in ("float32", "float64") and len(np.unique(values[: 1 << 12])) >= ENOUGH_NUMBERS:
@@ -134,7 +143,8 @@ def scalar(arrays: Arrays, name: str, default: float) -> float:
 def from_file(path: Path) -> dict[str, NamedArray]:
     """The arrays of an .npz or .safetensors file under known names; of a checkpoint, its frequencies alone.
 
-    Raises ValueError for another file, a damaged one, or a pickle, which is not opened.
+    Raises:
+        ValueError: For another file, a damaged one, or a pickle, which is not opened.
     """
     if path.suffix in PICKLES:
         raise ValueError(

@@ -10,8 +10,10 @@ from posenc.diagnosis.mistake import Finding
 
 
 def not_finite(arrays: Mapping[str, np.ndarray]) -> Finding | None:
-    """The first array with NaN or an infinity in it, where it stands, and how many there are;
-    None where all is finite."""
+    """The first array with NaN or an infinity in it, where it stands, and how many there are.
+
+    None where all is finite.
+    """
     for name, values in arrays.items():
         wrong = np.argwhere(~np.isfinite(values))
         if len(wrong):

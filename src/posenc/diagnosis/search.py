@@ -40,8 +40,10 @@ def explain(
 ) -> Attempt[Subject] | None:
     """The first single mistake of the bank that rotates a start into what the evidence shows, or else the first two.
 
-    starts: what may have been meant, the likeliest first.   bank: in the order of preference.   most: how many mistakes
-    may come together.   None where no mistakes explain the evidence.
+    Args:
+        starts: What may have been meant, the likeliest first.
+        bank: In the order of preference.
+        most: How many mistakes may come together. None where no mistakes explain the evidence.
     """
     attempts = [Attempt(start, start) for start in starts]
     tried = {attempt.start for attempt in attempts}

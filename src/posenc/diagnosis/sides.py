@@ -22,7 +22,8 @@ NOUNS = {"expected": "the first side, what is meant", "actual": "the second side
 class Side(NamedTuple):
     """What one side does with positions, and where it was read: its config as plain data, and the path of its file.
 
-    converted: how pairs lie in its rows since posenc converted them, as its config or its receipt says.
+    Args:
+        converted: How pairs lie in its rows since posenc converted them, as its config or its receipt says.
     """
 
     positions: Encoding | ModelPositions

@@ -14,11 +14,15 @@ from posenc.models.difference import Difference, not_compared_lines
 class Diagnosis(text_lines.Lines):
     """Whether two implementations agree, and what explains it where they do not.
 
-    agree: whether they compute the same, up to what no logit can see.   findings: the mistake, or the two, that lead
-    from what is expected to what is there; empty where they agree, and where no known mistakes do.
-    notes: what was seen and is harmless.   difference: of two configs or encodings, field by field.
-    compared: what was compared, in words.   worst: where an unexplained difference is largest, a line for each array.
-    not_compared: what either side does with positions that posenc does not read.
+    Args:
+        agree: Whether they compute the same, up to what no logit can see.
+        findings: The mistake, or the two, that lead from what is expected to what is there; empty where they agree, and
+            where no known mistakes do.
+        notes: What was seen and is harmless.
+        difference: Of two configs or encodings, field by field.
+        compared: What was compared, in words.
+        worst: Where an unexplained difference is largest, a line for each array.
+        not_compared: What either side does with positions that posenc does not read.
     """
 
     agree: bool

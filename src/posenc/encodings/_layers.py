@@ -19,9 +19,10 @@ def uniform_layers(
 ) -> dict[str, np.ndarray]:
     """Each parameter uniform within ±1/√(inputs of its layer), PyTorch's rule; `otherwise` where no number is named.
 
-    >>> layers = uniform_layers(np.random.default_rng(0), {"weight": (2, 9), "bias": (2,)}, {"weight": 9, "bias": 9})
-    >>> bool(abs(layers["weight"]).max() < 1 / 3), layers["bias"].shape
-    (True, (2,))
+    Example:
+        >>> layers = uniform_layers(np.random.default_rng(0), {"weight": (2, 9), "bias": (2,)}, {"weight": 9, "bias": 9})
+        >>> bool(abs(layers["weight"]).max() < 1 / 3), layers["bias"].shape
+        (True, (2,))
     """
     return {name: rng.uniform(-1.0, 1.0, shape) * inputs.get(name, otherwise) ** -0.5 for name, shape in shapes.items()}
 
@@ -29,15 +30,18 @@ def uniform_layers(
 def over_pairs(
     x: Array, inner: tuple[Array, Array], outer: tuple[Array, Array], activation: Callable[[Array], Array], lib: Library
 ) -> Array:
-    """outer(activation(inner(x))) for each of many pairs, a block of them at a time; inner and outer are a weight
-    (channels out, channels in) and a bias (channels out,); activation(1) = 1.
+    """outer(activation(inner(x))) for each of many pairs, a block of them at a time.
 
-    x: (*batch, channels, n, m); result (*batch, channels out, n, m).
+    Inner and outer are a weight (channels out, channels in) and a bias (channels out,); activation(1) = 1.
 
-    >>> from posenc.core.arrays import library
-    >>> x, one, lib = np.array([[[-2.0, 3.0]]]), (np.ones((1, 1)), np.zeros(1)), library(np.ones(1))
-    >>> over_pairs(x, one, (np.full((2, 1), 5.0), np.array([0.0, 1.0])), np.abs, lib).tolist()
-    [[[10.0, 15.0]], [[11.0, 16.0]]]
+    Args:
+        x: (*batch, channels, n, m); result (*batch, channels out, n, m).
+
+    Example:
+        >>> from posenc.core.arrays import library
+        >>> x, one, lib = np.array([[[-2.0, 3.0]]]), (np.ones((1, 1)), np.zeros(1)), library(np.ones(1))
+        >>> over_pairs(x, one, (np.full((2, 1), 5.0), np.array([0.0, 1.0])), np.abs, lib).tolist()
+        [[[10.0, 15.0]], [[11.0, 16.0]]]
     """
     *outside, channels, rows, columns = x.shape
     flat, parts = x.reshape((*outside, channels, rows * columns)), []
@@ -55,12 +59,14 @@ def over_pairs(
 
 
 def joined(parts: Iterator[Array], axis: int, count: int, lib: Library) -> Array:
-    """Blocks one behind another along an axis, `count` in all; each is written into its place before the next is made,
-    unless a derivative is recorded or the program traced.
+    """Blocks one behind another along an axis, `count` in all.
 
-    >>> from posenc.core.arrays import library
-    >>> joined((np.full(2, number) for number in (1.0, 2.0)), 0, 4, library(np.ones(1))).tolist()
-    [1.0, 1.0, 2.0, 2.0]
+    Each is written into its place before the next is made, unless a derivative is recorded or the program traced.
+
+    Example:
+        >>> from posenc.core.arrays import library
+        >>> joined((np.full(2, number) for number in (1.0, 2.0)), 0, 4, library(np.ones(1))).tolist()
+        [1.0, 1.0, 2.0, 2.0]
     """
     first = next(parts)
     writes = lib.name != "jax" and lib.concrete(first) and not getattr(first, "requires_grad", False)
@@ -80,9 +86,10 @@ def joined(parts: Iterator[Array], axis: int, count: int, lib: Library) -> Array
 def blocks(count: int, size: int, lib: Library) -> list[slice]:
     """So many things, a few at a time; all in one block in a program whose number of things may be a symbol.
 
-    >>> from posenc.core.arrays import library
-    >>> blocks(5, 2, library(np.ones(1)))
-    [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]
+    Example:
+        >>> from posenc.core.arrays import library
+        >>> blocks(5, 2, library(np.ones(1)))
+        [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]
     """
     if lib.compiling():
         return [slice(0, count)]

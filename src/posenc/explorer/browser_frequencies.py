@@ -1,4 +1,7 @@
-"""Frequencies and sinusoids as the browser takes them: revolutions for one step, in whole numbers (browser/angles.js)."""
+"""Frequencies and sinusoids as the browser takes them.
+
+Revolutions for one step, in whole numbers (browser/angles.js).
+"""
 
 from __future__ import annotations
 
@@ -12,11 +15,14 @@ BITS, LIMBS = 26, 4
 
 
 def browser_frequencies(frequencies: Frequencies) -> list[list[int]]:
-    """Each frequency in revolutions for one step, to 2^-104 revolutions: the whole revolutions, then limbs of 26 bits.
+    """Each frequency in revolutions for one step, to 2^-104 revolutions.
 
-    >>> from posenc import RoPE
-    >>> browser_frequencies(RoPE(dim=4).frequencies)[0]
-    [0, 10680707, 28915984, 22192066, 30798973]
+    The whole revolutions, then limbs of 26 bits.
+
+    Example:
+        >>> from posenc import RoPE
+        >>> browser_frequencies(RoPE(dim=4).frequencies)[0]
+        [0, 10680707, 28915984, 22192066, 30798973]
     """
     return [
         [revolutions >> BITS * LIMBS, *digits(revolutions, BITS, LIMBS)]

@@ -19,11 +19,14 @@ class Explorer:
     """The static views of an encoding: a notebook shows them as its cell; `write` makes a file of them.
 
     They hold their numbers, so that neither a server nor a network is needed; what needs Python is greyed out.
-    Raises TypeError for what is no encoding, and ValueError for one of more than 4,096 channels or heads.
 
-    >>> from posenc import RoPE
-    >>> Explorer(RoPE(dim=8))._repr_html_()[:7]
-    '<iframe'
+    Raises:
+        TypeError: For what is no encoding, and ValueError for one of more than 4,096 channels or heads.
+
+    Example:
+        >>> from posenc import RoPE
+        >>> Explorer(RoPE(dim=8))._repr_html_()[:7]
+        '<iframe'
     """
 
     encoding: Encoding

@@ -29,8 +29,11 @@ BODY = """<a class="skip" href="#view">Skip to the view</a>
 
 @dataclass(frozen=True)
 class Opening:
-    """What the page shows first: an encoding, the config of a model as a plain dict with its name, or results of the lab
-    as `results_view.results` reads them."""
+    """What the page shows first.
+
+    An encoding, the config of a model as a plain dict with its name, or results of the lab as `results_view.results`
+    reads them.
+    """
 
     encoding: str = FIRST_RECORD
     config: Mapping[str, Any] | None = None
@@ -55,9 +58,10 @@ def live_page(opening: Opening, token: str) -> tuple[str, str]:
 def static_page(opening: Opening) -> str:
     """The page as one file: views of one encoding, or of one config, whose answers are in it.
 
-    >>> page = static_page(Opening("RoPE(dim=4)"))
-    >>> "connect-src 'none'" in page
-    True
+    Example:
+        >>> page = static_page(Opening("RoPE(dim=4)"))
+        >>> "connect-src 'none'" in page
+        True
     """
     found = [_answer(view, asked) for view, asked in _questions(opening)]
     answers = [*(one for one in found if one is not None), *_results(opening)]

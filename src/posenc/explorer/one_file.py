@@ -1,6 +1,6 @@
 """Modules of JavaScript, styles and data in one HTML file that needs no network and allows no script but its own.
 
-    one_file(title="Angles", entry=FOLDER / "page.js", styles=[FOLDER / "page.css"], body="<main>…</main>", data={...})
+one_file(title="Angles", entry=FOLDER / "page.js", styles=[FOLDER / "page.css"], body="<main>…</main>", data={...})
 
 The modules stay plain ES modules, which a browser could load one by one. Here each becomes a function's body in one
 script, in the order in which they need one another, and the page's policy names the digest of that script.
@@ -37,9 +37,11 @@ def one_file(
 ) -> str:
     """The whole page as text.
 
-    entry: the module that is run; it and what it imports go into the page.   body: finished HTML.
-    data: what the script finds as JSON in the element with the id "data".
-    connect: whether the script may ask the server that the page came from.
+    Args:
+        entry: The module that is run; it and what it imports go into the page.
+        body: Finished HTML.
+        data: What the script finds as JSON in the element with the id "data".
+        connect: Whether the script may ask the server that the page came from.
     """
     script, style = linked(entry), "".join(path.read_text(encoding="utf-8") for path in styles)
     return f"""<!DOCTYPE html>

@@ -12,7 +12,8 @@ from posenc.lab.write_whole import write_whole
 def write_atomically(path: str | os.PathLike[str], text: str) -> Path:
     """Write text under a temporary name next to `path`, which then takes its place. Returns the path.
 
-    Raises ValueError where `path` is no place for a file (a folder, a link, or in a folder that is not there).
+    Raises:
+        ValueError: `path` is no place for a file (a folder, a link, or in a folder that is not there).
     """
     return write_whole(page_path("path", path), text.encode())
 

@@ -22,9 +22,11 @@ LARGEST_RESOLUTION = 1 << 16
 class Bands(Frequencies):
     """ω_k = π·f_k for the bands k = 0 … count-1, in radians for one unit of position.
 
-    spacing: "octaves", f_k = 2^k (Mildenhall et al. 2020, arXiv:2003.08934, eq. 4); "linear", f evenly spaced from 1 to
-    resolution/2 (Jaegle et al. 2021, arXiv:2103.03206, §3.2); "logarithmic", f from 1 to resolution/2 by one factor.
-    resolution: samples over the two units from -1 to 1, whose half is the fastest frequency that they can show.
+    Args:
+        spacing: "octaves", f_k = 2^k (Mildenhall et al. 2020, arXiv:2003.08934, eq. 4); "linear", f evenly spaced from
+            1 to resolution/2 (Jaegle et al. 2021, arXiv:2103.03206, §3.2); "logarithmic", f from 1 to resolution/2 by
+            one factor.
+        resolution: Samples over the two units from -1 to 1, whose half is the fastest frequency that they can show.
     """
 
     count: int

@@ -18,12 +18,18 @@ from posenc.phase.frequencies import Frequencies
 class Chosen(Frequencies):
     """ω_i = frequencies[indices[i]]: which frequency each pair has, so that several axes can share or repeat one.
 
-    frequencies: any record of them; indices: numbers from 0 to frequencies.pairs - 1. Raises ValueError or TypeError
-    naming the field.
+    Args:
+        frequencies: Any record of them;.
+        indices: Numbers from 0 to frequencies.pairs - 1.
 
-    >>> from posenc.frequencies import Geometric
-    >>> Chosen(Geometric(dim=4), indices=(0, 1, 0)).radians().tolist()
-    [1.0, 0.01, 1.0]
+    Raises:
+        ValueError: A value breaks its rule; the message names the field.
+        TypeError: A value breaks its rule; the message names the field.
+
+    Example:
+        >>> from posenc.frequencies import Geometric
+        >>> Chosen(Geometric(dim=4), indices=(0, 1, 0)).radians().tolist()
+        [1.0, 0.01, 1.0]
     """
 
     frequencies: Annotated[Frequencies, Instance("a record of frequencies")]

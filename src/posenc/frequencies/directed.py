@@ -14,12 +14,14 @@ from posenc.phase.frequencies import EXACT, TWO_PI, Frequencies
 
 @dataclass(frozen=True)
 class Directed(Frequencies):
-    """ω_i·cos(π·d_i) for the first coordinate, ω_i·sin(π·d_i) for the second: frequencies along directions d_i, in half
-    turns.
+    """ω_i·cos(π·d_i) for the first coordinate, ω_i·sin(π·d_i) for the second.
 
-    >>> from posenc.frequencies import Geometric
-    >>> Directed(Geometric(dim=4), (0.0, 0.5), "first").radians().tolist()
-    [1.0, 0.0]
+    Frequencies along directions d_i, in half turns.
+
+    Example:
+        >>> from posenc.frequencies import Geometric
+        >>> Directed(Geometric(dim=4), (0.0, 0.5), "first").radians().tolist()
+        [1.0, 0.0]
     """
 
     frequencies: Annotated[Frequencies, Instance("a record of frequencies")]
@@ -51,8 +53,9 @@ class Directed(Frequencies):
 def cosine_and_sine(half_revolutions: float | Decimal) -> tuple[Decimal, Decimal]:
     """cos(π·d) and sin(π·d) to 100 digits, from the nearest quarter turn, so that what is zero is zero.
 
-    >>> [float(value) for value in cosine_and_sine(0.5)]
-    [0.0, 1.0]
+    Example:
+        >>> [float(value) for value in cosine_and_sine(0.5)]
+        [0.0, 1.0]
     """
     quarter = round(2 * half_revolutions)
     angle = EXACT.multiply(

@@ -22,10 +22,11 @@ Exponent = Literal["2i/d", "i/d", "i/(d/2-1)"]
 class Geometric(Frequencies):
     """ω_i = base^-e(i) for the pairs i = 0 … ⌈dim/2⌉-1 of `dim` channels.
 
-    exponent: "2i/d" (Vaswani et al. 2017, arXiv:1706.03762, §3.5), "i/d" (half the exponent, as many tutorials write
-    it), "i/(d/2-1)" (tensor2tensor: the last pair has exactly 1/base).
-    released: how released models compute it in float32, as a "power" (1 / base^e, rotary code) or an "exponential"
-    (exp(-e·ln base), sinusoidal code); it matters for `numerics="float32"` alone.
+    Args:
+        exponent: "2i/d" (Vaswani et al. 2017, arXiv:1706.03762, §3.5), "i/d" (half the exponent, as many tutorials
+            write it), "i/(d/2-1)" (tensor2tensor: the last pair has exactly 1/base).
+        released: How released models compute it in float32, as a "power" (1 / base^e, rotary code) or an "exponential"
+            (exp(-e·ln base), sinusoidal code); it matters for `numerics="float32"` alone.
     """
 
     dim: Width

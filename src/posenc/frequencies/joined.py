@@ -19,11 +19,16 @@ PARTS = TupleOf(_PART, "a tuple of frequencies, at least one", "Give (Geometric(
 class Joined(Frequencies):
     """The frequencies of each part, one part after another: a record for each axis of a video, say.
 
-    parts: records of frequencies, at least one. Raises TypeError naming the field.
+    Args:
+        parts: Records of frequencies, at least one.
 
-    >>> from posenc.frequencies import Geometric
-    >>> Joined((Geometric(dim=2), Geometric(dim=4))).radians().tolist()
-    [1.0, 1.0, 0.01]
+    Raises:
+        TypeError: A value breaks its rule; the message names the field.
+
+    Example:
+        >>> from posenc.frequencies import Geometric
+        >>> Joined((Geometric(dim=2), Geometric(dim=4))).radians().tolist()
+        [1.0, 1.0, 0.01]
     """
 
     parts: Annotated[tuple[Frequencies, ...], PARTS]

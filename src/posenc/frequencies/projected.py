@@ -20,11 +20,17 @@ PROJECTION = TupleOf(Real(-LARGEST, LARGEST), "a tuple of numbers, at least one"
 class Projected(Frequencies):
     """ω_k = 2π·std·row_k, in radians for one unit of position.
 
-    row: a number for each frequency.   std: what all of them are multiplied by. Raises ValueError or TypeError naming
-    the field.
+    Args:
+        row: A number for each frequency.
+        std: What all of them are multiplied by.
 
-    >>> Projected((0.25, -0.5)).radians().round(4).tolist()
-    [1.5708, -3.1416]
+    Raises:
+        ValueError: A value breaks its rule; the message names the field.
+        TypeError: A value breaks its rule; the message names the field.
+
+    Example:
+        >>> Projected((0.25, -0.5)).radians().round(4).tolist()
+        [1.5708, -3.1416]
     """
 
     row: Annotated[tuple[float, ...], PROJECTION]

@@ -14,13 +14,20 @@ from posenc.phase.frequencies import EXACT, TWO_PI, Frequencies
 
 @dataclass(frozen=True)
 class InRevolutions(Frequencies):
-    """ω_i = 2π·frequencies_i: one unit of position is so many whole revolutions, as for coordinates from -1 to 1 (DINOv3).
+    """ω_i = 2π·frequencies_i.
 
-    frequencies: a record of them. Raises TypeError naming the field.
+    One unit of position is so many whole revolutions, as for coordinates from -1 to 1 (DINOv3).
 
-    >>> from posenc.frequencies import Geometric
-    >>> InRevolutions(Geometric(dim=2)).radians().round(4).tolist()
-    [6.2832]
+    Args:
+        frequencies: A record of them.
+
+    Raises:
+        TypeError: A value breaks its rule; the message names the field.
+
+    Example:
+        >>> from posenc.frequencies import Geometric
+        >>> InRevolutions(Geometric(dim=2)).radians().round(4).tolist()
+        [6.2832]
     """
 
     frequencies: Annotated[Frequencies, Instance("a record of frequencies")]

@@ -15,7 +15,9 @@ from posenc.inspect.order import checked_words, word_layer
 class AttentionMap(text_lines.Lines):
     """Attention weights of one layer for one sentence.
 
-    weights: (heads, words, words), float64; a row is a query, and its weights sum to 1.   steps: of training before it.
+    Args:
+        weights: (heads, words, words), float64; a row is a query, and its weights sum to 1.
+        steps: Of training before it.
     """
 
     words: tuple[str, ...]
@@ -48,11 +50,16 @@ def attention_map(
 ) -> AttentionMap:
     """The weights softmax(QKᵀ/√d + ...) of one layer with projections drawn from the seed, for the words of a sentence.
 
-    The layer, its words' vectors and the projections are those of `order_blindness`.
-    Vaswani et al. 2017, arXiv:1706.03762, eq. 1. Raises ValueError or TypeError naming the argument.
+    The layer, its words' vectors and the projections are those of `order_blindness`. Vaswani et al. 2017,
+    arXiv:1706.03762, eq. 1.
 
-    >>> attention_map("Dog bites man").weights.shape
-    (2, 3, 3)
+    Raises:
+        ValueError: A value breaks its rule; the message names the argument.
+        TypeError: A value breaks its rule; the message names the argument.
+
+    Example:
+        >>> attention_map("Dog bites man").weights.shape
+        (2, 3, 3)
     """
     words = checked_words("sentence", sentence)
     layer = word_layer(encoding, causal=causal, seed=seed, params=params)

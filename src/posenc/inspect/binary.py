@@ -19,8 +19,11 @@ from posenc.phase import phase
 class BinaryCounting(text_lines.Lines):
     """Numbers 0 … count-1 in bits, most significant first, with the rows of an encoding.
 
-    table: (count, bits) of 0 and 1.   flips: after how many numbers each bit changes; period: twice that; (bits,) each.
-    rows: the encoding of the same numbers.   wavelengths: of its pairs, from the fastest.
+    Args:
+        table: (count, bits) of 0 and 1.
+        flips: After how many numbers each bit changes; period: twice that; (bits,) each.
+        rows: The encoding of the same numbers.
+        wavelengths: Of its pairs, from the fastest.
     """
 
     table: np.ndarray
@@ -64,8 +67,9 @@ class BinaryCounting(text_lines.Lines):
 def binary_counting(count: int = 16, bits: int = 4, encoding: AdditiveEncoding | None = None) -> BinaryCounting:
     """Counting in bits next to an encoding (by default Sinusoidal(dim=2·bits)).
 
-    >>> binary_counting(4, 2).table.tolist()
-    [[0, 0], [0, 1], [1, 0], [1, 1]]
+    Example:
+        >>> binary_counting(4, 2).table.tolist()
+        [[0, 0], [0, 1], [1, 0], [1, 1]]
     """
     bits = validation.integer("bits", bits, 1, 30)
     count = validation.integer("count", count, 1, 1 << 20)
@@ -92,8 +96,14 @@ def binary_counting(count: int = 16, bits: int = 4, encoding: AdditiveEncoding |
 class Dials(text_lines.Lines):
     """Each pair of channels as the hand of a dial: how far it has rotated at one position.
 
-    turns: part of a whole revolution, from 0 up to 1.   degrees, radians: the same angle.   completed: whole revolutions before it.
-    x, y: cosine and sine of it, where the hand points; shape (pairs,) each.
+    turns: part of a whole revolution, from 0 up to 1.
+
+    Args:
+        completed: Whole revolutions before it.
+        degrees: The same angle.
+        radians: The same angle.
+        x: Cosine and sine of it, where the hand points; shape (pairs,) each.
+        y: Cosine and sine of it, where the hand points; shape (pairs,) each.
     """
 
     encoding: Encoding
@@ -133,8 +143,9 @@ class Dials(text_lines.Lines):
 def dials(encoding: Encoding, position: int) -> Dials:
     """The angle of every pair at a whole position, modulo one rotation, from the exact phase.
 
-    >>> dials(Sinusoidal(dim=8), 150).degrees.round(1).tolist()
-    [314.4, 139.4, 85.9, 8.6]
+    Example:
+        >>> dials(Sinusoidal(dim=8), 150).degrees.round(1).tolist()
+        [314.4, 139.4, 85.9, 8.6]
     """
     position = validation.integer("position", position, -(2**53), 2**53)
     frequencies = frequencies_of(encoding)

@@ -16,8 +16,11 @@ EQUAL = 1e-9
 class Closest:
     """The nearest two rows.
 
-    pair: the first of them by row number.   distance: Euclidean.   ties: how many pairs are as near, this one included.
-    spacing: the difference of row numbers that all of these pairs share; 0 where they share none.
+    Args:
+        pair: The first of them by row number.
+        distance: Euclidean.
+        ties: How many pairs are as near, this one included.
+        spacing: The difference of row numbers that all of these pairs share; 0 where they share none.
     """
 
     pair: tuple[int, int]

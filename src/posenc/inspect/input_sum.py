@@ -34,11 +34,13 @@ class PositionTable(text_lines.Lines):
 def position_table(encoding: AdditiveEncoding, positions: Any, *, params: Params | None = None) -> PositionTable:
     """The rows of an encoding that adds, for positions (n,).
 
-    Raises TypeError for an encoding that does not add, ValueError naming the argument.
+    Raises:
+        TypeError: For an encoding that does not add, ValueError naming the argument.
 
-    >>> from posenc import Sinusoidal
-    >>> position_table(Sinusoidal(dim=4), [0, 1]).rows.round(4).tolist()
-    [[0.0, 1.0, 0.0, 1.0], [0.8415, 0.5403, 0.01, 1.0]]
+    Example:
+        >>> from posenc import Sinusoidal
+        >>> position_table(Sinusoidal(dim=4), [0, 1]).rows.round(4).tolist()
+        [[0.0, 1.0, 0.0, 1.0], [0.8415, 0.5403, 0.01, 1.0]]
     """
     validation.instance("encoding", encoding, AdditiveEncoding, "an encoding that adds")
     validation.one_axis("encoding", encoding)
@@ -75,12 +77,19 @@ def input_sum(
 ) -> InputSum:
     """Embedding + encoding of every word of a sentence, as the first layer receives them.
 
-    Vaswani et al. 2017, arXiv:1706.03762, §3.5.   embeddings: (words, dim); drawn from the seed and the letters of each
-    word if left out, as in `order_blindness`.   Raises ValueError or TypeError naming the argument.
+    Vaswani et al. 2017, arXiv:1706.03762, §3.5.
 
-    >>> from posenc import Sinusoidal
-    >>> input_sum("Dog bites man", Sinusoidal(dim=4)).total.shape
-    (3, 4)
+    Args:
+        embeddings: (words, dim); drawn from the seed and the letters of each word if left out, as in `order_blindness`.
+
+    Raises:
+        ValueError: A value breaks its rule; the message names the argument.
+        TypeError: A value breaks its rule; the message names the argument.
+
+    Example:
+        >>> from posenc import Sinusoidal
+        >>> input_sum("Dog bites man", Sinusoidal(dim=4)).total.shape
+        (3, 4)
     """
     words = checked_words("sentence", sentence)
     table = position_table(encoding, np.arange(len(words)), params=params)

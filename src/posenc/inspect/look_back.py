@@ -18,9 +18,12 @@ MOST = 4096
 class LookBack(text_lines.Lines):
     """Scores P·M(-k)ᵀ·Pᵀ of every query with every key, and where each query looks.
 
-    scores: (length, length), float64.   target: (length,), the key with the largest score of each query.
-    hits: queries from k on whose target is k back; misses: the others of them.
-    margin: the least amount by which the right key wins among these queries; negative where it loses.
+    Args:
+        scores: (length, length), float64.
+        target: (length,), the key with the largest score of each query.
+        hits: Queries from k on whose target is k back;.
+        misses: The others of them.
+        margin: The least amount by which the right key wins among these queries; negative where it loses.
     """
 
     encoding: AdditiveEncoding
@@ -66,12 +69,16 @@ class LookBack(text_lines.Lines):
 def look_back(encoding: AdditiveEncoding, offset: int, length: int = 32) -> LookBack:
     """The scores of a head whose query weights hold M(-offset), so that it looks `offset` tokens back.
 
-    M(-k)·PE(t) = PE(t-k) (Vaswani et al. 2017, arXiv:1706.03762, §3.5), so query t scores highest with key t-k:
-    scores = P·M(-k)ᵀ·Pᵀ. Raises TypeError for an encoding not made of sinusoids, ValueError naming the argument.
+    M(-k)·PE(t) = PE(t-k) (Vaswani et al. 2017, arXiv:1706.03762, §3.5), so query t scores highest with key t-k: scores
+    = P·M(-k)ᵀ·Pᵀ.
 
-    >>> from posenc import Sinusoidal
-    >>> look_back(Sinusoidal(dim=64), 3, 8).target[3:].tolist()
-    [0, 1, 2, 3, 4]
+    Raises:
+        TypeError: For an encoding not made of sinusoids, ValueError naming the argument.
+
+    Example:
+        >>> from posenc import Sinusoidal
+        >>> look_back(Sinusoidal(dim=64), 3, 8).target[3:].tolist()
+        [0, 1, 2, 3, 4]
     """
     paired(encoding)
     length = validation.integer("length", length, 2, MOST)

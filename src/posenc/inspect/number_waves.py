@@ -19,10 +19,13 @@ POINTS, PERIODS = 193, 3
 class NumberWaves(text_lines.Lines):
     """The digits of a number and the pairs of its encoding, each with a stretch of its wave that ends at the number.
 
-    digits: (bits,) of 0 and 1, the last digit first.   periods: 2, 4, 8, ... of the square waves.
-    dials: the pairs of the encoding at the number.   A window holds three periods of its own wave, so that every wave
-    can be seen, whatever the number: `bit_windows` (bits, 2) and `pair_windows` (pairs, 2) say from where to where.
-    sines: (pairs, 193), the sine of each pair at evenly spaced places of its window; the last is the number.
+    Args:
+        digits: (bits,) of 0 and 1, the last digit first.
+        periods: 2, 4, 8, ... of the square waves.
+        dials: The pairs of the encoding at the number. A window holds three periods of its own wave, so that every wave
+            can be seen, whatever the number: `bit_windows` (bits, 2) and `pair_windows` (pairs, 2) say from where to
+            where.
+        sines: (pairs, 193), the sine of each pair at evenly spaced places of its window; the last is the number.
     """
 
     number: int
@@ -49,11 +52,16 @@ class NumberWaves(text_lines.Lines):
 def number_waves(number: int, encoding: Encoding | None = None) -> NumberWaves:
     """The digits of a number under square waves and its encoding under sinusoids.
 
-    number: from 0 to 2^53, of any length.   encoding: one with frequencies; Sinusoidal(dim=8) if left out.
-    Raises TypeError for an encoding without frequencies, ValueError naming the argument.
+    Args:
+        number: From 0 to 2^53, of any length.
+        encoding: One with frequencies; Sinusoidal(dim=8) if left out.
 
-    >>> number_waves(150).digits.tolist()
-    [0, 1, 1, 0, 1, 0, 0, 1]
+    Raises:
+        TypeError: For an encoding without frequencies, ValueError naming the argument.
+
+    Example:
+        >>> number_waves(150).digits.tolist()
+        [0, 1, 1, 0, 1, 0, 0, 1]
     """
     from posenc.encodings.adds.sinusoidal import Sinusoidal
 

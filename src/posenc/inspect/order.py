@@ -45,9 +45,11 @@ class WordChange:
 
 @dataclass(frozen=True)
 class OrderBlindness(text_lines.Lines):
-    """Every word that stands in both sentences. rounding: differences up to here are rounding of float64.
+    """Every word that stands in both sentences.
 
-    changes_nothing: whether every output is what it is without the encoding, in both orders.
+    Args:
+        rounding: Differences up to here are rounding of float64.
+        changes_nothing: Whether every output is what it is without the encoding, in both orders.
     """
 
     sentence: str
@@ -142,14 +144,20 @@ def order_blindness(
     the seed. A vector narrower than 4 is appended to the embedding, a wider one added. A repeated word is compared
     first with first, second with second.
 
-    dim: channels of the embedding; by default the encoding's width where it adds, else 16.   params: what the encoding
-    learns, drawn from the seed if left out. Raises ValueError or TypeError naming the argument.
+    Args:
+        dim: Channels of the embedding; by default the encoding's width where it adds, else 16.
+        params: What the encoding learns, drawn from the seed if left out.
 
-    >>> order_blindness("Dog bites man", "Man bites dog").blind
-    True
-    >>> from posenc import Sinusoidal
-    >>> order_blindness("Dog bites man", "Man bites dog", Sinusoidal(dim=16)).blind
-    False
+    Raises:
+        ValueError: A value breaks its rule; the message names the argument.
+        TypeError: A value breaks its rule; the message names the argument.
+
+    Example:
+        >>> order_blindness("Dog bites man", "Man bites dog").blind
+        True
+        >>> from posenc import Sinusoidal
+        >>> order_blindness("Dog bites man", "Man bites dog", Sinusoidal(dim=16)).blind
+        False
     """
     first, second = checked_words("sentence", sentence), checked_words("other", other)
     layer = word_layer(encoding, causal=causal, seed=seed, params=params, dim=dim)
@@ -160,7 +168,11 @@ def order_blindness(
 
 @dataclass(frozen=True, eq=False)
 class WordLayer:
-    """One layer of self-attention over words. encoding, params: as `word_layer` makes them; seed: of projections."""
+    """One layer of self-attention over words. encoding, params: as `word_layer` makes them;
+
+    Args:
+        seed: Of projections.
+    """
 
     encoding: Encoding | None
     params: Params | None
@@ -169,8 +181,11 @@ class WordLayer:
     seed: int
 
     def attended(self, rows: list[list[str]], *, without: bool = False) -> Attended:
-        """Self-attention with projections drawn from the seed, over rows of equally many words. without: the encoding
-        left out."""
+        """Self-attention with projections drawn from the seed, over rows of equally many words.
+
+        Args:
+            without: The encoding left out.
+        """
         encoding, params, width = self.encoding, self.params, self.width
         axes = 1 if encoding is None else encoding.axes
         positions = row_positions = np.arange(len(rows[0]))
@@ -234,7 +249,10 @@ def word_changes(
 ) -> tuple[tuple[WordChange, ...], float]:
     """Every word with its output in both orders, compared, and up to where a difference is rounding of float64.
 
-    one, two: the words and their outputs.   width: channels that are summed.
+    Args:
+        one: The words and their outputs.
+        two: The words and their outputs.
+        width: Channels that are summed.
     """
     (first, here), (second, there) = one, two
     # Sums over words and channels: so many roundings of the largest value, each at most half a unit, eight-fold.
@@ -251,8 +269,10 @@ def word_changes(
 def word_layer(
     encoding: Encoding | None, *, causal: bool, seed: int, params: Params | None = None, dim: int | None = None
 ) -> WordLayer:
-    """The layer of `order_blindness`: a narrow vector is appended, and what the encoding learns is drawn from the seed
-    if it is left out."""
+    """The layer of `order_blindness`.
+
+    A narrow vector is appended, and what the encoding learns is drawn from the seed if it is left out.
+    """
     seed = validation.integer("seed", seed, 0, (1 << 63) - 1)
     validation.truth("causal", causal)
     if encoding is not None:
@@ -308,18 +328,21 @@ def width_of_words(encoding: Encoding | None, dim: int | None = None) -> int:
 def words_of(sentence: str) -> list[str]:
     """The words of a sentence, without capitals and without the punctuation around them.
 
-    >>> words_of("The dog bites the man.")
-    ['the', 'dog', 'bites', 'the', 'man']
+    Example:
+        >>> words_of("The dog bites the man.")
+        ['the', 'dog', 'bites', 'the', 'man']
     """
     return [word for word in (part.strip(PUNCTUATION) for part in sentence.lower().split()) if word]
 
 
 def usual_encodings(longest: int) -> tuple[Encoding, ...]:
-    """The encodings that sentences are compared with unless others are asked for. longest: the most words of a
-    sentence.
+    """The encodings that sentences are compared with unless others are asked for.
 
     Of each kind the best known; a learned table is drawn as wide as the words' vectors, or an untrained one would show
     nothing.
+
+    Args:
+        longest: The most words of a sentence.
     """
     return (
         Sinusoidal(dim=16),

@@ -18,7 +18,10 @@ KERNEL = 3
 class ArchitectureOrder(text_lines.Lines):
     """One layer's outputs for the same words in two orders.
 
-    here, there: outputs (words, channels) in the order of each sentence.   words: each compared with itself.
+    Args:
+        here: Outputs (words, channels) in the order of each sentence.
+        there: Outputs (words, channels) in the order of each sentence.
+        words: Each compared with itself.
     """
 
     architecture: str
@@ -44,10 +47,14 @@ def order_by_architecture(sentence: str, other: str, *, seed: int = 0) -> tuple[
     recurrence: h_t = tanh(W·x_t + U·h_(t-1)) (Elman 1990).   convolution: y_t = tanh(Σ_j K_j·x_(t+j)), j = -1, 0, 1,
     zeros outside the sentence.   attention: softmax(QKᵀ/√d)V (Vaswani et al. 2017, arXiv:1706.03762, eq. 1), without a
     causal mask. Weights are normally distributed, drawn from the seed; words have the vectors of `order_blindness`.
-    Raises ValueError or TypeError naming the argument.
 
-    >>> [(one.architecture, one.blind) for one in order_by_architecture("Dog bites man", "Man bites dog")]
-    [('recurrence', False), ('convolution', False), ('attention', True)]
+    Raises:
+        ValueError: A value breaks its rule; the message names the argument.
+        TypeError: A value breaks its rule; the message names the argument.
+
+    Example:
+        >>> [(one.architecture, one.blind) for one in order_by_architecture("Dog bites man", "Man bites dog")]
+        [('recurrence', False), ('convolution', False), ('attention', True)]
     """
     first, second = checked_words("sentence", sentence), checked_words("other", other)
     seed = validation.integer("seed", seed, 0, (1 << 63) - 1)

@@ -13,10 +13,13 @@ from posenc.core.doors import Encoding
 
 
 def as_plain(value: Any) -> Any:
-    """Encodings, arrays and tuples as the dicts, lists and numbers of JSON; NaN and infinity are None, encodings text.
+    """Encodings, arrays and tuples as the dicts, lists and numbers of JSON.
 
-    >>> as_plain((1.5, float("nan"), {"shape": (2, 3)}))
-    [1.5, None, {'shape': [2, 3]}]
+    NaN and infinity are None, encodings text.
+
+    Example:
+        >>> as_plain((1.5, float("nan"), {"shape": (2, 3)}))
+        [1.5, None, {'shape': [2, 3]}]
     """
     if isinstance(value, np.ndarray | np.generic):
         return as_plain(value.tolist())

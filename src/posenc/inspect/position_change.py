@@ -19,9 +19,12 @@ QUARTERS = 4
 class PositionChange(text_lines.Lines):
     """A vector with its position in it.
 
-    encoded: the vector at each position, (n, d).   against: what `differences` are taken from, in words: the vector at
-    the first position (adds), the vector itself (rotates).   differences: (m, d), for the positions in `compared`.
-    shares: the part of each squared difference that each quarter of the dimensions holds, low ones first; (m, 4).
+    Args:
+        encoded: The vector at each position, (n, d).
+        against: What `differences` are taken from, in words: the vector at the first position (adds), the vector itself
+            (rotates).
+        differences: (m, d), for the positions in `compared`.
+        shares: The part of each squared difference that each quarter of the dimensions holds, low ones first; (m, 4).
     """
 
     encoding: Encoding
@@ -60,13 +63,15 @@ def position_change(
 ) -> PositionChange:
     """The same vector (d,) at positions (n,), and how its difference is spread over the dimensions.
 
-    vector: by default what NumPy's legacy generator draws with seed 42, as the article does. Its rotary code starts at
-    position 1, so its slices 0, 50 and 99 are positions 1, 51 and 100 here. TypeError for an encoding that neither adds
-    nor rotates; ValueError for a vector of another width.
+    Args:
+        vector: By default what NumPy's legacy generator draws with seed 42, as the article does. Its rotary code starts
+            at position 1, so its slices 0, 50 and 99 are positions 1, 51 and 100 here. TypeError for an encoding that
+            neither adds nor rotates; ValueError for a vector of another width.
 
-    >>> from posenc import Sinusoidal
-    >>> position_change(Sinusoidal(dim=128)).shares.round(3)[0].tolist()
-    [0.421, 0.562, 0.017, 0.0]
+    Example:
+        >>> from posenc import Sinusoidal
+        >>> position_change(Sinusoidal(dim=128)).shares.round(3)[0].tolist()
+        [0.421, 0.562, 0.017, 0.0]
     """
     if not isinstance(encoding, AdditiveEncoding | RotaryEncoding):
         raise TypeError(

@@ -18,9 +18,14 @@ DTYPES = ("float64", "float32", "bfloat16")
 class Properties(text_lines.Lines):
     """What a table of `count` positions from 0 shows in one dtype.
 
-    distinct: rows that no earlier row equals.   closest: the nearest two positions, and `distance` between their rows.
-    ties: how many pairs are as near.   spacing: steps that separate each of those, 0 where they differ.
-    low, high: least and greatest value.   step: largest distance between neighbours, which smoothness keeps small.
+    Args:
+        distinct: Rows that no earlier row equals.
+        closest: The nearest two positions, and `distance` between their rows.
+        ties: How many pairs are as near.
+        spacing: Steps that separate each of those, 0 where they differ.
+        low: Least and greatest value.
+        high: Least and greatest value.
+        step: Largest distance between neighbours, which smoothness keeps small.
     """
 
     encoding: AdditiveEncoding
@@ -65,10 +70,11 @@ def properties(
 
     What is learned is drawn from `seed` where `params` is left out. TypeError for an encoding that does not add.
 
-    >>> from posenc import Sinusoidal
-    >>> figures = properties(Sinusoidal(dim=2))
-    >>> figures.pair, round(figures.distance, 7)
-    ('any two 710 apart', 6.03e-05)
+    Example:
+        >>> from posenc import Sinusoidal
+        >>> figures = properties(Sinusoidal(dim=2))
+        >>> figures.pair, round(figures.distance, 7)
+        ('any two 710 apart', 6.03e-05)
     """
     validation.instance("encoding", encoding, AdditiveEncoding, "an encoding that adds")
     validation.one_axis("encoding", encoding)

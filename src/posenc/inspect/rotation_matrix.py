@@ -16,8 +16,11 @@ from posenc.core.rotation import of_pairs
 class RotationError(text_lines.Lines):
     """What is left of each property of a rotation, as the largest difference found; all are rounding where it holds.
 
-    efficient: matrix·x against the efficient form.   norm: length after against before, relative.
-    relative: q·k at (m, n) against (m+s, n+s), relative to the lengths.   orthogonality: entries of |RᵀR - 1|.
+    Args:
+        efficient: matrix·x against the efficient form.
+        norm: Length after against before, relative.
+        relative: q·k at (m, n) against (m+s, n+s), relative to the lengths.
+        orthogonality: Entries of |RᵀR - 1|.
     """
 
     encoding: RotaryEncoding
@@ -42,9 +45,10 @@ def rotation_matrices(encoding: RotaryEncoding, positions: Array, params: Params
     Su et al. 2021, arXiv:2104.09864, eq. 15. Built from the angles of the pairs, not by rotating vectors, so that the
     efficient form (eq. 34) can be compared with it. TypeError for an encoding that does not rotate.
 
-    >>> from posenc import RoPE
-    >>> rotation_matrices(RoPE(dim=2), [1]).round(4).tolist()
-    [[[0.5403, -0.8415], [0.8415, 0.5403]]]
+    Example:
+        >>> from posenc import RoPE
+        >>> rotation_matrices(RoPE(dim=2), [1]).round(4).tolist()
+        [[[0.5403, -0.8415], [0.8415, 0.5403]]]
     """
     _rotating(encoding)
     validation.one_axis("encoding", encoding)
@@ -67,9 +71,10 @@ def rotation_error(
 ) -> RotationError:
     """The four properties of a rotation, measured on one vector of the normal distribution for each position (n,).
 
-    >>> from posenc import RoPE
-    >>> rotation_error(RoPE(dim=8), range(50)).efficient < 1e-14
-    True
+    Example:
+        >>> from posenc import RoPE
+        >>> rotation_error(RoPE(dim=8), range(50)).efficient < 1e-14
+        True
     """
     _rotating(encoding)
     validation.one_axis("encoding", encoding)

@@ -12,9 +12,10 @@ def rotation_table(rotation: Rotation) -> np.ndarray:
 
     Channels that are not rotated are NaN. The rotation is that of NumPy, the same for every head.
 
-    >>> from posenc import RoPE
-    >>> rotation_table(RoPE(dim=4, pairing="halves").rotation([0])).tolist()
-    [[1.0, 1.0, 0.0, 0.0]]
+    Example:
+        >>> from posenc import RoPE
+        >>> rotation_table(RoPE(dim=4, pairing="halves").rotation([0])).tolist()
+        [[1.0, 1.0, 0.0, 0.0]]
     """
     table = np.full((*np.shape(rotation.cos)[:-1], rotation.dim), np.nan)
     first, second = pair_channels(rotation)

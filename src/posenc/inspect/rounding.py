@@ -16,8 +16,9 @@ def to_bfloat16(values: np.ndarray) -> np.ndarray:
 
     bfloat16 is the upper half of a float32: adding half of what is cut, less one where the kept part is even, rounds.
 
-    >>> to_bfloat16(np.array([1.0, 1.00390625, 1.01171875], dtype=np.float32)).tolist()
-    [1.0, 1.0, 1.015625]
+    Example:
+        >>> to_bfloat16(np.array([1.0, 1.00390625, 1.01171875], dtype=np.float32)).tolist()
+        [1.0, 1.0, 1.015625]
     """
     single = np.ascontiguousarray(values, dtype=np.float32)
     bits = single.view(np.uint32)
@@ -29,8 +30,9 @@ def to_bfloat16(values: np.ndarray) -> np.ndarray:
 def narrowed(values: np.ndarray, dtype: NarrowType) -> np.ndarray:
     """The numbers rounded to a 16-bit type, as float64 again; those too large for float16 become infinite.
 
-    >>> narrowed(np.array([257.0, 1000.0]), "bfloat16").tolist(), narrowed(np.array([2049.0]), "float16").tolist()
-    ([256.0, 1000.0], [2048.0])
+    Example:
+        >>> narrowed(np.array([257.0, 1000.0]), "bfloat16").tolist(), narrowed(np.array([2049.0]), "float16").tolist()
+        ([256.0, 1000.0], [2048.0])
     """
     with np.errstate(over="ignore"):
         narrow = values.astype(np.float16) if dtype == "float16" else to_bfloat16(values.astype(np.float32))

@@ -25,8 +25,11 @@ class DerivationStep(NamedTuple):
 class ShiftDerivation(text_lines.Lines):
     """M(k) for one pair of channels.
 
-    frequency: ω, radians a step.   before, after: [sin, cos] at `position` and at `position` + `offset`.
-    matrix: (2, 2), with after = matrix·before.
+    Args:
+        frequency: ω, radians a step.
+        before: [sin, cos] at `position` and at `position` + `offset`.
+        matrix: (2, 2), with after = matrix·before.
+        after: [sin, cos] at `position` and at `position` + `offset`.
     """
 
     encoding: AdditiveEncoding
@@ -81,12 +84,18 @@ def shift_derivation(encoding: AdditiveEncoding, offset: int, *, position: int =
     """M(offset) of one pair, derived step by step from sin(a+b) and cos(a+b).
 
     Vaswani et al. 2017, arXiv:1706.03762, §3.5, states that PE(t+k) is a linear function of PE(t); this is why.
-    offset, position: whole numbers of tokens.   Raises TypeError for an encoding not made of sinusoids, ValueError where a
-    sine lacks a cosine or naming the argument.
 
-    >>> from posenc import Sinusoidal
-    >>> shift_derivation(Sinusoidal(dim=4), 2).steps[1].numbers
-    '0.657 = -0.9589·(-0.4161) + 0.2837·0.9093'
+    Args:
+        offset: Whole numbers of tokens.
+        position: Whole numbers of tokens.
+
+    Raises:
+        TypeError: For an encoding not made of sinusoids, ValueError where a sine lacks a cosine or naming the argument.
+
+    Example:
+        >>> from posenc import Sinusoidal
+        >>> shift_derivation(Sinusoidal(dim=4), 2).steps[1].numbers
+        '0.657 = -0.9589·(-0.4161) + 0.2837·0.9093'
     """
     sinusoids = paired(encoding)
     offset = validation.integer("offset", offset, -(2**52), 2**52)

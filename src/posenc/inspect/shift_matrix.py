@@ -17,8 +17,11 @@ from posenc.phase import cosine_sine
 class ShiftError(text_lines.Lines):
     """How far M(offset)·PE(t) is from PE(t+offset), and M from a rotation.
 
-    pairs: the largest difference over all positions and offsets for each pair; shape (pairs,).
-    largest: over all channels.   orthogonality: the largest entry of |MᵀM - 1|.   determinant: largest |det M - 1|.
+    Args:
+        pairs: The largest difference over all positions and offsets for each pair; shape (pairs,).
+        largest: Over all channels.
+        orthogonality: The largest entry of |MᵀM - 1|.
+        determinant: Largest |det M - 1|.
     """
 
     encoding: AdditiveEncoding
@@ -38,12 +41,16 @@ class ShiftError(text_lines.Lines):
 def shift_matrix(encoding: AdditiveEncoding, offset: Array) -> np.ndarray:
     """M(offset) with PE(t+offset) = M·PE(t) for every t: each pair is rotated by offset·ω.
 
-    Vaswani et al. 2017, arXiv:1706.03762, §3.5. offset: a number of steps, or (k,) of them; result (width, width) or
-    (k, width, width), float64. TypeError for an encoding not made of sinusoids; ValueError where a sine lacks a cosine.
+    Vaswani et al. 2017, arXiv:1706.03762, §3.5.
 
-    >>> from posenc import Sinusoidal
-    >>> shift_matrix(Sinusoidal(dim=2), 1).round(4).tolist()
-    [[0.5403, 0.8415], [-0.8415, 0.5403]]
+    Args:
+        offset: A number of steps, or (k,) of them; result (width, width) or (k, width, width), float64. TypeError for
+            an encoding not made of sinusoids; ValueError where a sine lacks a cosine.
+
+    Example:
+        >>> from posenc import Sinusoidal
+        >>> shift_matrix(Sinusoidal(dim=2), 1).round(4).tolist()
+        [[0.5403, 0.8415], [-0.8415, 0.5403]]
     """
     sinusoids = paired(encoding)
     offset = np.asarray(arrays.as_array("offset", offset))
@@ -63,9 +70,10 @@ def shift_matrix(encoding: AdditiveEncoding, offset: Array) -> np.ndarray:
 def shift_error(encoding: AdditiveEncoding, positions: Array, offsets: Array) -> ShiftError:
     """The differences between M(offset)·PE(t) and PE(t+offset) for every t in positions (n,) and offset in (k,).
 
-    >>> from posenc import Sinusoidal
-    >>> shift_error(Sinusoidal(dim=8), [0, 5, 100], [1, 7]).largest < 1e-14
-    True
+    Example:
+        >>> from posenc import Sinusoidal
+        >>> shift_error(Sinusoidal(dim=8), [0, 5, 100], [1, 7]).largest < 1e-14
+        True
     """
     sinusoids = paired(encoding)
     positions, offsets = (

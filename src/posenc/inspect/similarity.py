@@ -16,7 +16,10 @@ from posenc.core.rotation import at_every_head
 class ScoreByDistance(text_lines.Lines):
     """Scores of a query `distance` steps behind a key, distance = query - key.
 
-    distances: (n,).   scores: (curves, n): a curve for each head where heads differ, else one.   meaning: in words.
+    Args:
+        distances: (n,).
+        scores: (curves, n): a curve for each head where heads differ, else one.
+        meaning: In words.
     """
 
     encoding: Encoding
@@ -38,9 +41,10 @@ def similarity(encoding: AdditiveEncoding, positions: Array, *, params: Params |
 
     What is learned is drawn with seed 0 where `params` is left out. TypeError for an encoding that does not add.
 
-    >>> from posenc import Sinusoidal
-    >>> similarity(Sinusoidal(dim=2), [0, 1]).round(4).tolist()
-    [[1.0, 0.5403], [0.5403, 1.0]]
+    Example:
+        >>> from posenc import Sinusoidal
+        >>> similarity(Sinusoidal(dim=2), [0, 1]).round(4).tolist()
+        [[1.0, 0.5403], [0.5403, 1.0]]
     """
     validation.instance("encoding", encoding, AdditiveEncoding, "an encoding that adds")
     validation.one_axis("encoding", encoding)
@@ -60,9 +64,10 @@ def score_by_distance(
     scores: what is added to the logit for q and k of ones, every head.
     What is learned is drawn with seed 0 where `params` is left out.
 
-    >>> from posenc import RoPE
-    >>> score_by_distance(RoPE(dim=2), [0, 1]).scores.round(4).tolist()
-    [[1.4142, 0.7641]]
+    Example:
+        >>> from posenc import RoPE
+        >>> score_by_distance(RoPE(dim=2), [0, 1]).scores.round(4).tolist()
+        [[1.4142, 0.7641]]
     """
     validation.instance("encoding", encoding, Encoding, "an encoding of an encoding")
     validation.one_axis("encoding", encoding)

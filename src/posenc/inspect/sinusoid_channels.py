@@ -24,8 +24,10 @@ from posenc.phase import Frequencies
 class SinusoidChannels:
     """Every channel as factor · sin or cos of (position + start) · ω.
 
-    sine, cosine: for each pair the channel that holds its sine and its cosine, -1 where there is none; shape (pairs,).
-    width: channels of the row; one that no pair names is always 0.
+    Args:
+        sine: For each pair the channel that holds its sine and its cosine, -1 where there is none; shape (pairs,).
+        cosine: For each pair the channel that holds its sine and its cosine, -1 where there is none; shape (pairs,).
+        width: Channels of the row; one that no pair names is always 0.
     """
 
     frequencies: Frequencies | None
@@ -54,8 +56,9 @@ class SinusoidChannels:
 def sinusoid_channels(encoding: Encoding) -> SinusoidChannels | None:
     """The sinusoids that an encoding is made of; None for one that is made of something else.
 
-    >>> sinusoid_channels(Sinusoidal(dim=6, layout="concatenated")).channel(4)
-    ('cosine', 1)
+    Example:
+        >>> sinusoid_channels(Sinusoidal(dim=6, layout="concatenated")).channel(4)
+        ('cosine', 1)
     """
     validation.instance("encoding", encoding, Encoding, "an encoding of an encoding")
     return None

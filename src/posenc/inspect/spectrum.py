@@ -20,8 +20,9 @@ from posenc.phase import Frequencies, cosine_sine
 class Spectrum(text_lines.Lines):
     """Exponent, frequency (radians a step) and wavelength (steps a rotation) of each pair; shape (pairs,) each.
 
-    exponents: e of ω = base^-e; NaN where the frequencies are no powers of one base.
-    ratio: each wavelength divided by the one before it, where that is the same all along; else NaN.
+    Args:
+        exponents: E of ω = base^-e; NaN where the frequencies are no powers of one base.
+        ratio: Each wavelength divided by the one before it, where that is the same all along; else NaN.
     """
 
     encoding: Encoding
@@ -74,9 +75,10 @@ def spectrum(encoding: Encoding) -> Spectrum:
 
     Wavelengths are 2π·base^(2i/d) (Vaswani et al. 2017, arXiv:1706.03762, §3.5). TypeError for an encoding without.
 
-    >>> from posenc import Sinusoidal
-    >>> spectrum(Sinusoidal(dim=4)).wavelengths.round(3).tolist()
-    [6.283, 628.319]
+    Example:
+        >>> from posenc import Sinusoidal
+        >>> spectrum(Sinusoidal(dim=4)).wavelengths.round(3).tolist()
+        [6.283, 628.319]
     """
     frequencies = frequencies_of(encoding)
     lengths = frequencies.wavelengths()
@@ -95,12 +97,14 @@ def spectrum(encoding: Encoding) -> Spectrum:
 def derivative(encoding: AdditiveEncoding, position: Array, *, dtype: Any = None) -> Array:
     """How fast each dimension changes with position: n^(-2i/d)·cos for a sine, -n^(-2i/d)·sin for a cosine.
 
-    position: a number or (*batch, n) in steps; result (width,) or (*batch, n, width) per step, like `position`.
-    TypeError for an encoding that is not made of sines and cosines.
+    Args:
+        position: A number or (*batch, n) in steps; result (width,) or (*batch, n, width) per step, like `position`.
+            TypeError for an encoding that is not made of sines and cosines.
 
-    >>> from posenc import Sinusoidal
-    >>> derivative(Sinusoidal(dim=4), 0).tolist()
-    [1.0, 0.0, 0.01, 0.0]
+    Example:
+        >>> from posenc import Sinusoidal
+        >>> derivative(Sinusoidal(dim=4), 0).tolist()
+        [1.0, 0.0, 0.01, 0.0]
     """
     channels = required_channels(encoding)
     shifted = checked(position)

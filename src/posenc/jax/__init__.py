@@ -1,8 +1,8 @@
 """JAX: an encoding and what it learns as one pytree, whose leaves are the parameters and whose structure is the encoding.
 
 Importing this package makes `Rotation` and the other operators pytrees too (their leaves are their tables), so that a
-rotation made once passes through `jit` and `vmap`. Encodings need nothing: they are hashable,
-so they are closed over or passed as static arguments.
+rotation made once passes through `jit` and `vmap`. Encodings need nothing: they are hashable, so they are closed over
+or passed as static arguments.
 """
 
 try:

@@ -37,7 +37,8 @@ from posenc.jax.bound import Bound
 class JaxArguments:
     """Attention as it is asked for: q, k and v as (batch, heads, tokens, width), k and v repeated for each head.
 
-    guard: what is added to the output, NaN where positions contradict a mask by index; None where they agree.
+    Args:
+        guard: What is added to the output, NaN where positions contradict a mask by index; None where they agree.
     """
 
     q: Array

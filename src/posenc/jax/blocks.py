@@ -24,7 +24,8 @@ from posenc.jax.bound import Bound
 class Block:
     """A function of one block, and the arrays that it needs besides its arguments.
 
-    constants: inputs of the kernel, each as a whole.
+    Args:
+        constants: Inputs of the kernel, each as a whole.
     """
 
     constants: tuple[Array, ...]
@@ -39,14 +40,15 @@ class Block:
 def bias_block(bound: Bound, queries: int, keys: int, *, dtype: Any = None) -> Block:
     """The bias of one head for a block: block(constants, head, query, key) of shape (queries, keys).
 
-    head: an int32 scalar. query_positions, key_positions: int32 positions (queries,) and (keys,), with a last axis of coordinates where the
-    encoding has several.
+    head: an int32 scalar. query_positions, key_positions: int32 positions (queries,) and (keys,), with a last axis of
+    coordinates where the encoding has several.
 
-    >>> from posenc import ALiBi
-    >>> from posenc.jax import bind
-    >>> block = bias_block(bind(ALiBi(heads=2)), queries=1, keys=3)
-    >>> block(block.constants, jnp.int32(1), jnp.array([2]), jnp.arange(3)).tolist()
-    [[-0.0078125, -0.00390625, 0.0]]
+    Example:
+        >>> from posenc import ALiBi
+        >>> from posenc.jax import bind
+        >>> block = bias_block(bind(ALiBi(heads=2)), queries=1, keys=3)
+        >>> block(block.constants, jnp.int32(1), jnp.array([2]), jnp.arange(3)).tolist()
+        [[-0.0078125, -0.00390625, 0.0]]
     """
     validation.instance("bound", bound, Bound, "a bound encoding; bind it first")
     encoding: Any = validation.instance(
@@ -62,11 +64,14 @@ def bias_block(bound: Bound, queries: int, keys: int, *, dtype: Any = None) -> B
 def score_block(bound: Bound, q: Any, k: Any) -> Block:
     """The scores of all heads for a block: block(constants, q, k, query, key) of shape (heads, queries, keys).
 
-    q, k: what the kernel will hand in, (heads, queries, d) and (key heads, keys, d): arrays, or shapes and dtypes as
-    `jax.ShapeDtypeStruct`. query_positions, key_positions: int32 positions as for `bias_block`.
-
     A score that reads the keys between a query and a key, or the input of the layer, has no block of its own and raises
     ValueError.
+
+    Args:
+        q: What the kernel will hand in, (heads, queries, d) and (key heads, keys, d): arrays, or shapes and dtypes as
+            `jax.ShapeDtypeStruct`. query_positions, key_positions: int32 positions as for `bias_block`.
+        k: What the kernel will hand in, (heads, queries, d) and (key heads, keys, d): arrays, or shapes and dtypes as
+            `jax.ShapeDtypeStruct`. query_positions, key_positions: int32 positions as for `bias_block`.
     """
     validation.instance("bound", bound, Bound, "a bound encoding; bind it first")
     encoding: Any = validation.instance(

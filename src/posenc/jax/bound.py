@@ -41,8 +41,9 @@ class DoorMethods(abc.ABC):
     ) -> tuple[Array, Array]:
         """Rotated q and k, whose heads may be grouped, for their own positions.
 
-        layout: "bhtd" or "bthd"; "thd" without a batch; "btkgd" for q of shape (batch, n, key heads, group, d) and
-        k of shape (batch, m, key heads, d).
+        Args:
+            layout: "bhtd" or "bthd"; "thd" without a batch; "btkgd" for q of shape (batch, n, key heads, group, d) and
+                k of shape (batch, m, key heads, d).
         """
         encoding = self._through(RotaryEncoding, "rotate")
         rotated = self._rotated(encoding, q, "query", query_positions, "query", layout)
@@ -77,8 +78,11 @@ class DoorMethods(abc.ABC):
         hidden: Array | None = None,
         documents: Documents = None,
     ) -> Array:
-        """What is added to the scaled logits; q: (*batch, h, n, d), k: (*batch, h, m, d) or with fewer heads, each for
-        a group of query heads."""
+        """What is added to the scaled logits;
+
+        Args:
+            q: (*batch, h, n, d), k: (*batch, h, m, d) or with fewer heads, each for a group of query heads.
+        """
         encoding = self._through(AttentionScore, "score")
         # Other scores see a query and a key at a time, so a mask alone separates documents.
         packed = {"documents": documents} if encoding.gathers else {}
@@ -108,10 +112,11 @@ class Bound(DoorMethods):
     Each door has its method; the encoding says which exist: `add` (Adds), `rotate` (Rotates; of values `rotate_values`
     and `rotate_back`), `bias` (Biases), `score` and `values` (Scores). A method of another door raises TypeError.
 
-    >>> import jax, jax.numpy as jnp
-    >>> from posenc import ALiBi
-    >>> jax.jit(lambda bound, positions: bound.bias(positions, positions))(bind(ALiBi(heads=2)), jnp.arange(3)).shape
-    (2, 3, 3)
+    Example:
+        >>> import jax, jax.numpy as jnp
+        >>> from posenc import ALiBi
+        >>> jax.jit(lambda bound, positions: bound.bias(positions, positions))(bind(ALiBi(heads=2)), jnp.arange(3)).shape
+        (2, 3, 3)
     """
 
     encoding: Encoding

@@ -15,8 +15,9 @@ def as_positions(positions: Array) -> Array:
     32 bits, silently. Here such a number is still seen: positions of 2^31 or more, and floats that float32 does not
     hold, raise ValueError.
 
-    >>> import numpy as np
-    >>> as_positions(np.arange(3)).dtype
-    dtype('int32')
+    Example:
+        >>> import numpy as np
+        >>> as_positions(np.arange(3)).dtype
+        dtype('int32')
     """
     return checked(arrays.as_array("positions", positions, Jax())).array

@@ -1,7 +1,7 @@
 """Flax: an encoding as a module of flax nnx, and bound encodings and rotations in flax's own serialization.
 
-Importing this module registers `Bound`, `Rotation` and the other operators with `flax.serialization`, which knows no other
-way to write a class.
+Importing this module registers `Bound`, `Rotation` and the other operators with `flax.serialization`, which knows no
+other way to write a class.
 """
 
 from __future__ import annotations
@@ -35,16 +35,17 @@ from posenc.jax.pytrees import OPERATORS
 class Module(nnx.Module, DoorMethods):  # type: ignore[misc]
     """An encoding as a module, whose parameters are each an `nnx.Param`; with the methods of `posenc.jax.Bound`.
 
-    >>> import jax.numpy as jnp
-    >>> from posenc import Learned
-    >>> class Layer(nnx.Module):
-    ...     def __init__(self, rngs):
-    ...         self.encoding = Module(Learned(dim=4, length=8), rngs=rngs)
-    ...     def __call__(self, x):
-    ...         return self.encoding.add(x, jnp.arange(x.shape[-2]))
-    >>> gradient = nnx.grad(lambda layer: layer(jnp.ones((5, 4))).sum())(Layer(nnx.Rngs(0)))
-    >>> gradient["encoding"]["params"]["table"][...].sum(1).tolist()
-    [4.0, 4.0, 4.0, 4.0, 4.0, 0.0, 0.0, 0.0]
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from posenc import Learned
+        >>> class Layer(nnx.Module):
+        ...     def __init__(self, rngs):
+        ...         self.encoding = Module(Learned(dim=4, length=8), rngs=rngs)
+        ...     def __call__(self, x):
+        ...         return self.encoding.add(x, jnp.arange(x.shape[-2]))
+        >>> gradient = nnx.grad(lambda layer: layer(jnp.ones((5, 4))).sum())(Layer(nnx.Rngs(0)))
+        >>> gradient["encoding"]["params"]["table"][...].sum(1).tolist()
+        [4.0, 4.0, 4.0, 4.0, 4.0, 0.0, 0.0, 0.0]
     """
 
     def __init__(self, encoding: Encoding, *, rngs: nnx.Rngs) -> None:

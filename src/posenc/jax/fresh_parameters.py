@@ -17,14 +17,16 @@ from posenc.core.doors import Encoding
 def parameters(encoding: Encoding, seed: int | Array = 0) -> dict[str, Array]:
     """What an encoding learns, drawn from the seed, as float32 arrays; empty when nothing is.
 
-    seed: a whole number, with the numbers that `posenc.torch.module(encoding, seed=seed)` begins with; or a key of
-    `jax.random`. Under `jit` and `vmap` either may be traced: the host then draws while the program runs.
+    Args:
+        seed: A whole number, with the numbers that `posenc.torch.module(encoding, seed=seed)` begins with; or a key of
+            `jax.random`. Under `jit` and `vmap` either may be traced: the host then draws while the program runs.
 
-    >>> from posenc import Learned, RoPE
-    >>> parameters(RoPE(dim=8))
-    {}
-    >>> parameters(Learned(dim=4, length=8), jax.random.key(0))["table"].shape
-    (8, 4)
+    Example:
+        >>> from posenc import Learned, RoPE
+        >>> parameters(RoPE(dim=8))
+        {}
+        >>> parameters(Learned(dim=4, length=8), jax.random.key(0))["table"].shape
+        (8, 4)
     """
     validation.instance("encoding", encoding, Encoding, "an encoding")
     if not isinstance(seed, jax.Array):

@@ -46,33 +46,44 @@ def attention(
     `posenc.torch.attention` takes the same arguments. Logits and what is added to them are float32 at least; the output
     has the dtype and the layout of q.
 
-    q, k, v: (batch, heads, n, d), (batch, key heads, m, d) and (batch, key heads, m, width) for layout "bhtd", tokens
-    before heads for "bthd"; key heads divide heads.
-    query_positions, key_positions: positions (n,) or (batch, n), and (m,) or (batch, m), with a last axis of coordinates for encodings that
-    have several.
-    encodings: encodings, and what `bind` gives for those that learn, of the doors that rotate, bias and score.
-    causal: a query sees no key behind its own index, counted from the ends: the last query stands at the last key.
-    Positions of one coordinate that contradict this, or a window, are an error unless a mask or documents are given;
-    where values cannot be read, the output is NaN.
-    window: (keys before, keys after) its own index that a query sees, None for all.
-    mask: True where a query may see a key, four axes that broadcast to (batch, heads, n, m). A query that sees nothing
-    gives zeros.
-    documents: of the queries and of the keys, numbers in the shape of their positions, where a row holds several.
-    hidden: inputs of the layer, for encodings that read them.   scale: 1/√d unless given.
-    impl: "dot_product" is `jax.nn.dot_product_attention` after rotation; "tiles" a few queries at a time, in memory
-    linear in n and computed again for a gradient; "dense" all queries at once. ValueError where the one that is named
-    cannot. "auto" is dot_product where nothing adds to the logits and no query may be left without a key, then dense
-    for few pairs, and tiles.
+    Args:
+        q: (batch, heads, n, d), (batch, key heads, m, d) and (batch, key heads, m, width) for layout "bhtd", tokens
+            before heads for "bthd"; key heads divide heads.
+        k: (batch, heads, n, d), (batch, key heads, m, d) and (batch, key heads, m, width) for layout "bhtd", tokens
+            before heads for "bthd"; key heads divide heads.
+        v: (batch, heads, n, d), (batch, key heads, m, d) and (batch, key heads, m, width) for layout "bhtd", tokens
+            before heads for "bthd"; key heads divide heads.
+        query_positions: Positions (n,) or (batch, n), and (m,) or (batch, m), with a last axis of coordinates for
+            encodings that have several.
+        key_positions: Positions (n,) or (batch, n), and (m,) or (batch, m), with a last axis of coordinates for
+            encodings that have several.
+        encodings: Encodings, and what `bind` gives for those that learn, of the doors that rotate, bias and score.
+        causal: A query sees no key behind its own index, counted from the ends: the last query stands at the last key.
+            Positions of one coordinate that contradict this, or a window, are an error unless a mask or documents are
+            given; where values cannot be read, the output is NaN.
+        window: (keys before, keys after) its own index that a query sees, None for all.
+        mask: True where a query may see a key, four axes that broadcast to (batch, heads, n, m). A query that sees
+            nothing gives zeros.
+        documents: Of the queries and of the keys, numbers in the shape of their positions, where a row holds several.
+        hidden: Inputs of the layer, for encodings that read them.
+        scale: 1/√d unless given.
+        impl: "dot_product" is `jax.nn.dot_product_attention` after rotation; "tiles" a few queries at a time, in memory
+            linear in n and computed again for a gradient; "dense" all queries at once. ValueError where the one that is
+            named cannot. "auto" is dot_product where nothing adds to the logits and no query may be left without a key,
+            then dense for few pairs, and tiles.
 
-    Raises TypeError or ValueError naming the argument.
+    Raises:
+        TypeError: A value breaks its rule; the message names the argument.
+        ValueError: A value breaks its rule; the message names the argument.
 
-    >>> from posenc import ALiBi, RoPE
-    >>> q, k = jnp.ones((1, 4, 3, 8)), jnp.ones((1, 2, 5, 8))
-    >>> query, key = jnp.arange(2, 5), jnp.arange(5)  # the last three of five tokens
-    >>> attended = jax.jit(lambda q, k: attention(
-    ...     q, k, k, query_positions=query, key_positions=key, encodings=[RoPE(dim=8), ALiBi(heads=4)], causal=True, layout="bhtd"))
-    >>> attended(q, k).shape
-    (1, 4, 3, 8)
+    Example:
+        >>> from posenc import ALiBi, RoPE
+        >>> q, k = jnp.ones((1, 4, 3, 8)), jnp.ones((1, 2, 5, 8))
+        >>> query, key = jnp.arange(2, 5), jnp.arange(5)  # the last three of five tokens
+        >>> attended = jax.jit(lambda q, k: attention(
+        ...     q, k, k, query_positions=query, key_positions=key, encodings=[RoPE(dim=8), ALiBi(heads=4)], causal=True, layout="bhtd"))
+        >>> attended(q, k).shape
+        (1, 4, 3, 8)
     """
     validation.choice("impl", impl, JAX_IMPLS)
     asked = collected(

@@ -1,7 +1,8 @@
 """The compiled kernel: one pass over queries and keys together, in place or into new memory.
 
-It applies a `Rotation`, whichever encoding made it. Products and sums are rounded one by one, so it gives the bits of the
-reference, `Rotation.__call__`. The library is that of the distribution posenc-kernels (`native/` in the repository).
+It applies a `Rotation`, whichever encoding made it. Products and sums are rounded one by one, so it gives the bits of
+the reference, `Rotation.__call__`. The library is that of the distribution posenc-kernels (`native/` in the
+repository).
 """
 
 from __future__ import annotations
@@ -71,7 +72,8 @@ def tables(rotation: Rotation) -> tuple[Any, Any]:
 def rotate(x: Any, rotation: Rotation, *, inverse: bool = False, instruction_set: str = "") -> Any:
     """x, (batch, heads, time, dim), rotated into new memory; with a gradient for x.
 
-    instruction_set: one of `instruction_sets()`, for tests; the best by default.
+    Args:
+        instruction_set: One of `instruction_sets()`, for tests; the best by default.
     """
     return torch.ops.posenc.rotate_one(x, *tables(rotation), *channels(rotation), inverse, instruction_set)
 
@@ -87,8 +89,12 @@ def rotate_into_cache(
 ) -> None:
     """q rotated where it is, k rotated into its cache and v copied into its own; no gradient is recorded.
 
-    q, k, v: (batch, heads, time, dim); slots: (batch or 1, time), each token's index in its row of caches (batch,
-    heads, length, dim), or, paged, in caches (pages, heads, page, dim): page times size plus index in the page.
+    Args:
+        q: (batch, heads, time, dim);.
+        k: (batch, heads, time, dim);.
+        v: (batch, heads, time, dim);.
+        slots: (batch or 1, time), each token's index in its row of caches (batch, heads, length, dim), or, paged, in
+            caches (pages, heads, page, dim): page times size plus index in the page.
     """
     tensors = q, k, v, *tables(rotation), k_cache, v_cache, slots
     torch.ops.posenc.rotate_into_cache_(*tensors, paged, *channels(rotation))
@@ -153,8 +159,11 @@ def unmapped_batch(x: Any, dim: int | None) -> int:
 
 
 def with_mapped_axis(x: Any, dim: int | None, size: int, batch: int | None = None) -> Any:
-    """x whose batch holds its mapped axis too; where it is not mapped it serves all.   batch: of a table for several
-    rows, how many there are."""
+    """x whose batch holds its mapped axis too; where it is not mapped it serves all.
+
+    Args:
+        batch: Of a table for several rows, how many there are.
+    """
     x = x.movedim(dim, 0) if dim is not None else x.expand(size, *x.shape)
     return (x if batch is None else x.expand(size, batch, *x.shape[2:])).flatten(0, 1)
 

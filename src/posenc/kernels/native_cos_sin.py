@@ -1,4 +1,6 @@
-"""Cosines and sines made by the compiled kernel from integer positions: a table of them, and rotation without a table.
+"""Cosines and sines made by the compiled kernel from integer positions.
+
+A table of them, and rotation without a table.
 
 The angle is a fraction of a revolution in 160 bits, as in `posenc.phase`; cosine and sine are polynomials in double
 precision. The table is the reference's, correctly rounded, up to 2^53. Backward keeps positions alone.
@@ -22,7 +24,10 @@ def unsupported_reason(positions: Any, *tensors: Any) -> str | None:
 def cos_sin(positions: Any, frequencies: Any, factor: float, *, instruction_set: str = "") -> tuple[Any, Any]:
     """Cosines and sines times the factor, float32 (rows, time, pairs).
 
-    positions: (rows, time, axes); frequencies: `posenc.phase.frequency_limbs`; instruction_set: as for `native.rotate`.
+    Args:
+        positions: (rows, time, axes);.
+        frequencies: `posenc.phase.frequency_limbs`;.
+        instruction_set: As for `native.rotate`.
     """
     both: tuple[Any, Any] = torch.ops.posenc.cos_sin(positions, frequencies, factor, instruction_set)
     return both

@@ -1,5 +1,7 @@
-"""Rows of a weight by token ids, times a scale, plus rows of positions, by the compiled kernel: one pass,
-rounded once."""
+"""Rows of a weight by token ids, times a scale, plus rows of positions, by the compiled kernel.
+
+One pass, rounded once.
+"""
 
 from __future__ import annotations
 
@@ -22,17 +24,20 @@ def unsupported_reason(ids: Any, weight: Any, table: Any) -> str | None:
 
 
 def scaled_embedding(ids: Any, weight: Any, table: Any, scale: float, *, instruction_set: str = "") -> Any:
-    """weight[ids]·scale + table: ids (batch, n), weight (vocabulary, width), table (batch or 1, n, width);
-    with gradients.
+    """weight[ids]·scale + table.
 
-    instruction_set: as for `native.rotate`.
+    Ids (batch, n), weight (vocabulary, width), table (batch or 1, n, width); with gradients.
+
+    Args:
+        instruction_set: As for `native.rotate`.
     """
     return torch.ops.posenc.scaled_embedding(ids, weight, table, scale, instruction_set)
 
 
 def add(x: Any, table: Any) -> Any:
-    """x + table, formed in float32 and rounded once to the dtype of x: x (*batch, n, width), table (n, width) or
-    (*batch, n, width), float32; with a gradient for x.
+    """x + table, formed in float32 and rounded once to the dtype of x.
+
+    X (*batch, n, width), table (n, width) or (*batch, n, width), float32; with a gradient for x.
 
     A sum in 16 bits is one pass of the kernel, as of an embedding whose token i is i; PyTorch makes three.
     """

@@ -1,5 +1,7 @@
-"""A pairing and the order of axes in one number, as the compiled kernel takes them where a call is one token: passing
-them one by one takes longer than rotating it."""
+"""A pairing and the order of axes in one number, as the compiled kernel takes them where a call is one token.
+
+Passing them one by one takes longer than rotating it.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +15,10 @@ LIMIT = 1 << 12
 
 
 def packed_form(pairing: Pairing, heads: int | None = None) -> int:
-    """The form of these channels, to which the bits of a layout are added; -1, which no operator takes,
-    where one needs more."""
+    """The form of these channels, to which the bits of a layout are added.
+
+    -1, which no operator takes, where one needs more.
+    """
     dim = pairing.dim
     if dim >= LIMIT or heads == 0:
         return -1

@@ -31,8 +31,9 @@ class Seeds:
 def seeds(seed: int) -> Seeds:
     """The streams of a run: initial weights, order of the data, generated text.
 
-    >>> seeds(0) == seeds(0), seeds(0).weights == seeds(1).weights
-    (True, False)
+    Example:
+        >>> seeds(0) == seeds(0), seeds(0).weights == seeds(1).weights
+        (True, False)
     """
     seed = validation.integer("seed", seed, 0, 2**63 - 1)
     words = (child.generate_state(1, np.uint64)[0] for child in np.random.SeedSequence(seed).spawn(3))
@@ -53,7 +54,9 @@ def split(tokens: np.ndarray, vocabulary: int, *, longest: int, share: float = 0
 def batches(
     tokens: np.ndarray, length: int, batch: int, steps: int, seed: int
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """`steps` pairs (inputs, targets) of shape (batch, length): windows at random places, each target the next token.
+    """`steps` pairs (inputs, targets) of shape (batch, length).
+
+    Windows at random places, each target the next token.
 
     The stream depends on these arguments alone, so that every encoding reads the same.
     """
@@ -67,8 +70,9 @@ def batches(
 def masked(
     inputs: np.ndarray, blank: int, rng: np.random.Generator, share: float = 0.15
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The task of an encoder (Devlin et al. 2019, arXiv:1810.04805, §3.1): (inputs with blanks, what stood there or
-    -100).
+    """The task of an encoder (Devlin et al. 2019, arXiv:1810.04805, §3.1).
+
+    (inputs with blanks, what stood there or -100).
 
     At least one token a row is blanked, so that every batch has something to learn.
     """

@@ -10,7 +10,8 @@ RULE = "device must be cpu, cuda, cuda:NUMBER or mps"
 def check_device(name: str) -> None:
     """ValueError where PyTorch has no such device on this machine.
 
-    >>> check_device("cpu")
+    Example:
+        >>> check_device("cpu")
     """
     kind, colon, number = name.partition(":")
     if kind not in ("cpu", "cuda", "mps") or (colon and (kind != "cuda" or not number.isdecimal())):

@@ -17,7 +17,12 @@ from posenc.diagnosis.code.user_file import load_target
 
 @dataclass(frozen=True)
 class LayerEncodings:
-    """added: to the embeddings, in this order.   inside: the encodings inside the attention of each layer."""
+    """
+
+    Args:
+        added: To the embeddings, in this order.
+        inside: The encodings inside the attention of each layer.
+    """
 
     added: tuple[AdditiveEncoding, ...]
     inside: tuple[tuple[Encoding, ...], ...]
@@ -31,10 +36,11 @@ class LayerEncodings:
 def layer_encodings(encodings: Sequence[Encoding | PerLayer], layers: int) -> LayerEncodings:
     """Encodings for a model of so many layers: each in all of them, a schedule as it says.
 
-    >>> from posenc import ALiBi, RoPE, Sinusoidal
-    >>> mixed = layer_encodings((Sinusoidal(dim=16), PerLayer((RoPE(dim=8), None))), 2)
-    >>> len(mixed.added), [len(layer) for layer in mixed.inside]
-    (1, [1, 0])
+    Example:
+        >>> from posenc import ALiBi, RoPE, Sinusoidal
+        >>> mixed = layer_encodings((Sinusoidal(dim=16), PerLayer((RoPE(dim=8), None))), 2)
+        >>> len(mixed.added), [len(layer) for layer in mixed.inside]
+        (1, [1, 0])
     """
     added: list[AdditiveEncoding] = []
     inside: list[list[Encoding]] = [[] for _ in range(layers)]
@@ -54,10 +60,14 @@ def read_encodings(text: str, *, width: int, heads: int, layers: int) -> LayerEn
     """The encodings of a text such as "Sinusoidal(dim=64) + ALiBi(heads=4)" for a model of this size.
 
     A part may be FILE.py:NAME, an encoding of one's own, or its class, whose fields `dim`, `heads` and `model_dim` are
-    then those of the model. Raises ValueError naming `encoding`.
+    then those of the model.
 
-    >>> read_encodings("RoPE(dim=16) + ALiBi(heads=4)", width=64, heads=4, layers=2).encodings[1].heads
-    4
+    Raises:
+        ValueError: A value breaks its rule; the message names `encoding`.
+
+    Example:
+        >>> read_encodings("RoPE(dim=16) + ALiBi(heads=4)", width=64, heads=4, layers=2).encodings[1].heads
+        4
     """
     return layer_encodings(encodings(text, width=width, heads=heads), layers)
 
@@ -70,8 +80,9 @@ def encodings(text: str, *, width: int, heads: int) -> tuple[Encoding | PerLayer
 def encoding_parts(text: str) -> list[str]:
     """A text cut at each plus sign outside brackets and quotes.
 
-    >>> encoding_parts("RoPE(dim=16, base=1e+4) + NoPE(dim=64)")
-    ['RoPE(dim=16, base=1e+4)', 'NoPE(dim=64)']
+    Example:
+        >>> encoding_parts("RoPE(dim=16, base=1e+4) + NoPE(dim=64)")
+        ['RoPE(dim=16, base=1e+4)', 'NoPE(dim=64)']
     """
     validation.instance("encoding", text, str, "the text of an encoding")
     found, depth, quote = [""], 0, ""

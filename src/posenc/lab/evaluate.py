@@ -24,10 +24,13 @@ def ends(tokens: int, longest: int, block: int, windows: int) -> np.ndarray:
 
 @torch.no_grad()  # type: ignore[untyped-decorator]
 def loss_by_position(model: Transformer, tokens: np.ndarray, *, longest: int, bins: int, windows: int) -> np.ndarray:
-    """Mean loss (nats a token) of each window's last longest/bins tokens, for growing contexts; shape (windows, bins).
+    """Mean loss (nats a token) of each window's last longest/bins tokens, for growing contexts.
+
+    Shape (windows, bins).
 
     In bin b the context has (b+1)·longest/bins tokens and starts at position 0, so the targets stand at its end: the
-    same tokens are predicted from bin to bin, only later in the sequence and with more before them."""
+    same tokens are predicted from bin to bin, only later in the sequence and with more before them.
+    """
     block = longest // bins
     where = ends(len(tokens), longest, block, windows)
     columns = []

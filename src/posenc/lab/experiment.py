@@ -80,24 +80,41 @@ class ModelName:
 class Experiment(Declared):
     """One training run: an encoding, a task, a seed, and everything else that decides its numbers.
 
-    encoding: the repr of an encoding, several joined by " + ", a PerLayer schedule, or FILE.py:NAME for an encoding of one's
-    own.   task: a name of `posenc.lab.tasks`.   seed: of the weights, the data and the evaluation, three generators
-    that do not touch each other.
-    steps, batch, rate, warmup: AdamW with the peak rate `rate` after `warmup` steps, then a cosine to a tenth.
-    encoding_rate: the encoding's own parameters learn at this multiple of the rate.
-    dropout: of what each part of a layer adds, and of the embeddings; label_smoothing: both as in Vaswani et al. 2017,
-    §5.4, in training alone.
-    length: the training length, or the most items of a training sequence.   test_lengths: the same, at evaluation.
-    width, layers, heads, model: the transformer; a `model` of transformers is named by its folder, as
-    `posenc.lab.models.model_folder` does.   positions: the sampler.
-    options: of the task, such as the depth of a needle or the hash of a text.
+    What only the task, the encoding and the model know together is checked by `posenc.lab.prepare.prepare`.
 
-    Raises TypeError or ValueError naming the field. What only the task, the encoding and the model know together is
-    checked by `posenc.lab.prepare.prepare`.
+    Args:
+        encoding: The repr of an encoding, several joined by " + ", a PerLayer schedule, or FILE.py:NAME for an encoding
+            of one's own.
+        task: A name of `posenc.lab.tasks`.
+        seed: Of the weights, the data and the evaluation, three generators that do not touch each other.
+        steps: AdamW with the peak rate `rate` after `warmup` steps, then a cosine to a tenth.
+        batch: AdamW with the peak rate `rate` after `warmup` steps, then a cosine to a tenth.
+        rate: AdamW with the peak rate `rate` after `warmup` steps, then a cosine to a tenth.
+        warmup: AdamW with the peak rate `rate` after `warmup` steps, then a cosine to a tenth.
+        encoding_rate: The encoding's own parameters learn at this multiple of the rate.
+        dropout: Of what each part of a layer adds, and of the embeddings;.
+        label_smoothing: Both as in Vaswani et al. 2017, §5.4, in training alone.
+        length: The training length, or the most items of a training sequence.
+        test_lengths: The same, at evaluation.
+        width: The transformer; a `model` of transformers is named by its folder, as `posenc.lab.models.model_folder`
+            does.
+        layers: The transformer; a `model` of transformers is named by its folder, as `posenc.lab.models.model_folder`
+            does.
+        heads: The transformer; a `model` of transformers is named by its folder, as `posenc.lab.models.model_folder`
+            does.
+        model: The transformer; a `model` of transformers is named by its folder, as `posenc.lab.models.model_folder`
+            does.
+        positions: The sampler.
+        options: Of the task, such as the depth of a needle or the hash of a text.
 
-    >>> experiment = Experiment("RoPE(dim=16)", "fixed-offset", seed=1, steps=150)
-    >>> experiment.head_dim, experiment.causal, experiment.identity == Experiment(**experiment.fields()).identity
-    (16, True, True)
+    Raises:
+        TypeError: A value breaks its rule; the message names the field.
+        ValueError: A value breaks its rule; the message names the field.
+
+    Example:
+        >>> experiment = Experiment("RoPE(dim=16)", "fixed-offset", seed=1, steps=150)
+        >>> experiment.head_dim, experiment.causal, experiment.identity == Experiment(**experiment.fields()).identity
+        (16, True, True)
     """
 
     encoding: str

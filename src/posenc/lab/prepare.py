@@ -56,9 +56,11 @@ class Trial:
 
 
 def prepare(experiment: Experiment, device: str = "cpu") -> Trial:
-    """The experiment, ready to run, or the ValueError that says in a sentence why it cannot be run: an unknown task or
-    option, missing data, a device that is not there, a model that would see the answer, an encoding that does not fit
-    the model or the lengths."""
+    """The experiment, ready to run, or the ValueError that says in a sentence why it cannot be run.
+
+    An unknown task or option, missing data, a device that is not there, a model that would see the answer, an encoding
+    that does not fit the model or the lengths.
+    """
     check_device(device)
     row, task = task_row(experiment.task), task_of(experiment)
     if experiment.kind not in row.models:

@@ -16,7 +16,11 @@ Made = TypeVar("Made")
 
 
 class Replicas(Protocol):
-    """The processes that train one model. rank: the number of this one; number 0 measures and reports."""
+    """The processes that train one model.
+
+    Args:
+        rank: The number of this one; number 0 measures and reports.
+    """
 
     rank: int
     versions: tuple[tuple[str, str], ...]

@@ -71,9 +71,12 @@ class Progress(Declared):
 class LengthScore(Declared):
     """How well a trained model does at one length of sequence.
 
-    accuracy: the share of predicted tokens that are right.   exact: the share of sequences with all of them right.
-    loss: nats a predicted token.   bleu: of the greedy output, from 0 to 100, where a task has references.
-    by_position: (tokens up to its end, loss) for equal stretches of the sequence; none where nothing is predicted.
+    Args:
+        accuracy: The share of predicted tokens that are right.
+        exact: The share of sequences with all of them right.
+        loss: Nats a predicted token.
+        bleu: Of the greedy output, from 0 to 100, where a task has references.
+        by_position: (tokens up to its end, loss) for equal stretches of the sequence; none where nothing is predicted.
     """
 
     length: Annotated[int, Whole(1, LONGEST)]
@@ -88,18 +91,24 @@ class LengthScore(Declared):
 class Result(Declared):
     """What a run gave.
 
-    curve: the training loss.   scores: one for each test length.
-    by_context: (context, loss) of the same last tokens, read with so many tokens in all; none for tasks whose targets
-    mean something else when the start is cut off.
-    parameters: numbers that the model learns; learned: those of them that are the encoding's.
-    seconds: of processor time.   memory: the most bytes the process held.
-    sample: text from the model, or "".   versions: of packages.
+    Args:
+        curve: The training loss.
+        scores: One for each test length.
+        by_context: (context, loss) of the same last tokens, read with so many tokens in all; none for tasks whose
+            targets mean something else when the start is cut off.
+        parameters: Numbers that the model learns;.
+        learned: Those of them that are the encoding's.
+        seconds: Of processor time.
+        memory: The most bytes the process held.
+        sample: Text from the model, or "".
+        versions: Of packages.
 
-    >>> from posenc.lab.experiment import Experiment
-    >>> score = LengthScore(64, accuracy=0.75, exact=0.5, loss=0.4)
-    >>> result = Result(Experiment("RoPE(dim=16)", "copy"), (Progress(10, 2.0),), (score,), parameters=9)
-    >>> Result.from_json(result.to_json()) == result, result.at(64).accuracy
-    (True, 0.75)
+    Example:
+        >>> from posenc.lab.experiment import Experiment
+        >>> score = LengthScore(64, accuracy=0.75, exact=0.5, loss=0.4)
+        >>> result = Result(Experiment("RoPE(dim=16)", "copy"), (Progress(10, 2.0),), (score,), parameters=9)
+        >>> Result.from_json(result.to_json()) == result, result.at(64).accuracy
+        (True, 0.75)
     """
 
     experiment: Annotated[Experiment, Instance("an Experiment")]

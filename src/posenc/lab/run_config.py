@@ -16,8 +16,13 @@ Counted = Annotated[int, Whole(1, 10**7)]
 
 @dataclass(frozen=True)
 class Shape(Declared):
-    """The size of a transformer. causal: a decoder; otherwise an encoder, which sees both ways.   reads_source: the
-    decoder reads the output of an encoder of the same size.   dropout: of what is added to the residual stream."""
+    """The size of a transformer.
+
+    Args:
+        causal: A decoder; otherwise an encoder, which sees both ways.
+        reads_source: The decoder reads the output of an encoder of the same size.
+        dropout: Of what is added to the residual stream.
+    """
 
     vocabulary: Annotated[int, Whole(2, 1 << 20)]
     width: Annotated[int, Whole(1, 1 << 14)] = 64
@@ -38,10 +43,13 @@ class Shape(Declared):
 class TrainingRecipe(Declared):
     """How a model is trained and measured; the same for every encoding that is compared.
 
-    length: tokens a training window holds; `reach` times as many are the longest context it is measured at.
-    rate: the peak learning rate, reached after `warmup` steps, falling by a cosine to a tenth (AdamW, betas 0.9, 0.98).
-    bins, windows: how many context lengths are measured, each on the last length·reach/bins tokens of so many windows.
-    sample: tokens to generate, so that a text longer than any in training is seen.
+    Args:
+        length: Tokens a training window holds; `reach` times as many are the longest context it is measured at.
+        rate: The peak learning rate, reached after `warmup` steps, falling by a cosine to a tenth (AdamW, betas 0.9,
+            0.98).
+        bins: How many context lengths are measured, each on the last length·reach/bins tokens of so many windows.
+        windows: How many context lengths are measured, each on the last length·reach/bins tokens of so many windows.
+        sample: Tokens to generate, so that a text longer than any in training is seen.
     """
 
     steps: Counted
@@ -78,7 +86,11 @@ class TrainingRecipe(Declared):
 
 @dataclass(frozen=True)
 class Contestant(Declared):
-    """An encoding in a comparison. pace: its own parameters learn at `pace` times the model's rate."""
+    """An encoding in a comparison.
+
+    Args:
+        pace: Its own parameters learn at `pace` times the model's rate.
+    """
 
     name: str
     encoding: Annotated[Encoding, Instance("the record of an encoding")]
@@ -89,9 +101,12 @@ class Contestant(Declared):
 class TrainingOutcome:
     """What a run gave.
 
-    curve: (step, mean training loss since the step before).    sample: token numbers of generated text.
-    losses: mean loss of the same last tokens of each held-out window at growing contexts; shape (windows, bins).
-    parameters, learned: how many the model has, and how many of them are the encoding's.
+    Args:
+        curve: (step, mean training loss since the step before).
+        losses: Mean loss of the same last tokens of each held-out window at growing contexts; shape (windows, bins).
+        sample: Token numbers of generated text.
+        parameters: How many the model has, and how many of them are the encoding's.
+        learned: How many the model has, and how many of them are the encoding's.
     """
 
     contestant: Contestant

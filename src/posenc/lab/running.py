@@ -24,8 +24,9 @@ class RunEvent(NamedTuple):
     def line(self) -> str:
         """The run, and why it failed where it did.
 
-        >>> RunEvent(Experiment("RoPE(dim=16)", "copy"), Failure("ValueError: no")).line
-        'RoPE(dim=16) on copy, seed 0 failed: ValueError: no'
+        Example:
+            >>> RunEvent(Experiment("RoPE(dim=16)", "copy"), Failure("ValueError: no")).line
+            'RoPE(dim=16) on copy, seed 0 failed: ValueError: no'
         """
         name = name_of(self.experiment)
         return f"{name} failed: {self.report.message}" if isinstance(self.report, Failure) else name
@@ -41,8 +42,10 @@ def run_missing(
 ) -> Generator[RunEvent, None, None]:
     """Run each experiment that has no result in the store, in this order, and store each result when it comes.
 
-    function: a generator function "module:name" of an experiment and a device, whose last report is its `Result`;
-    `TRAIN` where it is left out.   device: of PyTorch, where the run is done.
+    Args:
+        function: A generator function "module:name" of an experiment and a device, whose last report is its `Result`;
+            `TRAIN` where it is left out.
+        device: Of PyTorch, where the run is done.
     """
     missing = [each for each in dict.fromkeys(experiments) if each.identity not in store.results]
     jobs = [Job(name_of(each), function or TRAIN, (each, device)) for each in missing]

@@ -19,12 +19,13 @@ def positions(
 ) -> np.ndarray | None:
     """Positions of tokens (batch, n): None for 0, 1, …, else (batch, n).
 
-    "offset" starts each training sequence anywhere from 0 such that it ends before `limit`, and each test sequence at
-    0 (Kiyono et al. 2021, arXiv:2109.05644); "randomised" draws rising positions below `limit` in training and tests
+    "offset" starts each training sequence anywhere from 0 such that it ends before `limit`, and each test sequence at 0
+    (Kiyono et al. 2021, arXiv:2109.05644); "randomised" draws rising positions below `limit` in training and tests
     (Ruoss et al. 2023, arXiv:2305.16843); "coupled" are those of the task.
 
-    >>> positions("offset", np.zeros((2, 4)), None, 9, np.random.default_rng(0), training=True).tolist()
-    [[5, 6, 7, 8], [3, 4, 5, 6]]
+    Example:
+        >>> positions("offset", np.zeros((2, 4)), None, 9, np.random.default_rng(0), training=True).tolist()
+        [[5, 6, 7, 8], [3, 4, 5, 6]]
     """
     rows, count = tokens.shape
     if sampler == "coupled":

@@ -27,8 +27,10 @@ Placing = Callable[[Batch, np.random.Generator], Example]
 
 
 class Predictions(NamedTuple):
-    """For each token of a test: the loss, whether the likeliest token is right, whether anything is predicted, and the
-    index that it is about."""
+    """For each token of a test.
+
+    The loss, whether the likeliest token is right, whether anything is predicted, and the index that it is about.
+    """
 
     losses: np.ndarray
     right: np.ndarray
@@ -57,7 +59,10 @@ def by_context(
 ) -> tuple[tuple[int, float], ...]:
     """(context, loss) of the same last targets with more and more tokens to read; none where a cut changes a task.
 
-    contexts: those to read, in place of equal steps up to the longest length.   windows: of the text."""
+    Args:
+        contexts: Those to read, in place of equal steps up to the longest length.
+        windows: Of the text.
+    """
     if not task.cuttable:
         return ()
     whole, last = _longest(task, lengths, seed, windows), _last_targets(lengths)
@@ -73,8 +78,10 @@ def by_context(
 def by_depth(
     model: Transformer, task: Task, length: int, seed: int, place: Placing, *, parts: int = CONTEXTS, sequences: int
 ) -> tuple[float, ...]:
-    """The share of right answers at a length, by where what they are about stands: equally many in each part, from the
-    start of the sequence to its end."""
+    """The share of right answers at a length, by where what they are about stands.
+
+    Equally many in each part, from the start of the sequence to its end.
+    """
     predictions = _predictions(
         model, _test_batch(task, length, seed, sequences), np.random.default_rng([seed, length, 1]), place
     )

@@ -1,4 +1,6 @@
-"""The results of a folder, in `results.jsonl`: a line for each finished run, on disk before the next one is asked for.
+"""The results of a folder, in `results.jsonl`.
+
+A line for each finished run, on disk before the next one is asked for.
 
 A line holds a result and a digest of it, so that a changed digit is noticed. Killing the process that writes can leave
 a last line without its end: it is cut off, that run is repeated, and no other result is touched. Loads no torch.

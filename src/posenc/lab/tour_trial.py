@@ -45,8 +45,13 @@ def trial(contestant: Contestant, corpus: Corpus, recipe: TrainingRecipe) -> Ite
 def train_on_text(
     model: Transformer, tokens: np.ndarray, recipe: TrainingRecipe, *, pace: float = 1.0, every: int = 10
 ) -> Iterator[Progress]:
-    """A decoder learns the next token, an encoder the blanked ones. The order of the data comes from `recipe.seed`
-    alone. pace: the encoding's own parameters learn at this multiple of the model's rate."""
+    """A decoder learns the next token, an encoder the blanked ones.
+
+    The order of the data comes from `recipe.seed` alone.
+
+    Args:
+        pace: The encoding's own parameters learn at this multiple of the model's rate.
+    """
     return train(
         model,
         _examples(model, tokens, recipe),

@@ -29,11 +29,16 @@ def train(
     every: int = 10,
     replicas: Replicas | None = None,
 ) -> Iterator[Progress]:
-    """Train the model in place on one example a step; after every `every` steps, and at the end, yield how far it is.
+    """Train the model in place on one example a step.
 
-    encoding_rate: the encoding's own parameters learn at this multiple of the rate, without weight decay.   replicas:
-    the processes that share each example; this one alone where left out. Raises DivergedError where the loss becomes
-    infinite or NaN.
+    After every `every` steps, and at the end, yield how far it is.
+
+    Args:
+        encoding_rate: The encoding's own parameters learn at this multiple of the rate, without weight decay. replicas:
+            the processes that share each example; this one alone where left out.
+
+    Raises:
+        DivergedError: The loss becomes infinite or NaN.
     """
     replicas = replicas or OneProcess()
     optimizer, loss_of = _optimizer(model, rate, encoding_rate), replicas.loss(model, label_smoothing)
@@ -59,8 +64,9 @@ def train(
 def schedule(step: int, steps: int, warmup: int) -> float:
     """The share of the peak rate at a step (from 1): up in a line, then down by a cosine to a tenth.
 
-    >>> schedule(25, 1000, 50), schedule(50, 1000, 50), round(schedule(1000, 1000, 50), 3)
-    (0.5, 1.0, 0.1)
+    Example:
+        >>> schedule(25, 1000, 50), schedule(50, 1000, 50), round(schedule(1000, 1000, 50), 3)
+        (0.5, 1.0, 0.1)
     """
     warmup = min(warmup, steps // 2)
     if step <= warmup:

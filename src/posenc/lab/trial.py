@@ -31,9 +31,13 @@ def run(
 ) -> Iterator[Progress | Result]:
     """Progress after every `every` steps, then the result; equal experiments give equal numbers on one thread.
 
-    device: of PyTorch, such as "cuda"; the result names it among its versions where it is not the CPU.   replicas: the
-    processes that train together, of which number 0 alone gives the result; this one alone where left out.
-    Raises ValueError before any training for what cannot be run (see `prepare`), and `DivergedError` while training.
+    Args:
+        device: Of PyTorch, such as "cuda"; the result names it among its versions where it is not the CPU.
+        replicas: The processes that train together, of which number 0 alone gives the result; this one alone where left
+            out.
+
+    Raises:
+        ValueError: Before any training for what cannot be run (see `prepare`), and `DivergedError` while training.
     """
     replicas = replicas or OneProcess()
     began = time.process_time()

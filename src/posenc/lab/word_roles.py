@@ -35,7 +35,8 @@ STEPS = 200
 class TrainedAttention:
     """Attention maps of one sentence before and after training.
 
-    accuracy: the share of nouns in fresh sentences whose role (agent or patient) is right; a guess has 0.5.
+    Args:
+        accuracy: The share of nouns in fresh sentences whose role (agent or patient) is right; a guess has 0.5.
     """
 
     before: AttentionMap
@@ -51,8 +52,13 @@ def trained_attention(
     The layer sees both ways (no causal mask). Up to two other words stand before and behind, so a word's role follows
     from its order with the verb, never from its position alone.
 
-    sentence: of the words in WORDS.   encoding: one of any door for heads of width 16, or an added one of width 32.
-    Raises ValueError or TypeError naming the argument.
+    Args:
+        sentence: Of the words in WORDS.
+        encoding: One of any door for heads of width 16, or an added one of width 32.
+
+    Raises:
+        ValueError: A value breaks its rule; the message names the argument.
+        TypeError: A value breaks its rule; the message names the argument.
     """
     words = checked_words("sentence", sentence)
     unknown = [word for word in words if word not in WORDS]

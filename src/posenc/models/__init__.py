@@ -1,7 +1,7 @@
 """What a released model does with positions: read, compared and converted; why two differ is in `diagnosis`.
 
-Needs NumPy alone; other formats import their own library when used.
-Every result is a frozen encoding of plain numbers that says where each of them came from.
+Needs NumPy alone; other formats import their own library when used. Every result is a frozen encoding of plain numbers
+that says where each of them came from.
 """
 
 import lazy_loader

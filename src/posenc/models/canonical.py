@@ -63,9 +63,10 @@ NOTHING: Form = ("nothing",)
 def canonical(encoding: Any) -> Form:
     """The form of an encoding, a schedule of encodings, or None for a layer without one.
 
-    >>> from posenc import Partial, RoPE
-    >>> canonical(Partial(RoPE(dim=4), dim=4)) == canonical(RoPE(dim=4))
-    True
+    Example:
+        >>> from posenc import Partial, RoPE
+        >>> canonical(Partial(RoPE(dim=4), dim=4)) == canonical(RoPE(dim=4))
+        True
     """
     return NOTHING if encoding is None else _form(encoding)
 

@@ -49,8 +49,9 @@ class FieldDifference:
 class Effect:
     """The largest difference at a position, and where.
 
-    kind: "angle", in radians before whole revolutions are taken away, where `index` is the pair; "value", where it is the
-    channel; "bias", of a logit for a key so many positions away, where it is the head.
+    Args:
+        kind: "angle", in radians before whole revolutions are taken away, where `index` is the pair; "value", where it
+            is the channel; "bias", of a logit for a key so many positions away, where it is the head.
     """
 
     position: int
@@ -71,12 +72,15 @@ class Effect:
 class Difference:
     """What differs between two encodings, or between the same layers of two models.
 
-    where: the layers, in words; "" for encodings.   same: whether the mathematics is equal.   fields: those that differ,
-    also where that changes no number.   effects: at 1k, 8k and 128k; empty where values are learned or doors differ.
-    attention: the second attention factor divided by the first; logits differ by its square.
-    parts: for models, a Difference for each group of layers that is not the same.
-    not_compared: for models, what they do with positions that posenc does not read.
-    notes: for models, what was taken for granted, such as that a converter has reordered rows.
+    Args:
+        same: Whether the mathematics is equal.
+        where: The layers, in words; "" for encodings.
+        fields: Those that differ, also where that changes no number.
+        effects: At 1k, 8k and 128k; empty where values are learned or doors differ.
+        attention: The second attention factor divided by the first; logits differ by its square.
+        parts: For models, a Difference for each group of layers that is not the same.
+        not_compared: For models, what they do with positions that posenc does not read.
+        notes: For models, what was taken for granted, such as that a converter has reordered rows.
     """
 
     first: str
@@ -125,17 +129,22 @@ def not_read_of_either(first: ModelPositions, second: ModelPositions) -> tuple[s
 def diff(first: Any, second: Any) -> Difference:
     """The fields in which two encodings differ, and what that does at positions 1024, 8192 and 131072.
 
-    first, second: two encodings of an encoding, or two of what `from_config` returns, compared layer by layer. TypeError
-    for anything else. What is read of a GGUF file, or of Meta's, is compared with a config as its converter left it,
-    with the rows of queries and keys reordered; `notes` says so.
+    Args:
+        first: Two encodings of an encoding, or two of what `from_config` returns, compared layer by layer. TypeError
+            for anything else. What is read of a GGUF file, or of Meta's, is compared with a config as its converter
+            left it, with the rows of queries and keys reordered; `notes` says so.
+        second: Two encodings of an encoding, or two of what `from_config` returns, compared layer by layer. TypeError
+            for anything else. What is read of a GGUF file, or of Meta's, is compared with a config as its converter
+            left it, with the rows of queries and keys reordered; `notes` says so.
 
-    >>> from posenc import RoPE
-    >>> print(diff(RoPE(dim=64, base=10_000.0), RoPE(dim=64, base=500_000.0)))
-    RoPE(dim=64) and RoPE(dim=64, base=500000.0): not the same
-      base: 10000.0 and 500000.0
-      at 1,024 the angle differs by up to 132.576 rad, in pair 3
-      at 8,192 the angle differs by up to 1060.61 rad, in pair 3
-      at 131,072 the angle differs by up to 16969.7 rad, in pair 3
+    Example:
+        >>> from posenc import RoPE
+        >>> print(diff(RoPE(dim=64, base=10_000.0), RoPE(dim=64, base=500_000.0)))
+        RoPE(dim=64) and RoPE(dim=64, base=500000.0): not the same
+          base: 10000.0 and 500000.0
+          at 1,024 the angle differs by up to 132.576 rad, in pair 3
+          at 8,192 the angle differs by up to 1060.61 rad, in pair 3
+          at 131,072 the angle differs by up to 16969.7 rad, in pair 3
     """
     if isinstance(first, ModelPositions) and isinstance(second, ModelPositions):
         return _models(first, second)
@@ -263,9 +272,10 @@ def _factors_of_group(group: LayerGroup) -> dict[str, Any]:
 def encoding_fields(encoding: Any) -> dict[str, Any]:
     """Every field by its name, those of encodings inside behind a dot; a part of a head and a whole one alike.
 
-    >>> from posenc import Linear, RoPE
-    >>> record_fields(RoPE(dim=8, scaling=Linear(factor=2.0)))["scaling.factor"]
-    2.0
+    Example:
+        >>> from posenc import Linear, RoPE
+        >>> record_fields(RoPE(dim=8, scaling=Linear(factor=2.0)))["scaling.factor"]
+        2.0
     """
     if encoding is None:
         return {"encoding": ABSENT}

@@ -79,9 +79,11 @@ Role = Literal["indexer", "compressor", "output", "values"]
 class RoleRotation:
     """A rotation other than that of the queries and keys of attention.
 
-    role: of the queries and keys of an "indexer", which chooses the keys of attention; of the keys that a "compressor"
-    makes of several tokens; of the "output" of attention; of its "values".
-    encoding: the encoding.   rate: vector i stands at position i·rate, as the keys of a compressor do.
+    Args:
+        role: Of the queries and keys of an "indexer", which chooses the keys of attention; of the keys that a
+            "compressor" makes of several tokens; of the "output" of attention; of its "values".
+        encoding: The encoding.
+        rate: Vector i stands at position i·rate, as the keys of a compressor do.
     """
 
     role: Role
@@ -187,8 +189,11 @@ class LayerGroup:
 class ModelPositions:
     """Every group of layers of a model, as read from its config.
 
-    model_type: as the file names it.   groups: in the order of the layers.   notes: what concerns the whole file.
-    windows_known: whether a group without a window has none; where it is false, the format does not say.
+    Args:
+        model_type: As the file names it.
+        groups: In the order of the layers.
+        notes: What concerns the whole file.
+        windows_known: Whether a group without a window has none; where it is false, the format does not say.
     """
 
     model_type: str
@@ -245,8 +250,9 @@ def without_windows(model: ModelPositions) -> ModelPositions:
 def layer_ranges(layers: tuple[int, ...]) -> str:
     """Layers as runs.
 
-    >>> layer_ranges((0, 1, 2, 4)), layer_ranges((3,)), layer_ranges(())
-    ('layers 0-2, 4', 'layer 3', 'before the layers')
+    Example:
+        >>> layer_ranges((0, 1, 2, 4)), layer_ranges((3,)), layer_ranges(())
+        ('layers 0-2, 4', 'layer 3', 'before the layers')
     """
     if not layers:
         return "before the layers"

@@ -22,7 +22,9 @@ from posenc.phase import Frequencies
 class PairRotation:
     """For pair i, channels first[i] and second[i] rotate by position[axis[i]] · frequencies[i], times factor.
 
-    dim: channels of the head; those of no pair pass unchanged.   frequencies: radians a step, to 100 digits.
+    Args:
+        dim: Channels of the head; those of no pair pass unchanged.
+        frequencies: Radians a step, to 100 digits.
     """
 
     dim: int
@@ -44,20 +46,24 @@ class PairRotation:
 def unwrapped(encoding: Encoding | None) -> Encoding | None:
     """The encoding that rotates, without the head around it and without its direction.
 
-    >>> from posenc import Backward, Partial, RoPE
-    >>> unwrapped(Backward(Partial(RoPE(dim=4), dim=6))) == RoPE(dim=4)
-    True
+    Example:
+        >>> from posenc import Backward, Partial, RoPE
+        >>> unwrapped(Backward(Partial(RoPE(dim=4), dim=6))) == RoPE(dim=4)
+        True
     """
     return unwrapped(encoding.encoding) if isinstance(encoding, Partial | Backward) else encoding
 
 
 @singledispatch
 def pair_rotation(encoding: Encoding) -> PairRotation | None:
-    """The rotation of an encoding that rotates queries and keys alike and learns nothing; None for any other encoding.
+    """The rotation of an encoding that rotates queries and keys alike and learns nothing.
 
-    >>> from posenc import Partial, RoPE
-    >>> pair_rotation(Partial(RoPE(dim=4, pairing="halves"), dim=6, start=2)).first
-    (2, 3)
+    None for any other encoding.
+
+    Example:
+        >>> from posenc import Partial, RoPE
+        >>> pair_rotation(Partial(RoPE(dim=4, pairing="halves"), dim=6, start=2)).first
+        (2, 3)
     """
     validation.instance("encoding", encoding, Encoding, "an encoding of an encoding")
     return None

@@ -49,7 +49,9 @@ def cos_sin(positions: Positions, frequencies: Frequencies, dtype: Any, numerics
 
 
 def cos_sin_of_sum(parts: Sequence[Positions], frequencies: Sequence[Frequencies], dtype: Any) -> tuple[Array, Array]:
-    """cos and sin of Σ_a p_a·ω_a, for coordinates (*batch, n) and, for each, as many frequencies; (*batch, n, pairs).
+    """cos and sin of Σ_a p_a·ω_a, for coordinates (*batch, n) and, for each, as many frequencies.
+
+    (*batch, n, pairs).
 
     The phases are added in fixed point, so the result is as exact as that of `cosine_sine`.
     """
@@ -64,8 +66,10 @@ def cos_sin_of_sum(parts: Sequence[Positions], frequencies: Sequence[Frequencies
 
 
 def product_dtype(numerics: str, lib: Library) -> Any:
-    """In what cos and sin are multiplied by a factor: rounded once from the widest floats,
-    or float32 as released models do."""
+    """In what cos and sin are multiplied by a factor.
+
+    Rounded once from the widest floats, or float32 as released models do.
+    """
     return lib.real if numerics == "exact" else lib.xp.float32
 
 
@@ -110,8 +114,10 @@ def radians(quarters: Array, lib: Library) -> Array:
 
 
 def rotated_by_quarters(quarter: Array, angle: Array, lib: Library) -> tuple[Array, Array]:
-    """Cosine and sine of a small angle and a number of quarter turns:
-    each keeps its relative precision at its zeros."""
+    """Cosine and sine of a small angle and a number of quarter turns.
+
+    Each keeps its relative precision at its zeros.
+    """
     cosine, sine = lib.xp.cos(angle), lib.xp.sin(angle)
     # As cos(a + q·π/2) = A·cos a - B·sin a with A, B in -1, 0, 1: exact, and no branch.
     opposite = quarter - 2.0

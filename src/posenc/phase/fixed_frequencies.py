@@ -16,11 +16,15 @@ from posenc.phase.frequencies import Frequencies
 
 @dataclass(frozen=True)
 class FixedFrequencies:
-    """The frequencies of a rotating encoding, from which compiled code makes its turns:
-    pair i turns by position[axis[i]] · ω_i.
+    """The frequencies of a rotating encoding, from which compiled code makes its turns.
 
-    frequencies: ω, radians a step.     axis: the coordinate that each pair reads.     pairing: its channels.
-    factor: what cosine and sine are multiplied by.
+    Pair i turns by position[axis[i]] · ω_i.
+
+    Args:
+        frequencies: ω, radians a step.
+        axis: The coordinate that each pair reads.
+        pairing: Its channels.
+        factor: What cosine and sine are multiplied by.
     """
 
     frequencies: Frequencies
@@ -35,11 +39,13 @@ class FixedFrequencies:
 
 @dataclass(frozen=True)
 class FixedSinusoids:
-    """The sinusoids of an additive encoding, from which compiled code makes its vectors: sines and cosines of
-    (position + start) · ω_i, times the factor.
+    """The sinusoids of an additive encoding, from which compiled code makes its vectors.
 
-    layout: "interleaved", both of a pair side by side, or "concatenated", all of `first` and then the others. width:
-    channels that they fill, of which the last may be left out; those behind are 0.
+    Sines and cosines of (position + start) · ω_i, times the factor.
+
+    Args:
+        layout: "interleaved", both of a pair side by side, or "concatenated", all of `first` and then the others.
+            width: channels that they fill, of which the last may be left out; those behind are 0.
     """
 
     frequencies: Frequencies
@@ -80,14 +86,15 @@ def not_overridden(encoding: Any, data: str, method: str) -> bool:
 
 @arrays.host
 def frequency_limbs(fixed: FixedFrequencies | FixedSinusoids) -> np.ndarray:
-    """Frequencies as a compiled kernel takes them, int64 (6, pairs): five limbs of 32 bits of a revolution,
-    the topmost first, and axes."""
+    """Frequencies as a compiled kernel takes them, int64 (6, pairs).
+
+    Five limbs of 32 bits of a revolution, the topmost first, and axes.
+    """
     return np.concatenate([limbs(fixed.frequencies, 32, 5), np.array([fixed.axis])])
 
 
 @remembered(256)
 def frequency_words(fixed: FixedFrequencies) -> np.ndarray:
-    """Frequencies in 2^-128 revolutions, for each coordinate and pair, int64 (2, axes, pairs), the upper bits first; 0 where
-    a pair does not read it."""
+    """Frequencies in 2^-128 revolutions, for each coordinate and pair, int64 (2, axes, pairs), the upper bits first; 0 where a pair does not read it."""
     is_read = np.arange(fixed.axes)[:, None] == np.array(fixed.axis)
     return np.where(is_read, revolution_words(fixed.frequencies)[:, None], 0)

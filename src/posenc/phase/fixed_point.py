@@ -1,7 +1,7 @@
 """Phase in fixed point: the fraction of a revolution as a whole number of 2^-170 revolutions, kept in limbs.
 
-A float64 angle loses a position's bits as the position grows. A whole number of tiny parts of a revolution does not: the
-product position × frequency wraps around at whole revolutions by itself, and differences of phases are exact,
+A float64 angle loses a position's bits as the position grows. A whole number of tiny parts of a revolution does not:
+the product position × frequency wraps around at whole revolutions by itself, and differences of phases are exact,
 phase(m) - phase(n) = phase(m - n) to the last bit. The limbs are small enough that no product overflows.
 """
 
@@ -36,8 +36,8 @@ NARROW = Word(16, 12, 14, 5)
 class Phase(NamedTuple):
     """Fractions of a revolution, `sum(limbs[i] * 2**(-bits * (i + 1)))`, wrapping at whole revolutions.
 
-    `tail` is what a fraction of a position adds below the last limb, in revolutions, or NaN for a position out of range; None
-    for whole positions that could be read. `lib` is the library of the limbs.
+    `tail` is what a fraction of a position adds below the last limb, in revolutions, or NaN for a position out of
+    range; None for whole positions that could be read. `lib` is the library of the limbs.
     """
 
     limbs: tuple[Array, ...]
@@ -58,8 +58,10 @@ class Phase(NamedTuple):
         return Phase(carried(columns, self.word), tail, self.word, self.lib)
 
     def quarters(self) -> tuple[Array, Array]:
-        """The nearest quarter turn, 0.0 to 4.0, and what is left: quarters in [-1/2, 1/2],
-        to full relative precision."""
+        """The nearest quarter turn, 0.0 to 4.0, and what is left.
+
+        Quarters in [-1/2, 1/2], to full relative precision.
+        """
         limbs, tail, word, lib = self
         unit, scaled = 2.0**-word.limb_bits, lib.scaled
         scale = 4.0 * unit
@@ -77,8 +79,8 @@ def phase(positions: Array | Positions, frequencies: Frequencies) -> Phase:
     """position × frequency as a fraction of a revolution, for every position and frequency.
 
     Shapes: positions (*batch, n), limbs (*batch, n, pairs). Positions are integers or float32/float64 numbers of
-    magnitude at most 2^53 (below 2^31 where there are no 64-bit numbers); whatever a float64 can hold of a fraction
-    is kept. Beyond that: ValueError where values can be read, NaN where they cannot (tracing, accelerators).
+    magnitude at most 2^53 (below 2^31 where there are no 64-bit numbers); whatever a float64 can hold of a fraction is
+    kept. Beyond that: ValueError where values can be read, NaN where they cannot (tracing, accelerators).
     """
     positions = checked(positions)
     validation.instance("frequencies", frequencies, Frequencies, "a record of frequencies")
@@ -120,8 +122,10 @@ def whole_and_fraction(positions: Positions) -> tuple[Array, Array | None]:
 
 
 def _products(piece: Array, frequencies: Frequencies, word: Word, weight: int, lib: Library) -> Array:
-    """A piece of each position, which stands for so many times 2^weight, times every limb:
-    (limbs, *batch, n, pairs)."""
+    """A piece of each position, which stands for so many times 2^weight, times every limb.
+
+    (limbs, *batch, n, pairs).
+    """
     limbs = lib.constant(_limbs(frequencies, word, weight), lib.integer)
     return piece[..., None] * limbs[(slice(None), *(None,) * piece.ndim)]
 
@@ -151,8 +155,7 @@ def _limbs(frequencies: Frequencies, word: Word, weight: int) -> np.ndarray:
 
 @arrays.host
 def limbs(frequencies: Frequencies, bits: int, count: int) -> np.ndarray:
-    """Frequencies as fractions of a revolution, to 2^-(bits·count) revolutions, in limbs of so many bits,
-    the topmost first; (count, pairs)."""
+    """Frequencies as fractions of a revolution, to 2^-(bits·count) revolutions, in limbs of so many bits, the topmost first; (count, pairs)."""
     return _limbs(frequencies, WIDE._replace(limb_bits=bits, limbs=count), 0)
 
 
@@ -164,8 +167,9 @@ def revolutions_per_step(frequencies: Frequencies) -> np.ndarray:
 
 @arrays.host
 def revolution_words(frequencies: Frequencies) -> np.ndarray:
-    """The frequencies in whole 2^-128 revolutions a step, as int64 that hold the upper and the lower 64 bits;
-    shape (2, pairs).
+    """The frequencies in whole 2^-128 revolutions a step, as int64 that hold the upper and the lower 64 bits.
+
+    Shape (2, pairs).
 
     Times a whole position, in integers that wrap around at whole revolutions, it is the phase: what kernels take.
     """

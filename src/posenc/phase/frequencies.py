@@ -39,7 +39,10 @@ class Frequencies(Untraced, abc.ABC):
         return np.array([float(frequency) for frequency in self.exact()])
 
     def wavelengths(self) -> np.ndarray:
-        """Positions for one whole revolution, 2π/ω, as float64; infinite for a pair that stands still; shape (pairs,)."""
+        """Positions for one whole revolution, 2π/ω, as float64.
+
+        Infinite for a pair that stands still; shape (pairs,).
+        """
         return np.array([float(TWO_PI / frequency) if frequency else np.inf for frequency in self.exact()])
 
     def float32(self, like: Array | Library) -> Array:

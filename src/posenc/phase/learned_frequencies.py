@@ -1,7 +1,7 @@
 """Cosine and sine of position × frequency where the frequencies are an array, learned perhaps.
 
-The same fixed point as for frequencies that an encoding knows, but the number of revolutions a step is worked out here, from the
-float that the array holds: as exact far out, with a gradient for positions and for frequencies.
+The same fixed point as for frequencies that an encoding knows, but the number of revolutions a step is worked out here,
+from the float that the array holds: as exact far out, with a gradient for positions and for frequencies.
 """
 
 from __future__ import annotations
@@ -26,8 +26,7 @@ NARROW = Word(14, 12, 14, 6)
 
 
 def cos_sin_of_learned(parts: Sequence[Positions], frequencies: Sequence[Array], dtype: Any) -> tuple[Array, Array]:
-    """cos and sin of Σ_a p_a·ω_a for coordinates (*batch, n) and, for each, an array of frequencies ω (pairs,),
-    radians a step.
+    """cos and sin of Σ_a p_a·ω_a for coordinates (*batch, n) and, for each, an array of frequencies ω (pairs,), radians a step.
 
     ω is taken for the exact number that the float holds, and the phases are added in fixed point. Results (*batch, n,
     pairs), as precise as `cosine_sine`. A frequency of 2^27 radians a step or more (2^14 where there is no float64),
@@ -81,7 +80,10 @@ def _phase(positions: Positions, frequencies: Array, word: Word) -> Phase:
 
 
 def _columns(whole: Array, revolutions: list[Array], word: Word) -> list[Array]:
-    """Position × revolutions a step, limb by limb, not yet carried; what passes the top is whole revolutions, and goes."""
+    """Position × revolutions a step, limb by limb, not yet carried.
+
+    What passes the top is whole revolutions, and goes.
+    """
     bits = word.low_bits
     pieces = [whole & ((1 << bits) - 1), whole >> bits & ((1 << bits) - 1), whole >> 2 * bits]
     return [

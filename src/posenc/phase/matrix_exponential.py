@@ -15,11 +15,13 @@ TERMS = 13
 
 
 def exponential(matrix: Array, name: str = "positions", advice: str = "Scale positions down, to [0, 1] say.") -> Array:
-    """exp(M) for square matrices (..., d, d), in the float that they have; made of products alone, so with gradients.
+    """exp(M) for square matrices (..., d, d), in the float that they have.
+
+    Made of products alone, so with gradients.
 
     What is carried is exp(M) - 1, so that small turns lose nothing: the error is some d·|M| units of the last place,
-    which is what rounding M itself costs. Row sums above 2^16 are a ValueError about `name` that ends with `advice`,
-    or NaN where they cannot be seen.
+    which is what rounding M itself costs. Row sums above 2^16 are a ValueError about `name` that ends with `advice`, or
+    NaN where they cannot be seen.
     """
     lib = arrays.library(matrix)
     xp = lib.xp

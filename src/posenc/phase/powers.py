@@ -11,7 +11,9 @@ from posenc.phase.frequencies import Frequencies
 
 
 def power_of_two(positions: Positions, per_step: Frequencies) -> Array:
-    """2^(p·f) for every position p and every rate f, given as frequencies of f revolutions a step; shape (*batch, n, pairs).
+    """2^(p·f) for every position p and every rate f, given as frequencies of f revolutions a step.
+
+    Shape (*batch, n, pairs).
 
     In the widest float, good to 4 ulp: the fraction of the exponent is the exact fraction of a revolution, so a large
     exponent loses nothing. Positions as for `phase`; exponents beyond the float's range give infinity or zero.

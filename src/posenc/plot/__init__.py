@@ -1,9 +1,10 @@
 """Pictures of encodings with matplotlib; the numbers that they show come from `inspect`.
 
-Each function takes an encoding, draws into `ax` or a new figure, and returns the Axes.
-Functions of several panels (`heads`, `rotated`, `differences`, `derivative`, `binary`, `attention_map`, `input_sum`,
-`number_waves`) take and return an array of Axes. Remaining keywords go to the matplotlib call that draws the data.
-Nothing is shown and pyplot is never touched: save with `axes.figure.savefig`, or let a notebook show `axes.figure`."""
+Each function takes an encoding, draws into `ax` or a new figure, and returns the Axes. Functions of several panels
+(`heads`, `rotated`, `differences`, `derivative`, `binary`, `attention_map`, `input_sum`, `number_waves`) take and
+return an array of Axes. Remaining keywords go to the matplotlib call that draws the data. Nothing is shown and pyplot
+is never touched: save with `axes.figure.savefig`, or let a notebook show `axes.figure`.
+"""
 
 try:
     import matplotlib as _matplotlib  # noqa: F401

@@ -28,12 +28,17 @@ def dials(
     ax: Axes | None = None,
     **keywords: Any,
 ) -> Axes:
-    """Each pair of channels as a dial: the hand has rotated by the pair's angle, from the right and against the clock.
+    """Each pair of channels as a dial.
+
+    The hand has rotated by the pair's angle, from the right and against the clock.
 
     Its height is the sine and its reach to the right is the cosine, the pair's two numbers.
-    encoding: an encoding with frequencies, or what `posenc.inspect.dials` gave (its position counts, not the argument).
-    pairs: which; at most eight from the fastest to the slowest if left out.
-    keywords: for `Axes.plot`, which draws the hands.
+
+    Args:
+        encoding: An encoding with frequencies, or what `posenc.inspect.dials` gave (its position counts, not the
+            argument).
+        pairs: Which; at most eight from the fastest to the slowest if left out.
+        keywords: For `Axes.plot`, which draws the hands.
     """
     read = encoding if isinstance(encoding, Dials) else dials_of(encoding, position)
     chosen = canvas.spread("pairs", pairs, len(read.revolutions), DIALS)
@@ -79,9 +84,11 @@ def binary(
 ) -> np.ndarray:
     """Numbers in bits next to the encoding of the same numbers; an array of two Axes.
 
-    count: how many numbers, or the result of `posenc.inspect.binary_counting`.
-    encoding: Sinusoidal(dim=2·bits) if left out.
-    ax: two Axes.   keywords: for `Axes.imshow`, which draws the encoding.
+    Args:
+        count: How many numbers, or the result of `posenc.inspect.binary_counting`.
+        encoding: Sinusoidal(dim=2·bits) if left out.
+        ax: Two Axes.
+        keywords: For `Axes.imshow`, which draws the encoding.
     """
     counting = count if isinstance(count, BinaryCounting) else binary_counting(count, bits, encoding)
     numbers, width = np.arange(len(counting.table)), counting.table.shape[1]

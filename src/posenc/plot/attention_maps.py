@@ -28,8 +28,9 @@ def attention_map(
 ) -> np.ndarray:
     """The attention weights of each head: a row a query, a column a key. An array of Axes, one for each head.
 
-    encoding: an encoding, None for none, or the result of `posenc.inspect.attention_map` or of a training.
-    keywords: for `Axes.imshow`.
+    Args:
+        encoding: An encoding, None for none, or the result of `posenc.inspect.attention_map` or of a training.
+        keywords: For `Axes.imshow`.
     """
     if not isinstance(encoding, AttentionMap):
         encoding = attention_map_of(sentence, encoding, causal=causal, params=params)
@@ -60,7 +61,9 @@ def look_back(
 ) -> Axes:
     """Scores of the head that looks `offset` tokens back, the largest of each row marked by a dot.
 
-    encoding: sinusoids, or the result of `posenc.inspect.look_back`.   keywords: for `Axes.imshow`.
+    Args:
+        encoding: Sinusoids, or the result of `posenc.inspect.look_back`.
+        keywords: For `Axes.imshow`.
     """
     shown = encoding if isinstance(encoding, LookBack) else look_back_of(encoding, offset, positions)
     index = np.arange(len(shown.target))

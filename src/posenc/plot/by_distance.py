@@ -27,11 +27,16 @@ def score_by_distance(
     ax: Axes | None = None,
     **keywords: Any,
 ) -> Axes:
-    """The score that position alone gives to a query so many positions after the key; a line a head where heads differ.
+    """The score that position alone gives to a query so many positions after the key.
 
-    encoding: an encoding of any door, or what `posenc.inspect.score_by_distance` gave; then `distances` says nothing.
-    distances: a count or a row of numbers, negative for keys after the query.
-    heads: which; at most eight from the first to the last if left out.   keywords: for `Axes.plot`.
+    A line a head where heads differ.
+
+    Args:
+        encoding: An encoding of any door, or what `posenc.inspect.score_by_distance` gave; then `distances` says
+            nothing.
+        distances: A count or a row of numbers, negative for keys after the query.
+        heads: Which; at most eight from the first to the last if left out.
+        keywords: For `Axes.plot`.
     """
     measured = (
         encoding
@@ -57,8 +62,10 @@ def bias(
 ) -> Axes:
     """What one head adds to every logit: a row a query from the top, a column a key.
 
-    length: queries and keys at positions 0 … length-1.   keywords: for `Axes.imshow`.
-    What is learned is drawn with seed 0, and called untrained, where `params` is left out.
+    Args:
+        length: Queries and keys at positions 0 … length-1.
+        keywords: For `Axes.imshow`. What is learned is drawn with seed 0, and called untrained, where `params` is left
+            out.
     """
     validation.instance("encoding", encoding, AttentionBias, canvas.BIASES)
     validation.one_axis("encoding", encoding)
@@ -86,8 +93,11 @@ def heads(
 ) -> np.ndarray:
     """What every head adds to its logits, a panel for each of at most eight, all in the same colours.
 
-    length: queries and keys at positions 0 … length-1.   ax: an array of Axes.   keywords: for `Axes.imshow`.
-    What is learned is drawn with seed 0, and called untrained, where `params` is left out.
+    Args:
+        length: Queries and keys at positions 0 … length-1.
+        ax: An array of Axes.
+        keywords: For `Axes.imshow`. What is learned is drawn with seed 0, and called untrained, where `params` is left
+            out.
     """
     validation.instance("encoding", encoding, AttentionBias, canvas.BIASES)
     validation.one_axis("encoding", encoding)
@@ -126,7 +136,9 @@ def bias_by_distance(
 ) -> Axes:
     """What heads add to the logit of a query so many positions after the key (before it where negative), a line each.
 
-    heads: which; at most eight from the first to the last if left out.   keywords: for `Axes.plot`.
+    Args:
+        heads: Which; at most eight from the first to the last if left out.
+        keywords: For `Axes.plot`.
     """
     validation.instance("encoding", encoding, AttentionBias, canvas.BIASES)
     ax = score_by_distance(encoding, distances, heads=heads, params=params, ax=ax, **keywords)

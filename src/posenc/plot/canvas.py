@@ -97,8 +97,9 @@ def parameters_or_fresh(encoding: Encoding, params: Params | None) -> Params | N
 
 
 def name(encoding: Encoding, most: int = 64, *, params: Params | None = None) -> str:
-    """The encoding as a title writes it: its class and the fields that are not at their defaults; told where it is
-    untrained.
+    """The encoding as a title writes it.
+
+    Its class and the fields that are not at their defaults; told where it is untrained.
     """
     text = short(encoding)
     return (text if len(text) <= most else text[: most - 1] + "…") + (

@@ -33,7 +33,9 @@ def input_sum(
 ) -> np.ndarray:
     """Embedding, encoding and their sum, a row a word; an array of three Axes with one scale of colours.
 
-    encoding: an encoding that adds, or the result of `posenc.inspect.input_sum`.   keywords: for `Axes.imshow`.
+    Args:
+        encoding: An encoding that adds, or the result of `posenc.inspect.input_sum`.
+        keywords: For `Axes.imshow`.
     """
     shown = encoding if isinstance(encoding, InputSum) else input_sum_of(sentence, encoding, params=params)
     parts = {"embedding E": shown.embeddings, "encoding P": shown.positional, "input X = E + P": shown.total}
@@ -55,7 +57,8 @@ def input_sum(
 def shift_matrix(encoding: AdditiveEncoding, offset: int = 1, *, ax: Axes | None = None, **keywords: Any) -> Axes:
     """M(offset), which moves every row of the encoding by `offset` positions: a block of two by two for each pair.
 
-    keywords: for `Axes.imshow`.
+    Args:
+        keywords: For `Axes.imshow`.
     """
     validation.instance("encoding", encoding, AdditiveEncoding, canvas.ADDS)
     validation.integer("encoding.width", encoding.width, 2, WIDEST)
@@ -73,8 +76,10 @@ def rotation_matrix(
 ) -> Axes:
     """R(position), by which queries and keys are multiplied: a block of two by two for each pair of channels.
 
-    What is learned is drawn with seed 0, and called untrained, where `params` is left out.   keywords: for
-    `Axes.imshow`.
+    What is learned is drawn with seed 0, and called untrained, where `params` is left out.
+
+    Args:
+        keywords: For `Axes.imshow`.
     """
     validation.instance("encoding", encoding, RotaryEncoding, canvas.ROTATES)
     validation.integer("encoding.head_dim", encoding.head_dim, 2, WIDEST)
@@ -94,7 +99,8 @@ def derivation(
 ) -> Axes:
     """The steps from the addition theorems to M(offset), each with its numbers, as text.
 
-    keywords: for `Axes.text`.
+    Args:
+        keywords: For `Axes.text`.
     """
     derived = shift_derivation(encoding, offset, position=position, pair=pair)
     title, *lines = derived.lines()

@@ -30,12 +30,16 @@ def derivative(
     """Chosen dimensions with their tangents at a position, and below them their derivatives; an array of two Axes.
 
     d/dt sin(ωt) = ω·cos(ωt) and d/dt cos(ωt) = -ω·sin(ωt), with the numbers of the position in the legend.
-    dims: which; the first two if left out.   length: how many positions are drawn, around `position`.
-    keywords: for `Axes.plot`.   TypeError for an encoding that is not made of sines and cosines.
 
-    >>> from posenc import Sinusoidal
-    >>> derivative(Sinusoidal(dim=8), (2,))[1].get_legend().get_texts()[0].get_text()
-    'dimension 2: ω·cos(ωt) = 0.1·cos(0.3) = 0.0955'
+    Args:
+        dims: Which; the first two if left out.
+        length: How many positions are drawn, around `position`.
+        keywords: For `Axes.plot`. TypeError for an encoding that is not made of sines and cosines.
+
+    Example:
+        >>> from posenc import Sinusoidal
+        >>> derivative(Sinusoidal(dim=8), (2,))[1].get_legend().get_texts()[0].get_text()
+        'dimension 2: ω·cos(ωt) = 0.1·cos(0.3) = 0.0955'
     """
     channels = required_channels(encoding)
     position = validation.real("position", position, -(2.0**40), 2.0**40)

@@ -32,8 +32,9 @@ class ImageFile:
 def image(picture: Any, kind: str = "auto", *, dpi: int = 160) -> ImageFile:
     """The whole figure of a Figure, an Axes or an array of Axes; the same picture always gives the same bytes.
 
-    kind: "svg", "png", or "auto": PNG for a figure with a heat map or a large SVG, SVG otherwise.
-    dpi: dots an inch of a PNG.
+    Args:
+        kind: "svg", "png", or "auto": PNG for a figure with a heat map or a large SVG, SVG otherwise.
+        dpi: Dots an inch of a PNG.
     """
     figure = figure_of(picture)
     validation.choice("kind", kind, ("auto", "svg", "png"))

@@ -30,8 +30,9 @@ def waves(
 ) -> Axes:
     """The sine of several pairs over positions 0 … length, one above the other, the fastest on top.
 
-    pairs: which; if left out, five that rotation visibly in the length, and the slowest.   keywords: for `Axes.plot`.
-    Wave number i of those shown is drawn around -2.5·i.
+    Args:
+        pairs: Which; if left out, five that rotation visibly in the length, and the slowest.
+        keywords: For `Axes.plot`. Wave number i of those shown is drawn around -2.5·i.
     """
     frequencies = frequencies_of(encoding)
     lengths = frequencies.wavelengths()
@@ -69,7 +70,9 @@ def _informative_pairs(lengths: np.ndarray, length: int) -> list[int]:
 def wavelengths(encoding: Encoding, *, length: int | None = None, ax: Axes | None = None, **keywords: Any) -> Axes:
     """The wavelength 2π/ω of every pair, on a logarithmic scale, where a geometric progression is a straight line.
 
-    length: a context length to compare with: pairs above it never turn once in it.   keywords: for `Axes.plot`.
+    Args:
+        length: A context length to compare with: pairs above it never turn once in it.
+        keywords: For `Axes.plot`.
     """
     lengths = frequencies_of(encoding).wavelengths()
     ax = canvas.single(ax)

@@ -27,14 +27,17 @@ def heatmap(
 ) -> Axes:
     """Every value of the encoding as a colour: a row a position, from the top; a column a dimension.
 
-    A rotation has the cosine of each pair at the pair's first dimension, and the sine at its second.
-    What is learned is drawn with seed 0, and called untrained, where `params` is left out.
+    A rotation has the cosine of each pair at the pair's first dimension, and the sine at its second. What is learned is
+    drawn with seed 0, and called untrained, where `params` is left out.
 
-    positions: a count or evenly spaced numbers.   keywords: for `Axes.imshow`.
+    Args:
+        positions: A count or evenly spaced numbers.
+        keywords: For `Axes.imshow`.
 
-    >>> from posenc import Sinusoidal
-    >>> heatmap(Sinusoidal(dim=128)).images[0].get_array().shape
-    (100, 128)
+    Example:
+        >>> from posenc import Sinusoidal
+        >>> heatmap(Sinusoidal(dim=128)).images[0].get_array().shape
+        (100, 128)
     """
     rows = canvas.even("positions", canvas.positions_to_draw("positions", positions))
     table = _table(encoding, rows, params)
@@ -52,9 +55,13 @@ def dimensions(
     ax: Axes | None = None,
     **keywords: Any,
 ) -> Axes:
-    """The values of chosen dimensions against position, a line each; of a rotation, cosines and sines as in `heatmap`.
+    """The values of chosen dimensions against position, a line each.
 
-    positions: a count or a row of numbers.   keywords: for `Axes.plot`.
+    Of a rotation, cosines and sines as in `heatmap`.
+
+    Args:
+        positions: A count or a row of numbers.
+        keywords: For `Axes.plot`.
     """
     rows = canvas.positions_to_draw("positions", positions)
     table = _table(encoding, rows, params)
@@ -88,7 +95,9 @@ def similarity(
 ) -> Axes:
     """PE·PEᵀ: the dot product of every two rows. Where it depends on distance alone, all diagonals are even.
 
-    positions: a count or evenly spaced numbers.   keywords: for `Axes.imshow`.
+    Args:
+        positions: A count or evenly spaced numbers.
+        keywords: For `Axes.imshow`.
     """
     rows = canvas.even("positions", canvas.positions_to_draw("positions", positions))
     validation.instance("encoding", encoding, AdditiveEncoding, canvas.ADDS)

@@ -22,10 +22,11 @@ HATCHES = ("", "//", "..", "xx", "++")
 
 
 def layers(model: ModelPositions, *, ax: Axes | None = None, **keywords: Any) -> Axes:
-    """A strip of blocks for each part of a model, a block a layer, in the colour of the group that treats positions
-    alike; the legend says what each group does.
+    """A strip of blocks for each part of a model, a block a layer, in the colour of the group that treats positions alike; the legend says what each group does.
 
-    model: what `posenc.models.from_config` read.   keywords: for `Axes.broken_barh`.
+    Args:
+        model: What `posenc.models.from_config` read.
+        keywords: For `Axes.broken_barh`.
     """
     validation.instance("model", model, ModelPositions, "what posenc.models.from_config returns")
     parts = list(dict.fromkeys(group.part for group in model.groups))

@@ -24,11 +24,16 @@ def curves(
 ) -> Axes:
     """A line for each name, from its (x values, y values).
 
-    x, y: what the axes count, with the unit.   marks: names and x values of upright lines.   keywords: for `Axes.plot`.
+    Args:
+        x: What the axes count, with the unit.
+        y: What the axes count, with the unit.
+        marks: Names and x values of upright lines.
+        keywords: For `Axes.plot`.
 
-    >>> axes = curves({"RoPE": ([0, 100], [3.2, 2.1])}, x="step", y="loss (nats a token)")
-    >>> axes.lines[0].get_ydata().tolist()
-    [3.2, 2.1]
+    Example:
+        >>> axes = curves({"RoPE": ([0, 100], [3.2, 2.1])}, x="step", y="loss (nats a token)")
+        >>> axes.lines[0].get_ydata().tolist()
+        [3.2, 2.1]
     """
     if not isinstance(named, Mapping):
         raise TypeError(f"named must map names to (x values, y values); got {validation.shown(named)}. Give a dict.")

@@ -25,13 +25,16 @@ def media_positions(
 ) -> Axes:
     """Time, height and width of every token, a row each; a line where a segment begins, above it what it holds.
 
-    segments: Text, Image and Video of posenc.positions.   after: as of `posenc.positions.media`.
-    keywords: for `Axes.imshow`.
+    Args:
+        segments: Text, Image and Video of posenc.positions.
+        after: As of `posenc.positions.media`.
+        keywords: For `Axes.imshow`.
 
-    >>> from posenc.positions import Image, Text
-    >>> axes = media_positions([Text(2), Image(2, 2, 1)])
-    >>> axes.images[0].get_array()[1].tolist()  # the height of each token
-    [0, 1, 2, 2, 3, 3]
+    Example:
+        >>> from posenc.positions import Image, Text
+        >>> axes = media_positions([Text(2), Image(2, 2, 1)])
+        >>> axes.images[0].get_array()[1].tolist()  # the height of each token
+        [0, 1, 2, 2, 3, 3]
     """
     coordinates, following = media(segments, after=after)
     tokens = len(coordinates)

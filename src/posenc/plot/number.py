@@ -22,7 +22,10 @@ def number_waves(
     """The digits of a number under square waves, then its pairs under sinusoids; an array of Axes, one a wave.
 
     Every wave is drawn over its own last three periods, and ends at the number, marked by a dot.
-    encoding: one with frequencies, or the result of `posenc.inspect.number_waves`.   keywords: for `Axes.plot`.
+
+    Args:
+        encoding: One with frequencies, or the result of `posenc.inspect.number_waves`.
+        keywords: For `Axes.plot`.
     """
     shown = encoding if isinstance(encoding, NumberWaves) else number_waves_of(position, encoding)
     bits, pairs = len(shown.digits), len(shown.sines)

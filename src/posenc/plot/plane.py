@@ -27,9 +27,14 @@ def rotation(
     ax: Axes | None = None,
     **keywords: Any,
 ) -> Axes:
-    """One pair of channels as an arrow in the plane: the vector itself in black, then rotated at each position ("at 3").
+    """One pair of channels as an arrow in the plane.
 
-    vector: its two numbers.   pair: which pair rotates.   keywords: for `Axes.quiver`, which draws the rotated vectors.
+    The vector itself in black, then rotated at each position ("at 3").
+
+    Args:
+        vector: Its two numbers.
+        pair: Which pair rotates.
+        keywords: For `Axes.quiver`, which draws the rotated vectors.
     """
     points, start = canvas.positions_to_draw("positions", positions), _plane(vector)
     rotated_points = _pair_at(encoding, start, points, pair, params)
@@ -49,7 +54,10 @@ def rotation(
 def pairing(encoding: RotaryEncoding, *, params: Params | None = None, ax: Axes | None = None, **keywords: Any) -> Axes:
     """Which channels of a head turn together: a dot a channel, an arch a pair. Channels that do not rotate are grey.
 
-    At most 64 channels.   keywords: for `Axes.scatter`, which draws the channels.
+    At most 64 channels.
+
+    Args:
+        keywords: For `Axes.scatter`, which draws the channels.
     """
     validation.instance("encoding", encoding, RotaryEncoding, canvas.ROTATES)
     validation.integer("encoding.head_dim", encoding.head_dim, 2, 64)

@@ -24,9 +24,12 @@ def rotated(
 ) -> np.ndarray:
     """The numbers of a vector before and after its rotation, laid over each other; an array of Axes, one a position.
 
-    encoding: an encoding that rotates, or what `posenc.inspect.position_change` gave for one; then the next two say nothing.
-    vector: (head_dim,); the same normal numbers every time if left out.   ax: as many Axes.
-    keywords: for `Axes.plot`, which draws the rotated vector.
+    Args:
+        encoding: An encoding that rotates, or what `posenc.inspect.position_change` gave for one; then the next two say
+            nothing.
+        vector: (head_dim,); the same normal numbers every time if left out.
+        ax: As many Axes.
+        keywords: For `Axes.plot`, which draws the rotated vector.
     """
     change_of_position = encoding if isinstance(encoding, PositionChange) else None
     validation.instance(
@@ -54,12 +57,18 @@ def differences(
     ax: Any = None,
     **keywords: Any,
 ) -> np.ndarray:
-    """How a vector differs from itself at the first position (adds) or from itself alone (rotates); an array of Axes.
+    """How a vector differs from itself at the first position (adds) or from itself alone (rotates).
+
+    An array of Axes.
 
     An encoding that adds has a panel for each position but the first, and the vector cancels; one that rotates has a
     panel for each. Above each quarter of the dimensions stands its share of the squared difference.
-    encoding: an encoding, or what `posenc.inspect.position_change` gave; then the next two say nothing.
-    vector: (width,); the same normal numbers every time if left out.   ax: as many Axes.   keywords: for `Axes.plot`.
+
+    Args:
+        encoding: An encoding, or what `posenc.inspect.position_change` gave; then the next two say nothing.
+        vector: (width,); the same normal numbers every time if left out.
+        ax: As many Axes.
+        keywords: For `Axes.plot`.
     """
     change_of_position = (
         encoding if isinstance(encoding, PositionChange) else _computed(encoding, vector, positions, params)

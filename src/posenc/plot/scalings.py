@@ -18,11 +18,15 @@ def scalings(
 ) -> Axes:
     """Trained frequency / new frequency of every pair against its wavelength, a line for each known scaling.
 
-    trained, target: the length the model was trained for, and the one to reach.   keywords: for `Axes.plot`.
+    Args:
+        trained: The length the model was trained for, and the one to reach.
+        target: The length the model was trained for, and the one to reach.
+        keywords: For `Axes.plot`.
 
-    >>> from posenc import RoPE
-    >>> [line.get_label() for line in scalings(RoPE(dim=64)).lines][:3]
-    ['as it is', 'YaRN', 'Llama 3']
+    Example:
+        >>> from posenc import RoPE
+        >>> [line.get_label() for line in scalings(RoPE(dim=64)).lines][:3]
+        ['as it is', 'YaRN', 'Llama 3']
     """
     validation.instance("encoding", encoding, RoPE, "a rotation such as RoPE(dim=64)")
     trained = validation.integer("trained", trained, 2, 1 << 30)

@@ -28,8 +28,10 @@ def word_order(
 
     The rows are no encoding, the encoding and the best-known encodings; a row of zeros cannot tell the orders apart.
 
-    encoding: an encoding, None for the best-known ones alone, or results of `posenc.inspect.order_blindness` for the
-    same two sentences.   keywords: for `Axes.imshow`.
+    Args:
+        encoding: An encoding, None for the best-known ones alone, or results of `posenc.inspect.order_blindness` for
+            the same two sentences.
+        keywords: For `Axes.imshow`.
     """
     if encoding is None or isinstance(encoding, Encoding):
         encoding = _compared(encoding, sentence, other, causal, params)

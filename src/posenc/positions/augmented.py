@@ -20,11 +20,17 @@ def augmented(
     Likhomanenko et al. 2021, arXiv:2106.03143 (CAPE): Δ uniform in [-shift, shift], ε_p uniform in [-jitter, jitter],
     ln λ uniform in [-ln scale, ln scale]; in training alone. With jitter at most half a step the order is kept.
 
-    Positions (*batch, n) of any library; result the same shape, in the widest float. Raises ValueError or TypeError
-    naming the argument; a traced program is refused, which would repeat one draw for ever.
+    Positions (*batch, n) of any library; result the same shape, in the widest float.
 
-    >>> augmented([0, 1, 2], np.random.default_rng(0), shift=5.0, jitter=0.5, scale=1.03).round(3)
-    array([1.161, 1.946, 2.94 ])
+    Raises:
+        ValueError: A value breaks its rule; the message names the argument; a traced program is refused, which would
+            repeat one draw for ever.
+        TypeError: A value breaks its rule; the message names the argument; a traced program is refused, which would
+            repeat one draw for ever.
+
+    Example:
+        >>> augmented([0, 1, 2], np.random.default_rng(0), shift=5.0, jitter=0.5, scale=1.03).round(3)
+        array([1.161, 1.946, 2.94 ])
     """
     positions = outside(positions)
     array, lib = positions.array, positions.lib

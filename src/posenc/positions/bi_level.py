@@ -13,13 +13,18 @@ def bi_level(ends: Array, *, longest: int | None = None) -> tuple[Array, Array]:
     He et al. 2024, arXiv:2401.16421 (BiPE): the first is for an absolute encoding that is added, the second for a
     relative one. A separator (a full stop, the end of a line) is the last token of its segment.
 
-    ends: (*batch, n), true or 1 at the separators, of any library.     longest: places from longest-1 on are that
-    place, as in the released code with 1024; None leaves them. Two results of that shape, integers. Raises ValueError
-    or TypeError naming the argument.
+    Args:
+        ends: (*batch, n), true or 1 at the separators, of any library.
+        longest: Places from longest-1 on are that place, as in the released code with 1024; None leaves them. Two
+            results of that shape, integers.
 
-    >>> within, segment = bi_level([0, 0, 1, 0, 1, 0])
-    >>> within.tolist(), segment.tolist()
-    ([0, 1, 2, 0, 1, 0], [0, 0, 0, 1, 1, 2])
+    Raises:
+        ValueError: Or TypeError naming the argument.
+
+    Example:
+        >>> within, segment = bi_level([0, 0, 1, 0, 1, 0])
+        >>> within.tolist(), segment.tolist()
+        ([0, 1, 2, 0, 1, 0], [0, 0, 0, 1, 1, 2])
     """
     ends = arrays.as_mask("ends", ends)
     if ends.ndim < 1:

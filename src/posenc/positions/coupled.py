@@ -22,20 +22,28 @@ def coupled(
 ) -> np.ndarray:
     """Positions of the characters of "a+b=c", digits of the same significance sharing one.
 
-    Cho et al. 2024, arXiv:2405.20671 (position coupling), as in its released code: "+" takes the start s, the digits
-    of each number take s+1, s+2, … from the least significant one; "=" takes s before a reversed answer and s+answer+1
+    Cho et al. 2024, arXiv:2405.20671 (position coupling), as in its released code: "+" takes the start s, the digits of
+    each number take s+1, s+2, … from the least significant one; "=" takes s before a reversed answer and s+answer+1
     before an answer written in the usual order.
 
-    first, second, answer: digits of a, b and c.     reverse_input, reverse_output:
-    least significant digit written first.
-    longest, rng: together, s is drawn uniformly from 1 up to where no position exceeds `longest`; without them it is 1.
-
-    Result (first + second + answer + 2,), int64. Raises ValueError or TypeError naming the argument.
+    Result (first + second + answer + 2,), int64.
 
     653 + 49 = 702, the answer written 207:
 
-    >>> coupled(3, 2, 3).tolist()
-    [4, 3, 2, 1, 3, 2, 1, 2, 3, 4]
+    Args:
+        first: Digits of a, b and c. reverse_input, reverse_output: least significant digit written first.
+        second: Digits of a, b and c. reverse_input, reverse_output: least significant digit written first.
+        answer: Digits of a, b and c. reverse_input, reverse_output: least significant digit written first.
+        longest: Together, s is drawn uniformly from 1 up to where no position exceeds `longest`; without them it is 1.
+        rng: Together, s is drawn uniformly from 1 up to where no position exceeds `longest`; without them it is 1.
+
+    Raises:
+        ValueError: A value breaks its rule; the message names the argument.
+        TypeError: A value breaks its rule; the message names the argument.
+
+    Example:
+        >>> coupled(3, 2, 3).tolist()
+        [4, 3, 2, 1, 3, 2, 1, 2, 3, 4]
     """
     sizes = {"first": first, "second": second, "answer": answer}
     one, two, three = (validation.integer(name, size, 1, LONGEST_NUMBER) for name, size in sizes.items())

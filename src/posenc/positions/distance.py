@@ -19,8 +19,9 @@ def difference(
     Where there are no 64-bit numbers (JAX by default) two positions 2^31 or more apart are a ValueError, or, where they
     cannot be seen, ±(2^31 - 1).
 
-    >>> difference([5], [3, 5, 9]).tolist()
-    [-2, 0, 4]
+    Example:
+        >>> difference([5], [3, 5, 9]).tolist()
+        [-2, 0, 4]
     """
     return _difference(*checked_pair(query_positions, key_positions, like))
 
@@ -41,9 +42,10 @@ def steps(
     What `difference` cannot say while values are not seen is NaN here: a position out of range, a distance too far for
     32 bits.
 
-    >>> import numpy as np
-    >>> steps([5], [3, 9], np.float32).tolist()
-    [-2.0, 4.0]
+    Example:
+        >>> import numpy as np
+        >>> steps([5], [3, 9], np.float32).tolist()
+        [-2.0, 4.0]
     """
     query_positions, key_positions = checked_pair(query_positions, key_positions, like)
     lib, distance = query_positions.lib, _difference(query_positions, key_positions)

@@ -21,11 +21,17 @@ def random_walk(adjacency: Any, steps: int) -> np.ndarray:
     `AddRandomWalkPE` of PyTorch Geometric; with weights that code divides 1, not the weight of an edge, by the sum. A
     walk from a node without edges goes nowhere, so its row is 0.
 
-    adjacency: (n, n), the weights of edges from row to column, 0 where there is none; anything that `numpy.asarray`
-    takes. The result is float64; a model projects it to its width. Raises ValueError or TypeError naming the argument.
+    Args:
+        adjacency: (n, n), the weights of edges from row to column, 0 where there is none; anything that `numpy.asarray`
+            takes. The result is float64; a model projects it to its width.
 
-    >>> random_walk([[0, 1, 0], [1, 0, 1], [0, 1, 0]], 2).tolist()  # a chain of three nodes
-    [[0.0, 0.5], [0.0, 1.0], [0.0, 0.5]]
+    Raises:
+        ValueError: A value breaks its rule; the message names the argument.
+        TypeError: A value breaks its rule; the message names the argument.
+
+    Example:
+        >>> random_walk([[0, 1, 0], [1, 0, 1], [0, 1, 0]], 2).tolist()  # a chain of three nodes
+        [[0.0, 0.5], [0.0, 1.0], [0.0, 0.5]]
     """
     weights = _weights(adjacency)
     steps = validation.integer("steps", steps, 1, 1 << 12)
@@ -55,12 +61,19 @@ def laplacian(
     positive. With `rng` signs are drawn, as that code does and training should. Equal eigenvalues, as in graphs with
     symmetries or several parts, have no eigenvectors of their own either: any rotation of them would do.
 
-    adjacency: (n, n), symmetric, no weight below 0; anything that `numpy.asarray` takes.     count: from 1 to n - 1.
-    ties: "error" refuses equal eigenvalues among those in use; "any" gives the vectors that LAPACK happens to find.
-    The result is float64; a model projects it to its width. Raises ValueError or TypeError naming the argument.
+    Args:
+        adjacency: (n, n), symmetric, no weight below 0; anything that `numpy.asarray` takes.
+        count: From 1 to n - 1.
+        ties: "error" refuses equal eigenvalues among those in use; "any" gives the vectors that LAPACK happens to find.
+            The result is float64; a model projects it to its width.
 
-    >>> laplacian([[0, 1, 0], [1, 0, 1], [0, 1, 0]], 1).round(4).tolist()
-    [[0.7071], [0.0], [-0.7071]]
+    Raises:
+        ValueError: A value breaks its rule; the message names the argument.
+        TypeError: A value breaks its rule; the message names the argument.
+
+    Example:
+        >>> laplacian([[0, 1, 0], [1, 0, 1], [0, 1, 0]], 1).round(4).tolist()
+        [[0.7071], [0.0], [-0.7071]]
     """
     weights = _weights(adjacency)
     if not np.array_equal(weights, weights.T):

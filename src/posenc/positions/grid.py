@@ -20,19 +20,25 @@ EPSILON = 1e-6
 def grid(
     height: int, width: int, *, frames: int | None = None, order: str | None = None, start: int | Sequence[int] = 0
 ) -> np.ndarray:
-    """Coordinates of patches read row by row (frame by frame): shape (height·width, 2), or (frames·height·width,
-    3); int64.
+    """Coordinates of patches read row by row (frame by frame).
 
-    order: which coordinate comes first, a permutation of "hw" or, with frames, of "thw"; the patches are always read in
-    the same order, the last column fastest. Most models write "hw"; MAE's sinusoids and rope-vit write "wh". None is
-    "hw" or "thw".     start: where counting begins, one number or one for each coordinate in that order.
+    Shape (height·width, 2), or (frames·height·width, 3); int64.
 
-    Raises ValueError or TypeError naming the argument.
+    Args:
+        order: Which coordinate comes first, a permutation of "hw" or, with frames, of "thw"; the patches are always
+            read in the same order, the last column fastest. Most models write "hw"; MAE's sinusoids and rope-vit write
+            "wh". None is "hw" or "thw".
+        start: Where counting begins, one number or one for each coordinate in that order.
 
-    >>> grid(2, 3).tolist()
-    [[0, 0], [0, 1], [0, 2], [1, 0], [1, 1], [1, 2]]
-    >>> grid(1, 2, frames=2, order="twh", start=(0, 1, 1)).tolist()
-    [[0, 1, 1], [0, 2, 1], [1, 1, 1], [1, 2, 1]]
+    Raises:
+        ValueError: A value breaks its rule; the message names the argument.
+        TypeError: A value breaks its rule; the message names the argument.
+
+    Example:
+        >>> grid(2, 3).tolist()
+        [[0, 0], [0, 1], [0, 2], [1, 0], [1, 1], [1, 2]]
+        >>> grid(1, 2, frames=2, order="twh", start=(0, 1, 1)).tolist()
+        [[0, 1, 1], [0, 2, 1], [1, 1, 1], [1, 2, 1]]
     """
     sizes = _sizes(height, width, frames)
     order = _order(order, "".join(sizes))
@@ -43,15 +49,24 @@ def grid(
 
 
 def centres(height: int, width: int, *, order: str | None = None, divide: str = "each") -> np.ndarray:
-    """Coordinates of the middles of patches, (2·i + 1)/n - 1, from -1 to 1 over the image; shape (height·width,
-    2), float64.
+    """Coordinates of the middles of patches, (2·i + 1)/n - 1, from -1 to 1 over the image.
 
-    DINOv3 (Siméoni et al. 2025, arXiv:2508.10104), in its released code. divide: what n is: the side "each" coordinate
-    lies on, or for both the "longest" or the "shortest" side, which keeps patches square ("max" and "min" there).
-    order: "hw" (None) or "wh". Raises ValueError or TypeError naming the argument.
+    Shape (height·width, 2), float64.
 
-    >>> centres(1, 2).tolist()
-    [[0.0, -0.5], [0.0, 0.5]]
+    DINOv3 (Siméoni et al. 2025, arXiv:2508.10104), in its released code.
+
+    Args:
+        order: "hw" (None) or "wh".
+        divide: What n is: the side "each" coordinate lies on, or for both the "longest" or the "shortest" side, which
+            keeps patches square ("max" and "min" there).
+
+    Raises:
+        ValueError: A value breaks its rule; the message names the argument.
+        TypeError: A value breaks its rule; the message names the argument.
+
+    Example:
+        >>> centres(1, 2).tolist()
+        [[0.0, -0.5], [0.0, 0.5]]
     """
     divide = validation.choice("divide", divide, ("each", "longest", "shortest"))
     order = _order(order, "hw")
@@ -64,18 +79,26 @@ def centres(height: int, width: int, *, order: str | None = None, divide: str = 
 
 
 def grid_from_mask(mask: Array, *, span: float | None = None) -> Array:
-    """Rows and columns counted from 1 where a mask is true, as DETR counts them: (*batch, height, width) to
-    (*batch, height·width, 2), the row first.
+    """Rows and columns counted from 1 where a mask is true, as DETR counts them.
+
+    (*batch, height, width) to (*batch, height·width, 2), the row first.
 
     Carion et al. 2020, arXiv:2005.12872, in its released code: beyond the image a count stays at its last value.
 
-    mask: of any library, true or 1 for pixels of the image.     span: None for whole counts; a number to divide each
-    count by the last one of its column or row (plus 1e-6) and multiply it by the span (DETR's `normalize`, with 2π).
+    Result in integers, or in the widest float with a span.
 
-    Result in integers, or in the widest float with a span. Raises ValueError or TypeError naming the argument.
+    Args:
+        mask: Of any library, true or 1 for pixels of the image.
+        span: None for whole counts; a number to divide each count by the last one of its column or row (plus 1e-6) and
+            multiply it by the span (DETR's `normalize`, with 2π).
 
-    >>> grid_from_mask([[1, 1, 0], [1, 1, 0]]).tolist()
-    [[1, 1], [1, 2], [0, 2], [2, 1], [2, 2], [0, 2]]
+    Raises:
+        ValueError: A value breaks its rule; the message names the argument.
+        TypeError: A value breaks its rule; the message names the argument.
+
+    Example:
+        >>> grid_from_mask([[1, 1, 0], [1, 1, 0]]).tolist()
+        [[1, 1], [1, 2], [0, 2], [2, 1], [2, 2], [0, 2]]
     """
     mask = arrays.as_mask("mask", mask)
     if mask.ndim < 2:
@@ -96,11 +119,14 @@ def grid_from_mask(mask: Array, *, span: float | None = None) -> Array:
 def prefixed(positions: Array, count: int) -> Array:
     """`count` tokens before the patches, such as a class token: token j stands at (-1, …, 0, j), above the grid.
 
-    `GridLearned(prefix=count)` keeps a vector for each of them. positions: (n, axes), whole numbers;
-    result (count + n, axes).
+    `GridLearned(prefix=count)` keeps a vector for each of them.
 
-    >>> prefixed(grid(1, 2), 1).tolist()
-    [[-1, 0], [0, 0], [0, 1]]
+    Args:
+        positions: (n, axes), whole numbers; result (count + n, axes).
+
+    Example:
+        >>> prefixed(grid(1, 2), 1).tolist()
+        [[-1, 0], [0, 0], [0, 1]]
     """
     positions = arrays.as_array("positions", positions)
     if positions.ndim != 2 or positions.shape[-1] < 2 or arrays.kind(positions) != "integer":
@@ -118,15 +144,17 @@ def prefixed(positions: Array, count: int) -> Array:
 def on_grid(
     positions: Array | Positions, sizes: tuple[int, ...], *, prefix: int = 0, like: Array | None = None
 ) -> tuple[tuple[Array, ...], Array, Array]:
-    """Indices of positions (*batch, n, axes) on a grid, which of them are tokens before it, and a guard;
-    each (*batch, n).
+    """Indices of positions (*batch, n, axes) on a grid, which of them are tokens before it, and a guard.
+
+    Each (*batch, n).
 
     A token before the grid has its number as its last index. The guard is 0.0, or NaN for a position off the grid that
     could not be seen; ValueError for one that can be.
 
-    >>> (row, column), front, _ = on_grid([[1, 2], [-1, 0]], (2, 3), prefix=1)
-    >>> row.tolist(), column.tolist(), front.tolist()
-    ([1, 0], [2, 0], [False, True])
+    Example:
+        >>> (row, column), front, _ = on_grid([[1, 2], [-1, 0]], (2, 3), prefix=1)
+        >>> row.tolist(), column.tolist(), front.tolist()
+        ([1, 0], [2, 0], [False, True])
     """
     positions = checked(positions, like=like)
     whole_coordinates = [whole("positions", coordinate) for coordinate in split_coordinates(positions, len(sizes))]

@@ -52,12 +52,12 @@ class Image(Declared):
 
 @dataclass(frozen=True)
 class Video(Declared):
-    """A video of frames × height × width patches, merge × merge to a token,
-    `interval` steps of time from frame to frame.
+    """A video of frames × height × width patches, merge × merge to a token, `interval` steps of time from frame to frame.
 
-    interval: 1 counts frames (Qwen2-VL); seconds between frames times steps a second follows the clock (Qwen2.5-VL).
-    The time of frame i is ⌊i·interval⌋, with the interval read as the nearest fraction of a denominator up to 2^20, so
-    that thirty steps of 1/30 are one.
+    Args:
+        interval: 1 counts frames (Qwen2-VL); seconds between frames times steps a second follows the clock
+            (Qwen2.5-VL). The time of frame i is ⌊i·interval⌋, with the interval read as the nearest fraction of a
+            denominator up to 2^20, so that thirty steps of 1/30 are one.
     """
 
     frames: Annotated[int, Whole(1, 1 << 20)]
@@ -110,19 +110,26 @@ def media(segments: Sequence[Segment], *, after: str, start: int = 0) -> tuple[n
 
     Wang et al. 2024, arXiv:2409.12191 (M-RoPE). Each segment begins where the one before it ends.
 
-    segments: what the sequence holds, in order.     start: where the first one begins.
-    after: where a segment ends: "largest", one beyond the largest coordinate of its tokens (the paper; Qwen2.5-Omni),
-    or "extent", beyond its longer side whatever its time (Qwen2-VL to Qwen3-VL in transformers 5), so that the time of
-    a long video overlaps what follows. They differ for videos alone.
-
     The next position is one beyond the largest coordinate of all: with tokens decoded so far it is what is called the
-    rope delta. Raises ValueError or TypeError naming the argument.
+    rope delta.
 
-    >>> found, following = media([Text(2), Image(4, 4, merge=2), Text(1)], after="largest")
-    >>> found.tolist()
-    [[0, 0, 0], [1, 1, 1], [2, 2, 2], [2, 2, 3], [2, 3, 2], [2, 3, 3], [4, 4, 4]]
-    >>> following
-    5
+    Args:
+        segments: What the sequence holds, in order.
+        after: Where a segment ends: "largest", one beyond the largest coordinate of its tokens (the paper;
+            Qwen2.5-Omni), or "extent", beyond its longer side whatever its time (Qwen2-VL to Qwen3-VL in transformers
+            5), so that the time of a long video overlaps what follows. They differ for videos alone.
+        start: Where the first one begins.
+
+    Raises:
+        ValueError: A value breaks its rule; the message names the argument.
+        TypeError: A value breaks its rule; the message names the argument.
+
+    Example:
+        >>> found, following = media([Text(2), Image(4, 4, merge=2), Text(1)], after="largest")
+        >>> found.tolist()
+        [[0, 0, 0], [1, 1, 1], [2, 2, 2], [2, 2, 3], [2, 3, 2], [2, 3, 3], [4, 4, 4]]
+        >>> following
+        5
     """
     after = validation.choice("after", after, ("largest", "extent"))
     position = first = validation.integer("start", start, 0, 2**53 - LONGEST)

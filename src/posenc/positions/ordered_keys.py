@@ -12,10 +12,12 @@ from posenc.positions.distance import difference
 class OrderedKeys(NamedTuple):
     """Keys in the order of their documents and, within a document, of their positions.
 
-    key: their positions in this order.   order: which of the given keys stands at each place, (*batch, m); None where
-    they were given in order, which can be seen only where positions can be read.
-    guard: NaN for a row in which a position is out of range or occurs twice, else 0.0, (*batch, 1); None where
-    positions can be read, so that such a row is an error.
+    Args:
+        key: Their positions in this order.
+        order: Which of the given keys stands at each place, (*batch, m); None where they were given in order, which can
+            be seen only where positions can be read.
+        guard: NaN for a row in which a position is out of range or occurs twice, else 0.0, (*batch, 1); None where
+            positions can be read, so that such a row is an error.
     """
 
     key: Positions
@@ -46,8 +48,9 @@ class OrderedKeys(NamedTuple):
     def before_all(self, query: Positions) -> int:
         """How many of the first keys lie before every query; 0 where it cannot be seen, or documents share a row.
 
-        >>> ordered([0, 1, 5, 6]).before_all(checked([5, 6]))
-        2
+        Example:
+            >>> ordered([0, 1, 5, 6]).before_all(checked([5, 6]))
+            2
         """
         lib = self.key.lib
         if self.key.documents is not None or query.documents is not None or query.bounds is None:
@@ -66,9 +69,10 @@ class OrderedKeys(NamedTuple):
     def rank(self, pairs: Array, query: Positions) -> Array:
         """How many keys come first in the order: those of earlier documents, and those of `pairs`; (*batch, n).
 
-        >>> keys = ordered([20, 10, 30])
-        >>> keys.rank(keys.reached(checked([25])), checked([25])).tolist()
-        [2]
+        Example:
+            >>> keys = ordered([20, 10, 30])
+            >>> keys.rank(keys.reached(checked([25])), checked([25])).tolist()
+            [2]
         """
         documents = self.key.documents
         if documents is not None and query.documents is not None:
@@ -100,10 +104,12 @@ class OrderedKeys(NamedTuple):
 def ordered(key: Array | Positions) -> OrderedKeys:
     """Keys in order; ValueError for a position that can be read and that a document holds twice.
 
-    key: positions, (m,) or (*batch, m), with their documents.
+    Args:
+        key: Positions, (m,) or (*batch, m), with their documents.
 
-    >>> ordered([5, 0, 1]).key.array.tolist(), ordered([5, 0, 1]).order.tolist(), ordered([0, 1, 5]).order
-    ([0, 1, 5], [1, 2, 0], None)
+    Example:
+        >>> ordered([5, 0, 1]).key.array.tolist(), ordered([5, 0, 1]).order.tolist(), ordered([0, 1, 5]).order
+        ([0, 1, 5], [1, 2, 0], None)
     """
     key = checked(key, "key")
     lib = key.lib
@@ -131,8 +137,7 @@ def _order(key: Positions) -> Array:
 
 
 def _follows(key: Positions, compared: Any) -> Array:
-    """Whether a comparison holds for each key's position and that of the key before, where both are of one document;
-    where not, whether the documents rise."""
+    """Whether a comparison holds for each key's position and that of the key before, where both are of one document; where not, whether the documents rise."""
     positions, documents = key.lib.signed(key.array), key.documents
     holds = compared(positions[..., 1:], positions[..., :-1])
     if documents is None:

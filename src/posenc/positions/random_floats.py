@@ -15,10 +15,15 @@ def random_floats(length: int, largest: float, rng: np.random.Generator, *, rows
     Shimizu et al. 2026, arXiv:2602.14050 (random float sampling): positions that no table of whole numbers limits,
     drawn anew for each step of training and in use alike. With `rows` each row has its own.
 
-    Result (length,) or (rows, length), float64. Raises ValueError or TypeError naming the argument.
+    Result (length,) or (rows, length), float64.
 
-    >>> random_floats(3, largest=512.0, rng=np.random.default_rng(0)).round(2).tolist()
-    [20.98, 138.13, 326.12]
+    Raises:
+        ValueError: A value breaks its rule; the message names the argument.
+        TypeError: A value breaks its rule; the message names the argument.
+
+    Example:
+        >>> random_floats(3, largest=512.0, rng=np.random.default_rng(0)).round(2).tolist()
+        [20.98, 138.13, 326.12]
     """
     length = validation.integer("length", length, 0, LONGEST)
     largest = validation.real("largest", largest, 0.0, 2.0**53, above=True)

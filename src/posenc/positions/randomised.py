@@ -11,14 +11,20 @@ LONGEST = 1 << 26
 
 
 def randomised(length: int, longest: int, rng: np.random.Generator, *, rows: int | None = None) -> np.ndarray:
-    """`length` positions drawn without replacement from 0 … longest-1, in increasing order:
-    every set is equally likely.
+    """`length` positions drawn without replacement from 0 … longest-1, in increasing order.
 
-    Ruoss et al. 2023, arXiv:2305.16843. Drawn anew for each step of training; with `rows` each row has its own.
-    Result (length,) or (rows, length), int64. Raises ValueError or TypeError naming the argument.
+    Every set is equally likely.
 
-    >>> randomised(4, longest=100, rng=np.random.default_rng(0)).tolist()
-    [26, 50, 62, 82]
+    Ruoss et al. 2023, arXiv:2305.16843. Drawn anew for each step of training; with `rows` each row has its own. Result
+    (length,) or (rows, length), int64.
+
+    Raises:
+        ValueError: A value breaks its rule; the message names the argument.
+        TypeError: A value breaks its rule; the message names the argument.
+
+    Example:
+        >>> randomised(4, longest=100, rng=np.random.default_rng(0)).tolist()
+        [26, 50, 62, 82]
     """
     longest = validation.integer("longest", longest, 0, LONGEST)
     length = validation.integer("length", length, 0, longest)

@@ -17,8 +17,9 @@ LONGEST = 1 << 30
 def span(length: int, *, start: int = 0) -> np.ndarray:
     """start, start+1, …, start+length-1; shape (length,), int64.
 
-    >>> span(3, start=5).tolist()
-    [5, 6, 7]
+    Example:
+        >>> span(3, start=5).tolist()
+        [5, 6, 7]
     """
     length = validation.integer("length", length, 0, LONGEST)
     start = validation.integer("start", start, -(2**53), 2**53 - LONGEST)
@@ -26,15 +27,19 @@ def span(length: int, *, start: int = 0) -> np.ndarray:
 
 
 def from_mask(mask: Array) -> Array:
-    """Positions of a padded batch: tokens count from 0 in each row, wherever the padding stands, and padding goes on
-    behind them, so that no token comes after it.
+    """Positions of a padded batch.
 
-    mask: (*batch, n), true or 1 for tokens; result the same shape, integers, each of 0 to n - 1 once a row. A mask
-    still has to hide padding from attention; what its positions settle is that scores that count the keys in between
-    leave it out.
+    Tokens count from 0 in each row, wherever the padding stands, and padding goes on behind them, so that no token
+    comes after it.
 
-    >>> from_mask([[0, 0, 1, 1], [1, 1, 1, 0]]).tolist()
-    [[2, 3, 0, 1], [0, 1, 2, 3]]
+    Args:
+        mask: (*batch, n), true or 1 for tokens; result the same shape, integers, each of 0 to n - 1 once a row. A mask
+            still has to hide padding from attention; what its positions settle is that scores that count the keys in
+            between leave it out.
+
+    Example:
+        >>> from_mask([[0, 0, 1, 1], [1, 1, 1, 0]]).tolist()
+        [[2, 3, 0, 1], [0, 1, 2, 3]]
     """
     real = arrays.as_mask("mask", mask)
     lib = arrays.library(real)
@@ -46,8 +51,9 @@ def from_mask(mask: Array) -> Array:
 def packed(lengths: Sequence[int]) -> np.ndarray:
     """Positions of documents packed into one row: each starts again at 0; shape (sum of lengths,), int64.
 
-    >>> packed([3, 2]).tolist()
-    [0, 1, 2, 0, 1]
+    Example:
+        >>> packed([3, 2]).tolist()
+        [0, 1, 2, 0, 1]
     """
     counts = _lengths(lengths)
     starts = np.repeat(np.cumsum(counts) - counts, counts)
@@ -67,8 +73,9 @@ def _lengths(lengths: Sequence[int]) -> np.ndarray:
 def documents(lengths: Sequence[int]) -> np.ndarray:
     """Which document each token of a packed row belongs to, counted from 0; shape (sum of lengths,), int64.
 
-    >>> documents([3, 2]).tolist()
-    [0, 0, 0, 1, 1]
+    Example:
+        >>> documents([3, 2]).tolist()
+        [0, 0, 0, 1, 1]
     """
     counts = _lengths(lengths)
     numbers: np.ndarray = np.repeat(np.arange(len(counts)), counts)
@@ -78,10 +85,12 @@ def documents(lengths: Sequence[int]) -> np.ndarray:
 def decoding(cached: Array, steps: int = 1) -> Any:
     """Positions of the next tokens when `cached` tokens a row are already there.
 
-    cached: a number or (batch,); result (steps,) or (batch, steps).
+    Args:
+        cached: A number or (batch,); result (steps,) or (batch, steps).
 
-    >>> decoding([7, 3], steps=2).tolist()
-    [[7, 8], [3, 4]]
+    Example:
+        >>> decoding([7, 3], steps=2).tolist()
+        [[7, 8], [3, 4]]
     """
     cached = arrays.as_array("cached", cached)
     if arrays.kind(cached) != "integer":

@@ -14,11 +14,14 @@ def shifted(positions: Array, most: int, rng: np.random.Generator) -> Array:
     """Positions moved on by one whole number a row, drawn uniformly from 0 … most.
 
     Kiyono et al. 2021, arXiv:2109.05644 (SHAPE): in training alone, so that a model learns differences. Positions
-    (*batch, n) of any library; result the same shape, integers as the widest signed ones. Raises ValueError or
-    TypeError naming the argument; a traced program is refused, which would repeat one draw for ever.
+    (*batch, n) of any library; result the same shape, integers as the widest signed ones.
 
-    >>> shifted([[0, 1, 2], [0, 1, 2]], most=500, rng=np.random.default_rng(0)).tolist()
-    [[426, 427, 428], [319, 320, 321]]
+    Raises:
+        ValueError: Or TypeError naming the argument; a traced program is refused, which would repeat one draw for ever.
+
+    Example:
+        >>> shifted([[0, 1, 2], [0, 1, 2]], most=500, rng=np.random.default_rng(0)).tolist()
+        [[426, 427, 428], [319, 320, 321]]
     """
     positions = outside(positions)
     most = validation.integer("most", most, 0, LARGEST_POSITION)

@@ -15,10 +15,15 @@ def skip_wise(length: int, longest: int, rng: np.random.Generator, *, rows: int 
     Zhu et al. 2023, arXiv:2309.10400 (PoSE), as in its released code: the first chunk is 1 … (length+1)÷2 tokens long
     and starts at 0, the second follows after a gap of 0 … longest-length; both are drawn uniformly, for each row anew.
 
-    Result (length,) or (rows, length), int64. Raises ValueError or TypeError naming the argument.
+    Result (length,) or (rows, length), int64.
 
-    >>> skip_wise(6, longest=1_000, rng=np.random.default_rng(0)).tolist()
-    [0, 1, 2, 636, 637, 638]
+    Raises:
+        ValueError: A value breaks its rule; the message names the argument.
+        TypeError: A value breaks its rule; the message names the argument.
+
+    Example:
+        >>> skip_wise(6, longest=1_000, rng=np.random.default_rng(0)).tolist()
+        [0, 1, 2, 636, 637, 638]
     """
     longest = validation.integer("longest", longest, 1, LONGEST)
     length = validation.integer("length", length, 1, longest)

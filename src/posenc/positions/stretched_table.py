@@ -13,14 +13,17 @@ from posenc.core.arrays import Array, Library
 
 @dataclass(frozen=True)
 class Stretch:
-    """Position p of 0 … extent-1 lies at p·(rows-1)/(extent-1) in a table of `rows` rows:
-    first and last row are kept."""
+    """Position p of 0 … extent-1 lies at p·(rows-1)/(extent-1) in a table of `rows` rows.
+
+    First and last row are kept.
+    """
 
     rows: int
     extent: int
 
     def mixed(self, table: Array, positions: Array, lib: Library, dtype: Any) -> Array:
         """(1-w)·table[a] + w·table[a+1] for every position, where a + w is its place, 0 ≤ w < 1; fractions are allowed.
+
         The mixture is formed in the dtype.
 
         A position outside gives ValueError, or rows of NaN where it cannot be seen.
@@ -64,11 +67,15 @@ def resized(table: Array, length: int) -> Array:
 
     Row j of the result is (1-w)·table[a] + w·table[a+1], where a + w = j·(rows-1)/(length-1), 0 ≤ w < 1. The mixture is
     formed in float32 at least and rounded once to the dtype of the table. A single row asked for is the first.
-    Raises ValueError or TypeError naming the argument.
 
-    >>> import numpy as np
-    >>> resized(np.array([[0.0], [3.0]]), 4).tolist()
-    [[0.0], [1.0], [2.0], [3.0]]
+    Raises:
+        ValueError: A value breaks its rule; the message names the argument.
+        TypeError: A value breaks its rule; the message names the argument.
+
+    Example:
+        >>> import numpy as np
+        >>> resized(np.array([[0.0], [3.0]]), 4).tolist()
+        [[0.0], [1.0], [2.0], [3.0]]
     """
     table = arrays.as_array("table", table)
     if table.ndim != 2 or table.shape[0] < 1 or arrays.kind(table) not in ("float", "narrow"):

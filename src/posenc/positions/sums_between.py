@@ -8,12 +8,12 @@ from posenc.positions.ordered_keys import OrderedKeys
 
 
 def sums_upto(sums: Array, count: Array, lib: Library) -> Array:
-    """Of cumulative sums over keys in order, (*batch, heads, m, channels), those up to the first `count` keys, (*batch,
-    n), zero for none; (*batch, heads, n, channels).
+    """Of cumulative sums over keys in order, (*batch, heads, m, channels), those up to the first `count` keys, (*batch, n), zero for none; (*batch, heads, n, channels).
 
-    >>> import numpy as np
-    >>> sums_upto(np.array([[[1.0], [3.0]]]), np.array([0, 2]), _array.library(np.ones(1))).tolist()
-    [[[0.0], [3.0]]]
+    Example:
+        >>> import numpy as np
+        >>> sums_upto(np.array([[[1.0], [3.0]]]), np.array([0, 2]), _array.library(np.ones(1))).tolist()
+        [[[0.0], [3.0]]]
     """
     none = lib.xp.zeros_like(sums.sum(-2))[..., None, :]
     columns = lib.xp.concatenate([none, sums], -2).swapaxes(-1, -2)
@@ -22,15 +22,19 @@ def sums_upto(sums: Array, count: Array, lib: Library) -> Array:
 
 
 def over_keys(x: Array, keys: OrderedKeys, taps: Array) -> Array:
-    """A filter over keys in order: each reads itself by the last tap, the key of its document before by the one before,
-    and so on.
+    """A filter over keys in order.
 
-    x: (*batch, heads, m, channels). taps: (heads, channels, how many). Result as x.
+    Each reads itself by the last tap, the key of its document before by the one before, and so on.
 
-    >>> import numpy as np
-    >>> from posenc.positions.ordered_keys import ordered
-    >>> over_keys(np.array([[[10.0], [1.0]]]), ordered([3, 7]), np.array([[[0.5, 1.0]]])).tolist()
-    [[[10.0], [6.0]]]
+    Args:
+        x: (*batch, heads, m, channels).
+        taps: (heads, channels, how many). Result as x.
+
+    Example:
+        >>> import numpy as np
+        >>> from posenc.positions.ordered_keys import ordered
+        >>> over_keys(np.array([[[10.0], [1.0]]]), ordered([3, 7]), np.array([[[0.5, 1.0]]])).tolist()
+        [[[10.0], [6.0]]]
     """
     xp, last = keys.key.lib.xp, taps.shape[-1] - 1
     total = x * taps[:, None, :, last]
@@ -44,9 +48,10 @@ def over_keys(x: Array, keys: OrderedKeys, taps: Array) -> Array:
 def log_sigmoid(x: Array) -> Array:
     """ln σ(x), which neither overflows nor loses its small values.
 
-    >>> import numpy as np
-    >>> log_sigmoid(np.array([-1000.0, 0.0])).round(4).tolist()
-    [-1000.0, -0.6931]
+    Example:
+        >>> import numpy as np
+        >>> log_sigmoid(np.array([-1000.0, 0.0])).round(4).tolist()
+        [-1000.0, -0.6931]
     """
     xp = arrays.library(x).xp
     size = xp.abs(x)
@@ -56,8 +61,9 @@ def log_sigmoid(x: Array) -> Array:
 def sigmoid(x: Array) -> Array:
     """1 / (1 + e^-x), which does not overflow.
 
-    >>> import numpy as np
-    >>> sigmoid(np.array([-1000.0, 0.0])).tolist()
-    [0.0, 0.5]
+    Example:
+        >>> import numpy as np
+        >>> sigmoid(np.array([-1000.0, 0.0])).tolist()
+        [0.0, 0.5]
     """
     return arrays.library(x).sigmoid(x)

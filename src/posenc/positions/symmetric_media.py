@@ -14,17 +14,23 @@ from posenc.positions.sequences import LONGEST
 def vrope(segments: Sequence[Text | Image | Video], *, start: int = 0) -> tuple[np.ndarray, int]:
     """Four coordinates of each token, shape (tokens, 4), int64, and the position of the next token.
 
-    VRoPE of Liu et al. 2025, arXiv:2502.11664, in the authors' code (johncaged/VRoPE). Of a patch in row r and column
-    c of h × w they are the distances from the four corners along both sides, r + c, r + c', r' + c and r' + c' with
-    r' = h-1-r and c' = w-1-c. Each frame of a video begins h + w - 1 after the last, and so does what follows it. Text
-    has its place in all four. For `axial("vrope", …)`, whose pairs take the four in turn.
+    VRoPE of Liu et al. 2025, arXiv:2502.11664, in the authors' code (johncaged/VRoPE). Of a patch in row r and column c
+    of h × w they are the distances from the four corners along both sides, r + c, r + c', r' + c and r' + c' with r' =
+    h-1-r and c' = w-1-c. Each frame of a video begins h + w - 1 after the last, and so does what follows it. Text has
+    its place in all four. For `axial("vrope", …)`, whose pairs take the four in turn.
 
-    segments: what the sequence holds, in order; `interval` of a video must be 1, since the code counts frames.
-    start: where the first one begins. Raises ValueError or TypeError naming the argument.
+    Args:
+        segments: What the sequence holds, in order; `interval` of a video must be 1, since the code counts frames.
+        start: Where the first one begins.
 
-    >>> found, following = vrope([Text(1), Image(2, 3, merge=1)])
-    >>> found[:3].tolist(), following
-    ([[0, 0, 0, 0], [1, 3, 2, 4], [2, 2, 3, 3]], 5)
+    Raises:
+        ValueError: A value breaks its rule; the message names the argument.
+        TypeError: A value breaks its rule; the message names the argument.
+
+    Example:
+        >>> found, following = vrope([Text(1), Image(2, 3, merge=1)])
+        >>> found[:3].tolist(), following
+        ([[0, 0, 0, 0], [1, 3, 2, 4], [2, 2, 3, 3]], 5)
     """
     position, parts = _first(start), [np.empty((0, 4), np.int64)]
     for segment in _checked(segments):
@@ -50,12 +56,18 @@ def rope_tie(segments: Sequence[Text | Image], *, start: int = 0) -> tuple[np.nd
     For `axial("neomme", …)`, which deals out its pairs in the same way. The overlapping places of that model's noised
     and clean images are not here: place each image by its own call with `start`.
 
-    segments: what the sequence holds, in order.     start: where the first one begins.
-    Raises ValueError or TypeError naming the argument.
+    Args:
+        segments: What the sequence holds, in order.
+        start: Where the first one begins.
 
-    >>> found, following = rope_tie([Text(1), Image(2, 4, merge=1)])
-    >>> found[:5].tolist(), following
-    ([[0, 0], [4, 3], [4, 4], [4, 5], [4, 6]], 9)
+    Raises:
+        ValueError: A value breaks its rule; the message names the argument.
+        TypeError: A value breaks its rule; the message names the argument.
+
+    Example:
+        >>> found, following = rope_tie([Text(1), Image(2, 4, merge=1)])
+        >>> found[:5].tolist(), following
+        ([[0, 0], [4, 3], [4, 4], [4, 5], [4, 6]], 9)
     """
     position, parts = _first(start), [np.empty((0, 2), np.int64)]
     for segment in _checked(segments):

@@ -9,12 +9,15 @@ from posenc.positions.distance import difference
 
 
 def whole(name: str, positions: Array | Positions, like: Array | None = None) -> tuple[Array, Array]:
-    """Positions as the widest integers, and a guard: 0.0, or NaN for a number that is not whole and could not be seen.
+    """Positions as the widest integers, and a guard.
+
+    0.0, or NaN for a number that is not whole and could not be seen.
 
     Floats that hold whole numbers pass. ValueError for a fraction where values can be seen.
 
-    >>> whole("positions", [2.0, 5.0])[0].tolist()
-    [2, 5]
+    Example:
+        >>> whole("positions", [2.0, 5.0])[0].tolist()
+        [2, 5]
     """
     positions = checked(positions, name, like)
     lib, xp = positions.lib, positions.lib.xp
@@ -36,8 +39,9 @@ def whole(name: str, positions: Array | Positions, like: Array | None = None) ->
 def whole_difference(query_positions: Positions, key_positions: Positions) -> tuple[Array, Array]:
     """key - query of whole positions, and a guard: 0.0, or NaN as above; both of the shape to which they broadcast.
 
-    >>> whole_difference(checked([5.0]), checked([3, 7]))[0].tolist()
-    [-2, 2]
+    Example:
+        >>> whole_difference(checked([5.0]), checked([3, 7]))[0].tolist()
+        [-2, 2]
     """
     (there, there_guard), (here, here_guard) = (
         whole("query_positions", query_positions),
@@ -50,11 +54,11 @@ def whole_difference(query_positions: Positions, key_positions: Positions) -> tu
 
 
 def whole_distances(query_positions: Positions, key_positions: Positions) -> tuple[Array, Array | None]:
-    """key - query of every pair of whole positions, (*batch, 1, n, m) with an axis for the heads, and a guard as above,
-    or None for integers that can be read, which need none.
+    """key - query of every pair of whole positions, (*batch, 1, n, m) with an axis for the heads, and a guard as above, or None for integers that can be read, which need none.
 
-    >>> whole_distances(checked([5, 6]), checked([3, 7, 9]))[0].tolist()
-    [[[-2, 2, 4], [-3, 1, 3]]]
+    Example:
+        >>> whole_distances(checked([5, 6]), checked([3, 7, 9]))[0].tolist()
+        [[[-2, 2, 4], [-3, 1, 3]]]
     """
     distance, guard = whole_difference(
         query_positions.part((..., None, slice(None), None)), key_positions.part((..., None, None, slice(None)))
@@ -66,8 +70,9 @@ def whole_distances(query_positions: Positions, key_positions: Positions) -> tup
 def guarded(score: Array, guard: Array | None) -> Array:
     """A score with the guard of its distances, NaN where it is not known.
 
-    >>> import numpy as np
-    >>> guarded(np.ones(1), None).tolist(), guarded(np.ones(1), np.full(1, np.nan)).tolist()
-    ([1.0], [nan])
+    Example:
+        >>> import numpy as np
+        >>> guarded(np.ones(1), None).tolist(), guarded(np.ones(1), np.full(1, np.nan)).tolist()
+        ([1.0], [nan])
     """
     return score if guard is None else score + arrays.library(score).astype(guard, score.dtype)

@@ -26,8 +26,12 @@ Step = Callable[[Array, Any], tuple[Array, Any]]
 class Audit:
     """What two ways of running gave.
 
-    name: of the audit.   ok: whether they agree.   largest: the largest difference.   tolerance: what rounding may do.
-    first: the first place along the tokens where they differ, -1 where none; `row` the row of the batch it is in.
+    Args:
+        name: Of the audit.
+        ok: Whether they agree.
+        largest: The largest difference.
+        tolerance: What rounding may do.
+        first: The first place along the tokens where they differ, -1 where none; `row` the row of the batch it is in.
     """
 
     name: str
@@ -51,14 +55,18 @@ def decode_equals_prefill(whole: Whole, step: Step, x: Array, *, prompt: int = 1
     """Whether decoding token by token with a cache gives what all tokens at once give.
 
     whole(x) → (batch, n, ...) for x (batch, n, ...): token ids or vectors. step(part, cache) → (output, cache), with
-    None for the first cache. prompt: how many tokens the first step takes; then one at a time. See `causal_lm` for
-    models of Hugging Face. ValueError where shapes do not belong together.
+    None for the first cache.
 
-    >>> def step(part, total):
-    ...     sums = part.cumsum(1) if total is None else total + part.cumsum(1)
-    ...     return sums, sums[:, -1:]
-    >>> decode_equals_prefill(lambda x: x.cumsum(1), step, torch.arange(6.0).reshape(1, 6)).ok
-    True
+    Args:
+        prompt: How many tokens the first step takes; then one at a time. See `causal_lm` for models of Hugging Face.
+            ValueError where shapes do not belong together.
+
+    Example:
+        >>> def step(part, total):
+        ...     sums = part.cumsum(1) if total is None else total + part.cumsum(1)
+        ...     return sums, sums[:, -1:]
+        >>> decode_equals_prefill(lambda x: x.cumsum(1), step, torch.arange(6.0).reshape(1, 6)).ok
+        True
     """
     _tokens(x)
     prompt = validation.integer("prompt", prompt, 1, x.shape[1])
@@ -71,10 +79,14 @@ def decode_equals_prefill(whole: Whole, step: Step, x: Array, *, prompt: int = 1
 
 
 def batch_equals_single(module: Callable[..., Array], *arguments: Array) -> Audit:
-    """Whether each row of a batch gets what it gets alone; arguments: tensors with the batch on their first axis.
+    """Whether each row of a batch gets what it gets alone;
 
-    >>> print(batch_equals_single(lambda x: x - x.mean(0), torch.eye(2)))
-    batch equals single: they differ from token 0 of row 0 on, by up to 0.5; rounding allows 1.3e-06
+    Args:
+        arguments: Tensors with the batch on their first axis.
+
+    Example:
+        >>> print(batch_equals_single(lambda x: x - x.mean(0), torch.eye(2)))
+        batch equals single: they differ from token 0 of row 0 on, by up to 0.5; rounding allows 1.3e-06
     """
     if not arguments or len({len(_tokens(argument)) for argument in arguments}) != 1 or len(arguments[0]) < 2:
         raise ValueError(
@@ -99,11 +111,14 @@ def sharded_equals_whole(
 
     module(x, positions) acts on each token by itself, as a rotation does: x (batch, n, ...), positions (n,) or (batch,
     n).
-    scheme: "contiguous", or "zigzag": rank r of R has pieces r and 2R-1-r of 2R, as context parallelism balances a
-    causal mask. ValueError where the sequence cannot be cut so.
 
-    >>> sharded_equals_whole(lambda x, p: x + p[:, None], torch.zeros(1, 8, 2), torch.arange(8), scheme="zigzag").ok
-    True
+    Args:
+        scheme: "contiguous", or "zigzag": rank r of R has pieces r and 2R-1-r of 2R, as context parallelism balances a
+            causal mask. ValueError where the sequence cannot be cut so.
+
+    Example:
+        >>> sharded_equals_whole(lambda x, p: x + p[:, None], torch.zeros(1, 8, 2), torch.arange(8), scheme="zigzag").ok
+        True
     """
     length = _tokens(x).shape[1]
     shards = validation.integer("shards", shards, 2, 1 << 16)
@@ -127,12 +142,17 @@ def sharded_equals_whole(
 def exported_equals_eager(module: torch.nn.Module, example: Sequence[Array], other: Sequence[Array]) -> Audit:
     """Whether a program exported from arguments of one length gives what the module gives at another length.
 
-    example, other: the same arguments at two lengths: axes whose sizes differ are exported as free. A module that has
-    its length baked in is refused by torch.export, or gives something else. RuntimeError of torch.export is an audit
-    that failed.
+    Args:
+        example: The same arguments at two lengths: axes whose sizes differ are exported as free. A module that has its
+            length baked in is refused by torch.export, or gives something else. RuntimeError of torch.export is an
+            audit that failed.
+        other: The same arguments at two lengths: axes whose sizes differ are exported as free. A module that has its
+            length baked in is refused by torch.export, or gives something else. RuntimeError of torch.export is an
+            audit that failed.
 
-    >>> exported_equals_eager(torch.nn.Linear(2, 2), [torch.zeros(1, 4, 2)], [torch.zeros(1, 7, 2)]).ok
-    True
+    Example:
+        >>> exported_equals_eager(torch.nn.Linear(2, 2), [torch.zeros(1, 4, 2)], [torch.zeros(1, 7, 2)]).ok
+        True
     """
     if len(example) != len(other) or any(one.ndim != two.ndim for one, two in zip(example, other, strict=True)):
         raise ValueError(

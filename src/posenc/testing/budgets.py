@@ -43,8 +43,9 @@ def rounding(dtype: str, largest: float = 1.0) -> float:
 
 
 def product(dtype: str, terms: int, largest: float) -> float:
-    """For a sum of `terms` products whose magnitudes sum to `largest`: every partial sum rounds once (Higham 2002,
-    §3.1).
+    """For a sum of `terms` products whose magnitudes sum to `largest`.
+
+    Every partial sum rounds once (Higham 2002, §3.1).
     """
     return (terms + 2 * ULPS_OF_A_VALUE) * EPSILON[dtype] * largest
 
@@ -52,7 +53,9 @@ def product(dtype: str, terms: int, largest: float) -> float:
 def angle(encoding: Encoding, largest_position: float, dtype: str = "float64") -> float:
     """What `numerics="float32"` loses by design: frequency and product each round once, so p·ω moves by p·ω·2^-23.
 
-    dtype: where an angle is formed in floats of this kind, it moves by so many units of theirs, each of some ten sums.
+    Args:
+        dtype: Where an angle is formed in floats of this kind, it moves by so many units of theirs, each of some ten
+            sums.
     """
     if released(encoding):
         return (abs(largest_position) * fastest(encoding) + 2.0) * EPSILON["float32"]
@@ -73,7 +76,10 @@ def released(encoding: Encoding) -> bool:
 
 
 def arithmetic(encoding: Encoding) -> str:
-    """The dtype in which an encoding forms its numbers, whatever it is asked for: float64, or float32 where it says so."""
+    """The dtype in which an encoding forms its numbers, whatever it is asked for.
+
+    float64, or float32 where it says so.
+    """
     return "float32" if released(encoding) else "float64"
 
 

@@ -28,7 +28,11 @@ def called(
     dtype: Any = None,
     name: str = "numpy",
 ) -> Any:
-    """The door's own method: embed(query), rotation(query), matrix or score of (query, key). name: of their library."""
+    """The door's own method: embed(query), rotation(query), matrix or score of (query, key).
+
+    Args:
+        name: Of their library.
+    """
     if isinstance(encoding, AdditiveEncoding):
         return encoding.embed(query_positions, params, dtype=dtype)
     if isinstance(encoding, RotaryEncoding):

@@ -68,7 +68,11 @@ def check_remote_encoding(
 
     With `against`, they are compared with that encoding's; else with those of the encoding that it calls itself, where
     there is one of that name and these fields, or with the published conventions. What its checks say can only make it
-    worse. Raises ValueError naming the argument."""
+    worse.
+
+    Raises:
+        ValueError: A value breaks its rule; the message names the argument.
+    """
     fields = _fields(code, against, dim, base)
     built = code.ask("build", fields=fields)
     if not isinstance(built, dict) or not isinstance(built.get("encoding"), str):

@@ -99,7 +99,11 @@ def content_width(encoding: Encoding) -> int:
 
 
 def applied(encoding: Encoding, x: Array, positions: Any, params: Any, dtype: Any = None) -> Array:
-    """Content (*batch, n, width) with its positions, at the doors that take it; dtype: of a rotation."""
+    """Content (*batch, n, width) with its positions, at the doors that take it;
+
+    Args:
+        dtype: Of a rotation.
+    """
     if isinstance(encoding, RotaryEncoding):
         return at_every_head(encoding.rotation(positions, params, role=encoding.roles[0], dtype=dtype), x)
     return cast(AdditiveEncoding, encoding).attach(x, positions, params)

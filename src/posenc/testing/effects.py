@@ -1,4 +1,7 @@
-"""All that an encoding does, as arrays: two encodings with the same effects are the same encoding, whoever wrote them."""
+"""All that an encoding does, as arrays.
+
+Two encodings with the same effects are the same encoding, whoever wrote them.
+"""
 
 from __future__ import annotations
 
@@ -32,8 +35,11 @@ def positions_within(encoding: Encoding) -> np.ndarray:
 
 
 def effects(encoding: Encoding, params: Mapping[str, Any], positions: np.ndarray) -> dict[str, np.ndarray]:
-    """By name, the vectors added (n, width); the matrices (heads, n, out, in) of each role; the biases (heads, n, n);
-    or the scores of drawn content (heads, n, n) and what it adds to the output."""
+    """By name, the vectors added (n, width).
+
+    The matrices (heads, n, out, in) of each role; the biases (heads, n, n); or the scores of drawn content (heads, n,
+    n) and what it adds to the output.
+    """
     values, coordinates = dict(params) or None, spread_over_axes(encoding, positions)
     if isinstance(encoding, AdditiveEncoding):
         return {"embed": np.asarray(encoding.embed(coordinates, values), np.float64)}

@@ -63,7 +63,8 @@ def main() -> None:
 def user_encoding(target: Any, fields: dict[str, Any]) -> Encoding:
     """The encoding: as it is, or the class with these fields, and plain values for what else has no default.
 
-    Raises ValueError for a field that it does not have, or has already.
+    Raises:
+        ValueError: For a field that it does not have, or has already.
     """
     if isinstance(target, Encoding):
         if fields:

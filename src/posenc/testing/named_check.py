@@ -24,11 +24,15 @@ class CheckFailed(AssertionError):  # noqa: N818  (the past tense says what came
 class Check:
     """One named property of an encoding.
 
-    doors: where it applies.   claims: what an encoding must claim for it to apply.
-    needs: libraries without which it is left out.   slow: left out unless asked for.
-    unasked: why it is left out for an encoding that it says nothing about, "" where it is asked.
-    several: about positions with several coordinates, and of use for those alone.
-    run: takes the encoding; raises CheckFailed.   explains: what is lost when it fails, in one sentence.
+    Args:
+        run: Takes the encoding; raises CheckFailed.
+        explains: What is lost when it fails, in one sentence.
+        doors: Where it applies.
+        claims: What an encoding must claim for it to apply.
+        needs: Libraries without which it is left out.
+        slow: Left out unless asked for.
+        several: About positions with several coordinates, and of use for those alone.
+        unasked: Why it is left out for an encoding that it says nothing about, "" where it is asked.
     """
 
     name: str
@@ -48,8 +52,9 @@ class Check:
         return encoding.door in self.doors and self.claims <= encoding.claims
 
     def left_out(self, encoding: Encoding) -> str:
-        """Why it is not asked of an encoding to which it applies: a library that the encoding does not take, or what
-        `unasked` says; "" where it is asked.
+        """Why it is not asked of an encoding to which it applies.
+
+        A library that the encoding does not take, or what `unasked` says; "" where it is asked.
         """
         unknown = [name for name in self.needs if name not in encoding.libraries]
         if unknown:

@@ -19,7 +19,8 @@ from posenc.encodings._of_one import AddsOne, OfOne, RotatesOne
 def one_coordinate(encoding: Any, *, spread: bool = False) -> Any:
     """The encoding itself where positions are plain numbers, else the encoding along a line.
 
-    spread: coordinate a is a+1 times the number, so that axes are told apart; else all are the number itself.
+    Args:
+        spread: Coordinate a is a+1 times the number, so that axes are told apart; else all are the number itself.
     """
     if encoding.axes == 1:
         return encoding
@@ -39,8 +40,9 @@ def along(encoding: Any, name: str, positions: Any) -> Array:
 
 
 def spread_over_axes(encoding: Encoding, positions: Array) -> Array:
-    """Numbers (*batch, n) as positions that the encoding takes: where it has several axes, coordinate a is a+1 times the
-    number.
+    """Numbers (*batch, n) as positions that the encoding takes.
+
+    Where it has several axes, coordinate a is a+1 times the number.
     """
     if encoding.axes == 1:
         return positions

@@ -69,7 +69,9 @@ def checks_for(encoding: Encoding) -> tuple[Check, ...]:
     """The checks for an encoding's door and claims, slow ones and those of missing libraries too; for pytest:
 
     `@pytest.mark.parametrize("check", checks_for(MINE), ids=lambda check: check.name)` and `check.run(MINE)`.
-    Raises TypeError naming `encoding` for what is no encoding of a door.
+
+    Raises:
+        TypeError: A value breaks its rule; the message names `encoding` for what is no encoding of a door.
     """
     validation.instance(
         "encoding", encoding, Encoding, "an encoding of an encoding, derived from one of the four doors"
@@ -86,16 +88,19 @@ def check_encoding(
 ) -> Report:
     """Run every check that applies to the encoding.
 
-    reference: the encoding whose numbers it must give. Without one the numbers of a class of your own are compared with
-    nothing, and `published_numbers` is left out: every other check looks at consistency alone.
-    expected_failures: name of a check → why it fails; one that passes all the same is a failure, and so is a name that
-    is no check of this encoding (ValueError). slow: also the checks that generate machine code, seconds each. Raises
-    TypeError naming the argument. A failed check is in the report, not raised.
+    Args:
+        expected_failures: Name of a check → why it fails; one that passes all the same is a failure, and so is a name
+            that is no check of this encoding (ValueError).
+        slow: Also the checks that generate machine code, seconds each. Raises TypeError naming the argument. A failed
+            check is in the report, not raised.
+        reference: The encoding whose numbers it must give. Without one the numbers of a class of your own are compared
+            with nothing, and `published_numbers` is left out: every other check looks at consistency alone.
 
-    >>> from posenc import NoPE
-    >>> report = check_encoding(NoPE(dim=4))
-    >>> report.ok, report.failed
-    (True, ())
+    Example:
+        >>> from posenc import NoPE
+        >>> report = check_encoding(NoPE(dim=4))
+        >>> report.ok, report.failed
+        (True, ())
     """
     checks = checks_for(encoding)
     if reference is not None:

@@ -10,8 +10,10 @@ Status = Literal["passed", "failed", "expected", "left out"]
 
 @dataclass(frozen=True)
 class Outcome:
-    """One check's outcome. sentence: why it failed, why that was expected, or why it was left out; empty when it
-    passed.
+    """One check's outcome.
+
+    Args:
+        sentence: Why it failed, why that was expected, or why it was left out; empty when it passed.
     """
 
     name: str

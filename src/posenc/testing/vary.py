@@ -24,7 +24,10 @@ def variants(encoding: Any, name: str) -> list[Any]:
 
 
 def observable_results(encoding: Encoding) -> tuple[bytes | str, ...]:
-    """All that a caller can see of an encoding at a few well chosen positions: two encodings that differ, differ here."""
+    """All that a caller can see of an encoding at a few well chosen positions.
+
+    Two encodings that differ, differ here.
+    """
     observed = [_bytes(lambda: encoding.init(np.random.default_rng(0))), repr(sorted(encoding.shapes.items()))]
     params, line = moved_parameters(encoding), one_coordinate(encoding, spread=True)
     for positions in (

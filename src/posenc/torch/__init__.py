@@ -1,7 +1,7 @@
 """PyTorch: modules that hold an encoding and its parameters, and fast functions; the mathematics is not here.
 
-A module has no buffers: whatever does not learn is recomputed from the encoding, exactly, so no cast, no meta device and
-no checkpoint can lose it.
+A module has no buffers: whatever does not learn is recomputed from the encoding, exactly, so no cast, no meta device
+and no checkpoint can lose it.
 """
 
 try:

@@ -226,7 +226,9 @@ def _by_ours(
 ) -> Any:
     """The output, (batch, n, channels), for q, k and v of layout "bthd" whose last tokens stand together.
 
-    mask: as transformers gives it.   causal: where it gives none.
+    Args:
+        mask: As transformers gives it.
+        causal: Where it gives none.
     """
     seen, causal = _mask_and_causal(mask, q.shape[1], k.shape[1], causal)
     key_positions = torch.arange(k.shape[1], device=k.device)

@@ -1,5 +1,7 @@
-"""Positions inside loaded models of transformers, by `rotate` and `attention`: proved equal on the spot, and undone
-when wanted."""
+"""Positions inside loaded models of transformers, by `rotate` and `attention`.
+
+Proved equal on the spot, and undone when wanted.
+"""
 
 from __future__ import annotations
 
@@ -54,14 +56,17 @@ def accelerate(model: torch.nn.Module) -> Accelerated:
 
     Nothing but this model is changed.
 
-    Raises TypeError or ValueError naming `model`.
+    Raises:
+        TypeError: A value breaks its rule; the message names `model`.
+        ValueError: A value breaks its rule; the message names `model`.
 
-    >>> from transformers import LlamaConfig, LlamaForCausalLM
-    >>> sizes = {"vocab_size": 8, "hidden_size": 16, "intermediate_size": 8, "num_attention_heads": 2}
-    >>> model = LlamaForCausalLM(LlamaConfig(num_hidden_layers=2, num_key_value_heads=1, **sizes))
-    >>> with accelerate(model) as accelerated:
-    ...     print([name for name, _ in accelerated.changed])
-    ['model.layers.0.self_attn', 'model.layers.1.self_attn']
+    Example:
+        >>> from transformers import LlamaConfig, LlamaForCausalLM
+        >>> sizes = {"vocab_size": 8, "hidden_size": 16, "intermediate_size": 8, "num_attention_heads": 2}
+        >>> model = LlamaForCausalLM(LlamaConfig(num_hidden_layers=2, num_key_value_heads=1, **sizes))
+        >>> with accelerate(model) as accelerated:
+        ...     print([name for name, _ in accelerated.changed])
+        ['model.layers.0.self_attn', 'model.layers.1.self_attn']
     """
     validation.instance("model", model, torch.nn.Module, "a loaded model of transformers")
     layers = [(name, module) for name, module in model.named_modules() if _calls(module)]
@@ -142,8 +147,10 @@ def _rotation(cos: Any, sin: Any, pairing: str, dim: int) -> Rotation:
 
 
 def _same_rotation(original: Applied, ours: Applied, width: int) -> bool:
-    """Whether both give the same bits for two rows of far positions and grouped heads;
-    a call that fails is another form."""
+    """Whether both give the same bits for two rows of far positions and grouped heads.
+
+    A call that fails is another form.
+    """
     generator = torch.Generator().manual_seed(width)
     angle = torch.rand(2, 5, width // 2, generator=generator, dtype=torch.float32) * 6.0
     q, k = (torch.randn(2, count, 5, width + 4, generator=generator) for count in (4, 2))

@@ -18,16 +18,19 @@ from posenc.torch.modules.one_call import rotation_at
 class HuggingFaceRotary(EncodingModule):
     """cos and sin as `apply_rotary_pos_emb` of Hugging Face transformers takes them: `model.model.rotary_emb = …`.
 
-    encoding: a rotation that pairs halves from channel 0 and learns nothing; with `Partial`, cos and sin have the rotated
-    width alone. forward(x, position_ids): position_ids (batch, n); cos and sin (batch, n, width) in the dtype of x,
-    each frequency twice. numerics="float32" gives the model's own numbers bit for bit, "exact" better ones.
+    Args:
+        encoding: A rotation that pairs halves from channel 0 and learns nothing; with `Partial`, cos and sin have the
+            rotated width alone. forward(x, position_ids): position_ids (batch, n); cos and sin (batch, n, width) in the
+            dtype of x, each frequency twice. numerics="float32" gives the model's own numbers bit for bit, "exact"
+            better ones.
 
-    >>> import torch
-    >>> from posenc import RoPE
-    >>> cos, sin = HuggingFaceRotary(RoPE(dim=4, pairing="halves"))(torch.zeros(1), torch.tensor([[0, 1]]))
-    >>> sin
-    tensor([[[0.0000, 0.0000, 0.0000, 0.0000],
-             [0.8415, 0.0100, 0.8415, 0.0100]]])
+    Example:
+        >>> import torch
+        >>> from posenc import RoPE
+        >>> cos, sin = HuggingFaceRotary(RoPE(dim=4, pairing="halves"))(torch.zeros(1), torch.tensor([[0, 1]]))
+        >>> sin
+        tensor([[[0.0000, 0.0000, 0.0000, 0.0000],
+                 [0.8415, 0.0100, 0.8415, 0.0100]]])
     """
 
     encoding: RotaryEncoding

@@ -69,8 +69,10 @@ def _keeps_numpy(like: Array | Library | None) -> bool:
 
 
 def whole_array(name: str, value: Array) -> Array:
-    """An array whose numbers are all there, each in its place; masked, sparse, nested and distributed ones are
-    refused."""
+    """An array whose numbers are all there, each in its place.
+
+    Masked, sparse, nested and distributed ones are refused.
+    """
     what, advice = "", "Convert it first."
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(value, torch.Tensor):

@@ -90,8 +90,10 @@ class Library:
         return array
 
     def compiling(self) -> bool:
-        """Whether PyTorch is compiling or exporting, so that a length may be a symbol;
-        JAX's lengths are always numbers."""
+        """Whether PyTorch is compiling or exporting, so that a length may be a symbol.
+
+        JAX's lengths are always numbers.
+        """
         return False
 
     def full_precision(self) -> AbstractContextManager[Any]:
@@ -99,8 +101,10 @@ class Library:
         return nullcontext()
 
     def take_along(self, array: Array, index: Array, axis: int = -1) -> Array:
-        """array[..., index[..., j]] for every j: index has the other axes of array and picks along the last one, or
-        another."""
+        """array[..., index[..., j]] for every j.
+
+        Index has the other axes of array and picks along the last one, or another.
+        """
         return self.xp.take_along_axis(array, index, axis)
 
     def sum_along(self, array: Array, index: Array, count: int) -> Array:

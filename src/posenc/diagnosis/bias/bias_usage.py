@@ -15,10 +15,16 @@ from posenc.inspect.rounding import NarrowType, narrowed
 class BiasUsage:
     """What is done with a bias.
 
-    factor: multiplies it.   order: which head's bias stands where head h is meant, `order[h]`; empty for h itself.
-    query_shift: added to positions of queries.   swapped: query for key.   position_type, bias_type: cast to that type.
-    product_factor: multiplies the product of queries and keys besides.   head_factors: what each head's bias is
-    multiplied by; empty for 1.   unclamped: whether far distances fall into buckets beyond the last one of T5.
+    Args:
+        factor: Multiplies it.
+        order: Which head's bias stands where head h is meant, `order[h]`; empty for h itself.
+        query_shift: Added to positions of queries.
+        swapped: Query for key.
+        position_type: Cast to that type.
+        bias_type: Cast to that type.
+        product_factor: Multiplies the product of queries and keys besides.
+        head_factors: What each head's bias is multiplied by; empty for 1.
+        unclamped: Whether far distances fall into buckets beyond the last one of T5.
     """
 
     encoding: ALiBi | T5Bias
@@ -33,7 +39,11 @@ class BiasUsage:
     unclamped: bool = False
 
     def biases(self, query_positions: np.ndarray, key_positions: np.ndarray, table: np.ndarray | None) -> np.ndarray:
-        """What is added to the logits, (heads, n, m). table: what T5 has learned."""
+        """What is added to the logits, (heads, n, m).
+
+        Args:
+            table: What T5 has learned.
+        """
         params = {"table": table} if isinstance(self.encoding, T5Bias) else None
         if self.unclamped and table is not None and isinstance(self.encoding, T5Bias):
             biases = (

@@ -23,8 +23,11 @@ KEYS = 96
 class ObservedBiases:
     """Logits (heads, n, m), their part that is no bias, `product`, and the positions of queries (n,) and keys (m,).
 
-    tolerance: how far rounding may change a logit.   table: what T5 has learned, where it is given.
-    causal: whether later keys are masked, so that their biases count for nothing.   head_dim: where it is known.
+    Args:
+        tolerance: How far rounding may change a logit.
+        table: What T5 has learned, where it is given.
+        causal: Whether later keys are masked, so that their biases count for nothing.
+        head_dim: Where it is known.
     """
 
     logits: np.ndarray
@@ -102,7 +105,11 @@ class ObservedBiases:
 
 
 def observed_biases(arrays: Arrays, encoding: ALiBi | T5Bias, logit_factor: float, causal: bool) -> ObservedBiases:
-    """What arrays show of a bias. Raises ValueError where they do not fit together."""
+    """What arrays show of a bias.
+
+    Raises:
+        ValueError: They do not fit together.
+    """
     name = "bias" if "bias" in arrays else "logits"
     if name not in arrays:
         raise ValueError(

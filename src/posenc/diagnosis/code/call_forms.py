@@ -47,8 +47,13 @@ _KEYS = Finding(
 class Probe:
     """The numbers that code gave, and what was noticed on the way.
 
-    observed: a table or rotations, or biases.   form: how it was called.   layout: of vectors.
-    tensors: what a torch module holds.   moving_error: what goes wrong on another device.   caller: how it was asked.
+    Args:
+        observed: A table or rotations, or biases.
+        form: How it was called.
+        layout: Of vectors.
+        tensors: What a torch module holds.
+        moving_error: What goes wrong on another device.
+        caller: How it was asked.
     """
 
     observed: ObservedValues | ProbedBias

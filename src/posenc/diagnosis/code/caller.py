@@ -15,7 +15,9 @@ from posenc.diagnosis.named_arrays import NamedArray
 class Caller:
     """Code with one way to call it, and the library whose arrays it gets.
 
-    heads: how many are asked for.   layout: of pairs of channels, where the results do not show it.
+    Args:
+        heads: How many are asked for.
+        layout: Of pairs of channels, where the results do not show it.
     """
 
     code: UserCode

@@ -49,27 +49,35 @@ def check_code(
 ) -> CodeReport:
     """Call code of your own, compare it with every published convention, and name its mistake if it makes one.
 
-    target: a function, a class (made first) or an object such as a torch module. What an argument means is read off its
-    name: f(length, dim), f(positions, dim), f(position, dim) and f(position, i, dim) return a table, row, number, or
-    rotation matrices; f(x), f(x, positions), f(x, position), f(q, k) and f(q, k, positions) take vectors; cosines and
-    sines, two results or complex numbers, stand for rotations;
-    f(heads, length), f(query_length, key_length) and f(scores) give biases, f(heads) slopes.
-    against: the one encoding that is meant, in place of every convention; it states width, heads and base.
-    dim: the width to ask for, even, from 4; 16 if None.   base: the base that is meant; 10000 if None.
-    layout: "batch-first" or "sequence-first", where only one is right for you.
-    Where it is right, another width and an odd one are asked for as well, or 12 heads. Calls for more, fewer and other
-    positions follow one another, to see whether the code keeps the tables of its first call.
+    The code runs in this process: `posenc check` runs a file in a process of its own.
 
-    The code runs in this process: `posenc check` runs a file in a process of its own. Raises ValueError or TypeError
-    naming the argument; ValueError, with the line in your file, for code that fails.
+    Args:
+        target: A function, a class (made first) or an object such as a torch module. What an argument means is read off
+            its name: f(length, dim), f(positions, dim), f(position, dim) and f(position, i, dim) return a table, row,
+            number, or rotation matrices; f(x), f(x, positions), f(x, position), f(q, k) and f(q, k, positions) take
+            vectors; cosines and sines, two results or complex numbers, stand for rotations; f(heads, length),
+            f(query_length, key_length) and f(scores) give biases, f(heads) slopes.
+        against: The one encoding that is meant, in place of every convention; it states width, heads and base.
+        dim: The width to ask for, even, from 4; 16 if None.
+        base: The base that is meant; 10000 if None.
+        layout: "batch-first" or "sequence-first", where only one is right for you. Where it is right, another width and
+            an odd one are asked for as well, or 12 heads. Calls for more, fewer and other positions follow one another,
+            to see whether the code keeps the tables of its first call.
 
-    >>> import numpy as np
-    >>> def table(length, dim):
-    ...     angle = np.arange(1, length + 1)[:, None] / 10_000 ** (np.arange(0, dim, 2) / dim)
-    ...     return np.stack([np.sin(angle), np.cos(angle)], -1).reshape(length, dim)
-    >>> report = check_code(table)
-    >>> report.right, report.convention, report.findings[0].sentence
-    (False, 'Sinusoidal(dim=16)', 'Positions start at 1.')
+    Raises:
+        ValueError: A value breaks its rule; the message names the argument; ValueError, with the line in your file, for
+            code that fails.
+        TypeError: A value breaks its rule; the message names the argument; ValueError, with the line in your file, for
+            code that fails.
+
+    Example:
+        >>> import numpy as np
+        >>> def table(length, dim):
+        ...     angle = np.arange(1, length + 1)[:, None] / 10_000 ** (np.arange(0, dim, 2) / dim)
+        ...     return np.stack([np.sin(angle), np.cos(angle)], -1).reshape(length, dim)
+        >>> report = check_code(table)
+        >>> report.right, report.convention, report.findings[0].sentence
+        (False, 'Sinusoidal(dim=16)', 'Positions start at 1.')
     """
     return check_user_code(LocalCode(target), against=against, dim=dim, base=base, layout=layout)
 

@@ -90,8 +90,11 @@ def in_child(
 ) -> Iterator[RemoteCode]:
     """The code that FILE.py:NAME stands for, loaded in a child process, which ends with the context.
 
-    show: takes each line that the code has printed, as it is.
-    Raises ValueError, in one line, where the file does not run, or runs out of time or memory.
+    Args:
+        show: Takes each line that the code has printed, as it is.
+
+    Raises:
+        ValueError: In one line, where the file does not run, or runs out of time or memory.
     """
     seconds = validation.real("seconds", seconds, 0.0, 86_400.0, above=True)
     memory = validation.real("memory", memory, 0.25, 1024.0)

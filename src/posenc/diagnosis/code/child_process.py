@@ -27,8 +27,10 @@ class StoppedError(Exception):
 class ChildProcess:
     """Asks a child process, one question at a time.
 
-    server: the module whose main() answers.   seconds: how long all answers together may take, on the clock.
-    memory: GiB of address space that it may use, where the system can limit it.
+    Args:
+        server: The module whose main() answers.
+        seconds: How long all answers together may take, on the clock.
+        memory: GiB of address space that it may use, where the system can limit it.
     """
 
     def __init__(self, server: str, *, seconds: float, memory: float) -> None:
@@ -61,7 +63,11 @@ class ChildProcess:
         self.close()
 
     def ask(self, question: str, **words: Any) -> Any:
-        """The answer to one question. Raises StoppedError where none comes."""
+        """The answer to one question.
+
+        Raises:
+            StoppedError: None comes.
+        """
         if self.process.stdin is None or self.process.stdout is None:
             raise StoppedError("it has no pipes")
         began = time.monotonic()

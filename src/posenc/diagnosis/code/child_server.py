@@ -70,8 +70,10 @@ def main() -> None:
 
 
 def answer_requests(answers: Answers) -> None:
-    """Answer questions from standard input on standard output, which the user's code no longer has: what it prints goes
-    to standard error, and it has nothing to read."""
+    """Answer questions from standard input on standard output, which the user's code no longer has.
+
+    What it prints goes to standard error, and it has nothing to read.
+    """
     with _private_pipes() as (asked, answered):
         while True:
             try:

@@ -16,7 +16,11 @@ CONSISTENT = "consistent; its numbers were compared with nothing"
 
 @dataclass(frozen=True)
 class FirstDifference:
-    """The first number that is not the expected one. source: for a rotation, the channel of the unit vector."""
+    """The first number that is not the expected one.
+
+    Args:
+        source: For a rotation, the channel of the unit vector.
+    """
 
     position: float
     channel: int
@@ -51,7 +55,11 @@ def measured(
     tolerance: np.ndarray,
     first: Callable[[tuple[int, ...], float, float], FirstDifference | FirstBiasDifference],
 ) -> dict[str, Any]:
-    """What a `CodeReport` says of numbers and those that are expected. first: the first difference, of its index."""
+    """What a `CodeReport` says of numbers and those that are expected.
+
+    Args:
+        first: The first difference, of its index.
+    """
     gap = np.abs(received - expected)
     wrong = tuple(map(int, next(iter(np.argwhere(~(gap <= tolerance))), ())))
     return {
@@ -65,14 +73,22 @@ def measured(
 class CodeReport(text_lines.Lines):
     """Whether code follows a published convention, and which mistake it makes if not.
 
-    right: whether it does, at every width that was asked for.   door: "adds", "rotates", "biases" or "scores".
-    convention: the one that it follows, or the nearest, as an encoding.   findings: the mistakes that explain the numbers;
-    empty when right, and when none of the known mistakes explains them.   notes: what is no mistake and worth knowing.
-    form: how it was called.   layout: of vectors with a batch or heads.   precision: the type whose rounding explains
-    what is left.   first_difference, largest_difference: against `convention`.   compared: how many numbers.
-    farthest_position: the last that was compared.
-    consistent: whether nothing was found wrong and there was nothing to compare the numbers with, as where a table is
-    learned; then `right` is False.
+    Args:
+        right: Whether it does, at every width that was asked for.
+        door: "adds", "rotates", "biases" or "scores".
+        convention: The one that it follows, or the nearest, as an encoding.
+        findings: The mistakes that explain the numbers; empty when right, and when none of the known mistakes explains
+            them.
+        notes: What is no mistake and worth knowing.
+        form: How it was called.
+        layout: Of vectors with a batch or heads.
+        precision: The type whose rounding explains what is left.
+        first_difference: Against `convention`.
+        largest_difference: Against `convention`.
+        compared: How many numbers.
+        farthest_position: The last that was compared.
+        consistent: Whether nothing was found wrong and there was nothing to compare the numbers with, as where a table
+            is learned; then `right` is False.
     """
 
     right: bool

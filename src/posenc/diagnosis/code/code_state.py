@@ -25,7 +25,9 @@ class KeptValue:
 
 
 def kept_values(target: Any) -> list[KeptValue]:
-    """The data that a function, a class or an object reaches outside of itself: globals, attributes, defaults, cells.
+    """The data that a function, a class or an object reaches outside of itself.
+
+    Globals, attributes, defaults, cells.
 
     What cannot be copied is left out.
     """

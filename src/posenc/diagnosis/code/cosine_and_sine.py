@@ -24,14 +24,16 @@ NOTES = {
 def rotations(results: Sequence[NamedArray], count: int, layout: PairLayout) -> tuple[NamedArray, str]:
     """The rotations (n, d, d) that cosines and sines of n = `count` positions stand for, and what is said of them.
 
-    results: cosines and sines, each (n, d/2), or (n, d) with every number twice.
-    layout: of the pairs where every number is given once.
+    Args:
+        results: Cosines and sines, each (n, d/2), or (n, d) with every number twice.
+        layout: Of the pairs where every number is given once.
 
-    >>> angles = np.outer(range(5), [1.0, 0.1, 1.0, 0.1])
-    >>> results = [NamedArray(function(angles), "float64") for function in (np.cos, np.sin)]
-    >>> (values, dtype), note = rotations(results, 5, "adjacent")
-    >>> values.shape, values[1, 2].round(4).tolist(), note == NOTES["halves"]
-    ((5, 4, 4), [0.8415, 0.0, 0.5403, 0.0], True)
+    Example:
+        >>> angles = np.outer(range(5), [1.0, 0.1, 1.0, 0.1])
+        >>> results = [NamedArray(function(angles), "float64") for function in (np.cos, np.sin)]
+        >>> (values, dtype), note = rotations(results, 5, "adjacent")
+        >>> values.shape, values[1, 2].round(4).tolist(), note == NOTES["halves"]
+        ((5, 4, 4), [0.8415, 0.0, 0.5403, 0.0], True)
     """
     cosine, sine = (np.squeeze(each.values) for each in results)
     if cosine.shape != sine.shape or cosine.ndim != 2 or cosine.shape[0] != count:

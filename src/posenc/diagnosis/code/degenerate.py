@@ -10,9 +10,11 @@ from posenc.diagnosis.not_finite import not_finite
 
 
 def degenerate(values: np.ndarray, *, masked: bool = False) -> Finding | None:
-    """The finding that such numbers are, or None. values: positions on the first axis, or biases.
+    """The finding that such numbers are, or None.
 
-    masked: whether -inf is the mask of a key, and no mistake.
+    Args:
+        values: Positions on the first axis, or biases.
+        masked: Whether -inf is the mask of a key, and no mistake.
     """
     wrong = not_finite({"The result": np.where(np.isneginf(values), 0.0, values) if masked else values})
     finite = values[np.isfinite(values)]

@@ -30,8 +30,12 @@ def judge_bias_values(
 ) -> CodeReport:
     """Name the bias that the numbers are, or the mistake in them.
 
-    tensors: what the module holds, in which a table of T5 is looked for.   against: the encoding that is meant, in place
-    of every published one. Raises ValueError where it has no biases, or other heads.
+    Args:
+        tensors: What the module holds, in which a table of T5 is looked for.
+        against: The encoding that is meant, in place of every published one.
+
+    Raises:
+        ValueError: It has no biases, or other heads.
     """
     candidates = _candidates(probed, tensors, against)
     broken = degenerate(probed.values, masked=True)

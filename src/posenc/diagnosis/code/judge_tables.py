@@ -27,7 +27,8 @@ UNREGISTERED = Finding(
 def judge_table(observed: ObservedValues, tensors: Sequence[Tensor], against: Encoding | None) -> CodeReport | None:
     """What to say of a learned table; None where the numbers are no rows of one.
 
-    against: None, or the encoding of the learned table that is meant.
+    Args:
+        against: None, or the encoding of the learned table that is meant.
     """
     if observed.door != "adds" or not (against is None or isinstance(against, Learned)):
         return None

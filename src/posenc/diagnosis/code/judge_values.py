@@ -25,8 +25,12 @@ USUAL = 2
 def judge_values(observed: ObservedValues, *, base: float = USUAL_BASE, against: Encoding | None = None) -> CodeReport:
     """Name the convention that the numbers follow, or the mistake in them.
 
-    base: the base that is meant.   against: the one encoding to compare with, in place of all published conventions.
-    Raises ValueError where shapes do not fit together.
+    Args:
+        base: The base that is meant.
+        against: The one encoding to compare with, in place of all published conventions.
+
+    Raises:
+        ValueError: Shapes do not fit together.
     """
     broken, is_finite = degenerate(observed.values), bool(np.isfinite(observed.values).all())
     known = conventions(observed, base, against)

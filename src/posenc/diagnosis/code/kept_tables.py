@@ -58,7 +58,11 @@ def kept_tables(probed: Probe) -> Iterator[Finding]:
 
 
 class _Calls(NamedTuple):
-    """Calls of one form. shape: of positions."""
+    """Calls of one form.
+
+    Args:
+        shape: Of positions.
+    """
 
     caller: Caller
     layout: str | None

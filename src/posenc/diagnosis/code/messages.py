@@ -35,7 +35,11 @@ def send(stream: BinaryIO, body: Any) -> None:
 
 
 def receive(stream: BinaryIO) -> Any:
-    """Read one message. Raises EOFError where the other side has ended, BrokenMessageError for anything else."""
+    """Read one message.
+
+    Raises:
+        EOFError: The other side has ended, BrokenMessageError for anything else.
+    """
     lengths = struct.unpack(">II", _exactly(stream, 8))
     if max(lengths) > MOST_TEXT:
         raise BrokenMessageError(f"a message of {max(lengths)} bytes")

@@ -17,9 +17,11 @@ MOST = 1 << 22
 
 @dataclass(frozen=True, eq=False)
 class Tensor:
-    """A tensor by its path in the module. values: None where it is too large.
+    """A tensor by its path in the module.
 
-    kind: "parameter", "buffer", or "plain" for an attribute that the module does not know of.
+    Args:
+        kind: "parameter", "buffer", or "plain" for an attribute that the module does not know of.
+        values: None where it is too large.
     """
 
     name: str
@@ -39,7 +41,9 @@ def tensors_of(module: Any) -> list[Tensor]:
 
 
 def moving_error(module: Any, positional: tuple[Any, ...], named: Mapping[str, Any]) -> str:
-    """What goes wrong when a module with plain tensors is moved to another device and called there; "" where nothing.
+    """What goes wrong when a module with plain tensors is moved to another device and called there.
+
+    "" where nothing.
 
     The device is "meta", which every build of torch has and which mixes with no other.
     """

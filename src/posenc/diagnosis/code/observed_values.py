@@ -30,8 +30,10 @@ SUBSAMPLE = 4
 class ObservedValues:
     """A table (n, dim) or rotations (n, dim, dim) at positions (n,), as float64.
 
-    dtype: the name of the type that they came in.   length: how many positions were asked for at once, 0 for one by
-    one.   precision: the type whose rounding is tolerated.
+    Args:
+        dtype: The name of the type that they came in.
+        length: How many positions were asked for at once, 0 for one by one.
+        precision: The type whose rounding is tolerated.
     """
 
     door: Door
@@ -57,7 +59,11 @@ class ObservedValues:
         return part.agrees(recipe.values(part.positions, self.dim), fastest)
 
     def agrees(self, expected: np.ndarray, fastest: float = 1.0) -> bool:
-        """Whether every significant number is the expected one. fastest: the highest frequency, in radians a step."""
+        """Whether every significant number is the expected one.
+
+        Args:
+            fastest: The highest frequency, in radians a step.
+        """
         with np.errstate(all="ignore"):
             size = max(1.0, float(np.abs(expected).max()))
             tolerance = size * self.tolerance(fastest)

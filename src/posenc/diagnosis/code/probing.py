@@ -17,7 +17,8 @@ HEADS = 8
 def probe(code: UserCode, dim: int, base: float, heads: int = HEADS, layout: PairLayout = "adjacent") -> Probe:
     """The numbers in the first documented form that works; ValueError in one line where none does.
 
-    layout: of pairs of channels, where the numbers do not show it.
+    Args:
+        layout: Of pairs of channels, where the numbers do not show it.
     """
     prepared = code.prepare(dim, base, heads)
     first_error = ""

@@ -45,14 +45,23 @@ FREQUENCY_RULES: Mapping[str, Rule] = {
 class Recipe:
     """Everything that decides one number of a table, or of a rotation.
 
-    rule: of the frequencies.   frequency_order: which pair's frequency a channel takes, c//2 ("adjacent") or c mod d/2
-    ("halves").   pair_order: which channels belong together, in the same words: sine next to cosine, or the two of a
-    rotation.   functions: of the two channels of a pair (adds), or of a channel itself and of its partner (rotates).
-    signs: of these functions (adds), or of what the partner gives besides the minus that is right (rotates).
-    angle_factor: multiplies every angle.   start: added to positions.   fixed_width: in the exponent, if another.
-    in_reverse: frequencies stand in reverse order.   overwritten: the second line reads what the first has written.
-    pairs_itself: a channel takes itself for its partner.   table_length, beyond: where a table ends, and what it does
-    there.   rounded, dtype: what is rounded to that type.   whole: whether values are cut to whole numbers.
+    Args:
+        rule: Of the frequencies.
+        frequency_order: Which pair's frequency a channel takes, c//2 ("adjacent") or c mod d/2 ("halves").
+        pair_order: Which channels belong together, in the same words: sine next to cosine, or the two of a rotation.
+        functions: Of the two channels of a pair (adds), or of a channel itself and of its partner (rotates).
+        signs: Of these functions (adds), or of what the partner gives besides the minus that is right (rotates).
+        angle_factor: Multiplies every angle.
+        start: Added to positions.
+        fixed_width: In the exponent, if another.
+        in_reverse: Frequencies stand in reverse order.
+        overwritten: The second line reads what the first has written.
+        pairs_itself: A channel takes itself for its partner.
+        table_length: Where a table ends, and what it does there.
+        beyond: Where a table ends, and what it does there.
+        rounded: What is rounded to that type.
+        dtype: What is rounded to that type.
+        whole: Whether values are cut to whole numbers.
     """
 
     door: Door

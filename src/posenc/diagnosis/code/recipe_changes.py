@@ -42,7 +42,11 @@ def orders_mixed(recipe: Recipe, observed: ObservedValues) -> Changes:
 
 
 def other_layout(names: Mapping[str, str]) -> Change[Recipe]:
-    """Pairs and their frequencies both laid out the other way; names: of the two orders."""
+    """Pairs and their frequencies both laid out the other way;
+
+    Args:
+        names: Of the two orders.
+    """
 
     def change(recipe: Recipe, observed: ObservedValues) -> Changes:
         order: PairLayout = "halves" if recipe.pair_order == "adjacent" else "adjacent"

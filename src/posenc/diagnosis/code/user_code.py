@@ -1,7 +1,7 @@
 """Code of a user's own as the probe sees it: what it is called with, and the numbers that come back.
 
-`LocalCode` calls it in this process. `RemoteCode` asks a child process, so that nothing in a user's file can reach
-what compares its numbers.
+`LocalCode` calls it in this process. `RemoteCode` asks a child process, so that nothing in a user's file can reach what
+compares its numbers.
 """
 
 from __future__ import annotations
@@ -28,7 +28,11 @@ class UnsupportedFormError(Exception):
 
 
 class CodeFailedError(Exception):
-    """A user's code raised an error. kind: the name of its class."""
+    """A user's code raised an error.
+
+    Args:
+        kind: The name of its class.
+    """
 
     def __init__(self, message: str, kind: str = "") -> None:
         super().__init__(message)
@@ -37,8 +41,12 @@ class CodeFailedError(Exception):
 
 @dataclass(frozen=True)
 class PreparedCode:
-    """Code that is ready to be called. libraries: whose arrays it takes, the likeliest first.   heads: 0 where none
-    were asked for when it was made."""
+    """Code that is ready to be called.
+
+    Args:
+        libraries: Whose arrays it takes, the likeliest first.
+        heads: 0 where none were asked for when it was made.
+    """
 
     name: str
     parameters: tuple[Parameter, ...]
@@ -50,10 +58,19 @@ class UserCode(Protocol):
     """A function, a class or an object, here or in another process."""
 
     def prepare(self, dim: int, base: float, heads: int) -> PreparedCode:
-        """Make it, where it is a class. Raises ValueError in one line where it cannot be made."""
+        """Make it, where it is a class.
+
+        Raises:
+            ValueError: In one line where it cannot be made.
+        """
 
     def call(self, library: str, positional: Sequence[Any], named: Mapping[str, Any]) -> list[NamedArray]:
-        """Each result as numbers. Raises UnsupportedFormError or CodeFailedError."""
+        """Each result as numbers.
+
+        Raises:
+            UnsupportedFormError: The arguments break a rule.
+            CodeFailedError: The arguments break a rule.
+        """
 
     def tensors(self) -> list[Tensor]:
         """What it holds, where it is a torch module."""

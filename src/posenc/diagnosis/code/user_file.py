@@ -22,9 +22,12 @@ LARGEST_SOURCE = 1 << 24
 
 
 def load_target(target: str) -> Any:
-    """What `mine.py:MyEncoding` names. The file runs, as `python mine.py` would run it; what it prints goes to stderr.
+    """What `mine.py:MyEncoding` names.
 
-    Raises ValueError, in one line, for a file that does not run, or a name that it does not have.
+    The file runs, as `python mine.py` would run it; what it prints goes to stderr.
+
+    Raises:
+        ValueError: In one line, for a file that does not run, or a name that it does not have.
     """
     file, colon, name = target.rpartition(":")
     path = Path(file if colon else target)

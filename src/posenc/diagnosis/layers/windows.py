@@ -11,11 +11,12 @@ REMEDY = "Read sliding_window, attention_chunk_size and layer_types of the file,
 def compare_windows(expected: ModelPositions, actual: ModelPositions) -> tuple[Finding, ...]:
     """A finding for each two windows that differ, with its layers; none where a format does not say which it has.
 
-    >>> from posenc.models import from_config
-    >>> sizes = {"model_type": "mistral", "hidden_size": 64, "num_attention_heads": 4, "num_hidden_layers": 2}
-    >>> meant, found = (from_config({**sizes, "sliding_window": size}) for size in (4096, None))
-    >>> compare_windows(meant, found)[0].sentence
-    'Queries see all keys where keys up to 4,095 positions before the query are meant.'
+    Example:
+        >>> from posenc.models import from_config
+        >>> sizes = {"model_type": "mistral", "hidden_size": 64, "num_attention_heads": 4, "num_hidden_layers": 2}
+        >>> meant, found = (from_config({**sizes, "sliding_window": size}) for size in (4096, None))
+        >>> compare_windows(meant, found)[0].sentence
+        'Queries see all keys where keys up to 4,095 positions before the query are meant.'
     """
     if not (expected.windows_known and actual.windows_known):
         return ()

@@ -27,7 +27,8 @@ SUBSAMPLE = 6
 class Comparison(NamedTuple):
     """How far each number is off, how far it may be, and whether it shows anything; all of one shape.
 
-    typical: how far the root of the mean square may be off, where rounding is coarse and numbers are many.
+    Args:
+        typical: How far the root of the mean square may be off, where rounding is coarse and numbers are many.
     """
 
     gap: np.ndarray
@@ -65,7 +66,8 @@ def comparison_of(
 ) -> Comparison:
     """Gaps (n, channels) of values of this size at positions (n,) or (n, axes), with frequencies (channels,).
 
-    of_values: which part of the rounding of a rotated vector these values have, where they are narrow.
+    Args:
+        of_values: Which part of the rounding of a rotated vector these values have, where they are narrow.
     """
     rounding = ROUNDING[dtype] * (of_values if dtype in NARROW_TYPES else 1.0)
     angle = farness(positions)[:, None] * frequencies * (ANGLE if exact else ROUGH)

@@ -23,8 +23,9 @@ ROLES: tuple[Role, Role] = ("query", "key")
 class RotatedPairs(NamedTuple):
     """Which channels rotate together and by which coordinate, (pairs,) each.
 
-    frequencies: radians a step, (1, pairs), or (2, pairs) where the first and the second channel have their own.
-    factor: multiplies cos and sin.
+    Args:
+        frequencies: Radians a step, (1, pairs), or (2, pairs) where the first and the second channel have their own.
+        factor: Multiplies cos and sin.
     """
 
     first: np.ndarray

@@ -23,9 +23,13 @@ from posenc.diagnosis.rotation.together import Together
 def rotation_evidence(
     arrays_by_name: Mapping[str, Any], layout: str | None = None, logit_factor: float = 1.0
 ) -> RotationEvidence:
-    """What named arrays show of a rotation. Raises ValueError for arrays that are unknown or do not fit together.
+    """What named arrays show of a rotation.
 
-    logit_factor: what logits are multiplied by besides 1/√dim, where the arrays hold no scale.
+    Args:
+        logit_factor: What logits are multiplied by besides 1/√dim, where the arrays hold no scale.
+
+    Raises:
+        ValueError: For arrays that are unknown or do not fit together.
     """
     arrays = named_arrays(arrays_by_name)
     parts: list[RotationEvidence] = []

@@ -38,7 +38,8 @@ def judge_rotations(
 ) -> Diagnosis:
     """Compare the rotations in these groups with what running code shows, under each label that a module gives it.
 
-    length: the length that is served, for scalings that depend on it; that of the evidence if left out.
+    Args:
+        length: The length that is served, for scalings that depend on it; that of the evidence if left out.
     """
     verdicts = []
     for label, evidence in labelled:

@@ -23,8 +23,9 @@ OF_TABLE = 0.5
 class ObservedTable(AtPositions):
     """cos and sin (n, pairs) at positions (n,). held: what the module holds besides, which may not be what it uses.
 
-    layout: the pairing that the rows were laid out for; "" where every frequency stands there once. Rows for halves
-    prove nothing, since some released code regroups channels before it rotates them.
+    Args:
+        layout: The pairing that the rows were laid out for; "" where every frequency stands there once. Rows for halves
+            prove nothing, since some released code regroups channels before it rotates them.
     """
 
     cos: np.ndarray

@@ -24,8 +24,10 @@ LENGTH = 4e-6
 class ObservedVectors(AtPositions):
     """Vectors x (n, dim) and what became of them, y (n, dim), of queries or of keys at positions (n,).
 
-    heads, batch: the number of each row's head and of its batch, which code may take for its position.
-    other: vectors (n, dim) of the other role in the same rows, where there are as many.
+    Args:
+        heads: The number of each row's head and of its batch, which code may take for its position.
+        batch: The number of each row's head and of its batch, which code may take for its position.
+        other: Vectors (n, dim) of the other role in the same rows, where there are as many.
     """
 
     role: Role

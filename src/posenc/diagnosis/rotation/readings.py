@@ -19,8 +19,9 @@ LEAST_GAP, TIMES_AS_FAR = 5e-7, 1.5
 class ObservedRotations(NamedTuple):
     """cos + i·sin of every pair as it was rotated, (rows, pairs), at distinct positions (rows,) or (rows, axes).
 
-    weight: how much each number is worth, (rows, pairs): the square of what was rotated.
-    coarse: whether the numbers came in a 16-bit type.
+    Args:
+        weight: How much each number is worth, (rows, pairs): the square of what was rotated.
+        coarse: Whether the numbers came in a 16-bit type.
     """
 
     positions: np.ndarray

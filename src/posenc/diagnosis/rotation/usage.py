@@ -73,9 +73,12 @@ def _in_turns(rope: RoPE | AxialRoPE) -> Geometric | None:
 class RoleUsage:
     """What is done to queries, or to keys.
 
-    shift: added to positions, or to each coordinate.   rotations: how often they are rotated; 0 is not at all, -1
-    backwards.   attention_factors: how often they are multiplied by the attention factor.   encoding: what rotates them,
-    if another.   moves: coordinates that are meant, and those that are used in their place.
+    Args:
+        shift: Added to positions, or to each coordinate.
+        rotations: How often they are rotated; 0 is not at all, -1 backwards.
+        attention_factors: How often they are multiplied by the attention factor.
+        encoding: What rotates them, if another.
+        moves: Coordinates that are meant, and those that are used in their place.
     """
 
     shift: int | tuple[int, ...] = 0
@@ -96,13 +99,22 @@ class TableEnd(NamedTuple):
 class RotationUsage:
     """What is done with an encoding.
 
-    query, key: what happens to one of the two alone.   sine_for_cosine: cos and sin are exchanged.
-    other_layout: frequencies are laid out for the other pairing.   position_type, frequency_type: a 16-bit cast.
-    table: where positions end.   axis: what is taken for the tokens, or counted on top of them.
-    frequency_factor: multiplies every frequency.   scalings: how often the scaling is applied.   reversal: what
-    is exchanged in the ramp of the scaling.   logit_factor: multiplies the logits besides.
-    regrouped: adjacent pairs come out as halves, as DeepSeek's code leaves them.   crossed: the second halves of
-    queries and the first halves of keys are those of the other.   zeros: rows of zeros were never written.
+    Args:
+        query: What happens to one of the two alone.
+        key: What happens to one of the two alone.
+        sine_for_cosine: Cos and sin are exchanged.
+        other_layout: Frequencies are laid out for the other pairing.
+        position_type: A 16-bit cast.
+        frequency_type: A 16-bit cast.
+        table: Where positions end.
+        axis: What is taken for the tokens, or counted on top of them.
+        frequency_factor: Multiplies every frequency.
+        scalings: How often the scaling is applied.
+        reversal: What is exchanged in the ramp of the scaling.
+        logit_factor: Multiplies the logits besides.
+        regrouped: Adjacent pairs come out as halves, as DeepSeek's code leaves them.
+        crossed: The second halves of queries and the first halves of keys are those of the other.
+        zeros: Rows of zeros were never written.
     """
 
     encoding: RotaryEncoding

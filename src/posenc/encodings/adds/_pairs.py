@@ -12,11 +12,12 @@ Layout = Literal["interleaved", "concatenated"]
 def arranged(first: Array, second: Array, pairs: int, layout: str, lib: Library) -> Array:
     """Waves (..., pairs) side by side pair for pair, or all of the first and then all of the second; (..., 2·pairs).
 
-    >>> import numpy as np
-    >>> from posenc.core.arrays import library
-    >>> first, second = np.array([1, 2]), np.array([3, 4])
-    >>> arranged(first, second, 2, "interleaved", library(first)).tolist()
-    [1, 3, 2, 4]
+    Example:
+        >>> import numpy as np
+        >>> from posenc.core.arrays import library
+        >>> first, second = np.array([1, 2]), np.array([3, 4])
+        >>> arranged(first, second, 2, "interleaved", library(first)).tolist()
+        [1, 3, 2, 4]
     """
     parts = [first, second] if layout == "concatenated" else [first[..., None], second[..., None]]
     # The width is stated, since torch.compile takes that of a host constant for an open one.

@@ -28,16 +28,24 @@ class AxialLearned(AdditiveEncoding):
     Kitaev et al. 2020, arXiv:2001.04451, in the authors' released code; with more than two axes, p is the index into an
     array of shape `shape` (the last axis fastest), and each coordinate selects a row of its table.
 
-    shape: rows of each table; their product is how many positions there are.     dims: channels of each table.
-    std: of the fresh tables, 1 in the released code.
-
     Positions (*batch, n), whole numbers from 0; params["table_0"] (shape[0], dims[0]) and so on; result (*batch, n, sum
-    of dims). Raises ValueError or TypeError naming the field or `positions`; an invalid position that cannot be checked
-    gives NaN.
+    of dims).
 
-    >>> tables = {"table_0": np.array([[10.0], [20.0]]), "table_1": np.array([[1.0], [2.0], [3.0]])}
-    >>> AxialLearned(shape=(2, 3), dims=(1, 1)).embed([0, 4], tables).tolist()
-    [[10.0, 1.0], [20.0, 2.0]]
+    Args:
+        shape: Rows of each table; their product is how many positions there are.
+        dims: Channels of each table.
+        std: Of the fresh tables, 1 in the released code.
+
+    Raises:
+        ValueError: A value breaks its rule; the message names the field or `positions`; an invalid position that cannot
+            be checked gives NaN.
+        TypeError: A value breaks its rule; the message names the field or `positions`; an invalid position that cannot
+            be checked gives NaN.
+
+    Example:
+        >>> tables = {"table_0": np.array([[10.0], [20.0]]), "table_1": np.array([[1.0], [2.0], [3.0]])}
+        >>> AxialLearned(shape=(2, 3), dims=(1, 1)).embed([0, 4], tables).tolist()
+        [[10.0, 1.0], [20.0, 2.0]]
     """
 
     shape: Annotated[tuple[int, ...], TupleOf(Whole(1, 1 << 30), *SEVERAL)]

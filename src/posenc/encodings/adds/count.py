@@ -19,13 +19,18 @@ class Count(AdditiveEncoding):
 
     The notes' first step. Its flaw: the value has no bound, so it dominates the embedding and its gradients.
 
-    start: the count of position 0; 1 counts tokens from one.
-
     Positions (*batch, n), integers or float32/float64, in steps; result (*batch, n, 1), in steps.
-    Raises ValueError or TypeError naming the field or `positions`.
 
-    >>> Count().embed([0, 1, 2]).tolist()
-    [[1.0], [2.0], [3.0]]
+    Args:
+        start: The count of position 0; 1 counts tokens from one.
+
+    Raises:
+        ValueError: A value breaks its rule; the message names the field or `positions`.
+        TypeError: A value breaks its rule; the message names the field or `positions`.
+
+    Example:
+        >>> Count().embed([0, 1, 2]).tolist()
+        [[1.0], [2.0], [3.0]]
     """
 
     start: int = 1
@@ -51,15 +56,21 @@ class NormalisedCount(AdditiveEncoding):
     The notes' second step. Its flaw: the same position has another value in a sentence of another length. Values lie in
     (0, 1] inside a sentence of `length` tokens and grow beyond it.
 
-    length: how many tokens the sentence has.     start: the count of position 0; 1 counts tokens from one.
-
     Positions (*batch, n), integers or float32/float64, in steps; result (*batch, n, 1), without unit.
-    Raises ValueError or TypeError naming the field or `positions`.
 
     The second word of "Thank you" and of a sentence of four words:
 
-    >>> NormalisedCount(length=2).embed([1]).item(), NormalisedCount(length=4).embed([1]).item()
-    (1.0, 0.5)
+    Args:
+        length: How many tokens the sentence has.
+        start: The count of position 0; 1 counts tokens from one.
+
+    Raises:
+        ValueError: A value breaks its rule; the message names the field or `positions`.
+        TypeError: A value breaks its rule; the message names the field or `positions`.
+
+    Example:
+        >>> NormalisedCount(length=2).embed([1]).item(), NormalisedCount(length=4).embed([1]).item()
+        (1.0, 0.5)
     """
 
     length: Annotated[int, Whole(1, 1 << 30)]

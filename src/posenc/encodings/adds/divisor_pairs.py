@@ -22,14 +22,19 @@ class DivisorPairs(AdditiveEncoding):
     The notes' "River Bank": one pair repeats almost exactly after 710 steps; several pairs with different divisors
     repeat together much later. The sinusoidal encoding has divisors in a geometric progression.
 
-    divisors: one positive number a pair; `(1.0,)` is the single sine-cosine pair.
-
     Positions (*batch, n), integers or float32/float64; divisors in steps a radian; result (*batch, n, 2·pairs).
-    Raises ValueError or TypeError naming the field or `positions`.
 
-    >>> DivisorPairs(divisors=(1.0, 2.0)).embed([0, 1]).round(4)
-    array([[0.    , 1.    , 0.    , 1.    ],
-           [0.8415, 0.5403, 0.4794, 0.8776]])
+    Args:
+        divisors: One positive number a pair; `(1.0,)` is the single sine-cosine pair.
+
+    Raises:
+        ValueError: A value breaks its rule; the message names the field or `positions`.
+        TypeError: A value breaks its rule; the message names the field or `positions`.
+
+    Example:
+        >>> DivisorPairs(divisors=(1.0, 2.0)).embed([0, 1]).round(4)
+        array([[0.    , 1.    , 0.    , 1.    ],
+               [0.8415, 0.5403, 0.4794, 0.8776]])
     """
 
     divisors: Annotated[tuple[float, ...], DIVISORS] = (1.0, 2.0, 3.0)

@@ -23,20 +23,29 @@ class FactorisedLearned(AdditiveEncoding):
     Dehghani et al. 2023, arXiv:2307.06304 (NaViT's factorised positions, summed); Carion et al. 2020, arXiv:2005.12872,
     in released code (DETR's learned positions, concatenated).
 
-    sizes: rows of each table, one a coordinate.     dims: channels of each; all alike where they are summed.
-    combine: "summed" or "concatenated", in the order of the coordinates.     std: of the fresh tables, N(0, std²).
-
     Give DETR and Gemma 4 positions as (column, row): `positions.grid(order="wh")`. Gemma 4 sums, and keeps both tables
     in one tensor (2, positions, dim).
 
     Positions (*batch, n, axes), whole numbers from 0; params["table_0"] (sizes[0], dims[0]) and so on; result (*batch,
-    n, width). Raises ValueError or TypeError naming the field or `positions`; an invalid position that cannot be
-    checked gives NaN.
+    n, width).
 
-    >>> import numpy as np
-    >>> tables = {"table_0": np.array([[10.0], [20.0]]), "table_1": np.array([[1.0], [2.0], [3.0]])}
-    >>> FactorisedLearned(sizes=(2, 3), dims=(1, 1)).embed([[1, 2]], tables).tolist()
-    [[23.0]]
+    Args:
+        sizes: Rows of each table, one a coordinate.
+        dims: Channels of each; all alike where they are summed.
+        combine: "summed" or "concatenated", in the order of the coordinates.
+        std: Of the fresh tables, N(0, std²).
+
+    Raises:
+        ValueError: A value breaks its rule; the message names the field or `positions`; an invalid position that cannot
+            be checked gives NaN.
+        TypeError: A value breaks its rule; the message names the field or `positions`; an invalid position that cannot
+            be checked gives NaN.
+
+    Example:
+        >>> import numpy as np
+        >>> tables = {"table_0": np.array([[10.0], [20.0]]), "table_1": np.array([[1.0], [2.0], [3.0]])}
+        >>> FactorisedLearned(sizes=(2, 3), dims=(1, 1)).embed([[1, 2]], tables).tolist()
+        [[23.0]]
     """
 
     sizes: Annotated[tuple[int, ...], grid_sizes(2)]

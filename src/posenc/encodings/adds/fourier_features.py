@@ -23,20 +23,25 @@ class FourierFeatures(AdditiveEncoding):
     arXiv:2103.03206, §3.2 (spacing "linear", concatenated, coordinate first). Meant for coordinates in [-1, 1], but
     exact everywhere. With octaves the period is 2: 1 has the same features as -1.
 
-    bands: how many frequencies, two channels each; at most 24 octaves.
-    spacing: "octaves", f_k = 2^k; "linear", f evenly from 1 to resolution/2; "logarithmic", f from 1 to resolution/2 by
-    one
-    factor.     resolution: samples over the two units from -1 to 1, required by "linear" and "logarithmic" alone.
-    layout: "interleaved" (sine and cosine of band 0, of band 1, …) or "concatenated" (all sines, then all cosines).
-    coordinate: whether p itself is an additional first channel.
+    Positions (*batch, n), integers or float32/float64, in units of which two make the widest period; result (*batch, n,
+    2·bands), with coordinate=True one channel more.
 
-    Positions (*batch, n), integers or float32/float64, in units of which two make the widest period; result
-    (*batch, n, 2·bands), with coordinate=True one channel more. Raises ValueError or TypeError naming the field or
-    `positions`.
+    Args:
+        bands: How many frequencies, two channels each; at most 24 octaves.
+        spacing: "octaves", f_k = 2^k; "linear", f evenly from 1 to resolution/2; "logarithmic", f from 1 to
+            resolution/2 by one factor.
+        resolution: Samples over the two units from -1 to 1, required by "linear" and "logarithmic" alone.
+        layout: "interleaved" (sine and cosine of band 0, of band 1, …) or "concatenated" (all sines, then all cosines).
+        coordinate: Whether p itself is an additional first channel.
 
-    >>> FourierFeatures(bands=2).embed([0.25, 1.0]).round(4) + 0.0
-    array([[ 0.7071,  0.7071,  1.    ,  0.    ],
-           [ 0.    , -1.    ,  0.    ,  1.    ]])
+    Raises:
+        ValueError: A value breaks its rule; the message names the field or `positions`.
+        TypeError: A value breaks its rule; the message names the field or `positions`.
+
+    Example:
+        >>> FourierFeatures(bands=2).embed([0.25, 1.0]).round(4) + 0.0
+        array([[ 0.7071,  0.7071,  1.    ,  0.    ],
+               [ 0.    , -1.    ,  0.    ,  1.    ]])
     """
 
     bands: int = 10

@@ -19,25 +19,29 @@ from posenc.positions.grid import on_grid
 
 @dataclass(frozen=True)
 class GridLearned(AdditiveEncoding):
-    """embed(row, column) = table[prefix + row·columns + column]: a trainable vector for each patch, drawn from N(0,
-    std²).
+    """embed(row, column) = table[prefix + row·columns + column].
+
+    A trainable vector for each patch, drawn from N(0, std²).
 
     Dosovitskiy et al. 2020, arXiv:2010.11929, §3.1, where the table is resized for images of another size (§3.2).
-
-    dim: channels.     sizes: rows and columns of the grid (or frames, rows and columns), the last counted fastest.
-    prefix: tokens before the patches that have a vector too, such as a class token: token j stands at (-1, j) (with
-    frames
-    at (-1, 0, j)), as `positions.prefixed` places it.     std: of the fresh table.
 
     A grid of another size: `resized`. Positions off the grid are refused.
 
     Positions (*batch, n, axes), whole numbers; params["table"] (prefix + patches, dim); result (*batch, n, dim). Raises
     ValueError or TypeError naming the field or `positions`; an invalid position that cannot be checked gives NaN.
 
-    >>> import numpy as np
-    >>> table = {"table": np.array([[9.0], [0.0], [1.0], [2.0], [3.0]])}
-    >>> GridLearned(dim=1, sizes=(2, 2), prefix=1).embed([[-1, 0], [0, 1], [1, 0]], table).tolist()
-    [[9.0], [1.0], [2.0]]
+    Args:
+        dim: channels.
+        sizes: Rows and columns of the grid (or frames, rows and columns), the last counted fastest.
+        prefix: Tokens before the patches that have a vector too, such as a class token: token j stands at (-1, j) (with
+            frames at (-1, 0, j)), as `positions.prefixed` places it.
+        std: Of the fresh table.
+
+    Example:
+        >>> import numpy as np
+        >>> table = {"table": np.array([[9.0], [0.0], [1.0], [2.0], [3.0]])}
+        >>> GridLearned(dim=1, sizes=(2, 2), prefix=1).embed([[-1, 0], [0, 1], [1, 0]], table).tolist()
+        [[9.0], [1.0], [2.0]]
     """
 
     dim: Width

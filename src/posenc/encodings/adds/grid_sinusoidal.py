@@ -28,18 +28,12 @@ COORDINATES = (
 
 @dataclass(frozen=True)
 class GridSinusoidal(AdditiveEncoding):
-    """Slice s of the channels is the sinusoidal encoding of position[order[s]]: sin, cos of p·base^(-2i/frequency_dim).
+    """Slice s of the channels is the sinusoidal encoding of position[order[s]].
+
+    Sin, cos of p·base^(-2i/frequency_dim).
 
     Vaswani et al. 2017, arXiv:1706.03762, §3.5, on each axis: over two Carion et al. 2020, arXiv:2005.12872 (DETR) and
     He et al. 2022, arXiv:2111.06377 (MAE).
-
-    dims: channels of each slice, even; one slice for each coordinate.
-    order: the coordinate each slice reads; None is
-    0, 1, ….
-    frequency_dim: the width that the exponents are taken of; None is each slice's own.
-    first: "sine" or "cosine".
-    layout: "interleaved" (a sine, its cosine) or "concatenated" (sines, cosines) within each slice, or "gathered": the
-    sines of all slices, then all cosines.
 
     With positions (row, column): DETR has dims (d/2, d/2); RT-DETR the same, concatenated; MAE and diffusers besides
     order=(1, 0); timm gathers. positional-encodings rounds dims up to even, equal ones and cuts the last: dims (6, 4),
@@ -49,8 +43,17 @@ class GridSinusoidal(AdditiveEncoding):
     Positions (*batch, n, axes), integers or float32/float64, radians per step; result (*batch, n, sum of dims). Raises
     ValueError or TypeError naming the field or `positions`.
 
-    >>> GridSinusoidal(dims=(2, 2), order=(1, 0)).embed([[0, 1]]).round(4).tolist()
-    [[0.8415, 0.5403, 0.0, 1.0]]
+    Args:
+        dims: Channels of each slice, even; one slice for each coordinate.
+        order: The coordinate each slice reads; None is 0, 1, ….
+        layout: "interleaved" (a sine, its cosine) or "concatenated" (sines, cosines) within each slice, or "gathered":
+            the sines of all slices, then all cosines.
+        first: "sine" or "cosine".
+        frequency_dim: The width that the exponents are taken of; None is each slice's own.
+
+    Example:
+        >>> GridSinusoidal(dims=(2, 2), order=(1, 0)).embed([[0, 1]]).round(4).tolist()
+        [[0.8415, 0.5403, 0.0, 1.0]]
     """
 
     dims: Annotated[tuple[int, ...], TupleOf(Whole(2, even=True), *COORDINATES)]

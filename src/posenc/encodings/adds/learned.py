@@ -28,20 +28,29 @@ class Learned(AdditiveEncoding):
 
     Gehring et al. 2017, arXiv:1705.03122, §3.1; Devlin et al. 2018, arXiv:1810.04805, §3 (std 0.02).
 
-    dim: channels.     length: rows of the table.     std: of the fresh table.
-    outside: what a position beyond the table does. "error" refuses it; "clamp" takes the nearest row, the first for
-    negative positions; "wrap" takes row p mod length; "interpolate" stretches the table over `extent` positions, as
-    `resized` does, takes fractions, and refuses positions beyond 0 … extent-1.
-    extent: positions the stretched table covers; required by "interpolate" and refused without it.
-
     Positions (*batch, n), whole numbers except for "interpolate"; params["table"] (length, dim); result (*batch, n,
-    dim). Raises ValueError or TypeError naming the field or `positions`; an invalid position that cannot be checked
-    gives NaN.
+    dim).
 
-    >>> import numpy as np
-    >>> Learned(dim=2, length=3, outside="wrap").embed([0, 4], {"table": np.array([[0.0, 1], [2, 3], [4, 5]])})
-    array([[0., 1.],
-           [2., 3.]])
+    Args:
+        dim: channels.
+        length: Rows of the table.
+        outside: What a position beyond the table does. "error" refuses it; "clamp" takes the nearest row, the first for
+            negative positions; "wrap" takes row p mod length; "interpolate" stretches the table over `extent`
+            positions, as `resized` does, takes fractions, and refuses positions beyond 0 … extent-1.
+        extent: Positions the stretched table covers; required by "interpolate" and refused without it.
+        std: Of the fresh table.
+
+    Raises:
+        ValueError: A value breaks its rule; the message names the field or `positions`; an invalid position that cannot
+            be checked gives NaN.
+        TypeError: A value breaks its rule; the message names the field or `positions`; an invalid position that cannot
+            be checked gives NaN.
+
+    Example:
+        >>> import numpy as np
+        >>> Learned(dim=2, length=3, outside="wrap").embed([0, 4], {"table": np.array([[0.0, 1], [2, 3], [4, 5]])})
+        array([[0., 1.],
+               [2., 3.]])
     """
 
     dim: Width

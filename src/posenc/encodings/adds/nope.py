@@ -16,10 +16,15 @@ class NoPE(AdditiveEncoding):
     """embed(p) = 0: the control that every comparison needs.
 
     A decoder without encoding still learns order from its causal mask: Kazemnejad et al. 2023, arXiv:2305.19466.
-    Positions (*batch, n); result (*batch, n, dim), zeros. Raises ValueError or TypeError naming the argument.
+    Positions (*batch, n); result (*batch, n, dim), zeros.
 
-    >>> NoPE(dim=2).embed([0, 7]).tolist()
-    [[0.0, 0.0], [0.0, 0.0]]
+    Raises:
+        ValueError: A value breaks its rule; the message names the argument.
+        TypeError: A value breaks its rule; the message names the argument.
+
+    Example:
+        >>> NoPE(dim=2).embed([0, 7]).tolist()
+        [[0.0, 0.0], [0.0, 0.0]]
     """
 
     dim: Width

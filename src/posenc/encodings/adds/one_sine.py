@@ -21,10 +21,14 @@ class OneSine(AdditiveEncoding):
     does not show whether the sine rises or falls, so a shift is not a linear map of it.
 
     Positions (*batch, n), integers or float32/float64, in radians; result (*batch, n, 1).
-    Raises ValueError or TypeError naming `positions`.
 
-    >>> OneSine().embed([2, 3, 4]).round(4).tolist()
-    [[0.9093], [0.1411], [-0.7568]]
+    Raises:
+        ValueError: A value breaks its rule; the message names `positions`.
+        TypeError: A value breaks its rule; the message names `positions`.
+
+    Example:
+        >>> OneSine().embed([2, 3, 4]).round(4).tolist()
+        [[0.9093], [0.1411], [-0.7568]]
     """
 
     claims = frozenset({"streaming", "bounded", "unlimited", "fractional"})

@@ -25,23 +25,30 @@ class RandomFourierFeatures(AdditiveEncoding):
     Tancik et al. 2020, arXiv:2006.10739 (the Gaussian ones). The draws are part of the encoding: `seed` gives the same
     ones in every library and on every machine. They are not parameters, because no optimiser may change them.
 
-    features: how many frequencies, two channels each.
-    std: their standard deviation, in turns for one unit of position.
-    seed: of the draws.     first: "cosine" (paper) or "sine" (released models) stands in the first half.
-    axes: coordinates of a position; b_k·p is then the sum over them, added in fixed point.
-    matrix: numbers to take in place of draws from N(0, 1): a row for each coordinate, a column for each feature. SAM's
-    is `shared_image_embedding.positional_embedding` of its checkpoint, for axes=2, first="sine" and positions
-    (2x - 1, 2y - 1), with x and y from 0 to 1.
+    Positions (*batch, n), or (*batch, n, axes) for several axes, integers or float32/float64; result (*batch, n,
+    2·features).
 
-    Positions (*batch, n), or (*batch, n, axes) for several axes, integers or float32/float64; result
-    (*batch, n, 2·features). Raises ValueError or TypeError naming the field or `positions`.
+    Args:
+        features: How many frequencies, two channels each.
+        std: Their standard deviation, in turns for one unit of position.
+        seed: Of the draws.
+        first: "cosine" (paper) or "sine" (released models) stands in the first half.
+        axes: Coordinates of a position; b_k·p is then the sum over them, added in fixed point.
+        matrix: Numbers to take in place of draws from N(0, 1): a row for each coordinate, a column for each feature.
+            SAM's is `shared_image_embedding.positional_embedding` of its checkpoint, for axes=2, first="sine" and
+            positions (2x - 1, 2y - 1), with x and y from 0 to 1.
 
-    >>> RandomFourierFeatures(features=2).embed([0.0, 0.5]).round(4)
-    array([[ 1.    ,  1.    ,  0.    ,  0.    ],
-           [ 0.9323, -0.0445, -0.3616,  0.999 ]])
-    >>> encoding = RandomFourierFeatures(features=1, axes=2, matrix=((0.25,), (0.5,)))
-    >>> encoding.embed([[1, 0], [1, 1]]).round(4).tolist()  # a quarter of a rotation, and three quarters
-    [[0.0, 1.0], [0.0, -1.0]]
+    Raises:
+        ValueError: A value breaks its rule; the message names the field or `positions`.
+        TypeError: A value breaks its rule; the message names the field or `positions`.
+
+    Example:
+        >>> RandomFourierFeatures(features=2).embed([0.0, 0.5]).round(4)
+        array([[ 1.    ,  1.    ,  0.    ,  0.    ],
+               [ 0.9323, -0.0445, -0.3616,  0.999 ]])
+        >>> encoding = RandomFourierFeatures(features=1, axes=2, matrix=((0.25,), (0.5,)))
+        >>> encoding.embed([[1, 0], [1, 1]]).round(4).tolist()  # a quarter of a rotation, and three quarters
+        [[0.0, 1.0], [0.0, -1.0]]
     """
 
     features: int

@@ -29,13 +29,21 @@ def grid_sizes(least: int, most: int = LONGEST) -> TupleOf:
 class Resizing(Declared):
     """How a model resizes its learned table to the grid of a picture, as `LayerGroup.resizing` of what was read says.
 
-    method, antialias, align_corners, outside: as in `resize_table`, which `table` calls. Raises ValueError or TypeError
-    naming the field.
+    Args:
+        method: As in `resize_table`, which `table` calls.
+        antialias: As in `resize_table`, which `table` calls.
+        align_corners: As in `resize_table`, which `table` calls.
+        outside: As in `resize_table`, which `table` calls.
 
-    >>> import numpy as np
-    >>> table = np.arange(4.0)[:, None]
-    >>> Resizing("bilinear", antialias=False, align_corners=True).table(table, (1, 4), (1, 3), prefix=0).tolist()
-    [[0.0], [1.5], [3.0]]
+    Raises:
+        ValueError: A value breaks its rule; the message names the field.
+        TypeError: A value breaks its rule; the message names the field.
+
+    Example:
+        >>> import numpy as np
+        >>> table = np.arange(4.0)[:, None]
+        >>> Resizing("bilinear", antialias=False, align_corners=True).table(table, (1, 4), (1, 3), prefix=0).tolist()
+        [[0.0], [1.5], [3.0]]
     """
 
     method: Literal["bicubic", "bilinear", "tiled"]
@@ -78,27 +86,34 @@ def resize_table(
     align_corners: bool = False,
     outside: str = "border",
 ) -> Array:
-    """A table (prefix + rows·columns, dim) of a grid `old` as the table of a grid `new`; the first `prefix` rows are
-    kept.
+    """A table (prefix + rows·columns, dim) of a grid `old` as the table of a grid `new`.
+
+    The first `prefix` rows are kept.
 
     Each axis is filtered by itself: new row i reads from old place (i + 0.5)·old/new - 0.5, so that the edges of both
     grids coincide, or with `align_corners` from i·(old - 1)/(new - 1), so that their corner patches do. Keys 1981,
     "Cubic convolution interpolation for digital image processing", with a = -0.75, or the straight line. With antialias
     the filter is widened by old/new where the grid shrinks, a = -0.5, and cut and normalised at the border.
 
-    old, new: rows and columns (or frames, rows and columns), the last counted fastest, always both: a square is never
-    assumed.     prefix: tokens in front, such as a class token.
-    method: "bicubic" or "bilinear"; "tiled" begins again after the last row, as SAM 3 does, and filters nothing.
-    antialias: timm says True and transformers False.     align_corners: Qwen3-VL says True, ViT False.
-    outside: "border" repeats the border; "zeros" counts what lies beyond it as 0, as Muse does.
-
     NumPy, PyTorch or JAX; formed in float32 at least and rounded once to the dtype of the table; gradients pass. Raises
     ValueError or TypeError naming the argument.
 
-    >>> import numpy as np
-    >>> table = np.arange(4.0)[:, None]
-    >>> resize_table(table, (1, 4), (1, 2), prefix=0, method="bilinear", antialias=False).tolist()
-    [[0.5], [2.5]]
+    Args:
+        old: Rows and columns (or frames, rows and columns), the last counted fastest, always both: a square is never
+            assumed.
+        new: Rows and columns (or frames, rows and columns), the last counted fastest, always both: a square is never
+            assumed.
+        prefix: Tokens in front, such as a class token.
+        method: "bicubic" or "bilinear"; "tiled" begins again after the last row, as SAM 3 does, and filters nothing.
+        antialias: Timm says True and transformers False.
+        align_corners: Qwen3-VL says True, ViT False.
+        outside: "border" repeats the border; "zeros" counts what lies beyond it as 0, as Muse does.
+
+    Example:
+        >>> import numpy as np
+        >>> table = np.arange(4.0)[:, None]
+        >>> resize_table(table, (1, 4), (1, 2), prefix=0, method="bilinear", antialias=False).tolist()
+        [[0.5], [2.5]]
     """
     old, new = grid_sizes(1)("old", old), grid_sizes(1)("new", new)
     prefix = validation.integer("prefix", prefix, 0, 1 << 20)

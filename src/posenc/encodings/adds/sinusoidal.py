@@ -24,22 +24,28 @@ class Sinusoidal(AdditiveEncoding):
 
     Vaswani et al. 2017, arXiv:1706.03762, §3.5. The published conventions are named by fields:
 
-    layout: "interleaved" as in the paper, or "concatenated" (all sines, then all cosines: tensor2tensor).
-    exponent: "2i/d" (paper), "i/d", or "i/(d/2-1)" (tensor2tensor).
-    first: "sine" (paper) or "cosine".
-    scale: every value is multiplied by it.     start: added to every position; 1 counts tokens from one.
-    odd: what an odd width does: "error"; "truncate" drops the last cosine; "zero" leaves the last channel 0.
-    numerics: "exact", or "float32" for what released models compute.
-
     MLX's SinusoidalPositionalEncoding is layout="concatenated", exponent="i/(d/2-1)", scale=sqrt(2/dim).
 
     Positions (*batch, n), integers or float32/float64, radians per step; result (*batch, n, dim).
-    Raises ValueError or TypeError naming the field or `positions`.
 
-    >>> Sinusoidal(dim=4).embed([0, 1, 3]).round(4)
-    array([[ 0.    ,  1.    ,  0.    ,  1.    ],
-           [ 0.8415,  0.5403,  0.01  ,  1.    ],
-           [ 0.1411, -0.99  ,  0.03  ,  0.9996]])
+    Args:
+        layout: "interleaved" as in the paper, or "concatenated" (all sines, then all cosines: tensor2tensor).
+        exponent: "2i/d" (paper), "i/d", or "i/(d/2-1)" (tensor2tensor).
+        first: "sine" (paper) or "cosine".
+        scale: Every value is multiplied by it.
+        start: Added to every position; 1 counts tokens from one.
+        odd: What an odd width does: "error"; "truncate" drops the last cosine; "zero" leaves the last channel 0.
+        numerics: "exact", or "float32" for what released models compute.
+
+    Raises:
+        ValueError: A value breaks its rule; the message names the field or `positions`.
+        TypeError: A value breaks its rule; the message names the field or `positions`.
+
+    Example:
+        >>> Sinusoidal(dim=4).embed([0, 1, 3]).round(4)
+        array([[ 0.    ,  1.    ,  0.    ,  1.    ],
+               [ 0.8415,  0.5403,  0.01  ,  1.    ],
+               [ 0.1411, -0.99  ,  0.03  ,  0.9996]])
     """
 
     dim: Annotated[int, Whole(2)]

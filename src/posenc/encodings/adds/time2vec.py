@@ -20,16 +20,22 @@ class Time2Vec(AdditiveEncoding):
     Kazemi et al. 2019, arXiv:1907.05321, eq. 1, with the sine as its periodic function. The paper gives no first
     values: here both are drawn from N(0, std²).
 
-    dim: channels, the line and the sines.     std: of the fresh frequencies and phases.
-
     Positions (*batch, n), integers or float32/float64; params["omega"] (dim,) in radians a step and params["phi"]
     (dim,) in radians; result (*batch, n, dim). A learned frequency is a float, so the angle is computed in floating
-    point, in float64 if available, with a relative error of 2^-52. Raises ValueError or TypeError naming the field or
-    `positions`.
+    point, in float64 if available, with a relative error of 2^-52.
 
-    >>> Time2Vec(dim=3).embed([0, 2], {"omega": np.array([0.5, 1.0, 2.0]), "phi": np.array([3.0, 0.0, 1.0])}).round(4)
-    array([[ 3.    ,  0.    ,  0.8415],
-           [ 4.    ,  0.9093, -0.9589]])
+    Args:
+        dim: Channels, the line and the sines.
+        std: Of the fresh frequencies and phases.
+
+    Raises:
+        ValueError: A value breaks its rule; the message names the field or `positions`.
+        TypeError: A value breaks its rule; the message names the field or `positions`.
+
+    Example:
+        >>> Time2Vec(dim=3).embed([0, 2], {"omega": np.array([0.5, 1.0, 2.0]), "phi": np.array([3.0, 0.0, 1.0])}).round(4)
+        array([[ 3.    ,  0.    ,  0.8415],
+               [ 4.    ,  0.9093, -0.9589]])
     """
 
     dim: Annotated[int, Whole(2)]

@@ -22,20 +22,24 @@ class TimestepEmbedding(AdditiveEncoding):
 
     Ho et al. 2020, arXiv:2006.11239, appendix B and released code. Fields name the choices of later models:
 
-    shift: 1 as in tensor2tensor and DDPM, where the slowest frequency is exactly 1/max_period; 0 in models after ADM.
-    flip: cosines before sines, as in most models with shift 0.
-    scale: multiplies the time step, 1000 where it is given in [0, 1].
-    max_period: ω falls from 1 towards its inverse.
-    numerics: "exact", or "float32" for what released models compute.
+    Positions (*batch, n), integers or float32/float64: the time steps; result (*batch, n, dim).
 
-    dim: channels; the last one of an odd width is 0.
+    Args:
+        dim: Channels; the last one of an odd width is 0.
+        shift: 1 as in tensor2tensor and DDPM, where the slowest frequency is exactly 1/max_period; 0 in models after
+            ADM.
+        flip: Cosines before sines, as in most models with shift 0.
+        scale: Multiplies the time step, 1000 where it is given in [0, 1].
+        max_period: ω falls from 1 towards its inverse.
+        numerics: "exact", or "float32" for what released models compute.
 
-    Positions (*batch, n), integers or float32/float64: the time steps; result (*batch, n, dim). Raises ValueError or
-    TypeError naming the field or `positions`.
+    Raises:
+        ValueError: Or TypeError naming the field or `positions`.
 
-    >>> TimestepEmbedding(dim=4, shift=0.0, flip=True).embed([0, 500]).round(4)
-    array([[ 1.    ,  1.    ,  0.    ,  0.    ],
-           [-0.8838,  0.2837, -0.4678, -0.9589]])
+    Example:
+        >>> TimestepEmbedding(dim=4, shift=0.0, flip=True).embed([0, 500]).round(4)
+        array([[ 1.    ,  1.    ,  0.    ,  0.    ],
+               [-0.8838,  0.2837, -0.4678, -0.9589]])
     """
 
     dim: Annotated[int, Whole(2)]

@@ -27,17 +27,25 @@ class ALiBi(AttentionBias):
     Press et al. 2022, arXiv:2108.12409, §3. For another number of heads, `rule` gives the slopes; for a power of two,
     "paper" and "geometric" are the same.
 
-    heads: how many heads the layer has.   steepest: the 8 of the formula (`alibi_bias_max` in MPT).
-    rule: "paper", the authors' code: the slopes of the power of two below, then every second slope of the power of two
-    above. "geometric": 2^(-steepest·(h+1)/heads) for any number of heads (attention-gym, meliad, MLX before 2026).
-    "linear": exponents evenly spaced from -1 to -steepest (foundation-model-stack), which differs for 16 heads too.
-    form: "symmetric", for attention to both sides; "signed": slope_h · (n - m), the formula of the paper, which is
-    meant for keys up to the query and would favour later ones. With a causal mask the two are the same.
+    Positions broadcast; distances in steps; the result has no unit.
 
-    Positions broadcast; distances in steps; the result has no unit. Raises ValueError or TypeError naming the argument.
+    Args:
+        steepest: The 8 of the formula (`alibi_bias_max` in MPT).
+        rule: "paper", the authors' code: the slopes of the power of two below, then every second slope of the power of
+            two above. "geometric": 2^(-steepest·(h+1)/heads) for any number of heads (attention-gym, meliad, MLX before
+            2026). "linear": exponents evenly spaced from -1 to -steepest (foundation-model-stack), which differs for 16
+            heads too.
+        form: "symmetric", for attention to both sides; "signed": slope_h · (n - m), the formula of the paper, which is
+            meant for keys up to the query and would favour later ones. With a causal mask the two are the same.
+        heads: How many heads the layer has.
 
-    >>> ALiBi(heads=8).matrix([2], [0, 1, 2])[:2].tolist()
-    [[[-1.0, -0.5, 0.0]], [[-0.5, -0.25, 0.0]]]
+    Raises:
+        ValueError: A value breaks its rule; the message names the argument.
+        TypeError: A value breaks its rule; the message names the argument.
+
+    Example:
+        >>> ALiBi(heads=8).matrix([2], [0, 1, 2])[:2].tolist()
+        [[[-1.0, -0.5, 0.0]], [[-0.5, -0.25, 0.0]]]
     """
 
     steepest: Annotated[float, Real(0.0, 64.0, above=True)] = 8.0
@@ -59,8 +67,9 @@ class ALiBi(AttentionBias):
     def slopes(self) -> np.ndarray:
         """One positive slope a head, as float64; shape (heads,).
 
-        >>> ALiBi(heads=3, rule="linear", steepest=3.0).slopes().tolist()
-        [0.5, 0.25, 0.125]
+        Example:
+            >>> ALiBi(heads=3, rule="linear", steepest=3.0).slopes().tolist()
+            [0.5, 0.25, 0.125]
         """
         return slopes_of(self.heads, self.steepest, self.rule)
 

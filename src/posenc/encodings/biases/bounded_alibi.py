@@ -17,22 +17,28 @@ from posenc.positions.distance import steps
 
 @dataclass(frozen=True)
 class BoundedALiBi(AttentionBias):
-    """bias(h, m, n) = max(-|scale| · slope_h · |m - n|, -|bound_h|), slope_h = 2^(-8(h+1)/heads) for any number of
-    heads.
+    """bias(h, m, n) = max(-|scale| · slope_h · |m - n|, -|bound_h|), slope_h = 2^(-8(h+1)/heads) for any number of heads.
 
     `BoundedALiBi` of google-research/meliad (transformer/position_alibi.py); no paper. The scale is one number of the
     layer and starts at 1; the floor keeps far tokens from vanishing.
 
-    heads: how many heads the layer has.     per_head: whether each head has its own bound, or the layer one.
-    initial_bound: where the bound starts.
-
     Positions broadcast; distances in steps; params["scale"] (), params["bound"] (1,) or (heads,); the result has no
-    unit. Raises ValueError or TypeError naming the argument.
+    unit.
 
-    >>> import numpy as np
-    >>> params = {"scale": np.array(2.0), "bound": np.array([5.0])}
-    >>> BoundedALiBi(heads=8).matrix([4], [4, 2, 0, -9], params)[0].tolist()
-    [[0.0, -2.0, -4.0, -5.0]]
+    Args:
+        per_head: Whether each head has its own bound, or the layer one.
+        initial_bound: Where the bound starts.
+        heads: How many heads the layer has.
+
+    Raises:
+        ValueError: A value breaks its rule; the message names the argument.
+        TypeError: A value breaks its rule; the message names the argument.
+
+    Example:
+        >>> import numpy as np
+        >>> params = {"scale": np.array(2.0), "bound": np.array([5.0])}
+        >>> BoundedALiBi(heads=8).matrix([4], [4, 2, 0, -9], params)[0].tolist()
+        [[0.0, -2.0, -4.0, -5.0]]
     """
 
     per_head: bool = False

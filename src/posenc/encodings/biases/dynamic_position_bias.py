@@ -23,19 +23,26 @@ class DynamicPositionBias(AttentionBias):
     x-transformers' `DynamicPositionBias`: `depth` hidden layers of `dim` channels with SiLU, then one number a head.
     CrossFormer itself has two axes, normalises its layers and takes ReLU.
 
-    heads: how many heads the layer has.     dim: channels of each hidden layer.     depth: how many of them.
-    log_distance: whether the network reads the logarithm of the distance, with which it extrapolates better.
+    Positions broadcast; distances in steps; the result has no unit. params: "weight_in" and "bias_in" (dim,); for depth
+    > 1 "weight_hidden" (depth-1, dim, dim), rows the outputs, and "bias_hidden" (depth-1, dim); "weight_out" (heads,
+    dim), "bias_out" (heads,). Computed in float64 if available.
 
-    Positions broadcast; distances in steps; the result has no unit. params: "weight_in" and "bias_in" (dim,); for
-    depth > 1 "weight_hidden" (depth-1, dim, dim), rows the outputs, and "bias_hidden" (depth-1, dim); "weight_out"
-    (heads, dim), "bias_out" (heads,). Computed in float64 if available. Raises ValueError or TypeError naming the
-    argument.
+    Args:
+        dim: Channels of each hidden layer.
+        depth: How many of them.
+        log_distance: Whether the network reads the logarithm of the distance, with which it extrapolates better.
+        heads: How many heads the layer has.
 
-    >>> import numpy as np
-    >>> params = {"weight_in": np.ones(1), "bias_in": np.zeros(1)}
-    >>> params |= {"weight_out": np.ones((1, 1)), "bias_out": np.zeros(1)}
-    >>> DynamicPositionBias(heads=1, dim=1, depth=1).matrix([3], [2, 3, 4], params).round(4).tolist()  # x / (1 + e^-x)
-    [[[0.7311, 0.0, -0.2689]]]
+    Raises:
+        ValueError: A value breaks its rule; the message names the argument.
+        TypeError: A value breaks its rule; the message names the argument.
+
+    Example:
+        >>> import numpy as np
+        >>> params = {"weight_in": np.ones(1), "bias_in": np.zeros(1)}
+        >>> params |= {"weight_out": np.ones((1, 1)), "bias_out": np.zeros(1)}
+        >>> DynamicPositionBias(heads=1, dim=1, depth=1).matrix([3], [2, 3, 4], params).round(4).tolist()  # x / (1 + e^-x)
+        [[[0.7311, 0.0, -0.2689]]]
     """
 
     dim: Annotated[int, Whole(1, 1 << 14)] = 128

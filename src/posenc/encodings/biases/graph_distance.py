@@ -26,18 +26,25 @@ class GraphDistance(AttentionBias):
     at least rows - 1; they share the last row. (In Graphormer's tables row 0 is padding, and distance d has row d + 1.)
     For directed graphs, whose distances are not symmetric, this encoding does not apply.
 
-    heads: how many heads the layer has.
-    nodes: of the graph, each a coordinate.
-    rows: of the table (`num_spatial`).
-
     Positions are whole numbers, (*batch, n, nodes), and broadcast; params["table"] (rows, heads); the result has no
-    unit. Raises ValueError or TypeError naming the argument; a fraction that cannot be checked gives NaN.
+    unit.
 
-    >>> import numpy as np
-    >>> chain = [[0, 1, 2, 9], [1, 0, 1, 9], [2, 1, 0, 9], [9, 9, 9, 0]]  # three nodes in a row, and one apart
-    >>> table = np.array([[0.0], [10.0], [20.0], [-1.0]])
-    >>> GraphDistance(heads=1, nodes=4, rows=4).matrix(chain[:1], chain, {"table": table})[0].tolist()
-    [[0.0, 10.0, 20.0, -1.0]]
+    Args:
+        nodes: Of the graph, each a coordinate.
+        rows: Of the table (`num_spatial`).
+        heads: How many heads the layer has.
+
+    Raises:
+        ValueError: A value breaks its rule; the message names the argument; a fraction that cannot be checked gives
+            NaN.
+        TypeError: A value breaks its rule; the message names the argument; a fraction that cannot be checked gives NaN.
+
+    Example:
+        >>> import numpy as np
+        >>> chain = [[0, 1, 2, 9], [1, 0, 1, 9], [2, 1, 0, 9], [9, 9, 9, 0]]  # three nodes in a row, and one apart
+        >>> table = np.array([[0.0], [10.0], [20.0], [-1.0]])
+        >>> GraphDistance(heads=1, nodes=4, rows=4).matrix(chain[:1], chain, {"table": table})[0].tolist()
+        [[0.0, 10.0, 20.0, -1.0]]
     """
 
     nodes: Annotated[int, Whole(2, 1 << 16)]

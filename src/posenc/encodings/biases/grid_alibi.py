@@ -22,13 +22,20 @@ class GridALiBi(AttentionBias):
     arXiv:2108.12409, times the straight distance between two patches, not the sum over rows and columns. For another
     number of heads the slopes are those of `ALiBi(rule="paper")`, as in the authors' code.
 
-    heads: how many heads the layer has.     axes: coordinates of a position.
-
     Positions (*batch, n, axes), also fractions, broadcast; distances in patches; the result has no unit. Computed in
-    float64 if available. Raises ValueError or TypeError naming the argument.
+    float64 if available.
 
-    >>> GridALiBi(heads=8).matrix([[0, 0]], [[0, 0], [0, 2], [3, 4]])[0].tolist()
-    [[0.0, -1.0, -2.5]]
+    Args:
+        axes: Coordinates of a position.
+        heads: How many heads the layer has.
+
+    Raises:
+        ValueError: A value breaks its rule; the message names the argument.
+        TypeError: A value breaks its rule; the message names the argument.
+
+    Example:
+        >>> GridALiBi(heads=8).matrix([[0, 0]], [[0, 0], [0, 2], [3, 4]])[0].tolist()
+        [[0.0, -1.0, -2.5]]
     """
 
     axes: Annotated[int, Whole(2, 16)] = 2

@@ -55,15 +55,20 @@ class KerpleLog(_Kerple):
     code. A parameter below the floor acts as the floor and has no gradient: the authors' code writes the floor back
     into it before each step, which keeps it learning.
 
-    heads: how many heads the layer has.
-
     Positions broadcast; distances in steps; params["r1"] and params["r2"] (heads,); the result has no unit.
-    Raises ValueError or TypeError naming the argument.
 
-    >>> import numpy as np
-    >>> params = {"r1": np.array([2.0]), "r2": np.array([1.0])}
-    >>> KerpleLog(heads=1).matrix([3], [3, 2, 0], params).round(4).tolist()
-    [[[0.0, -1.3863, -2.7726]]]
+    Args:
+        heads: How many heads the layer has.
+
+    Raises:
+        ValueError: A value breaks its rule; the message names the argument.
+        TypeError: A value breaks its rule; the message names the argument.
+
+    Example:
+        >>> import numpy as np
+        >>> params = {"r1": np.array([2.0]), "r2": np.array([1.0])}
+        >>> KerpleLog(heads=1).matrix([3], [3, 2, 0], params).round(4).tolist()
+        [[[0.0, -1.3863, -2.7726]]]
     """
 
     def init(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
@@ -92,15 +97,20 @@ class KerplePower(_Kerple):
     `p` there). With r2 = 1 it is ALiBi with learned slopes. A parameter outside its bounds acts as the bound and has no
     gradient: the authors' code writes the bound back into it before each step, which keeps it learning.
 
-    heads: how many heads the layer has.
-
     Positions broadcast; distances in steps; params["r1"] and params["r2"] (heads,); the result has no unit.
-    Raises ValueError or TypeError naming the argument.
 
-    >>> import numpy as np
-    >>> params = {"r1": np.array([0.5]), "r2": np.array([2.0])}
-    >>> KerplePower(heads=1).matrix([3], [3, 2, 0], params).tolist()
-    [[[0.0, -0.5, -4.5]]]
+    Args:
+        heads: How many heads the layer has.
+
+    Raises:
+        ValueError: A value breaks its rule; the message names the argument.
+        TypeError: A value breaks its rule; the message names the argument.
+
+    Example:
+        >>> import numpy as np
+        >>> params = {"r1": np.array([0.5]), "r2": np.array([2.0])}
+        >>> KerplePower(heads=1).matrix([3], [3, 2, 0], params).tolist()
+        [[[0.0, -0.5, -4.5]]]
     """
 
     def init(self, rng: np.random.Generator) -> dict[str, np.ndarray]:

@@ -31,19 +31,24 @@ class LogCPB(AttentionBias):
     bias on its output. The window M is that of training; a larger one at inference evaluates the same network at larger
     distances.
 
-    heads: how many heads the layer has.
-    window: places along each axis in training (`pretrained_window_size`; where that
-    is 0, `window_size`).     width: of the hidden layer; 512 in the authors' code and transformers, 128 in timm.
-
     Positions (*batch, n, axes), also fractions, broadcast; the result has no unit. params: "weight_in" (width, axes),
-    "bias_in" (width,), "weight_out" (heads, width). Computed in float64 if available. Raises ValueError or TypeError
-    naming the argument.
+    "bias_in" (width,), "weight_out" (heads, width). Computed in float64 if available.
 
-    >>> import numpy as np
-    >>> encoding = LogCPB(heads=1, window=(9, 9), width=2)
-    >>> params = {"weight_in": np.eye(2), "bias_in": np.zeros(2), "weight_out": np.array([[3.0, 0.0]])}
-    >>> encoding.matrix([[7, 0]], [[0, 5], [7, 5], [8, 5]], params).round(4).tolist()  # x_0 = log₂ 8 / 3 = 1, 0, below 0
-    [[[15.2412, 8.0, 8.0]]]
+    Args:
+        window: Places along each axis in training (`pretrained_window_size`; where that is 0, `window_size`).
+        width: Of the hidden layer; 512 in the authors' code and transformers, 128 in timm.
+        heads: How many heads the layer has.
+
+    Raises:
+        ValueError: A value breaks its rule; the message names the argument.
+        TypeError: A value breaks its rule; the message names the argument.
+
+    Example:
+        >>> import numpy as np
+        >>> encoding = LogCPB(heads=1, window=(9, 9), width=2)
+        >>> params = {"weight_in": np.eye(2), "bias_in": np.zeros(2), "weight_out": np.array([[3.0, 0.0]])}
+        >>> encoding.matrix([[7, 0]], [[0, 5], [7, 5], [8, 5]], params).round(4).tolist()  # x_0 = log₂ 8 / 3 = 1, 0, below 0
+        [[[15.2412, 8.0, 8.0]]]
     """
 
     window: Annotated[tuple[int, ...], _window.sizes_of_window(2)] = (8, 8)

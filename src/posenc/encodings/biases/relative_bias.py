@@ -23,15 +23,18 @@ class RelativeBias(AttentionBias):
     the clip, distances share the last row, as in Shaw et al. 2018, arXiv:1803.02155, §3.2. Row 0 is for the key
     farthest after the query, as in Swin checkpoints.
 
-    heads: how many heads the layer has.     clip: the distance, in steps, from which on all distances share a row.
-
     Positions are whole numbers and broadcast; params["table"] (2·clip+1, heads); the result has no unit. Raises
     ValueError or TypeError naming the argument; a fraction that cannot be checked gives NaN.
 
-    >>> import numpy as np
-    >>> table = np.arange(5.0)[:, None]
-    >>> RelativeBias(heads=1, clip=2).matrix([4], [0, 2, 3, 4, 5, 9], {"table": table})[0].tolist()
-    [[4.0, 4.0, 3.0, 2.0, 1.0, 0.0]]
+    Args:
+        clip: The distance, in steps, from which on all distances share a row.
+        heads: How many heads the layer has.
+
+    Example:
+        >>> import numpy as np
+        >>> table = np.arange(5.0)[:, None]
+        >>> RelativeBias(heads=1, clip=2).matrix([4], [0, 2, 3, 4, 5, 9], {"table": table})[0].tolist()
+        [[4.0, 4.0, 3.0, 2.0, 1.0, 0.0]]
     """
 
     clip: Annotated[int, Whole(1, 1 << 20)] = 6

@@ -25,12 +25,19 @@ class Sandwich(AttentionBias):
     Chi et al. 2022, arXiv:2212.10356: the inner product of the sinusoids of two positions, the only part of the
     sinusoidal encoding that it keeps, divided by ALiBi's ratios. It is largest at distance 0, where it is dim/2 / r_h.
 
-    heads: how many heads the layer has.     dim: the d̄ of the source, even; it is not a width of the model.
+    Positions broadcast; distances in steps; the result has no unit.
 
-    Positions broadcast; distances in steps; the result has no unit. Raises ValueError or TypeError naming the argument.
+    Args:
+        dim: The d̄ of the source, even; it is not a width of the model.
+        heads: How many heads the layer has.
 
-    >>> Sandwich(heads=8, dim=4).matrix([2], [2, 1, 0])[:2].round(4).tolist()  # 1 + 1, cos 1 + cos 0.01, …
-    [[[2.0, 1.5403, 0.5837]], [[1.0, 0.7701, 0.2918]]]
+    Raises:
+        ValueError: A value breaks its rule; the message names the argument.
+        TypeError: A value breaks its rule; the message names the argument.
+
+    Example:
+        >>> Sandwich(heads=8, dim=4).matrix([2], [2, 1, 0])[:2].round(4).tolist()  # 1 + 1, cos 1 + cos 0.01, …
+        [[[2.0, 1.5403, 0.5837]], [[1.0, 0.7701, 0.2918]]]
     """
 
     dim: Annotated[int, Whole(2, 1 << 16, even=True)] = 128

@@ -27,18 +27,27 @@ class T5Bias(AttentionBias):
     most B-1. The edges of buckets are computed exactly, in integers. T5 itself does not scale its logits: use `scale=1`
     in the attention to reproduce it.
 
-    heads: how many heads the layer has.     buckets: rows of the table, for both directions together.
-    max_distance: from here on all distances share the last bucket, in steps.
-    bidirectional: keys after the query have the second half of the buckets; otherwise they share bucket 0 (decoders).
-    scale: 1 in T5; the square root of the width of a head in x-transformers.
-
     Positions are whole numbers and broadcast; params["table"] (buckets, heads), as in T5 checkpoints; the result has no
-    unit. Raises ValueError or TypeError naming the argument; a fraction that cannot be checked gives NaN.
+    unit.
 
-    >>> import numpy as np
-    >>> table = np.arange(8.0)[:, None]
-    >>> T5Bias(heads=1, buckets=8, max_distance=16).matrix([4], [0, 2, 3, 4, 5, 9], {"table": table})[0].tolist()
-    [[2.0, 2.0, 1.0, 0.0, 5.0, 6.0]]
+    Args:
+        buckets: Rows of the table, for both directions together.
+        max_distance: From here on all distances share the last bucket, in steps.
+        bidirectional: Keys after the query have the second half of the buckets; otherwise they share bucket 0
+            (decoders).
+        scale: 1 in T5; the square root of the width of a head in x-transformers.
+        heads: How many heads the layer has.
+
+    Raises:
+        ValueError: A value breaks its rule; the message names the argument; a fraction that cannot be checked gives
+            NaN.
+        TypeError: A value breaks its rule; the message names the argument; a fraction that cannot be checked gives NaN.
+
+    Example:
+        >>> import numpy as np
+        >>> table = np.arange(8.0)[:, None]
+        >>> T5Bias(heads=1, buckets=8, max_distance=16).matrix([4], [0, 2, 3, 4, 5, 9], {"table": table})[0].tolist()
+        [[2.0, 2.0, 1.0, 0.0, 5.0, 6.0]]
     """
 
     buckets: int = 32
@@ -75,8 +84,9 @@ class T5Bias(AttentionBias):
     def bucket(self, distance: Array) -> Array:
         """The bucket of a distance, key - query, in whole steps.
 
-        >>> T5Bias(heads=1).bucket([-200, -8, 0, 8]).tolist()
-        [15, 8, 0, 24]
+        Example:
+            >>> T5Bias(heads=1).bucket([-200, -8, 0, 8]).tolist()
+            [15, 8, 0, 24]
         """
         distance = checked(distance, "distance")
         return self._bucket(whole("distance", distance)[0], distance.lib)

@@ -29,25 +29,36 @@ class TUPE(AttentionBias):
     Ke et al. 2021, arXiv:2006.15595, in the authors' code (guolinke/TUPE). p are learned vectors of positions after a
     layer norm, Q and K linear layers of their own, the same in every layer of the model. Position 0 is the class token,
     which is untied: rows 0 and 1 of `positions` stand for "from it" and "to it", Q_h(p_0)·K_h(p_0) for its queries and
-    Q_h(p_1)·K_h(p_1) for other queries towards it; position m ≥ 1 has row m + 1. TUPE divides its content by
-    √(2·dim) too: use `scale` of the attention.
+    Q_h(p_1)·K_h(p_1) for other queries towards it; position m ≥ 1 has row m + 1. TUPE divides its content by √(2·dim)
+    too: use `scale` of the attention.
 
-    heads: how many heads the layer has.     dim: channels of a head.     length: positions, with the class token.
-    relative: whether there is a table as in T5 (TUPE-R), with two rows for the class token, or none (TUPE-A).
-    buckets, max_distance: as in `T5Bias`, for the table alone.     epsilon: added to the variance of the layer norm.
+    Positions are whole numbers from 0 to length - 1 and broadcast; the result has no unit. params: "positions" (length
+    + 1, w), "norm_weight" and "norm_bias" (w,), "query_weight" and "key_weight" (w, w), "query_bias" and "key_bias"
+    (w,), with w = heads·dim, and "table" (buckets + 1, heads): row buckets/2 from the class token, the last towards it.
+    Computed in float64 if available.
 
-    Positions are whole numbers from 0 to length - 1 and broadcast; the result has no unit. params: "positions"
-    (length + 1, w), "norm_weight" and "norm_bias" (w,), "query_weight" and "key_weight" (w, w), "query_bias" and
-    "key_bias" (w,), with w = heads·dim, and "table" (buckets + 1, heads): row buckets/2 from the class token, the last
-    towards it. Computed in float64 if available. Raises ValueError or TypeError naming the argument; a refused
-    position that cannot be seen gives NaN.
+    Args:
+        dim: Channels of a head.
+        length: Positions, with the class token.
+        relative: Whether there is a table as in T5 (TUPE-R), with two rows for the class token, or none (TUPE-A).
+        buckets: As in `T5Bias`, for the table alone.
+        max_distance: As in `T5Bias`, for the table alone.
+        epsilon: Added to the variance of the layer norm.
+        heads: How many heads the layer has.
 
-    >>> import numpy as np
-    >>> encoding, eye = TUPE(heads=1, dim=2, length=3, relative=False, epsilon=0.0), np.eye(2)
-    >>> params = {"positions": np.array([[5.0, 1], [0, 3], [1, 0], [2, 7]]), "query_weight": eye, "key_weight": 2 * eye}
-    >>> params |= {name: np.zeros(2) for name in ("norm_bias", "query_bias", "key_bias")} | {"norm_weight": np.ones(2)}
-    >>> encoding.matrix([0, 1, 2], [0, 1, 2], params)[0].tolist()  # every norm is (1, -1) or (-1, 1)
-    [[2.0, 2.0, 2.0], [2.0, 2.0, -2.0], [2.0, -2.0, 2.0]]
+    Raises:
+        ValueError: A value breaks its rule; the message names the argument; a refused position that cannot be seen
+            gives NaN.
+        TypeError: A value breaks its rule; the message names the argument; a refused position that cannot be seen gives
+            NaN.
+
+    Example:
+        >>> import numpy as np
+        >>> encoding, eye = TUPE(heads=1, dim=2, length=3, relative=False, epsilon=0.0), np.eye(2)
+        >>> params = {"positions": np.array([[5.0, 1], [0, 3], [1, 0], [2, 7]]), "query_weight": eye, "key_weight": 2 * eye}
+        >>> params |= {name: np.zeros(2) for name in ("norm_bias", "query_bias", "key_bias")} | {"norm_weight": np.ones(2)}
+        >>> encoding.matrix([0, 1, 2], [0, 1, 2], params)[0].tolist()  # every norm is (1, -1) or (-1, 1)
+        [[2.0, 2.0, 2.0], [2.0, 2.0, -2.0], [2.0, -2.0, 2.0]]
     """
 
     dim: Width

@@ -18,28 +18,33 @@ from posenc.encodings import _window
 
 @dataclass(frozen=True)
 class WindowBias(AttentionBias):
-    """bias(h, m, n) = table[(Δ_0 + M_0 - 1)·(2M_1 - 1) + Δ_1 + M_1 - 1, h], Δ = m - n along each axis of a window M_0 ×
-    M_1.
+    """bias(h, m, n) = table[(Δ_0 + M_0 - 1)·(2M_1 - 1) + Δ_1 + M_1 - 1, h], Δ = m - n along each axis of a window M_0 × M_1.
 
     Liu et al. 2021, arXiv:2103.14030, with the rows of the authors' code, over two axes or more (a window of video has
     three). Beyond the window each axis shares its outermost distance. Another window's table comes from
     `resize_table(table, (2·M_0 - 1, 2·M_1 - 1), (2·M'_0 - 1, 2·M'_1 - 1), prefix=0, method="bicubic",
     antialias=False)`.
 
-    heads: how many heads the layer has.     window: places along each axis.
-    class_token: whether a token before the patches, at (-1, …), as `positions.prefixed` places it, has three rows of
-    its
-    own behind the others, as in BEiT: from it to any patch, from a patch to it, and from it to itself.
-
     Positions are whole coordinates, (*batch, n, axes), and broadcast; params["table"] (Π (2M - 1), heads), 3 rows
-    longer with a class token, as in Swin and BEiT checkpoints; the result has no unit. Raises ValueError or TypeError
-    naming the argument; a fraction that cannot be checked gives NaN.
+    longer with a class token, as in Swin and BEiT checkpoints; the result has no unit.
 
-    >>> import numpy as np
-    >>> table = np.arange(15.0)[:, None]  # rows of 5
-    >>> keys = [[0, 0], [0, 2], [1, 0], [1, 2]]
-    >>> WindowBias(heads=1, window=(2, 3)).matrix([[0, 0]], keys, {"table": table})[0].tolist()
-    [[7.0, 5.0, 2.0, 0.0]]
+    Args:
+        window: Places along each axis.
+        class_token: Whether a token before the patches, at (-1, …), as `positions.prefixed` places it, has three rows
+            of its own behind the others, as in BEiT: from it to any patch, from a patch to it, and from it to itself.
+        heads: How many heads the layer has.
+
+    Raises:
+        ValueError: A value breaks its rule; the message names the argument; a fraction that cannot be checked gives
+            NaN.
+        TypeError: A value breaks its rule; the message names the argument; a fraction that cannot be checked gives NaN.
+
+    Example:
+        >>> import numpy as np
+        >>> table = np.arange(15.0)[:, None]  # rows of 5
+        >>> keys = [[0, 0], [0, 2], [1, 0], [1, 2]]
+        >>> WindowBias(heads=1, window=(2, 3)).matrix([[0, 0]], keys, {"table": table})[0].tolist()
+        [[7.0, 5.0, 2.0, 0.0]]
     """
 
     window: Annotated[tuple[int, ...], _window.sizes_of_window(1)] = (7, 7)

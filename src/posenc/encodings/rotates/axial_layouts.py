@@ -19,9 +19,14 @@ from posenc.phase import Frequencies, Numerics
 class AxialLayout:
     """How a released rotation gives each pair its axis and frequency.
 
-    rule: gives them from the sections.   pairing: as in `AxialRoPE`.   used_by: models and classes with this layout.
-    axes: the number of axes, where the rule needs it.   blocks: "axes" pairs channels inside a block for each axis.
-    turns: frequencies are whole revolutions, as in DINOv3.   fixed_time: the pairs of time do not rotate.
+    Args:
+        rule: Gives them from the sections.
+        pairing: As in `AxialRoPE`.
+        used_by: Models and classes with this layout.
+        axes: The number of axes, where the rule needs it.
+        blocks: "axes" pairs channels inside a block for each axis. turns: frequencies are whole revolutions, as in
+            DINOv3.
+        fixed_time: The pairs of time do not rotate.
     """
 
     rule: Callable[[tuple[int, ...]], rules.Pairs]
@@ -82,23 +87,28 @@ def axial(
 ) -> AxialRoPE:
     """The rotation of a released layout, one of `LAYOUTS`, for a head of 2·Σ sections channels.
 
-    Of an image, the layouts that share pairs out evenly need `dim` alone: `axial(dim=64)`, for positions
-    `grid(14, 14)`, say. Without a layout it is that of most of them, "sam2": the first half of the channels rotate with
-    the row, the second half with the column, in adjacent pairs.
+    Of an image, the layouts that share pairs out evenly need `dim` alone: `axial(dim=64)`, for positions `grid(14,
+    14)`, say. Without a layout it is that of most of them, "sam2": the first half of the channels rotate with the row,
+    the second half with the column, in adjacent pairs.
 
-    layout: one of `LAYOUTS`.
-    sections: pairs of each axis, in the order of the coordinates of a position: (time, height, width) or (height,
-    width).
-    dim: in place of sections, channels of a head, half of them for the rows of an image and half for its columns.
-    base: of the frequencies; one an axis where each axis has frequencies of its own.
-    frequencies: in their place; each axis with frequencies of its own takes the first, and axes that share them
-    take one each.
-    numerics, scaling: as in `RoPE`.
+    Args:
+        layout: One of `LAYOUTS`.
+        sections: Pairs of each axis, in the order of the coordinates of a position: (time, height, width) or (height,
+            width).
+        dim: In place of sections, channels of a head, half of them for the rows of an image and half for its columns.
+        base: Of the frequencies; one an axis where each axis has frequencies of its own.
+        frequencies: In their place; each axis with frequencies of its own takes the first, and axes that share them
+            take one each.
+        numerics: As in `RoPE`.
+        scaling: As in `RoPE`.
 
-    Raises ValueError or TypeError naming the argument.
+    Raises:
+        ValueError: A value breaks its rule; the message names the argument.
+        TypeError: A value breaks its rule; the message names the argument.
 
-    >>> axial("qwen2-vl", (1, 1, 2)).axis, axial("qwen3-vl", (2, 1, 1)).axis, axial("pixtral", (2, 2)).frequency_index
-    ((0, 1, 2, 2), (0, 1, 2, 0), (0, 2, 1, 3))
+    Example:
+        >>> axial("qwen2-vl", (1, 1, 2)).axis, axial("qwen3-vl", (2, 1, 1)).axis, axial("pixtral", (2, 2)).frequency_index
+        ((0, 1, 2, 2), (0, 1, 2, 0), (0, 2, 1, 3))
     """
     kind = LAYOUTS[validation.choice("layout", layout, tuple(LAYOUTS))]
     sections = _sections(kind, layout, _of_an_image(kind, layout, sections, dim))

@@ -30,23 +30,31 @@ def pair_numbers(most: int) -> TupleOf:
 class AxialRoPE(RotaryEncoding):
     """Turn pair i by the angle position[axis[i]] · base^(-2·frequency_index[i]/frequency_dim); `axial` names some.
 
-    For the patches of an image, `axial(dim=64)` chooses the axes, the frequencies and the pairing.
-    Every rotation over a grid, a video or mixed media is these choices: the axis of each pair, its frequency, and how
-    channels are paired. Su et al. 2021, arXiv:2104.09864, eq. 15, on each axis; over two axes Fang et al. 2023,
-    arXiv:2303.11331, and Heo et al. 2024, arXiv:2403.13298, §3.2; in sections Wang et al. 2024, arXiv:2409.12191.
+    For the patches of an image, `axial(dim=64)` chooses the axes, the frequencies and the pairing. Every rotation over
+    a grid, a video or mixed media is these choices: the axis of each pair, its frequency, and how channels are paired.
+    Su et al. 2021, arXiv:2104.09864, eq. 15, on each axis; over two axes Fang et al. 2023, arXiv:2303.11331, and Heo et
+    al. 2024, arXiv:2403.13298, §3.2; in sections Wang et al. 2024, arXiv:2409.12191.
 
-    axis: the coordinate that each pair reads, from 0; as many as pairs.     frequency_index: which frequency, from 0.
-    frequency_dim: d of the frequencies base^(-2i/d): dim where axes share them, dim/axes where each has its own.
-    Or a record of frequencies to choose from, Bands or Joined, say; base and scaling are then left alone.
-    pairing: "adjacent" pairs channels (2i, 2i+1), "halves" (i, i + dim/2), inside each of `blocks` equal blocks.
-    numerics, scaling: as in `RoPE`; a scaling changes all frequencies, before each pair takes one.
+    Positions (*batch, n, axes), integers or float32/float64; the Rotation holds cos and sin of shape (*batch, n,
+    dim/2).
 
-    Positions (*batch, n, axes), integers or float32/float64; the Rotation holds cos and sin of shape (*batch, n, dim/2).
-    Raises ValueError or TypeError naming the field or `positions`.
+    Args:
+        axis: The coordinate that each pair reads, from 0; as many as pairs.
+        frequency_index: Which frequency, from 0.
+        frequency_dim: D of the frequencies base^(-2i/d): dim where axes share them, dim/axes where each has its own. Or
+            a record of frequencies to choose from, Bands or Joined, say; base and scaling are then left alone.
+        pairing: "adjacent" pairs channels (2i, 2i+1), "halves" (i, i + dim/2), inside each of `blocks` equal blocks.
+        numerics: As in `RoPE`; a scaling changes all frequencies, before each pair takes one.
+        scaling: As in `RoPE`; a scaling changes all frequencies, before each pair takes one.
 
-    >>> rotation = AxialRoPE(axis=(0, 1), frequency_index=(0, 0), frequency_dim=2).rotation([[1, 0], [0, 1]])
-    >>> rotation.cos.round(4).tolist()
-    [[0.5403, 1.0], [1.0, 0.5403]]
+    Raises:
+        ValueError: A value breaks its rule; the message names the field or `positions`.
+        TypeError: A value breaks its rule; the message names the field or `positions`.
+
+    Example:
+        >>> rotation = AxialRoPE(axis=(0, 1), frequency_index=(0, 0), frequency_dim=2).rotation([[1, 0], [0, 1]])
+        >>> rotation.cos.round(4).tolist()
+        [[0.5403, 1.0], [1.0, 0.5403]]
     """
 
     axis: Annotated[tuple[int, ...], pair_numbers(MOST_AXES - 1)]

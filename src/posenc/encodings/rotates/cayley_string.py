@@ -21,24 +21,30 @@ from posenc.phase import cos_sin_of_learned
 
 @dataclass(frozen=True)
 class CayleySTRING(RotaryEncoding):
-    """x → P·R(p)·Pᵀ·x, where R turns pair i by the angle Σ_a p_a·frequencies[a, i], and P = (I - S)(I + S)⁻¹, S = A -
-    Aᵀ.
+    """x → P·R(p)·Pᵀ·x, where R turns pair i by the angle Σ_a p_a·frequencies[a, i], and P = (I - S)(I + S)⁻¹, S = A - Aᵀ.
 
     Schenck et al. 2025, arXiv:2502.02562 (STRING, with the Cayley transform of a skew-symmetric S as the orthogonal P).
     All rotations that commute along several axes are of this form; q·k then depends on differences of coordinates
     alone. P in front cancels in q·k. A begins at zero, so that P begins as the identity.
 
-    dim: channels of a head.     axes: coordinates of a position.
-    base: where the frequencies begin, base^(-2i/dim), shared out to the axes by a direction drawn for each pair.
-
     Positions (*batch, n), or (*batch, n, axes) for several axes, integers or float32/float64; params["frequencies"]
     (axes, dim/2), radians a step, and params["A"] (dim, dim). Gives a `Rebased` turn of pairs (2i, 2i+1), exact for the
-    frequencies as they are held. Raises ValueError or TypeError naming the field or argument.
+    frequencies as they are held.
 
-    >>> encoding = CayleySTRING(dim=2)
-    >>> params = {"frequencies": np.array([[np.pi / 2]]), "A": np.zeros((2, 2))}
-    >>> encoding.rotation([0, 1], params)(np.array([[1.0, 0.0], [1.0, 0.0]])).round(4).tolist()
-    [[1.0, 0.0], [0.0, 1.0]]
+    Args:
+        dim: Channels of a head.
+        axes: Coordinates of a position.
+        base: Where the frequencies begin, base^(-2i/dim), shared out to the axes by a direction drawn for each pair.
+
+    Raises:
+        ValueError: A value breaks its rule; the message names the field or argument.
+        TypeError: A value breaks its rule; the message names the field or argument.
+
+    Example:
+        >>> encoding = CayleySTRING(dim=2)
+        >>> params = {"frequencies": np.array([[np.pi / 2]]), "A": np.zeros((2, 2))}
+        >>> encoding.rotation([0, 1], params)(np.array([[1.0, 0.0], [1.0, 0.0]])).round(4).tolist()
+        [[1.0, 0.0], [0.0, 1.0]]
     """
 
     dim: EvenWidth

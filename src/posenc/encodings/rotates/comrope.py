@@ -24,21 +24,29 @@ class ComRoPE(RotaryEncoding):
     Yu et al. 2025, arXiv:2506.03737, in the authors' code. Along every axis a block turns by the same generator, so the
     rotations commute and q·k depends only on differences of coordinates.
 
-    dim: channels of a head.     heads: heads as they are rotated (repeat grouped ones first).
-    block: channels that rotation together, which divide dim.     axes: coordinates of a position.
-    commuting: "dependent" learns the multipliers (ComRoPE-LD); "partition" gives block b to the axis b mod axes
-    (ComRoPE-AP),
-    and the number of blocks must be a multiple of axes.     std: of fresh F.
-
     Positions (*batch, n), or (*batch, n, axes) for several axes, integers or float32/float64, such that angles stay
     below 65536 radians (ValueError, or NaN if values cannot be checked); params["generators"] (heads, dim/block, block,
     block), and params["multiplier"] (axes, dim/block) where they are learned. Gives `Matrices`, good to some units of
-    the last place a radian. Raises ValueError or TypeError naming the field or argument.
+    the last place a radian.
 
-    >>> encoding, f = ComRoPE(dim=2, heads=1, block=2, axes=2), np.array([[[[0.0, np.pi / 2], [0.0, 0.0]]]])
-    >>> params = {"generators": f, "multiplier": np.array([[1.0], [10.0]])}
-    >>> encoding.rotation([[-9, 1]], params).matrix.round(4).reshape(2, 2).tolist()
-    [[0.0, 1.0], [-1.0, 0.0]]
+    Args:
+        dim: Channels of a head.
+        heads: Heads as they are rotated (repeat grouped ones first).
+        block: Channels that rotation together, which divide dim.
+        axes: Coordinates of a position.
+        commuting: "dependent" learns the multipliers (ComRoPE-LD); "partition" gives block b to the axis b mod axes
+            (ComRoPE-AP), and the number of blocks must be a multiple of axes.
+        std: Of fresh F.
+
+    Raises:
+        ValueError: A value breaks its rule; the message names the field or argument.
+        TypeError: A value breaks its rule; the message names the field or argument.
+
+    Example:
+        >>> encoding, f = ComRoPE(dim=2, heads=1, block=2, axes=2), np.array([[[[0.0, np.pi / 2], [0.0, 0.0]]]])
+        >>> params = {"generators": f, "multiplier": np.array([[1.0], [10.0]])}
+        >>> encoding.rotation([[-9, 1]], params).matrix.round(4).reshape(2, 2).tolist()
+        [[0.0, 1.0], [-1.0, 0.0]]
     """
 
     dim: Annotated[int, Whole(2)]

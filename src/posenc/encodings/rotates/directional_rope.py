@@ -20,29 +20,34 @@ from posenc.phase import cos_sin_of_sum
 
 @dataclass(frozen=True)
 class DirectionalRoPE(RotaryEncoding):
-    """Turn pair i by (y·cos(π·d_i) + x·sin(π·d_i)) · ω_i, the place's projection on direction d_i times the frequency
-    ω_i = base^(-2·frequency_index[i]/frequency_dim).
+    """Turn pair i by (y·cos(π·d_i) + x·sin(π·d_i)) · ω_i, the place's projection on direction d_i times the frequency ω_i = base^(-2·frequency_index[i]/frequency_dim).
 
-    Spiral RoPE (Liu et al. 2026, arXiv:2602.03227): groups of channels with evenly spread directions, d = g/K for
-    group g of K, say; or golden-angle directions, one a pair. Directions 0 and 1/2 alone are axial RoPE. The two
-    parts of an angle are added in fixed point, so far places are as exact as near ones.
+    Spiral RoPE (Liu et al. 2026, arXiv:2602.03227): groups of channels with evenly spread directions, d = g/K for group
+    g of K, say; or golden-angle directions, one a pair. Directions 0 and 1/2 alone are axial RoPE. The two parts of an
+    angle are added in fixed point, so far places are as exact as near ones.
 
     The released code of Spiral RoPE (huajianduzhuo-code/Spiral_RoPE, commit bde84ff) differs in two ways. All of its
     frequencies are 1.5 times these: multiply positions by 1.5. And it takes projections from a table of the image by
     interpolation (`grid_sample` with padding_mode="border"), which clamps them: counted from the middle, no projection
     is longer than half a side. For diagonal directions that changes the corners, a fifth of 14 × 14 patches.
 
-    direction: of each pair, in half revolutions from the first coordinate, from -1 to 1.
-    frequency_index: which frequency each pair has, from 0.
-    frequency_dim: d of the frequencies base^(-2i/d).   base: of these.
-    pairing: "adjacent" pairs channels (2i, 2i+1), "halves" (i, i + dim/2), dim twice the number of directions.
-
     Positions (*batch, n, 2), integers or float32/float64; the Rotation holds cos and sin of shape (*batch, n, dim/2).
-    Raises ValueError or TypeError naming the field or `positions`.
 
-    >>> rotation = DirectionalRoPE(direction=(0.0, 0.25), frequency_index=(0, 0), frequency_dim=2).rotation([[1, 0], [1, 1]])
-    >>> rotation.cos.round(4).tolist()  # cos 1 twice; of 1/√2 and of √2
-    [[0.5403, 0.7602], [0.5403, 0.1559]]
+    Args:
+        direction: Of each pair, in half revolutions from the first coordinate, from -1 to 1.
+        frequency_index: Which frequency each pair has, from 0.
+        frequency_dim: D of the frequencies base^(-2i/d).
+        base: Of these.
+        pairing: "adjacent" pairs channels (2i, 2i+1), "halves" (i, i + dim/2), dim twice the number of directions.
+
+    Raises:
+        ValueError: A value breaks its rule; the message names the field or `positions`.
+        TypeError: A value breaks its rule; the message names the field or `positions`.
+
+    Example:
+        >>> rotation = DirectionalRoPE(direction=(0.0, 0.25), frequency_index=(0, 0), frequency_dim=2).rotation([[1, 0], [1, 1]])
+        >>> rotation.cos.round(4).tolist()  # cos 1 twice; of 1/√2 and of √2
+        [[0.5403, 0.7602], [0.5403, 0.1559]]
     """
 
     direction: tuple[float, ...]

@@ -19,19 +19,28 @@ from posenc.phase import FixedFrequencies, Numerics, along_one, cos_sin
 class DualBaseRoPE(RotaryEncoding):
     """RoPE of width dim/2 with `base` on the first half of the channels, and with `second_base` on the second half.
 
-    The rotation of Su et al. 2021, arXiv:2104.09864, eq. 15, on each half: pair i of a half revolutions by p·base^(-4i/dim)
-    (`DualRotaryEncoder` of fairseq2). High frequencies for near tokens and low ones for far tokens in one head.
-
-    dim: channels of a head, a multiple of 4.     base, second_base: of the two sets of frequencies.
-    pairing: "adjacent" pairs channels (2i, 2i+1); "halves" pairs (i, i + dim/4) inside each half of the head.
-    numerics: "exact", or "float32" for what released models compute.
+    The rotation of Su et al. 2021, arXiv:2104.09864, eq. 15, on each half: pair i of a half revolutions by
+    p·base^(-4i/dim) (`DualRotaryEncoder` of fairseq2). High frequencies for near tokens and low ones for far tokens in
+    one head.
 
     Positions (*batch, n), integers or float32/float64; the Rotation holds cos and sin of shape (*batch, n, dim/2), in
-    radians. Raises ValueError or TypeError naming the field or `positions`.
+    radians.
 
-    >>> import numpy as np
-    >>> DualBaseRoPE(dim=4, base=100.0, second_base=100.0).rotation([1])(np.array([[1.0, 0, 1, 0]])).round(4)
-    array([[0.5403, 0.8415, 0.5403, 0.8415]])
+    Args:
+        dim: Channels of a head, a multiple of 4.
+        base: Of the two sets of frequencies.
+        second_base: Of the two sets of frequencies.
+        pairing: "adjacent" pairs channels (2i, 2i+1); "halves" pairs (i, i + dim/4) inside each half of the head.
+        numerics: "exact", or "float32" for what released models compute.
+
+    Raises:
+        ValueError: A value breaks its rule; the message names the field or `positions`.
+        TypeError: A value breaks its rule; the message names the field or `positions`.
+
+    Example:
+        >>> import numpy as np
+        >>> DualBaseRoPE(dim=4, base=100.0, second_base=100.0).rotation([1])(np.array([[1.0, 0, 1, 0]])).round(4)
+        array([[0.5403, 0.8415, 0.5403, 0.8415]])
     """
 
     dim: Annotated[int, Whole(4, even=True)]

@@ -21,28 +21,32 @@ from posenc.phase.frequencies import EXACT, TWO_PI
 
 @dataclass(frozen=True)
 class FoPE(RotaryEncoding):
-    """(a, b) → (a·C - b·S, a·S + b·C) with C = Σ_j cos(p·ω_j)·cosines[h, j, i] and S = Σ_j sin(p·ω_j)·sines[h, j, i]
-    for pair i.
+    """(a, b) → (a·C - b·S, a·S + b·C) with C = Σ_j cos(p·ω_j)·cosines[h, j, i] and S = Σ_j sin(p·ω_j)·sines[h, j, i] for pair i.
 
     Hua et al. 2024, arXiv:2412.17739 (Fourier position embedding), ω_j = base^(-2j/dim). Frequencies that make less
-    than one full revolution within `length` positions are dropped, and so are their pairs: their C is 1, and their S is given
-    by `padding`. The authors' code keeps at most a quarter of the channels.
-
-    dim: channels of a head.
-    heads: heads as they are rotated (repeat grouped ones first).
-    length: trained length.
-    padding: S of a dropped pair: "zero" (no rotation; vLLM) or "one" (mixed and scaled; the authors' code).
-    gain: of the noise in the initial coefficients, 0.3 to 0.6 depending on the size of the model.
+    than one full revolution within `length` positions are dropped, and so are their pairs: their C is 1, and their S is
+    given by `padding`. The authors' code keeps at most a quarter of the channels.
 
     Pairs are (i, i + dim/2). Positions (*batch, n), integers or float32/float64; params["cosines"] and params["sines"]
-    (heads, kept, kept). Gives a `Rotation` with a table a head. Raises ValueError or TypeError naming the field or
-    argument.
+    (heads, kept, kept). Gives a `Rotation` with a table a head.
 
-    >>> encoding = FoPE(dim=4, heads=1, length=100)
-    >>> encoding.kept
-    1
-    >>> encoding.rotation([1], {"cosines": np.ones((1, 1, 1)), "sines": np.ones((1, 1, 1))}).cos.round(4).tolist()
-    [[[0.5403, 1.0]]]
+    Args:
+        dim: Channels of a head.
+        heads: Heads as they are rotated (repeat grouped ones first).
+        length: Trained length.
+        padding: S of a dropped pair: "zero" (no rotation; vLLM) or "one" (mixed and scaled; the authors' code).
+        gain: Of the noise in the initial coefficients, 0.3 to 0.6 depending on the size of the model.
+
+    Raises:
+        ValueError: A value breaks its rule; the message names the field or argument.
+        TypeError: A value breaks its rule; the message names the field or argument.
+
+    Example:
+        >>> encoding = FoPE(dim=4, heads=1, length=100)
+        >>> encoding.kept
+        1
+        >>> encoding.rotation([1], {"cosines": np.ones((1, 1, 1)), "sines": np.ones((1, 1, 1))}).cos.round(4).tolist()
+        [[[0.5403, 1.0]]]
     """
 
     dim: EvenWidth

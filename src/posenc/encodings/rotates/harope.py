@@ -33,18 +33,24 @@ class HARoPE(RotatesOne):
     A_v, and Σ = softplus(sigma) + 1e-6. A_u and A_v begin at zero and softplus(sigma) at 1, so that training starts
     from the rotation alone. M cancels where positions are equal, so q·k depends on what `encoding` lets it depend on.
 
-    encoding: an encoding that rotates pairs of queries and keys; the authors' is axial(dim=64).
-    heads: heads as they are rotated (repeat grouped ones first).
-
     Positions are those of the encoding; params["A_u"] and params["A_v"] (heads, dim, dim), params["sigma"] (heads,
     dim), and what the encoding learns as params["encoding.name"]. role must be "query" or "key", which differ. Gives a
-    `MatrixTurn`. Raises ValueError or TypeError naming the field or argument.
+    `MatrixTurn`.
 
-    >>> from posenc import RoPE
-    >>> encoding, x = HARoPE(RoPE(dim=2), heads=1), np.array([[[[1.0, 0.0]]]])
-    >>> params = encoding.init(np.random.default_rng(0)) | {"sigma": np.log(np.expm1([[2.0, 1.0]]))}
-    >>> [encoding.rotation([0], params, role=role)(x, layout="bhtd").round(4).tolist() for role in ("query", "key")]
-    [[[[[2.0, 0.0]]]], [[[[0.5, 0.0]]]]]
+    Args:
+        encoding: An encoding that rotates pairs of queries and keys; the authors' is axial(dim=64).
+        heads: Heads as they are rotated (repeat grouped ones first).
+
+    Raises:
+        ValueError: A value breaks its rule; the message names the field or argument.
+        TypeError: A value breaks its rule; the message names the field or argument.
+
+    Example:
+        >>> from posenc import RoPE
+        >>> encoding, x = HARoPE(RoPE(dim=2), heads=1), np.array([[[[1.0, 0.0]]]])
+        >>> params = encoding.init(np.random.default_rng(0)) | {"sigma": np.log(np.expm1([[2.0, 1.0]]))}
+        >>> [encoding.rotation([0], params, role=role)(x, layout="bhtd").round(4).tolist() for role in ("query", "key")]
+        [[[[[2.0, 0.0]]]], [[[[0.5, 0.0]]]]]
     """
 
     encoding: RotaryEncoding

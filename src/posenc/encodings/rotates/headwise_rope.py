@@ -29,22 +29,31 @@ SHARES = TupleOf(
 
 @dataclass(frozen=True)
 class HeadwiseRoPE(RotaryEncoding):
-    """Turn pair i of head h at position p by the angle p[axis of h]·base^(-2i/dim); heads beyond the shares do not
-    turn.
+    """Turn pair i of head h at position p by the angle p[axis of h]·base^(-2i/dim).
+
+    Heads beyond the shares do not turn.
 
     Multi-Head RoPE, Huang et al. 2025, arXiv:2510.23095, as in the code of Multimodal-RoPEs: the axes share out the
-    heads, not the channels, so that each coordinate is told by all frequencies. The rotation is that of
-    Su et al. 2021, arXiv:2104.09864, eq. 15.
-
-    dim: channels of a head.   heads: as they are rotated (repeat grouped ones first).
-    shares: how many heads each axis has, the first ones the first axis; together at most `heads`.
-    base: of the frequencies.   pairing: "adjacent" pairs channels (2i, 2i+1), "halves" (i, i + dim/2).
+    heads, not the channels, so that each coordinate is told by all frequencies. The rotation is that of Su et al. 2021,
+    arXiv:2104.09864, eq. 15.
 
     Positions (*batch, n, axes), integers or float32/float64, an axis for each share; the Rotation holds cos and sin of
-    shape (*batch, heads, n, dim/2), in radians. Raises ValueError or TypeError naming the field or `positions`.
+    shape (*batch, heads, n, dim/2), in radians.
 
-    >>> HeadwiseRoPE(dim=2, heads=3, shares=(1, 1)).rotation([[1, 2]]).cos.round(4).tolist()
-    [[[0.5403]], [[-0.4161]], [[1.0]]]
+    Args:
+        dim: Channels of a head.
+        heads: As they are rotated (repeat grouped ones first).
+        shares: How many heads each axis has, the first ones the first axis; together at most `heads`.
+        base: Of the frequencies.
+        pairing: "adjacent" pairs channels (2i, 2i+1), "halves" (i, i + dim/2).
+
+    Raises:
+        ValueError: A value breaks its rule; the message names the field or `positions`.
+        TypeError: A value breaks its rule; the message names the field or `positions`.
+
+    Example:
+        >>> HeadwiseRoPE(dim=2, heads=3, shares=(1, 1)).rotation([[1, 2]]).cos.round(4).tolist()
+        [[[0.5403]], [[-0.4161]], [[1.0]]]
     """
 
     dim: EvenWidth

@@ -25,16 +25,23 @@ class LearnedRoPE(RotaryEncoding):
     (`learned_freq` in rotary-embedding-torch). They begin as base^(-2i/dim). The gradient by a frequency grows with
     position: far positions move it most.
 
-    dim: channels of a head.     base: where the frequencies begin.
-    pairing: "adjacent" pairs channels (2i, 2i+1), "halves" (i, i + dim/2).
+    Positions (*batch, n), integers or float32/float64; params["frequencies"] (dim/2,), radians a step; the Rotation
+    holds cos and sin of shape (*batch, n, dim/2), exact for the frequencies as they are held, at every position.
+    Frequencies of 2^27 or more give NaN.
 
-    Positions (*batch, n), integers or float32/float64; params["frequencies"] (dim/2,), radians a step; the Rotation holds
-    cos and sin of shape (*batch, n, dim/2), exact for the frequencies as they are held, at every position. Frequencies
-    of 2^27 or more give NaN. Raises ValueError or TypeError naming the field or argument.
+    Args:
+        dim: Channels of a head.
+        base: Where the frequencies begin.
+        pairing: "adjacent" pairs channels (2i, 2i+1), "halves" (i, i + dim/2).
 
-    >>> rotation = LearnedRoPE(dim=2).rotation([0, 1], {"frequencies": np.array([np.pi / 2])})
-    >>> rotation(np.array([[1.0, 0.0], [1.0, 0.0]])).round(4).tolist()
-    [[1.0, 0.0], [0.0, 1.0]]
+    Raises:
+        ValueError: A value breaks its rule; the message names the field or argument.
+        TypeError: A value breaks its rule; the message names the field or argument.
+
+    Example:
+        >>> rotation = LearnedRoPE(dim=2).rotation([0, 1], {"frequencies": np.array([np.pi / 2])})
+        >>> rotation(np.array([[1.0, 0.0], [1.0, 0.0]])).round(4).tolist()
+        [[1.0, 0.0], [0.0, 1.0]]
     """
 
     dim: EvenWidth

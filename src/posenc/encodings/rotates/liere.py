@@ -26,18 +26,26 @@ class LieRE(RotaryEncoding):
     the diagonal, drawn from [0, 2π). Positions there run from 0 to 1 along an image. Generators of different axes do
     not commute, so that with several axes and blocks above 2 q·k depends on more than differences.
 
-    dim: channels of a head.     heads: heads as they are rotated (repeat grouped ones first).
-    block: channels that rotation together, which divide dim.     axes: coordinates of a position.
-    shared: whether all heads have the same generators (`rotary_embedding_per_head` false).
-
     Positions (*batch, n), or (*batch, n, axes) for several axes, integers or float32/float64, such that angles stay
     below 65536 radians (ValueError, or NaN if values cannot be checked); params["generators"] (axes, heads, dim/block,
     block, block), with `shared` (axes, 1, dim/block, block, block). Gives `Matrices`, with an error of some units in
-    the last place for each radian. Raises ValueError or TypeError naming the field or argument.
+    the last place for each radian.
 
-    >>> encoding, params = LieRE(dim=2, heads=1, block=2), {"generators": np.full((1, 1, 1, 2, 2), np.pi / 2)}
-    >>> encoding.rotation([1], params).matrix.round(4).reshape(2, 2).tolist()
-    [[0.0, 1.0], [-1.0, 0.0]]
+    Args:
+        dim: Channels of a head.
+        heads: Heads as they are rotated (repeat grouped ones first).
+        block: Channels that rotation together, which divide dim.
+        axes: Coordinates of a position.
+        shared: Whether all heads have the same generators (`rotary_embedding_per_head` false).
+
+    Raises:
+        ValueError: A value breaks its rule; the message names the field or argument.
+        TypeError: A value breaks its rule; the message names the field or argument.
+
+    Example:
+        >>> encoding, params = LieRE(dim=2, heads=1, block=2), {"generators": np.full((1, 1, 1, 2, 2), np.pi / 2)}
+        >>> encoding.rotation([1], params).matrix.round(4).reshape(2, 2).tolist()
+        [[0.0, 1.0], [-1.0, 0.0]]
     """
 
     dim: Annotated[int, Whole(2)]

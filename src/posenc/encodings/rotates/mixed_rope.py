@@ -19,24 +19,32 @@ from posenc.phase import cos_sin_of_learned
 
 @dataclass(frozen=True)
 class MixedRoPE(RotaryEncoding):
-    """Turn pair i of a head by Σ_a position[a]·frequencies[a, i], with the frequencies learned: any direction, any
-    length.
+    """Turn pair i of a head by Σ_a position[a]·frequencies[a, i], with the frequencies learned.
+
+    Any direction, any length.
 
     RoPE-Mixed (Heo et al. 2024, arXiv:2403.13298, §3.2). They begin at right angles: of each two pairs k and k + dim/4
     one has the length base^(-4k/dim) along a direction drawn once a head, the other the same length across it, as
     released (`init_random_2d_freqs`). One encoding is one head: heads that learn apart have an encoding, or parameters,
     each.
 
-    dim: channels of a head, a multiple of 4.     base: of the first lengths.
-    pairing: "adjacent" pairs channels (2i, 2i+1), "halves" (i, i + dim/2).
+    Positions (*batch, n, 2), integers or float32/float64; params["frequencies"] (2, dim/2), radians a step; the
+    Rotation holds cos and sin of shape (*batch, n, dim/2), exact for the frequencies as they are held. Frequencies of
+    2^27 or more give NaN.
 
-    Positions (*batch, n, 2), integers or float32/float64; params["frequencies"] (2, dim/2), radians a step; the Rotation
-    holds cos and sin of shape (*batch, n, dim/2), exact for the frequencies as they are held. Frequencies of 2^27 or
-    more give NaN. Raises ValueError or TypeError naming the field or argument.
+    Args:
+        dim: Channels of a head, a multiple of 4.
+        base: Of the first lengths.
+        pairing: "adjacent" pairs channels (2i, 2i+1), "halves" (i, i + dim/2).
 
-    >>> rotation = MixedRoPE(dim=4).rotation([[1, 0], [1, 1]], {"frequencies": np.array([[1.0, 2.0], [-1.0, 0.5]])})
-    >>> rotation.cos.round(4).tolist()  # of 1 and 2, then of 1 - 1 and 2 + 1/2
-    [[0.5403, -0.4161], [1.0, -0.8011]]
+    Raises:
+        ValueError: A value breaks its rule; the message names the field or argument.
+        TypeError: A value breaks its rule; the message names the field or argument.
+
+    Example:
+        >>> rotation = MixedRoPE(dim=4).rotation([[1, 0], [1, 1]], {"frequencies": np.array([[1.0, 2.0], [-1.0, 0.5]])})
+        >>> rotation.cos.round(4).tolist()  # of 1 and 2, then of 1 - 1 and 2 + 1/2
+        [[0.5403, -0.4161], [1.0, -0.8011]]
     """
 
     dim: Annotated[int, Whole(4, even=True)]

@@ -18,22 +18,31 @@ from posenc.phase import cos_sin_of_learned
 
 @dataclass(frozen=True)
 class MultiplicativeGRAPE(RotaryEncoding):
-    """x → exp(p·rate·L)·x with L = a·bᵀ - b·aᵀ: a turn by p·rate·s in the plane of a and b, s = √(|a|²|b|² - (a·b)²).
+    """x → exp(p·rate·L)·x with L = a·bᵀ - b·aᵀ.
+
+    A turn by p·rate·s in the plane of a and b, s = √(|a|²|b|² - (a·b)²).
 
     Zhang et al. 2025, arXiv:2512.07805 (multiplicative GRAPE, a generator of rank 2, exponentiated in closed form by
     Rodrigues' formula). Vectors orthogonal to the plane do not change. For several commuting planes use `CayleySTRING`;
     for planes along the channels, as in the released code, `LearnedRoPE`.
 
-    dim: channels of a head.     rate: ω, radians a step where the parallelogram of a and b has the area 1.
-
     Positions (*batch, n), integers or float32/float64; params["a"] and params["b"] (dim,), not parallel, since that is
     no plane (NaN). s is computed in the widest float, so the error of an angle is at most p·rate·s·2^-50. Gives a
-    `Rebased` turn. Raises ValueError or TypeError naming the field or argument.
+    `Rebased` turn.
 
-    >>> encoding = MultiplicativeGRAPE(dim=3, rate=np.pi / 2)
-    >>> params = {"a": np.array([1.0, 0, 0]), "b": np.array([5.0, 1, 0])}
-    >>> encoding.rotation([1], params)(np.array([[1.0, 0.0, 7.0]])).round(4).tolist()
-    [[0.0, -1.0, 7.0]]
+    Args:
+        dim: Channels of a head.
+        rate: ω, radians a step where the parallelogram of a and b has the area 1.
+
+    Raises:
+        ValueError: A value breaks its rule; the message names the field or argument.
+        TypeError: A value breaks its rule; the message names the field or argument.
+
+    Example:
+        >>> encoding = MultiplicativeGRAPE(dim=3, rate=np.pi / 2)
+        >>> params = {"a": np.array([1.0, 0, 0]), "b": np.array([5.0, 1, 0])}
+        >>> encoding.rotation([1], params)(np.array([[1.0, 0.0, 7.0]])).round(4).tolist()
+        [[0.0, -1.0, 7.0]]
     """
 
     dim: Annotated[int, Whole(2)]

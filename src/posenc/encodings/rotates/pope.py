@@ -21,24 +21,32 @@ from posenc.phase import cos_sin
 
 @dataclass(frozen=True)
 class PoPE(RotaryEncoding):
-    """q·k = Σ_c softplus(q_c)·softplus(k_c)·cos((m - n)·base^(-c/dim) - δ_c): content in the lengths, position in the
-    angles.
+    """q·k = Σ_c softplus(q_c)·softplus(k_c)·cos((m - n)·base^(-c/dim) - δ_c).
+
+    Content in the lengths, position in the angles.
 
     Gopalakrishnan et al. 2025, arXiv:2509.10534. Channel c at position p becomes softplus(x_c) at the angle
     p·base^(-c/dim), for keys with the learned phase δ_c of their head added, kept within [-2π, 0]. The result is twice
     as wide, all cosines and then all sines; the attention scale 1/√d stays that of the original width.
 
-    dim: channels of a head.     heads: heads of the keys as they are rotated (repeat grouped ones first).
-    phase: where δ begins, "zero" or "uniform" in [-2π, 0].
-
     Positions (*batch, n), integers or float32/float64; params["phase"] (heads, dim), radians. role must be "query" or
-    "key", which differ. Gives a `Polar` operator. Raises ValueError or TypeError naming the field or argument.
+    "key", which differ. Gives a `Polar` operator.
 
-    >>> encoding, params, x = PoPE(dim=1, heads=1), {"phase": np.zeros((1, 1))}, np.ones((1, 1))
-    >>> q = encoding.rotation([5], params, role="query")(x)
-    >>> k = encoding.rotation([3], params, role="key")(x[None, None], layout="bhtd")
-    >>> bool(np.isclose(q @ k[0, 0, 0], np.log(1 + np.e) ** 2 * np.cos(2)))
-    True
+    Args:
+        dim: Channels of a head.
+        heads: Heads of the keys as they are rotated (repeat grouped ones first).
+        phase: Where δ begins, "zero" or "uniform" in [-2π, 0].
+
+    Raises:
+        ValueError: A value breaks its rule; the message names the field or argument.
+        TypeError: A value breaks its rule; the message names the field or argument.
+
+    Example:
+        >>> encoding, params, x = PoPE(dim=1, heads=1), {"phase": np.zeros((1, 1))}, np.ones((1, 1))
+        >>> q = encoding.rotation([5], params, role="query")(x)
+        >>> k = encoding.rotation([3], params, role="key")(x[None, None], layout="bhtd")
+        >>> bool(np.isclose(q @ k[0, 0, 0], np.log(1 + np.e) ** 2 * np.cos(2)))
+        True
     """
 
     dim: Width

@@ -23,19 +23,25 @@ class RoPE(RotaryEncoding):
     Su et al. 2021, arXiv:2104.09864, eq. 15 (the matrix) and eq. 34 (the efficient form). q·k then depends only on
     content and on the difference of positions, and vectors keep their length.
 
-    dim: channels of a head, all of which rotate (wrap in `Partial` to rotate some).
-    pairing: "adjacent" pairs channels (2i, 2i+1), as in the paper; "halves" pairs (i, i + dim/2), as in GPT-NeoX.
-    numerics: "exact", or "float32" for what released models compute.
-    scaling: how to change the frequencies for a longer context, for example `YaRN(factor=4.0, original=4096)`, or None.
-    Its attention factor multiplies cos and sin, so vectors keep their length only if it is 1.
-
     Positions (*batch, n), integers or float32/float64; the Rotation holds cos and sin of shape (*batch, n, dim/2), in
-    radians. Raises ValueError or TypeError naming the field or `positions`.
+    radians.
 
-    >>> import numpy as np
-    >>> RoPE(dim=4).rotation([0, 1])(np.array([[1.0, 0, 1, 0], [1, 0, 1, 0]])).round(4)
-    array([[1.    , 0.    , 1.    , 0.    ],
-           [0.5403, 0.8415, 1.    , 0.01  ]])
+    Args:
+        dim: Channels of a head, all of which rotate (wrap in `Partial` to rotate some).
+        pairing: "adjacent" pairs channels (2i, 2i+1), as in the paper; "halves" pairs (i, i + dim/2), as in GPT-NeoX.
+        numerics: "exact", or "float32" for what released models compute.
+        scaling: How to change the frequencies for a longer context, for example `YaRN(factor=4.0, original=4096)`, or
+            None. Its attention factor multiplies cos and sin, so vectors keep their length only if it is 1.
+
+    Raises:
+        ValueError: A value breaks its rule; the message names the field or `positions`.
+        TypeError: A value breaks its rule; the message names the field or `positions`.
+
+    Example:
+        >>> import numpy as np
+        >>> RoPE(dim=4).rotation([0, 1])(np.array([[1.0, 0, 1, 0], [1, 0, 1, 0]])).round(4)
+        array([[1.    , 0.    , 1.    , 0.    ],
+               [0.5403, 0.8415, 1.    , 0.01  ]])
     """
 
     dim: EvenWidth

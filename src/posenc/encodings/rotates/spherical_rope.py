@@ -26,13 +26,18 @@ class SphericalRoPE(RotaryEncoding):
     The paper tests whether that matters. The authors' class scales no positions, and neither does this encoding: their
     range (rows and columns of patches, or coordinates from 0 to 1) changes scores, so keep that of training.
 
-    dim: channels of a head, a multiple of 3.     base: of the frequencies.
+    Positions (*batch, n, 2), integers or float32/float64. Gives `Matrices`, (*batch, n, dim/3, 3, 3).
 
-    Positions (*batch, n, 2), integers or float32/float64. Gives `Matrices`, (*batch, n, dim/3, 3, 3). Raises ValueError
-    or TypeError naming the field or `positions`.
+    Args:
+        dim: Channels of a head, a multiple of 3.
+        base: Of the frequencies.
 
-    >>> SphericalRoPE(dim=3).rotation([[1, 1]]).matrix[0, 0].round(4).tolist()
-    [[0.5403, 0.0, -0.8415], [-0.7081, 0.5403, -0.4546], [0.4546, 0.8415, 0.2919]]
+    Raises:
+        ValueError: Or TypeError naming the field or `positions`.
+
+    Example:
+        >>> SphericalRoPE(dim=3).rotation([[1, 1]]).matrix[0, 0].round(4).tolist()
+        [[0.5403, 0.0, -0.8415], [-0.7081, 0.5403, -0.4546], [0.4546, 0.8415, 0.2919]]
     """
 
     dim: Annotated[int, Whole(3, validation.LARGEST_WIDTH // 2)]

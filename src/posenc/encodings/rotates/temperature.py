@@ -1,6 +1,4 @@
-"""Query temperatures: queries far out are lengthened, so that attention over many keys stays as sharp; keys are left
-alone.
-"""
+"""Query temperatures: queries far out are lengthened, so that attention over many keys stays as sharp; keys are left alone."""
 
 from __future__ import annotations
 
@@ -59,13 +57,21 @@ class LogNTemperature(Temperature):
     Su 2021, kexue.fm/archives/8823 (log-n attention), with the trained length as the base, as released with Qwen
     (`use_logn_attn`), where places count from 1. Scores of n keys must grow like ln n for their entropy to stay.
 
-    dim: channels of a head.     length: the trained length, from 2.     start: the first place is position 0 plus this.
-
     Positions (*batch, n), integers or float32/float64; role "query" or "key". The Turn holds τ, or 1 for keys, as cos
-    and zeros as sin, (*batch, n, dim/2). Raises ValueError or TypeError naming the field or argument.
+    and zeros as sin, (*batch, n, dim/2).
 
-    >>> LogNTemperature(dim=2, length=100).factor([0, 99, 9999]).tolist()
-    [1.0, 1.0, 2.0]
+    Args:
+        length: The trained length, from 2.
+        start: The first place is position 0 plus this.
+        dim: Channels of a head.
+
+    Raises:
+        ValueError: A value breaks its rule; the message names the field or argument.
+        TypeError: A value breaks its rule; the message names the field or argument.
+
+    Example:
+        >>> LogNTemperature(dim=2, length=100).factor([0, 99, 9999]).tolist()
+        [1.0, 1.0, 2.0]
     """
 
     length: Annotated[int, Whole(2, LONGEST)]
@@ -86,14 +92,22 @@ class StepTemperature(Temperature):
     No paper: released code, Llama 4 (start=1, on its layers without rotation; after Nakanishi 2025, arXiv:2501.19399,
     which scales by the logarithm of the length) and Ministral 3 (start=0). Before position 0, τ = 1.
 
-    dim: channels of a head.     scale: how much a step counts.     floor: places between steps.
-    start: the first place is position 0 plus this.
-
     Positions (*batch, n), integers or float32/float64; role "query" or "key". The Turn holds τ, or 1 for keys, as cos
-    and zeros as sin, (*batch, n, dim/2). Raises ValueError or TypeError naming the field or argument.
+    and zeros as sin, (*batch, n, dim/2).
 
-    >>> StepTemperature(dim=2, scale=0.1, floor=4).factor([0, 3, 4, 40]).round(4).tolist()
-    [1.0, 1.0693, 1.0693, 1.2398]
+    Args:
+        scale: How much a step counts.
+        floor: Places between steps.
+        start: The first place is position 0 plus this.
+        dim: Channels of a head.
+
+    Raises:
+        ValueError: A value breaks its rule; the message names the field or argument.
+        TypeError: A value breaks its rule; the message names the field or argument.
+
+    Example:
+        >>> StepTemperature(dim=2, scale=0.1, floor=4).factor([0, 3, 4, 40]).round(4).tolist()
+        [1.0, 1.0693, 1.0693, 1.2398]
     """
 
     scale: Annotated[float, Real(0.0, 1e3)] = 0.1
@@ -117,14 +131,22 @@ class PowerTemperature(Temperature):
     No paper: released code of BEAM, on its layers without rotation (exponent 0.1, length 2048, start=1), after the
     scalable softmax of Nakanishi 2025, arXiv:2501.19399. Before the first position, τ = 1.
 
-    dim: channels of a head.     exponent: how fast queries lengthen.     length: where τ is 2^exponent.
-    start: the first place is position 0 plus this.
-
     Positions (*batch, n), integers or float32/float64; role "query" or "key". The Turn holds τ, or 1 for keys, as cos
-    and zeros as sin, (*batch, n, dim/2). Raises ValueError or TypeError naming the field or argument.
+    and zeros as sin, (*batch, n, dim/2).
 
-    >>> PowerTemperature(dim=2, exponent=0.5, length=4, start=0).factor([0, 12, 32]).round(4).tolist()
-    [1.0, 2.0, 3.0]
+    Args:
+        exponent: How fast queries lengthen.
+        length: Where τ is 2^exponent.
+        start: The first place is position 0 plus this.
+        dim: Channels of a head.
+
+    Raises:
+        ValueError: A value breaks its rule; the message names the field or argument.
+        TypeError: A value breaks its rule; the message names the field or argument.
+
+    Example:
+        >>> PowerTemperature(dim=2, exponent=0.5, length=4, start=0).factor([0, 12, 32]).round(4).tolist()
+        [1.0, 2.0, 3.0]
     """
 
     exponent: Annotated[float, Real(0.0, 16.0)] = 0.1

@@ -22,16 +22,22 @@ class ValueRotation(RotatesOne):
     Value and output rotation (VO-RoPE), with the rotation of Su et al. 2021, arXiv:2104.09864, eq. 15. Queries and keys
     do not rotation: give `attention` the rotation itself with this encoding where they should.
 
-    encoding: an encoding that rotates and keeps lengths, such as RoPE, whose head_dim is that of the values.
-
     role must be "value" (positions of keys) or "output" (positions of queries: the turn back). Positions, parameters
-    and the Rotation are those of the encoding. Raises ValueError or TypeError naming the argument.
+    and the Rotation are those of the encoding.
 
-    >>> import numpy as np
-    >>> from posenc import RoPE
-    >>> encoding, x = ValueRotation(RoPE(dim=2)), np.array([[1.0, 0.0]])
-    >>> encoding.rotation([5], role="output")(encoding.rotation([5], role="value")(x)).round(12).tolist()
-    [[1.0, 0.0]]
+    Args:
+        encoding: An encoding that rotates and keeps lengths, such as RoPE, whose head_dim is that of the values.
+
+    Raises:
+        ValueError: A value breaks its rule; the message names the argument.
+        TypeError: A value breaks its rule; the message names the argument.
+
+    Example:
+        >>> import numpy as np
+        >>> from posenc import RoPE
+        >>> encoding, x = ValueRotation(RoPE(dim=2)), np.array([[1.0, 0.0]])
+        >>> encoding.rotation([5], role="output")(encoding.rotation([5], role="value")(x)).round(12).tolist()
+        [[1.0, 0.0]]
     """
 
     encoding: RotaryEncoding

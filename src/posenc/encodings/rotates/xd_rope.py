@@ -37,14 +37,21 @@ class XDRoPE(RotaryEncoding):
     images it is not a rotation: lengths change, and scores depend on more than differences. HunYuan's own first code
     and vLLM assign the sections to whole pairs, which is a rotation: `axial("qwen2-vl", sections)`.
 
-    sections: pairs of each axis, (width, height, image) or (position, width, height, image); dim is twice their sum.
-    numerics, scaling: as in `RoPE`; HunYuan's alpha is `NTKAware(factor=alpha)`.
-
     Positions (*batch, n, axes), integers or float32/float64. Gives a `ByChannel` with cos and sin (*batch, n, dim).
-    Raises ValueError or TypeError naming the field or `positions`.
 
-    >>> XDRoPE(sections=(1, 1)).rotation([[0, 1]]).cos.round(4).tolist()
-    [[1.0, 1.0, 0.5403, 1.0]]
+    Args:
+        sections: Pairs of each axis, (width, height, image) or (position, width, height, image); dim is twice their
+            sum.
+        numerics: As in `RoPE`; HunYuan's alpha is `NTKAware(factor=alpha)`.
+        scaling: As in `RoPE`; HunYuan's alpha is `NTKAware(factor=alpha)`.
+
+    Raises:
+        ValueError: A value breaks its rule; the message names the field or `positions`.
+        TypeError: A value breaks its rule; the message names the field or `positions`.
+
+    Example:
+        >>> XDRoPE(sections=(1, 1)).rotation([[0, 1]]).cos.round(4).tolist()
+        [[1.0, 1.0, 0.5403, 1.0]]
     """
 
     sections: Annotated[tuple[int, ...], SECTIONS]

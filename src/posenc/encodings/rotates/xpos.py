@@ -24,7 +24,10 @@ LARGEST_POWER = 100
 
 @dataclass(frozen=True)
 class Decays(Frequencies):
-    """-log2(ζ_i)/scale_base, ζ_i = (2i/dim + gamma) / (1 + gamma), as whole revolutions a step: what `power_of_two` takes."""
+    """-log2(ζ_i)/scale_base, ζ_i = (2i/dim + gamma) / (1 + gamma), as whole revolutions a step.
+
+    What `power_of_two` takes.
+    """
 
     dim: int
     gamma: float
@@ -43,27 +46,35 @@ class Decays(Frequencies):
 
 @dataclass(frozen=True)
 class XPos(RotaryEncoding):
-    """Turn pair i at position p by p·base^(-2i/dim), and stretch queries by ζ_i^((p-centre)/scale_base), keys by the
-    inverse.
+    """Turn pair i at position p by p·base^(-2i/dim), and stretch queries by ζ_i^((p-centre)/scale_base), keys by the inverse.
 
     Sun et al. 2023, arXiv:2212.10554: ζ_i = (2i/dim + gamma)/(1 + gamma), so that a pair's part of q·k is multiplied by
     ζ_i^((m-n)/scale_base), which is relative: the centre cancels. In other libraries the centre is half the current
     length, so keys cached at one length do not fit queries at another. Here the centre is a field, so they do.
 
-    dim: channels of a head.     scale_base: steps over which a pair decays by ζ_i.     gamma: keeps ζ_0 above 0.
-    centre: the position that is not stretched. Positions may be as far from it as the stretch stays within 2^±100
-    (28,000 steps by default: raise scale_base for more); float16 holds 2^±14 alone.
-    pairing: "adjacent" pairs channels (2i, 2i+1), "halves" (i, i + dim/2).
-
     Positions (*batch, n), integers or float32/float64; the Rotation holds cos and sin times the stretch, (*batch, n,
-    dim/2). role must be "query" or "key", which differ. Raises ValueError or TypeError naming the argument; a position
-    too far away that cannot be seen gives NaN.
+    dim/2). role must be "query" or "key", which differ.
 
-    >>> import numpy as np
-    >>> encoding, x = XPos(dim=2, scale_base=1.0, gamma=1.0), np.array([[1.0, 0.0]])
-    >>> q, k = encoding.rotation([3], role="query")(x), encoding.rotation([1], role="key")(x)
-    >>> bool(np.isclose(q @ k[0], np.cos(2) / 2**2)[0])  # ζ = 1/2, two steps apart
-    True
+    Args:
+        dim: Channels of a head.
+        scale_base: Steps over which a pair decays by ζ_i.
+        gamma: Keeps ζ_0 above 0.
+        centre: The position that is not stretched. Positions may be as far from it as the stretch stays within 2^±100
+            (28,000 steps by default: raise scale_base for more); float16 holds 2^±14 alone.
+        pairing: "adjacent" pairs channels (2i, 2i+1), "halves" (i, i + dim/2).
+
+    Raises:
+        ValueError: A value breaks its rule; the message names the argument; a position too far away that cannot be seen
+            gives NaN.
+        TypeError: A value breaks its rule; the message names the argument; a position too far away that cannot be seen
+            gives NaN.
+
+    Example:
+        >>> import numpy as np
+        >>> encoding, x = XPos(dim=2, scale_base=1.0, gamma=1.0), np.array([[1.0, 0.0]])
+        >>> q, k = encoding.rotation([3], role="query")(x), encoding.rotation([1], role="key")(x)
+        >>> bool(np.isclose(q @ k[0], np.cos(2) / 2**2)[0])  # ζ = 1/2, two steps apart
+        True
     """
 
     dim: EvenWidth
@@ -104,8 +115,10 @@ class XPos(RotaryEncoding):
         return Rotation(cosine, sine, Pairing(self.pairing, self.dim, self.dim), None)
 
     def _steps(self, positions: Positions, away: Array, role: Role) -> tuple[Array, Array]:
-        """Steps over which a pair shrinks, from the position to the centre for queries, the other way for keys; and a
-        guard: 0.0, or NaN for a position that is too far away and could not be read."""
+        """Steps over which a pair shrinks, from the position to the centre for queries, the other way for keys.
+
+        And a guard: 0.0, or NaN for a position that is too far away and could not be read.
+        """
         lib, xp = positions.lib, positions.lib.xp
         ends = lib.extremes(away)
         if ends is not None and max(-ends[0], ends[1]) > self.farthest:

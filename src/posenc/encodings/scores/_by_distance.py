@@ -16,9 +16,12 @@ from posenc.core.doors import AttentionScore, Params
 class DistanceTerms(NamedTuple):
     """A score as asked_m · of_queries[n - m] + told_n · of_keys[n - m] + of_key_alone_n, n the key's position.
 
-    asked: (*batch, h, n, width), told: (*batch, h, m, width), of_key_alone: (*batch, h, m).   of_queries, of_keys: a
-    vector for each distance, (h or 1, distances, width).   of_values: what the output gains for a weight at each
-    distance, (distances, dim). None for a term that an encoding does not have.
+    Args:
+        asked: (*batch, h, n, width), told: (*batch, h, m, width), of_key_alone: (*batch, h, m).
+        of_queries: A vector for each distance, (h or 1, distances, width).
+        of_keys: A vector for each distance, (h or 1, distances, width).
+        of_values: What the output gains for a weight at each distance, (distances, dim). None for a term that an
+            encoding does not have.
     """
 
     asked: Array = None
@@ -36,8 +39,10 @@ class ByDistance(AttentionScore):
     @property
     @abc.abstractmethod
     def changes_within(self) -> tuple[int, int] | None:
-        """The least and the greatest n - m, key's position minus query's: beyond either, every distance has the vectors
-        of that one. None where every distance has its own."""
+        """The least and the greatest n - m, key's position minus query's: beyond either, every distance has the vectors of that one.
+
+        None where every distance has its own.
+        """
 
     @abc.abstractmethod
     def _terms(self, q: Array, k: Array, x: Array, steps: Positions, learned: Params) -> DistanceTerms:

@@ -16,14 +16,20 @@ from posenc.positions.ordered_keys import OrderedKeys, ordered
 
 
 class PreparedKeys(NamedTuple):
-    """What a score reads of the keys, in their order. arrays: each has the keys on its last axis but one."""
+    """What a score reads of the keys, in their order.
+
+    Args:
+        arrays: Each has the keys on its last axis but one.
+    """
 
     keys: OrderedKeys
     arrays: tuple[Array, ...]
 
     def part(self, some: slice) -> PreparedKeys:
-        """What is read of some consecutive keys alone, for queries that reach no key behind them; of keys that were
-        given in order."""
+        """What is read of some consecutive keys alone, for queries that reach no key behind them.
+
+        Of keys that were given in order.
+        """
         return PreparedKeys(self.keys.part(some), tuple(array[..., some, :] for array in self.arrays))
 
 
@@ -47,16 +53,18 @@ class Gathers(AttentionScore):
 
     @abc.abstractmethod
     def of_keys(self, k: Array, x: Array, keys: OrderedKeys, learned: Params) -> tuple[Array, ...]:
-        """What the score reads of keys in order, k: (*batch, h, m, d), and of the layer's input there, x: (*batch, m,
-        model_dim), or None where `reads` leaves it out."""
+        """What the score reads of keys in order, k.
+
+        (*batch, h, m, d), and of the layer's input there, x: (*batch, m, model_dim), or None where `reads` leaves it
+        out.
+        """
 
     @abc.abstractmethod
     def of_queries(self, q: Array, x: Array, query: Positions, prepared: PreparedKeys, learned: Params) -> Array:
         """The score of queries against keys in order; (*batch, h, n, m)."""
 
     def faded(self, query: Positions, prepared: PreparedKeys, below: float) -> int:
-        """How many of the first keys score at least so much below the own key of each of these queries, so that the
-        others can be scored without them; 0 where an encoding does not know."""
+        """How many of the first keys score at least so much below the own key of each of these queries, so that the others can be scored without them; 0 where an encoding does not know."""
         return 0
 
     @final
@@ -133,6 +141,9 @@ def _model_dim(encoding: Any) -> int:
 
 
 def _as_wide(learned: Params, x: Array) -> Params:
-    """Parameters in the dtype of what they meet; those of an encoding within it, whose names have a dot, as they are."""
+    """Parameters in the dtype of what they meet.
+
+    Those of an encoding within it, whose names have a dot, as they are.
+    """
     lib = arrays.library(x)
     return {name: value if "." in name else lib.astype(value, x.dtype) for name, value in learned.items()}

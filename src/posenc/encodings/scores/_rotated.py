@@ -10,7 +10,9 @@ from posenc.core.arrays import Array, Library
 def score_of_rotation(q: Array, k: Array, rotated_q: Array, rotated_k: Array) -> Array:
     """(R(there)q · R(here)k - q·k) / √dim: what rotation adds to the plain product, which attention adds itself.
 
-    q, rotated_q: (*batch, heads, n, dim), k, rotated_k: (*batch, heads, m, dim).
+    Args:
+        q: (*batch, heads, n, dim), k, rotated_k: (*batch, heads, m, dim).
+        rotated_q: (*batch, heads, n, dim), k, rotated_k: (*batch, heads, m, dim).
     """
     return (rotated_q @ rotated_k.swapaxes(-1, -2) - q @ k.swapaxes(-1, -2)) / math.sqrt(q.shape[-1])
 

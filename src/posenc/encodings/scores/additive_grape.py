@@ -30,19 +30,25 @@ class AdditiveGRAPE(AttentionScore):
     (Press et al. 2022, arXiv:2108.12409), and v_h and u_h count by their direction alone. A key ahead of the query
     scores 0.
 
-    dim: channels of a head.     heads: how many heads the layer has.
-    gates: "both" terms, or the "query"'s or the "key"'s alone.
-    normalised: whether v_h and u_h are divided by their lengths (`u_l2_norm`, `v_l2_norm`).
-
     q: (*batch, heads, n, dim), k: (*batch, heads, m, dim); positions (*batch, n) and (*batch, m), any, also fractions;
-    params "omega" (heads,), "v" and "u" (heads, dim). Result in float32 at least. Raises ValueError or TypeError naming
-    the argument.
+    params "omega" (heads,), "v" and "u" (heads, dim). Result in float32 at least.
 
-    >>> encoding = AdditiveGRAPE(dim=1, heads=1, gates="query", normalised=False)
-    >>> params = {"omega": np.array([math.log(math.e - 1)]), "v": np.full((1, 1), 2.0)}  # slope 1/256
-    >>> q, k = np.full((1, 1, 1, 1), 0.5 * math.log(math.e**256 - 1)), np.zeros((1, 1, 3, 1))  # softplus(2q) = 256
-    >>> encoding.score(q, k, [2], [0, 1, 3], params).round(9).tolist()
-    [[[[-2.0, -1.0, 0.0]]]]
+    Args:
+        dim: Channels of a head.
+        heads: How many heads the layer has.
+        gates: "both" terms, or the "query"'s or the "key"'s alone.
+        normalised: Whether v_h and u_h are divided by their lengths (`u_l2_norm`, `v_l2_norm`).
+
+    Raises:
+        ValueError: A value breaks its rule; the message names the argument.
+        TypeError: A value breaks its rule; the message names the argument.
+
+    Example:
+        >>> encoding = AdditiveGRAPE(dim=1, heads=1, gates="query", normalised=False)
+        >>> params = {"omega": np.array([math.log(math.e - 1)]), "v": np.full((1, 1), 2.0)}  # slope 1/256
+        >>> q, k = np.full((1, 1, 1, 1), 0.5 * math.log(math.e**256 - 1)), np.zeros((1, 1, 3, 1))  # softplus(2q) = 256
+        >>> encoding.score(q, k, [2], [0, 1, 3], params).round(9).tolist()
+        [[[[-2.0, -1.0, 0.0]]]]
     """
 
     dim: Width

@@ -23,32 +23,42 @@ from posenc.positions.sums_between import sigmoid, sums_upto
 
 @dataclass(frozen=True)
 class ContextualGRAPE(Gathers):
-    """score(m, n) = (R(Φ_m) q_m · R(Φ_n) k_n - q_m·k_n) / √dim, with Φ_p = Σ gate((W·x_l + c) / gate_scale) over the
-    keys l before p.
+    """score(m, n) = (R(Φ_m) q_m · R(Φ_n) k_n - q_m·k_n) / √dim, with Φ_p = Σ gate((W·x_l + c) / gate_scale) over the keys l before p.
 
     Zhang et al. 2025, arXiv:2512.07805, in the authors' code (the contextual form on the planes of RoPE). The paper and
     the first release (model-architectures/GRAPE, commit 73b2231) have gate="softplus" and gate_scale=1, the defaults;
     since commit 431bad1 of 22 December 2025 the code has gate="sigmoid" and gate_scale=16. R turns channel i + dim/2
-    towards channel i, the other way about than RoPE, by Φ·exp(log_frequencies_i); x is the input of the layer, given
-    as `hidden` with one vector a key. Attention adds q·k itself. Keys may stand in any order: give all of the
-    sequence, each position once, and padding behind the tokens, as `positions.from_mask` numbers it. documents: of the
-    queries and of the keys, numbers in the shape of their positions, where a row holds several.
-
-    dim: channels of a head.   heads: how many the layer has.   model_dim: channels of its input.
-    base: of RoPE's frequencies, with which training begins.   initial: softplus(c) then.
-    own_clocks: whether each head has a W and c of its own.   own_frequencies: whether it has frequencies of its own.
-    gate: what makes a step of W·x + c, "softplus" or "sigmoid".   gate_scale: what divides W·x + c (`ctx_omega_scale`).
+    towards channel i, the other way about than RoPE, by Φ·exp(log_frequencies_i); x is the input of the layer, given as
+    `hidden` with one vector a key. Attention adds q·k itself. Keys may stand in any order: give all of the sequence,
+    each position once, and padding behind the tokens, as `positions.from_mask` numbers it. documents: of the queries
+    and of the keys, numbers in the shape of their positions, where a row holds several.
 
     q: (*batch, heads, n, dim), k: (*batch, heads, m, dim), hidden: (*batch, m, model_dim); positions (*batch, n) and
     (*batch, m); params "W" (1 or heads, model_dim), "c" (1 or heads,), "log_frequencies" (1 or heads, dim/2). Result in
-    float32 at least. Raises ValueError or TypeError naming the field or argument.
+    float32 at least.
 
-    >>> encoding = ContextualGRAPE(dim=2, heads=1, model_dim=1)
-    >>> quarter = np.log(np.expm1(np.pi / 2))  # softplus gives a quarter turn a token
-    >>> params = {"W": np.zeros((1, 1)), "c": np.array([quarter]), "log_frequencies": np.zeros((1, 1))}
-    >>> q, k, x = np.full((1, 1, 1, 2), 2**0.5), np.array([[[[1.0, 0.0]] * 3]]), np.ones((1, 3, 1))
-    >>> encoding.score(q, k, [2], [0, 1, 2], params, hidden=x).round(12).tolist()
-    [[[[-2.0, 0.0, 0.0]]]]
+    Args:
+        dim: Channels of a head.
+        heads: How many the layer has.
+        model_dim: Channels of its input.
+        base: Of RoPE's frequencies, with which training begins.
+        own_clocks: Whether each head has a W and c of its own.
+        own_frequencies: Whether it has frequencies of its own.
+        initial: softplus(c) then.
+        gate: What makes a step of W·x + c, "softplus" or "sigmoid".
+        gate_scale: What divides W·x + c (`ctx_omega_scale`).
+
+    Raises:
+        ValueError: A value breaks its rule; the message names the field or argument.
+        TypeError: A value breaks its rule; the message names the field or argument.
+
+    Example:
+        >>> encoding = ContextualGRAPE(dim=2, heads=1, model_dim=1)
+        >>> quarter = np.log(np.expm1(np.pi / 2))  # softplus gives a quarter turn a token
+        >>> params = {"W": np.zeros((1, 1)), "c": np.array([quarter]), "log_frequencies": np.zeros((1, 1))}
+        >>> q, k, x = np.full((1, 1, 1, 2), 2**0.5), np.array([[[[1.0, 0.0]] * 3]]), np.ones((1, 3, 1))
+        >>> encoding.score(q, k, [2], [0, 1, 2], params, hidden=x).round(12).tolist()
+        [[[[-2.0, 0.0, 0.0]]]]
     """
 
     dim: EvenWidth
@@ -74,8 +84,10 @@ class ContextualGRAPE(Gathers):
         return {"W": (clocks, self.model_dim), "c": (clocks,), "log_frequencies": (frequency_rows, self.dim // 2)}
 
     def init(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
-        """c such that softplus(c) is `initial`, the frequencies of RoPE, and W as each release draws it: from
-        N(0, 1/(4·model_dim)) for the softplus, zeros for the sigmoid, whose first step is σ(c / gate_scale)."""
+        """c such that softplus(c) is `initial`, the frequencies of RoPE, and W as each release draws it.
+
+        From N(0, 1/(4·model_dim)) for the softplus, zeros for the sigmoid, whose first step is σ(c / gate_scale).
+        """
         shapes, log_frequencies = self.shapes, np.log(Geometric(self.dim, self.base).radians())
         spread = 0.5 / math.sqrt(self.model_dim) if self.gate == "softplus" else 0.0
         return {

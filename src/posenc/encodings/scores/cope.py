@@ -24,25 +24,29 @@ BLOCK = 128
 
 @dataclass(frozen=True)
 class CoPE(Gathers):
-    """score(m, n) = (1-w)·q_m·table[a] + w·q_m·table[a+1], a + w = min(Σ σ(q_m·k_l / √dim), rows - 1) over keys l from
-    n to m.
+    """score(m, n) = (1-w)·q_m·table[a] + w·q_m·table[a+1], a + w = min(Σ σ(q_m·k_l / √dim), rows - 1) over keys l from n to m.
 
     Golovneva et al. 2024, arXiv:2405.18719, eq. 3 to 5, with the scaled gates and the unscaled q·table of its code.
-    Causal by its definition: a key behind the query has the empty sum, row 0.
-    Keys may stand in any order: give all of the sequence, each position once, and padding behind the tokens, as
-    `positions.from_mask` numbers it. documents: of the queries and of the keys, numbers in the shape of their
-    positions, where a row holds several.
-
-    dim: channels of a head.     rows: length of the table; no position is counted beyond rows - 1 (`npos_max`).
+    Causal by its definition: a key behind the query has the empty sum, row 0. Keys may stand in any order: give all of
+    the sequence, each position once, and padding behind the tokens, as `positions.from_mask` numbers it. documents: of
+    the queries and of the keys, numbers in the shape of their positions, where a row holds several.
 
     q: (*batch, heads, n, dim), k: (*batch, heads, m, dim); positions (*batch, n) and (*batch, m); params["table"]
-    (rows, dim), shared by all heads. Result in float32 at least. Raises ValueError or TypeError naming
-    the argument.
+    (rows, dim), shared by all heads. Result in float32 at least.
 
-    >>> q = np.ones((1, 1, 1, 1))
-    >>> k = np.zeros((1, 1, 4, 1))  # every gate is σ(0) = 1/2
-    >>> CoPE(dim=1, rows=3).score(q, k, [2], [0, 1, 2, 3], {"table": np.array([[0.0], [10.0], [20.0]])}).tolist()
-    [[[[15.0, 10.0, 5.0, 0.0]]]]
+    Args:
+        dim: Channels of a head.
+        rows: Length of the table; no position is counted beyond rows - 1 (`npos_max`).
+
+    Raises:
+        ValueError: A value breaks its rule; the message names the argument.
+        TypeError: A value breaks its rule; the message names the argument.
+
+    Example:
+        >>> q = np.ones((1, 1, 1, 1))
+        >>> k = np.zeros((1, 1, 4, 1))  # every gate is σ(0) = 1/2
+        >>> CoPE(dim=1, rows=3).score(q, k, [2], [0, 1, 2, 3], {"table": np.array([[0.0], [10.0], [20.0]])}).tolist()
+        [[[[15.0, 10.0, 5.0, 0.0]]]]
     """
 
     dim: Width

@@ -29,19 +29,26 @@ class DAPE(_wrapped.ScoresByBias):
     pair of places. Attention adds A itself, with its own scale of 1/√dim. (The FIRE inside the authors' `FIRE_DAPE` has
     LeakyReLU where FIRE itself has ReLU; here it is FIRE itself.)
 
-    encoding: an encoding that biases, such as ALiBi, KerpleLog or FIRE: B, with the heads of the layer.
-    dim: channels of a head.     width: of the hidden layer.
-
     q: (*batch, heads, n, dim), k: (*batch, heads, m, dim); positions (*batch, n) and (*batch, m), as the bias takes
     them; params "weight_in" (width, 2·heads), "bias_in" (width,), "weight_out" (heads, width), "bias_out" (heads,), and
-    those of the bias, "encoding.name". Result in float32 at least. Raises ValueError or TypeError naming the argument.
+    those of the bias, "encoding.name". Result in float32 at least.
 
-    >>> from posenc import ALiBi
-    >>> encoding = DAPE(ALiBi(heads=1, steepest=1.0), dim=1, width=1)
-    >>> params = {"weight_in": np.array([[3.0, 1.0]]), "bias_in": np.zeros(1), "weight_out": np.ones((1, 1))}
-    >>> q, k = np.ones((1, 1, 1, 1)), np.ones((1, 1, 3, 1))  # slope 1/2; A = 1, B = -1, -1/2, 0
-    >>> encoding.score(q, k, [2], [0, 1, 2], params | {"bias_out": np.zeros(1)}).tolist()
-    [[[[1.0, 2.0, 3.0]]]]
+    Args:
+        dim: Channels of a head.
+        width: Of the hidden layer.
+        encoding: An encoding that biases, such as ALiBi, KerpleLog or FIRE: B, with the heads of the layer.
+
+    Raises:
+        ValueError: A value breaks its rule; the message names the argument.
+        TypeError: A value breaks its rule; the message names the argument.
+
+    Example:
+        >>> from posenc import ALiBi
+        >>> encoding = DAPE(ALiBi(heads=1, steepest=1.0), dim=1, width=1)
+        >>> params = {"weight_in": np.array([[3.0, 1.0]]), "bias_in": np.zeros(1), "weight_out": np.ones((1, 1))}
+        >>> q, k = np.ones((1, 1, 1, 1)), np.ones((1, 1, 3, 1))  # slope 1/2; A = 1, B = -1, -1/2, 0
+        >>> encoding.score(q, k, [2], [0, 1, 2], params | {"bias_out": np.zeros(1)}).tolist()
+        [[[[1.0, 2.0, 3.0]]]]
     """
 
     dim: int

@@ -23,7 +23,9 @@ from posenc.positions.ordered_keys import OrderedKeys
 
 @dataclass(frozen=True)
 class DAPEv2(_wrapped.ScoresByBias, Gathers):
-    """score(m, n) = B(m, n) + f([A(m, ·), B(m, ·)])(n): DAPE's f as two convolutions of `kernel` steps along the keys.
+    """score(m, n) = B(m, n) + f([A(m, ·), B(m, ·)])(n).
+
+    DAPE's f as two convolutions of `kernel` steps along the keys.
 
     Zheng et al. 2024, arXiv:2410.04798, as in the authors' code: causal by its definition. A row reads zeros for keys
     ahead of the query and before the first; the hidden layer counts at those ahead, not at those before. A key ahead
@@ -32,20 +34,27 @@ class DAPEv2(_wrapped.ScoresByBias, Gathers):
     positions, where a row holds several. Where a query is the last of all keys the released code reads no hidden layer
     ahead of it: its result then depends on how many keys are given, and this one's does not.
 
-    encoding, dim, width: as in DAPE.     kernel: how many keys a step of a convolution reads, odd.
-
     q: (*batch, heads, n, dim), k: (*batch, heads, m, dim); positions (*batch, n) and (*batch, m), as the bias takes
     them; params "weight_in" (width, 2·heads, kernel), "bias_in" (width,), "weight_out" (heads, width, kernel),
-    "bias_out" (heads,), and those of the bias, "encoding.name". Result in float32 at least. Raises ValueError or
-    TypeError naming the argument.
+    "bias_out" (heads,), and those of the bias, "encoding.name". Result in float32 at least.
 
-    >>> from posenc import ALiBi
-    >>> encoding = DAPEv2(ALiBi(heads=1, steepest=1.0), dim=1, width=1)
-    >>> params = {"weight_in": np.zeros((1, 2, 3)), "bias_in": np.zeros(1), "weight_out": np.zeros((1, 1, 3))}
-    >>> params["weight_in"][0, 0, 0] = params["weight_out"][0, 0, 1] = 1.0  # A of the key before
-    >>> q, k = np.ones((1, 1, 1, 1)), np.array([[[[3.0], [5.0], [7.0], [9.0]]]])
-    >>> encoding.score(q, k, [2], [0, 1, 2, 3], params | {"bias_out": np.zeros(1)}).tolist()
-    [[[[-1.0, 2.5, 5.0, 0.0]]]]
+    Args:
+        dim: As in DAPE.
+        width: As in DAPE.
+        kernel: How many keys a step of a convolution reads, odd.
+        encoding: As in DAPE.
+
+    Raises:
+        ValueError: Or TypeError naming the argument.
+
+    Example:
+        >>> from posenc import ALiBi
+        >>> encoding = DAPEv2(ALiBi(heads=1, steepest=1.0), dim=1, width=1)
+        >>> params = {"weight_in": np.zeros((1, 2, 3)), "bias_in": np.zeros(1), "weight_out": np.zeros((1, 1, 3))}
+        >>> params["weight_in"][0, 0, 0] = params["weight_out"][0, 0, 1] = 1.0  # A of the key before
+        >>> q, k = np.ones((1, 1, 1, 1)), np.array([[[[3.0], [5.0], [7.0], [9.0]]]])
+        >>> encoding.score(q, k, [2], [0, 1, 2, 3], params | {"bias_out": np.zeros(1)}).tolist()
+        [[[[-1.0, 2.5, 5.0, 0.0]]]]
     """
 
     dim: int

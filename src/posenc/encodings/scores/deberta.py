@@ -32,23 +32,26 @@ class DeBERTa(ByDistance):
     v3, with mid = buckets/2, b(Δ) = Δ up to |Δ| = mid, then ±(mid + ⌈(mid-1)·ln(|Δ|/mid) / ln((max_distance-1)/mid)⌉);
     the edges of buckets are computed exactly, in integers.
 
-    dim: channels of a head.
-    heads: how many heads the layer has.
-    buckets: rows a direction (`position_buckets`; in
-    v1 `max_relative_positions`).
-    max_distance: where the last bucket begins, in steps; None gives each distance a row.
-    terms: "both", or "c2p" (the query's) or "p2c" (the key's) alone (`pos_att_type`).
-
     q: (*batch, heads, n, dim), k: (*batch, heads, m, dim); positions (*batch, n) and (*batch, m), whole numbers;
     params["position_keys"] and params["position_queries"] (heads, 2·buckets, dim): the embeddings of distances times
-    the projections of the layer (`share_att_key`: those of content). Result in float32 at least. Raises ValueError or
-    TypeError naming the argument; a fraction that cannot be seen gives NaN.
+    the projections of the layer (`share_att_key`: those of content). Result in float32 at least.
 
-    >>> encoding = DeBERTa(dim=1, heads=1, buckets=2, max_distance=None, terms="c2p")
-    >>> params = {"position_keys": np.arange(4.0)[None, :, None]}
-    >>> q = np.full((1, 1, 1, 1), encoding.dim / encoding.scale)
-    >>> encoding.score(q, q.repeat(5, 2), [5], [8, 6, 5, 4, 2], params).round(12).tolist()
-    [[[[0.0, 1.0, 2.0, 3.0, 3.0]]]]
+    Args:
+        dim: Channels of a head.
+        heads: How many heads the layer has.
+        buckets: Rows a direction (`position_buckets`; in v1 `max_relative_positions`).
+        max_distance: Where the last bucket begins, in steps; None gives each distance a row.
+        terms: "both", or "c2p" (the query's) or "p2c" (the key's) alone (`pos_att_type`).
+
+    Raises:
+        ValueError: Or TypeError naming the argument; a fraction that cannot be seen gives NaN.
+
+    Example:
+        >>> encoding = DeBERTa(dim=1, heads=1, buckets=2, max_distance=None, terms="c2p")
+        >>> params = {"position_keys": np.arange(4.0)[None, :, None]}
+        >>> q = np.full((1, 1, 1, 1), encoding.dim / encoding.scale)
+        >>> encoding.score(q, q.repeat(5, 2), [5], [8, 6, 5, 4, 2], params).round(12).tolist()
+        [[[[0.0, 1.0, 2.0, 3.0, 3.0]]]]
     """
 
     dim: Width

@@ -27,17 +27,24 @@ class Decomposed(AttentionScore):
     another size come from `resize_table(axis, (old,), (new,), prefix=0, method="bilinear", antialias=False)`, rows
     counted 2·size - 1. Keys pooled by r, as in MViTv2, stand at r·j + r - 1 on the grid of the queries.
 
-    dim: channels of a head.     size: places along each axis.
-
     q: (*batch, heads, n, dim), k: (*batch, heads, m, dim); positions (*batch, n, axes) and (*batch, m, axes), whole
     numbers; params "axis_0", "axis_1", … (2·size_a - 1, dim), `rel_pos_h` and `rel_pos_w`. Result in float32 at least.
-    Raises ValueError or TypeError naming the argument; a fraction that cannot be checked gives NaN.
 
-    >>> import numpy as np
-    >>> params = {"axis_0": np.array([[1.0], [2.0], [3.0]]), "axis_1": np.array([[10.0], [20.0], [30.0]])}
-    >>> q, k = np.ones((1, 1, 1, 1)), np.ones((1, 1, 3, 1))
-    >>> Decomposed(dim=1, size=(2, 2)).score(q, k, [[1, 0]], [[1, 0], [0, 0], [0, 1]], params).tolist()
-    [[[[22.0, 23.0, 13.0]]]]
+    Args:
+        dim: Channels of a head.
+        size: Places along each axis.
+
+    Raises:
+        ValueError: A value breaks its rule; the message names the argument; a fraction that cannot be checked gives
+            NaN.
+        TypeError: A value breaks its rule; the message names the argument; a fraction that cannot be checked gives NaN.
+
+    Example:
+        >>> import numpy as np
+        >>> params = {"axis_0": np.array([[1.0], [2.0], [3.0]]), "axis_1": np.array([[10.0], [20.0], [30.0]])}
+        >>> q, k = np.ones((1, 1, 1, 1)), np.ones((1, 1, 3, 1))
+        >>> Decomposed(dim=1, size=(2, 2)).score(q, k, [[1, 0]], [[1, 0], [0, 0], [0, 1]], params).tolist()
+        [[[[22.0, 23.0, 13.0]]]]
     """
 
     dim: Width

@@ -27,18 +27,26 @@ class DistanceBank(ByDistance):
     its content logits by 1/d, and multiplies queries and this score by a temperature that grows with ln m; neither is
     done here.
 
-    heads: how many heads the layer has.     model_dim: channels of the layer's input.
-    basis: how many profiles are mixed (`d_rel`).     extent: distances that a profile covers, in steps (`rel_extent`).
-
     q: (*batch, heads, n, d), k: (*batch, heads, m, d), hidden: (*batch, n, model_dim); positions (*batch, n) and
     (*batch, m), whole numbers; params["weights"] (heads, model_dim, basis) and params["bank"] (basis, extent). Result
-    in float32 at least. Raises ValueError or TypeError naming the argument; a fraction that cannot be seen gives NaN.
+    in float32 at least.
 
-    >>> encoding = DistanceBank(heads=1, model_dim=1, basis=1, extent=2)
-    >>> params = {"weights": np.ones((1, 1, 1)), "bank": np.array([[2.0, 3.0]])}
-    >>> q = np.zeros((1, 1, 1, 4))
-    >>> encoding.score(q, q.repeat(4, 2), [2], [0, 1, 2, 3], params, hidden=np.full((1, 1, 1), 10.0)).tolist()
-    [[[[0.0, 30.0, 20.0, 0.0]]]]
+    Args:
+        heads: How many heads the layer has.
+        model_dim: Channels of the layer's input.
+        basis: How many profiles are mixed (`d_rel`).
+        extent: Distances that a profile covers, in steps (`rel_extent`).
+
+    Raises:
+        ValueError: A value breaks its rule; the message names the argument; a fraction that cannot be seen gives NaN.
+        TypeError: A value breaks its rule; the message names the argument; a fraction that cannot be seen gives NaN.
+
+    Example:
+        >>> encoding = DistanceBank(heads=1, model_dim=1, basis=1, extent=2)
+        >>> params = {"weights": np.ones((1, 1, 1)), "bank": np.array([[2.0, 3.0]])}
+        >>> q = np.zeros((1, 1, 1, 4))
+        >>> encoding.score(q, q.repeat(4, 2), [2], [0, 1, 2, 3], params, hidden=np.full((1, 1, 1), 10.0)).tolist()
+        [[[[0.0, 30.0, 20.0, 0.0]]]]
     """
 
     heads: Heads

@@ -23,25 +23,31 @@ CHANNELS = 4
 
 @dataclass(frozen=True)
 class GatedBias(_wrapped.ScoresByBias):
-    """score(h, m, n) = (σ(a)·(σ(b)·constant_h - 1) + 2) · B(h, m, n), (a, b) sums of 4 + 4 channels of weight·x_{m,h} +
-    bias.
+    """score(h, m, n) = (σ(a)·(σ(b)·constant_h - 1) + 2) · B(h, m, n), (a, b) sums of 4 + 4 channels of weight·x_{m,h} + bias.
 
     The gated relative position bias of WavLM (Chen et al. 2021, arXiv:2110.13900), as in its released code: x_{m,h} is
     the share of head h of x, the input of the layer, given as `hidden` with one vector a query; B is the bias of
     another encoding, in WavLM T5's with 320 buckets up to 800 steps.
 
-    encoding: an encoding that biases, with the heads of the layer.     dim: channels of a head, of its share of x too.
-
     q: (*batch, heads, n, dim), k: (*batch, heads, m, dim), hidden: (*batch, n, heads·dim); positions (*batch, n) and
     (*batch, m), as the bias takes them; params "weight" (8, dim), "bias" (8,), "constant" (heads,), and those of the
-    bias, "encoding.name". Result in float32 at least. Raises ValueError or TypeError naming the argument.
+    bias, "encoding.name". Result in float32 at least.
 
-    >>> from posenc import ALiBi
-    >>> encoding = GatedBias(ALiBi(heads=1, steepest=1.0), dim=1)
-    >>> params = {"weight": np.zeros((8, 1)), "bias": np.zeros(8), "constant": np.full(1, 4.0)}
-    >>> q, k, x = np.zeros((1, 1, 1, 1)), np.zeros((1, 1, 3, 1)), np.zeros((1, 1, 1))
-    >>> encoding.score(q, k, [2], [0, 1, 2], params, hidden=x).tolist()  # (1/2·(1/2·4 - 1) + 2) · -1, -1/2, 0
-    [[[[-2.5, -1.25, 0.0]]]]
+    Args:
+        dim: Channels of a head, of its share of x too.
+        encoding: An encoding that biases, with the heads of the layer.
+
+    Raises:
+        ValueError: A value breaks its rule; the message names the argument.
+        TypeError: A value breaks its rule; the message names the argument.
+
+    Example:
+        >>> from posenc import ALiBi
+        >>> encoding = GatedBias(ALiBi(heads=1, steepest=1.0), dim=1)
+        >>> params = {"weight": np.zeros((8, 1)), "bias": np.zeros(8), "constant": np.full(1, 4.0)}
+        >>> q, k, x = np.zeros((1, 1, 1, 1)), np.zeros((1, 1, 3, 1)), np.zeros((1, 1, 1))
+        >>> encoding.score(q, k, [2], [0, 1, 2], params, hidden=x).tolist()  # (1/2·(1/2·4 - 1) + 2) · -1, -1/2, 0
+        [[[[-2.5, -1.25, 0.0]]]]
     """
 
     dim: Width

@@ -37,22 +37,29 @@ class PaTH(Gathers):
     the tokens, as `positions.from_mask` numbers it. documents: of the queries and of the keys, numbers in the shape of
     their positions, where a row holds several.
 
-    dim: channels of a head.   heads: how many heads the layer has.   model_dim: channels of the layer's input.
-    rank: width between w_in and w_out.
-    taps: how many keys the filter reads, the last of which is its own (`conv_size`).
-    epsilon: added to the squared length by which w is divided.
-
     q: (*batch, heads, n, dim), k: (*batch, heads, m, dim), hidden: (*batch, m, model_dim); positions (*batch, n) and
     (*batch, m); params "w_in" (rank, model_dim), "w_out" (heads, dim, rank), "filter" (heads, dim, taps), "beta_weight"
-    (heads, model_dim), "beta_bias" (heads,). Result in float32 at least. Raises ValueError or TypeError naming the
-    argument.
+    (heads, model_dim), "beta_bias" (heads,). Result in float32 at least.
 
-    >>> encoding = PaTH(dim=2, heads=1, model_dim=1, rank=1, taps=1, epsilon=0.0)
-    >>> params = {"w_in": np.ones((1, 1)), "w_out": np.array([[[1.0], [0.0]]]), "filter": np.ones((1, 2, 1))}
-    >>> params |= {"beta_weight": np.zeros((1, 1)), "beta_bias": np.zeros(1)}  # H projects on the second channel
-    >>> q, k, x = np.full((1, 1, 1, 2), 2**0.5), np.array([[[[1.0, 10.0]] * 3]]), np.ones((1, 3, 1))
-    >>> encoding.score(q, k, [1], [0, 1, 2], params, hidden=x).round(12).tolist()
-    [[[[-1.0, 0.0, 0.0]]]]
+    Args:
+        dim: Channels of a head.
+        heads: How many heads the layer has.
+        model_dim: Channels of the layer's input.
+        rank: Width between w_in and w_out.
+        taps: How many keys the filter reads, the last of which is its own (`conv_size`).
+        epsilon: Added to the squared length by which w is divided.
+
+    Raises:
+        ValueError: A value breaks its rule; the message names the argument.
+        TypeError: A value breaks its rule; the message names the argument.
+
+    Example:
+        >>> encoding = PaTH(dim=2, heads=1, model_dim=1, rank=1, taps=1, epsilon=0.0)
+        >>> params = {"w_in": np.ones((1, 1)), "w_out": np.array([[[1.0], [0.0]]]), "filter": np.ones((1, 2, 1))}
+        >>> params |= {"beta_weight": np.zeros((1, 1)), "beta_bias": np.zeros(1)}  # H projects on the second channel
+        >>> q, k, x = np.full((1, 1, 1, 2), 2**0.5), np.array([[[[1.0, 10.0]] * 3]]), np.ones((1, 3, 1))
+        >>> encoding.score(q, k, [1], [0, 1, 2], params, hidden=x).round(12).tolist()
+        [[[[-1.0, 0.0, 0.0]]]]
     """
 
     dim: Width

@@ -26,8 +26,7 @@ from posenc.positions.sums_between import log_sigmoid
 
 @dataclass(frozen=True)
 class PathGRAPE(Gathers):
-    """score(h, m, n) = slope_h · Σ ln σ(W_h x_m · R(l) p̂_l / width) over the keys l after n and up to m, p̂ = W_h x_l
-    / rms.
+    """score(h, m, n) = slope_h · Σ ln σ(W_h x_m · R(l) p̂_l / width) over the keys l after n and up to m, p̂ = W_h x_l / rms.
 
     GRAPE-AP of Zhang et al. 2025, arXiv:2512.07805, in the authors' code with a projection of its own. R(l) turns
     channel i + width/2 towards channel i by l radians, every pair alike; the query is not rotated, so that places count
@@ -36,17 +35,24 @@ class PathGRAPE(Gathers):
     and padding behind the tokens, as `positions.from_mask` numbers it. documents: of the queries and of the keys,
     numbers in the shape of their positions, where a row holds several.
 
-    heads: how many heads the layer has.     model_dim: channels of the layer's input.
-    width: channels of a head's p (`p_head_dim`), even.     epsilon: added to the mean square that p̂ is divided by.
-
     q: (*batch, heads, n, d), k: (*batch, heads, m, d), hidden: (*batch, n + m, model_dim); positions (*batch, n) and
-    (*batch, m); params["W"] (heads, width, model_dim). Result in float32 at least. Raises ValueError or TypeError
-    naming the argument.
+    (*batch, m); params["W"] (heads, width, model_dim). Result in float32 at least.
 
-    >>> encoding = PathGRAPE(heads=1, model_dim=2, width=2, epsilon=0.0)
-    >>> q, k, x = np.zeros((1, 1, 1, 2)), np.zeros((1, 1, 3, 2)), np.array([[[0.0, 0.0]] + [[1.0, 0.0]] * 3])
-    >>> encoding.score(q, k, [2], range(3), {"W": np.eye(2)[None]}, hidden=x).round(6).tolist()  # gates of 1/2
-    [[[[-0.005415, -0.002708, 0.0]]]]
+    Args:
+        heads: How many heads the layer has.
+        model_dim: Channels of the layer's input.
+        width: Channels of a head's p (`p_head_dim`), even.
+        epsilon: Added to the mean square that p̂ is divided by.
+
+    Raises:
+        ValueError: A value breaks its rule; the message names the argument.
+        TypeError: A value breaks its rule; the message names the argument.
+
+    Example:
+        >>> encoding = PathGRAPE(heads=1, model_dim=2, width=2, epsilon=0.0)
+        >>> q, k, x = np.zeros((1, 1, 1, 2)), np.zeros((1, 1, 3, 2)), np.array([[[0.0, 0.0]] + [[1.0, 0.0]] * 3])
+        >>> encoding.score(q, k, [2], range(3), {"W": np.eye(2)[None]}, hidden=x).round(6).tolist()  # gates of 1/2
+        [[[[-0.005415, -0.002708, 0.0]]]]
     """
 
     heads: Heads
@@ -89,7 +95,11 @@ class PathGRAPE(Gathers):
         return xp.flip(xp.cumsum(xp.flip(after, (-1,)), -1), (-1,))
 
     def _rotated(self, x: Array, key: Positions) -> Array:
-        """x: (*batch, heads, m, width), each key by its position in radians, backwards."""
+        """
+
+        Args:
+            x: (*batch, heads, m, width), each key by its position in radians, backwards.
+        """
         cos, sin = (table[..., None, :, :] for table in cos_sin(key, self.frequencies, x.dtype))
         return rotated_halves(x, cos, -sin, key.lib)
 

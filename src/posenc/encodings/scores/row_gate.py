@@ -29,17 +29,22 @@ class RowGate(Gathers):
     `positions.from_mask` numbers it. documents: of the queries and of the keys, numbers in the shape of their
     positions, where a row holds several.
 
-    heads: how many heads the layer has.     model_dim: channels of the layer's input.
-    width: channels of what a gate compares (`dim_head`).
-
     q: (*batch, heads, n, d), k: (*batch, heads, m, d), hidden: (*batch, n + m, model_dim); positions (*batch, n) and
-    (*batch, m); params["W"] and params["U"] (heads, width, model_dim). Result in float32 at least. Raises ValueError or
-    TypeError naming the argument.
+    (*batch, m); params["W"] and params["U"] (heads, width, model_dim). Result in float32 at least.
 
-    >>> q, k, hidden = np.zeros((1, 1, 1, 2)), np.zeros((1, 1, 4, 2)), np.array([[[1.0], [0.0], [1.0], [5.0], [5.0]]])
-    >>> params = {"W": np.ones((1, 1, 1)), "U": np.ones((1, 1, 1))}
-    >>> RowGate(heads=1, model_dim=1, width=1).score(q, k, [2], range(4), params, hidden=hidden).round(4).tolist()
-    [[[[-1.0064, -0.3133, 0.0, 0.0]]]]
+    Args:
+        heads: How many heads the layer has.
+        model_dim: Channels of the layer's input.
+        width: Channels of what a gate compares (`dim_head`).
+
+    Raises:
+        ValueError: Or TypeError naming the argument.
+
+    Example:
+        >>> q, k, hidden = np.zeros((1, 1, 1, 2)), np.zeros((1, 1, 4, 2)), np.array([[[1.0], [0.0], [1.0], [5.0], [5.0]]])
+        >>> params = {"W": np.ones((1, 1, 1)), "U": np.ones((1, 1, 1))}
+        >>> RowGate(heads=1, model_dim=1, width=1).score(q, k, [2], range(4), params, hidden=hidden).round(4).tolist()
+        [[[[-1.0064, -0.3133, 0.0, 0.0]]]]
     """
 
     heads: Heads

@@ -24,8 +24,7 @@ from posenc.positions.sums_between import over_keys, sigmoid, sums_upto
 
 @dataclass(frozen=True)
 class SelectiveRoPE(Gathers):
-    """score(m, n) = (R(a_m) q_m · R(a_n) k_n - q_m·k_n) / √dim, with a_p = Σ φ_l·base^(-2i/dim) over the keys l at p or
-    before.
+    """score(m, n) = (R(a_m) q_m · R(a_n) k_n - q_m·k_n) / √dim, with a_p = Σ φ_l·base^(-2i/dim) over the keys l at p or before.
 
     Movahedi et al. 2025, arXiv:2511.17388, as in the authors' code: φ_l is a filter of `taps` steps over
     w_out·w_in·x̂_l, and x̂ the input of the layer, given as `hidden` with one vector a key, each head's share of it
@@ -34,21 +33,29 @@ class SelectiveRoPE(Gathers):
     `positions.from_mask` numbers it. documents: of the queries and of the keys, numbers in the shape of their
     positions, where a row holds several.
 
-    dim: channels of a head.   heads: how many the layer has.   model_dim: channels of its input, a multiple of heads.
-    rank: width between w_in and w_out.   taps: how many keys the filter reads, the last of which is its own (`d_conv`).
-    base: of the factors that angles are multiplied by (`temp_theta`).   gated: φ times a gate σ(gate·x̂ + bias) a head.
-    epsilon: added to the squared length by which x̂ is divided.
-
     q: (*batch, heads, n, dim), k: (*batch, heads, m, dim), hidden: (*batch, m, model_dim); positions (*batch, n) and
     (*batch, m); params "w_in" (rank, model_dim), "w_out" (heads, dim/2, rank), "filter" (heads, dim/2, taps), with a
-    gate "gate_weight" (heads, model_dim) and "gate_bias" (heads,). Result in float32 at least. Raises ValueError or
-    TypeError.
+    gate "gate_weight" (heads, model_dim) and "gate_bias" (heads,). Result in float32 at least.
 
-    >>> encoding = SelectiveRoPE(dim=2, heads=1, model_dim=1, rank=1, taps=1, epsilon=0.0)
-    >>> params = {"w_in": np.ones((1, 1)), "w_out": np.full((1, 1, 1), np.pi / 2), "filter": np.ones((1, 1, 1))}
-    >>> q, k, x = np.full((1, 1, 1, 2), 2**0.5), np.array([[[[1.0, 0.0]] * 3]]), np.ones((1, 3, 1))
-    >>> encoding.score(q, k, [2], [0, 1, 2], params, hidden=x).round(12).tolist()
-    [[[[-2.0, -2.0, 0.0]]]]
+    Args:
+        dim: Channels of a head.
+        heads: How many the layer has.
+        model_dim: Channels of its input, a multiple of heads.
+        rank: Width between w_in and w_out.
+        taps: How many keys the filter reads, the last of which is its own (`d_conv`).
+        base: Of the factors that angles are multiplied by (`temp_theta`).
+        gated: φ times a gate σ(gate·x̂ + bias) a head.
+        epsilon: Added to the squared length by which x̂ is divided.
+
+    Raises:
+        ValueError: Or TypeError.
+
+    Example:
+        >>> encoding = SelectiveRoPE(dim=2, heads=1, model_dim=1, rank=1, taps=1, epsilon=0.0)
+        >>> params = {"w_in": np.ones((1, 1)), "w_out": np.full((1, 1, 1), np.pi / 2), "filter": np.ones((1, 1, 1))}
+        >>> q, k, x = np.full((1, 1, 1, 2), 2**0.5), np.array([[[[1.0, 0.0]] * 3]]), np.ones((1, 3, 1))
+        >>> encoding.score(q, k, [2], [0, 1, 2], params, hidden=x).round(12).tolist()
+        [[[[-2.0, -2.0, 0.0]]]]
     """
 
     dim: EvenWidth

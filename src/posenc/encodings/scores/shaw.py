@@ -21,25 +21,27 @@ from posenc.positions.whole_positions import guarded, whole_distances
 
 @dataclass(frozen=True)
 class Shaw(ByDistance):
-    """score(m, n) = q_m · relative_keys[c] / √dim, output(m) = Σ_n weight(m, n) · relative_values[c], c = clip(n - m,
-    -clip, ahead) + clip.
+    """score(m, n) = q_m · relative_keys[c] / √dim, output(m) = Σ_n weight(m, n) · relative_values[c], c = clip(n - m, -clip, ahead) + clip.
 
     Shaw et al. 2018, arXiv:1803.02155, eq. 3 (values), eq. 4 (scores) and §3.2 (clipping), with n the key's position
     and m the query's. The vectors are shared by all heads, as in §3.3.
-
-    dim: channels of a head.     clip: the distance, in steps, from which on all distances share a vector.
-    ahead: the same for keys ahead of the query; None for `clip`. Wav2Vec2-BERT has clip=64, ahead=8 and no values,
-    which are zeros here.
 
     q: (*batch, heads, n, dim); positions (*batch, n) and (*batch, m), whole numbers; params["relative_keys"] and
     params["relative_values"] (clip+ahead+1, dim), row `clip` for distance 0. Results are float32 at least. Raises
     ValueError or TypeError naming the argument; a fraction that cannot be checked gives NaN.
 
-    >>> import numpy as np
-    >>> params = {"relative_keys": np.eye(3, 4), "relative_values": np.eye(3, 4)}
-    >>> q = np.array([[[[1.0, 2.0, 3.0, 4.0]]]])
-    >>> Shaw(dim=4, clip=1).score(q, q.repeat(4, 2), [5], [2, 4, 5, 6], params).tolist()
-    [[[[0.5, 0.5, 1.0, 1.5]]]]
+    Args:
+        dim: Channels of a head.
+        clip: The distance, in steps, from which on all distances share a vector.
+        ahead: The same for keys ahead of the query; None for `clip`. Wav2Vec2-BERT has clip=64, ahead=8 and no values,
+            which are zeros here.
+
+    Example:
+        >>> import numpy as np
+        >>> params = {"relative_keys": np.eye(3, 4), "relative_values": np.eye(3, 4)}
+        >>> q = np.array([[[[1.0, 2.0, 3.0, 4.0]]]])
+        >>> Shaw(dim=4, clip=1).score(q, q.repeat(4, 2), [5], [2, 4, 5, 6], params).tolist()
+        [[[[0.5, 0.5, 1.0, 1.5]]]]
     """
 
     dim: Width

@@ -32,18 +32,25 @@ class TransformerXL(ByDistance):
     width model_dim = 2w, ω_i = base^(-2i/model_dim); m is the query's position, n the key's; attention adds term a,
     q·k, itself.
 
-    dim: channels of a head.     heads: how many heads the layer has.     model_dim: width of the sinusoid, even.
-
     q: (*batch, heads, n, dim), k: (*batch, heads, m, dim); positions (*batch, n) and (*batch, m), any, also fractions;
     params["W_R"] (heads, model_dim, dim), params["u"] and params["v"] (heads, dim). Result in float32 at least.
-    Raises ValueError or TypeError naming the argument.
 
-    >>> import numpy as np
-    >>> encoding = TransformerXL(dim=2, heads=1, model_dim=2)
-    >>> params = {"W_R": np.eye(2)[None], "u": np.zeros((1, 2)), "v": np.zeros((1, 2))}
-    >>> q = np.array([[[[2**0.5, 0.0]]]])
-    >>> encoding.score(q, q.repeat(3, 2), [3], [1, 2, 3], params).round(4).tolist()  # sin 2, sin 1, sin 0
-    [[[[0.9093, 0.8415, 0.0]]]]
+    Args:
+        dim: Channels of a head.
+        heads: How many heads the layer has.
+        model_dim: Width of the sinusoid, even.
+
+    Raises:
+        ValueError: A value breaks its rule; the message names the argument.
+        TypeError: A value breaks its rule; the message names the argument.
+
+    Example:
+        >>> import numpy as np
+        >>> encoding = TransformerXL(dim=2, heads=1, model_dim=2)
+        >>> params = {"W_R": np.eye(2)[None], "u": np.zeros((1, 2)), "v": np.zeros((1, 2))}
+        >>> q = np.array([[[[2**0.5, 0.0]]]])
+        >>> encoding.score(q, q.repeat(3, 2), [3], [1, 2, 3], params).round(4).tolist()  # sin 2, sin 1, sin 0
+        [[[[0.9093, 0.8415, 0.0]]]]
     """
 
     dim: Width

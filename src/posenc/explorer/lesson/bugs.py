@@ -27,8 +27,11 @@ SHARPNESS = 5.0
 class Bug:
     """A switch of the page. query, key: the rotation that is applied in place of the right one.
 
-    shift: added to the positions of queries.   half: positions are rounded to bfloat16.   since: shorter texts are not
-    touched.   why: what happens, in words.
+    Args:
+        why: What happens, in words.
+        shift: Added to the positions of queries.
+        half: Positions are rounded to bfloat16.
+        since: Shorter texts are not touched.
     """
 
     name: str
@@ -106,7 +109,10 @@ def broken(bug: Bug) -> dict[str, Any]:
 
 
 def doctor(bug: Bug) -> list[str]:
-    """The lines of `posenc doctor`: of two encodings where a config shows the bug, else of captured queries and keys."""
+    """The lines of `posenc doctor`.
+
+    Of two encodings where a config shows the bug, else of captured queries and keys.
+    """
     if bug == BUGS[0]:
         return diagnose(RIGHT, RIGHT).lines()
     if bug.query != RIGHT:

@@ -32,7 +32,12 @@ ALL = "all models"
 
 @dataclass(frozen=True)
 class Settings(Declared):
-    """What the tour is given. text: a file, or the English that ships with Python; pairs: sentences in two orders."""
+    """What the tour is given.
+
+    Args:
+        text: A file, or the English that ships with Python;.
+        pairs: Sentences in two orders.
+    """
 
     text: Path | None = None
     pairs: tuple[tuple[str, str], ...] = PAIRS

@@ -19,7 +19,11 @@ LEAD = (
 
 
 class Section(NamedTuple):
-    """A section: its text is sections/NAME.html, its view is drawn by browser/NAME.js. needs: data of a training."""
+    """A section: its text is sections/NAME.html, its view is drawn by browser/NAME.js.
+
+    Args:
+        needs: Data of a training.
+    """
 
     name: str
     title: str
@@ -51,8 +55,9 @@ _FORMULA = re.compile(r'<div class="formula">.*?</div>\n?', re.DOTALL)
 def lesson_page(data: Mapping[str, Any], status: str) -> str:
     """The whole page.
 
-    data: what `numbers`, `learned_maps` and `trained_models` give; a section whose training is missing says so.
-    status: what is missing, or "" where nothing is.
+    Args:
+        data: What `numbers`, `learned_maps` and `trained_models` give; a section whose training is missing says so.
+        status: What is missing, or "" where nothing is.
     """
     entries = "".join(element("li", tag("a", one.title, href=f"#{one.name}")) for one in SECTIONS)
     notice = tag("p", status, **{"class": "status", "role": "status"}) if status else ""

@@ -16,8 +16,9 @@ def rounded(values: Any, digits: int = 4) -> Any:
     The page rounds these numbers once more, to as few decimals as it shows. Two roundings differ from one only where
     the first gives a tie, as 0.995004 does with 0.9950; so the file has no tie where the exact number is none.
 
-    >>> rounded([0.9950041652780258, 0.125, 0.12345678])
-    [0.995004, 0.125, 0.12346]
+    Example:
+        >>> rounded([0.9950041652780258, 0.125, 0.12345678])
+        [0.995004, 0.125, 0.12346]
     """
     if isinstance(values, float | int):
         return _rounded(float(values), digits)

@@ -22,7 +22,11 @@ AT_ONCE = 4
 
 
 def application(guard: Guard, opening: Opening) -> Starlette:
-    """The server's application. opening: what the page shows first."""
+    """The server's application.
+
+    Args:
+        opening: What the page shows first.
+    """
     page, policy = live_page(opening, guard.token)
     limiter: list[CapacityLimiter] = []
 

@@ -37,7 +37,12 @@ class Refusal:
 
 @dataclass(frozen=True)
 class Guard:
-    """token: what a request must know.   port: of this server."""
+    """
+
+    Args:
+        token: What a request must know.
+        port: Of this server.
+    """
 
     token: str
     port: int

@@ -30,8 +30,13 @@ SETTINGS: dict[str, Any] = {
 def serve(opening: Opening, port: int, *, browser: bool, say: Callable[[str], None]) -> None:
     """Serve until Ctrl-C.
 
-    port: 0 takes a free one.   browser: whether to open one.   say: prints a line.
-    Raises ValueError where the port is taken or the extra `explore` is not installed.
+    Args:
+        port: 0 takes a free one.
+        browser: Whether to open one.
+        say: Prints a line.
+
+    Raises:
+        ValueError: The port is taken or the extra `explore` is not installed.
     """
     uvicorn, application = _libraries()
     with _bound(port) as listening:

@@ -1,4 +1,6 @@
-"""What each view of the explorer shows, as data: a encoding of what was asked for, whose `facts` are computed by posenc.
+"""What each view of the explorer shows, as data.
+
+A encoding of what was asked for, whose `facts` are computed by posenc.
 
 Nothing is drawn here: the modules in explorer/browser/explorer/ draw what these encodings answer.
 """

@@ -22,8 +22,14 @@ from posenc.learn.worked_examples.worked_scores import score_width
 
 @dataclass(frozen=True)
 class CellView(OfEncoding):
-    """position: of the row, a number or one for each axis.   column: the channel, where the encoding adds or rotates.
-    key: the position of the key, where it acts on logits.   head: which head, there."""
+    """
+
+    Args:
+        position: Of the row, a number or one for each axis.
+        column: The channel, where the encoding adds or rotates.
+        key: The position of the key, where it acts on logits.
+        head: Which head, there.
+    """
 
     position: Any = 0
     column: Annotated[int, Whole(0)] = 0

@@ -12,7 +12,12 @@ from posenc.explorer.views.view import View, bounded, encoding_of, script
 
 @dataclass(frozen=True)
 class CompareView(View):
-    """expected, actual: the configs as plain dicts, or encodings as text."""
+    """
+
+    Args:
+        expected: The configs as plain dicts, or encodings as text.
+        actual: The configs as plain dicts, or encodings as text.
+    """
 
     expected: Any
     actual: Any

@@ -16,7 +16,11 @@ from posenc.models.model_positions import LayerGroup
 
 @dataclass(frozen=True)
 class ConfigView(View):
-    """config: what a config.json holds."""
+    """
+
+    Args:
+        config: What a config.json holds.
+    """
 
     config: Mapping[str, Any]
 

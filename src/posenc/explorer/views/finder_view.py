@@ -18,7 +18,11 @@ MOST_VALUES, LARGEST = 16, 10_000_000
 
 @dataclass(frozen=True)
 class FinderView(View):
-    """values: the known values by dimension, as texts that keep their digits: {"1088": "0.488814"}."""
+    """
+
+    Args:
+        values: The known values by dimension, as texts that keep their digits: {"1088": "0.488814"}.
+    """
 
     values: Mapping[str, str]
     dim: Annotated[int, Whole(2, 1 << 16)] = 5120

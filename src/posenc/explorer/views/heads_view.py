@@ -17,7 +17,11 @@ MOST_HEADS = 16
 
 @dataclass(frozen=True)
 class HeadsView(OfEncoding):
-    """tokens: queries and keys at positions from 0."""
+    """
+
+    Args:
+        tokens: Queries and keys at positions from 0.
+    """
 
     tokens: Annotated[int, Whole(2, 128)] = 24
 

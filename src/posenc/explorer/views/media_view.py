@@ -23,7 +23,11 @@ KINDS: dict[str, tuple[type[Any], tuple[str, ...]]] = {
 
 @dataclass(frozen=True)
 class MediaView(View):
-    """segments: what the sequence holds, {"kind": "image", "height": 4, "width": 6, "merge": 2}, say."""
+    """
+
+    Args:
+        segments: What the sequence holds, {"kind": "image", "height": 4, "width": 6, "merge": 2}, say.
+    """
 
     segments: Sequence[Any]
     after: Literal["largest", "extent"] = "largest"

@@ -17,7 +17,11 @@ MOST_WORDS, MOST_LETTERS = 40, 1000
 
 @dataclass(frozen=True)
 class OrderView(View):
-    """encoding: one more encoding, shown with the usual ones, as text; "" for none."""
+    """
+
+    Args:
+        encoding: One more encoding, shown with the usual ones, as text; "" for none.
+    """
 
     sentence: str = "Dog bites man"
     other: str = "Man bites dog"

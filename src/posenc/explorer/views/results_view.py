@@ -16,7 +16,8 @@ from posenc.lab.comparison.setting import Setting
 def results(folder: str | os.PathLike[str]) -> dict[str, Any]:
     """What a folder of results shows: scores by length, training curves, a table and recommendations for each task.
 
-    Raises ValueError for a folder without results, or with damaged ones.
+    Raises:
+        ValueError: For a folder without results, or with damaged ones.
     """
     found = report(folder)
     return {

@@ -19,7 +19,12 @@ LONGEST = 1 << 20
 
 @dataclass(frozen=True)
 class ScalingsView(OfEncoding):
-    """trained: the length the model was trained for.   target: the length to reach."""
+    """
+
+    Args:
+        trained: The length the model was trained for.
+        target: The length to reach.
+    """
 
     trained: Annotated[int, Whole(2, LONGEST)] = 4096
     target: Annotated[int, Whole(2, LONGEST)] = 32768

@@ -13,7 +13,11 @@ from posenc.inspect.plain import as_plain
 
 @dataclass(frozen=True)
 class SpectrumView(OfEncoding):
-    """context: the length that pairs are compared with."""
+    """
+
+    Args:
+        context: The length that pairs are compared with.
+    """
 
     context: Annotated[int, Whole(1, 1 << 30)] = 4096
 

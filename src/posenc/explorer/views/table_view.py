@@ -22,8 +22,12 @@ USUAL_POSITIONS = 32
 
 
 class Values(NamedTuple):
-    """values: (rows, columns), or `sinusoids`, from which the page computes them; neither where content decides them.
-    title: what the values are."""
+    """
+
+    Args:
+        title: What the values are.
+        values: (rows, columns), or `sinusoids`, from which the page computes them; neither where content decides them.
+    """
 
     title: str
     columns: int
@@ -33,10 +37,13 @@ class Values(NamedTuple):
 
 @dataclass(frozen=True)
 class TableView(OfEncoding):
-    """The values at `positions` positions from `first`: a row each, and a column for each channel; for what acts on
-    logits, a row for each query and a column for each key, of one head.
+    """The values at `positions` positions from `first`.
 
-    positions: 32 if left out, or as many as a shorter table has.
+    A row each, and a column for each channel; for what acts on logits, a row for each query and a column for each key,
+    of one head.
+
+    Args:
+        positions: 32 if left out, or as many as a shorter table has.
     """
 
     positions: Annotated[int, Whole(1, MOST_POSITIONS)] | None = None

@@ -25,17 +25,22 @@ class Clipped(Scaling):
     Clipped RoPE of Li et al. 2026, arXiv:2602.05258, as in the authors' code (hrlics/CoPE, commit ed52ba5), where it is
     called CoPE; `posenc.CoPE` is another encoding of that name. `soft=False` is its HardClip.
 
-    count: how many pairs, from the slowest; 20 of the 64 of Llama 3 in the released models.
-    soft: whether they are slowed little by little, or all stand still.
-    scaling: what is done to the frequencies before, such as `Llama3`; None for nothing.
-    Raises ValueError or TypeError naming the field.
+    Args:
+        count: How many pairs, from the slowest; 20 of the 64 of Llama 3 in the released models.
+        soft: Whether they are slowed little by little, or all stand still.
+        scaling: What is done to the frequencies before, such as `Llama3`; None for nothing.
 
-    >>> from posenc.frequencies import Geometric, Rescaled
-    >>> unscaled = Geometric(dim=8)
-    >>> Rescaled(unscaled, Clipped(count=3)).radians().tolist()
-    [1.0, 0.1, 0.005, 0.0]
-    >>> Rescaled(unscaled, Clipped(count=3, soft=False)).radians().tolist()
-    [1.0, 0.0, 0.0, 0.0]
+    Raises:
+        ValueError: A value breaks its rule; the message names the field.
+        TypeError: A value breaks its rule; the message names the field.
+
+    Example:
+        >>> from posenc.frequencies import Geometric, Rescaled
+        >>> unscaled = Geometric(dim=8)
+        >>> Rescaled(unscaled, Clipped(count=3)).radians().tolist()
+        [1.0, 0.1, 0.005, 0.0]
+        >>> Rescaled(unscaled, Clipped(count=3, soft=False)).radians().tolist()
+        [1.0, 0.0, 0.0, 0.0]
     """
 
     count: Annotated[int, Whole(1)] = 20

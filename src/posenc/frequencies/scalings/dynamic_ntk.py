@@ -20,15 +20,20 @@ class DynamicNTK(Scaling):
     takes N from the longest row of the batch, so one row changes another, and cached keys become wrong. Here you state
     it. vLLM's "dynamic" is length = factor · original.
 
-    factor: how many times longer than the trained length; ≥ 1.
-    original: the trained length.
-    length: the length to serve; up to `original` nothing changes.
-    numerics="float32" follows transformers for a length that is a plain integer.
-    Raises ValueError or TypeError naming the field.
+    Args:
+        factor: How many times longer than the trained length; ≥ 1.
+        original: The trained length.
+        length: The length to serve; up to `original` nothing changes. numerics="float32" follows transformers for a
+            length that is a plain integer.
 
-    >>> from posenc.frequencies import Geometric, Rescaled
-    >>> Rescaled(Geometric(dim=4), DynamicNTK(factor=2.0, original=100, length=150)).radians().tolist()
-    [1.0, 0.005]
+    Raises:
+        ValueError: A value breaks its rule; the message names the field.
+        TypeError: A value breaks its rule; the message names the field.
+
+    Example:
+        >>> from posenc.frequencies import Geometric, Rescaled
+        >>> Rescaled(Geometric(dim=4), DynamicNTK(factor=2.0, original=100, length=150)).radians().tolist()
+        [1.0, 0.005]
     """
 
     factor: Stretch

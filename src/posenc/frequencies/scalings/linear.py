@@ -15,12 +15,19 @@ from posenc.phase.frequencies import EXACT
 class Linear(Scaling):
     """ω' = ω / factor: as if every position were divided by the factor.
 
-    Chen et al. 2023, arXiv:2306.15595, eq. 4 (position interpolation). factor: how many times longer than the trained
-    length; ≥ 1. Raises ValueError or TypeError naming the field.
+    Chen et al. 2023, arXiv:2306.15595, eq. 4 (position interpolation).
 
-    >>> from posenc.frequencies import Geometric, Rescaled
-    >>> Rescaled(Geometric(dim=4), Linear(factor=2.0)).radians().tolist()
-    [0.5, 0.005]
+    Args:
+        factor: How many times longer than the trained length; ≥ 1.
+
+    Raises:
+        ValueError: A value breaks its rule; the message names the field.
+        TypeError: A value breaks its rule; the message names the field.
+
+    Example:
+        >>> from posenc.frequencies import Geometric, Rescaled
+        >>> Rescaled(Geometric(dim=4), Linear(factor=2.0)).radians().tolist()
+        [0.5, 0.005]
     """
 
     factor: Stretch

@@ -21,14 +21,20 @@ class Llama3(Scaling):
     γ = (original/λ - low)/(high - low) for the wavelength λ = 2π/ω. Released with Llama 3.1 (Grattafiori et al. 2024,
     arXiv:2407.21783); rope_type "llama3" of transformers, whose fields are `low_freq_factor` and `high_freq_factor`.
 
-    factor: how many times longer than the trained length, ≥ 1: 8 in Llama 3.1, 32 in Llama 3.2.
-    original: the trained length.
-    low, high: the ends of the blend, low ≤ high; if they are equal (Llama 4 Scout), nothing is blended.
-    Raises ValueError or TypeError naming the field.
+    Args:
+        factor: How many times longer than the trained length, ≥ 1: 8 in Llama 3.1, 32 in Llama 3.2.
+        original: The trained length.
+        low: The ends of the blend, low ≤ high; if they are equal (Llama 4 Scout), nothing is blended.
+        high: The ends of the blend, low ≤ high; if they are equal (Llama 4 Scout), nothing is blended.
 
-    >>> from posenc.frequencies import Geometric, Rescaled
-    >>> Rescaled(Geometric(dim=4), Llama3(factor=4.0, original=1000)).radians().round(6).tolist()
-    [1.0, 0.003979]
+    Raises:
+        ValueError: A value breaks its rule; the message names the field.
+        TypeError: A value breaks its rule; the message names the field.
+
+    Example:
+        >>> from posenc.frequencies import Geometric, Rescaled
+        >>> Rescaled(Geometric(dim=4), Llama3(factor=4.0, original=1000)).radians().round(6).tolist()
+        [1.0, 0.003979]
     """
 
     factor: Stretch = 8.0

@@ -30,15 +30,24 @@ class LongRoPE(Scaling):
     first n̂ positions unscaled, a number found by search. Released models have no such number, and neither does this
     record: every position is scaled.
 
-    short, long: a divisor for each pair.   original: the trained length, from 2.   length: the length to serve.
-    factor: s of the attention factor √(1 + ln s / ln original), 1 for s = 1; the longest length / original where a file
-    has none.   attention: the attention factor itself, where it is given in place of the formula's.
-    Raises ValueError or TypeError naming the field.
+    Args:
+        short: A divisor for each pair.
+        long: A divisor for each pair.
+        original: The trained length, from 2.
+        length: The length to serve.
+        factor: S of the attention factor √(1 + ln s / ln original), 1 for s = 1; the longest length / original where a
+            file has none.
+        attention: The attention factor itself, where it is given in place of the formula's.
 
-    >>> from posenc.frequencies import Geometric, Rescaled
-    >>> scaling = LongRoPE(short=(1.0, 1.0), long=(1.0, 5.0), original=4096, length=10_000, factor=32.0)
-    >>> Rescaled(Geometric(dim=4), scaling).radians().tolist(), round(scaling.attention_factor, 4)
-    ([1.0, 0.002], 1.1902)
+    Raises:
+        ValueError: A value breaks its rule; the message names the field.
+        TypeError: A value breaks its rule; the message names the field.
+
+    Example:
+        >>> from posenc.frequencies import Geometric, Rescaled
+        >>> scaling = LongRoPE(short=(1.0, 1.0), long=(1.0, 5.0), original=4096, length=10_000, factor=32.0)
+        >>> Rescaled(Geometric(dim=4), scaling).radians().tolist(), round(scaling.attention_factor, 4)
+        ([1.0, 0.002], 1.1902)
     """
 
     short: Annotated[tuple[float, ...], DIVISORS]

@@ -17,12 +17,18 @@ class NTKAware(Scaling):
 
     bloc97's formula, in Peng et al. 2023, arXiv:2309.00071, §3.1. Elsewhere: `base_rescale_factor` (x-transformers),
     `theta_rescale_factor` (rotary-embedding-torch), `alpha` (vLLM, HunYuan). diffusers' `ntk_factor` has no exponent:
-    that is RoPE with another base. factor: how many times longer than the trained length; ≥ 1. Raises ValueError or
-    TypeError naming the field.
+    that is RoPE with another base.
 
-    >>> from posenc.frequencies import Geometric, Rescaled
-    >>> Rescaled(Geometric(dim=4), NTKAware(factor=2.0)).radians().tolist()
-    [1.0, 0.005]
+    Args:
+        factor: How many times longer than the trained length; ≥ 1.
+
+    Raises:
+        ValueError: Or TypeError naming the field.
+
+    Example:
+        >>> from posenc.frequencies import Geometric, Rescaled
+        >>> Rescaled(Geometric(dim=4), NTKAware(factor=2.0)).radians().tolist()
+        [1.0, 0.005]
     """
 
     factor: Stretch

@@ -19,14 +19,20 @@ class NTKByParts(Scaling):
     Peng et al. 2023, arXiv:2309.00071, §3.2: the ramp is linear in the rotations of a pair over the trained length. In
     all released code of YaRN it is linear in the index of the pair instead (`YaRN`), which is another function.
 
-    factor: how many times longer than the trained length; ≥ 1.
-    original: the trained length.
-    alpha, beta: rotations, α < β; the paper's values for LLaMA.
-    Raises ValueError or TypeError naming the field.
+    Args:
+        factor: How many times longer than the trained length; ≥ 1.
+        original: The trained length.
+        alpha: Rotations, α < β; the paper's values for LLaMA.
+        beta: Rotations, α < β; the paper's values for LLaMA.
 
-    >>> from posenc.frequencies import Geometric, Rescaled
-    >>> Rescaled(Geometric(dim=4), NTKByParts(factor=4.0, original=1000)).radians().round(6).tolist()
-    [1.0, 0.002643]
+    Raises:
+        ValueError: A value breaks its rule; the message names the field.
+        TypeError: A value breaks its rule; the message names the field.
+
+    Example:
+        >>> from posenc.frequencies import Geometric, Rescaled
+        >>> Rescaled(Geometric(dim=4), NTKByParts(factor=4.0, original=1000)).radians().round(6).tolist()
+        [1.0, 0.002643]
     """
 
     factor: Stretch

@@ -12,16 +12,23 @@ from posenc.phase.frequencies import EXACT
 
 @dataclass(frozen=True)
 class NTKFixed(Scaling):
-    """ω' = (base · factor)^(-2i/d) · factor^(-2/d): pair i is slowed by factor^(2(i+1)/d), the last by the factor
-    itself.
+    """ω' = (base · factor)^(-2i/d) · factor^(-2/d).
+
+    Pair i is slowed by factor^(2(i+1)/d), the last by the factor itself.
 
     Su 2023, kexue.fm/archives/9706 (NTK-RoPE-fixed); "ntk" of vLLM without `mixed_b`. NTKAware leaves the fastest pair
-    alone; this slows every pair. factor: how many times longer than the trained length; ≥ 1. Raises ValueError or
-    TypeError naming the field.
+    alone; this slows every pair.
 
-    >>> from posenc.frequencies import Geometric, Rescaled
-    >>> Rescaled(Geometric(dim=4), NTKFixed(factor=4.0)).radians().tolist()
-    [0.5, 0.0025]
+    Args:
+        factor: How many times longer than the trained length; ≥ 1.
+
+    Raises:
+        ValueError: Or TypeError naming the field.
+
+    Example:
+        >>> from posenc.frequencies import Geometric, Rescaled
+        >>> Rescaled(Geometric(dim=4), NTKFixed(factor=4.0)).radians().tolist()
+        [0.5, 0.0025]
     """
 
     factor: Stretch

@@ -17,13 +17,20 @@ class NTKMixed(Scaling):
     """ω' = ω · exp(-a·(i+1)^b) with a = ln factor / (d/2)^b: the last pair is slowed by the factor, whatever b.
 
     Su 2023, kexue.fm/archives/9706 (NTK-RoPE-mixed); "ntk" of vLLM with `mixed_b`. b = 1 is NTKFixed, b = 0 slows every
-    pair equally; the author's published patch uses 0.75. factor: how many times longer than the trained length; ≥ 1.
-    b: from 0 to 10.
-    Raises ValueError or TypeError naming the field.
+    pair equally; the author's published patch uses 0.75.
 
-    >>> from posenc.frequencies import Geometric, Rescaled
-    >>> Rescaled(Geometric(dim=4), NTKMixed(factor=4.0, b=1.0)).radians().tolist()
-    [0.5, 0.0025]
+    Args:
+        factor: How many times longer than the trained length; ≥ 1.
+        b: From 0 to 10.
+
+    Raises:
+        ValueError: A value breaks its rule; the message names the field.
+        TypeError: A value breaks its rule; the message names the field.
+
+    Example:
+        >>> from posenc.frequencies import Geometric, Rescaled
+        >>> Rescaled(Geometric(dim=4), NTKMixed(factor=4.0, b=1.0)).radians().tolist()
+        [0.5, 0.0025]
     """
 
     factor: Stretch

@@ -18,19 +18,26 @@ from posenc.phase.frequencies import EXACT
 
 @dataclass(frozen=True)
 class Proportional(Scaling):
-    """The first ⌊fraction·d/2⌋ pairs rotate with the frequencies of the whole width, ω/factor; the others do not
-    rotate.
+    """The first ⌊fraction·d/2⌋ pairs rotate with the frequencies of the whole width, ω/factor.
+
+    The others do not rotate.
 
     Barbero et al. 2024, arXiv:2410.06205 (p-RoPE): the slowest pairs carry content, so they are left to it. rope_type
     "proportional" of transformers (Gemma 4), `partial_rotary_factor` its fraction. `Partial` differs: there the
     exponents are those of the rotated width.
 
-    fraction: of the pairs that rotate, above 0 and at most 1; at least one pair must.   factor: as in `Linear`.
-    Raises ValueError or TypeError naming the field.
+    Args:
+        fraction: Of the pairs that rotate, above 0 and at most 1; at least one pair must.
+        factor: As in `Linear`.
 
-    >>> from posenc.frequencies import Geometric, Rescaled
-    >>> Rescaled(Geometric(dim=8), Proportional(fraction=0.5)).radians().tolist()
-    [1.0, 0.1, 0.0, 0.0]
+    Raises:
+        ValueError: A value breaks its rule; the message names the field.
+        TypeError: A value breaks its rule; the message names the field.
+
+    Example:
+        >>> from posenc.frequencies import Geometric, Rescaled
+        >>> Rescaled(Geometric(dim=8), Proportional(fraction=0.5)).radians().tolist()
+        [1.0, 0.1, 0.0, 0.0]
     """
 
     fraction: Annotated[float, Real(0.0, 1.0, above=True)]

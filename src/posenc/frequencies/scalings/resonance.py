@@ -18,13 +18,20 @@ from posenc.phase.frequencies import EXACT, TWO_PI
 class Resonance(Scaling):
     """ω' = 2π / round(2π/ω): every wavelength is a whole number of positions, so that later turns repeat the first.
 
-    Wang et al. 2024, arXiv:2403.00071, §4.1. scaling: what is done to the frequencies before, such as `YaRN` (the
-    paper's Resonance YaRN); None for nothing. A pair that does not rotate is left alone. ValueError if a wavelength
-    would round to 0. Raises ValueError or TypeError naming the field.
+    Wang et al. 2024, arXiv:2403.00071, §4.1.
 
-    >>> from posenc.frequencies import Geometric, Rescaled
-    >>> Rescaled(Geometric(dim=4), Resonance()).wavelengths().tolist()
-    [6.0, 628.0]
+    Args:
+        scaling: What is done to the frequencies before, such as `YaRN` (the paper's Resonance YaRN); None for nothing.
+            A pair that does not rotate is left alone. ValueError if a wavelength would round to 0.
+
+    Raises:
+        ValueError: A value breaks its rule; the message names the field.
+        TypeError: A value breaks its rule; the message names the field.
+
+    Example:
+        >>> from posenc.frequencies import Geometric, Rescaled
+        >>> Rescaled(Geometric(dim=4), Resonance()).wavelengths().tolist()
+        [6.0, 628.0]
     """
 
     scaling: Annotated[Scaling, Instance("a scaling or None")] | None = None

@@ -57,12 +57,16 @@ class Scaling(Untraced, abc.ABC):
 class Rescaled(Frequencies):
     """Frequencies after a scaling.
 
-    unscaled: those before it, with the exponents 2i/d of a rotation and an even width. Raises ValueError or
-    TypeError naming the field.
+    Args:
+        unscaled: Those before it, with the exponents 2i/d of a rotation and an even width.
 
-    >>> from posenc.frequencies import Linear
-    >>> Rescaled(Geometric(dim=4), Linear(factor=4.0)).radians().tolist()
-    [0.25, 0.0025]
+    Raises:
+        ValueError: Or TypeError naming the field.
+
+    Example:
+        >>> from posenc.frequencies import Linear
+        >>> Rescaled(Geometric(dim=4), Linear(factor=4.0)).radians().tolist()
+        [0.25, 0.0025]
     """
 
     unscaled: Annotated[Geometric, Instance("geometric frequencies, Geometric(dim=64), say")]

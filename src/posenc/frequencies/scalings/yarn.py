@@ -26,23 +26,31 @@ DIALECTS = ("transformers", "megatron", "outside")
 class YaRN(Scaling):
     """ω' = (1 - ρ)·ω + ρ·ω/factor, with ρ rising linearly in the index of the pair from c(beta_fast) to c(beta_slow).
 
-    c(r) = d·ln(original/2πr) / (2·ln base) is the pair that makes r full revolutions over the trained length; cos and sin are
-    multiplied by 0.1·ln(factor) + 1. Peng et al. 2023, arXiv:2309.00071, §3.4, in the ramp of the authors' code, which
-    every release follows; the paper's own is `NTKByParts`.
+    c(r) = d·ln(original/2πr) / (2·ln base) is the pair that makes r full revolutions over the trained length; cos and
+    sin are multiplied by 0.1·ln(factor) + 1. Peng et al. 2023, arXiv:2309.00071, §3.4, in the ramp of the authors'
+    code, which every release follows; the paper's own is `NTKByParts`.
 
-    factor: how many times longer than the trained length; ≥ 1.
-    original: the trained length.
-    beta_fast ≥ beta_slow: rotations.
-    truncate: round the ends of the ramp outwards to whole pairs; gpt-oss does not.
-    mscale, mscale_all_dim: together m(mscale)/m(mscale_all_dim), m(k) = 0.1·k·ln(factor) + 1, in place of the paper's
-    factor (DeepSeek, whose softmax is then scaled by m(mscale_all_dim)² besides: `softmax_factor`).
-    attention: the attention factor itself. Files that give mscale alone mean different things: see `attention_of`.
-    Raises ValueError or TypeError naming the field.
+    Args:
+        factor: How many times longer than the trained length; ≥ 1.
+        original: The trained length.
+        beta_fast: rotations.
+        beta_slow: rotations.
+        truncate: Round the ends of the ramp outwards to whole pairs; gpt-oss does not.
+        mscale: Together m(mscale)/m(mscale_all_dim), m(k) = 0.1·k·ln(factor) + 1, in place of the paper's factor
+            (DeepSeek, whose softmax is then scaled by m(mscale_all_dim)² besides: `softmax_factor`).
+        mscale_all_dim: Together m(mscale)/m(mscale_all_dim), m(k) = 0.1·k·ln(factor) + 1, in place of the paper's
+            factor (DeepSeek, whose softmax is then scaled by m(mscale_all_dim)² besides: `softmax_factor`).
+        attention: The attention factor itself. Files that give mscale alone mean different things: see `attention_of`.
 
-    >>> from posenc.frequencies import Geometric, Rescaled
-    >>> scaling = YaRN(factor=4.0, original=4096)
-    >>> Rescaled(Geometric(dim=8), scaling).radians().round(6).tolist(), round(scaling.attention_factor, 4)
-    ([1.0, 0.1, 0.00625, 0.00025], 1.1386)
+    Raises:
+        ValueError: A value breaks its rule; the message names the field.
+        TypeError: A value breaks its rule; the message names the field.
+
+    Example:
+        >>> from posenc.frequencies import Geometric, Rescaled
+        >>> scaling = YaRN(factor=4.0, original=4096)
+        >>> Rescaled(Geometric(dim=8), scaling).radians().round(6).tolist(), round(scaling.attention_factor, 4)
+        ([1.0, 0.1, 0.00625, 0.00025], 1.1386)
     """
 
     factor: Stretch
@@ -132,12 +140,14 @@ def attention_of(
 ) -> float:
     """The attention factor that a reader of a file takes from its mscale and mscale_all_dim, for `YaRN(attention=…)`.
 
-    dialect: "transformers" takes 0.1·ln(factor) + 1 unless both are given and not zero; "megatron" (and vLLM for
-    DeepSeek) reads a missing mscale as 1 and a missing mscale_all_dim as 0; "outside" (torchtitan) leaves cos and sin
-    alone and scales the softmax instead, by the square of what is 1 here.
+    Args:
+        dialect: "transformers" takes 0.1·ln(factor) + 1 unless both are given and not zero; "megatron" (and vLLM for
+            DeepSeek) reads a missing mscale as 1 and a missing mscale_all_dim as 0; "outside" (torchtitan) leaves cos
+            and sin alone and scales the softmax instead, by the square of what is 1 here.
 
-    >>> [round(attention_of(name, 40.0, 0.707, None), 4) for name in DIALECTS]
-    [1.3689, 1.2608, 1.0]
+    Example:
+        >>> [round(attention_of(name, 40.0, 0.707, None), 4) for name in DIALECTS]
+        [1.3689, 1.2608, 1.0]
     """
     validation.choice("dialect", dialect, DIALECTS)
     factor = validation.real("factor", factor, 1.0, LARGEST_FACTOR)

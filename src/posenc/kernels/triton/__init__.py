@@ -1,12 +1,12 @@
 """The kernel for accelerators, in Triton: queries and keys in one launch, in place or into new memory.
 
-It applies a `Rotation`, whichever encoding made it, or makes cosines and sines itself of whole places and exact frequencies
-(`waves`); its reference is `Rotation.__call__`. A program turns a tile of heads of one token (`heads`, `launch`), so that
-what is the same for them is had once. Products and sums are rounded one by one in float32, never
+It applies a `Rotation`, whichever encoding made it, or makes cosines and sines itself of whole places and exact
+frequencies (`waves`); its reference is `Rotation.__call__`. A program turns a tile of heads of one token (`heads`,
+`launch`), so that what is the same for them is had once. Products and sums are rounded one by one in float32, never
 fused, so a rotation gives the bits of its reference.
 
-Importing this package needs Triton, and tells PyTorch of the operators.
-How long it takes on a GPU has not been measured.
+Importing this package needs Triton, and tells PyTorch of the operators. How long it takes on a GPU has not been
+measured.
 """
 
 from __future__ import annotations
@@ -80,8 +80,12 @@ def rotate_into_cache(
 ) -> None:  # fmt: skip
     """q rotated where it is, k turned into the first cache and v copied into the second; no gradient is recorded.
 
-    q, k, v: (batch, heads, time, dim). slots: whole numbers (batch or 1, time), each token's place in its row of caches
-    (batch, heads, length, dim), or, paged, in caches (pages, heads, page, dim): page times size plus place in it. One
-    that does not exist writes nothing, and gives NaN for the token's query.
+    Args:
+        q: (batch, heads, time, dim).
+        k: (batch, heads, time, dim).
+        v: (batch, heads, time, dim).
+        slots: Whole numbers (batch or 1, time), each token's place in its row of caches (batch, heads, length, dim),
+            or, paged, in caches (pages, heads, page, dim): page times size plus place in it. One that does not exist
+            writes nothing, and gives NaN for the token's query.
     """
     torch.ops.posenc.rotate_into_cache_triton_(q, k, v, *caches, slots, paged, *cos_sin, *channels, *norm)

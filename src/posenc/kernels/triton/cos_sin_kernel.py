@@ -1,8 +1,9 @@
 """Cosine and sine of whole places, made in the kernel: no table, and right at every place up to 2^53.
 
-The phase is an integer. A frequency is a whole number of 2^-128 revolutions; times the place, in integers that wrap around,
-it is the fraction of a revolution, of which the upper 64 bits are kept: they are off by 2^-63 revolutions at most. The uppermost
-two name the nearest quarter turn, what is left goes to float32 and through two polynomials of four terms.
+The phase is an integer. A frequency is a whole number of 2^-128 revolutions; times the place, in integers that wrap
+around, it is the fraction of a revolution, of which the upper 64 bits are kept: they are off by 2^-63 revolutions at
+most. The uppermost two name the nearest quarter turn, what is left goes to float32 and through two polynomials of four
+terms.
 
 Error: 9.3e-8 of either wave. The other way that was considered adds two angles from tables of 2·√N rows: 1.4e-7 in
 float32, and for every pair two reads that this one does without. Two 64-bit products and some thirty instructions a
@@ -38,9 +39,9 @@ C0, C1, C2, C3 = (
 class CosSinSource(NamedTuple):
     """Where the kernel has its cosines and sines from, as its operators take it.
 
-    A table: cosine and sine, (batch or 1, heads or 1, time, pairs), float32. Or whole places and words: places
-    (batch or 1, time, axes), None for first, first + 1, …; words (2, axes, pairs), int64, the frequencies in 2^-128
-    turns, the upper bits first; cosine and sine are multiplied by factor.
+    A table: cosine and sine, (batch or 1, heads or 1, time, pairs), float32. Or whole places and words: places (batch
+    or 1, time, axes), None for first, first + 1, …; words (2, axes, pairs), int64, the frequencies in 2^-128 turns, the
+    upper bits first; cosine and sine are multiplied by factor.
     """
 
     cosine: Any = None
@@ -56,7 +57,10 @@ class CosSinSource(NamedTuple):
 
 
 class Channels(NamedTuple):
-    """Which channels rotate, as the operators take it: the first, the number of blocks, whether pairs are neighbours."""
+    """Which channels rotate, as the operators take it.
+
+    The first, the number of blocks, whether pairs are neighbours.
+    """
 
     start: int
     blocks: int

@@ -1,5 +1,7 @@
-"""The operators that PyTorch's tracers, autograd and vmap know: by schema,
-which costs a call some microseconds less."""
+"""The operators that PyTorch's tracers, autograd and vmap know.
+
+By schema, which costs a call some microseconds less.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +53,10 @@ def _remember(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
 
 
 def _backward(ctx: Any, of_q: Any, of_k: Any) -> tuple[Any, ...]:
-    """The transpose of a rotation is the rotation the other way, its factor kept; that of the norm is left to PyTorch."""
+    """The transpose of a rotation is the rotation the other way, its factor kept.
+
+    That of the norm is left to PyTorch.
+    """
     q, k, cosine, sine, positions, words, q_weight, k_weight = ctx.saved_tensors
     of_q, of_k = (with_contiguous_channels(part if q is None else part.float()) for part in (of_q, of_k))
     cos_sin = CosSinSource(cosine, sine, positions, words, ctx.first, ctx.factor)
@@ -64,8 +69,7 @@ def _backward(ctx: Any, of_q: Any, of_k: Any) -> tuple[Any, ...]:
 
 
 def _through_norm(x: Any, weight: Any, gradient: Any, epsilon: float, plus_one: bool) -> tuple[Any, Any]:
-    """From the gradient of n·w, n = x·r, r = 1/√(mean x² + ε), to those of x, r·(g - n·mean(g·n))
-    with g = w·gradient, and of w."""
+    """From the gradient of n·w, n = x·r, r = 1/√(mean x² + ε), to those of x, r·(g - n·mean(g·n)) with g = w·gradient, and of w."""
     y = x.float()
     scale = torch.rsqrt(y.square().mean(-1, keepdim=True) + epsilon)
     y = y * scale

@@ -13,8 +13,11 @@ def load(
     rows, present,
     start: tl.constexpr, half: tl.constexpr, pairs: tl.constexpr, adjacent: tl.constexpr, block: tl.constexpr,
 ):  # fmt: skip
-    """First and second channels of every pair in float32, (heads, block); rows: a pointer a head; here:
-    which there are."""
+    """First and second channels of every pair in float32, (heads, block);
+
+    Args:
+        rows: A pointer a head; here: which there are.
+    """
     if adjacent:  # neighbours come in one wide read
         channel = tl.arange(0, 2 * block)[None, :]
         x = tl.load(rows + start + channel, mask=present & (channel < 2 * pairs), other=0.0).to(tl.float32)
@@ -49,8 +52,10 @@ def load_cos_sin(
     cosine, sine, of_head, head, present, positions, of_axis, first, words, factor,
     pairs: tl.constexpr, axes: tl.constexpr, counted: tl.constexpr, by_head: tl.constexpr, block: tl.constexpr,
 ):  # fmt: skip
-    """cos and sin for one token, (1, block) or, where each head has its own, (heads, block);
-    from the table if axes is 0."""
+    """cos and sin for one token, (1, block) or, where each head has its own, (heads, block).
+
+    From the table if axes is 0.
+    """
     pair = tl.arange(0, block)
     if axes:
         cos, sin = exact(positions, of_axis, first, words, factor, pair, pairs, axes, counted)
@@ -96,7 +101,9 @@ def rotation_heads(
 ):  # fmt: skip
     """The `number`th tile of heads of one token: from `source` to `target`, pointers to its first head.
 
-    guard: 0.0, or NaN for a token that must not get a number. passes: channels that do not rotate are written too.
+    Args:
+        guard: 0.0, or NaN for a token that must not get a number.
+        passes: Channels that do not rotate are written too.
     """
     head = (number * tile + tl.arange(0, tile)).to(tl.int64)[:, None]  # a head may lie more than 2^31 numbers away
     present = head < heads

@@ -74,7 +74,14 @@ def rotate_into_cache(
 def launch_into_cache(
     q: Any, k: Any, v: Any, to_k: Any, to_v: Any, slots: Any, paged: bool, how: RotationArguments
 ) -> None:
-    """q, k, v: (batch, heads, time, dim); caches: (batch or pages, heads, length, dim); slots: (batch or 1, time)."""
+    """
+
+    Args:
+        q: (batch, heads, time, dim); caches: (batch or pages, heads, length, dim);.
+        k: (batch, heads, time, dim); caches: (batch or pages, heads, length, dim);.
+        v: (batch, heads, time, dim); caches: (batch or pages, heads, length, dim);.
+        slots: (batch or 1, time).
+    """
     (batch, q_heads, time, width), k_heads, v_width = q.shape, k.shape[1], v.shape[3]
     if 0 in (batch, time):
         return

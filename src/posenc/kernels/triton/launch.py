@@ -20,7 +20,9 @@ PAIRS_A_WARP = 1024
 
 
 class Norm(NamedTuple):
-    """What queries and keys are divided and multiplied by before they turn, as the operators take it; None for nothing.
+    """What queries and keys are divided and multiplied by before they turn, as the operators take it.
+
+    None for nothing.
 
     x / √(mean x² + epsilon) · weight, or · (1 + weight), over a whole head; weights (dim,).
     """
@@ -96,8 +98,10 @@ def table_strides(cos_sin: CosSinSource) -> tuple[int, int, int, int]:
 
 
 def kernel_inputs(cos_sin: CosSinSource, norm: Norm, instead: Any) -> tuple[Any, ...]:
-    """What the kernel takes of the waves and of the norm; for a tensor that there is not,
-    another that will not be read."""
+    """What the kernel takes of the waves and of the norm.
+
+    For a tensor that there is not, another that will not be read.
+    """
     tensors = [instead if part is None else part for part in (*cos_sin[:4], *norm[:2])]
     return *tensors[:4], cos_sin.first, cos_sin.factor, *tensors[4:], norm.epsilon
 
@@ -109,15 +113,19 @@ def on_device_of(x: Any) -> Any:
 
 class Plan(NamedTuple):
     """How many programs a token has, for its queries and for its keys, and what the kernel is compiled for.
-    Not to be changed."""
+
+    Not to be changed.
+    """
 
     programs: tuple[int, int]
     constants: dict[str, Any]
 
 
 def launch_plan(q: Any, k: Any, how: RotationArguments) -> Plan:
-    """The plan for these tensors, remembered by what it depends on:
-    a small call is over sooner than it would be made."""
+    """The plan for these tensors, remembered by what it depends on.
+
+    A small call is over sooner than it would be made.
+    """
     cos_sin, channels, norm = how
     axes = 0 if cos_sin.words is None else cos_sin.words.shape[1]
     by_head = cos_sin.cosine is not None and cos_sin.cosine.shape[1] > 1

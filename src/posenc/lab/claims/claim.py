@@ -19,7 +19,8 @@ Computation = tuple[bool, Mapping[str, float]]
 class ClaimFinding:
     """A verdict with its figures, and one sentence on what they mean.
 
-    runs: the numbers behind trained figures, by contestant and seed; empty for a computation.
+    Args:
+        runs: The numbers behind trained figures, by contestant and seed; empty for a computation.
     """
 
     verdict: Word
@@ -32,9 +33,13 @@ class ClaimFinding:
 class Claim:
     """A statement of the sources.
 
-    statement: in our words.   sources: the documents that say so.   rule: what is measured, and which outcome means
-    what, fixed before anything was run.   decide: the finding, from the results of `experiments`, in their order.
-    experiments: what is trained, none where mathematics decides; several claims may share a run, which is done once.
+    Args:
+        statement: In our words.
+        sources: The documents that say so.
+        rule: What is measured, and which outcome means what, fixed before anything was run.
+        decide: The finding, from the results of `experiments`, in their order.
+        experiments: What is trained, none where mathematics decides; several claims may share a run, which is done
+            once.
     """
 
     statement: str
@@ -49,7 +54,11 @@ class Claim:
         return bool(self.experiments)
 
     def decided(self, results: Mapping[str, Result]) -> ClaimFinding | None:
-        """The finding, or None where a run is missing. results: by identity, as a store has them."""
+        """The finding, or None where a run is missing.
+
+        Args:
+            results: By identity, as a store has them.
+        """
         runs = [results[each.identity] for each in self.experiments if each.identity in results]
         return self.decide(runs) if len(runs) == len(self.experiments) else None
 

@@ -72,8 +72,9 @@ NAMES = COMPUTED + TRAINED
 def claim(name: str) -> Claim:
     """The claim of a name, read from its file.
 
-    >>> claim("shift_is_linear").sources
-    ('lecture', 'article', 'lesson', 'chapter')
+    Example:
+        >>> claim("shift_is_linear").sources
+        ('lecture', 'article', 'lesson', 'chapter')
     """
     if name not in NAMES:
         near = difflib.get_close_matches(name, NAMES, n=1)

@@ -18,7 +18,11 @@ LARGEST_FINDING = 1 << 24
 
 
 class Filed(NamedTuple):
-    """A finding on file. digest: of the claim as it was decided."""
+    """A finding on file.
+
+    Args:
+        digest: Of the claim as it was decided.
+    """
 
     finding: ClaimFinding
     digest: str

@@ -1,4 +1,6 @@
-"""One decision rule for every trained claim: numbers of several seeds must exceed a margin that was fixed beforehand.
+"""One decision rule for every trained claim.
+
+Numbers of several seeds must exceed a margin that was fixed beforehand.
 
 Supported, if the whole interval of the mean lies above the margin; contradicted, if it lies below; else undecided, with
 the smallest distance from the margin that these seeds could have seen. The intervals are Student's at 99.75 %: one in
@@ -49,7 +51,11 @@ def trained(
     margin: float,
     note: str,
 ) -> Claim:
-    """A claim that each of some numbers of finished runs is larger than the margin. rule: what follows the setup."""
+    """A claim that each of some numbers of finished runs is larger than the margin.
+
+    Args:
+        rule: What follows the setup.
+    """
 
     def decide(results: Sequence[Result]) -> ClaimFinding:
         return exceeds({name: of_results(results) for name, of_results in numbers.items()}, margin, note)
@@ -85,8 +91,9 @@ def exceeds(numbers: Mapping[str, Numbers], margin: float, note: str) -> ClaimFi
 
     Several numbers: supported if each is, contradicted if any is.
 
-    >>> exceeds({"gain": {0: 0.5, 1: 0.6, 2: 0.55, 3: 0.5, 4: 0.6}}, 0.1, "It helps.").verdict
-    'supported'
+    Example:
+        >>> exceeds({"gain": {0: 0.5, 1: 0.6, 2: 0.55, 3: 0.5, 4: 0.6}}, 0.1, "It helps.").verdict
+        'supported'
     """
     figures: dict[str, float] = {}
     verdicts: list[Word] = []

@@ -20,8 +20,11 @@ LONGEST_NAME = 44
 
 
 def comparison_picture(settings: Sequence[Setting]) -> Figure:
-    """A row for each setting: a dot for each run, the means with their 95 % Student-t intervals, and a line through
-    them; to its right, mean training loss."""
+    """A row for each setting.
+
+    A dot for each run, the means with their 95 % Student-t intervals, and a line through them; to its right, mean
+    training loss.
+    """
     figure = Figure(figsize=(10, 3.6 * len(settings) + 0.4), layout="constrained")
     for setting, (scores, curves) in zip(settings, figure.subplots(len(settings), 2, squeeze=False), strict=True):
         _draw_scores(scores, setting)

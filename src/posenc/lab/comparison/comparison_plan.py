@@ -23,7 +23,10 @@ TierName = Literal["smoke", "core", "full", "big"]
 class Tier(Declared):
     """How much is spent where the options leave it open.
 
-    seeds: of each encoding and task.   most_steps: of training, for the tier's own tasks.   model: changes of size.
+    Args:
+        seeds: Of each encoding and task.
+        most_steps: Of training, for the tier's own tasks.
+        model: Changes of size.
     """
 
     seeds: Annotated[int, Whole(1, 10_000)]
@@ -61,8 +64,12 @@ def plan_comparison(
 ) -> tuple[Experiment, ...]:
     """The runs, those of the first seed first, so that a comparison that is stopped has whole pairs.
 
-    encodings, tasks: those of the tier where none are named.   encoding_rates: each is run for encodings that learn.
-    changes: fields of `Experiment` that the options state.   tokenizer: a folder with the one for tasks of pieces.
+    Args:
+        encodings: Those of the tier where none are named.
+        tasks: Those of the tier where none are named.
+        encoding_rates: Each is run for encodings that learn.
+        changes: Fields of `Experiment` that the options state.
+        tokenizer: A folder with the one for tasks of pieces.
     """
     chosen = TIERS[tier]
     one_seed: list[Experiment] = []
@@ -82,7 +89,9 @@ def plan_comparison(
 
 def check(experiments: Sequence[Experiment], device: str = "cpu") -> None:
     """ValueError for the first encoding that does not fit its task, model or lengths, or a device that is not there.
-    Builds a model for each."""
+
+    Builds a model for each.
+    """
     from posenc.lab.prepare import prepare
 
     for each in dict.fromkeys(dataclasses.replace(one, seed=0) for one in experiments):

@@ -31,7 +31,12 @@ class Judged:
 
 @dataclass(frozen=True)
 class ComparisonReport:
-    """What a folder holds. missing: planned runs without a result.   note: on a half-written line, or ""."""
+    """What a folder holds.
+
+    Args:
+        missing: Planned runs without a result.
+        note: On a half-written line, or "".
+    """
 
     judged: tuple[Judged, ...]
     finished: int

@@ -19,8 +19,10 @@ AttentionScore = Mapping[str, Mapping[int, float]]
 class Verdict:
     """The answer to "does `first` differ from `second`?", from runs of the same seeds.
 
-    difference: first minus second.   adjusted: the p value, corrected by Holm for every pair that was asked about.
-    better: the name of the better one, or "" where this is undecided, and `reason` says why.
+    Args:
+        difference: First minus second.
+        adjusted: The p value, corrected by Holm for every pair that was asked about.
+        better: The name of the better one, or "" where this is undecided, and `reason` says why.
     """
 
     first: str
@@ -58,14 +60,18 @@ class Verdict:
 def judge(
     scores: AttentionScore, *, higher_is_better: bool = True, pairs: Sequence[tuple[str, str]] | None = None
 ) -> tuple[Verdict, ...]:
-    """A verdict on each pair of names, all pairs by default. scores: by name, then by seed.
+    """A verdict on each pair of names, all pairs by default.
 
     A pair is compared on the seeds that both have. Holm's correction covers all pairs of this call, so that any false
     verdict among them is made at most once in twenty repetitions of the whole comparison.
 
-    >>> scores = {"a": dict(enumerate([0.9, 0.92, 0.91, 0.9, 0.93])), "b": dict(enumerate([0.5, 0.55, 0.5, 0.52, 0.5]))}
-    >>> print(judge(scores)[0].sentence())
-    a is better than b by 0.398 (95 % interval 0.368 to 0.428, 5 seeds, p = 3.1e-06 after Holm).
+    Args:
+        scores: By name, then by seed.
+
+    Example:
+        >>> scores = {"a": dict(enumerate([0.9, 0.92, 0.91, 0.9, 0.93])), "b": dict(enumerate([0.5, 0.55, 0.5, 0.52, 0.5]))}
+        >>> print(judge(scores)[0].sentence())
+        a is better than b by 0.398 (95 % interval 0.368 to 0.428, 5 seeds, p = 3.1e-06 after Holm).
     """
     asked = list(itertools.combinations(scores, 2)) if pairs is None else list(pairs)
     common = [tuple(sorted(scores[first].keys() & scores[second].keys())) for first, second in asked]

@@ -53,8 +53,11 @@ def metric_value(score: LengthScore, metric: Metric) -> float:
 
 
 def effective_reach(result: Result, metric: Metric) -> int:
-    """The effective length of a run: as far as it is right in 85 of 100 cases, or, for a loss, as far as the loss stays
-    within a tenth of what it is at the shortest test length."""
+    """The effective length of a run.
+
+    As far as it is right in 85 of 100 cases, or, for a loss, as far as the loss stays within a tenth of what it is at
+    the shortest test length.
+    """
     scores = {score.length: metric_value(score, metric) for score in result.scores}
     if metric == "loss":
         return effective_length(scores, 1.1 * scores[min(scores)], higher_is_better=False)

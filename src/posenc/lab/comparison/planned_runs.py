@@ -1,5 +1,7 @@
-"""What a folder of results is to hold, in `plan.json`: its runs, and the state of the files that they read; and which
-of the last command's runs failed, in `failures.txt`."""
+"""What a folder of results is to hold, in `plan.json`.
+
+Its runs, and the state of the files that they read; and which of the last command's runs failed, in `failures.txt`.
+"""
 
 from __future__ import annotations
 
@@ -52,8 +54,9 @@ def planned_experiments(folder: str | os.PathLike[str]) -> tuple[Experiment, ...
 def own_files(experiment: Experiment) -> tuple[str, ...]:
     """The Python files that an experiment's encoding names, and the files of its model of transformers.
 
-    >>> own_files(Experiment("NoPE(dim=64) + mine.py:Mine", "copy"))
-    ('mine.py',)
+    Example:
+        >>> own_files(Experiment("NoPE(dim=64) + mine.py:Mine", "copy"))
+        ('mine.py',)
     """
     folder = model_folder(experiment.model)
     of_model = () if folder is None else tuple(map(str, folder.files()))

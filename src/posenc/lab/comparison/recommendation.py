@@ -14,8 +14,11 @@ from posenc.lab.comparison.setting import Setting
 class Recommendation:
     """The contestants that are best at a measure.
 
-    best: the one with the best mean, or those that share it.   rivals: those that are not shown to be worse, best mean
-    first.   worse: those that are.   enough: whether there were enough seeds for any verdict.
+    Args:
+        best: The one with the best mean, or those that share it.
+        rivals: Those that are not shown to be worse, best mean first.
+        worse: Those that are.
+        enough: Whether there were enough seeds for any verdict.
     """
 
     measure: Measure

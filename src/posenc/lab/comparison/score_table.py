@@ -19,8 +19,7 @@ class ScoreTable(NamedTuple):
 
 
 def score_table(setting: Setting) -> ScoreTable:
-    """Mean and 95 % Student-t interval at every test length, and of the training loss over all steps, which is the area
-    under its curve; effective length, steps to a training loss, size and time."""
+    """Mean and 95 % Student-t interval at every test length, and of the training loss over all steps, which is the area under its curve; effective length, steps to a training loss, size and time."""
     word = WORDS[setting.metric][0].split(" (")[0]
     lengths = setting.common.test_lengths
     headers = (

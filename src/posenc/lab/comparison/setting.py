@@ -21,7 +21,11 @@ LEFT = 0.1
 
 @dataclass(frozen=True)
 class Setting:
-    """The results of one setting by contestant, then by seed. common: the experiment without encoding and seed."""
+    """The results of one setting by contestant, then by seed.
+
+    Args:
+        common: The experiment without encoding and seed.
+    """
 
     common: Experiment
     metric: Metric
@@ -53,16 +57,21 @@ class Setting:
 
     @property
     def threshold(self) -> float:
-        """The training loss that counts as learned: nine tenths of the way from the first loss that was seen, the mean
-        of all runs, to the lowest last loss, the mean of the best contestant."""
+        """The training loss that counts as learned.
+
+        Nine tenths of the way from the first loss that was seen, the mean of all runs, to the lowest last loss, the
+        mean of the best contestant.
+        """
         runs = [run for each in self.results.values() for run in each.values()]
         first = fmean(run.curve[0].loss for run in runs)
         last = min(fmean(run.curve[-1].loss for run in each.values()) for each in self.results.values())
         return last + LEFT * (first - last)
 
     def steps(self, name: str) -> float:
-        """The steps that half of a contestant's runs need to come to the threshold and stay there; infinity for
-        never."""
+        """The steps that half of a contestant's runs need to come to the threshold and stay there.
+
+        Infinity for never.
+        """
         return median_low(steps_to_loss(run, self.threshold) for run in self.results[name].values())
 
     def conditions(self) -> str:
@@ -82,8 +91,9 @@ class Setting:
 def contestant(experiment: Experiment) -> str:
     """How a contestant is called: its encoding, with the multiple of its parameters' rate where that is not 1.
 
-    >>> contestant(Experiment("Learned(dim=64, length=32)", "copy", encoding_rate=10.0))
-    'Learned(dim=64, length=32) ×10'
+    Example:
+        >>> contestant(Experiment("Learned(dim=64, length=32)", "copy", encoding_rate=10.0))
+        'Learned(dim=64, length=32) ×10'
     """
     multiple = experiment.encoding_rate
     return experiment.encoding if multiple == 1 else f"{experiment.encoding} ×{multiple:g}"
@@ -95,7 +105,11 @@ def common(experiment: Experiment) -> Experiment:
 
 
 def settings(results: Iterable[Result], metric_of: Mapping[str, Metric]) -> tuple[Setting, ...]:
-    """Results as settings, in the order in which they come. metric_of: what each task is scored by."""
+    """Results as settings, in the order in which they come.
+
+    Args:
+        metric_of: What each task is scored by.
+    """
     gathered: dict[Experiment, dict[str, dict[int, Result]]] = {}
     for result in results:
         names = gathered.setdefault(common(result.experiment), {})

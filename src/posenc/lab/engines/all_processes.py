@@ -77,7 +77,11 @@ def train_together(experiment: Experiment, device: str = "") -> Iterator[Progres
 
 
 class Processes:
-    """The processes of Accelerate as the `Replicas` of a model. device: cpu, or "" for what Accelerate finds."""
+    """The processes of Accelerate as the `Replicas` of a model.
+
+    Args:
+        device: Cpu, or "" for what Accelerate finds.
+    """
 
     def __init__(self, device: str = "") -> None:
         accelerate = needed("accelerate", "accelerate")

@@ -9,7 +9,11 @@ from typing import Any, NamedTuple
 
 
 class Job(NamedTuple):
-    """A generator function as "module:name", called with `arguments` where the job runs. name: for messages."""
+    """A generator function as "module:name", called with `arguments` where the job runs.
+
+    Args:
+        name: For messages.
+    """
 
     name: str
     function: str
@@ -18,8 +22,9 @@ class Job(NamedTuple):
     def reports(self) -> Iterator[Any]:
         """Do the job here; the reports as they come.
 
-        >>> list(Job("three", "builtins:range", (3,)).reports())
-        [0, 1, 2]
+        Example:
+            >>> list(Job("three", "builtins:range", (3,)).reports())
+            [0, 1, 2]
         """
         module, _, name = self.function.partition(":")
         yield from getattr(importlib.import_module(module), name)(*self.arguments)
@@ -36,7 +41,11 @@ class Finished(NamedTuple):
 
 
 class Event(NamedTuple):
-    """What a job reports. job: its index in the list."""
+    """What a job reports.
+
+    Args:
+        job: Its index in the list.
+    """
 
     job: int
     report: Any

@@ -27,11 +27,12 @@ def cores() -> int:
 def run(jobs: Sequence[Job], workers: int | None = None, gpus: Sequence[str] = ()) -> Generator[Event, None, None]:
     """The reports of all jobs as they come, at most `workers` jobs at a time; a `Failure` for each job that failed.
 
-    gpus: each worker sees one of them alone, in turn; there are as many workers unless `workers` says otherwise.
-
     The numbers do not depend on `workers`, since every job has one thread to itself. Closing the iterator, or an
     exception in whoever reads it (Ctrl-C), ends the worker processes at once. A process that is killed fails its job,
     and another takes its place.
+
+    Args:
+        gpus: Each worker sees one of them alone, in turn; there are as many workers unless `workers` says otherwise.
     """
     waiting = list(range(len(jobs)))[::-1]
     inbox: queue.Queue[tuple[Worker, Any]] = queue.Queue()
@@ -76,7 +77,11 @@ def _next(inbox: queue.Queue[Any]) -> Any:
 
 
 class Worker:
-    """A process that does jobs, and a thread that reads what it writes. gpu: the one that it sees, or "" for all."""
+    """A process that does jobs, and a thread that reads what it writes.
+
+    Args:
+        gpu: The one that it sees, or "" for all.
+    """
 
     def __init__(self, inbox: queue.Queue[tuple[Worker, Any]], gpu: str = "") -> None:
         self.job, self.gpu = 0, gpu

@@ -17,8 +17,10 @@ def run(jobs: Sequence[Job], gpus: int = 0) -> Generator[Event, None, None]:
     """The last report of each job, as they come, or its `Failure`.
 
     Joins the cluster that the environment variable RAY_ADDRESS names, as Ray itself does, and otherwise starts Ray on
-    this machine and shuts it down at the end. posenc must be installed on every machine of the cluster.   gpus: of each
-    job; ValueError where the cluster has none.
+    this machine and shuts it down at the end. posenc must be installed on every machine of the cluster.
+
+    Args:
+        gpus: Of each job; ValueError where the cluster has none.
     """
     if not jobs:
         return

@@ -21,9 +21,11 @@ def run(
 ) -> Generator[Event, None, None]:
     """The last report of each job, as they come, or its `Failure`.
 
-    folder: of submitit's scripts and logs, on a disk that all machines share.   parameters: of submitit, such as
-    slurm_partition or timeout_min.   cluster: "slurm", or "local" for submitit's processes on this machine.   gpus: of
-    each job.
+    Args:
+        folder: Of submitit's scripts and logs, on a disk that all machines share.
+        parameters: Of submitit, such as slurm_partition or timeout_min.
+        cluster: "slurm", or "local" for submitit's processes on this machine.
+        gpus: Of each job.
     """
     if not jobs:
         return

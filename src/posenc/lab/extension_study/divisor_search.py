@@ -21,8 +21,9 @@ def search(
     As in LongRoPE (Ding et al. 2024, arXiv:2402.13753, §3), a slower pair is never slowed less than a faster one; the
     search there keeps a population, this one a single list.
 
-    >>> search([(1.0, 1.0)], 4.0, lambda divisors: abs(divisors[1] - 2), 200, 0)[1].__round__(1)
-    2.0
+    Example:
+        >>> search([(1.0, 1.0)], 4.0, lambda divisors: abs(divisors[1] - 2), 200, 0)[1].__round__(1)
+        2.0
     """
     rng = np.random.default_rng(seed)
     best, least = starts[0], float("inf")

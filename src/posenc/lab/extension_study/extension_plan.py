@@ -14,7 +14,12 @@ TASKS = ("character-lm", "needle")
 
 
 class Budget(NamedTuple):
-    """What a study spends on a task. length: to reach.   sequences: read at each length."""
+    """What a study spends on a task.
+
+    Args:
+        length: To reach.
+        sequences: Read at each length.
+    """
 
     length: int
     sequences: int

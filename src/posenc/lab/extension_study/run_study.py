@@ -41,9 +41,11 @@ def work(study: Study) -> Iterator[Progress | Extension]:
 def extend(study: Study) -> Iterator[Progress | Extension]:
     """Progress, in steps of the experiment for the whole study, then what came out.
 
-    Contexts within the trained length are read by the encoding that the way has for them. Tuning draws from the start of
-    the training stream, the same for every way, as many tokens a step as training.
-    Raises ValueError naming the argument before any training.
+    Contexts within the trained length are read by the encoding that the way has for them. Tuning draws from the start
+    of the training stream, the same for every way, as many tokens a step as training.
+
+    Raises:
+        ValueError: A value breaks its rule; the message names the argument before any training.
     """
     began, experiment = time.process_time(), study.experiment
     trial, encoding = begun(study)

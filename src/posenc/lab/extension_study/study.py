@@ -20,14 +20,22 @@ LENGTHS = 4
 class Study(Declared):
     """One trained model and all ways to a longer context.
 
-    experiment: the model and its training; its encoding is one RoPE without a scaling, its task a language model or
-    the needle.   length: to reach, longer than the experiment's.   tuning: steps of training at that length.
-    sequences: that are read at each length.   candidates: how many lists of divisors the search tries.
-    Raises TypeError or ValueError naming the field.
+    Args:
+        experiment: The model and its training; its encoding is one RoPE without a scaling, its task a language model or
+            the needle.
+        length: To reach, longer than the experiment's.
+        tuning: Steps of training at that length.
+        sequences: That are read at each length.
+        candidates: How many lists of divisors the search tries.
 
-    >>> from posenc.lab.tasks.task_table import experiment
-    >>> Study(experiment("RoPE(dim=16)", "needle"), 256).lengths
-    (64, 128, 192, 256)
+    Raises:
+        TypeError: A value breaks its rule; the message names the field.
+        ValueError: A value breaks its rule; the message names the field.
+
+    Example:
+        >>> from posenc.lab.tasks.task_table import experiment
+        >>> Study(experiment("RoPE(dim=16)", "needle"), 256).lengths
+        (64, 128, 192, 256)
     """
 
     experiment: Annotated[Experiment, Instance("an Experiment")]
@@ -57,8 +65,11 @@ class Study(Declared):
 
 @dataclass(frozen=True)
 class ValuesByLength:
-    """What is measured at each length: (length, values), values by the depth of what is asked for, from the start of
-    the text to its end; one value where no depth is asked for."""
+    """What is measured at each length.
+
+    (length, values), values by the depth of what is asked for, from the start of the text to its end; one value where
+    no depth is asked for.
+    """
 
     def __call__(self, name: str, value: Any) -> tuple[tuple[int, tuple[float, ...]], ...]:
         return tuple((int(length), tuple(map(float, values))) for length, values in value)
@@ -68,8 +79,12 @@ class ValuesByLength:
 class Extended(Declared):
     """How well a way reaches the length.
 
-    way: its name.   encoding: of the positions of long contexts.   steps: of training at the new length.
-    values: losses in nats a token of the same last tokens with more and more context, or the share of needles found.
+    Args:
+        way: Its name.
+        encoding: Of the positions of long contexts.
+        steps: Of training at the new length.
+        values: Losses in nats a token of the same last tokens with more and more context, or the share of needles
+            found.
     """
 
     way: Annotated[str, Instance("a name")]
@@ -85,7 +100,12 @@ class Extended(Declared):
 
 @dataclass(frozen=True)
 class Extension(Declared):
-    """What a study gave. seconds: of processor time.   versions: of packages."""
+    """What a study gave.
+
+    Args:
+        seconds: Of processor time.
+        versions: Of packages.
+    """
 
     study: Annotated[Study, Instance("a Study")]
     ways: Annotated[tuple[Extended, ...], Each(Extended)]

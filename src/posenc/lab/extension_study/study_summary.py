@@ -86,8 +86,10 @@ class StudySummary:
         )
 
     def table(self) -> tuple[tuple[str, ...], list[tuple[str, ...]], range]:
-        """Headers, a row for each way, best after tuning first, and which columns hold numbers: means and 95 %
-        Student-t intervals at the trained length and at the new one, as trained and after tuning."""
+        """Headers, a row for each way, best after tuning first, and which columns hold numbers.
+
+        Means and 95 % Student-t intervals at the trained length and at the new one, as trained and after tuning.
+        """
         lengths = (self.study.experiment.length, self.study.length)
         cells = [(steps, length) for steps in self.tunings for length in lengths]
         headers = (
@@ -148,8 +150,9 @@ def summaries(extensions: Sequence[Extension]) -> tuple[StudySummary, ...]:
 def planned_ways(encoding: RoPE, trained: int, length: int) -> tuple[str, ...]:
     """The ways that `plan_context` ranks for this rotation, the first ranked best.
 
-    >>> planned_ways(RoPE(dim=16), 64, 256)[-1]
-    'as it is'
+    Example:
+        >>> planned_ways(RoPE(dim=16), 64, 256)[-1]
+        'as it is'
     """
     config = {
         "model_type": "llama",

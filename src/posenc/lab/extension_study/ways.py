@@ -19,8 +19,7 @@ SEARCHED = "searched"
 
 
 class Tried(NamedTuple):
-    """A way by its name: the encoding that reads contexts beyond the trained length, and the one that reads the others,
-    which differ where frequencies follow the length."""
+    """A way by its name: the encoding that reads contexts beyond the trained length, and the one that reads the others, which differ where frequencies follow the length."""
 
     name: str
     long: Encoding
@@ -32,8 +31,9 @@ def tried(encoding: RoPE, trained: int, length: int, width: int) -> tuple[Tried,
 
     Left out: `NTKAware`, which is the planner's larger base, and divisors that are searched for (`searched`).
 
-    >>> [each.name for each in tried(RoPE(dim=16), 64, 256, 64)][:3]
-    ['as it is', 'YaRN', 'Llama 3']
+    Example:
+        >>> [each.name for each in tried(RoPE(dim=16), 64, 256, 64)][:3]
+        ['as it is', 'YaRN', 'Llama 3']
     """
     planned = [Tried(way.name, way.encoding, way.short) for way in ways(encoding, trained, length, trained)]
     nothing = NoPE(dim=width)

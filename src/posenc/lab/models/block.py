@@ -12,9 +12,10 @@ from posenc.lab.run_config import Shape
 
 
 class TransformerBlock(nn.Module):  # type: ignore[misc]
-    """x + attention(norm(x)), then x + mlp(norm(x)); with `reads_memory`, x + attention over an encoder's output
-    between the two. Attention over the output of an encoder has no encoding (Raffel et al. 2020, arXiv:1910.10683,
-    §2.1)."""
+    """x + attention(norm(x)), then x + mlp(norm(x)); with `reads_memory`, x + attention over an encoder's output between the two.
+
+    Attention over the output of an encoder has no encoding (Raffel et al. 2020, arXiv:1910.10683, §2.1).
+    """
 
     def __init__(self, shape: Shape, layer: int, rng: torch.Generator, *, reads_memory: bool = False) -> None:
         super().__init__()

@@ -10,8 +10,7 @@ from torch import Tensor
 
 @dataclass
 class DecoderCache:
-    """Keys and values of each layer, as they are before any rotation, with the positions of the keys, and the inputs
-    of the layer where an encoding reads them: tensors with tokens along their last axis but one."""
+    """Keys and values of each layer, as they are before any rotation, with the positions of the keys, and the inputs of the layer where an encoding reads them: tensors with tokens along their last axis but one."""
 
     positions: Tensor | None = None
     layers: dict[int, tuple[Tensor, ...]] = field(default_factory=dict)

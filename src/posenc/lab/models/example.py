@@ -16,8 +16,15 @@ from posenc.lab.tasks.task import NOTHING, Batch
 
 @dataclass(frozen=True, eq=False)
 class Example:
-    """tokens, targets: (batch, n).   positions: (n,) or (batch, n), 0, 1, … where None.   source: (batch, m), what the
-    encoder reads, at `source_positions`; visible: False for its padding."""
+    """
+
+    Args:
+        tokens: (batch, n).
+        targets: (batch, n).
+        positions: (n,) or (batch, n), 0, 1, … where None.
+        source: (batch, m), what the encoder reads, at `source_positions`;.
+        visible: False for its padding.
+    """
 
     tokens: Tensor
     targets: Tensor

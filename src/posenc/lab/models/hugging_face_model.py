@@ -17,7 +17,11 @@ from posenc.transformers.swapping.swap import swap
 
 
 class HuggingFaceModel(nn.Module):  # type: ignore[misc]
-    """What `Transformer` is, around a model of transformers. learned: parameters of its encodings."""
+    """What `Transformer` is, around a model of transformers.
+
+    Args:
+        learned: Parameters of its encodings.
+    """
 
     source = None
 
@@ -83,7 +87,10 @@ def loaded(folder: ModelFolder, seed: int) -> tuple[Any, OwnPositions]:
 def with_positions(model: Any, own: OwnPositions, text: str, limit: int, seed: int) -> HuggingFaceModel:
     """The model with the encodings of a text in place of its own positions, or with these where the text is "own".
 
-    An encoding is shared by all layers, as in the lab's models. limit: no position reaches this number.
+    An encoding is shared by all layers, as in the lab's models.
+
+    Args:
+        limit: No position reaches this number.
     """
     table = [] if own.table is None else [own.table.module.weight]
     if text == OWN:

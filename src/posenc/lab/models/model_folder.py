@@ -21,8 +21,13 @@ _NAME = re.compile(r"(decoder|encoder) (from scratch|fine-tuned): (.+)")
 
 
 class ModelFolder(NamedTuple):
-    """A model of transformers. path: of its folder.   fine_tuned: begins with the weights of the folder, and otherwise
-    with random ones that its config.json describes."""
+    """A model of transformers.
+
+    Args:
+        fine_tuned: Begins with the weights of the folder, and otherwise with random ones that its config.json
+            describes.
+        path: Of its folder.
+    """
 
     kind: Literal["decoder", "encoder"]
     fine_tuned: bool
@@ -32,9 +37,10 @@ class ModelFolder(NamedTuple):
     def name(self) -> str:
         """What an experiment calls it.
 
-        >>> named = ModelFolder("decoder", True, "my/llama").name
-        >>> named, model_folder(named).path
-        ('decoder fine-tuned: my/llama', 'my/llama')
+        Example:
+            >>> named = ModelFolder("decoder", True, "my/llama").name
+            >>> named, model_folder(named).path
+            ('decoder fine-tuned: my/llama', 'my/llama')
         """
         return f"{self.kind} {'fine-tuned' if self.fine_tuned else 'from scratch'}: {self.path}"
 
@@ -61,8 +67,10 @@ def model_folder(name: str) -> ModelFolder | None:
 
 
 def read_folder(path: str, *, fine_tune: bool) -> tuple[ModelFolder, dict[str, Any]]:
-    """A folder with a model of transformers, and the fields of an experiment that its config.json decides; ValueError
-    where there is none, or none that the lab can train."""
+    """A folder with a model of transformers, and the fields of an experiment that its config.json decides.
+
+    ValueError where there is none, or none that the lab can train.
+    """
     rule = "model must be decoder, encoder, encoder-decoder or a folder with the config.json of transformers"
     config = Path(path) / CONFIG
     if not config.is_file():

@@ -18,15 +18,21 @@ from posenc.torch.rotary_paths.apply_rotation import rotate_one
 
 @dataclass(frozen=True, eq=False)
 class Mask:
-    """causal: no query sees a key behind its own index, counted from the ends.   visible: True for keys that are
-    tokens and not padding, (batch, m); None where all are."""
+    """
+
+    Args:
+        causal: No query sees a key behind its own index, counted from the ends.
+        visible: True for keys that are tokens and not padding, (batch, m); None where all are.
+    """
 
     causal: bool
     visible: Tensor | None = None
 
     def hidden(self, queries: int, keys: int, device: Any) -> Tensor | None:
-        """True where a query must not see a key, four axes that broadcast to those of the logits; None where it sees
-        all of them."""
+        """True where a query must not see a key, four axes that broadcast to those of the logits.
+
+        None where it sees all of them.
+        """
         hidden = None if self.visible is None else ~self.visible[:, None, None]
         if not self.causal or queries == 1:
             return hidden
@@ -42,9 +48,11 @@ class Mask:
 class Placed:
     """Attention with some encodings at some positions; tensors of heads are (batch, heads, tokens, width).
 
-    turns: of queries and of keys; one rotation for both where they share it.   added: to the logits, -inf where hidden;
-    None where nothing is and SDPA masks by itself.   scores: whether content is read, so that nothing but the masks
-    can be worked out beforehand.
+    turns: of queries and of keys; one rotation for both where they share it.
+
+    Args:
+        added: To the logits, -inf where hidden; None where nothing is and SDPA masks by itself.
+        scores: Whether content is read, so that nothing but the masks can be worked out beforehand.
     """
 
     encodings: tuple[Any, ...]
@@ -62,7 +70,11 @@ class Placed:
         return any(isinstance(each, Score) and each.encoding.reads for each in self.encodings)
 
     def __call__(self, q: Tensor, k: Tensor, v: Tensor, hidden: Tensor | None, key_hidden: Tensor | None) -> Tensor:
-        """softmax(rotation(q)·rotation(k)ᵀ/√d + what biases and scores add)·v; hidden: inputs of the layer."""
+        """softmax(rotation(q)·rotation(k)ᵀ/√d + what biases and scores add)·v;
+
+        Args:
+            hidden: Inputs of the layer.
+        """
         if self.scores:
             return self._by_content(q, k, v, hidden, key_hidden)
         for of_query, of_key in self.rotations:
@@ -97,8 +109,11 @@ class Placed:
 def at_positions(
     encodings: Sequence[Any], query_positions: Tensor, key_positions: Tensor, mask: Mask, like: Tensor
 ) -> Placed:
-    """Modules of encodings for queries and keys at these positions, (n,) or (batch, n), with a last axis of
-    coordinates where there are several; like: the vectors that are rotated."""
+    """Modules of encodings for queries and keys at these positions, (n,) or (batch, n), with a last axis of coordinates where there are several;
+
+    Args:
+        like: The vectors that are rotated.
+    """
     scores = any(isinstance(each, Score) for each in encodings)
     rotations, value_rotations, biases = [], [], []
     for each in () if scores else encodings:

@@ -16,8 +16,11 @@ from posenc.torch import module
 
 
 class Stack(nn.Module):  # type: ignore[misc]
-    """Pre-norm blocks (as GPT-2) and a last norm. Layers that have equal encodings share one module of it, and so what
-    it learns; what is placed is worked out once for all of them."""
+    """Pre-norm blocks (as GPT-2) and a last norm.
+
+    Layers that have equal encodings share one module of it, and so what it learns; what is placed is worked out once
+    for all of them.
+    """
 
     def __init__(
         self,

@@ -21,10 +21,11 @@ from posenc.lab.run_config import Shape
 class Transformer(nn.Module):  # type: ignore[misc]
     """Embeddings scaled by √width and shared with the output (Vaswani et al. 2017, §3.4), then blocks with GELU.
 
-    encodings: encodings and schedules of them, each of any door.
-    Decoder or encoder by `shape.causal`; with `shape.reads_source` an encoder for the source and a decoder that reads
-    its output, each with encodings of its own. Every other weight is drawn from `seed` in a fixed order, so that models
-    that differ in encoding begin alike.
+    Args:
+        encodings: Encodings and schedules of them, each of any door. Decoder or encoder by `shape.causal`; with
+            `shape.reads_source` an encoder for the source and a decoder that reads its output, each with encodings of
+            its own. Every other weight is drawn from `seed` in a fixed order, so that models that differ in encoding
+            begin alike.
     """
 
     def __init__(self, shape: Shape, encodings: Sequence[Encoding | PerLayer], *, seed: int = 0) -> None:
@@ -49,10 +50,12 @@ class Transformer(nn.Module):  # type: ignore[misc]
     ) -> Tensor:
         """Logits (batch, n, vocabulary) for tokens (batch, n).
 
-        positions: (n,) or (batch, n), of any numbers that the encodings take, with a last axis of coordinates for those
-        that have several; 0, 1, … behind the cache by default.   memory: what `read` gave.   visible: True for tokens
-        and False for padding, (batch, m), of the memory, or of the tokens of an encoder.   last: of so many places at
-        the end alone.
+        Args:
+            positions: (n,) or (batch, n), of any numbers that the encodings take, with a last axis of coordinates for
+                those that have several; 0, 1, … behind the cache by default.
+            memory: What `read` gave.
+            visible: True for tokens and False for padding, (batch, m), of the memory, or of the tokens of an encoder.
+            last: Of so many places at the end alone.
         """
         own = visible if memory is None else None
         x = self.stack(

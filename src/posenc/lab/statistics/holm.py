@@ -15,8 +15,9 @@ def holm(p_values: Sequence[float]) -> tuple[float, ...]:
     The k-th smallest of m is multiplied by m - k + 1, and none is smaller than one before it. Rejecting where the
     adjusted value is below a level keeps the chance of any false rejection below that level.
 
-    >>> [round(p, 3) for p in holm([0.01, 0.04, 0.03])]
-    [0.03, 0.06, 0.06]
+    Example:
+        >>> [round(p, 3) for p in holm([0.01, 0.04, 0.03])]
+        [0.03, 0.06, 0.06]
     """
     if not len(p_values):
         return ()

@@ -24,10 +24,11 @@ class Interval:
 def student_interval(values: Sequence[float], level: float = 0.95) -> Interval:
     """mean ± t·s/√n with the quantile of Student's distribution of n-1 degrees of freedom (Student 1908, Biometrika 6).
 
-    >>> print(student_interval([1.0, 2.0, 3.0]))
-    2.000 ±2.484
-    >>> str(student_interval([0.25]))
-    '0.250'
+    Example:
+        >>> print(student_interval([1.0, 2.0, 3.0]))
+        2.000 ±2.484
+        >>> str(student_interval([0.25]))
+        '0.250'
     """
     from scipy.stats import t
 

@@ -15,8 +15,9 @@ def steps_to(curve: Curve, threshold: float) -> float:
 
     Stays, not touches: a loss that falls below by chance and rises again has not reached it.
 
-    >>> steps_to([(10, 2.0), (20, 0.9), (30, 1.2), (40, 0.8), (50, 0.7)], 1.0)
-    40.0
+    Example:
+        >>> steps_to([(10, 2.0), (20, 0.9), (30, 1.2), (40, 0.8), (50, 0.7)], 1.0)
+        40.0
     """
     reached = math.inf
     for step, loss in reversed(curve):
@@ -29,8 +30,9 @@ def steps_to(curve: Curve, threshold: float) -> float:
 def area_under(curve: Curve) -> float:
     """The mean training loss over all steps, where each point is the mean since the one before: lower is faster.
 
-    >>> area_under([(10, 4.0), (30, 1.0)])
-    2.0
+    Example:
+        >>> area_under([(10, 4.0), (30, 1.0)])
+        2.0
     """
     if not len(curve):
         raise ValueError("curve must have a point; got none. Train for more steps.")
@@ -43,8 +45,9 @@ def effective_length(scores: Mapping[int, float], threshold: float, *, higher_is
 
     As RULER counts it (Hsieh et al. 2024, arXiv:2404.06654, §4), with a threshold that the caller states.
 
-    >>> effective_length({32: 0.99, 64: 0.9, 128: 0.4, 256: 0.95}, 0.85)
-    64
+    Example:
+        >>> effective_length({32: 0.99, 64: 0.9, 128: 0.4, 256: 0.95}, 0.85)
+        64
     """
     longest = 0
     for length in sorted(scores):

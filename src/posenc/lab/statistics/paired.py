@@ -17,8 +17,9 @@ LEVEL, POWER = 0.05, 0.8
 class PairedDifference:
     """First minus second, seed by seed.
 
-    p_value: of the paired t test, two-sided. visible: the smallest mean difference that this test would have seen in
-    four of five repetitions.
+    Args:
+        p_value: Of the paired t test, two-sided.
+        visible: The smallest mean difference that this test would have seen in four of five repetitions.
     """
 
     differences: tuple[float, ...]
@@ -45,12 +46,14 @@ def paired_difference(
 ) -> PairedDifference:
     """The paired t test of measurements of the same seeds in the same order, at least two, with a 95 % interval.
 
-    visible_level: the error rate that `visible` is for, smaller where the test is one of several.
-    Equal differences in every pair have no spread: p is then 0, or 1 where they are all 0.
+    Args:
+        visible_level: The error rate that `visible` is for, smaller where the test is one of several. Equal differences
+            in every pair have no spread: p is then 0, or 1 where they are all 0.
 
-    >>> difference = paired_difference([0.9, 0.8, 0.85], [0.5, 0.45, 0.5])
-    >>> round(difference.mean, 3), round(difference.p_value, 4), round(difference.visible, 3)
-    (0.367, 0.0021, 0.094)
+    Example:
+        >>> difference = paired_difference([0.9, 0.8, 0.85], [0.5, 0.45, 0.5])
+        >>> round(difference.mean, 3), round(difference.p_value, 4), round(difference.visible, 3)
+        (0.367, 0.0021, 0.094)
     """
     from scipy.stats import t
 
@@ -81,8 +84,9 @@ def smallest_visible(deviation: float, count: int, level: float = LEVEL, power: 
     From the noncentral t distribution (Cohen 1988, Statistical Power Analysis, chapter 2); a verdict in the wrong
     direction does not count as finding it.
 
-    >>> round(smallest_visible(1.0, 5), 3), round(smallest_visible(1.0, 8), 3)
-    (1.682, 1.156)
+    Example:
+        >>> round(smallest_visible(1.0, 5), 3), round(smallest_visible(1.0, 8), 3)
+        (1.682, 1.156)
     """
     from scipy.optimize import brentq
     from scipy.stats import nct, t

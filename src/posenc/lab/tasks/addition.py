@@ -19,14 +19,17 @@ PLUS, EQUALS = 10, 11
 class Addition(Task):
     """ "a+b=c" with as many digits in a as in b, one more in c, and c written from its least significant digit.
 
-    Batches have coupled ids: digits of the same significance share one (Cho et al. 2024). spare: in training they
-    start anywhere from 1 to where `spare` more would not fit; 0 for always 1.
+    Batches have coupled ids: digits of the same significance share one (Cho et al. 2024).
 
-    >>> batch = Addition().batch(np.random.default_rng(0), 1, 2)  # 86 + 52 = 138, and 831 is said
-    >>> batch.tokens[0].tolist(), batch.targets[0, -3:].tolist()
-    ([8, 6, 10, 5, 2, 11, 8, 3], [8, 3, 1])
-    >>> batch.coupled[0].tolist()
-    [3, 2, 1, 3, 2, 1, 2, 3]
+    Args:
+        spare: In training they start anywhere from 1 to where `spare` more would not fit; 0 for always 1.
+
+    Example:
+        >>> batch = Addition().batch(np.random.default_rng(0), 1, 2)  # 86 + 52 = 138, and 831 is said
+        >>> batch.tokens[0].tolist(), batch.targets[0, -3:].tolist()
+        ([8, 6, 10, 5, 2, 11, 8, 3], [8, 3, 1])
+        >>> batch.coupled[0].tolist()
+        [3, 2, 1, 3, 2, 1, 2, 3]
     """
 
     varies: ClassVar[bool] = True
@@ -56,8 +59,9 @@ class Addition(Task):
 def reversed_sum(first: np.ndarray, second: np.ndarray) -> np.ndarray:
     """Digits of the sums, least significant first, one more than each number has; any number of digits.
 
-    >>> reversed_sum(np.array([[9, 9]]), np.array([[0, 1]])).tolist()
-    [[0, 0, 1]]
+    Example:
+        >>> reversed_sum(np.array([[9, 9]]), np.array([[0, 1]])).tolist()
+        [[0, 0, 1]]
     """
     carry, digits = np.zeros(len(first), np.int64), []
     for one, other in zip(first.T[::-1], second.T[::-1], strict=True):

@@ -13,12 +13,15 @@ from posenc.lab.tasks.task import NOTHING, Batch, Task, TaskRow
 
 @dataclass(frozen=True)
 class Copy(Task):
-    """begin x separator x: the model says the second x. A sequence is right where each token is, given those before:
-    the same as if the model had written it all by itself, greedily.
+    """begin x separator x: the model says the second x.
 
-    >>> batch = Copy(symbols=4).batch(np.random.default_rng(0), 1, 3)
-    >>> batch.tokens[0].tolist(), batch.targets[0].tolist()
-    ([4, 3, 2, 2, 5, 3, 2], [-100, -100, -100, -100, 3, 2, 2])
+    A sequence is right where each token is, given those before: the same as if the model had written it all by itself,
+    greedily.
+
+    Example:
+        >>> batch = Copy(symbols=4).batch(np.random.default_rng(0), 1, 3)
+        >>> batch.tokens[0].tolist(), batch.targets[0].tolist()
+        ([4, 3, 2, 2, 5, 3, 2], [-100, -100, -100, -100, 3, 2, 2])
     """
 
     varies: ClassVar[bool] = True

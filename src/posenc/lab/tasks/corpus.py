@@ -21,8 +21,15 @@ DATASETS = "datasets:"
 
 
 class TextCorpus(NamedTuple):
-    """train, held_out: token numbers, int64.   words: what each of them stands for.   blank: the number of a blanked
-    token, behind them all unless a tokenizer has one of its own; None where that has none."""
+    """
+
+    Args:
+        train: Token numbers, int64.
+        held_out: Token numbers, int64.
+        words: What each of them stands for.
+        blank: The number of a blanked token, behind them all unless a tokenizer has one of its own; None where that has
+            none.
+    """
 
     train: np.ndarray
     held_out: np.ndarray
@@ -31,8 +38,10 @@ class TextCorpus(NamedTuple):
 
 
 def text_of(source: str) -> str:
-    """The text of a file, of a data set of the Hugging Face hub as "datasets:NAME" or "datasets:NAME,CONFIGURATION",
-    or with "" the English that ships with Python. ValueError naming `text` where there is none."""
+    """The text of a file, of a data set of the Hugging Face hub as "datasets:NAME" or "datasets:NAME,CONFIGURATION", or with "" the English that ships with Python.
+
+    ValueError naming `text` where there is none.
+    """
     if source.startswith(DATASETS):
         return long_enough(
             "\n".join(data_set_rows("text", source.removeprefix(DATASETS), "train", "text")["text"]), repr(source)
@@ -48,9 +57,10 @@ def text_options(source: str) -> tuple[tuple[str, str], ...]:
 def corpus(source: str, expected: str, cut: Callable[[str], TextCorpus]) -> TextCorpus:
     """The corpus that `cut` makes of a text; `expected` is the digest that the text must have, if any.
 
-    >>> found = corpus("", "", characters)
-    >>> len(found.words), len(found.held_out) / (len(found.train) + len(found.held_out)) > 0.099
-    (103, True)
+    Example:
+        >>> found = corpus("", "", characters)
+        >>> len(found.words), len(found.held_out) / (len(found.train) + len(found.held_out)) > 0.099
+        (103, True)
     """
     text = text_of(source)
     if expected and digest(text) != expected:

@@ -46,9 +46,10 @@ def naming(symbols: np.ndarray, cues: np.ndarray, index: np.ndarray, count: int)
 
     Each (batch, n). Tokens: the symbols as they are said, then each symbol with each cue.
 
-    >>> batch = naming(np.array([[0, 1, 1]]), np.array([[0, 0, 2]]), np.array([[-1, 0, 3]]), count=2)
-    >>> batch.tokens.tolist(), batch.targets.tolist()
-    ([[2, 3, 7]], [[-100, 0, -100]])
+    Example:
+        >>> batch = naming(np.array([[0, 1, 1]]), np.array([[0, 0, 2]]), np.array([[-1, 0, 3]]), count=2)
+        >>> batch.tokens.tolist(), batch.targets.tolist()
+        ([[2, 3, 7]], [[-100, 0, -100]])
     """
     length = symbols.shape[1]
     named = np.take_along_axis(symbols, index.clip(0, length - 1), 1)

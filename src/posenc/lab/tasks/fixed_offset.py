@@ -15,9 +15,10 @@ from posenc.lab.tasks.task import NOTHING, Batch, Task, TaskRow
 class FixedOffset(Task):
     """yᵢ = x₍ᵢ₋offset₎, for random x.
 
-    >>> batch = FixedOffset(offset=2).batch(np.random.default_rng(0), 1, 5)
-    >>> bool((batch.targets[0, 2:] == batch.tokens[0, :3]).all()), batch.targets[0, :2].tolist()
-    (True, [-100, -100])
+    Example:
+        >>> batch = FixedOffset(offset=2).batch(np.random.default_rng(0), 1, 5)
+        >>> bool((batch.targets[0, 2:] == batch.tokens[0, :3]).all()), batch.targets[0, :2].tolist()
+        (True, [-100, -100])
     """
 
     offset: Annotated[int, Whole(1, 1 << 16)] = 3

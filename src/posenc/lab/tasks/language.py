@@ -20,8 +20,9 @@ Name = Annotated[str, Instance("a word")]
 class CharacterLM(Task):
     """The next character of a text, in windows at random places; measured on its last tenth, which is held out.
 
-    text: a file, "datasets:NAME", or "" for the English that ships with Python.   digest: of the text, which is refused
-    where it has changed; "" for any.
+    Args:
+        text: A file, "datasets:NAME", or "" for the English that ships with Python.
+        digest: Of the text, which is refused where it has changed; "" for any.
     """
 
     cuttable: ClassVar[bool] = True
@@ -68,8 +69,9 @@ class CharacterLM(Task):
 class SubwordLM(CharacterLM):
     """The next piece of a text, pieces learned from its first nine tenths (byte-level BPE).
 
-    vocabulary_size: pieces, at most.   tokenizer: a folder with that of a model of transformers, whose pieces are taken
-    instead; "" for none.
+    Args:
+        vocabulary_size: Pieces, at most.
+        tokenizer: A folder with that of a model of transformers, whose pieces are taken instead; "" for none.
     """
 
     vocabulary_size: Annotated[int, Whole(256, 1 << 16)] = 1024

@@ -13,12 +13,14 @@ from posenc.lab.tasks.task import NOTHING, Batch, Task, TaskRow
 
 @dataclass(frozen=True)
 class Needle(Task):
-    """`needles` keys, each followed by its value, in a text of fillers; at its end a question and one of the keys: the
-    model says its value.
+    """`needles` keys, each followed by its value, in a text of fillers.
 
-    depth: where the key that is asked for stands in tests, 0 at the start and 1 at the end of the text; -1 for all
-    depths in equal steps, by which the losses of a score are then binned. In training it stands anywhere.
-    length counts all tokens; it must hold the needles and the question.
+    At its end a question and one of the keys: the model says its value.
+
+    Args:
+        depth: Where the key that is asked for stands in tests, 0 at the start and 1 at the end of the text; -1 for all
+            depths in equal steps, by which the losses of a score are then binned. In training it stands anywhere.
+            length counts all tokens; it must hold the needles and the question.
     """
 
     depth: Annotated[float, Real(-1.0, 1.0)] = -1.0

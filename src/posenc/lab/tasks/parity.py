@@ -13,9 +13,10 @@ from posenc.lab.tasks.task import Batch, Task, TaskRow
 class Parity(Task):
     """yᵢ = (x₀ + … + xᵢ) mod 2, for random bits.
 
-    >>> batch = Parity().batch(np.random.default_rng(0), 1, 6)
-    >>> batch.tokens[0].tolist(), batch.targets[0].tolist()
-    ([1, 1, 1, 0, 0, 0], [1, 0, 1, 1, 1, 1])
+    Example:
+        >>> batch = Parity().batch(np.random.default_rng(0), 1, 6)
+        >>> batch.tokens[0].tolist(), batch.targets[0].tolist()
+        ([1, 1, 1, 0, 0, 0], [1, 0, 1, 1, 1, 1])
     """
 
     @property

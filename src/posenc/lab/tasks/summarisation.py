@@ -17,9 +17,11 @@ MARK, STOP = DETAIL + DETAILS, DETAIL + DETAILS + 1
 
 @dataclass(frozen=True)
 class Summarisation(Written):
-    """A text of sentences "noun verb details stop", some with a mark after their noun; the summary is the noun and the
-    verb of each marked one, in order. One to four details a sentence; length counts sentences, of which the first is
-    always marked and half of the others are."""
+    """A text of sentences "noun verb details stop", some with a mark after their noun; the summary is the noun and the verb of each marked one, in order.
+
+    One to four details a sentence; length counts sentences, of which the first is always marked and half of the others
+    are.
+    """
 
     @property
     def words(self) -> Sequence[str]:

@@ -22,10 +22,13 @@ NOTHING = -100
 class Batch:
     """Sequences of one length, as int64.
 
-    tokens: (batch, n).   targets: (batch, n), what the model says at each token; `NOTHING` where it says nothing.
-    coupled: (batch, n), position ids that tokens which belong together share.   about: (batch, n), the index that each
-    target is about, by which losses are binned; its own where None.   source: (batch, m), what an encoder
-    reads; visible: (batch, m), False for its padding.
+    Args:
+        tokens: (batch, n).
+        targets: (batch, n), what the model says at each token; `NOTHING` where it says nothing.
+        coupled: (batch, n), position ids that tokens which belong together share.
+        about: (batch, n), the index that each target is about, by which losses are binned; its own where None.
+        source: (batch, m), what an encoder reads;.
+        visible: (batch, m), False for its padding.
     """
 
     tokens: np.ndarray
@@ -40,9 +43,10 @@ class Batch:
 class Task(Declared, abc.ABC):
     """Sequences to learn from; its fields are the options of the task, each with a default.
 
-    varies: a training batch has 1 … length items, drawn anew for each batch; otherwise `length`.
-    cuttable: targets mean the same when the start of a sequence is cut off, so that the same targets are measured with
-    growing contexts.
+    Args:
+        varies: A training batch has 1 … length items, drawn anew for each batch; otherwise `length`.
+        cuttable: Targets mean the same when the start of a sequence is cut off, so that the same targets are measured
+            with growing contexts.
     """
 
     varies: ClassVar[bool] = False
@@ -82,9 +86,14 @@ class Task(Declared, abc.ABC):
 class TaskRow:
     """What the table says of a task.
 
-    question: what a model must know of positions to do it.   source: where the task is from.
-    models: those that can do it, the usual one first.   length, test_lengths, steps: what a comparison takes unless
-    it says otherwise; `unit` is what lengths count.   metric: of `LengthScore`, the one that tells models apart.
+    Args:
+        question: What a model must know of positions to do it.
+        source: Where the task is from.
+        models: Those that can do it, the usual one first.
+        length: What a comparison takes unless it says otherwise; `unit` is what lengths count.
+        test_lengths: What a comparison takes unless it says otherwise; `unit` is what lengths count.
+        steps: What a comparison takes unless it says otherwise; `unit` is what lengths count.
+        metric: Of `LengthScore`, the one that tells models apart.
     """
 
     name: str

@@ -45,8 +45,9 @@ TASKS: tuple[TaskRow, ...] = (
 def task_row(name: str) -> TaskRow:
     """The row of a task.
 
-    >>> task_row("copy").unit
-    'symbols'
+    Example:
+        >>> task_row("copy").unit
+        'symbols'
     """
     for row in TASKS:
         if row.name == name:
@@ -73,8 +74,9 @@ def task_of(experiment: Experiment) -> Task:
 def experiment(encoding: str, task: str, seed: int = 0, **changes: Any) -> Experiment:
     """An experiment with what its task takes by default; `changes` are other fields of `Experiment`.
 
-    >>> experiment("RoPE(dim=16)", "fixed-offset").model
-    'encoder'
+    Example:
+        >>> experiment("RoPE(dim=16)", "fixed-offset").model
+        'encoder'
     """
     row = task_row(task)
     usual: Mapping[str, Any] = {

@@ -33,10 +33,13 @@ class Translations(NamedTuple):
 class WMT14(Written):
     """Sentences and their translations, in pieces of both languages together (byte-level BPE).
 
-    data: the name of a data set of the Hugging Face hub and of its configuration after a comma, or a folder with
-    train.jsonl and test.jsonl; each row has `translation`, a sentence for each language.   source, target: languages.
-    vocabulary_size: pieces; 37,000 in Vaswani et al. 2017, §5.1.   length counts tokens: longer sentences are left out
-    of training, and of the test.
+    Args:
+        data: The name of a data set of the Hugging Face hub and of its configuration after a comma, or a folder with
+            train.jsonl and test.jsonl; each row has `translation`, a sentence for each language.
+        source: languages.
+        target: languages.
+        vocabulary_size: Pieces; 37,000 in Vaswani et al. 2017, §5.1. length counts tokens: longer sentences are left
+            out of training, and of the test.
     """
 
     varies: ClassVar[bool] = False

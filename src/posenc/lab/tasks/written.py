@@ -50,11 +50,12 @@ class Written(Task):
 def padded(pairs: Sequence[tuple[list[int], list[int]]]) -> Batch:
     """Pairs of sources and targets as a batch, padded behind.
 
-    >>> batch = padded([([5, 6], [7]), ([8], [9, 4])])
-    >>> batch.source.tolist(), batch.visible.tolist()
-    ([[5, 6], [8, 0]], [[True, True], [True, False]])
-    >>> batch.tokens.tolist(), batch.targets.tolist()
-    ([[0, 7, 0], [0, 9, 4]], [[7, 1, -100], [9, 4, 1]])
+    Example:
+        >>> batch = padded([([5, 6], [7]), ([8], [9, 4])])
+        >>> batch.source.tolist(), batch.visible.tolist()
+        ([[5, 6], [8, 0]], [[True, True], [True, False]])
+        >>> batch.tokens.tolist(), batch.targets.tolist()
+        ([[0, 7, 0], [0, 9, 4]], [[7, 1, -100], [9, 4, 1]])
     """
     sources, targets = zip(*pairs, strict=True)
     source = _padded_rows(sources, BEGIN)

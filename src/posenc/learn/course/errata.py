@@ -15,9 +15,14 @@ from posenc.encodings.rotates.rope import RoPE
 class Erratum:
     """One difference between what a source prints and what is right.
 
-    source: the lecture, the article, the lesson, the notes or the chapter.   printed, correct: in its words and ours.
-    encoding, position, dimension: the entry of a table that it is about, where it is about one.
-    read: (dimension, value) of a question that asks for the position.
+    Args:
+        source: The lecture, the article, the lesson, the notes or the chapter.
+        printed: In its words and ours.
+        correct: In its words and ours.
+        encoding: The entry of a table that it is about, where it is about one.
+        position: The entry of a table that it is about, where it is about one.
+        dimension: The entry of a table that it is about, where it is about one.
+        read: (dimension, value) of a question that asks for the position.
     """
 
     source: str
@@ -112,8 +117,9 @@ ERRATA: tuple[Erratum, ...] = (
 def errata(encoding: Encoding, position: int | float, dimension: int | None = None) -> list[Erratum]:
     """What sources print differently of an encoding at a position; of one dimension where it is given.
 
-    >>> [entry.printed for entry in errata(Sinusoidal(dim=16, base=100.0), 2, 3)]
-    ['0.41']
+    Example:
+        >>> [entry.printed for entry in errata(Sinusoidal(dim=16, base=100.0), 2, 3)]
+        ['0.41']
     """
     return [
         entry

@@ -39,8 +39,11 @@ class Printed:
 class Fit:
     """What one convention says: how many positions fit, the first and the next, the value at the first.
 
-    exact: the real-valued position nearest to the first fit where the first printed value is met exactly; None if the
-    value lies outside the sinusoid's range.   first, following: None where there is none.
+    Args:
+        first: None where there is none.
+        following: None where there is none.
+        exact: The real-valued position nearest to the first fit where the first printed value is met exactly; None if
+            the value lies outside the sinusoid's range.
     """
 
     encoding: Sinusoidal
@@ -122,18 +125,24 @@ def find_positions(
 ) -> FoundPositions:
     """Positions from 0 to `largest` at which every dimension has its printed value, within one unit of the last digit.
 
-    values: dimension → value; a string keeps its digits ("0.50" is known to two decimals, 0.5 to one).
-    dim, base: of the encoding, searched over layout, exponent, order of sine and cosine, and start at 0 or 1;
-    conventions: one Sinusoidal encoding or several instead.
-
     The angle of a value is solved for, (±θ + 2πj)/ω, and every candidate is verified by the exact phase, whatever the
     numerics of the encoding.
-    Raises ValueError or TypeError naming the argument.
 
-    >>> found = find_positions({1088: "0.488814"}, dim=5120)
-    >>> fit = found.of("i/d")
-    >>> fit.first, fit.following, found.of("2i/d").first
-    (7, 60676, 929505)
+    Args:
+        values: Dimension → value; a string keeps its digits ("0.50" is known to two decimals, 0.5 to one).
+        dim: Of the encoding, searched over layout, exponent, order of sine and cosine, and start at 0 or 1;.
+        base: Of the encoding, searched over layout, exponent, order of sine and cosine, and start at 0 or 1;.
+        conventions: One Sinusoidal encoding or several instead.
+
+    Raises:
+        ValueError: A value breaks its rule; the message names the argument.
+        TypeError: A value breaks its rule; the message names the argument.
+
+    Example:
+        >>> found = find_positions({1088: "0.488814"}, dim=5120)
+        >>> fit = found.of("i/d")
+        >>> fit.first, fit.following, found.of("2i/d").first
+        (7, 60676, 929505)
     """
     largest = validation.integer("largest", largest, 0, 1 << 25)
     encodings = _encodings(dim, base, conventions)

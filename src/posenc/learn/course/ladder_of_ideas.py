@@ -30,10 +30,13 @@ SMALL = 2.0**-20
 class LadderFigures(text_lines.Lines):
     """The five figures of one idea, all measured.
 
-    bounded: values of a sentence of a million words are no larger than those of a thousand.
-    continuous: between whole positions there are values too, and a small change of position changes them little.
-    same_value: a position has the same value in a sentence of any length; `values` are those of position 1 in sentences
-    of 2 and of 4 words.   nearest: distinct rows and closest pair, in float64.   linear: one matrix shifts by one step.
+    Args:
+        bounded: Values of a sentence of a million words are no larger than those of a thousand.
+        continuous: Between whole positions there are values too, and a small change of position changes them little.
+        same_value: A position has the same value in a sentence of any length; `values` are those of position 1 in
+            sentences of 2 and of 4 words.
+        nearest: Distinct rows and closest pair, in float64.
+        linear: One matrix shifts by one step.
     """
 
     encoding: AdditiveEncoding
@@ -63,9 +66,10 @@ def ladder_figures(encoding: AdditiveEncoding, count: int = 1001, *, params: Par
 
     An encoding with a `length` and nothing learned (NormalisedCount) is taken for a sentence of `count` words.
 
-    >>> figures = ladder_figures(OneSine())
-    >>> figures.nearest.closest, figures.bounded, figures.linear
-    ((11, 344), True, False)
+    Example:
+        >>> figures = ladder_figures(OneSine())
+        >>> figures.nearest.closest, figures.bounded, figures.linear
+        ((11, 344), True, False)
     """
     validation.instance("encoding", encoding, AdditiveEncoding, "an encoding that adds")
     validation.one_axis("encoding", encoding)

@@ -22,9 +22,13 @@ _BOOK = (0.02, 0.15, 0.31, 0.08, -0.26, 0.21, -0.58, 1.12, -0.38, -0.91, 0.52, 0
 
 @dataclass(frozen=True)
 class Question:
-    """kind: how it is answered; "words" are for the reader to compare.   answer: what is right, in words.
+    """
 
-    numbers: gives the right numbers, computed.   note: what the source prints otherwise.
+    Args:
+        kind: How it is answered; "words" are for the reader to compare.
+        answer: What is right, in words.
+        numbers: Gives the right numbers, computed.
+        note: What the source prints otherwise.
     """
 
     name: str
@@ -39,7 +43,12 @@ class Question:
 
 @dataclass(frozen=True)
 class Grade:
-    """right: None where there is nothing to compare but words.   lines: what to tell the reader."""
+    """
+
+    Args:
+        right: None where there is nothing to compare but words.
+        lines: What to tell the reader.
+    """
 
     right: bool | None
     lines: tuple[str, ...]
@@ -129,8 +138,9 @@ def question(name: str) -> Question:
 def grade(asked: Question, answer: str) -> Grade:
     """Whether an answer is right. ValueError where it is not of the kind that is asked for.
 
-    >>> grade(question("notes-cosines"), "-0.99 -0.65").right
-    True
+    Example:
+        >>> grade(question("notes-cosines"), "-0.99 -0.65").right
+        True
     """
     if asked.kind == "words":
         return Grade(None, ("Compare for yourself:", asked.answer))

@@ -46,11 +46,15 @@ def score_terms(
     """The four terms of a score of content and position, which sum to the score of their sums.
 
     Dai et al. 2019, arXiv:1901.02860, §3.3. Each argument is already projected: W_q·x, W_k·x', W_q·p and W_k·p', of
-    shape (*batch, n, d) for queries and (*batch, m, d) for keys.   scale: 1/√d by default.
+    shape (*batch, n, d) for queries and (*batch, m, d) for keys.
 
-    >>> terms = score_terms([[1.0, 0.0]], [[1.0, 1.0]], [[0.0, 1.0]], [[2.0, 0.0]], scale=1.0)
-    >>> [float(term.item()) for term in (terms.content_content, terms.content_position, terms.total)]
-    [1.0, 2.0, 4.0]
+    Args:
+        scale: 1/√d by default.
+
+    Example:
+        >>> terms = score_terms([[1.0, 0.0]], [[1.0, 1.0]], [[0.0, 1.0]], [[2.0, 0.0]], scale=1.0)
+        >>> [float(term.item()) for term in (terms.content_content, terms.content_position, terms.total)]
+        [1.0, 2.0, 4.0]
     """
     named = {
         "content_query": content_query,

@@ -36,7 +36,8 @@ class WorkedSteps:
 class Formula(NamedTuple):
     """A formula, its right-hand side for a dimension or head with the numbers substituted, and remarks.
 
-    right: gives "" where there is nothing to substitute.
+    Args:
+        right: Gives "" where there is nothing to substitute.
     """
 
     text: str
@@ -48,7 +49,9 @@ class Formula(NamedTuple):
 class Request:
     """What is to be worked out: the position of the token or query, that of the key, and which dimensions or heads.
 
-    params: what is learned; `drawn` from the seed if it was left out.   vector: what is rotated or scored, if given.
+    Args:
+        params: What is learned; `drawn` from the seed if it was left out.
+        vector: What is rotated or scored, if given.
     """
 
     position: Position

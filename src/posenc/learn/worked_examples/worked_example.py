@@ -62,15 +62,21 @@ def worked(
 ) -> Worked:
     """The formula with numbers substituted, one line a dimension (adds), a pair (rotates) or a head (biases, scores).
 
-    position: of the token, or of the query where there is a key; key: the key's position, 0 if left out. Each is a
-    number, or one for each axis where the encoding has several.
-    dims: which dimensions, or which heads at the doors that act on logits; all if left out.
-    params: what is learned, drawn from `seed` if left out.   vector: what is rotated, or the query and key of a score.
-    Raises ValueError or TypeError naming the argument.
+    Args:
+        position: Of the token, or of the query where there is a key;.
+        dims: Which dimensions, or which heads at the doors that act on logits; all if left out.
+        key: The key's position, 0 if left out. Each is a number, or one for each axis where the encoding has several.
+        params: What is learned, drawn from `seed` if left out.
+        vector: What is rotated, or the query and key of a score.
 
-    >>> from posenc import Sinusoidal
-    >>> print(worked(Sinusoidal(dim=4), 3, dims=[2]).steps[0].text)
-    PE(3, 2) = sin(3 / 10000^(2/4)) = sin(0.03) = 0.029996
+    Raises:
+        ValueError: A value breaks its rule; the message names the argument.
+        TypeError: A value breaks its rule; the message names the argument.
+
+    Example:
+        >>> from posenc import Sinusoidal
+        >>> print(worked(Sinusoidal(dim=4), 3, dims=[2]).steps[0].text)
+        PE(3, 2) = sin(3 / 10000^(2/4)) = sin(0.03) = 0.029996
     """
     validation.instance("encoding", encoding, Encoding, "an encoding of an encoding")
     explain = next((corrections for door, corrections in DOORS if isinstance(encoding, door)), None)

@@ -97,8 +97,10 @@ def _frequencies(
 
 
 def _coordinates(encoding: RotaryEncoding, request: Request, pairs: int) -> np.ndarray:
-    """The coordinate that each pair rotates by: that of its axis, if the encoding says which; negative where it rotates
-    backwards."""
+    """The coordinate that each pair rotates by.
+
+    That of its axis, if the encoding says which; negative where it rotates backwards.
+    """
     if isinstance(encoding, Backward):
         return -_coordinates(encoding.encoding, request, pairs)
     return np.array([request.coordinate(axis) for axis in getattr(encoding, "axis", (0,) * pairs)])

@@ -39,7 +39,9 @@ def convert_checkpoint(plan: ConversionPlan, output: str | Path, *, progress: Pr
     moment, the conversion leaves the original untouched and nothing under the new name. Returns the receipt, which is
     also written as a JSON file and says what was done. A folder also gets the tokenizer and other small files, and a
     config.json for the new layout: with the key of its type that says it, or under a model type that nobody loads.
-    Raises ValueError where the output exists, the original changed since it was planned, or the proof fails.
+
+    Raises:
+        ValueError: The output exists, the original changed since it was planned, or the proof fails.
     """
     output = require_unused("output", Path(output))
     is_folder = plan.path.is_dir()

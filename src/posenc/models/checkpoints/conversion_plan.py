@@ -36,8 +36,11 @@ class TensorStep:
 class ConversionPlan:
     """What a conversion would do to every tensor of every file.
 
-    path: the file or folder.   files: the safetensors files in it, in order.   steps: one for each tensor.
-    config: the config.json that belongs to it, where there is one.
+    Args:
+        path: The file or folder.
+        files: The safetensors files in it, in order.
+        steps: One for each tensor.
+        config: The config.json that belongs to it, where there is one.
     """
 
     path: Path
@@ -79,14 +82,19 @@ def plan_conversion(
 ) -> ConversionPlan:
     """Plan the conversion of a safetensors file, or of a folder of shards with their index.
 
-    source, target: how pairs lie in the checkpoint, and how they shall: "adjacent" or "halves".
-    heads: of every layer, or one for each layer, None for a layer that does not rotate.
-    under: the beginning of the names to convert ("model.language_model."), required where several stacks of layers have
-    queries and keys: a vision tower that does not rotate must stay as it is.
-    leave: names, with * for any text, of tensors that stay although posenc does not know them.
-    config: the config.json that belongs to the checkpoint; the one in its folder if left out. What it says of pairs
-    must be `source`, unless waive has "pairing".
-    Raises ValueError or TypeError in one line, also for an unknown tensor that may have to move with queries and keys.
+    Args:
+        source: How pairs lie in the checkpoint, and how they shall: "adjacent" or "halves".
+        target: How pairs lie in the checkpoint, and how they shall: "adjacent" or "halves".
+        heads: Of every layer, or one for each layer, None for a layer that does not rotate.
+        under: The beginning of the names to convert ("model.language_model."), required where several stacks of layers
+            have queries and keys: a vision tower that does not rotate must stay as it is.
+        leave: Names, with * for any text, of tensors that stay although posenc does not know them.
+        config: The config.json that belongs to the checkpoint; the one in its folder if left out. What it says of pairs
+            must be `source`, unless waive has "pairing".
+
+    Raises:
+        ValueError: In one line, also for an unknown tensor that may have to move with queries and keys.
+        TypeError: In one line, also for an unknown tensor that may have to move with queries and keys.
     """
     path = Path(path)
     for name, layout in (("source", source), ("target", target)):

@@ -1,5 +1,7 @@
-"""The config of a checkpoint whose pairs of channels were converted: it says so,
-or cannot be loaded as the old layout."""
+"""The config of a checkpoint whose pairs of channels were converted.
+
+It says so, or cannot be loaded as the old layout.
+"""
 
 from __future__ import annotations
 

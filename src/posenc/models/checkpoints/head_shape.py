@@ -23,16 +23,24 @@ KV_HEADS = ("num_key_value_heads", "num_kv_heads", "n_kv_heads")
 class HeadShape(Declared):
     """The heads of a layer's queries and keys.
 
-    heads, kv_heads: of queries, and of keys and values.   head_dim: channels of a head of queries.
-    width, start: the slice of a head that rotates; the whole head if width is None.
-    latent: channels of the compressed keys and values that lie before the shared rotary slice of multi-head latent
-    attention (`kv_lora_rank` of DeepSeek: heads=128, kv_heads=128, head_dim=192, width=64, start=128, latent=512);
-    None without it.
-    grouped: for projections that make queries, keys and values in one: see `Fused`; None where there are none.
-    Raises ValueError or TypeError naming the field.
+    Args:
+        heads: Of queries, and of keys and values.
+        kv_heads: Of queries, and of keys and values.
+        head_dim: Channels of a head of queries.
+        width: The slice of a head that rotates; the whole head if width is None.
+        start: The slice of a head that rotates; the whole head if width is None.
+        latent: Channels of the compressed keys and values that lie before the shared rotary slice of multi-head latent
+            attention (`kv_lora_rank` of DeepSeek: heads=128, kv_heads=128, head_dim=192, width=64, start=128,
+            latent=512); None without it.
+        grouped: For projections that make queries, keys and values in one: see `Fused`; None where there are none.
 
-    >>> HeadShape(heads=32, kv_heads=8, head_dim=128).pairing("halves")
-    Pairing(layout='halves', dim=128, width=128, start=0, blocks=1)
+    Raises:
+        ValueError: A value breaks its rule; the message names the field.
+        TypeError: A value breaks its rule; the message names the field.
+
+    Example:
+        >>> HeadShape(heads=32, kv_heads=8, head_dim=128).pairing("halves")
+        Pairing(layout='halves', dim=128, width=128, start=0, blocks=1)
     """
 
     heads: Heads
@@ -81,14 +89,19 @@ def head_shapes(
 ) -> tuple[HeadShape | None, ...]:
     """How the heads of each layer are cut, as `from_config` reads it; None for a layer that does not rotate.
 
-    part: of the model, as `from_config` names it.   grouped: as in `HeadShape`; no config states it.
-    A file without a count of key and value heads means as many as of queries; a checkpoint that has others is then
-    refused.
-    Raises ValueError or TypeError naming the key.
+    Args:
+        part: Of the model, as `from_config` names it.
+        grouped: As in `HeadShape`; no config states it. A file without a count of key and value heads means as many as
+            of queries; a checkpoint that has others is then refused.
 
-    >>> head_shapes({"model_type": "llama", "rope_theta": 1e4, "hidden_size": 96, "num_attention_heads": 12,
-    ...     "num_key_value_heads": 4, "num_hidden_layers": 1, "max_position_embeddings": 2048})
-    (HeadShape(heads=12, kv_heads=4, head_dim=8, width=8, start=0, latent=None, grouped=None),)
+    Raises:
+        ValueError: A value breaks its rule; the message names the key.
+        TypeError: A value breaks its rule; the message names the key.
+
+    Example:
+        >>> head_shapes({"model_type": "llama", "rope_theta": 1e4, "hidden_size": 96, "num_attention_heads": 12,
+        ...     "num_key_value_heads": 4, "num_hidden_layers": 1, "max_position_embeddings": 2048})
+        (HeadShape(heads=12, kv_heads=4, head_dim=8, width=8, start=0, latent=None, grouped=None),)
     """
     positions = from_config(config)
     validation.choice("part", part, positions.parts)

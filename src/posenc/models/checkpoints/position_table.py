@@ -20,18 +20,24 @@ _READ = {"F32": "<f4", "F16": "<f2", "F64": "<f8", "BF16": "<u2"}
 def fitted_table(table: Array, positions: int, *, offset: int, how: How) -> Array:
     """A learned table (offset + old, dim) as one of `positions` positions, (offset + positions, dim).
 
-    offset: the rows in front that belong to no position and are kept (2 for OPT and BART, padding_idx + 1 = 2 for
-    RoBERTa). Stretched with the others they would shift every position.
-    how: "stretch" interpolates the old rows linearly over the new positions and keeps the first and the last
-    (`resized`); "repeat" starts again after the last row, as Longformer does (Beltagy et al. 2020, arXiv:2004.05150),
-    so that neighbours stay as they were; "cut" keeps the first rows, and refuses to make more.
-    NumPy, PyTorch or JAX; the dtype is kept. Raises ValueError or TypeError naming the argument.
+    Args:
+        offset: The rows in front that belong to no position and are kept (2 for OPT and BART, padding_idx + 1 = 2 for
+            RoBERTa). Stretched with the others they would shift every position.
+        how: "stretch" interpolates the old rows linearly over the new positions and keeps the first and the last
+            (`resized`); "repeat" starts again after the last row, as Longformer does (Beltagy et al. 2020,
+            arXiv:2004.05150), so that neighbours stay as they were; "cut" keeps the first rows, and refuses to make
+            more. NumPy, PyTorch or JAX; the dtype is kept.
 
-    >>> table = np.array([[9.0], [0.0], [3.0]])  # one row for padding, two positions
-    >>> fitted_table(table, 4, offset=1, how="stretch").ravel().tolist()
-    [9.0, 0.0, 1.0, 2.0, 3.0]
-    >>> fitted_table(table, 5, offset=1, how="repeat").ravel().tolist()
-    [9.0, 0.0, 3.0, 0.0, 3.0, 0.0]
+    Raises:
+        ValueError: A value breaks its rule; the message names the argument.
+        TypeError: A value breaks its rule; the message names the argument.
+
+    Example:
+        >>> table = np.array([[9.0], [0.0], [3.0]])  # one row for padding, two positions
+        >>> fitted_table(table, 4, offset=1, how="stretch").ravel().tolist()
+        [9.0, 0.0, 1.0, 2.0, 3.0]
+        >>> fitted_table(table, 5, offset=1, how="repeat").ravel().tolist()
+        [9.0, 0.0, 3.0, 0.0, 3.0, 0.0]
     """
     table = arrays.floats("table", table)
     positions = validation.integer("positions", positions, 1, 1 << 24)
@@ -60,7 +66,8 @@ def fitted_table(table: Array, positions: int, *, offset: int, how: How) -> Arra
 def read_table(path: str | Path, name: str) -> np.ndarray:
     """One table of a safetensors file, alone: nothing else is read. float32 for bfloat16, which NumPy has not.
 
-    Raises ValueError naming the file or the tensor.
+    Raises:
+        ValueError: A value breaks its rule; the message names the file or the tensor.
     """
     path = Path(path)
     header = read_header(path)

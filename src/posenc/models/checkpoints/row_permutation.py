@@ -19,10 +19,16 @@ MOST_HEADS = 1 << 16
 class Fused(Declared):
     """Heads of a projection that makes queries, keys and values at once.
 
-    query, key, value: how many heads of each; all heads have one width.
-    grouped: False for all queries, then all keys, then all values (Phi-3); True for one group after another, each with
-    its query heads, one key head and one value head (GPT-NeoX, Falcon, Megatron).
-    Raises ValueError or TypeError naming the field.
+    Args:
+        query: How many heads of each; all heads have one width.
+        key: How many heads of each; all heads have one width.
+        value: How many heads of each; all heads have one width.
+        grouped: False for all queries, then all keys, then all values (Phi-3); True for one group after another, each
+            with its query heads, one key head and one value head (GPT-NeoX, Falcon, Megatron).
+
+    Raises:
+        ValueError: A value breaks its rule; the message names the field.
+        TypeError: A value breaks its rule; the message names the field.
     """
 
     query: Heads
@@ -57,10 +63,13 @@ def channel_order(source: Pairing, target: Pairing) -> np.ndarray:
     x[order] rotates under `target` as x does under `source`: pair i keeps its number, hence its frequency. Channels
     that do not rotate keep their order. The way back is channel_order(target, source); the two differ unless each pair
     of swaps undoes itself.
-    Raises ValueError where the heads are not equally wide or do not rotate equally many channels.
 
-    >>> channel_order(Pairing("adjacent", 6, 6), Pairing("halves", 6, 6)).tolist()
-    [0, 2, 4, 1, 3, 5]
+    Raises:
+        ValueError: The heads are not equally wide or do not rotate equally many channels.
+
+    Example:
+        >>> channel_order(Pairing("adjacent", 6, 6), Pairing("halves", 6, 6)).tolist()
+        [0, 2, 4, 1, 3, 5]
     """
     for name, pairing in (("source", source), ("target", target)):
         validation.instance(name, pairing, Pairing, "a Pairing")
@@ -110,18 +119,29 @@ def convert_qk(
     of queries and keys, scales with a row each, the B of LoRA (its A has none and stays). Numbers are moved, never
     changed, in whatever dtype. Convert queries and keys alike: converting one of them alone breaks the model.
 
-    tensor: a NumPy, PyTorch or JAX array.   axis: which axis holds the rows (1 for a transposed weight).
-    source, target: "adjacent" for pairs (2i, 2i+1), "halves" for (i, i + width/2), or a whole Pairing, which then says
-    head_dim, width and start by itself.
-    heads: of this tensor: for keys under grouped-query attention the count of key heads, 1 for a norm that all heads
-    share, a `Fused` for queries, keys and values in one.
-    head_dim: channels of a head, required with a word; heads·head_dim must be the number of rows.
-    width, start: the slice that rotates (DeepSeek's q_b_proj: head_dim=192, start=128, width=64); the whole head if
-    left out. Raises ValueError or TypeError naming the argument.
+    Args:
+        tensor: A NumPy, PyTorch or JAX array.
+        source: "adjacent" for pairs (2i, 2i+1), "halves" for (i, i + width/2), or a whole Pairing, which then says
+            head_dim, width and start by itself.
+        target: "adjacent" for pairs (2i, 2i+1), "halves" for (i, i + width/2), or a whole Pairing, which then says
+            head_dim, width and start by itself.
+        heads: Of this tensor: for keys under grouped-query attention the count of key heads, 1 for a norm that all
+            heads share, a `Fused` for queries, keys and values in one.
+        head_dim: Channels of a head, required with a word; heads·head_dim must be the number of rows.
+        width: The slice that rotates (DeepSeek's q_b_proj: head_dim=192, start=128, width=64); the whole head if left
+            out.
+        start: The slice that rotates (DeepSeek's q_b_proj: head_dim=192, start=128, width=64); the whole head if left
+            out.
+        axis: Which axis holds the rows (1 for a transposed weight).
 
-    >>> import numpy as np
-    >>> convert_qk(np.array([0, 1, 2, 3, 4, 5]), source="adjacent", target="halves", heads=1, head_dim=6).tolist()
-    [0, 2, 4, 1, 3, 5]
+    Raises:
+        ValueError: A value breaks its rule; the message names the argument.
+        TypeError: A value breaks its rule; the message names the argument.
+
+    Example:
+        >>> import numpy as np
+        >>> convert_qk(np.array([0, 1, 2, 3, 4, 5]), source="adjacent", target="halves", heads=1, head_dim=6).tolist()
+        [0, 2, 4, 1, 3, 5]
     """
     try:
         library = arrays.library(tensor)

@@ -40,11 +40,15 @@ BEFORE_PADDING = (
 class TextTable:
     """A vector for every token's position.
 
-    part: of the model.   rows, dim: the keys of its rows and channels.   start: the row of the first token: "none", the
-    first; "two", behind two that fairseq left; "padding", behind the padding token's.
-    kind: "learned"; "split", sines then cosines with the exponent 2i/d (Marian); "split/√d", the same divided by √d
-    (NeMo); "tensor2tensor", with i/(d/2-1); "cosines first", the same with the cosines in front (MusicGen).
-    extra: whether the table has rows for the offset besides those of the key.
+    Args:
+        part: Of the model.
+        rows: The keys of its rows and channels.
+        dim: The keys of its rows and channels.
+        start: The row of the first token: "none", the first; "two", behind two that fairseq left; "padding", behind the
+            padding token's.
+        kind: "learned"; "split", sines then cosines with the exponent 2i/d (Marian); "split/√d", the same divided by √d
+            (NeMo); "tensor2tensor", with i/(d/2-1); "cosines first", the same with the cosines in front (MusicGen).
+        extra: Whether the table has rows for the offset besides those of the key.
     """
 
     part: str = "text"
@@ -140,7 +144,8 @@ def patches_and_class(fields: Fields) -> Encoding:
 def grid_sides(fields: Fields, image: str = "image_size", *, square: bool = False) -> tuple[int, int]:
     """How many patches lie along the height and the width of an image.
 
-    square: whether the class takes one number, and a list only of equal ones.
+    Args:
+        square: Whether the class takes one number, and a list only of equal ones.
     """
     whole, patch = side_lengths(fields, image, square=square), side_lengths(fields, "patch_size", square=square)
     if any(length > side for side, length in zip(whole, patch, strict=True)):

@@ -99,7 +99,8 @@ def mpnet(fields: Fields) -> Groups:
 def deberta(fields: Fields, log_buckets: bool) -> Groups:
     """DeBERTa: scores between content and distance, and a learned table where position_biased_input says so.
 
-    log_buckets: whether position_buckets makes buckets that widen with distance, as in DeBERTa-v2.
+    Args:
+        log_buckets: Whether position_buckets makes buckets that widen with distance, as in DeBERTa-v2.
     """
     groups: Groups = ()
     rows = fields.integer("max_position_embeddings", 1, MOST_ROWS)

@@ -27,10 +27,13 @@ def converted_type(model_type: Any, layout: PairLayout) -> str:
 
 
 def as_converted_from(config: Mapping[str, Any]) -> tuple[dict[str, Any], PairLayout | None]:
-    """The config under its own model type, and the layout that its rows were converted to; None where it says nothing.
+    """The config under its own model type, and the layout that its rows were converted to.
 
-    >>> as_converted_from({"model_type": "llama-adjacent-pairs"})
-    ({'model_type': 'llama'}, 'adjacent')
+    None where it says nothing.
+
+    Example:
+        >>> as_converted_from({"model_type": "llama-adjacent-pairs"})
+        ({'model_type': 'llama'}, 'adjacent')
     """
     match = _CONVERTED.fullmatch(str(config.get("model_type")))
     if match is None:

@@ -42,7 +42,8 @@ MOST_NAMED, LONGEST_NAME = 5, 80
 class Options:
     """What the caller asks for besides the file; see `from_config`.
 
-    layout: of pairs in rows that posenc converted, as the model type of the file says; None where it says nothing.
+    Args:
+        layout: Of pairs in rows that posenc converted, as the model type of the file says; None where it says nothing.
     """
 
     stated: Mapping[str, Any] = field(default_factory=dict)
@@ -72,7 +73,8 @@ class Fields:
     def get(self, name: str, *, listed: bool = True) -> Value | None:
         """The value of a key in the first source that has it; None where none has, or where that one says null.
 
-        listed: whether `values` lists it from now on.
+        Args:
+            listed: Whether `values` lists it from now on.
         """
         spellings = self._spellings(name)
         self.used.update(spellings)
@@ -199,7 +201,9 @@ def refuse_unknown_keys(
 ) -> None:
     """Raise the error that names keys on positions which no reader understands and the caller has not waived.
 
-    where: the path of the keys in the file.   problems: what is known of some keys.
+    Args:
+        where: The path of the keys in the file.
+        problems: What is known of some keys.
     """
     waived = frozenset(waive)
     unknown = [key for key in keys if not {key, where + key} & waived]
@@ -217,8 +221,9 @@ def refuse_unknown_keys(
 def waived_notes(keys: Iterable[tuple[str, Any]]) -> tuple[Waived, ...]:
     """A note for each key that goes unread, with its value.
 
-    >>> waived_notes([("rope_style", "fancy")])
-    ("rope_style = 'fancy' is waived",)
+    Example:
+        >>> waived_notes([("rope_style", "fancy")])
+        ("rope_style = 'fancy' is waived",)
     """
     return tuple(Waived(f"{key:.{LONGEST_NAME}} = {value!r:.{LONGEST_NAME}} is waived") for key, value in keys)
 

@@ -51,9 +51,14 @@ def cycles_of_stacks(fields: Fields) -> int:
 class EveryNth:
     """Every n-th layer is of one type, the others of another.
 
-    n: the period; `key` may state another.   nth, other: the two types.   at: which layer of each period is the n-th,
-    counted from 0; the last if it is -1.   first: how many layers at the start are of the type `nth` as well.
-    last: whether the last layer is.   from_end: whether periods are counted from the last layer.
+    Args:
+        n: The period; `key` may state another.
+        nth: The two types.
+        other: The two types.
+        at: Which layer of each period is the n-th, counted from 0; the last if it is -1.
+        first: How many layers at the start are of the type `nth` as well.
+        last: Whether the last layer is.
+        from_end: Whether periods are counted from the last layer.
     """
 
     n: int
@@ -296,7 +301,8 @@ def layer_types(
 ) -> tuple[str, ...]:
     """The type of every layer, from the file, else by the rule of its class.
 
-    settled: what the class makes of the types that a file lists.
+    Args:
+        settled: What the class makes of the types that a file lists.
     """
     listed = fields.get("layer_types", listed=False)
     if listed is None:

@@ -44,23 +44,29 @@ def from_config(
 ) -> ModelPositions:
     """Read a Hugging Face config: for each group of layers the encodings, and where every value came from.
 
-    config: a dict, the path of a config.json, its folder, or a config of transformers (anything with `to_dict`); both
-    spellings of rope_parameters, flat and nested.
-    stated: values that the caller states, by the names of the file's keys; they win, and are marked "caller". A model
-    type that is not known needs its "pairing" here, "adjacent" or "halves", since no config states it.
-    waive: keys that concern positions and may go unread.
-    length: the length to serve, for rope types whose frequencies depend on it (dynamic, longrope); where it is None,
-    the file's max_position_embeddings.
-    numerics: "exact", or "float32" for what released models compute.
+    Nothing is imported, fetched or executed.
 
-    Nothing is imported, fetched or executed. Raises ValueError or TypeError naming the key.
+    Args:
+        config: A dict, the path of a config.json, its folder, or a config of transformers (anything with `to_dict`);
+            both spellings of rope_parameters, flat and nested.
+        stated: Values that the caller states, by the names of the file's keys; they win, and are marked "caller". A
+            model type that is not known needs its "pairing" here, "adjacent" or "halves", since no config states it.
+        waive: Keys that concern positions and may go unread.
+        length: The length to serve, for rope types whose frequencies depend on it (dynamic, longrope); where it is
+            None, the file's max_position_embeddings.
+        numerics: "exact", or "float32" for what released models compute.
 
-    >>> positions = from_config({"model_type": "llama", "rope_theta": 500000.0, "hidden_size": 64,
-    ...                          "num_attention_heads": 4, "num_hidden_layers": 2, "max_position_embeddings": 8192})
-    >>> positions.groups[0].encodings
-    (RoPE(dim=16, base=500000.0, pairing='halves', numerics='exact'),)
-    >>> str(positions.groups[0].value("rope_theta"))
-    'rope_theta = 500000.0 (file: rope_theta)'
+    Raises:
+        ValueError: A value breaks its rule; the message names the key.
+        TypeError: A value breaks its rule; the message names the key.
+
+    Example:
+        >>> positions = from_config({"model_type": "llama", "rope_theta": 500000.0, "hidden_size": 64,
+        ...                          "num_attention_heads": 4, "num_hidden_layers": 2, "max_position_embeddings": 8192})
+        >>> positions.groups[0].encodings
+        (RoPE(dim=16, base=500000.0, pairing='halves', numerics='exact'),)
+        >>> str(positions.groups[0].value("rope_theta"))
+        'rope_theta = 500000.0 (file: rope_theta)'
     """
     file = load_config(config)
     data, layout = as_converted_from(file)
@@ -150,7 +156,11 @@ def _notes_of_missing(data: Mapping[str, Any], known: ConfigClass, options: Opti
 
 
 def _groups(fields: Fields, row: ModelType, layout: PairLayout | None) -> Groups:
-    """layout: of the pairs in converted rows; None where they lie as the type says."""
+    """
+
+    Args:
+        layout: Of the pairs in converted rows; None where they lie as the type says.
+    """
     fields.mark_used(*row.ignored_keys, *neutral_keys(fields, row))
     tables = tuple(group for table in row.tables for group in table(fields))
     layers = row.reader(fields) if row.reader else None

@@ -22,7 +22,9 @@ RoleRule = Callable[[Fields, LayerGroup], tuple[RoleRotation, ...]]
 class Indexer:
     """DeepSeek-V3.2: an indexer of heads of index_head_dim rotates as many channels as attention, with its frequencies.
 
-    pairing: of its channels, which may be another than that of attention.   last: whether its last channels rotate.
+    Args:
+        pairing: Of its channels, which may be another than that of attention.
+        last: Whether its last channels rotate.
     """
 
     pairing: PairLayout

@@ -21,8 +21,10 @@ TRAINED = "original_max_position_embeddings"
 class OlderBase:
     """How older files state the base of one type of layer.
 
-    key: of the base.   scaled: whether rope_scaling concerns these layers; these classes read its rope_type, and not
-    the older "type", since they have filled in "default" before they look at it.
+    Args:
+        key: Of the base.
+        scaled: Whether rope_scaling concerns these layers; these classes read its rope_type, and not the older "type",
+            since they have filled in "default" before they look at it.
     """
 
     key: str | None
@@ -105,7 +107,10 @@ def one_rotation(
     """The values of a model with one rotation.
 
     In this order: what the caller states, rope_scaling or rope_parameters, keys next to them, what the class fills in.
-    keys: how the class spells those keys.   known: another class than that of the config, to be filled in from.
+
+    Args:
+        keys: How the class spells those keys.
+        known: Another class than that of the config, to be filled in from.
     """
     known = known or fields.config_class
     name = "rope_scaling" if fields.json_object("rope_scaling") else "rope_parameters"

@@ -15,8 +15,9 @@ from posenc.models.model_positions import Value
 def scaling_of(rope: RopeParameters, longest: Value | None, length: int | None) -> Scaling | None:
     """The scaling of a rotation; None where its frequencies are plain.
 
-    longest: max_position_embeddings.   length: the length served, for the two types that depend on it, or None for
-    `longest`.
+    Args:
+        longest: max_position_embeddings.
+        length: The length served, for the two types that depend on it, or None for `longest`.
     """
     rope_type = rope.rope_type
     if rope_type in ("default", "axial"):
@@ -77,8 +78,9 @@ def _divisors(rope: RopeParameters, name: str) -> tuple[Any, ...]:
 def rope_parameters_of(base: float, scaling: Scaling | None) -> dict[str, Any]:
     """The keys of a config that state a base and a scaling.
 
-    >>> rope_parameters_of(10_000.0, Linear(factor=2.0))
-    {'rope_type': 'linear', 'factor': 2.0, 'rope_theta': 10000.0}
+    Example:
+        >>> rope_parameters_of(10_000.0, Linear(factor=2.0))
+        {'rope_type': 'linear', 'factor': 2.0, 'rope_theta': 10000.0}
     """
     if scaling is None:
         return {"rope_type": "default", "rope_theta": base}

@@ -33,7 +33,9 @@ NO_SELF_ATTENTION = frozenset(
 
 @dataclass(frozen=True)
 class ByLayerType:
-    """Every layer with attention rotates: by one rotation for all, or by one for its type, as the class reads the file.
+    """Every layer with attention rotates.
+
+    By one rotation for all, or by one for its type, as the class reads the file.
 
     only   the types that rotate, where not all do
     unwindowed  where sliding_window is null: whether "only" these types rotate as ever, "all" do, or "none" does

@@ -31,8 +31,9 @@ class UnknownWindows(NotRead):
 def note_of_unknown_windows(model_type: str, file: Mapping[str, Any], where: str) -> UnknownWindows:
     """The note, with the keys of the file that may say what layers see.
 
-    >>> note_of_unknown_windows("mine", {"sliding_window": 4096, "use_cache": True}, "")
-    'what layers of mine see is not known here: sliding_window = 4096 (int) is not read; compare windows by hand'
+    Example:
+        >>> note_of_unknown_windows("mine", {"sliding_window": 4096, "use_cache": True}, "")
+        'what layers of mine see is not known here: sliding_window = 4096 (int) is not read; compare windows by hand'
     """
     named = [
         f"{where}{key:.{LONGEST_NAME}} = {validation.shown(value)}"

@@ -151,8 +151,10 @@ def short_and_long(fields: Fields, types: tuple[str, ...], layer: int) -> NearKe
 
 
 def pair_for_each_layer(fields: Fields, types: tuple[str, ...], layer: int) -> NearKeys | None:
-    """Moonshine's streaming encoder: sliding_windows lists for each layer how many keys before and behind, one more
-    than that."""
+    """Moonshine's streaming encoder.
+
+    sliding_windows lists for each layer how many keys before and behind, one more than that.
+    """
     pairs = fields.require("sliding_windows")
     listed = pairs.value if isinstance(pairs.value, tuple) else ()
     pair = listed[layer] if layer < len(listed) else None

@@ -67,7 +67,11 @@ _STRETCHED: dict[type[Scaling], tuple[str, str, str]] = {
 
 
 def _scaled(encoding: RoPE, scaling: Scaling, more: str = "") -> Way:
-    """The way of one scaling.   more: behind its name."""
+    """The way of one scaling.
+
+    Args:
+        more: Behind its name.
+    """
     scaled, (name, tune, source) = replace(encoding, scaling=scaling), _STRETCHED[type(scaling)]
     return Way(name + more, scaled, scaled, tune, source)
 

@@ -91,8 +91,9 @@ def _disturbance(before: np.ndarray, after: np.ndarray, revolutions: np.ndarray,
 def slowed_by(before: np.ndarray, after: np.ndarray) -> np.ndarray:
     """Trained frequency / new frequency of each pair; NaN for a pair that no longer rotates.
 
-    >>> slowed_by(np.array([1.0, 0.5, 0.0]), np.array([1.0, 0.25, 0.0])).tolist()
-    [1.0, 2.0, nan]
+    Example:
+        >>> slowed_by(np.array([1.0, 0.5, 0.0]), np.array([1.0, 0.25, 0.0])).tolist()
+        [1.0, 2.0, nan]
     """
     return np.asarray(np.divide(before, after, out=np.full_like(before, np.nan), where=after > 0))
 
@@ -136,10 +137,13 @@ def base_bound(dim: int, length: int, unrotated: int = 0) -> float:
     Men et al. 2024, arXiv:2405.14591: below it, a token similar to the query draws no more attention than any other,
     far away. A base that holds does not mean that all larger ones do, so bases are tried upwards. It is about random
     vectors: it bounds, and promises nothing.
-    unrotated: pairs of the head that do not rotate; with as many of them as of the others, every base holds.
 
-    >>> f"{base_bound(dim=128, length=4096):.1e}"
-    '2.7e+04'
+    Args:
+        unrotated: Pairs of the head that do not rotate; with as many of them as of the others, every base holds.
+
+    Example:
+        >>> f"{base_bound(dim=128, length=4096):.1e}"
+        '2.7e+04'
     """
     dim, length = validation.integer("dim", dim, 2, even=True), validation.integer("length", length, 2, LONGEST)
     exponents, failed = np.arange(0, dim, 2) / dim, np.array([1])

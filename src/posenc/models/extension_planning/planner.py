@@ -24,7 +24,12 @@ LONGEST_BOUND = 1 << 17
 
 @dataclass(frozen=True)
 class Planned:
-    """One way with its figures; snippets: text by engine; checked: how it was validated."""
+    """One way with its figures;
+
+    Args:
+        snippets: Text by engine;.
+        checked: How it was validated.
+    """
 
     way: Way
     figures: Figures
@@ -55,10 +60,11 @@ class ContextPlan:
     def rotation(self, way: str) -> RotaryEncoding:
         """The model's rotation at the new length by one of the ways, "YaRN" say: the encoding to rotate with.
 
-        >>> config = {"model_type": "llama", "rope_theta": 1e4, "hidden_size": 64, "num_attention_heads": 4,
-        ...           "num_hidden_layers": 2, "max_position_embeddings": 4096}
-        >>> plan_context(config, length=16384).rotation("YaRN").scaling.factor
-        4.0
+        Example:
+            >>> config = {"model_type": "llama", "rope_theta": 1e4, "hidden_size": 64, "num_attention_heads": 4,
+            ...           "num_hidden_layers": 2, "max_position_embeddings": 4096}
+            >>> plan_context(config, length=16384).rotation("YaRN").scaling.factor
+            4.0
         """
         encodings = {planned.way.name: planned.way.encoding for planned in self.ways}
         return rewrapped(self.encoding, encodings[validation.choice("way", way, tuple(encodings))])
@@ -69,18 +75,23 @@ def plan_context(
 ) -> ContextPlan:
     """Ranked ways for a model to reach `length` positions.
 
-    config: as for `from_config`.
-    typical: the length of most inputs, for what is lost there; 4096, or the trained length if that is shorter.
-    trained: the length the model was trained for; the file's max_position_embeddings if left out.
-    The figures are computed from the frequencies. The order is a rule of thumb: what disturbs the trained pairs least
-    comes first, and changing nothing last. Small trained models agree with it in the main (`posenc extend`,
-    docs/planning.md); only a test on your own text decides.
-    Raises ValueError or TypeError naming the argument or key.
+    Args:
+        config: As for `from_config`.
+        typical: The length of most inputs, for what is lost there; 4096, or the trained length if that is shorter.
+        trained: The length the model was trained for; the file's max_position_embeddings if left out. The figures are
+            computed from the frequencies. The order is a rule of thumb: what disturbs the trained pairs least comes
+            first, and changing nothing last. Small trained models agree with it in the main (`posenc extend`,
+            docs/planning.md); only a test on your own text decides.
 
-    >>> config = {"model_type": "llama", "rope_theta": 1e4, "hidden_size": 4096, "num_attention_heads": 32,
-    ...           "num_hidden_layers": 2, "max_position_embeddings": 4096}
-    >>> [planned.way.name for planned in plan_context(config, length=16384).ways]
-    ['Llama 3', 'YaRN', 'larger base', 'dynamic', 'linear', 'as it is']
+    Raises:
+        ValueError: A value breaks its rule; the message names the argument or key.
+        TypeError: A value breaks its rule; the message names the argument or key.
+
+    Example:
+        >>> config = {"model_type": "llama", "rope_theta": 1e4, "hidden_size": 4096, "num_attention_heads": 32,
+        ...           "num_hidden_layers": 2, "max_position_embeddings": 4096}
+        >>> [planned.way.name for planned in plan_context(config, length=16384).ways]
+        ['Llama 3', 'YaRN', 'larger base', 'dynamic', 'linear', 'as it is']
     """
     length = validation.integer("length", length, 2, LONGEST)
     data = load_config(config)
@@ -128,7 +139,11 @@ def _planned_group(positions: ModelPositions) -> tuple[LayerGroup, tuple[str, ..
 
 
 def _planned(way: Way, data: Mapping[str, Any], target: Target, trained: int, typical: int) -> Planned:
-    """A way with its figures and its text.   target: with the rotation as it is."""
+    """A way with its figures and its text.
+
+    Args:
+        target: With the rotation as it is.
+    """
     encoding = target.group.rotary_encoding
     before, new, short = (pair_rotation(rewrapped(encoding, one)) for one in (target.new, way.encoding, way.short))
     if before is None or new is None or short is None:

@@ -25,9 +25,12 @@ SCALING_KEYS = frozenset({"rope_type", "type"}).union(*(rope_type.fields for rop
 
 @dataclass(frozen=True)
 class Target:
-    """What is to be written: `new` in place of `old`, in the layers that see the whole context, for `length` positions.
+    """What is to be written.
 
-    windows: whether layers with a window, which rotate as the others did, change with them.
+    `new` in place of `old`, in the layers that see the whole context, for `length` positions.
+
+    Args:
+        windows: Whether layers with a window, which rotate as the others did, change with them.
     """
 
     positions: ModelPositions

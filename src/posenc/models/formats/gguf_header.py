@@ -23,7 +23,13 @@ DIVISORS = ("rope_freqs.weight", "rope_factors_long.weight", "rope_factors_short
 
 @dataclass(frozen=True)
 class GGUFHead:
-    """keys: metadata, without long lists; tensors: names; divisors: the small tensors of `DIVISORS` that are there."""
+    """
+
+    Args:
+        keys: Metadata, without long lists;.
+        tensors: Names;.
+        divisors: The small tensors of `DIVISORS` that are there.
+    """
 
     keys: dict[str, Any]
     tensors: tuple[str, ...]

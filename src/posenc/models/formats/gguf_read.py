@@ -39,12 +39,16 @@ def from_gguf(
 ) -> ModelPositions:
     """Read what a GGUF file says of positions, as llama.cpp understands it.
 
-    file: a path, or a head that was read.
-    stated: values by their keys without the name of the architecture, which win.
-    waive: keys that concern positions and may go unread.
-    The pairing is in no key: it follows from the architecture. The scaling of Llama 3 is in no key either: its divisors
-    are the tensor rope_freqs.weight, from which the encoding is recovered; divisors of another origin become a LongRoPE
-    with one list. Raises ValueError or TypeError naming the key.
+    Args:
+        file: A path, or a head that was read.
+        stated: Values by their keys without the name of the architecture, which win.
+        waive: Keys that concern positions and may go unread. The pairing is in no key: it follows from the
+            architecture. The scaling of Llama 3 is in no key either: its divisors are the tensor rope_freqs.weight,
+            from which the encoding is recovered; divisors of another origin become a LongRoPE with one list.
+
+    Raises:
+        ValueError: A value breaks its rule; the message names the key.
+        TypeError: A value breaks its rule; the message names the key.
     """
     head, waive = file if isinstance(file, GGUFHead) else read_gguf(file), frozenset(waive)
     keys = _Keys(head, dict(stated or {}))
@@ -222,8 +226,9 @@ def _long_rope(keys: _Keys, attention: float) -> LongRoPE:
 def shortest_in_float32(value: float, in_file: Callable[[float], float]) -> float:
     """The number of fewest digits that a file holds as it holds this one, once it is rounded to float32.
 
-    >>> shortest_in_float32(1.0000000497729746, lambda value: value / 1.1386294361119891)
-    1.0
+    Example:
+        >>> shortest_in_float32(1.0000000497729746, lambda value: value / 1.1386294361119891)
+        1.0
     """
     shorter = (float(f"{value:.{digits}g}") for digits in range(1, 17))
     return next((one for one in shorter if np.float32(in_file(one)) == np.float32(in_file(value))), value)
@@ -263,8 +268,10 @@ def _groups(
 
 
 def _window(keys: _Keys) -> Window | None:
-    """The window of sliding layers, which counts the query's own key; None where there is none, or nothing says which
-    layers have it."""
+    """The window of sliding layers, which counts the query's own key.
+
+    None where there is none, or nothing says which layers have it.
+    """
     name = "attention.sliding_window"
     # A file of Gemma 3 may say 0, for no window.
     least = 0 if keys.row.windows else 1

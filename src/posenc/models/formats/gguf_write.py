@@ -21,17 +21,22 @@ def to_gguf(
 ) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """The keys and the small float32 tensors that make llama.cpp rotate as the encoding does.
 
-    arch: the architecture, whose pairing must be the encoding's: GGUF has no key for it (see `convert_checkpoint`).
-    context_length: the longest length the file is for. Give the keys to `gguf.GGUFWriter.add_key_value` with the types
-    of the format: whole numbers as UINT32, others as FLOAT32. Scalings other than linear, YaRN and LongRoPE become
-    divisors of the frequencies, rope_freqs.weight. Windows are written for Gemma 2, Gemma 3 and gpt-oss alone;
-    elsewhere llama.cpp has them in its code, or not at all. Raises ValueError naming what the format cannot say.
+    Args:
+        arch: The architecture, whose pairing must be the encoding's: GGUF has no key for it (see `convert_checkpoint`).
+        context_length: The longest length the file is for. Give the keys to `gguf.GGUFWriter.add_key_value` with the
+            types of the format: whole numbers as UINT32, others as FLOAT32. Scalings other than linear, YaRN and
+            LongRoPE become divisors of the frequencies, rope_freqs.weight. Windows are written for Gemma 2, Gemma 3 and
+            gpt-oss alone; elsewhere llama.cpp has them in its code, or not at all.
 
-    >>> from posenc.models import from_gguf, GGUFHead
-    >>> head = GGUFHead({"general.architecture": "qwen3", "qwen3.block_count": 2, "qwen3.attention.key_length": 128,
-    ...                  "qwen3.rope.freq_base": 1e6, "qwen3.context_length": 40960}, (), {})
-    >>> to_gguf(from_gguf(head), "qwen3", context_length=40960)[0]["qwen3.rope.freq_base"]
-    1000000.0
+    Raises:
+        ValueError: A value breaks its rule; the message names what the format cannot say.
+
+    Example:
+        >>> from posenc.models import from_gguf, GGUFHead
+        >>> head = GGUFHead({"general.architecture": "qwen3", "qwen3.block_count": 2, "qwen3.attention.key_length": 128,
+        ...                  "qwen3.rope.freq_base": 1e6, "qwen3.context_length": 40960}, (), {})
+        >>> to_gguf(from_gguf(head), "qwen3", context_length=40960)[0]["qwen3.rope.freq_base"]
+        1000000.0
     """
     validation.integer("context_length", context_length, 1, 2**31)
     rotations = _rotations(positions, arch)

@@ -35,18 +35,20 @@ def to_config(
 ) -> dict[str, Any]:
     """A config whose rotations are those of `positions`, with everything else as it was.
 
-    positions: from any reader: a GGUF file, params.json, Megatron's arguments.
-    config: of the same architecture; it says what no rotation does: the model type, sizes, types of layers.
-    length: as in `from_config`.
-    The result is in the present spelling, and is read back before it is returned: ValueError where its class cannot say
-    what the encodings say, such as another pairing (see `convert_checkpoint`).
+    Args:
+        positions: From any reader: a GGUF file, params.json, Megatron's arguments.
+        config: Of the same architecture; it says what no rotation does: the model type, sizes, types of layers.
+        length: As in `from_config`. The result is in the present spelling, and is read back before it is returned:
+            ValueError where its class cannot say what the encodings say, such as another pairing (see
+            `convert_checkpoint`).
 
-    >>> from posenc.models import from_megatron
-    >>> config = {"model_type": "llama", "rope_theta": 1e4, "hidden_size": 96, "num_attention_heads": 12,
-    ...           "num_hidden_layers": 2, "max_position_embeddings": 4096}
-    >>> arguments = {"num_layers": 2, "kv_channels": 8, "position_embedding_type": "rope", "rotary_base": 500000}
-    >>> to_config(from_megatron(arguments), config)["rope_parameters"]
-    {'rope_type': 'default', 'rope_theta': 500000.0}
+    Example:
+        >>> from posenc.models import from_megatron
+        >>> config = {"model_type": "llama", "rope_theta": 1e4, "hidden_size": 96, "num_attention_heads": 12,
+        ...           "num_hidden_layers": 2, "max_position_embeddings": 4096}
+        >>> arguments = {"num_layers": 2, "kv_channels": 8, "position_embedding_type": "rope", "rotary_base": 500000}
+        >>> to_config(from_megatron(arguments), config)["rope_parameters"]
+        {'rope_type': 'default', 'rope_theta': 500000.0}
     """
     data = load_config(config)
     part = "text" if "text" in positions.parts else positions.parts[0]

@@ -46,15 +46,22 @@ def from_megatron(
 ) -> ModelPositions:
     """Read the arguments that Megatron-LM was started with, or that its checkpoint holds.
 
-    arguments: a dict or a namespace, by the names with underscores.   stated: values that win.   waive: arguments that
-    concern positions and may go unread. What is left out is as on its command line: learned_absolute positions,
-    rotary_base 10000. The scaling of Llama 3 has constants there: low 1, high 4, original 8192.
-    Raises ValueError or TypeError naming the argument.
+    Args:
+        arguments: A dict or a namespace, by the names with underscores.
+        stated: Values that win.
+        waive: Arguments that concern positions and may go unread. What is left out is as on its command line:
+            learned_absolute positions, rotary_base 10000. The scaling of Llama 3 has constants there: low 1, high 4,
+            original 8192.
 
-    >>> arguments = {"num_layers": 2, "hidden_size": 96, "num_attention_heads": 12, "position_embedding_type": "rope",
-    ...              "rotary_base": 500000}
-    >>> from_megatron(arguments).groups[0].encodings
-    (RoPE(dim=8, base=500000.0, pairing='halves', numerics='exact'),)
+    Raises:
+        ValueError: A value breaks its rule; the message names the argument.
+        TypeError: A value breaks its rule; the message names the argument.
+
+    Example:
+        >>> arguments = {"num_layers": 2, "hidden_size": 96, "num_attention_heads": 12, "position_embedding_type": "rope",
+        ...              "rotary_base": 500000}
+        >>> from_megatron(arguments).groups[0].encodings
+        (RoPE(dim=8, base=500000.0, pairing='halves', numerics='exact'),)
     """
     data = dict(arguments) if isinstance(arguments, Mapping) else _namespace(arguments)
     fields = Fields(data, DEFAULTS, Options(dict(stated or {})))

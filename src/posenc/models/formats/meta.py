@@ -38,14 +38,20 @@ def from_meta(
 ) -> ModelPositions:
     """Read a params.json of Meta's Llama releases, or one of the same form. Channels pair up adjacent.
 
-    stated: values by the file's keys, which win. Two must often be stated, since files leave them to the code of their
-    release: rope_theta (10000 in Llama 1 and 2), and rope_scaling_factor where use_scaled_rope is true (8 in Llama 3.1,
-    32 in Llama 3.2). waive: keys that concern positions and may go unread. Raises ValueError or TypeError naming the
-    key.
+    Args:
+        stated: Values by the file's keys, which win. Two must often be stated, since files leave them to the code of
+            their release: rope_theta (10000 in Llama 1 and 2), and rope_scaling_factor where use_scaled_rope is true (8
+            in Llama 3.1, 32 in Llama 3.2).
+        waive: Keys that concern positions and may go unread.
 
-    >>> params = {"dim": 4096, "n_layers": 32, "n_heads": 32, "rope_theta": 5e5, "use_scaled_rope": True}
-    >>> from_meta(params, stated={"rope_scaling_factor": 8.0}).groups[0].encodings[0].scaling
-    Llama3(factor=8.0, original=8192, low=1.0, high=4.0)
+    Raises:
+        ValueError: A value breaks its rule; the message names the key.
+        TypeError: A value breaks its rule; the message names the key.
+
+    Example:
+        >>> params = {"dim": 4096, "n_layers": 32, "n_heads": 32, "rope_theta": 5e5, "use_scaled_rope": True}
+        >>> from_meta(params, stated={"rope_scaling_factor": 8.0}).groups[0].encodings[0].scaling
+        Llama3(factor=8.0, original=8192, low=1.0, high=4.0)
     """
     data = load_config(params)
     if isinstance(data.get("model"), Mapping):  # Llama 4

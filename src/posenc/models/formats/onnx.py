@@ -45,15 +45,19 @@ TOLERANCE = 1e-4
 def to_onnx(positions: ModelPositions, *, length: int, heads: int) -> ModelProto:
     """A model of one RotaryEmbedding node: x (batch, heads, n, dim) and positions (batch, n) to y.
 
-    length: rows of its caches, which hold cos and sin of every pair times the attention factor, half as wide as those
-    of transformers. The node rotates the first channels of a head. Raises ValueError for what the operator cannot say.
-    Needs the onnx package.
+    Args:
+        length: Rows of its caches, which hold cos and sin of every pair times the attention factor, half as wide as
+            those of transformers. The node rotates the first channels of a head. Needs the onnx package.
 
-    >>> from posenc import RoPE
-    >>> from posenc.models import LayerGroup
-    >>> positions = ModelPositions("mine", (LayerGroup("text", "full_attention", (0,), (RoPE(dim=8),)),))
-    >>> [node.op_type for node in to_onnx(positions, length=16, heads=2).graph.node]
-    ['RotaryEmbedding']
+    Raises:
+        ValueError: For what the operator cannot say.
+
+    Example:
+        >>> from posenc import RoPE
+        >>> from posenc.models import LayerGroup
+        >>> positions = ModelPositions("mine", (LayerGroup("text", "full_attention", (0,), (RoPE(dim=8),)),))
+        >>> [node.op_type for node in to_onnx(positions, length=16, heads=2).graph.node]
+        ['RotaryEmbedding']
     """
     _package()
     from onnx import TensorProto, helper, numpy_helper
@@ -97,10 +101,13 @@ def from_onnx(model: ModelProto | str | Path, *, stated: Mapping[str, Any] | Non
 
     Nodes may be of opset 23 or of ONNX Runtime (com.microsoft), whose inputs are in another order.
 
-    stated: "base", "scaling" (an encoding) and "head_dim", where the graph does not show them. What is stated must agree
-    with the caches; with nothing stated the base is recovered, and a table that is no plain rotation is an error that
-    says so. Caches must be initializers with a row for each position. Nodes are layers, in order. Raises ValueError or
-    TypeError.
+    Args:
+        stated: "base", "scaling" (an encoding) and "head_dim", where the graph does not show them. What is stated must
+            agree with the caches; with nothing stated the base is recovered, and a table that is no plain rotation is
+            an error that says so. Caches must be initializers with a row for each position. Nodes are layers, in order.
+
+    Raises:
+        ValueError: Or TypeError.
     """
     graph = _load(model).graph
     nodes = [node for node in graph.node if node.op_type == "RotaryEmbedding"]

@@ -51,7 +51,10 @@ def read_header(path: str | Path) -> Header:
     """The header of a safetensors file; nothing else of it is read.
 
     Every statement of the header is checked against the length of the file: dtypes are known, sizes follow from shapes,
-    and the tensors lie one behind another without gap or overlap. Raises ValueError in one line, naming the file.
+    and the tensors lie one behind another without gap or overlap.
+
+    Raises:
+        ValueError: In one line, naming the file.
     """
     path = Path(path)
     with plain_file.opened(path) as file:

@@ -42,7 +42,11 @@ def single_rotation(group: LayerGroup, form: str) -> SingleRotation | None:
 
 
 def only_rotation(positions: ModelPositions, form: str, *, of_all_layers: bool = False) -> SingleRotation:
-    """The one rotation of a model. of_all_layers: whether layers without a rotation are refused as well."""
+    """The one rotation of a model.
+
+    Args:
+        of_all_layers: Whether layers without a rotation are refused as well.
+    """
     groups = [single_rotation(group, form) for group in positions.groups]
     rotations = [rotation for rotation in groups if rotation is not None]
     if len(rotations) != 1 or (of_all_layers and len(groups) != 1):

@@ -70,8 +70,9 @@ def chunks_are_the_whole(encoding: Encoding) -> None:
 
 @named_check("A head argument that is ignored makes every head the same.", doors=PAIRWISE)
 def heads_differ(encoding: Encoding) -> None:
-    """With drawn content or drawn parameters no two heads agree; a bias may repeat a head only where its encoding says
-    so.
+    """With drawn content or drawn parameters no two heads agree.
+
+    A bias may repeat a head only where its encoding says so.
     """
     twelve = with_twelve_heads(encoding)
     result = probed_rows(twelve, np.array([0, 1, 7, 30]))

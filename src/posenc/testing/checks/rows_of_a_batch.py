@@ -21,8 +21,9 @@ JUNK = 4.0
 
 @dataclass(frozen=True)
 class Tokens:
-    """Content and positions of rows: q and k (rows, heads, n, d), x (rows, n, width) or None, positions and documents
-    (rows, n).
+    """Content and positions of rows.
+
+    Q and k (rows, heads, n, d), x (rows, n, width) or None, positions and documents (rows, n).
     """
 
     q: np.ndarray

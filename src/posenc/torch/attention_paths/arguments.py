@@ -39,11 +39,13 @@ from posenc.torch.modules.plain_tensor import plain_tensor
 class Arguments:
     """Attention as it is asked for: q, k and v as (batch, heads, tokens, width), and the encodings by their doors.
 
-    window: how many keys before and after its own index a query sees, None for all.   mask: True where it may see a
-    key, four axes that broadcast to (batch, heads, n, m), or None.   documents: those of the queries (batch or 1, n)
-    and of the keys (batch or 1, m), or None.   shared: biases that are matrices already.   keys_rotated: whether k and
-    v come rotated.   guard: what is added to the output, NaN where positions contradict a mask by index; None where
-    they agree.
+    Args:
+        shared: Biases that are matrices already.
+        window: How many keys before and after its own index a query sees, None for all.
+        mask: True where it may see a key, four axes that broadcast to (batch, heads, n, m), or None.
+        documents: Those of the queries (batch or 1, n) and of the keys (batch or 1, m), or None.
+        keys_rotated: Whether k and v come rotated.
+        guard: What is added to the output, NaN where positions contradict a mask by index; None where they agree.
     """
 
     q: Any

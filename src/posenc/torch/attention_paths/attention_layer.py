@@ -22,8 +22,10 @@ from posenc.torch.modules.modules import module
 
 @dataclass(frozen=True, eq=False)
 class AttentionCache:
-    """What a layer keeps of earlier tokens: k and v, (batch, m, key heads, width), their `key_positions`, (m,) or
-    (batch, m), and the inputs of the layer, (batch, m, model_dim), where an encoding reads them, else None.
+    """What a layer keeps of earlier tokens.
+
+    K and v, (batch, m, key heads, width), their `key_positions`, (m,) or (batch, m), and the inputs of the layer,
+    (batch, m, model_dim), where an encoding reads them, else None.
 
     Keys and values are kept as `rotate_keys` gives them, so that no step rotates them again, or as they are before any
     rotation where the layer says `caches_rotated=False`.
@@ -55,26 +57,39 @@ class Attention(torch.nn.Module):  # type: ignore[misc]
 
     Vaswani et al. 2017, arXiv:1706.03762, §3.2.2; grouped heads as in Ainslie et al. 2023, arXiv:2305.13245.
 
-    model_dim: channels of x.   heads: of queries.   encodings: encodings, and modules of `posenc.torch.module`, for one
-    that several layers share; an encoding that learns gets parameters of its own here.   key_heads: heads of keys and
-    values, which divide heads; as many as heads unless given.   head_dim: channels of a head, model_dim / heads unless
-    given.   bias: whether the projections add one.   causal, window, scale, dropout, impl: as in `attention`; dropout
-    acts in training alone.
-
     forward(x, positions=None): x is (batch, n, model_dim); positions (n,) or (batch, n), with a last axis of
     coordinates for encodings that have several, 0 to n - 1 unless given. Result: the shape and dtype of x. `step` takes
     new tokens behind those of a cache, which holds rotated keys unless an encoding needs them as they are
-    (`caches_rotated`). Raises TypeError or ValueError naming the argument.
+    (`caches_rotated`).
 
-    >>> import torch
-    >>> from posenc import RoPE
-    >>> layer = Attention(32, 4, encodings=[RoPE(dim=8)], key_heads=2, causal=True)
-    >>> x = torch.randn(1, 5, 32)
-    >>> whole = layer(x)
-    >>> first, cache = layer.step(x[:, :4])
-    >>> last, cache = layer.step(x[:, 4:], cache)
-    >>> torch.allclose(torch.cat([first, last], 1), whole, atol=1e-6)
-    True
+    Args:
+        model_dim: Channels of x.
+        heads: Of queries.
+        encodings: Encodings, and modules of `posenc.torch.module`, for one that several layers share; an encoding that
+            learns gets parameters of its own here.
+        key_heads: Heads of keys and values, which divide heads; as many as heads unless given.
+        head_dim: Channels of a head, model_dim / heads unless given.
+        bias: Whether the projections add one.
+        causal: As in `attention`; dropout acts in training alone.
+        window: As in `attention`; dropout acts in training alone.
+        scale: As in `attention`; dropout acts in training alone.
+        dropout: As in `attention`; dropout acts in training alone.
+        impl: As in `attention`; dropout acts in training alone.
+
+    Raises:
+        TypeError: A value breaks its rule; the message names the argument.
+        ValueError: A value breaks its rule; the message names the argument.
+
+    Example:
+        >>> import torch
+        >>> from posenc import RoPE
+        >>> layer = Attention(32, 4, encodings=[RoPE(dim=8)], key_heads=2, causal=True)
+        >>> x = torch.randn(1, 5, 32)
+        >>> whole = layer(x)
+        >>> first, cache = layer.step(x[:, :4])
+        >>> last, cache = layer.step(x[:, 4:], cache)
+        >>> torch.allclose(torch.cat([first, last], 1), whole, atol=1e-6)
+        True
     """
 
     def __init__(
@@ -131,8 +146,9 @@ class Attention(torch.nn.Module):  # type: ignore[misc]
     ) -> tuple[Array, AttentionCache]:
         """The output for new tokens, and the cache with them; no cache for the first ones.
 
-        positions: of the new tokens, those after the last of the cache unless given.   mask: over all keys, those of
-        the cache first.
+        Args:
+            positions: Of the new tokens, those after the last of the cache unless given.
+            mask: Over all keys, those of the cache first.
         """
         positions = self._positions(_checked_input(x, self.model_dim), positions, cache)
         new = self._projected(x, positions)
@@ -201,8 +217,10 @@ class Attention(torch.nn.Module):  # type: ignore[misc]
 
 
 def _needs_plain_keys(encoding: Any) -> bool:
-    """Whether keys must wait in a cache unrotated: a score reads them so, rotated they are wider (PoPE), or each head
-    of queries rotates them by a table of its own."""
+    """Whether keys must wait in a cache unrotated.
+
+    A score reads them so, rotated they are wider (PoPE), or each head of queries rotates them by a table of its own.
+    """
     if not isinstance(encoding, RotaryEncoding):
         return isinstance(encoding, AttentionScore)
     origin = np.zeros((1,) if encoding.axes == 1 else (1, encoding.axes))

@@ -23,16 +23,23 @@ def decode_row(
 ) -> Any:
     """The bias of one query for all its keys, as a step of decoding wants it.
 
-    encoding: an encoding, or its module, which brings its parameters; params: what an encoding learns, None if nothing.
-    query_positions: () or (batch,), where the new token of each sequence stands; key_positions: (m,) or (batch, m), positions of the keys
-    in the cache, the new one's among them; with a last axis of coordinates where the encoding has several axes.
-    Result: (1, heads, 1, m) or (batch, heads, 1, m), what `scaled_dot_product_attention` takes as `attn_mask`; float32
-    unless dtype says otherwise. Raises TypeError or ValueError naming the argument.
+    Args:
+        encoding: An encoding, or its module, which brings its parameters;.
+        query_positions: () or (batch,), where the new token of each sequence stands;.
+        key_positions: (m,) or (batch, m), positions of the keys in the cache, the new one's among them; with a last
+            axis of coordinates where the encoding has several axes. Result: (1, heads, 1, m) or (batch, heads, 1, m),
+            what `scaled_dot_product_attention` takes as `attn_mask`; float32 unless dtype says otherwise.
+        params: What an encoding learns, None if nothing.
 
-    >>> import torch
-    >>> from posenc import ALiBi
-    >>> decode_row(ALiBi(heads=1, steepest=1.0), torch.tensor(3), torch.arange(4)).tolist()
-    [[[[-1.5, -1.0, -0.5, 0.0]]]]
+    Raises:
+        TypeError: A value breaks its rule; the message names the argument.
+        ValueError: A value breaks its rule; the message names the argument.
+
+    Example:
+        >>> import torch
+        >>> from posenc import ALiBi
+        >>> decode_row(ALiBi(heads=1, steepest=1.0), torch.tensor(3), torch.arange(4)).tolist()
+        [[[[-1.5, -1.0, -0.5, 0.0]]]]
     """
     encoding, params = encoding_and_params(encoding, params)
     validation.instance("encoding", encoding, AttentionBias, "an encoding that biases")
@@ -56,15 +63,23 @@ def decode_row(
 
 
 def slopes(encoding: ALiBi, *, device: Any = None) -> Any:
-    """The slopes of ALiBi as fused kernels take them (`alibi_slopes=` of flash-attention): positive, float32, (heads,).
+    """The slopes of ALiBi as fused kernels take them (`alibi_slopes=` of flash-attention).
+
+    Positive, float32, (heads,).
 
     Such a kernel adds -slope · |distance| to the scaled logits, its queries set against the end of the keys: positions
-    that are packed or padded must be told to it in its own way. device: where the tensor lives; the CPU unless given.
-    Raises TypeError for another encoding, ValueError for form="signed".
+    that are packed or padded must be told to it in its own way.
 
-    >>> from posenc import ALiBi
-    >>> slopes(ALiBi(heads=4))
-    tensor([0.2500, 0.0625, 0.0156, 0.0039])
+    Args:
+        device: Where the tensor lives; the CPU unless given.
+
+    Raises:
+        TypeError: For another encoding, ValueError for form="signed".
+
+    Example:
+        >>> from posenc import ALiBi
+        >>> slopes(ALiBi(heads=4))
+        tensor([0.2500, 0.0625, 0.0156, 0.0039])
     """
     if not isinstance(encoding, ALiBi):
         raise TypeError(
@@ -80,8 +95,7 @@ def slopes(encoding: ALiBi, *, device: Any = None) -> Any:
 
 
 def row_of_positions(name: str, positions: Any, axes: int = 1) -> Any:
-    """A tensor of positions, one row for all sequences or one each,
-    with a last axis of coordinates where there are several."""
+    """A tensor of positions, one row for all sequences or one each, with a last axis of coordinates where there are several."""
     _tensor(name, positions)
     last = "" if axes == 1 else f", {axes}"
     if positions.ndim - (axes > 1) not in (1, 2) or (axes > 1 and positions.shape[-1] != axes):

@@ -19,23 +19,29 @@ def score_mod(
 ) -> ScoreMod:
     """The `score_mod` of `torch.nn.attention.flex_attention` that adds the encoding's bias.
 
-    encoding: an encoding, or its module, which brings its parameters; params: what an encoding learns, None if nothing.
-    query_positions: (n,) or (batch, n) and key_positions: (m,) or (batch, m), positions of the queries and keys, integer or float tensors
-    on the device of attention, with a last axis of coordinates where the encoding has several: a step of decoding gives
-    its own `query`.
-    With grouped heads (`enable_gqa=True`) the encoding's heads are those of the queries.
-
     A number that is a sum itself (Sandwich, FIRE, DynamicPositionBias) runs in flex_attention uncompiled alone, since
     PyTorch compiles no sum inside a score_mod; take `strided_attention` where the encoding is relative.
 
-    It is `encoding.bias` at one place, so it equals the dense bias of `posenc.torch.Bias`. Raises TypeError or ValueError
-    naming the argument.
+    It is `encoding.bias` at one place, so it equals the dense bias of `posenc.torch.Bias`.
 
-    >>> import torch
-    >>> from posenc import ALiBi
-    >>> add = score_mod(ALiBi(heads=2), torch.tensor([4, 5]), torch.arange(6))
-    >>> add(torch.tensor(1.0), *map(torch.tensor, (0, 1, 0, 2)))  # head 1, query at 4, key at 2: 1 - 2/256
-    tensor(0.9922)
+    Args:
+        encoding: An encoding, or its module, which brings its parameters;.
+        query_positions: (n,) or (batch, n).
+        key_positions: (m,) or (batch, m), positions of the queries and keys, integer or float tensors on the device of
+            attention, with a last axis of coordinates where the encoding has several: a step of decoding gives its own
+            `query`. With grouped heads (`enable_gqa=True`) the encoding's heads are those of the queries.
+        params: What an encoding learns, None if nothing.
+
+    Raises:
+        TypeError: A value breaks its rule; the message names the argument.
+        ValueError: A value breaks its rule; the message names the argument.
+
+    Example:
+        >>> import torch
+        >>> from posenc import ALiBi
+        >>> add = score_mod(ALiBi(heads=2), torch.tensor([4, 5]), torch.arange(6))
+        >>> add(torch.tensor(1.0), *map(torch.tensor, (0, 1, 0, 2)))  # head 1, query at 4, key at 2: 1 - 2/256
+        tensor(0.9922)
     """
     encoding, params = encoding_and_params(encoding, params)
     validation.instance("encoding", encoding, AttentionBias, "an encoding that biases")

@@ -22,20 +22,26 @@ def rotate_keys(
 
     A cache that holds them so rotates each key once, and not again in every step of decoding.
 
-    k, v: (batch, key heads, m, d) and (batch, key heads, m, width) for layout "bhtd", tokens before heads for "bthd".
-    key_positions: positions (m,) or (batch, m), with a last axis of coordinates for encodings that have several.
-    encodings: those of attention; what biases is passed over.   Result: k and v, new where they are rotated; for a
-    rotation with a table for each head of queries, repeated for these heads. Raises TypeError or ValueError naming the
-    argument.
+    Args:
+        k: (batch, key heads, m, d) and (batch, key heads, m, width) for layout "bhtd", tokens before heads for "bthd".
+        v: (batch, key heads, m, d) and (batch, key heads, m, width) for layout "bhtd", tokens before heads for "bthd".
+        key_positions: Positions (m,) or (batch, m), with a last axis of coordinates for encodings that have several.
+        encodings: Those of attention; what biases is passed over. Result: k and v, new where they are rotated; for a
+            rotation with a table for each head of queries, repeated for these heads.
 
-    >>> import torch
-    >>> from posenc import RoPE
-    >>> from posenc.torch import attention
-    >>> q, k, place, encodings = torch.randn(1, 2, 1, 8), torch.randn(1, 2, 5, 8), torch.arange(5), [RoPE(dim=8)]
-    >>> cached, values = rotate_keys(k, k, key_positions=place, encodings=encodings, layout="bhtd")
-    >>> given = {"query": place[4:], "key": place, "encodings": encodings, "layout": "bhtd"}
-    >>> torch.allclose(attention(q, cached, values, keys_rotated=True, **given), attention(q, k, k, **given), atol=1e-6)
-    True
+    Raises:
+        TypeError: A value breaks its rule; the message names the argument.
+        ValueError: A value breaks its rule; the message names the argument.
+
+    Example:
+        >>> import torch
+        >>> from posenc import RoPE
+        >>> from posenc.torch import attention
+        >>> q, k, place, encodings = torch.randn(1, 2, 1, 8), torch.randn(1, 2, 5, 8), torch.arange(5), [RoPE(dim=8)]
+        >>> cached, values = rotate_keys(k, k, key_positions=place, encodings=encodings, layout="bhtd")
+        >>> given = {"query": place[4:], "key": place, "encodings": encodings, "layout": "bhtd"}
+        >>> torch.allclose(attention(q, cached, values, keys_rotated=True, **given), attention(q, k, k, **given), atol=1e-6)
+        True
     """
     check_alike(k=k, v=v)
     _, k, v = checked_vectors(k, k, v, layout)

@@ -24,15 +24,20 @@ NUMBERS = 1 << 20
 class SharedBias:
     """A bias for all layers of a step: `shared_bias` makes it, and `attention` takes it among its encodings.
 
-    matrix: (batch or 1, heads, n, m), -inf where it is causal and hides a key.   encodings: what it is the sum of.
-    query_positions, key_positions: the positions that it was made for, and alone serves.   causal: whether a query sees no key behind it.
+    Args:
+        matrix: (batch or 1, heads, n, m), -inf where it is causal and hides a key.
+        encodings: What it is the sum of.
+        query_positions: The positions that it was made for, and alone serves.
+        key_positions: The positions that it was made for, and alone serves.
+        causal: Whether a query sees no key behind it.
 
-    >>> from posenc import FIRE
-    >>> from posenc.torch import module
-    >>> place = torch.arange(1024)
-    >>> with torch.no_grad():
-    ...     shared_bias([module(FIRE(heads=2, width=4))], place, place, causal=True)
-    SharedBias(FIRE, 2 heads, 1024 queries, 1024 keys, causal, 8.0 MiB)
+    Example:
+        >>> from posenc import FIRE
+        >>> from posenc.torch import module
+        >>> place = torch.arange(1024)
+        >>> with torch.no_grad():
+        ...     shared_bias([module(FIRE(heads=2, width=4))], place, place, causal=True)
+        SharedBias(FIRE, 2 heads, 1024 queries, 1024 keys, causal, 8.0 MiB)
     """
 
     matrix: Array
@@ -65,22 +70,27 @@ def shared_bias(
     It pays where many layers have one bias that costs more than attention itself: FIRE, and other functions of both
     positions; and in a step of decoding. Biases of the distance alone are as fast by themselves, without a matrix.
 
-    encodings: encodings that bias, and modules of `posenc.torch.module` for those that learn, all of as many heads.
-    query_positions: (n,) or (batch, n) and key_positions: (m,) or (batch, m), with a last axis of coordinates for encodings that have
-    several.   causal: whether a query sees no key behind its own index, counted from the ends; give `attention` the
-    same.   dtype: float64 for float64 queries, float32 for all others.
+    The result takes 4·heads·n·m bytes, which it prints. Gradients of what learns go through it.
 
-    The result takes 4·heads·n·m bytes, which it prints. Gradients of what learns go through it. Raises TypeError or
-    ValueError naming the argument.
+    Args:
+        encodings: Encodings that bias, and modules of `posenc.torch.module` for those that learn, all of as many heads.
+        query_positions: (n,) or (batch, n).
+        key_positions: (m,) or (batch, m), with a last axis of coordinates for encodings that have several.
+        causal: Whether a query sees no key behind its own index, counted from the ends; give `attention` the same.
+        dtype: float64 for float64 queries, float32 for all others.
 
-    >>> from posenc import FIRE
-    >>> from posenc.torch import attention, module
-    >>> q, place, fire = torch.randn(1, 2, 5, 8), torch.arange(5), module(FIRE(heads=2))
-    >>> bias = shared_bias([fire], place, place, causal=True)  # once a step
-    >>> given = {"query": place, "key": place, "causal": True, "layout": "bhtd"}
-    >>> attended = attention(q, q, q, encodings=[bias], **given)  # in every layer
-    >>> torch.allclose(attended, attention(q, q, q, encodings=[fire], **given), atol=1e-6)
-    True
+    Raises:
+        TypeError: Or ValueError naming the argument.
+
+    Example:
+        >>> from posenc import FIRE
+        >>> from posenc.torch import attention, module
+        >>> q, place, fire = torch.randn(1, 2, 5, 8), torch.arange(5), module(FIRE(heads=2))
+        >>> bias = shared_bias([fire], place, place, causal=True)  # once a step
+        >>> given = {"query": place, "key": place, "causal": True, "layout": "bhtd"}
+        >>> attended = attention(q, q, q, encodings=[bias], **given)  # in every layer
+        >>> torch.allclose(attended, attention(q, q, q, encodings=[fire], **given), atol=1e-6)
+        True
     """
     modules = _modules(encodings)
     records = tuple(each.encoding for each in modules)
@@ -152,7 +162,11 @@ def _matrix(modules: list[Bias], query_positions: Any, key_positions: Any, last:
 def _rows_of_bias(
     modules: list[Bias], query_positions: Any, key_positions: Any, start: int, ahead: int, causal: bool, dtype: Any
 ) -> Any:
-    """Some of its rows, of which the first is that of query `start`; ahead: keys before the first query's own."""
+    """Some of its rows, of which the first is that of query `start`;
+
+    Args:
+        ahead: Keys before the first query's own.
+    """
     first, *others = (each(query_positions, key_positions, dtype=dtype) for each in modules)
     added: Any = sum(others, first)
     added = added if added.ndim == 4 else added[None]

@@ -1,5 +1,7 @@
-"""Attention whose scores are products with one vector a distance: a product for all distances, seen askew as one for
-all pairs (Huang et al. 2018, arXiv:1809.04281, §3.4)."""
+"""Attention whose scores are products with one vector a distance.
+
+A product for all distances, seen askew as one for all pairs (Huang et al. 2018, arXiv:1809.04281, §3.4).
+"""
 
 from __future__ import annotations
 
@@ -78,8 +80,7 @@ class _Table:
 
 @dataclass(frozen=True, eq=False)
 class _Score:
-    """A score: its vectors, (batch, heads, tokens, width), and their tables; distances are n - m, the key's position
-    minus the query's, in those of queries and of values, and m - n in that of keys."""
+    """A score: its vectors, (batch, heads, tokens, width), and their tables; distances are n - m, the key's position minus the query's, in those of queries and of values, and m - n in that of keys."""
 
     terms: DistanceTerms
     of_queries: _Table | None
@@ -220,8 +221,7 @@ def _add_of_keys(added: Any, table: _Table, told: Any, step: int) -> None:
 
 
 def _changing(least: int, most: int, step: int, rows: int, columns: int) -> tuple[int, int]:
-    """The columns j in which a table from least to most has more than one vector for all rows i, at distance
-    step + j - i."""
+    """The columns j in which a table from least to most has more than one vector for all rows i, at distance step + j - i."""
     near = min(max(0, least - step + 1), columns)
     return near, min(max(near, most - step + rows - 1), columns)
 
@@ -258,8 +258,9 @@ def _of_values(powers: Any, table: _Table, step: int) -> Any:
 def askew(by_step: Any, columns: int) -> Any:
     """A view [i, j] of rows of steps [i, j - i + rows - 1]: (..., rows, rows + columns - 1) to (..., rows, columns).
 
-    >>> askew(torch.arange(6).reshape(2, 3), 2).tolist()
-    [[1, 2], [3, 4]]
+    Example:
+        >>> askew(torch.arange(6).reshape(2, 3), 2).tolist()
+        [[1, 2], [3, 4]]
     """
     rows, count = by_step.shape[-2:]
     if rows == 1:
@@ -271,8 +272,9 @@ def askew(by_step: Any, columns: int) -> Any:
 def upright(x: Any) -> Any:
     """The steps of which `askew` is the view, zero where it shows none.
 
-    >>> upright(torch.tensor([[1, 2], [3, 4]])).tolist()
-    [[0, 1, 2], [3, 4, 0]]
+    Example:
+        >>> upright(torch.tensor([[1, 2], [3, 4]])).tolist()
+        [[0, 1, 2], [3, 4, 0]]
     """
     rows, columns = x.shape[-2:]
     flat = pad(x, (0, rows - 2)).flatten(-2) if rows > 1 else x.flatten(-2)

@@ -26,10 +26,14 @@ class StridedBias:
 
     It is no tensor, and PyTorch's functions refuse it: seen as a mask, its queries would stand in reverse order.
 
-    numbers: (batch or 1, heads, n + m - 1); the first m belong to the last query and its keys, and each query before it
-    begins one number later.   queries, keys: n and m.   causal: whether keys after the query have -inf.
-    ahead: by how much the position of the last query exceeds that of the last key, in the row where it does most; None
-    where positions could not be seen.
+    Args:
+        numbers: (batch or 1, heads, n + m - 1); the first m belong to the last query and its keys, and each query
+            before it begins one number later.
+        queries: N and m.
+        keys: N and m.
+        causal: Whether keys after the query have -inf.
+        ahead: By how much the position of the last query exceeds that of the last key, in the row where it does most;
+            None where positions could not be seen.
     """
 
     numbers: Array = field(repr=False)
@@ -46,8 +50,7 @@ class StridedBias:
         )
 
     def last_query_first(self, dtype: Any) -> Any:
-        """A mask (batch or 1, heads, n, m) of overlapping rows for queries in reverse order,
-        since no stride is negative."""
+        """A mask (batch or 1, heads, n, m) of overlapping rows for queries in reverse order, since no stride is negative."""
         numbers = self.numbers.to(dtype).contiguous()
         batch, heads, count = numbers.shape
         return numbers.as_strided((batch, heads, self.queries, self.keys), (heads * count, count, 1, 1))
@@ -64,19 +67,26 @@ def strided(
 ) -> StridedBias:
     """The bias of an encoding that claims "relative", as n + m - 1 numbers a head, for `strided_attention`.
 
-    encoding: an encoding, or its module, which brings its parameters; params: what an encoding learns, None if nothing.
-    query_positions: (n,) or (batch, n) and key_positions: (m,) or (batch, m), positions that rise by one from token to token, wherever they
-    begin.   causal: keys after the query get -inf (by position, not by
-    index).   dtype: of the numbers, float32 unless given; float64 queries need float64.
+    Args:
+        encoding: An encoding, or its module, which brings its parameters;.
+        query_positions: (n,) or (batch, n).
+        key_positions: (m,) or (batch, m), positions that rise by one from token to token, wherever they begin.
+        params: What an encoding learns, None if nothing.
+        causal: Keys after the query get -inf (by position, not by index).
+        dtype: Of the numbers, float32 unless given; float64 queries need float64.
 
-    Raises TypeError or ValueError naming the argument; positions that cannot be seen (compiled, or on an accelerator)
-    and do not rise by one give NaN.
+    Raises:
+        TypeError: A value breaks its rule; the message names the argument; positions that cannot be seen (compiled, or
+            on an accelerator) and do not rise by one give NaN.
+        ValueError: A value breaks its rule; the message names the argument; positions that cannot be seen (compiled, or
+            on an accelerator) and do not rise by one give NaN.
 
-    >>> import torch
-    >>> from posenc import ALiBi
-    >>> bias = strided(ALiBi(heads=1, steepest=1.0), torch.tensor([4, 5]), torch.arange(3, 6))
-    >>> bias, bias.numbers.tolist()
-    (StridedBias(queries=2, keys=3, causal=False, ahead=0), [[[-1.0, -0.5, 0.0, -0.5]]])
+    Example:
+        >>> import torch
+        >>> from posenc import ALiBi
+        >>> bias = strided(ALiBi(heads=1, steepest=1.0), torch.tensor([4, 5]), torch.arange(3, 6))
+        >>> bias, bias.numbers.tolist()
+        (StridedBias(queries=2, keys=3, causal=False, ahead=0), [[[-1.0, -0.5, 0.0, -0.5]]])
     """
     encoding, params = encoding_and_params(encoding, params)
     validation.instance("encoding", encoding, AttentionBias, "an encoding that biases")
@@ -118,21 +128,28 @@ def strided(
 def strided_attention(q: Any, k: Any, v: Any, bias: StridedBias, *, scale: float | None = None) -> Any:
     """softmax(scale·q·kᵀ + bias)·v by `scaled_dot_product_attention`, for a bias from `strided`.
 
-    q: (batch, heads, n, d), k: (batch, key heads, m, d) and v: (batch, key heads, m, width), in the order of their
-    positions; key heads divide heads.   bias: what `strided` gives; next to 16-bit q it stays in float32
-    on the CPU, and is rounded to their dtype elsewhere, where PyTorch's fast kernels take no other.   scale:
-    1/√d unless given.
-
     Of a causal bias, eight pieces of the queries attend each to the keys that they may see, about half the work;
     compiled, and on an accelerator for query and key positions that are two tensors, all queries attend at once.
-    Raises TypeError or ValueError naming the argument; a dense bias belongs in `scaled_dot_product_attention`.
 
-    >>> import torch
-    >>> from posenc import ALiBi
-    >>> q, k, v = torch.ones(3, 1, 2, 4, 8).unbind()
-    >>> bias = strided(ALiBi(heads=2), torch.arange(4), torch.arange(4), causal=True)
-    >>> strided_attention(q, k, v, bias).shape
-    torch.Size([1, 2, 4, 8])
+    Args:
+        q: (batch, heads, n, d), k: (batch, key heads, m, d).
+        v: (batch, key heads, m, width), in the order of their positions; key heads divide heads.
+        bias: What `strided` gives; next to 16-bit q it stays in float32 on the CPU, and is rounded to their dtype
+            elsewhere, where PyTorch's fast kernels take no other. scale: 1/√d unless given.
+
+    Raises:
+        TypeError: A value breaks its rule; the message names the argument; a dense bias belongs in
+            `scaled_dot_product_attention`.
+        ValueError: A value breaks its rule; the message names the argument; a dense bias belongs in
+            `scaled_dot_product_attention`.
+
+    Example:
+        >>> import torch
+        >>> from posenc import ALiBi
+        >>> q, k, v = torch.ones(3, 1, 2, 4, 8).unbind()
+        >>> bias = strided(ALiBi(heads=2), torch.arange(4), torch.arange(4), causal=True)
+        >>> strided_attention(q, k, v, bias).shape
+        torch.Size([1, 2, 4, 8])
     """
     _check_attention(q, k, v, bias)
     attended = torch.nn.functional.scaled_dot_product_attention
@@ -183,8 +200,10 @@ def _check_attention(q: Any, k: Any, v: Any, bias: Any) -> None:
 
 
 def _ahead(query_positions: Any, key_positions: Any) -> int | None:
-    """By how much the last query lies after the last key, in the row where it does most;
-    None where it cannot be seen."""
+    """By how much the last query lies after the last key, in the row where it does most.
+
+    None where it cannot be seen.
+    """
     lib = arrays.library(query_positions)
     if not (lib.concrete(query_positions) and lib.concrete(key_positions)):
         return None
@@ -210,8 +229,14 @@ def _by_grid(
     *,
     hidden: bool,
 ) -> Any:
-    """The same. Distances of the last query come from a few queries and every so many keys, as an encoding that
-    multiplies two tables makes a grid sooner than a row. hidden: the distances after these are -inf."""
+    """The same.
+
+    Distances of the last query come from a few queries and every so many keys, as an encoding that multiplies two
+    tables makes a grid sooner than a row.
+
+    Args:
+        hidden: The distances after these are -inf.
+    """
     queries, keys = query_positions.shape[-1], key_positions.shape[-1]
     side = min(queries, math.isqrt(keys - 1) + 1)
     grid = encoding.matrix(query_positions[..., -side:].flip(-1), key_positions[..., ::side], params, dtype=dtype)
@@ -226,8 +251,10 @@ def _by_grid(
 
 
 def _ends(query_positions: Any, key_positions: Any) -> tuple[Any, Any]:
-    """Every distance once, from two positions that are there: the last query with all keys,
-    then the last key with the rest."""
+    """Every distance once, from two positions that are there.
+
+    The last query with all keys, then the last key with the rest.
+    """
     step = torch.arange(query_positions.shape[-1] + key_positions.shape[-1] - 1, device=query_positions.device) - (
         key_positions.shape[-1] - 1
     )

@@ -19,8 +19,11 @@ NUMBERS = 1 << 21
 
 
 def attend_with_gradient(q: Any, k: Any, v: Any, bias: StridedBias, scale: float) -> Any:
-    """`strided_attention`, whose backward pass makes no matrix of the gradient of the bias: it forms the weights again,
-    a piece of the queries at a time, and adds the gradients of the logits along their diagonals."""
+    """`strided_attention`, whose backward pass makes no matrix of the gradient of the bias.
+
+    It forms the weights again, a piece of the queries at a time, and adds the gradients of the logits along their
+    diagonals.
+    """
     return _StridedAttention.apply(q, k, v, bias.numbers, bias, scale)
 
 

@@ -46,8 +46,7 @@ def trains(asked: Arguments) -> bool:
 
 
 def _unsupported_positions(asked: Arguments) -> str | None:
-    """Distances of positions are distances of indices, counted from the ends,
-    where both rise by one and end together."""
+    """Distances of positions are distances of indices, counted from the ends, where both rise by one and end together."""
     reason = unsupported_steps(asked)
     if reason is not None:
         return reason

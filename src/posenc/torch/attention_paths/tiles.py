@@ -38,8 +38,10 @@ def queries_per_tile(asked: Arguments) -> int:
 
 
 def attend_in_tiles(asked: Arguments, queries: int) -> Any:
-    """The output for so many queries at a time, (batch, heads, n, width);
-    for a gradient each tile is computed again."""
+    """The output for so many queries at a time, (batch, heads, n, width).
+
+    For a gradient each tile is computed again.
+    """
     if not asked.queries or not asked.keys:
         return (asked.q[..., :1] * 0).expand(*asked.q.shape[:3], asked.v.shape[-1]) + asked.v.sum() * 0
     q, k, v = rotated_vectors(asked)

@@ -18,8 +18,10 @@ FEWEST_QUERIES = 64
 
 
 def largest_difference(asked: Arguments, q: Any, k: Any) -> Any:
-    """By how much the scaled products of one query with two keys may differ at most: |scale·q·k| is at most the product
-    of the greatest lengths."""
+    """By how much the scaled products of one query with two keys may differ at most.
+
+    |scale·q·k| is at most the product of the greatest lengths.
+    """
     longest = [torch.linalg.vector_norm(x.detach(), dim=-1, dtype=torch.float32).amax() for x in (q, k)]
     return 2.001 * asked.scale * longest[0] * longest[1]
 
@@ -28,7 +30,10 @@ def vanishing(asked: Arguments, added: Any, start: int, first: int, far: Any) ->
     """How many of the first keys of a tile no query reads; what is added is set to -inf where single queries do not.
 
     A processor takes several times as long for weights that are almost zero in float32: subnormal numbers, from e^-87
-    on.   far: `largest_difference` of all queries and keys, None where nothing may be left out.
+    on.
+
+    Args:
+        far: `largest_difference` of all queries and keys, None where nothing may be left out.
     """
     if far is None or shares_memory(added):
         return 0

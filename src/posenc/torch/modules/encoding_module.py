@@ -16,8 +16,10 @@ from posenc.core.doors import Encoding, Params
 class EncodingModule(torch.nn.Module):  # type: ignore[misc]
     """An encoding and its parameters, as float32 `Parameter`s under the encoding's own names; no buffers.
 
-    encoding: a frozen encoding.   seed: what its parameters are drawn from, the same at every `reset_parameters()`; None
-    for PyTorch's default generator, as `torch.nn.Linear` draws.
+    Args:
+        encoding: A frozen encoding.
+        seed: What its parameters are drawn from, the same at every `reset_parameters()`; None for PyTorch's default
+            generator, as `torch.nn.Linear` draws.
     """
 
     encoding: Encoding

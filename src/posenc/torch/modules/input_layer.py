@@ -24,20 +24,25 @@ class InputLayer(torch.nn.Module):  # type: ignore[misc]
 
     Vaswani et al. 2017, arXiv:1706.03762, §3.4 (the factor √d), §3.5 (the sum) and §5.4 (dropout of the sum, 0.1).
 
-    vocabulary: number of token ids.   encoding: any encoding that adds; it gives d, except that `Concatenated` widens the
-    embedding and needs `width`, the channels of the embedding itself.   batch_first: whether ids are (batch, n) or
-    (n, batch); say the same to `nn.TransformerEncoderLayer`.   seed: what the embedding, normal with variance 1/d (so
-    that its rows have length about √d after the factor), and learned positions are drawn from; None for PyTorch's
-    default generator.
-
     forward(ids, positions=None): integer ids; positions count from 0 unless given, as (n,) or in the shape of ids.
     Result: ids' axes and then d, in the dtype of the embedding. `embedding` is the (vocabulary, d) weight, free to tie.
-    Raises ValueError for ids outside the vocabulary and, from the encoding, for a position it does not have.
 
-    >>> import torch
-    >>> from posenc import Sinusoidal
-    >>> InputLayer(100, Sinusoidal(dim=16), batch_first=True)(torch.tensor([[5, 7, 5]])).shape
-    torch.Size([1, 3, 16])
+    Args:
+        vocabulary: Number of token ids.
+        encoding: Any encoding that adds; it gives d, except that `Concatenated` widens the embedding and needs `width`,
+            the channels of the embedding itself.
+        batch_first: Whether ids are (batch, n) or (n, batch); say the same to `nn.TransformerEncoderLayer`.
+        seed: What the embedding, normal with variance 1/d (so that its rows have length about √d after the factor), and
+            learned positions are drawn from; None for PyTorch's default generator.
+
+    Raises:
+        ValueError: For ids outside the vocabulary and, from the encoding, for a position it does not have.
+
+    Example:
+        >>> import torch
+        >>> from posenc import Sinusoidal
+        >>> InputLayer(100, Sinusoidal(dim=16), batch_first=True)(torch.tensor([[5, 7, 5]])).shape
+        torch.Size([1, 3, 16])
     """
 
     def __init__(

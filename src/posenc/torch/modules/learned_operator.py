@@ -1,5 +1,6 @@
-"""Cosines and sines of learned frequencies as one operator of a compiled program: a tracer that walks through their
-fixed point sees 300 operations, and inductor takes minutes for them.
+"""Cosines and sines of learned frequencies as one operator of a compiled program.
+
+A tracer that walks through their fixed point sees 300 operations, and inductor takes minutes for them.
 
 The operator computes what `posenc.phase` defines, in float64, and its gradient is written out there.
 """

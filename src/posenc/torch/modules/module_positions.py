@@ -12,8 +12,10 @@ from posenc.torch.modules.encoding_module import on_same_device
 
 
 def counted(name: str, positions: Array | None, x: Array, axis: int, encoding: Encoding) -> Array:
-    """Positions as a tensor on the device of x; for None 0 to n - 1, n the length of x on an axis. One token may stand
-    anywhere, and a grid may have any shape: there they must be given."""
+    """Positions as a tensor on the device of x; for None 0 to n - 1, n the length of x on an axis.
+
+    One token may stand anywhere, and a grid may have any shape: there they must be given.
+    """
     if positions is not None:
         return on_same_device(name, positions, x)
     if encoding.axes > 1:

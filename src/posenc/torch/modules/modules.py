@@ -19,15 +19,22 @@ from posenc.torch.modules.plain_tensor import plain_tensor
 
 
 def module(encoding: Encoding, *, seed: int | None = None) -> Add | Rotate | RotateValues | Bias | Score:
-    """The module for an encoding: `Add`, `Rotate` (`RotateValues` for one that rotates values), `Bias` or `Score`,
-    by its door.
+    """The module for an encoding.
 
-    encoding: any encoding.   seed: what learned parameters are drawn from; None for PyTorch's default generator, which
-    `torch.manual_seed` sets. Raises TypeError for anything else.
+    `Add`, `Rotate` (`RotateValues` for one that rotates values), `Bias` or `Score`, by its door.
 
-    >>> from posenc import RoPE
-    >>> module(RoPE(dim=8))
-    Rotate(RoPE(dim=8, base=10000.0, pairing='adjacent', numerics='exact'))
+    Args:
+        encoding: Any encoding.
+        seed: What learned parameters are drawn from; None for PyTorch's default generator, which `torch.manual_seed`
+            sets.
+
+    Raises:
+        TypeError: For anything else.
+
+    Example:
+        >>> from posenc import RoPE
+        >>> module(RoPE(dim=8))
+        Rotate(RoPE(dim=8, base=10000.0, pairing='adjacent', numerics='exact'))
     """
     if isinstance(encoding, AdditiveEncoding):
         return Add(encoding, seed=seed)
@@ -47,14 +54,14 @@ class Add(EncodingModule):
     """x + encoding, for an encoding that adds.
 
     x: (*batch, n, width), any float dtype; positions: (*batch, n) or (n,), integers or float32/float64; left out, those
-    of a whole sequence, 0 to n - 1.
-    The sum is formed in float32 at least and rounded once to the dtype of x.
+    of a whole sequence, 0 to n - 1. The sum is formed in float32 at least and rounded once to the dtype of x.
 
-    >>> import torch
-    >>> from posenc import Sinusoidal
-    >>> Add(Sinusoidal(dim=4))(torch.zeros(1, 2, 4))
-    tensor([[[0.0000, 1.0000, 0.0000, 1.0000],
-             [0.8415, 0.5403, 0.0100, 0.9999]]])
+    Example:
+        >>> import torch
+        >>> from posenc import Sinusoidal
+        >>> Add(Sinusoidal(dim=4))(torch.zeros(1, 2, 4))
+        tensor([[[0.0000, 1.0000, 0.0000, 1.0000],
+                 [0.8415, 0.5403, 0.0100, 0.9999]]])
     """
 
     encoding: AdditiveEncoding
@@ -74,18 +81,19 @@ class Add(EncodingModule):
 class Rotate(EncodingModule):
     """Rotated queries and keys, for an encoding that rotates.
 
-    q: (batch, heads, n, dim) and k: (batch, key heads, m, dim) for layout "bhtd", the middle axes swapped for "bthd";
-    k may have fewer heads, of which the heads of q are a multiple. query_positions: (n,) or (batch, n), key_positions:
+    q: (batch, heads, n, dim) and k: (batch, key heads, m, dim) for layout "bhtd", the middle axes swapped for "bthd"; k
+    may have fewer heads, of which the heads of q are a multiple. query_positions: (n,) or (batch, n), key_positions:
     (m,) or (batch, m); both left out, those of a whole sequence, 0 to n - 1. A 16-bit q is rotated in float32 and
     rounded once; a float64 q is rotated in float64.
 
-    Give one tensor as both positions where queries and keys share them: then one rotation serves both. Where many layers
-    share positions, `posenc.torch.rotation` once and `posenc.torch.rotate` in each layer do less.
+    Give one tensor as both positions where queries and keys share them: then one rotation serves both. Where many
+    layers share positions, `posenc.torch.rotation` once and `posenc.torch.rotate` in each layer do less.
 
-    >>> import torch
-    >>> from posenc import RoPE
-    >>> q, k = torch.ones(1, 4, 3, 8), torch.ones(1, 2, 5, 8)
-    >>> q, k = Rotate(RoPE(dim=8))(q, k, torch.tensor([2, 3, 4]), torch.arange(5), layout="bhtd")
+    Example:
+        >>> import torch
+        >>> from posenc import RoPE
+        >>> q, k = torch.ones(1, 4, 3, 8), torch.ones(1, 2, 5, 8)
+        >>> q, k = Rotate(RoPE(dim=8))(q, k, torch.tensor([2, 3, 4]), torch.arange(5), layout="bhtd")
     """
 
     encoding: RotaryEncoding
@@ -124,10 +132,11 @@ class RotateValues(EncodingModule):
     m). `back` takes the attention output, (batch, heads, n, dim), and the positions of the queries. Positions left out
     are those of a whole sequence, from 0. Dtypes as in `Rotate`.
 
-    >>> import torch
-    >>> from posenc import RoPE, ValueRotation
-    >>> rotating = RotateValues(ValueRotation(RoPE(dim=8)))
-    >>> v = rotating(torch.ones(1, 2, 5, 8), torch.arange(5), layout="bhtd")
+    Example:
+        >>> import torch
+        >>> from posenc import RoPE, ValueRotation
+        >>> rotating = RotateValues(ValueRotation(RoPE(dim=8)))
+        >>> v = rotating(torch.ones(1, 2, 5, 8), torch.arange(5), layout="bhtd")
     """
 
     encoding: RotaryEncoding
@@ -160,10 +169,11 @@ class Bias(EncodingModule):
     otherwise. It is what `scaled_dot_product_attention` takes as `attn_mask`; give it four axes ([None]), as with three
     PyTorch leaves its fast kernels. For long sequences use `strided_attention` or `score_mod`, which never form it.
 
-    >>> import torch
-    >>> from posenc import ALiBi
-    >>> Bias(ALiBi(heads=2))(torch.tensor([2]), torch.tensor([0, 1])).tolist()
-    [[[-0.125, -0.0625]], [[-0.0078125, -0.00390625]]]
+    Example:
+        >>> import torch
+        >>> from posenc import ALiBi
+        >>> Bias(ALiBi(heads=2))(torch.tensor([2]), torch.tensor([0, 1])).tolist()
+        [[[-0.125, -0.0625]], [[-0.0078125, -0.00390625]]]
     """
 
     encoding: AttentionBias
@@ -189,8 +199,8 @@ class Score(EncodingModule):
     q: (*batch, heads, n, dim), k: (*batch, heads, m, dim); query_positions: (*batch, n), key_positions: (*batch, m);
     both left out, those of a whole sequence, 0 to n - 1. hidden: what the encoding documents, if it reads it.
     documents: of the queries and of the keys, numbers in the shape of their positions, where a row holds several; a
-    encoding that reads the keys in between leaves the others out. Result (*batch, heads, n, m).
-    Autocast does not reach inside.
+    encoding that reads the keys in between leaves the others out. Result (*batch, heads, n, m). Autocast does not reach
+    inside.
     """
 
     encoding: AttentionScore

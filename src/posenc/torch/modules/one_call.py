@@ -1,4 +1,6 @@
-"""Positions and vectors in, rotated vectors or a sum out: turn or table is made on the way, by the kernel where it can.
+"""Positions and vectors in, rotated vectors or a sum out.
+
+Turn or table is made on the way, by the kernel where it can.
 
 Modules do this. Where many layers share positions, `posenc.torch.rotation` once and `rotate` in each layer do less.
 """
@@ -97,7 +99,10 @@ def _remembered(encoding: AdditiveEncoding, positions: bytes) -> Array:
 
 
 def _is_traced() -> bool:
-    """Whether the definition itself is wanted: programs that are exported run without posenc, and transforms of
-    functions see through PyTorch's own operators alone."""
+    """Whether the definition itself is wanted.
+
+    Programs that are exported run without posenc, and transforms of functions see through PyTorch's own operators
+    alone.
+    """
     tracing = torch.compiler.is_exporting() or torch.jit.is_tracing()
     return bool(tracing or torch._C._are_functorch_transforms_active())

@@ -22,22 +22,34 @@ def embed(
     scale: float,
     impl: Literal["auto", "reference", "native"] = "auto",
 ) -> Array:
-    """weight[ids]·scale + table: rows of tokens and of positions in one pass, rounded once to the dtype of the weight.
+    """weight[ids]·scale + table.
 
-    Vaswani et al. 2017, arXiv:1706.03762, §3.4 (the factor, √d there) and §3.5 (the sum). ids: int64 or int32,
-    (batch, n).
-    weight: (vocabulary, d), any float dtype. table: (n, d), or (batch, n, d) for positions of their own, as an encoding's
-    `embed` gives it: float32, and float64 for a weight of float64. scale: a plain number. Result: (batch, n, d).
-    Product and sum are formed in the dtype of the table. With gradients for weight (no sparse one) and table.
-    impl: "reference" is four operations of PyTorch; "native" the kernel of posenc-kernels for the CPU, to the same
-    bits, ValueError where it cannot; "auto" is that where it can, else the reference. Raises TypeError or ValueError
-    naming the argument; ids outside the vocabulary are refused wherever they can be seen, before anything is made.
+    Rows of tokens and of positions in one pass, rounded once to the dtype of the weight.
 
-    >>> import torch, posenc
-    >>> weight, ids = torch.ones(10, 4), torch.tensor([[3, 7]])
-    >>> embed(ids, weight, posenc.Sinusoidal(dim=4).embed(torch.arange(2)), scale=2.0)
-    tensor([[[2.0000, 3.0000, 2.0000, 3.0000],
-             [2.8415, 2.5403, 2.0100, 2.9999]]])
+    Vaswani et al. 2017, arXiv:1706.03762, §3.4 (the factor, √d there) and §3.5 (the sum).
+
+    Args:
+        ids: int64 or int32, (batch, n).
+        weight: (vocabulary, d), any float dtype.
+        table: (n, d), or (batch, n, d) for positions of their own, as an encoding's `embed` gives it: float32, and
+            float64 for a weight of float64.
+        scale: A plain number. Result: (batch, n, d). Product and sum are formed in the dtype of the table. With
+            gradients for weight (no sparse one) and table.
+        impl: "reference" is four operations of PyTorch; "native" the kernel of posenc-kernels for the CPU, to the same
+            bits, ValueError where it cannot; "auto" is that where it can, else the reference.
+
+    Raises:
+        TypeError: A value breaks its rule; the message names the argument; ids outside the vocabulary are refused
+            wherever they can be seen, before anything is made.
+        ValueError: A value breaks its rule; the message names the argument; ids outside the vocabulary are refused
+            wherever they can be seen, before anything is made.
+
+    Example:
+        >>> import torch, posenc
+        >>> weight, ids = torch.ones(10, 4), torch.tensor([[3, 7]])
+        >>> embed(ids, weight, posenc.Sinusoidal(dim=4).embed(torch.arange(2)), scale=2.0)
+        tensor([[[2.0000, 3.0000, 2.0000, 3.0000],
+                 [2.8415, 2.5403, 2.0100, 2.9999]]])
     """
     validation.choice("impl", impl, IMPLS)
     _check_tensors(ids, weight, table)
@@ -63,7 +75,11 @@ def embedded(ids: Array, weight: Array, table: Array, scale: float, impl: str = 
 
 
 def check_ids(ids: Any, order: str = "(batch, n)") -> None:
-    """Refuse what is no tensor of token ids with two axes.   order: what these are."""
+    """Refuse what is no tensor of token ids with two axes.
+
+    Args:
+        order: What these are.
+    """
     if not isinstance(ids, torch.Tensor) or ids.dtype not in (torch.int32, torch.int64):
         raise TypeError(
             f"ids must be an int64 or int32 tensor; got {validation.shown(getattr(ids, 'dtype', ids))}. Give token ids."

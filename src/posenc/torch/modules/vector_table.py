@@ -37,21 +37,34 @@ def table(
 ) -> Array:
     """`encoding.embed(positions)`, by compiled code where it can: the same vectors, to the bit.
 
-    encoding, positions, params, dtype: as for the encoding's own `embed`; positions are a tensor. The kernel takes whole
-    positions on the CPU, float32, and `Sinusoidal` with `numerics="exact"` in any of its conventions.
-    out: memory to write into, which is returned: (*batch, n, width), of the dtype of the result, on the device of
-    positions, that needs no gradient and overlaps neither itself nor positions. Rows may lie apart, as in a slice.
-    impl: "reference" is `encoding.embed`; "native" the kernel of posenc-kernels, ValueError where it cannot; "auto" is
-    that where it can, else the reference. Raises TypeError or ValueError naming the argument.
+    Args:
+        encoding: As for the encoding's own `embed`; positions are a tensor. The kernel takes whole positions on the
+            CPU, float32, and `Sinusoidal` with `numerics="exact"` in any of its conventions.
+        positions: As for the encoding's own `embed`; positions are a tensor. The kernel takes whole positions on the
+            CPU, float32, and `Sinusoidal` with `numerics="exact"` in any of its conventions.
+        params: As for the encoding's own `embed`; positions are a tensor. The kernel takes whole positions on the CPU,
+            float32, and `Sinusoidal` with `numerics="exact"` in any of its conventions.
+        dtype: As for the encoding's own `embed`; positions are a tensor. The kernel takes whole positions on the CPU,
+            float32, and `Sinusoidal` with `numerics="exact"` in any of its conventions.
+        out: Memory to write into, which is returned: (*batch, n, width), of the dtype of the result, on the device of
+            positions, that needs no gradient and overlaps neither itself nor positions. Rows may lie apart, as in a
+            slice.
+        impl: "reference" is `encoding.embed`; "native" the kernel of posenc-kernels, ValueError where it cannot; "auto"
+            is that where it can, else the reference.
 
-    >>> import torch, posenc
-    >>> encoding, held = posenc.Sinusoidal(dim=4), torch.empty(3, 4)
-    >>> posenc.torch.table(encoding, torch.tensor([0, 1, 3]), out=held) is held
-    True
-    >>> held
-    tensor([[ 0.0000,  1.0000,  0.0000,  1.0000],
-            [ 0.8415,  0.5403,  0.0100,  0.9999],
-            [ 0.1411, -0.9900,  0.0300,  0.9996]])
+    Raises:
+        TypeError: A value breaks its rule; the message names the argument.
+        ValueError: A value breaks its rule; the message names the argument.
+
+    Example:
+        >>> import torch, posenc
+        >>> encoding, held = posenc.Sinusoidal(dim=4), torch.empty(3, 4)
+        >>> posenc.torch.table(encoding, torch.tensor([0, 1, 3]), out=held) is held
+        True
+        >>> held
+        tensor([[ 0.0000,  1.0000,  0.0000,  1.0000],
+                [ 0.8415,  0.5403,  0.0100,  0.9999],
+                [ 0.1411, -0.9900,  0.0300,  0.9996]])
     """
     validation.choice("impl", impl, IMPLS)
     validation.instance("encoding", encoding, AdditiveEncoding, "an encoding that adds, Sinusoidal(dim=64), say")

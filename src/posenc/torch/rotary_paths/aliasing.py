@@ -11,8 +11,10 @@ Axis = tuple[int, int, int]
 
 
 def overlaps(x: Array) -> bool:
-    """Whether two numbers of x lie in one place, as far as can be seen: yes where an axis does not step over all that
-    smaller ones reach."""
+    """Whether two numbers of x lie in one place, as far as can be seen.
+
+    Yes where an axis does not step over all that smaller ones reach.
+    """
     known = torch._debug_has_internal_overlap(x)  # 0: no; 1: yes; 2: it does not look closer
     return bool(known == 1 or (known == 2 and _self_overlapping(_axes(x, x))))
 
@@ -26,8 +28,10 @@ def beyond(one: Array, other: Array) -> bool:
 
 
 def disjoint(one: Array, other: Array) -> bool:
-    """Whether two tensors share no number, as far as can be seen, though one may reach into the other's memory: as
-    queries and keys of one projection do, or keys and values of one cache."""
+    """Whether two tensors share no number, as far as can be seen, though one may reach into the other's memory.
+
+    As queries and keys of one projection do, or keys and values of one cache.
+    """
     if beyond(one, other):
         return True
     bytes_behind = other.data_ptr() - one.data_ptr()
@@ -45,8 +49,10 @@ def require_no_grad(name: str, x: Array, reason: str, instead: str) -> None:
 
 
 def check_writable(name: str, x: Array, instead: str) -> None:
-    """Refuse memory that PyTorch lets nobody write to, and memory that would be written twice;
-    asks nothing while compiling."""
+    """Refuse memory that PyTorch lets nobody write to, and memory that would be written twice.
+
+    Asks nothing while compiling.
+    """
     if torch.compiler.is_compiling():
         return
     if x.is_inference() and not torch.is_inference_mode_enabled():
@@ -62,8 +68,7 @@ def check_writable(name: str, x: Array, instead: str) -> None:
 
 
 def mark_written(*tensors: Array) -> None:
-    """Let autograd know of tensors that an operator of ours has written,
-    so that one which it keeps is not taken for what it was."""
+    """Let autograd know of tensors that an operator of ours has written, so that one which it keeps is not taken for what it was."""
     if not torch.compiler.is_compiling():
         torch.autograd.graph.increment_version(tensors)
 
@@ -89,8 +94,10 @@ def _self_overlapping(axes: list[Axis]) -> bool:
 
 
 def _meet(axes: list[Axis], behind: int) -> bool:
-    """Whether steps along the axes lead from the one tensor to the other, which begins so many numbers behind; True
-    where axes reach into each other."""
+    """Whether steps along the axes lead from the one tensor to the other, which begins so many numbers behind.
+
+    True where axes reach into each other.
+    """
     if not axes:
         return behind == 0
     (stride, one, other), *rest = axes

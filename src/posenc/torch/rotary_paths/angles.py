@@ -31,12 +31,15 @@ IMPLS = ("auto", "reference", "native")
 
 @dataclass(frozen=True, eq=False)
 class Angles:
-    """Whole positions and an encoding that rotates by them, cosines and sines not yet made: `angles` gives it,
-    `rotate` takes it.
+    """Whole positions and an encoding that rotates by them, cosines and sines not yet made.
 
-    positions: the argument, (*batch, n), with a last axis of coordinates where there are several.
-    integer_positions: the same, (rows, n, axes), int64.   limbs, words: the frequencies as kernels take them, from
-    `posenc.phase.frequency_limbs` and `frequency_words`.
+    `angles` gives it, `rotate` takes it.
+
+    Args:
+        positions: The argument, (*batch, n), with a last axis of coordinates where there are several.
+        integer_positions: The same, (rows, n, axes), int64.
+        limbs: The frequencies as kernels take them, from `posenc.phase.frequency_limbs` and `frequency_words`.
+        words: The frequencies as kernels take them, from `posenc.phase.frequency_limbs` and `frequency_words`.
     """
 
     encoding: RotaryEncoding
@@ -57,19 +60,28 @@ class Angles:
 
 
 def angles(encoding: RotaryEncoding, positions: Array) -> Angles:
-    """Angles of whole positions, for `rotate` and `rotate_`: a kernel makes cosines and sines of them in its pass over
-    queries and keys, the numbers of `encoding.rotation`; nothing is stored but positions, and backward keeps no more.
+    """Angles of whole positions, for `rotate` and `rotate_`.
 
-    encoding: one whose every pair rotates by one coordinate times an exact frequency: RoPE with any scaling, AxialRoPE,
-    DualBaseRoPE, `Partial` of them; anything with `numerics="float32"`, learned frequencies or directions is refused.
-    positions: a tensor of whole numbers, (*batch, n), or (*batch, n, axes). Where no kernel is at hand `rotate` makes
-    the rotation at every call: then make it once, by `rotation`. Raises TypeError or ValueError naming the argument.
+    A kernel makes cosines and sines of them in its pass over queries and keys, the numbers of `encoding.rotation`;
+    nothing is stored but positions, and backward keeps no more.
 
-    >>> import torch, posenc
-    >>> q, k = torch.ones(1, 4, 3, 8), torch.ones(1, 2, 3, 8)
-    >>> far = posenc.torch.rotary_paths.angles(posenc.RoPE(dim=8), torch.arange(3) + 10_000_000)
-    >>> posenc.torch.rotate(q, k, far, layout="bhtd")[0].shape
-    torch.Size([1, 4, 3, 8])
+    Args:
+        encoding: One whose every pair rotates by one coordinate times an exact frequency: RoPE with any scaling,
+            AxialRoPE, DualBaseRoPE, `Partial` of them; anything with `numerics="float32"`, learned frequencies or
+            directions is refused.
+        positions: A tensor of whole numbers, (*batch, n), or (*batch, n, axes). Where no kernel is at hand `rotate`
+            makes the rotation at every call: then make it once, by `rotation`.
+
+    Raises:
+        TypeError: A value breaks its rule; the message names the argument.
+        ValueError: A value breaks its rule; the message names the argument.
+
+    Example:
+        >>> import torch, posenc
+        >>> q, k = torch.ones(1, 4, 3, 8), torch.ones(1, 2, 3, 8)
+        >>> far = posenc.torch.rotary_paths.angles(posenc.RoPE(dim=8), torch.arange(3) + 10_000_000)
+        >>> posenc.torch.rotate(q, k, far, layout="bhtd")[0].shape
+        torch.Size([1, 4, 3, 8])
     """
     validation.instance("encoding", encoding, RotaryEncoding, "an encoding that rotates, RoPE(dim=64), say")
     plain_tensor("positions", positions)
@@ -97,17 +109,32 @@ def rotation(
 ) -> Rotation:
     """`encoding.rotation(positions)`, by compiled code where it can: the same cosines and sines, correctly rounded.
 
-    encoding, positions, params, role, dtype: as for the encoding's own `rotation`; positions are a tensor. The kernel takes
-    whole positions on the CPU, float32, and the encodings that `angles` takes.
-    out: memory for cosines and for sines, (*batch, n, pairs) each, which the rotation then holds: of the dtype of the rotation,
-    on the device of positions, that needs no gradient and shares no number with the other or with positions.
-    impl: "reference" is `encoding.rotation`; "native" the kernel of posenc-kernels, ValueError where it cannot; "auto" is
-    that where it can, else the reference. Raises TypeError or ValueError naming the argument.
+    Args:
+        encoding: As for the encoding's own `rotation`; positions are a tensor. The kernel takes whole positions on the
+            CPU, float32, and the encodings that `angles` takes.
+        positions: As for the encoding's own `rotation`; positions are a tensor. The kernel takes whole positions on the
+            CPU, float32, and the encodings that `angles` takes.
+        params: As for the encoding's own `rotation`; positions are a tensor. The kernel takes whole positions on the
+            CPU, float32, and the encodings that `angles` takes.
+        role: As for the encoding's own `rotation`; positions are a tensor. The kernel takes whole positions on the CPU,
+            float32, and the encodings that `angles` takes.
+        dtype: As for the encoding's own `rotation`; positions are a tensor. The kernel takes whole positions on the
+            CPU, float32, and the encodings that `angles` takes.
+        out: Memory for cosines and for sines, (*batch, n, pairs) each, which the rotation then holds: of the dtype of
+            the rotation, on the device of positions, that needs no gradient and shares no number with the other or with
+            positions.
+        impl: "reference" is `encoding.rotation`; "native" the kernel of posenc-kernels, ValueError where it cannot;
+            "auto" is that where it can, else the reference.
 
-    >>> import torch, posenc
-    >>> positions, encoding = torch.arange(3), posenc.RoPE(dim=8)
-    >>> torch.equal(rotation(encoding, positions).cos, encoding.rotation(positions).cos)
-    True
+    Raises:
+        TypeError: A value breaks its rule; the message names the argument.
+        ValueError: A value breaks its rule; the message names the argument.
+
+    Example:
+        >>> import torch, posenc
+        >>> positions, encoding = torch.arange(3), posenc.RoPE(dim=8)
+        >>> torch.equal(rotation(encoding, positions).cos, encoding.rotation(positions).cos)
+        True
     """
     validation.choice("impl", impl, IMPLS)
     validation.instance("encoding", encoding, RotaryEncoding, "an encoding that rotates, RoPE(dim=64), say")

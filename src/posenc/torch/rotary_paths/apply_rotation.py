@@ -35,24 +35,33 @@ class Choice:
 def rotate(
     q: Array, k: Array, rotation: Rotation | Angles, *, layout: Layout, impl: Impl = "auto"
 ) -> tuple[Array, Array]:
-    """Queries and keys that share their positions, turned into new memory; autograd, compile,
-    export and vmap see through.
+    """Queries and keys that share their positions, turned into new memory.
 
-    q: (batch, heads, time, dim) and k: (batch, key heads, time, dim) for layout "bhtd", the middle axes swapped for
-    "bthd"; float32, bfloat16, float16 (float64 with a float64 rotation). rotation: of their positions,
-    `encoding.rotation(positions)`, made once a step; or `angles(encoding, positions)`, of which the kernel makes its cosines
-    and sines by itself. Each product is formed in float32 at least and rounded once.
-    impl: "reference" is `rotation(q, layout=layout)`; "native" the compiled kernel of posenc-kernels for the CPU and
-    "torch" plain PyTorch in blocks that stay in the cache, both to the bits of the reference; "triton" the kernel for
-    accelerators, to the same bits of a rotation, and of angles within 1.2e-7; ValueError where the one that is named
-    cannot. "auto" is the kernel of the device where it can, else "torch" on the CPU, else the reference: `chosen` says
-    which. Raises TypeError or ValueError naming the argument.
+    Autograd, compile, export and vmap see through.
 
-    >>> import torch, posenc
-    >>> q, k = torch.ones(1, 4, 3, 8), torch.ones(1, 2, 3, 8)
-    >>> q, k = rotate(q, k, posenc.RoPE(dim=8).rotation(torch.arange(3)), layout="bhtd")
-    >>> q.shape, k.shape
-    (torch.Size([1, 4, 3, 8]), torch.Size([1, 2, 3, 8]))
+    Args:
+        q: (batch, heads, time, dim).
+        k: (batch, key heads, time, dim) for layout "bhtd", the middle axes swapped for "bthd"; float32, bfloat16,
+            float16 (float64 with a float64 rotation).
+        rotation: Of their positions, `encoding.rotation(positions)`, made once a step; or `angles(encoding,
+            positions)`, of which the kernel makes its cosines and sines by itself. Each product is formed in float32 at
+            least and rounded once.
+        impl: "reference" is `rotation(q, layout=layout)`; "native" the compiled kernel of posenc-kernels for the CPU
+            and "torch" plain PyTorch in blocks that stay in the cache, both to the bits of the reference; "triton" the
+            kernel for accelerators, to the same bits of a rotation, and of angles within 1.2e-7; ValueError where the
+            one that is named cannot. "auto" is the kernel of the device where it can, else "torch" on the CPU, else the
+            reference: `chosen` says which.
+
+    Raises:
+        TypeError: A value breaks its rule; the message names the argument.
+        ValueError: A value breaks its rule; the message names the argument.
+
+    Example:
+        >>> import torch, posenc
+        >>> q, k = torch.ones(1, 4, 3, 8), torch.ones(1, 2, 3, 8)
+        >>> q, k = rotate(q, k, posenc.RoPE(dim=8).rotation(torch.arange(3)), layout="bhtd")
+        >>> q.shape, k.shape
+        (torch.Size([1, 4, 3, 8]), torch.Size([1, 2, 3, 8]))
     """
     both: tuple[Array, Array] | None = fast_path.rotate(q, k, rotation, layout, impl)
     if both is not None:
@@ -97,11 +106,12 @@ def rotate_(
     recorded, and what autograd had kept of them is an error in backward. Backward takes new memory, as the gradient
     that comes may be somebody else's too.
 
-    >>> import torch, posenc
-    >>> q, k = torch.ones(1, 4, 3, 8), torch.ones(1, 2, 3, 8)
-    >>> rotated, _ = rotate_(q, k, posenc.RoPE(dim=8).rotation(torch.arange(3)), layout="bhtd")
-    >>> rotated is q
-    True
+    Example:
+        >>> import torch, posenc
+        >>> q, k = torch.ones(1, 4, 3, 8), torch.ones(1, 2, 3, 8)
+        >>> rotated, _ = rotate_(q, k, posenc.RoPE(dim=8).rotation(torch.arange(3)), layout="bhtd")
+        >>> rotated is q
+        True
     """
     if fast_path.rotate_(q, k, rotation, layout, impl):
         return q, k
@@ -134,14 +144,16 @@ def rotate_(
 
 
 def chosen(q: Array, k: Array, rotation: Rotation | Angles, *, layout: Layout, impl: Impl = "auto") -> Choice:
-    """Which implementation `rotate` and `rotate_` take for these arguments, and why; an impl that is named and cannot
-    is a ValueError.
+    """Which implementation `rotate` and `rotate_` take for these arguments, and why.
 
-    >>> import torch, posenc
-    >>> q, k = torch.ones(1, 4, 3, 8, dtype=torch.float64), torch.ones(1, 2, 3, 8, dtype=torch.float64)
-    >>> rotation = posenc.RoPE(dim=8).rotation(torch.arange(3), dtype=torch.float64)
-    >>> chosen(q, k, turn, layout="bhtd", impl="reference")
-    Choice(impl='reference', reason='asked for')
+    An impl that is named and cannot is a ValueError.
+
+    Example:
+        >>> import torch, posenc
+        >>> q, k = torch.ones(1, 4, 3, 8, dtype=torch.float64), torch.ones(1, 2, 3, 8, dtype=torch.float64)
+        >>> rotation = posenc.RoPE(dim=8).rotation(torch.arange(3), dtype=torch.float64)
+        >>> chosen(q, k, turn, layout="bhtd", impl="reference")
+        Choice(impl='reference', reason='asked for')
     """
     name, against = taken(q, k, rotation, layout, impl)
     if name == impl:

@@ -77,8 +77,7 @@ def check_vectors(q: Array, k: Array, rotation: Rotation | Angles, layout: Layou
 
 
 def shape_of_rotation(rotation: Rotation | Angles) -> tuple[int, int, int | None, Any]:
-    """Rows of positions (1 where one serves every batch row) and their number in a row,
-    heads that each rotation in their own way, device."""
+    """Rows of positions (1 where one serves every batch row) and their number in a row, heads that each rotation in their own way, device."""
     if isinstance(rotation, Angles):
         return (
             rotation.integer_positions.shape[0],
@@ -98,8 +97,10 @@ def writable(name: str, x: Array) -> None:
 
 
 def writable_pair(q: Array, k: Array) -> None:
-    """Refuse queries and keys of which one cannot be written in place, or not without the other;
-    of gradients ask separately."""
+    """Refuse queries and keys of which one cannot be written in place, or not without the other.
+
+    Of gradients ask separately.
+    """
     for name, x in (("q", q), ("k", k)):
         check_writable(name, x, "Clone it, or use rotate")
     if not torch.compiler.is_compiling() and not disjoint(q, k):

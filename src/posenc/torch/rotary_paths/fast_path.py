@@ -91,7 +91,11 @@ def rotate_(q: Any, k: Any, rotation: Any, layout: Any, impl: Any) -> bool:
 
 
 def rotate_into_cache_(rotation: Any, slots: Any, layout: Any, paged: Any, impl: Any, tensors: tuple[Any, ...]) -> bool:
-    """Whether q has been rotated where it is, k into its cache, and v copied. tensors: q, k, v and both caches."""
+    """Whether q has been rotated where it is, k into its cache, and v copied.
+
+    Args:
+        tensors: Q, k, v and both caches.
+    """
     if native.MISSING is not None or _is_compiling() or impl not in IMPLS[:2] or type(paged) is not bool:
         return False
     q, k, v, k_cache, v_cache = tensors
@@ -140,8 +144,10 @@ def _are_separate(q: Any, k: Any) -> bool:
 
 
 def _is_untraced(q: Any, k: Any, first: Any, second: Any) -> bool:
-    """Whether all are plain PyTorch tensors, of which no gradient, forward derivative or mode must know. Tracers,
-    transforms and modes of the dispatcher are refused by the operators."""
+    """Whether all are plain PyTorch tensors, of which no gradient, forward derivative or mode must know.
+
+    Tracers, transforms and modes of the dispatcher are refused by the operators.
+    """
     return (
         type(q) is type(k) is type(first) is type(second) is Tensor
         and q.is_cpu

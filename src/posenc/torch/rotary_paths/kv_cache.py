@@ -32,26 +32,35 @@ def rotate_into_cache_(
     paged: bool = False,
     impl: Impl = "auto",
 ) -> Array:
-    """q rotated where it is, and returned; k turned into `k_cache` and v copied into `v_cache` at `slots`; k and v stay.
+    """q rotated where it is, and returned.
 
-    q, k, turn, layout, impl as for `rotate_`, of which the cache gets the bits. v: (batch, key heads, time, any width)
-    for layout "bhtd", the middle axes swapped for "bthd". Caches: (batch, key heads, length, width) for "bhtd", (batch,
-    length, key heads, width) for "bthd", of the dtype of q; slots: int64 or int32, (time,) or (batch, time), the place
-    of each token in its row. paged: caches are (pages, key heads, page, width) or (pages, page, key heads, width), and
-    a slot is its page times the size of a page plus the place in it. What no slot names is not touched;
-    no gradient is recorded.
+    K turned into `k_cache` and v copied into `v_cache` at `slots`; k and v stay.
 
-    Raises TypeError or ValueError naming the argument: slots that do not exist or are named twice, caches of another
-    shape, dtype or device, or that share memory with what they are made from. On an accelerator slots are not looked
-    at: one that does not exist writes nothing, and gives NaN for its query.
+    q, k, turn, layout, impl as for `rotate_`, of which the cache gets the bits.
 
-    >>> import torch, posenc
-    >>> q, k, v = torch.ones(1, 4, 1, 8), torch.ones(1, 2, 1, 8), torch.ones(1, 2, 1, 8)
-    >>> keys, values = torch.zeros(1, 2, 16, 8), torch.zeros(1, 2, 16, 8)
-    >>> rotation = posenc.RoPE(dim=8).rotation(torch.tensor([5]))
-    >>> rotated = rotate_into_cache_(q, k, v, turn, keys, values, torch.tensor([5]), layout="bhtd")
-    >>> torch.equal(keys[0, 0, 5], rotated[0, 0, 0]), values.sum().item()
-    (True, 16.0)
+    On an accelerator slots are not looked at: one that does not exist writes nothing, and gives NaN for its query.
+
+    Args:
+        v: (batch, key heads, time, any width) for layout "bhtd", the middle axes swapped for "bthd". Caches: (batch,
+            key heads, length, width) for "bhtd", (batch, length, key heads, width) for "bthd", of the dtype of q;.
+        slots: int64 or int32, (time,) or (batch, time), the place of each token in its row.
+        paged: Caches are (pages, key heads, page, width) or (pages, page, key heads, width), and a slot is its page
+            times the size of a page plus the place in it. What no slot names is not touched; no gradient is recorded.
+
+    Raises:
+        TypeError: A value breaks its rule; the message names the argument: slots that do not exist or are named twice,
+            caches of another shape, dtype or device, or that share memory with what they are made from.
+        ValueError: A value breaks its rule; the message names the argument: slots that do not exist or are named twice,
+            caches of another shape, dtype or device, or that share memory with what they are made from.
+
+    Example:
+        >>> import torch, posenc
+        >>> q, k, v = torch.ones(1, 4, 1, 8), torch.ones(1, 2, 1, 8), torch.ones(1, 2, 1, 8)
+        >>> keys, values = torch.zeros(1, 2, 16, 8), torch.zeros(1, 2, 16, 8)
+        >>> rotation = posenc.RoPE(dim=8).rotation(torch.tensor([5]))
+        >>> rotated = rotate_into_cache_(q, k, v, turn, keys, values, torch.tensor([5]), layout="bhtd")
+        >>> torch.equal(keys[0, 0, 5], rotated[0, 0, 0]), values.sum().item()
+        (True, 16.0)
     """
     if fast_path.rotate_into_cache_(rotation, slots, layout, paged, impl, (q, k, v, k_cache, v_cache)):
         return q
@@ -94,8 +103,7 @@ def _into_cache(name: str, rotation: Rotation | Angles, tensors: tuple[Array, ..
 
 
 def _put(x: Array, cache: Array, slots: Array, paged: bool) -> None:
-    """The definition: x, (batch, heads, time, width), at its slots of a cache (batch or pages, heads,
-    length, width)."""
+    """The definition: x, (batch, heads, time, width), at its slots of a cache (batch or pages, heads, length, width)."""
     size = cache.shape[2]
     row = slots // size if paged else torch.arange(x.shape[0], device=x.device)[:, None]
     cache.transpose(1, 2)[row, slots % size if paged else slots] = x.transpose(1, 2)
@@ -142,8 +150,10 @@ def _check_caches(k: Array, v: Array, k_cache: Array, v_cache: Array, layout: La
 
 
 def _checked_slots(slots: Any, k: Array, layout: Layout, extent: tuple[int, int], paged: bool) -> Array:
-    """Slots as int64 (batch or 1, time); those that do not exist or are named twice are refused where they can be
-    seen."""
+    """Slots as int64 (batch or 1, time).
+
+    Those that do not exist or are named twice are refused where they can be seen.
+    """
     plain_tensor("slots", slots)
     if slots.dtype not in (torch.int64, torch.int32):
         raise TypeError(f"slots must be int64 or int32; got {slots.dtype}. Give indices into the cache.")

@@ -28,22 +28,29 @@ def rotate_normed(
     layout: Layout,
     impl: Impl = "auto",
 ) -> tuple[Array, Array]:
-    """`rotate` after x / √(mean x² + ε) · w over each whole head, as in Qwen3 (w = weight)
-    and Gemma 3 (w = 1 + weight).
+    """`rotate` after x / √(mean x² + ε) · w over each whole head, as in Qwen3 (w = weight) and Gemma 3 (w = 1 + weight).
 
-    q, k, turn (or angles), layout as for `rotate`; q_weight and k_weight: (dim,); epsilon: ε; plus_one: which of the
-    two w is. All is formed in float32 at least and rounded once, where released models round after the norm as well.
-    With gradients for q, k and the weights.
-    impl: "triton" turns in the pass that norms; "reference" is plain PyTorch; "native" and "torch" have no norm and are
-    refused.
-    Raises TypeError or ValueError naming the argument.
+    q, k, turn (or angles), layout as for `rotate`; q_weight
 
-    >>> import torch, posenc
-    >>> q, k, weight = torch.ones(1, 4, 3, 8), torch.ones(1, 2, 3, 8), torch.ones(8)
-    >>> rotation = posenc.RoPE(dim=8).rotation(torch.arange(3))
-    >>> q, k = rotate_normed(2 * q, k, turn, q_weight=weight, k_weight=weight, epsilon=0.0, layout="bhtd")
-    >>> torch.allclose(q[0, 0], k[0, 0]), round(float(q[0, 0, 2].norm() ** 2), 4)
-    (True, 8.0)
+    Args:
+        k_weight: (dim,);.
+        epsilon: ε;.
+        plus_one: Which of the two w is. All is formed in float32 at least and rounded once, where released models round
+            after the norm as well. With gradients for q, k and the weights.
+        impl: "triton" turns in the pass that norms; "reference" is plain PyTorch; "native" and "torch" have no norm and
+            are refused.
+
+    Raises:
+        TypeError: A value breaks its rule; the message names the argument.
+        ValueError: A value breaks its rule; the message names the argument.
+
+    Example:
+        >>> import torch, posenc
+        >>> q, k, weight = torch.ones(1, 4, 3, 8), torch.ones(1, 2, 3, 8), torch.ones(8)
+        >>> rotation = posenc.RoPE(dim=8).rotation(torch.arange(3))
+        >>> q, k = rotate_normed(2 * q, k, turn, q_weight=weight, k_weight=weight, epsilon=0.0, layout="bhtd")
+        >>> torch.allclose(q[0, 0], k[0, 0]), round(float(q[0, 0, 2].norm() ** 2), 4)
+        (True, 8.0)
     """
     norm = _checked(rotation, q_weight, k_weight, epsilon, plus_one)
     if _choice(q, k, rotation, layout, impl) == "reference":
@@ -69,14 +76,17 @@ def rotate_normed_(
     layout: Layout,
     impl: Impl = "auto",
 ) -> tuple[Array, Array]:
-    """`rotate_normed`, in place: what needs a gradient, weights too, and tensors that overlap themselves are refused.
+    """`rotate_normed`, in place.
 
-    >>> import torch, posenc
-    >>> q, k, weight = torch.ones(1, 4, 3, 8), torch.ones(1, 2, 3, 8), torch.zeros(8)
-    >>> rotation = posenc.RoPE(dim=8).rotation(torch.arange(3))
-    >>> norm = {"q_weight": weight, "k_weight": weight, "epsilon": 1e-6, "plus_one": True}
-    >>> rotate_normed_(q, k, turn, **norm, layout="bhtd")[0] is q
-    True
+    What needs a gradient, weights too, and tensors that overlap themselves are refused.
+
+    Example:
+        >>> import torch, posenc
+        >>> q, k, weight = torch.ones(1, 4, 3, 8), torch.ones(1, 2, 3, 8), torch.zeros(8)
+        >>> rotation = posenc.RoPE(dim=8).rotation(torch.arange(3))
+        >>> norm = {"q_weight": weight, "k_weight": weight, "epsilon": 1e-6, "plus_one": True}
+        >>> rotate_normed_(q, k, turn, **norm, layout="bhtd")[0] is q
+        True
     """
     norm = _checked(rotation, q_weight, k_weight, epsilon, plus_one)
     choice = _choice(q, k, rotation, layout, impl)

@@ -17,8 +17,9 @@ def as_seen(mask: Any) -> Any:
 
     ValueError for a mask that adds other numbers than 0 and the least of its dtype.
 
-    >>> as_seen(torch.tensor([[[[0.0, torch.finfo(torch.float32).min]]]])).tolist()
-    [[[[True, False]]]]
+    Example:
+        >>> as_seen(torch.tensor([[[[0.0, torch.finfo(torch.float32).min]]]])).tolist()
+        [[[[True, False]]]]
     """
     if mask.dtype == torch.bool:
         return mask
@@ -33,12 +34,14 @@ def as_seen(mask: Any) -> Any:
 def documents_seen(seen: Any, causal: bool) -> tuple[Any, Any]:
     """Numbers of the texts that queries, (batch, queries), and keys, (batch, keys), belong to: padding is of none.
 
-    seen: (batch, queries, keys). ValueError where what is seen does not follow from texts and their order, as with a
-    window: a score that reads all keys in between would count keys that are hidden.
+    Args:
+        seen: (batch, queries, keys). ValueError where what is seen does not follow from texts and their order, as with
+            a window: a score that reads all keys in between would count keys that are hidden.
 
-    >>> left_padded = torch.tensor([[[0, 0, 0], [0, 1, 0], [0, 1, 1]]]).bool()
-    >>> documents_seen(left_padded, causal=True)
-    (tensor([[-1,  1,  1]]), tensor([[-1,  1,  1]]))
+    Example:
+        >>> left_padded = torch.tensor([[[0, 0, 0], [0, 1, 0], [0, 1, 1]]]).bool()
+        >>> documents_seen(left_padded, causal=True)
+        (tensor([[-1,  1,  1]]), tensor([[-1,  1,  1]]))
     """
     queries, keys = seen.shape[1:]
     alone = -1 - torch.arange(keys, device=seen.device).expand(seen.shape[0], keys)

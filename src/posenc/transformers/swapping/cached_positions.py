@@ -15,7 +15,8 @@ BYTES = 8
 class LayerCall:
     """One call of an attention layer: positions of its queries and of its keys, (batch or 1, tokens), and its input.
 
-    key: those of the new tokens, until the cache adds the earlier ones.
+    Args:
+        key: Those of the new tokens, until the cache adds the earlier ones.
     """
 
     query: Any

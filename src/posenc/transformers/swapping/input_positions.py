@@ -29,8 +29,9 @@ class InputPositions(torch.nn.ModuleList):  # type: ignore[misc]
 class TablePositions(torch.nn.ModuleList):  # type: ignore[misc]
     """Encodings in the place of a learned table of positions, whose rows also say where each token stands.
 
-    offset: the row that the first token reads. A model with such a table gives its layers no positions, so `hand_on`
-    does, to every layer of one call.
+    Args:
+        offset: The row that the first token reads. A model with such a table gives its layers no positions, so
+            `hand_on` does, to every layer of one call.
     """
 
     def __init__(self, added: Sequence[Add], offset: int, last_layer: Any) -> None:

@@ -28,8 +28,10 @@ class LayerPositions(torch.nn.ModuleList):  # type: ignore[misc]
 
     The layer's own rotation gets other tables: those of `by_table`, or none, so that queries and keys pass unchanged.
     What such tables cannot say acts `inside` attention, where the positions of all keys are known.
-    arguments: the names of what the layer is called with, in order.
-    repeat: how the layer's own tables hold each frequency twice, if they do.
+
+    Args:
+        arguments: The names of what the layer is called with, in order.
+        repeat: How the layer's own tables hold each frequency twice, if they do.
     """
 
     def __init__(
@@ -101,9 +103,12 @@ class LayerPositions(torch.nn.ModuleList):  # type: ignore[misc]
         attention_mask: Any,
         **named: Any,
     ) -> Any:
-        """Attention with the encodings that act inside: output (batch, tokens, heads, width), and the weights or None.
+        """Attention with the encodings that act inside.
 
-        function: the layer's own attention, which transformers calls `name`.
+        Output (batch, tokens, heads, width), and the weights or None.
+
+        Args:
+            function: The layer's own attention, which transformers calls `name`.
         """
         call = named.pop(NAME)
         if not self._adds(Bias, Score) and not self._by_head(query, key):

@@ -24,7 +24,8 @@ LONGEST = 2048
 class AttentionLayer:
     """One layer of attention, by its number, with the module of the whole layer, and what its own code rotates by.
 
-    arguments: the names of what the module is called with, in order.
+    Args:
+        arguments: The names of what the module is called with, in order.
     """
 
     number: int
@@ -55,7 +56,9 @@ class OwnTable:
 class OwnPositions:
     """A model's layers of attention, in order, and its table of positions, if it has one.
 
-    width: channels of its layers.   length: tokens that `rotation` is for, where frequencies depend on it.
+    Args:
+        width: Channels of its layers.
+        length: Tokens that `rotation` is for, where frequencies depend on it.
     """
 
     layers: tuple[AttentionLayer, ...]

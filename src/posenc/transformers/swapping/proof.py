@@ -24,10 +24,12 @@ TOKENS, PADDED, LATER = 6, 2, 2
 class Proof:
     """What swapping in a model's own positions did to its logits.
 
-    logits: how many were compared.   difference: the largest; 0.0 where no bit changed.
-    tables: the largest difference of a cosine or sine, as a share of what rounding to the model's dtype allows.
-    attention: that between the model's own attention and ours without an encoding, as a share of what rounding allows;
-    None where the model's own attention stays in use.
+    Args:
+        logits: How many were compared.
+        difference: The largest; 0.0 where no bit changed.
+        tables: The largest difference of a cosine or sine, as a share of what rounding to the model's dtype allows.
+        attention: That between the model's own attention and ours without an encoding, as a share of what rounding
+            allows; None where the model's own attention stays in use.
     """
 
     logits: int
@@ -41,8 +43,9 @@ def proved(
 ) -> tuple[Proof, PairLayout]:
     """Swap in what the layers have by themselves, and compare; ValueError where that is not what they do.
 
-    attends: whether our attention is to take the place of the model's own, which is then compared too.
-    Result: the proof, and how the model's tables hold each frequency twice.
+    Args:
+        attends: Whether our attention is to take the place of the model's own, which is then compared too. Result: the
+            proof, and how the model's tables hold each frequency twice.
     """
     far = max(0, own.length - TOKENS)
     before = logits_of_few_tokens(model, own, far)
@@ -65,7 +68,8 @@ def proved(
 def logits_of_few_tokens(model: Any, own: OwnPositions, far: int = 0, cached: bool = True) -> list[Any]:
     """What a model says of a few tokens, in float32: of those that are no padding; the last ones from a cache.
 
-    far: the position of the first row's first token.
+    Args:
+        far: The position of the first row's first token.
     """
     vocabulary = model.config.get_text_config().vocab_size
     device = model.get_input_embeddings().weight.device

@@ -22,8 +22,10 @@ from posenc.transformers.swapping.swap_request import Asked, Given, asked_positi
 class Swapped:
     """What was put into a model, and how to take it out: `undo()`, or the end of a `with` block.
 
-    layers: their numbers.   modules: what was put in, by its name in the model; their parameters are what learns.
-    proof: what the model's own positions, swapped in, did to its logits.
+    Args:
+        layers: Their numbers.
+        modules: What was put in, by its name in the model; their parameters are what learns.
+        proof: What the model's own positions, swapped in, did to its logits.
     """
 
     layers: tuple[int, ...]
@@ -48,13 +50,9 @@ def swap(
     *,
     layers: Iterable[int] | None = None,
 ) -> Swapped:
-    """Put any encoding into a loaded transformers model, in place of its own positions; result: what `undo()` takes out.
+    """Put any encoding into a loaded transformers model, in place of its own positions.
 
-    model: a decoder or an encoder that reads text, whose positions `posenc.models.from_config` reads and whose
-    attention goes through transformers' AttentionInterface: Llama, Qwen3, Gemma 3, GPT-NeoX, BERT and others like them.
-    encoding: an encoding of any door, or a list of them, or `PerLayer`; NoPE for none. Each layer gets parameters of its
-    own; a module of `posenc.torch.module` is shared by all layers, and keeps the numbers that it has.
-    layers: their numbers; the others keep what they do. All where it is left out.
+    Result: what `undo()` takes out.
 
     A rotation of the same pairs of channels as the model's own becomes its tables of cosines and sines, and the rest of
     the model stays as it is. Anything else acts inside attention, "sdpa" by `posenc.torch.attention` with logits in
@@ -66,16 +64,27 @@ def swap(
     Before that the model's own positions are swapped in: where its logits for a few tokens change by more than
     rounding, the model is refused. `proof` says by how much; where the arithmetic is the same, no bit changes.
 
-    Raises TypeError or ValueError naming the argument, and leaves the model as it was.
+    Args:
+        model: A decoder or an encoder that reads text, whose positions `posenc.models.from_config` reads and whose
+            attention goes through transformers' AttentionInterface: Llama, Qwen3, Gemma 3, GPT-NeoX, BERT and others
+            like them.
+        encoding: An encoding of any door, or a list of them, or `PerLayer`; NoPE for none. Each layer gets parameters
+            of its own; a module of `posenc.torch.module` is shared by all layers, and keeps the numbers that it has.
+        layers: Their numbers; the others keep what they do. All where it is left out.
 
-    >>> from posenc import ALiBi
-    >>> from transformers import LlamaConfig, LlamaForCausalLM
-    >>> sizes = {"vocab_size": 8, "hidden_size": 16, "intermediate_size": 8, "num_attention_heads": 2}
-    >>> model = LlamaForCausalLM(LlamaConfig(num_hidden_layers=2, **sizes))
-    >>> swapped = swap(model, ALiBi(heads=2))
-    >>> swapped.layers, swapped.proof.difference
-    ((0, 1), 0.0)
-    >>> swapped.undo()
+    Raises:
+        TypeError: A value breaks its rule; the message names the argument, and leaves the model as it was.
+        ValueError: A value breaks its rule; the message names the argument, and leaves the model as it was.
+
+    Example:
+        >>> from posenc import ALiBi
+        >>> from transformers import LlamaConfig, LlamaForCausalLM
+        >>> sizes = {"vocab_size": 8, "hidden_size": 16, "intermediate_size": 8, "num_attention_heads": 2}
+        >>> model = LlamaForCausalLM(LlamaConfig(num_hidden_layers=2, **sizes))
+        >>> swapped = swap(model, ALiBi(heads=2))
+        >>> swapped.layers, swapped.proof.difference
+        ((0, 1), 0.0)
+        >>> swapped.undo()
     """
     _check_model(model)
     own = own_positions(model)

@@ -172,7 +172,10 @@ def _split_off_table(layer: AttentionLayer, given: tuple[Given, ...]) -> tuple[G
 
 
 def _fits_table(encoding: RotaryEncoding, own: RotaryEncoding | None) -> bool:
-    """Whether an encoding rotates the same pairs of channels as the layer's code: queries like keys, all heads alike."""
+    """Whether an encoding rotates the same pairs of channels as the layer's code.
+
+    Queries like keys, all heads alike.
+    """
     if own is None or not one_rotation_serves(encoding):
         return False
     params = encoding.init(np.random.default_rng(0)) or None
