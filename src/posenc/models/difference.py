@@ -274,7 +274,7 @@ def encoding_fields(encoding: Any) -> dict[str, Any]:
 
     Example:
         >>> from posenc import Linear, RoPE
-        >>> record_fields(RoPE(dim=8, scaling=Linear(factor=2.0)))["scaling.factor"]
+        >>> encoding_fields(RoPE(dim=8, scaling=Linear(factor=2.0)))["scaling.factor"]
         2.0
     """
     if encoding is None:

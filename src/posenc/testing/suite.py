@@ -12,6 +12,7 @@ from posenc.testing.checks import (
     array_libraries,
     claims_both_ways,
     derived,
+    encoding_fields,
     gradients,
     grid_axes,
     learning,
@@ -44,7 +45,7 @@ THEMES = (
     grid_axes,
 )
 #: What is asked of the encoding as it is; all else is asked along a line where positions have several coordinates.
-OF_THE_RECORD = (encoding_fields, published, grid_axes)
+OF_THE_ENCODING = (encoding_fields, published, grid_axes)
 
 
 def _along(check: Check) -> Check:
@@ -58,7 +59,7 @@ def _where_asked(check: Check) -> Check:
 
 #: Every check, in the order of the report: theme by theme, as they stand there.
 ALL_CHECKS: tuple[Check, ...] = tuple(
-    _where_asked(check if theme in OF_THE_RECORD else _along(check))
+    _where_asked(check if theme in OF_THE_ENCODING else _along(check))
     for theme in THEMES
     for check in vars(theme).values()
     if isinstance(check, Check)

@@ -118,8 +118,8 @@ class Attention(torch.nn.Module):  # type: ignore[misc]
         self.scale, self.impl = scale, impl
         self.dropout = validation.real("dropout", dropout, 0.0, 1.0)
         with_bias, widths = validation.truth("bias", bias), (self.heads * self.head_dim, self.key_heads * self.head_dim)
-        self.query_positions = torch.nn.Linear(self.model_dim, widths[0], bias=with_bias)
-        self.key_positions = torch.nn.Linear(self.model_dim, widths[1], bias=with_bias)
+        self.query = torch.nn.Linear(self.model_dim, widths[0], bias=with_bias)
+        self.key = torch.nn.Linear(self.model_dim, widths[1], bias=with_bias)
         self.value = torch.nn.Linear(self.model_dim, widths[1], bias=with_bias)
         self.out = torch.nn.Linear(widths[0], self.model_dim, bias=with_bias)
         self.encodings = torch.nn.ModuleList(_modules(encodings))
@@ -165,7 +165,7 @@ class Attention(torch.nn.Module):  # type: ignore[misc]
         """Keys and values of some tokens."""
         shape = (*x.shape[:2], self.key_heads, self.head_dim)
         return AttentionCache(
-            self.key_positions(x).reshape(shape), self.value(x).reshape(shape), positions, x if self.reads else None
+            self.key(x).reshape(shape), self.value(x).reshape(shape), positions, x if self.reads else None
         )
 
     def _attended(
@@ -178,14 +178,14 @@ class Attention(torch.nn.Module):  # type: ignore[misc]
         *,
         keys_rotated: bool,
     ) -> Array:
-        q = self.query_positions(x).reshape(*x.shape[:2], self.heads, self.head_dim)
+        q = self.query(x).reshape(*x.shape[:2], self.heads, self.head_dim)
         hidden = {"query": [x], "key": [keys.hidden], "both": [x, keys.hidden], None: []}[self.reads]
         output = attention(
             q,
             keys.k,
             keys.v,
             query_positions=positions,
-            key_positions=keys.key,
+            key_positions=keys.key_positions,
             layout="bthd",
             encodings=list(self.encodings),
             causal=self.causal,

@@ -67,10 +67,10 @@ class LayerPositions(torch.nn.ModuleList):  # type: ignore[misc]
                 "cannot be replaced."
             )
         cos, sin = own
-        (rotation,) = self.by_table
-        if rotation is None:
+        (rotate,) = self.by_table
+        if rotate is None:
             return torch.ones_like(cos), torch.zeros_like(sin)
-        rotation = of_pairs("encoding", rotation_at(rotation.encoding, rotation.params, cos, positions, "both"))
+        rotation = of_pairs("encoding", rotation_at(rotate.encoding, rotate.params, cos, positions, "both"))
         if cos.shape[-1] not in (rotation.cos.shape[-1], 2 * rotation.cos.shape[-1]):
             raise ValueError(
                 f"model must give tables for {rotation.cos.shape[-1]} pairs of channels; got width "
