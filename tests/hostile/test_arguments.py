@@ -132,7 +132,7 @@ CALLS = (
         },
     ),
     Call(
-        "turn",
+        "rotation",
         WHEEL.rotation,
         {"positions": TWO, "params": None, "role": "both", "dtype": None},
         {"positions": NOT_POSITIONS, "params": NOT_PARAMS, "role": NOT_A_WORD, "dtype": NOT_DTYPE},

@@ -193,7 +193,7 @@ def test_sixteen_bits_are_correctly_rounded(dtype: torch.dtype, bits: int, pairi
 def test_gradients_keep_positions_alone() -> None:
     encoding = Partial(RoPE(dim=12, pairing="halves", scaling=YaRN(factor=4.0, original=64)), dim=18, start=2)
     positions, saved = torch.arange(7) + 10_000_000, []
-    by = {"angles": angles(encoding, positions), "turn": rotation(encoding, positions)}
+    by = {"angles": angles(encoding, positions), "rotation": rotation(encoding, positions)}
     gradients = {}
     for name, how in by.items():
         q, k = (heads(count, 7, 18, torch.float32, "bthd").requires_grad_() for count in (6, 2))

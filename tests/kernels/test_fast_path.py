@@ -95,7 +95,7 @@ class Other(torch.Tensor):
 
 
 @native
-@pytest.mark.parametrize("turn", [rotations()[0], rotations()[-1]], ids=["turn", "angles"])
+@pytest.mark.parametrize("rotation", [rotations()[0], rotations()[-1]], ids=["rotation", "angles"])
 def test_what_is_followed_goes_the_slower_way(rotation: Any) -> None:
     seen: list[Any] = []
 
@@ -146,33 +146,33 @@ def bad() -> dict[str, dict[str, Any]]:
     own, wide = rotations()[3], RoPE(dim=4098).rotation(torch.arange(LENGTH))
     pairing = rotation.pairing
     return {
-        "as many heads as differ": {"turn": own, "k": heads(2)},
-        "heads that the tables do not have": {"turn": Rotation(own.cos, own.sin, pairing, 1.0, heads=3)},
-        "no heads": {"turn": Rotation(own.cos[:0], own.sin[:0], pairing, 1.0, heads=0)},
+        "as many heads as differ": {"rotation": own, "k": heads(2)},
+        "heads that the tables do not have": {"rotation": Rotation(own.cos, own.sin, pairing, 1.0, heads=3)},
+        "no heads": {"rotation": Rotation(own.cos[:0], own.sin[:0], pairing, 1.0, heads=0)},
         "another batch": {"k": heads(2)[:1]},
-        "rows of another batch": {"turn": RECORD.rotation(torch.zeros(3, LENGTH, dtype=torch.int64))},
-        "other places": {"turn": RECORD.rotation(torch.arange(LENGTH + 1))},
+        "rows of another batch": {"rotation": RECORD.rotation(torch.zeros(3, LENGTH, dtype=torch.int64))},
+        "other places": {"rotation": RECORD.rotation(torch.arange(LENGTH + 1))},
         "other places of keys": {"k": heads(2)[:, :, 1:]},
         "another width": {"k": heads(2, dim=16)},
         "axes": {"q": q[0]},
-        "axes of a rotation": {"turn": RECORD.rotation(torch.zeros(2, 1, LENGTH, dtype=torch.int64))},
+        "axes of a rotation": {"rotation": RECORD.rotation(torch.zeros(2, 1, LENGTH, dtype=torch.int64))},
         "dtypes": {"k": heads(2).half()},
         "float64": {"q": q.double(), "k": heads(2).double()},
-        "float64 rotation": {"turn": RECORD.rotation(torch.arange(LENGTH), dtype=torch.float64)},
-        "a rotation of other pairs": {"turn": Rotation(rotation.cos, rotation.sin, Pairing("halves", 18, 16))},
-        "sines of other places": {"turn": Rotation(rotation.cos, rotation.sin[1:], pairing)},
-        "a learned turn": {"turn": learned(rotation)},
-        "heads of too many channels": {"turn": wide, "q": heads(4, dim=4098), "k": heads(2, dim=4098)},
+        "float64 rotation": {"rotation": RECORD.rotation(torch.arange(LENGTH), dtype=torch.float64)},
+        "a rotation of other pairs": {"rotation": Rotation(rotation.cos, rotation.sin, Pairing("halves", 18, 16))},
+        "sines of other places": {"rotation": Rotation(rotation.cos, rotation.sin[1:], pairing)},
+        "a learned turn": {"rotation": learned(rotation)},
+        "heads of too many channels": {"rotation": wide, "q": heads(4, dim=4098), "k": heads(2, dim=4098)},
         "channels apart": {"q": heads(4, dim=36)[..., ::2]},
-        "a turn on another device": {"turn": Rotation(rotation.cos.to("meta"), rotation.sin.to("meta"), pairing)},
-        "no rotation": {"turn": None},
+        "a turn on another device": {"rotation": Rotation(rotation.cos.to("meta"), rotation.sin.to("meta"), pairing)},
+        "no rotation": {"rotation": None},
         "no tensor": {"q": None},
         "layout": {"layout": "bdth"},
         "another layout": {"layout": "bthd"},
         "impl": {"impl": "torch"},
-        "places of angles": {"turn": angles(RECORD, torch.arange(LENGTH + 1))},
-        "rows of angles": {"turn": angles(RECORD, torch.zeros(3, LENGTH, dtype=torch.int64))},
-        "channels of angles": {"turn": angles(RoPE(dim=16), torch.arange(LENGTH))},
+        "places of angles": {"rotation": angles(RECORD, torch.arange(LENGTH + 1))},
+        "rows of angles": {"rotation": angles(RECORD, torch.zeros(3, LENGTH, dtype=torch.int64))},
+        "channels of angles": {"rotation": angles(RoPE(dim=16), torch.arange(LENGTH))},
     }
 
 
@@ -192,7 +192,7 @@ def call(case: dict[str, Any]) -> dict[str, Any]:
     good = {
         "q": heads(4),
         "k": heads(2),
-        "turn": RECORD.rotation(torch.arange(LENGTH)),
+        "rotation": RECORD.rotation(torch.arange(LENGTH)),
         "layout": "bhtd",
         "impl": "auto",
     }
@@ -212,14 +212,14 @@ def test_what_does_not_fit(name: str) -> None:
 
 
 @native
-@pytest.mark.parametrize("angled", [False, True], ids=["turn", "angles"])
+@pytest.mark.parametrize("angled", [False, True], ids=["rotation", "angles"])
 @pytest.mark.parametrize("name", overlapping())
 def test_what_overlaps_is_refused(name: str, angled: bool) -> None:
     given = call(overlapping()[name])
     if given["k"] is None:
         given["k"] = given["q"]
     if angled:
-        given["turn"] = angles(RECORD, torch.arange(LENGTH))
+        given["rotation"] = angles(RECORD, torch.arange(LENGTH))
     wanted = rotate(**{**given, "impl": "reference"})
     made = fast_path.rotate(**given)
     assert made is not None
@@ -325,15 +325,15 @@ def test_single_tokens_in_plain_pytorch(
         {"q": torch.zeros(2, 12000, 1, 12)},
         {"q": single(4, "bhtd", torch.float32, 2).requires_grad_()},
         {
-            "turn": AxialRoPE(
+            "rotation": AxialRoPE(
                 axis=(0, 0, 0, 1, 1, 1), frequency_index=(0, 1, 2) * 2, frequency_dim=6, pairing="halves", blocks=2
             ).rotation(torch.ones(1, 2))
         },
-        {"turn": RoPE(dim=12, pairing="halves").rotation(torch.arange(3)[:, None])},
-        {"turn": RoPE(dim=12, pairing="halves").rotation(torch.arange(2))},
-        {"turn": RoPE(dim=12, pairing="halves").rotation(torch.tensor([1]), dtype=torch.float64)},
-        {"turn": Partial(RoPE(dim=10, pairing="halves"), dim=12).rotation(torch.tensor([1]))},
-        {"turn": angles(RoPE(dim=12, pairing="halves"), torch.tensor([1]))},
+        {"rotation": RoPE(dim=12, pairing="halves").rotation(torch.arange(3)[:, None])},
+        {"rotation": RoPE(dim=12, pairing="halves").rotation(torch.arange(2))},
+        {"rotation": RoPE(dim=12, pairing="halves").rotation(torch.tensor([1]), dtype=torch.float64)},
+        {"rotation": Partial(RoPE(dim=10, pairing="halves"), dim=12).rotation(torch.tensor([1]))},
+        {"rotation": angles(RoPE(dim=12, pairing="halves"), torch.tensor([1]))},
         {"layout": "bthd"},
         {"layout": "bdth"},
     ],
@@ -342,7 +342,7 @@ def test_what_is_no_single_token(case: dict[str, Any]) -> None:
     pair = {"q": single(4, "bhtd", torch.float32, 2), "k": single(2, "bhtd", torch.float32, 2)}
     given = {
         **pair,
-        "turn": RoPE(dim=12, pairing="halves").rotation(torch.tensor([1])),
+        "rotation": RoPE(dim=12, pairing="halves").rotation(torch.tensor([1])),
         "layout": "bhtd",
         "impl": "torch",
     }

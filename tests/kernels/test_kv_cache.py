@@ -174,7 +174,7 @@ def good() -> dict[str, Any]:
         "q": torch.zeros(2, 4, 3, 8),
         "k": torch.zeros(2, 2, 3, 8),
         "v": torch.zeros(2, 2, 3, 6),
-        "turn": RoPE(dim=8).rotation(torch.arange(3)),
+        "rotation": RoPE(dim=8).rotation(torch.arange(3)),
         "k_cache": torch.zeros(2, 2, 9, 8),
         "v_cache": torch.zeros(2, 2, 9, 6),
         "slots": torch.arange(3),
@@ -192,7 +192,7 @@ def good() -> dict[str, Any]:
         ("v", torch.zeros(2, 4, 3, 6), ValueError),
         ("v", torch.zeros(2, 2, 3, 6).half(), ValueError),
         ("v", torch.zeros(2, 2, 3, 6).requires_grad_(), ValueError),
-        ("turn", "turn", TypeError),
+        ("rotation", "rotation", TypeError),
         ("k_cache", None, TypeError),
         ("k_cache", torch.zeros(2, 4, 9, 8), ValueError),
         ("k_cache", torch.zeros(1, 2, 9, 8), ValueError),
@@ -267,7 +267,7 @@ def test_keys_and_values_in_turn_in_one_cache(impl: Any) -> None:
         rotation = RoPE(dim=width).rotation(torch.arange(3))
         views = {"k_cache": keys.transpose(1, 2), "v_cache": values.transpose(1, 2)}
         with pytest.raises(ValueError, match=r"^v_cache must have memory of its own"):
-            rotate_into_cache_(**{**arguments, **shorter, "turn": rotation, **views})
+            rotate_into_cache_(**{**arguments, **shorter, "rotation": rotation, **views})
         if impl == "native":
             where = (*views.values(), torch.arange(3)[None])
             arguments_of = (
@@ -291,7 +291,7 @@ def test_the_operator_looks_before_it_writes() -> None:
     arguments = good()
     names = ("q", "k", "v", "k_cache", "v_cache")
     q, k, v, *caches = (arguments[name] for name in names)
-    table = kernel.tables(arguments["turn"])
+    table = kernel.tables(arguments["rotation"])
     twice, expanded = torch.tensor([[2, 0, 2]]), torch.zeros(2, 2, 1, 8).expand(2, 2, 9, 8)
     for wrong, message in (
         ((q, k, v, *table, *caches, twice), "that of one token"),

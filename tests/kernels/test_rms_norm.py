@@ -69,7 +69,7 @@ def test_tracers_see_through() -> None:
 GOOD: dict[str, Any] = {
     "q": torch.zeros(2, 4, 5, 16),
     "k": torch.zeros(2, 2, 5, 16),
-    "turn": TURN,
+    "rotation": TURN,
     "q_weight": torch.ones(16),
     "k_weight": torch.ones(16),
     "epsilon": 1e-6,
@@ -85,7 +85,7 @@ GOOD: dict[str, Any] = {
     [
         ("q", torch.zeros(2, 4, 5, 8), ValueError),
         ("k", None, TypeError),
-        ("turn", None, TypeError),
+        ("rotation", None, TypeError),
         ("q_weight", torch.ones(8), ValueError),
         ("k_weight", torch.ones(16, dtype=torch.int64), ValueError),
         ("k_weight", torch.ones(16, device="meta"), ValueError),

@@ -199,7 +199,7 @@ def test_a_choice_says_why() -> None:
 GOOD: dict[str, Any] = {
     "q": torch.zeros(2, 4, 3, 8),
     "k": torch.zeros(2, 2, 3, 8),
-    "turn": RoPE(dim=8).rotation(torch.arange(3)),
+    "rotation": RoPE(dim=8).rotation(torch.arange(3)),
     "layout": "bhtd",
     "impl": "auto",
 }
@@ -216,7 +216,7 @@ GOOD: dict[str, Any] = {
         ("k", torch.zeros(2, 2, 3, 8, dtype=torch.bfloat16), ValueError),
         ("k", torch.zeros(1, 2, 3, 8), ValueError),
         ("k", torch.zeros(2, 2, 3, 8, device="meta"), ValueError),
-        ("turn", "turn", TypeError),
+        ("rotation", "rotation", TypeError),
         ("layout", "bdth", ValueError),
         ("impl", "fastest", ValueError),
     ],
@@ -235,8 +235,8 @@ def test_a_named_kernel_does_not_fall_back() -> None:
 def test_what_cannot_be_rotated_in_place() -> None:
     q, k = torch.zeros(2, 4, 3, 8), torch.zeros(2, 2, 3, 8)
     with pytest.raises(ValueError, match=r"^q must not require a gradient"):
-        rotate_(q.clone().requires_grad_(), k, GOOD["turn"], layout="bhtd")
+        rotate_(q.clone().requires_grad_(), k, GOOD["rotation"], layout="bhtd")
     with pytest.raises(ValueError, match=r"^k must not overlap"):
-        rotate_(q, torch.zeros(2, 1, 3, 8).expand(2, 2, 3, 8), GOOD["turn"], layout="bhtd")
+        rotate_(q, torch.zeros(2, 1, 3, 8).expand(2, 2, 3, 8), GOOD["rotation"], layout="bhtd")
     with pytest.raises(ValueError, match=r"^k must not share memory"):
-        rotate_(q, q, GOOD["turn"], layout="bhtd")
+        rotate_(q, q, GOOD["rotation"], layout="bhtd")

@@ -286,7 +286,7 @@ def test_positions_that_must_be_given(use: Callable[..., object], error: type[Ex
 
 
 @pytest.mark.parametrize(
-    ("turn", "message"),
+    ("rotation", "message"),
     [
         (
             RoPE(dim=8).rotation(np.arange(5)),
@@ -303,7 +303,7 @@ def test_rotate_says_which_turn_to_make(rotation: object, message: str) -> None:
     q, k = torch.zeros(1, 4, 5, 8), torch.zeros(1, 2, 5, 8)
     weights = {"q_weight": torch.ones(8), "k_weight": torch.ones(8), "epsilon": 1e-6}
     for use in (rotate, rotate_, partial(rotate_normed, **weights), partial(rotate_normed_, **weights)):
-        with pytest.raises(TypeError, match=f"^turn must {message}"):
+        with pytest.raises(TypeError, match=f"^rotation must {message}"):
             use(q, k, rotation, layout="bhtd")
 
 

@@ -96,7 +96,7 @@ def test_modules_reach_the_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
         tuple(rotation(x, layout="bhtd") for x in pair) for rotation, pair in zip(rotations, inputs, strict=True)
     ]
     monkeypatch.setattr(Rotation, "__call__", called)
-    monkeypatch.setattr(RoPE, "turn", called)
+    monkeypatch.setattr(RoPE, "rotation", called)
     for (q, k), expected in zip(inputs, defined, strict=True):
         for key in (positions, positions.clone()):
             found = layer(q, k, positions, key, layout="bhtd")

@@ -26,7 +26,7 @@ TURN = RoPE(dim=8).rotation(torch.arange(5))
             K[:1],
             r"^k must have the dtype, device and batch of q; got torch.float32, cpu, 1 for",
         ),
-        (Q.to("meta"), K.to("meta"), r"^turn must be on the device of q, meta; got cpu"),
+        (Q.to("meta"), K.to("meta"), r"^rotation must be on the device of q, meta; got cpu"),
     ],
 )
 def test_vectors_of_another_shape_type_or_place(q, k, says):

@@ -29,7 +29,7 @@ Documents = tuple[Array, Array] | None
 Role = Literal["both", "query", "key", "value", "output"]
 ROLES = ("both", "query", "key", "value", "output")
 #: The methods of encodings that compute arrays.
-COMPUTING = frozenset({"embed", "attach", "turn", "bias", "matrix", "score", "values"})
+COMPUTING = frozenset({"embed", "attach", "rotation", "bias", "matrix", "score", "values"})
 
 #: What an encoding may say of itself. Each claim has a check, and what is not claimed must be false.
 #: relative: its effect on attention depends on differences of positions alone.

@@ -135,7 +135,7 @@ class Dials(text_lines.Lines):
                 zip(self.wavelengths, self.completed, self.revolutions, strict=True)
             )
         ]
-        head = ["dial", "period", "whole revolutions", "turn", "angle"]
+        head = ["dial", "period", "whole revolutions", "part", "angle"]
         binary = f" = {self.position:b} in binary" if self.position >= 0 else ""
         return [f"position {self.position}{binary}, {text_lines.short(self.encoding)}", *text_lines.aligned(head, rows)]
 

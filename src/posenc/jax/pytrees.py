@@ -20,11 +20,11 @@ from posenc.jax.bound import Bound
 #: The operators: the fields that hold arrays, and those that do not.
 OPERATORS: dict[type, tuple[list[str], list[str]]] = {
     Rotation: (["cos", "sin"], ["pairing", "factor", "heads"]),
-    Rebased: (["turn", "basis"], []),
+    Rebased: (["rotation", "basis"], []),
     Polar: (["cos", "sin"], ["heads"]),
     ByChannel: (["cos", "sin"], []),
     Matrices: (["matrix"], ["heads"]),
-    MatrixRotation: (["turn", "matrix"], []),
+    MatrixRotation: (["rotation", "matrix"], []),
     Tiled: (["matrix"], ["channels"]),
     Unchanged: ([], ["channels"]),
     BlockDiagonal: (["parts"], []),

@@ -68,7 +68,7 @@ def along_one(frequencies: Frequencies, pairing: Pairing, factor: float = 1.0) -
 def fixed_frequencies_of(encoding: Any) -> FixedFrequencies | None:
     """The encoding's `fixed_frequencies`; None where it has none, or where a subclass overrides `rotation`."""
     stated: FixedFrequencies | None = getattr(encoding, "fixed_frequencies", None)
-    return stated if stated is not None and not_overridden(encoding, "fixed_frequencies", "turn") else None
+    return stated if stated is not None and not_overridden(encoding, "fixed_frequencies", "rotation") else None
 
 
 def fixed_sinusoids_of(encoding: Any) -> FixedSinusoids | None:

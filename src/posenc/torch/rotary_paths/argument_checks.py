@@ -27,7 +27,7 @@ def check_rotation(rotation: Any) -> None:
         return
     if isinstance(rotation, Rotation):
         raise TypeError(
-            "turn must hold PyTorch tensors; got cos and sin of "
+            "rotation must hold PyTorch tensors; got cos and sin of "
             f"{type(rotation.cos).__module__}.{type(rotation.cos).__name__}. Make it from a tensor of positions: "
             "encoding.rotation(torch.arange(n))."
         )
@@ -41,7 +41,7 @@ def check_rotation(rotation: Any) -> None:
         got, advice = f"positions, it seems ({type(rotation).__name__})", "Give encoding.rotation(positions)"
     else:
         got, advice = validation.shown(rotation), "Give encoding.rotation(positions)"
-    raise TypeError(f"turn must be a Rotation, or what posenc.torch.rotary_paths.angles gives; got {got}. {advice}.")
+    raise TypeError(f"rotation must be a Rotation, or what posenc.torch.rotary_paths.angles gives; got {got}. {advice}.")
 
 
 def check_vectors(q: Array, k: Array, rotation: Rotation | Angles, layout: Layout) -> None:
@@ -73,7 +73,7 @@ def check_vectors(q: Array, k: Array, rotation: Rotation | Angles, layout: Layou
             f"{where}, {q.shape[0]}. Convert one of them."
         )
     if device != where:
-        raise ValueError(f"turn must be on the device of q, {where}; got {device}. Make it there.")
+        raise ValueError(f"rotation must be on the device of q, {where}; got {device}. Make it there.")
 
 
 def shape_of_rotation(rotation: Rotation | Angles) -> tuple[int, int, int | None, Any]:

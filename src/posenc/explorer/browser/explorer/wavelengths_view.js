@@ -1,4 +1,4 @@
-// Wavelengths: how many positions each pair takes for one rotation, against a length of context.
+// Wavelengths: how many positions each pair takes for one revolution, against a length of context.
 
 import { slider } from "../controls.js";
 import { element, fill, shown } from "../dom.js";
@@ -11,7 +11,7 @@ export const wavelengthsView = {
   id: "wavelengths",
   title: "Wavelengths",
   about:
-    "Positions for one rotation of each pair. Pairs above the line never finish a rotation within the context: " +
+    "Positions for one revolution of each pair. Pairs above the line never finish a revolution within the context: " +
     "they tell near from far.",
   ofRecord: true,
   asks: "spectrum",
@@ -55,11 +55,11 @@ function pictureOf({ wavelengths, context }) {
   const lengths = wavelengths.map((length) => length ?? NaN);
   return {
     series: [
-      { name: "one rotation", x: pairs, y: lengths, points: true },
+      { name: "one revolution", x: pairs, y: lengths, points: true },
       { name: `context of ${context.toLocaleString("en")}`, x: pairs, y: pairs.map(() => context), style: 1 },
     ],
     xTitle: "pair",
-    yTitle: "positions for one rotation",
+    yTitle: "positions for one revolution",
     yLog: true,
   };
 }

@@ -46,7 +46,7 @@ export function slides(bar, shown) {
       event.target.closest("input, select, textarea, [role=application]")
     )
       return;
-    const rotation = {
+    const turn = {
       ArrowRight: () => show(at + 1),
       PageDown: () => show(at + 1),
       ArrowLeft: () => show(at - 1),
@@ -55,7 +55,7 @@ export function slides(bar, shown) {
     }[event.key];
     if (!turn) return;
     event.preventDefault();
-    rotation();
+    turn();
   });
   return button("Slides", enter, { class: "primary" });
 }

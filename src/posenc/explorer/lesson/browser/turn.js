@@ -8,7 +8,7 @@ import { number } from "./number.js";
 const MOST = 40;
 const ARROWS = { q: { start: 0.3, colour: "query" }, k: { start: 1.1, colour: "key" } };
 
-export function rotation(view, { rotation }) {
+export function turn(view, { rotation }) {
   const state = { q: 6, k: 2, pair: 1 };
   const dial = element("div", { class: "turn-dial" });
   const product = element("p", { class: "product mono", role: "status" });
