@@ -157,7 +157,7 @@ REFUSED = [
     (
         {"query": [0]},
         ValueError,
-        r"^query must hold a position for each of 5 tokens, with or without a batch of 2; got shape \(1,\)",
+        r"^query_positions must hold a position for each of 5 tokens, with or without a batch of 2; got shape \(1,\)",
     ),
     ({"causal": 1}, TypeError, r"^causal must be True or False; got 1"),
     ({"scale": 0.0}, ValueError, r"^scale must be a finite number above 0"),

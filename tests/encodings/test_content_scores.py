@@ -140,11 +140,11 @@ def test_a_position_that_is_none_spoils_what_it_would_count_in() -> None:
         (lambda: DeBERTa(dim=1 << 20, heads=1 << 10), ValueError, r"^buckets must need at most"),
         (lambda: score("deberta", q=Q[:, :3]), ValueError, r"^q must have 12 heads; got shape \(2, 3, 3, 5\)"),
         (lambda: score("deberta", k=K[..., :4]), ValueError, r"^k must have shape"),
-        (lambda: score("deberta", query_positions=QUERY + 0.5), ValueError, r"^query must hold whole numbers"),
+        (lambda: score("deberta", query_positions=QUERY + 0.5), ValueError, r"^query_positions must hold whole numbers"),
         (
             lambda: score("deberta", key_positions=KEY[:2]),
             ValueError,
-            r"^key must hold a position for each of 7 tokens",
+            r"^key_positions must hold a position for each of 7 tokens",
         ),
         (lambda: score("deberta", params=None), ValueError, r"^params must hold what DeBERTa learns"),
         (
@@ -156,7 +156,7 @@ def test_a_position_that_is_none_spoils_what_it_would_count_in() -> None:
         (lambda: CoPE(dim=4, rows=1), ValueError, r"^rows must be an integer from 2"),
         (lambda: CoPE(dim=1 << 20, rows=1 << 20), ValueError, r"^rows must need at most"),
         (lambda: score("cope", q=Q[..., :4]), ValueError, r"^q must have shape"),
-        (lambda: score("cope", key_positions=[math.nan] * 7), ValueError, r"^key must be finite"),
+        (lambda: score("cope", key_positions=[math.nan] * 7), ValueError, r"^key_positions must be finite"),
         (lambda: ForgettingGate(heads=0, model_dim=1), ValueError, r"^heads must be an integer from 1"),
         (lambda: ForgettingGate(heads=1, model_dim=0), ValueError, r"^model_dim must be an integer from 1"),
         (lambda: ForgettingGate(heads=1 << 16, model_dim=1 << 20), ValueError, r"^model_dim must need at most"),
@@ -180,7 +180,7 @@ def test_a_position_that_is_none_spoils_what_it_would_count_in() -> None:
             r"^model_dim|^extent must need",
         ),
         (lambda: score("bank", q=Q[:, :3]), ValueError, r"^q must have 12 heads"),
-        (lambda: score("bank", key_positions=KEY + 0.25), ValueError, r"^key must hold whole numbers"),
+        (lambda: score("bank", key_positions=KEY + 0.25), ValueError, r"^key_positions must hold whole numbers"),
         (lambda: score("bank", hidden=SEEN), ValueError, r"^hidden must have shape \(2, 3, 6\)"),
         *(
             (lambda name=name: RECORDS[name].init(3), TypeError, r"^rng must be a numpy.random.Generator; got 3")

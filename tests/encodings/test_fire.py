@@ -76,7 +76,7 @@ def test_a_mixed_precision_context_changes_no_number() -> None:
         (
             lambda: FIRE(heads=1).matrix([np.inf], [1], FIRE(heads=1).init(np.random.default_rng(0))),
             ValueError,
-            r"^query must be finite",
+            r"^query_positions must be finite",
         ),
     ],
 )

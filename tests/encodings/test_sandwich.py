@@ -35,11 +35,11 @@ def test_the_ratios_of_alibi() -> None:
         (lambda: Sandwich(heads=1, dim=5), ValueError, r"^dim must be an even integer from 2 to 65536; got 5"),
         (lambda: Sandwich(heads=1, base=0.0), ValueError, r"^base must be a finite number above 0"),
         (lambda: Sandwich(heads=1).bias(1, 0, 1), ValueError, r"^head must be from 0 to 0; got values from 1 to 1"),
-        (lambda: Sandwich(heads=1).matrix([float("nan")], [0]), ValueError, r"^query must be finite"),
+        (lambda: Sandwich(heads=1).matrix([float("nan")], [0]), ValueError, r"^query_positions must be finite"),
         (
             lambda: Sandwich(heads=1).matrix([0], [2**60]),
             ValueError,
-            r"^key must be finite and of magnitude at most 2\^53",
+            r"^key_positions must be finite and of magnitude at most 2\^53",
         ),
     ],
 )

@@ -192,7 +192,7 @@ def test_grape_as_its_authors_write_it() -> None:
         (lambda: GatedBias(RoPE(dim=4), dim=4), TypeError, r"^encoding must be an encoding that biases"),
         (lambda: GatedBias(ALiBi(heads=2), dim=0), ValueError, r"^dim must be an integer from 1"),
         (lambda: score("gated", hidden=SEEN), ValueError, r"^hidden must have shape \(2, 3, 60\)"),
-        (lambda: score("gated", query_positions=QUERY + 0.5), ValueError, r"^query must hold whole numbers"),
+        (lambda: score("gated", query_positions=QUERY + 0.5), ValueError, r"^query_positions must hold whole numbers"),
         (lambda: AdditiveGRAPE(dim=0, heads=1), ValueError, r"^dim must be an integer from 1"),
         (lambda: AdditiveGRAPE(dim=1, heads=1, gates="none"), ValueError, r"^gates must be one of 'both'"),
         (lambda: AdditiveGRAPE(dim=1, heads=1, normalised=1), TypeError, r"^normalised must be True or False"),
@@ -219,12 +219,12 @@ def test_a_position_that_occurs_twice_is_refused(name: str) -> None:
     """Padding that stands at 0, or documents that are packed, would count as keys in between."""
     key = np.array([0, 1, 2, 0, 3, 4, 5])
     with pytest.raises(
-        ValueError, match=r"^key must hold each position once, .*; got 0 twice\. .*from_mask.* documents="
+        ValueError, match=r"^key_positions must hold each position once, .*; got 0 twice\. .*from_mask.* documents="
     ):
         score(name, key_positions=key)
     numbers = (np.zeros(3, np.int64), np.array([0, 0, 0, 1, 1, 1, 1]))
     assert np.isfinite(score(name, key_positions=key, documents=numbers)).all()
-    with pytest.raises(ValueError, match=r"^key must hold each position once, .*; got 0 twice"):
+    with pytest.raises(ValueError, match=r"^key_positions must hold each position once, .*; got 0 twice"):
         score(name, key_positions=key, documents=(np.zeros(3, np.int64), np.zeros(7, np.int64)))
 
 

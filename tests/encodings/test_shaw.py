@@ -143,32 +143,32 @@ def test_a_fraction_is_nan_where_it_cannot_be_seen() -> None:
         (
             lambda: RECORD.score(Q, K, QUERY[:2], KEY, PARAMS),
             ValueError,
-            r"^query must hold a position for each of 3 tokens, shape \(3,\) or \(2, 3\); got \(2,\)",
+            r"^query_positions must hold a position for each of 3 tokens, shape \(3,\) or \(2, 3\); got \(2,\)",
         ),
         (
             lambda: RECORD.score(Q, K, QUERY, KEY[:, None], PARAMS),
             ValueError,
-            r"^key must hold a position for each of 7",
+            r"^key_positions must hold a position for each of 7",
         ),
         (
             lambda: RECORD.score(Q, K, np.stack([QUERY] * 3), KEY, PARAMS),
             ValueError,
-            r"^query must hold a position .* got \(3, 3\)",
+            r"^query_positions must hold a position .* got \(3, 3\)",
         ),
         (
             lambda: RECORD.score(Q, K, QUERY + 0.5, KEY, PARAMS),
             ValueError,
-            r"^query must hold whole numbers.* got 4\.5",
+            r"^query_positions must hold whole numbers.* got 4\.5",
         ),
         (
             lambda: RECORD.values(np.ones((2, 12, 3, 7)), QUERY, KEY + 0.25, PARAMS),
             ValueError,
-            r"^key must hold whole numbers.* got 0\.25",
+            r"^key_positions must hold whole numbers.* got 0\.25",
         ),
         (
             lambda: RECORD.values(np.ones((2, 12, 3, 6)), QUERY, KEY, PARAMS),
             ValueError,
-            r"^key must hold a position for each of 6 tokens",
+            r"^key_positions must hold a position for each of 6 tokens",
         ),
         (
             lambda: RECORD.values(np.ones((3, 7)), QUERY, KEY, PARAMS),

@@ -132,17 +132,17 @@ def test_the_lookup_is_nobodys_to_change() -> None:
         (
             lambda: T5Bias(heads=1).matrix([0.5], [0.5], {"table": np.ones((32, 1))}),
             ValueError,
-            r"^query must hold whole numbers, since each selects a row of a table; got 0\.5",
+            r"^query_positions must hold whole numbers, since each selects a row of a table; got 0\.5",
         ),
         (
             lambda: T5Bias(heads=1).matrix([0], [0.5], {"table": np.ones((32, 1))}),
             ValueError,
-            r"^key must hold whole numbers",
+            r"^key_positions must hold whole numbers",
         ),
         (
             lambda: T5Bias(heads=1).matrix([math.nan], [0], {"table": np.ones((32, 1))}),
             ValueError,
-            r"^query must be finite",
+            r"^query_positions must be finite",
         ),
         (lambda: T5Bias(heads=1).bucket([0.5]), ValueError, r"^distance must hold whole numbers"),
         (

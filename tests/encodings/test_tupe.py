@@ -67,9 +67,9 @@ REFUSED = [
     (lambda: TUPE(**GOOD, max_distance=3), ValueError, "max_distance must be above"),
     (lambda: TUPE(**GOOD, epsilon=-1.0), ValueError, "epsilon must be"),
     (lambda: TUPE(**GOOD, relative=False, buckets=8), ValueError, "buckets and max_distance must be left out"),
-    (lambda: TUPE(**GOOD).matrix([40], [0], fresh()), ValueError, "query must hold positions from 0 to 39"),
-    (lambda: TUPE(**GOOD).matrix([0], [-1], fresh()), ValueError, "key must hold positions from 0 to 39"),
-    (lambda: TUPE(**GOOD).matrix([0.5], [0], fresh()), ValueError, "query must hold whole numbers"),
+    (lambda: TUPE(**GOOD).matrix([40], [0], fresh()), ValueError, "query_positions must hold positions from 0 to 39"),
+    (lambda: TUPE(**GOOD).matrix([0], [-1], fresh()), ValueError, "key_positions must hold positions from 0 to 39"),
+    (lambda: TUPE(**GOOD).matrix([0.5], [0], fresh()), ValueError, "query_positions must hold whole numbers"),
 ]
 
 

@@ -151,7 +151,7 @@ def test_gradients_of_decomposed() -> None:
         (
             lambda: BIASES["window"][0].matrix(QUERY + 0.5, KEY, drawn(BIASES["window"][0])),
             ValueError,
-            "^query must hold whole",
+            "^query_positions must hold whole",
         ),
         (
             lambda: BIASES["window"][0].matrix(QUERY, KEY[:, :1], drawn(BIASES["window"][0])),
@@ -180,9 +180,9 @@ def test_gradients_of_decomposed() -> None:
         (
             lambda: DECOMPOSED.score(Q, K, QUERY[:3], KEY, TABLES),
             ValueError,
-            r"^query must hold a position for each of 15",
+            r"^query_positions must hold a position for each of 15",
         ),
-        (lambda: DECOMPOSED.score(Q, K, QUERY, KEY * math.pi, TABLES), ValueError, r"^key must hold whole numbers"),
+        (lambda: DECOMPOSED.score(Q, K, QUERY, KEY * math.pi, TABLES), ValueError, r"^key_positions must hold whole numbers"),
         (lambda: DECOMPOSED.score(Q[..., :4], K, QUERY, KEY, TABLES), ValueError, r"^q must have shape"),
         (lambda: DECOMPOSED.init(3), TypeError, r"^rng must be a numpy.random.Generator; got 3"),
     ],

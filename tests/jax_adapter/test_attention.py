@@ -136,11 +136,11 @@ NONSENSE = [
     (
         {"encodings": [bind(posenc.TUPE(heads=12, dim=4, length=6))]},
         ValueError,
-        "query must hold positions from 0 to 5",
+        "query_positions must hold positions from 0 to 5",
     ),
     ({"mask": np.ones((7, 9)) > 0}, ValueError, "mask must have four axes"),
     ({"window": 4}, TypeError, "window must be (keys before, keys after)"),
-    ({"query": np.arange(8)}, ValueError, "query must hold a position for each of 5 tokens"),
+    ({"query": np.arange(8)}, ValueError, "query_positions must hold a position for each of 5 tokens"),
     ({"hidden": jnp.ones((2, 7, 4))}, ValueError, "hidden must be left out where no encoding reads it"),
     (
         {"encodings": [bind(posenc.ForgettingGate(heads=12, model_dim=4))]},

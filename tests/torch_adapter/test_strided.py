@@ -321,7 +321,7 @@ PLACE = torch.arange(3)
             ValueError,
             "^encoding must claim 'relative', since its numbers",
         ),
-        (lambda: strided(ALiBi(heads=2), [0, 1], PLACE), TypeError, "^query must be a tensor of positions"),
+        (lambda: strided(ALiBi(heads=2), [0, 1], PLACE), TypeError, "^query_positions must be a tensor of positions"),
         (
             lambda: strided(ALiBi(heads=2), PLACE, torch.tensor(3)),
             ValueError,
@@ -366,7 +366,7 @@ PLACE = torch.arange(3)
             "^dtype must be a floating dtype",
         ),
         (lambda: decode_row(RoPE(dim=8), PLACE[0], PLACE), TypeError, "^encoding must be an encoding that biases"),
-        (lambda: decode_row(ALiBi(heads=2), 3, PLACE), TypeError, "^query must be a tensor of positions"),
+        (lambda: decode_row(ALiBi(heads=2), 3, PLACE), TypeError, "^query_positions must be a tensor of positions"),
         (
             lambda: decode_row(ALiBi(heads=2), PLACE[None], PLACE),
             ValueError,
