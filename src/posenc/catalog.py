@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 from dataclasses import fields, is_dataclass
 
-from posenc.compose import backward, concatenated, partial, scaled, summed
+from posenc.compose import concatenated, rotary_wrappers, scaled, summed
 from posenc.core.doors import Encoding
 from posenc.core.row import Row
 from posenc.encodings.adds import (
@@ -153,8 +153,7 @@ CATALOG: tuple[Row, ...] = (
     summed.ROW,
     *scaled.ROWS,
     concatenated.ROW,
-    partial.ROW,
-    backward.ROW,
+    *rotary_wrappers.ROWS,
 )
 
 

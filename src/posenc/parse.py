@@ -12,7 +12,7 @@ from typing import Any
 from posenc import frequencies
 from posenc.catalog import CATALOG
 from posenc.compose import PerLayer
-from posenc.core.field_names import near_field, wrong_names
+from posenc.core.declared_fields import near_field, wrong_names
 from posenc.phase import Frequencies
 
 #: Longer or deeper than any record that is meant.

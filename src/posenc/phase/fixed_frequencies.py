@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from posenc.core import arrays
-from posenc.core.array_memo import remembered
+from posenc.core.arrays import remembered
 from posenc.core.rotation import Pairing
 from posenc.phase.fixed_point import limbs, revolution_words
 from posenc.phase.frequencies import Frequencies

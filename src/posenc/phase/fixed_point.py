@@ -13,8 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from posenc.core import arrays, validation
-from posenc.core.array_memo import remembered
-from posenc.core.arrays import Array, Library
+from posenc.core.arrays import Array, Library, remembered
 from posenc.core.checked_positions import Positions, checked
 from posenc.phase.frequencies import EXACT, TWO_PI, Frequencies
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from posenc.core import validation
-from posenc.positions.draws import generator
+from posenc.positions.random_positions import generator
 
 LONGEST_NUMBER = 1 << 20
 

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 
 from posenc.core import validation
-from posenc.core.arrays.array_library import Array, Library
+from posenc.core.arrays.array_library import NUMPY, Array, Library
 from posenc.core.arrays.jax_library import Jax
-from posenc.core.arrays.numpy_library import NUMPY
 from posenc.core.arrays.torch_library import Torch
 
 
