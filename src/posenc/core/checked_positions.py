@@ -90,7 +90,7 @@ def checked(positions: Any, name: str = "positions", like: Array | None = None) 
     if lib.name == "torch" and array.dtype in (lib.xp.uint16, lib.xp.uint32):
         array = lib.signed(array)  # PyTorch stores these and compares none of them
     bounds = lib.extremes(array)
-    if bounds is not None:
+    if bounds is not None and not (bounds[0] > -LARGEST_NARROW_POSITION and bounds[1] < LARGEST_NARROW_POSITION):
         _within_range(name, bounds, lib.float64)
     readable = bounds is not None or lib.concrete(array)
     return Positions(array, lib, kind == "integer", readable, bounds)

@@ -9,7 +9,7 @@ import types
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated, Any, ClassVar, Literal, Union, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Union, get_args, get_origin, get_type_hints
 
 from posenc.core import validation
 
@@ -146,14 +146,20 @@ class NamesFields(abc.ABCMeta):
     A call is looked at once it has failed, so that making a record costs nothing more.
     """
 
-    def __call__(cls, *values: Any, **fields: Any) -> Any:
-        try:
-            return type.__call__(cls, *values, **fields)
-        except TypeError:
-            wrong = None if inspect.isabstract(cls) else wrong_names(cls, values, fields)
-            if wrong is None:  # the names are right, and a value is not
-                raise
-        raise TypeError(" ".join(filter(None, (wrong, cls._instead))))  # type: ignore[attr-defined]
+    # No class counts as a subclass by `register`, so the quick checks of `type` serve, which run no Python.
+    __instancecheck__ = type.__instancecheck__
+    __subclasscheck__ = type.__subclasscheck__
+
+    if not TYPE_CHECKING:  # a type checker then reads the fields of the dataclass, and knows what a call makes
+
+        def __call__(cls, *values, **fields):
+            try:
+                return type.__call__(cls, *values, **fields)
+            except TypeError:
+                wrong = None if inspect.isabstract(cls) else wrong_names(cls, values, fields)
+                if wrong is None:  # the names are right, and a value is not
+                    raise
+            raise TypeError(" ".join(filter(None, (wrong, cls._instead))))
 
     @property
     def __signature__(cls) -> inspect.Signature:

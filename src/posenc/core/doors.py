@@ -31,6 +31,9 @@ ROLES = ("both", "query", "key", "value", "output")
 #: The methods of encodings that compute arrays.
 COMPUTING = frozenset({"embed", "attach", "rotation", "bias", "matrix", "score", "values"})
 
+#: What kernels compute from, and the method that says the same: a subclass that overrides the method has no such data.
+KERNEL_DATA = (("fixed_frequencies", "rotation"), ("fixed_sinusoids", "embed"))
+
 #: What an encoding may say of itself. Each claim has a check, and what is not claimed must be false.
 #: relative: its effect on attention depends on differences of positions alone.
 #: isometry: vectors keep their length.       streaming: a row computed alone is that row of the whole.
@@ -62,6 +65,10 @@ class Encoding(Untraced, abc.ABC):
                 setattr(cls, name, arrays.broadcasting(value))
             elif name == "init":
                 setattr(cls, name, _drawing(value))
+        for data, method in KERNEL_DATA:
+            owners = (name for owner in cls.__mro__ for name in (data, method) if name in vars(owner))
+            if next(owners, data) == method:
+                setattr(cls, data, None)
 
     @property
     def axes(self) -> int:

@@ -27,7 +27,7 @@ def shown(value: object) -> str:
 def integer(name: str, value: Any, least: int, most: int = LARGEST_WIDTH, *, even: bool = False) -> int:
     """A whole number in a range, as a plain int."""
     rule = f"{name} must be an {'even ' if even else ''}integer from {least} to {most}"
-    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
+    if type(value) is not int and (isinstance(value, bool) or not isinstance(value, numbers.Integral)):
         raise TypeError(f"{rule}; got {shown(value)}. Give a whole number.")
     number = int(value)
     if not least <= number <= most or (even and number % 2):
@@ -44,7 +44,7 @@ def real(name: str, value: Any, least: float, most: float, *, above: bool = Fals
         f"{name} must be a finite number {'above' if above else 'from'} {least:g} {'and at most' if above else 'to'} "
         f"{most:g}"
     )
-    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+    if type(value) not in (int, float) and (isinstance(value, bool) or not isinstance(value, numbers.Real)):
         raise TypeError(f"{rule}; got {shown(value)}. Give a plain number.")
     try:
         number = float(value)
@@ -72,7 +72,10 @@ def equals_one_of(value: Any, *options: Any) -> bool:
     `value in options` says no to sizes that a tracer does not know yet, and `value == option` of two of them is no
     bool, which PyTorch's attention asks for.
     """
-    return any(value == option for option in options)
+    for option in options:
+        if value == option:
+            return True
+    return False
 
 
 def truth(name: str, value: Any) -> bool:

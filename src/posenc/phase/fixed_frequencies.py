@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -14,8 +15,20 @@ from posenc.phase.fixed_point import limbs, revolution_words
 from posenc.phase.frequencies import Frequencies
 
 
+class _WithLimbs:
+    """Fixed frequencies, and the numbers that kernels are made of, worked out at their first use."""
+
+    frequencies: Frequencies
+    axis: Any
+
+    @cached_property
+    def limbs(self) -> np.ndarray:
+        """What `frequency_limbs` gives a copy of."""
+        return np.concatenate([limbs(self.frequencies, 32, 5), np.array([self.axis])])
+
+
 @dataclass(frozen=True)
-class FixedFrequencies:
+class FixedFrequencies(_WithLimbs):
     """The frequencies of a rotating encoding, from which compiled code makes its turns.
 
     Pair i turns by position[axis[i]] · ω_i.
@@ -32,13 +45,14 @@ class FixedFrequencies:
     pairing: Pairing
     factor: float = 1.0
 
-    @property
+    @cached_property
     def axes(self) -> int:
+        """Coordinates that are read."""
         return max(self.axis) + 1
 
 
 @dataclass(frozen=True)
-class FixedSinusoids:
+class FixedSinusoids(_WithLimbs):
     """The sinusoids of an additive encoding, from which compiled code makes its vectors.
 
     Sines and cosines of (position + start) · ω_i, times the factor.
@@ -67,21 +81,12 @@ def along_one(frequencies: Frequencies, pairing: Pairing, factor: float = 1.0) -
 
 def fixed_frequencies_of(encoding: Any) -> FixedFrequencies | None:
     """The encoding's `fixed_frequencies`; None where it has none, or where a subclass overrides `rotation`."""
-    stated: FixedFrequencies | None = getattr(encoding, "fixed_frequencies", None)
-    return stated if stated is not None and not_overridden(encoding, "fixed_frequencies", "rotation") else None
+    return getattr(encoding, "fixed_frequencies", None)
 
 
 def fixed_sinusoids_of(encoding: Any) -> FixedSinusoids | None:
     """The encoding's `fixed_sinusoids`; None where it has none, or where a subclass overrides `embed`."""
-    stated: FixedSinusoids | None = getattr(encoding, "fixed_sinusoids", None)
-    return stated if stated is not None and not_overridden(encoding, "fixed_sinusoids", "embed") else None
-
-
-@arrays.host
-def not_overridden(encoding: Any, data: str, method: str) -> bool:
-    """Whether no subclass of the class that defines `data` overrides `method` without it."""
-    names = (name for owner in type(encoding).__mro__ for name in (data, method) if name in vars(owner))
-    return next(names) == data
+    return getattr(encoding, "fixed_sinusoids", None)
 
 
 @arrays.host
@@ -90,7 +95,7 @@ def frequency_limbs(fixed: FixedFrequencies | FixedSinusoids) -> np.ndarray:
 
     Five limbs of 32 bits of a revolution, the topmost first, and axes.
     """
-    return np.concatenate([limbs(fixed.frequencies, 32, 5), np.array([fixed.axis])])
+    return fixed.limbs.copy()
 
 
 @remembered(256)
