@@ -1,4 +1,9 @@
-"""Fields of encodings whose annotations state their rules, and errors that name the right fields."""
+"""Fields of encodings whose annotations state their rules, and errors that name the right fields.
+
+Each field is checked when a record is made, and stored as a plain number. A rule is metadata of the type: `dim:
+EvenWidth` is an int for a type checker, and an even integer from 2 when a record is made. A `bool` and a `Literal`
+are their own rules; with `| None` a rule holds for values other than None.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +30,7 @@ OTHER_NAMES = {
 
 
 def near_field(word: str, fields: Iterable[str]) -> str | None:
-    """The field that is meant: by the name that other libraries give it, or by its letters.
+    """Field that a wrong name means: by the name that other libraries give it, or by its letters.
 
     Example:
         >>> near_field("d_model", ["dim", "base"]), near_field("bsae", ["dim", "base"]), near_field("x", ["dim"])
@@ -38,7 +43,7 @@ def near_field(word: str, fields: Iterable[str]) -> str | None:
 
 
 def wrong_names(record: type, values: tuple[Any, ...], fields: Mapping[str, Any]) -> str | None:
-    """What is wrong with the names in the call record(*values, **fields), and what to write; None if they are right.
+    """Error about the names in the call record(*values, **fields), with what to write; None if they are right.
 
     Example:
         >>> from posenc import RoPE
@@ -71,7 +76,7 @@ Rule = Callable[[str, Any], Any]
 
 @dataclass(frozen=True)
 class Whole:
-    """An integer in a range."""
+    """Rule: an integer in a range."""
 
     least: int
     most: int = validation.LARGEST_WIDTH
@@ -83,7 +88,7 @@ class Whole:
 
 @dataclass(frozen=True)
 class Real:
-    """A finite number in a range, or with `above` strictly above its lower end."""
+    """Rule: a finite number in a range, or with `above` strictly above its lower end."""
 
     least: float
     most: float
@@ -95,14 +100,14 @@ class Real:
 
 @dataclass(frozen=True)
 class Instance:
-    """An object of the annotated class, described in words."""
+    """Rule: an object of the annotated class, described in words."""
 
     what: str
 
 
 @dataclass(frozen=True)
 class InstanceOf:
-    """An object of a class, described in words."""
+    """Rule: an object of a class, described in words."""
 
     kind: type
     what: str
@@ -113,11 +118,14 @@ class InstanceOf:
 
 @dataclass(frozen=True)
 class TupleOf:
-    """A tuple of `least` to `most` values that obey one rule.
+    """Rule: a tuple of `least` to `most` values that obey one rule.
 
     Args:
+        rule: Rule of each value.
         what: Such a tuple, in words.
         advice: What to give.
+        least: Fewest values.
+        most: Most values.
     """
 
     rule: Rule
@@ -141,7 +149,7 @@ Spread = Annotated[float, Real(0.0, 1e3)]
 
 
 class NamesFields(abc.ABCMeta):
-    """The type of records: a call that names a field wrong, twice or not at all raises an error that names the right ones.
+    """Metaclass of records: a call that names a field wrong, twice or not at all is told the right names.
 
     A call is looked at once it has failed, so that making a record costs nothing more.
     """
@@ -163,13 +171,13 @@ class NamesFields(abc.ABCMeta):
 
     @property
     def __signature__(cls) -> inspect.Signature:
-        """What `help` and editors show: the fields, and not the call above."""
+        """Signature that `help` and editors show: the fields."""
         signature = inspect.signature(cls.__init__)  # type: ignore[misc]
         return signature.replace(parameters=list(signature.parameters.values())[1:])
 
 
 class Declared(metaclass=NamesFields):
-    """A frozen record that checks its fields by their rules, and then what joins several of them."""
+    """Frozen record that checks its fields by their rules, and then rules that join several of them."""
 
     #: What to write where the fields are not what a caller has at hand, added to the error about their names.
     _instead: ClassVar[str] = ""
@@ -200,9 +208,9 @@ class Declared(metaclass=NamesFields):
 
 
 class Untraced(Declared):
-    """A record whose numbers are worked out on the host, so that it must exist before a tracer comes.
+    """Record whose numbers are worked out on the host, so that it must exist before a tracer comes.
 
-    Functions marked `@_array.host` read its fields.
+    Functions marked `@arrays.host` read its fields.
     """
 
     def __post_init__(self) -> None:
@@ -218,12 +226,14 @@ class Untraced(Declared):
 
 
 def _rules_of(record: type) -> tuple[tuple[str, Rule], ...]:
+    """Rule of each field of a record that has one."""
     hints: dict[str, Any] = get_type_hints(record, include_extras=True)
     rules = ((name, _rule(hint)) for name, hint in hints.items())
     return tuple((name, rule) for name, rule in rules if rule is not None)
 
 
 def _rule(hint: Any) -> Rule | None:
+    """Rule that an annotation states; None where it states none."""
     if hint is bool:
         return validation.truth
     origin, of = get_origin(hint), get_args(hint)

@@ -1,4 +1,4 @@
-"""Rotations and sinusoids of fixed frequencies: every angle is one coordinate of the position times an exact number."""
+"""Rotations and sinusoids of fixed frequencies: every angle is one coordinate of a position times an exact number."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ from posenc.phase.frequencies import Frequencies
 
 
 class _WithLimbs:
-    """Fixed frequencies, and the numbers that kernels are made of, worked out at their first use."""
+    """Frequencies with the numbers that kernels compute from, worked out at their first use."""
 
     frequencies: Frequencies
     axis: Any
 
     @cached_property
     def limbs(self) -> np.ndarray:
-        """What `frequency_limbs` gives a copy of."""
+        """Array that `frequency_limbs` gives a copy of."""
         return np.concatenate([limbs(self.frequencies, 32, 5), np.array([self.axis])])
 
 
 @dataclass(frozen=True)
 class FixedFrequencies(_WithLimbs):
-    """The frequencies of a rotating encoding, from which compiled code makes its turns.
+    """Frequencies of a rotary encoding, from which compiled code makes its rotations.
 
-    Pair i turns by position[axis[i]] · ω_i.
+    Pair i rotates by position[axis[i]] · ω_i.
 
     Args:
         frequencies: ω, radians a step.
-        axis: The coordinate that each pair reads.
-        pairing: Its channels.
-        factor: What cosine and sine are multiplied by.
+        axis: Coordinate that each pair reads.
+        pairing: Channels of each pair.
+        factor: Factor of cosine and sine.
     """
 
     frequencies: Frequencies
@@ -53,13 +53,17 @@ class FixedFrequencies(_WithLimbs):
 
 @dataclass(frozen=True)
 class FixedSinusoids(_WithLimbs):
-    """The sinusoids of an additive encoding, from which compiled code makes its vectors.
+    """Sinusoids of an additive encoding, from which compiled code makes its vectors.
 
     Sines and cosines of (position + start) · ω_i, times the factor.
 
     Args:
+        frequencies: ω, radians a step.
         layout: "interleaved", both of a pair side by side, or "concatenated", all of `first` and then the others.
-            width: channels that they fill, of which the last may be left out; those behind are 0.
+        first: Function of the first channel.
+        width: Channels that they fill, of which the last may be left out; those behind are 0.
+        factor: Factor of sine and cosine.
+        start: Number added to positions.
     """
 
     frequencies: Frequencies
@@ -71,6 +75,7 @@ class FixedSinusoids(_WithLimbs):
 
     @property
     def axis(self) -> tuple[int, ...]:
+        """Coordinate that each pair reads: the only one."""
         return (0,) * self.frequencies.pairs
 
 
@@ -80,12 +85,12 @@ def along_one(frequencies: Frequencies, pairing: Pairing, factor: float = 1.0) -
 
 
 def fixed_frequencies_of(encoding: Any) -> FixedFrequencies | None:
-    """The encoding's `fixed_frequencies`; None where it has none, or where a subclass overrides `rotation`."""
+    """`fixed_frequencies` of an encoding; None where it has none, or where a subclass overrides `rotation`."""
     return getattr(encoding, "fixed_frequencies", None)
 
 
 def fixed_sinusoids_of(encoding: Any) -> FixedSinusoids | None:
-    """The encoding's `fixed_sinusoids`; None where it has none, or where a subclass overrides `embed`."""
+    """`fixed_sinusoids` of an encoding; None where it has none, or where a subclass overrides `embed`."""
     return getattr(encoding, "fixed_sinusoids", None)
 
 
@@ -93,13 +98,18 @@ def fixed_sinusoids_of(encoding: Any) -> FixedSinusoids | None:
 def frequency_limbs(fixed: FixedFrequencies | FixedSinusoids) -> np.ndarray:
     """Frequencies as a compiled kernel takes them, int64 (6, pairs).
 
-    Five limbs of 32 bits of a revolution, the topmost first, and axes.
+    Returns:
+        Five limbs of 32 bits of a revolution, the topmost first, and the axis of each pair.
     """
     return fixed.limbs.copy()
 
 
 @remembered(256)
 def frequency_words(fixed: FixedFrequencies) -> np.ndarray:
-    """Frequencies in 2^-128 revolutions, for each coordinate and pair, int64 (2, axes, pairs), the upper bits first; 0 where a pair does not read it."""
+    """Frequencies in 2^-128 revolutions, for each coordinate and pair.
+
+    Returns:
+        int64 (2, axes, pairs), the upper bits first; 0 where a pair does not read a coordinate.
+    """
     is_read = np.arange(fixed.axes)[:, None] == np.array(fixed.axis)
     return np.where(is_read, revolution_words(fixed.frequencies)[:, None], 0)

@@ -1,13 +1,13 @@
 """Every public name, listed once: `__init__.py` loads each from here when it is first asked for."""
 
 from .bi_level import bi_level as bi_level
-from .coordinates import coordinates as coordinates
 from .coupled import coupled as coupled
 from .distance import difference as difference
 from .distance import steps as steps
 from .graph import laplacian as laplacian
 from .graph import random_walk as random_walk
 from .grid import centres as centres
+from .grid import coordinates as coordinates
 from .grid import grid as grid
 from .grid import grid_from_mask as grid_from_mask
 from .grid import prefixed as prefixed

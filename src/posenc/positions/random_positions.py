@@ -13,20 +13,20 @@ from posenc.positions.sequences import LONGEST
 
 
 def generator(rng: np.random.Generator) -> np.random.Generator:
-    """The generator, or the error that asks for one: nothing here draws from a global state."""
+    """Return the generator, or raise the error that asks for one: nothing here draws from a global state."""
     validation.instance("rng", rng, np.random.Generator, "a numpy.random.Generator")
     return rng
 
 
 def rows_of(rows: int | None, length: int) -> tuple[int, ...]:
-    """The leading shape of so many rows of a length; () for None."""
+    """Leading shape of so many rows of a length; () for None."""
     shape = () if rows is None else (validation.integer("rows", rows, 0, 1 << 24),)
     validation.size("rows", length * (shape[0] if shape else 1))
     return shape
 
 
 def outside(positions: Array) -> Positions:
-    """Positions with a sequence axis, not inside a traced program, where one draw would be repeated for ever."""
+    """Check positions with a sequence axis, outside a traced program, which would repeat one draw for ever."""
     placed = checked(positions)
     array, lib = placed.array, placed.lib
     if array.ndim < 1:
@@ -40,13 +40,24 @@ def outside(positions: Array) -> Positions:
 
 
 def shifted(positions: Array, most: int, rng: np.random.Generator) -> Array:
-    """Positions moved on by one whole number a row, drawn uniformly from 0 … most.
+    """Move positions on by one whole number a row, drawn uniformly from 0 … most.
 
-    Kiyono et al. 2021, arXiv:2109.05644 (SHAPE): in training alone, so that a model learns differences. Positions
-    (*batch, n) of any library; result the same shape, integers as the widest signed ones.
+    In training alone, so that a model learns differences.
+
+    Args:
+        positions: (*batch, n), integers, float32 or float64.
+        most: Largest shift.
+        rng: Generator that shifts are drawn from.
+
+    Returns:
+        Positions of the same shape, integers as the widest signed ones.
 
     Raises:
-        ValueError: Or TypeError naming the argument; a traced program is refused, which would repeat one draw for ever.
+        TypeError: An argument has the wrong type or dtype.
+        ValueError: A position would be out of range, or a traced program would repeat one draw for ever.
+
+    References:
+        Kiyono et al. 2021, arXiv:2109.05644 (SHAPE).
 
     Example:
         >>> shifted([[0, 1, 2], [0, 1, 2]], most=500, rng=np.random.default_rng(0)).tolist()
@@ -70,18 +81,26 @@ def shifted(positions: Array, most: int, rng: np.random.Generator) -> Array:
 def augmented(
     positions: Array, rng: np.random.Generator, *, shift: float = 0.0, jitter: float = 0.0, scale: float = 1.0
 ) -> Array:
-    """λ·(p + Δ + ε_p) for every position p: one shift Δ and one scale λ a row, one jitter ε_p a token.
+    """Augment positions at random: λ·(p + Δ + ε_p), with one shift Δ and one scale λ a row and one jitter ε_p a token.
 
-    Likhomanenko et al. 2021, arXiv:2106.03143 (CAPE): Δ uniform in [-shift, shift], ε_p uniform in [-jitter, jitter],
-    ln λ uniform in [-ln scale, ln scale]; in training alone. With jitter at most half a step the order is kept.
+    In training alone. With jitter at most half a step the order is kept.
 
-    Positions (*batch, n) of any library; result the same shape, in the widest float.
+    Args:
+        positions: (*batch, n), integers, float32 or float64.
+        rng: Generator that they are drawn from.
+        shift: Δ is uniform in [-shift, shift].
+        jitter: ε_p is uniform in [-jitter, jitter].
+        scale: ln λ is uniform in [-ln scale, ln scale]; ≥ 1.
+
+    Returns:
+        Positions of the same shape, in the widest float.
 
     Raises:
-        ValueError: A value breaks its rule; the message names the argument; a traced program is refused, which would
-            repeat one draw for ever.
-        TypeError: A value breaks its rule; the message names the argument; a traced program is refused, which would
-            repeat one draw for ever.
+        TypeError: An argument has the wrong type or dtype.
+        ValueError: A number is out of range, or a traced program would repeat one draw for ever.
+
+    References:
+        Likhomanenko et al. 2021, arXiv:2106.03143 (CAPE).
 
     Example:
         >>> augmented([0, 1, 2], np.random.default_rng(0), shift=5.0, jitter=0.5, scale=1.03).round(3)
@@ -105,16 +124,25 @@ MOST_CANDIDATES = 1 << 26
 
 
 def randomised(length: int, longest: int, rng: np.random.Generator, *, rows: int | None = None) -> np.ndarray:
-    """`length` positions drawn without replacement from 0 … longest-1, in increasing order.
+    """Draw `length` positions without replacement from 0 … longest-1, in increasing order; every set is equally likely.
 
-    Every set is equally likely.
+    Drawn anew for each step of training, so that short sequences see every position of long ones.
 
-    Ruoss et al. 2023, arXiv:2305.16843. Drawn anew for each step of training; with `rows` each row has its own. Result
-    (length,) or (rows, length), int64.
+    Args:
+        length: Number of tokens.
+        longest: Number of positions to draw from.
+        rng: Generator that they are drawn from.
+        rows: Number of rows, each with positions of its own; None for a single row without that axis.
+
+    Returns:
+        (length,) or (rows, length), int64.
 
     Raises:
-        ValueError: A value breaks its rule; the message names the argument.
-        TypeError: A value breaks its rule; the message names the argument.
+        TypeError: An argument has the wrong type.
+        ValueError: `length` is above `longest`, or a number is out of range.
+
+    References:
+        Ruoss et al. 2023, arXiv:2305.16843.
 
     Example:
         >>> randomised(4, longest=100, rng=np.random.default_rng(0)).tolist()
@@ -131,22 +159,32 @@ def randomised(length: int, longest: int, rng: np.random.Generator, *, rows: int
 
 
 def _drawn(length: int, longest: int, rng: np.random.Generator) -> np.ndarray:
+    """Draw one row of `randomised`."""
     if not length:  # which NumPy refuses to choose from nothing
         return np.empty(0, np.int64)
     return np.sort(rng.choice(longest, length, replace=False, shuffle=False).astype(np.int64))
 
 
 def random_floats(length: int, largest: float, rng: np.random.Generator, *, rows: int | None = None) -> np.ndarray:
-    """`length` real positions drawn uniformly from 0 up to `largest`, in increasing order.
+    """Draw `length` real positions uniformly from 0 up to `largest`, in increasing order.
 
-    Shimizu et al. 2026, arXiv:2602.14050 (random float sampling): positions that no table of whole numbers limits,
-    drawn anew for each step of training and in use alike. With `rows` each row has its own.
+    Drawn anew for each step of training and in use alike: sequences of every length fill one range.
 
-    Result (length,) or (rows, length), float64.
+    Args:
+        length: Number of tokens.
+        largest: End of the range, above 0.
+        rng: Generator that they are drawn from.
+        rows: Number of rows, each with positions of its own; None for a single row without that axis.
+
+    Returns:
+        (length,) or (rows, length), float64.
 
     Raises:
-        ValueError: A value breaks its rule; the message names the argument.
-        TypeError: A value breaks its rule; the message names the argument.
+        TypeError: An argument has the wrong type.
+        ValueError: A number is out of range.
+
+    References:
+        Shimizu et al. 2026, arXiv:2602.14050 (random float sampling).
 
     Example:
         >>> random_floats(3, largest=512.0, rng=np.random.default_rng(0)).round(2).tolist()
@@ -159,16 +197,26 @@ def random_floats(length: int, largest: float, rng: np.random.Generator, *, rows
 
 
 def skip_wise(length: int, longest: int, rng: np.random.Generator, *, rows: int | None = None) -> np.ndarray:
-    """Positions of a window of `length` tokens in two chunks, the second moved on, all below `longest`.
+    """Draw positions of a window of `length` tokens in two chunks, the second moved on, all below `longest`.
 
-    Zhu et al. 2023, arXiv:2309.10400 (PoSE), as in its released code: the first chunk is 1 … (length+1)÷2 tokens long
-    and starts at 0, the second follows after a gap of 0 … longest-length; both are drawn uniformly, for each row anew.
+    As in the released code, the first chunk is 1 … (length+1)÷2 tokens long and starts at 0, the second follows after a
+    gap of 0 … longest-length; both are drawn uniformly, for each row anew.
 
-    Result (length,) or (rows, length), int64.
+    Args:
+        length: Number of tokens.
+        longest: Length of the context that the window spans.
+        rng: Generator that they are drawn from.
+        rows: Number of rows, each with positions of its own; None for a single row without that axis.
+
+    Returns:
+        (length,) or (rows, length), int64.
 
     Raises:
-        ValueError: A value breaks its rule; the message names the argument.
-        TypeError: A value breaks its rule; the message names the argument.
+        TypeError: An argument has the wrong type.
+        ValueError: `length` is above `longest`, or a number is out of range.
+
+    References:
+        Zhu et al. 2023, arXiv:2309.10400 (PoSE).
 
     Example:
         >>> skip_wise(6, longest=1_000, rng=np.random.default_rng(0)).tolist()

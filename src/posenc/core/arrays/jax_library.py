@@ -65,7 +65,10 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 def broadcasting(method: Method) -> Method:
-    """The same method, within which JAX adds missing axes in front, as NumPy and PyTorch do."""
+    """Wrap a method so that JAX adds missing axes in front within it, as NumPy and PyTorch do.
+
+    So `jax_numpy_rank_promotion` governs the user's own code alone.
+    """
 
     @wraps(method)
     def within(*arguments: Any, **named: Any) -> Any:
