@@ -1,4 +1,4 @@
-"""A rotation of some channels of a wider head, or the other way round."""
+"""Rotary encodings of some channels of a wider head, or the other way round."""
 
 from __future__ import annotations
 
@@ -20,22 +20,23 @@ from posenc.phase import FixedFrequencies, fixed_frequencies_of
 
 @dataclass(frozen=True)
 class Partial(RotatesOne):
-    """A rotation of some channels of a wider head; the others pass unchanged.
+    """Rotate some channels of a wider head; the others pass unchanged.
 
-    The frequencies are those of the rotated width, as in GPT-NeoX (Black et al. 2022, arXiv:2204.06745, §2.1). Any
-    consecutive channels can rotate: the first (`start=0`) or, as in DeepSeek, the last (`start=dim -
-    encoding.head_dim`).
-
-    Positions, parameters, roles and dtype are those of the encoding; the Rotation takes vectors of `dim` channels.
+    The frequencies are those of the rotated width, as in GPT-NeoX. Any consecutive channels can rotate: the first
+    (`start=0`) or, as in DeepSeek, the last (`start=dim - encoding.head_dim`). Positions, parameters, roles and dtype
+    are those of the encoding.
 
     Args:
-        encoding: An encoding that rotates.
+        encoding: A rotary encoding that rotates pairs.
         dim: Channels of the whole head.
-        start: The first channel that rotates.
+        start: First channel that rotates.
 
     Raises:
-        ValueError: A value breaks its rule; the message names the argument.
-        TypeError: A value breaks its rule; the message names the argument.
+        TypeError: A field has the wrong type.
+        ValueError: The rotated channels do not fit in the head.
+
+    References:
+        Black et al. 2022, arXiv:2204.06745, §2.1.
 
     Example:
         >>> import numpy as np
@@ -63,7 +64,7 @@ class Partial(RotatesOne):
 
     @cached_property
     def fixed_frequencies(self) -> FixedFrequencies | None:
-        """The frequencies of the rotations, for compiled kernels."""
+        """Frequencies of the rotation, for compiled kernels."""
         inner = fixed_frequencies_of(self.encoding)
         return None if inner is None else replace(inner, pairing=self._within(inner.pairing))
 
@@ -74,28 +75,23 @@ class Partial(RotatesOne):
         return Rotation(inner.cos, inner.sin, self._within(inner.pairing), inner.factor, inner.heads)
 
     def _within(self, inside: Pairing) -> Pairing:
-        """The encoding's pairing as one of the whole head."""
+        """Pairing of the encoding inside the whole head."""
         return Pairing(inside.layout, self.dim, inside.width, self.start + inside.start, inside.blocks)
 
 
 @dataclass(frozen=True)
 class Backward(RotatesOne):
-    """(a, b) → (a·cos + b·sin, b·cos - a·sin) for every pair.
-
-    The rotation of another encoding by the negative of each angle.
+    """(a, b) → (a·cos + b·sin, b·cos - a·sin) for every pair: rotate by the negative of each angle of another encoding.
 
     NanoChat rotates this way. The score at a distance is that of the encoding at the negative distance, so weights
     trained with one run with the other without an error, but wrong. Swapping the two channels of every pair has the
-    same effect.
-
-    Positions, parameters, roles and dtype are those of the encoding.
+    same effect. Positions, parameters, roles and dtype are those of the encoding; an attention factor does not change.
 
     Args:
-        encoding: An encoding that rotates pairs, such as RoPE. An attention factor does not change.
+        encoding: A rotary encoding that rotates pairs, such as RoPE.
 
     Raises:
-        ValueError: A value breaks its rule; the message names the argument.
-        TypeError: A value breaks its rule; the message names the argument.
+        TypeError: `encoding` is no rotary encoding.
 
     Example:
         >>> import numpy as np

@@ -17,15 +17,15 @@ from posenc.phase.frequencies import EXACT, TWO_PI, Frequencies
 
 @dataclass(frozen=True)
 class Chosen(Frequencies):
-    """ω_i = frequencies[indices[i]]: which frequency each pair has, so that several axes can share or repeat one.
+    """ω_i = frequencies[indices[i]]: some of other frequencies, so that several axes can share or repeat one.
 
     Args:
-        frequencies: Any record of them;.
-        indices: Numbers from 0 to frequencies.pairs - 1.
+        frequencies: Frequencies to choose from.
+        indices: Numbers from 0 to frequencies.pairs - 1, one for each pair.
 
     Raises:
-        ValueError: A value breaks its rule; the message names the field.
-        TypeError: A value breaks its rule; the message names the field.
+        TypeError: A field has the wrong type.
+        ValueError: An index is out of range.
 
     Example:
         >>> from posenc.frequencies import Geometric
@@ -58,6 +58,7 @@ class Chosen(Frequencies):
 
 @arrays.host
 def _index(chosen: Chosen) -> np.ndarray:
+    """Indices as an array."""
     return np.array(chosen.indices, np.int64)
 
 
@@ -67,13 +68,13 @@ PARTS = TupleOf(_PART, "a tuple of frequencies, at least one", "Give (Geometric(
 
 @dataclass(frozen=True)
 class Joined(Frequencies):
-    """The frequencies of each part, one part after another: a record for each axis of a video, say.
+    """Frequencies of each part, one part after another: for each axis of a video, say.
 
     Args:
-        parts: Records of frequencies, at least one.
+        parts: Frequencies, at least one.
 
     Raises:
-        TypeError: A value breaks its rule; the message names the field.
+        TypeError: `parts` is no tuple of frequencies.
 
     Example:
         >>> from posenc.frequencies import Geometric
@@ -100,15 +101,15 @@ class Joined(Frequencies):
 
 @dataclass(frozen=True)
 class InRevolutions(Frequencies):
-    """ω_i = 2π·frequencies_i.
+    """ω_i = 2π·frequencies_i: one unit of position is so many whole revolutions.
 
-    One unit of position is so many whole revolutions, as for coordinates from -1 to 1 (DINOv3).
+    For coordinates from -1 to 1, as in DINOv3.
 
     Args:
-        frequencies: A record of them.
+        frequencies: Frequencies in revolutions for one unit of position.
 
     Raises:
-        TypeError: A value breaks its rule; the message names the field.
+        TypeError: The field holds no frequencies.
 
     Example:
         >>> from posenc.frequencies import Geometric

@@ -20,7 +20,18 @@ class Drawn(Frequencies):
     """ω_k = 2π·std·b_k with b_k drawn from N(0, 1), in radians for one unit of position.
 
     The draws come from the integers of NumPy's PCG64, whose stream for a seed is promised never to change, by the rule
-    of Box and Muller, and are rounded to float32 as a checkpoint would hold them."""
+    of Box and Muller, and are rounded to float32 as a checkpoint would hold them.
+
+    Args:
+        count: Number of frequencies.
+        std: Standard deviation, in revolutions for one unit of position.
+        seed: Seed of the stream.
+        axis: Row of `count` numbers of the stream: one for each coordinate of a position.
+
+    Raises:
+        TypeError: A field has the wrong type.
+        ValueError: A field is out of range.
+    """
 
     count: int
     std: Annotated[float, Real(0.0, 1e4, above=True)] = 1.0
@@ -36,7 +47,7 @@ class Drawn(Frequencies):
         return self.count
 
     def draws(self) -> tuple[float, ...]:
-        """b_k, as float32 numbers; those of a smaller count are the first of a larger one."""
+        """Numbers b_k, as float32 numbers; those of a smaller count are the first of a larger one."""
         return _draws(self.seed, self.count * (self.axis + 1))[self.count * self.axis :]
 
     def exact(self) -> tuple[Decimal, ...]:
@@ -46,12 +57,13 @@ class Drawn(Frequencies):
 
 @lru_cache(maxsize=64)
 def _draws(seed: int, count: int) -> tuple[float, ...]:
+    """First `count` normal numbers of a seed's stream."""
     words = np.random.PCG64(seed).random_raw(2 * count).reshape(-1, 2)
     return tuple(_normal(int(one) >> 11, int(other) >> 11) for one, other in words)
 
 
 def _normal(one: int, other: int) -> float:
-    """Box and Muller's normal number of two whole numbers below 2^53."""
+    """Normal number of two whole numbers below 2^53, by Box and Muller."""
     return float(np.float32(math.sqrt(-2 * math.log((one + 1) / 2**53)) * math.cos(2 * math.pi * other / 2**53)))
 
 
@@ -64,15 +76,15 @@ PROJECTION = TupleOf(Real(-LARGEST, LARGEST), "a tuple of numbers, at least one"
 
 @dataclass(frozen=True)
 class Projected(Frequencies):
-    """ω_k = 2π·std·row_k, in radians for one unit of position.
+    """ω_k = 2π·std·row_k, in radians for one unit of position: a row of a released projection matrix.
 
     Args:
         row: A number for each frequency.
-        std: What all of them are multiplied by.
+        std: Factor of all of them.
 
     Raises:
-        ValueError: A value breaks its rule; the message names the field.
-        TypeError: A value breaks its rule; the message names the field.
+        TypeError: A field has the wrong type.
+        ValueError: A number is out of range.
 
     Example:
         >>> Projected((0.25, -0.5)).radians().round(4).tolist()

@@ -1,4 +1,4 @@
-"""NTK scalings: the base is stretched for one factor, for a stated length, or for every pair."""
+"""NTK scalings: the base is stretched for one factor, for a stated length, or so that every pair is slowed."""
 
 from __future__ import annotations
 
@@ -17,15 +17,19 @@ from posenc.phase.frequencies import EXACT
 class NTKAware(Scaling):
     """base' = base · factor^(d/(d-2)): the slowest pair is slowed by the factor, the fastest not at all.
 
-    bloc97's formula, in Peng et al. 2023, arXiv:2309.00071, §3.1. Elsewhere: `base_rescale_factor` (x-transformers),
-    `theta_rescale_factor` (rotary-embedding-torch), `alpha` (vLLM, HunYuan). diffusers' `ntk_factor` has no exponent:
-    that is RoPE with another base.
+    bloc97's formula. Elsewhere: `base_rescale_factor` (x-transformers), `theta_rescale_factor`
+    (rotary-embedding-torch), `alpha` (vLLM, HunYuan). diffusers' `ntk_factor` has no exponent: that is RoPE with
+    another base.
 
     Args:
         factor: How many times longer than the trained length; ≥ 1.
 
     Raises:
-        ValueError: Or TypeError naming the field.
+        TypeError: `factor` is no number.
+        ValueError: `factor` is out of range, or there is one pair of channels alone.
+
+    References:
+        Peng et al. 2023, arXiv:2309.00071, §3.1.
 
     Example:
         >>> from posenc.frequencies import Geometric, Rescaled
@@ -46,7 +50,7 @@ class NTKAware(Scaling):
 
 
 def with_base_stretched(unscaled: Geometric, by: Decimal) -> tuple[Decimal, ...]:
-    """The frequencies of the base multiplied by `by`^(d/(d-2)): each times by^(-2i/(d-2))."""
+    """Frequencies of the base multiplied by `by`^(d/(d-2)): each times by^(-2i/(d-2))."""
     logarithm = EXACT.divide(EXACT.ln(by), Decimal(unscaled.dim - 2))
     return tuple(
         EXACT.multiply(frequency, EXACT.exp(EXACT.multiply(logarithm, Decimal(-2 * pair))))
@@ -58,19 +62,22 @@ def with_base_stretched(unscaled: Geometric, by: Decimal) -> tuple[Decimal, ...]
 class DynamicNTK(Scaling):
     """base' = base · (factor·N/L - (factor - 1))^(d/(d-2)) for N = max(length, original) and L = original.
 
-    emozilla's formula, in Peng et al. 2023, arXiv:2309.00071, §3.3; rope_type "dynamic" of transformers. Released code
-    takes N from the longest row of the batch, so one row changes another, and cached keys become wrong. Here you state
-    it. vLLM's "dynamic" is length = factor · original.
+    emozilla's formula; rope_type "dynamic" of transformers. Released code takes N from the longest row of the batch, so
+    one row changes another, and cached keys become wrong. Here you state it. vLLM's "dynamic" is length = factor ·
+    original.
 
     Args:
         factor: How many times longer than the trained length; ≥ 1.
-        original: The trained length.
-        length: The length to serve; up to `original` nothing changes. numerics="float32" follows transformers for a
-            length that is a plain integer.
+        original: Trained length.
+        length: Length to serve; up to `original` nothing changes. numerics="float32" follows transformers for a length
+            that is a plain integer.
 
     Raises:
-        ValueError: A value breaks its rule; the message names the field.
-        TypeError: A value breaks its rule; the message names the field.
+        TypeError: A field has the wrong type.
+        ValueError: A field is out of range, or there is one pair of channels alone.
+
+    References:
+        Peng et al. 2023, arXiv:2309.00071, §3.3.
 
     Example:
         >>> from posenc.frequencies import Geometric, Rescaled
@@ -101,14 +108,17 @@ class NTKFixed(Scaling):
 
     Pair i is slowed by factor^(2(i+1)/d), the last by the factor itself.
 
-    Su 2023, kexue.fm/archives/9706 (NTK-RoPE-fixed); "ntk" of vLLM without `mixed_b`. NTKAware leaves the fastest pair
-    alone; this slows every pair.
+    "ntk" of vLLM without `mixed_b`. NTKAware leaves the fastest pair alone; this slows every pair.
 
     Args:
         factor: How many times longer than the trained length; ≥ 1.
 
     Raises:
-        ValueError: Or TypeError naming the field.
+        TypeError: `factor` is no number.
+        ValueError: `factor` is out of range.
+
+    References:
+        Su 2023, kexue.fm/archives/9706 (NTK-RoPE-fixed).
 
     Example:
         >>> from posenc.frequencies import Geometric, Rescaled
@@ -130,16 +140,19 @@ class NTKFixed(Scaling):
 class NTKMixed(Scaling):
     """ω' = ω · exp(-a·(i+1)^b) with a = ln factor / (d/2)^b: the last pair is slowed by the factor, whatever b.
 
-    Su 2023, kexue.fm/archives/9706 (NTK-RoPE-mixed); "ntk" of vLLM with `mixed_b`. b = 1 is NTKFixed, b = 0 slows every
-    pair equally; the author's published patch uses 0.75.
+    "ntk" of vLLM with `mixed_b`. b = 1 is NTKFixed, b = 0 slows every pair equally; the author's published patch uses
+    0.75.
 
     Args:
         factor: How many times longer than the trained length; ≥ 1.
-        b: From 0 to 10.
+        b: Exponent, from 0 to 10.
 
     Raises:
-        ValueError: A value breaks its rule; the message names the field.
-        TypeError: A value breaks its rule; the message names the field.
+        TypeError: A field is no number.
+        ValueError: A field is out of range.
+
+    References:
+        Su 2023, kexue.fm/archives/9706 (NTK-RoPE-mixed).
 
     Example:
         >>> from posenc.frequencies import Geometric, Rescaled
@@ -159,5 +172,6 @@ class NTKMixed(Scaling):
         )
 
     def _share(self, pair: int, last: Decimal) -> Decimal:
+        """Share (i+1)^b / (d/2)^b of a pair, by one logarithm a pair."""
         distance = EXACT.subtract(EXACT.ln(Decimal(pair + 1)), last)
         return EXACT.exp(EXACT.multiply(Decimal(self.b), distance))
