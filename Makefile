@@ -4,6 +4,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 WORKERS ?= 2
+# What hypothesis draws from in this run, printed with the command; give the number again to draw the same.
+SEED ?= $(shell date +%s)
 TOUR ?=
 
 .PHONY: site tour test browser nightly coverage mutants sanitize bench golden lint types contracts unit docs format \
@@ -30,7 +32,7 @@ contracts: $(VENV)/.test
 # One thread a worker: small arrays gain nothing from more, and two cores are shared by the workers. A worker takes whole
 # files, so that what a file compiles and computes once is computed once.
 unit: $(VENV)/.test $(VENV)/.kernels
-	OMP_NUM_THREADS=1 $(BIN)/pytest -n $(WORKERS) --dist loadfile -m "not nightly and not browser" --durations=10
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n $(WORKERS) --dist loadfile -m "not nightly and not browser" --hypothesis-seed=$(SEED) --durations=10
 	@$(BIN)/python tests/browser/chromium.py || echo "NO BROWSER: the pages were NOT tested. Run: make browser"
 
 # The pages in a real browser: every view, control and picture. Takes the Chromium that is found, or installs one.
