@@ -9,7 +9,7 @@ SEED ?= $(shell date +%s)
 TOUR ?=
 
 .PHONY: site tour test browser nightly coverage mutants sanitize bench golden lint types contracts unit docs format \
-	clean doctest doctest-pages doctest-sources
+	oldest pythons clean doctest doctest-pages doctest-sources
 
 tour: $(VENV)/.tour $(VENV)/.kernels
 	$(BIN)/posenc tour $(TOUR)
@@ -65,8 +65,16 @@ build/lecture/lecture.md: docs/lecture.ipynb $(VENV)/.test $(VENV)/.kernels
 	$(BIN)/python -m nbconvert --log-level=ERROR --execute --to markdown --output-dir $(@D) $<
 
 # What `make test` leaves out: every record in every library, compiled and traced. A stopped run goes on where it was.
-nightly: $(VENV)/.test $(VENV)/.kernels
+nightly: $(VENV)/.test $(VENV)/.kernels oldest pythons
 	OMP_NUM_THREADS=1 PYTHONPATH=quality $(BIN)/pytest -n $(WORKERS) -m nightly -p resume --resume build/nightly
+
+# The tests with the lowest version of everything but torch that pyproject.toml allows, in build/oldest.
+oldest:
+	$(PYTHON) quality/oldest.py
+
+# The mathematics with every newer Python that this machine has, in build/python3.*; those that are missing are named.
+pythons:
+	$(PYTHON) quality/newer_pythons.py
 
 # Branch coverage by file, of `make test` and of what it leaves out, into quality/coverage.json. Hours; a stopped run goes on.
 coverage: $(VENV)/.test $(VENV)/.kernels
