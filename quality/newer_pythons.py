@@ -14,6 +14,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 PYTHONS = ("python3.12", "python3.13", "python3.14")
 #: Run from the sources of the package: every example of it that needs NumPy alone.
+DOCTESTS = ("-q", "--doctest-modules", "--ignore-glob=*/onnx.py", "-p", "no:cacheprovider", "-c", "/dev/null")
 EXAMPLES = ("core", "phase", "positions", "frequencies", "encodings", "compose", "models", "learn")
 
 
@@ -32,9 +33,8 @@ def tried(name: str, path: str) -> int:
     steps += [
         [python, "-m", "pip", "install", "--quiet", "pytest>=8", "mpmath>=1.3", "--editable", ROOT],
         [python, "-m", "posenc", "list"],
-        [python, "-m", "pytest", "-q", "--doctest-modules", "--ignore-glob=*/onnx.py", "-p", "no:cacheprovider", "-c", "/dev/null", "--rootdir",
-         ROOT, *(ROOT / "src" / "posenc" / room for room in EXAMPLES)],
-    ]  # fmt: skip
+        [python, "-m", "pytest", *DOCTESTS, "--rootdir", ROOT, *(ROOT / "src" / "posenc" / room for room in EXAMPLES)],
+    ]
     for step in steps:
         print("$", *step, flush=True)
         code = subprocess.run(list(map(str, step)), cwd=ROOT, check=False).returncode
