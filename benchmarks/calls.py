@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from measure import Variant, compared
+from measuring.measure import Variant, compared
 
 import posenc
 from posenc.phase.fixed_point import WIDE, limbs

@@ -79,7 +79,7 @@ def angles(encoding: RotaryEncoding, positions: Array) -> Angles:
     Example:
         >>> import torch, posenc
         >>> q, k = torch.ones(1, 4, 3, 8), torch.ones(1, 2, 3, 8)
-        >>> far = posenc.torch.rotary_paths.angles(posenc.RoPE(dim=8), torch.arange(3) + 10_000_000)
+        >>> far = posenc.torch.angles(posenc.RoPE(dim=8), torch.arange(3) + 10_000_000)
         >>> posenc.torch.rotate(q, k, far, layout="bhtd")[0].shape
         torch.Size([1, 4, 3, 8])
     """
