@@ -49,7 +49,7 @@ def solutions(encoding: posenc.RoPE) -> dict[str, Rotated]:
         return rotated
 
     def from_angles(q: torch.Tensor, where: torch.Tensor) -> torch.Tensor:
-        angles = posenc.torch.rotary_paths.angles(encoding, where)
+        angles = posenc.torch.angles(encoding, where)
         return rotate_(q, q.clone(), angles, layout="bhtd", impl="native")[0]
 
     return {

@@ -73,4 +73,4 @@ def case(batch: int, dtype: torch.dtype) -> dict[str, Any]:
 
 
 def angles(given: Problem) -> Any:
-    return posenc.torch.rotary_paths.angles(given.encoding, given.places)
+    return posenc.torch.angles(given.encoding, given.places)

@@ -63,7 +63,7 @@ def kernels(given: Problem) -> dict[str, Maker]:
         return make
 
     def angles() -> Any:
-        return posenc.torch.rotary_paths.angles(given.encoding, given.places)
+        return posenc.torch.angles(given.encoding, given.places)
 
     return {
         IN_PLACE: rotated_by(lambda: given.rotation),

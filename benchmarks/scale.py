@@ -57,7 +57,7 @@ def variants(length: int) -> Runs:
     places, encoding = torch.arange(length), posenc.RoPE(dim=DIM, pairing="halves")
     drawn = torch.Generator().manual_seed(0)
     q, k = (torch.randn(1, length, heads, DIM, generator=drawn, dtype=torch.bfloat16) for heads in (QUERIES, KEYS))
-    rotation, angles = posenc.torch.rotation(encoding, places), posenc.torch.rotary_paths.angles(encoding, places)
+    rotation, angles = posenc.torch.rotation(encoding, places), posenc.torch.angles(encoding, places)
     out = torch.empty_like(q), torch.empty_like(k)
 
     def copy() -> None:

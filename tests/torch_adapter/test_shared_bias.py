@@ -76,8 +76,8 @@ def test_it_prints_its_size_and_is_no_mask_of_another_path() -> None:
     ("change", "message"),
     [
         ({"q": Q, "query": PLACE}, "encodings must hold a shared bias for 9 queries"),
-        ({"query": PLACE[3:] + 1}, "query must be the positions that the shared bias was made for"),
-        ({"key": PLACE * 2}, "key must be the positions that the shared bias was made for"),
+        ({"query_positions": PLACE[3:] + 1}, "query_positions must be the positions that the shared bias was made for"),
+        ({"key_positions": PLACE * 2}, "key_positions must be the positions that the shared bias was made for"),
         ({"causal": False}, "causal must be True for a shared bias that was made causal"),
         ({name: x.double() for name, x in (("q", Q[:, :, 3:]), ("k", K), ("v", V))},
             "encodings must hold a shared bias on cpu, in float64 for float64 q"),
@@ -108,7 +108,7 @@ def test_a_shared_bias_of_other_tokens_is_refused(change: dict[str, Any], messag
 )
 def test_what_cannot_be_shared_is_refused(encodings: Any, more: dict[str, Any], error: Any, message: str) -> None:
     with pytest.raises(error) as caught:
-        shared_bias(encodings, **({"query": PLACE, "key": PLACE} | more))
+        shared_bias(encodings, **({"query_positions": PLACE, "key": PLACE} | more))
     assert str(caught.value).startswith(message)
 
 

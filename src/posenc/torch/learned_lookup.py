@@ -13,7 +13,7 @@ DTYPES = (torch.float32, torch.bfloat16, torch.float16, torch.float64)
 def looked_up(table: Any, x: Any, positions: Any) -> Any:
     """x + table[positions], to the bits of the definition; None where the definition must decide.
 
-    It decides where autograd encodings, a program is traced, arguments are of several kinds or do not fit, or a
+    It decides where autograd records, a program is traced, arguments are of several kinds or do not fit, or a
     position has no row, which PyTorch refuses before it reads.
     """
     if torch.compiler.is_compiling() or type(x) is not torch.Tensor or type(positions) is not torch.Tensor:

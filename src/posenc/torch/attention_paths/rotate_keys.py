@@ -39,7 +39,7 @@ def rotate_keys(
         >>> from posenc.torch import attention
         >>> q, k, place, encodings = torch.randn(1, 2, 1, 8), torch.randn(1, 2, 5, 8), torch.arange(5), [RoPE(dim=8)]
         >>> cached, values = rotate_keys(k, k, key_positions=place, encodings=encodings, layout="bhtd")
-        >>> given = {"query": place[4:], "key": place, "encodings": encodings, "layout": "bhtd"}
+        >>> given = {"query_positions": place[4:], "key_positions": place, "encodings": encodings, "layout": "bhtd"}
         >>> torch.allclose(attention(q, cached, values, keys_rotated=True, **given), attention(q, k, k, **given), atol=1e-6)
         True
     """
@@ -48,7 +48,7 @@ def rotate_keys(
     modules, _ = as_modules(encodings)
     rotations = [each for each in modules if isinstance(each.encoding, RotaryEncoding)]
     axes = number_of_axes([each.encoding for each in modules])
-    key = token_positions("key", on_same_device("key", key_positions, k), k, axes).array
+    key = token_positions("key_positions", on_same_device("key", key_positions, k), k, axes).array
     heads: Any = next(filter(None, (getattr(each.encoding, "heads", None) for each in rotations)), k.shape[1])
     k, v = repeated(k, heads), repeated(v, heads)
     for each in rotations:

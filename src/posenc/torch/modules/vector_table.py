@@ -104,7 +104,7 @@ def _unsupported_reason(
 ) -> str | None:
     """Why the kernel cannot make this table; None where it can."""
     if sinusoids is None:
-        return f"{type(encoding).__name__} is made of more than waves of exact frequencies"
+        return f"{type(encoding).__name__} is made of more than sinusoids of exact frequencies"
     if torch._C._are_functorch_transforms_active():
         return "a transform of functions sees through the reference"
     return unsupported_positions(positions, dtype) or unsupported_rows(out)

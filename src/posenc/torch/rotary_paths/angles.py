@@ -1,4 +1,4 @@
-"""Turns made by compiled code, and angles: what a rotation is made of, for kernels that make it themselves."""
+"""Rotations made by compiled code, and angles, of which kernels make rotations themselves."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def angles(encoding: RotaryEncoding, positions: Array) -> Angles:
     Example:
         >>> import torch, posenc
         >>> q, k = torch.ones(1, 4, 3, 8), torch.ones(1, 2, 3, 8)
-        >>> far = posenc.torch.rotary_paths.angles(posenc.RoPE(dim=8), torch.arange(3) + 10_000_000)
+        >>> far = posenc.torch.angles(posenc.RoPE(dim=8), torch.arange(3) + 10_000_000)
         >>> posenc.torch.rotate(q, k, far, layout="bhtd")[0].shape
         torch.Size([1, 4, 3, 8])
     """
@@ -88,10 +88,13 @@ def angles(encoding: RotaryEncoding, positions: Array) -> Angles:
     fixed = fixed_frequencies_of(encoding)
     if fixed is None:
         raise ValueError(
-            f"encoding must rotate each pair by a coordinate times an exact frequency; got {encoding!r}. Use turn."
+            f"encoding must rotate each pair by a coordinate times an exact frequency; got {encoding!r}. "
+            "Use posenc.torch.rotation."
         )
     if arrays.kind(positions) != "integer":
-        raise TypeError(f"positions must be whole numbers; got {arrays.dtype_name(positions.dtype)}. Use turn.")
+        raise TypeError(f"positions must be whole numbers; got {arrays.dtype_name(positions.dtype)}. Use "
+            "posenc.torch.rotation."
+        )
     lib = arrays.library(positions)
     limbs, words = lib.constant(frequency_limbs(fixed)), lib.constant(frequency_words(fixed))
     return Angles(encoding, fixed, positions, _integer_positions(positions, fixed), limbs, words)
@@ -188,6 +191,6 @@ def _unsupported_reason(
 ) -> str | None:
     """Why the kernel cannot make this rotation; None where it can."""
     if fixed is None:
-        return f"{type(encoding).__name__} turns in another way than by a coordinate times an exact frequency"
+        return f"{type(encoding).__name__} rotates in another way than by a coordinate times an exact frequency"
     reason = unsupported_positions(positions, dtype)
     return reason if reason or out is None else unsupported_rows(out[0]) or unsupported_rows(out[1])

@@ -152,7 +152,7 @@ def chosen(q: Array, k: Array, rotation: Rotation | Angles, *, layout: Layout, i
         >>> import torch, posenc
         >>> q, k = torch.ones(1, 4, 3, 8, dtype=torch.float64), torch.ones(1, 2, 3, 8, dtype=torch.float64)
         >>> rotation = posenc.RoPE(dim=8).rotation(torch.arange(3), dtype=torch.float64)
-        >>> chosen(q, k, turn, layout="bhtd", impl="reference")
+        >>> chosen(q, k, rotation, layout="bhtd", impl="reference")
         Choice(impl='reference', reason='asked for')
     """
     name, against = taken(q, k, rotation, layout, impl)

@@ -41,7 +41,7 @@ def check_rotation(rotation: Any) -> None:
         got, advice = f"positions, it seems ({type(rotation).__name__})", "Give encoding.rotation(positions)"
     else:
         got, advice = validation.shown(rotation), "Give encoding.rotation(positions)"
-    raise TypeError(f"rotation must be a Rotation, or what posenc.torch.rotary_paths.angles gives; got {got}. {advice}.")
+    raise TypeError(f"rotation must be a Rotation, or what posenc.torch.angles gives; got {got}. {advice}.")
 
 
 def check_vectors(q: Array, k: Array, rotation: Rotation | Angles, layout: Layout) -> None:

@@ -1,6 +1,6 @@
 """Rotated in place where autograd follows: results of other operations, which are no leaves and may be written to.
 
-Backward turns the gradient that comes into new memory. In place it would need to be nobody else's, and that cannot be
+Backward rotates the gradient into new memory. In place it would need to be nobody else's, and that cannot be
 known: a sum hands one gradient to both its terms, and a hook, or who asked for gradients and gave this one, may hold it
 by Python alone.
 """

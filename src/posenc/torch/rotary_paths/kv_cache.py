@@ -58,7 +58,7 @@ def rotate_into_cache_(
         >>> q, k, v = torch.ones(1, 4, 1, 8), torch.ones(1, 2, 1, 8), torch.ones(1, 2, 1, 8)
         >>> keys, values = torch.zeros(1, 2, 16, 8), torch.zeros(1, 2, 16, 8)
         >>> rotation = posenc.RoPE(dim=8).rotation(torch.tensor([5]))
-        >>> rotated = rotate_into_cache_(q, k, v, turn, keys, values, torch.tensor([5]), layout="bhtd")
+        >>> rotated = rotate_into_cache_(q, k, v, rotation, keys, values, torch.tensor([5]), layout="bhtd")
         >>> torch.equal(keys[0, 0, 5], rotated[0, 0, 0]), values.sum().item()
         (True, 16.0)
     """
@@ -121,7 +121,7 @@ def _check_values(q: Array, k: Array, v: Array, layout: Layout) -> None:
             f"v must have the dtype and device of k, {k.dtype} and {k.device}; got {v.dtype}, {v.device}. Convert it."
         )
     for name, x in (("k", k), ("v", v)):
-        require_no_grad(name, x, "for a cache encodings none", "Detach it")
+        require_no_grad(name, x, "for a cache, which records none", "Detach it")
 
 
 def _check_caches(k: Array, v: Array, k_cache: Array, v_cache: Array, layout: Layout, paged: bool) -> tuple[int, int]:

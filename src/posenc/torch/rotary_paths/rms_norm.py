@@ -48,7 +48,7 @@ def rotate_normed(
         >>> import torch, posenc
         >>> q, k, weight = torch.ones(1, 4, 3, 8), torch.ones(1, 2, 3, 8), torch.ones(8)
         >>> rotation = posenc.RoPE(dim=8).rotation(torch.arange(3))
-        >>> q, k = rotate_normed(2 * q, k, turn, q_weight=weight, k_weight=weight, epsilon=0.0, layout="bhtd")
+        >>> q, k = rotate_normed(2 * q, k, rotation, q_weight=weight, k_weight=weight, epsilon=0.0, layout="bhtd")
         >>> torch.allclose(q[0, 0], k[0, 0]), round(float(q[0, 0, 2].norm() ** 2), 4)
         (True, 8.0)
     """
@@ -85,7 +85,7 @@ def rotate_normed_(
         >>> q, k, weight = torch.ones(1, 4, 3, 8), torch.ones(1, 2, 3, 8), torch.zeros(8)
         >>> rotation = posenc.RoPE(dim=8).rotation(torch.arange(3))
         >>> norm = {"q_weight": weight, "k_weight": weight, "epsilon": 1e-6, "plus_one": True}
-        >>> rotate_normed_(q, k, turn, **norm, layout="bhtd")[0] is q
+        >>> rotate_normed_(q, k, rotation, **norm, layout="bhtd")[0] is q
         True
     """
     norm = _checked(rotation, q_weight, k_weight, epsilon, plus_one)
@@ -108,7 +108,7 @@ def rotate_normed_(
 
 
 def _normed(x: Array, weight: Array, rotation: Rotation, epsilon: float, plus_one: bool, layout: Layout) -> Array:
-    """The definition: norm, weight, turn, in float32 or in x's float64; rounded once."""
+    """The definition: norm, weight, rotation, in float32 or in x's float64; rounded once."""
     wide = torch.float64 if x.dtype == torch.float64 else torch.float32
     y, gain = x.to(wide), weight.to(wide)
     y = y * torch.rsqrt(y.square().mean(-1, keepdim=True) + epsilon) * (gain + 1.0 if plus_one else gain)
