@@ -18,7 +18,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from posenc import AxialRoPE, Partial, RoPE
 from posenc.core.rotation import Pairing, Rotation
 from posenc.kernels import native as kernel
-from posenc.kernels.packed_form import PAGED, packed_form
+from posenc.kernels.native import PAGED, packed_form
 from posenc.torch import rotate, rotate_, rotate_into_cache_
 from posenc.torch import angles
 from posenc.torch.rotary_paths import fast_path

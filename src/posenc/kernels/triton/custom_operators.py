@@ -102,7 +102,11 @@ for schema, function, fake in (
         rotate_pair,
         empty_pair,
     ),
-    (f"rotate_pair_triton_(Tensor(a!) q, Tensor(b!) k, bool inverse, {ROTATION_ARGUMENTS}) -> ()", rotate_pair_, no_result),
+    (
+        f"rotate_pair_triton_(Tensor(a!) q, Tensor(b!) k, bool inverse, {ROTATION_ARGUMENTS}) -> ()",
+        rotate_pair_,
+        no_result,
+    ),
     (
         "rotate_into_cache_triton_(Tensor(a!) q, Tensor k, Tensor v, Tensor(b!) to_k, Tensor(c!) to_v, Tensor slots, "
         f"bool paged, {ROTATION_ARGUMENTS}) -> ()",

@@ -30,9 +30,9 @@ from posenc.core.checked_attention import (
 from posenc.core.doors import AttentionScore, Documents, Encoding
 from posenc.core.rotation import Layout
 from posenc.torch.attention_paths.shared_bias import SharedBias, check_shared
-from posenc.torch.modules.encoding_module import EncodingModule, on_same_device
+from posenc.torch.modules.encoding_module import EncodingModule
 from posenc.torch.modules.modules import Bias, Rotate, RotateValues, Score, module
-from posenc.torch.modules.plain_tensor import plain_tensor
+from posenc.torch.tensor_arguments import check_alike, on_same_device
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,18 +175,6 @@ def _keys_rotated(keys_rotated: Any, encodings: list[Any]) -> bool:
             "rotation; got True. Keep them so."
         )
     return bool(keys_rotated)
-
-
-def check_alike(**tensors: Any) -> None:
-    """Refuse what is no tensor, or of another dtype or device than the first."""
-    first, x = next(iter(tensors.items()))
-    for name, other in tensors.items():
-        plain_tensor(name, other)
-        if (other.dtype, other.device) != (x.dtype, x.device):
-            raise ValueError(
-                f"{name} must have the dtype and device of {first}, {arrays.dtype_name(x.dtype)} on {x.device}; got "
-                f"{arrays.dtype_name(other.dtype)} on {other.device}. Convert it."
-            )
 
 
 def as_modules(encodings: Any) -> tuple[tuple[Any, ...], tuple[SharedBias, ...]]:

@@ -16,8 +16,9 @@ from posenc.core.doors import AttentionScore, Documents, Encoding, RotaryEncodin
 from posenc.torch.attention_paths.attend import attention
 from posenc.torch.attention_paths.choose import Impl
 from posenc.torch.attention_paths.rotate_keys import rotate_keys
-from posenc.torch.modules.encoding_module import EncodingModule, on_same_device
+from posenc.torch.modules.encoding_module import EncodingModule
 from posenc.torch.modules.modules import module
+from posenc.torch.tensor_arguments import on_same_device
 
 
 @dataclass(frozen=True, eq=False)

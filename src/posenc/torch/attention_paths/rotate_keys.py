@@ -9,10 +9,11 @@ from posenc.core.arrays import Array
 from posenc.core.checked_attention import checked_vectors, number_of_axes, repeated, token_positions
 from posenc.core.doors import RotaryEncoding
 from posenc.core.rotation import Layout
-from posenc.torch.attention_paths.arguments import as_modules, check_alike
-from posenc.torch.modules.encoding_module import EncodingModule, on_same_device
+from posenc.torch.attention_paths.arguments import as_modules
+from posenc.torch.modules.encoding_module import EncodingModule
 from posenc.torch.modules.modules import RotateValues
 from posenc.torch.modules.one_call import rotate_at
+from posenc.torch.tensor_arguments import check_alike, on_same_device
 
 
 def rotate_keys(
