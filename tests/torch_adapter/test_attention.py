@@ -10,12 +10,13 @@ from torch.utils._python_dispatch import TorchDispatchMode
 import posenc
 from every import every
 from posenc import attention as reference
+from posenc.core.attention_arguments import AttentionArguments
 from posenc.core.doors import AdditiveEncoding, AttentionBias, RotaryEncoding
 from posenc.encodings.scores._by_distance import ByDistance
 from posenc.testing.one_coordinate import spread_over_axes
 from posenc.torch import attention, chosen_attention, module, strided, strided_attention
 from posenc.torch.attention_paths import skewed_path, strided_gradient, strided_path, tiles
-from posenc.torch.attention_paths.arguments import collected
+from posenc.torch.attention_paths.arguments import checked_call
 
 HEADS, KEY_HEADS, WIDTH, BATCH = 12, 4, 8, 2
 RECORDS = [sample for row in posenc.CATALOG for sample in row.samples if not isinstance(sample, AdditiveEncoding)]
@@ -100,16 +101,18 @@ def test_every_encoding_attends_as_the_reference_does_with_its_gradients():
 def test_tiles_of_three_queries_give_what_all_at_once_do():
     def check(encoding):
         asked = with_gradients(case(encoding))
-        call = collected(
-            **asked,
-            layout="bhtd",
-            causal=True,
-            window=(4, None),
-            mask=None,
-            documents=None,
-            scale=0.5,
-            dropout=0.0,
-            keys_rotated=False,
+        call = checked_call(
+            AttentionArguments(
+                **asked,
+                layout="bhtd",
+                causal=True,
+                window=(4, None),
+                mask=None,
+                documents=None,
+                scale=0.5,
+                dropout=0.0,
+                keys_rotated=False,
+            )
         )
         seen = torch.ones(7, 9, dtype=torch.bool).tril(2).triu(-2)
         want = by_reference(asked, visible=seen, scale=0.5)
@@ -216,16 +219,18 @@ def test_a_learned_bias_of_the_distance_trains_by_numbers_and_not_by_matrices(mo
 
 def causal_call(asked):
     """What `attention` collects of a causal call with nothing else stated."""
-    return collected(
-        **asked,
-        layout="bhtd",
-        causal=True,
-        window=None,
-        mask=None,
-        documents=None,
-        scale=None,
-        dropout=0.0,
-        keys_rotated=False,
+    return checked_call(
+        AttentionArguments(
+            **asked,
+            layout="bhtd",
+            causal=True,
+            window=None,
+            mask=None,
+            documents=None,
+            scale=None,
+            dropout=0.0,
+            keys_rotated=False,
+        )
     )
 
 

@@ -347,7 +347,11 @@ PLACE = torch.arange(3)
             ValueError,
             "^key_positions must not require a gradient, as only its ends are read",
         ),
-        (lambda: strided(ALiBi(heads=2), PLACE, PLACE.half()), TypeError, "^key_positions must be integers, float32 or float64"),
+        (
+            lambda: strided(ALiBi(heads=2), PLACE, PLACE.half()),
+            TypeError,
+            "^key_positions must be integers, float32 or float64",
+        ),
         (
             lambda: strided(ALiBi(heads=2), PLACE + torch.zeros(2, 1).long(), PLACE + torch.zeros(3, 1).long()),
             ValueError,

@@ -22,8 +22,9 @@ from posenc.kernels import native, native_embedding
 from posenc.phase import FixedFrequencies, fixed_frequencies_of, fixed_sinusoids_of, frequency_limbs
 from posenc.torch.modules.learned_operator import with_operator
 from posenc.torch.modules.vector_table import table
+from posenc.torch.rotary_paths import fast_path
 from posenc.torch.rotary_paths.angles import Angles, rotation
-from posenc.torch.rotary_paths.apply_rotation import rotate, rotate_one
+from posenc.torch.rotary_paths.apply_rotation import rotate, rotate_checked, rotate_one
 
 #: Numbers of a table that is remembered, at most, and how many positions it has at least: a few are made as fast.
 REMEMBERED, MANY = 1 << 22, 32
@@ -44,7 +45,8 @@ def rotate_at(
     """x rotated at its positions, as `encoding.rotation(positions, params, role=role)` does."""
     by = _kernel_angles(encoding, params, x, positions)
     if by is not None:
-        return rotate_one(x, by, layout=layout)
+        rotated = fast_path.rotate_one(x, by, layout)
+        return rotate_one(x, by.compiled_rotation(), layout=layout) if rotated is None else rotated
     operator = rotation_at(encoding, params, x, positions, role)
     return operator(x, layout=layout) if _is_traced() else rotate_one(x, operator, layout=layout)
 
@@ -56,7 +58,7 @@ def rotate_pair_at(
     same_type = q.dtype == k.dtype and q.device == k.device
     by = _kernel_angles(encoding, params, q, positions) if same_type else None
     if by is not None:
-        return rotate(q, k, by, layout=layout)
+        return fast_path.rotate(q, k, by, layout, "auto") or rotate_checked(q, k, by, layout, "auto")
     if not same_type or not one_rotation_serves(encoding):
         rotated = rotate_at(encoding, params, q, positions, "query", layout)
         return rotated, rotate_at(encoding, params, k, positions, "key", layout)

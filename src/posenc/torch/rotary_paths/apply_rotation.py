@@ -71,9 +71,11 @@ def rotate(
         >>> q.shape, k.shape
         (torch.Size([1, 4, 3, 8]), torch.Size([1, 2, 3, 8]))
     """
-    both: tuple[Array, Array] | None = fast_path.rotate(q, k, rotation, layout, impl)
-    if both is not None:
-        return both
+    return fast_path.rotate(q, k, rotation, layout, impl) or rotate_checked(q, k, rotation, layout, impl)
+
+
+def rotate_checked(q: Array, k: Array, rotation: Rotation | Angles, layout: Layout, impl: Impl) -> tuple[Array, Array]:
+    """`rotate` of whatever the path of a single call leaves: with autograd and tracers, or with the error."""
     kernel, _ = kernel_for(q, k, rotation, layout, impl)
     if kernel is None:
         rotation = as_rotation(rotation, q)
@@ -82,15 +84,10 @@ def rotate(
     return heads_first(first, layout), heads_first(second, layout)
 
 
-def rotate_one(x: Array, rotation: Operator | Angles, *, layout: Layout) -> Array:
+def rotate_one(x: Array, rotation: Operator, *, layout: Layout) -> Array:
     """One tensor rotated as `rotation(x, layout=layout)` does, by the kernel or plain PyTorch where they can."""
-    if type(rotation) is Angles:
-        rotated = fast_path.rotate_one(x, rotation, layout)
-        if rotated is not None:
-            return rotated
-        rotation = rotation.compiled_rotation()
     if type(rotation) is not Rotation or x.ndim != 4 or not x.is_cpu:
-        return rotation(x, layout=layout)  # type: ignore[operator]
+        return rotation(x, layout=layout)
     for kernel in KERNELS["native"], KERNELS["torch"]:
         first = heads_first(x, layout)
         if kernel.unsupported_reason(rotation, first) is None:
