@@ -88,7 +88,7 @@ class _Score:
 
     def of_heads(self, heads: slice) -> _Score:
         of_query, told, alone = (
-            None if x is None else x[:, heads] for x in (self.terms @ call, self.terms.told, self.terms.of_key_alone)
+            None if x is None else x[:, heads] for x in (self.terms.asked, self.terms.told, self.terms.of_key_alone)
         )
         of_queries, of_keys = (
             None if each is None else each.of_heads(heads) for each in (self.of_queries, self.of_keys)
