@@ -131,7 +131,7 @@ OTHERS = (
 BARE, FORMULA, POSENC = "the same arithmetic, nothing checked", "the plain formula", "posenc"
 COUNTED, SHARES = "Python calls", "percent of posenc's Python calls that choose an array library"
 ONE, TABLE, SQUARE = "{} of one position, dim {}", "{} of 4096 positions, dim {}", "ALiBi, 8 heads, {0} × {0}"
-CALLED = tuple((call, dim) for call in ("RoPE.turn", "Sinusoidal.embed") for dim in (64, 512))
+CALLED = tuple((call, dim) for call in ("RoPE.rotation", "Sinusoidal.embed") for dim in (64, 512))
 CALLS = (
     *(Goal(name, "calls", name, POSENC, BARE, 1.5, "about 5") for name in (ONE.format(*one) for one in CALLED)),
     *(Goal(name, "calls", name, POSENC, FORMULA, 2.0, "2.5–4.1") for name in (TABLE.format(*one) for one in CALLED)),
@@ -139,6 +139,17 @@ CALLS = (
     *(
         Goal(f"Python calls, {name}", "calls", COUNTED, name, "", 50, "332–385")
         for name in (ONE.format(*one) for one in CALLED)
+    ),
+    *(
+        Goal(f"Python calls, {name}", "calls", COUNTED, name, "", most, before)
+        for name, most, before in (
+            ("module(RoPE) of one token", 60, "121"),
+            ("module(RoPE) of one token, ours", 40, "90"),
+            ("module(RoPE) of one token, files", 8, "22"),
+            ("module(RoPE) of one token, two positions", 100, "208"),
+            ("attention with RoPE, ours", 100, "226"),
+            ("attention with RoPE, files", 15, "30"),
+        )
     ),
     *(
         Goal(f"calls that choose a library, {verb}, percent", "calls", SHARES, verb, "", 25.0, before)

@@ -11,7 +11,7 @@ from measuring.peers import peers
 from measuring.problem import Pairs, Problem, Shape, name_of, problem
 
 from posenc.kernels import native
-from posenc.kernels.packed_form import LAYOUTS, packed_form
+from posenc.kernels.native import PACKED_LAYOUTS, packed_form
 
 ALONE = "posenc, its operator alone"
 
@@ -36,5 +36,5 @@ def case(batch: int, dtype: torch.dtype, pairing: Pairs) -> dict[str, Any]:
 def alone(given: Problem) -> Variant:
     """What is left of a call without Python around it: the operator, which looks at its arguments itself."""
     operator, rotation = native.operator("rotate_untraced_"), given.rotation
-    form = packed_form(rotation.pairing) | LAYOUTS[given.layout]
+    form = packed_form(rotation.pairing) | PACKED_LAYOUTS[given.layout]
     return in_place(given, lambda q, k: operator(q, k, rotation.cos, rotation.sin, form))

@@ -17,7 +17,7 @@ from posenc.kernels import native
 from posenc.kernels import native_cos_sin as kernel
 from posenc.phase import fixed_frequencies_of, frequency_limbs
 from posenc.torch import chosen, rotate, rotate_, rotation
-from posenc.torch.rotary_paths import angles
+from posenc.torch import angles
 
 needs_kernel = pytest.mark.skipif(
     native.MISSING is not None, reason="posenc-kernels is not installed: no compiler was found"

@@ -11,9 +11,9 @@ from posenc.core.arrays import Array
 from posenc.core.doors import RotaryEncoding
 from posenc.core.rotation import Layout, Operator, Rotation
 from posenc.torch.modules.encoding_module import EncodingModule
-from posenc.torch.modules.plain_tensor import plain_tensor
 from posenc.torch.rotary_paths.aliasing import check_writable, disjoint, require_no_grad
 from posenc.torch.rotary_paths.angles import Angles
+from posenc.torch.tensor_arguments import plain_tensor
 
 
 def heads_first(x: Array, layout: Layout) -> Array:
