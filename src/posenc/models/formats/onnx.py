@@ -62,24 +62,24 @@ def to_onnx(positions: ModelPositions, *, length: int, heads: int) -> ModelProto
     _package()
     from onnx import TensorProto, helper, numpy_helper
 
-    rotation = only_rotation(positions, "ONNX", of_all_layers=True)
+    single = only_rotation(positions, "ONNX", of_all_layers=True)
     length, heads = validation.integer("length", length, 1, 1 << 24), validation.integer("heads", heads, 1, 1 << 16)
-    validation.size("length", length * rotation.width)
-    if rotation.start:
+    validation.size("length", length * single.width)
+    if single.start:
         raise ValueError(
-            f"start must be 0 for ONNX, whose operator rotates the first channels; got {rotation.start}. "
+            f"start must be 0 for ONNX, whose operator rotates the first channels; got {single.start}. "
             "Move the channels first."
         )
-    rotation = rotation.group.encodings[0].rotation(np.arange(length), dtype=np.float32)  # type: ignore[attr-defined]
+    rotation = single.group.encodings[0].rotation(np.arange(length), dtype=np.float32)  # type: ignore[attr-defined]
     node = helper.make_node(
         "RotaryEmbedding",
         ["x", "cos_cache", "sin_cache", "position_ids"],
         ["y"],
-        interleaved=int(rotation.pairing == "adjacent"),
-        rotary_embedding_dim=0 if rotation.width == rotation.dim else rotation.width,
+        interleaved=int(single.pairing == "adjacent"),
+        rotary_embedding_dim=0 if single.width == single.dim else single.width,
         num_heads=heads,
     )
-    shape: list[str | int | None] = ["batch", heads, "n", rotation.dim]
+    shape: list[str | int | None] = ["batch", heads, "n", single.dim]
     graph = helper.make_graph(
         [node],
         "rotation",
@@ -147,7 +147,8 @@ def _load(model: ModelProto | str | Path) -> ModelProto:
         validation.instance("model", model, onnx.ModelProto, "an ONNX model or the path of one")
         return model
     path = Path(model)
-    data = plain_file.read_bytes(path, LARGEST_FILE, advice="Give a graph, with its weights in a file next to it.")
+    advice = "Give a graph, with its weights in a file next to it."
+    data = plain_file.read_bytes(path, LARGEST_FILE, name="model", advice=advice)
     if more_parts_than(MOST_PARTS, data, onnx.ModelProto.DESCRIPTOR):
         raise ValueError(
             f"model must have at most {MOST_PARTS} parts (nodes, names, numbers); {path.name} has more. Export the "
