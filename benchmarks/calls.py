@@ -17,12 +17,31 @@ import torch
 from measure import Variant, compared
 
 import posenc
+from posenc.models import from_config
 from posenc.phase.fixed_point import WIDE, limbs
 
 OURS, BARE, PLAIN = "posenc", "the same arithmetic, nothing checked", "the plain formula"
 DIMS, COUNT, BIASED = (64, 512), 4096, (64, 1024)
 COUNTED = "Python calls"
 SHARES = "percent of posenc's Python calls that choose an array library"
+#: What decides positions in the config of Llama 3.1 8B, and the most calls that reading it may take.
+LLAMA31 = {
+    "model_type": "llama",
+    "hidden_size": 4096,
+    "max_position_embeddings": 131_072,
+    "num_attention_heads": 32,
+    "num_hidden_layers": 32,
+    "num_key_value_heads": 8,
+    "rope_scaling": {
+        "rope_type": "llama3",
+        "factor": 8.0,
+        "low_freq_factor": 1.0,
+        "high_freq_factor": 4.0,
+        "original_max_position_embeddings": 8192,
+    },
+    "rope_theta": 500_000.0,
+}
+MOST_TO_READ = 1000
 #: A table with a usual mistake, which `posenc check` compares with every convention.
 STUDENT = """import numpy as np
 def mine(length, d_model):
@@ -36,7 +55,7 @@ def mine(length, d_model):
 
 def run() -> list[dict[str, Any]]:
     cases = [case(dim) for dim in DIMS for case in (one_rotation, one_vector, rotations, vectors)]
-    return [*cases, *(bias(count) for count in BIASED), counted(), shares()]
+    return [*cases, *(bias(count) for count in BIASED), counted(), shares(), reading()]
 
 
 def row(case: str, below: str, plain: Callable[[], Any], ours: Callable[[], Any], bound: float) -> dict[str, Any]:
@@ -190,3 +209,9 @@ def share(arguments: list[str]) -> float:
     root = str(Path(posenc.__file__).parent)
     ours = [file for file in entered(run) if file.startswith(root)]
     return 100.0 * sum(file.startswith(f"{root}/_array") for file in ours) / len(ours)
+
+
+def reading() -> dict[str, Any]:
+    """How many Python functions reading a released config enters, next to the most that it may."""
+    values = {"from_config of Llama 3.1": len(entered(partial(from_config, LLAMA31))), "goal": MOST_TO_READ}
+    return {"case": "Python calls that read a config", "values": values, "left out": {}}

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sys
+from types import CodeType
 from typing import Any
 
 import numpy as np
@@ -15,6 +17,7 @@ from posenc.diagnosis import diagnose
 from posenc.models import diff, from_config, plan_context, to_config
 from posenc.models.config.added_tables import TextTable
 from posenc.models.config.config_classes import config_classes, nested
+from posenc.models.config.fields import Fields
 from posenc.models.config.model_types import MODEL_TYPES
 
 LLAMA31 = {
@@ -385,3 +388,22 @@ def test_the_class_of_every_text_table_has_a_default_for_its_width() -> None:
         for table in row.tables:
             if isinstance(table, TextTable):
                 assert {table.dim, known.names.get(table.dim)} & set(known.defaults), (name, table.dim)
+
+
+def test_reading_a_model_of_many_layers_takes_few_calls() -> None:
+    """At most 1,000 calls for Llama 3.1, and as many searches for a key in 64 layers as in 32."""
+    config = {"model_type": "llama", "hidden_size": 4096, "num_attention_heads": 32, "num_key_value_heads": 8,
+              "max_position_embeddings": 131_072, "rope_theta": 5e5, "rope_scaling": LLAMA31}  # fmt: skip
+
+    def entered(layers: int) -> list[CodeType]:
+        from_config(config | {"num_hidden_layers": layers})
+        codes: list[CodeType] = []
+        sys.setprofile(lambda frame, event, _: codes.append(frame.f_code) if event == "call" else None)
+        try:
+            from_config(config | {"num_hidden_layers": layers})
+        finally:
+            sys.setprofile(None)
+        return codes
+
+    assert len(entered(32)) <= 1000
+    assert entered(32).count(Fields.get.__code__) == entered(64).count(Fields.get.__code__)

@@ -44,7 +44,7 @@ def mpt(fields: Fields) -> Groups:
     if not fields.flag("learned_pos_emb"):
         return (replace(_text_layers(fields, None), notes=(ALWAYS_ALIBI,)),)
     encoding = Learned(fields.integer("hidden_size"), fields.integer("max_seq_len", 1, MOST_ROWS))
-    return (LayerGroup("text", "embedding", (), (encoding,), values=tuple(fields.values), notes=(ALWAYS_ALIBI,)),)
+    return (LayerGroup("text", "embedding", (), (encoding,), values=fields.values, notes=(ALWAYS_ALIBI,)),)
 
 
 def falcon_alibi(fields: Fields) -> Groups | None:
@@ -69,7 +69,7 @@ def t5(fields: Fields, note: str, parts: tuple[str, ...] = ("encoder", "decoder"
     heads, factor = fields.integer("num_attention_heads"), math.sqrt(fields.integer("d_kv"))
     buckets = fields.integer("relative_attention_num_buckets")
     furthest = fields.integer("relative_attention_max_distance")
-    values, groups = tuple(fields.values), []
+    values, groups = fields.values, []
     for part in parts:
         count = num_hidden_layers(fields)
         if part == "decoder" and fields.get("num_decoder_layers") is not None:
@@ -87,7 +87,7 @@ def mpnet(fields: Fields) -> Groups:
     heads, buckets = fields.integer("num_attention_heads"), fields.integer("relative_attention_num_buckets")
     rows, padding = fields.integer("max_position_embeddings", 1, MOST_ROWS), fields.integer("pad_token_id", 0)
     table = Learned(fields.integer("hidden_size"), rows)
-    values = tuple(fields.values)
+    values = fields.values
     bias = T5Bias(heads, buckets, 128, bidirectional=True)
     layers = tuple(range(num_hidden_layers(fields)))
     return (
@@ -107,12 +107,12 @@ def deberta(fields: Fields, log_buckets: bool) -> Groups:
     fields.mark_used("norm_rel_ebd", "share_att_key", "pos_att_type", "position_buckets", "max_relative_positions")
     if fields.flag("position_biased_input"):
         table = Learned(fields.integer("hidden_size"), rows)
-        groups = (LayerGroup("text", "embedding", (), (table,), values=tuple(fields.values)),)
+        groups = (LayerGroup("text", "embedding", (), (table,), values=fields.values),)
     if not fields.flag("relative_attention"):
         return groups
     encoding = _deberta_encoding(fields, rows, log_buckets)
     layers = tuple(range(num_hidden_layers(fields)))
-    return (*groups, LayerGroup("text", "self_attention", layers, (encoding,), values=tuple(fields.values)))
+    return (*groups, LayerGroup("text", "self_attention", layers, (encoding,), values=fields.values))
 
 
 def _deberta_encoding(fields: Fields, rows: int, log_buckets: bool) -> DeBERTa:

@@ -39,7 +39,10 @@ class RopeParameters:
 
     def get(self, name: str) -> Value | None:
         """A value that is there and not null."""
-        return next((value for value in self.values if value.name == name and value.value is not None), None)
+        for value in self.values:
+            if value.name == name and value.value is not None:
+                return value
+        return None
 
     def key(self, name: str) -> str:
         """Where a value stands in the file; its name where it has none."""

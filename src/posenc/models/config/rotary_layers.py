@@ -15,7 +15,7 @@ from posenc.models.config.model_type import Groups, ModelType
 from posenc.models.config.pair_axes import PairAxes, pair_axes
 from posenc.models.config.rope_parameters import RopeParameters
 from posenc.models.config.rope_types import ROPE_TYPES
-from posenc.models.config.rotation_rules import NO_SELF_ATTENTION
+from posenc.models.config.rotation_rules import NO_SELF_ATTENTION, LayerRotations
 from posenc.models.config.window_rules import WINDOW_KEYS
 from posenc.models.model_positions import LayerGroup, NearKeys, Value
 
@@ -26,24 +26,38 @@ AXES_KEYS = ("mrope_section", "mrope_interleaved")
 def rotary_groups(fields: Fields, row: ModelType) -> Groups:
     """A group for each type of layer, rotation and head, in the order of the layers."""
     types = layer_types(fields, row.layer_count(fields), row.layer_types, row.settled_types)
+    rotations = _without_waived(fields, row, row.rotations(fields, types))
+    by_layer = fields.states("per_layer_config")
+    heads: dict[tuple[str, int, int], Head] = {}
+    layers: dict[tuple[str, int, Head | None, NearKeys | None], list[int]] = {}
+    for layer, (layer_type, rope) in enumerate(zip(types, rotations, strict=True)):
+        head = None
+        if rope is not None:
+            place = (layer_type, id(rope), layer if by_layer else 0)
+            head = heads.get(place) or heads.setdefault(place, _head(fields, row, rope, layer_type, layer))
+        layers.setdefault((layer_type, id(rope), head, row.window(fields, types, layer)), []).append(layer)
+    groups = []
+    for (layer_type, _, head, window), numbers in layers.items():
+        rope = rotations[numbers[0]]
+        if rope is not None and head is not None:
+            group = _rotary_group(fields, row, layer_type, tuple(numbers), rope, head)
+        else:
+            group = _non_rotary_group(fields, row, layer_type, tuple(numbers))
+        groups.append(_with_window(fields, window, group))
+    return tuple(groups)
+
+
+def _without_waived(fields: Fields, row: ModelType, stated: LayerRotations) -> LayerRotations:
+    """The rotations of the layers without waived values: equal ones are one object, and each is looked at once."""
     waive, known = fields.options.waive, _rope_keys(row)
-    layers: dict[tuple[str, RopeParameters | None, Head | None, NearKeys | None], list[int]] = {}
-    for layer, (layer_type, stated) in enumerate(zip(types, row.rotations(fields, types), strict=True)):
-        if stated:
-            fields.mark_waived(*((value.key, value.value) for value in stated.left_out_by(waive, known)))
-        rope = stated.without(waive) if stated else None
-        head = _head(fields, row, rope, layer_type, layer) if rope else None
-        layers.setdefault((layer_type, rope, head, row.window(fields, types, layer)), []).append(layer)
-    return tuple(
-        _with_window(
-            fields,
-            window,
-            _rotary_group(fields, row, layer_type, tuple(numbers), rope, head)
-            if rope and head
-            else _non_rotary_group(fields, row, layer_type, tuple(numbers)),
-        )
-        for (layer_type, rope, head, window), numbers in layers.items()
-    )
+    of_stated: dict[int, RopeParameters | None] = {id(None): None}
+    distinct: dict[RopeParameters, RopeParameters] = {}
+    for rope in stated:
+        if rope is not None and id(rope) not in of_stated:
+            fields.mark_waived(*((value.key, value.value) for value in rope.left_out_by(waive, known)))
+            kept = rope.without(waive)
+            of_stated[id(rope)] = distinct.setdefault(kept, kept)
+    return tuple([of_stated[id(rope)] for rope in stated])
 
 
 def _rope_keys(row: ModelType) -> frozenset[str]:
