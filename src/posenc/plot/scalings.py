@@ -8,8 +8,8 @@ from matplotlib.axes import Axes
 
 from posenc.core import validation
 from posenc.encodings.rotates.rope import RoPE
-from posenc.models.extension_planning.candidates import ways
 from posenc.models.extension_planning.metrics import slowed_by
+from posenc.models.extension_planning.planner import ways
 from posenc.plot import canvas
 
 
