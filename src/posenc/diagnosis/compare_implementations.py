@@ -1,4 +1,4 @@
-"""Do two implementations agree about positions, and if not, which known mistake makes them differ?"""
+"""Diagnose two implementations: whether they agree about positions, and the known mistake if not."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from posenc.diagnosis.judge_models import judge_models
 from posenc.diagnosis.judge_sinusoids import judge_sinusoids, sinusoids_among
 from posenc.diagnosis.live_module import is_module, module_evidence
 from posenc.diagnosis.model_capture import Capture
+from posenc.diagnosis.model_source import read_source
 from posenc.diagnosis.named_arrays import ARRAY_FILES, ARRAY_NAMES, from_file, named_arrays
 from posenc.diagnosis.rotation.evidence_from_arrays import rotation_evidence
 from posenc.diagnosis.rotation.judge_rotations import judge_rotations
-from posenc.diagnosis.rotation.usage import rope_in_head
-from posenc.diagnosis.sides import side_of
+from posenc.diagnosis.rotation.rotation_usage import rope_in_head
 from posenc.diagnosis.verdict import Diagnosis
 from posenc.models.model_positions import LayerGroup, ModelPositions
 
@@ -63,14 +63,14 @@ def diagnose(
         >>> print(diagnosis.findings[0].sentence)
         The base is 10000 where 500000 is meant.
     """
-    one = side_of("expected", expected, waive)
+    one = read_source("expected", expected, waive)
     if isinstance(actual, Capture):
         return judge_capture(_require_model(one.positions), actual, length)
     groups = _groups(one.positions, layer, part)
     verdict = _tables_of_checkpoint(actual, groups)
     arrays = _arrays(actual) if verdict is None else {}
     if arrays is None and not is_module(actual):
-        return judge_models(one, side_of("actual", actual, waive))
+        return judge_models(one, read_source("actual", actual, waive))
     if arrays is None:
         evidence = module_evidence(actual, length or _length(one.positions))
         verdict = judge_rotations(groups, one.positions, evidence, length)
@@ -97,7 +97,7 @@ def _judge_arrays(
 
 
 def _tables_of_checkpoint(actual: Any, groups: tuple[LayerGroup, ...]) -> Diagnosis | None:
-    """What the learned tables of a checkpoint show by their shapes; None where it has none that the config knows."""
+    """Compare the shapes of a checkpoint's learned tables; None where it has none that the config knows."""
     if not isinstance(actual, str | Path) or Path(actual).suffix != ".safetensors":
         return None
     shapes = table_shapes(Path(actual))
@@ -125,7 +125,7 @@ def _arrays(actual: Any) -> Mapping[str, Any] | None:
 
 
 def _groups(wanted: Encoding | ModelPositions, layer: int | None, part: str | None) -> tuple[LayerGroup, ...]:
-    """What is meant for the layers that arrays belong to."""
+    """Groups of the layers that the arrays belong to."""
     if isinstance(wanted, Encoding):
         return (LayerGroup("text", "", (0,), (wanted,)),)
     groups = wanted.groups if part is None else wanted.of(part)

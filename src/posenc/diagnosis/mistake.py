@@ -39,7 +39,7 @@ class Finding(text_lines.Lines):
 
 @dataclass(frozen=True)
 class Mistake(Generic[Subject]):
-    """One way to get a subject wrong.
+    """A known way to get a subject wrong.
 
     How code uses a rotation or a bias, a recipe for a table, the layers of a model.
 
@@ -96,7 +96,7 @@ def from_defaults(encoding: Record, /, **values: Any) -> Record | None:
 
 
 def unless_refused(make: Callable[[], Record]) -> Record | None:
-    """What is made, None where a constructor refuses its arguments."""
+    """Result of a constructor, None where it refuses its arguments."""
     try:
         return make()
     except (ValueError, TypeError):

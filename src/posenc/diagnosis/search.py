@@ -1,4 +1,4 @@
-"""The one search: which mistake, or which two, turn what is right into what is there."""
+"""Search for the mistake, or the two mistakes, that lead from what is right to what is there."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Shown = TypeVar("Shown", contravariant=True)
 
 
 class Evidence(Protocol[Shown]):
-    """What a subject has to explain: numbers that were observed, or another config."""
+    """Observations that a subject has to explain: numbers, or another config."""
 
     def fits(self, subject: Shown, exact: bool = True) -> bool:
         """Whether the subject explains all of it.
@@ -24,7 +24,7 @@ class Evidence(Protocol[Shown]):
 
 @dataclass(frozen=True)
 class Attempt(Generic[Subject]):
-    """A start, and what some mistakes, each with its words, make of it."""
+    """A start, and the subject that some mistakes, each with its words, make of it."""
 
     start: Subject
     subject: Subject
@@ -38,7 +38,7 @@ class Attempt(Generic[Subject]):
 def explain(
     starts: Iterable[Subject], bank: Sequence[Mistake[Subject]], evidence: Evidence[Subject], most: int = 2
 ) -> Attempt[Subject] | None:
-    """The first single mistake of the bank that rotates a start into what the evidence shows, or else the first two.
+    """Find the first single mistake that explains the evidence, or else the first two.
 
     Args:
         starts: What may have been meant, the likeliest first.

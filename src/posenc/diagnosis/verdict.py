@@ -1,4 +1,4 @@
-"""What comes out of comparing two implementations."""
+"""Result of comparing two implementations."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ class Diagnosis(text_lines.Lines):
         return [*lines, *compared, *not_compared_lines(self.not_compared), *notes]
 
 
-def together(verdicts: Sequence[Diagnosis]) -> Diagnosis:
-    """What several comparisons of the same two implementations say, each thing once."""
+def merged_diagnosis(verdicts: Sequence[Diagnosis]) -> Diagnosis:
+    """Merge several comparisons of the same two implementations, each finding and note once."""
     each = {
         name: tuple(dict.fromkeys(one for verdict in verdicts for one in getattr(verdict, name)))
         for name in ("findings", "notes", "worst")

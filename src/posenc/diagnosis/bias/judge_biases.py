@@ -10,8 +10,8 @@ from posenc.core.doors import AttentionBias
 from posenc.diagnosis.bias.bias_usage import BiasUsage
 from posenc.diagnosis.bias.mistakes_bias import BIASES
 from posenc.diagnosis.bias.observed_biases import observed_biases
+from posenc.diagnosis.degenerate import not_finite
 from posenc.diagnosis.named_arrays import named_arrays
-from posenc.diagnosis.not_finite import not_finite
 from posenc.diagnosis.search import explain
 from posenc.diagnosis.verdict import Diagnosis
 from posenc.encodings.biases.alibi import ALiBi

@@ -1,4 +1,4 @@
-"""What comes out of checking a user's own code."""
+"""Result of checking a user's own code."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ class FirstBiasDifference:
     """The first bias that is not the expected one."""
 
     head: int
-    query_positions: int
-    key_positions: int
+    query: int
+    key: int
     expected: float
     received: float
 
     def line(self) -> str:
-        location = f"head {self.head}, query {self.query_positions}, key {self.key_positions}"
+        location = f"head {self.head}, query {self.query}, key {self.key}"
         return f"first differs   {location}: expected {self.expected:.6g}, received {self.received:.6g}"
 
 
@@ -55,7 +55,7 @@ def measured(
     tolerance: np.ndarray,
     first: Callable[[tuple[int, ...], float, float], FirstDifference | FirstBiasDifference],
 ) -> dict[str, Any]:
-    """What a `CodeReport` says of numbers and those that are expected.
+    """Fields of a `CodeReport` that compare numbers with the expected ones.
 
     Args:
         first: The first difference, of its index.

@@ -1,4 +1,4 @@
-"""Which published bias numbers are, or which mistake is in them."""
+"""Judge biases by themselves: the published encoding that they are, or the mistake in them."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from posenc.core.text_lines import short
 from posenc.diagnosis.bias.bias_usage import BiasUsage
 from posenc.diagnosis.bias.mistakes_bias import BIASES
 from posenc.diagnosis.bias.observed_biases import MASKED, ObservedBiases
-from posenc.diagnosis.code.bias_forms import ProbedBias
 from posenc.diagnosis.code.code_report import CodeReport, FirstBiasDifference, measured
-from posenc.diagnosis.code.degenerate import degenerate
 from posenc.diagnosis.code.module_tensors import Tensor
+from posenc.diagnosis.code.observed_values import ProbedBias
+from posenc.diagnosis.degenerate import degenerate
 from posenc.diagnosis.rotation.comparison import ROUNDING
 from posenc.diagnosis.search import explain
 from posenc.encodings.biases.alibi import ALiBi
@@ -70,7 +70,7 @@ def _fitting(probed: ProbedBias, candidates: Sequence[Candidate]) -> tuple[Candi
 
 
 def _candidates(probed: ProbedBias, tensors: Sequence[Tensor], against: Encoding | None) -> list[Candidate]:
-    """What may be meant, the likeliest first."""
+    """Encodings that may be meant, the likeliest first."""
     tables = [(tensor, table) for tensor in tensors for table in _tables(tensor, probed.heads)]
     if against is None:
         directions = [(*each, bidirectional) for each in tables for bidirectional in (True, False)]
@@ -97,7 +97,7 @@ def _candidates(probed: ProbedBias, tensors: Sequence[Tensor], against: Encoding
 
 
 def _tables(tensor: Tensor, heads: int) -> Iterator[np.ndarray]:
-    """What may be T5's table, (buckets, heads)."""
+    """Tensors that may be T5's table, as (buckets, heads)."""
     if tensor.values is not None and len(tensor.shape) == 2 and heads in tensor.shape:
         yield tensor.values if tensor.shape[1] == heads else tensor.values.T
 

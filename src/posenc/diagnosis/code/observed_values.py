@@ -1,9 +1,10 @@
-"""What a user's own function gave: numbers that a recipe must explain."""
+"""Numbers that a user's own function gave, which a recipe or a bias must explain."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 
@@ -80,3 +81,16 @@ class ObservedValues:
     @cached_property
     def _subsample(self) -> ObservedValues:
         return replace(self, positions=self.positions[:SUBSAMPLE], values=self.values[:SUBSAMPLE])
+
+
+@dataclass(frozen=True, eq=False)
+class ProbedBias:
+    """Biases (heads, n, n) of positions 0 to n-1, as float64, and the type that they came in."""
+
+    values: np.ndarray
+    dtype: str
+    door: ClassVar[str] = "biases"
+
+    @property
+    def heads(self) -> int:
+        return len(self.values)

@@ -25,7 +25,7 @@ SUBSAMPLE = 6
 
 
 class Comparison(NamedTuple):
-    """How far each number is off, how far it may be, and whether it shows anything; all of one shape.
+    """Gap and tolerance of each number, and whether it shows anything; arrays of one shape.
 
     Args:
         typical: How far the root of the mean square may be off, where rounding is coarse and numbers are many.
@@ -48,7 +48,7 @@ class Comparison(NamedTuple):
         return float(np.sqrt(np.mean(self.gap[self.significant] ** 2)))
 
     def worst(self) -> tuple[int, ...]:
-        """Where the gap is largest, for what it may be."""
+        """Index of the gap that exceeds its tolerance most."""
         with np.errstate(all="ignore"):
             excess = np.where(self.significant, self.gap / np.maximum(self.tolerance, 1e-300), 0.0)
         excess = np.where(np.isnan(self.gap), np.inf, excess)
@@ -80,7 +80,7 @@ def comparison_of(
 
 
 def farness(positions: np.ndarray) -> np.ndarray:
-    """How far out each row is: positions (n,), or the largest of several coordinates (n, axes)."""
+    """Magnitude of each row's position (n,), or of the largest of several coordinates (n, axes)."""
     size = np.abs(positions)
     return size if size.ndim == 1 else np.asarray(size.max(1))
 
