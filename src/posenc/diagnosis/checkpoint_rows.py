@@ -68,6 +68,8 @@ def compare_rows(
     """Compare the order of rows of queries and keys; returns findings, what was compared, and notes.
 
     Args:
+        first: The checkpoint that is meant.
+        second: The checkpoint to check.
         heads: Of each layer of the text, as the first config says.
     """
     rows = list(_rows_of(first, second, heads))

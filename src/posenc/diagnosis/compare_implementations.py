@@ -34,9 +34,9 @@ def diagnose(
     length: int | None = None,
     waive: Iterable[str] = (),
 ) -> Diagnosis:
-    """Name the mistake that makes an implementation differ from what is meant, or say that none of the known ones does.
+    """Compare an implementation with what is meant, and name the known mistake behind a difference.
 
-    Known mistakes are tried alone and in pairs. What no logit sees is no difference: other spellings, a shift of all
+    Known mistakes are tried alone and in pairs. What no logit shows is no difference: other spellings, one shift of all
     positions under a rotation, float32 rounding.
 
     Args:
@@ -46,16 +46,19 @@ def diagnose(
             or `q`, `k` and `logits`; with `positions` where they are not 0, 1, 2, .... Of ALiBi and T5: `bias`, or `q`,
             `k` and `logits`, of all heads (heads, n, m), and the learned `table`. Of sinusoids that are added: `table`.
             Of a checkpoint: its inv_freq, or the shapes of its learned tables.
-        layer: Which layer and part the arrays belong to, where these differ.
+        layer: Number of the layer that the arrays belong to, where layers differ.
         layout: "bhtd" or "bthd", for q and k with heads.
-        part: Which layer and part the arrays belong to, where these differ.
-        length: The length that is served, for scalings that depend on it: LongRoPE, dynamic NTK. A config allows one
-            length and serves many; where this is left out, it is that of the positions in the evidence. waive: keys of
-            configs that concern positions and may go unread, as in `from_config`.
+        part: Part of the model that the arrays belong to, such as "encoder", where parts differ.
+        length: Tokens that are served, for scalings that depend on it: LongRoPE, dynamic NTK. A config allows one
+            length and serves many; if None, the length of the positions in the evidence counts.
+        waive: Keys of configs that concern positions and may go unread, as in `from_config`.
+
+    Returns:
+        Whether both agree, and the findings and notes; `print` shows them as text.
 
     Raises:
-        ValueError: A value breaks its rule; the message names the argument.
-        TypeError: A value breaks its rule; the message names the argument.
+        ValueError: Arrays, a config or an option break their rule; the message begins with the argument's name.
+        TypeError: A side is none of these kinds; the message begins with the argument's name.
 
     Example:
         >>> from posenc import RoPE
@@ -111,7 +114,8 @@ def _require_model(wanted: Encoding | ModelPositions) -> ModelPositions:
     if isinstance(wanted, ModelPositions):
         return wanted
     raise TypeError(
-        "expected must be the config of a model to be compared with its capture; got an encoding. Give the model's config."
+        "expected must be the config of a model to be compared with its capture; got an encoding. Give the model's "
+        "config."
     )
 
 

@@ -35,7 +35,8 @@ def judge_sinusoids(encoding: Sinusoidal | GridSinusoidal, arrays: Arrays) -> Di
     values = table.values[0] if table.values.ndim == 3 and len(table.values) == 1 else table.values
     if values.ndim != 2 or values.shape[1] != encoding.width:
         raise ValueError(
-            f"table must have shape (n, {encoding.width}), a row for each position; got {values.shape}. Give that table."
+            f"table must have shape (n, {encoding.width}), a row for each position; got {values.shape}. "
+            "Give that table."
         )
     compared = f"a table of {values.shape[0]} rows and {values.shape[1]} channels, {table.dtype}"
     wrong = not_finite({"table": values})

@@ -39,11 +39,7 @@ class BiasUsage:
     unclamped: bool = False
 
     def biases(self, query_positions: np.ndarray, key_positions: np.ndarray, table: np.ndarray | None) -> np.ndarray:
-        """Biases that are added to the logits, (heads, n, m).
-
-        Args:
-            table: What T5 has learned.
-        """
+        """Biases that are added to the logits, (heads, n, m); `table` is the learned one of T5, (buckets, heads)."""
         params = {"table": table} if isinstance(self.encoding, T5Bias) else None
         if self.unclamped and table is not None and isinstance(self.encoding, T5Bias):
             biases = (

@@ -20,11 +20,7 @@ from posenc.models.model_positions import LayerGroup
 
 
 def judge_biases(groups: tuple[LayerGroup, ...], arrays: Mapping[str, Any], is_model: bool) -> Diagnosis:
-    """Compare the bias in these groups with arrays.
-
-    Args:
-        is_model: Whether they were read from a model's config.
-    """
+    """Compare the bias in these groups with arrays; `is_model`: whether the groups were read from a config."""
     kinds = {
         (encoding, group.bias_factor, group.logit_factor)
         for group in groups

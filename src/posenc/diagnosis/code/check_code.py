@@ -48,7 +48,9 @@ def check_code(
 ) -> CodeReport:
     """Call code of your own, compare it with every published convention, and name its mistake if it makes one.
 
-    The code runs in this process: `posenc check` runs a file in a process of its own.
+    The code runs in this process: `posenc check` runs a file in a process of its own. Where the code is right, another
+    width and an odd one are asked for as well, or 12 heads. Calls for more, fewer and other positions follow one
+    another, to see whether the code keeps the tables of its first call.
 
     Args:
         target: A function, a class (made first) or an object such as a torch module. What an argument means is read off
@@ -59,15 +61,14 @@ def check_code(
         against: The one encoding that is meant, in place of every convention; it states width, heads and base.
         dim: The width to ask for, even, from 4; 16 if None.
         base: The base that is meant; 10000 if None.
-        layout: "batch-first" or "sequence-first", where only one is right for you. Where it is right, another width and
-            an odd one are asked for as well, or 12 heads. Calls for more, fewer and other positions follow one another,
-            to see whether the code keeps the tables of its first call.
+        layout: "batch-first" or "sequence-first", where only one is right for you.
+
+    Returns:
+        Whether the code is right, the convention it follows or the mistake it makes; `print` shows it as text.
 
     Raises:
-        ValueError: A value breaks its rule; the message names the argument; ValueError, with the line in your file, for
-            code that fails.
-        TypeError: A value breaks its rule; the message names the argument; ValueError, with the line in your file, for
-            code that fails.
+        ValueError: An argument breaks its rule, or the code fails; the message then names the line in your file.
+        TypeError: An argument is of the wrong type; the message begins with its name.
 
     Example:
         >>> import numpy as np
@@ -265,11 +266,7 @@ HEADS = 8
 
 
 def probe(code: UserCode, dim: int, base: float, heads: int = HEADS, layout: PairLayout = "adjacent") -> Probe:
-    """The numbers in the first documented form that works; ValueError in one line where none does.
-
-    Args:
-        layout: Of pairs of channels, where the numbers do not show it.
-    """
+    """Numbers in the first documented form that works; `layout` is of pairs where the numbers do not show it."""
     prepared = code.prepare(dim, base, heads)
     first_error = ""
     for call in roles_by_likelihood(prepared.parameters):

@@ -31,11 +31,12 @@ def judge_bias_values(
     """Name the bias that the numbers are, or the mistake in them.
 
     Args:
-        tensors: What the module holds, in which a table of T5 is looked for.
+        probed: Biases that code returned.
+        tensors: Tensors of the module, in which a table of T5 is looked for.
         against: The encoding that is meant, in place of every published one.
 
     Raises:
-        ValueError: It has no biases, or other heads.
+        ValueError: `against` has no biases, or other heads.
     """
     candidates = _candidates(probed, tensors, against)
     broken = degenerate(probed.values, masked=True)
@@ -83,8 +84,8 @@ def _candidates(probed: ProbedBias, tensors: Sequence[Tensor], against: Encoding
         return [*t5, *((encoding, None, "") for encoding in alibi)]
     if not isinstance(against, AttentionBias) or against.heads != probed.heads:
         raise ValueError(
-            f"against must be an encoding that biases the logits of {probed.heads} heads; got {against!r:.100}. Give the "
-            "encoding that the code implements."
+            f"against must be an encoding that biases the logits of {probed.heads} heads; got {against!r:.100}. Give "
+            "the encoding that the code implements."
         )
     if not isinstance(against, ALiBi | T5Bias):
         raise ValueError(

@@ -88,11 +88,12 @@ def judge_values(observed: ObservedValues, *, base: float = USUAL_BASE, against:
     """Name the convention that the numbers follow, or the mistake in them.
 
     Args:
+        observed: Numbers that code returned.
         base: The base that is meant.
         against: The one encoding to compare with, in place of all published conventions.
 
     Raises:
-        ValueError: Shapes do not fit together.
+        ValueError: The shapes of `observed` and `against` do not fit together.
     """
     broken, is_finite = degenerate(observed.values), bool(np.isfinite(observed.values).all())
     known = conventions(observed, base, against)
@@ -102,8 +103,8 @@ def judge_values(observed: ObservedValues, *, base: float = USUAL_BASE, against:
         expected = convention.values(observed.positions)
         if expected.shape != observed.values.shape:
             raise ValueError(
-                f"against must be an encoding that {observed.door} and has width {observed.dim}; got {convention}. Give "
-                "the encoding that the code implements."
+                f"against must be an encoding that {observed.door} and has width {observed.dim}; got {convention}. "
+                "Give the encoding that the code implements."
             )
         fastest = 1.0 if convention.recipe is None else float(np.abs(convention.recipe.frequencies(observed.dim)).max())
         for values in observed.at_each_precision():

@@ -60,11 +60,7 @@ class ObservedValues:
         return part.agrees(recipe.values(part.positions, self.dim), fastest)
 
     def agrees(self, expected: np.ndarray, fastest: float = 1.0) -> bool:
-        """Whether every significant number is the expected one.
-
-        Args:
-            fastest: The highest frequency, in radians a step.
-        """
+        """Whether every significant number is the expected one; `fastest`: highest frequency, in radians a step."""
         with np.errstate(all="ignore"):
             size = max(1.0, float(np.abs(expected).max()))
             tolerance = size * self.tolerance(fastest)

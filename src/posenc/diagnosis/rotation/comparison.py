@@ -64,10 +64,16 @@ def comparison_of(
     exact: bool,
     of_values: float = 1.0,
 ) -> Comparison:
-    """Gaps (n, channels) of values of this size at positions (n,) or (n, axes), with frequencies (channels,).
+    """Compare gaps (n, channels) with the rounding of values of this size.
 
     Args:
-        of_values: Which part of the rounding of a rotated vector these values have, where they are narrow.
+        gap: How far each value is off, (n, channels).
+        size: Magnitude of the numbers that each value was computed from.
+        positions: (n,) or (n, axes).
+        frequencies: Radians a step of each channel.
+        dtype: The type that the values came in.
+        exact: False where the frequencies are rough.
+        of_values: Share of the rounding of a rotated vector that these values have, where they are narrow.
     """
     rounding = ROUNDING[dtype] * (of_values if dtype in NARROW_TYPES else 1.0)
     angle = farness(positions)[:, None] * frequencies * (ANGLE if exact else ROUGH)

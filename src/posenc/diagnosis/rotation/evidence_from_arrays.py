@@ -84,10 +84,12 @@ def rotation_evidence(
     """Collect what named arrays show of a rotation.
 
     Args:
-        logit_factor: What logits are multiplied by besides 1/√dim, where the arrays hold no scale.
+        arrays_by_name: Arrays of any library under the names of `ARRAY_NAMES`.
+        layout: "bhtd" or "bthd", for vectors with heads.
+        logit_factor: Factor of the logits besides 1/√dim, where the arrays hold no scale.
 
     Raises:
-        ValueError: For arrays that are unknown or do not fit together.
+        ValueError: Arrays are unknown or do not fit together.
     """
     arrays = named_arrays(arrays_by_name)
     parts: list[RotationEvidence] = []

@@ -38,7 +38,10 @@ def judge_rotations(
     """Compare the rotations in these groups with what running code shows, under each label that a module gives it.
 
     Args:
-        length: The length that is served, for scalings that depend on it; that of the evidence if left out.
+        groups: Layers that the evidence belongs to.
+        model: The encoding or model that is meant.
+        labelled: Evidence, with the layer type it belongs to, or "".
+        length: The length that is served, for scalings that depend on it; that of the evidence if None.
     """
     verdicts = []
     for label, evidence in labelled:
@@ -70,8 +73,8 @@ def _judge(
     usage, notes = _as_shown(_served(encoding, model, evidence, length), evidence)
     if pair_rotation(usage.encoding) is None:
         raise ValueError(
-            f"expected must rotate pairs by fixed angles to be compared with these arrays; got {usage.encoding!r:.200}. "
-            "Compare configs instead."
+            "expected must rotate pairs by fixed angles to be compared with these arrays; "
+            f"got {usage.encoding!r:.200}. Compare configs instead."
         )
     for start, message in _equivalent_usages(usage, evidence):
         if evidence.fits(start):
