@@ -66,14 +66,13 @@ def _unpaired(findings: tuple[Finding, ...]) -> bool:
 def _layer_by_layer(first: Parts, second: Parts) -> tuple[Finding, ...] | None:
     """Findings that explain every layer, each once with its layers; None where a layer is not explained."""
     layers_of: dict[Finding, list[tuple[str, int]]] = {}
-    known: dict[tuple[Content, Content], tuple[Finding, ...] | None] = {}
+    known: dict[tuple[int, int], tuple[Finding, ...] | None] = {}  # by identity: layers share their contents
     for key, layers in first.items():
         for layer, expected, actual in zip(*layers, second[key].contents, strict=True):
-            if expected.form == actual.form:
-                continue
-            if (expected, actual) not in known:
-                known[expected, actual] = _contents(expected, actual)
-            explanation = known[expected, actual]
+            pair = id(expected), id(actual)
+            if pair not in known:
+                known[pair] = () if expected.form == actual.form else _contents(expected, actual)
+            explanation = known[pair]
             if explanation is None:
                 return None
             for finding in explanation:

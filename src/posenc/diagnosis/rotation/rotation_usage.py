@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
 from posenc.compose import Partial
@@ -140,7 +141,7 @@ class RotationUsage:
         """Whether the encoding is used as it is meant, so that the encoding alone says everything."""
         return self == RotationUsage(self.encoding)
 
-    @property
+    @cached_property
     def in_head(self) -> RopeInHead | None:
         """The RoPE that is used and where it lies; None for other encodings."""
         return rope_in_head(self.encoding)
