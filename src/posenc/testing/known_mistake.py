@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from posenc.core.doors import Encoding
-from posenc.diagnosis.code.bias_forms import ProbedBias
 from posenc.diagnosis.code.code_report import CodeReport
 from posenc.diagnosis.code.judge_bias_values import judge_bias_values
 from posenc.diagnosis.code.judge_values import judge_values
-from posenc.diagnosis.code.observed_values import ObservedValues
+from posenc.diagnosis.code.observed_values import ObservedValues, ProbedBias
 from posenc.encodings.biases.alibi import ALiBi
 from posenc.encodings.biases.t5 import T5Bias
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from posenc.compose import Backward
 from posenc.diagnosis.mistake import Change, Mistake, from_defaults, with_fields
 from posenc.diagnosis.rotation.rotation_evidence import Changes, OtherRotation, RotationEvidence
-from posenc.diagnosis.rotation.usage import RotationUsage, rope_base
+from posenc.diagnosis.rotation.rotation_usage import RotationUsage, rope_base
 from posenc.encodings.rotates.rope import RoPE
 from posenc.frequencies import Proportional
 

@@ -1,4 +1,4 @@
-"""Which keys near a query two models let it see, layer by layer."""
+"""Judge attention windows: compare the keys near a query that two models let it see, layer by layer."""
 
 from __future__ import annotations
 

@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 
 from posenc.diagnosis.mistake import Mistake, from_defaults
-from posenc.diagnosis.rotation.effect import Role, rotated_pairs
+from posenc.diagnosis.rotation.applied_rotation import Role, rotated_pairs
 from posenc.diagnosis.rotation.rotation_evidence import Changes, RotationEvidence
-from posenc.diagnosis.rotation.usage import RoleUsage, RotationUsage
+from posenc.diagnosis.rotation.rotation_usage import RoleUsage, RotationUsage
 
 #: How far from a whole number a position may be read.
 WHOLE = 0.1
@@ -19,24 +19,24 @@ FEWEST = 3
 NAMES: dict[Role, str] = {"query": "queries", "key": "keys"}
 
 
-class Used(NamedTuple):
+class UsedPositions(NamedTuple):
     """Distinct positions, (n,) or (n, axes), and those that were used in their place."""
 
     expected: np.ndarray
     used: np.ndarray
 
 
-def used_elsewhere(evidence: RotationEvidence, usage: RotationUsage, role: Role) -> Used | None:
+def positions_read_off(evidence: RotationEvidence, usage: RotationUsage, role: Role) -> UsedPositions | None:
     """The positions that queries or keys were really rotated from; None where that is not shown."""
     rotations = evidence.rotations(usage, role)
     if rotations is None or usage.other_layout or usage.sine_for_cosine:
         return None
     pairs = rotated_pairs(usage, role)
     axis = pairs.axis if rotations.positions.ndim > 1 else np.zeros_like(pairs.axis)
-    return Used(rotations.positions, rotations.used_positions(pairs.frequencies[0], axis))
+    return UsedPositions(rotations.positions, rotations.used_positions(pairs.frequencies[0], axis))
 
 
-def shift_of(used: Used) -> tuple[int, ...]:
+def shift_of(used: UsedPositions) -> tuple[int, ...]:
     """The whole shift of every coordinate that is the same in all rows; zeros where it is not."""
     shift = np.atleast_2d(np.median(used.used - used.expected, axis=0))[0]
     whole = np.round(shift)
@@ -48,7 +48,7 @@ def positions_elsewhere(usage: RotationUsage, evidence: RotationEvidence) -> Cha
     roles: tuple[Role, ...] = evidence.roles() or ("query", "key")
     changes = {}
     for role in roles:
-        used = used_elsewhere(evidence, usage, role)
+        used = positions_read_off(evidence, usage, role)
         rule = None if used is None else rule_of(used)
         if rule is not None:
             changes[role] = rule
@@ -67,8 +67,8 @@ def positions_elsewhere(usage: RotationUsage, evidence: RotationEvidence) -> Cha
     yield changed, {"message": "; ".join(messages).capitalize()}
 
 
-def rule_of(used: Used) -> tuple[RoleUsage, str] | None:
-    """What is done to positions, and the same in words; None where they are right or follow no rule that is known."""
+def rule_of(used: UsedPositions) -> tuple[RoleUsage, str] | None:
+    """Rule that used positions follow, as a usage and in words; None where they are right or follow none."""
     if used.expected.ndim > 1:
         return _rule_of_axes(used)
     whole = np.round(used.used)
@@ -86,7 +86,7 @@ def rule_of(used: Used) -> tuple[RoleUsage, str] | None:
 
 
 def _message(expected: np.ndarray, used: np.ndarray, wrong: np.ndarray) -> str | None:
-    """What is done to whole positions (n,), of which those numbered are wrong."""
+    """Describe the rule of whole positions (n,), of which those numbered are wrong; None where there is none."""
     first, after = f"{expected[wrong[0]]:g}", used[wrong]
     where = f"from position {first} on, " if wrong[0] else ""
     shifts = after - expected[wrong]
@@ -111,7 +111,7 @@ def _message(expected: np.ndarray, used: np.ndarray, wrong: np.ndarray) -> str |
     return None
 
 
-def _rule_of_axes(used: Used) -> tuple[RoleUsage, str] | None:
+def _rule_of_axes(used: UsedPositions) -> tuple[RoleUsage, str] | None:
     """Every coordinate by itself: it stands still, is shifted, or is measured otherwise."""
     messages, result = [], used.expected.astype(np.float64)
     for axis in range(used.expected.shape[1]):
@@ -132,7 +132,7 @@ def _rule_of_axes(used: Used) -> tuple[RoleUsage, str] | None:
     return RoleUsage(moves=moves), "; ".join(messages)
 
 
-def _other_axis(axis: int, used: Used, got: np.ndarray) -> tuple[np.ndarray, str] | None:
+def _other_axis(axis: int, used: UsedPositions, got: np.ndarray) -> tuple[np.ndarray, str] | None:
     for other in range(used.expected.shape[1]):
         if other != axis and np.all(np.abs(got - used.expected[:, other]) <= WHOLE / 100):
             return used.expected[:, other].astype(

@@ -20,7 +20,7 @@ _TYPES = ("<f8", "<f4", "<i8", "|b1")
 
 
 class BrokenMessageError(Exception):
-    """What came is no message, or a part of one."""
+    """Bytes that are no complete message."""
 
 
 def send(stream: BinaryIO, body: Any) -> None:

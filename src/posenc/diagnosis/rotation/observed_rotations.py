@@ -1,4 +1,4 @@
-"""What rotations show by themselves: how fast each pair rotates, from which position, and which coordinate it reads."""
+"""Rotations as observed, and what they show: frequencies, used positions, and the coordinate of each pair."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class ObservedRotations(NamedTuple):
         return None
 
     def attention_factor(self) -> float:
-        """What cos and sin are multiplied by."""
+        """Factor that cosines and sines are multiplied by."""
         return float((np.abs(self.values) * self.weight).sum() / max(self.weight.sum(), 1e-300))
 
     def used_positions(self, frequencies: np.ndarray, axis: np.ndarray) -> np.ndarray:
@@ -83,7 +83,7 @@ class ObservedRotations(NamedTuple):
         return used[:, 0] if self.positions.ndim == 1 else used
 
     def axes(self, frequencies: np.ndarray, expected: np.ndarray) -> np.ndarray:
-        """Which coordinate each pair reads, (pairs,); the expected one where several explain it alike."""
+        """Coordinate that each pair reads, (pairs,); the expected one where several explain it alike."""
         size = max(self.attention_factor(), 1e-300)
         angle = self.positions[:, :, None] * frequencies
         gap = np.abs(self.values[:, None] / size - np.exp(1j * angle)).max(0)

@@ -1,7 +1,8 @@
-"""What a usage of a rotation computes: frequencies, cos and sin, rotated vectors, in plain float64."""
+"""Frequencies, cosines, sines and rotated vectors as code computes them, in plain float64."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from functools import lru_cache
 from typing import Literal, NamedTuple
@@ -9,10 +10,10 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from posenc.core.doors import RotaryEncoding
-from posenc.diagnosis.rotation.ramps import Reversal, of_reversed_ramp
-from posenc.diagnosis.rotation.usage import RoleUsage, RotationUsage, rope_in_head
+from posenc.diagnosis.rotation.rotation_usage import Reversal, RoleUsage, RotationUsage, rope_in_head
 from posenc.encodings.rotates.axial_rope import AxialRoPE
 from posenc.encodings.rotates.rope import RoPE
+from posenc.frequencies import Llama3, Scaling, YaRN
 from posenc.inspect.rounding import narrowed
 from posenc.models.pair_rotation import pair_rotation
 
@@ -21,7 +22,7 @@ ROLES: tuple[Role, Role] = ("query", "key")
 
 
 class RotatedPairs(NamedTuple):
-    """Which channels rotate together and by which coordinate, (pairs,) each.
+    """Pairs of channels that rotate together, and the coordinate of each; (pairs,).
 
     Args:
         frequencies: Radians a step, (1, pairs), or (2, pairs) where the first and the second channel have their own.
@@ -65,7 +66,7 @@ def used_positions(usage: RotationUsage, positions: np.ndarray, role: Role) -> n
 def used_cos_sin(
     usage: RotationUsage, positions: np.ndarray, role: Role, exact: bool = True
 ) -> tuple[np.ndarray, np.ndarray]:
-    """cos and sin, (1, n, pairs), or (2, n, pairs) where the two channels of a pair have their own."""
+    """Cosines and sines, (1, n, pairs), or (2, n, pairs) where the two channels of a pair have their own."""
     pairs = rotated_pairs(usage, role, exact)
     angle = _of_each_pair(used_positions(usage, positions, role), pairs) * pairs.frequencies[:, None]
     cosine, sine = (np.sin, np.cos) if usage.sine_for_cosine else (np.cos, np.sin)
@@ -87,7 +88,7 @@ def rotate_vectors(
 
 
 def written_channels(usage: RotationUsage, pairs: RotatedPairs) -> tuple[np.ndarray, np.ndarray]:
-    """Where the two channels of each pair stand once they are rotated."""
+    """Channels that the two rotated channels of each pair are written to."""
     if not usage.regrouped:
         return pairs.first, pairs.second
     start, half = min(pairs.first.min(), pairs.second.min()), len(pairs.first)
@@ -155,3 +156,47 @@ def _frequencies(encoding: RotaryEncoding, scalings: int, reversal: Reversal | N
     if reversal is not None and isinstance(head.rope, RoPE):
         return of_reversed_ramp(head.rope, unscaled, scaled, reversal)
     return np.asarray(unscaled * (scaled / unscaled) ** scalings)
+
+
+def of_reversed_ramp(rope: RoPE, unscaled: np.ndarray, scaled: np.ndarray, reversal: Reversal) -> np.ndarray:
+    """The frequencies (pairs,) of this RoPE with its ramp reversed; as they are where its scaling has none."""
+    scaling = rope.scaling
+    slowest = unscaled / getattr(scaling, "factor", 1.0)
+    if isinstance(scaling, Llama3):
+        position = _in_middle_band(scaling, unscaled)
+        ends = unscaled / ((1.0 - position) * scaling.factor + position)
+        blended = ends if reversal == "ends" else unscaled + slowest - scaled
+        return np.where((position > 0.0) & (position < 1.0), blended, scaled)
+    if isinstance(scaling, YaRN) and reversal == "ends":
+        share = _exchanged_share(scaling, rope)
+        fast, slow = unscaled.astype(np.float32), slowest.astype(np.float32)
+        return np.asarray(slow * share + fast * (1 - share), dtype=np.float64)
+    return np.asarray(unscaled + slowest - scaled)
+
+
+def in_middle_band(scaling: Scaling | None, unscaled: np.ndarray) -> np.ndarray | None:
+    """Mask (pairs,) of the pairs that Llama 3's scaling blends; None for other scalings."""
+    if not isinstance(scaling, Llama3):
+        return None
+    position = _in_middle_band(scaling, unscaled)
+    return (position > 0.0) & (position < 1.0)
+
+
+def _in_middle_band(scaling: Llama3, unscaled: np.ndarray) -> np.ndarray:
+    """0 where the band begins, at the wavelength original/high, and 1 where it ends, at original/low."""
+    first, last = scaling.original / scaling.high, scaling.original / scaling.low
+    return np.asarray((2 * np.pi / unscaled - first) / max(last - first, 1e-9))
+
+
+def _exchanged_share(scaling: YaRN, rope: RoPE) -> np.ndarray:
+    """How much each pair is stretched where beta_fast stands for beta_slow and the other way round, in float32."""
+
+    def pair_of(rotations: float) -> float:
+        return rope.head_dim * math.log(scaling.original / (rotations * 2 * math.pi)) / (2 * math.log(rope.base))
+
+    low, high = pair_of(scaling.beta_slow), pair_of(scaling.beta_fast)
+    if scaling.truncate:
+        low, high = math.floor(low), math.ceil(high)
+    low, high = max(low, 0), min(high, rope.head_dim - 1)
+    ramp = (np.arange(rope.head_dim // 2, dtype=np.float32) - np.float32(low)) / np.float32((high - low) or 0.001)
+    return np.asarray(np.clip(ramp, np.float32(0), np.float32(1)))

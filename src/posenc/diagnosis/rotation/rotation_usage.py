@@ -1,20 +1,22 @@
-"""How code uses a rotation: the default `RotationUsage` is right, a mistake changes one."""
+"""How code applies a rotation: the default `RotationUsage` is right, and a mistake changes it."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
 from posenc.compose import Partial
 from posenc.core.doors import RotaryEncoding
 from posenc.diagnosis.mistake import unless_refused, with_fields
-from posenc.diagnosis.rotation.ramps import Reversal
 from posenc.encodings.rotates.axial_rope import AxialRoPE
 from posenc.encodings.rotates.rope import RoPE
 from posenc.frequencies import Geometric, InRevolutions, Scaling
 from posenc.inspect.rounding import NarrowType
 
+#: What is exchanged in a ramp: its two ends, or the frequencies that it blends.
+Reversal = Literal["ends", "blend"]
 #: What code takes for the position of a token, or adds to it.
 Axis = Literal["tokens", "heads", "batch", "tokens and heads", "tokens and batch"]
 
@@ -43,13 +45,13 @@ def rope_in_head(encoding: Any) -> RopeInHead | None:
 
 def rope_base(rope: RoPE | AxialRoPE) -> float:
     """The base of the frequencies of a RoPE, also where they are whole revolutions."""
-    frequencies = _in_turns(rope)
+    frequencies = _in_revolutions(rope)
     return rope.base if frequencies is None else frequencies.base
 
 
 def rope_with(rope: RoPE | AxialRoPE, **fields: Any) -> RoPE | AxialRoPE | None:
     """The RoPE with other fields, the base inside its frequencies where they are whole revolutions; None if refused."""
-    frequencies = _in_turns(rope)
+    frequencies = _in_revolutions(rope)
     if frequencies is None or "base" not in fields:
         return with_fields(rope, **fields)
     inside = with_fields(frequencies, base=fields["base"])
@@ -58,11 +60,11 @@ def rope_with(rope: RoPE | AxialRoPE, **fields: Any) -> RoPE | AxialRoPE | None:
 
 
 def frequency_unit(rope: RoPE | AxialRoPE | None) -> float:
-    """What models multiply the frequencies of their inv_freq by: 2π for coordinates from -1 to 1, else 1."""
-    return 1.0 if rope is None or _in_turns(rope) is None else 2 * math.pi
+    """Factor from a model's inv_freq to radians: 2π for coordinates from -1 to 1, else 1."""
+    return 1.0 if rope is None or _in_revolutions(rope) is None else 2 * math.pi
 
 
-def _in_turns(rope: RoPE | AxialRoPE) -> Geometric | None:
+def _in_revolutions(rope: RoPE | AxialRoPE) -> Geometric | None:
     """The geometric frequencies that a RoPE takes in whole revolutions."""
     frequencies = rope.frequency_dim if isinstance(rope, AxialRoPE) else None
     inside = frequencies.frequencies if isinstance(frequencies, InRevolutions) else None
@@ -71,7 +73,7 @@ def _in_turns(rope: RoPE | AxialRoPE) -> Geometric | None:
 
 @dataclass(frozen=True)
 class RoleUsage:
-    """What is done to queries, or to keys.
+    """How code treats queries, or keys.
 
     Args:
         shift: Added to positions, or to each coordinate.
@@ -97,7 +99,7 @@ class TableEnd(NamedTuple):
 
 @dataclass(frozen=True)
 class RotationUsage:
-    """What is done with an encoding.
+    """How code applies a rotation.
 
     Args:
         query: What happens to one of the two alone.
@@ -139,7 +141,7 @@ class RotationUsage:
         """Whether the encoding is used as it is meant, so that the encoding alone says everything."""
         return self == RotationUsage(self.encoding)
 
-    @property
+    @cached_property
     def in_head(self) -> RopeInHead | None:
         """The RoPE that is used and where it lies; None for other encodings."""
         return rope_in_head(self.encoding)
