@@ -15,9 +15,8 @@ from posenc.explorer.lesson.sentences import PAIRS
 from posenc.explorer.lesson.trained_models import trained_models
 from posenc.inspect import input_sum, order_by_architecture, shift_derivation
 from posenc.inspect.order import word_layer
-from posenc.lab.contestants import contestants
 from posenc.lab.result import Progress
-from posenc.lab.run_config import TrainingOutcome, TrainingRecipe
+from posenc.lab.tour_plan import TrainingOutcome, TrainingRecipe, contestants
 
 SECTION_NAMES = [section.name for section in SECTIONS]
 

@@ -13,8 +13,7 @@ from posenc.diagnosis.code.user_file import load_target
 from posenc.lab import store, tokens
 from posenc.lab.claims.findings import read_findings
 from posenc.lab.comparison import planned_runs
-from posenc.lab.extension_study import study_files
-from posenc.lab.extension_study.study import Study
+from posenc.lab.extension_study.study import Study, read_extension
 from posenc.lab.models.model_folder import read_folder
 from posenc.lab.tasks.task_table import experiment
 
@@ -24,7 +23,7 @@ READERS = {
     "results.jsonl": store.read,
     "results.jsonl of a writer": store.Store,
     "plan.json": planned_runs.planned_experiments,
-    f"needle-seed-0-{STUDY.identity}.json": lambda folder: study_files.read_extension(folder, STUDY),
+    f"needle-seed-0-{STUDY.identity}.json": lambda folder: read_extension(folder, STUDY),
     "findings.json": lambda folder: read_findings(folder / "findings.json"),
     "book.txt": lambda folder: tokens.read_text(folder / "book.txt"),
     "mine.py": lambda folder: load_target(f"{folder / 'mine.py'}:Mine"),

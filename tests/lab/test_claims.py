@@ -57,9 +57,7 @@ def test_a_run_files_what_comes_out_and_says_what_changed(tmp_path, monkeypatch,
 def test_a_damaged_finding_is_refused(tmp_path):
     path = tmp_path / "findings.json"
     path.write_text('{"shift_is_linear": {"verdict": "sure"}}')
-    with pytest.raises(
-        ValueError, match=r"findings\.json is damaged at shift_is_linear: .* `posenc claims shift"
-    ):
+    with pytest.raises(ValueError, match=r"findings\.json is damaged at shift_is_linear: .* `posenc claims shift"):
         findings.read_findings(path)
     path.write_text("[")
     with pytest.raises(ValueError, match=r"findings\.json is damaged: .*Delete it and run `posenc claims --run`"):

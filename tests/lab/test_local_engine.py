@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from posenc import Learned, NoPE, RoPE
-from posenc.lab.contestants import run_contestants as run_contestants
 from posenc.lab.data import Corpus
 from posenc.lab.engines import local
 from posenc.lab.engines.events import Event, Failure, Finished, Job
 from posenc.lab.result import Progress
-from posenc.lab.run_config import Contestant, TrainingOutcome, TrainingRecipe
+from posenc.lab.tour_plan import Contestant, TrainingOutcome, TrainingRecipe
+from posenc.lab.tour_plan import run_contestants as run_contestants
 from posenc.lab.tour_trial import trial
 
 SMALL = TrainingRecipe(steps=20, length=16, batch=4, warmup=5, windows=4, bins=4, sample=3, width=16, heads=2, layers=1)

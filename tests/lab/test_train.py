@@ -8,9 +8,10 @@ import torch
 
 from posenc import ALiBi, Learned, NoPE, RoPE, Sinusoidal, T5Bias
 from posenc.lab.data import Corpus
+from posenc.lab.experiment import Shape
 from posenc.lab.models.transformer import Transformer
 from posenc.lab.result import Progress
-from posenc.lab.run_config import Contestant, Shape, TrainingOutcome, TrainingRecipe
+from posenc.lab.tour_plan import Contestant, TrainingOutcome, TrainingRecipe
 from posenc.lab.tour_trial import train_on_text, trial
 from posenc.lab.train import schedule
 

@@ -6,15 +6,13 @@ import numpy as np
 import pytest
 import torch
 
-from posenc.lab.models.cache import DecoderCache
-from posenc.lab.prepare import prepare
+from posenc.lab.models.transformer import DecoderCache
 from posenc.lab.result import Progress, Result
-from posenc.lab.samplers import positions
 from posenc.lab.scoring import bleu, cut
 from posenc.lab.tasks.task import NOTHING
 from posenc.lab.tasks.task_table import experiment, task_row
 from posenc.lab.train import DivergedError, train
-from posenc.lab.trial import run
+from posenc.lab.trial import positions, prepare, run
 
 SMALL = {"steps": 3, "batch": 4, "width": 16, "heads": 2, "layers": 1, "warmup": 1}
 

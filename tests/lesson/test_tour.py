@@ -13,8 +13,8 @@ from posenc.explorer.lesson.lesson_page import SECTIONS
 from posenc.explorer.lesson.sentences import PAIRS
 from posenc.lab.engines.events import Event
 from posenc.lab.result import Progress
-from posenc.lab.run_config import TrainingOutcome
 from posenc.lab.tokens import FEWEST_CHARACTERS, default_text
+from posenc.lab.tour_plan import TrainingOutcome
 
 NAMES = ["none", "sinusoidal", "learned", "rotary", "ALiBi", "T5"]
 

@@ -6,7 +6,7 @@ import pytest
 from posenc import ALiBi, Learned, NoPE, RoPE, Sinusoidal, T5Bias
 from posenc.explorer.lesson.verdicts import at_training_length, beyond_training_length, change, lengths, verdict
 from posenc.lab.result import Progress
-from posenc.lab.run_config import Contestant, TrainingOutcome, TrainingRecipe
+from posenc.lab.tour_plan import Contestant, TrainingOutcome, TrainingRecipe
 
 RECIPE = TrainingRecipe(steps=10)
 RNG = np.random.default_rng(0)

@@ -6,9 +6,10 @@ import pytest
 import torch
 
 from posenc import Learned, resized
+from posenc.lab.experiment import Shape
 from posenc.lab.models.generate import generate
 from posenc.lab.models.transformer import Transformer
-from posenc.lab.run_config import Shape, TrainingRecipe
+from posenc.lab.tour_plan import TrainingRecipe
 from posenc.lab.tour_trial import train_on_text
 from posenc.torch import module
 

@@ -80,7 +80,7 @@ class ModelName:
 class Experiment(Declared):
     """One training run: an encoding, a task, a seed, and everything else that decides its numbers.
 
-    What only the task, the encoding and the model know together is checked by `posenc.lab.prepare.prepare`.
+    What only the task, the encoding and the model know together is checked by `posenc.lab.trial.prepare`.
 
     Args:
         encoding: The repr of an encoding, several joined by " + ", a PerLayer schedule, or FILE.py:NAME for an encoding
@@ -166,6 +166,31 @@ class Experiment(Declared):
     def fields(self) -> dict[str, Any]:
         """All fields by name, as JSON can hold them; `Experiment(**fields)` is the same experiment."""
         return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+
+
+@dataclass(frozen=True)
+class Shape(Declared):
+    """The size of a transformer.
+
+    Args:
+        causal: A decoder; otherwise an encoder, which sees both ways.
+        reads_source: The decoder reads the output of an encoder of the same size.
+        dropout: Of what is added to the residual stream.
+    """
+
+    vocabulary: Annotated[int, Whole(2, 1 << 20)]
+    width: Annotated[int, Whole(1, 1 << 14)] = 64
+    heads: Annotated[int, Whole(1, 1 << 10)] = 4
+    layers: Annotated[int, Whole(1, 1 << 10)] = 2
+    causal: bool = True
+    reads_source: bool = False
+    dropout: Annotated[float, Real(0.0, 0.99)] = 0.0
+
+    def _check_together(self) -> None:
+        if self.width % self.heads:
+            raise ValueError(f"heads must divide width={self.width}; got {self.heads}. Choose another number of heads.")
+        if self.reads_source and not self.causal:
+            raise ValueError("reads_source must be False for an encoder; got True. Use causal=True.")
 
 
 def _is_option(name: Any, option: Any) -> bool:

@@ -11,7 +11,7 @@ from posenc.lab.result import Progress, Result
 from posenc.lab.store import Store
 
 Engine = Callable[[Sequence[Job]], Generator[Event, None, None]]
-TRAIN = "posenc.lab.engines.in_worker:train_experiment"
+TRAIN = "posenc.lab.engines.events:train_experiment"
 
 
 class RunEvent(NamedTuple):

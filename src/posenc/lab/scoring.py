@@ -10,7 +10,7 @@ import torch
 from torch.nn.functional import cross_entropy
 
 from posenc.lab.models.example import Example
-from posenc.lab.models.greedy import greedy
+from posenc.lab.models.generate import greedy
 from posenc.lab.models.transformer import Transformer
 from posenc.lab.result import LengthScore
 from posenc.lab.tasks.task import NOTHING, Batch, Task

@@ -1,16 +1,56 @@
-"""Training: one loop for every model, task and encoding, told step by step."""
+"""Training: one loop for every model, task and encoding, on one process or several."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from typing import Protocol, TypeVar
 
 import torch
 
 from posenc.lab.models.example import Example
 from posenc.lab.models.transformer import Transformer
-from posenc.lab.replicas import OneProcess, Replicas
 from posenc.lab.result import Progress
+
+#: The loss of an example, whose gradients are those of the mean over the whole batch.
+Loss = Callable[[Example], torch.Tensor]
+Made = TypeVar("Made")
+
+
+class Replicas(Protocol):
+    """The processes that train one model.
+
+    Args:
+        rank: The number of this one; number 0 measures and reports.
+    """
+
+    rank: int
+    versions: tuple[tuple[str, str], ...]
+
+    def loss(self, model: Transformer, label_smoothing: float) -> Loss:
+        """The training loss of this process's part of each example."""
+
+    def mean(self, loss: torch.Tensor) -> float:
+        """The loss of the whole batch, from those of all parts."""
+
+    def agreed(self, make: Callable[[], Made]) -> Made:
+        """What each process makes by itself; a ValueError in all of them where one cannot."""
+
+
+class OneProcess:
+    """This process alone."""
+
+    rank = 0
+    versions: tuple[tuple[str, str], ...] = ()
+
+    def loss(self, model: Transformer, label_smoothing: float) -> Loss:
+        return lambda example: example.loss(model, label_smoothing=label_smoothing)
+
+    def mean(self, loss: torch.Tensor) -> float:
+        return float(loss.detach())
+
+    def agreed(self, make: Callable[[], Made]) -> Made:
+        return make()
 
 
 class DivergedError(RuntimeError):

@@ -14,7 +14,7 @@ from posenc.core import validation
 from posenc.core.doors import AdditiveEncoding, AttentionBias, AttentionScore, Encoding
 from posenc.inspect import AttentionMap
 from posenc.inspect.order import checked_words
-from posenc.lab.models.block import normal_parameter
+from posenc.lab.models.transformer import normal_parameter
 from posenc.torch import module
 
 NOUNS = ("dog", "man", "cat", "lion", "child", "bird")

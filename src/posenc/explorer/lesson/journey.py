@@ -20,8 +20,7 @@ from posenc.explorer.lesson.sentences import PAIRS, same_words
 from posenc.explorer.lesson.trained_attention_maps import LEARNERS, learned_maps
 from posenc.explorer.lesson.trained_models import trained_models
 from posenc.explorer.write_atomically import page_path, write_atomically
-from posenc.lab.contestants import contestants, run_contestants
-from posenc.lab.run_config import TrainingOutcome, TrainingRecipe
+from posenc.lab.tour_plan import TrainingOutcome, TrainingRecipe, contestants, run_contestants
 from posenc.lab.word_roles import STEPS as ROLE_STEPS
 
 #: What trains in about a minute and a half on two cores; the orderings it shows are those of this budget.

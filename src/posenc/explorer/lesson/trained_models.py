@@ -22,7 +22,7 @@ from posenc.explorer.lesson.verdicts import (
     verdict,
 )
 from posenc.lab.data import seeds
-from posenc.lab.run_config import TrainingOutcome, TrainingRecipe
+from posenc.lab.tour_plan import TrainingOutcome, TrainingRecipe
 
 
 def trained_models(outcomes: Sequence[TrainingOutcome], recipe: TrainingRecipe, reading: Reading) -> dict[str, Any]:

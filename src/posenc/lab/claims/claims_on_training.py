@@ -18,7 +18,7 @@ from posenc.lab.claims.judging import (
     runs,
     trained,
 )
-from posenc.lab.comparison.measures import Measure
+from posenc.lab.comparison.setting import Measure
 from posenc.lab.result import Result
 
 

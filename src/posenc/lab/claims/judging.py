@@ -14,11 +14,10 @@ from dataclasses import replace
 from statistics import fmean, stdev
 
 from posenc.lab.claims.claim import Claim, ClaimFinding, Word
-from posenc.lab.comparison.measures import metric_value
+from posenc.lab.comparison.setting import metric_value
 from posenc.lab.experiment import Experiment
 from posenc.lab.result import Result
-from posenc.lab.statistics.interval import student_interval
-from posenc.lab.statistics.paired import smallest_visible
+from posenc.lab.statistics import smallest_visible, student_interval
 from posenc.lab.tasks.task_table import experiment
 
 LEVEL = 0.05 / 20

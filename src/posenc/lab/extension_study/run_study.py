@@ -13,16 +13,15 @@ import torch
 
 from posenc.core.doors import Encoding
 from posenc.encodings.rotates.rope import RoPE
-from posenc.lab.extension_study.divisor_search import Divisors, search
 from posenc.lab.extension_study.study import Extended, Extension, Study
-from posenc.lab.extension_study.ways import Tried, searched, tried
+from posenc.lab.extension_study.ways import Divisors, Tried, search, searched, tried
+from posenc.lab.machine import reproducible
 from posenc.lab.models.transformer import Transformer
-from posenc.lab.prepare import Trial, prepare
-from posenc.lab.reproducible import reproducible
 from posenc.lab.result import Progress
 from posenc.lab.scoring import by_context, by_depth
 from posenc.lab.tasks.needle import Needle
 from posenc.lab.train import train
+from posenc.lab.trial import Trial, prepare
 
 #: Of the rate of training, what a model is tuned at.
 TUNING_RATE = 0.1

@@ -1,7 +1,8 @@
-"""Everything that names a run, as records of plain numbers, and what a run gives back. Loads no torch."""
+"""The candidates of the tour, their training, and its outcome. Loads no torch."""
 
 from __future__ import annotations
 
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated
 
@@ -9,34 +10,14 @@ import numpy as np
 
 from posenc.core.declared_fields import Declared, Instance, Real, Whole
 from posenc.core.doors import Encoding
+from posenc.lab.comparison.comparison_plan import six
+from posenc.lab.data import Corpus
+from posenc.lab.engines import local
+from posenc.lab.engines.events import Event, Failure, Job
+from posenc.lab.experiment import Shape
 from posenc.lab.result import Progress
 
 Counted = Annotated[int, Whole(1, 10**7)]
-
-
-@dataclass(frozen=True)
-class Shape(Declared):
-    """The size of a transformer.
-
-    Args:
-        causal: A decoder; otherwise an encoder, which sees both ways.
-        reads_source: The decoder reads the output of an encoder of the same size.
-        dropout: Of what is added to the residual stream.
-    """
-
-    vocabulary: Annotated[int, Whole(2, 1 << 20)]
-    width: Annotated[int, Whole(1, 1 << 14)] = 64
-    heads: Annotated[int, Whole(1, 1 << 10)] = 4
-    layers: Annotated[int, Whole(1, 1 << 10)] = 2
-    causal: bool = True
-    reads_source: bool = False
-    dropout: Annotated[float, Real(0.0, 0.99)] = 0.0
-
-    def _check_together(self) -> None:
-        if self.width % self.heads:
-            raise ValueError(f"heads must divide width={self.width}; got {self.heads}. Choose another number of heads.")
-        if self.reads_source and not self.causal:
-            raise ValueError("reads_source must be False for an encoder; got True. Use causal=True.")
 
 
 @dataclass(frozen=True)
@@ -120,3 +101,34 @@ class TrainingOutcome:
     def at(self, share: float) -> np.ndarray:
         """The loss of every window at this share of the longest context; shape (windows,)."""
         return np.asarray(self.losses[:, round(share * self.losses.shape[1]) - 1])
+
+
+#: The rate of an encoding's own parameters, as a multiple of the model's.
+PACE = 10.0
+
+
+def contestants(recipe: TrainingRecipe) -> tuple[Contestant, ...]:
+    """None, sinusoidal, learned, rotary, ALiBi and T5, for a model of the recipe's size.
+
+    The learned table has a row for each position of training and no more: beyond, its last row is used (clamp). What an
+    encoding learns, it learns at ten times the model's rate: at the model's own, small tables hardly move in a short
+    training."""
+    names = ("none", "sinusoidal", "learned", "rotary", "ALiBi", "T5")
+    encodings = six(recipe.width, recipe.heads, recipe.length, causal=True)
+    return tuple(
+        Contestant(name, encoding, PACE if encoding.shapes else 1.0)
+        for name, encoding in zip(names, encodings, strict=True)
+    )
+
+
+def run_contestants(
+    contestants: Sequence[Contestant], corpus: Corpus, recipe: TrainingRecipe, workers: int | None = None
+) -> Generator[Event, None, None]:
+    """The trials of all contestants in worker processes; RuntimeError names the contestant whose trial failed."""
+    jobs = [
+        Job(each.name, "posenc.lab.engines.events:train_contestant", (each, corpus, recipe)) for each in contestants
+    ]
+    for event in local.run(jobs, workers):
+        if isinstance(event.report, Failure):
+            raise RuntimeError(f"training {contestants[event.job].name} failed: {event.report.message}")
+        yield event
