@@ -19,7 +19,7 @@ from posenc.lab.extension_study.study import (
     write_extension,
 )
 from posenc.lab.extension_study.study_summary import StudySummary, planned_ways, summaries
-from posenc.lab.extension_study.ways import searched, tried
+from posenc.lab.extension_study.ways import extension_candidates, searched
 from posenc.lab.result import Progress
 from posenc.lab.scoring import by_depth
 from posenc.lab.tasks.needle import Needle
@@ -59,7 +59,7 @@ def test_ways_are_measured_before_and_after_tuning(task, tuning, tmp_path):
 
 def test_the_ways_are_those_of_the_planner_and_more():
     encoding = RoPE(dim=16)
-    ways = {way.name: way for way in tried(encoding, 64, 256, 64)}
+    ways = {way.name: way for way in extension_candidates(encoding, 64, 256, 64)}
     assert set(planned_ways(encoding, 64, 256)) < set(ways)
     before = encoding.frequencies.radians()
     stopped = ways["slow pairs stopped"].long.frequencies.radians()

@@ -7,7 +7,7 @@ import torch
 from posenc import Learned, RoPE
 from posenc.lab.experiment import Shape
 from posenc.lab.models.transformer import Transformer
-from posenc.lab.tour_trial import ends, loss_by_position
+from posenc.lab.tour_training import ends, loss_by_position
 
 TOKENS = np.random.default_rng(0).integers(0, 30, 400)
 SHAPE = Shape(vocabulary=30, width=16, heads=2, layers=1)

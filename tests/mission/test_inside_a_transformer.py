@@ -13,7 +13,7 @@ from posenc.lab.experiment import Shape
 from posenc.lab.models.transformer import Transformer
 from posenc.lab.tokens import default_text, encode, learn_pieces
 from posenc.lab.tour_plan import TrainingRecipe
-from posenc.lab.tour_trial import train_on_text
+from posenc.lab.tour_training import train_on_text
 from posenc.torch import InputLayer
 
 RECORDS = [

@@ -14,7 +14,7 @@ from posenc.lab.experiment import LONGEST, Experiment, are_pairs
 
 
 @dataclass(frozen=True)
-class Each:
+class TupleOf:
     """A tuple of records of one kind."""
 
     kind: type[Declared]
@@ -112,8 +112,8 @@ class Result(Declared):
     """
 
     experiment: Annotated[Experiment, Instance("an Experiment")]
-    curve: Annotated[tuple[Progress, ...], Each(Progress)]
-    scores: Annotated[tuple[LengthScore, ...], Each(LengthScore)]
+    curve: Annotated[tuple[Progress, ...], TupleOf(Progress)]
+    scores: Annotated[tuple[LengthScore, ...], TupleOf(LengthScore)]
     by_context: Annotated[tuple[tuple[int, float], ...], Losses()] = ()
     parameters: Count = 0
     learned: Count = 0

@@ -66,16 +66,16 @@ class TrainingRecipe(Declared):
 
 
 @dataclass(frozen=True)
-class Contestant(Declared):
+class Candidate(Declared):
     """An encoding in a comparison.
 
     Args:
-        pace: Its own parameters learn at `pace` times the model's rate.
+        lr_multiplier: Its own parameters learn at `lr_multiplier` times the model's rate.
     """
 
     name: str
     encoding: Annotated[Encoding, Instance("the record of an encoding")]
-    pace: Annotated[float, Real(0.0, 1e4)] = 1.0
+    lr_multiplier: Annotated[float, Real(0.0, 1e4)] = 1.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +90,7 @@ class TrainingOutcome:
         learned: How many the model has, and how many of them are the encoding's.
     """
 
-    contestant: Contestant
+    candidate: Candidate
     curve: tuple[Progress, ...]
     losses: np.ndarray
     sample: tuple[int, ...]
@@ -104,10 +104,10 @@ class TrainingOutcome:
 
 
 #: The rate of an encoding's own parameters, as a multiple of the model's.
-PACE = 10.0
+LR_MULTIPLIER = 10.0
 
 
-def contestants(recipe: TrainingRecipe) -> tuple[Contestant, ...]:
+def tour_candidates(recipe: TrainingRecipe) -> tuple[Candidate, ...]:
     """None, sinusoidal, learned, rotary, ALiBi and T5, for a model of the recipe's size.
 
     The learned table has a row for each position of training and no more: beyond, its last row is used (clamp). What an
@@ -116,19 +116,17 @@ def contestants(recipe: TrainingRecipe) -> tuple[Contestant, ...]:
     names = ("none", "sinusoidal", "learned", "rotary", "ALiBi", "T5")
     encodings = six(recipe.width, recipe.heads, recipe.length, causal=True)
     return tuple(
-        Contestant(name, encoding, PACE if encoding.shapes else 1.0)
+        Candidate(name, encoding, LR_MULTIPLIER if encoding.shapes else 1.0)
         for name, encoding in zip(names, encodings, strict=True)
     )
 
 
-def run_contestants(
-    contestants: Sequence[Contestant], corpus: Corpus, recipe: TrainingRecipe, workers: int | None = None
+def run_candidates(
+    candidates: Sequence[Candidate], corpus: Corpus, recipe: TrainingRecipe, workers: int | None = None
 ) -> Generator[Event, None, None]:
-    """The trials of all contestants in worker processes; RuntimeError names the contestant whose trial failed."""
-    jobs = [
-        Job(each.name, "posenc.lab.engines.events:train_contestant", (each, corpus, recipe)) for each in contestants
-    ]
+    """The trials of all candidates in worker processes; RuntimeError names the candidate whose trial failed."""
+    jobs = [Job(each.name, "posenc.lab.engines.events:train_candidate", (each, corpus, recipe)) for each in candidates]
     for event in local.run(jobs, workers):
         if isinstance(event.report, Failure):
-            raise RuntimeError(f"training {contestants[event.job].name} failed: {event.report.message}")
+            raise RuntimeError(f"training {candidates[event.job].name} failed: {event.report.message}")
         yield event

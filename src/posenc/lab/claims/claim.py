@@ -20,7 +20,7 @@ class ClaimFinding:
     """A verdict with its figures, and one sentence on what they mean.
 
     Args:
-        runs: The numbers behind trained figures, by contestant and seed; empty for a computation.
+        runs: The numbers behind trained figures, by candidate and seed; empty for a computation.
     """
 
     verdict: Word

@@ -33,7 +33,7 @@ def comparison_picture(settings: Sequence[Setting]) -> Figure:
 
 
 def run_style(index: int) -> dict[str, Any]:
-    """Colour and mark of a contestant."""
+    """Colour and mark of a candidate."""
     return {"color": COLOURS[index % len(COLOURS)], "marker": MARKS[index // len(COLOURS) % len(MARKS)]}
 
 

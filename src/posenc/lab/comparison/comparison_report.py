@@ -48,7 +48,7 @@ def score_table(setting: Setting) -> ScoreTable:
 
 
 def _ranked(setting: Setting) -> list[str]:
-    """Contestants, best mean at the longest test length first."""
+    """Candidates, best mean at the longest test length first."""
     measure = Measure(setting.metric, setting.common.test_lengths[-1])
     means = {name: setting.interval(name, measure).mean for name in setting.results}
     return sorted(means, key=lambda name: means[name], reverse=measure.higher_is_better)
@@ -71,7 +71,7 @@ def _row(setting: Setting, name: str, lengths: Sequence[int]) -> tuple[str, ...]
 
 
 def write_events(folder: str | os.PathLike[str], settings: Sequence[Setting]) -> Path:
-    """`tensorboard/` in the folder, written anew: a run for each task, contestant and seed."""
+    """`tensorboard/` in the folder, written anew: a run for each task, candidate and seed."""
     writer = needed("tensorboardX", "track").SummaryWriter
     target = Path(folder) / "tensorboard"
     shutil.rmtree(target, ignore_errors=True)

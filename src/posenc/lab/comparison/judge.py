@@ -111,7 +111,7 @@ def _why_undecided(count: int, difference: PairedDifference | None, adjusted: fl
 
 @dataclass(frozen=True)
 class Recommendation:
-    """The contestants that are best at a measure.
+    """The candidates that are best at a measure.
 
     Args:
         best: The one with the best mean, or those that share it.

@@ -81,7 +81,7 @@ LEFT = 0.1
 
 @dataclass(frozen=True)
 class Setting:
-    """The results of one setting by contestant, then by seed.
+    """The results of one setting by candidate, then by seed.
 
     Args:
         common: The experiment without encoding and seed.
@@ -93,7 +93,7 @@ class Setting:
 
     @property
     def seeds(self) -> tuple[int, ...]:
-        """Every seed that some contestant has."""
+        """Every seed that some candidate has."""
         return tuple(sorted({seed for each in self.results.values() for seed in each}))
 
     @property
@@ -104,15 +104,15 @@ class Setting:
         return (*(Measure(self.metric, length) for length in ends), Measure(self.metric))
 
     def scores(self, measure: Measure) -> dict[str, dict[int, float]]:
-        """The numbers of a measure by contestant, then by seed."""
+        """The numbers of a measure by candidate, then by seed."""
         return {name: {seed: measure.of(run) for seed, run in runs.items()} for name, runs in self.results.items()}
 
     def interval(self, name: str, measure: Measure) -> Interval:
-        """Mean and Student-t interval of a contestant."""
+        """Mean and Student-t interval of a candidate."""
         return student_interval(list(self.scores(measure)[name].values()))
 
     def reach(self, name: str) -> int:
-        """The effective length that half of a contestant's runs have."""
+        """The effective length that half of a candidate's runs have."""
         return median_low(effective_reach(run, self.metric) for run in self.results[name].values())
 
     @property
@@ -120,7 +120,7 @@ class Setting:
         """The training loss that counts as learned.
 
         Nine tenths of the way from the first loss that was seen, the mean of all runs, to the lowest last loss, the
-        mean of the best contestant.
+        mean of the best candidate.
         """
         runs = [run for each in self.results.values() for run in each.values()]
         first = fmean(run.curve[0].loss for run in runs)
@@ -128,7 +128,7 @@ class Setting:
         return last + LEFT * (first - last)
 
     def steps(self, name: str) -> float:
-        """The steps that half of a contestant's runs need to come to the threshold and stay there.
+        """The steps that half of a candidate's runs need to come to the threshold and stay there.
 
         Infinity for never.
         """
@@ -148,11 +148,11 @@ class Setting:
         )
 
 
-def contestant(experiment: Experiment) -> str:
-    """How a contestant is called: its encoding, with the multiple of its parameters' rate where that is not 1.
+def candidate_name(experiment: Experiment) -> str:
+    """Name of a candidate: its encoding, with the multiple of its parameters' rate where that is not 1.
 
     Example:
-        >>> contestant(Experiment("Learned(dim=64, length=32)", "copy", encoding_rate=10.0))
+        >>> candidate_name(Experiment("Learned(dim=64, length=32)", "copy", encoding_rate=10.0))
         'Learned(dim=64, length=32) ×10'
     """
     multiple = experiment.encoding_rate
@@ -173,5 +173,5 @@ def settings(results: Iterable[Result], metric_of: Mapping[str, Metric]) -> tupl
     gathered: dict[Experiment, dict[str, dict[int, Result]]] = {}
     for result in results:
         names = gathered.setdefault(common(result.experiment), {})
-        names.setdefault(contestant(result.experiment), {})[result.experiment.seed] = result
+        names.setdefault(candidate_name(result.experiment), {})[result.experiment.seed] = result
     return tuple(Setting(shared, metric_of[shared.task], names) for shared, names in gathered.items())

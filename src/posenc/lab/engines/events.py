@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from posenc.lab.data import Corpus
     from posenc.lab.experiment import Experiment
     from posenc.lab.result import Progress, Result
-    from posenc.lab.tour_plan import Contestant, TrainingOutcome, TrainingRecipe
+    from posenc.lab.tour_plan import Candidate, TrainingOutcome, TrainingRecipe
 
 
 class Job(NamedTuple):
@@ -80,15 +80,15 @@ def train_experiment(experiment: Experiment, device: str = "cpu") -> Iterator[Pr
     yield from trial.run(experiment, device=device)
 
 
-def train_contestant(
-    contestant: Contestant, corpus: Corpus, recipe: TrainingRecipe
+def train_candidate(
+    candidate: Candidate, corpus: Corpus, recipe: TrainingRecipe
 ) -> Iterator[Progress | TrainingOutcome]:
-    """`posenc.lab.tour_trial.trial`, a run of the tour, in a process of its own."""
-    from posenc.lab import tour_trial
+    """`posenc.lab.tour_training.train_and_measure`, a run of the tour, in a process of its own."""
+    from posenc.lab import tour_training
     from posenc.lab.machine import reproducible
 
     reproducible()
-    yield from tour_trial.trial(contestant, corpus, recipe)
+    yield from tour_training.train_and_measure(candidate, corpus, recipe)
 
 
 def needed(package: str, extra: str) -> Any:

@@ -15,17 +15,19 @@ from posenc.lab.models.generate import generate
 from posenc.lab.models.transformer import Transformer
 from posenc.lab.result import Progress
 from posenc.lab.tasks.task import Batch
-from posenc.lab.tour_plan import Contestant, TrainingOutcome, TrainingRecipe
+from posenc.lab.tour_plan import Candidate, TrainingOutcome, TrainingRecipe
 from posenc.lab.train import train
 
 
-def trial(contestant: Contestant, corpus: Corpus, recipe: TrainingRecipe) -> Iterator[Progress | TrainingOutcome]:
+def train_and_measure(
+    candidate: Candidate, corpus: Corpus, recipe: TrainingRecipe
+) -> Iterator[Progress | TrainingOutcome]:
     """Progress while training, then the outcome."""
     began = time.process_time()
     streams = seeds(recipe.seed)
-    model = Transformer(recipe.shape(corpus.vocabulary), [contestant.encoding], seed=streams.weights)
+    model = Transformer(recipe.shape(corpus.vocabulary), [candidate.encoding], seed=streams.weights)
     curve = []
-    for progress in train_on_text(model, corpus.train, recipe, pace=contestant.pace):
+    for progress in train_on_text(model, corpus.train, recipe, lr_multiplier=candidate.lr_multiplier):
         curve.append(progress)
         yield progress
     model.eval()
@@ -33,7 +35,7 @@ def trial(contestant: Contestant, corpus: Corpus, recipe: TrainingRecipe) -> Ite
     prompt = corpus.held_out[: recipe.length // 4].tolist()
     sample = generate(model, prompt, recipe.sample, seed=streams.samples, temperature=recipe.temperature)
     yield TrainingOutcome(
-        contestant,
+        candidate,
         tuple(curve),
         losses,
         sample,
@@ -44,14 +46,14 @@ def trial(contestant: Contestant, corpus: Corpus, recipe: TrainingRecipe) -> Ite
 
 
 def train_on_text(
-    model: Transformer, tokens: np.ndarray, recipe: TrainingRecipe, *, pace: float = 1.0, every: int = 10
+    model: Transformer, tokens: np.ndarray, recipe: TrainingRecipe, *, lr_multiplier: float = 1.0, every: int = 10
 ) -> Iterator[Progress]:
     """A decoder learns the next token, an encoder the blanked ones.
 
     The order of the data comes from `recipe.seed` alone.
 
     Args:
-        pace: The encoding's own parameters learn at this multiple of the model's rate.
+        lr_multiplier: The encoding's own parameters learn at this multiple of the model's rate.
     """
     return train(
         model,
@@ -59,7 +61,7 @@ def train_on_text(
         steps=recipe.steps,
         rate=recipe.rate,
         warmup=recipe.warmup,
-        encoding_rate=pace,
+        encoding_rate=lr_multiplier,
         every=every,
     )
 
