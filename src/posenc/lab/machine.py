@@ -1,4 +1,4 @@
-"""The machine that a run is done on: its device of PyTorch, its memory, and equal numbers on it."""
+"""The machine of a run: its device of PyTorch, its memory, and settings that give equal numbers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,13 @@ RULE = "device must be cpu, cuda, cuda:NUMBER or mps"
 
 
 def check_device(name: str) -> None:
-    """ValueError where PyTorch has no such device on this machine.
+    """Check that PyTorch has a device on this machine.
+
+    Args:
+        name: "cpu", "cuda", "cuda:NUMBER" or "mps".
+
+    Raises:
+        ValueError: The name is none of these, or PyTorch finds no such device.
 
     Example:
         >>> check_device("cpu")
@@ -31,7 +37,7 @@ def check_device(name: str) -> None:
 
 
 def described(name: str) -> str:
-    """What a result calls a device: a GPU by its model."""
+    """Name of a device in results: a GPU by its model."""
     return torch.cuda.get_device_name(name) if name.startswith("cuda") else name
 
 
@@ -39,7 +45,10 @@ _LINUX = Path("/proc/self")
 
 
 def forget_peak() -> None:
-    """Begin to count anew, on Linux; elsewhere the peak stays that of the whole process."""
+    """Restart the measurement of peak memory on Linux.
+
+    Elsewhere the peak stays that of the whole process.
+    """
     # A sandbox may forbid it; the peak is then that of the whole process.
     with contextlib.suppress(OSError):
         if (_LINUX / "clear_refs").exists():
@@ -47,7 +56,11 @@ def forget_peak() -> None:
 
 
 def peak() -> int:
-    """Bytes of memory that the process held at most."""
+    """Largest amount of memory that this process held, in bytes.
+
+    Returns:
+        Bytes, or 0 on Windows, where no standard module knows.
+    """
     status = _LINUX / "status"
     lines = status.read_text().splitlines() if status.exists() else []
     if most := [line.split()[1] for line in lines if line.startswith("VmHWM:")]:
@@ -61,9 +74,13 @@ def peak() -> int:
 
 
 def reproducible(device: str = "cpu") -> None:
-    """One thread and no kernel whose sums depend on timing, for this whole process.
+    """Make equal experiments give equal numbers: one thread, and no kernel whose sums depend on timing.
 
-    On an accelerator, which lacks some such kernels, PyTorch warns and takes the others.
+    This holds for the whole process. On an accelerator, which lacks some such kernels, PyTorch warns and takes the
+    others.
+
+    Args:
+        device: Of PyTorch.
     """
     torch.set_num_threads(1)
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # without it cuBLAS refuses, or sums in any order

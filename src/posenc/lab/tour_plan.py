@@ -1,4 +1,4 @@
-"""The candidates of the tour, their training, and its outcome. Loads no torch."""
+"""Candidates of the tour: six encodings, how they are trained, and what comes out. Loads no torch."""
 
 from __future__ import annotations
 
@@ -22,15 +22,28 @@ Counted = Annotated[int, Whole(1, 10**7)]
 
 @dataclass(frozen=True)
 class TrainingRecipe(Declared):
-    """How a model is trained and measured; the same for every encoding that is compared.
+    """Training and measurement, the same for every encoding that is compared.
 
     Args:
-        length: Tokens a training window holds; `reach` times as many are the longest context it is measured at.
+        steps: Training steps.
+        seed: Of the weights, the data and the generated text.
+        length: Tokens a training window holds.
+        batch: Windows of a training step.
         rate: The peak learning rate, reached after `warmup` steps, falling by a cosine to a tenth (AdamW, betas 0.9,
             0.98).
-        bins: How many context lengths are measured, each on the last length·reach/bins tokens of so many windows.
-        windows: How many context lengths are measured, each on the last length·reach/bins tokens of so many windows.
+        warmup: Steps up to the peak rate.
+        reach: The longest context that is measured, as a multiple of `length`.
+        bins: How many context lengths are measured, each on the last length·reach/bins tokens of the windows.
+        windows: How many held-out windows are measured.
         sample: Tokens to generate, so that a text longer than any in training is seen.
+        temperature: Of the generated text.
+        width: Channels of the model.
+        heads: Heads of the model.
+        layers: Layers of the model.
+        causal: A decoder; otherwise an encoder, which sees both ways.
+
+    Raises:
+        ValueError: A value breaks its rule; the message names the field.
     """
 
     steps: Counted
@@ -67,10 +80,12 @@ class TrainingRecipe(Declared):
 
 @dataclass(frozen=True)
 class Candidate(Declared):
-    """An encoding in a comparison.
+    """An encoding in the comparison of the tour.
 
     Args:
-        lr_multiplier: Its own parameters learn at `lr_multiplier` times the model's rate.
+        name: Shown to the reader.
+        encoding: Of any door.
+        lr_multiplier: The encoding's own parameters learn at this multiple of the model's rate.
     """
 
     name: str
@@ -80,14 +95,16 @@ class Candidate(Declared):
 
 @dataclass(frozen=True, eq=False)
 class TrainingOutcome:
-    """What a run gave.
+    """Outcome of a candidate's training.
 
     Args:
+        candidate: The encoding that was trained.
         curve: (step, mean training loss since the step before).
         losses: Mean loss of the same last tokens of each held-out window at growing contexts; shape (windows, bins).
         sample: Token numbers of generated text.
-        parameters: How many the model has, and how many of them are the encoding's.
-        learned: How many the model has, and how many of them are the encoding's.
+        parameters: How many the model has.
+        learned: How many of them are the encoding's.
+        seconds: Of processor time.
     """
 
     candidate: Candidate
@@ -99,7 +116,14 @@ class TrainingOutcome:
     seconds: float = field(default=0.0)
 
     def at(self, share: float) -> np.ndarray:
-        """The loss of every window at this share of the longest context; shape (windows,)."""
+        """Loss of every window at a share of the longest context.
+
+        Args:
+            share: From 0 to 1.
+
+        Returns:
+            Shape (windows,).
+        """
         return np.asarray(self.losses[:, round(share * self.losses.shape[1]) - 1])
 
 
@@ -110,9 +134,16 @@ LR_MULTIPLIER = 10.0
 def tour_candidates(recipe: TrainingRecipe) -> tuple[Candidate, ...]:
     """None, sinusoidal, learned, rotary, ALiBi and T5, for a model of the recipe's size.
 
-    The learned table has a row for each position of training and no more: beyond, its last row is used (clamp). What an
-    encoding learns, it learns at ten times the model's rate: at the model's own, small tables hardly move in a short
-    training."""
+    The learned table has a row for each position of training and no more: beyond, its last row is used (clamp).
+    Parameters of an encoding learn at ten times the model's rate: at the model's own, small tables hardly move in a
+    short training.
+
+    Args:
+        recipe: Says the size of the model and the trained length.
+
+    Returns:
+        The six candidates.
+    """
     names = ("none", "sinusoidal", "learned", "rotary", "ALiBi", "T5")
     encodings = six(recipe.width, recipe.heads, recipe.length, causal=True)
     return tuple(
@@ -124,7 +155,20 @@ def tour_candidates(recipe: TrainingRecipe) -> tuple[Candidate, ...]:
 def run_candidates(
     candidates: Sequence[Candidate], corpus: Corpus, recipe: TrainingRecipe, workers: int | None = None
 ) -> Generator[Event, None, None]:
-    """The trials of all candidates in worker processes; RuntimeError names the candidate whose trial failed."""
+    """Train all candidates in worker processes.
+
+    Args:
+        candidates: The encodings.
+        corpus: The text.
+        recipe: How each is trained.
+        workers: How many at a time; one for each core where None.
+
+    Yields:
+        Reports as they come, `Progress` and at last a `TrainingOutcome` for each.
+
+    Raises:
+        RuntimeError: A training failed; the message names the candidate.
+    """
     jobs = [Job(each.name, "posenc.lab.engines.events:train_candidate", (each, corpus, recipe)) for each in candidates]
     for event in local.run(jobs, workers):
         if isinstance(event.report, Failure):

@@ -1,4 +1,4 @@
-"""A run of the tour: a candidate trained on a corpus by a recipe, and its loss by position."""
+"""Training of a candidate of the tour on a corpus, and its loss by position."""
 
 from __future__ import annotations
 
@@ -22,7 +22,16 @@ from posenc.lab.train import train
 def train_and_measure(
     candidate: Candidate, corpus: Corpus, recipe: TrainingRecipe
 ) -> Iterator[Progress | TrainingOutcome]:
-    """Progress while training, then the outcome."""
+    """Train a candidate, then measure it.
+
+    Args:
+        candidate: The encoding.
+        corpus: The text.
+        recipe: How it is trained and measured.
+
+    Yields:
+        Progress while training, then the outcome.
+    """
     began = time.process_time()
     streams = seeds(recipe.seed)
     model = Transformer(recipe.shape(corpus.vocabulary), [candidate.encoding], seed=streams.weights)
@@ -48,12 +57,19 @@ def train_and_measure(
 def train_on_text(
     model: Transformer, tokens: np.ndarray, recipe: TrainingRecipe, *, lr_multiplier: float = 1.0, every: int = 10
 ) -> Iterator[Progress]:
-    """A decoder learns the next token, an encoder the blanked ones.
+    """Train a decoder on the next token of a text, or an encoder on blanked ones.
 
     The order of the data comes from `recipe.seed` alone.
 
     Args:
+        model: Trained in place.
+        tokens: Token numbers, shape (tokens,).
+        recipe: How it is trained.
         lr_multiplier: The encoding's own parameters learn at this multiple of the model's rate.
+        every: Steps between two reports.
+
+    Returns:
+        An iterator that trains, and yields progress.
     """
     return train(
         model,
@@ -80,7 +96,20 @@ BATCH = 8
 
 
 def ends(tokens: int, longest: int, block: int, windows: int) -> np.ndarray:
-    """Where the windows end: spread evenly, each with a full context before it, no target in two of them."""
+    """Ends of the windows: spread evenly, each with a full context before it, no target in two of them.
+
+    Args:
+        tokens: How many there are.
+        longest: The longest context.
+        block: Targets of a window.
+        windows: How many at most.
+
+    Returns:
+        Indices, shape (windows,), int64.
+
+    Raises:
+        ValueError: There are too few tokens for a window.
+    """
     count = min(windows, (tokens - 1 - longest) // block + 1)
     if count < 1:
         raise ValueError(
@@ -91,12 +120,20 @@ def ends(tokens: int, longest: int, block: int, windows: int) -> np.ndarray:
 
 @torch.no_grad()  # type: ignore[untyped-decorator]
 def loss_by_position(model: Transformer, tokens: np.ndarray, *, longest: int, bins: int, windows: int) -> np.ndarray:
-    """Mean loss (nats a token) of each window's last longest/bins tokens, for growing contexts.
-
-    Shape (windows, bins).
+    """Mean loss of each window's last longest/bins tokens, for growing contexts.
 
     In bin b the context has (b+1)·longest/bins tokens and starts at position 0, so the targets stand at its end: the
     same tokens are predicted from bin to bin, only later in the sequence and with more before them.
+
+    Args:
+        model: Trained, in evaluation mode.
+        tokens: Held-out token numbers, shape (tokens,).
+        longest: The longest context.
+        bins: How many contexts.
+        windows: How many windows at most.
+
+    Returns:
+        Nats a token, shape (windows, bins).
     """
     block = longest // bins
     where = ends(len(tokens), longest, block, windows)

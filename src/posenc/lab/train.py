@@ -1,4 +1,4 @@
-"""Training: one loop for every model, task and encoding, on one process or several."""
+"""Training: a loop for every model, task and encoding, on one process or several."""
 
 from __future__ import annotations
 
@@ -18,10 +18,11 @@ Made = TypeVar("Made")
 
 
 class Replicas(Protocol):
-    """The processes that train one model.
+    """Processes that train one model.
 
-    Args:
-        rank: The number of this one; number 0 measures and reports.
+    Attributes:
+        rank: The number of this one. Number 0 measures and reports.
+        versions: Of the packages and settings that the training depends on.
     """
 
     rank: int
@@ -34,7 +35,7 @@ class Replicas(Protocol):
         """The loss of the whole batch, from those of all parts."""
 
     def agreed(self, make: Callable[[], Made]) -> Made:
-        """What each process makes by itself; a ValueError in all of them where one cannot."""
+        """The result of `make` in each process; a ValueError in all of them where one raises it."""
 
 
 class OneProcess:
@@ -54,7 +55,7 @@ class OneProcess:
 
 
 class DivergedError(RuntimeError):
-    """The loss of a training is no number any more."""
+    """Training loss became NaN or infinite."""
 
 
 def train(
@@ -69,13 +70,21 @@ def train(
     every: int = 10,
     replicas: Replicas | None = None,
 ) -> Iterator[Progress]:
-    """Train the model in place on one example a step.
-
-    After every `every` steps, and at the end, yield how far it is.
+    """Train the model in place on an example a step.
 
     Args:
-        encoding_rate: The encoding's own parameters learn at this multiple of the rate, without weight decay. replicas:
-            the processes that share each example; this one alone where left out.
+        model: Trained in place.
+        examples: As many as there are steps.
+        steps: Of the schedule.
+        rate: The peak learning rate of AdamW.
+        warmup: Steps up to the peak rate; a cosine to a tenth of it follows.
+        encoding_rate: The encoding's own parameters learn at this multiple of the rate, without weight decay.
+        label_smoothing: Of the targets.
+        every: Steps between two reports.
+        replicas: The processes that share each example; this one alone where None.
+
+    Yields:
+        The step and the mean loss since the last report, after every `every` steps and at the end.
 
     Raises:
         DivergedError: The loss becomes infinite or NaN.
@@ -102,7 +111,15 @@ def train(
 
 
 def schedule(step: int, steps: int, warmup: int) -> float:
-    """The share of the peak rate at a step (from 1): up in a line, then down by a cosine to a tenth.
+    """Share of the peak rate at a step: up in a line, then down by a cosine to a tenth.
+
+    Args:
+        step: From 1.
+        steps: How many there are.
+        warmup: Steps of the line; at most half of all.
+
+    Returns:
+        From 0 to 1.
 
     Example:
         >>> schedule(25, 1000, 50), schedule(50, 1000, 50), round(schedule(1000, 1000, 50), 3)

@@ -1,4 +1,4 @@
-"""One experiment: made ready to run, trained, and measured."""
+"""Running an experiment: made ready, trained, and measured."""
 
 from __future__ import annotations
 
@@ -39,11 +39,22 @@ def positions(
     *,
     training: bool,
 ) -> np.ndarray | None:
-    """Positions of tokens (batch, n): None for 0, 1, …, else (batch, n).
+    """Positions of a batch's tokens.
 
     "offset" starts each training sequence anywhere from 0 such that it ends before `limit`, and each test sequence at 0
-    (Kiyono et al. 2021, arXiv:2109.05644); "randomised" draws rising positions below `limit` in training and tests
-    (Ruoss et al. 2023, arXiv:2305.16843); "coupled" are those of the task.
+    (Kiyono et al. 2021, arXiv:2109.05644). "randomised" draws rising positions below `limit` in training and tests
+    (Ruoss et al. 2023, arXiv:2305.16843). "coupled" are those of the task.
+
+    Args:
+        sampler: The rule.
+        tokens: Shape (batch, n).
+        coupled: The position ids of the task, shape (batch, n), or None.
+        limit: No position reaches this number.
+        rng: Draws them.
+        training: Whether the batch is trained on.
+
+    Returns:
+        Shape (batch, n); None for 0, 1, ….
 
     Example:
         >>> positions("offset", np.zeros((2, 4)), None, 9, np.random.default_rng(0), training=True).tolist()
@@ -62,7 +73,15 @@ def positions(
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """An experiment that can be run: its task, its model before training, and its three streams of random numbers."""
+    """An experiment that is ready to run.
+
+    Args:
+        experiment: What is run.
+        task: Of the experiment.
+        model: Before training: a `Transformer`, or a `HuggingFaceModel`, which is called as one.
+        streams: Seeds of its three streams of random numbers.
+        device: Of PyTorch.
+    """
 
     experiment: Experiment
     task: Task
@@ -76,7 +95,7 @@ class Trial:
         return _limit(self.experiment, self.task)
 
     def examples(self) -> Iterator[Example]:
-        """Training examples without end; what is drawn depends on the task and the seed alone."""
+        """Draw training examples without end; they depend on the task and the seed alone."""
         drawn, placed = (np.random.default_rng([self.streams.batches, use]) for use in (0, 1))
         length = self.experiment.length
         while True:
@@ -84,7 +103,16 @@ class Trial:
             yield self.place(self.task.batch(drawn, self.experiment.batch, items), placed, training=True)
 
     def place(self, batch: Batch, rng: np.random.Generator, *, training: bool = False) -> Example:
-        """A batch at the positions that the experiment's sampler gives it."""
+        """Place a batch at the positions that the experiment's sampler gives it.
+
+        Args:
+            batch: Of the task.
+            rng: Draws the positions.
+            training: Whether the batch is trained on.
+
+        Returns:
+            The batch as tensors on the trial's device.
+        """
         sampler, limit = self.experiment.positions, self.limit
         source = None
         if batch.source is not None:
@@ -94,10 +122,22 @@ class Trial:
 
 
 def prepare(experiment: Experiment, device: str = "cpu") -> Trial:
-    """The experiment, ready to run, or the ValueError that says in a sentence why it cannot be run.
+    """Make an experiment ready to run, or say why it cannot be run.
 
-    An unknown task or option, missing data, a device that is not there, a model that would see the answer, an encoding
-    that does not fit the model or the lengths.
+    Args:
+        experiment: What to run.
+        device: Of PyTorch.
+
+    Returns:
+        The trial.
+
+    Raises:
+        ValueError: The task or an option is unknown, data is missing, the device is not there, the model would see the
+            answer, or the encoding does not fit the model or the lengths. The message says which.
+
+    Example:
+        >>> prepare(Experiment("RoPE(dim=16)", "copy")).limit
+        257
     """
     check_device(device)
     row, task = task_row(experiment.task), task_of(experiment)
@@ -124,7 +164,7 @@ def prepare(experiment: Experiment, device: str = "cpu") -> Trial:
 
 
 def _limit(experiment: Experiment, task: Task) -> int:
-    """No position reaches this number."""
+    """Smallest number that no position reaches."""
     return max(map(task.tokens_at, (*experiment.test_lengths, experiment.length)))
 
 
@@ -143,9 +183,9 @@ def _of_lab(experiment: Experiment, task: Task, seed: int) -> Transformer:
 
 
 def _of_folder(experiment: Experiment, task: Task, folder: ModelFolder, seed: int) -> Callable[..., Any]:
-    """What builds a model of transformers, which is loaded here, so that its own faults are not those of an encoding.
+    """Builder of a model of transformers, which has the dropout of its config.
 
-    It has the dropout of its config.
+    The model is loaded here, so that its own faults are not taken for those of an encoding.
     """
     from posenc.lab.models.hugging_face_model import loaded, with_positions
 
@@ -175,15 +215,21 @@ SAMPLE = 160
 def run(
     experiment: Experiment, *, every: int = 10, device: str = "cpu", replicas: Replicas | None = None
 ) -> Iterator[Progress | Result]:
-    """Progress after every `every` steps, then the result; equal experiments give equal numbers on one thread.
+    """Train and measure an experiment. Equal experiments give equal numbers on one thread.
 
     Args:
+        experiment: What to run.
+        every: Steps between two reports.
         device: Of PyTorch, such as "cuda"; the result names it among its versions where it is not the CPU.
-        replicas: The processes that train together, of which number 0 alone gives the result; this one alone where left
-            out.
+        replicas: The processes that train together, of which number 0 alone gives the result; this one alone where
+            None.
+
+    Yields:
+        Progress, and at last the result.
 
     Raises:
-        ValueError: Before any training for what cannot be run (see `prepare`), and `DivergedError` while training.
+        ValueError: The experiment cannot be run (see `prepare`); raised before any training.
+        DivergedError: The loss becomes infinite or NaN.
     """
     replicas = replicas or OneProcess()
     began = time.process_time()
@@ -211,6 +257,7 @@ def run(
 
 
 def _measured(trial: Trial, curve: tuple[Progress, ...], began: float, training: tuple[tuple[str, str], ...]) -> Result:
+    """Result of a trained model."""
     experiment, model, task = trial.experiment, trial.model.eval(), trial.task
     lengths, stream = experiment.test_lengths, trial.streams.samples
     versions = [*((name, version(name)) for name in ("posenc", "torch", "numpy")), *training]
@@ -235,7 +282,7 @@ def _measured(trial: Trial, curve: tuple[Progress, ...], began: float, training:
 
 
 def _sample(trial: Trial) -> str:
-    """Text from a language model, behind the first held-out tokens."""
+    """Text from a language model, behind the first held-out tokens; "" for other tasks."""
     task = trial.task
     if not isinstance(task, CharacterLM) or not isinstance(trial.model, Transformer) or not trial.experiment.causal:
         return ""
