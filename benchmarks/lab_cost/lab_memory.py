@@ -17,8 +17,8 @@ from torch.profiler import ProfilerActivity, profile, record_function
 import posenc
 from posenc import NoPE
 from posenc.core.doors import Encoding
+from posenc.lab.experiment import Shape
 from posenc.lab.models.transformer import Transformer
-from posenc.lab.run_config import Shape
 
 MIB, MARK = 2**20, "the second step"
 

@@ -40,8 +40,8 @@ from posenc import (
 from posenc.catalog import Row
 from posenc.compose import Backward, LearnedScale, Scaled, Sum
 from posenc.core.doors import AdditiveEncoding, Encoding
+from posenc.lab.experiment import Shape
 from posenc.lab.models.transformer import Transformer
-from posenc.lab.run_config import Shape
 
 SMALL, SMALL_BATCH = Shape(vocabulary=64, width=64, heads=4, layers=2), (32, 64)
 LARGE, LARGE_BATCH = Shape(vocabulary=512, width=256, heads=8, layers=4), (2, 256)
