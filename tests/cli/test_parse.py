@@ -57,7 +57,10 @@ def test_what_may_be_written(text, encoding):
         ("RoPE(1, 2, 'adjacent', 'exact', None, 5)", "RoPE must have at most 5 values; got 6"),
         ("RoPE(dim=8", "balanced brackets: '(' was never closed at character 5 of 'RoPE(dim=8'"),
         ("RoPE(dim=8))", "unmatched ')'"),
-        ("RoPE(dim=8).rotation([1])", "encoding must begin with a plain name at character 1; got 'RoPE(dim=8).turn'"),
+        (
+            "RoPE(dim=8).rotation([1])",
+            "encoding must begin with a plain name at character 1; got 'RoPE(dim=8).rotation'",
+        ),
         ("RoPE(dim=8) + 1", "encoding must be one plain call"),
         (
             "RoPE(dim=4+4)",

@@ -144,8 +144,8 @@ EITHER = "an encoding that adds or rotates"
         (plot.rotation, S, ROTATES),
         (plot.rotated, A, ROTATES), (plot.pairing, S, ROTATES), (plot.bias, S, BIASES),
             (plot.bias_by_distance, R, BIASES),
-        (plot.differences, A, "one that adds or rotates"), (plot.score_by_distance, "RoPE", "an encoding of an encoding"),
-        (plot.waves, 3, "an encoding of an encoding"), (plot.dials, None, "an encoding of an encoding"),
+        (plot.differences, A, "one that adds or rotates"), (plot.score_by_distance, "RoPE", "an encoding"),
+        (plot.waves, 3, "an encoding"), (plot.dials, None, "an encoding"),
     ],
 )  # fmt: skip
 def test_a_wrong_kind_of_encoding_is_named(draw, encoding, what):

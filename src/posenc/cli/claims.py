@@ -24,15 +24,15 @@ from posenc.lab.store import Store
 class ClaimsVerb(Verb):
     """List what the source documents say about positional encodings, statement by statement, with the verdict.
 
-    Supported, contradicted, or undecided.
-
-    With names, show rule and figures. With --run, check them again: some are computed in seconds, others train small
-    models; a stopped run goes on where it was.
+    A verdict is supported, contradicted or undecided. With names, show rule and figures. With --run, check them
+    again: some are computed in seconds, others train small models; a stopped run goes on where it was.
 
     Exit code: 0, or 1 where a rerun gives another verdict than the one on file.
 
-    examples: posenc claims posenc claims shift_is_linear posenc claims shift_is_linear near_tokens_score_higher --run
-    --out claims
+    Some examples:
+      posenc claims
+      posenc claims shift_is_linear
+      posenc claims shift_is_linear near_tokens_score_higher --run --out claims
     """
 
     names: Annotated[tyro.conf.Positional[tuple[str, ...]], tyro.conf.arg(metavar="NAME")] = ()

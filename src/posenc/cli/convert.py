@@ -39,9 +39,10 @@ class ConvertVerb(Verb):
     "adjacent" pairs channels (2i, 2i+1): Meta's Llama files, GPT-J, GGUF's NORM. "halves" pairs (i, i + width/2):
     transformers' Llama, GPT-NeoX, GGUF's NEOX.
 
-    examples: posenc convert model/ --source halves --target adjacent --dry-run posenc convert model/ --source halves
-    --target adjacent --output converted posenc convert model.safetensors --source adjacent --target halves --config
-    config.json --waive pairing --dry-run
+    Some examples:
+      posenc convert model/ --source halves --target adjacent --dry-run
+      posenc convert model/ --source halves --target adjacent --output converted
+      posenc convert model.safetensors --source adjacent --target halves --config config.json --waive pairing --dry-run
     """
 
     checkpoint: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="FILE|FOLDER")]

@@ -1,4 +1,4 @@
-"""`posenc explain RECORD`: the worked numbers of an encoding at a position, its spectrum, claims and paper."""
+"""`posenc explain ENCODING`: the worked numbers of an encoding at a position, its spectrum, claims and paper."""
 
 from __future__ import annotations
 

@@ -30,8 +30,8 @@ def explain_sentences(sentence: str, versus: str, encoding: str | None, every: b
     """Without an encoding, and with the one given, the usual ones, or a sample of each in the catalog."""
     longest = max(len(words_of(sentence)), len(words_of(versus)))
     pairs = [
-        Compared(*(order_blindness(sentence, versus, record, causal=causal, seed=seed) for causal in (False, True)))
-        for record in (None, *_encodings(encoding, every, longest))
+        Compared(*(order_blindness(sentence, versus, one, causal=causal, seed=seed) for causal in (False, True)))
+        for one in (None, *_encodings(encoding, every, longest))
     ]
 
     def facts() -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""`posenc explain RECORD --position 0 1 2`: the rows of several positions in one table."""
+"""`posenc explain ENCODING --position 0 1 2`: the rows of several positions in one table."""
 
 from __future__ import annotations
 

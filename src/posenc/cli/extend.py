@@ -31,12 +31,16 @@ LIMITS = (
 
 @dataclass(frozen=True)
 class ExtendVerb(Verb):
-    """Train small rotary models, then use them at a longer context in every way that posenc knows, as they are and after a little training at that length: the loss of the same tokens with more and more to read, and whether a fact is found, by length and depth.
+    """Train small rotary models, then use them at a longer context in every way that posenc knows.
 
-    Draws a picture for each task. A stopped command goes on where it was: run it again.
+    Measures them as they are and after a little training at that length: the loss of the same tokens with more and
+    more to read, and whether a fact is found, by length and depth. Draws a picture for each task. A stopped command
+    goes on where it was: run it again.
 
-    examples: posenc extend posenc extend --encoding "RoPE(dim=16, base=500000.0)" --length 512 --tuning 100 --out
-    extension-512 posenc extend --task character-lm --text my-book.txt
+    Some examples:
+      posenc extend
+      posenc extend --encoding "RoPE(dim=16, base=500000.0)" --length 512 --tuning 100 --out extension-512
+      posenc extend --task character-lm --text my-book.txt
     """
 
     encoding: str = "RoPE(dim=16)"

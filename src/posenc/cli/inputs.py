@@ -100,7 +100,7 @@ def implementations(texts: dict[str, str], waive: tuple[str, ...]) -> list[Encod
 
 def encoding_or_path(name: str, text: str) -> Encoding | str:
     """An encoding, or the path of a config, its folder or a .gguf file."""
-    if parse.record(text):
+    if parse.is_record(text):
         return encoding(name, text, "Compare the encodings of its layers.")
     if not is_config(text):
         raise ValueError(

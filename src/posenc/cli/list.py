@@ -20,7 +20,11 @@ class ListVerb(Verb):
 
     Doors: adds to the embeddings, rotates queries and keys, biases the logits, scores content against position.
 
-    examples: posenc list posenc list RoPE posenc list --door biases posenc list --json
+    Some examples:
+      posenc list
+      posenc list RoPE
+      posenc list --door biases
+      posenc list --json
     """
 
     name: Annotated[tyro.conf.Positional[str | None], tyro.conf.arg(metavar="NAME")] = None

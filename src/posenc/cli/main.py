@@ -117,7 +117,7 @@ def _run(verb: str, words: list[str]) -> int:
 
 
 def verb_class(name: str) -> Any:
-    """The encoding of a verb: `CheckVerb` of posenc.cli.check, say."""
+    """The class of a verb: `CheckVerb` of posenc.cli.check, say."""
     return getattr(importlib.import_module(f"posenc.cli.{name}"), f"{name.title()}Verb")
 
 
@@ -139,7 +139,7 @@ def short_help() -> str:
 
 
 def _parsed(verb: str, words: list[str]) -> Any:
-    """The verb's encoding with its options, or None when its help was shown."""
+    """The verb with its options, or None when its help was shown."""
     kind = verb_class(verb)
     import tyro
 

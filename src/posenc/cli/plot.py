@@ -100,25 +100,33 @@ class PlotVerb(Verb):
     number_waves, input_sum, shift_matrix, derivation, derivative, look_back (encodings that add); heatmap, dimensions,
     rotation, rotated, rotation_matrix, differences, pairing, waves, wavelengths, dials, number_waves, scalings (that
     rotate); bias, bias_by_distance, heads (that bias); score_by_distance, attention_map, word_order (most; the last two
-    also without an encoding). Of one layer that this command trains: trained_attention (RoPE(dim=16), ALiBi(heads=2),
-    Sinusoidal(dim=32) or no encoding). Of other subjects: layers (a config), media_positions (segments), results (a
-    folder of `posenc compare`), claims (no subject). `--picture all` draws each that fits the encoding: x.png becomes
-    x-heatmap.png and so on.
+    also without an encoding).
 
-    examples: posenc plot "Sinusoidal(dim=128)" --picture heatmap --output heatmap.png posenc plot "Sinusoidal(dim=128)"
-    --picture dimensions --dims 0 21 --output curves.svg posenc plot "RoPE(dim=128)" --picture rotated --at 1 51 100
-    --output rotated.png posenc plot "RoPE(dim=8)" --picture rotation --pair 1 --at 0 10 20 --output rotation.svg posenc
-    plot "Sinusoidal(dim=8)" --picture dials --position 150 --output dials.png posenc plot "Sinusoidal(dim=16,
-    base=100)" --picture input_sum --sentence "classify the book" --output sum.svg posenc plot "RoPE(dim=8)" --picture
-    attention_map --sentence "Dog bites man" --output map.svg posenc plot "RoPE(dim=16)" --picture trained_attention
-    --steps 20 --output trained.svg posenc plot "RoPE(dim=8)" --picture word_order --sentence "Ann met Bob" --other "Bob
-    met Ann" --output order.svg posenc plot "Sinusoidal(dim=64)" --picture look_back --offset 5 --output back.pdf posenc
-    plot "Sinusoidal(dim=8)" --picture derivation --offset 3 --position 7 --output derivation.svg posenc plot
-    "Sinusoidal(dim=8)" --picture derivative --dims 2 3 --position 3 --output derivative.svg posenc plot
-    "ALiBi(heads=8)" --picture bias_by_distance --output alibi.pdf posenc plot "RoPE(dim=128)" --picture scalings
-    --positions 131072 --output scalings.svg posenc plot config.json --picture layers --output layers.svg posenc plot
-    "text 4, image 4x6x1, text 3" --picture media_positions --output media.svg posenc plot --picture claims --output
-    claims.svg posenc plot "RoPE(dim=8)" --picture all --output rope.png
+    Of one layer that this command trains: trained_attention (RoPE(dim=16), ALiBi(heads=2), Sinusoidal(dim=32) or no
+    encoding).
+
+    Of other subjects: layers (a config), media_positions (segments), results (a folder of `posenc compare`) and claims
+    (no subject). The picture "all" draws each that fits the encoding: x.png becomes x-heatmap.png and so on.
+
+    Some examples:
+      posenc plot "Sinusoidal(dim=128)" --picture heatmap --output heatmap.png
+      posenc plot "Sinusoidal(dim=128)" --picture dimensions --dims 0 21 --output curves.svg
+      posenc plot "RoPE(dim=128)" --picture rotated --at 1 51 100 --output rotated.png
+      posenc plot "RoPE(dim=8)" --picture rotation --pair 1 --at 0 10 20 --output rotation.svg
+      posenc plot "Sinusoidal(dim=8)" --picture dials --position 150 --output dials.png
+      posenc plot "Sinusoidal(dim=16, base=100)" --picture input_sum --sentence "classify the book" --output sum.svg
+      posenc plot "RoPE(dim=8)" --picture attention_map --sentence "Dog bites man" --output map.svg
+      posenc plot "RoPE(dim=16)" --picture trained_attention --steps 20 --output trained.svg
+      posenc plot "RoPE(dim=8)" --picture word_order --sentence "Ann met Bob" --other "Bob met Ann" --output order.svg
+      posenc plot "Sinusoidal(dim=64)" --picture look_back --offset 5 --output back.pdf
+      posenc plot "Sinusoidal(dim=8)" --picture derivation --offset 3 --position 7 --output derivation.svg
+      posenc plot "Sinusoidal(dim=8)" --picture derivative --dims 2 3 --position 3 --output derivative.svg
+      posenc plot "ALiBi(heads=8)" --picture bias_by_distance --output alibi.pdf
+      posenc plot "RoPE(dim=128)" --picture scalings --positions 131072 --output scalings.svg
+      posenc plot config.json --picture layers --output layers.svg
+      posenc plot "text 4, image 4x6x1, text 3" --picture media_positions --output media.svg
+      posenc plot --picture claims --output claims.svg
+      posenc plot "RoPE(dim=8)" --picture all --output rope.png
     """
 
     picture: Annotated[str, tyro.conf.arg(metavar="PICTURE")]
@@ -128,8 +136,8 @@ class PlotVerb(Verb):
     """The file to write, or to replace; its ending decides the format."""
 
     subject: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="SUBJECT")] = ""
-    """An encoding such as RoPE(dim=8), which is parsed, never executed; or a config, segments or a folder, as the picture
-    needs."""
+    """An encoding such as RoPE(dim=8), which is parsed, never executed; or a config, segments or a folder, as the
+    picture needs."""
 
     positions: int | None = None
     """How many positions, numbers or distances to draw, or the length that scalings reach; 100 if left out, 16 of

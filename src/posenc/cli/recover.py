@@ -20,9 +20,12 @@ class RecoverVerb(Verb):
 
     A value fits within one unit of its last printed digit, since printed digits may be rounded or cut off.
 
-    examples: posenc recover --dim 5120 --at 1088=0.488814 posenc recover --dim 5120 --at 1088=0.488814 --exponent 2i/d
-    posenc recover --dim 16 --base 100 --at 3=0.85 posenc recover --dim 8 --at 0=0.1411 --at 2=0.2955 --largest 1000
-    posenc recover --dim 8 --at 0=0.1411 --layout interleaved --first sine --start 0 --json
+    Some examples:
+      posenc recover --dim 5120 --at 1088=0.488814
+      posenc recover --dim 5120 --at 1088=0.488814 --exponent 2i/d
+      posenc recover --dim 16 --base 100 --at 3=0.85
+      posenc recover --dim 8 --at 0=0.1411 --at 2=0.2955 --largest 1000
+      posenc recover --dim 8 --at 0=0.1411 --layout interleaved --first sine --start 0 --json
     """
 
     dim: int

@@ -28,7 +28,9 @@ class ReportVerb(Verb):
 
     Writes report.png and results.parquet into the folder.
 
-    examples: posenc report comparison posenc report comparison --json
+    Some examples:
+      posenc report comparison
+      posenc report comparison --json
     """
 
     folder: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="FOLDER")]

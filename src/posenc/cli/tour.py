@@ -24,13 +24,16 @@ NEEDED = ("tokenizers", "torch")
 
 @dataclass(frozen=True)
 class TourVerb(Verb):
-    """Write the lesson: one page to touch, from two sentences to six small models that differ in nothing else, trained while you wait (under three minutes on two cores).
+    """Write the lesson: one page to touch, from two sentences to six small models that differ in nothing else.
 
-    The page works offline, has a mode of slides, and asks before it shows. Ctrl-C leaves a whole page of what was done
-    so far.
+    The models are trained while you wait (under three minutes on two cores). The page works offline, has a mode of
+    slides, and asks before it shows. Ctrl-C leaves a whole page of what was done so far.
 
-    examples: posenc tour posenc tour --text my-book.txt --output book.html posenc tour --sentences "Dog bites man" "Man
-    bites dog" posenc tour --seed 1 --steps 2000
+    Some examples:
+      posenc tour
+      posenc tour --text my-book.txt --output book.html
+      posenc tour --sentences "Dog bites man" "Man bites dog"
+      posenc tour --seed 1 --steps 2000
     """
 
     text: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None

@@ -32,7 +32,7 @@ class Explorer:
     encoding: Encoding
 
     def __post_init__(self) -> None:
-        bounded(validation.instance("encoding", self.encoding, Encoding, "an encoding of an encoding"))
+        bounded(validation.instance("encoding", self.encoding, Encoding, "an encoding"))
 
     def html(self) -> str:
         """The page, as text."""

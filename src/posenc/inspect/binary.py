@@ -141,7 +141,7 @@ class Dials(text_lines.Lines):
 
 
 def dials(encoding: Encoding, position: int) -> Dials:
-    """The angle of every pair at a whole position, modulo one rotation, from the exact phase.
+    """The angle of every pair at a whole position, modulo one revolution, from the exact phase.
 
     Example:
         >>> dials(Sinusoidal(dim=8), 150).degrees.round(1).tolist()

@@ -276,7 +276,7 @@ def word_layer(
     seed = validation.integer("seed", seed, 0, (1 << 63) - 1)
     validation.truth("causal", causal)
     if encoding is not None:
-        validation.instance("encoding", encoding, Encoding, "an encoding of an encoding, or None")
+        validation.instance("encoding", encoding, Encoding, "an encoding, or None")
         if (
             isinstance(encoding, AdditiveEncoding)
             and encoding.width < NARROW

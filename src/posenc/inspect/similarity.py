@@ -56,7 +56,7 @@ def similarity(encoding: AdditiveEncoding, positions: Array, *, params: Params |
 
 
 def score_by_distance(
-    encoding: Encoding, distances: Array, *, key_positions: int = 0, params: Params | None = None
+    encoding: Encoding, distances: Array, *, key_position: int = 0, params: Params | None = None
 ) -> ScoreByDistance:
     """The score that the encoding alone gives for distances query - key, (n,), with the key at position `key`.
 
@@ -69,10 +69,10 @@ def score_by_distance(
         >>> score_by_distance(RoPE(dim=2), [0, 1]).scores.round(4).tolist()
         [[1.4142, 0.7641]]
     """
-    validation.instance("encoding", encoding, Encoding, "an encoding of an encoding")
+    validation.instance("encoding", encoding, Encoding, "an encoding")
     validation.one_axis("encoding", encoding)
     distances = _line("distances", distances)
-    at_key = np.array([validation.integer("key_positions", key_positions, -(2**52), 2**52)])
+    at_key = np.array([validation.integer("key_position", key_position, -(2**52), 2**52)])
     query_positions, params = arrays.library(distances).signed(distances) + at_key, _drawn(encoding, params)
     if isinstance(encoding, AdditiveEncoding):
         scores = (np.asarray(encoding.embed(query_positions, params)) @ np.asarray(encoding.embed(at_key, params)).T).T

@@ -60,7 +60,7 @@ def sinusoid_channels(encoding: Encoding) -> SinusoidChannels | None:
         >>> sinusoid_channels(Sinusoidal(dim=6, layout="concatenated")).channel(4)
         ('cosine', 1)
     """
-    validation.instance("encoding", encoding, Encoding, "an encoding of an encoding")
+    validation.instance("encoding", encoding, Encoding, "an encoding")
     return None
 
 

@@ -18,7 +18,7 @@ from posenc.phase import Frequencies, cosine_sine
 
 @dataclass(frozen=True, eq=False)
 class Spectrum(text_lines.Lines):
-    """Exponent, frequency (radians a step) and wavelength (steps a rotation) of each pair; shape (pairs,) each.
+    """Exponent, frequency (radians a step) and wavelength (steps a revolution) of each pair; shape (pairs,) each.
 
     Args:
         exponents: E of ω = base^-e; NaN where the frequencies are no powers of one base.
@@ -58,7 +58,7 @@ class Spectrum(text_lines.Lines):
 
 def frequencies_of(encoding: Encoding) -> Frequencies:
     """The frequencies an encoding has, whatever its door, or the error that it has none."""
-    validation.instance("encoding", encoding, Encoding, "an encoding of an encoding")
+    validation.instance("encoding", encoding, Encoding, "an encoding")
     inner: Any = encoding
     while not isinstance(getattr(inner, "frequencies", None), Frequencies):
         inner = getattr(inner, "encoding", None)

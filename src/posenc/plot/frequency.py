@@ -31,7 +31,7 @@ def waves(
     """The sine of several pairs over positions 0 … length, one above the other, the fastest on top.
 
     Args:
-        pairs: Which; if left out, five that rotation visibly in the length, and the slowest.
+        pairs: Which; if left out, five that rotate visibly within the length, and the slowest.
         keywords: For `Axes.plot`. Wave number i of those shown is drawn around -2.5·i.
     """
     frequencies = frequencies_of(encoding)
@@ -62,7 +62,7 @@ def waves(
 
 
 def _informative_pairs(lengths: np.ndarray, length: int) -> list[int]:
-    """Five pairs that rotation at least a quarter in the length, if there are as many, and the slowest of all."""
+    """Five pairs that rotate by a quarter or more within the length, if there are as many, and the slowest of all."""
     visible = max(1, int((lengths <= 4 * length).sum()))
     return sorted({*canvas.spread("pairs", None, visible, 5), len(lengths) - 1})
 
@@ -92,4 +92,4 @@ def wavelengths(encoding: Encoding, *, length: int | None = None, ax: Axes | Non
             label=f"context of {length:,}: {slow} of {len(lengths)} pairs rotate less than once",
         )
         canvas.legend(ax, [length])
-    return canvas.finish(ax, f"Wavelengths of {canvas.name(encoding)}", "pair", "wavelength (positions a rotation)")
+    return canvas.finish(ax, f"Wavelengths of {canvas.name(encoding)}", "pair", "wavelength (positions a revolution)")

@@ -39,6 +39,6 @@ class HeadsView(OfEncoding):
             "heads": encoding.heads,
             "tokens": self.tokens,
             "matrices": [in_base64(one) for one in matrix],
-            "code": f"import numpy as np\nfrom posenc import *\n\nrecord = {written(encoding)}\n"
+            "code": f"import numpy as np\nfrom posenc import *\n\nencoding = {written(encoding)}\n"
             f"positions = np.arange({self.tokens})\nvalues = encoding.matrix(positions, positions)",
         }

@@ -1,4 +1,4 @@
-"""What a view is: a encoding of what was asked for, checked field by field, that answers with plain data."""
+"""A view: a question of the page, checked field by field, that answers with plain data."""
 
 from __future__ import annotations
 

@@ -62,22 +62,16 @@ def score_terms(
         "position_query": position_query,
         "position_key": position_key,
     }
-    arrays = {
+    terms = {
         name: np.asarray(arrays.to_numpy(arrays.as_array(name, value)), np.float64) for name, value in named.items()
     }
-    width = arrays["content_query"].shape[-1:]
-    for name, array in arrays.items():
+    width = terms["content_query"].shape[-1:]
+    for name, array in terms.items():
         if array.ndim < 2 or array.shape[-1:] != width:
             raise ValueError(
                 f"{name} must have shape (..., tokens, {width[0] if width else 'd'}), one width for all four; "
                 f"got {array.shape}. Project all four with the same matrices."
             )
     scale = width[0] ** -0.5 if scale is None else validation.real("scale", scale, 0.0, 1e6, above=True)
-    of = arrays.__getitem__
-    return ScoreTerms(
-        *(
-            (of(query_positions) @ of(key_positions).swapaxes(-1, -2)) * scale
-            for query_positions in ("content_query", "position_query")
-            for key_positions in ("content_key", "position_key")
-        )
-    )
+    queries, keys = ("content_query", "position_query"), ("content_key", "position_key")
+    return ScoreTerms(*(terms[query] @ terms[key].swapaxes(-1, -2) * scale for query in queries for key in keys))

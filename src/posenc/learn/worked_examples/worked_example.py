@@ -78,7 +78,7 @@ def worked(
         >>> print(worked(Sinusoidal(dim=4), 3, dims=[2]).steps[0].text)
         PE(3, 2) = sin(3 / 10000^(2/4)) = sin(0.03) = 0.029996
     """
-    validation.instance("encoding", encoding, Encoding, "an encoding of an encoding")
+    validation.instance("encoding", encoding, Encoding, "an encoding")
     explain = next((corrections for door, corrections in DOORS if isinstance(encoding, door)), None)
     if explain is None:
         raise TypeError(
