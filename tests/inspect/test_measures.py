@@ -30,7 +30,7 @@ from posenc.inspect import (
     similarity,
     spectrum,
 )
-from posenc.inspect.closest import closest
+from posenc.inspect.properties import closest
 from posenc.inspect.rounding import to_bfloat16
 from posenc.inspect.sinusoid_channels import sinusoid_channels
 from posenc.learn import ladder_figures, score_terms

@@ -10,9 +10,8 @@ from typing import Annotated
 import tyro
 
 from posenc.cli import engines
-from posenc.cli.answer import Answer, Verb
+from posenc.cli.answer import Answer, Heading, Verb, attributes, columns, wrap_text
 from posenc.cli.progress_bar import run_with_progress
-from posenc.cli.show import Heading, attributes, columns, wrap_text
 from posenc.cli.terminal import say
 from posenc.lab.claims import claim_catalog, findings
 from posenc.lab.claims.claim import Claim, ClaimFinding, experiments

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
 
-from posenc.cli.answer import Answer, Verb
-from posenc.cli.show import attributes, columns
+from posenc.cli.answer import Answer, Verb, attributes, columns
 
 if TYPE_CHECKING:
     from posenc.models.checkpoints.conversion import Progress

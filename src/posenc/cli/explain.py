@@ -10,9 +10,8 @@ import tyro
 from posenc import parse
 from posenc.cli.answer import Answer, Verb
 from posenc.cli.explain_config import explain_config
-from posenc.cli.explain_encoding import explain_encoding
+from posenc.cli.explain_encoding import explain_encoding, explain_table
 from posenc.cli.explain_sentences import explain_sentences
-from posenc.cli.explain_table import explain_table
 from posenc.cli.inputs import draws, encoding, is_config
 from posenc.core.doors import AdditiveEncoding, AttentionBias, AttentionScore, Encoding
 

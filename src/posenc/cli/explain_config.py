@@ -7,9 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from posenc.cli.answer import Answer
+from posenc.cli.answer import Answer, Heading, attributes, columns
 from posenc.cli.inputs import model
-from posenc.cli.show import Heading, attributes, columns
 from posenc.models.layer_sentences import in_words
 
 if TYPE_CHECKING:

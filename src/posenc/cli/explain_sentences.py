@@ -8,9 +8,8 @@ from dataclasses import fields, replace
 from typing import Any, NamedTuple
 
 from posenc.catalog import CATALOG
-from posenc.cli.answer import Answer
+from posenc.cli.answer import Answer, Heading, attributes, columns, wrap_text
 from posenc.cli.inputs import encoding as encoding_of
-from posenc.cli.show import Heading, attributes, columns, wrap_text
 from posenc.core.doors import Encoding
 from posenc.core.text_lines import short
 from posenc.encodings.adds.axial_learned import AxialLearned

@@ -11,9 +11,8 @@ from typing import Annotated, Any, Literal
 import tyro
 
 from posenc.cli import engines
-from posenc.cli.answer import Answer, Verb
+from posenc.cli.answer import Answer, Heading, Verb, columns, wrap_text
 from posenc.cli.progress_bar import run_with_progress
-from posenc.cli.show import Heading, columns, wrap_text
 from posenc.lab.comparison.judge import SEEDS
 from posenc.lab.engines.events import Job
 from posenc.lab.extension_study import study_files

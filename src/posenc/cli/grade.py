@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from posenc.cli.answer import Answer, of_report
-from posenc.cli.show import Heading, attributes, columns
+from posenc.cli.answer import Answer, Heading, attributes, columns, of_report
 from posenc.diagnosis import CodeReport
 from posenc.learn.course.questions import QUESTIONS, Question, grade, question
 

@@ -9,8 +9,7 @@ from typing import Annotated, Any
 import tyro
 
 from posenc.catalog import CATALOG, row
-from posenc.cli.answer import Answer, Verb
-from posenc.cli.show import Heading, attributes, columns
+from posenc.cli.answer import Answer, Heading, Verb, attributes, columns
 from posenc.core.row import Row
 
 

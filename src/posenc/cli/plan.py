@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
-from posenc.cli.answer import Answer, Verb
-from posenc.cli.show import Heading, attributes, columns
+from posenc.cli.answer import Answer, Heading, Verb, attributes, columns
 
 if TYPE_CHECKING:
     from posenc.models.extension_planning.metrics import Band

@@ -7,8 +7,7 @@ from typing import Annotated
 
 import tyro
 
-from posenc.cli.answer import Answer, Verb
-from posenc.cli.show import attributes
+from posenc.cli.answer import Answer, Verb, attributes
 from posenc.encodings.adds.sinusoidal import Sinusoidal
 from posenc.learn import find_positions
 from posenc.learn.course.find_positions import conventions_of

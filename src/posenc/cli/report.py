@@ -9,8 +9,7 @@ from typing import Annotated, Any
 
 import tyro
 
-from posenc.cli.answer import Answer, Verb
-from posenc.cli.show import Heading, attributes, columns, wrap_text
+from posenc.cli.answer import Answer, Heading, Verb, attributes, columns, wrap_text
 from posenc.lab.comparison import comparison_report
 from posenc.lab.comparison.comparison_report import ComparisonReport, Judged
 from posenc.lab.comparison.score_table import score_table

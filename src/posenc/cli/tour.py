@@ -15,7 +15,7 @@ import tyro
 from posenc.cli.answer import Answer, Verb
 from posenc.cli.terminal import escaped, say
 from posenc.explorer.lesson.journey import ALL, STEPS, Journey, Settings, StageProgress
-from posenc.explorer.lesson.sentences import PAIRS
+from posenc.explorer.lesson.orders import PAIRS
 
 INTERRUPTED = 130
 #: What the tour needs beyond the mathematics, and what installs it.

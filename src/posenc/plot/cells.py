@@ -14,7 +14,7 @@ from posenc.core.text_lines import decimals
 from posenc.inspect import InputSum, rotation_matrices
 from posenc.inspect import input_sum as input_sum_of
 from posenc.inspect import shift_matrix as shift_matrix_of
-from posenc.inspect.shift_derivation import shift_derivation
+from posenc.inspect.shift_matrix import shift_derivation
 from posenc.plot import canvas
 
 #: More columns than this leave no room for numbers.

@@ -13,7 +13,7 @@ from posenc.core import validation
 from posenc.core.doors import AdditiveEncoding, Params, RotaryEncoding
 from posenc.core.rotation import Rotation
 from posenc.inspect import similarity as similarity_of
-from posenc.inspect.rotation_table import rotation_table
+from posenc.inspect.rotation_matrix import rotation_table
 from posenc.plot import canvas
 
 

@@ -15,10 +15,9 @@ from typing import Annotated, Any
 from posenc.core.declared_fields import Declared, Whole
 from posenc.explorer.lesson.lesson_page import lesson_page
 from posenc.explorer.lesson.numbers import lesson_data
+from posenc.explorer.lesson.orders import PAIRS, same_words
 from posenc.explorer.lesson.reading import Reading, read_tokens
-from posenc.explorer.lesson.sentences import PAIRS, same_words
-from posenc.explorer.lesson.trained_attention_maps import LEARNERS, learned_maps
-from posenc.explorer.lesson.trained_models import trained_models
+from posenc.explorer.lesson.trained_models import LEARNERS, learned_maps, trained_models
 from posenc.explorer.write_atomically import page_path, write_atomically
 from posenc.lab.contestants import contestants, run_contestants
 from posenc.lab.run_config import TrainingOutcome, TrainingRecipe

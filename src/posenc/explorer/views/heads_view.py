@@ -9,8 +9,7 @@ import numpy as np
 
 from posenc.core.declared_fields import Whole
 from posenc.core.doors import AttentionBias
-from posenc.explorer.views.packed import in_base64
-from posenc.explorer.views.view import MOST_VALUES, OfEncoding, learned, written
+from posenc.explorer.views.view import MOST_VALUES, OfEncoding, in_base64, learned, written
 
 MOST_HEADS = 16
 

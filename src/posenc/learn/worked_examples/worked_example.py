@@ -16,9 +16,8 @@ from posenc.core.doors import AdditiveEncoding, AttentionBias, AttentionScore, E
 from posenc.learn.course.errata import Erratum, errata
 from posenc.learn.worked_examples.steps import Position, Request, WorkedStep, WorkedSteps, position_text
 from posenc.learn.worked_examples.worked_adds import worked_adds
-from posenc.learn.worked_examples.worked_biases import worked_biases
+from posenc.learn.worked_examples.worked_logits import score_width, worked_biases, worked_scores
 from posenc.learn.worked_examples.worked_rotates import worked_rotates
-from posenc.learn.worked_examples.worked_scores import score_width, worked_scores
 
 #: How each door is worked out; an encoding is explained by the door it enters through.
 DOORS: tuple[tuple[type[Any], Callable[[Any, Request], WorkedSteps]], ...] = (
