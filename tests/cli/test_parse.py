@@ -64,8 +64,8 @@ def test_what_may_be_written(text, encoding):
         ("RoPE(dim=8) + 1", "encoding must be one plain call"),
         (
             "RoPE(dim=4+4)",
-            "dim must be a number, a word in quotes, True, False, None, a tuple or an encoding at character 10; got '4 + "
-            "4'",
+            "dim must be a number, a word in quotes, True, False, None, a tuple or an encoding at character 10; got "
+            "'4 + 4'",
         ),
         ("RoPE(dim=8, pairing=halves)", "got the bare name halves. Put a word in quotes: pairing='halves'."),
         ("Partial(RoPE, dim=8)", "got the bare name RoPE. Write it with its fields, RoPE(...)."),

@@ -31,7 +31,7 @@ def headed(lines: Sequence[str]) -> list[str]:
 
 
 def attributes(value: object, *names: str) -> dict[str, Any]:
-    """Some attributes by name, as facts."""
+    """Attributes of a value by name, as facts."""
     return {name: getattr(value, name) for name in names}
 
 
@@ -60,13 +60,13 @@ def columns(headers: Sequence[str], rows: Sequence[Sequence[str]], numbers: Sequ
 
 
 def _line(segments: Sequence[Any]) -> str:
-    """A line of a table as plain text, whose style `heading` writes: `Answer` spells out control characters."""
+    """Line of a table as plain text, whose style `heading` writes: `Answer` spells out control characters."""
     text = "".join(segment.text for segment in segments).rstrip()
     return Heading(text) if any(segment.style and segment.style.bold for segment in segments) else text
 
 
 def wrap_text(text: str) -> list[str]:
-    """A sentence over as many lines as the width of the terminal asks for."""
+    """Sentence over as many lines as the width of the terminal asks for."""
     return textwrap.wrap(text, int(_console().width)) or [""]
 
 
@@ -79,24 +79,19 @@ def _console() -> Any:
 
 
 def json_text(value: Any) -> str:
-    """JSON in which numbers are numbers; what JSON has no word for (NaN, infinity) is null."""
+    """JSON in which numbers are numbers; NaN and infinity, for which it has no word, are null."""
     return json.dumps(as_plain(value), indent=2, allow_nan=False)
 
 
 class Answer(NamedTuple):
-    """
-
-    Args:
-        facts: Makes what --json prints.
-        lines: Makes what is printed otherwise.
-        code: The exit code.
-    """
+    """Answer of a verb: `facts` makes what --json prints, `lines` what is printed otherwise; `code` is the exit code."""
 
     facts: Callable[[], Any]
     lines: Callable[[], Iterable[str]]
     code: int = 0
 
     def show(self, json: bool) -> None:
+        """Print the facts as JSON, or the lines."""
         if json:
             print(json_text(self.facts()))
             return
@@ -114,7 +109,7 @@ class PrintsItself(Protocol):
 
 
 def of_report(report: PrintsItself, code: int, **facts: Any) -> Answer:
-    """A report's own lines and fields."""
+    """Answer with a report's own lines and fields."""
     return Answer(
         lambda: {**facts, **as_plain(report), "explained": report.explained}, lambda: headed(report.lines()), code
     )
@@ -129,4 +124,4 @@ class Verb(abc.ABC):
 
     @abc.abstractmethod
     def run(self) -> Answer:
-        """Do it. ValueError, TypeError and OSError become one line on stderr and exit code 2."""
+        """Do it; ValueError, TypeError and OSError become one line on stderr and exit code 2."""

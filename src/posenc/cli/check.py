@@ -94,7 +94,7 @@ class CheckVerb(Verb):
         return of_report(report, report.exit_code)
 
     def report(self, target: str) -> CodeReport:
-        """What the options say of the code that FILE.py:NAME stands for."""
+        """Report on the code that FILE.py:NAME stands for, under the options."""
         against = None if self.against is None else encoding("against", self.against, "Give one of its layers.")
         limits = {"seconds": self.seconds or SECONDS, "memory": self.memory or GIGABYTES}
         with in_child(target, server=SERVER, show=_show, **limits) as code:
@@ -123,5 +123,5 @@ class CheckVerb(Verb):
 
 
 def _show(line: str) -> None:
-    """What the user's code printed, not into the report."""
+    """Print a line of the user's code, not into the report."""
     say(f"| {escaped(line)}")

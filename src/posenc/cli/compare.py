@@ -170,7 +170,7 @@ class CompareVerb(Verb):
         return runs
 
     def _folder(self) -> tuple[ModelFolder | None, dict[str, Any]]:
-        """The folder that --model names, and the fields of an experiment that it decides."""
+        """Folder that --model names, and the fields of an experiment that it decides."""
         if self.model is None or self.model in get_args(Model):
             if self.fine_tune:
                 raise ValueError("fine-tune must come with --model FOLDER, whose weights it keeps; there is none.")
@@ -185,7 +185,7 @@ class CompareVerb(Verb):
         return folder, {name: value for name, value in fields.items() if name != "rate" or self.rate is None}
 
     def _changes(self) -> dict[str, Any]:
-        """The fields of an experiment that the options state."""
+        """Fields of an experiment that the options state."""
         names = ("steps", "batch", "length", "width", "layers", "heads", "model", "positions", "rate")
         changes = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
         lengths = self.test_lengths or (() if self.length is None else (self.length, 2 * self.length, 4 * self.length))

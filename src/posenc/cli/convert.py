@@ -166,7 +166,7 @@ def _lines(plan: ConversionPlan, heads: Heads) -> list[str]:
 
 @contextlib.contextmanager
 def _stopped_like_ctrl_c() -> Iterator[None]:
-    """A polite kill takes away what was half written, as Ctrl-C does."""
+    """Turn a polite kill into Ctrl-C, which takes away what was half written."""
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         yield
@@ -176,7 +176,7 @@ def _stopped_like_ctrl_c() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _bar() -> Iterator[Progress | None]:
-    """A bar with the time left, on a terminal; nothing elsewhere."""
+    """Bar with the time left, on a terminal; nothing elsewhere."""
     if not sys.stderr.isatty():
         yield None
         return

@@ -112,7 +112,7 @@ class ExplainVerb(Verb):
                 )
 
     def _versus(self) -> str:
-        """The second sentence, or what to type for it."""
+        """Second sentence, or the error that says what to type for it."""
         if self.versus is None:
             name = self.what.strip()
             encoding = parse.classes().get(name)

@@ -24,12 +24,9 @@ Position = tuple[int | float, ...]
 def explain_encoding(
     encoding: Encoding, position: Position, key: Position, dims: tuple[int, ...] | None, *, every: bool, seed: int
 ) -> Answer:
-    """
+    """Work out an encoding at a position.
 
-    Args:
-        position: () for the default.
-        key: () for the default.
-        dims: None for the first few, or for all with `every`.
+    `position` and `key` are () for the default; `dims` is None for the first few, or for all with `every`.
     """
     if _width(encoding) > WIDEST:
         raise ValueError(
@@ -110,7 +107,7 @@ def _fact_lines(encoding: Encoding) -> Iterator[str]:
 
 
 def explain_table(encoding: AdditiveEncoding, positions: tuple[int | float, ...], seed: int) -> Answer:
-    """The encoding at each position, a row each; what it learns is drawn from the seed."""
+    """Show the encoding at each position, a row each; what it learns is drawn from the seed."""
     params = encoding.init(np.random.default_rng(seed)) if encoding.shapes else None
     table = position_table(encoding, list(positions), params=params)
     return Answer(

@@ -101,7 +101,7 @@ class ExtendVerb(Verb):
 
 
 def extension_answer(out: Path, studies: Sequence[Study]) -> Answer:
-    """What the finished studies of a folder say."""
+    """Answer with the finished studies of a folder."""
     read = [study_files.read_extension(out, study) for study in studies]
     finished = [each for each in read if each is not None]
     found, missing = summaries(finished), len(studies) - len(finished)
@@ -114,7 +114,7 @@ def extension_answer(out: Path, studies: Sequence[Study]) -> Answer:
 
 
 def _run(studies: Sequence[Study], engine: Engine, out: Path) -> Generator[RunEvent, None, None]:
-    """Each study's reports; an extension is on disk when it is yielded."""
+    """Reports of each study; an extension is on disk when it is yielded."""
     jobs = [Job(f"{each.experiment.task}, seed {each.experiment.seed}", WORK, (each,)) for each in studies]
     with contextlib.closing(engine(jobs)) as events:
         for index, report in events:

@@ -32,7 +32,7 @@ def of_encoding(text: str) -> Any:
 
 
 def of_encoding_or_none(text: str) -> Any:
-    """An encoding, or None where it is left out: no encoding."""
+    """Encoding, or None where it is left out: no encoding."""
     return of_encoding(text) if text else None
 
 
@@ -54,7 +54,7 @@ def of_segments(text: str) -> Any:
 
 
 def of_comparison(text: str) -> Any:
-    """The settings that a folder of `posenc compare` holds."""
+    """Settings that a folder of `posenc compare` holds."""
     from posenc.lab.comparison.comparison_report import report
 
     if not text:
@@ -63,7 +63,7 @@ def of_comparison(text: str) -> Any:
 
 
 def of_findings(text: str) -> Any:
-    """The trained claims that are decided, by name, each with its finding."""
+    """Trained claims that are decided, by name, each with its finding."""
     from posenc.lab.claims.findings import trained_findings
 
     if text:
@@ -77,13 +77,13 @@ OPTIONS = ("positions", "position", "at", "pair", "offset", "sentence", "other",
 
 
 class PictureEntry(NamedTuple):
-    """What draws a picture.
+    """A picture of the command line.
 
-    Args:
-        options: Of the command line, by the argument that each is given as.
-        learns: Whether it draws what an encoding learns, which --seed decides.
-        subject: Reads what is drawn from text.
-        function: Of posenc.plot, with the picture's name, unless another is named as module:function.
+    Attributes:
+        options: Argument of the picture that each option gives.
+        learns: Whether it draws learned parameters, which --seed decides.
+        subject: Reads the subject from text.
+        function: Function of posenc.plot with the picture's name, unless another is named as module:function.
     """
 
     options: Mapping[str, str]

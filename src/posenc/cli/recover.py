@@ -70,13 +70,13 @@ class RecoverVerb(Verb):
         return values
 
     def _conventions(self) -> list[Sinusoidal]:
-        """Every published convention that is not ruled out."""
+        """Published conventions that are not ruled out."""
         stated = {"exponent": self.exponent, "layout": self.layout, "first": self.first, "start": self.start}
         return conventions_of(self.dim, self.base, stated)
 
 
 def _sine_or_cosine(text: str) -> str:
-    """The text, unless it is a number that no sine or cosine is; `find_positions` judges what is no number."""
+    """Text, unless it is a number that no sine or cosine is; `find_positions` judges what is no number."""
     try:
         size = abs(float(text))
     except ValueError:

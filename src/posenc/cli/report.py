@@ -46,7 +46,7 @@ class ReportVerb(Verb):
 
 
 def report_answer(folder: Path, found: ComparisonReport) -> Answer:
-    """A report as the answer of a verb; the files are written first."""
+    """Answer with a report, whose files are written first."""
     written = comparison_report.write_report(folder, found)
     return Answer(lambda: _facts(found, written), lambda: _lines(found, written))
 

@@ -87,7 +87,7 @@ def _settings(options: TourVerb) -> Settings:
 
 
 def _what_is_left(journey: Journey) -> str:
-    """What is left of an interrupted tour."""
+    """Sentence on what an interrupted tour has written."""
     output = journey.settings.output
     if not journey.written:
         return "Nothing was written."
@@ -96,12 +96,12 @@ def _what_is_left(journey: Journey) -> str:
 
 
 def _report(line: str) -> None:
-    """To the reader, not into the JSON."""
+    """Print a line to the reader, not into the JSON."""
     say(escaped(line))
 
 
 def _show_progress(steps: Iterator[StageProgress]) -> None:
-    """A bar for each stage and each model, with the time left; plain lines where there is no terminal."""
+    """Draw a bar for each stage and each model, with the time left; plain lines where there is no terminal."""
     if not sys.stderr.isatty():
         _as_plain_lines(steps)
         return
@@ -127,7 +127,7 @@ def _show_progress(steps: Iterator[StageProgress]) -> None:
 
 
 def _as_plain_lines(steps: Iterator[StageProgress]) -> None:
-    """A line for each finished stage, and for each quarter of all training."""
+    """Print a line for each finished stage, and for each quarter of all training."""
     quarter = 0
     for step in steps:
         if step.stage == ALL and 4 * step.done // step.total > quarter:
@@ -138,7 +138,7 @@ def _as_plain_lines(steps: Iterator[StageProgress]) -> None:
 
 
 def _figures(journey: Journey, seconds: float) -> dict[str, Any]:
-    """The numbers behind the page."""
+    """Numbers behind the page."""
     recipe = journey.settings.recipe
     block = recipe.longest // recipe.bins
     models = [

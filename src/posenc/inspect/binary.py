@@ -59,7 +59,8 @@ class BinaryCounting(text_lines.Lines):
         revolutions = f"2π = {fastest:.3f}" if math.isclose(fastest, 2 * math.pi) else f"{fastest:.3f}"
         return [
             "What the comparison gets wrong:",
-            f"- The fastest pair has period {revolutions}, not 2 like the rightmost bit: it does not flip with every number.",
+            f"- The fastest pair has period {revolutions}, not 2 like the rightmost bit: it does not flip with every "
+            "number.",
             f"- A bit's period is twice that of the bit before; here each period is {growth} the one before, "
             f"up to {last:,.1f}.",
             "- A bit is 0 or 1; a channel takes every value between -1 and 1, and a pair of them is needed to tell "

@@ -24,7 +24,7 @@ class PositionChange(text_lines.Lines):
         vector: The vector, (d,).
         positions: The positions, (n,).
         encoded: The vector at each position, (n, d).
-        against: Reference of `differences`, in words: the vector at the first position (adds), the vector itself (rotates).
+        against: Reference of `differences`, in words: the vector at the first position (adds) or the vector itself.
         compared: Positions that have a difference, (m,).
         differences: Differences from the reference, (m, d).
         shares: Part of each squared difference in each quarter of the dimensions, low ones first, (m, 4).
@@ -51,7 +51,8 @@ class PositionChange(text_lines.Lines):
         ]
         head = ["position", "difference", *(f"quarter {index + 1}" for index in range(QUARTERS))]
         return [
-            f"{text_lines.short(self.encoding)}: one vector at positions {', '.join(text_lines.number(p) for p in self.positions)}",
+            f"{text_lines.short(self.encoding)}: one vector at positions "
+            f"{', '.join(map(text_lines.number, self.positions))}",
             f"Length of the difference from {self.against}, and the share of its square in each quarter of the "
             "dimensions:",
             *text_lines.aligned(head, rows),
@@ -88,7 +89,8 @@ def position_change(
     """
     if not isinstance(encoding, AdditiveEncoding | RotaryEncoding):
         raise TypeError(
-            f"encoding must be one that adds or rotates; got {validation.shown(encoding)}. Give Sinusoidal(dim=128), say."
+            f"encoding must be one that adds or rotates; got {validation.shown(encoding)}. "
+            "Give Sinusoidal(dim=128), say."
         )
     validation.one_axis("encoding", encoding)
     width = encoding.width if isinstance(encoding, AdditiveEncoding) else encoding.head_dim

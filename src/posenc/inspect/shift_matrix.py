@@ -204,8 +204,9 @@ class ShiftDerivation(text_lines.Lines):
 
     def lines(self) -> list[str]:
         """A title, then the action, formula and numbers of each step."""
-        title = f"{text_lines.short(self.encoding)}, pair {self.pair}: ω = {text_lines.number(self.frequency)}, t = {self.position}"
-        return [f"{title}, k = {self.offset}", *(line for step in self.steps for line in _indented(step))]
+        place = f"ω = {text_lines.number(self.frequency)}, t = {self.position}, k = {self.offset}"
+        title = f"{text_lines.short(self.encoding)}, pair {self.pair}: {place}"
+        return [title, *(line for step in self.steps for line in _indented(step))]
 
 
 def shift_derivation(encoding: AdditiveEncoding, offset: int, *, position: int = 5, pair: int = 0) -> ShiftDerivation:

@@ -72,7 +72,8 @@ def required_channels(encoding: AdditiveEncoding) -> SinusoidChannels:
     channels = sinusoid_channels(encoding)
     if channels is None:
         raise TypeError(
-            f"encoding must be made of sines and cosines; got {validation.shown(encoding)}. Give Sinusoidal(dim=8), say."
+            f"encoding must be made of sines and cosines; got {validation.shown(encoding)}. "
+            "Give Sinusoidal(dim=8), say."
         )
     return channels
 

@@ -68,7 +68,8 @@ def frequencies_of(encoding: Encoding) -> Frequencies:
         inner = getattr(inner, "encoding", None)
         if inner is None:
             raise TypeError(
-                f"encoding must have frequencies; got {validation.shown(encoding)}. Give Sinusoidal(dim=8) or RoPE(dim=8), say."
+                f"encoding must have frequencies; got {validation.shown(encoding)}. "
+                "Give Sinusoidal(dim=8) or RoPE(dim=8), say."
             )
     frequencies: Frequencies = inner.frequencies
     return frequencies

@@ -29,17 +29,23 @@ def dials(
     ax: Axes | None = None,
     **keywords: Any,
 ) -> Axes:
-    """Each pair of channels as a dial.
+    """Draw each pair of channels as a dial, its hand at the pair's angle, from the right and against the clock.
 
-    The hand has rotated by the pair's angle, from the right and against the clock.
-
-    Its height is the sine and its reach to the right is the cosine, the pair's two numbers.
+    The height of the hand is the sine and its reach to the right the cosine, the pair's two numbers.
 
     Args:
-        encoding: An encoding with frequencies, or what `posenc.inspect.dials` gave (its position counts, not the
-            argument).
-        pairs: Which; at most eight from the fastest to the slowest if left out.
-        keywords: For `Axes.plot`, which draws the hands.
+        encoding: An encoding with frequencies, or the result of `posenc.inspect.dials`, which has its own position.
+        position: A whole number.
+        pairs: Pairs to draw; at most eight from the fastest to the slowest if left out.
+        ax: Axes to draw into; a new figure if left out.
+        keywords: Options of `Axes.plot`, which draws the hands.
+
+    Returns:
+        The Axes.
+
+    Raises:
+        TypeError: `encoding` has no frequencies.
+        ValueError: An argument breaks its rule; the message names it.
     """
     read = encoding if isinstance(encoding, Dials) else dials_of(encoding, position)
     chosen = canvas.spread("pairs", pairs, len(read.revolutions), DIALS)
@@ -83,13 +89,21 @@ def binary(
     ax: Any = None,
     **keywords: Any,
 ) -> np.ndarray:
-    """Numbers in bits next to the encoding of the same numbers; an array of two Axes.
+    """Draw numbers in bits next to the encoding of the same numbers.
 
     Args:
         count: How many numbers, or the result of `posenc.inspect.binary_counting`.
-        encoding: Sinusoidal(dim=2·bits) if left out.
-        ax: Two Axes.
-        keywords: For `Axes.imshow`, which draws the encoding.
+        bits: Bits of a number.
+        encoding: An encoding that adds and has frequencies; Sinusoidal(dim=2·bits) if left out.
+        ax: Two Axes; a new figure if left out.
+        keywords: Options of `Axes.imshow`, which draws the encoding.
+
+    Returns:
+        An array of two Axes.
+
+    Raises:
+        TypeError: `encoding` does not add or has no frequencies.
+        ValueError: An argument breaks its rule; the message names it.
     """
     counting = count if isinstance(count, BinaryCounting) else binary_counting(count, bits, encoding)
     numbers, width = np.arange(len(counting.table)), counting.table.shape[1]
@@ -121,13 +135,22 @@ STEPS = 769
 def number_waves(
     encoding: Encoding | NumberWaves, position: int = 150, *, ax: Any = None, **keywords: Any
 ) -> np.ndarray:
-    """The digits of a number under square waves, then its pairs under sinusoids; an array of Axes, one a wave.
+    """Draw the digits of a number under square waves, then its pairs under sinusoids.
 
     Every wave is drawn over its own last three periods, and ends at the number, marked by a dot.
 
     Args:
-        encoding: One with frequencies, or the result of `posenc.inspect.number_waves`.
-        keywords: For `Axes.plot`.
+        encoding: An encoding with frequencies, or the result of `posenc.inspect.number_waves`.
+        position: The number.
+        ax: As many Axes as bits and pairs; a new figure if left out.
+        keywords: Options of `Axes.plot`.
+
+    Returns:
+        An array of Axes, one a wave.
+
+    Raises:
+        TypeError: `encoding` has no frequencies.
+        ValueError: An argument breaks its rule; the message names it.
     """
     shown = encoding if isinstance(encoding, NumberWaves) else number_waves_of(position, encoding)
     bits, pairs = len(shown.digits), len(shown.sines)

@@ -33,11 +33,21 @@ def waves(
     ax: Axes | None = None,
     **keywords: Any,
 ) -> Axes:
-    """The sine of several pairs over positions 0 … length, one above the other, the fastest on top.
+    """Draw the sine of several pairs over positions 0 … length, one above the other, the fastest on top.
 
     Args:
-        pairs: Which; if left out, five that rotate visibly within the length, and the slowest.
-        keywords: For `Axes.plot`. Wave number i of those shown is drawn around -2.5·i.
+        encoding: An encoding with frequencies, of any door.
+        pairs: Pairs to draw; if left out, five that rotate visibly within the length, and the slowest.
+        length: Last position.
+        ax: Axes to draw into; a new figure if left out.
+        keywords: Options of `Axes.plot`.
+
+    Returns:
+        The Axes; wave number i of those shown is drawn around -2.5·i.
+
+    Raises:
+        TypeError: `encoding` has no frequencies.
+        ValueError: An argument breaks its rule; the message names it.
     """
     frequencies = frequencies_of(encoding)
     lengths = frequencies.wavelengths()
@@ -67,17 +77,26 @@ def waves(
 
 
 def _informative_pairs(lengths: np.ndarray, length: int) -> list[int]:
-    """Five pairs that rotate by a quarter or more within the length, if there are as many, and the slowest of all."""
+    """Five pairs that rotate by a quarter or more within the length, if there are as many, and the slowest."""
     visible = max(1, int((lengths <= 4 * length).sum()))
     return sorted({*canvas.spread("pairs", None, visible, 5), len(lengths) - 1})
 
 
 def wavelengths(encoding: Encoding, *, length: int | None = None, ax: Axes | None = None, **keywords: Any) -> Axes:
-    """The wavelength 2π/ω of every pair, on a logarithmic scale, where a geometric progression is a straight line.
+    """Draw the wavelength 2π/ω of every pair, logarithmic: a geometric progression is a straight line.
 
     Args:
-        length: A context length to compare with: pairs above it never turn once in it.
-        keywords: For `Axes.plot`.
+        encoding: An encoding with frequencies, of any door.
+        length: Length of a context to compare with; pairs above it never rotate once within it.
+        ax: Axes to draw into; a new figure if left out.
+        keywords: Options of `Axes.plot`.
+
+    Returns:
+        The Axes.
+
+    Raises:
+        TypeError: `encoding` has no frequencies.
+        ValueError: An argument breaks its rule; the message names it.
     """
     lengths = frequencies_of(encoding).wavelengths()
     ax = canvas.single(ax)
@@ -113,14 +132,24 @@ def derivative(
     ax: Any = None,
     **keywords: Any,
 ) -> np.ndarray:
-    """Chosen dimensions with their tangents at a position, and below them their derivatives; an array of two Axes.
+    """Draw chosen dimensions with their tangents at a position, and below them their derivatives.
 
     d/dt sin(ωt) = ω·cos(ωt) and d/dt cos(ωt) = -ω·sin(ωt), with the numbers of the position in the legend.
 
     Args:
-        dims: Which; the first two if left out.
+        encoding: An encoding made of sines and cosines.
+        dims: Dimensions to draw; the first two if left out.
+        position: Position of the tangents.
         length: How many positions are drawn, around `position`.
-        keywords: For `Axes.plot`. TypeError for an encoding that is not made of sines and cosines.
+        ax: Two Axes; a new figure if left out.
+        keywords: Options of `Axes.plot`.
+
+    Returns:
+        An array of two Axes.
+
+    Raises:
+        TypeError: `encoding` is not made of sines and cosines.
+        ValueError: An argument breaks its rule; the message names it.
 
     Example:
         >>> from posenc import Sinusoidal
@@ -149,14 +178,14 @@ def derivative(
 
 
 def _tangent(ax: Axes, position: float, value: float, slope: float, length: int) -> None:
-    """A piece of the tangent, a tenth of the picture wide."""
+    """Draw a piece of the tangent, a tenth of the picture wide."""
     reach = length / 20
     ax.plot([position - reach, position + reach], [value - reach * slope, value + reach * slope], color="black")
     ax.plot([position], [value], "o", color="black", markersize=4)
 
 
 def _formula(channels: SinusoidChannels, dim: int, position: float, slope: float) -> str:
-    """The derivative of a dimension, with the numbers of the position."""
+    """Derivative of a dimension, with the numbers of the position."""
     kind, pair = channels.channel(dim)
     if channels.frequencies is None or kind == "zero":
         return f"dimension {dim}: 0 everywhere"
@@ -176,12 +205,21 @@ def _formula(channels: SinusoidChannels, dim: int, position: float, slope: float
 def scalings(
     encoding: RoPE, *, trained: int = 4096, target: int = 32768, ax: Axes | None = None, **keywords: Any
 ) -> Axes:
-    """Trained frequency / new frequency of every pair against its wavelength, a line for each known scaling.
+    """Draw trained frequency / new frequency of every pair against its wavelength, a line for each scaling.
 
     Args:
-        trained: The length the model was trained for, and the one to reach.
-        target: The length the model was trained for, and the one to reach.
-        keywords: For `Axes.plot`.
+        encoding: A RoPE.
+        trained: Length the model was trained for.
+        target: Length to reach.
+        ax: Axes to draw into; a new figure if left out.
+        keywords: Options of `Axes.plot`.
+
+    Returns:
+        The Axes.
+
+    Raises:
+        TypeError: `encoding` is no RoPE.
+        ValueError: An argument breaks its rule; the message names it.
 
     Example:
         >>> from posenc import RoPE

@@ -56,8 +56,8 @@ BUGS = (
     Bug("nothing broken", "Queries and keys turn as they did in training: the head finds its word at every distance."),
     Bug(
         "wrong pair layout",
-        "The weights pair channel i with i + d/2, the code pairs neighbours. Every channel rotates at another channel's "
-        "frequency. This one does not wait for long texts: the head misses from the first neighbour on.",
+        "The weights pair channel i with i + d/2, the code pairs neighbours. Every channel rotates at another "
+        "channel's frequency. This one does not wait for long texts: the head misses from the first neighbour on.",
         OTHER_LAYOUT,
         OTHER_LAYOUT,
     ),

@@ -28,7 +28,8 @@ class HeadsView(OfEncoding):
         encoding = self.parsed
         if not isinstance(encoding, AttentionBias) or encoding.axes > 1:
             raise ValueError(
-                f"encoding must bias logits along one axis, ALiBi(heads=8), say; got {written(encoding)}. Pick another one."
+                f"encoding must bias logits along one axis, ALiBi(heads=8), say; got {written(encoding)}. "
+                "Pick another one."
             )
         heads = min(encoding.heads, MOST_HEADS, MOST_VALUES // self.tokens**2)
         rows = np.arange(self.tokens)

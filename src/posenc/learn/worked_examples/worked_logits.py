@@ -24,7 +24,7 @@ from posenc.phase import cosine_sine
 
 
 def worked_biases(encoding: AttentionBias, request: Request) -> WorkedSteps:
-    """The number that every head adds to the logit of a query and a key."""
+    """Work out the number that every head adds to the logit of a query and a key."""
     biases = encoding.matrix(request.positions, np.array([request.key]), request.params_of(encoding))
     values = arrays.to_numpy(biases)[..., 0, 0].reshape(-1)
     pair = f"query {request.shown}, key {request.key_shown}"
@@ -33,7 +33,7 @@ def worked_biases(encoding: AttentionBias, request: Request) -> WorkedSteps:
 
 @singledispatch
 def _formula(encoding: AttentionBias, request: Request) -> Formula:
-    """What any encoding that biases can say without more being written for it."""
+    """Formula of an encoding that biases; this one is for an encoding that nobody has explained."""
     return Formula(f"{type(encoding).__name__} adds one number to the logit of a head, a query and a key.")
 
 
@@ -142,12 +142,12 @@ def _(encoding: DynamicPositionBias, request: Request) -> Formula:
 
 
 def _bounded(request: Request, name: str, most: float | None = None) -> np.ndarray:
-    """A parameter of Kerple for every head, as it acts: within its bounds."""
+    """Parameter of Kerple for every head, as it acts: within its bounds."""
     return np.asarray(np.clip(arrays.to_numpy(request.params[name]), FLOOR, most))
 
 
 def _bucket_reason(encoding: T5Bias, distance: int, bucket: int) -> str:
-    """Why a distance falls into its bucket."""
+    """Reason why a distance falls into its bucket."""
     one_way = encoding.buckets // 2 if encoding.bidirectional else encoding.buckets
     exact, steps = one_way // 2, abs(distance)
     if distance > 0 and not encoding.bidirectional:
@@ -166,7 +166,7 @@ MOST_BETWEEN = 1 << 12
 
 
 def worked_scores(encoding: AttentionScore, request: Request) -> WorkedSteps:
-    """What every head adds to the logit of a query and a key with some content."""
+    """Work out the number that every head adds to the logit of a query and a key with some content."""
     steps = _steps(encoding, request)
     drawn = f"Query and key are drawn with seed {request.seed}."
     content = drawn if request.vector is None else "Query and key are the vector given."
@@ -175,7 +175,7 @@ def worked_scores(encoding: AttentionScore, request: Request) -> WorkedSteps:
 
 @singledispatch
 def _steps(encoding: AttentionScore, request: Request) -> WorkedSteps:
-    """What any encoding that scores can say without more being written for it."""
+    """Steps of an encoding that scores; these are for an encoding that nobody has explained."""
     formula = Formula(f"{type(encoding).__name__} adds a score of content and position to the logit.")
     return request.steps(formula, _values(encoding, request), lambda head: _left(request, head))
 
@@ -184,10 +184,11 @@ def _steps(encoding: AttentionScore, request: Request) -> WorkedSteps:
 def _(encoding: Shaw, request: Request) -> WorkedSteps:
     q, _ = _content(encoding, request)
     (value,) = _values(encoding, request)
-    key_positions, query_positions, clip, ahead = request.key_shown, request.shown, encoding.clip, encoding.clip_ahead
+    clip, ahead = encoding.clip, encoding.clip_ahead
     row = int(np.clip(request.key_number - request.number, -clip, ahead)) + clip
     product, root = q[0] @ np.asarray(request.params["relative_keys"])[row], text_lines.number(math.sqrt(encoding.dim))
-    index = f"row = clip(key - query, -{clip}, {ahead}) + {clip} = clip({key_positions} - {query_positions}, -{clip}, {ahead}) + {clip}"
+    bounds = f"-{clip}, {ahead}) + {clip}"
+    index = f"row = clip(key - query, {bounds} = clip({request.key_shown} - {request.shown}, {bounds}"
     sides = (
         _left(request, 0),
         f"q · relative_keys[{row}] / √{encoding.dim}",
@@ -225,7 +226,7 @@ def score_width(encoding: AttentionScore) -> int:
 
 
 def _content(encoding: AttentionScore, request: Request) -> tuple[np.ndarray, np.ndarray]:
-    """The query and key that are scored: the vector given as both, or two drawn from the seed; (heads, dim) each."""
+    """Query and key that are scored, the vector given as both or drawn from the seed, (heads, dim) each."""
     shape = (int(getattr(encoding, "heads", 1)), score_width(encoding))
     if request.vector is not None:
         both = np.broadcast_to(request.vector, shape)
@@ -247,7 +248,7 @@ def _values(encoding: AttentionScore, request: Request) -> np.ndarray:
 
 
 def _keys(encoding: AttentionScore, request: Request) -> np.ndarray:
-    """The key's position; before a query that counts what lies between, every position up to its own."""
+    """Position of the key; every position up to the query's own, if the score counts the keys between."""
     if encoding.axes > 1:
         return np.array([request.key])
     steps = request.number - request.key_number
