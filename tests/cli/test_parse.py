@@ -48,12 +48,15 @@ def test_what_may_be_written(text, encoding):
         ("RoPE(1, 2, 'adjacent', 'exact', None, 5)", "RoPE must have at most 5 values; got 6"),
         ("RoPE(dim=8", "balanced brackets: '(' was never closed at character 5 of 'RoPE(dim=8'"),
         ("RoPE(dim=8))", "unmatched ')'"),
-        ("RoPE(dim=8).rotation([1])", "encoding must begin with a plain name at character 1; got 'RoPE(dim=8).turn'"),
+        (
+            "RoPE(dim=8).rotation([1])",
+            "encoding must begin with a plain name at character 1; got 'RoPE(dim=8).rotation'",
+        ),
         ("RoPE(dim=8) + 1", "encoding must be one plain call"),
         (
             "RoPE(dim=4+4)",
-            "dim must be a number, a word in quotes, True, False, None, a tuple or an encoding at character 10; got '4 + "
-            "4'",
+            "dim must be a number, a word in quotes, True, False, None, a tuple or an encoding at character 10; got "
+            "'4 + 4'",
         ),
         ("RoPE(dim=8, pairing=halves)", "got the bare name halves. Put a word in quotes: pairing='halves'."),
         ("Partial(RoPE, dim=8)", "got the bare name RoPE. Write it with its fields, RoPE(...)."),
