@@ -60,7 +60,7 @@ from posenc.models.canonical import canonical
 from posenc.models.fingerprints import fingerprint
 from posenc.phase import Frequencies, cos_sin
 from posenc.testing.door_probe import moved_parameters, probed_rows, sides
-from posenc.testing.vary import variants
+from posenc.testing.checks.encoding_fields import variants
 from samples import FIRST, SAMPLES, by_night
 
 HALVES = "halves"
