@@ -8,8 +8,8 @@ import transformers
 
 import posenc
 from posenc.transformers import swap
-from torch_adapter.tiny_models import TOKENS
-from torch_adapter.tiny_models import model as small
+from transformers_adapter.tiny_models import TOKENS
+from transformers_adapter.tiny_models import model as small
 
 HEADS, HIDDEN = 4, 48
 

@@ -49,7 +49,7 @@ def places(name: str, positions: Positions, last: int) -> tuple[torch.Tensor, to
 
 
 @dataclass(frozen=True, eq=False)
-class PeerRotation(Operator):
+class PeerOperator(Operator):
     """A peer's rotation of x, (batch, n, heads, dim), at positions (batch, n), in the layouts of a Rotation."""
 
     rotate: Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
@@ -112,7 +112,7 @@ class PeerRotation(RotaryEncoding):
     def rotation(self, positions, params=None, *, role="both", dtype=None):
         positions, _, _ = self.checked_call(positions, params, role, dtype)
         index, guard = places("positions", positions, self.last)
-        return PeerRotation(self.rotated, positions.array, index, guard, self.dim)
+        return PeerOperator(self.rotated, positions.array, index, guard, self.dim)
 
 
 @dataclass(frozen=True)

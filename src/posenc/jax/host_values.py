@@ -1,4 +1,4 @@
-"""Fresh parameters from a seed or from a JAX key, also where only the running program knows it."""
+"""Values of the host for JAX: positions, checked before JAX converts them, and fresh parameters."""
 
 from __future__ import annotations
 
@@ -11,15 +11,49 @@ import numpy as np
 
 from posenc.core import arrays, validation
 from posenc.core.arrays import Array
+from posenc.core.arrays.jax_library import Jax
+from posenc.core.checked_positions import checked
 from posenc.core.doors import Encoding
 
 
-def parameters(encoding: Encoding, seed: int | Array = 0) -> dict[str, Array]:
-    """What an encoding learns, drawn from the seed, as float32 arrays; empty when nothing is.
+def as_positions(positions: Array) -> Array:
+    """Convert positions to a JAX array for an argument of a compiled function.
+
+    `jax.jit` converts a NumPy argument before the function sees it, and without `jax_enable_x64` cuts a whole number to
+    32 bits, silently. Here such a number is still seen.
 
     Args:
-        seed: A whole number, with the numbers that `posenc.torch.module(encoding, seed=seed)` begins with; or a key of
-            `jax.random`. Under `jit` and `vmap` either may be traced: the host then draws while the program runs.
+        positions: Positions, a list or an array of NumPy or JAX.
+
+    Returns:
+        The same positions, int32 or float32 without `jax_enable_x64`.
+
+    Raises:
+        TypeError: `positions` are no numbers.
+        ValueError: `positions` are 2^31 or more, or floats that float32 does not hold, without `jax_enable_x64`.
+
+    Example:
+        >>> as_positions(np.arange(3)).dtype
+        dtype('int32')
+    """
+    return checked(arrays.as_array("positions", positions, Jax())).array
+
+
+def parameters(encoding: Encoding, seed: int | Array = 0) -> dict[str, Array]:
+    """Draw the parameters of an encoding.
+
+    Args:
+        encoding: Encoding.
+        seed: Whole number from 0, which gives the parameters that `posenc.torch.module(encoding, seed=seed)` begins
+            with, or one key of `jax.random`. Under `jit` and `vmap` either may be traced: the host then draws while the
+            program runs.
+
+    Returns:
+        Float32 arrays by name; empty where nothing is learned.
+
+    Raises:
+        TypeError: `encoding` is no encoding, or `seed` neither a whole number nor one key.
+        ValueError: `seed` is negative; a traced one gives NaN.
 
     Example:
         >>> from posenc import Learned, RoPE
@@ -40,7 +74,7 @@ def parameters(encoding: Encoding, seed: int | Array = 0) -> dict[str, Array]:
 
 
 def _words(seed: Array) -> Array:
-    """A whole number, or the words of a key."""
+    """Return a whole number, or the words of a key."""
     if jax.dtypes.issubdtype(seed.dtype, jax.dtypes.prng_key):
         if not seed.shape:
             return jax.random.key_data(seed)
@@ -53,6 +87,7 @@ def _words(seed: Array) -> Array:
 
 
 def _drawn(encoding: Encoding, words: Any) -> dict[str, np.ndarray]:
+    """Draw parameters on the host."""
     numbers = np.asarray(words).tolist()
     if not isinstance(numbers, list) and numbers < 0:  # a traced seed, which could not be refused while tracing
         return {name: np.full(shape, np.nan, np.float32) for name, shape in encoding.shapes.items()}

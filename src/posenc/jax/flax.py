@@ -1,4 +1,4 @@
-"""Flax: an encoding as a module of flax nnx, and bound encodings and rotations in flax's own serialization.
+"""Flax: encodings as modules of flax nnx, and bound encodings and rotations in flax's own serialization.
 
 Importing this module registers `Bound`, `Rotation` and the other operators with `flax.serialization`, which knows no
 other way to write a class.
@@ -18,7 +18,7 @@ except ModuleNotFoundError as error:
     if error.name != "flax":
         raise
     raise ModuleNotFoundError(
-        "posenc.jax.flax_modules needs flax, which is not installed. Run: pip install flax", name="flax"
+        "posenc.jax.flax needs flax, which is not installed. Run: pip install flax", name="flax"
     ) from None
 
 from flax import nnx, serialization
@@ -28,12 +28,19 @@ from posenc.core import validation
 from posenc.core.arrays import Array
 from posenc.core.doors import Encoding, Params
 from posenc.jax.bound import Bound, DoorMethods
-from posenc.jax.fresh_parameters import parameters
+from posenc.jax.host_values import parameters
 from posenc.jax.pytrees import OPERATORS
 
 
 class Module(nnx.Module, DoorMethods):  # type: ignore[misc]
     """An encoding as a module, whose parameters are each an `nnx.Param`; with the methods of `posenc.jax.Bound`.
+
+    Args:
+        encoding: Encoding of any door.
+        rngs: Random streams, from which `params` draws the parameters.
+
+    Raises:
+        TypeError: `encoding` is no encoding, or `rngs` no `flax.nnx.Rngs`.
 
     Example:
         >>> import jax.numpy as jnp
@@ -58,18 +65,22 @@ class Module(nnx.Module, DoorMethods):  # type: ignore[misc]
 
 
 def _bound_to_state(bound: Bound) -> dict[str, Any]:
+    """State of a bound encoding: its parameters."""
     return dict(bound.params)
 
 
 def _bound_from_state(bound: Bound, state: dict[str, Array]) -> Bound:
+    """Bound encoding with the parameters of a state."""
     return replace(bound, params=bound.encoding.checked(state))
 
 
 def _operator_to_state(fields: list[str], operator: Any) -> dict[str, Any]:
+    """State of an operator: its fields that hold arrays."""
     return {name: serialization.to_state_dict(getattr(operator, name)) for name in fields}
 
 
 def _operator_from_state(fields: list[str], operator: Any, state: dict[str, Any]) -> Any:
+    """Operator with the arrays of a state, whose shapes must be its own."""
     if set(state) != set(fields):
         raise ValueError(
             f"state must hold {fields} for a {type(operator).__name__}; got {sorted(state)}. Give what to_state_dict "

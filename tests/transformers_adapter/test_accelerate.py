@@ -9,7 +9,7 @@ import torch
 import transformers
 
 from posenc.transformers import accelerate, accelerated_attention
-from torch_adapter.tiny_models import TOKENS, model
+from transformers_adapter.tiny_models import TOKENS, model
 
 KINDS = ("Llama", "Qwen3", "Gemma3", "GPTNeoX", "GPTJ", "Glm4")
 

@@ -14,8 +14,8 @@ import posenc.attention
 from posenc.models import from_config
 from posenc.torch import module
 from posenc.transformers import swap
-from torch_adapter.tiny_models import TOKENS
-from torch_adapter.tiny_models import model as small
+from transformers_adapter.tiny_models import TOKENS
+from transformers_adapter.tiny_models import model as small
 
 KINDS = ("Llama", "Qwen3", "Gemma3", "GPTNeoX", "Bert")
 HEADS, HIDDEN = 4, 48
@@ -57,7 +57,7 @@ def own_encodings(one: Any) -> Any:
         with torch.no_grad():
             table.table.copy_(one.bert.embeddings.position_embeddings.weight)
         return table
-    return posenc.PerLayer(tuple(next(g.rotation for g in groups if layer in g.layers) for layer in range(2)))
+    return posenc.PerLayer(tuple(next(g.rotary_encoding for g in groups if layer in g.layers) for layer in range(2)))
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
