@@ -18,13 +18,14 @@ PACKAGES = {
     "posenc.inspect": "Measures and worked numbers, as data",
     "posenc.plot": "Pictures, as matplotlib axes",
     "posenc.torch": "PyTorch",
+    "posenc.transformers": "Loaded models of Hugging Face transformers",
     "posenc.jax": "JAX",
     "posenc.models": "What released models do with positions",
     "posenc.diagnosis": "Why two implementations differ",
     "posenc.testing": "The conformance suite",
 }
 #: Modules, and packages of modules, whose every public definition is listed.
-MODULES = {"posenc.jax.flax_modules": "Flax", "posenc.lab": "What an encoding does to a model"}
+MODULES = {"posenc.jax.flax": "Flax", "posenc.lab": "What an encoding does to a model"}
 
 
 def pages() -> dict[str, str]:

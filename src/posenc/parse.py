@@ -62,11 +62,11 @@ def record(text: str) -> Any:
         500000.0
     """
     if len(text) > LONGEST:
-        raise ValueError(f"record must be at most {LONGEST:,} characters; got {len(text):,}. Write a shorter one.")
+        raise ValueError(f"encoding must be at most {LONGEST:,} characters; got {len(text):,}. Write a shorter one.")
     if not is_record(text):
-        raise ValueError(f"record must be a name with its fields in brackets; got {_cut(text)}. {_hint(text.strip())}")
+        raise ValueError(f"encoding must be a name with its fields in brackets; got {_cut(text)}. {_hint(text.strip())}")
     if _depth(text) > DEEPEST:
-        raise ValueError(f"record must nest at most {DEEPEST} deep; got more. Write a simpler one.")
+        raise ValueError(f"encoding must nest at most {DEEPEST} deep; got more. Write a simpler one.")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -74,13 +74,13 @@ def record(text: str) -> Any:
     except SyntaxError as error:
         location = f" at character {error.offset}" if error.offset else ""
         raise ValueError(
-            f"record must be one call with balanced brackets: {error.msg}{location} of {_cut(text)}. "
+            f"encoding must be one call with balanced brackets: {error.msg}{location} of {_cut(text)}. "
             f"Write it as {_example()}."
         ) from None
     except (ValueError, RecursionError, MemoryError):
-        raise ValueError(f"record must be one plain call; got {_cut(text)}. Write it as {_example()}.") from None
+        raise ValueError(f"encoding must be one plain call; got {_cut(text)}. Write it as {_example()}.") from None
     if not isinstance(tree.body, ast.Call):
-        raise ValueError(f"record must be one plain call; got {_cut(text)}. Write it as {_example()}.")
+        raise ValueError(f"encoding must be one plain call; got {_cut(text)}. Write it as {_example()}.")
     return _call(tree.body)
 
 
@@ -98,13 +98,13 @@ def _call(node: ast.Call) -> Any:
     known = classes()
     if not isinstance(node.func, ast.Name):
         raise ValueError(
-            f"record must begin with a plain name{_at(node)}; got {_cut(ast.unparse(node.func))}. "
+            f"encoding must begin with a plain name{_at(node)}; got {_cut(ast.unparse(node.func))}. "
             f"Write it as {_example()}."
         )
     name = node.func.id
     if name not in known:
         raise ValueError(
-            f"record must begin with the name of a record; got {_cut(name)}{_at(node)}. {_near(name, list(known))}"
+            f"encoding must begin with the name of a record; got {_cut(name)}{_at(node)}. {_near(name, list(known))}"
         )
     kind: Any = known[name]
     fields = [field.name for field in dataclasses.fields(kind) if field.init]
