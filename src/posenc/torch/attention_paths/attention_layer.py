@@ -11,8 +11,7 @@ import torch
 
 from posenc.core import validation
 from posenc.core.arrays import Array
-from posenc.core.attention_arguments import AttentionArguments
-from posenc.core.checked_attention import Window, check_inside, check_list, number_of_axes
+from posenc.core.checked_attention import AttentionArguments, Window, check_inside, check_list, number_of_axes
 from posenc.core.doors import AttentionScore, Documents, Encoding, RotaryEncoding
 from posenc.torch.attention_paths.attend import Impl, attended
 from posenc.torch.attention_paths.rotate_keys import rotate_keys
