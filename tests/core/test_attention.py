@@ -177,7 +177,8 @@ REFUSED = [
 @pytest.mark.parametrize(("change", "error", "message"), REFUSED)
 def test_refusals_name_the_argument(change, error, message):
     q, k, v = draw()
-    arguments = {"q": q, "k": k, "v": v, "query_positions": range(5), "key_positions": range(7), "layout": "bhtd"} | change
+    positions = {"query_positions": range(5), "key_positions": range(7)}
+    arguments = {"q": q, "k": k, "v": v, **positions, "layout": "bhtd"} | change
     with pytest.raises(error, match=message):
         attention(**arguments)
 

@@ -279,13 +279,12 @@ class AttentionBias(Encoding):
                     "query_positions and key_positions", count, lib.result_dtype(dtype), query_positions, key_positions
                 )
         head = lib.arange(self.heads)[:, None, None]
-        if self.axes == 1:
-            return self.bias(
-                head, query_positions[..., None, :, None], key_positions[..., None, None, :], params, dtype=dtype
-            )
-        return self.bias(
-            head, query_positions[..., None, :, None, :], key_positions[..., None, None, :, :], params, dtype=dtype
+        rest = (slice(None),) * (self.axes > 1)
+        queries, keys = (
+            query_positions[(..., None, slice(None), None, *rest)],
+            key_positions[(..., None, None, slice(None), *rest)],
         )
+        return self.bias(head, queries, keys, params, dtype=dtype)
 
 
 @dataclass(frozen=True)
