@@ -7,9 +7,9 @@ import re
 from types import ModuleType
 
 import pytest
+from reference_docstrings import markdown
 
 from generator import reference
-from reference_docstrings import markdown
 
 PAGES = reference.pages()
 
