@@ -89,7 +89,9 @@ def _outcome_of(mean: float, significant: bool) -> str:
 
 def conditions(outcomes: Sequence[TrainingOutcome], recipe: TrainingRecipe, reading: Reading) -> list[str]:
     """What the numbers depend on, so that nobody takes them for more than they are."""
-    multiples = [f"{one.candidate.name} {one.candidate.lr_multiplier:g}× the model's" for one in outcomes if one.learned]
+    multiples = [
+        f"{one.candidate.name} {one.candidate.lr_multiplier:g}× the model's" for one in outcomes if one.learned
+    ]
     tables = [one.candidate.encoding for one in outcomes if isinstance(one.candidate.encoding, Learned)]
     seen = recipe.steps * recipe.batch * recipe.length / len(reading.corpus.train)
     lines = [
