@@ -18,10 +18,11 @@ from typing import Any
 
 import numpy as np
 import torch
-from measure import Variant, compared
+from measuring.measure import Variant, compared
 
 import posenc
 import posenc.torch
+from posenc.models import from_config
 from posenc.phase.fixed_point import WIDE, limbs
 
 OURS, BARE, PLAIN = "posenc", "the same arithmetic, nothing checked", "the plain formula"
@@ -29,6 +30,24 @@ DIMS, COUNT, BIASED = (64, 512), 4096, (64, 1024)
 ROOT = str(Path(posenc.__file__).parent)
 COUNTED = "Python calls"
 SHARES = "percent of posenc's Python calls that choose an array library"
+#: What decides positions in the config of Llama 3.1 8B, and the most calls that reading it may take.
+LLAMA31 = {
+    "model_type": "llama",
+    "hidden_size": 4096,
+    "max_position_embeddings": 131_072,
+    "num_attention_heads": 32,
+    "num_hidden_layers": 32,
+    "num_key_value_heads": 8,
+    "rope_scaling": {
+        "rope_type": "llama3",
+        "factor": 8.0,
+        "low_freq_factor": 1.0,
+        "high_freq_factor": 4.0,
+        "original_max_position_embeddings": 8192,
+    },
+    "rope_theta": 500_000.0,
+}
+MOST_TO_READ = 1000
 #: A table with a usual mistake, which `posenc check` compares with every convention.
 STUDENT = """import numpy as np
 def mine(length, d_model):
@@ -42,7 +61,7 @@ def mine(length, d_model):
 
 def run() -> list[dict[str, Any]]:
     cases = [case(dim) for dim in DIMS for case in (one_rotation, one_vector, rotations, vectors)]
-    return [*cases, *(bias(length) for length in BIASED), counted(), shares()]
+    return [*cases, *(bias(length) for length in BIASED), counted(), shares(), reading(), diagnosing()]
 
 
 def row(case: str, below: str, plain: Callable[[], Any], ours: Callable[[], Any], bound: float) -> dict[str, Any]:
@@ -224,3 +243,35 @@ def share(arguments: list[str]) -> float:
 
     ours = [file for file in entered(run) if file.startswith(ROOT)]
     return 100.0 * sum(file.startswith(f"{ROOT}/core/arrays") for file in ours) / len(ours)
+
+
+def reading() -> dict[str, Any]:
+    """How many Python functions reading a released config enters, next to the most that it may."""
+    values = {"from_config of Llama 3.1": len(entered(partial(from_config, LLAMA31))), "goal": MOST_TO_READ}
+    return {"case": "Python calls that read a config", "values": values, "left out": {}}
+
+
+#: The config.json of Llama 3.1 8B, and the most calls that comparing it with another theta may take.
+LLAMA31_FILE = {
+    "architectures": ["LlamaForCausalLM"], "attention_bias": False, "attention_dropout": 0.0, "bos_token_id": 128_000,
+    "eos_token_id": 128_001, "hidden_act": "silu", "hidden_size": 4096, "initializer_range": 0.02,
+    "intermediate_size": 14_336, "max_position_embeddings": 131_072, "mlp_bias": False, "model_type": "llama",
+    "num_attention_heads": 32, "num_hidden_layers": 32, "num_key_value_heads": 8, "pretraining_tp": 1,
+    "rms_norm_eps": 1e-05, "rope_theta": 500_000.0, "tie_word_embeddings": False, "torch_dtype": "bfloat16",
+    "transformers_version": "4.43.0.dev0", "use_cache": True, "vocab_size": 128_256,
+    "rope_scaling": {
+        "factor": 8.0, "high_freq_factor": 4.0, "low_freq_factor": 1.0, "original_max_position_embeddings": 8192,
+        "rope_type": "llama3",
+    },
+}  # fmt: skip
+MOST_TO_DIAGNOSE = 8000
+
+
+def diagnosing() -> dict[str, Any]:
+    """How many Python functions the comparison of two configs enters, next to the most that it may."""
+    from posenc.diagnosis import diagnose
+
+    other = {**LLAMA31_FILE, "rope_theta": 1_000_000.0}
+    count = len(entered(partial(diagnose, LLAMA31_FILE, other)))
+    values = {"diagnose of Llama 3.1 with another theta": count, "goal": MOST_TO_DIAGNOSE}
+    return {"case": "Python calls that compare two configs", "values": values, "left out": {}}

@@ -15,7 +15,7 @@ from posenc.core.rotation import Rotation, of_pairs
 from posenc.kernels import native
 from posenc.kernels import native_cos_sin as kernel
 from posenc.phase import FixedFrequencies, fixed_frequencies_of, frequency_limbs, frequency_words
-from posenc.positions.coordinates import coordinates
+from posenc.positions.grid import coordinates
 from posenc.torch.rotary_paths.aliasing import (
     check_pair,
     copied,
