@@ -15,7 +15,7 @@ from posenc.core.doors import AdditiveEncoding, AttentionBias, RotaryEncoding
 from posenc.encodings.scores._by_distance import ByDistance
 from posenc.testing.one_coordinate import spread_over_axes
 from posenc.torch import attention, chosen_attention, module, strided, strided_attention
-from posenc.torch.attention_paths import skewed_path, strided_gradient, strided_path, tiles
+from posenc.torch.attention_paths import skewed_path, strided_path, tiles
 from posenc.torch.attention_paths.arguments import checked_call
 
 HEADS, KEY_HEADS, WIDTH, BATCH = 12, 4, 8, 2
@@ -206,7 +206,7 @@ def test_distances_alone_give_what_the_matrix_gives(causal, window):
 
 def test_a_learned_bias_of_the_distance_trains_by_numbers_and_not_by_matrices(monkeypatch):
     """In pieces of a few queries, with grouped heads, causal or not."""
-    monkeypatch.setattr(strided_gradient, "NUMBERS", 2000)
+    monkeypatch.setattr(strided_path, "NUMBERS", 2000)
 
     def check(encoding):
         asked = with_gradients(case(encoding, 130, 150))
