@@ -310,7 +310,7 @@ SUBSTITUTIONS = (
     Substitution(
         "partial_from_the_start",
         "the first channels rotate, whichever are named",
-        "compose/partial.py",
+        "compose/rotary_wrappers.py",
         "self.start + inside.start",
         "inside.start",
         ("Partial(encoding=RoPE(dim=4), dim=8, start=2)",),

@@ -17,9 +17,9 @@ from posenc.models.config.config_classes import config_classes  # noqa: E402
 from posenc.models.config.factors import nope_temperature, power_of_position, root_of_width  # noqa: E402
 from posenc.models.config.model_type import ModelType  # noqa: E402
 from posenc.models.config.model_types import MODEL_TYPES  # noqa: E402
-from posenc.models.config.model_types.made_of_parts import MADE_OF_PARTS  # noqa: E402
 from posenc.models.config.model_types.no_positions import without_positions  # noqa: E402
 from posenc.models.config.model_types.not_read import REASONS as NOT_READ  # noqa: E402
+from posenc.models.config.model_types.type_rows import MADE_OF_PARTS  # noqa: E402
 from posenc.models.config.rotation_rules import ByLayerType, RotationRule, no_layer_rotates  # noqa: E402
 
 PAGE = Path(__file__).parents[2] / "docs" / "models.md"

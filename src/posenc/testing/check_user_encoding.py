@@ -12,13 +12,12 @@ import numpy as np
 from posenc import parse
 from posenc.core.doors import Encoding
 from posenc.core.text_lines import short
-from posenc.diagnosis.code.bias_forms import ProbedBias
 from posenc.diagnosis.code.check_file import RemoteCode
 from posenc.diagnosis.code.child_process import StoppedError
 from posenc.diagnosis.code.code_report import CodeReport, FirstBiasDifference, FirstDifference, measured
 from posenc.diagnosis.code.judge_bias_values import judge_bias_values
 from posenc.diagnosis.code.judge_values import USUAL_BASE, judge_values
-from posenc.diagnosis.code.observed_values import ObservedValues
+from posenc.diagnosis.code.observed_values import ObservedValues, ProbedBias
 from posenc.diagnosis.mistake import Finding, unless_refused
 from posenc.encodings.biases.alibi import ALiBi
 from posenc.encodings.biases.t5 import T5Bias

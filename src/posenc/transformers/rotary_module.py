@@ -9,8 +9,9 @@ import torch
 from posenc.core.arrays import Array
 from posenc.core.doors import RotaryEncoding
 from posenc.core.rotation import of_pairs
-from posenc.torch.modules.encoding_module import EncodingModule, on_same_device
+from posenc.torch.modules.encoding_module import EncodingModule
 from posenc.torch.modules.one_call import rotation_at
+from posenc.torch.tensor_arguments import on_same_device
 from posenc.transformers.refusals import check_rotary_module
 
 
