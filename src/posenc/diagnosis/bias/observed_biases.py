@@ -58,11 +58,8 @@ class ObservedBiases:
             finite &= self.key_positions <= self.query_positions[:, None]
         rest = np.where(finite, self.logits - usage.product_factor * self.product, np.nan)
         if self.reads_table_off(usage):
-            return (
-                _less_its_bucket(rest, usage.buckets(self.query_positions, self.key_positions))
-                if usage.factor
-                else rest
-            )
+            buckets = usage.buckets(self.query_positions, self.key_positions)
+            return _less_its_bucket(rest, buckets) if usage.factor else rest
         return np.asarray(rest - usage.biases(self.query_positions, self.key_positions, self.table))
 
     def reads_table_off(self, usage: BiasUsage) -> bool:

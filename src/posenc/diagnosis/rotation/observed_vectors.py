@@ -106,10 +106,7 @@ class ObservedVectors(AtPositions):
     def unwritten(self) -> str:
         if not self._unwritten.any() or self._unwritten.all():
             return ""
-        rows = {
-            "batch row": (self.batch, self._unwritten),
-            "head": (self.heads, self._unwritten),
-        }
+        rows = {"batch row": (self.batch, self._unwritten), "head": (self.heads, self._unwritten)}
         for name, (number, unwritten) in rows.items():
             zero = set(number[unwritten].tolist())
             if not zero & set(number[~unwritten].tolist()):
