@@ -16,14 +16,15 @@ class BiasUsage:
     """How code applies a bias of distance.
 
     Args:
-        factor: Multiplies it.
-        order: Which head's bias stands where head h is meant, `order[h]`; empty for h itself.
+        encoding: The bias.
+        factor: Multiplies the bias.
+        order: The bias of head `order[h]` stands where head h is meant; empty for h itself.
         query_shift: Added to positions of queries.
-        swapped: Query for key.
-        position_type: Cast to that type.
-        bias_type: Cast to that type.
+        swapped: Whether distances are taken from key to query.
+        position_type: 16-bit type that positions are cast to.
+        bias_type: 16-bit type that biases are cast to.
         product_factor: Multiplies the product of queries and keys besides.
-        head_factors: What each head's bias is multiplied by; empty for 1.
+        head_factors: Multiplies the bias of each head; empty for 1.
         unclamped: Whether far distances fall into buckets beyond the last one of T5.
     """
 

@@ -46,12 +46,14 @@ class Probe:
     """The numbers that code gave, and what was noticed on the way.
 
     Args:
-        observed: A table or rotations, or biases.
-        form: How it was called.
-        layout: Of vectors.
-        tensors: What a torch module holds.
-        moving_error: What goes wrong on another device.
-        caller: How it was asked.
+        observed: A table, rotations or biases.
+        form: How the code was called, in words.
+        notes: Harmless observations.
+        findings: Mistakes that the calls showed.
+        layout: Layout of vectors.
+        tensors: Tensors that a torch module holds.
+        moving_error: Error of a module that was moved to another device.
+        caller: The way in which the code was called.
     """
 
     observed: ObservedValues | ProbedBias

@@ -43,11 +43,7 @@ def orders_mixed(recipe: Recipe, observed: ObservedValues) -> Changes:
 
 
 def other_layout(names: Mapping[str, str]) -> Change[Recipe]:
-    """Pairs and their frequencies both laid out the other way.
-
-    Args:
-        names: Of the two orders.
-    """
+    """Pairs and their frequencies both laid out the other way; `names` are those of the two layouts."""
 
     def change(recipe: Recipe, observed: ObservedValues) -> Changes:
         order: PairLayout = "halves" if recipe.pair_order == "adjacent" else "adjacent"
