@@ -21,9 +21,8 @@ from posenc import (
 from posenc.attention import attention
 from posenc.compose import PerLayer
 from posenc.lab.encodings import encoding_parts, read_encodings
-from posenc.lab.models.cache import DecoderCache
-from posenc.lab.models.transformer import Transformer
-from posenc.lab.run_config import Shape
+from posenc.lab.experiment import Shape
+from posenc.lab.models.transformer import DecoderCache, Transformer
 
 DECODER = Shape(vocabulary=40, width=24, heads=3, layers=2)
 ENCODER = Shape(vocabulary=40, width=24, heads=3, layers=2, causal=False)

@@ -30,14 +30,16 @@ class DoctorVerb(Verb):
 
     Exit code: 0 when they agree, 1 when they differ, 2 when they cannot be compared.
 
-    examples: posenc doctor config.json served.json posenc doctor config.json dumped.npz posenc doctor "RoPE(dim=64,
-    base=500_000, pairing='halves')" "RoPE(dim=64)" --json
+    Some examples:
+      posenc doctor config.json served.json
+      posenc doctor config.json dumped.npz
+      posenc doctor "RoPE(dim=64, base=500_000, pairing='halves')" "RoPE(dim=64)" --json
     """
 
-    expected: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="RECORD|CONFIG")]
+    expected: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="ENCODING|CONFIG")]
     """What is expected: an encoding, a config.json, its folder, or a .gguf file."""
 
-    actual: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="RECORD|CONFIG|ARRAYS|MODULE")]
+    actual: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="ENCODING|CONFIG|ARRAYS|MODULE")]
     """The implementation to check."""
 
     layer: int | None = None
@@ -88,7 +90,7 @@ class DoctorVerb(Verb):
 def _depends_on_length(expected: Any) -> bool:
     """Whether a scaling of the encoding, or of one in the model, states a length."""
     encodings = (
-        [expected] if isinstance(expected, Encoding) else [r for group in expected.groups for r in group.encodings]
+        [expected] if isinstance(expected, Encoding) else [one for group in expected.groups for one in group.encodings]
     )
     ropes = [head.rope for encoding in encodings if (head := rope_in_head(encoding))]
     return any(hasattr(rope.scaling, "length") for rope in ropes)

@@ -13,8 +13,8 @@ from posenc.diagnosis.rotation.rotation_evidence import OtherRotation
 from posenc.diagnosis.rotation.rotation_mistakes import IN_CONFIGS
 from posenc.diagnosis.rotation.rotation_usage import RotationUsage, rope_in_head
 from posenc.diagnosis.search import Attempt, explain, one_mistake_more
-from posenc.models.canonical import canonical
 from posenc.models.difference import ABSENT, encoding_fields, encodings_by_door
+from posenc.models.fingerprints import canonical
 from posenc.models.model_positions import ModelPositions, Role, layer_ranges
 from posenc.models.pair_rotation import pair_rotation
 

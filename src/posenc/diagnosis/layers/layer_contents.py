@@ -13,8 +13,8 @@ from posenc.encodings.adds.resize_table import Resizing
 from posenc.encodings.rotates.axial_rope import AxialRoPE
 from posenc.encodings.rotates.rope import RoPE
 from posenc.encodings.rotates.temperature import QueryTemperature
-from posenc.models.canonical import Form, canonical
 from posenc.models.difference import kind_of_group
+from posenc.models.fingerprints import Form, canonical
 from posenc.models.model_positions import LayerGroup, ModelPositions, RoleRotation
 
 Result = TypeVar("Result")

@@ -20,7 +20,7 @@ from posenc.diagnosis.rotation.rotation_usage import RopeInHead, RotationUsage, 
 from posenc.encodings.rotates.axial_rope import AxialRoPE
 from posenc.encodings.rotates.rope import RoPE
 from posenc.frequencies import DynamicNTK, Linear, Llama3, NTKAware, NTKByParts, Scaling, YaRN
-from posenc.models.canonical import canonical
+from posenc.models.fingerprints import canonical
 
 #: How far a base may be off, of itself, that was read off narrow numbers.
 NEAR_BASE = 0.03

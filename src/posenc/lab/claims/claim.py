@@ -20,7 +20,7 @@ class ClaimFinding:
     """A verdict with its figures, and one sentence on what they mean.
 
     Args:
-        runs: The numbers behind trained figures, by contestant and seed; empty for a computation.
+        runs: The numbers behind trained figures, by candidate and seed; empty for a computation.
     """
 
     verdict: Word
@@ -64,16 +64,29 @@ class Claim:
 
 
 def computed(
-    compute: Callable[[], Computation], *, statement: str, sources: tuple[str, ...], rule: str, note: str
-) -> Claim:
-    """A claim that mathematics decides, one way or the other."""
+    *, statement: str, sources: tuple[str, ...], rule: str, note: str
+) -> Callable[[Callable[[], Computation]], Claim]:
+    """Decorator that makes a computation a claim, which it decides one way or the other.
 
-    def decide(results: Sequence[Result]) -> ClaimFinding:
-        holds, figures = compute()
-        verdict: Word = "supported" if holds else "contradicted"
-        return ClaimFinding(verdict, tuple((name, float(number)) for name, number in figures.items()), note)
+    Args:
+        statement: In our words.
+        sources: The documents that say so.
+        rule: What is measured, and which outcome means what.
+        note: What the figures mean.
 
-    return Claim(statement, sources, rule, decide)
+    Returns:
+        The decorator; the name of the function is that of the claim.
+    """
+
+    def claim_of(compute: Callable[[], Computation]) -> Claim:
+        def decide(results: Sequence[Result]) -> ClaimFinding:
+            holds, figures = compute()
+            verdict: Word = "supported" if holds else "contradicted"
+            return ClaimFinding(verdict, tuple((name, float(number)) for name, number in figures.items()), note)
+
+        return Claim(statement, sources, rule, decide)
+
+    return claim_of
 
 
 def experiments(claims: Sequence[Claim]) -> tuple[Experiment, ...]:

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from posenc.lab.claims.claim import Claim, ClaimFinding
-from posenc.lab.comparison.measures import WORDS
+from posenc.lab.comparison.setting import WORDS
 from posenc.lab.tasks.task import Metric
 from posenc.lab.tasks.task_table import task_row
 

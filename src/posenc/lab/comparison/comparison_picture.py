@@ -9,8 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from posenc.lab.comparison.measures import WORDS, Measure, metric_value
-from posenc.lab.comparison.setting import Setting
+from posenc.lab.comparison.setting import WORDS, Measure, Setting, metric_value
 
 #: Colours that readers with any colour vision tell apart (Okabe and Ito 2008), and marks for more than eight.
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#000000", "#7F7F7F")
@@ -34,7 +33,7 @@ def comparison_picture(settings: Sequence[Setting]) -> Figure:
 
 
 def run_style(index: int) -> dict[str, Any]:
-    """Colour and mark of a contestant."""
+    """Colour and mark of a candidate."""
     return {"color": COLOURS[index % len(COLOURS)], "marker": MARKS[index // len(COLOURS) % len(MARKS)]}
 
 

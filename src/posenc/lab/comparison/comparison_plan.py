@@ -7,14 +7,70 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
+from posenc.compose import LearnedScale, Partial, Sum
 from posenc.core.declared_fields import Declared, Whole
+from posenc.core.doors import Encoding
 from posenc.core.text_lines import short
+from posenc.encodings.adds.learned import Learned
+from posenc.encodings.adds.nope import NoPE
+from posenc.encodings.adds.sinusoidal import Sinusoidal
+from posenc.encodings.biases.alibi import ALiBi
+from posenc.encodings.biases.fire import FIRE
+from posenc.encodings.biases.kerple import KerpleLog
+from posenc.encodings.biases.t5 import T5Bias
+from posenc.encodings.rotates.rope import RoPE
+from posenc.encodings.rotates.xpos import XPos
 from posenc.lab import encodings as read_encodings
-from posenc.lab.comparison import usual_encodings
 from posenc.lab.experiment import Experiment
 from posenc.lab.models.model_folder import OWN, head_dim_of_folder, model_folder, rotates_itself
 from posenc.lab.tasks.language import SubwordLM
 from posenc.lab.tasks.task_table import TASKS, experiment, task_of, task_row
+
+
+def for_transformers_model(
+    width: int, heads: int, head_dim: int, length: int, *, causal: bool, rotates: bool
+) -> tuple[Encoding, ...]:
+    """The six for a model of transformers, without rotary where its own positions are that."""
+    every = six(width, heads, length, causal=causal)
+    return tuple(
+        RoPE(dim=head_dim, pairing="halves") if isinstance(each, RoPE) else each
+        for each in every
+        if not (rotates and isinstance(each, RoPE))
+    )
+
+
+def three(width: int, heads: int) -> tuple[Encoding, ...]:
+    """None, rotary and ALiBi."""
+    return NoPE(dim=width), RoPE(dim=width // heads), ALiBi(heads=heads)
+
+
+def six(width: int, heads: int, length: int, *, causal: bool) -> tuple[Encoding, ...]:
+    """None, sinusoidal, learned, rotary, ALiBi and T5. The learned table has `length` rows, the last used beyond."""
+    return (
+        NoPE(dim=width),
+        Sinusoidal(dim=width),
+        Learned(dim=width, length=length, outside="clamp"),
+        RoPE(dim=width // heads),
+        ALiBi(heads=heads),
+        T5Bias(heads=heads, bidirectional=not causal),
+    )
+
+
+def many(width: int, heads: int, length: int, *, causal: bool) -> tuple[Encoding, ...]:
+    """The six, further biases, rotations of other bases and of half the channels, and hybrids."""
+    head, sinusoidal = width // heads, Sinusoidal(dim=width)
+    return (
+        *six(width, heads, length, causal=causal),
+        KerpleLog(heads=heads),
+        FIRE(heads=heads),
+        *((XPos(dim=head),) if causal else ()),
+        RoPE(dim=head, base=100.0),
+        RoPE(dim=head, base=1e6),
+        Partial(RoPE(dim=head // 4 * 2), head),
+        LearnedScale(sinusoidal),
+        Sum((sinusoidal, Learned(dim=width, length=length, outside="clamp"))),
+    )
+
 
 TierName = Literal["smoke", "core", "full", "big"]
 
@@ -92,7 +148,7 @@ def check(experiments: Sequence[Experiment], device: str = "cpu") -> None:
 
     Builds a model for each.
     """
-    from posenc.lab.prepare import prepare
+    from posenc.lab.trial import prepare
 
     for each in dict.fromkeys(dataclasses.replace(one, seed=0) for one in experiments):
         prepare(each, device)
@@ -103,13 +159,11 @@ def _usual(tier: TierName, blank: Experiment) -> tuple[str, ...]:
     rows, folder = task_of(blank).tokens_at(blank.length), model_folder(blank.model)
     if folder is not None:
         channels, rotates = head_dim_of_folder(folder.path), rotates_itself(folder.path)
-        others = usual_encodings.for_transformers_model(
-            blank.width, blank.heads, channels, rows, causal=blank.causal, rotates=rotates
-        )
+        others = for_transformers_model(blank.width, blank.heads, channels, rows, causal=blank.causal, rotates=rotates)
         return (OWN, *map(short, others))
     if tier == "smoke":
-        return tuple(map(short, usual_encodings.three(blank.width, blank.heads)))
-    chosen = usual_encodings.many if tier == "full" else usual_encodings.six
+        return tuple(map(short, three(blank.width, blank.heads)))
+    chosen = many if tier == "full" else six
     return tuple(map(short, chosen(blank.width, blank.heads, rows, causal=blank.causal)))
 
 

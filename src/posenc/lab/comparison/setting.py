@@ -1,4 +1,4 @@
-"""Runs that differ in encoding and seed alone, gathered: what can be compared with what."""
+"""Runs that differ in encoding and seed alone, gathered, and what is measured of each."""
 
 from __future__ import annotations
 
@@ -7,11 +7,71 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from statistics import fmean, median_low
 
-from posenc.lab.comparison.measures import Measure, effective_reach, steps_to_loss
 from posenc.lab.experiment import Experiment
-from posenc.lab.result import Result
-from posenc.lab.statistics.interval import Interval, student_interval
+from posenc.lab.result import LengthScore, Result
+from posenc.lab.statistics import Interval, area_under, effective_length, steps_to, student_interval
 from posenc.lab.tasks.task import Metric
+
+#: How each metric is written, and whether more of it is better.
+WORDS: Mapping[str, tuple[str, bool]] = {
+    "accuracy": ("accuracy", True),
+    "exact": ("exact match", True),
+    "loss": ("loss (nats a token)", False),
+    "bleu": ("BLEU", True),
+}
+#: A length counts towards the effective length while this share of what can be right is right.
+PASSES = 0.85
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A score at one test length, or, with length 0, the area under the training curve."""
+
+    metric: Metric
+    length: int = 0
+
+    @property
+    def higher_is_better(self) -> bool:
+        """Whether a larger number is the better one."""
+        return bool(self.length) and WORDS[self.metric][1]
+
+    def __str__(self) -> str:
+        if not self.length:
+            return "mean training loss over all steps"
+        return f"{WORDS[self.metric][0]} at {self.length}"
+
+    def of(self, result: Result) -> float:
+        """The number of a run."""
+        if not self.length:
+            return area_under([(point.step, point.loss) for point in result.curve])
+        return metric_value(result.at(self.length), self.metric)
+
+
+def metric_value(score: LengthScore, metric: Metric) -> float:
+    """A score's number."""
+    number = getattr(score, metric)
+    if number is None:
+        raise ValueError(f"metric must be one that the task has; got {metric}. Choose accuracy, exact or loss.")
+    return float(number)
+
+
+def effective_reach(result: Result, metric: Metric) -> int:
+    """The effective length of a run.
+
+    As far as it is right in 85 of 100 cases, or, for a loss, as far as the loss stays within a tenth of what it is at
+    the shortest test length.
+    """
+    scores = {score.length: metric_value(score, metric) for score in result.scores}
+    if metric == "loss":
+        return effective_length(scores, 1.1 * scores[min(scores)], higher_is_better=False)
+    threshold = PASSES * 100 if metric == "bleu" else PASSES
+    return effective_length(scores, threshold)
+
+
+def steps_to_loss(result: Result, threshold: float) -> float:
+    """The first step from which the training loss stays at or below a threshold."""
+    return steps_to([(point.step, point.loss) for point in result.curve], threshold)
+
 
 #: What stands in the place of the encoding in the experiment that describes a setting.
 ANY = "any"
@@ -21,7 +81,7 @@ LEFT = 0.1
 
 @dataclass(frozen=True)
 class Setting:
-    """The results of one setting by contestant, then by seed.
+    """The results of one setting by candidate, then by seed.
 
     Args:
         common: The experiment without encoding and seed.
@@ -33,7 +93,7 @@ class Setting:
 
     @property
     def seeds(self) -> tuple[int, ...]:
-        """Every seed that some contestant has."""
+        """Every seed that some candidate has."""
         return tuple(sorted({seed for each in self.results.values() for seed in each}))
 
     @property
@@ -44,15 +104,15 @@ class Setting:
         return (*(Measure(self.metric, length) for length in ends), Measure(self.metric))
 
     def scores(self, measure: Measure) -> dict[str, dict[int, float]]:
-        """The numbers of a measure by contestant, then by seed."""
+        """The numbers of a measure by candidate, then by seed."""
         return {name: {seed: measure.of(run) for seed, run in runs.items()} for name, runs in self.results.items()}
 
     def interval(self, name: str, measure: Measure) -> Interval:
-        """Mean and Student-t interval of a contestant."""
+        """Mean and Student-t interval of a candidate."""
         return student_interval(list(self.scores(measure)[name].values()))
 
     def reach(self, name: str) -> int:
-        """The effective length that half of a contestant's runs have."""
+        """The effective length that half of a candidate's runs have."""
         return median_low(effective_reach(run, self.metric) for run in self.results[name].values())
 
     @property
@@ -60,7 +120,7 @@ class Setting:
         """The training loss that counts as learned.
 
         Nine tenths of the way from the first loss that was seen, the mean of all runs, to the lowest last loss, the
-        mean of the best contestant.
+        mean of the best candidate.
         """
         runs = [run for each in self.results.values() for run in each.values()]
         first = fmean(run.curve[0].loss for run in runs)
@@ -68,7 +128,7 @@ class Setting:
         return last + LEFT * (first - last)
 
     def steps(self, name: str) -> float:
-        """The steps that half of a contestant's runs need to come to the threshold and stay there.
+        """The steps that half of a candidate's runs need to come to the threshold and stay there.
 
         Infinity for never.
         """
@@ -88,11 +148,11 @@ class Setting:
         )
 
 
-def contestant(experiment: Experiment) -> str:
-    """How a contestant is called: its encoding, with the multiple of its parameters' rate where that is not 1.
+def candidate_name(experiment: Experiment) -> str:
+    """Name of a candidate: its encoding, with the multiple of its parameters' rate where that is not 1.
 
     Example:
-        >>> contestant(Experiment("Learned(dim=64, length=32)", "copy", encoding_rate=10.0))
+        >>> candidate_name(Experiment("Learned(dim=64, length=32)", "copy", encoding_rate=10.0))
         'Learned(dim=64, length=32) ×10'
     """
     multiple = experiment.encoding_rate
@@ -113,5 +173,5 @@ def settings(results: Iterable[Result], metric_of: Mapping[str, Metric]) -> tupl
     gathered: dict[Experiment, dict[str, dict[int, Result]]] = {}
     for result in results:
         names = gathered.setdefault(common(result.experiment), {})
-        names.setdefault(contestant(result.experiment), {})[result.experiment.seed] = result
+        names.setdefault(candidate_name(result.experiment), {})[result.experiment.seed] = result
     return tuple(Setting(shared, metric_of[shared.task], names) for shared, names in gathered.items())

@@ -13,10 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from posenc.lab.engines.events import Event, Finished, Job, failure
-from posenc.lab.engines.needed import needed
-from posenc.lab.replicas import Loss, Made
-from posenc.lab.train import DivergedError
+from posenc.lab.engines.events import Event, Finished, Job, failure, needed
+from posenc.lab.train import DivergedError, Loss, Made
 
 if TYPE_CHECKING:
     from posenc.lab.experiment import Experiment

@@ -1,11 +1,17 @@
-"""What an engine is given and what it yields. Loads no torch."""
+"""Jobs, what an engine yields of them, and the functions that they call. Loads no torch."""
 
 from __future__ import annotations
 
 import importlib
 from collections import deque
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from posenc.lab.data import Corpus
+    from posenc.lab.experiment import Experiment
+    from posenc.lab.result import Progress, Result
+    from posenc.lab.tour_plan import Candidate, TrainingOutcome, TrainingRecipe
 
 
 class Job(NamedTuple):
@@ -63,3 +69,36 @@ def last_report(job: Job) -> Any:
     except Exception as error:
         return failure(error)
     return last[0] if last else Failure("it reported nothing")
+
+
+def train_experiment(experiment: Experiment, device: str = "cpu") -> Iterator[Progress | Result]:
+    """`posenc.lab.trial.run`, in a process of its own."""
+    from posenc.lab import trial
+    from posenc.lab.machine import reproducible
+
+    reproducible(device)
+    yield from trial.run(experiment, device=device)
+
+
+def train_candidate(
+    candidate: Candidate, corpus: Corpus, recipe: TrainingRecipe
+) -> Iterator[Progress | TrainingOutcome]:
+    """`posenc.lab.tour_training.train_and_measure`, a run of the tour, in a process of its own."""
+    from posenc.lab import tour_training
+    from posenc.lab.machine import reproducible
+
+    reproducible()
+    yield from tour_training.train_and_measure(candidate, corpus, recipe)
+
+
+def needed(package: str, extra: str) -> Any:
+    """The package, or a ValueError in one line that says how to install it."""
+    try:
+        return importlib.import_module(package)
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] != package:
+            raise
+        raise ValueError(
+            f"{package} must be installed here; it is not. Run: pip install {package} (the extra [{extra}] has it), "
+            "or use another engine."
+        ) from None

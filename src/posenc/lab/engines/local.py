@@ -1,4 +1,4 @@
-"""Several jobs at once, each in a process of one thread, with their reports in one stream. Loads no torch."""
+"""Several jobs at once, each in a worker process of one thread, with their reports in one stream. Loads no torch."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import sys
 import tempfile
 import threading
 from collections.abc import Generator, Sequence
-from typing import IO, Any
+from typing import IO, Any, BinaryIO
 
-from posenc.lab.engines.events import Event, Failure, Finished, Job
+from posenc.lab.engines.events import Event, Failure, Finished, Job, failure
 
 
 class Ended:
@@ -90,7 +90,7 @@ class Worker:
         alone = {"CUDA_VISIBLE_DEVICES": gpu} if gpu else {}
         # In a session of its own: Ctrl-C in a terminal reaches the parent alone, which ends its workers without noise.
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "posenc.lab.engines.worker"],
+            [sys.executable, "-m", "posenc.lab.engines.local"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,
@@ -145,3 +145,41 @@ class Worker:
                 break
             self._inbox.put((self, report))
         self._inbox.put((self, Ended()))
+
+
+def main() -> int:
+    """Work until there are no more jobs, or until the reader of the reports has ended."""
+    # Whatever a library prints must not get between the reports: those keep the real output, the rest goes to errors.
+    reports = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    try:
+        do_jobs(sys.stdin.buffer, reports)
+    except BrokenPipeError:
+        os._exit(1)  # the reader is gone, and with it everything that is still to be flushed
+    return 0
+
+
+def do_jobs(jobs: BinaryIO, reports: BinaryIO) -> None:
+    """Run job after job until the input ends. A job ends with `Finished`, or `Failure` where it raised."""
+    while True:
+        try:
+            job = pickle.load(jobs)
+        except EOFError:
+            return
+        try:
+            for report in job.reports():
+                _write(reports, report)
+            _write(reports, Finished())
+        except BrokenPipeError:
+            raise
+        except Exception as error:
+            _write(reports, failure(error))
+
+
+def _write(reports: BinaryIO, report: object) -> None:
+    pickle.dump(report, reports)
+    reports.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

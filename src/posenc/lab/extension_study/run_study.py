@@ -13,16 +13,15 @@ import torch
 
 from posenc.core.doors import Encoding
 from posenc.encodings.rotates.rope import RoPE
-from posenc.lab.extension_study.divisor_search import Divisors, search
 from posenc.lab.extension_study.study import Extended, Extension, Study
-from posenc.lab.extension_study.ways import Tried, searched, tried
+from posenc.lab.extension_study.ways import Divisors, ExtensionCandidate, extension_candidates, search, searched
+from posenc.lab.machine import reproducible
 from posenc.lab.models.transformer import Transformer
-from posenc.lab.prepare import Trial, prepare
-from posenc.lab.reproducible import reproducible
 from posenc.lab.result import Progress
 from posenc.lab.scoring import by_context, by_depth
 from posenc.lab.tasks.needle import Needle
 from posenc.lab.train import train
+from posenc.lab.trial import Trial, prepare
 
 #: Of the rate of training, what a model is tuned at.
 TUNING_RATE = 0.1
@@ -49,7 +48,7 @@ def extend(study: Study) -> Iterator[Progress | Extension]:
     """
     began, experiment = time.process_time(), study.experiment
     trial, encoding = begun(study)
-    ways = tried(encoding, experiment.length, study.length, experiment.width)
+    ways = extension_candidates(encoding, experiment.length, study.length, experiment.width)
     parts = 2 + len(ways)
     for step in _trained(trial, experiment.steps, experiment.rate):
         yield Progress(step.step // parts, step.loss)
@@ -81,7 +80,7 @@ def _rotation(trial: Trial) -> RoPE:
     )
 
 
-def _measured(study: Study, trial: Trial, way: Tried) -> Iterator[Extended]:
+def _measured(study: Study, trial: Trial, way: ExtensionCandidate) -> Iterator[Extended]:
     """A way before and after tuning."""
     long, short = _with_encoding(trial, way.long), _with_encoding(trial, way.short)
     yield Extended(way.name, repr(way.long), 0, _within_and_beyond(study, long, short))
@@ -111,7 +110,7 @@ def _measured_at(study: Study, trial: Trial, lengths: list[int]) -> Iterator[tup
         yield context, (loss,)
 
 
-def _searched_way(study: Study, trial: Trial, encoding: RoPE) -> Tried:
+def _searched_way(study: Study, trial: Trial, encoding: RoPE) -> ExtensionCandidate:
     """The way whose divisors are searched for on training sequences of the new length."""
     trained, stretch = study.experiment.length, study.length / study.experiment.length
     rng = np.random.default_rng([trial.streams.batches, 2])
@@ -125,7 +124,7 @@ def _searched_way(study: Study, trial: Trial, encoding: RoPE) -> Tried:
     before = encoding.frequencies.radians()
     starts = [
         tuple(np.maximum(before / way.long.frequencies.radians(), 1.0).tolist())
-        for way in tried(encoding, trained, study.length, study.experiment.width)
+        for way in extension_candidates(encoding, trained, study.length, study.experiment.width)
         if isinstance(way.long, RoPE) and way.name in STARTS
     ]
     divisors = search(starts, stretch, loss, study.candidates, trial.streams.batches)

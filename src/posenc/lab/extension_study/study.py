@@ -1,16 +1,23 @@
-"""What is studied: a model, the length to reach, and how much training it gets there. Loads no torch."""
+"""Studies of a trained model at a longer context: which are asked for, what each gave, and their files."""
 
 from __future__ import annotations
 
 import dataclasses
 import json
+import os
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Self
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple, Self
 
+from posenc.core import plain_file
 from posenc.core.declared_fields import Declared, Instance, Real, Whole
 from posenc.core.plain_file import json_of
 from posenc.lab.experiment import LONGEST, Experiment, digest
-from posenc.lab.result import Count, Each, Versions
+from posenc.lab.result import Count, TupleOf, Versions
+from posenc.lab.tasks.corpus import text_options
+from posenc.lab.tasks.task_table import experiment
+from posenc.lab.write_whole import write_whole
 
 #: How many lengths are read, in equal steps up to the one to reach.
 LENGTHS = 4
@@ -108,7 +115,7 @@ class Extension(Declared):
     """
 
     study: Annotated[Study, Instance("a Study")]
-    ways: Annotated[tuple[Extended, ...], Each(Extended)]
+    ways: Annotated[tuple[Extended, ...], TupleOf(Extended)]
     seconds: Annotated[float, Real(0.0, 1e12)] = 0.0
     versions: Annotated[tuple[tuple[str, str], ...], Versions()] = ()
 
@@ -124,3 +131,84 @@ class Extension(Declared):
         fields["study"] = Study(**{**study, "experiment": Experiment(**study["experiment"])})
         fields["ways"] = tuple(Extended(**each) for each in fields["ways"])
         return cls(**fields)
+
+
+TASKS = ("character-lm", "needle")
+
+
+class Budget(NamedTuple):
+    """What a study spends on a task.
+
+    Args:
+        length: To reach.
+        sequences: Read at each length.
+    """
+
+    length: int
+    sequences: int
+    training: dict[str, Any]
+
+
+#: One needle, so that a short training learns to find it; at four times its length it is still found by every way.
+BUDGETS = {
+    "character-lm": Budget(256, 64, {"steps": 500, "batch": 16}),
+    "needle": Budget(1024, 32, {"steps": 400, "batch": 16, "options": (("needles", 1),)}),
+}
+
+
+def plan_extension(
+    encoding: str,
+    tasks: Sequence[str],
+    *,
+    length: int | None = None,
+    trained: int | None = None,
+    seeds: int = 5,
+    steps: int | None = None,
+    tuning: int = 50,
+    text: Path | None = None,
+) -> tuple[Study, ...]:
+    """A study for each seed and task, all tasks of a seed before the next. ValueError names a wrong argument."""
+    if seeds < 1:
+        raise ValueError(f"seeds must be 1 or more; got {seeds}. Use 5 for a verdict.")
+    changes: dict[str, Any] = {} if steps is None else {"steps": steps}
+    if trained is not None:
+        changes |= {"length": trained, "test_lengths": (trained,)}
+    options = {} if text is None else {"options": text_options(str(text))}
+
+    def study(task: str, seed: int) -> Study:
+        usual = BUDGETS[task]
+        own = usual.training | changes | (options if task == TASKS[0] else {})
+        return Study(experiment(encoding, task, seed, **own), length or usual.length, tuning, usual.sequences)
+
+    return tuple(study(task, seed) for seed in range(seeds) for task in dict.fromkeys(tasks))
+
+
+#: A study has a few numbers for each way and length.
+LARGEST_FILE = 1 << 24
+
+
+def read_extension(folder: str | os.PathLike[str], study: Study) -> Extension | None:
+    """What a study gave, or None where it is not finished; ValueError names a damaged file."""
+    path = _path(folder, study)
+    if not path.exists():
+        return None
+    text = plain_file.read_bytes(path, LARGEST_FILE, advice="Move it away; its run is then repeated.")
+    try:
+        extension = Extension.from_json(text)
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise ValueError(f"{path} is damaged: {str(error).rstrip('.')}. Delete it; its run is then repeated.") from None
+    if extension.study != study:
+        raise ValueError(f"{path} holds another study than its name says. Delete it; its run is then repeated.")
+    return extension
+
+
+def write_extension(folder: str | os.PathLike[str], extension: Extension) -> Path:
+    """File an extension; when this returns it is on disk as a whole."""
+    path = _path(folder, extension.study)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return write_whole(path, (extension.to_json() + "\n").encode())
+
+
+def _path(folder: str | os.PathLike[str], study: Study) -> Path:
+    one = study.experiment
+    return Path(folder) / f"{one.task}-seed-{one.seed}-{study.identity}.json"

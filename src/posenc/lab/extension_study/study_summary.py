@@ -9,9 +9,9 @@ from posenc import parse
 from posenc.encodings.rotates.rope import RoPE
 from posenc.lab.comparison.judge import SEEDS, Verdict, judge
 from posenc.lab.extension_study.study import Extended, Extension, Study
-from posenc.lab.statistics.interval import Interval, student_interval
+from posenc.lab.statistics import Interval, student_interval
 from posenc.models import plan_context
-from posenc.models.extension_planning.candidates import UNCHANGED
+from posenc.models.extension_planning.planner import UNCHANGED
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ from torch import Tensor, nn
 
 from posenc.compose import PerLayer
 from posenc.lab.encodings import encodings
-from posenc.lab.models.cache import DecoderCache
 from posenc.lab.models.model_folder import OWN, ModelFolder
+from posenc.lab.models.transformer import DecoderCache
 from posenc.torch import module
 from posenc.transformers.swapping.own_positions import OwnPositions, own_positions
 from posenc.transformers.swapping.swap import swap

@@ -4,18 +4,209 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import gelu, scaled_dot_product_attention
 
 from posenc.compose import PerLayer
 from posenc.core.doors import Encoding
-from posenc.lab.encodings import layer_encodings
-from posenc.lab.models.block import normal_parameter
-from posenc.lab.models.cache import DecoderCache
-from posenc.lab.models.placed import Mask
-from posenc.lab.models.stack import Stack
-from posenc.lab.run_config import Shape
+from posenc.lab.encodings import LayerEncodings, layer_encodings
+from posenc.lab.experiment import Shape
+from posenc.lab.models.placed import Mask, Placed, at_positions
+from posenc.torch import module
+
+
+@dataclass
+class DecoderCache:
+    """Keys and values of each layer, as they are before any rotation, with the positions of the keys, and the inputs of the layer where an encoding reads them: tensors with tokens along their last axis but one."""
+
+    positions: Tensor | None = None
+    layers: dict[int, tuple[Tensor, ...]] = field(default_factory=dict)
+
+    @property
+    def tokens(self) -> int:
+        """How many tokens are kept."""
+        return next((kept[0].shape[-2] for kept in self.layers.values()), 0)
+
+    def extended(self, layer: int, *new: Tensor) -> tuple[Tensor, ...]:
+        """What is kept of a layer, with new tokens behind."""
+        old = self.layers.get(layer)
+        self.layers[layer] = new if old is None else tuple(torch.cat(pair, -2) for pair in zip(old, new, strict=True))
+        return self.layers[layer]
+
+
+class TransformerBlock(nn.Module):  # type: ignore[misc]
+    """x + attention(norm(x)), then x + mlp(norm(x)); with `reads_memory`, x + attention over an encoder's output between the two.
+
+    Attention over the output of an encoder has no encoding (Raffel et al. 2020, arXiv:1910.10683, §2.1).
+    """
+
+    def __init__(self, shape: Shape, layer: int, rng: torch.Generator, *, reads_memory: bool = False) -> None:
+        super().__init__()
+        self.layer, self.heads = layer, shape.heads
+        wide, narrow = shape.width**-0.5, (4 * shape.width) ** -0.5
+        # What is added to the residual stream starts smaller, by the number of additions (GPT-2).
+        calm = (2 * shape.layers) ** -0.5
+        self.norms = nn.ModuleList(nn.LayerNorm(shape.width) for _ in range(2))
+        self.project = normal_parameter((shape.width, 3 * shape.width), wide, rng)
+        self.mix = normal_parameter((shape.width, shape.width), wide * calm, rng)
+        self.up = normal_parameter((shape.width, 4 * shape.width), wide, rng)
+        self.down = normal_parameter((4 * shape.width, shape.width), narrow * calm, rng)
+        self.dropped = dropout(shape)
+        self.cross = Cross(shape, rng, wide, calm) if reads_memory else None
+
+    def forward(
+        self,
+        x: Tensor,
+        placed: Placed,
+        cache: DecoderCache | None,
+        memory: Tensor | None = None,
+        mask: Mask | None = None,
+    ) -> Tensor:
+        normed = self.norms[0](x)
+        q, k, v = split_heads(normed @ self.project, 3, self.heads)
+        hidden = key_hidden = normed if placed.reads_hidden else None
+        if cache is not None:
+            kept = cache.extended(self.layer, k, v, *(() if hidden is None else (hidden,)))
+            k, v, key_hidden = (*kept, None)[:3]
+        x = x + self.dropped(join_heads(placed(q, k, v, hidden, key_hidden)) @ self.mix)
+        if self.cross is not None and memory is not None:
+            x = x + self.dropped(self.cross(x, memory, mask))
+        return x + self.dropped(gelu(self.norms[1](x) @ self.up) @ self.down)
+
+
+class Cross(nn.Module):  # type: ignore[misc]
+    """Attention of a decoder over the output of an encoder."""
+
+    def __init__(self, shape: Shape, rng: torch.Generator, wide: float, calm: float) -> None:
+        super().__init__()
+        self.heads, self.norm = shape.heads, nn.LayerNorm(shape.width)
+        self.query = normal_parameter((shape.width, shape.width), wide, rng)
+        self.key_value = normal_parameter((shape.width, 2 * shape.width), wide, rng)
+        self.mix = normal_parameter((shape.width, shape.width), wide * calm, rng)
+
+    def forward(self, x: Tensor, memory: Tensor, mask: Mask | None) -> Tensor:
+        (q,) = split_heads(self.norm(x) @ self.query, 1, self.heads)
+        k, v = split_heads(memory @ self.key_value, 2, self.heads)
+        visible = None if mask is None or mask.visible is None else mask.visible[:, None, None]
+        return join_heads(scaled_dot_product_attention(q, k, v, attn_mask=visible)) @ self.mix
+
+
+def dropout(shape: Shape) -> nn.Module:
+    """Dropout, or nothing where its share is 0: PyTorch's would still draw."""
+    return nn.Dropout(shape.dropout) if shape.dropout else nn.Identity()
+
+
+def split_heads(x: Tensor, count: int, heads: int) -> tuple[Tensor, ...]:
+    """(batch, tokens, count·width) as `count` tensors (batch, heads, tokens, width / heads)."""
+    q, *rest = x.unflatten(-1, (count, heads, -1)).permute(2, 0, 3, 1, 4)
+    return q, *rest
+
+
+def join_heads(x: Tensor) -> Tensor:
+    """(batch, heads, tokens, width) as (batch, tokens, heads·width)."""
+    return x.transpose(1, 2).flatten(2)
+
+
+def normal_parameter(shape: tuple[int, ...], deviation: float, rng: torch.Generator) -> nn.Parameter:
+    """Normal numbers; the same ones for every encoding, since each matrix is drawn in a fixed order."""
+    return nn.Parameter(torch.randn(shape, generator=rng) * deviation)
+
+
+class Stack(nn.Module):  # type: ignore[misc]
+    """Pre-norm blocks (as GPT-2) and a last norm.
+
+    Layers that have equal encodings share one module of it, and so what it learns; what is placed is worked out once
+    for all of them.
+    """
+
+    def __init__(
+        self,
+        shape: Shape,
+        encodings: LayerEncodings,
+        rng: torch.Generator,
+        *,
+        seed: int,
+        causal: bool,
+        reads_memory: bool = False,
+    ) -> None:
+        super().__init__()
+        _check_heads(encodings, shape.heads)
+        self.causal, self.layers = causal, encodings.inside
+        self.axes = next((encoding.axes for encoding in encodings.encodings), 1)
+        self.blocks = nn.ModuleList(
+            TransformerBlock(shape, layer, rng, reads_memory=reads_memory) for layer in range(shape.layers)
+        )
+        self.norm, self.dropped = nn.LayerNorm(shape.width), dropout(shape)
+        self.encodings = nn.ModuleList(module(encoding, seed=seed) for encoding in encodings.encodings)
+        self.added = [each for each in self.encodings if each.encoding in encodings.added]
+
+    def forward(
+        self,
+        x: Tensor,
+        positions: Tensor | None = None,
+        cache: DecoderCache | None = None,
+        *,
+        visible: Tensor | None = None,
+        memory: Tensor | None = None,
+        memory_mask: Mask | None = None,
+        last: int | None = None,
+    ) -> Tensor:
+        """Vectors (batch, n, width) after all layers, of the last tokens alone if `last` says how many."""
+        query_positions = self._positions(x, positions, cache)
+        key_positions = query_positions
+        if cache is not None:
+            key_positions = (
+                query_positions
+                if cache.positions is None
+                else joined_positions(cache.positions, query_positions, self.axes)
+            )
+            cache.positions = key_positions
+        for each in self.added:
+            x = _added(each, x, query_positions)
+        x = self.dropped(x)
+        mask = Mask(self.causal, visible)
+        placed: dict[tuple[Any, ...], Placed] = {}
+        for block, encodings in zip(self.blocks, self.layers, strict=True):
+            if encodings not in placed:
+                modules = [each for each in self.encodings if each.encoding in encodings]
+                placed[encodings] = at_positions(modules, query_positions, key_positions, mask, x)
+            x = block(x, placed[encodings], cache, memory, memory_mask)
+        return self.norm(x if last is None else x[:, -last:])
+
+    def _positions(self, x: Tensor, positions: Tensor | None, cache: DecoderCache | None) -> Tensor:
+        if positions is not None:
+            return positions
+        start = 0 if cache is None else cache.tokens
+        return torch.arange(start, start + x.shape[1], device=x.device)
+
+
+def _added(each: Any, x: Tensor, positions: Tensor) -> Tensor:
+    """x with an encoding added, as wide as before."""
+    result: Tensor = each(x, positions)
+    if result.shape != x.shape:
+        raise ValueError(
+            f"encodings must keep the width of the model, {x.shape[-1]}; got {each.encoding!r}, which makes it "
+            f"{result.shape[-1]}. Use one that adds."
+        )
+    return result
+
+
+def _check_heads(encodings: LayerEncodings, heads: int) -> None:
+    """Refuse an encoding for other heads, which might fit by broadcasting."""
+    for encoding in encodings.encodings:
+        if getattr(encoding, "heads", heads) != heads:
+            raise ValueError(
+                f"encodings must have the heads of the model, {heads}; got {encoding!r}. Build the encoding for {heads}."
+            )
+
+
+def joined_positions(old: Tensor, new: Tensor, axes: int) -> Tensor:
+    """Positions of kept tokens and of new ones."""
+    return torch.cat([old, new], -1 if axes == 1 else -2)
 
 
 class Transformer(nn.Module):  # type: ignore[misc]

@@ -41,16 +41,16 @@ class CharacterLM(Task):
     def batch(self, rng: np.random.Generator, size: int, length: int) -> Batch:
         train = self.corpus.train
         self._require("train on", train, length)
-        return self.asked(rng, train[rng.integers(0, len(train) - length, (size, 1)) + np.arange(length + 1)])
+        return self.batch_of(rng, train[rng.integers(0, len(train) - length, (size, 1)) + np.arange(length + 1)])
 
     def test_batch(self, rng: np.random.Generator, size: int, length: int) -> Batch:
         """Windows spread evenly over what is held out."""
         held_out = self.corpus.held_out
         self._require("measure with", held_out, length)
         starts = np.linspace(0, len(held_out) - length - 1, size).astype(np.int64)
-        return self.asked(rng, held_out[starts[:, None] + np.arange(length + 1)])
+        return self.batch_of(rng, held_out[starts[:, None] + np.arange(length + 1)])
 
-    def asked(self, rng: np.random.Generator, windows: np.ndarray) -> Batch:
+    def batch_of(self, rng: np.random.Generator, windows: np.ndarray) -> Batch:
         """The batch of some windows, which have a token more than is read."""
         return Batch(windows[:, :-1], windows[:, 1:])
 
@@ -92,7 +92,7 @@ class SubwordLM(CharacterLM):
 class MaskedLM(SubwordLM):
     """The pieces that are blanked, 15 % of them, at least one in a window (Devlin et al. 2019, §3.1)."""
 
-    def asked(self, rng: np.random.Generator, windows: np.ndarray) -> Batch:
+    def batch_of(self, rng: np.random.Generator, windows: np.ndarray) -> Batch:
         if self.corpus.blank is None:
             raise ValueError(f"tokenizer must have a mask token for masked-lm; got {self.tokenizer!r} without.")
         tokens, targets = masked(windows[:, :-1], self.corpus.blank, rng)

@@ -8,36 +8,16 @@ from collections.abc import Mapping
 from typing import Any
 
 from posenc.lab.experiment import Experiment
-from posenc.lab.tasks import (
-    addition,
-    copying,
-    cued,
-    fixed_offset,
-    flip_flop,
-    language,
-    needle,
-    parity,
-    recall,
-    selective_copy,
-    summarisation,
-    translation,
-    wmt14,
-)
+from posenc.lab.tasks import algorithmic, language, lookup, needle, wmt14, written
 from posenc.lab.tasks.task import Task, TaskRow
 
 TASKS: tuple[TaskRow, ...] = (
-    fixed_offset.ROW,
-    *cued.ROWS,
-    *recall.ROWS,
-    *copying.ROWS,
-    addition.ROW,
-    selective_copy.ROW,
-    flip_flop.ROW,
+    *lookup.ROWS,
+    *algorithmic.ROWS,
     needle.ROW,
-    parity.ROW,
+    algorithmic.PARITY,
     *language.ROWS,
-    summarisation.ROW,
-    translation.ROW,
+    *written.ROWS,
     wmt14.ROW,
 )
 

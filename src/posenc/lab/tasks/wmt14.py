@@ -11,7 +11,7 @@ from typing import Annotated, Any, ClassVar, NamedTuple
 import numpy as np
 
 from posenc.core.declared_fields import Instance, Whole
-from posenc.lab.tasks.data_sets import data_set_rows
+from posenc.lab.tasks.corpus import data_set_rows
 from posenc.lab.tasks.task import Batch, TaskRow
 from posenc.lab.tasks.written import Written, padded
 from posenc.lab.tokens import learn_pieces
