@@ -158,6 +158,6 @@ def _check_schedule(encoding: PerLayer, layers: int) -> None:
         )
     if any(isinstance(layer, AdditiveEncoding) for layer in encoding.layers):
         raise ValueError(
-            "encoding must be added at the input, not in a layer; got a schedule with an encoding that adds. Join it with "
-            "a plus sign."
+            "encoding must be added at the input, not in a layer; got a schedule with an encoding that adds. Join it "
+            "with a plus sign."
         )
