@@ -8,8 +8,7 @@ import pytest
 from every import every
 from posenc import CATALOG, ALiBi, RoPE, Sinusoidal, parse
 from posenc.explorer.views import VIEWS
-from posenc.explorer.views.packed import unpacked
-from posenc.explorer.views.view import written
+from posenc.explorer.views.view import unpacked, written
 from posenc.inspect.plain import as_plain
 from posenc.lab.claims import claim_catalog, findings
 from posenc.models.pair_rotation import pair_rotation

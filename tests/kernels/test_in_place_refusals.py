@@ -10,7 +10,7 @@ import torch
 from posenc import RoPE, Sinusoidal
 from posenc.kernels import native
 from posenc.torch import rotate, rotate_, rotate_into_cache_, rotation, table
-from posenc.torch.rotary_paths import angles
+from posenc.torch import angles
 
 IMPLS = ("auto", "reference", "torch", *(("native",) if native.MISSING is None else ()))
 RECORD = RoPE(dim=8)

@@ -13,7 +13,7 @@ import posenc
 from posenc import Partial, RoPE, YaRN
 from posenc.kernels import native as kernel
 from posenc.torch import rotate, rotate_into_cache_
-from posenc.torch.rotary_paths import angles
+from posenc.torch import angles
 
 native = pytest.mark.skipif(kernel.MISSING is not None, reason=str(kernel.MISSING))
 IMPLS = (pytest.param("native", marks=native), "torch", "reference")

@@ -12,7 +12,7 @@ from transformers.models.qwen3.modeling_qwen3 import Qwen3RMSNorm, apply_rotary_
 
 from posenc import Partial, RoPE
 from posenc.torch import rotate_normed, rotate_normed_
-from posenc.torch.rotary_paths import angles
+from posenc.torch import angles
 
 TURN = RoPE(dim=16, pairing="halves").rotation(torch.arange(5) + 90)
 

@@ -10,7 +10,7 @@ import pytest
 from posenc.cli import main
 from posenc.explorer.lesson import journey as tour
 from posenc.explorer.lesson.lesson_page import SECTIONS
-from posenc.explorer.lesson.sentences import PAIRS
+from posenc.explorer.lesson.orders import PAIRS
 from posenc.lab.engines.events import Event
 from posenc.lab.result import Progress
 from posenc.lab.tokens import FEWEST_CHARACTERS, default_text

@@ -10,9 +10,8 @@ from typing import Annotated
 import tyro
 
 from posenc.cli import engines
-from posenc.cli.answer import Answer, Verb
+from posenc.cli.answer import Answer, Heading, Verb, attributes, columns, wrap_text
 from posenc.cli.progress_bar import run_with_progress
-from posenc.cli.show import Heading, attributes, columns, wrap_text
 from posenc.cli.terminal import say
 from posenc.lab.claims import claim_catalog, findings
 from posenc.lab.claims.claim import Claim, ClaimFinding, experiments
@@ -24,15 +23,15 @@ from posenc.lab.store import Store
 class ClaimsVerb(Verb):
     """List what the source documents say about positional encodings, statement by statement, with the verdict.
 
-    Supported, contradicted, or undecided.
-
-    With names, show rule and figures. With --run, check them again: some are computed in seconds, others train small
-    models; a stopped run goes on where it was.
+    A verdict is supported, contradicted or undecided. With names, show rule and figures. With --run, check them
+    again: some are computed in seconds, others train small models; a stopped run goes on where it was.
 
     Exit code: 0, or 1 where a rerun gives another verdict than the one on file.
 
-    examples: posenc claims posenc claims shift_is_linear posenc claims shift_is_linear near_tokens_score_higher --run
-    --out claims
+    Some examples:
+      posenc claims
+      posenc claims shift_is_linear
+      posenc claims shift_is_linear near_tokens_score_higher --run --out claims
     """
 
     names: Annotated[tyro.conf.Positional[tuple[str, ...]], tyro.conf.arg(metavar="NAME")] = ()

@@ -39,7 +39,7 @@ class Checkpoint(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """How the rows of one tensor lie in the second checkpoint, by the first: as they were, reordered, or otherwise.
+    """Order of one tensor's rows in the second checkpoint, compared with the first.
 
     Args:
         orders: All that fit, what is expected before the others; several where rows are alike, as in a norm of ones.
@@ -65,9 +65,11 @@ def checkpoint_of(folder: Path, layout: PairLayout | None) -> Checkpoint | None:
 def compare_rows(
     first: Checkpoint, second: Checkpoint, heads: tuple[HeadShape | None, ...]
 ) -> tuple[tuple[Finding, ...], str, tuple[str, ...]]:
-    """What differs in the order of rows of queries and keys, what was compared in words, and notes.
+    """Compare the order of rows of queries and keys; returns findings, what was compared, and notes.
 
     Args:
+        first: The checkpoint that is meant.
+        second: The checkpoint to check.
         heads: Of each layer of the text, as the first config says.
     """
     rows = list(_rows_of(first, second, heads))
@@ -106,7 +108,7 @@ def _owner_of_norm(name: str, tensors: dict[str, tuple[str, Entry]]) -> str | No
 
 
 def _move(name: str, attention: str, shape: HeadShape | None, shapes: Shapes) -> Move | None:
-    """How the tensor would move from adjacent pairs to halves; None where it has no rows of queries or keys."""
+    """Reordering of a tensor from adjacent pairs to halves; None where it has no rows of queries or keys."""
     if shape is None:
         return None
     try:
@@ -126,7 +128,7 @@ def _kind(name: str, move: Move) -> str:
 def _orders(
     name: str, move: Move, shape: HeadShape, first: Checkpoint, second: Checkpoint, expected: str
 ) -> tuple[str, ...]:
-    """Where rows may have gone from the first to the second checkpoint, in words; what is expected comes first."""
+    """Names of the reorderings that lead from the first checkpoint to the second, the expected one first."""
     one, other = (_numbers(checkpoint, name, move.axis) for checkpoint in (first, second))
     to_halves = move.order()
     to_adjacent = np.argsort(to_halves)

@@ -1,4 +1,4 @@
-"""What an encoding asks of the encoding that it wraps: parameters under names of their own."""
+"""Parameters and biases of a wrapped encoding, under names of their own."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from posenc.core import validation
 from posenc.core.doors import Encoding
 from posenc.explorer.explorer_page import Opening, static_page
-from posenc.explorer.html_elements import escape
+from posenc.explorer.one_file import escape
 from posenc.explorer.views.view import bounded, written
 from posenc.explorer.write_atomically import write_atomically
 
@@ -32,7 +32,7 @@ class Explorer:
     encoding: Encoding
 
     def __post_init__(self) -> None:
-        bounded(validation.instance("encoding", self.encoding, Encoding, "an encoding of an encoding"))
+        bounded(validation.instance("encoding", self.encoding, Encoding, "an encoding"))
 
     def html(self) -> str:
         """The page, as text."""

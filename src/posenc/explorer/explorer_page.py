@@ -19,7 +19,7 @@ FOLDER = BROWSER / "explorer"
 ENTRY = FOLDER / "main.js"
 STYLES = (BROWSER / "theme.css", FOLDER / "explorer.css")
 TITLE = "posenc explorer"
-FIRST_RECORD = "Sinusoidal(dim=16)"
+FIRST_ENCODING = "Sinusoidal(dim=16)"
 #: Rows and columns of which a static file holds the worked steps.
 WORKED_ROWS, WORKED_COLUMNS = 16, 32
 
@@ -35,7 +35,7 @@ class Opening:
     reads them.
     """
 
-    encoding: str = FIRST_RECORD
+    encoding: str = FIRST_ENCODING
     config: Mapping[str, Any] | None = None
     name: str = ""
     results: Mapping[str, Any] | None = None

@@ -1,6 +1,8 @@
-"""Modules of JavaScript, styles and data in one HTML file that needs no network and allows no script but its own.
+"""HTML elements, and modules of JavaScript, styles and data in one HTML file that needs no network.
 
-one_file(title="Angles", entry=FOLDER / "page.js", styles=[FOLDER / "page.css"], body="<main>…</main>", data={...})
+The file allows no script but its own:
+
+    one_file(title="Angles", entry=FOLDER / "page.js", styles=[FOLDER / "page.css"], body="<main>…</main>", data={...})
 
 The modules stay plain ES modules, which a browser could load one by one. Here each becomes a function's body in one
 script, in the order in which they need one another, and the page's policy names the digest of that script.
@@ -10,13 +12,33 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import html
 import json
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from posenc.explorer.html_elements import escape, tag
+# NUL, the other control characters and lone surrogates have no place in HTML and would end it or fail to encode.
+_UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")
+
+
+def escape(text: str) -> str:
+    """Text that is safe in an element and in a quoted attribute."""
+    text = _UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", text.replace("\r\n", "\n").replace("\r", "\n"))
+    return html.escape(text, quote=True).replace("\u2028", "&#x2028;").replace("\u2029", "&#x2029;")
+
+
+def tag(name: str, text: str, **attributes: str) -> str:
+    """An element that holds text."""
+    return element(name, escape(text), **attributes)
+
+
+def element(name: str, inner: str, **attributes: str) -> str:
+    """An element that holds finished HTML."""
+    written = "".join(f' {key}="{escape(value)}"' for key, value in attributes.items())
+    return f"<{name}{written}>{inner}</{name}>"
+
 
 #: The modules and styles that the explorer and the lesson share.
 BROWSER = Path(__file__).parent / "browser"

@@ -1,4 +1,4 @@
-"""How code uses a bias of distance, ALiBi's or T5's: the default `BiasUsage` is right, a mistake changes one."""
+"""How code applies ALiBi or T5's bias: the default `BiasUsage` is right, and a mistake changes it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from posenc.inspect.rounding import NarrowType, narrowed
 
 @dataclass(frozen=True)
 class BiasUsage:
-    """What is done with a bias.
+    """How code applies a bias of distance.
 
     Args:
         factor: Multiplies it.
@@ -39,11 +39,7 @@ class BiasUsage:
     unclamped: bool = False
 
     def biases(self, query_positions: np.ndarray, key_positions: np.ndarray, table: np.ndarray | None) -> np.ndarray:
-        """What is added to the logits, (heads, n, m).
-
-        Args:
-            table: What T5 has learned.
-        """
+        """Biases that are added to the logits, (heads, n, m); `table` is the learned one of T5, (buckets, heads)."""
         params = {"table": table} if isinstance(self.encoding, T5Bias) else None
         if self.unclamped and table is not None and isinstance(self.encoding, T5Bias):
             biases = (
@@ -84,7 +80,7 @@ class BiasUsage:
 
 
 def _unclamped_buckets(encoding: T5Bias, relative: np.ndarray) -> np.ndarray:
-    """T5's buckets without the limit that keeps far keys in the last one of their direction."""
+    """Buckets of T5 without the limit that keeps far keys in the last one of their direction."""
     count = encoding.buckets // 2 if encoding.bidirectional else encoding.buckets
     distance = np.abs(relative) if encoding.bidirectional else np.maximum(-relative, 0)
     exact = count // 2

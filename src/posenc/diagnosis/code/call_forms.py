@@ -1,4 +1,4 @@
-"""The documented forms, a function each: how to call code, and how to read what comes back as numbers for positions."""
+"""The documented call forms, a function each: call code, and read numbers for positions off its results."""
 
 from __future__ import annotations
 
@@ -9,13 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from posenc.diagnosis.code.bias_forms import BIAS_FORMS, ProbedBias
-from posenc.diagnosis.code.caller import Caller
 from posenc.diagnosis.code.cosine_and_sine import rotations
 from posenc.diagnosis.code.module_tensors import Tensor
-from posenc.diagnosis.code.observed_values import ObservedValues
+from posenc.diagnosis.code.observed_values import ObservedValues, ProbedBias
 from posenc.diagnosis.code.recipe import Door
-from posenc.diagnosis.code.user_code import CodeFailedError, UnsupportedFormError
+from posenc.diagnosis.code.user_code import Caller, CodeFailedError, UnsupportedFormError
 from posenc.diagnosis.mistake import Finding
 from posenc.diagnosis.named_arrays import NamedArray
 
@@ -213,7 +211,7 @@ def _shapes(caller: Caller, reach: int) -> Iterator[Shape]:
 
 
 def _of_shape(caller: Caller, shape: Shape) -> Probe:
-    """What zeros become, if that is anything; else what the unit vectors become."""
+    """Numbers that code makes of zeros; where these stay zero, of the unit vectors."""
     sizes, axis, layout = shape
     count, dim = sizes[axis], sizes[-1]
     positions = _positions()[:count] if _takes_positions(caller) else np.arange(count)
@@ -233,13 +231,13 @@ def _of_shape(caller: Caller, shape: Shape) -> Probe:
     if np.abs(zero.values).max() > 0:
         return replace(_probe(caller, positions, zero, length), layout=layout)
     columns = [give(np.broadcast_to(unit, sizes).copy()) for unit in np.eye(dim)]
-    query_positions, key_positions = (_stacked([column[side] for column in columns], -1) for side in (0, -1))
+    queries, keys = (_stacked([column[side] for column in columns], -1) for side in (0, -1))
     x = np.random.default_rng(0).normal(size=dim)
     of_x = give(np.broadcast_to(x, sizes).copy())[0].values
-    if not np.allclose(of_x, query_positions.values @ x, atol=1e-3 * (1 + np.abs(x).max())):
+    if not np.allclose(of_x, queries.values @ x, atol=1e-3 * (1 + np.abs(x).max())):
         raise UnsupportedFormError("what it does to a vector is not linear: neither an addition nor a rotation")
-    findings = () if np.allclose(query_positions.values, key_positions.values, atol=1e-4) else (_KEYS,)
-    return replace(_probe(caller, positions, query_positions, length), layout=layout, findings=findings)
+    findings = () if np.allclose(queries.values, keys.values, atol=1e-4) else (_KEYS,)
+    return replace(_probe(caller, positions, queries, length), layout=layout, findings=findings)
 
 
 def _one_vector_at_a_time(caller: Caller, positions: np.ndarray) -> Probe:
@@ -255,7 +253,7 @@ def _one_vector_at_a_time(caller: Caller, positions: np.ndarray) -> Probe:
 
 
 def _square(caller: Caller) -> Probe | None:
-    """What x of as many sequences as tokens gives, where only such x is taken: batch and length have been mixed up."""
+    """Numbers for a square x, batch = length, where only such x is accepted: the two are mixed up."""
     if set(caller.call.form) != {"x"}:
         return None
     try:
@@ -274,7 +272,7 @@ def _takes_positions(caller: Caller) -> bool:
 
 
 def _first_that_works(of_shape: Callable[[tuple[int, ...]], Probe], shapes: Sequence[tuple[int, ...]]) -> Probe:
-    """What positions of the first shape that is taken give; else the first error that says something."""
+    """Result for the first accepted shape of positions; raises the first informative error."""
     errors = []
     for shape in shapes:
         try:
@@ -325,3 +323,52 @@ def _probe(caller: Caller, positions: np.ndarray, answer: NamedArray, length: in
     kept = np.isin(positions, POSITIONS)
     door: Door = "adds" if values.ndim == 2 else "rotates"
     return Probe(ObservedValues(door, positions[kept].astype(np.float64), values[kept], dtype, length))
+
+
+#: Queries and keys that are asked for: beyond the distance of 128 at which T5's last bucket begins.
+LENGTH = 160
+
+
+def by_length(caller: Caller) -> ProbedBias:
+    """f(length), f(heads, length), f(query_length, key_length): biases for every head."""
+    sizes = dict.fromkeys(("length", "query_length", "key_length"), LENGTH)
+    values, dtype = caller(**{role: size for role, size in sizes.items() if role in caller.call.form})
+    return _probed(values, dtype, caller.heads)
+
+
+def from_slopes(caller: Caller) -> ProbedBias:
+    """f(heads): what every step of distance costs in each head."""
+    values, dtype = caller()
+    values = values.reshape(-1)
+    if len(values) != caller.heads:
+        raise UnsupportedFormError(f"it returned {len(values)} numbers for {caller.heads} heads")
+    position = np.arange(LENGTH)
+    distance = np.abs(position - position[:, None])
+    return ProbedBias(-values[:, None, None] * distance, dtype)
+
+
+def added_to_scores(caller: Caller) -> ProbedBias:
+    """f(scores): what is added to scores that are zero."""
+    values, dtype = caller(scores=np.zeros((1, caller.heads, LENGTH, LENGTH)))
+    return _probed(values, dtype, caller.heads)
+
+
+#: How to call each form, by the roles of its arguments besides width and base.
+BIAS_FORMS: Mapping[frozenset[str], Callable[[Caller], ProbedBias]] = {
+    frozenset({"length"}): by_length,
+    frozenset({"heads", "length"}): by_length,
+    frozenset({"query_length", "key_length"}): by_length,
+    frozenset({"heads", "query_length", "key_length"}): by_length,
+    frozenset({"heads"}): from_slopes,
+    frozenset({"scores"}): added_to_scores,
+}
+
+
+def _probed(values: np.ndarray, dtype: str, heads: int) -> ProbedBias:
+    """(heads, n, n), from that, one batch row of it, (n, n, heads), or a row for each key alone."""
+    by_head = values[0] if values.ndim == 4 and len(values) == 1 else values
+    if by_head.shape == (LENGTH, LENGTH, heads):
+        by_head = np.moveaxis(by_head, -1, 0)
+    if by_head.shape not in ((heads, LENGTH, LENGTH), (heads, 1, LENGTH)):
+        raise UnsupportedFormError(f"it returned shape {values.shape} for {heads} heads and {LENGTH} positions")
+    return ProbedBias(np.broadcast_to(by_head, (heads, LENGTH, LENGTH)).copy(), dtype)

@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterator
 from typing import IO, Any
 
-from posenc.diagnosis.code.messages import BrokenMessageError, receive, send
+from posenc.diagnosis.code.child_messages import BrokenMessageError, receive, send
 
 #: Characters of a user's own output that are passed on.
 MOST_OUTPUT = 10_000

@@ -1,4 +1,4 @@
-"""What answers in the child process: it loads a user's file, calls it, and sends numbers back. It judges nothing."""
+"""Server in the child process: it loads a user's file, calls it, and sends numbers back; it judges nothing."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dataclasses import asdict
 from typing import Any, BinaryIO
 
 from posenc.core.doors import Encoding
-from posenc.diagnosis.code.messages import receive, send
+from posenc.diagnosis.code.child_messages import receive, send
 from posenc.diagnosis.code.module_tensors import Tensor
 from posenc.diagnosis.code.user_code import CodeFailedError, LocalCode, UnsupportedFormError
 from posenc.diagnosis.code.user_file import load_target
@@ -24,7 +24,7 @@ Answers = Mapping[str, Callable[..., Any]]
 
 
 class UserFile:
-    """What a file's name stands for, and the answers about it."""
+    """Answers about the function, class or object that FILE.py:NAME stands for."""
 
     def __init__(self) -> None:
         self.target: Any = None

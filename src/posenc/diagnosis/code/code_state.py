@@ -1,4 +1,4 @@
-"""What a user's code keeps between calls, as it was before the first one: so that a later call can be a first one."""
+"""State that a user's code keeps between calls, copied before the first one so that it can be restored."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ class Tensor:
 
 
 def tensors_of(module: Any) -> list[Tensor]:
-    """What a torch module holds; nothing for what is none."""
+    """Tensors that a torch module holds; none for other objects."""
     if not hasattr(module, "named_modules"):
         return []
     registered = [("parameter", *named) for named in module.named_parameters()]
@@ -41,7 +41,7 @@ def tensors_of(module: Any) -> list[Tensor]:
 
 
 def moving_error(module: Any, positional: tuple[Any, ...], named: Mapping[str, Any]) -> str:
-    """What goes wrong when a module with plain tensors is moved to another device and called there.
+    """Error of a module with plain tensors that is moved to another device and called there.
 
     "" where nothing.
 

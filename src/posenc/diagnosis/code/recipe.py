@@ -108,7 +108,7 @@ class Recipe:
             return np.trunc(values) if self.whole else values
 
     def second_of_pair(self, dim: int) -> np.ndarray:
-        """Which channels are the second of their pair; shape (dim,)."""
+        """Mask of the channels that are the second of their pair; shape (dim,)."""
         channel = np.arange(dim)
         return channel % 2 == 1 if self.pair_order == "adjacent" else channel >= (dim + 1) // 2
 

@@ -22,7 +22,7 @@ LARGEST_SOURCE = 1 << 24
 
 
 def load_target(target: str) -> Any:
-    """What `mine.py:MyEncoding` names.
+    """Load the function, class or object that `mine.py:MyEncoding` names.
 
     The file runs, as `python mine.py` would run it; what it prints goes to stderr.
 

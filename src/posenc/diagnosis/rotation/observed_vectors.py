@@ -7,11 +7,17 @@ from functools import cached_property
 
 import numpy as np
 
+from posenc.diagnosis.rotation.applied_rotation import (
+    Role,
+    rotate_vectors,
+    rotated_pairs,
+    used_positions,
+    written_channels,
+)
 from posenc.diagnosis.rotation.comparison import ANGLE, Comparison, comparison_of
-from posenc.diagnosis.rotation.effect import Role, rotate_vectors, rotated_pairs, used_positions, written_channels
-from posenc.diagnosis.rotation.observed_positions import AtPositions, shown_position
-from posenc.diagnosis.rotation.readings import ObservedRotations, rotations_of
-from posenc.diagnosis.rotation.usage import RotationUsage
+from posenc.diagnosis.rotation.observed_rotations import ObservedRotations, rotations_of
+from posenc.diagnosis.rotation.rotation_evidence import AtPositions, shown_position
+from posenc.diagnosis.rotation.rotation_usage import RotationUsage
 from posenc.inspect.rounding import NARROW_TYPES
 
 #: Vectors that were rotated by several angles carry the rounding of positions so much further out, and keep their
@@ -81,7 +87,7 @@ class ObservedVectors(AtPositions):
         return bool(np.all(np.abs(after - before) <= LENGTH * before + 1e-9) and np.all(comparison.gap <= rounding))
 
     def _counted(self, usage: RotationUsage) -> np.ndarray:
-        """What is taken for the position of each row."""
+        """The numbers that are taken for the position of each row."""
         one_axis = self.positions.ndim == 1
         counted = {
             "tokens": self.positions,

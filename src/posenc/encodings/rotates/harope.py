@@ -35,15 +35,15 @@ class HARoPE(RotatesOne):
 
     Positions are those of the encoding; params["A_u"] and params["A_v"] (heads, dim, dim), params["sigma"] (heads,
     dim), and what the encoding learns as params["encoding.name"]. role must be "query" or "key", which differ. Gives a
-    `MatrixTurn`.
+    `MatrixRotation`.
 
     Args:
         encoding: An encoding that rotates pairs of queries and keys; the authors' is axial(dim=64).
         heads: Heads as they are rotated (repeat grouped ones first).
 
     Raises:
-        ValueError: A value breaks its rule; the message names the field or argument.
-        TypeError: A value breaks its rule; the message names the field or argument.
+        ValueError: A field or argument breaks its rule; the message names it.
+        TypeError: A field or argument has the wrong type.
 
     Example:
         >>> from posenc import RoPE

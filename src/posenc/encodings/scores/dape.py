@@ -34,13 +34,13 @@ class DAPE(_wrapped.ScoresByBias):
     those of the bias, "encoding.name". Result in float32 at least.
 
     Args:
-        dim: Channels of a head.
-        width: Of the hidden layer.
         encoding: An encoding that biases, such as ALiBi, KerpleLog or FIRE: B, with the heads of the layer.
+        dim: Channels of a head.
+        width: Channels of the hidden layer.
 
     Raises:
-        ValueError: A value breaks its rule; the message names the argument.
-        TypeError: A value breaks its rule; the message names the argument.
+        ValueError: An argument breaks its rule; the message names it.
+        TypeError: An argument has the wrong type.
 
     Example:
         >>> from posenc import ALiBi

@@ -12,6 +12,7 @@ from posenc.diagnosis import diagnose
 from posenc.encodings.rotates.rope import RoPE
 from posenc.explorer.lesson.rounded import rounded
 from posenc.frequencies import DynamicNTK
+from posenc.inspect.rounding import narrowed
 
 #: What the head was trained with: base and layout of Llama 3, stretched to four times its length.
 RIGHT = RoPE(dim=64, base=500_000.0, pairing="halves", scaling=DynamicNTK(factor=4.0, original=8192, length=32_768))
@@ -45,7 +46,7 @@ class Bug:
     def positions(self, true: np.ndarray, *, query: bool) -> np.ndarray:
         """The positions that the broken code rotates by."""
         moved = true + (self.shift if query else 0)
-        return rounded_to_bfloat16(moved) if self.half else moved
+        return narrowed(moved, "bfloat16").astype(np.int64) if self.half else moved
 
 
 OTHER_LAYOUT = replace(RIGHT, pairing="adjacent")
@@ -55,8 +56,8 @@ BUGS = (
     Bug("nothing broken", "Queries and keys turn as they did in training: the head finds its word at every distance."),
     Bug(
         "wrong pair layout",
-        "The weights pair channel i with i + d/2, the code pairs neighbours. Every channel rotates at another channel's "
-        "frequency. This one does not wait for long texts: the head misses from the first neighbour on.",
+        "The weights pair channel i with i + d/2, the code pairs neighbours. Every channel rotates at another "
+        "channel's frequency. This one does not wait for long texts: the head misses from the first neighbour on.",
         OTHER_LAYOUT,
         OTHER_LAYOUT,
     ),
@@ -157,10 +158,3 @@ def _weights(bug: Bug, distance: int) -> np.ndarray:
     window = int(query[0]) - distance + np.arange(-AROUND, AROUND + 1)
     inside = (window >= 0) & (window < len(keys))
     return np.where(inside, weights[np.clip(window, 0, len(keys) - 1)], np.nan)
-
-
-def rounded_to_bfloat16(numbers: np.ndarray) -> np.ndarray:
-    """Whole numbers as bfloat16 holds them: eight significant bits, ties to even."""
-    exponent = np.floor(np.log2(np.maximum(np.abs(numbers), 1)))
-    unit = np.exp2(np.maximum(exponent - 7, 0))
-    return np.asarray(np.round(numbers / unit) * unit).astype(np.int64)

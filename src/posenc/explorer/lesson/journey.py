@@ -15,10 +15,9 @@ from typing import Annotated, Any
 from posenc.core.declared_fields import Declared, Whole
 from posenc.explorer.lesson.lesson_page import lesson_page
 from posenc.explorer.lesson.numbers import lesson_data
+from posenc.explorer.lesson.orders import PAIRS, same_words
 from posenc.explorer.lesson.reading import Reading, read_tokens
-from posenc.explorer.lesson.sentences import PAIRS, same_words
-from posenc.explorer.lesson.trained_attention_maps import LEARNERS, learned_maps
-from posenc.explorer.lesson.trained_models import trained_models
+from posenc.explorer.lesson.trained_models import LEARNERS, learned_maps, trained_models
 from posenc.explorer.write_atomically import page_path, write_atomically
 from posenc.lab.tour_plan import TrainingOutcome, TrainingRecipe, run_candidates, tour_candidates
 from posenc.lab.word_roles import STEPS as ROLE_STEPS

@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from posenc.explorer.html_elements import element, tag
-from posenc.explorer.one_file import BROWSER, one_file
+from posenc.explorer.one_file import BROWSER, element, one_file, tag
 
 FOLDER = Path(__file__).parent
 TITLE = "Where does a word stand?"

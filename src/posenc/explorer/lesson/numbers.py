@@ -13,8 +13,7 @@ from posenc.encodings.biases.alibi import ALiBi
 from posenc.encodings.rotates.rope import RoPE
 from posenc.explorer.browser_frequencies import browser_frequencies, browser_sinusoids
 from posenc.explorer.lesson.bugs import BUGS, DISTANCES, broken
-from posenc.explorer.lesson.orders import architectures_of, orders_of
-from posenc.explorer.lesson.own_words import own_words
+from posenc.explorer.lesson.orders import architectures_of, orders_of, own_words
 from posenc.explorer.lesson.rounded import rounded
 from posenc.inspect import input_sum, score_by_distance
 from posenc.learn import ERRATA, LADDER, ladder_figures

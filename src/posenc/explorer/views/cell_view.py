@@ -15,9 +15,9 @@ from posenc.core.rotation import Rotation
 from posenc.explorer.views.table_view import values_of
 from posenc.explorer.views.view import OfEncoding, learned
 from posenc.inspect.plain import as_plain
-from posenc.inspect.rotation_table import pair_channels
+from posenc.inspect.rotation_matrix import pair_channels
 from posenc.learn import worked
-from posenc.learn.worked_examples.worked_scores import score_width
+from posenc.learn.worked_examples.worked_logits import score_width
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,7 @@ class FinderView(View):
             }
             for fit in found.fits
         ]
-        call = f"inspect.find_positions({values!r}, dim={self.dim}, base={self.base!r}, largest={self.largest})"
+        call = f"learn.find_positions({values!r}, dim={self.dim}, base={self.base!r}, largest={self.largest})"
         return {"fits": fits, "lines": found.lines(), "code": script(f"print({call})")}
 
     def _values(self) -> dict[int, str]:

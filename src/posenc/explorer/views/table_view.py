@@ -11,9 +11,8 @@ from posenc.core.declared_fields import Real, Whole
 from posenc.core.doors import AdditiveEncoding, AttentionBias, AttentionScore, Encoding, RotaryEncoding
 from posenc.core.rotation import Rotation, at_every_head
 from posenc.explorer.browser_frequencies import browser_sinusoids
-from posenc.explorer.views.packed import in_base64
-from posenc.explorer.views.view import MOST_POSITIONS, MOST_VALUES, OfEncoding, learned, written
-from posenc.inspect.rotation_table import rotation_table
+from posenc.explorer.views.view import MOST_POSITIONS, MOST_VALUES, OfEncoding, in_base64, learned, written
+from posenc.inspect.rotation_matrix import rotation_table
 from posenc.phase import FixedSinusoids, fixed_frequencies_of, fixed_sinusoids_of
 from posenc.positions import grid
 

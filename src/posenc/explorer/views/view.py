@@ -1,8 +1,9 @@
-"""What a view is: a encoding of what was asked for, checked field by field, that answers with plain data."""
+"""A view: a question of the page, checked field by field, that answers with plain data."""
 
 from __future__ import annotations
 
 import abc
+import base64
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
@@ -130,3 +131,24 @@ def width_of(encoding: Encoding) -> int:
 def learned(encoding: Encoding) -> Mapping[str, np.ndarray] | None:
     """What the encoding learns, drawn with seed 0; None where it learns nothing."""
     return encoding.init(np.random.default_rng(0)) if encoding.shapes else None
+
+
+def in_base64(values: np.ndarray) -> str:
+    """The values in order as float64, little-endian, in base64; what is not finite is NaN.
+
+    Example:
+        >>> in_base64(np.array([1.0, np.inf]))
+        'AAAAAAAA8D8AAAAAAAD4fw=='
+    """
+    finite = np.where(np.isfinite(values), values, np.nan)
+    return base64.b64encode(finite.astype("<f8").tobytes()).decode("ascii")
+
+
+def unpacked(text: str) -> np.ndarray:
+    """The values that `in_base64` wrote, in a row.
+
+    Example:
+        >>> unpacked(in_base64(np.array([[1.0], [0.1]]))).tolist()
+        [1.0, 0.1]
+    """
+    return np.frombuffer(base64.b64decode(text), "<f8")

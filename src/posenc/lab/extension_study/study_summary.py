@@ -11,7 +11,7 @@ from posenc.lab.comparison.judge import SEEDS, Verdict, judge
 from posenc.lab.extension_study.study import Extended, Extension, Study
 from posenc.lab.statistics import Interval, student_interval
 from posenc.models import plan_context
-from posenc.models.extension_planning.candidates import UNCHANGED
+from posenc.models.extension_planning.planner import UNCHANGED
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from posenc.core.doors import Encoding
 from posenc.encodings.adds.nope import NoPE
 from posenc.encodings.rotates.rope import RoPE
 from posenc.frequencies import Clipped, LongRoPE, NTKByParts, NTKFixed, NTKMixed, Proportional, Resonance, YaRN
-from posenc.models.extension_planning.candidates import ways
+from posenc.models.extension_planning.planner import ways
 
 #: Su 2023, kexue.fm/archives/9706, in the published patch.
 MIXED = 0.75

@@ -11,13 +11,14 @@ import torch
 
 from posenc.core import validation
 from posenc.core.arrays import Array
+from posenc.core.attention_arguments import AttentionArguments
 from posenc.core.checked_attention import Window, check_inside, check_list, number_of_axes
 from posenc.core.doors import AttentionScore, Documents, Encoding, RotaryEncoding
-from posenc.torch.attention_paths.attend import attention
-from posenc.torch.attention_paths.choose import Impl
+from posenc.torch.attention_paths.attend import Impl, attended
 from posenc.torch.attention_paths.rotate_keys import rotate_keys
-from posenc.torch.modules.encoding_module import EncodingModule, on_same_device
+from posenc.torch.modules.encoding_module import EncodingModule
 from posenc.torch.modules.modules import module
+from posenc.torch.tensor_arguments import on_same_device
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,14 +181,14 @@ class Attention(torch.nn.Module):  # type: ignore[misc]
     ) -> Array:
         q = self.query(x).reshape(*x.shape[:2], self.heads, self.head_dim)
         hidden = {"query": [x], "key": [keys.hidden], "both": [x, keys.hidden], None: []}[self.reads]
-        output = attention(
+        given = AttentionArguments(
             q,
             keys.k,
             keys.v,
-            query_positions=positions,
-            key_positions=keys.key_positions,
-            layout="bthd",
-            encodings=list(self.encodings),
+            positions,
+            keys.key_positions,
+            "bthd",
+            list(self.encodings),
             causal=self.causal,
             window=self.window,
             mask=mask,
@@ -196,8 +197,8 @@ class Attention(torch.nn.Module):  # type: ignore[misc]
             scale=self.scale,
             dropout=self.dropout if self.training else 0.0,
             keys_rotated=keys_rotated,
-            impl=self.impl,
         )
+        output = attended(given, self.impl)
         return self.out(output.reshape(*x.shape[:2], self.heads * self.head_dim))
 
     def _positions(self, x: Array, positions: Array | None, cache: AttentionCache | None) -> Array:

@@ -50,7 +50,7 @@ def decode_row(
         or tuple(query_positions.shape[query_positions.ndim - len(last) :]) != last
     ):
         raise ValueError(
-            f"query must have shape {last} or (batch,{f' {last[0]}' if last else ''}); got {tuple(query_positions.shape)}. "
+            f"query_positions must have shape {last} or (batch,{f' {last[0]}' if last else ''}); got {tuple(query_positions.shape)}. "
             "Give one position a sequence."
         )
     query_positions, key_positions = (
@@ -110,13 +110,14 @@ def check_together(query_positions: Any, key_positions: Any, axes: int = 1) -> N
     """Positions of queries and keys of one batch, on one device."""
     if key_positions.device != query_positions.device:
         raise ValueError(
-            f"key must be on the device of query, {query_positions.device}; got {key_positions.device}. Move it there."
+            f"key_positions must be on the device of query_positions, {query_positions.device}; got "
+            f"{key_positions.device}. Move them there."
         )
     batches = {x.shape[0] for x in (query_positions, key_positions) if x.ndim - (axes > 1) == 2} - {1}
     if len(batches) > 1:
         raise ValueError(
-            f"key must have the batch of query; got shapes {tuple(query_positions.shape)} and {tuple(key_positions.shape)}. "
-            "Give one row each, or one for all."
+            f"key_positions must have the batch of query_positions; got shapes {tuple(query_positions.shape)} and "
+            f"{tuple(key_positions.shape)}. Give one row each, or one for all."
         )
 
 

@@ -9,10 +9,10 @@ from posenc.core.arrays import Array
 from posenc.core.checked_attention import checked_vectors, number_of_axes, repeated, token_positions
 from posenc.core.doors import RotaryEncoding
 from posenc.core.rotation import Layout
-from posenc.torch.attention_paths.arguments import as_modules, check_alike
-from posenc.torch.modules.encoding_module import EncodingModule, on_same_device
-from posenc.torch.modules.modules import RotateValues
+from posenc.torch.attention_paths.arguments import held_encodings
+from posenc.torch.modules.encoding_module import EncodingModule
 from posenc.torch.modules.one_call import rotate_at
+from posenc.torch.tensor_arguments import check_alike, on_same_device
 
 
 def rotate_keys(
@@ -39,21 +39,21 @@ def rotate_keys(
         >>> from posenc.torch import attention
         >>> q, k, place, encodings = torch.randn(1, 2, 1, 8), torch.randn(1, 2, 5, 8), torch.arange(5), [RoPE(dim=8)]
         >>> cached, values = rotate_keys(k, k, key_positions=place, encodings=encodings, layout="bhtd")
-        >>> given = {"query": place[4:], "key": place, "encodings": encodings, "layout": "bhtd"}
+        >>> given = {"query_positions": place[4:], "key_positions": place, "encodings": encodings, "layout": "bhtd"}
         >>> torch.allclose(attention(q, cached, values, keys_rotated=True, **given), attention(q, k, k, **given), atol=1e-6)
         True
     """
     check_alike(k=k, v=v)
     _, k, v = checked_vectors(k, k, v, layout)
-    modules, _ = as_modules(encodings)
-    rotations = [each for each in modules if isinstance(each.encoding, RotaryEncoding)]
-    axes = number_of_axes([each.encoding for each in modules])
-    key = token_positions("key", on_same_device("key", key_positions, k), k, axes).array
+    held, _ = held_encodings(encodings)
+    rotations = [each for each in held if isinstance(each.encoding, RotaryEncoding)]
+    axes = number_of_axes([each.encoding for each in held])
+    key_positions = token_positions("key_positions", on_same_device("key_positions", key_positions, k), k, axes).array
     heads: Any = next(filter(None, (getattr(each.encoding, "heads", None) for each in rotations)), k.shape[1])
     k, v = repeated(k, heads), repeated(v, heads)
     for each in rotations:
-        if isinstance(each, RotateValues):
-            v = each(v, key_positions, layout="bhtd")
+        if each.door == "value_rotations":
+            v = rotate_at(each.encoding, each.params, v, key_positions, "value", "bhtd")
         else:
             k = rotate_at(each.encoding, each.params, k, key_positions, "key", "bhtd")
     return (k, v) if layout == "bhtd" else (k.transpose(1, 2), v.transpose(1, 2))

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from posenc.core import arrays
-from posenc.torch.attention_paths.arguments import Arguments
+from posenc.torch.attention_paths.arguments import AttentionCall
 from posenc.torch.attention_paths.visible import shares_memory
 
 #: Weights below e to minus this, 4e-18, of a query's greatest are left out: a million of them are 4e-12 of it, and
@@ -17,16 +17,16 @@ SMALLEST_POWER = 40.0
 FEWEST_QUERIES = 64
 
 
-def largest_difference(asked: Arguments, q: Any, k: Any) -> Any:
+def largest_difference(call: AttentionCall, q: Any, k: Any) -> Any:
     """By how much the scaled products of one query with two keys may differ at most.
 
     |scale·q·k| is at most the product of the greatest lengths.
     """
     longest = [torch.linalg.vector_norm(x.detach(), dim=-1, dtype=torch.float32).amax() for x in (q, k)]
-    return 2.001 * asked.scale * longest[0] * longest[1]
+    return 2.001 * call.scale * longest[0] * longest[1]
 
 
-def vanishing(asked: Arguments, added: Any, start: int, first: int, far: Any) -> int:
+def vanishing(call: AttentionCall, added: Any, start: int, first: int, far: Any) -> int:
     """How many of the first keys of a tile no query reads; what is added is set to -inf where single queries do not.
 
     A processor takes several times as long for weights that are almost zero in float32: subnormal numbers, from e^-87
@@ -37,7 +37,7 @@ def vanishing(asked: Arguments, added: Any, start: int, first: int, far: Any) ->
     """
     if far is None or shares_memory(added):
         return 0
-    own = torch.diagonal(added, start + asked.keys - asked.queries - first, -2, -1)[..., None]
+    own = torch.diagonal(added, start + call.keys - call.queries - first, -2, -1)[..., None]
     least = own - (SMALLEST_POWER + far)
     if not (added[..., :1] < least).any():  # what falls with the distance falls most at the first key
         return 0
@@ -47,9 +47,9 @@ def vanishing(asked: Arguments, added: Any, start: int, first: int, far: Any) ->
     return int(read[0].item())
 
 
-def comparable(asked: Arguments) -> bool:
+def comparable(call: AttentionCall) -> bool:
     """Whether each query sees its own key, and numbers can be looked at and written over."""
-    alone = asked.mask is None and asked.documents is None and asked.queries <= asked.keys
-    plain = arrays.library(asked.q).concrete(asked.q) and asked.q.dtype != torch.float64
-    many = asked.queries >= FEWEST_QUERIES and bool(asked.biases or asked.scores)
-    return many and alone and plain and not asked.recorded
+    alone = call.mask is None and call.documents is None and call.queries <= call.keys
+    plain = arrays.library(call.q).concrete(call.q) and call.q.dtype != torch.float64
+    many = call.queries >= FEWEST_QUERIES and bool(call.biases or call.scores)
+    return many and alone and plain and not call.recorded

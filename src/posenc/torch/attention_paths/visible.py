@@ -7,23 +7,23 @@ from typing import Any
 import torch
 
 from posenc.core import arrays
-from posenc.torch.attention_paths.arguments import Arguments
+from posenc.torch.attention_paths.arguments import AttentionCall
 
 
-def key_range(asked: Arguments, start: int, stop: int) -> tuple[int, int]:
+def key_range(call: AttentionCall, start: int, stop: int) -> tuple[int, int]:
     """The first and the last key, excluded, that a query from start to stop may see."""
-    ahead, (before, after) = asked.keys - asked.queries, window_sides(asked)
+    ahead, (before, after) = call.keys - call.queries, window_sides(call)
     first = 0 if before is None else max(0, start + ahead - before)
-    last = asked.keys if after is None else min(asked.keys, max(0, stop + ahead + after))
+    last = call.keys if after is None else min(call.keys, max(0, stop + ahead + after))
     return min(first, last), last
 
 
-def visible(asked: Arguments, start: int, stop: int, first: int, last: int) -> Any:
+def visible(call: AttentionCall, start: int, stop: int, first: int, last: int) -> Any:
     """True where a query from start to stop may see a key from first to last, four axes; None where all see all."""
-    ahead, (before, after) = asked.keys - asked.queries, window_sides(asked)
-    after = None if any(each.causal for each in asked.shared) else after  # it hides those keys itself
-    row = torch.arange(start + ahead, stop + ahead, device=asked.q.device)[:, None]
-    column = torch.arange(first, last, device=asked.q.device)
+    ahead, (before, after) = call.keys - call.queries, window_sides(call)
+    after = None if any(each.causal for each in call.shared) else after  # it hides those keys itself
+    row = torch.arange(start + ahead, stop + ahead, device=call.q.device)[:, None]
+    column = torch.arange(first, last, device=call.q.device)
     allowed_keys = None
     if after is not None and last - 1 > start + ahead + after:
         allowed_keys = column <= row + after
@@ -32,26 +32,26 @@ def visible(asked: Arguments, start: int, stop: int, first: int, last: int) -> A
         allowed_keys = near if allowed_keys is None else allowed_keys & near
     if allowed_keys is not None:
         allowed_keys = allowed_keys[None, None]
-    if asked.documents is not None:
-        of_query, of_key = asked.documents
+    if call.documents is not None:
+        of_query, of_key = call.documents
         same = of_query[:, None, start:stop, None] == of_key[:, None, None, first:last]
         allowed_keys = same if allowed_keys is None else allowed_keys & same
-    if asked.mask is None:
+    if call.mask is None:
         return allowed_keys
-    mask = asked.mask
+    mask = call.mask
     mask = mask[:, :, start:stop] if mask.shape[2] != 1 else mask
     mask = mask[..., first:last] if mask.shape[3] != 1 else mask
     return mask if allowed_keys is None else mask & allowed_keys
 
 
-def with_hidden_keys(asked: Arguments, added: Any, visible_keys: Any, start: int, first: int) -> Any:
+def with_hidden_keys(call: AttentionCall, added: Any, visible_keys: Any, start: int, first: int) -> Any:
     """What is added to logits, -inf where a query sees no key; written in place where nobody else reads it."""
     if visible_keys is None:
         return added
-    if asked.recorded or asked.shared or shares_memory(added) or asked.mask is not None or asked.documents is not None:
+    if call.recorded or call.shared or shares_memory(added) or call.mask is not None or call.documents is not None:
         return torch.where(visible_keys, added, float("-inf"))
     # Before the own key of the first query only a window hides keys.
-    begin = max(0, start + asked.keys - asked.queries - first) if asked.window[0] is None else 0
+    begin = max(0, start + call.keys - call.queries - first) if call.window[0] is None else 0
     added[..., begin:].masked_fill_(~visible_keys[..., begin:], float("-inf"))
     return added
 
@@ -61,17 +61,17 @@ def shares_memory(x: Any) -> bool:
     return any(stride == 0 and size > 1 for stride, size in zip(x.stride(), x.shape, strict=True))
 
 
-def unsupported_steps(asked: Arguments) -> str | None:
+def unsupported_steps(call: AttentionCall) -> str | None:
     """Why distances of positions are not those of indices; None where both rise by one from token to token."""
-    lib = arrays.library(asked.query_positions)
-    if not lib.concrete(asked.query_positions) or not lib.concrete(asked.key_positions):
+    lib = arrays.library(call.query_positions)
+    if not lib.concrete(call.query_positions) or not lib.concrete(call.key_positions):
         return "positions cannot be looked at without a cost"
-    if not all(bool((torch.diff(x.double()) == 1).all()) for x in (asked.query_positions, asked.key_positions)):
+    if not all(bool((torch.diff(x.double()) == 1).all()) for x in (call.query_positions, call.key_positions)):
         return "positions do not rise by one from token to token"
     return None
 
 
-def window_sides(asked: Arguments) -> tuple[int | None, int | None]:
+def window_sides(call: AttentionCall) -> tuple[int | None, int | None]:
     """Keys before and after its own that a query sees; causal is a window that ends at the query."""
-    before, after = asked.window
-    return before, 0 if asked.causal else after
+    before, after = call.window
+    return before, 0 if call.causal else after

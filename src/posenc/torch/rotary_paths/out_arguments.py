@@ -8,8 +8,8 @@ import torch
 
 from posenc.core import arrays
 from posenc.core.arrays import Array
-from posenc.torch.modules.plain_tensor import plain_tensor
 from posenc.torch.rotary_paths.aliasing import beyond, check_writable, disjoint, require_no_grad
+from posenc.torch.tensor_arguments import plain_tensor
 
 
 def check_out(name: str, out: Any, shape: tuple[int, ...], dtype: Any, positions: Array) -> None:
