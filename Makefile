@@ -89,7 +89,7 @@ sanitize: $(VENV)/.test
 	OMP_NUM_THREADS=1 $(BIN)/python native/sanitize.py
 
 bench: $(VENV)/.test $(VENV)/.kernels
-	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/run.py; status=$$?; $(BIN)/python docs/generate.py && exit $$status
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/run.py; status=$$?; $(BIN)/python docs/scripts/generate.py && exit $$status
 
 # The golden vectors, byte for byte, from the scalar oracles.
 golden: $(VENV)/.test

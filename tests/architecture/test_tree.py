@@ -72,17 +72,19 @@ def test_generated_pages_are_current():
 
     files = generate.generated()
     for path, text in files.items():
-        assert path.exists(), f"{path.name} is missing: run python docs/generate.py"
-        assert path.read_text(encoding="utf-8") == text, f"{path.name} is out of date: run python docs/generate.py"
-    assert not generate.unclaimed(files), "run python docs/generate.py, which removes pages without a row"
+        assert path.exists(), f"{path.name} is missing: run python docs/scripts/generate.py"
+        assert path.read_text(encoding="utf-8") == text, (
+            f"{path.name} is out of date: run python docs/scripts/generate.py"
+        )
+    assert not generate.unclaimed(files), "run python docs/scripts/generate.py, which removes pages without a row"
 
 
 def test_every_row_has_its_picture():
     import draw
 
     missing = [row.name for row in posenc.CATALOG if not draw.current(row)]
-    assert not missing, f"run python docs/draw.py, which draws {', '.join(missing)}"
-    assert not draw.unclaimed(), "run python docs/draw.py, which removes pictures without a row"
+    assert not missing, f"run python docs/scripts/draw.py, which draws {', '.join(missing)}"
+    assert not draw.unclaimed(), "run python docs/scripts/draw.py, which removes pictures without a row"
     assert all(path.stat().st_size <= draw.LARGEST for path in draw.FOLDER.glob("*.png"))
 
 

@@ -11,8 +11,8 @@ from posenc.catalog import Row
 WAYS = {
     "adds": ("a vector for each position, added to the token embedding", "`embed(positions)`"),
     "rotates": ("a rotation of queries and keys", "`rotation(positions)`"),
-    "biases": ("a number for (head, query position, key position)", "`matrix(query, key)`"),
-    "scores": ("a term of the logits that reads content and position", "`score(q, k, query, key)`"),
+    "biases": ("a number for (head, query position, key position)", "`matrix(query_positions, key_positions)`"),
+    "scores": ("a term of the logits that reads content and position", "`score(q, k, query_positions, key_positions)`"),
 }
 #: The encodings of each door that stand for the others.
 SHOWN = {

@@ -1,4 +1,4 @@
-"""Draw the pictures of docs/context-extension.md from the results on file: `python docs/draw_context_extension.py`."""
+"""Draw the pictures of docs/context-extension.md from the results on file."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from generator.context_extension import PARTS, found
 from posenc.lab.extension_study.extension_picture import extension_picture
 from posenc.plot.export import image
 
-IMAGES = Path(__file__).parent / "images"
+IMAGES = Path(__file__).parents[1] / "images"
 
 
 def main() -> int:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import inspect
-from dataclasses import fields
+from dataclasses import MISSING, fields
 from pathlib import Path
 
 import posenc
 from generator import kinds
+from generator.docstring import Docstring, docstring
 from generator.snippets import torch_and_jax
-from generator.text import escaped, file_name, linked, parts, short
+from generator.text import escaped, file_name, linked, short
 from posenc.catalog import CATALOG, Row
 from posenc.core.doors import Encoding
 
@@ -30,7 +31,7 @@ SOURCES = Path(posenc.__file__).parents[1]
 
 def page(row: Row) -> str:
     """The page of a row."""
-    docstring = parts(inspect.getdoc(row.about) or "", [field.name for field in fields(row.about)])
+    described = docstring(row.about)
     sections = [
         f"# {row.name}",
         escaped(row.use),
@@ -38,9 +39,10 @@ def page(row: Row) -> str:
         f"![{row.name}: {kinds.CAPTIONS[kinds.kind(row)]}](../images/encodings/{file_name(row.name)}.png)",
         f"*{escaped(kinds.caption(row))}* Drawn: `{short(kinds.drawn_encoding(row))}`.",
         "## Formula",
-        f"``` {{ .text .formula }}\n{docstring.formula}\n```",
-        *docstring.prose,
-        *_example(docstring.example),
+        f"``` {{ .text .formula }}\n{described.formula}\n```",
+        *map(escaped, described.prose),
+        *_arguments(row.about, described),
+        *_example(described.example),
         "## Claims",
         _claims(row.samples[0]),
         *_snippets(row.samples[0]),
@@ -70,6 +72,18 @@ def _card(row: Row) -> str:
         learned = ", ".join(f"`{name}` {shape}" for name, shape in encoding.shapes.items())
         lines.append(f"- **Parameters** of `{short(encoding)}`: {learned}")
     return "\n".join(lines)
+
+
+def _arguments(encoding: type, described: Docstring) -> list[str]:
+    """Every field with its default and its meaning, and the errors."""
+    defaults = {field.name: field.default for field in fields(encoding)}
+    lines = [
+        f"- **`{name}`**{'' if defaults[name] is MISSING else f' = `{short(defaults[name])}`'}: {escaped(meaning)}"
+        for name, meaning in described.arguments.items()
+    ]
+    errors = [f"- **`{name}`**: {escaped(rule)}" for name, rule in described.raises]
+    titled = (("## Arguments", lines), ("## Errors", errors))
+    return [part for title, items in titled if items for part in (title, "\n".join(items))]
 
 
 def _example(text: str) -> list[str]:

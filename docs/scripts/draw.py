@@ -1,4 +1,4 @@
-"""Draw the pictures of the encodings' pages: `python docs/draw.py` draws what is missing or shows another encoding.
+"""Draw the pictures of the encodings' pages: `python docs/scripts/draw.py` draws missing and outdated ones.
 
 Names of rows draw those again; `--all` draws every one, as after a change of the drawing itself.
 """
@@ -16,7 +16,7 @@ from posenc.catalog import Row, row
 
 __all__ = ["FOLDER", "LARGEST", "current", "unclaimed"]
 
-FOLDER = Path(__file__).parent / "images" / "encodings"
+FOLDER = Path(__file__).parents[1] / "images" / "encodings"
 
 
 def path_of(row: Row) -> Path:

@@ -116,7 +116,7 @@ def _rotated(encoding: RotaryEncoding, query_positions: np.ndarray, key_position
 def _at_heads(encoding: RotaryEncoding, query_positions: np.ndarray, key_positions: np.ndarray) -> np.ndarray:
     """q·k/√d of vectors of ones at these positions, whatever the encoding does to them; shape (1 or heads, n, m)."""
     params = door_probe.moved_parameters(encoding) or None
-    first, second = ("output", "value") if "value" in encoding.roles else ("query_positions", "key")
+    first, second = ("output", "value") if "value" in encoding.roles else ("query", "key")
     if first == "output":  # the output is rotated back, so its side of the product is the inverse
         query_positions, key_positions = key_positions, query_positions
     q, k = (

@@ -1,10 +1,10 @@
-"""Docstrings, sources and names as Markdown."""
+"""Text, sources and names as Markdown."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import fields, is_dataclass
 
 import posenc
 from posenc import frequencies
@@ -13,48 +13,10 @@ from posenc import frequencies
 WIDE = "---\nhide:\n  - toc\n---\n\n"
 
 
-@dataclass(frozen=True)
-class Docstring:
-    """A docstring in parts: the formula at its start, prose and fields as Markdown, and the example."""
-
-    formula: str
-    prose: list[str]
-    example: str
-
-
-def parts(text: str, names: Iterable[str]) -> Docstring:
-    """A docstring of an encoding taken apart; `names` are its fields, whose paragraphs become lists."""
-    paragraphs = re.split(r"\n\s*\n", text.strip())
-    formula, *rest = paragraphs
-    at = next((place for place, paragraph in enumerate(rest) if ">>>" in paragraph), len(rest))
-    known = "|".join(map(re.escape, names)) or "(?!)"
-    listed = [markdown for paragraph in rest[:at] for markdown in _paragraph(paragraph, known)]
-    return Docstring(formula, listed, "\n\n".join(rest[at:]))
-
-
-def _paragraph(text: str, known: str) -> list[str]:
-    """A paragraph as Markdown: a list if it describes fields, which begin a line or follow a wide gap."""
-    entry = re.compile(rf"(?:^|\n| {{3,}})((?:{known})(?:(?:, | ≥ | and )(?:{known}))*): ")
-    if not entry.match(text):
-        return [escaped(_one_line(text))]
-    before, *pieces = entry.split(text)
-    assert not before, text
-    items, tail = [], ""
-    for name, meaning in zip(pieces[::2], pieces[1::2], strict=True):
-        meaning, _, raises = meaning.partition("\nRaises ")
-        tail = f"Raises {raises}" if raises else tail
-        items.append(f"- **`{name}`**: {escaped(_one_line(meaning))}")
-    return ["\n".join(items), *([escaped(_one_line(tail))] if tail else [])]
-
-
-def _one_line(text: str) -> str:
-    return re.sub(r"\s+", " ", text).strip()
-
-
 def escaped(text: str) -> str:
     """Plain text as Markdown; code between backticks stays as it is, arXiv numbers become links."""
     pieces = re.split(r"(`[^`]*`)", text)
-    plain = (re.sub(r"([\\*_\[\]])", r"\\\1", piece).replace("<", "&lt;") for piece in pieces[::2])
+    plain = (re.sub(r"([\\*\[\]])", r"\\\1", piece).replace("<", "&lt;") for piece in pieces[::2])
     code = [*pieces[1::2], ""]
     return linked("".join(one + other for one, other in zip(plain, code, strict=True)))
 

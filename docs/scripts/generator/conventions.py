@@ -8,7 +8,7 @@ from pathlib import Path
 from generator.choices import CHOICES, Choice
 from generator.text import WIDE, table
 
-FIGURES = Path(__file__).parent.parent / "conventions.json"
+FIGURES = Path(__file__).parents[2] / "conventions.json"
 
 
 def page() -> str:

@@ -62,7 +62,7 @@ def _attended(encoding: Encoding, words: dict[str, Any], lines: list[str], drawn
         heads, key_heads = _heads(encoding)
     width = encoding.head_dim if isinstance(encoding, RotaryEncoding) else getattr(encoding, "dim", 8)
     lines += [f"q = {drawn(1, heads, length, width)}", f"k = v = {drawn(1, key_heads, length, width)}"]
-    given = ["q, k, v, query=positions, key=positions", "encodings=[encoding]"]
+    given = ["q, k, v, query_positions=positions, key_positions=positions", "encodings=[encoding]"]
     if isinstance(encoding, AttentionScore) and encoding.reads:
         twice = ", for queries and then for keys" if encoding.reads == "both" else ""
         shape = 1, encoding.hidden_length(length, length), getattr(encoding, "model_dim")  # noqa: B009

@@ -1,4 +1,4 @@
-"""What the picture of an encoding shows, and the words below it; drawing it is docs/generator/picture.py's."""
+"""Kind of picture that an encoding has, and its caption; picture.py draws it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Draw the pictures of the README and the docs: `python docs/make_images.py`. The same code gives the same bytes."""
+"""Draw the pictures of the README and the docs; the same code gives the same bytes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from PIL import Image
 
 from posenc import ALiBi, RoPE, Sinusoidal, plot
 
-FOLDER = Path(__file__).parent / "images"
+FOLDER = Path(__file__).parents[1] / "images"
 #: A picture must stay below this many bytes, so that a clone stays small.
 LARGEST = 60_000
 

@@ -1,4 +1,4 @@
-"""Draw docs/images/claims.svg, the trained claims with the numbers of every seed: `python docs/draw_claims.py`."""
+"""Draw docs/images/claims.svg, the trained claims with every seed: `python docs/scripts/draw_claims.py`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from posenc.lab.claims.claims_picture import claims_picture
 from posenc.lab.claims.findings import trained_findings
 from posenc.plot.export import image
 
-PICTURE = Path(__file__).parent / "images" / "claims.svg"
+PICTURE = Path(__file__).parents[1] / "images" / "claims.svg"
 
 
 def main() -> int:

@@ -8,7 +8,7 @@ from typing import Any
 
 from generator.text import WIDE, escaped, table
 
-RESULTS = Path(__file__).parents[2] / "benchmarks" / "results"
+RESULTS = Path(__file__).parents[3] / "benchmarks" / "results"
 PICTURE = "speed.svg"
 #: The kinds of processors, each with a folder of results: what the page calls it.
 KINDS = {"avx2": "AVX2", "avx512bf16": "AVX-512 with bfloat16"}
@@ -31,7 +31,7 @@ PARTS = {
     "angles": "Cosines and sines computed in the kernel, compared with a table",
     "cache": "Rotated and written into a cache of keys and values",
     "embedding": "Embedding × scale + positions",
-    "modules": "Modules, which make their turn or table in each call",
+    "modules": "Modules, which make their rotation or table in each call",
     "add": "A sinusoidal table added",
     "table": "Making tables",
     "bias": "Relative biases in attention",
