@@ -56,7 +56,7 @@ def _has_a_last_row(table: Learned) -> bool:
     ),
 )
 def sinusoidal_suits_varying_lengths() -> Computation:
-    """One formula for sequences of all lengths."""
+    """A formula for sequences of all lengths."""
     encoding = Sinusoidal(dim=64)
     whole = encoding.embed(np.arange(LENGTHS[-1]))
     changed = max(float(np.abs(encoding.embed(np.arange(n)) - whole[:n]).max()) for n in LENGTHS)

@@ -7,19 +7,23 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from posenc.compose import LearnedScale, Partial, Sum
+from posenc import (
+    FIRE,
+    ALiBi,
+    KerpleLog,
+    Learned,
+    LearnedScale,
+    NoPE,
+    Partial,
+    RoPE,
+    Sinusoidal,
+    Sum,
+    T5Bias,
+    XPos,
+)
 from posenc.core.declared_fields import Declared, Whole
 from posenc.core.doors import Encoding
 from posenc.core.text_lines import short
-from posenc.encodings.adds.learned import Learned
-from posenc.encodings.adds.nope import NoPE
-from posenc.encodings.adds.sinusoidal import Sinusoidal
-from posenc.encodings.biases.alibi import ALiBi
-from posenc.encodings.biases.fire import FIRE
-from posenc.encodings.biases.kerple import KerpleLog
-from posenc.encodings.biases.t5 import T5Bias
-from posenc.encodings.rotates.rope import RoPE
-from posenc.encodings.rotates.xpos import XPos
 from posenc.lab import encodings as read_encodings
 from posenc.lab.experiment import Experiment
 from posenc.lab.models.model_folder import OWN, head_dim_of_folder, model_folder, rotates_itself

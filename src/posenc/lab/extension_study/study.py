@@ -14,7 +14,7 @@ from posenc.core import plain_file
 from posenc.core.declared_fields import Declared, Instance, Real, Whole
 from posenc.core.plain_file import json_of
 from posenc.lab.experiment import LONGEST, Experiment, digest
-from posenc.lab.result import Count, TupleOf, Versions
+from posenc.lab.result import Count, InstancesOf, Versions
 from posenc.lab.tasks.corpus import text_options
 from posenc.lab.tasks.task_table import experiment
 from posenc.lab.write_whole import write_whole
@@ -116,7 +116,7 @@ class Extension(Declared):
     """
 
     study: Annotated[Study, Instance("a Study")]
-    ways: Annotated[tuple[Extended, ...], TupleOf(Extended)]
+    ways: Annotated[tuple[Extended, ...], InstancesOf(Extended)]
     seconds: Annotated[float, Real(0.0, 1e12)] = 0.0
     versions: Annotated[tuple[tuple[str, str], ...], Versions()] = ()
 
