@@ -28,6 +28,8 @@ from posenc.lab.tasks.task_table import task_of, task_row
 from posenc.lab.tasks.written import Written
 from posenc.lab.train import OneProcess, Replicas, train
 
+SAMPLE = 160
+
 
 @dataclass(frozen=True, eq=False)
 class Trial:
@@ -165,9 +167,6 @@ def _try_ends(trial: Trial) -> None:
     memory = None if trial.model.source is None else trial.model.read(tokens, ends)
     if not bool(trial.model(tokens, ends, memory=memory).isfinite().all()):
         raise ValueError(f"it gives no finite numbers at position {trial.limit - 1}. Use shorter test lengths.")
-
-
-SAMPLE = 160
 
 
 def run(

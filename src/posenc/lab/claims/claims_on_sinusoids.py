@@ -17,6 +17,8 @@ from posenc.inspect import (
 from posenc.inspect.properties import rows_in_dtype
 from posenc.lab.claims.claim import Computation, computed
 
+LENGTHS = (1, 7, 512, 100_000)
+
 
 @computed(
     statement="The values of the sinusoidal encoding stay between -1 and 1.",
@@ -29,9 +31,6 @@ def values_stay_between_minus_one_and_one() -> Computation:
     positions = np.concatenate([np.arange(10_000), 10 ** np.arange(4, 16)])
     rows = Sinusoidal(dim=128).embed(positions)
     return bool(np.abs(rows).max() <= 1), {"smallest": rows.min(), "largest": rows.max()}
-
-
-LENGTHS = (1, 7, 512, 100_000)
 
 
 def _has_a_last_row(table: Learned) -> bool:

@@ -30,6 +30,8 @@ from posenc.lab.models.model_folder import OWN, head_dim_of_folder, model_folder
 from posenc.lab.tasks.language import SubwordLM
 from posenc.lab.tasks.task_table import TASKS, experiment, task_of, task_row
 
+TierName = Literal["smoke", "core", "full", "big"]
+
 
 def for_transformers_model(
     width: int, heads: int, head_dim: int, length: int, *, causal: bool, rotates: bool
@@ -74,9 +76,6 @@ def many(width: int, heads: int, length: int, *, causal: bool) -> tuple[Encoding
         LearnedScale(sinusoidal),
         Sum((sinusoidal, Learned(dim=width, length=length, outside="clamp"))),
     )
-
-
-TierName = Literal["smoke", "core", "full", "big"]
 
 
 @dataclass(frozen=True)

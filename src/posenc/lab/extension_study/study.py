@@ -21,6 +21,9 @@ from posenc.lab.write_whole import write_whole
 
 #: How many lengths are read, in equal steps up to the one to reach.
 LENGTHS = 4
+TASKS = ("character-lm", "needle")
+#: A study has a few numbers for each way and length.
+LARGEST_FILE = 1 << 24
 
 
 @dataclass(frozen=True)
@@ -134,9 +137,6 @@ class Extension(Declared):
         return cls(**fields)
 
 
-TASKS = ("character-lm", "needle")
-
-
 class Budget(NamedTuple):
     """Budget of a study of a task.
 
@@ -200,10 +200,6 @@ def plan_extension(
         return Study(experiment(encoding, task, seed, **own), length or usual.length, tuning, usual.sequences)
 
     return tuple(study(task, seed) for seed in range(seeds) for task in dict.fromkeys(tasks))
-
-
-#: A study has a few numbers for each way and length.
-LARGEST_FILE = 1 << 24
 
 
 def read_extension(folder: str | os.PathLike[str], study: Study) -> Extension | None:

@@ -11,6 +11,9 @@ from posenc.core.declared_fields import Real, Whole
 from posenc.lab.tasks.task import NOTHING, Batch, Task, TaskRow
 from posenc.positions import coupled
 
+PLUS, EQUALS = 10, 11
+WRITE, READ, IGNORE = 2, 3, 4
+
 
 @dataclass(frozen=True)
 class Copy(Task):
@@ -61,9 +64,6 @@ def question_and_answer(question: np.ndarray, answer: np.ndarray) -> Batch:
     tokens = np.concatenate([question, answer[:, :-1]], 1)
     targets = np.concatenate([np.full_like(question[:, 1:], NOTHING), answer], 1)
     return Batch(tokens, targets)
-
-
-PLUS, EQUALS = 10, 11
 
 
 @dataclass(frozen=True)
@@ -153,9 +153,6 @@ class SelectiveCopy(Task):
 
     def tokens_at(self, length: int) -> int:
         return length + self.count
-
-
-WRITE, READ, IGNORE = 2, 3, 4
 
 
 @dataclass(frozen=True)
