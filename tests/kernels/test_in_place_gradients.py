@@ -1,5 +1,5 @@
-"""Rotated in place under autograd: gradients as out of place, errors where autograd cannot follow, and nobody's gradient
-overwritten."""
+"""Rotated in place under autograd: gradients as out of place, errors where autograd cannot follow, and no
+gradient overwritten that may belong to somebody else."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ import torch
 
 from posenc import Partial, RoPE
 from posenc.kernels import native as kernel
-from posenc.torch import rotate, rotate_
-from posenc.torch import angles
+from posenc.torch import angles, rotate, rotate_
 
 IMPLS = (
     pytest.param("native", marks=pytest.mark.skipif(kernel.MISSING is not None, reason=str(kernel.MISSING))),

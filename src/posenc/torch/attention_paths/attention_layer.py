@@ -11,7 +11,6 @@ import torch
 
 from posenc.core import validation
 from posenc.core.arrays import Array
-from posenc.core.attention_arguments import AttentionArguments
 from posenc.core.checked_attention import (
     Window,
     check_inside,
@@ -23,7 +22,7 @@ from posenc.core.checked_attention import (
 )
 from posenc.core.doors import AttentionScore, Documents, Encoding, RotaryEncoding
 from posenc.core.rotation import Layout
-from posenc.torch.attention_paths.arguments import held_encodings
+from posenc.torch.attention_paths.arguments import AttentionArguments, held_encodings
 from posenc.torch.attention_paths.attend import Impl, attended
 from posenc.torch.modules.encoding_module import EncodingModule
 from posenc.torch.modules.modules import module

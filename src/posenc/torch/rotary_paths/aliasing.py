@@ -89,7 +89,7 @@ def _self_overlapping(axes: list[Axis]) -> bool:
 
 
 def _meet(axes: list[Axis], behind: int) -> bool:
-    """Whether steps along the axes lead from one tensor to the other, `behind` numbers later; also if axes interleave."""
+    """Whether steps along the axes lead from one tensor to another, `behind` numbers later; also if axes interleave."""
     if not axes:
         return behind == 0
     (stride, one, other), *rest = axes
