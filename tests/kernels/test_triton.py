@@ -36,7 +36,7 @@ def test_no_case_is_none_that_passes():
 
 
 TABLES = ("every_record", "heads_of_their_own", "gradients", "refusals", "caches", "norms")
-ANGLES = ("tracers", "exact_waves", "exact_turns", "angles_without_a_table")
+ANGLES = ("tracers", "exact_waves", "exact_rotations", "angles_without_a_table")
 
 
 @needs_triton

@@ -1,4 +1,4 @@
-"""The kernels that rotate queries and keys, a row each: why one cannot, and how it rotates, in place and into a cache."""
+"""The kernels that rotate queries and keys, a row each: what it cannot take, and how it rotates."""
 
 from __future__ import annotations
 
