@@ -9,12 +9,12 @@ from typing import Any
 from posenc.core.doors import Encoding
 from posenc.core.rotation import PairLayout
 from posenc.diagnosis.checkpoint_rows import checkpoint_of, compare_rows
+from posenc.diagnosis.checkpoint_tables import compare_resized
 from posenc.diagnosis.compare_models import compare_models
 from posenc.diagnosis.layers.judge_windows import compare_windows
 from posenc.diagnosis.layers.mistakes_layers import LAYERS
 from posenc.diagnosis.mistake import Finding
 from posenc.diagnosis.model_source import ModelSource, in_layout, longest_trained, served_longer
-from posenc.diagnosis.resized_tables import compare_resized
 from posenc.diagnosis.verdict import Diagnosis
 from posenc.models.checkpoints.conversion import RECEIPT
 from posenc.models.checkpoints.head_shape import head_shapes

@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 
 from posenc.diagnosis.code.cosine_and_sine import rotations
-from posenc.diagnosis.code.module_tensors import Tensor
 from posenc.diagnosis.code.observed_values import ObservedValues, ProbedBias
 from posenc.diagnosis.code.recipe import Door
-from posenc.diagnosis.code.user_code import Caller, CodeFailedError, UnsupportedFormError
+from posenc.diagnosis.code.user_code import Caller, CodeFailedError, Tensor, UnsupportedFormError
 from posenc.diagnosis.mistake import Finding
 from posenc.diagnosis.named_arrays import NamedArray
 

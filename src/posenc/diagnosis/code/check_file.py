@@ -10,9 +10,8 @@ import numpy as np
 
 from posenc.core import validation
 from posenc.diagnosis.code.child_process import ChildProcess, StoppedError
-from posenc.diagnosis.code.module_tensors import Tensor
 from posenc.diagnosis.code.parameter_roles import Parameter
-from posenc.diagnosis.code.user_code import CodeFailedError, PreparedCode, UnsupportedFormError
+from posenc.diagnosis.code.user_code import CodeFailedError, PreparedCode, Tensor, UnsupportedFormError
 from posenc.diagnosis.named_arrays import NamedArray
 
 SERVER = "posenc.diagnosis.code.child_server"

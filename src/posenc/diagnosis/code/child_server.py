@@ -12,8 +12,7 @@ from typing import Any, BinaryIO
 
 from posenc.core.doors import Encoding
 from posenc.diagnosis.code.child_messages import receive, send
-from posenc.diagnosis.code.module_tensors import Tensor
-from posenc.diagnosis.code.user_code import CodeFailedError, LocalCode, UnsupportedFormError
+from posenc.diagnosis.code.user_code import CodeFailedError, LocalCode, Tensor, UnsupportedFormError
 from posenc.diagnosis.code.user_file import load_target
 
 #: Tensors whose names are sent, and the most numbers of them together.

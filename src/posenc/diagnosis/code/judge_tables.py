@@ -9,8 +9,8 @@ import numpy as np
 
 from posenc.core.doors import Encoding
 from posenc.diagnosis.code.code_report import CodeReport
-from posenc.diagnosis.code.module_tensors import Tensor
 from posenc.diagnosis.code.observed_values import ObservedValues
+from posenc.diagnosis.code.user_code import Tensor
 from posenc.diagnosis.mistake import Finding
 from posenc.encodings.adds.learned import Learned
 
