@@ -25,7 +25,7 @@ class RemoteCode:
 
     def __init__(self, child: ChildProcess, target: str) -> None:
         self.child = child
-        self.is_encoding = self.ask("load", target=target) == {"is_record": True}
+        self.is_encoding = self.ask("load", target=target) == {"is_encoding": True}
 
     def prepare(self, dim: int, base: float, heads: int) -> PreparedCode:
         answer = self.ask("prepare", dim=dim, base=base, heads=heads)

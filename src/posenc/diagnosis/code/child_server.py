@@ -33,7 +33,7 @@ class UserFile:
         self.target = load_target(target)
         self.code = LocalCode(self.target)
         kind = self.target if isinstance(self.target, type) else type(self.target)
-        return {"is_record": issubclass(kind, Encoding)}
+        return {"is_encoding": issubclass(kind, Encoding)}
 
     def prepare(self, dim: int, base: float, heads: int) -> dict[str, Any]:
         return asdict(self.code.prepare(dim, base, heads))

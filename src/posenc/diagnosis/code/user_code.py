@@ -16,7 +16,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 
 from posenc.core.rotation import PairLayout
-from posenc.diagnosis.code.code_state import copied, kept_values
+from posenc.diagnosis.code.code_state import deep_copied, kept_values
 from posenc.diagnosis.code.parameter_roles import ArgumentRoles, Parameter, construction, has_width, parameters_of
 from posenc.diagnosis.code.user_file import error_line, quiet, source_file
 from posenc.diagnosis.named_arrays import NamedArray, on_host
@@ -153,7 +153,7 @@ class LocalCode:
         self.function: Function = target
         self.last: tuple[tuple[Any, ...], dict[str, Any]] = ((), {})
         self.kept = kept_values(target)
-        self.uncalled = None if inspect.isroutine(target) or isinstance(target, type) else copied(target)
+        self.uncalled = None if inspect.isroutine(target) or isinstance(target, type) else deep_copied(target)
 
     def prepare(self, dim: int, base: float, heads: int) -> PreparedCode:
         target, name, built_with = self.target, _name_of(self.target), {}
@@ -163,7 +163,7 @@ class LocalCode:
             built_with = construction(target, {**sizes, "distance": 128})
             target = self._construct(target, name, built_with)
             name = f"{name}({', '.join(built_with)})"
-            self.uncalled = copied(target)
+            self.uncalled = deep_copied(target)
         self.function = _callable(target)
         if not callable(self.function):
             raise ValueError(
@@ -196,7 +196,7 @@ class LocalCode:
         for value in self.kept:
             value.restore()
         if self.uncalled is not None:
-            self.function = _callable(copied(self.uncalled))
+            self.function = _callable(deep_copied(self.uncalled))
 
     def tensors(self) -> list[Tensor]:
         return tensors_of(getattr(self.function, "__self__", self.function))
