@@ -139,8 +139,6 @@ def _groups(wanted: Encoding | ModelPositions, layer: int | None, part: str | No
 
 def _length(wanted: Encoding | ModelPositions) -> int | None:
     """The served length that the encodings state, where they state one."""
-    encodings = (
-        [wanted] if isinstance(wanted, Encoding) else [one for group in wanted.groups for one in group.encodings]
-    )
+    encodings = [encoding for group in _groups(wanted, None, None) for encoding in group.encodings]
     ropes = [head.rope for encoding in encodings if (head := rope_in_head(encoding))]
     return min((length for rope in ropes if (length := getattr(rope.scaling, "length", None))), default=None)

@@ -21,7 +21,7 @@ from posenc.models.checkpoints.head_shape import head_shapes
 from posenc.models.config.converted_type import layout_of
 from posenc.models.difference import diff
 from posenc.models.model_positions import LayerGroup, ModelPositions
-from posenc.models.reordered_rows import in_same_terms
+from posenc.models.reordered_rows import in_same_terms, with_records
 
 
 def judge_models(first: ModelSource, second: ModelSource) -> Diagnosis:
@@ -89,11 +89,8 @@ def _compare_folders(
     """The rows of two folders with weights; None where one has none, or nothing in them rotates."""
     if first.folder is None or second.folder is None or first.config is None:
         return None
-    one, other = (
-        checkpoint_of(side.folder, side.converted or _layout(side))
-        for side in (first, second)
-        if side.folder is not None
-    )
+    one = checkpoint_of(first.folder, first.converted or _layout(first))
+    other = checkpoint_of(second.folder, second.converted or _layout(second))
     if one is None or other is None or _layout(first) is None or _layout(second) is None:
         return None
     try:
@@ -113,7 +110,7 @@ def judge_configs(first: ModelSource, second: ModelSource) -> Diagnosis:
     notes: tuple[str, ...] = ()
     if isinstance(expected, Encoding) and isinstance(actual, Encoding):
         one, other = (
-            ModelPositions("encoding", (LayerGroup("text", "", (0,), (model,)),)) for model in (expected, actual)
+            ModelPositions("encoding", (LayerGroup("text", "", (0,), (side,)),)) for side in (expected, actual)
         )
         difference = diff(expected, actual)
     else:
@@ -140,11 +137,9 @@ def _as_model(model: Encoding | ModelPositions, other: Encoding | ModelPositions
         return model
     if not isinstance(other, ModelPositions):
         raise TypeError("other must be what from_config returns; got an encoding. Compare encodings with encodings.")
-    groups = []
-    for group in other.groups:
-        encodings = tuple(model if encoding.door == model.door else encoding for encoding in group.encodings)
-        groups.append(replace(group, encodings=encodings))
-    return ModelPositions(other.model_type, tuple(groups), other.notes)
+    lone = model
+    replaced = with_records(other, lambda encoding, group: lone if encoding.door == lone.door else encoding)
+    return ModelPositions(other.model_type, replaced.groups, other.notes)
 
 
 KEY = "scale_embedding"
@@ -164,9 +159,8 @@ def compare_embedding_scales(expected: Mapping[str, Any] | None, actual: Mapping
         return None
     names = {True: "multiplied by √d", False: "left as they are"}
     sentence = f"{KEY} is {got} where {scaled} is meant: token embeddings are {names[got]} before positions are added."
-    return Finding(
-        "embedding scale", sentence, f"Set {KEY}={scaled}: it decides how much positions weigh compared with words."
-    )
+    fix = f"Set {KEY}={scaled}: it decides how much positions weigh compared with words."
+    return Finding("embedding scale", sentence, fix)
 
 
 def _is_scaled(config: Mapping[str, Any]) -> bool:

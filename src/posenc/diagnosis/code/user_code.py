@@ -170,23 +170,17 @@ class LocalCode:
                 f"target must be a function, a class or an object that can be called; got {name}. Name another one."
             )
         heads_of_module = heads if heads > 1 and heads in built_with.values() else 0
-        return PreparedCode(
-            name, tuple(parameters_of(self.function)), tuple(_libraries(self.function)), heads_of_module
-        )
+        parameters, libraries = tuple(parameters_of(self.function)), tuple(_libraries(self.function))
+        return PreparedCode(name, parameters, libraries, heads_of_module)
 
     def call(self, library: str, positional: Sequence[Any], named: Mapping[str, Any]) -> list[NamedArray]:
-        self.last = (
-            tuple(_array(value, library) for value in positional),
-            {name: _array(value, library) for name, value in named.items()},
-        )
+        by_name = {name: _array(value, library) for name, value in named.items()}
+        self.last = tuple(_array(value, library) for value in positional), by_name
         try:
             with quiet():
                 result = self.function(*self.last[0], **self.last[1])
-                return [
-                    numbers
-                    for each in (result if isinstance(result, tuple) else (result,))
-                    for numbers in _numbers(each)
-                ]
+                results = result if isinstance(result, tuple) else (result,)
+                return [numbers for each in results for numbers in _numbers(each)]
         except (KeyboardInterrupt, UnsupportedFormError):
             raise
         except BaseException as error:

@@ -104,9 +104,8 @@ class ObservedTable(AtPositions):
 
     @cached_property
     def _rotations(self) -> ObservedRotations:
-        return rotations_of(
-            np.ones(self.cos.shape, complex), self.cos + 1j * self.sin, self.positions, self.dtype in NARROW_TYPES
-        )
+        before, after = np.ones(self.cos.shape, complex), self.cos + 1j * self.sin
+        return rotations_of(before, after, self.positions, self.dtype in NARROW_TYPES)
 
     @cached_property
     def _frequencies(self) -> np.ndarray | None:
