@@ -265,6 +265,6 @@ MOST_TO_DIAGNOSE = 8000
 def diagnosing() -> dict[str, Any]:
     """How many Python functions the comparison of two configs enters, next to the most that it may."""
     other = {**LLAMA31_FILE, "rope_theta": 1_000_000.0}
-    count = len(entered(partial(diagnose, LLAMA31_FILE, other)))
-    values = {"diagnose of Llama 3.1 with another theta": count, "goal": MOST_TO_DIAGNOSE}
+    made = len(entered(partial(diagnose, LLAMA31_FILE, other)))
+    values = {"diagnose of Llama 3.1 with another theta": made, "goal": MOST_TO_DIAGNOSE}
     return {"case": "Python calls that compare two configs", "values": values, "left out": {}}
