@@ -43,6 +43,15 @@ ENDINGS: dict[type, tuple[str, ...]] = {
 PARTS = frozenset({"encoder", "decoder"})
 Shapes = dict[str, tuple[int, ...]]
 
+#: How far a table may be off, of its largest number, that was resized in a type and rounded to it.
+ROUNDED = {"float64": 2.0**-16, "float32": 2.0**-16, "float16": 2.0**-9, "bfloat16": 2.0**-6}
+RULES = tuple(
+    Resizing(method, antialias=antialias, align_corners=corners)
+    for method in ("bicubic", "bilinear")
+    for antialias, corners in ((False, False), (True, False), (False, True))
+)
+EXCHANGED = "height and width exchanged"
+
 
 def table_shapes(path: Path) -> Shapes:
     """The shapes of the tables of a safetensors file by name, from its header alone."""
@@ -89,16 +98,6 @@ def _compare(name: str, shape: tuple[int, ...], expected: tuple[int, int]) -> It
         yield Finding("rows of a table", sentence, fix)
     if width != expected[1]:
         yield Finding("width of a table", f"{name} has {width} columns where {expected[1]} are meant.", f"{load}.")
-
-
-#: How far a table may be off, of its largest number, that was resized in a type and rounded to it.
-ROUNDED = {"float64": 2.0**-16, "float32": 2.0**-16, "float16": 2.0**-9, "bfloat16": 2.0**-6}
-RULES = tuple(
-    Resizing(method, antialias=antialias, align_corners=corners)
-    for method in ("bicubic", "bilinear")
-    for antialias, corners in ((False, False), (True, False), (False, True))
-)
-EXCHANGED = "height and width exchanged"
 
 
 class ResizedTable(NamedTuple):

@@ -23,6 +23,15 @@ from posenc.models.difference import diff
 from posenc.models.model_positions import LayerGroup, ModelPositions
 from posenc.models.reordered_rows import in_same_terms, with_records
 
+#: Mistakes about which layer does what, from which its windows follow.
+ABOUT_LAYERS = frozenset(mistake.name for mistake in LAYERS)
+SCALE_KEY = "scale_embedding"
+#: Types whose class multiplies where the file does not say; the others that know the key do not.
+SCALED_BY_DEFAULT = frozenset(
+    {"bigbird_pegasus", "fsmt", "m2m_100", "nllb-moe", "pegasus_x", "plbart", "seamless_m4t", "seamless_m4t_v2",
+     "speech_to_text", "xglm"}
+)  # fmt: skip
+
 
 def judge_models(first: ModelSource, second: ModelSource) -> Diagnosis:
     """Compare two configs, encodings or folders with weights.
@@ -100,10 +109,6 @@ def _compare_folders(
     return compare_rows(one._replace(layout=_layout(first)), other._replace(layout=_layout(second)), heads)
 
 
-#: Mistakes about which layer does what, from which its windows follow.
-ABOUT_LAYERS = frozenset(mistake.name for mistake in LAYERS)
-
-
 def judge_configs(first: ModelSource, second: ModelSource) -> Diagnosis:
     """Compare what two configs say of every layer."""
     expected, actual = first.positions, second.positions
@@ -142,27 +147,21 @@ def _as_model(model: Encoding | ModelPositions, other: Encoding | ModelPositions
     return ModelPositions(other.model_type, replaced.groups, other.notes)
 
 
-KEY = "scale_embedding"
-#: Types whose class multiplies where the file does not say; the others that know the key do not.
-BY_DEFAULT = frozenset(
-    {"bigbird_pegasus", "fsmt", "m2m_100", "nllb-moe", "pegasus_x", "plbart", "seamless_m4t", "seamless_m4t_v2",
-     "speech_to_text", "xglm"}
-)  # fmt: skip
-
-
 def compare_embedding_scales(expected: Mapping[str, Any] | None, actual: Mapping[str, Any] | None) -> Finding | None:
     """Finding on different scales of the token embedding; None where they agree, or neither config says."""
-    if expected is None or actual is None or not {KEY} & (set(expected) | set(actual)):
+    if expected is None or actual is None or not {SCALE_KEY} & (set(expected) | set(actual)):
         return None
     scaled, got = (_is_scaled(config) for config in (expected, actual))
     if scaled == got:
         return None
     names = {True: "multiplied by √d", False: "left as they are"}
-    sentence = f"{KEY} is {got} where {scaled} is meant: token embeddings are {names[got]} before positions are added."
-    fix = f"Set {KEY}={scaled}: it decides how much positions weigh compared with words."
+    sentence = (
+        f"{SCALE_KEY} is {got} where {scaled} is meant: token embeddings are {names[got]} before positions are added."
+    )
+    fix = f"Set {SCALE_KEY}={scaled}: it decides how much positions weigh compared with words."
     return Finding("embedding scale", sentence, fix)
 
 
 def _is_scaled(config: Mapping[str, Any]) -> bool:
-    value = config.get(KEY)
-    return config.get("model_type") in BY_DEFAULT if value is None else bool(value)
+    value = config.get(SCALE_KEY)
+    return config.get("model_type") in SCALED_BY_DEFAULT if value is None else bool(value)

@@ -39,6 +39,9 @@ _KEYS = Finding(
     "Rotate both the same way: the score then depends on the difference of positions alone.",
 )
 
+#: Queries and keys that are asked for: beyond the distance of 128 at which T5's last bucket begins.
+LENGTH = 160
+
 
 @dataclass(frozen=True, eq=False)
 class Probe:
@@ -324,10 +327,6 @@ def _probe(caller: Caller, positions: np.ndarray, answer: NamedArray) -> Probe:
     length = 0 if _takes_positions(caller) else len(positions)
     door: Door = "adds" if values.ndim == 2 else "rotates"
     return Probe(ObservedValues(door, positions[kept].astype(np.float64), values[kept], dtype, length))
-
-
-#: Queries and keys that are asked for: beyond the distance of 128 at which T5's last bucket begins.
-LENGTH = 160
 
 
 def by_length(caller: Caller) -> ProbedBias:

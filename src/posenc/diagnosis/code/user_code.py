@@ -23,6 +23,7 @@ from posenc.diagnosis.named_arrays import NamedArray, on_host
 
 #: The most numbers of a tensor whose values are compared.
 MOST = 1 << 22
+Function = Callable[..., Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,9 +83,6 @@ def _values(value: Any) -> np.ndarray | None:
     if value.numel() > MOST or value.is_complex():
         return None
     return on_host(value).values.astype(np.float64)
-
-
-Function = Callable[..., Any]
 
 
 class UnsupportedFormError(Exception):

@@ -14,6 +14,9 @@ from posenc.diagnosis.rotation.rotation_evidence import AtPositions, RotationEvi
 from posenc.diagnosis.rotation.rotation_usage import RotationUsage, frequency_unit
 from posenc.inspect.rounding import NARROW_TYPES
 
+#: cos and sin are rounded once; a vector is the sum of two products of rounded numbers.
+OF_TABLE = 0.5
+
 
 @dataclass(frozen=True, eq=False)
 class ObservedFrequencies(RotationEvidence):
@@ -58,10 +61,6 @@ class ObservedFrequencies(RotationEvidence):
 
     def attention_factor(self) -> float | None:
         return self.attention
-
-
-#: cos and sin are rounded once; a vector is the sum of two products of rounded numbers.
-OF_TABLE = 0.5
 
 
 @dataclass(frozen=True, eq=False)
