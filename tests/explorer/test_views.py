@@ -1,5 +1,6 @@
 """What the explorer's views answer: numbers of posenc, one table and one worked cell that agree, and clear refusals."""
 
+import base64
 import json
 
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 from every import every
 from posenc import CATALOG, ALiBi, RoPE, Sinusoidal, parse
 from posenc.explorer.views import VIEWS
-from posenc.explorer.views.view import unpacked, written
+from posenc.explorer.views.view import written
 from posenc.inspect.plain import as_plain
 from posenc.lab.claims import claim_catalog, findings
 from posenc.models.pair_rotation import pair_rotation
@@ -17,6 +18,11 @@ LLAMA = {
     "model_type": "llama", "rope_theta": 5e5, "hidden_size": 64, "num_attention_heads": 4, "num_hidden_layers": 2,
     "max_position_embeddings": 8192,
 }  # fmt: skip
+
+
+def unpacked(text):
+    """Values that `in_base64` wrote, in a row."""
+    return np.frombuffer(base64.b64decode(text), "<f8")
 
 
 def facts(view, **asked):
