@@ -15,9 +15,8 @@ from posenc.explorer.lesson.orders import PAIRS
 from posenc.explorer.lesson.trained_models import learned_maps, trained_models
 from posenc.inspect import input_sum, order_by_architecture, shift_derivation
 from posenc.inspect.order import word_layer
-from posenc.lab.contestants import contestants
 from posenc.lab.result import Progress
-from posenc.lab.run_config import TrainingOutcome, TrainingRecipe
+from posenc.lab.tour_plan import TrainingOutcome, TrainingRecipe, tour_candidates
 
 SECTION_NAMES = [section.name for section in SECTIONS]
 
@@ -39,11 +38,11 @@ def pretend_models():
     """Outcomes whose losses rise beyond the training length for every second model."""
     recipe = TrainingRecipe(steps=10)
     outcomes = []
-    for index, contestant in enumerate(contestants(recipe)):
+    for index, candidate in enumerate(tour_candidates(recipe)):
         spread = np.random.default_rng(index).random((50, recipe.bins)) / 100
         far = np.where(np.arange(recipe.bins) < 4, 0.0, float(index % 2))
         outcomes.append(
-            TrainingOutcome(contestant, (Progress(1, 5.0), Progress(10, 3.0)), 3 + far + spread, (1,) * 99, 100, 0)
+            TrainingOutcome(candidate, (Progress(1, 5.0), Progress(10, 3.0)), 3 + far + spread, (1,) * 99, 100, 0)
         )
     return trained_models(outcomes, recipe, PretendReading())
 

@@ -99,7 +99,7 @@ def test_every_claim_is_listed_with_what_came_out():
     claims = facts("claims")["claims"]
     assert [one["name"] for one in claims] == list(claim_catalog.NAMES)
     for one in claims:
-        finding = findings.read_finding(one["name"]).finding
+        finding = findings.read_findings()[one["name"]].finding
         assert (one["verdict"], dict(one["figures"])) == (finding.verdict, as_plain(dict(finding.figures)))
 
 

@@ -38,7 +38,7 @@ class ClaimsVerb(engines.EngineVerb):
     """Which claims; all of them if left out."""
 
     run_again: Annotated[bool, tyro.conf.arg(name="run")] = False
-    """Check the claims again, and file what comes out in OUT/findings."""
+    """Check the claims again, and file what comes out in OUT/findings.json."""
 
     out: Annotated[Path, tyro.conf.arg(metavar="FOLDER")] = Path("claims")
     """Where --run keeps its results."""
@@ -48,8 +48,7 @@ class ClaimsVerb(engines.EngineVerb):
 
     def run(self) -> Answer:
         chosen = {name: claim_catalog.claim(name) for name in dict.fromkeys(self.names or claim_catalog.NAMES)}
-        filed = {name: findings.read_finding(name) for name in chosen}
-        known = {name: each.finding for name, each in filed.items() if each is not None}
+        known = {name: each.finding for name, each in findings.read_findings().items() if name in chosen}
         if not self.run_again:
             return Answer(lambda: _facts(chosen, known), lambda: _lines(chosen, known, detailed=bool(self.names)))
         new = self._run(chosen)
@@ -73,8 +72,8 @@ class ClaimsVerb(engines.EngineVerb):
             results = dict(store.results)
         new = {name: claim.decided(results) for name, claim in chosen.items()}
         finished = {name: finding for name, finding in new.items() if finding is not None}
-        for name, finding in finished.items():
-            findings.write_finding(name, chosen[name], finding, self.out / "findings")
+        decided = {name: (chosen[name], finding) for name, finding in finished.items()}
+        findings.write_findings(self.out / findings.SHIPPED.name, decided)
         return finished
 
 

@@ -13,9 +13,9 @@ from posenc.cli.inputs import each_waived_has_an_effect, encoding_or_path
 from posenc.core.doors import Encoding
 from posenc.diagnosis import diagnose
 from posenc.diagnosis.code.user_file import load_target
+from posenc.diagnosis.model_source import read_source
 from posenc.diagnosis.named_arrays import ARRAY_FILES, from_file
-from posenc.diagnosis.rotation.usage import rope_in_head
-from posenc.diagnosis.sides import side_of
+from posenc.diagnosis.rotation.rotation_usage import rope_in_head
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class DoctorVerb(Verb):
         names = from_file(Path(self.actual)) if is_file and self.layout is not None else {}
         if self.layout is not None and not {"q", "k"} & set(names):
             raise ValueError("layout must come with arrays of q or k; got none. Leave it out.")
-        if self.length is not None and not _depends_on_length(side_of("expected", expected, self.waive).positions):
+        if self.length is not None and not _depends_on_length(read_source("expected", expected, self.waive).positions):
             raise ValueError("length must come with a scaling that depends on it; got none. Leave it out.")
         for name in ("layer", "part", "length"):
             if getattr(self, name) is not None and isinstance(expected, Encoding) and name != "length":

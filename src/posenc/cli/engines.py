@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 import tyro
 
 from posenc.cli.answer import Verb
-from posenc.lab.engines import local, ray_core, slurm
+from posenc.lab.engines import cluster, local
 from posenc.lab.running import Engine
 
 #: Engines that do many runs at once; and the one that does each on all processes.
@@ -60,8 +60,9 @@ def engine(
     if name == "local":
         return functools.partial(local.run, workers=workers, gpus=_gpus(device))
     if name == "ray":
-        return functools.partial(ray_core.run, gpus=gpus)
-    return functools.partial(slurm.run, folder=folder / "slurm", parameters=dict(map(_parameter, options)), gpus=gpus)
+        return functools.partial(cluster.run_on_ray, gpus=gpus)
+    parameters = dict(map(_parameter, options))
+    return functools.partial(cluster.run_on_slurm, folder=folder / "slurm", parameters=parameters, gpus=gpus)
 
 
 def _gpus(device: str) -> tuple[str, ...]:

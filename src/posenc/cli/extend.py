@@ -15,9 +15,14 @@ from posenc.cli.answer import Answer, Heading, columns, wrap_text
 from posenc.cli.progress_bar import run_with_progress
 from posenc.lab.comparison.judge import SEEDS
 from posenc.lab.engines.events import Job
-from posenc.lab.extension_study import study_files
-from posenc.lab.extension_study.extension_plan import TASKS, plan_extension
-from posenc.lab.extension_study.study import Extension, Study
+from posenc.lab.extension_study.study import (
+    TASKS,
+    Extension,
+    Study,
+    plan_extension,
+    read_extension,
+    write_extension,
+)
 from posenc.lab.extension_study.study_summary import StudySummary, summaries
 from posenc.lab.running import Engine, RunEvent
 
@@ -88,7 +93,7 @@ class ExtendVerb(engines.EngineVerb):
         for study in studies[: len(self.task)]:  # the first seed of each task
             begun(study)
         engine = self.engine_in(self.out, self.engine)
-        missing = [study for study in studies if study_files.read_extension(self.out, study) is None]
+        missing = [study for study in studies if read_extension(self.out, study) is None]
         if missing:
             run_with_progress(_run(missing, engine, self.out), len(missing))
         return extension_answer(self.out, studies)
@@ -96,7 +101,7 @@ class ExtendVerb(engines.EngineVerb):
 
 def extension_answer(out: Path, studies: Sequence[Study]) -> Answer:
     """Answer with the finished studies of a folder."""
-    read = [study_files.read_extension(out, study) for study in studies]
+    read = [read_extension(out, study) for study in studies]
     finished = [each for each in read if each is not None]
     found, missing = summaries(finished), len(studies) - len(finished)
     pictures = [_draw(out, summary) for summary in found]
@@ -113,7 +118,7 @@ def _run(studies: Sequence[Study], engine: Engine, out: Path) -> Generator[RunEv
     with contextlib.closing(engine(jobs)) as events:
         for index, report in events:
             if isinstance(report, Extension):
-                study_files.write_extension(out, report)
+                write_extension(out, report)
             yield RunEvent(studies[index].experiment, report)
 
 

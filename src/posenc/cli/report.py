@@ -11,9 +11,7 @@ import tyro
 
 from posenc.cli.answer import Answer, Heading, Verb, attributes, columns, wrap_text
 from posenc.lab.comparison import comparison_report
-from posenc.lab.comparison.comparison_report import ComparisonReport, Judged
-from posenc.lab.comparison.score_table import score_table
-from posenc.lab.comparison.tensorboard import write_events
+from posenc.lab.comparison.comparison_report import ComparisonReport, Judged, score_table, write_events
 
 LIMITS = (
     "A verdict holds for this budget, size and learning rate: orderings can change with each of them. Everything but "

@@ -92,7 +92,7 @@ def _what_is_left(journey: Journey) -> str:
     if not journey.written:
         return "Nothing was written."
     done = len(journey.outcomes)
-    return f"{output} holds a partial page, with {done} of {journey.contestants} models trained."
+    return f"{output} holds a partial page, with {done} of {journey.candidates} models trained."
 
 
 def _report(line: str) -> None:
@@ -138,9 +138,9 @@ def _figures(journey: Journey, seconds: float) -> dict[str, Any]:
     block = recipe.longest // recipe.bins
     models = [
         {
-            "name": outcome.contestant.name,
-            "encoding": outcome.contestant.encoding,
-            "pace": outcome.contestant.pace,
+            "name": outcome.candidate.name,
+            "encoding": outcome.candidate.encoding,
+            "lr_multiplier": outcome.candidate.lr_multiplier,
             "parameters": outcome.parameters,
             "training_loss": outcome.curve[-1].loss,
             "loss_by_context": {block * (index + 1): loss for index, loss in enumerate(outcome.losses.mean(0))},

@@ -19,8 +19,7 @@ from posenc.explorer.lesson.orders import PAIRS, same_words
 from posenc.explorer.lesson.reading import Reading, read_tokens
 from posenc.explorer.lesson.trained_models import LEARNERS, learned_maps, trained_models
 from posenc.explorer.write_atomically import page_path, write_atomically
-from posenc.lab.contestants import contestants, run_contestants
-from posenc.lab.run_config import TrainingOutcome, TrainingRecipe
+from posenc.lab.tour_plan import TrainingOutcome, TrainingRecipe, run_candidates, tour_candidates
 from posenc.lab.word_roles import STEPS as ROLE_STEPS
 
 #: Steps that take about a minute and a half on two cores; the orderings it shows are those of this budget.
@@ -78,9 +77,9 @@ class Journey:
     written: bool = False
 
     @property
-    def contestants(self) -> int:
+    def candidates(self) -> int:
         """How many models are trained in all."""
-        return len(contestants(self.settings.recipe))
+        return len(tour_candidates(self.settings.recipe))
 
     def steps(self) -> Generator[StageProgress, None, None]:
         """Do everything, telling how far it is; the page is whole whenever this stops."""
@@ -100,11 +99,11 @@ class Journey:
 
     def _trained(self, reading: Reading) -> Generator[StageProgress, None, None]:
         recipe = self.settings.recipe
-        runners = contestants(recipe)
+        runners = tour_candidates(recipe)
         done = dict.fromkeys((runner.name for runner in runners), 0)
         yield StageProgress(ALL, 0, recipe.steps * len(runners))
         yield from (StageProgress(name, 0, recipe.steps) for name in done)
-        with contextlib.closing(run_contestants(runners, reading.corpus, recipe, self.settings.workers)) as events:
+        with contextlib.closing(run_candidates(runners, reading.corpus, recipe, self.settings.workers)) as events:
             for index, happened in events:
                 name = runners[index].name
                 if isinstance(happened, TrainingOutcome):

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from posenc.lab.data import Corpus, split
-from posenc.lab.run_config import TrainingRecipe
 from posenc.lab.tokens import default_text, encode, learn_pieces, long_enough, read_text
+from posenc.lab.tour_plan import TrainingRecipe
 
 #: The share of the text that tokens are learned from; the rest is held out, for them too.
 LEARNED = 0.9

@@ -27,7 +27,7 @@ from posenc.explorer.lesson.verdicts import (
     verdict,
 )
 from posenc.lab.data import seeds
-from posenc.lab.run_config import TrainingOutcome, TrainingRecipe
+from posenc.lab.tour_plan import TrainingOutcome, TrainingRecipe
 from posenc.lab.word_roles import HEAD_DIM, HEADS, WIDTH, trained_attention
 
 
@@ -67,8 +67,8 @@ def _model(
     finite = bool(np.isfinite(outcome.losses).all())
     changes = [change(at(outcome, n, recipe), at(outcome, named[0], recipe)) for n in named[1:]] if finite else []
     return {
-        "name": outcome.contestant.name,
-        "encoding": short(outcome.contestant.encoding),
+        "name": outcome.candidate.name,
+        "encoding": short(outcome.candidate.encoding),
         "learned": outcome.learned,
         "curve": [[point.step for point in outcome.curve], rounded([point.loss for point in outcome.curve])],
         "losses": rounded(outcome.losses.mean(0)) if finite else None,
@@ -89,8 +89,10 @@ def _outcome_of(mean: float, significant: bool) -> str:
 
 def conditions(outcomes: Sequence[TrainingOutcome], recipe: TrainingRecipe, reading: Reading) -> list[str]:
     """Conditions that the numbers depend on, so that nobody takes them for more than they are."""
-    paces = [f"{one.contestant.name} {one.contestant.pace:g}× the model's" for one in outcomes if one.learned]
-    tables = [one.contestant.encoding for one in outcomes if isinstance(one.contestant.encoding, Learned)]
+    multiples = [
+        f"{one.candidate.name} {one.candidate.lr_multiplier:g}× the model's" for one in outcomes if one.learned
+    ]
+    tables = [one.candidate.encoding for one in outcomes if isinstance(one.candidate.encoding, Learned)]
     seen = recipe.steps * recipe.batch * recipe.length / len(reading.corpus.train)
     lines = [
         f"One seed ({recipe.seed}). Another seed moves every loss by some hundredths; the ± is the spread over "
@@ -99,9 +101,9 @@ def conditions(outcomes: Sequence[TrainingOutcome], recipe: TrainingRecipe, read
         "Orderings can change with budget: what learns fastest is not always best in the end.",
         f"AdamW (0.9, 0.98), peak learning rate {recipe.rate:g} after {recipe.warmup} steps, cosine to a tenth, "
         "gradients clipped at norm 1, no dropout; one rate for all, tuned for none.",
-        f"The encoding's own parameters have their own learning rate: {', '.join(paces)}. At the model's rate a T5 "
+        f"The encoding's own parameters have their own learning rate: {', '.join(multiples)}. At the model's rate a T5 "
         "bias hardly moves in so few steps and looks like no encoding."
-        if paces
+        if multiples
         else "",
         f"A learned table has no rows beyond its length. What happens there is a policy, here "
         f"outside={tables[0].outside!r}; the library's default is an error."

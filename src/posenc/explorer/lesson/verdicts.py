@@ -13,7 +13,7 @@ from posenc.encodings.adds.sinusoidal import Sinusoidal
 from posenc.encodings.biases.alibi import ALiBi
 from posenc.encodings.biases.t5 import T5Bias
 from posenc.encodings.rotates.rope import RoPE
-from posenc.lab.run_config import TrainingOutcome, TrainingRecipe
+from posenc.lab.tour_plan import TrainingOutcome, TrainingRecipe
 
 #: A difference counts when it is twice its standard error over the held-out windows, and more than another seed may
 #: make (nats).
@@ -63,7 +63,7 @@ def beyond_training_length(outcomes: Sequence[TrainingOutcome], recipe: Training
     """Models that lose on longer texts, and those that do not."""
     sound, sentences = _sound(outcomes), []
     near, far = recipe.length, recipe.longest
-    moved = {outcome.contestant.name: change(at(outcome, far, recipe), at(outcome, near, recipe)) for outcome in sound}
+    moved = {outcome.candidate.name: change(at(outcome, far, recipe), at(outcome, near, recipe)) for outcome in sound}
     worse = {
         name: moved[name]
         for name in sorted(moved, key=lambda name: -moved[name].mean)
@@ -91,11 +91,11 @@ def _sound(outcomes: Sequence[TrainingOutcome]) -> list[TrainingOutcome]:
 def _ranking(sound: Sequence[TrainingOutcome], recipe: TrainingRecipe) -> str:
     ordered = sorted(sound, key=lambda outcome: at(outcome, recipe.length, recipe).mean())
     listed = ", ".join(
-        f"{outcome.contestant.name} {at(outcome, recipe.length, recipe).mean():.2f}" for outcome in ordered
+        f"{outcome.candidate.name} {at(outcome, recipe.length, recipe).mean():.2f}" for outcome in ordered
     )
     best = ordered[0]
     level = [
-        other.contestant.name
+        other.candidate.name
         for other in ordered[1:]
         if not change(at(other, recipe.length, recipe), at(best, recipe.length, recipe)).is_significant
     ]
@@ -108,7 +108,7 @@ def _ranking(sound: Sequence[TrainingOutcome], recipe: TrainingRecipe) -> str:
 
 def _worth(sound: Sequence[TrainingOutcome], recipe: TrainingRecipe) -> str | None:
     """Gain of the best encoding over none."""
-    bare = next((outcome for outcome in sound if isinstance(outcome.contestant.encoding, NoPE)), None)
+    bare = next((outcome for outcome in sound if isinstance(outcome.candidate.encoding, NoPE)), None)
     others = [outcome for outcome in sound if outcome is not bare]
     if bare is None or not others:
         return None
@@ -117,7 +117,7 @@ def _worth(sound: Sequence[TrainingOutcome], recipe: TrainingRecipe) -> str | No
     if not gain.is_significant or gain.mean < 0:
         return "No encoding beats none here, by a difference that counts: train longer (--steps)."
     return (
-        f"Telling the model where each token stands gains {gain.mean:.2f} nats a token: {best.contestant.name} gives "
+        f"Telling the model where each token stands gains {gain.mean:.2f} nats a token: {best.candidate.name} gives "
         f"the right token {np.exp(gain.mean):.2f} times the probability that the model without an encoding gives it "
         "(geometric mean)."
     )
@@ -141,7 +141,7 @@ def verdict(outcome: TrainingOutcome, outcomes: Sequence[TrainingOutcome], recip
 
 
 def _compared_with_none(outcome: TrainingOutcome, outcomes: Sequence[TrainingOutcome], recipe: TrainingRecipe) -> str:
-    bare = next((other for other in outcomes if isinstance(other.contestant.encoding, NoPE)), outcome)
+    bare = next((other for other in outcomes if isinstance(other.candidate.encoding, NoPE)), outcome)
     if bare is outcome or not np.isfinite(bare.losses).all():
         return ""
     gain = change(at(outcome, recipe.length, recipe), at(bare, recipe.length, recipe))
@@ -149,7 +149,7 @@ def _compared_with_none(outcome: TrainingOutcome, outcomes: Sequence[TrainingOut
 
 
 def _reason(outcome: TrainingOutcome, recipe: TrainingRecipe, fell: bool) -> str:
-    encoding = outcome.contestant.encoding
+    encoding = outcome.candidate.encoding
     last = recipe.length - 1
     if isinstance(encoding, NoPE):
         return (

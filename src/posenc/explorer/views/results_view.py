@@ -7,10 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from posenc.lab.comparison.comparison_report import Judged, report
-from posenc.lab.comparison.measures import WORDS, Measure
-from posenc.lab.comparison.score_table import score_table
-from posenc.lab.comparison.setting import Setting
+from posenc.lab.comparison.comparison_report import Judged, report, score_table
+from posenc.lab.comparison.setting import WORDS, Measure, Setting
 
 
 def results(folder: str | os.PathLike[str]) -> dict[str, Any]:

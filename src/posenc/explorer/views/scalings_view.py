@@ -9,8 +9,8 @@ from posenc.core.declared_fields import Whole
 from posenc.encodings.rotates.rope import RoPE
 from posenc.explorer.views.view import OfEncoding, script, written
 from posenc.inspect.plain import as_plain
-from posenc.models.extension_planning.candidates import ways
 from posenc.models.extension_planning.metrics import figures, slowed_by
+from posenc.models.extension_planning.planner import ways
 from posenc.models.pair_rotation import pair_rotation
 
 #: Where figures can still be computed while a slider moves.
