@@ -50,6 +50,21 @@ def test_a_clicked_cell_has_the_value_of_the_table_for_every_encoding():
     every(CATALOG, check)
 
 
+@pytest.mark.parametrize(
+    ("view", "asked"),
+    [
+        ("table", {"encoding": "RoPE(dim=8)"}), ("table", {"encoding": "Learned(dim=8, length=9)"}),
+        ("table", {"encoding": "T5Bias(heads=2)"}), ("spectrum", {"encoding": "RoPE(dim=8)"}),
+        ("distance", {"encoding": "ALiBi(heads=2)"}), ("scalings", {"encoding": "RoPE(dim=8)"}),
+        ("heads", {"encoding": "ALiBi(heads=2)"}), ("order", {}), ("finder", {"values": {"2": "0.1411"}, "dim": 8}),
+        ("media", {"segments": [{"kind": "text", "length": 2}]}),
+    ],
+)  # fmt: skip
+def test_the_code_of_a_view_runs(view, asked, capsys):
+    exec(facts(view, **asked)["code"], {})
+    assert ("print(" in facts(view, **asked)["code"]) == bool(capsys.readouterr().out)
+
+
 def test_sliders_change_the_fields_of_the_encoding_or_of_the_encoding_within_it():
     assert facts("table", encoding="RoPE(dim=8)", dim=16, base=500.0)["encoding"] == "RoPE(dim=16, base=500.0)"
     inner = facts("table", encoding="Partial(RoPE(dim=4), dim=8)", base=500.0)
