@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 import tyro
 
 from posenc.cli import engines
-from posenc.cli.answer import Answer, Heading, columns, wrap_text
+from posenc.cli.answer import Answer, Heading, attributes, columns, wrap_text
 from posenc.cli.progress_bar import run_with_progress
 from posenc.lab.comparison.judge import SEEDS
 from posenc.lab.engines.events import Job
@@ -80,16 +80,8 @@ class ExtendVerb(engines.EngineVerb):
     def run(self) -> Answer:
         from posenc.lab.extension_study.run_study import begun
 
-        studies = plan_extension(
-            self.encoding,
-            self.task,
-            length=self.length,
-            trained=self.trained,
-            seeds=self.seeds,
-            steps=self.steps,
-            tuning=self.tuning,
-            text=self.text,
-        )
+        options = attributes(self, "length", "trained", "seeds", "steps", "tuning", "text")
+        studies = plan_extension(self.encoding, self.task, **options)
         for study in studies[: len(self.task)]:  # the first seed of each task
             begun(study)
         engine = self.engine_in(self.out, self.engine)

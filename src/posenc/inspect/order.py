@@ -289,7 +289,8 @@ def word_layer(
     if encoding is not None:
         validation.instance("encoding", encoding, Encoding, "an encoding, or None")
         added = isinstance(encoding, AdditiveEncoding) and not isinstance(encoding, Concatenated)
-        encoding = Concatenated(encoding) if added and encoding.width < NARROW else encoding
+        if added and isinstance(encoding, AdditiveEncoding) and encoding.width < NARROW:
+            encoding = Concatenated(encoding)
         params = drawn_params(encoding, params, seed)
     return WordLayer(encoding, params, causal, width_of_words(encoding, dim), seed)
 
