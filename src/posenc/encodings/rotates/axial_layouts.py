@@ -18,7 +18,7 @@ Pairs = tuple[tuple[int, ...], tuple[int, ...], bool]
 
 
 def bands(sections: tuple[int, ...]) -> Pairs:
-    """One axis after another, each with frequencies of its own: 0 0 1 1."""
+    """Axes one after another, each with frequencies of its own: 0 0 1 1."""
     axis = tuple(axis for axis, count in enumerate(sections) for _ in range(count))
     return axis, tuple(index for count in sections for index in range(count)), True
 
@@ -53,18 +53,18 @@ def chunks(sections: tuple[int, ...]) -> Pairs:
 
 
 def strides(sections: tuple[int, ...]) -> Pairs:
-    """One set of frequencies: thirds for height and width as far as sections reach, else time: 0 1 2 0 1 2 0 0."""
+    """Shared frequencies: thirds for height and width as far as sections reach, else time: 0 1 2 0 1 2 0 0."""
     reach = (0, 3 * sections[1], 3 * sections[2])
     return _shared(pair % 3 if pair < reach[pair % 3] else 0 for pair in range(sum(sections)))
 
 
 def time_last(sections: tuple[int, ...]) -> Pairs:
-    """One set of frequencies: height and width take turns on the fast ones, time has the slow ones: 1 2 1 2 0."""
+    """Shared frequencies: height and width take turns on the fast ones, time has the slow ones: 1 2 1 2 0."""
     return _shared(1 + pair % 2 if pair < sections[1] + sections[2] else 0 for pair in range(sum(sections)))
 
 
 def by_sixteens(sections: tuple[int, ...]) -> Pairs:
-    """One set of frequencies, by sixteens: four pairs of time, then two of height and two of width, three times."""
+    """Shared frequencies, by sixteens: four pairs of time, then two of height and two of width, three times."""
     return _shared((0, 0, 0, 0, *3 * (1, 1, 2, 2))[pair % 16] for pair in range(sum(sections)))
 
 

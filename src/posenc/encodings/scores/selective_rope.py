@@ -82,7 +82,7 @@ class SelectiveRoPE(Gathers):
 
     @cached_property
     def frequencies(self) -> Geometric:
-        """What the angles of each pair are multiplied by."""
+        """Factor of the angles of each pair."""
         return Geometric(self.dim, self.base)
 
     @property
