@@ -17,8 +17,7 @@ import onnx
 import pytest
 
 from posenc.models import from_onnx
-from posenc.models.formats.onnx import MOST_PARTS
-from posenc.models.formats.protobuf_parts import more_parts_than
+from posenc.models.formats.onnx import MOST_PARTS, more_parts_than
 
 GRAPH, NODE, INITIALIZER, ATTRIBUTE, SUBGRAPH, INTEGERS = 7, 1, 5, 5, 6, 7
 

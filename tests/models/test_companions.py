@@ -132,7 +132,7 @@ def test_multi_head_latent_attention_moves_its_two_slices_alone(tmp_path):
 @pytest.mark.parametrize("chunk", [1 << 22, 3 * 8 * 8 * 3])  # at once, and a few heads at a time
 @pytest.mark.parametrize("grouped", [False, True])
 def test_fused_projections_need_to_be_told_their_order(tmp_path, monkeypatch, grouped, chunk):
-    monkeypatch.setattr("posenc.models.checkpoints.permute_rows.CHUNK", chunk)
+    monkeypatch.setattr("posenc.models.checkpoints.conversion.CHUNK", chunk)
     name = "gpt_neox.layers.0.attention.query_key_value.weight"
     tensors = {name: np.arange(64.0 * 3).reshape(64, 3), "gpt_neox.layers.0.attention.dense.weight": np.ones((3, 3))}
     shape = HeadShape(heads=4, kv_heads=2, head_dim=8, grouped=grouped)

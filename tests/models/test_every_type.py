@@ -10,8 +10,8 @@ import pytest
 from posenc.models import from_config
 from posenc.models.config.config_classes import config_classes
 from posenc.models.config.model_types import MODEL_TYPES
-from posenc.models.config.model_types.made_of_parts import MADE_OF_PARTS
 from posenc.models.config.model_types.not_read import LEFT_OUT, NOT_READ, REASONS
+from posenc.models.config.model_types.type_rows import MADE_OF_PARTS
 
 #: Types whose own defaults cannot be read, and what the error says.
 UNREAD = {

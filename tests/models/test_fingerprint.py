@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -55,12 +55,9 @@ from posenc import (
     YaRN,
 )
 from posenc.catalog import CATALOG
-from posenc.frequencies import Chosen, Directed, Geometric, InRevolutions, Rescaled
-from posenc.models.canonical import canonical
 from posenc.models.fingerprints import fingerprint
-from posenc.phase import Frequencies, cos_sin
+from posenc.testing.checks.encoding_fields import variants
 from posenc.testing.door_probe import moved_parameters, probed_rows, sides
-from posenc.testing.vary import variants
 from samples import FIRST, SAMPLES, by_night
 
 HALVES = "halves"
@@ -193,35 +190,6 @@ def test_a_release_does_not_change_a_fingerprint(encoding: Any, pinned: str) -> 
 def test_every_sample_of_the_catalog_keeps_its_fingerprint() -> None:
     pinned = json.loads(Path(__file__).with_name("fingerprints.json").read_text(encoding="utf-8"))
     assert {row.name: [fingerprint(sample) for sample in row.samples] for row in CATALOG} == pinned
-
-
-@dataclass(frozen=True)
-class OwnWaves(AdditiveEncoding):
-    """An encoding of one's own, whose frequencies are a field."""
-
-    frequencies: Frequencies
-
-    @property
-    def width(self) -> int:
-        return 2 * self.frequencies.pairs
-
-    def embed(self, positions: Any, params: Any = None, *, dtype: Any = None) -> Any:
-        return np.concatenate(cos_sin(positions, self.frequencies, dtype=dtype), -1)
-
-
-#: The labels of a form are the names that fields had when fingerprints were pinned.
-PINNED_LABELS: tuple[tuple[Frequencies, tuple[str, ...]], ...] = (
-    (Chosen(Geometric(4), (0, 1)), ("Chosen", "ladder", "rungs")),
-    (Directed(Geometric(4), (0.0, 0.5), "first"), ("Directed", "coordinate", "direction", "ladder")),
-    (InRevolutions(Geometric(4)), ("InRevolutions", "ladder")),
-    (Rescaled(Geometric(4), Linear(2.0)), ("Rescaled", "ladder", "scaling")),
-)
-
-
-@pytest.mark.parametrize(("frequencies", "labels"), PINNED_LABELS, ids=[labels[0] for _, labels in PINNED_LABELS])
-def test_frequencies_keep_the_labels_of_their_fields(frequencies: Frequencies, labels: tuple[str, ...]) -> None:
-    _, (field, (name, *parts)) = canonical(OwnWaves(frequencies))  # type: ignore[misc]
-    assert (field, name, *(part[0] for part in parts)) == ("frequencies", *labels)
 
 
 def test_another_process_gives_the_same_fingerprint() -> None:

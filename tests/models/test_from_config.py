@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sys
+from types import CodeType
 from typing import Any
 
 import numpy as np
@@ -15,6 +17,7 @@ from posenc.diagnosis import diagnose
 from posenc.models import diff, from_config, plan_context, to_config
 from posenc.models.config.added_tables import TextTable
 from posenc.models.config.config_classes import config_classes, nested
+from posenc.models.config.fields import Fields
 from posenc.models.config.model_types import MODEL_TYPES
 
 LLAMA31 = {
@@ -74,7 +77,7 @@ def test_an_empty_object_is_not_a_missing_one():
     """A class that fills in a scaling where a file has no object completes an empty one without it."""
     sizes = {"hidden_size": 1024, "num_attention_heads": 8, "head_dim": 128}
     assert only({"model_type": "ministral3", **sizes, "rope_parameters": {}}).encodings == (RoPE(128, 1e4, "halves"),)
-    assert only({"model_type": "ministral3", **sizes}).rotation.base == 1e6
+    assert only({"model_type": "ministral3", **sizes}).rotary_encoding.base == 1e6
     with pytest.raises(ValueError, match=r"^rope_parameters must hold an object for each type of layer"):
         from_config({"model_type": "gemma3_text", "rope_parameters": {}})
 
@@ -130,19 +133,19 @@ def test_layers_of_two_bases():
     config = {"num_hidden_layers": 12, "rope_scaling": {"rope_type": "linear", "factor": 8.0}, "rope_theta": 1e6}
     found = from_config({"model_type": "gemma3", "text_config": config | {"rope_local_base_freq": 20_000.0}})
     near, far = found.groups
-    assert (near.attention, near.layers, near.rotation) == (
+    assert (near.attention, near.layers, near.rotary_encoding) == (
         "sliding_attention",
         (0, 1, 2, 3, 4, 6, 7, 8, 9, 10),
         RoPE(256, 20_000.0, "halves"),
     )
-    assert (far.layers, far.rotation) == ((5, 11), RoPE(256, 1e6, "halves", scaling=Linear(8.0)))
+    assert (far.layers, far.rotary_encoding) == ((5, 11), RoPE(256, 1e6, "halves", scaling=Linear(8.0)))
     assert found.at(5) == (far,)
     assert near.value("rope_theta").key == "text_config.rope_local_base_freq"
 
 
 def test_the_class_of_olmo3_keeps_its_own_base_for_sliding_layers():
     near, far = from_config({"model_type": "olmo3", "rope_theta": 7e5}).groups
-    assert (near.rotation.base, far.rotation.base) == (500_000.0, 7e5)
+    assert (near.rotary_encoding.base, far.rotary_encoding.base) == (500_000.0, 7e5)
     assert near.value("rope_theta").source == "class default"
 
 
@@ -151,8 +154,8 @@ def test_older_phi3_with_its_trained_length_beside():
     config = {"model_type": "phi3", "num_attention_heads": 4, "hidden_size": 32, "rope_scaling": rope}
     config |= {"max_position_embeddings": 131_072, "original_max_position_embeddings": 2048}
     scaling = LongRoPE((1.0,) * 4, (1.0, 2.0, 3.0, 4.0), original=2048, length=131_072, factor=64.0)
-    assert only(config).rotation == RoPE(8, 10_000.0, "halves", scaling=scaling)
-    assert only(config, length=100).rotation.scaling.length == 100
+    assert only(config).rotary_encoding == RoPE(8, 10_000.0, "halves", scaling=scaling)
+    assert only(config, length=100).rotary_encoding.scaling.length == 100
 
 
 def test_a_base_of_null_is_not_replaced_by_a_default():
@@ -172,7 +175,7 @@ def test_part_of_the_head():
 
 def test_mscale_alone_does_not_count_but_is_noted_nowhere_as_used():
     rope = {"type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32_768, "mscale": 0.5}
-    assert only({"model_type": "llama", "rope_scaling": rope}).rotation.scaling == YaRN(4.0, 32_768)
+    assert only({"model_type": "llama", "rope_scaling": rope}).rotary_encoding.scaling == YaRN(4.0, 32_768)
 
 
 @pytest.mark.parametrize(
@@ -217,7 +220,7 @@ def test_bad_configs_are_named(config: dict[str, Any], error: type[Exception], m
 
 
 def test_waived_keys_are_let_through():
-    assert only({"model_type": "llama", "rotary_foo": 1}, waive=("rotary_foo",)).rotation.base == 10_000.0
+    assert only({"model_type": "llama", "rotary_foo": 1}, waive=("rotary_foo",)).rotary_encoding.base == 10_000.0
 
 
 def test_a_stranger_is_read_with_its_pairing_stated():
@@ -228,7 +231,7 @@ def test_a_stranger_is_read_with_its_pairing_stated():
         "num_hidden_layers": 2,
         "rope_theta": 3e4,
     }
-    assert only(config, stated={"pairing": "adjacent"}).rotation == RoPE(16, 3e4, "adjacent")
+    assert only(config, stated={"pairing": "adjacent"}).rotary_encoding == RoPE(16, 3e4, "adjacent")
     del config["rope_theta"]
     with pytest.raises(ValueError, match="rope_theta must be known; neither the file nor the class has it"):
         only(config, stated={"pairing": "adjacent"})
@@ -385,3 +388,22 @@ def test_the_class_of_every_text_table_has_a_default_for_its_width() -> None:
         for table in row.tables:
             if isinstance(table, TextTable):
                 assert {table.dim, known.names.get(table.dim)} & set(known.defaults), (name, table.dim)
+
+
+def test_reading_a_model_of_many_layers_takes_few_calls() -> None:
+    """At most 1,000 calls for Llama 3.1, and as many searches for a key in 64 layers as in 32."""
+    config = {"model_type": "llama", "hidden_size": 4096, "num_attention_heads": 32, "num_key_value_heads": 8,
+              "max_position_embeddings": 131_072, "rope_theta": 5e5, "rope_scaling": LLAMA31}  # fmt: skip
+
+    def entered(layers: int) -> list[CodeType]:
+        from_config(config | {"num_hidden_layers": layers})
+        codes: list[CodeType] = []
+        sys.setprofile(lambda frame, event, _: codes.append(frame.f_code) if event == "call" else None)
+        try:
+            from_config(config | {"num_hidden_layers": layers})
+        finally:
+            sys.setprofile(None)
+        return codes
+
+    assert len(entered(32)) <= 1000
+    assert entered(32).count(Fields.get.__code__) == entered(64).count(Fields.get.__code__)

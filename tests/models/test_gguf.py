@@ -442,7 +442,7 @@ def test_the_factor_of_logits_where_llama_cpp_reads_one():
     again = from_gguf(GGUFHead(keys, (), {})).groups[0]
     assert (again.logit_factor, again.value("attention.scale").source) == (group.logit_factor, "file")
     still = from_gguf(GGUFHead(keys | {"granite.rope.scaling.finetuned": False}, (), {})).groups
-    assert [(one.rotation, one.layers) for one in still] == [(None, (0, 1))]
+    assert [(one.rotary_encoding, one.layers) for one in still] == [(None, (0, 1))]
     gemma = {"block_count": 46, "embedding_length": 4608, "attention.head_count": 32, "attention.key_length": 128}
     for layers, factor in ((46, (128 / 144) ** 0.5), (42, 1.0)):
         named = {f"gemma2.{name}": value for name, value in (gemma | {"block_count": layers}).items()}

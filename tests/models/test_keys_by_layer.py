@@ -94,13 +94,13 @@ def test_mimo_attends_to_all_in_the_first_layer_and_every_sixth_and_states_the_b
 def test_layers_of_beam_that_do_not_rotate_multiply_queries_by_a_power_of_the_position():
     """((p + 1) / 2048 + 1)^0.1, the constants of its class."""
     rotating, still = from_config({"model_type": "beam", "num_hidden_layers": 6}).groups
-    assert (rotating.query_temperature, still.rotation) == (None, None)
+    assert (rotating.query_temperature, still.rotary_encoding) == (None, None)
     assert still.query_temperature == PowerTemperature(128, exponent=0.1, length=2048, start=1)
 
 
 def test_layers_without_a_rotation_keep_the_notes_of_their_class():
     rotating, still = from_config({"model_type": "llama4_text", "num_hidden_layers": 4}).groups
-    assert still.rotation is None
+    assert still.rotary_encoding is None
     assert still.notes == rotating.notes == ("no_rope_layers holds 1 for a layer that does rotate",)
 
 

@@ -34,7 +34,7 @@ def only(name: str) -> Any:
 def test_what_multiplies_logits_and_queries():
     """m(mscale_all_dim)² of DeepSeek-V3, 1.8738542…, from its formula; the temperatures of Llama 4 and Ministral 3."""
     assert only("DeepSeek-V3").logit_factor == pytest.approx((0.1 * 3.6888794541139363 + 1) ** 2, rel=1e-15)
-    assert only("DeepSeek-V3").rotation.encoding.attention_factor == 1.0
+    assert only("DeepSeek-V3").rotary_encoding.encoding.attention_factor == 1.0
     rotating, still = from_config(BY_NAME["Llama 4 Scout"]["config"]).groups
     assert (rotating.query_temperature, still.query_temperature) == (None, StepTemperature(128, 0.1, 8192, start=1))
     assert only("Ministral 3, class defaults").query_temperature == StepTemperature(128, 0.1, 16384, start=0)

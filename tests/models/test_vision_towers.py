@@ -73,7 +73,7 @@ def test_whole_turns_are_scaled_but_have_no_attention_factor() -> None:
     config = {key: value for key, value in DINO.items() if key != "rope_theta"} | {"model_type": "eomt_dinov3"}
     (plain,) = from_config(config | {"rope_parameters": {"rope_type": "default", "rope_theta": 100.0}}).groups
     (halved,) = from_config(config | {"rope_parameters": rope}).groups
-    assert np.array_equal(2 * halved.rotation.frequencies.radians(), plain.rotation.frequencies.radians())
+    assert np.array_equal(2 * halved.rotary_encoding.frequencies.radians(), plain.rotary_encoding.frequencies.radians())
     yarn = rope | {"rope_type": "yarn", "original_max_position_embeddings": 64}
     with pytest.raises(ValueError, match=r"rope_type must have no attention factor .*; got 1\.06931 of YaRN"):
         from_config(config | {"rope_parameters": yarn})

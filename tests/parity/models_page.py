@@ -17,9 +17,9 @@ from posenc.models.config.config_classes import config_classes  # noqa: E402
 from posenc.models.config.factors import nope_temperature, power_of_position, root_of_width  # noqa: E402
 from posenc.models.config.model_type import ModelType  # noqa: E402
 from posenc.models.config.model_types import MODEL_TYPES  # noqa: E402
-from posenc.models.config.model_types.made_of_parts import MADE_OF_PARTS  # noqa: E402
 from posenc.models.config.model_types.no_positions import without_positions  # noqa: E402
 from posenc.models.config.model_types.not_read import REASONS as NOT_READ  # noqa: E402
+from posenc.models.config.model_types.type_rows import MADE_OF_PARTS  # noqa: E402
 from posenc.models.config.rotation_rules import ByLayerType, RotationRule, no_layer_rotates  # noqa: E402
 
 PAGE = Path(__file__).parents[2] / "docs" / "models.md"
@@ -136,7 +136,7 @@ def other(name: str) -> str:
         return f"{MODEL_TYPES[name].part}: {MODEL_TYPES[name].notes[0].replace('nothing encodes', 'no')}"
     groups = from_config({"model_type": name} | needed).groups
     uses = [
-        f"{group.part}: {' and '.join(dict.fromkeys(type(encoding).__name__ for encoding in group.encodings)) or 'none'}"
+        f"{group.part}: {' and '.join(dict.fromkeys(type(one).__name__ for one in group.encodings)) or 'none'}"
         + (f" from row {group.offset}" if group.offset else "")
         for group in groups
     ]

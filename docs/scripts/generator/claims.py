@@ -30,7 +30,10 @@ Where all sides answer everything right, no difference can show.
 
 def page() -> str:
     """The whole page."""
-    decided = {name: (claim_catalog.claim(name), _finding(name)) for name in claim_catalog.NAMES}
+    filed = findings.read_findings()
+    missing = [name for name in claim_catalog.NAMES if name not in filed]
+    assert not missing, f"claims without a finding: {missing}; run `posenc claims NAME --run` and keep what it files"
+    decided = {name: (claim, filed[name].finding) for name, claim in claim_catalog.CLAIMS.items()}
     verdicts = [finding.verdict for _, finding in decided.values()]
     counted = ", ".join(f"{verdicts.count(word)} {word}" for word in ("supported", "contradicted", "undecided"))
     rows = (
@@ -49,12 +52,6 @@ def page() -> str:
         parts += [f"\n## {title}", *([TRAINED] if names is claim_catalog.TRAINED else [])]
         parts += [_section(name, *decided[name]) for name in names]
     return "\n".join(parts) + "\n"
-
-
-def _finding(name: str) -> ClaimFinding:
-    filed = findings.read_finding(name)
-    assert filed is not None, f"claim {name} has no finding: run `posenc claims {name} --run` and keep its file"
-    return filed.finding
 
 
 def _sources(claim: Claim) -> str:

@@ -19,6 +19,7 @@ PACKAGES = {
     "posenc.learn": "Worked examples, and the course of the sources",
     "posenc.plot": "Pictures, as matplotlib axes",
     "posenc.torch": "PyTorch",
+    "posenc.transformers": "Loaded models of Hugging Face transformers",
     "posenc.jax": "JAX",
     "posenc.transformers": "Loaded models of transformers",
     "posenc.models": "What released models do with positions",
@@ -26,7 +27,7 @@ PACKAGES = {
     "posenc.testing": "The conformance suite",
 }
 #: Modules, and packages of modules, whose every public definition is listed.
-MODULES = {"posenc.jax.flax_modules": "Flax", "posenc.lab": "What an encoding does to a model"}
+MODULES = {"posenc.jax.flax": "Flax", "posenc.lab": "What an encoding does to a model"}
 
 
 def pages() -> dict[str, str]:

@@ -13,8 +13,7 @@ import numpy as np
 from posenc.compose import Backward, Partial
 from posenc.core import text_lines, validation
 from posenc.core.doors import AdditiveEncoding, AttentionBias, Encoding, RotaryEncoding
-from posenc.models.canonical import canonical
-from posenc.models.fingerprints import fingerprint
+from posenc.models.fingerprints import canonical, fingerprint
 from posenc.models.model_positions import (
     LayerGroup,
     ModelPositions,

@@ -13,8 +13,7 @@ from posenc.core.declared_fields import Whole
 from posenc.core.doors import AdditiveEncoding, Params
 from posenc.core.row import Row
 from posenc.encodings.adds._pairs import arranged
-from posenc.frequencies.drawn import Drawn
-from posenc.frequencies.projected import LARGEST, Projected
+from posenc.frequencies.projected import LARGEST, Drawn, Projected
 from posenc.phase import cos_sin, cos_sin_of_sum
 
 

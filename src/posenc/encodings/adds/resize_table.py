@@ -9,8 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from posenc.core import arrays, validation
-from posenc.core.array_memo import remembered
-from posenc.core.arrays import Array
+from posenc.core.arrays import Array, remembered
 from posenc.core.declared_fields import Declared, TupleOf, Whole
 
 METHODS = ("bicubic", "bilinear", "tiled")

@@ -9,8 +9,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 
 from posenc.core import arrays
-from posenc.core.array_memo import remembered
-from posenc.core.arrays import Array
+from posenc.core.arrays import Array, remembered
 from posenc.core.checked_positions import Positions
 from posenc.core.declared_fields import Real
 from posenc.core.doors import Claim, Params

@@ -9,8 +9,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from posenc.core import arrays, validation
-from posenc.core.array_memo import remembered
-from posenc.core.arrays import Array, Library
+from posenc.core.arrays import Array, Library, remembered
 from posenc.core.checked_positions import Positions, checked
 from posenc.core.declared_fields import Real, Whole
 from posenc.core.doors import Params

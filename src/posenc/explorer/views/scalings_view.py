@@ -9,8 +9,8 @@ from posenc.core.declared_fields import Whole
 from posenc.encodings.rotates.rope import RoPE
 from posenc.explorer.views.view import OfEncoding, script, written
 from posenc.inspect.plain import as_plain
-from posenc.models.extension_planning.candidates import ways
 from posenc.models.extension_planning.metrics import figures, slowed_by
+from posenc.models.extension_planning.planner import ways
 from posenc.models.pair_rotation import pair_rotation
 
 #: Where figures can still be computed while a slider moves.
@@ -19,12 +19,7 @@ LONGEST = 1 << 20
 
 @dataclass(frozen=True)
 class ScalingsView(OfEncoding):
-    """
-
-    Args:
-        trained: The length the model was trained for.
-        target: The length to reach.
-    """
+    """Scalings of a rotary encoding from the length `trained` to the length `target`."""
 
     trained: Annotated[int, Whole(2, LONGEST)] = 4096
     target: Annotated[int, Whole(2, LONGEST)] = 32768

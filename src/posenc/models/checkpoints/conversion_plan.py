@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from posenc.core import validation
 from posenc.core.rotation import PairLayout
 from posenc.models.checkpoints import tensor_names
-from posenc.models.checkpoints.converted_config import stated_layout
 from posenc.models.checkpoints.head_shape import HeadShape
 from posenc.models.checkpoints.tensor_layout import Move, Shapes, move_of
-from posenc.models.config.converted_type import as_converted_from
+from posenc.models.config.converted_type import as_converted_from, converted_type, layout_of
 from posenc.models.config.json_file import load_config
+from posenc.models.config.reader import from_config
 from posenc.models.formats.safetensors_header import Entry, read_header, shards
 
 #: Suffixes of files that torch.save writes, which can run any code when loaded.
@@ -263,3 +264,29 @@ def _require_queries_and_keys(steps: list[TensorStep]) -> None:
                 f"{attention} must have both queries and keys; only {next(iter(kinds.values()))} is there. "
                 "Moving one of them breaks the model."
             )
+
+
+#: Keys by which a config itself says whether pairs are adjacent.
+SAYS_ADJACENT = ("rope_interleave", "rope_interleaved", "is_neox_style")
+
+
+def converted_config(config: Mapping[str, Any], target: PairLayout) -> dict[str, Any]:
+    """The config with another layout of pairs.
+
+    Where a key of its type says the layout, with that key changed; else under a model type that no loader knows, so
+    that nobody else takes the rows for the old ones. `from_config` reads both.
+    """
+    for key in SAYS_ADJACENT:
+        for value in (True, False):
+            changed = {**config, key: value}
+            if key in config and stated_layout(changed) == target:
+                return changed
+    return {**config, "model_type": converted_type(config.get("model_type"), target)}
+
+
+def stated_layout(config: Mapping[str, Any]) -> PairLayout | None:
+    """How pairs lie in the text of a model by its config; a config that cannot be read says nothing."""
+    try:
+        return layout_of(from_config(config))
+    except (ValueError, TypeError):
+        return None

@@ -117,7 +117,7 @@ def patch_table(
     def table(fields: Fields) -> Groups:
         before = len(fields.values)
         encoding, notes = encoding_of(fields), (note,) if note else ()
-        values = tuple(fields.values[before:])
+        values = fields.values[before:]
         return (LayerGroup(part, "embedding", (), (encoding,), offset, values=values, notes=notes, resizing=resizing),)
 
     return table

@@ -67,34 +67,55 @@ class Fields:
         self.data, self.config_class, self.where = data, config_class, where
         self.options, self.older_names = options or Options(), older_names or {}
         self.used: set[str] = set()
-        self.values: list[Value] = []
         self.waived: dict[Waived, None] = {}
+        self._found: dict[str, Value | None] = {}
+        self._listed: dict[str, Value] = {}
+
+    @property
+    def values(self) -> tuple[Value, ...]:
+        """The listed values, in the order of reading."""
+        return tuple(self._listed.values())
 
     def get(self, name: str, *, listed: bool = True) -> Value | None:
         """The value of a key in the first source that has it; None where none has, or where that one says null.
 
         Args:
+            name: As posenc spells the key.
             listed: Whether `values` lists it from now on.
+
+        Returns:
+            The value and its source.
         """
+        if name not in self._found:
+            self._found[name] = self._find(name)
+        value = self._found[name]
+        if listed and value is not None:
+            self._listed[name] = value
+        return value
+
+    def _find(self, name: str) -> Value | None:
+        """Search the sources in order; a null that is written down counts, not the default of the class."""
         spellings = self._spellings(name)
         self.used.update(spellings)
         for source, keys, path in self._sources():
-            stated = [spelling for spelling in spellings if spelling in keys]
-            spelling = next((spelling for spelling in stated if keys[spelling] is not None), None)
-            if spelling is not None:
-                value = Value(name, immutable(path + spelling, keys[spelling]), source, path + spelling)
-                if listed and value not in self.values:
-                    self.values.append(value)
-                return value
-            if stated:  # a null that is written down is what counts, not the default of the class
+            is_stated = False
+            for spelling in spellings:
+                if spelling in keys:
+                    is_stated = True
+                    if keys[spelling] is not None:
+                        return Value(name, immutable(path + spelling, keys[spelling]), source, path + spelling)
+            if is_stated:
                 return None
         return None
 
     def _spellings(self, name: str) -> tuple[str, ...]:
         """A key as its class spells it, as posenc does, and as older files do."""
         names = self.config_class.names
-        others = (other for other, spelled in names.items() if spelled == name)
-        return tuple(dict.fromkeys((names.get(name, name), name, *others, self.older_names.get(name, name))))
+        spellings = {names.get(name, name): None, name: None}
+        for other, spelled in names.items():
+            if spelled == name:
+                spellings[other] = None
+        return (*spellings, *({self.older_names.get(name, name)} - spellings.keys()))
 
     def _sources(self) -> tuple[tuple[Source, Mapping[str, Any], str], ...]:
         return (
@@ -132,9 +153,11 @@ class Fields:
 
     def states(self, name: str) -> bool:
         """Whether the caller or the file has a value for the key."""
-        return any(
-            keys.get(key) is not None for key in self._spellings(name) for keys in (self.options.stated, self.data)
-        )
+        stated, data = self.options.stated, self.data
+        for key in self._spellings(name):
+            if stated.get(key) is not None or data.get(key) is not None:
+                return True
+        return False
 
     def json_object(self, name: str) -> tuple[dict[str, Any], Source] | None:
         """A key that holds an object; None where it is absent, null or empty."""

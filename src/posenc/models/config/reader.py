@@ -13,13 +13,11 @@ from posenc.models.config.config_classes import UNKNOWN_CLASS, ConfigClass, conf
 from posenc.models.config.converted_type import as_converted_from, as_stated
 from posenc.models.config.fields import Fields, Options, refuse_unknown_keys, waived_notes, wrong
 from posenc.models.config.json_file import load_config
-from posenc.models.config.model_type import Groups, ModelType
+from posenc.models.config.model_type import Groups, ModelType, neutral_keys, unsupported_values
 from posenc.models.config.model_types import MODEL_TYPES
-from posenc.models.config.model_types.made_of_parts import HANDED_DOWN, MADE_OF_PARTS
-from posenc.models.config.neutral_keys import neutral_keys, unsupported_values
+from posenc.models.config.model_types.type_rows import HANDED_DOWN, MADE_OF_PARTS
 from posenc.models.config.rotary_layers import rotary_groups
-from posenc.models.config.unknown_windows import UnknownWindows, note_of_unknown_windows
-from posenc.models.config.window_rules import nowhere
+from posenc.models.config.window_rules import UnknownWindows, note_of_unknown_windows, nowhere
 from posenc.models.model_positions import LayerGroup, ModelPositions, NotRead, Waived
 from posenc.phase import Numerics
 

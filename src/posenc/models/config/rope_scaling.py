@@ -7,8 +7,7 @@ from typing import Any
 from posenc.core import validation
 from posenc.frequencies import DynamicNTK, Linear, Llama3, LongRoPE, NTKAware, Proportional, Scaling, YaRN
 from posenc.models.config.fields import wrong
-from posenc.models.config.rope_parameters import TRAINED, RopeParameters
-from posenc.models.config.rope_types import ROPE_TYPES
+from posenc.models.config.rope_parameters import ROPE_TYPES, TRAINED, RopeParameters
 from posenc.models.model_positions import Value
 
 

@@ -4,20 +4,25 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from posenc.compose import Backward
+from posenc.compose import Backward, Partial
+from posenc.core.doors import RotaryEncoding
 from posenc.core.rotation import PairLayout
-from posenc.models.config.build_rotary_encoding import rotary_encoding
+from posenc.encodings.rotates.axial_rope import AxialRoPE
+from posenc.encodings.rotates.rope import RoPE
+from posenc.encodings.rotates.xd_rope import XDRoPE
+from posenc.frequencies import Geometric, InRevolutions, Rescaled, Scaling
 from posenc.models.config.factors import root_of_width, rope_temperature
 from posenc.models.config.fields import Fields, refuse_unknown_keys
 from posenc.models.config.head_rules import HEAD_KEYS, Head, head_dim_of_layer
 from posenc.models.config.layer_type_rules import layer_types
 from posenc.models.config.model_type import Groups, ModelType
 from posenc.models.config.pair_axes import PairAxes, pair_axes
-from posenc.models.config.rope_parameters import RopeParameters
-from posenc.models.config.rope_types import ROPE_TYPES
-from posenc.models.config.rotation_rules import NO_SELF_ATTENTION
+from posenc.models.config.rope_parameters import ROPE_TYPES, RopeParameters
+from posenc.models.config.rope_scaling import scaling_of
+from posenc.models.config.rotation_rules import NO_SELF_ATTENTION, LayerRotations
 from posenc.models.config.window_rules import WINDOW_KEYS
 from posenc.models.model_positions import LayerGroup, NearKeys, Value
+from posenc.phase import Numerics
 
 #: Keys inside rope_parameters of models with several axes.
 AXES_KEYS = ("mrope_section", "mrope_interleaved")
@@ -26,24 +31,38 @@ AXES_KEYS = ("mrope_section", "mrope_interleaved")
 def rotary_groups(fields: Fields, row: ModelType) -> Groups:
     """A group for each type of layer, rotation and head, in the order of the layers."""
     types = layer_types(fields, row.layer_count(fields), row.layer_types, row.settled_types)
+    rotations = _without_waived(fields, row, row.rotations(fields, types))
+    by_layer = fields.states("per_layer_config")
+    heads: dict[tuple[str, int, int], Head] = {}
+    layers: dict[tuple[str, int, Head | None, NearKeys | None], list[int]] = {}
+    for layer, (layer_type, rope) in enumerate(zip(types, rotations, strict=True)):
+        head = None
+        if rope is not None:
+            place = (layer_type, id(rope), layer if by_layer else 0)
+            head = heads.get(place) or heads.setdefault(place, _head(fields, row, rope, layer_type, layer))
+        layers.setdefault((layer_type, id(rope), head, row.window(fields, types, layer)), []).append(layer)
+    groups = []
+    for (layer_type, _, head, window), numbers in layers.items():
+        rope = rotations[numbers[0]]
+        if rope is not None and head is not None:
+            group = _rotary_group(fields, row, layer_type, tuple(numbers), rope, head)
+        else:
+            group = _non_rotary_group(fields, row, layer_type, tuple(numbers))
+        groups.append(_with_window(fields, window, group))
+    return tuple(groups)
+
+
+def _without_waived(fields: Fields, row: ModelType, stated: LayerRotations) -> LayerRotations:
+    """The rotations of the layers without waived values: equal ones are one object, and each is looked at once."""
     waive, known = fields.options.waive, _rope_keys(row)
-    layers: dict[tuple[str, RopeParameters | None, Head | None, NearKeys | None], list[int]] = {}
-    for layer, (layer_type, stated) in enumerate(zip(types, row.rotations(fields, types), strict=True)):
-        if stated:
-            fields.mark_waived(*((value.key, value.value) for value in stated.left_out_by(waive, known)))
-        rope = stated.without(waive) if stated else None
-        head = _head(fields, row, rope, layer_type, layer) if rope else None
-        layers.setdefault((layer_type, rope, head, row.window(fields, types, layer)), []).append(layer)
-    return tuple(
-        _with_window(
-            fields,
-            window,
-            _rotary_group(fields, row, layer_type, tuple(numbers), rope, head)
-            if rope and head
-            else _non_rotary_group(fields, row, layer_type, tuple(numbers)),
-        )
-        for (layer_type, rope, head, window), numbers in layers.items()
-    )
+    of_stated: dict[int, RopeParameters | None] = {id(None): None}
+    distinct: dict[RopeParameters, RopeParameters] = {}
+    for rope in stated:
+        if rope is not None and id(rope) not in of_stated:
+            fields.mark_waived(*((value.key, value.value) for value in rope.left_out_by(waive, known)))
+            kept = rope.without(waive)
+            of_stated[id(rope)] = distinct.setdefault(kept, kept)
+    return tuple([of_stated[id(rope)] for rope in stated])
 
 
 def _rope_keys(row: ModelType) -> frozenset[str]:
@@ -137,3 +156,43 @@ def _values(rope: RopeParameters) -> tuple[Value, ...]:
     reads = ROPE_TYPES[rope.rope_type].reads | {"rope_type", "rope_theta", "llama_4_scaling_beta"}
     reads |= {"alpha"} if rope.rope_type == "dynamic" else set()
     return tuple(value for value in rope.values if value.name in reads and value.value is not None)
+
+
+def rotary_encoding(
+    fields: Fields, rope: RopeParameters, head: Head, pairing: PairLayout, axes: PairAxes | None, longest: Value | None
+) -> RotaryEncoding:
+    """The encoding of a rotation, inside its head."""
+    if rope.get("rope_theta") is None:
+        raise ValueError(
+            "rope_theta must be known; neither the file nor the class has it. State it: stated={'rope_theta': …}."
+        )
+    base, numerics = rope.real("rope_theta"), fields.options.numerics
+    scaling = scaling_of(rope, longest, fields.options.length)
+    encoding: RotaryEncoding
+    if axes is None:
+        encoding = RoPE(head.width, base, pairing, numerics, scaling)
+    elif axes.sections:
+        encoding = XDRoPE(axes.sections, base, numerics, scaling)
+    else:
+        encoding = _over_axes(axes, base, pairing, numerics, scaling)
+    return encoding if head.width == head.dim else Partial(encoding, head.dim, head.start)
+
+
+def _over_axes(
+    axes: PairAxes, base: float, pairing: PairLayout, numerics: Numerics, scaling: Scaling | None
+) -> AxialRoPE:
+    """The rotation over axes, as `axial` makes it."""
+    if not axes.rotations:
+        return AxialRoPE(
+            axes.axis, axes.frequency_index, axes.frequency_dim, base, pairing, axes.blocks, numerics, scaling
+        )
+    if scaling is not None and scaling.attention_factor != 1.0:
+        raise ValueError(
+            "rope_type must have no attention factor where frequencies are whole revolutions; got "
+            f"{scaling.attention_factor:.6g} of {scaling!r:.100}. Use 'default'."
+        )
+    unscaled = Geometric(axes.frequency_dim, base)
+    frequencies = InRevolutions(unscaled if scaling is None else Rescaled(unscaled, scaling))
+    return AxialRoPE(
+        axes.axis, axes.frequency_index, frequencies, pairing=pairing, blocks=axes.blocks, numerics=numerics
+    )

@@ -31,12 +31,12 @@ def beit(fields: Fields) -> Groups:
     groups: list[LayerGroup] = []
     if fields.flag("use_absolute_position_embeddings"):
         table = GridLearned(fields.integer("hidden_size"), sides, prefix=1)
-        groups.append(LayerGroup("vision", "embedding", (), (table,), values=tuple(fields.values), resizing=BICUBIC))
+        groups.append(LayerGroup("vision", "embedding", (), (table,), values=fields.values, resizing=BICUBIC))
     own, shared = (fields.flag(f"use_{word}relative_position_bias") for word in ("", "shared_"))
     heads, layers = fields.integer("num_attention_heads"), tuple(range(num_hidden_layers(fields)))
     biases = (WindowBias(heads, sides, class_token=True),) if own or shared else ()
     notes = (SHARED,) if shared else ()
-    groups.append(LayerGroup("vision", "full_attention", layers, biases, values=tuple(fields.values), notes=notes))
+    groups.append(LayerGroup("vision", "full_attention", layers, biases, values=fields.values, notes=notes))
     return tuple(groups)
 
 
@@ -45,7 +45,7 @@ def sam(fields: Fields, resizing: Resizing | None = None) -> Groups:
     side, count = grid_sides(fields, square=True)[0], num_hidden_layers(fields)
     groups: list[LayerGroup] = []
     if fields.flag("use_abs_pos"):
-        table, values = GridLearned(fields.integer("hidden_size"), (side, side)), tuple(fields.values)
+        table, values = GridLearned(fields.integer("hidden_size"), (side, side)), fields.values
         groups.append(LayerGroup("vision", "embedding", (), (table,), values=values, resizing=resizing))
     window, scored = fields.integer("window_size", 0, 1 << 12), fields.flag("use_rel_pos")
     whole = _whole_layers(fields, count) if window else frozenset(range(count))
@@ -53,7 +53,7 @@ def sam(fields: Fields, resizing: Resizing | None = None) -> Groups:
     for attention, extent, chosen in (("full_attention", side, True), ("window_attention", window, False)):
         layers = tuple(layer for layer in range(count) if (layer in whole) is chosen)
         encodings: tuple[Encoding, ...] = (Decomposed(width, (extent, extent)),) if scored and layers else ()
-        notes, values = () if chosen else (WITHIN_WINDOWS,), tuple(fields.values)
+        notes, values = () if chosen else (WITHIN_WINDOWS,), fields.values
         if layers:
             groups.append(LayerGroup("vision", attention, layers, encodings, values=values, notes=notes))
     return tuple(groups)
@@ -118,7 +118,7 @@ def _stages(fields: Fields, encoding_of: Callable[[int, int], Encoding], *notes:
     groups: list[LayerGroup] = []
     if fields.flag("use_absolute_embeddings"):
         sides = grid_sides(fields)
-        table, values = GridLearned(fields.integer("embed_dim"), sides), tuple(fields.values)
+        table, values = GridLearned(fields.integer("embed_dim"), sides), fields.values
         groups.append(LayerGroup("vision", "embedding", (), (table,), values=values, resizing=BICUBIC))
     first = 0
     for stage, (count, depth) in enumerate(zip(heads, depths, strict=True)):

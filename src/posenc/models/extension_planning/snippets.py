@@ -12,8 +12,8 @@ from posenc.core.doors import RotaryEncoding
 from posenc.encodings.rotates.rope import RoPE
 from posenc.frequencies import DynamicNTK, Linear, YaRN
 from posenc.models.config.reader import from_config
+from posenc.models.config.rope_parameters import ROPE_TYPES
 from posenc.models.config.rope_scaling import rope_parameters_of
-from posenc.models.config.rope_types import ROPE_TYPES
 from posenc.models.formats.hugging_face import OLDER_KEYS, rope_parameters_of_group
 from posenc.models.model_positions import LayerGroup, ModelPositions
 

@@ -64,7 +64,7 @@ def from_gguf(
     factor = _logit_factor(keys, _head_width(full), len(layers))
     groups = _groups(keys, layers, full, sliding)
     if keys.row.scale == "key" and keys.states("rope.scaling.finetuned") and not keys.flag("rope.scaling.finetuned"):
-        groups = (LayerGroup("text", "no rotation", layers, (), values=tuple(keys.values)),)
+        groups = (LayerGroup("text", "no rotation", layers, (), values=keys.values),)
     groups = tuple(replace(group, logit_factor=factor) for group in groups)
     unread = keys.unread()
     refuse_unknown_keys(unread, waive, f"{keys.arch}.", AMBIGUOUS_KEYS)
@@ -257,7 +257,7 @@ def _groups(
     slides, window = (False,) * len(layers), _window(keys)
     if full != sliding or window:
         slides = _slides(keys, keys.require("attention.sliding_window_pattern").value, len(layers))
-    values = tuple(keys.values)
+    values = keys.values
     groups = (
         LayerGroup("text", "full_attention", tuple(i for i in layers if not slides[i]), (full,), values=values),
         LayerGroup(

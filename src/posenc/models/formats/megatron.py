@@ -95,9 +95,9 @@ def _namespace(arguments: Any) -> dict[str, Any]:
 
 def _unrotated_group(fields: Fields, layers: tuple[int, ...], kind: str) -> LayerGroup:
     if kind == "none" or not fields.flag("add_position_embedding"):
-        return LayerGroup("text", "full_attention", layers, (), values=tuple(fields.values))
+        return LayerGroup("text", "full_attention", layers, (), values=fields.values)
     table = Learned(dim=fields.integer("hidden_size"), length=fields.integer("max_position_embeddings", 1, 1 << 30))
-    return LayerGroup("text", "embedding", (), (table,), values=tuple(fields.values))
+    return LayerGroup("text", "embedding", (), (table,), values=fields.values)
 
 
 def _rotary_groups(fields: Fields, layers: tuple[int, ...]) -> tuple[LayerGroup, ...]:
@@ -115,7 +115,7 @@ def _rotary_groups(fields: Fields, layers: tuple[int, ...]) -> tuple[LayerGroup,
     )
     encoding: RotaryEncoding = rope if width == dim else Partial(rope, dim)
     unrotated = _unrotated(fields, layers)
-    return groups_by_rotation(layers, unrotated, encoding, tuple(fields.values))
+    return groups_by_rotation(layers, unrotated, encoding, fields.values)
 
 
 def _scaling(fields: Fields) -> Scaling | None:

@@ -19,12 +19,12 @@ from posenc.core.rotation import PairLayout
 from posenc.encodings.rotates.rope import RoPE
 from posenc.frequencies import Scaling
 from posenc.models.config.layer_type_rules import MOST_LAYERS
-from posenc.models.formats.protobuf_parts import more_parts_than
 from posenc.models.formats.single_rotation import only_rotation
 from posenc.models.model_positions import LayerGroup, ModelPositions, Value
 
 if TYPE_CHECKING:
     from onnx import GraphProto, ModelProto, NodeProto, TensorProto
+
 
 OPSET = 23
 #: The domain of ONNX Runtime's own operator of the same name.
@@ -62,24 +62,24 @@ def to_onnx(positions: ModelPositions, *, length: int, heads: int) -> ModelProto
     _package()
     from onnx import TensorProto, helper, numpy_helper
 
-    rotation = only_rotation(positions, "ONNX", of_all_layers=True)
+    single = only_rotation(positions, "ONNX", of_all_layers=True)
     length, heads = validation.integer("length", length, 1, 1 << 24), validation.integer("heads", heads, 1, 1 << 16)
-    validation.size("length", length * rotation.width)
-    if rotation.start:
+    validation.size("length", length * single.width)
+    if single.start:
         raise ValueError(
-            f"start must be 0 for ONNX, whose operator rotates the first channels; got {rotation.start}. "
+            f"start must be 0 for ONNX, whose operator rotates the first channels; got {single.start}. "
             "Move the channels first."
         )
-    rotation = rotation.group.encodings[0].rotation(np.arange(length), dtype=np.float32)  # type: ignore[attr-defined]
+    rotation = single.group.encodings[0].rotation(np.arange(length), dtype=np.float32)  # type: ignore[attr-defined]
     node = helper.make_node(
         "RotaryEmbedding",
         ["x", "cos_cache", "sin_cache", "position_ids"],
         ["y"],
-        interleaved=int(rotation.pairing == "adjacent"),
-        rotary_embedding_dim=0 if rotation.width == rotation.dim else rotation.width,
+        interleaved=int(single.pairing == "adjacent"),
+        rotary_embedding_dim=0 if single.width == single.dim else single.width,
         num_heads=heads,
     )
-    shape: list[str | int | None] = ["batch", heads, "n", rotation.dim]
+    shape: list[str | int | None] = ["batch", heads, "n", single.dim]
     graph = helper.make_graph(
         [node],
         "rotation",
@@ -147,7 +147,8 @@ def _load(model: ModelProto | str | Path) -> ModelProto:
         validation.instance("model", model, onnx.ModelProto, "an ONNX model or the path of one")
         return model
     path = Path(model)
-    data = plain_file.read_bytes(path, LARGEST_FILE, advice="Give a graph, with its weights in a file next to it.")
+    advice = "Give a graph, with its weights in a file next to it."
+    data = plain_file.read_bytes(path, LARGEST_FILE, name="model", advice=advice)
     if more_parts_than(MOST_PARTS, data, onnx.ModelProto.DESCRIPTOR):
         raise ValueError(
             f"model must have at most {MOST_PARTS} parts (nodes, names, numbers); {path.name} has more. Export the "
@@ -312,3 +313,51 @@ def _require_same_caches(encoding: RoPE, cosine: np.ndarray, sine: np.ndarray) -
             f"caches must be those of {encoding!r:.120}; they differ by {difference:.2g}. "
             "State base and scaling: stated={'base': …, 'scaling': …}."
         )
+
+
+_VARINT, _EIGHT_BYTES, _LENGTH, _FOUR_BYTES = 0, 1, 2, 5
+#: Packed integers of one byte each become eight bytes: so many of them count as one part.
+PACKED = 32
+
+
+def more_parts_than(most: int, data: bytes, message: Any) -> bool:
+    """Whether a message of this descriptor has more than `most` fields, those of the messages inside it included.
+
+    An empty message takes two bytes in a file and a hundred in memory. Nothing is decoded, and counting stops at
+    `most`. Damaged data is counted as far as it goes; the parser says that it is damaged.
+    """
+    inside, parts = [(0, len(data), message)], 0
+    while inside:
+        at, end, descriptor = inside.pop()
+        fields = descriptor.fields_by_number
+        while at < end:
+            parts += 1
+            if parts > most:
+                return True
+            key, at = _varint(data, at)
+            wire_type, field = key & 7, fields.get(key >> 3)
+            if wire_type == _LENGTH:
+                length, at = _varint(data, at)
+                if field is not None and field.message_type is not None:
+                    inside.append((at, min(at + length, end), field.message_type))
+                elif field is not None and field.cpp_type < field.CPPTYPE_DOUBLE:
+                    parts += min(length, end - at) // PACKED
+                at += length
+            elif wire_type == _VARINT:
+                _, at = _varint(data, at)
+            else:
+                at += {_EIGHT_BYTES: 8, _FOUR_BYTES: 4}.get(wire_type, 0)
+    return parts > most
+
+
+def _varint(data: bytes, at: int) -> tuple[int, int]:
+    """A number of seven bits a byte, and where it ends; zeros stand behind the end of the data."""
+    value = shift = 0
+    while at < len(data) and shift < 64:
+        byte = data[at]
+        at += 1
+        value |= (byte & 127) << shift
+        if byte < 128:
+            return value, at
+        shift += 7
+    return value, at

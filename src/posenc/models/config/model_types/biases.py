@@ -3,9 +3,8 @@
 from functools import partial
 
 from posenc.models.config.added_tables import BICUBIC_ANTIALIASED
-from posenc.models.config.bias_readers import bloom, deberta, mpnet, mpt, t5
+from posenc.models.config.bias_readers import bloom, deberta, mpnet, mpt, parakeet, seamless, t5, wavlm
 from posenc.models.config.model_type import ModelType
-from posenc.models.config.speech_readers import parakeet, seamless, wavlm
 from posenc.models.config.window_readers import beit, sam, swin, swin_without_table, swinv2
 
 SHARED_BY_ALL = "all layers share the table of the first"

@@ -3,7 +3,7 @@
 from functools import partial
 
 from posenc.models.config import factors, layer_type_rules, rotation_rules, window_rules
-from posenc.models.config.bias_readers import falcon_alibi
+from posenc.models.config.bias_readers import falcon_alibi, table_unless_rotary
 from posenc.models.config.head_rules import (
     by_projection_dim,
     by_rotary_dim,
@@ -16,7 +16,6 @@ from posenc.models.config.model_type import ModelType
 from posenc.models.config.role_rules import compressed_keys, rotated_values
 from posenc.models.config.rope_parameters import OlderBase
 from posenc.models.config.rotation_rules import ByLayerType
-from posenc.models.config.speech_readers import table_unless_rotary
 
 AdjacentType = partial(ModelType, pairing="adjacent")
 FULL, SLIDING = "full_attention", "sliding_attention"
