@@ -21,7 +21,6 @@ PACKAGES = {
     "posenc.torch": "PyTorch",
     "posenc.transformers": "Loaded models of Hugging Face transformers",
     "posenc.jax": "JAX",
-    "posenc.transformers": "Loaded models of transformers",
     "posenc.models": "What released models do with positions",
     "posenc.diagnosis": "Why two implementations differ",
     "posenc.testing": "The conformance suite",
