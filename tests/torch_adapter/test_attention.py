@@ -10,7 +10,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 import posenc
 from every import every
 from posenc import attention as reference
-from posenc.core.attention_arguments import AttentionArguments
+from posenc.core.checked_attention import AttentionArguments
 from posenc.core.doors import AdditiveEncoding, AttentionBias, RotaryEncoding
 from posenc.encodings.scores._by_distance import ByDistance
 from posenc.testing.one_coordinate import spread_over_axes

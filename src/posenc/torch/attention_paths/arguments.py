@@ -8,12 +8,12 @@ from typing import Any
 import torch
 
 from posenc.core import arrays, validation
-from posenc.core.attention_arguments import AttentionArguments
 from posenc.core.checked_attention import (
+    AttentionArguments,
     Window,
     check_causal,
     check_fits,
-    check_heads,
+    check_head_count,
     check_inside,
     check_learns_nothing,
     check_list,
@@ -118,7 +118,7 @@ def checked_call(given: AttentionArguments) -> AttentionCall:
     for encoding in encodings:
         check_fits(encoding, q, v)
     for each in shared:
-        check_heads(each, q)
+        check_head_count(each, q)
         check_shared(each, q, k, at.array, to.array, causal)
     doors: dict[str, list[HeldEncoding]] = {door: [] for door in ("rotations", "value_rotations", "biases", "scores")}
     for one in held:

@@ -11,8 +11,7 @@ from torch.nn.functional import scaled_dot_product_attention
 from posenc import attention as reference
 from posenc.core import arrays, validation
 from posenc.core.arrays import Array
-from posenc.core.attention_arguments import AttentionArguments
-from posenc.core.checked_attention import Window
+from posenc.core.checked_attention import AttentionArguments, Window
 from posenc.core.doors import Documents, Encoding
 from posenc.core.rotation import Layout
 from posenc.encodings.scores._gathers import needs_all_keys

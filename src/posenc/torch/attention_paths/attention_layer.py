@@ -11,8 +11,8 @@ import torch
 
 from posenc.core import validation
 from posenc.core.arrays import Array
-from posenc.core.attention_arguments import AttentionArguments
 from posenc.core.checked_attention import (
+    AttentionArguments,
     Window,
     check_inside,
     check_list,
