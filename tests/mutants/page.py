@@ -27,9 +27,9 @@ INTRODUCTION = """\
 `posenc.testing.check_encoding(encoding)` runs every check that applies to the encoding's door and claims, and reports
 each in a sentence. A [claim](glossary.md#claims) is checked both ways: what is claimed must be true, what is not
 claimed must be false. The checks are tested too: tests plant bugs in encodings, in adapters and in the package's own
-files, and each check must fail on at least one of them. The first table lists the checks, why each exists, and the planted bugs
-that make it fail; the second lists the bugs. `python tests/mutants/page.py` generates this page, and a test compares
-every line of it with what happens.
+files, and each check must fail on at least one of them. The first table lists the checks, why each exists, and the
+planted bugs that make it fail; the second lists the bugs. `python tests/mutants/page.py` generates this page, and a
+test compares every line of it with what happens.
 """
 
 

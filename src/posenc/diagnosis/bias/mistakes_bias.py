@@ -80,10 +80,8 @@ def factor(usage: BiasUsage, evidence: ObservedBiases) -> Changes:
 def _expected_and_shown(usage: BiasUsage, evidence: ObservedBiases) -> tuple[np.ndarray, np.ndarray]:
     """The biases of the usage, and what the logits hold in their place; each row less its mean."""
     shown = evidence.gap(replace(usage, factor=0.0))
-    expected, finite = (
-        usage.biases(evidence.query_positions, evidence.key_positions, evidence.table),
-        np.isfinite(shown),
-    )
+    expected = usage.biases(evidence.query_positions, evidence.key_positions, evidence.table)
+    finite = np.isfinite(shown)
     return _less_row_mean(expected, finite), _less_row_mean(shown, finite)
 
 
@@ -99,10 +97,8 @@ def head_order(usage: BiasUsage, evidence: ObservedBiases) -> Changes:
     yield from_defaults(usage, order=tuple(range(heads))[::-1]), {"message": "stand in the opposite order"}
     for local in (heads // shards for shards in SHARDS if heads % shards == 0 and heads > shards):
         order = tuple(head % local for head in range(heads))
-        yield (
-            from_defaults(usage, order=order),
-            {"message": f"are those of the first {local}, again and again, as on shards that each count from 0"},
-        )
+        message = f"are those of the first {local}, again and again, as on shards that each count from 0"
+        yield from_defaults(usage, order=order), {"message": message}
 
 
 def other_slopes(usage: BiasUsage, evidence: ObservedBiases) -> Changes:
@@ -119,10 +115,8 @@ def other_slopes(usage: BiasUsage, evidence: ObservedBiases) -> Changes:
     if wrong and len(wrong) < len(factors):
         slopes = np.asarray(usage.encoding.slopes())
         listed = (f"head {head} has {slopes[head] * factors[head]:.6g} for {slopes[head]:.6g}" for head in wrong[:4])
-        yield (
-            from_defaults(usage, head_factors=factors),
-            {"heads": ", ".join(listed), "count": len(wrong), "all": len(factors)},
-        )
+        words = {"heads": ", ".join(listed), "count": len(wrong), "all": len(factors)}
+        yield from_defaults(usage, head_factors=factors), words
 
 
 def shard_slopes(usage: BiasUsage, evidence: ObservedBiases) -> Changes:

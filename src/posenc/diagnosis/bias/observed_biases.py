@@ -21,13 +21,17 @@ KEYS = 96
 
 @dataclass(frozen=True, eq=False)
 class ObservedBiases:
-    """Logits (heads, n, m), their part that is no bias, `product`, and the positions of queries (n,) and keys (m,).
+    """Logits, their part that is no bias, and the positions of queries and keys.
 
     Args:
-        tolerance: How far rounding may change a logit.
-        table: What T5 has learned, where it is given.
+        logits: Logits, (heads, n, m).
+        product: Product of queries and keys in them, (heads, n, m); zeros where the bias itself was observed.
+        query_positions: Positions of queries, (n,).
+        key_positions: Positions of keys, (m,).
+        tolerance: How far rounding may change a logit, (heads, n, m).
+        table: Learned table of T5, where it is given.
         causal: Whether later keys are masked, so that their biases count for nothing.
-        head_dim: Where it is known.
+        head_dim: Channels of a head, where they are known.
     """
 
     logits: np.ndarray
@@ -58,11 +62,8 @@ class ObservedBiases:
             finite &= self.key_positions <= self.query_positions[:, None]
         rest = np.where(finite, self.logits - usage.product_factor * self.product, np.nan)
         if self.reads_table_off(usage):
-            return (
-                _less_its_bucket(rest, usage.buckets(self.query_positions, self.key_positions))
-                if usage.factor
-                else rest
-            )
+            buckets = usage.buckets(self.query_positions, self.key_positions)
+            return _less_its_bucket(rest, buckets) if usage.factor else rest
         return np.asarray(rest - usage.biases(self.query_positions, self.key_positions, self.table))
 
     def reads_table_off(self, usage: BiasUsage) -> bool:
@@ -99,16 +100,15 @@ class ObservedBiases:
         rows = subsample(self.query_positions)
         columns = np.unique(np.linspace(0, len(self.key_positions) - 1, KEYS).astype(int))
         arrays = {name: getattr(self, name)[:, rows][:, :, columns] for name in ("logits", "product", "tolerance")}
-        return replace(
-            self, query_positions=self.query_positions[rows], key_positions=self.key_positions[columns], **arrays
-        )
+        query_positions, key_positions = self.query_positions[rows], self.key_positions[columns]
+        return replace(self, query_positions=query_positions, key_positions=key_positions, **arrays)
 
 
 def observed_biases(arrays: Arrays, encoding: ALiBi | T5Bias, logit_factor: float, causal: bool) -> ObservedBiases:
-    """Evidence of a bias in named arrays.
+    """Collect what named arrays show of a bias.
 
     Raises:
-        ValueError: They do not fit together.
+        ValueError: The arrays do not fit together, or show no bias.
     """
     name = "bias" if "bias" in arrays else "logits"
     if name not in arrays:
@@ -119,13 +119,11 @@ def observed_biases(arrays: Arrays, encoding: ALiBi | T5Bias, logit_factor: floa
     logits = _by_head(name, arrays[name].values, encoding.heads)
     product, size, head_dim = _product(arrays, logits.shape, logit_factor) if name == "logits" else (0.0, 0.0, None)
     queries, keys = logits.shape[1:]
-    query_positions, key_positions = (
-        _positions(arrays, role, count) for role, count in (("query", queries), ("key", keys))
-    )
+    query_positions, key_positions = _positions(arrays, "query", queries), _positions(arrays, "key", keys)
     if queries != keys and not {"query_positions", "positions"} & set(arrays):
         raise ValueError(
-            f"query_positions must be given where queries and keys differ in number; got {queries} and {keys}. Give "
-            "both."
+            f"query_positions must be given where queries and keys differ in number; got {queries} and {keys}. "
+            "Give both."
         )
     unmasked = np.where(np.isfinite(logits) & (logits > MASKED), np.abs(logits), 0.0)
     # A bias that is rounded to bfloat16 before it is added is a mistake, and no rounding of a result.

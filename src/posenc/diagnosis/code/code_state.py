@@ -25,22 +25,20 @@ class KeptValue:
 
 
 def kept_values(target: Any) -> list[KeptValue]:
-    """The data that a function, a class or an object reaches outside of itself.
+    """Copies of the data that a function, a class or an object reaches outside of itself.
 
-    Globals, attributes, defaults, cells.
-
-    What cannot be copied is left out.
+    These are globals, attributes, defaults and cells; a value that cannot be copied is left out.
     """
     found = {}
     for place, value, put in _places(target):
         if place not in found and not isinstance(value, ModuleType | type) and not inspect.isroutine(value):
-            before = value if value is MISSING else copied(value)
+            before = value if value is MISSING else deep_copied(value)
             if before is not None or value is None:
                 found[place] = KeptValue(put, before)
     return list(found.values())
 
 
-def copied(value: Any) -> Any:
+def deep_copied(value: Any) -> Any:
     """A copy that shares nothing with the value; None where there is none."""
     try:
         return copy.deepcopy(value)

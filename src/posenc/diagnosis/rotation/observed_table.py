@@ -14,6 +14,9 @@ from posenc.diagnosis.rotation.rotation_evidence import AtPositions, RotationEvi
 from posenc.diagnosis.rotation.rotation_usage import RotationUsage, frequency_unit
 from posenc.inspect.rounding import NARROW_TYPES
 
+#: cos and sin are rounded once; a vector is the sum of two products of rounded numbers.
+OF_TABLE = 0.5
+
 
 @dataclass(frozen=True, eq=False)
 class ObservedFrequencies(RotationEvidence):
@@ -60,15 +63,16 @@ class ObservedFrequencies(RotationEvidence):
         return self.attention
 
 
-#: cos and sin are rounded once; a vector is the sum of two products of rounded numbers.
-OF_TABLE = 0.5
-
-
 @dataclass(frozen=True, eq=False)
 class ObservedTable(AtPositions):
-    """cos and sin (n, pairs) at positions (n,). held: what the module holds besides, which may not be what it uses.
+    """Cosines and sines that running code gave.
 
     Args:
+        cos: Cosines, (n, pairs).
+        sin: Sines, (n, pairs).
+        positions: (n,) or (n, axes).
+        dtype: Name of the type that they came in.
+        buffered: Frequencies that the module holds besides, which may not be those that it uses.
         layout: The pairing that the rows were laid out for; "" where every frequency stands there once. Rows for halves
             prove nothing, since some released code regroups channels before it rotates them.
     """
@@ -99,9 +103,8 @@ class ObservedTable(AtPositions):
 
     @cached_property
     def _rotations(self) -> ObservedRotations:
-        return rotations_of(
-            np.ones(self.cos.shape, complex), self.cos + 1j * self.sin, self.positions, self.dtype in NARROW_TYPES
-        )
+        before, after = np.ones(self.cos.shape, complex), self.cos + 1j * self.sin
+        return rotations_of(before, after, self.positions, self.dtype in NARROW_TYPES)
 
     @cached_property
     def _frequencies(self) -> np.ndarray | None:

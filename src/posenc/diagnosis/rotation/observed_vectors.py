@@ -28,11 +28,16 @@ LENGTH = 4e-6
 
 @dataclass(frozen=True, eq=False)
 class ObservedVectors(AtPositions):
-    """Vectors x (n, dim) and what became of them, y (n, dim), of queries or of keys at positions (n,).
+    """Queries or keys before and after their rotation.
 
     Args:
-        heads: The number of each row's head and of its batch, which code may take for its position.
-        batch: The number of each row's head and of its batch, which code may take for its position.
+        role: "query" or "key".
+        x: Vectors before, (n, dim).
+        y: Vectors after, (n, dim).
+        positions: (n,) or (n, axes).
+        heads: Number of each row's head, which code may take for its position; (n,).
+        batch: Number of each row's batch row, which code may take for its position; (n,).
+        dtype: Name of the type that they came in.
         other: Vectors (n, dim) of the other role in the same rows, where there are as many.
     """
 
@@ -106,10 +111,7 @@ class ObservedVectors(AtPositions):
     def unwritten(self) -> str:
         if not self._unwritten.any() or self._unwritten.all():
             return ""
-        rows = {
-            "batch row": (self.batch, self._unwritten),
-            "head": (self.heads, self._unwritten),
-        }
+        rows = {"batch row": (self.batch, self._unwritten), "head": (self.heads, self._unwritten)}
         for name, (number, unwritten) in rows.items():
             zero = set(number[unwritten].tolist())
             if not zero & set(number[~unwritten].tolist()):
@@ -122,9 +124,8 @@ class ObservedVectors(AtPositions):
             return None
         first, second = written_channels(usage, pairs)
         before = self.x[:, pairs.first] + 1j * self.x[:, pairs.second]
-        return rotations_of(
-            before, self.y[:, first] + 1j * self.y[:, second], self.positions, self.dtype in NARROW_TYPES
-        )
+        after = self.y[:, first] + 1j * self.y[:, second]
+        return rotations_of(before, after, self.positions, self.dtype in NARROW_TYPES)
 
     def frequencies(self, usage: RotationUsage) -> np.ndarray | None:
         rotations = self.rotations(usage, self.role)
@@ -133,10 +134,9 @@ class ObservedVectors(AtPositions):
 
     def describe(self, index: tuple[int, ...]) -> str:
         row, channel = index
-        where = (
-            f"{self.role} at position {shown_position(self.positions[row])}, head {self.heads[row]}, channel {channel}"
-        )
-        return f"{where}, batch row {self.batch[row]}" if self.batch.any() else where
+        where = f"{self.role} at position {shown_position(self.positions[row])}, head {self.heads[row]}"
+        batch = f", batch row {self.batch[row]}" if self.batch.any() else ""
+        return f"{where}, channel {channel}{batch}"
 
     def numbers(self) -> dict[str, np.ndarray]:
         letter = self.role[0]

@@ -1,4 +1,4 @@
-"""One cell of a table: the formula of the encoding with the numbers of this cell in it."""
+"""A cell of a table: the formula of the encoding with the numbers of this cell in it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from posenc.core.declared_fields import Whole
 from posenc.core.doors import AdditiveEncoding, AttentionScore, Encoding, RotaryEncoding
 from posenc.core.rotation import Rotation
 from posenc.explorer.views.table_view import values_of
-from posenc.explorer.views.view import OfEncoding, learned
+from posenc.explorer.views.view import OfEncoding
+from posenc.inspect.encoding_facts import drawn_params
 from posenc.inspect.plain import as_plain
 from posenc.inspect.rotation_matrix import pair_channels
 from posenc.learn import worked
@@ -22,14 +23,7 @@ from posenc.learn.worked_examples.worked_logits import score_width
 
 @dataclass(frozen=True)
 class CellView(OfEncoding):
-    """
-
-    Args:
-        position: Of the row, a number or one for each axis.
-        column: The channel, where the encoding adds or rotates.
-        key: The position of the key, where it acts on logits.
-        head: Which head, there.
-    """
+    """A cell: of the row of `position`, in channel `column`, or for `key` and `head` where logits are biased."""
 
     position: Any = 0
     column: Annotated[int, Whole(0)] = 0
@@ -49,15 +43,15 @@ class CellView(OfEncoding):
         }
 
     def value(self, encoding: Encoding) -> float:
-        """The value of the cell in the table."""
+        """Value of the cell in the table."""
         position = np.array([_position("position", self.position)])
         if not isinstance(encoding, AdditiveEncoding | RotaryEncoding):
             key = np.array([_position("key", self.key)])
             found = values_of(encoding, np.concatenate([position, key]), self.head).values
             return float("nan") if found is None else float(found[0, 1])
         if isinstance(encoding, AdditiveEncoding):
-            return float(np.asarray(encoding.embed(position, learned(encoding)))[0, self.column])
-        rotation = encoding.rotation(position, learned(encoding), role=encoding.roles[0])
+            return float(np.asarray(encoding.embed(position, drawn_params(encoding)))[0, self.column])
+        rotation = encoding.rotation(position, drawn_params(encoding), role=encoding.roles[0])
         if not isinstance(rotation, Rotation) or rotation.heads is not None:
             found = values_of(encoding, position, self.head).values
             return float("nan") if found is None else float(found[0, self.column])
@@ -70,7 +64,7 @@ class CellView(OfEncoding):
             return {"dims": [self.column]}
         if isinstance(encoding, RotaryEncoding):
             rotation = encoding.rotation(
-                np.array([_position("position", self.position)]), learned(encoding), role=encoding.roles[0]
+                np.array([_position("position", self.position)]), drawn_params(encoding), role=encoding.roles[0]
             )
             ones = None if isinstance(rotation, Rotation) and rotation.heads is None else np.ones(encoding.head_dim)
             return {"dims": [self.column], "vector": ones}

@@ -28,30 +28,25 @@ class DistanceView(OfEncoding):
     def facts(self) -> dict[str, Any]:
         encoding = self.parsed
         first = -self.distances if self.before else 0
-        distances = np.arange(first, self.distances + 1)
+        distances = range(first, self.distances + 1)
         found = score_by_distance(encoding, distances)
         heads = np.unique(np.linspace(0, len(found.scores) - 1, min(MOST_CURVES, len(found.scores))).astype(int))
-        bound = envelope(encoding, distances, found.scores[0])
+        bound = envelope(encoding, found.distances, found.scores[0])
         return {
             **self.described(encoding),
-            "distances": distances.tolist(),
+            "distances": list(distances),
             "curves": [{"head": int(head), "scores": found.scores[head].tolist()} for head in heads],
             "heads": len(found.scores),
             "meaning": found.meaning,
             "envelope": None if bound is None else bound.tolist(),
-            "code": script(
-                f"encoding = {written(encoding)}",
-                f"found = inspect.score_by_distance(encoding, range({first}, {self.distances + 1}))",
-                "print(found)",
-            ),
+            "code": script(f"print(inspect.score_by_distance({written(encoding)}, {distances}))"),
         }
 
 
 def envelope(encoding: Encoding, distances: np.ndarray, scores: np.ndarray) -> np.ndarray | None:
-    """|Σ_i exp(i·distance·ω_i)|, scaled as the score Σ_i cos(distance·ω_i) is: what the score oscillates below.
+    """Upper bound |Σ_i exp(i·distance·ω_i)|, scaled as the score Σ_i cos(distance·ω_i) is; None for another score.
 
-    It is the largest score at this distance when all pairs of the key are rotated ahead by one angle. None where the
-    score is no such sum.
+    It is the largest score at this distance when all pairs of the key are rotated ahead by one angle.
     """
     if not isinstance(encoding, AdditiveEncoding | RotaryEncoding) or encoding.axes > 1:
         return None

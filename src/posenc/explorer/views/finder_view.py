@@ -1,4 +1,4 @@
-"""The position finder: where a sinusoidal encoding has the values that are known."""
+"""The position finder: positions where a sinusoidal encoding has the values that are known."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from posenc.core import validation
 from posenc.core.declared_fields import Base, Whole
-from posenc.explorer.views.view import View, script, written
+from posenc.explorer.views.view import View, written
 from posenc.inspect.plain import as_plain
 from posenc.learn import find_positions
 
@@ -18,11 +18,7 @@ MOST_VALUES, LARGEST = 16, 10_000_000
 
 @dataclass(frozen=True)
 class FinderView(View):
-    """
-
-    Args:
-        values: The known values by dimension, as texts that keep their digits: {"1088": "0.488814"}.
-    """
+    """Known values by dimension, as texts that keep their digits: {"1088": "0.488814"}."""
 
     values: Mapping[str, str]
     dim: Annotated[int, Whole(2, 1 << 16)] = 5120
@@ -39,8 +35,12 @@ class FinderView(View):
             }
             for fit in found.fits
         ]
-        call = f"learn.find_positions({values!r}, dim={self.dim}, base={self.base!r}, largest={self.largest})"
-        return {"fits": fits, "lines": found.lines(), "code": script(f"print({call})")}
+        call = f"find_positions({values!r}, dim={self.dim}, base={self.base!r}, largest={self.largest})"
+        return {
+            "fits": fits,
+            "lines": found.lines(),
+            "code": f"from posenc.learn import find_positions\n\nprint({call})",
+        }
 
     def _values(self) -> dict[int, str]:
         if not isinstance(self.values, Mapping) or not 0 < len(self.values) <= MOST_VALUES:

@@ -12,11 +12,7 @@ from posenc.lab.comparison.setting import WORDS, Measure, Setting
 
 
 def results(folder: str | os.PathLike[str]) -> dict[str, Any]:
-    """What a folder of results shows: scores by length, training curves, a table and recommendations for each task.
-
-    Raises:
-        ValueError: For a folder without results, or with damaged ones.
-    """
+    """Results of a folder: scores by length, training curves, a table and recommendations for each task."""
     found = report(folder)
     return {
         "settings": [_setting(judged) for judged in found.judged],
@@ -35,13 +31,13 @@ def _setting(judged: Judged) -> dict[str, Any]:
         "conditions": setting.conditions(),
         "metric": WORDS[setting.metric][0],
         "lengths": list(setting.common.test_lengths),
-        "contestants": [_contestant(setting, name) for name in setting.results],
+        "candidates": [_candidate(setting, name) for name in setting.results],
         "table": {"headers": list(headers), "rows": [list(row) for row in rows]},
         "recommendations": [each.sentence() for each in judged.recommendations],
     }
 
 
-def _contestant(setting: Setting, name: str) -> dict[str, Any]:
+def _candidate(setting: Setting, name: str) -> dict[str, Any]:
     """Means over the seeds: of the score at each test length, and of the training loss at each step."""
     curves = [run.curve for run in setting.results[name].values()]
     return {

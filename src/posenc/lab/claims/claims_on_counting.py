@@ -8,6 +8,8 @@ from posenc import Count, Encoding, NormalisedCount, OneSine, Sinusoidal
 from posenc.inspect import properties
 from posenc.lab.claims.claim import Computation, computed
 
+LENGTH, WIDTH = 512, 64
+
 
 @computed(
     statement="A count appended to the embedding grows without bound.",
@@ -35,11 +37,8 @@ def normalised_counts_are_inconsistent() -> Computation:
     return short != long, {"second of two words": short, "second of four": long}
 
 
-LENGTH, WIDTH = 512, 64
-
-
 def _condition(encoding: Encoding) -> float:
-    """The largest over the smallest eigenvalue of the inputs' second moments: the curvatures of least squares."""
+    """Largest over smallest eigenvalue of the inputs' second moments: the curvatures of least squares."""
     embeddings = np.random.default_rng(0).normal(size=(LENGTH, WIDTH))
     inputs = np.concatenate([embeddings, encoding.embed(np.arange(LENGTH))], 1)  # type: ignore[attr-defined]
     return float(np.linalg.cond(inputs.T @ inputs / LENGTH))
@@ -59,7 +58,7 @@ def _condition(encoding: Encoding) -> float:
     ),
 )
 def counts_upset_gradients() -> Computation:
-    """What a count among the inputs does to gradient descent."""
+    """Conditioning of gradient descent with a count among the inputs."""
     count = _condition(Count())
     divided, waves = _condition(NormalisedCount(length=LENGTH)), _condition(Sinusoidal(dim=2))
     return count > 100 * waves, {"count": count, "count divided by the length": divided, "sine and cosine": waves}
@@ -92,7 +91,7 @@ def one_sine_collides() -> Computation:
     ),
 )
 def one_pair_nearly_collides() -> Computation:
-    """One sine and cosine as an encoding."""
+    """A sine and a cosine as an encoding."""
     nearest = properties(Sinusoidal(dim=2), 1001)
     figures = {"steps apart": nearest.spacing, "distance": nearest.distance, "pairs as near": nearest.ties}
     return nearest.distance < 1e-3, figures

@@ -17,6 +17,8 @@ from posenc.inspect import (
 from posenc.inspect.properties import rows_in_dtype
 from posenc.lab.claims.claim import Computation, computed
 
+LENGTHS = (1, 7, 512, 100_000)
+
 
 @computed(
     statement="The values of the sinusoidal encoding stay between -1 and 1.",
@@ -29,9 +31,6 @@ def values_stay_between_minus_one_and_one() -> Computation:
     positions = np.concatenate([np.arange(10_000), 10 ** np.arange(4, 16)])
     rows = Sinusoidal(dim=128).embed(positions)
     return bool(np.abs(rows).max() <= 1), {"smallest": rows.min(), "largest": rows.max()}
-
-
-LENGTHS = (1, 7, 512, 100_000)
 
 
 def _has_a_last_row(table: Learned) -> bool:
@@ -56,7 +55,7 @@ def _has_a_last_row(table: Learned) -> bool:
     ),
 )
 def sinusoidal_suits_varying_lengths() -> Computation:
-    """One formula for sequences of all lengths."""
+    """A formula for sequences of all lengths."""
     encoding = Sinusoidal(dim=64)
     whole = encoding.embed(np.arange(LENGTHS[-1]))
     changed = max(float(np.abs(encoding.embed(np.arange(n)) - whole[:n]).max()) for n in LENGTHS)
@@ -116,7 +115,7 @@ def wavelengths_are_a_geometric_progression() -> Computation:
     note="The period is 2π times the divisor: 6.283 positions for the fastest pair, not 1.",
 )
 def wavelength_is_the_divisor() -> Computation:
-    """What a wavelength is."""
+    """Wavelength and divisor."""
     wavelengths = np.asarray(spectrum(Sinusoidal(dim=8)).wavelengths)
     divisors = 10000.0 ** (np.arange(4) / 4)
     ratio = float((wavelengths / divisors).mean())
@@ -254,7 +253,7 @@ def similarity_tells_distance_alone() -> Computation:
     note="More than nine tenths of the squared difference lie in the lower half of the dimensions.",
 )
 def sinusoidal_position_lives_in_the_first_dimensions() -> Computation:
-    """Where a sinusoidal encoding shows."""
+    """Change of an embedding with position, by quarter of the dimensions."""
     shares = position_change(Sinusoidal(dim=128)).shares
     figures = {f"quarter {index + 1}": share for index, share in enumerate(shares.mean(0))}
     return bool((shares[:, :2].sum(1) > 0.9).all()), figures

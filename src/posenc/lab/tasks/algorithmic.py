@@ -11,13 +11,19 @@ from posenc.core.declared_fields import Real, Whole
 from posenc.lab.tasks.task import NOTHING, Batch, Task, TaskRow
 from posenc.positions import coupled
 
+PLUS, EQUALS = 10, 11
+WRITE, READ, IGNORE = 2, 3, 4
+
 
 @dataclass(frozen=True)
 class Copy(Task):
-    """begin x separator x: the model says the second x.
+    """Repeat a sequence: begin x separator x, where the model says the second x.
 
     A sequence is right where each token is, given those before: the same as if the model had written it all by itself,
     greedily.
+
+    Args:
+        symbols: How many different ones there are.
 
     Example:
         >>> batch = Copy(symbols=4).batch(np.random.default_rng(0), 1, 3)
@@ -38,7 +44,7 @@ class Copy(Task):
         return question_and_answer(np.concatenate([begin, x, separator], 1), self.answer(x))
 
     def answer(self, x: np.ndarray) -> np.ndarray:
-        """What is to be said of x."""
+        """Answer to x."""
         return x
 
     def tokens_at(self, length: int) -> int:
@@ -47,30 +53,28 @@ class Copy(Task):
 
 @dataclass(frozen=True)
 class Reverse(Copy):
-    """begin x separator x̄: the model says x from its end to its beginning."""
+    """Repeat a sequence from its end to its beginning: begin x separator x̄."""
 
     def answer(self, x: np.ndarray) -> np.ndarray:
         return x[:, ::-1]
 
 
 def question_and_answer(question: np.ndarray, answer: np.ndarray) -> Batch:
-    """A batch for a decoder that reads a question and says an answer, whose last token it need not read."""
+    """Batch for a decoder that reads a question and says an answer, whose last token it need not read."""
     tokens = np.concatenate([question, answer[:, :-1]], 1)
     targets = np.concatenate([np.full_like(question[:, 1:], NOTHING), answer], 1)
     return Batch(tokens, targets)
 
 
-PLUS, EQUALS = 10, 11
-
-
 @dataclass(frozen=True)
 class Addition(Task):
-    """ "a+b=c" with as many digits in a as in b, one more in c, and c written from its least significant digit.
+    """Add two numbers: "a+b=c", with as many digits in a as in b and one more in c.
 
-    Batches have coupled ids: digits of the same significance share one (Cho et al. 2024).
+    c is written from its least significant digit. Batches have coupled ids: digits of the same significance share one
+    (Cho et al. 2024).
 
     Args:
-        spare: In training they start anywhere from 1 to where `spare` more would not fit; 0 for always 1.
+        spare: In training the ids start anywhere from 1 to where `spare` more would not fit; 0 for always 1.
 
     Example:
         >>> batch = Addition().batch(np.random.default_rng(0), 1, 2)  # 86 + 52 = 138, and 831 is said
@@ -105,7 +109,7 @@ class Addition(Task):
 
 
 def reversed_sum(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """Digits of the sums, least significant first, one more than each number has; any number of digits.
+    """Digits of sums, least significant first, one more than each number has.
 
     Example:
         >>> reversed_sum(np.array([[9, 9]]), np.array([[0, 1]])).tolist()
@@ -121,9 +125,14 @@ def reversed_sum(first: np.ndarray, second: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class SelectiveCopy(Task):
-    """`count` symbols, in order at random indices among blanks; then a separator, after which the model says them.
+    """Repeat the symbols of a text and leave out the blanks between them.
 
-    length counts symbols and blanks. Where it is less than `count`, there are as many symbols as it says.
+    There are `count` symbols at random indices among blanks, then a separator, after which the model says them in
+    order. Length counts symbols and blanks. Where it is less than `count`, there are as many symbols as it says.
+
+    Args:
+        count: Symbols to repeat.
+        symbols: How many different ones there are.
     """
 
     count: Annotated[int, Whole(1, 1 << 16)] = 8
@@ -146,15 +155,15 @@ class SelectiveCopy(Task):
         return length + self.count
 
 
-WRITE, READ, IGNORE = 2, 3, 4
-
-
 @dataclass(frozen=True)
 class FlipFlop(Task):
     """Pairs of an instruction and a bit: write, ignore, or read, after which the model says the bit last written.
 
-    The first instruction writes and the last one reads; the others ignore with probability `ignore`, and write or read
-    as often as each other. length counts instructions, two at least.
+    The first instruction writes and the last one reads; write and read are equally likely between. Length counts
+    instructions, two at least.
+
+    Args:
+        ignore: The share of instructions to ignore.
     """
 
     ignore: Annotated[float, Real(0.0, 1.0)] = 0.8
@@ -181,7 +190,9 @@ class FlipFlop(Task):
 
 @dataclass(frozen=True)
 class Parity(Task):
-    """yᵢ = (x₀ + … + xᵢ) mod 2, for random bits.
+    """Say whether the number of ones so far is odd: yᵢ = (x₀ + … + xᵢ) mod 2, for random bits.
+
+    Hard for every transformer, whatever its positions.
 
     Example:
         >>> batch = Parity().batch(np.random.default_rng(0), 1, 6)
@@ -199,36 +210,25 @@ class Parity(Task):
 
 
 ROWS = (
-    TaskRow(
-        "copy",
-        Copy,
-        "Say it again.",
-        "Kazemnejad et al. 2023, arXiv:2305.19466, Table 1",
-        ("decoder",),
-        20,
-        (20, 30, 40, 80),
-        2000,
-        "symbols",
-        "exact",
-    ),
-    TaskRow(
-        "reverse",
-        Reverse,
-        "Say it backwards.",
-        "Kazemnejad et al. 2023, arXiv:2305.19466, Table 1",
-        ("decoder",),
-        20,
-        (20, 30, 40, 80),
-        2000,
-        "symbols",
-        "exact",
+    *(
+        TaskRow(
+            name,
+            kind,
+            question,
+            "Kazemnejad et al. 2023, arXiv:2305.19466, Table 1",
+            length=20,
+            test_lengths=(20, 30, 40, 80),
+            steps=2000,
+            unit="symbols",
+            metric="exact",
+        )
+        for name, kind, question in (("copy", Copy, "Say it again."), ("reverse", Reverse, "Say it backwards."))
     ),
     TaskRow(
         "addition",
         Addition,
         "Which digits belong together?",
         "Kazemnejad et al. 2023, arXiv:2305.19466; coupled ids: Cho et al. 2024, arXiv:2405.20671",
-        ("decoder",),
         length=8,
         test_lengths=(8, 12, 16, 24),
         steps=3000,
@@ -240,9 +240,6 @@ ROWS = (
         SelectiveCopy,
         "Which tokens count, and in which order?",
         "Golovneva et al. 2024, arXiv:2405.18719, §4.2",
-        ("decoder",),
-        length=32,
-        test_lengths=(32, 64, 128),
         steps=2000,
         unit="symbols and blanks",
         metric="exact",
@@ -252,10 +249,6 @@ ROWS = (
         FlipFlop,
         "Which bit was written last?",
         "Liu et al. 2023, arXiv:2306.00946; Golovneva et al. 2024, arXiv:2405.18719, §4.1",
-        ("decoder",),
-        length=32,
-        test_lengths=(32, 64, 128),
-        steps=1000,
         unit="instructions",
         metric="exact",
     ),
@@ -265,8 +258,6 @@ PARITY = TaskRow(
     Parity,
     "Is the number of ones odd? A control: no encoding should generalise here.",
     "Hahn 2020, arXiv:1906.06755; Kazemnejad et al. 2023, arXiv:2305.19466",
-    ("decoder",),
     length=20,
     test_lengths=(20, 40, 80),
-    steps=1000,
 )

@@ -18,7 +18,9 @@ Name = Annotated[str, Instance("a word")]
 
 @dataclass(frozen=True)
 class CharacterLM(Task):
-    """The next character of a text, in windows at random places; measured on its last tenth, which is held out.
+    """Predict the next character of a text, in windows at random places.
+
+    It is measured on the last tenth, which is held out.
 
     Args:
         text: A file, "datasets:NAME", or "" for the English that ships with Python.
@@ -31,7 +33,7 @@ class CharacterLM(Task):
 
     @cached_property
     def corpus(self) -> TextCorpus:
-        """The text as tokens, read when the encoding is made."""
+        """The text as tokens, read on first use."""
         return corpus(self.text, self.digest, characters)
 
     @property
@@ -51,7 +53,7 @@ class CharacterLM(Task):
         return self.batch_of(rng, held_out[starts[:, None] + np.arange(length + 1)])
 
     def batch_of(self, rng: np.random.Generator, windows: np.ndarray) -> Batch:
-        """The batch of some windows, which have a token more than is read."""
+        """Batch of some windows, which have a token more than is read."""
         return Batch(windows[:, :-1], windows[:, 1:])
 
     def require(self, length: int) -> None:
@@ -67,9 +69,11 @@ class CharacterLM(Task):
 
 @dataclass(frozen=True)
 class SubwordLM(CharacterLM):
-    """The next piece of a text, pieces learned from its first nine tenths (byte-level BPE).
+    """Predict the next piece of a text, pieces learned from its first nine tenths (byte-level BPE).
 
     Args:
+        text: As in `CharacterLM`.
+        digest: As in `CharacterLM`.
         vocabulary_size: Pieces, at most.
         tokenizer: A folder with that of a model of transformers, whose pieces are taken instead; "" for none.
     """
@@ -90,7 +94,7 @@ class SubwordLM(CharacterLM):
 
 @dataclass(frozen=True)
 class MaskedLM(SubwordLM):
-    """The pieces that are blanked, 15 % of them, at least one in a window (Devlin et al. 2019, §3.1)."""
+    """Predict the pieces that are blanked, 15 % of them, at least one in a window (Devlin et al. 2019, §3.1)."""
 
     def batch_of(self, rng: np.random.Generator, windows: np.ndarray) -> Batch:
         if self.corpus.blank is None:
@@ -99,31 +103,23 @@ class MaskedLM(SubwordLM):
         return Batch(tokens, targets)
 
 
-_SOURCE = "Press et al. 2022, arXiv:2108.12409: train short, test long"
 ROWS = (
-    TaskRow(
-        "character-lm",
-        CharacterLM,
-        "Which character comes next?",
-        _SOURCE,
-        ("decoder",),
-        64,
-        (64, 128, 256, 512),
-        1500,
-        "characters",
-        "loss",
-    ),
-    TaskRow(
-        "bpe-lm",
-        SubwordLM,
-        "Which piece of a word comes next?",
-        _SOURCE,
-        ("decoder",),
-        64,
-        (64, 128, 256, 512),
-        1500,
-        "tokens",
-        "loss",
+    *(
+        TaskRow(
+            name,
+            kind,
+            question,
+            "Press et al. 2022, arXiv:2108.12409: train short, test long",
+            length=64,
+            test_lengths=(64, 128, 256, 512),
+            steps=1500,
+            unit=unit,
+            metric="loss",
+        )
+        for name, kind, question, unit in (
+            ("character-lm", CharacterLM, "Which character comes next?", "characters"),
+            ("bpe-lm", SubwordLM, "Which piece of a word comes next?", "tokens"),
+        )
     ),
     TaskRow(
         "masked-lm",
@@ -131,10 +127,9 @@ ROWS = (
         "Which pieces are blanked?",
         "Devlin et al. 2019, arXiv:1810.04805, §3.1",
         ("encoder",),
-        64,
-        (64, 128, 256),
-        1500,
-        "tokens",
-        "loss",
+        length=64,
+        test_lengths=(64, 128, 256),
+        steps=1500,
+        metric="loss",
     ),
 )

@@ -14,7 +14,7 @@ from posenc.core.checked_attention import (
     Window,
     check_causal,
     check_fits,
-    check_heads,
+    check_head_count,
     check_inside,
     check_learns_nothing,
     check_list,
@@ -159,7 +159,7 @@ def checked_call(given: AttentionArguments) -> AttentionCall:
     for encoding in encodings:
         check_fits(encoding, q, v)
     for each in shared:
-        check_heads(each, q)
+        check_head_count(each, q)
         check_shared(each, q, k, at.array, to.array, causal)
     doors: dict[str, list[HeldEncoding]] = {door: [] for door in ("rotations", "value_rotations", "biases", "scores")}
     for one in held:
