@@ -58,7 +58,8 @@ def rotate_pair_at(
     same_type = q.dtype == k.dtype and q.device == k.device
     by = _kernel_angles(encoding, params, q, positions) if same_type else None
     if by is not None:
-        return fast_path.rotate(q, k, by, layout, "auto") or rotate_checked(q, k, by, layout, "auto")
+        both: tuple[Array, Array] | None = fast_path.rotate(q, k, by, layout, "auto")
+        return rotate_checked(q, k, by, layout, "auto") if both is None else both
     if not same_type or not one_rotation_serves(encoding):
         rotated = rotate_at(encoding, params, q, positions, "query", layout)
         return rotated, rotate_at(encoding, params, k, positions, "key", layout)

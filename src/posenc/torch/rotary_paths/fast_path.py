@@ -40,7 +40,7 @@ _rotate, _rotate_, _by_angles, _by_angles_, _into_cache_, _cos_sin = map(
 )
 
 
-def rotate(q: Any, k: Any, rotation: Any, layout: Any, impl: Any) -> tuple[Any, Any] | None:
+def rotate(q: Any, k: Any, rotation: Any, layout: Any, impl: Any) -> Any:
     """Rotate q and k into new memory; None where that is left to the checked path."""
     if _is_compiling() or impl not in IMPLS:
         return None
