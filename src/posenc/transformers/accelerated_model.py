@@ -84,7 +84,7 @@ def accelerate(model: torch.nn.Module) -> Accelerated:
     with ExitStack() as stack:
         for layer, forward in forwards:
             replace_attribute(stack, layer, "forward", MethodType(forward, layer))
-        return Accelerated(tuple(changed), _stack=stack.pop_all())
+        return Accelerated(tuple(changed))._undone_by(stack)
 
 
 def _calls_rotation(module: Any) -> bool:
