@@ -23,7 +23,7 @@ class CheckFailed(AssertionError):  # noqa: N818  (the past tense says what came
 
 @dataclass(frozen=True)
 class Check:
-    """One named property of an encoding.
+    """Named property of an encoding.
 
     Args:
         name: Name in reports.

@@ -23,7 +23,7 @@ Applied = Callable[..., Any]
 
 @dataclass(frozen=True, eq=False)
 class Accelerated(ModelChange):
-    """What `accelerate` changed; `undo()`, or the end of a `with` block, takes it back.
+    """Change by `accelerate`; `undo()`, or the end of a `with` block, takes it back.
 
     Attributes:
         changed: Modules with a forward of ours, each with its name in the model.

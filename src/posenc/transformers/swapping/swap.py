@@ -20,7 +20,7 @@ from posenc.transformers.swapping.swap_request import EncodingLike, SwapRequest,
 
 @dataclass(frozen=True, eq=False)
 class Swapped(ModelChange):
-    """What `swap` put into a model; `undo()`, or the end of a `with` block, takes it out.
+    """Modules that `swap` put into a model; `undo()`, or the end of a `with` block, takes them out.
 
     Attributes:
         layers: Numbers of the layers.
