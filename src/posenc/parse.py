@@ -64,7 +64,9 @@ def record(text: str) -> Any:
     if len(text) > LONGEST:
         raise ValueError(f"encoding must be at most {LONGEST:,} characters; got {len(text):,}. Write a shorter one.")
     if not is_record(text):
-        raise ValueError(f"encoding must be a name with its fields in brackets; got {_cut(text)}. {_hint(text.strip())}")
+        raise ValueError(
+            f"encoding must be a name with its fields in brackets; got {_cut(text)}. {_hint(text.strip())}"
+        )
     if _depth(text) > DEEPEST:
         raise ValueError(f"encoding must nest at most {DEEPEST} deep; got more. Write a simpler one.")
     try:

@@ -73,7 +73,9 @@ def test_generated_pages_are_current():
     files = generate.generated()
     for path, text in files.items():
         assert path.exists(), f"{path.name} is missing: run python docs/scripts/generate.py"
-        assert path.read_text(encoding="utf-8") == text, f"{path.name} is out of date: run python docs/scripts/generate.py"
+        assert path.read_text(encoding="utf-8") == text, (
+            f"{path.name} is out of date: run python docs/scripts/generate.py"
+        )
     assert not generate.unclaimed(files), "run python docs/scripts/generate.py, which removes pages without a row"
 
 

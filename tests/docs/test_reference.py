@@ -38,9 +38,9 @@ def test_every_package_that_lists_its_names_has_a_page() -> None:
 
 
 def test_a_docstring_is_prepared_for_a_page_of_markdown() -> None:
-    text = "x^2 of a_b.\n\nArgs:\n    low: The [range] (*batch).\n\nExample:\n    >>> [1]\n    [1]"
+    text = "x^2 of a_b.\n\nArgs:\n    low: [0, 1] (*batch).\n\nExample:\n    >>> [1]\n    [1]"
     formula = '<p class="formula"><math><msup><mi>x</mi><mn>2</mn></msup></math> of <math><msub><mi>a</mi><mi>b</mi>'
     assert markdown(text, True) == (
-        f"{formula}</msub></math>.</p>\n\nArgs:\n    low: The \\[range\\] (\\*batch).\n\nExamples:\n    >>> [1]\n    [1]"
+        f"{formula}</msub></math>.</p>\n\nArgs:\n    low: \\[0, 1\\] (\\*batch).\n\nExamples:\n    >>> [1]\n    [1]"
     )
     assert markdown("a_b * c.", False) == r"a_b \* c."

@@ -66,7 +66,9 @@ def test_picture_and_judgement_are_of_the_committed_figures(bench: Any) -> None:
     assert picture.kinds() == ["avx2", "avx512bf16"]
     for kind in picture.kinds():
         drawn = picture.RESULTS / kind / picture.PICTURE
-        assert picture.fingerprint(picture.read(kind)) in drawn.read_text(encoding="utf-8"), "benchmarks/measuring/picture.py"
+        assert picture.fingerprint(picture.read(kind)) in drawn.read_text(encoding="utf-8"), (
+            "benchmarks/measuring/picture.py"
+        )
         assert drawn.stat().st_size < 150_000
         kept = json.loads((run.RESULTS / kind / "goals.json").read_text(encoding="utf-8"))["goals"]
         assert not [row for row in kept if row["why"].startswith("no case") or row["why"].endswith("was not measured")]

@@ -16,8 +16,7 @@ from posenc import AxialRoPE, DualBaseRoPE, Linear, Partial, RoPE, XPos, YaRN
 from posenc.kernels import native
 from posenc.kernels import native_cos_sin as kernel
 from posenc.phase import fixed_frequencies_of, frequency_limbs
-from posenc.torch import chosen, rotate, rotate_, rotation
-from posenc.torch import angles
+from posenc.torch import angles, chosen, rotate, rotate_, rotation
 
 needs_kernel = pytest.mark.skipif(
     native.MISSING is not None, reason="posenc-kernels is not installed: no compiler was found"

@@ -19,8 +19,7 @@ from posenc import AxialRoPE, Partial, RoPE
 from posenc.core.rotation import Pairing, Rotation
 from posenc.kernels import native as kernel
 from posenc.kernels.native import PAGED, packed_form
-from posenc.torch import rotate, rotate_, rotate_into_cache_
-from posenc.torch import angles
+from posenc.torch import angles, rotate, rotate_, rotate_into_cache_
 from posenc.torch.rotary_paths import fast_path
 
 native = pytest.mark.skipif(kernel.MISSING is not None, reason=str(kernel.MISSING))

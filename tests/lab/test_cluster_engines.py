@@ -56,17 +56,17 @@ def test_ray_on_two_nodes(monkeypatch):
     import ray
     from ray.cluster_utils import Cluster
 
-    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
+    nodes_of_ray = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
     try:
-        cluster.add_node(num_cpus=1)
-        monkeypatch.setenv("RAY_ADDRESS", cluster.address)
+        nodes_of_ray.add_node(num_cpus=1)
+        monkeypatch.setenv("RAY_ADDRESS", nodes_of_ray.address)
         where = [Job(str(n), "lab.test_cluster_engines:node", ()) for n in range(6)]
         nodes = {event.report for event in cluster.run_on_ray(where)}
         assert len(nodes) == 2, nodes
         assert set(cluster.run_on_ray(JOBS)) == LAST
     finally:
         ray.shutdown()
-        cluster.shutdown()
+        nodes_of_ray.shutdown()
 
 
 def node():

@@ -149,7 +149,7 @@ def test_a_text_names_any_number_of_encodings(tmp_path):
     ("text", "message"),
     [
         ("RoPE(dim=8) +", "encoding must be a name with its fields in brackets; got ''"),
-        ("Linear(factor=2.0)", "encoding must be the encoding of an encoding; got .* which is Linear"),
+        ("Linear(factor=2.0)", "encoding must be an encoding; got .* which is Linear"),
         ("PerLayer(layers=(RoPE(dim=8),))", "encoding must have a layer for each of 2; got a schedule of 1"),
         ("PerLayer(layers=(NoPE(dim=24), None))", "encoding must be added at the input, not in a layer"),
         ("nowhere.py:Mine", "target must name a file that exists; got 'nowhere.py'"),

@@ -136,6 +136,6 @@ def test_a_recipe_that_cannot_be_is_refused(arguments, message):
 
 
 def test_candidates_are_encodings():
-    with pytest.raises(TypeError, match="encoding must be the encoding of an encoding"):
+    with pytest.raises(TypeError, match="encoding must be an encoding"):
         Candidate("none", None)
     assert Progress(1, 2.0) == Progress(1, 2.0)

@@ -15,7 +15,7 @@ from posenc.core.doors import AdditiveEncoding, AttentionBias, RotaryEncoding
 from posenc.encodings.scores._by_distance import ByDistance
 from posenc.testing.one_coordinate import spread_over_axes
 from posenc.torch import attention, chosen_attention, module, strided, strided_attention
-from posenc.torch.attention_paths import skewed_path, strided_gradient, strided_path, tiles
+from posenc.torch.attention_paths import skewed_path, strided_path, tiles
 from posenc.torch.attention_paths.arguments import checked_call
 
 HEADS, KEY_HEADS, WIDTH, BATCH = 12, 4, 8, 2
@@ -43,7 +43,15 @@ def case(encoding, n=7, m=9, dtype=torch.float64):
     with torch.no_grad():
         for parameter in held.parameters():
             parameter.mul_(1.5).add_(0.25)
-    return {"q": q, "k": k, "v": v, "query_positions": key[m - n :], "key_positions": key, "hidden": hidden, "encodings": [held]}
+    return {
+        "q": q,
+        "k": k,
+        "v": v,
+        "query_positions": key[m - n :],
+        "key_positions": key,
+        "hidden": hidden,
+        "encodings": [held],
+    }
 
 
 def by_reference(asked, *, visible=None, causal=False, scale=None):
@@ -198,7 +206,7 @@ def test_distances_alone_give_what_the_matrix_gives(causal, window):
 
 def test_a_learned_bias_of_the_distance_trains_by_numbers_and_not_by_matrices(monkeypatch):
     """In pieces of a few queries, with grouped heads, causal or not."""
-    monkeypatch.setattr(strided_gradient, "NUMBERS", 2000)
+    monkeypatch.setattr(strided_path, "NUMBERS", 2000)
 
     def check(encoding):
         asked = with_gradients(case(encoding, 130, 150))
@@ -322,7 +330,12 @@ def test_a_bias_keeps_float32_beside_16_bit_queries():
     held = module(posenc.T5Bias(heads=2))
     with torch.no_grad():
         held.table.normal_().add_(100.0)
-    asked = {"query_positions": torch.arange(512), "key_positions": torch.arange(512), "hidden": None, "encodings": [held]}
+    asked = {
+        "query_positions": torch.arange(512),
+        "key_positions": torch.arange(512),
+        "hidden": None,
+        "encodings": [held],
+    }
     want = by_reference(asked | {name: x.double() for name, x in zip("qkv", (q, k, v), strict=True)})
     for impl in ("strided", "tiles", "dense"):
         with torch.no_grad():
@@ -381,7 +394,12 @@ def test_the_choice_says_which_path_and_why():
         ([posenc.RoPE(dim=4)], {"window": (2, 0)}, "tiles", "a window, a mask or documents"),
         ([posenc.ALiBi(heads=2)], {"causal": True}, "strided", "distance alone"),
         ([posenc.ALiBi(heads=2)], {"query_positions": place * 2}, "tiles", "do not rise by one"),
-        ([posenc.ALiBi(heads=2)], {"query_positions": place + 0.5, "causal": True}, "tiles", "position of the last key"),
+        (
+            [posenc.ALiBi(heads=2)],
+            {"query_positions": place + 0.5, "causal": True},
+            "tiles",
+            "position of the last key",
+        ),
         ([module(posenc.T5Bias(heads=2))], {}, "strided", "distance alone"),
         ([module(posenc.FIRE(heads=2))], {}, "tiles", "FIRE does not depend on the distance alone"),
         ([module(posenc.CoPE(dim=4))], {"causal": True}, "tiles", "CoPE reads content"),
@@ -415,7 +433,11 @@ NONSENSE = [
     ({"impl": "fast"}, ValueError, "impl must be one of"),
     ({"impl": "sdpa"}, ValueError, "impl must be a path that fits these arguments; got 'sdpa', but ALiBi adds"),
     ({"query_positions": torch.arange(8)}, ValueError, "query_positions must hold a position for each of 7 tokens"),
-    ({"key_positions": torch.arange(9).tile(3, 1)}, ValueError, "key_positions must hold a position for each of 9 tokens"),
+    (
+        {"key_positions": torch.arange(9).tile(3, 1)},
+        ValueError,
+        "key_positions must hold a position for each of 9 tokens",
+    ),
     ({"k": torch.ones(2, 5, 9, 8, dtype=torch.float64)}, ValueError, "k must have"),
     ({"v": torch.ones(2, 4, 9, 8)}, ValueError, "v must have the dtype and device of q"),
     ({"q": np.ones((2, 12, 7, 8))}, TypeError, "q must be a PyTorch tensor"),

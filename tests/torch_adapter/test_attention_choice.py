@@ -34,7 +34,15 @@ class OwnScore(AttentionScore):
 
 
 def arguments(**more: Any) -> dict[str, Any]:
-    return {"q": X, "k": X, "v": X, "query_positions": PLACE, "key_positions": PLACE, "encodings": ALIBI, "layout": "bhtd"} | more
+    return {
+        "q": X,
+        "k": X,
+        "v": X,
+        "query_positions": PLACE,
+        "key_positions": PLACE,
+        "encodings": ALIBI,
+        "layout": "bhtd",
+    } | more
 
 
 REASONS: list[tuple[str, dict[str, Any], str]] = [
@@ -100,7 +108,9 @@ def test_flex_attention_sees_these_pairs(monkeypatch: pytest.MonkeyPatch, hidden
     """Four queries at the end of six keys, against softmax of ALiBi's logits, written out in float64."""
     monkeypatch.setattr(flex_path, "_compiled", lambda: flex_attention)  # the same function, place by place
     q = X[:, :, 2:]
-    asked = arguments(q=q, query_positions=PLACE[2:], encodings=[posenc.RoPE(dim=4, base=1e30, pairing="halves"), *ALIBI])
+    asked = arguments(
+        q=q, query_positions=PLACE[2:], encodings=[posenc.RoPE(dim=4, base=1e30, pairing="halves"), *ALIBI]
+    )
     got = attention(**asked, impl="flex", **hidden)
 
     def rotated(x: torch.Tensor, place: torch.Tensor) -> torch.Tensor:

@@ -19,7 +19,15 @@ Q, K, V = torch.randn(3, 2, 2, 9, 4, generator=torch.Generator().manual_seed(0))
 
 
 def given(**more: Any) -> dict[str, Any]:
-    asked = {"q": Q[:, :, 3:], "k": K, "v": V, "query_positions": PLACE[3:], "key_positions": PLACE, "layout": "bhtd", "causal": True}
+    asked = {
+        "q": Q[:, :, 3:],
+        "k": K,
+        "v": V,
+        "query_positions": PLACE[3:],
+        "key_positions": PLACE,
+        "layout": "bhtd",
+        "causal": True,
+    }
     return asked | more
 
 
@@ -102,7 +110,12 @@ def test_a_shared_bias_of_other_tokens_is_refused(change: dict[str, Any], messag
         ([FIRE.encoding], {}, TypeError, "encodings must hold the parameters"),
         ([FIRE, posenc.ALiBi(heads=3)], {}, ValueError, "encodings must have as many heads as each other; got [2, 3]"),
         ([ALIBI], {"dtype": torch.bfloat16}, ValueError, "dtype must be torch.float32 or torch.float64"),
-        ([ALIBI], {"causal": True, "key_positions": PLACE[:2]}, ValueError, "causal needs at least as many keys as queries, 9"),
+        (
+            [ALIBI],
+            {"causal": True, "key_positions": PLACE[:2]},
+            ValueError,
+            "causal needs at least as many keys as queries, 9",
+        ),
     ],
     ids=str,
 )

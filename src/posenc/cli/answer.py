@@ -84,7 +84,7 @@ def json_text(value: Any) -> str:
 
 
 class Answer(NamedTuple):
-    """Answer of a verb: `facts` makes what --json prints, `lines` what is printed otherwise; `code` is the exit code."""
+    """Answer of a verb: `facts` makes its JSON, `lines` what is printed otherwise; `code` is the exit code."""
 
     facts: Callable[[], Any]
     lines: Callable[[], Iterable[str]]

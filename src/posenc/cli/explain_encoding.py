@@ -1,4 +1,4 @@
-"""`posenc explain ENCODING`: the worked numbers of an encoding, its spectrum, claims and paper, or a table of its rows."""
+"""`posenc explain ENCODING`: the worked numbers of an encoding, its spectrum and claims, or a table of its rows."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def _facts(encoding: Encoding, example: Worked) -> dict[str, Any]:
 
 
 def _position(numbers: Position, encoding: Encoding) -> Any:
-    """One number where the encoding has one axis and one is given; else all, which `worked` judges."""
+    """A number where the encoding has one axis and one is given; else all, which `worked` judges."""
     return numbers[0] if encoding.axes == 1 and len(numbers) == 1 else numbers
 
 

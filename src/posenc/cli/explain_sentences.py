@@ -19,7 +19,7 @@ from posenc.inspect.order import usual_encodings, words_of
 
 
 class Compared(NamedTuple):
-    """One encoding, without a mask and with a causal one."""
+    """An encoding, without a mask and with a causal one."""
 
     free: OrderBlindness
     causal: OrderBlindness
@@ -120,7 +120,7 @@ def _facts(one: OrderBlindness) -> dict[str, Any]:
 
 
 def lengthened(sample: Encoding, longest: int) -> Encoding:
-    """A sample of the catalog, with its table, or those of the encodings in it, lengthened where the sentence needs it."""
+    """Sample of the catalog whose tables, or those of the encodings in it, are as long as the sentence needs."""
     stated = {field.name: getattr(sample, field.name) for field in fields(sample)}
     longer: dict[str, Any] = {}
     if stated.get("length", longest) < longest:

@@ -36,7 +36,7 @@ def wide_enough() -> Iterator[None]:
 
 
 def escaped(text: str, longest: int = LONGEST_LINE) -> str:
-    """Text as one line that a terminal only shows: control characters are spelled out, and a long end is cut off.
+    r"""Text as one line that a terminal only shows: control characters are spelled out, and a long end is cut off.
 
     Names and values from files stand in what is printed, so every line goes through here.
 

@@ -50,7 +50,7 @@ class LearnedScale(AddsOne):
     """embed(p) = s · the encoding's vector, with s learned: the scaled positional encoding (α in the paper).
 
     Over Sinusoidal(dim, layout="concatenated") with initial=dim**-0.5 it is ScaledSinusoidalEmbedding of
-    x-transformers. params["scale"] has shape (); the encoding's own parameters are named "encoding.name". Positions are
+    x-transformers. params["scale"] has shape (); the encoding's own parameters are named "inner.name". Positions are
     as the encoding takes them; the result is formed in float32 at least and rounded once.
 
     Args:

@@ -221,7 +221,7 @@ class RotaryEncoding(Encoding):
     """
 
     door: ClassVar[str] = "rotates"
-    #: Whose vectors rotation: queries and keys, or values and, back again, the output.
+    #: Vectors that are rotated: queries and keys, or values and, back again, the output.
     roles: ClassVar[tuple[Role, ...]] = ("query", "key")
     #: Why each role needs a rotation of its own, as part of a sentence; empty where one rotation serves both.
     roles_differ: ClassVar[str] = ""

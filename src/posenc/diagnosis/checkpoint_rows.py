@@ -42,7 +42,10 @@ class Rows(NamedTuple):
     """Order of one tensor's rows in the second checkpoint, compared with the first.
 
     Args:
-        orders: All that fit, what is expected before the others; several where rows are alike, as in a norm of ones.
+        name: Name of the tensor.
+        kind: "weight", "bias", "norm", "scale" or "tower".
+        orders: Reorderings that fit, the expected one first; several where rows are alike, as in a norm of ones.
+        expected: The reordering that the configs say.
     """
 
     name: str
@@ -53,6 +56,16 @@ class Rows(NamedTuple):
     @property
     def order(self) -> str:
         return self.orders[0]
+
+    @property
+    def module(self) -> str:
+        """The module that the tensor lies in."""
+        return self.name.rpartition(".")[0]
+
+    @property
+    def attention(self) -> str:
+        """The module around that one."""
+        return self.module.rpartition(".")[0]
 
 
 def checkpoint_of(folder: Path, layout: PairLayout | None) -> Checkpoint | None:
@@ -220,11 +233,11 @@ def _of_weights(rows: list[Rows], first: Checkpoint) -> Iterator[Finding]:
 
 def _left_behind(rows: list[Rows]) -> Iterator[Finding]:
     """Biases, norms and scales that did not move with the weights that they belong to."""
-    of_weight = {_module(row): row.order for row in rows if row.kind == "weight"}
-    of_layer = {_attention(row): row.order for row in rows if row.kind == "weight"}
+    of_weight = {row.module: row.order for row in rows if row.kind == "weight"}
+    of_layer = {row.attention: row.order for row in rows if row.kind == "weight"}
     wrong: dict[tuple[str, str], list[str]] = {}
     for row in rows:
-        order = of_weight.get(_module(row)) if row.kind != "norm" else of_layer.get(_attention(row))
+        order = of_weight.get(row.module) if row.kind != "norm" else of_layer.get(row.attention)
         if row.kind in ("bias", "norm", "scale") and order not in (None, *row.orders, "other numbers"):
             wrong.setdefault((row.kind, f"{order}"), []).append(row.name)
     for (kind, order), names in wrong.items():
@@ -238,12 +251,3 @@ def _of_towers(rows: list[Rows]) -> Iterator[Finding]:
     if names:
         sentence = f"Rows of {names[0]} ({len(names)} tensors) were reordered, in a tower apart from the text."
         yield Finding("tower reordered", sentence, "Convert the text model alone: posenc convert --under.")
-
-
-def _module(row: Rows) -> str:
-    """The module that a tensor lies in."""
-    return row.name.rpartition(".")[0]
-
-
-def _attention(row: Rows) -> str:
-    return row.name.rpartition(".")[0].rpartition(".")[0]

@@ -11,10 +11,7 @@ from posenc.diagnosis.mistake import Finding
 
 
 def not_finite(arrays: Mapping[str, np.ndarray]) -> Finding | None:
-    """The first array with NaN or an infinity in it, where it stands, and how many there are.
-
-    None where all is finite.
-    """
+    """Finding on the first array with NaN or an infinity in it; None where all is finite."""
     for name, values in arrays.items():
         wrong = np.argwhere(~np.isfinite(values))
         if len(wrong):
@@ -29,7 +26,7 @@ def not_finite(arrays: Mapping[str, np.ndarray]) -> Finding | None:
 
 
 def degenerate(values: np.ndarray, *, masked: bool = False) -> Finding | None:
-    """The finding that such numbers are, or None.
+    """Finding on numbers that are not finite, or all one number; None for others.
 
     Args:
         values: Positions on the first axis, or biases.

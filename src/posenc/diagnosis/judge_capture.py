@@ -23,7 +23,7 @@ def judge_capture(model: ModelPositions, captured: Capture, length: int | None =
     """Compare every rotation, bias and table that was recorded.
 
     Raises:
-        ValueError: The config speaks of none.
+        ValueError: The config says nothing about them.
     """
     verdicts = [*_rotations(model, captured, length), *_biases(model, captured), *_rows(model, captured)]
     if not verdicts:

@@ -25,9 +25,9 @@ from posenc.models.reordered_rows import in_same_terms
 
 
 def judge_models(first: ModelSource, second: ModelSource) -> Diagnosis:
-    """Compare two configs or encodings.
+    """Compare two configs, encodings or folders with weights.
 
-    Of two folders with weights, the order of rows in place of the layout of pairs, and a learned table of patches with
+    Of two folders, the order of rows is compared in place of the layout of pairs, and a learned table of patches with
     the one that it was resized from.
     """
     table = compare_resized(first, second)

@@ -24,12 +24,12 @@ TABLES = (Sinusoidal, GridSinusoidal)
 
 
 def judge_sinusoids(encoding: Sinusoidal | GridSinusoidal, arrays: Arrays) -> Diagnosis:
-    """Compare `table` (n, dim) with an encoding of sinusoids, row for row at `positions`, or 0, 1, 2, ...
+    """Compare `table` (n, dim) with an encoding of sinusoids, row for row at `positions`, or 0, 1, 2, ....
 
     A grid is taken row by row, and its size read off the table.
 
     Raises:
-        ValueError: For a table of another shape.
+        ValueError: The table has another shape.
     """
     table = arrays["table"]
     values = table.values[0] if table.values.ndim == 3 and len(table.values) == 1 else table.values

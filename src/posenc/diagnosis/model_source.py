@@ -23,12 +23,9 @@ def in_layout(model: ModelPositions, layout: PairLayout | None) -> ModelPosition
     """The model with this layout of pairs in its text; as it is for None."""
 
     def paired(encoding: Encoding, group: LayerGroup) -> Encoding:
-        usage = (
-            RotationUsage(encoding)
-            if isinstance(encoding, RotaryEncoding) and group.part in ("text", *model.parts[:1])
-            else None
-        )
-        changed = None if usage is None else usage.with_rope(pairing=layout)
+        if not isinstance(encoding, RotaryEncoding) or group.part not in ("text", *model.parts[:1]):
+            return encoding
+        changed = RotationUsage(encoding).with_rope(pairing=layout)
         return encoding if changed is None else changed.encoding
 
     return model if layout is None else with_records(model, paired)
@@ -38,8 +35,10 @@ def served_longer(model: ModelPositions, length: int) -> ModelPositions:
     """The model at a longer sequence than it was trained with, where dynamic NTK has scaled its base."""
 
     def longer(encoding: Encoding, group: LayerGroup) -> Encoding:
-        usage = RotationUsage(encoding) if isinstance(encoding, RotaryEncoding) else None
-        changed = usage.with_scaling(length=length) if usage and isinstance(usage.scaling, DynamicNTK) else None
+        head = rope_in_head(encoding)
+        if head is None or not isinstance(head.rope.scaling, DynamicNTK) or not isinstance(encoding, RotaryEncoding):
+            return encoding
+        changed = RotationUsage(encoding).with_scaling(length=length)
         return encoding if changed is None else changed.encoding
 
     return with_records(model, longer)
@@ -60,7 +59,10 @@ class ModelSource(NamedTuple):
     """The encodings of one side, and where they were read.
 
     Args:
-        converted: How pairs lie in its rows since posenc converted them, as its config or its receipt says.
+        positions: An encoding, or what a model does with positions.
+        config: Its config as plain data, where it has one.
+        path: Path of its file or folder.
+        converted: Layout of pairs in its rows since posenc converted them, as its config or its receipt says.
     """
 
     positions: Encoding | ModelPositions

@@ -191,7 +191,7 @@ def order_blindness(
 
 @dataclass(frozen=True, eq=False)
 class WordLayer:
-    """One layer of self-attention over words, as `word_layer` makes it; its projections are drawn from `seed`."""
+    """A layer of self-attention over words, as `word_layer` makes it; its projections are drawn from `seed`."""
 
     encoding: Encoding | None
     params: Params | None

@@ -16,7 +16,7 @@ KERNEL = 3
 
 @dataclass(frozen=True, eq=False)
 class ArchitectureOrder(text_lines.Lines):
-    """One layer's outputs for the same words in two orders.
+    """Outputs of a layer for the same words in two orders.
 
     Attributes:
         architecture: "recurrence", "convolution" or "attention".

@@ -1,4 +1,4 @@
-"""One embedding at several positions: the change that position makes, and the dimensions that hold it."""
+"""An embedding at several positions: the change that position makes, and the dimensions that hold it."""
 
 from __future__ import annotations
 

@@ -23,3 +23,8 @@ from posenc.jax.pytrees import register_pytrees
 register_pytrees()
 
 __all__ = ["Block", "Bound", "as_positions", "attention", "bias_block", "bind", "parameters", "score_block"]
+
+
+def __dir__() -> list[str]:
+    """Public names alone, as the other packages show them."""
+    return __all__

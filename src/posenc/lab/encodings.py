@@ -134,7 +134,7 @@ def fitted(kind: type[Encoding], width: int, heads: int) -> Encoding:
 
 
 def _encoding(text: str, width: int, heads: int) -> Any:
-    if ".py" not in text or parse.record(text):
+    if ".py" not in text or parse.is_record(text):
         return _checked_encoding(parse.record(text), text)
     target = load_target(text)
     if inspect.isclass(target) and issubclass(target, Encoding):
@@ -145,7 +145,7 @@ def _encoding(text: str, width: int, heads: int) -> Any:
 def _checked_encoding(encoding: Any, text: str) -> Any:
     if not isinstance(encoding, Encoding | PerLayer):
         raise ValueError(
-            f"encoding must be the encoding of an encoding; got {validation.shown(text)}, which is "
+            f"encoding must be an encoding; got {validation.shown(text)}, which is "
             f"{type(encoding).__name__}. Write RoPE(dim=16), say."
         )
     return encoding
@@ -158,6 +158,6 @@ def _check_schedule(encoding: PerLayer, layers: int) -> None:
         )
     if any(isinstance(layer, AdditiveEncoding) for layer in encoding.layers):
         raise ValueError(
-            "encoding must be added at the input, not in a layer; got a schedule with an encoding that adds. Join it with "
-            "a plus sign."
+            "encoding must be added at the input, not in a layer; got a schedule with an encoding that adds. Join it "
+            "with a plus sign."
         )

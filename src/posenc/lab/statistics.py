@@ -10,7 +10,18 @@ import numpy as np
 
 
 def finite_sample(name: str, values: Sequence[float]) -> np.ndarray:
-    """At least one finite number, shape (n,)."""
+    """Measurements as an array of shape (n,).
+
+    Args:
+        name: What the message calls them.
+        values: The measurements.
+
+    Returns:
+        float64 numbers.
+
+    Raises:
+        ValueError: There is no number, or one that is not finite.
+    """
     sample = np.asarray(values, np.float64)
     if sample.ndim != 1 or not len(sample) or not np.isfinite(sample).all():
         raise ValueError(
@@ -33,7 +44,17 @@ class Interval:
 
 
 def student_interval(values: Sequence[float], level: float = 0.95) -> Interval:
-    """mean ± t·s/√n with the quantile of Student's distribution of n-1 degrees of freedom (Student 1908, Biometrika 6).
+    """Student-t interval of a mean: mean ± t·s/√n with n-1 degrees of freedom (Student 1908, Biometrika 6).
+
+    Args:
+        values: Measurements.
+        level: Of confidence.
+
+    Returns:
+        The mean with its interval.
+
+    Raises:
+        ValueError: There is no number, or one that is not finite.
 
     Example:
         >>> print(student_interval([1.0, 2.0, 3.0]))
@@ -59,7 +80,10 @@ LEVEL, POWER = 0.05, 0.8
 class PairedDifference:
     """First minus second, seed by seed.
 
-    Args:
+    Attributes:
+        differences: Of each seed.
+        interval: Of their mean, at 95 %.
+        deviation: Their standard deviation.
         p_value: Of the paired t test, two-sided.
         visible: The smallest mean difference that this test would have seen in four of five repetitions.
     """
@@ -77,7 +101,7 @@ class PairedDifference:
 
     @property
     def standardised(self) -> float:
-        """|mean| over the deviation: below 2, two encodings lie close."""
+        """|mean| over the deviation. Below 2, two encodings lie close."""
         if self.deviation == 0:
             return math.inf if self.mean else 0.0
         return abs(self.mean) / self.deviation
@@ -86,11 +110,20 @@ class PairedDifference:
 def paired_difference(
     first: Sequence[float], second: Sequence[float], *, visible_level: float = LEVEL
 ) -> PairedDifference:
-    """The paired t test of measurements of the same seeds in the same order, at least two, with a 95 % interval.
+    """Paired t test of measurements of the same seeds in the same order, with a 95 % interval.
+
+    Equal differences in every pair have no spread: p is then 0, or 1 where they are all 0.
 
     Args:
-        visible_level: The error rate that `visible` is for, smaller where the test is one of several. Equal differences
-            in every pair have no spread: p is then 0, or 1 where they are all 0.
+        first: At least two measurements.
+        second: As many.
+        visible_level: The error rate that `visible` is for, smaller where the test is one of several.
+
+    Returns:
+        The difference.
+
+    Raises:
+        ValueError: There are fewer than two pairs, or a number is not finite.
 
     Example:
         >>> difference = paired_difference([0.9, 0.8, 0.85], [0.5, 0.45, 0.5])
@@ -121,10 +154,19 @@ def paired_difference(
 
 
 def smallest_visible(deviation: float, count: int, level: float = LEVEL, power: float = POWER) -> float:
-    """The mean difference that a two-sided paired t test of `count` pairs finds with probability `power`.
+    """Mean difference that a two-sided paired t test of `count` pairs finds with probability `power`.
 
     From the noncentral t distribution (Cohen 1988, Statistical Power Analysis, chapter 2); a verdict in the wrong
     direction does not count as finding it.
+
+    Args:
+        deviation: Standard deviation of the differences.
+        count: How many pairs.
+        level: Two-sided error rate.
+        power: Probability of finding it.
+
+    Returns:
+        The difference.
 
     Example:
         >>> round(smallest_visible(1.0, 5), 3), round(smallest_visible(1.0, 8), 3)
@@ -147,10 +189,19 @@ def smallest_visible(deviation: float, count: int, level: float = LEVEL, power: 
 
 
 def holm(p_values: Sequence[float]) -> tuple[float, ...]:
-    """p values adjusted by Holm's step-down method (Holm 1979, Scandinavian Journal of Statistics 6), in their order.
+    """Adjust p values by Holm's step-down method (Holm 1979, Scandinavian Journal of Statistics 6).
 
     The k-th smallest of m is multiplied by m - k + 1, and none is smaller than one before it. Rejecting where the
     adjusted value is below a level keeps the chance of any false rejection below that level.
+
+    Args:
+        p_values: Of all questions asked of a set of runs.
+
+    Returns:
+        The adjusted values, in their order.
+
+    Raises:
+        ValueError: A value is not finite.
 
     Example:
         >>> [round(p, 3) for p in holm([0.01, 0.04, 0.03])]
@@ -170,9 +221,16 @@ Curve = Sequence[tuple[int, float]]
 
 
 def steps_to(curve: Curve, threshold: float) -> float:
-    """The first step from which the training loss stays at or below a threshold, infinity where it never does.
+    """First step from which the training loss stays at or below a threshold.
 
-    Stays, not touches: a loss that falls below by chance and rises again has not reached it.
+    It must stay there: a loss that falls below by chance and rises again has not reached it.
+
+    Args:
+        curve: (step, loss).
+        threshold: In nats.
+
+    Returns:
+        The step; infinity where the loss never stays below.
 
     Example:
         >>> steps_to([(10, 2.0), (20, 0.9), (30, 1.2), (40, 0.8), (50, 0.7)], 1.0)
@@ -187,7 +245,16 @@ def steps_to(curve: Curve, threshold: float) -> float:
 
 
 def area_under(curve: Curve) -> float:
-    """The mean training loss over all steps, where each point is the mean since the one before: lower is faster.
+    """Mean training loss over all steps: lower is faster.
+
+    Args:
+        curve: (step, mean loss since the point before).
+
+    Returns:
+        The mean.
+
+    Raises:
+        ValueError: The curve is empty.
 
     Example:
         >>> area_under([(10, 4.0), (30, 1.0)])
@@ -200,9 +267,17 @@ def area_under(curve: Curve) -> float:
 
 
 def effective_length(scores: Mapping[int, float], threshold: float, *, higher_is_better: bool = True) -> int:
-    """The longest length up to which every tested length passes the threshold; 0 where the shortest does not.
+    """Longest length up to which every tested length passes a threshold, 0 where the shortest does not.
 
     As RULER counts it (Hsieh et al. 2024, arXiv:2404.06654, §4), with a threshold that the caller states.
+
+    Args:
+        scores: By length.
+        threshold: That passes.
+        higher_is_better: Whether scores must be at least the threshold, or at most.
+
+    Returns:
+        A tested length, or 0.
 
     Example:
         >>> effective_length({32: 0.99, 64: 0.9, 128: 0.4, 256: 0.95}, 0.85)

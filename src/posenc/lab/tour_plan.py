@@ -89,7 +89,7 @@ class Candidate(Declared):
     """
 
     name: str
-    encoding: Annotated[Encoding, Instance("the record of an encoding")]
+    encoding: Annotated[Encoding, Instance("an encoding")]
     lr_multiplier: Annotated[float, Real(0.0, 1e4)] = 1.0
 
 

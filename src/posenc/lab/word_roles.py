@@ -134,7 +134,7 @@ class Layer(nn.Module):  # type: ignore[misc]
 def _check_fits(encoding: Encoding | None) -> None:
     if encoding is None:
         return
-    validation.instance("encoding", encoding, Encoding, "an encoding of an encoding, or None")
+    validation.instance("encoding", encoding, Encoding, "an encoding, or None")
     validation.one_axis("encoding", encoding)
     if isinstance(encoding, AdditiveEncoding) and encoding.width != WIDTH:
         raise ValueError(f"encoding must have the layer's width of {WIDTH}; got {encoding.width}. Use dim={WIDTH}.")

@@ -14,8 +14,8 @@ from posenc.encodings.rotates.rope import RoPE
 from posenc.inspect.sinusoid_channels import SinusoidChannels, required_channels
 from posenc.inspect.spectrum import derivative as derivative_of
 from posenc.inspect.spectrum import frequencies_of
-from posenc.models.extension_planning.planner import ways
 from posenc.models.extension_planning.metrics import slowed_by
+from posenc.models.extension_planning.planner import ways
 from posenc.phase import cosine_sine
 from posenc.plot import canvas
 

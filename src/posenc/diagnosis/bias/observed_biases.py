@@ -21,13 +21,17 @@ KEYS = 96
 
 @dataclass(frozen=True, eq=False)
 class ObservedBiases:
-    """Logits (heads, n, m), their part that is no bias, `product`, and the positions of queries (n,) and keys (m,).
+    """Logits, their part that is no bias, and the positions of queries and keys.
 
     Args:
-        tolerance: How far rounding may change a logit.
-        table: What T5 has learned, where it is given.
+        logits: Logits, (heads, n, m).
+        product: Product of queries and keys in them, (heads, n, m); zeros where the bias itself was observed.
+        query_positions: Positions of queries, (n,).
+        key_positions: Positions of keys, (m,).
+        tolerance: How far rounding may change a logit, (heads, n, m).
+        table: Learned table of T5, where it is given.
         causal: Whether later keys are masked, so that their biases count for nothing.
-        head_dim: Where it is known.
+        head_dim: Channels of a head, where they are known.
     """
 
     logits: np.ndarray
@@ -58,11 +62,8 @@ class ObservedBiases:
             finite &= self.key_positions <= self.query_positions[:, None]
         rest = np.where(finite, self.logits - usage.product_factor * self.product, np.nan)
         if self.reads_table_off(usage):
-            return (
-                _less_its_bucket(rest, usage.buckets(self.query_positions, self.key_positions))
-                if usage.factor
-                else rest
-            )
+            buckets = usage.buckets(self.query_positions, self.key_positions)
+            return _less_its_bucket(rest, buckets) if usage.factor else rest
         return np.asarray(rest - usage.biases(self.query_positions, self.key_positions, self.table))
 
     def reads_table_off(self, usage: BiasUsage) -> bool:
@@ -105,10 +106,10 @@ class ObservedBiases:
 
 
 def observed_biases(arrays: Arrays, encoding: ALiBi | T5Bias, logit_factor: float, causal: bool) -> ObservedBiases:
-    """Evidence of a bias in named arrays.
+    """Collect what named arrays show of a bias.
 
     Raises:
-        ValueError: They do not fit together.
+        ValueError: The arrays do not fit together, or show no bias.
     """
     name = "bias" if "bias" in arrays else "logits"
     if name not in arrays:

@@ -46,12 +46,14 @@ class Probe:
     """The numbers that code gave, and what was noticed on the way.
 
     Args:
-        observed: A table or rotations, or biases.
-        form: How it was called.
-        layout: Of vectors.
-        tensors: What a torch module holds.
-        moving_error: What goes wrong on another device.
-        caller: How it was asked.
+        observed: A table, rotations or biases.
+        form: How the code was called, in words.
+        notes: Harmless observations.
+        findings: Mistakes that the calls showed.
+        layout: Layout of vectors.
+        tensors: Tensors that a torch module holds.
+        moving_error: Error of a module that was moved to another device.
+        caller: The way in which the code was called.
     """
 
     observed: ObservedValues | ProbedBias
@@ -75,10 +77,10 @@ def table_by_length(caller: Caller) -> Probe:
         table, dtype = caller(length=length)
         table = _without_ones(table)
         swapped = table.ndim == 2 and table.shape[1] == length and table.shape[0] != length
-        probe = _probe(caller, np.arange(length), NamedArray(table.T if swapped else table, dtype), length)
+        probe = _probe(caller, np.arange(length), NamedArray(table.T if swapped else table, dtype))
         return replace(probe, findings=(_AXES,)) if swapped else probe
 
-    return _as_far_as_possible(ask, REACHES[1:])
+    return _as_far_as_possible(caller, ask)
 
 
 def table_by_positions(caller: Caller) -> Probe:
@@ -93,7 +95,7 @@ def table_by_positions(caller: Caller) -> Probe:
 
         return _first_that_works(of_shape, ((-1,), (-1, 1), (1, -1)))
 
-    return _as_far_as_possible(ask)
+    return _as_far_as_possible(caller, ask)
 
 
 def row_by_position(caller: Caller) -> Probe:
@@ -103,7 +105,7 @@ def row_by_position(caller: Caller) -> Probe:
         positions = _positions(reach)
         return _probe(caller, positions, _stacked([caller(position=int(position)) for position in positions]))
 
-    return _as_far_as_possible(ask)
+    return _as_far_as_possible(caller, ask)
 
 
 def number_by_channel(caller: Caller) -> Probe:
@@ -117,7 +119,7 @@ def number_by_channel(caller: Caller) -> Probe:
         numbers, dtype = _stacked(answers)
         return _probe(caller, positions, NamedArray(numbers.reshape(len(positions), caller.dim), dtype))
 
-    return _as_far_as_possible(ask)
+    return _as_far_as_possible(caller, ask)
 
 
 def of_vectors(caller: Caller) -> Probe:
@@ -138,7 +140,7 @@ def of_vectors(caller: Caller) -> Probe:
         raise first_error or UnsupportedFormError("it gives every position the same values")
 
     try:
-        probe = _as_far_as_possible(ask, REACHES if _takes_positions(caller) else REACHES[1:])
+        probe = _as_far_as_possible(caller, ask)
     except FAILURES:
         square = _square(caller)
         if square is None and not unmoved:
@@ -189,12 +191,12 @@ def rotations_of_cosines(caller: Caller) -> Probe:
             if len(results) != 2:
                 raise UnsupportedFormError(f"it returned {len(results)} results where cosines and sines are two")
             rotated, note = rotations(results, count, caller.layout)
-            probe = _probe(caller, positions, rotated, 0 if _takes_positions(caller) else count)
+            probe = _probe(caller, positions, rotated)
             return replace(probe, notes=(*probe.notes, note))
 
         return _first_that_works(of_shape, ((-1,), (1, -1)))
 
-    return _as_far_as_possible(ask, REACHES if _takes_positions(caller) else REACHES[1:])
+    return _as_far_as_possible(caller, ask)
 
 
 #: Sizes of x, its axis of positions, and what that layout is called.
@@ -226,10 +228,9 @@ def _of_shape(caller: Caller, shape: Shape) -> Probe:
             raise UnsupportedFormError(f"it returned shape {results[0].values.shape} for vectors of shape {x.shape}")
         return [NamedArray(np.moveaxis(one, axis, -2).reshape(-1, count, dim)[0], dtype) for one, dtype in results]
 
-    length = 0 if _takes_positions(caller) else count
     zero = give(np.zeros(sizes))[0]
     if np.abs(zero.values).max() > 0:
-        return replace(_probe(caller, positions, zero, length), layout=layout)
+        return replace(_probe(caller, positions, zero), layout=layout)
     columns = [give(np.broadcast_to(unit, sizes).copy()) for unit in np.eye(dim)]
     queries, keys = (_stacked([column[side] for column in columns], -1) for side in (0, -1))
     x = np.random.default_rng(0).normal(size=dim)
@@ -237,7 +238,7 @@ def _of_shape(caller: Caller, shape: Shape) -> Probe:
     if not np.allclose(of_x, queries.values @ x, atol=1e-3 * (1 + np.abs(x).max())):
         raise UnsupportedFormError("what it does to a vector is not linear: neither an addition nor a rotation")
     findings = () if np.allclose(queries.values, keys.values, atol=1e-4) else (_KEYS,)
-    return replace(_probe(caller, positions, queries, length), layout=layout, findings=findings)
+    return replace(_probe(caller, positions, queries), layout=layout, findings=findings)
 
 
 def _one_vector_at_a_time(caller: Caller, positions: np.ndarray) -> Probe:
@@ -263,7 +264,7 @@ def _square(caller: Caller) -> Probe | None:
     if values.shape != (SQUARE, SQUARE, caller.dim) or not np.abs(values).max() > 0:
         return None
     row = values[0] if np.ptp(values, axis=1).max() > 0 else values[:, 0]
-    return replace(_probe(caller, np.arange(SQUARE), NamedArray(row, dtype), SQUARE), findings=(_BATCH,))
+    return replace(_probe(caller, np.arange(SQUARE), NamedArray(row, dtype)), findings=(_BATCH,))
 
 
 def _takes_positions(caller: Caller) -> bool:
@@ -282,10 +283,10 @@ def _first_that_works(of_shape: Callable[[tuple[int, ...]], Probe], shapes: Sequ
     raise next((error for error in errors if str(error)), errors[-1])
 
 
-def _as_far_as_possible(ask: Callable[[int], Probe], reaches: tuple[int, ...] = REACHES) -> Probe:
+def _as_far_as_possible(caller: Caller, ask: Callable[[int], Probe]) -> Probe:
     """Ask as far as possible; where that fails, less far, with a note."""
     first_error: Exception | None = None
-    for reach in reaches:
+    for reach in REACHES if _takes_positions(caller) else REACHES[1:]:
         try:
             probe = ask(reach)
         except FAILURES as error:
@@ -314,13 +315,14 @@ def _stacked(answers: list[NamedArray], axis: int = 0) -> NamedArray:
     return NamedArray(np.stack([np.squeeze(answer.values) for answer in answers], axis), answers[0].dtype)
 
 
-def _probe(caller: Caller, positions: np.ndarray, answer: NamedArray, length: int = 0) -> Probe:
+def _probe(caller: Caller, positions: np.ndarray, answer: NamedArray) -> Probe:
     """The numbers at the positions that are compared; an error for what is neither a table nor rotations."""
     values, dtype = answer
     dim = caller.dim if "dim" in caller.call.form or values.ndim < 2 else values.shape[-1]
     if values.shape not in ((len(positions), dim), (len(positions), dim, dim)):
         raise UnsupportedFormError(f"it returned shape {values.shape} for {len(positions)} positions and width {dim}")
     kept = np.isin(positions, POSITIONS)
+    length = 0 if _takes_positions(caller) else len(positions)
     door: Door = "adds" if values.ndim == 2 else "rotates"
     return Probe(ObservedValues(door, positions[kept].astype(np.float64), values[kept], dtype, length))
 

@@ -100,18 +100,16 @@ def check_user_code(
         report = _bias_report(code, probed_code.observed, probed_code, dim, base, against)
     else:
         report = _table_or_rotation_report(code, probed_code.observed, probed_code, dim, base, against)
-    findings = [*report.findings, *probed_code.findings, *_wrong_layout(probed_code, layout), *_immovable(probed_code)]
-    findings += kept_tables(probed_code)
-    notes = [*report.notes, *probed_code.notes, *_other_layout(probed_code, layout), *_plain_tensors(probed_code)]
-    return replace(
-        report,
-        right=report.right and not findings,
-        consistent=report.consistent and not findings,
-        findings=tuple(findings),
-        notes=tuple(notes),
-        form=probed_code.form,
-        layout=probed_code.layout,
-    )
+    remarks = [*probed_code.findings, *probed_code.notes, *_about_layout(probed_code, layout)]
+    report = _with_remarks(report, *remarks, *_about_plain_tensors(probed_code), *kept_tables(probed_code))
+    right, consistent = (claim and not report.findings for claim in (report.right, report.consistent))
+    return replace(report, right=right, consistent=consistent, form=probed_code.form, layout=probed_code.layout)
+
+
+def _with_remarks(report: CodeReport, *remarks: Finding | str) -> CodeReport:
+    """The report with more findings and notes."""
+    findings = (*report.findings, *(remark for remark in remarks if isinstance(remark, Finding)))
+    return replace(report, findings=findings, notes=(*report.notes, *(one for one in remarks if isinstance(one, str))))
 
 
 def sizes_asked_for(against: Encoding | None, dim: int | None, base: float | None) -> tuple[int, float, int]:
@@ -172,36 +170,29 @@ def _table_or_rotation_report(
     report = judge_values(observed, base=base, against=against)
     if not report.right or probed_code.findings or against is not None or observed.dim != dim:
         return report
-    findings: list[Finding] = []
-    notes = list(report.notes)
-    for other in (*[width for width in OTHER_WIDTHS if width != dim][:1], ODD_WIDTH):
-        observed_rows = list(_at_width(code, other, base))
-        findings += [each for each in observed_rows if isinstance(each, Finding)]
-        notes += [each for each in observed_rows if isinstance(each, str)]
-    return replace(report, findings=tuple(findings), notes=tuple(notes))
+    widths = (*[width for width in OTHER_WIDTHS if width != dim][:1], ODD_WIDTH)
+    return _with_remarks(report, *(remark for width in widths for remark in _at_width(code, width, base)))
 
 
-def _wrong_layout(probed_code: Probe, layout: str | None) -> Iterator[Finding]:
+def _about_layout(probed_code: Probe, layout: str | None) -> Iterator[Finding | str]:
+    """A finding where the code reads x in another layout than the stated one; a note where none is stated."""
     if layout is None:
+        if probed_code.layout == "sequence first":
+            yield (
+                "It reads x as (length, batch, width): given the batch first, every token of a sequence gets one "
+                "position. Say --layout batch-first if that is yours."
+            )
         return
     if probed_code.layout not in ("batch first", "sequence first"):
         raise ValueError(f"layout must come with code that takes x with a batch; got {probed_code.form}. Leave it out.")
     stated = layout.replace("-", " ")
     if probed_code.layout != stated:
-        sentence = _BATCH.sentence.format(found=probed_code.layout, meant=stated)
-        yield replace(_BATCH, sentence=sentence)
+        yield replace(_BATCH, sentence=_BATCH.sentence.format(found=probed_code.layout, meant=stated))
 
 
-def _other_layout(probed_code: Probe, layout: str | None) -> Iterator[str]:
-    if layout is None and probed_code.layout == "sequence first":
-        yield (
-            "It reads x as (length, batch, width): given the batch first, every token of a sequence gets one position. "
-            "Say --layout batch-first if that is yours."
-        )
-
-
-def _immovable(probed_code: Probe) -> Iterator[Finding]:
-    plain = _plain_names(probed_code)
+def _about_plain_tensors(probed_code: Probe) -> Iterator[Finding | str]:
+    """Plain tensors of a module: a finding where it cannot move with them, else a note."""
+    plain = ", ".join(tensor.name for tensor in probed_code.tensors if tensor.kind == "plain")
     if plain and probed_code.moving_error:
         yield Finding(
             "buffer not registered",
@@ -209,16 +200,8 @@ def _immovable(probed_code: Probe) -> Iterator[Finding]:
             f"({probed_code.moving_error.rstrip('.')}).",
             'Register it: self.register_buffer("pe", pe, persistent=False).',
         )
-
-
-def _plain_tensors(probed_code: Probe) -> Iterator[str]:
-    plain = _plain_names(probed_code)
-    if plain and not probed_code.moving_error:
+    elif plain:
         yield f"{plain} is a plain tensor, not a buffer: state_dict and .to(dtype) leave it out."
-
-
-def _plain_names(probed_code: Probe) -> str:
-    return ", ".join(tensor.name for tensor in probed_code.tensors if tensor.kind == "plain")
 
 
 def _at_width(code: UserCode, width: int, base: float) -> Iterator[Finding | str]:

@@ -38,7 +38,8 @@ def receive(stream: BinaryIO) -> Any:
     """Read one message.
 
     Raises:
-        EOFError: The other side has ended, BrokenMessageError for anything else.
+        EOFError: The other side has ended.
+        BrokenMessageError: The bytes are no message.
     """
     lengths = struct.unpack(">II", _exactly(stream, 8))
     if max(lengths) > MOST_TEXT:

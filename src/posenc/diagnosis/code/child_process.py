@@ -25,7 +25,7 @@ class StoppedError(Exception):
 
 
 class ChildProcess:
-    """Asks a child process, one question at a time.
+    """Ask a child process, one question at a time.
 
     Args:
         server: The module whose main() answers.
@@ -63,10 +63,10 @@ class ChildProcess:
         self.close()
 
     def ask(self, question: str, **words: Any) -> Any:
-        """The answer to one question.
+        """Ask one question, and return the answer.
 
         Raises:
-            StoppedError: None comes.
+            StoppedError: The child ends, or is too slow.
         """
         if self.process.stdin is None or self.process.stdout is None:
             raise StoppedError("it has no pipes")

@@ -53,15 +53,8 @@ class UserFile:
         return self.code.moving_error()
 
     def answers(self) -> dict[str, Callable[..., Any]]:
-        return {
-            "limit": limit,
-            "load": self.load,
-            "prepare": self.prepare,
-            "call": self.call,
-            "tensors": self.tensors,
-            "renew": self.renew,
-            "moving_error": self.moving_error,
-        }
+        answers = (self.load, self.prepare, self.call, self.tensors, self.renew, self.moving_error)
+        return {"limit": limit, **{answer.__name__: answer for answer in answers}}
 
 
 def main() -> None:

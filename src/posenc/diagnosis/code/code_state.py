@@ -25,11 +25,9 @@ class KeptValue:
 
 
 def kept_values(target: Any) -> list[KeptValue]:
-    """The data that a function, a class or an object reaches outside of itself.
+    """Copies of the data that a function, a class or an object reaches outside of itself.
 
-    Globals, attributes, defaults, cells.
-
-    What cannot be copied is left out.
+    These are globals, attributes, defaults and cells; a value that cannot be copied is left out.
     """
     found = {}
     for place, value, put in _places(target):

@@ -59,11 +59,7 @@ def kept_tables(probed: Probe) -> Iterator[Finding]:
 
 
 class _Calls(NamedTuple):
-    """Calls of one form.
-
-    Args:
-        shape: Of positions.
-    """
+    """Calls of one form; `shape` is that of positions."""
 
     caller: Caller
     layout: str | None

@@ -13,6 +13,7 @@ from posenc.core.rotation import PairLayout
 from posenc.diagnosis.code.observed_values import ObservedValues
 from posenc.diagnosis.code.recipe import Door, Recipe
 from posenc.diagnosis.mistake import Change, Mistake, Words, fewest_digits, setting, with_fields
+from posenc.inspect.rounding import NARROW_TYPES
 
 Changes = Iterator[tuple[Recipe | None, Words]]
 #: Widths, besides multiples of four, that are written into code in place of the one asked for.
@@ -42,11 +43,7 @@ def orders_mixed(recipe: Recipe, observed: ObservedValues) -> Changes:
 
 
 def other_layout(names: Mapping[str, str]) -> Change[Recipe]:
-    """Pairs and their frequencies both laid out the other way.
-
-    Args:
-        names: Of the two orders.
-    """
+    """Pairs and their frequencies both laid out the other way; `names` are those of the two layouts."""
 
     def change(recipe: Recipe, observed: ObservedValues) -> Changes:
         order: PairLayout = "halves" if recipe.pair_order == "adjacent" else "adjacent"
@@ -299,26 +296,15 @@ POSITION: tuple[Mistake[Recipe], ...] = (
             "Leave the factor out; sqrt(d) belongs to the token's embedding.", values_scaled),
     Mistake("whole numbers", "Values were cut to whole numbers: the table holds integers.",
             "Make the table of floats: numpy.zeros(shape, dtype=float).", setting(whole=True)),
-    Mistake("16-bit positions",
-            "Positions were rounded to bfloat16, which does not hold every whole number above 256.", _WHOLE_POSITIONS,
-            setting(rounded=("positions",), dtype="bfloat16")),
-    Mistake("16-bit positions",
-            "Positions were rounded to float16, which does not hold every whole number above 2048.", _WHOLE_POSITIONS,
-            setting(rounded=("positions",), dtype="float16")),
-    Mistake("16-bit frequencies",
-            "Frequencies were rounded to {dtype}, so the angle drifts as the position grows.", _WIDE_FREQUENCIES,
-            setting(rounded=("frequencies",), dtype="bfloat16")),
-    Mistake("16-bit frequencies",
-            "Frequencies were rounded to {dtype}, so the angle drifts as the position grows.", _WIDE_FREQUENCIES,
-            setting(rounded=("frequencies",), dtype="float16")),
-    Mistake("16-bit angles", "Angles were rounded to {dtype}.", _WIDE_ANGLES,
-            setting(rounded=("angles",), dtype="bfloat16")),
-    Mistake("16-bit angles", "Angles were rounded to {dtype}.", _WIDE_ANGLES,
-            setting(rounded=("positions", "frequencies", "angles"), dtype="bfloat16")),
-    Mistake("16-bit angles", "Angles were rounded to {dtype}.", _WIDE_ANGLES,
-            setting(rounded=("angles",), dtype="float16")),
-    Mistake("16-bit angles", "Angles were rounded to {dtype}.", _WIDE_ANGLES,
-            setting(rounded=("positions", "frequencies", "angles"), dtype="float16")),
+    *(Mistake("16-bit positions",
+              f"Positions were rounded to {dtype}, which does not hold every whole number above {most}.",
+              _WHOLE_POSITIONS, setting(rounded=("positions",), dtype=dtype))
+      for dtype, most in (("bfloat16", 256), ("float16", 2048))),
+    *(Mistake("16-bit frequencies",
+              "Frequencies were rounded to {dtype}, so the angle drifts as the position grows.", _WIDE_FREQUENCIES,
+              setting(rounded=("frequencies",), dtype=dtype)) for dtype in NARROW_TYPES),
+    *(Mistake("16-bit angles", "Angles were rounded to {dtype}.", _WIDE_ANGLES, setting(rounded=rounded, dtype=dtype))
+      for dtype in NARROW_TYPES for rounded in (("angles",), ("positions", "frequencies", "angles"))),
     Mistake("table too short", "Positions from {length} on all get the values of position {last}, without a word.",
             _TABLE, recipe_table_end("stay"), alone=True),
     Mistake("table too short", "Positions start again at 0 after {last}, without a word.", _TABLE,

@@ -32,9 +32,12 @@ class ObservedValues:
     """A table (n, dim) or rotations (n, dim, dim) at positions (n,), as float64.
 
     Args:
-        dtype: The name of the type that they came in.
+        door: "adds" for a table, "rotates" for rotations.
+        positions: (n,).
+        values: (n, dim) or (n, dim, dim).
+        dtype: Name of the type that they came in.
         length: How many positions were asked for at once, 0 for one by one.
-        precision: The type whose rounding is tolerated.
+        precision: Type whose rounding is tolerated.
     """
 
     door: Door

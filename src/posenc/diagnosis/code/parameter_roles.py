@@ -36,26 +36,14 @@ ROLE_OF_NAME = (
 )  # fmt: skip
 
 #: The documented forms, each by the roles that it needs and in the order in which they are tried.
-FORMS: tuple[tuple[str, ...], ...] = (
-    ("length", "dim"),
-    ("positions", "dim"),
-    ("position", "dim"),
-    ("position", "index", "dim"),
-    ("x", "positions"),
-    ("x", "position"),
-    ("x", "positions", "dim"),
-    ("x", "k", "positions"),
-    ("x", "k"),
-    ("x",),
-    ("length",),
-    ("positions",),
-    ("position",),
-    ("heads", "length"),
-    ("heads", "query_length", "key_length"),
-    ("query_length", "key_length"),
-    ("heads",),
-    ("scores",),
-)
+FORMS = tuple(
+    tuple(roles.split())
+    for roles in (
+        "length dim", "positions dim", "position dim", "position index dim", "x positions", "x position",
+        "x positions dim", "x k positions", "x k", "x", "length", "positions", "position", "heads length",
+        "heads query_length key_length", "query_length key_length", "heads", "scores",
+    )
+)  # fmt: skip
 
 
 @dataclass(frozen=True)

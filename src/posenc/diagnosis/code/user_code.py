@@ -29,11 +29,7 @@ class UnsupportedFormError(Exception):
 
 
 class CodeFailedError(Exception):
-    """A user's code raised an error.
-
-    Args:
-        kind: The name of its class.
-    """
+    """A user's code raised an error; `kind` is the name of its class."""
 
     def __init__(self, message: str, kind: str = "") -> None:
         super().__init__(message)
@@ -45,8 +41,10 @@ class PreparedCode:
     """Code that is ready to be called.
 
     Args:
-        libraries: Whose arrays it takes, the likeliest first.
-        heads: 0 where none were asked for when it was made.
+        name: Its name, with the arguments that it was made with.
+        parameters: Parameters of the function.
+        libraries: Libraries whose arrays it takes, the likeliest first.
+        heads: Heads that it was made with; 0 where it was made with none.
     """
 
     name: str
@@ -59,18 +57,18 @@ class UserCode(Protocol):
     """A function, a class or an object, here or in another process."""
 
     def prepare(self, dim: int, base: float, heads: int) -> PreparedCode:
-        """Make it, where it is a class.
+        """Make an object, where the code is a class.
 
         Raises:
-            ValueError: In one line where it cannot be made.
+            ValueError: In one line, where it cannot be made.
         """
 
     def call(self, library: str, positional: Sequence[Any], named: Mapping[str, Any]) -> list[NamedArray]:
-        """Each result as numbers.
+        """Call the code, and return each result as numbers.
 
         Raises:
-            UnsupportedFormError: The arguments break a rule.
-            CodeFailedError: The arguments break a rule.
+            UnsupportedFormError: It returns something that is no array of numbers.
+            CodeFailedError: It raises an error.
         """
 
     def tensors(self) -> list[Tensor]:
@@ -208,8 +206,14 @@ class Caller:
     """Code with one way to call it, and the library whose arrays it gets.
 
     Args:
-        heads: How many are asked for.
-        layout: Of pairs of channels, where the results do not show it.
+        code: The code.
+        prepared: Its parameters.
+        call: The arguments that are given.
+        library: "numpy" or "torch".
+        dim: Width that is asked for.
+        base: Base that is asked for.
+        heads: Heads that are asked for.
+        layout: Layout of pairs of channels, where the results do not show it.
     """
 
     code: UserCode

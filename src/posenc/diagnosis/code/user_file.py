@@ -27,7 +27,7 @@ def load_target(target: str) -> Any:
     The file runs, as `python mine.py` would run it; what it prints goes to stderr.
 
     Raises:
-        ValueError: In one line, for a file that does not run, or a name that it does not have.
+        ValueError: In one line: the file does not run, or does not have the name.
     """
     file, colon, name = target.rpartition(":")
     path = Path(file if colon else target)

@@ -9,7 +9,7 @@ REMEDY = "Read sliding_window, attention_chunk_size and layer_types of the file,
 
 
 def compare_windows(expected: ModelPositions, actual: ModelPositions) -> tuple[Finding, ...]:
-    """A finding for each two windows that differ, with its layers; none where a format does not say which it has.
+    """Findings on windows that differ, each with its layers; none where a format does not say which windows it has.
 
     Example:
         >>> from posenc.models import from_config

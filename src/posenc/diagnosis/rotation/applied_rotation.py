@@ -22,11 +22,15 @@ ROLES: tuple[Role, Role] = ("query", "key")
 
 
 class RotatedPairs(NamedTuple):
-    """Pairs of channels that rotate together, and the coordinate of each; (pairs,).
+    """Pairs of channels that rotate together, and the coordinate of each.
 
     Args:
+        first: First channel of each pair, (pairs,).
+        second: Second channel of each pair, (pairs,).
+        axis: Coordinate that each pair reads, (pairs,).
         frequencies: Radians a step, (1, pairs), or (2, pairs) where the first and the second channel have their own.
-        factor: Multiplies cos and sin.
+        factor: Multiplies cosines and sines.
+        dim: Channels of the head.
     """
 
     first: np.ndarray

@@ -28,6 +28,9 @@ class Comparison(NamedTuple):
     """Gap and tolerance of each number, and whether it shows anything; arrays of one shape.
 
     Args:
+        gap: How far each number is off.
+        tolerance: How far it may be off.
+        significant: Whether it shows anything.
         typical: How far the root of the mean square may be off, where rounding is coarse and numbers are many.
     """
 

@@ -17,9 +17,11 @@ LEAST_GAP, TIMES_AS_FAR = 5e-7, 1.5
 
 
 class ObservedRotations(NamedTuple):
-    """cos + i·sin of every pair as it was rotated, (rows, pairs), at distinct positions (rows,) or (rows, axes).
+    """Numbers cos + i·sin of every pair as it was rotated, at distinct positions.
 
     Args:
+        positions: (rows,) or (rows, axes).
+        values: cos + i·sin, (rows, pairs).
         weight: How much each number is worth, (rows, pairs): the square of what was rotated.
         coarse: Whether the numbers came in a 16-bit type.
     """

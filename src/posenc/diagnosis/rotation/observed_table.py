@@ -66,9 +66,14 @@ OF_TABLE = 0.5
 
 @dataclass(frozen=True, eq=False)
 class ObservedTable(AtPositions):
-    """cos and sin (n, pairs) at positions (n,). held: what the module holds besides, which may not be what it uses.
+    """Cosines and sines that running code gave.
 
     Args:
+        cos: Cosines, (n, pairs).
+        sin: Sines, (n, pairs).
+        positions: (n,) or (n, axes).
+        dtype: Name of the type that they came in.
+        buffered: Frequencies that the module holds besides, which may not be those that it uses.
         layout: The pairing that the rows were laid out for; "" where every frequency stands there once. Rows for halves
             prove nothing, since some released code regroups channels before it rotates them.
     """

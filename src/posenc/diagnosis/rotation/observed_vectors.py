@@ -28,11 +28,16 @@ LENGTH = 4e-6
 
 @dataclass(frozen=True, eq=False)
 class ObservedVectors(AtPositions):
-    """Vectors x (n, dim) and what became of them, y (n, dim), of queries or of keys at positions (n,).
+    """Queries or keys before and after their rotation.
 
     Args:
-        heads: The number of each row's head and of its batch, which code may take for its position.
-        batch: The number of each row's head and of its batch, which code may take for its position.
+        role: "query" or "key".
+        x: Vectors before, (n, dim).
+        y: Vectors after, (n, dim).
+        positions: (n,) or (n, axes).
+        heads: Number of each row's head, which code may take for its position; (n,).
+        batch: Number of each row's batch row, which code may take for its position; (n,).
+        dtype: Name of the type that they came in.
         other: Vectors (n, dim) of the other role in the same rows, where there are as many.
     """
 
@@ -106,10 +111,7 @@ class ObservedVectors(AtPositions):
     def unwritten(self) -> str:
         if not self._unwritten.any() or self._unwritten.all():
             return ""
-        rows = {
-            "batch row": (self.batch, self._unwritten),
-            "head": (self.heads, self._unwritten),
-        }
+        rows = {"batch row": (self.batch, self._unwritten), "head": (self.heads, self._unwritten)}
         for name, (number, unwritten) in rows.items():
             zero = set(number[unwritten].tolist())
             if not zero & set(number[~unwritten].tolist()):

@@ -79,7 +79,7 @@ class RoleUsage:
         shift: Added to positions, or to each coordinate.
         rotations: How often they are rotated; 0 is not at all, -1 backwards.
         attention_factors: How often they are multiplied by the attention factor.
-        encoding: What rotates them, if another.
+        encoding: The encoding that rotates them, where it is another.
         moves: Coordinates that are meant, and those that are used in their place.
     """
 
@@ -102,21 +102,22 @@ class RotationUsage:
     """How code applies a rotation.
 
     Args:
-        query: What happens to one of the two alone.
-        key: What happens to one of the two alone.
-        sine_for_cosine: Cos and sin are exchanged.
-        other_layout: Frequencies are laid out for the other pairing.
-        position_type: A 16-bit cast.
-        frequency_type: A 16-bit cast.
-        table: Where positions end.
-        axis: What is taken for the tokens, or counted on top of them.
+        encoding: The encoding that rotates.
+        query: Treatment of queries.
+        key: Treatment of keys.
+        sine_for_cosine: Whether cosines and sines are exchanged.
+        other_layout: Whether frequencies are laid out for the other pairing.
+        position_type: 16-bit type that positions are cast to.
+        frequency_type: 16-bit type that frequencies are cast to.
+        table: End of a table of positions.
+        axis: Axis that is taken for the tokens, or counted on top of them.
         frequency_factor: Multiplies every frequency.
         scalings: How often the scaling is applied.
-        reversal: What is exchanged in the ramp of the scaling.
+        reversal: The part of the scaling's ramp that is exchanged.
         logit_factor: Multiplies the logits besides.
-        regrouped: Adjacent pairs come out as halves, as DeepSeek's code leaves them.
-        crossed: The second halves of queries and the first halves of keys are those of the other.
-        zeros: Rows of zeros were never written.
+        regrouped: Whether adjacent pairs come out as halves, as DeepSeek's code leaves them.
+        crossed: Whether the second halves of queries and the first halves of keys are those of the other.
+        zeros: Whether rows of zeros were never written.
     """
 
     encoding: RotaryEncoding

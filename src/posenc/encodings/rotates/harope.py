@@ -34,7 +34,7 @@ class HARoPE(RotatesOne):
     from the rotation alone. M cancels where positions are equal, so q·k depends on what `encoding` lets it depend on.
 
     Positions are those of the encoding; params["A_u"] and params["A_v"] (heads, dim, dim), params["sigma"] (heads,
-    dim), and what the encoding learns as params["encoding.name"]. role must be "query" or "key", which differ. Gives a
+    dim), and what the encoding learns as params["inner.name"]. role must be "query" or "key", which differ. Gives a
     `MatrixRotation`.
 
     Args:

@@ -34,7 +34,7 @@ class DAPEv2(_wrapped.ScoresByBias, Gathers):
 
     q: (*batch, heads, n, dim), k: (*batch, heads, m, dim); positions (*batch, n) and (*batch, m), as the bias takes
     them; params "weight_in" (width, 2·heads, kernel), "bias_in" (width,), "weight_out" (heads, width, kernel),
-    "bias_out" (heads,), and those of the bias, "encoding.name". Result in float32 at least.
+    "bias_out" (heads,), and those of the bias, "inner.name". Result in float32 at least.
 
     Args:
         encoding: An encoding that biases, with the heads of the layer, as in `DAPE`.

@@ -33,7 +33,7 @@ class GatedBias(_wrapped.ScoresByBias):
 
     q: (*batch, heads, n, dim), k: (*batch, heads, m, dim), hidden: (*batch, n, heads·dim); positions (*batch, n) and
     (*batch, m), as the bias takes them; params "weight" (8, dim), "bias" (8,), "constant" (heads,), and those of the
-    bias, "encoding.name". Result in float32 at least.
+    bias, "inner.name". Result in float32 at least.
 
     Args:
         encoding: An encoding that biases, with the heads of the layer.

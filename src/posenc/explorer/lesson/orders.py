@@ -1,4 +1,4 @@
-"""The same words in several orders through one layer: the numbers of the first sections, also for the reader's own words."""
+"""The same words in several orders through one layer: numbers of the first sections, and of the reader's words."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ EVERY_ORDER = 3
 
 
 def compared(longest: int) -> tuple[tuple[str, Encoding | None, bool], ...]:
-    """(name, encoding, causal) of every choice, for sentences of at most so many words."""
+    """Name, encoding and mask (name, encoding, causal) of every choice, for sentences of at most so many words."""
     names = ("sinusoidal", "learned (untrained)", "rotary", "ALiBi", "T5 (untrained)", "Shaw (untrained)")
     encodings = zip(names, usual_encodings(longest), strict=True)
     return (
@@ -87,7 +87,7 @@ def orders_of(pair: tuple[str, str], seed: int, *, every: int = EVERY_ORDER) -> 
 
 
 def _every_order(words: list[str]) -> list[tuple[int, ...]]:
-    """All orders that read differently."""
+    """Orders that read differently."""
     seen: dict[tuple[str, ...], tuple[int, ...]] = {}
     for order in permutations(range(len(words))):
         seen.setdefault(tuple(words[index] for index in order), order)
@@ -95,7 +95,7 @@ def _every_order(words: list[str]) -> list[tuple[int, ...]]:
 
 
 def _order(words: list[str], other: list[str]) -> tuple[int, ...]:
-    """For each word of the other sentence its index in the first."""
+    """Index in the first sentence of each word of the other."""
     left = list(enumerate(words))
     order = []
     for word in other:
@@ -125,9 +125,11 @@ FEWEST = 2
 
 
 def own_words(seed: int) -> dict[str, Any]:
-    """For each number of words: outputs in every order of all layers; and E, P and X of each word at each position.
+    """Outputs for two to four words in every order, and E, P and X of each word at each position.
 
-    sums.X: (words, positions, channels).
+    The layers of the lesson know a word by its vector alone. So what is computed here for four words holds for any four
+    different words that take their vectors, and the page needs no Python for a sentence of the reader. X has the shape
+    (words, positions, channels).
     """
     sentences, architectures = {}, {}
     for count in range(FEWEST, len(VECTORS_OF) + 1):

@@ -1,4 +1,4 @@
-"""The results of the small models: attention maps, losses, behaviour beyond the training length, generated text."""
+"""Results of the small models: attention maps, losses, behaviour beyond the training length, generated text."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from posenc.lab.word_roles import HEAD_DIM, HEADS, WIDTH, trained_attention
 
 
 def trained_models(outcomes: Sequence[TrainingOutcome], recipe: TrainingRecipe, reading: Reading) -> dict[str, Any]:
-    """The part of the page that waits for training; the same as far as it goes while some are missing."""
+    """Part of the page that waits for training; the same as far as it goes while some are missing."""
     block = recipe.longest // recipe.bins
     windows = len(outcomes[0].losses)
     return {
@@ -81,15 +81,17 @@ def _model(
 
 
 def _outcome_of(mean: float, significant: bool) -> str:
-    """What the reader is asked to predict."""
+    """Outcome that the reader is asked to predict: same, worse or better."""
     if not significant:
         return "same"
     return "worse" if mean > 0 else "better"
 
 
 def conditions(outcomes: Sequence[TrainingOutcome], recipe: TrainingRecipe, reading: Reading) -> list[str]:
-    """What the numbers depend on, so that nobody takes them for more than they are."""
-    multiples = [f"{one.candidate.name} {one.candidate.lr_multiplier:g}× the model's" for one in outcomes if one.learned]
+    """Conditions that the numbers depend on, so that nobody takes them for more than they are."""
+    multiples = [
+        f"{one.candidate.name} {one.candidate.lr_multiplier:g}× the model's" for one in outcomes if one.learned
+    ]
     tables = [one.candidate.encoding for one in outcomes if isinstance(one.candidate.encoding, Learned)]
     seen = recipe.steps * recipe.batch * recipe.length / len(reading.corpus.train)
     lines = [

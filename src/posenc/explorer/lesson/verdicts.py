@@ -1,4 +1,4 @@
-"""What the measured numbers say, in sentences: every claim is decided by a number that stands in it."""
+"""Verdicts of the measured numbers in sentences: every claim is decided by a number that stands in it."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ class Change(NamedTuple):
 
 
 def change(losses: np.ndarray, base: np.ndarray) -> Change:
-    """How losses (windows,) differ from those of the same windows."""
+    """Difference of losses (windows,) from those of the same windows."""
     difference = losses - base
     return Change(float(difference.mean()), float(difference.std(ddof=1) / np.sqrt(len(difference))))
 
 
 def lengths(recipe: TrainingRecipe) -> tuple[int, ...]:
-    """The context lengths that are named: the training length, twice that, the longest."""
+    """Context lengths that are named: the training length, twice that, the longest."""
     return tuple(sorted({recipe.length, min(2 * recipe.length, recipe.longest), recipe.longest}))
 
 
@@ -51,7 +51,7 @@ def at(outcome: TrainingOutcome, length: int, recipe: TrainingRecipe) -> np.ndar
 
 
 def at_training_length(outcomes: Sequence[TrainingOutcome], recipe: TrainingRecipe) -> list[str]:
-    """Which encoding is best where training stopped, and what it gains over none."""
+    """Ranking where training stopped, and the gain of the best encoding over none."""
     sound = _sound(outcomes)
     if not sound:
         return []
@@ -60,7 +60,7 @@ def at_training_length(outcomes: Sequence[TrainingOutcome], recipe: TrainingReci
 
 
 def beyond_training_length(outcomes: Sequence[TrainingOutcome], recipe: TrainingRecipe) -> list[str]:
-    """Which models lose on longer texts, and which do not."""
+    """Models that lose on longer texts, and those that do not."""
     sound, sentences = _sound(outcomes), []
     near, far = recipe.length, recipe.longest
     moved = {outcome.candidate.name: change(at(outcome, far, recipe), at(outcome, near, recipe)) for outcome in sound}
@@ -84,7 +84,7 @@ def beyond_training_length(outcomes: Sequence[TrainingOutcome], recipe: Training
 
 
 def _sound(outcomes: Sequence[TrainingOutcome]) -> list[TrainingOutcome]:
-    """Those that did not diverge."""
+    """Outcomes that did not diverge."""
     return [outcome for outcome in outcomes if np.isfinite(outcome.losses).all()]
 
 
@@ -107,7 +107,7 @@ def _ranking(sound: Sequence[TrainingOutcome], recipe: TrainingRecipe) -> str:
 
 
 def _worth(sound: Sequence[TrainingOutcome], recipe: TrainingRecipe) -> str | None:
-    """What the best encoding gains over none."""
+    """Gain of the best encoding over none."""
     bare = next((outcome for outcome in sound if isinstance(outcome.candidate.encoding, NoPE)), None)
     others = [outcome for outcome in sound if outcome is not bare]
     if bare is None or not others:
@@ -124,7 +124,7 @@ def _worth(sound: Sequence[TrainingOutcome], recipe: TrainingRecipe) -> str | No
 
 
 def verdict(outcome: TrainingOutcome, outcomes: Sequence[TrainingOutcome], recipe: TrainingRecipe) -> str:
-    """What one encoding did, and why where the why follows from its definition."""
+    """Result of one encoding, and the reason where it follows from its definition."""
     if not np.isfinite(outcome.losses).all():
         return "Diverged: its loss is no number any more. Try another seed or fewer steps."
     near, *further = lengths(recipe)
@@ -181,7 +181,7 @@ def _reason(outcome: TrainingOutcome, recipe: TrainingRecipe, fell: bool) -> str
 
 
 def _untrained(encoding: T5Bias, recipe: TrainingRecipe) -> str:
-    """From which distance on the buckets are those that no training window reaches."""
+    """Distance from which the buckets are those that no training window reaches."""
     buckets = encoding.bucket(-np.arange(recipe.longest))
     beyond = np.flatnonzero(~np.isin(buckets, buckets[: recipe.length]))
     if not len(beyond):

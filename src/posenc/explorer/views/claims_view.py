@@ -1,4 +1,4 @@
-"""What the source documents claim about encodings, statement by statement, and what came out."""
+"""Claims of the source documents about encodings, statement by statement, with their verdicts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each head adds to its logits: a picture of every head."""
+"""Biases of each head: a picture of every head."""
 
 from __future__ import annotations
 
@@ -16,11 +16,7 @@ MOST_HEADS = 16
 
 @dataclass(frozen=True)
 class HeadsView(OfEncoding):
-    """
-
-    Args:
-        tokens: Queries and keys at positions from 0.
-    """
+    """Queries and keys at positions from 0 to `tokens` - 1."""
 
     tokens: Annotated[int, Whole(2, 128)] = 24
 

@@ -12,11 +12,7 @@ from posenc.lab.comparison.setting import WORDS, Measure, Setting
 
 
 def results(folder: str | os.PathLike[str]) -> dict[str, Any]:
-    """What a folder of results shows: scores by length, training curves, a table and recommendations for each task.
-
-    Raises:
-        ValueError: For a folder without results, or with damaged ones.
-    """
+    """Results of a folder: scores by length, training curves, a table and recommendations for each task."""
     found = report(folder)
     return {
         "settings": [_setting(judged) for judged in found.judged],

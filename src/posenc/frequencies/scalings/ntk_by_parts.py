@@ -46,9 +46,8 @@ class NTKByParts(Scaling):
     def _check_together(self) -> None:
         if self.alpha >= self.beta:
             raise ValueError(
-                f"alpha must be below beta; got alpha={self.alpha}, beta={self.beta}. Pairs of fewer than alpha turns "
-                "are "
-                "slowed, those of more than beta are not."
+                f"alpha must be below beta; got alpha={self.alpha}, beta={self.beta}. Pairs of fewer than alpha "
+                "revolutions are slowed, those of more than beta are not."
             )
 
     def exact(self, unscaled: Geometric) -> tuple[Decimal, ...]:

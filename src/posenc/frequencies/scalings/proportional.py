@@ -46,8 +46,7 @@ class Proportional(Scaling):
     def fits(self, unscaled: Geometric) -> None:
         if not self.rotating(unscaled):
             raise ValueError(
-                f"fraction must rotate at least one of {unscaled.pairs} pairs; got {self.fraction}. Raise it, "
-                "or "
+                f"fraction must rotate at least one of {unscaled.pairs} pairs; got {self.fraction}. Raise it, or "
                 "use NoPE."
             )
 

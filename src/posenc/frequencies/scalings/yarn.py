@@ -73,8 +73,7 @@ class YaRN(Scaling):
         if self.original < 2 * math.pi * self.beta_slow:
             raise ValueError(
                 "original must be at least 2π·beta_slow, or the fastest pair is too slow for the ramp; got "
-                f"{self.original} "
-                f"for beta_slow={self.beta_slow}. Give the trained length."
+                f"{self.original} for beta_slow={self.beta_slow}. Give the trained length."
             )
         if (self.mscale is None) != (self.mscale_all_dim is None):
             raise ValueError(

@@ -1,4 +1,4 @@
-"""A statement that can be checked, how it is decided, and what came out. Loads no torch."""
+"""Statements that can be checked, how each is decided, and what came out. Loads no torch."""
 
 from __future__ import annotations
 
@@ -17,9 +17,12 @@ Computation = tuple[bool, Mapping[str, float]]
 
 @dataclass(frozen=True)
 class ClaimFinding:
-    """A verdict with its figures, and one sentence on what they mean.
+    """A verdict with its figures, and a sentence on what they mean.
 
     Args:
+        verdict: "supported", "contradicted" or "undecided".
+        figures: Names and numbers.
+        note: The sentence.
         runs: The numbers behind trained figures, by candidate and seed; empty for a computation.
     """
 
@@ -39,7 +42,7 @@ class Claim:
         rule: What is measured, and which outcome means what, fixed before anything was run.
         decide: The finding, from the results of `experiments`, in their order.
         experiments: What is trained, none where mathematics decides; several claims may share a run, which is done
-            once.
+        once.
     """
 
     statement: str
@@ -90,6 +93,6 @@ def computed(
 
 
 def experiments(claims: Sequence[Claim]) -> tuple[Experiment, ...]:
-    """The runs that claims need, each once, those of the first seed first."""
+    """Collect the runs that claims need, each once, those of the first seed first."""
     needed = dict.fromkeys(each for claim in claims for each in claim.experiments)
     return tuple(sorted(needed, key=lambda each: each.seed))

@@ -39,7 +39,7 @@ LENGTH, WIDTH = 512, 64
 
 
 def _condition(encoding: Encoding) -> float:
-    """The largest over the smallest eigenvalue of the inputs' second moments: the curvatures of least squares."""
+    """Largest over smallest eigenvalue of the inputs' second moments: the curvatures of least squares."""
     embeddings = np.random.default_rng(0).normal(size=(LENGTH, WIDTH))
     inputs = np.concatenate([embeddings, encoding.embed(np.arange(LENGTH))], 1)  # type: ignore[attr-defined]
     return float(np.linalg.cond(inputs.T @ inputs / LENGTH))
@@ -59,7 +59,7 @@ def _condition(encoding: Encoding) -> float:
     ),
 )
 def counts_upset_gradients() -> Computation:
-    """What a count among the inputs does to gradient descent."""
+    """Conditioning of gradient descent with a count among the inputs."""
     count = _condition(Count())
     divided, waves = _condition(NormalisedCount(length=LENGTH)), _condition(Sinusoidal(dim=2))
     return count > 100 * waves, {"count": count, "count divided by the length": divided, "sine and cosine": waves}
@@ -92,7 +92,7 @@ def one_sine_collides() -> Computation:
     ),
 )
 def one_pair_nearly_collides() -> Computation:
-    """One sine and cosine as an encoding."""
+    """A sine and a cosine as an encoding."""
     nearest = properties(Sinusoidal(dim=2), 1001)
     figures = {"steps apart": nearest.spacing, "distance": nearest.distance, "pairs as near": nearest.ties}
     return nearest.distance < 1e-3, figures

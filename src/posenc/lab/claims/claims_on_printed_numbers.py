@@ -17,7 +17,7 @@ from posenc.lab.claims.claim import Computation, computed
     note="cos 3 = -0.98999, which rounds to -0.9900.",
 )
 def printed_digits_of_the_lecture() -> Computation:
-    """cos 3."""
+    """Cosine of 3."""
     return round(math.cos(3), 4) == -0.9899, {"cos 3": math.cos(3)}
 
 

@@ -19,7 +19,7 @@ from posenc.lab.claims.claim import Computation, computed
     note="More than nine tenths of the squared difference lie in the lower half of the dimensions.",
 )
 def rotary_position_lives_in_the_first_dimensions() -> Computation:
-    """Where a rotary encoding shows."""
+    """Change of an embedding with position, by quarter of the dimensions."""
     shares = position_change(RoPE(dim=128)).shares[1:]
     figures = {f"quarter {index + 1}": share for index, share in enumerate(shares.mean(0))}
     return bool((shares[:, :2].sum(1) > 0.9).all()), figures
@@ -76,7 +76,7 @@ def angle_is_independent_of_content() -> Computation:
     note="Equal vectors and orthogonal ones have the same product of norms: similarity lies in the angle.",
 )
 def product_of_norms_is_similarity() -> Computation:
-    """What the product of norms says."""
+    """Products of norms and of vectors."""
     a, b = np.array([3.0, 4.0]), np.array([-4.0, 3.0])
     products = {
         "norms of parallel vectors": np.linalg.norm(a) * np.linalg.norm(a),

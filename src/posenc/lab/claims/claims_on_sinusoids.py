@@ -116,7 +116,7 @@ def wavelengths_are_a_geometric_progression() -> Computation:
     note="The period is 2π times the divisor: 6.283 positions for the fastest pair, not 1.",
 )
 def wavelength_is_the_divisor() -> Computation:
-    """What a wavelength is."""
+    """Wavelength and divisor."""
     wavelengths = np.asarray(spectrum(Sinusoidal(dim=8)).wavelengths)
     divisors = 10000.0 ** (np.arange(4) / 4)
     ratio = float((wavelengths / divisors).mean())
@@ -254,7 +254,7 @@ def similarity_tells_distance_alone() -> Computation:
     note="More than nine tenths of the squared difference lie in the lower half of the dimensions.",
 )
 def sinusoidal_position_lives_in_the_first_dimensions() -> Computation:
-    """Where a sinusoidal encoding shows."""
+    """Change of an embedding with position, by quarter of the dimensions."""
     shares = position_change(Sinusoidal(dim=128)).shares
     figures = {f"quarter {index + 1}": share for index, share in enumerate(shares.mean(0))}
     return bool((shares[:, :2].sum(1) > 0.9).all()), figures

@@ -1,4 +1,4 @@
-"""Findings of claims in a JSON file; those of the last full run ship with posenc."""
+"""Findings of claims in a JSON file. Those of the last full run ship with posenc."""
 
 from __future__ import annotations
 
@@ -31,13 +31,19 @@ class Filed(NamedTuple):
 
 
 def claim_digest(claim: Claim) -> str:
-    """16 digits that change with the statement, the rule and the runs of a claim."""
+    """16 hexadecimal digits that change with the statement, the rule and the runs of a claim."""
     runs = [each.identity for each in claim.experiments]
     return digest(json.dumps([claim.statement, claim.rule, runs]))
 
 
 def read_findings(path: Path = SHIPPED) -> dict[str, Filed]:
-    """The findings of a file by the names of their claims; none where there is no file.
+    """Read the findings of a file.
+
+    Args:
+        path: Without a file there are no findings.
+
+    Returns:
+        Findings by the names of their claims.
 
     Raises:
         ValueError: The file is damaged; the message names it and the claim.
@@ -46,7 +52,14 @@ def read_findings(path: Path = SHIPPED) -> dict[str, Filed]:
 
 
 def write_findings(path: Path, decided: Mapping[str, tuple[Claim, ClaimFinding]]) -> Path:
-    """File findings beside those of other claims; the file is replaced as a whole.
+    """File findings beside those of other claims. The file is replaced as a whole.
+
+    Args:
+        path: Of the file.
+        decided: Claims and their findings, by name.
+
+    Returns:
+        The path; the file is on disk by then.
 
     Raises:
         ValueError: The file that is there is damaged.

@@ -1,10 +1,9 @@
-"""One decision rule for every trained claim.
+"""Decision rule of every trained claim, and the runs that they share. Loads no torch.
 
-Numbers of several seeds must exceed a margin that was fixed beforehand.
-
-Supported, if the whole interval of the mean lies above the margin; contradicted, if it lies below; else undecided, with
-the smallest distance from the margin that these seeds could have seen. The intervals are Student's at 99.75 %: one in
-twenty is the chance that any of twenty claims is wrong (Bonferroni).
+Numbers of several seeds must exceed a margin that was fixed beforehand. A claim is supported if the whole interval of
+the mean lies above the margin, contradicted if it lies below, and else undecided, with the smallest distance from the
+margin that these seeds could have seen. The intervals are Student's at 99.75 %: one in twenty is the chance that any of
+twenty claims is wrong (Bonferroni).
 """
 
 from __future__ import annotations
@@ -79,12 +78,12 @@ def trained(
 
 
 def of(encoding: str, measured: Measured) -> OfResults:
-    """A number of an encoding."""
+    """A number of an encoding, by seed."""
     return lambda results: by_seed(results, encoding, measured)
 
 
 def gain(better: str, than: str, measured: Measured) -> OfResults:
-    """How much the first encoding exceeds the second, seed by seed."""
+    """Difference of a number between two encodings, seed by seed."""
 
     def gains(results: Sequence[Result]) -> Numbers:
         first, second = by_seed(results, better, measured), by_seed(results, than, measured)
@@ -94,7 +93,11 @@ def gain(better: str, than: str, measured: Measured) -> OfResults:
 
 
 def by_seed(results: Sequence[Result], encoding: str, measured: Measured) -> dict[int, float]:
-    """A number of each seed of an encoding."""
+    """A number of each seed of an encoding.
+
+    Raises:
+        ValueError: The encoding was not run.
+    """
     numbers = {each.experiment.seed: measured(each) for each in results if each.experiment.encoding == encoding}
     if not numbers:
         raise ValueError(f"encoding must be one that was run; got {encoding}. Choose one of the claim's.")
@@ -102,9 +105,17 @@ def by_seed(results: Sequence[Result], encoding: str, measured: Measured) -> dic
 
 
 def exceeds(numbers: Mapping[str, Numbers], margin: float, note: str) -> ClaimFinding:
-    """The finding of a claim that each of some numbers is larger than the margin.
+    """Decide whether each of some numbers is larger than the margin.
 
     Several numbers: supported if each is, contradicted if any is.
+
+    Args:
+        numbers: By name, a number for each seed.
+        margin: To be exceeded.
+        note: What the figures mean.
+
+    Returns:
+        The finding.
 
     Example:
         >>> exceeds({"gain": {0: 0.5, 1: 0.6, 2: 0.55, 3: 0.5, 4: 0.6}}, 0.1, "It helps.").verdict
@@ -138,7 +149,7 @@ FIVE, EIGHT = range(5), range(8)
 
 
 def learned_table(rows: int) -> str:
-    """A learned table with a row for each position of training; beyond it, its last row is used."""
+    """A learned table with a row for each position of training. Beyond it, its last row is used."""
     return f"Learned(dim=64, length={rows}, outside='clamp')"
 
 
@@ -148,7 +159,7 @@ def hybrid(rows: int) -> str:
 
 
 def runs(task: str, encodings: tuple[str, ...], seeds: range = FIVE) -> tuple[Experiment, ...]:
-    """Runs of a task at the claims' budget."""
+    """Runs of a task at the claims' budget, those of the first seed first."""
     return tuple(
         experiment(encoding, task, seed, encoding_rate=_rate(encoding), **BUDGETS.get(task, {}))
         for seed in seeds

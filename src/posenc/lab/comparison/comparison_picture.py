@@ -1,4 +1,4 @@
-"""A comparison as a picture: scores by test length, and training loss by step, with every run shown."""
+"""Picture of a comparison: scores by test length, and training loss by step, with every run shown."""
 
 from __future__ import annotations
 
@@ -19,10 +19,15 @@ LONGEST_NAME = 44
 
 
 def comparison_picture(settings: Sequence[Setting]) -> Figure:
-    """A row for each setting.
+    """Draw a row for each setting: scores to the left, mean training loss to the right.
 
-    A dot for each run, the means with their 95 % Student-t intervals, and a line through them; to its right, mean
-    training loss.
+    There is a dot for each run; the means have 95 % Student-t intervals and a line through them.
+
+    Args:
+        settings: Of a comparison.
+
+    Returns:
+        A figure of matplotlib.
     """
     figure = Figure(figsize=(10, 3.6 * len(settings) + 0.4), layout="constrained")
     for setting, (scores, curves) in zip(settings, figure.subplots(len(settings), 2, squeeze=False), strict=True):

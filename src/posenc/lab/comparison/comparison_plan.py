@@ -1,4 +1,4 @@
-"""What a comparison runs: encodings × tasks × seeds, at a budget."""
+"""Plans of comparisons: encodings × tasks × seeds, at a budget."""
 
 from __future__ import annotations
 
@@ -77,12 +77,13 @@ TierName = Literal["smoke", "core", "full", "big"]
 
 @dataclass(frozen=True)
 class Tier(Declared):
-    """How much is spent where the options leave it open.
+    """Budget of a comparison where the options leave it open.
 
     Args:
         seeds: Of each encoding and task.
         most_steps: Of training, for the tier's own tasks.
-        model: Changes of size.
+        tasks: Names of tasks.
+        model: Changes of the experiments' fields.
     """
 
     seeds: Annotated[int, Whole(1, 10_000)]
@@ -118,14 +119,22 @@ def plan_comparison(
     changes: Mapping[str, Any],
     tokenizer: str = "",
 ) -> tuple[Experiment, ...]:
-    """The runs, those of the first seed first, so that a comparison that is stopped has whole pairs.
+    """Plan the runs, those of the first seed first, so that a comparison that is stopped has whole pairs.
 
     Args:
-        encodings: Those of the tier where none are named.
-        tasks: Those of the tier where none are named.
+        encodings: Texts; those of the tier where none are named.
+        tasks: Names; those of the tier where none are named.
+        tier: The budget.
+        seeds: How many; those of the tier where None.
         encoding_rates: Each is run for encodings that learn.
         changes: Fields of `Experiment` that the options state.
-        tokenizer: A folder with the one for tasks of pieces.
+        tokenizer: A folder with a tokenizer for tasks of pieces.
+
+    Returns:
+        The runs.
+
+    Raises:
+        ValueError: An encoding cannot be read or does not fit the model, or a task is unknown.
     """
     chosen = TIERS[tier]
     one_seed: list[Experiment] = []
@@ -144,9 +153,14 @@ def plan_comparison(
 
 
 def check(experiments: Sequence[Experiment], device: str = "cpu") -> None:
-    """ValueError for the first encoding that does not fit its task, model or lengths, or a device that is not there.
+    """Build a model for each encoding, task and rate, to see that all of them can be run.
 
-    Builds a model for each.
+    Args:
+        experiments: The runs.
+        device: Of PyTorch.
+
+    Raises:
+        ValueError: An encoding does not fit its task, model or lengths, or the device is not there.
     """
     from posenc.lab.trial import prepare
 
@@ -155,7 +169,10 @@ def check(experiments: Sequence[Experiment], device: str = "cpu") -> None:
 
 
 def _usual(tier: TierName, blank: Experiment) -> tuple[str, ...]:
-    """The encodings of a tier for a model of this size; for one of transformers, its own positions and the six."""
+    """Encodings of a tier for a model of this size.
+
+    For a model of transformers, they are its own positions and the six.
+    """
     rows, folder = task_of(blank).tokens_at(blank.length), model_folder(blank.model)
     if folder is not None:
         channels, rotates = head_dim_of_folder(folder.path), rotates_itself(folder.path)
@@ -168,7 +185,7 @@ def _usual(tier: TierName, blank: Experiment) -> tuple[str, ...]:
 
 
 def _learns(encoding: str, blank: Experiment) -> bool:
-    """Whether an encoding has parameters; ValueError where it cannot be read or does not fit the model."""
+    """Whether an encoding has parameters."""
     if encoding == OWN and model_folder(blank.model) is not None:
         return False
     read = read_encodings.read_encodings(encoding, width=blank.width, heads=blank.heads, layers=blank.layers)

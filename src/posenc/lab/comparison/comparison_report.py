@@ -1,4 +1,4 @@
-"""What the results of a folder say, as text, tables, a picture and TensorBoard events."""
+"""Report of a folder's results: settings, recommendations, verdicts, and the files that show them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,13 @@ from posenc.lab.write_whole import write_whole
 
 
 class ScoreTable(NamedTuple):
-    """Headers, rows, and which columns hold numbers."""
+    """A table as text.
+
+    Attributes:
+        headers: Of the columns.
+        rows: A cell for each column.
+        numbers: Which columns hold numbers.
+    """
 
     headers: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
@@ -30,7 +36,17 @@ class ScoreTable(NamedTuple):
 
 
 def score_table(setting: Setting) -> ScoreTable:
-    """Mean and 95 % Student-t interval at every test length, and of the training loss over all steps, which is the area under its curve; effective length, steps to a training loss, size and time."""
+    """Table of a setting with a row for each candidate, best first.
+
+    It has mean and 95 % Student-t interval at every test length and of the mean training loss over all steps, effective
+    length, steps to a training loss, size and time.
+
+    Args:
+        setting: To show.
+
+    Returns:
+        The table.
+    """
     word = WORDS[setting.metric][0].split(" (")[0]
     lengths = setting.common.test_lengths
     headers = (
@@ -71,7 +87,18 @@ def _row(setting: Setting, name: str, lengths: Sequence[int]) -> tuple[str, ...]
 
 
 def write_events(folder: str | os.PathLike[str], settings: Sequence[Setting]) -> Path:
-    """`tensorboard/` in the folder, written anew: a run for each task, candidate and seed."""
+    """Write training curves and scores as TensorBoard event files, by tensorboardX.
+
+    Args:
+        folder: `tensorboard/` in it is written anew, with a run for each task, candidate and seed.
+        settings: Of the comparison.
+
+    Returns:
+        The path of `tensorboard/`.
+
+    Raises:
+        ValueError: tensorboardX is not installed.
+    """
     writer = needed("tensorboardX", "track").SummaryWriter
     target = Path(folder) / "tensorboard"
     shutil.rmtree(target, ignore_errors=True)
@@ -103,9 +130,11 @@ class Judged:
 
 @dataclass(frozen=True)
 class ComparisonReport:
-    """What a folder holds.
+    """Contents of a folder of results.
 
-    Args:
+    Attributes:
+        judged: Each setting with its verdicts.
+        finished: How many runs have a result.
         missing: Planned runs without a result.
         note: On a half-written line, or "".
     """
@@ -117,7 +146,18 @@ class ComparisonReport:
 
 
 def report(folder: str | os.PathLike[str], only: Collection[str] | None = None) -> ComparisonReport:
-    """Read and judge the results of a folder; `only`: the identities of runs to look at."""
+    """Read and judge the results of a folder.
+
+    Args:
+        folder: With `results.jsonl`.
+        only: Identities of the runs to look at; all where None.
+
+    Returns:
+        The report.
+
+    Raises:
+        ValueError: There are no results, or damaged ones.
+    """
     if not Path(folder).is_dir():
         raise ValueError(f"folder must hold results; {str(folder)!r} is no folder. Run `posenc compare` first.")
     stored, planned = store.read(folder), planned_runs.planned_experiments(folder)
@@ -133,7 +173,15 @@ def report(folder: str | os.PathLike[str], only: Collection[str] | None = None) 
 
 
 def write_report(folder: str | os.PathLike[str], found: ComparisonReport) -> tuple[Path, Path]:
-    """The picture and the table of all results, `report.png` and `results.parquet`, in the folder."""
+    """Write the picture and the table of all results, `report.png` and `results.parquet`.
+
+    Args:
+        folder: Of the results.
+        found: Its report.
+
+    Returns:
+        The two paths.
+    """
     from posenc.lab.comparison.comparison_picture import comparison_picture
     from posenc.plot.export import image
 

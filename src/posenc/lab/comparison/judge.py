@@ -1,4 +1,4 @@
-"""Verdicts on pairs of encodings, and what to take of several."""
+"""Verdicts on pairs of encodings, and recommendations among several."""
 
 from __future__ import annotations
 
@@ -18,12 +18,16 @@ AttentionScore = Mapping[str, Mapping[int, float]]
 
 @dataclass(frozen=True)
 class Verdict:
-    """The answer to "does `first` differ from `second`?", from runs of the same seeds.
+    """Answer to "does `first` differ from `second`?", from runs of the same seeds.
 
-    Args:
-        difference: First minus second.
-        adjusted: The p value, corrected by Holm for every pair that was asked about.
-        better: The name of the better one, or "" where this is undecided, and `reason` says why.
+    Attributes:
+        first: The name of an encoding.
+        second: The name of another.
+        seeds: That both have.
+        difference: First minus second; None with fewer than two seeds.
+        adjusted: The p value, corrected by Holm for all pairs of the question.
+        better: The name of the better one, or "" where this is undecided.
+        reason: Why it is undecided, or "".
     """
 
     first: str
@@ -61,17 +65,22 @@ class Verdict:
 def judge(
     scores: AttentionScore, *, higher_is_better: bool = True, pairs: Sequence[tuple[str, str]] | None = None
 ) -> tuple[Verdict, ...]:
-    """A verdict on each pair of names, all pairs by default.
+    """Judge pairs of names on the seeds that both have.
 
-    A pair is compared on the seeds that both have. Holm's correction covers all pairs of this call, so that any false
-    verdict among them is made at most once in twenty repetitions of the whole comparison.
+    Holm's correction covers all pairs of this call, so that any false verdict among them is made at most once in twenty
+    repetitions of the whole comparison.
 
     Args:
         scores: By name, then by seed.
+        higher_is_better: Whether a larger score is the better one.
+        pairs: To judge; all where None.
+
+    Returns:
+        A verdict for each pair.
 
     Example:
-        >>> scores = {"a": dict(enumerate([0.9, 0.92, 0.91, 0.9, 0.93])), "b": dict(enumerate([0.5, 0.55, 0.5, 0.52, 0.5]))}
-        >>> print(judge(scores)[0].sentence())
+        >>> high, low = [0.9, 0.92, 0.91, 0.9, 0.93], [0.5, 0.55, 0.5, 0.52, 0.5]
+        >>> print(judge({"a": dict(enumerate(high)), "b": dict(enumerate(low))})[0].sentence())
         a is better than b by 0.398 (95 % interval 0.368 to 0.428, 5 seeds, p = 3.1e-06 after Holm).
     """
     asked = list(itertools.combinations(scores, 2)) if pairs is None else list(pairs)
@@ -97,7 +106,7 @@ def judge(
 
 
 def _why_undecided(count: int, difference: PairedDifference | None, adjusted: float) -> str:
-    """A sentence, or "" where there is a verdict."""
+    """Reason why there is no verdict, or "" where there is one."""
     if count < SEEDS or difference is None:
         return f"A verdict needs {SEEDS} seeds of both; there are {count}."
     if difference.mean == 0 and difference.deviation == 0:
@@ -113,8 +122,9 @@ def _why_undecided(count: int, difference: PairedDifference | None, adjusted: fl
 class Recommendation:
     """The candidates that are best at a measure.
 
-    Args:
-        best: The one with the best mean, or those that share it.
+    Attributes:
+        measure: What they are best at.
+        best: The name with the best mean, or those that share it.
         rivals: Those that are not shown to be worse, best mean first.
         worse: Those that are.
         enough: Whether there were enough seeds for any verdict.
@@ -127,7 +137,7 @@ class Recommendation:
     enough: bool
 
     def sentence(self) -> str:
-        """What to take, with its confidence."""
+        """Recommendation with its confidence."""
         leaders, them = " and ".join(self.best), "it is" if len(self.best) == 1 else "they are"
         lead = f"{leaders} {'has' if len(self.best) == 1 else 'share'} the best mean"
         if len(self.best + self.rivals + self.worse) == 1:
@@ -152,7 +162,15 @@ class Recommendation:
 
 
 def recommend(setting: Setting, measure: Measure) -> tuple[Recommendation, tuple[Verdict, ...]]:
-    """The best of a setting, and the verdicts on all pairs that it rests on."""
+    """Find the best candidates of a setting.
+
+    Args:
+        setting: With the runs.
+        measure: What counts.
+
+    Returns:
+        The recommendation, and the verdicts on all pairs that it rests on.
+    """
     scores = setting.scores(measure)
     means = {name: fmean(seeds.values()) for name, seeds in scores.items()}
     ranked = sorted(means, key=lambda name: means[name], reverse=measure.higher_is_better)

@@ -25,7 +25,7 @@ PASSES = 0.85
 
 @dataclass(frozen=True)
 class Measure:
-    """A score at one test length, or, with length 0, the area under the training curve."""
+    """A score at a test length, or, with length 0, the mean training loss over all steps."""
 
     metric: Metric
     length: int = 0
@@ -41,14 +41,18 @@ class Measure:
         return f"{WORDS[self.metric][0]} at {self.length}"
 
     def of(self, result: Result) -> float:
-        """The number of a run."""
+        """The measure's number of a run."""
         if not self.length:
             return area_under([(point.step, point.loss) for point in result.curve])
         return metric_value(result.at(self.length), self.metric)
 
 
 def metric_value(score: LengthScore, metric: Metric) -> float:
-    """A score's number."""
+    """Number of a score.
+
+    Raises:
+        ValueError: The score lacks the metric.
+    """
     number = getattr(score, metric)
     if number is None:
         raise ValueError(f"metric must be one that the task has; got {metric}. Choose accuracy, exact or loss.")
@@ -56,10 +60,10 @@ def metric_value(score: LengthScore, metric: Metric) -> float:
 
 
 def effective_reach(result: Result, metric: Metric) -> int:
-    """The effective length of a run.
+    """Effective length of a run.
 
-    As far as it is right in 85 of 100 cases, or, for a loss, as far as the loss stays within a tenth of what it is at
-    the shortest test length.
+    It reaches as far as 85 of 100 cases are right, or, for a loss, as far as the loss stays within a tenth of what it
+    is at the shortest test length.
     """
     scores = {score.length: metric_value(score, metric) for score in result.scores}
     if metric == "loss":
@@ -69,7 +73,7 @@ def effective_reach(result: Result, metric: Metric) -> int:
 
 
 def steps_to_loss(result: Result, threshold: float) -> float:
-    """The first step from which the training loss stays at or below a threshold."""
+    """First step from which the training loss stays at or below a threshold."""
     return steps_to([(point.step, point.loss) for point in result.curve], threshold)
 
 
@@ -81,10 +85,12 @@ LEFT = 0.1
 
 @dataclass(frozen=True)
 class Setting:
-    """The results of one setting by candidate, then by seed.
+    """The results of a setting by candidate, then by seed.
 
     Args:
         common: The experiment without encoding and seed.
+        metric: What the task is scored by.
+        results: By name of the candidate, then by seed.
     """
 
     common: Experiment
@@ -98,7 +104,7 @@ class Setting:
 
     @property
     def measures(self) -> tuple[Measure, ...]:
-        """What is judged: speed, the shortest test length and the longest."""
+        """The measures that are judged: the shortest test length, the longest, and speed."""
         lengths = self.common.test_lengths
         ends = dict.fromkeys((lengths[0], lengths[-1]))
         return (*(Measure(self.metric, length) for length in ends), Measure(self.metric))
@@ -112,12 +118,12 @@ class Setting:
         return student_interval(list(self.scores(measure)[name].values()))
 
     def reach(self, name: str) -> int:
-        """The effective length that half of a candidate's runs have."""
+        """Effective length that half of a candidate's runs have."""
         return median_low(effective_reach(run, self.metric) for run in self.results[name].values())
 
     @property
     def threshold(self) -> float:
-        """The training loss that counts as learned.
+        """Training loss that counts as learned.
 
         Nine tenths of the way from the first loss that was seen, the mean of all runs, to the lowest last loss, the
         mean of the best candidate.
@@ -128,14 +134,11 @@ class Setting:
         return last + LEFT * (first - last)
 
     def steps(self, name: str) -> float:
-        """The steps that half of a candidate's runs need to come to the threshold and stay there.
-
-        Infinity for never.
-        """
+        """Steps that half of a candidate's runs need to come to the threshold and stay there; infinity for never."""
         return median_low(steps_to_loss(run, self.threshold) for run in self.results[name].values())
 
     def conditions(self) -> str:
-        """Everything that was equal, in one line: a verdict holds for this and no more."""
+        """Everything that was equal, in a line: a verdict holds for this and no more."""
         one = self.common
         learned = [run for runs in self.results.values() for run in runs.values() if run.learned]
         rates = sorted({run.experiment.encoding_rate for run in learned})
@@ -165,10 +168,14 @@ def common(experiment: Experiment) -> Experiment:
 
 
 def settings(results: Iterable[Result], metric_of: Mapping[str, Metric]) -> tuple[Setting, ...]:
-    """Results as settings, in the order in which they come.
+    """Gather results into settings, in the order in which they come.
 
     Args:
+        results: Of any experiments.
         metric_of: What each task is scored by.
+
+    Returns:
+        The settings.
     """
     gathered: dict[Experiment, dict[str, dict[int, Result]]] = {}
     for result in results:

@@ -1,4 +1,4 @@
-"""Jobs on the machines of a cluster: Ray, or Slurm through submitit; each takes one core, or that and a GPU."""
+"""Engines of a cluster: Ray, and Slurm through submitit. Each job takes one core, or that and a GPU."""
 
 from __future__ import annotations
 
@@ -14,13 +14,20 @@ RETRIES = 2
 
 
 def run_on_ray(jobs: Sequence[Job], gpus: int = 0) -> Generator[Event, None, None]:
-    """The last report of each job, as they come, or its `Failure`.
+    """Run jobs on Ray and yield the last report of each, as they come, or its `Failure`.
 
     Joins the cluster that the environment variable RAY_ADDRESS names, as Ray itself does, and otherwise starts Ray on
     this machine and shuts it down at the end. posenc must be installed on every machine of the cluster.
 
     Args:
-        gpus: Of each job; ValueError where the cluster has none.
+        jobs: To run.
+        gpus: Of each job.
+
+    Yields:
+        The last reports.
+
+    Raises:
+        ValueError: Ray is not installed, does not answer, or has no GPU where one is needed.
     """
     if not jobs:
         return
@@ -67,13 +74,20 @@ def run_on_slurm(
     cluster: str = "slurm",
     gpus: int = 0,
 ) -> Generator[Event, None, None]:
-    """The last report of each job, as they come, or its `Failure`.
+    """Run jobs on Slurm as one array and yield the last report of each, as they come, or its `Failure`.
 
     Args:
+        jobs: To run.
         folder: Of submitit's scripts and logs, on a disk that all machines share.
         parameters: Of submitit, such as slurm_partition or timeout_min.
         cluster: "slurm", or "local" for submitit's processes on this machine.
         gpus: Of each job.
+
+    Yields:
+        The last reports.
+
+    Raises:
+        ValueError: submitit or Slurm is missing, or a parameter is unknown.
     """
     if not jobs:
         return

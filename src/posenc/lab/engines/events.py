@@ -1,4 +1,4 @@
-"""Jobs, what an engine yields of them, and the functions that they call. Loads no torch."""
+"""Jobs, the events that engines yield of them, and the functions that jobs call. Loads no torch."""
 
 from __future__ import annotations
 
@@ -15,10 +15,12 @@ if TYPE_CHECKING:
 
 
 class Job(NamedTuple):
-    """A generator function as "module:name", called with `arguments` where the job runs.
+    """A generator function to call where the job runs.
 
     Args:
         name: For messages.
+        function: As "module:name".
+        arguments: Of the function.
     """
 
     name: str
@@ -26,7 +28,7 @@ class Job(NamedTuple):
     arguments: tuple[Any, ...]
 
     def reports(self) -> Iterator[Any]:
-        """Do the job here; the reports as they come.
+        """Do the job here and yield its reports.
 
         Example:
             >>> list(Job("three", "builtins:range", (3,)).reports())
@@ -37,20 +39,21 @@ class Job(NamedTuple):
 
 
 class Failure(NamedTuple):
-    """A job that ended without a result, and why, in one line."""
+    """End of a job without a result, and why, in a line."""
 
     message: str
 
 
 class Finished(NamedTuple):
-    """The end of a job's reports."""
+    """End of a job's reports."""
 
 
 class Event(NamedTuple):
-    """What a job reports.
+    """A report of a job.
 
     Args:
         job: Its index in the list.
+        report: Whatever its function yielded, `Finished` or a `Failure`.
     """
 
     job: int
@@ -63,7 +66,7 @@ def failure(error: Exception) -> Failure:
 
 
 def last_report(job: Job) -> Any:
-    """Do the job here; its last report, or a `Failure` where it raised or reported nothing."""
+    """Do the job here and return its last report, or a `Failure` where it raised or reported nothing."""
     try:
         last = deque(job.reports(), maxlen=1)
     except Exception as error:
@@ -72,7 +75,7 @@ def last_report(job: Job) -> Any:
 
 
 def train_experiment(experiment: Experiment, device: str = "cpu") -> Iterator[Progress | Result]:
-    """`posenc.lab.trial.run`, in a process of its own."""
+    """Run `posenc.lab.trial.run` reproducibly, in a process of its own."""
     from posenc.lab import trial
     from posenc.lab.machine import reproducible
 
@@ -83,7 +86,7 @@ def train_experiment(experiment: Experiment, device: str = "cpu") -> Iterator[Pr
 def train_candidate(
     candidate: Candidate, corpus: Corpus, recipe: TrainingRecipe
 ) -> Iterator[Progress | TrainingOutcome]:
-    """`posenc.lab.tour_training.train_and_measure`, a run of the tour, in a process of its own."""
+    """Train a candidate of the tour reproducibly, in a process of its own."""
     from posenc.lab import tour_training
     from posenc.lab.machine import reproducible
 
@@ -92,7 +95,11 @@ def train_candidate(
 
 
 def needed(package: str, extra: str) -> Any:
-    """The package, or a ValueError in one line that says how to install it."""
+    """Import a package that only some engines need.
+
+    Raises:
+        ValueError: It is not installed; the message says how to install it.
+    """
     try:
         return importlib.import_module(package)
     except ModuleNotFoundError as error:

@@ -1,4 +1,7 @@
-"""Several jobs at once, each in a worker process of one thread, with their reports in one stream. Loads no torch."""
+"""Engine of this machine: several jobs at once, each in a worker process of one thread. Loads no torch.
+
+A worker process reads jobs from its input and writes their reports to its output, both pickled.
+"""
 
 from __future__ import annotations
 
@@ -16,23 +19,28 @@ from posenc.lab.engines.events import Event, Failure, Finished, Job, failure
 
 
 class Ended:
-    """A worker process has ended."""
+    """Report that a worker process has ended."""
 
 
 def cores() -> int:
-    """How many processes can run at once here."""
+    """Number of processes that can run at once here."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def run(jobs: Sequence[Job], workers: int | None = None, gpus: Sequence[str] = ()) -> Generator[Event, None, None]:
-    """The reports of all jobs as they come, at most `workers` jobs at a time; a `Failure` for each job that failed.
+    """Run jobs in worker processes and yield their reports as they come, a `Failure` for each job that failed.
 
-    The numbers do not depend on `workers`, since every job has one thread to itself. Closing the iterator, or an
+    The numbers do not depend on `workers`, since every job has a thread to itself. Closing the iterator, or an
     exception in whoever reads it (Ctrl-C), ends the worker processes at once. A process that is killed fails its job,
     and another takes its place.
 
     Args:
-        gpus: Each worker sees one of them alone, in turn; there are as many workers unless `workers` says otherwise.
+        jobs: To run.
+        workers: Jobs at a time; one for each GPU or core where None.
+        gpus: Each worker sees one of them alone, in turn.
+
+    Yields:
+        The reports.
     """
     waiting = list(range(len(jobs)))[::-1]
     inbox: queue.Queue[tuple[Worker, Any]] = queue.Queue()
@@ -80,6 +88,7 @@ class Worker:
     """A process that does jobs, and a thread that reads what it writes.
 
     Args:
+        inbox: Gets the reports.
         gpu: The one that it sees, or "" for all.
     """
 
@@ -122,7 +131,7 @@ class Worker:
                 pass  # what was still to be written has no reader any more
 
     def last_words(self) -> str:
-        """Why a process ended: the last line that it wrote about its errors, or its exit code."""
+        """Reason why a process ended: the last line that it wrote about its errors, or its exit code."""
         code = self._process.wait()
         self._errors.seek(0)
         lines = self._errors.read().decode(errors="replace").split("\n")
@@ -136,7 +145,7 @@ class Worker:
         return self._process.stdin
 
     def _read(self) -> None:
-        """Pass on every report; at the end of the output, whatever the reason, pass on that the process has ended."""
+        """Pass on every report, and at the end of the output, whatever the reason, that the process has ended."""
         output = self._process.stdout
         while output is not None:
             try:

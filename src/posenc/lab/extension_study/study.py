@@ -1,4 +1,4 @@
-"""Studies of a trained model at a longer context: which are asked for, what each gave, and their files."""
+"""Studies of a trained model at a longer context: their plans, outcomes and files. Loads no torch."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LENGTHS = 4
 
 @dataclass(frozen=True)
 class Study(Declared):
-    """One trained model and all ways to a longer context.
+    """A trained model and all ways to a longer context.
 
     Args:
         experiment: The model and its training; its encoding is one RoPE without a scaling, its task a language model or
@@ -36,7 +36,7 @@ class Study(Declared):
         candidates: How many lists of divisors the search tries.
 
     Raises:
-        TypeError: A value breaks its rule; the message names the field.
+        TypeError: A value has the wrong type; the message names the field.
         ValueError: A value breaks its rule; the message names the field.
 
     Example:
@@ -59,7 +59,7 @@ class Study(Declared):
 
     @property
     def lengths(self) -> tuple[int, ...]:
-        """The lengths that are read: equal steps, and the trained length. Losses are those of its last quarter."""
+        """Lengths that are read: equal steps, and the trained length. Losses are those of its last quarter."""
         least = max(1, self.experiment.length // 4)
         steps = {max(least, self.length * part // LENGTHS) for part in range(1, LENGTHS + 1)}
         return tuple(sorted(steps | {self.experiment.length}))
@@ -72,10 +72,9 @@ class Study(Declared):
 
 @dataclass(frozen=True)
 class ValuesByLength:
-    """What is measured at each length.
+    """Rule of a field: (length, values) for each length.
 
-    (length, values), values by the depth of what is asked for, from the start of the text to its end; one value where
-    no depth is asked for.
+    There is a value for each depth of the fact asked for, from the start of the text to its end, or a single one.
     """
 
     def __call__(self, name: str, value: Any) -> tuple[tuple[int, tuple[float, ...]], ...]:
@@ -84,14 +83,14 @@ class ValuesByLength:
 
 @dataclass(frozen=True)
 class Extended(Declared):
-    """How well a way reaches the length.
+    """Measurement of a way at each length.
 
     Args:
         way: Its name.
         encoding: Of the positions of long contexts.
         steps: Of training at the new length.
-        values: Losses in nats a token of the same last tokens with more and more context, or the share of needles
-            found.
+        values: By length, losses in nats a token of the same last tokens with more and more context, or the share of
+            needles found.
     """
 
     way: Annotated[str, Instance("a name")]
@@ -100,16 +99,18 @@ class Extended(Declared):
     values: Annotated[tuple[tuple[int, tuple[float, ...]], ...], ValuesByLength()]
 
     def at(self, length: int) -> float:
-        """The mean at a length."""
+        """Mean at a length."""
         values = dict(self.values)[length]
         return sum(values) / len(values)
 
 
 @dataclass(frozen=True)
 class Extension(Declared):
-    """What a study gave.
+    """Outcome of a study.
 
     Args:
+        study: What was done.
+        ways: The measurements.
         seconds: Of processor time.
         versions: Of packages.
     """
@@ -120,12 +121,12 @@ class Extension(Declared):
     versions: Annotated[tuple[tuple[str, str], ...], Versions()] = ()
 
     def to_json(self) -> str:
-        """All of it as JSON."""
+        """The outcome as JSON."""
         return json.dumps(dataclasses.asdict(self), allow_nan=False)
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Self:
-        """The extension that a text holds."""
+        """Read an outcome from JSON."""
         fields = json_of(text)
         study = fields["study"]
         fields["study"] = Study(**{**study, "experiment": Experiment(**study["experiment"])})
@@ -137,11 +138,12 @@ TASKS = ("character-lm", "needle")
 
 
 class Budget(NamedTuple):
-    """What a study spends on a task.
+    """Budget of a study of a task.
 
     Args:
         length: To reach.
         sequences: Read at each length.
+        training: Fields of the experiment.
     """
 
     length: int
@@ -167,7 +169,24 @@ def plan_extension(
     tuning: int = 50,
     text: Path | None = None,
 ) -> tuple[Study, ...]:
-    """A study for each seed and task, all tasks of a seed before the next. ValueError names a wrong argument."""
+    """Plan a study for each seed and task, all tasks of a seed before the next seed.
+
+    Args:
+        encoding: A RoPE without a scaling, as text.
+        tasks: Of `TASKS`.
+        length: To reach; that of the task's budget where None.
+        trained: The training length; the task's own where None.
+        seeds: How many.
+        steps: Of training; those of the task's budget where None.
+        tuning: Steps at the new length.
+        text: A file to learn from, for language models; the English that ships with Python where None.
+
+    Returns:
+        The studies.
+
+    Raises:
+        ValueError: A value breaks its rule; the message names the argument.
+    """
     if seeds < 1:
         raise ValueError(f"seeds must be 1 or more; got {seeds}. Use 5 for a verdict.")
     changes: dict[str, Any] = {} if steps is None else {"steps": steps}
@@ -188,7 +207,18 @@ LARGEST_FILE = 1 << 24
 
 
 def read_extension(folder: str | os.PathLike[str], study: Study) -> Extension | None:
-    """What a study gave, or None where it is not finished; ValueError names a damaged file."""
+    """Read the outcome of a study from its file.
+
+    Args:
+        folder: Has a file for each finished study.
+        study: To look for.
+
+    Returns:
+        The outcome, or None where the study is not finished.
+
+    Raises:
+        ValueError: The file is damaged; the message names it.
+    """
     path = _path(folder, study)
     if not path.exists():
         return None
@@ -203,7 +233,15 @@ def read_extension(folder: str | os.PathLike[str], study: Study) -> Extension | 
 
 
 def write_extension(folder: str | os.PathLike[str], extension: Extension) -> Path:
-    """File an extension; when this returns it is on disk as a whole."""
+    """Write the outcome of a study to its file, atomically.
+
+    Args:
+        folder: Made where it does not exist.
+        extension: The outcome.
+
+    Returns:
+        The path; the file is on disk by then.
+    """
     path = _path(folder, extension.study)
     path.parent.mkdir(parents=True, exist_ok=True)
     return write_whole(path, (extension.to_json() + "\n").encode())

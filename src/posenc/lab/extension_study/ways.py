@@ -1,4 +1,4 @@
-"""Ways to a longer context that a study tries, and the search for the divisors of one."""
+"""Ways to a longer context that a study tries, and the search for the divisors of a further one."""
 
 from __future__ import annotations
 
@@ -21,7 +21,15 @@ SEARCHED = "searched"
 
 
 class ExtensionCandidate(NamedTuple):
-    """A way by its name: the encoding that reads contexts beyond the trained length, and the one that reads the others, which differ where frequencies follow the length."""
+    """A way to a longer context.
+
+    Where frequencies follow the length, the two encodings differ.
+
+    Args:
+        name: Of the way.
+        long: The encoding that reads contexts beyond the trained length.
+        short: The encoding that reads the others.
+    """
 
     name: str
     long: Encoding
@@ -29,9 +37,18 @@ class ExtensionCandidate(NamedTuple):
 
 
 def extension_candidates(encoding: RoPE, trained: int, length: int, width: int) -> tuple[ExtensionCandidate, ...]:
-    """Every way for a rotation without a scaling, in a model so wide; the unchanged one first, the planner's next.
+    """Every way for a rotary encoding without a scaling: the unchanged one first, the planner's next.
 
-    Left out: `NTKAware`, which is the planner's larger base, and divisors that are searched for (`searched`).
+    `NTKAware`, which is the planner's larger base, is left out, and so are divisors that are searched for (`searched`).
+
+    Args:
+        encoding: Trained.
+        trained: The trained length.
+        length: To reach.
+        width: Channels of the model.
+
+    Returns:
+        The ways.
 
     Example:
         >>> [each.name for each in extension_candidates(RoPE(dim=16), 64, 256, 64)][:3]
@@ -83,10 +100,20 @@ Divisors = tuple[float, ...]
 def search(
     starts: Sequence[Divisors], stretch: float, loss: Callable[[Divisors], float], candidates: int, seed: int
 ) -> Divisors:
-    """The best of so many lists: the starts, then changes of the best one so far.
+    """Search for the best list of divisors: try the starts, then changes of the best list so far.
 
     As in LongRoPE (Ding et al. 2024, arXiv:2402.13753, §3), a slower pair is never slowed less than a faster one; the
     search there keeps a population, this one a single list.
+
+    Args:
+        starts: Lists to begin with.
+        stretch: The new length over the trained one.
+        loss: Of a list.
+        candidates: How many lists are tried.
+        seed: Of the changes.
+
+    Returns:
+        The best list.
 
     Example:
         >>> search([(1.0, 1.0)], 4.0, lambda divisors: abs(divisors[1] - 2), 200, 0)[1].__round__(1)

@@ -1,4 +1,4 @@
-"""A decoder, an encoder, or both, that take any encodings, at whichever doors they come."""
+"""Transformers, as decoder, encoder or both, that take any encodings, at whichever doors they come."""
 
 from __future__ import annotations
 
@@ -21,27 +21,31 @@ from posenc.torch import module
 
 @dataclass
 class DecoderCache:
-    """Keys and values of each layer, as they are before any rotation, with the positions of the keys, and the inputs of the layer where an encoding reads them: tensors with tokens along their last axis but one."""
+    """Keys and values of each layer before any rotation, and the positions of the keys.
+
+    Where an encoding reads the inputs of a layer, these are kept, too. Tokens are along the last axis but one.
+    """
 
     positions: Tensor | None = None
     layers: dict[int, tuple[Tensor, ...]] = field(default_factory=dict)
 
     @property
     def tokens(self) -> int:
-        """How many tokens are kept."""
+        """Number of tokens that are kept."""
         return next((kept[0].shape[-2] for kept in self.layers.values()), 0)
 
     def extended(self, layer: int, *new: Tensor) -> tuple[Tensor, ...]:
-        """What is kept of a layer, with new tokens behind."""
+        """Add new tokens behind those that are kept of a layer, and return all of them."""
         old = self.layers.get(layer)
         self.layers[layer] = new if old is None else tuple(torch.cat(pair, -2) for pair in zip(old, new, strict=True))
         return self.layers[layer]
 
 
 class TransformerBlock(nn.Module):  # type: ignore[misc]
-    """x + attention(norm(x)), then x + mlp(norm(x)); with `reads_memory`, x + attention over an encoder's output between the two.
+    """Layer of a transformer: x + attention(norm(x)), then x + mlp(norm(x)).
 
-    Attention over the output of an encoder has no encoding (Raffel et al. 2020, arXiv:1910.10683, §2.1).
+    With `reads_memory`, attention over an encoder's output is added between the two. It has no encoding (Raffel et al.
+    2020, arXiv:1910.10683, §2.1).
     """
 
     def __init__(self, shape: Shape, layer: int, rng: torch.Generator, *, reads_memory: bool = False) -> None:
@@ -101,25 +105,28 @@ def dropout(shape: Shape) -> nn.Module:
 
 
 def split_heads(x: Tensor, count: int, heads: int) -> tuple[Tensor, ...]:
-    """(batch, tokens, count·width) as `count` tensors (batch, heads, tokens, width / heads)."""
+    """Split (batch, tokens, count·width) into `count` tensors (batch, heads, tokens, width / heads)."""
     q, *rest = x.unflatten(-1, (count, heads, -1)).permute(2, 0, 3, 1, 4)
     return q, *rest
 
 
 def join_heads(x: Tensor) -> Tensor:
-    """(batch, heads, tokens, width) as (batch, tokens, heads·width)."""
+    """Join (batch, heads, tokens, width) to (batch, tokens, heads·width)."""
     return x.transpose(1, 2).flatten(2)
 
 
 def normal_parameter(shape: tuple[int, ...], deviation: float, rng: torch.Generator) -> nn.Parameter:
-    """Normal numbers; the same ones for every encoding, since each matrix is drawn in a fixed order."""
+    """Parameter of normal numbers.
+
+    Each matrix is drawn in a fixed order, so that it is the same for every encoding.
+    """
     return nn.Parameter(torch.randn(shape, generator=rng) * deviation)
 
 
 class Stack(nn.Module):  # type: ignore[misc]
     """Pre-norm blocks (as GPT-2) and a last norm.
 
-    Layers that have equal encodings share one module of it, and so what it learns; what is placed is worked out once
+    Layers that have equal encodings share one module of it, and so what it learns; rotations and biases are made once
     for all of them.
     """
 
@@ -185,7 +192,7 @@ class Stack(nn.Module):  # type: ignore[misc]
 
 
 def _added(each: Any, x: Tensor, positions: Tensor) -> Tensor:
-    """x with an encoding added, as wide as before."""
+    """Embeddings with an encoding added, as wide as before."""
     result: Tensor = each(x, positions)
     if result.shape != x.shape:
         raise ValueError(
@@ -200,23 +207,30 @@ def _check_heads(encodings: LayerEncodings, heads: int) -> None:
     for encoding in encodings.encodings:
         if getattr(encoding, "heads", heads) != heads:
             raise ValueError(
-                f"encodings must have the heads of the model, {heads}; got {encoding!r}. Build the encoding for {heads}."
+                f"encodings must have the heads of the model, {heads}; got {encoding!r}. Build one for {heads}."
             )
 
 
 def joined_positions(old: Tensor, new: Tensor, axes: int) -> Tensor:
-    """Positions of kept tokens and of new ones."""
+    """Positions of kept tokens, then those of new ones."""
     return torch.cat([old, new], -1 if axes == 1 else -2)
 
 
 class Transformer(nn.Module):  # type: ignore[misc]
-    """Embeddings scaled by √width and shared with the output (Vaswani et al. 2017, §3.4), then blocks with GELU.
+    """Decoder, encoder or both.
+
+    Embeddings are scaled by √width and shared with the output (Vaswani et al. 2017, §3.4); blocks have GELU. Every
+    weight that is no encoding's is drawn from `seed` in a fixed order, so that models that differ in encoding begin
+    alike.
 
     Args:
-        encodings: Encodings and schedules of them, each of any door. Decoder or encoder by `shape.causal`; with
-            `shape.reads_source` an encoder for the source and a decoder that reads its output, each with encodings of
-            its own. Every other weight is drawn from `seed` in a fixed order, so that models that differ in encoding
-            begin alike.
+        shape: Decoder or encoder by `shape.causal`; with `shape.reads_source` an encoder for the source and a decoder
+            that reads its output, each with encodings of its own.
+        encodings: Encodings and schedules of them, each of any door.
+        seed: Of the weights.
+
+    Raises:
+        ValueError: An encoding does not fit the heads, the width or the layers.
     """
 
     def __init__(self, shape: Shape, encodings: Sequence[Encoding | PerLayer], *, seed: int = 0) -> None:
@@ -239,14 +253,16 @@ class Transformer(nn.Module):  # type: ignore[misc]
         visible: Tensor | None = None,
         last: int | None = None,
     ) -> Tensor:
-        """Logits (batch, n, vocabulary) for tokens (batch, n).
+        """Logits (batch, n, vocabulary).
 
         Args:
+            tokens: (batch, n).
             positions: (n,) or (batch, n), of any numbers that the encodings take, with a last axis of coordinates for
-                those that have several; 0, 1, … behind the cache by default.
-            memory: What `read` gave.
+                those that have several; 0, 1, … behind the cache where None.
+            cache: Keeps keys and values of the tokens.
+            memory: The output of `read`.
             visible: True for tokens and False for padding, (batch, m), of the memory, or of the tokens of an encoder.
-            last: Of so many places at the end alone.
+            last: Logits of so many tokens at the end alone.
         """
         own = visible if memory is None else None
         x = self.stack(
@@ -261,14 +277,18 @@ class Transformer(nn.Module):  # type: ignore[misc]
         return x @ self.embedding[: self.shape.vocabulary].T
 
     def read(self, source: Tensor, positions: Tensor | None = None, visible: Tensor | None = None) -> Tensor:
-        """The encoder's output (batch, m, width) for a source (batch, m)."""
+        """Encoder's output (batch, m, width) for a source (batch, m).
+
+        Raises:
+            ValueError: The model has no encoder.
+        """
         if self.source is None:
             raise ValueError("source must be left out for a model without an encoder; got one. Use an encoder-decoder.")
         x: Tensor = self.source(self._embedded(source), positions, visible=visible)
         return x
 
     def encoding_parameters(self) -> list[nn.Parameter]:
-        """What the encodings learn."""
+        """Parameters that the encodings learn."""
         return [parameter for name, parameter in self.named_parameters() if "encodings" in name.split(".")]
 
     def _embedded(self, tokens: Tensor) -> Tensor:

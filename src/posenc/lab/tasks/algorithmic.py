@@ -14,10 +14,13 @@ from posenc.positions import coupled
 
 @dataclass(frozen=True)
 class Copy(Task):
-    """begin x separator x: the model says the second x.
+    """Repeat a sequence: begin x separator x, where the model says the second x.
 
     A sequence is right where each token is, given those before: the same as if the model had written it all by itself,
     greedily.
+
+    Args:
+        symbols: How many different ones there are.
 
     Example:
         >>> batch = Copy(symbols=4).batch(np.random.default_rng(0), 1, 3)
@@ -38,7 +41,7 @@ class Copy(Task):
         return question_and_answer(np.concatenate([begin, x, separator], 1), self.answer(x))
 
     def answer(self, x: np.ndarray) -> np.ndarray:
-        """What is to be said of x."""
+        """Answer to x."""
         return x
 
     def tokens_at(self, length: int) -> int:
@@ -47,14 +50,14 @@ class Copy(Task):
 
 @dataclass(frozen=True)
 class Reverse(Copy):
-    """begin x separator x̄: the model says x from its end to its beginning."""
+    """Repeat a sequence from its end to its beginning: begin x separator x̄."""
 
     def answer(self, x: np.ndarray) -> np.ndarray:
         return x[:, ::-1]
 
 
 def question_and_answer(question: np.ndarray, answer: np.ndarray) -> Batch:
-    """A batch for a decoder that reads a question and says an answer, whose last token it need not read."""
+    """Batch for a decoder that reads a question and says an answer, whose last token it need not read."""
     tokens = np.concatenate([question, answer[:, :-1]], 1)
     targets = np.concatenate([np.full_like(question[:, 1:], NOTHING), answer], 1)
     return Batch(tokens, targets)
@@ -65,12 +68,13 @@ PLUS, EQUALS = 10, 11
 
 @dataclass(frozen=True)
 class Addition(Task):
-    """ "a+b=c" with as many digits in a as in b, one more in c, and c written from its least significant digit.
+    """Add two numbers: "a+b=c", with as many digits in a as in b and one more in c.
 
-    Batches have coupled ids: digits of the same significance share one (Cho et al. 2024).
+    c is written from its least significant digit. Batches have coupled ids: digits of the same significance share one
+    (Cho et al. 2024).
 
     Args:
-        spare: In training they start anywhere from 1 to where `spare` more would not fit; 0 for always 1.
+        spare: In training the ids start anywhere from 1 to where `spare` more would not fit; 0 for always 1.
 
     Example:
         >>> batch = Addition().batch(np.random.default_rng(0), 1, 2)  # 86 + 52 = 138, and 831 is said
@@ -105,7 +109,7 @@ class Addition(Task):
 
 
 def reversed_sum(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """Digits of the sums, least significant first, one more than each number has; any number of digits.
+    """Digits of sums, least significant first, one more than each number has.
 
     Example:
         >>> reversed_sum(np.array([[9, 9]]), np.array([[0, 1]])).tolist()
@@ -121,9 +125,14 @@ def reversed_sum(first: np.ndarray, second: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class SelectiveCopy(Task):
-    """`count` symbols, in order at random indices among blanks; then a separator, after which the model says them.
+    """Repeat the symbols of a text and leave out the blanks between them.
 
-    length counts symbols and blanks. Where it is less than `count`, there are as many symbols as it says.
+    There are `count` symbols at random indices among blanks, then a separator, after which the model says them in
+    order. Length counts symbols and blanks. Where it is less than `count`, there are as many symbols as it says.
+
+    Args:
+        count: Symbols to repeat.
+        symbols: How many different ones there are.
     """
 
     count: Annotated[int, Whole(1, 1 << 16)] = 8
@@ -153,8 +162,11 @@ WRITE, READ, IGNORE = 2, 3, 4
 class FlipFlop(Task):
     """Pairs of an instruction and a bit: write, ignore, or read, after which the model says the bit last written.
 
-    The first instruction writes and the last one reads; the others ignore with probability `ignore`, and write or read
-    as often as each other. length counts instructions, two at least.
+    The first instruction writes and the last one reads; write and read are equally likely between. Length counts
+    instructions, two at least.
+
+    Args:
+        ignore: The share of instructions to ignore.
     """
 
     ignore: Annotated[float, Real(0.0, 1.0)] = 0.8
@@ -181,7 +193,9 @@ class FlipFlop(Task):
 
 @dataclass(frozen=True)
 class Parity(Task):
-    """yᵢ = (x₀ + … + xᵢ) mod 2, for random bits.
+    """Say whether the number of ones so far is odd: yᵢ = (x₀ + … + xᵢ) mod 2, for random bits.
+
+    Hard for every transformer, whatever its positions.
 
     Example:
         >>> batch = Parity().batch(np.random.default_rng(0), 1, 6)

@@ -1,4 +1,4 @@
-"""Tasks that say an earlier token: at a fixed distance, at a place that the content names, or at a key."""
+"""Tasks that say an earlier token: at a fixed distance, at an index that the content names, or at a key."""
 
 from __future__ import annotations
 
@@ -13,7 +13,11 @@ from posenc.lab.tasks.task import NOTHING, Batch, Task, TaskRow
 
 @dataclass(frozen=True)
 class FixedOffset(Task):
-    """yᵢ = x₍ᵢ₋offset₎, for random x.
+    """Say the token a fixed number of places back: yᵢ = x₍ᵢ₋offset₎, for random x.
+
+    Args:
+        offset: How many places.
+        symbols: How many different tokens there are.
 
     Example:
         >>> batch = FixedOffset(offset=2).batch(np.random.default_rng(0), 1, 5)
@@ -37,9 +41,14 @@ class FixedOffset(Task):
 
 @dataclass(frozen=True)
 class CuedOffset(Task):
-    """Each token is a symbol with a cue k from 1 to `cues`: yᵢ = the symbol at i - kᵢ, where there is one.
+    """Say the symbol at the distance that the content names: yᵢ = the symbol at i - kᵢ, where there is one.
 
-    Tokens: the symbols as they are said, then each symbol with each cue.
+    Each token is a symbol with a cue k from 1 to `cues`. Tokens: the symbols as they are said, then each symbol with
+    each cue.
+
+    Args:
+        cues: How many different distances there are.
+        symbols: How many different symbols there are.
     """
 
     cues: Annotated[int, Whole(1, 1 << 10)] = 8
@@ -56,7 +65,14 @@ class CuedOffset(Task):
 
 @dataclass(frozen=True)
 class AbsoluteIndex(CuedOffset):
-    """Each token is a symbol with a cue j from 0 to `cues` - 1: yᵢ = the symbol at index j, where there is one."""
+    """Say the symbol at the index that the content names, where there is one.
+
+    Each token is a symbol with a cue j from 0 to `cues` - 1.
+
+    Args:
+        cues: How many different indices there are.
+        symbols: How many different symbols there are.
+    """
 
     cues: Annotated[int, Whole(1, 1 << 10)] = 16
 
@@ -66,9 +82,18 @@ class AbsoluteIndex(CuedOffset):
 
 
 def naming(symbols: np.ndarray, cues: np.ndarray, index: np.ndarray, count: int) -> Batch:
-    """Tokens that are one of `count` symbols with a cue, and say the symbol at an index, where the sequence has it.
+    """Batch of tokens that are a symbol with a cue, and say the symbol at an index, where the sequence has it.
 
-    Each (batch, n). Tokens: the symbols as they are said, then each symbol with each cue.
+    Tokens: the symbols as they are said, then each symbol with each cue.
+
+    Args:
+        symbols: (batch, n).
+        cues: (batch, n).
+        index: (batch, n), of the symbols that are said.
+        count: How many different symbols there are.
+
+    Returns:
+        The batch.
 
     Example:
         >>> batch = naming(np.array([[0, 1, 1]]), np.array([[0, 0, 2]]), np.array([[-1, 0, 3]]), count=2)
@@ -82,9 +107,13 @@ def naming(symbols: np.ndarray, cues: np.ndarray, index: np.ndarray, count: int)
 
 @dataclass(frozen=True)
 class Last(Task):
-    """Each token is a key with a value: yᵢ = the value at the last earlier token with the key of i.
+    """Say the value at the last earlier token with the same key.
 
-    Tokens: the values as they are said, then each key with each value.
+    Each token is a key with a value. Tokens: the values as they are said, then each key with each value.
+
+    Args:
+        keys: How many different keys there are.
+        values: How many different values there are.
     """
 
     keys: Annotated[int, Whole(1, 1 << 10)] = 8
@@ -99,7 +128,7 @@ class Last(Task):
         return naming(values, keys, self.earlier(keys), self.values)
 
     def earlier(self, keys: np.ndarray) -> np.ndarray:
-        """The index of the earlier token that is meant, -1 where there is none; (batch, n)."""
+        """Index of the earlier token that is meant, (batch, n), -1 where there is none."""
         same = (keys[:, :, None] == np.arange(self.keys)) * np.arange(1, keys.shape[1] + 1)[:, None]
         latest = np.maximum.accumulate(same, 1)
         before = np.concatenate([np.zeros_like(latest[:, :1]), latest[:, :-1]], 1)
@@ -108,7 +137,7 @@ class Last(Task):
 
 @dataclass(frozen=True)
 class First(Last):
-    """As `Last`, with the value at the first token that has the key of i."""
+    """Say the value at the first token with the same key, in sequences as those of `Last`."""
 
     def earlier(self, keys: np.ndarray) -> np.ndarray:
         first = (keys[:, :, None] == np.arange(self.keys)).argmax(1)

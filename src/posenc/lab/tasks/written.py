@@ -1,4 +1,4 @@
-"""Tasks whose model reads a source and writes a text: a translation, a summary."""
+"""Tasks whose model reads a source and writes a text: a summary, a translation."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ BEGIN, END = 0, 1
 
 @dataclass(frozen=True)
 class Written(Task):
-    """Sources and targets of different lengths; the target is measured by BLEU, too."""
+    """Sources and targets of different lengths. The output is measured by BLEU, too."""
 
     varies: ClassVar[bool] = True
 
     @property
     @abc.abstractmethod
     def words(self) -> Sequence[str]:
-        """What each token stands for, from 2 on; the first two are `BEGIN` and `END`."""
+        """The text of each token. The first two are `BEGIN` and `END`."""
 
     @abc.abstractmethod
     def pair(self, rng: np.random.Generator, length: int) -> tuple[list[int], list[int]]:
-        """A source of `length` items, and its target."""
+        """Draw a source of `length` items, and its target."""
 
     @property
     def vocabulary(self) -> int:
@@ -41,14 +41,14 @@ class Written(Task):
         return " ".join(self.words[token] for token in self.until_end(tokens))
 
     def until_end(self, tokens: Sequence[int]) -> list[int]:
-        """The tokens that are words, before the end."""
+        """Tokens that are words, before the end."""
         kept = list(tokens)
         kept = kept[: kept.index(END)] if END in kept else kept
         return [token for token in kept if token >= 2]
 
 
 def padded(pairs: Sequence[tuple[list[int], list[int]]]) -> Batch:
-    """Pairs of sources and targets as a batch, padded behind.
+    """Batch of pairs of sources and targets, padded behind.
 
     Example:
         >>> batch = padded([([5, 6], [7]), ([8], [9, 4])])
@@ -82,10 +82,10 @@ SUMMARY_MARK, SUMMARY_STOP = SUMMARY_DETAIL + SUMMARY_DETAILS, SUMMARY_DETAIL + 
 
 @dataclass(frozen=True)
 class Summarisation(Written):
-    """A text of sentences "noun verb details stop", some with a mark after their noun; the summary is the noun and the verb of each marked one, in order.
+    """Write the noun and the verb of each marked sentence, in order.
 
-    One to four details a sentence; length counts sentences, of which the first is always marked and half of the others
-    are.
+    The text has sentences "noun verb details stop", some with a mark after their noun, with one to four details each.
+    Length counts sentences, of which the first is always marked and half of the others are.
     """
 
     @property
@@ -120,10 +120,11 @@ SUBJECT_MARK, OBJECT_MARK = 2 + 2 * WORDS, 3 + 2 * WORDS
 
 @dataclass(frozen=True)
 class Translation(Written):
-    """A source of clauses "adjectives noun verb adjectives noun", joined by "and", up to three adjectives to a noun.
+    """Translate between two made languages that order their words differently.
 
-    The other language has a word for each word, and another order: subject, object, verb; adjectives behind their noun
-    in reverse order; a particle behind each subject and object. length counts clauses.
+    A source has clauses "adjectives noun verb adjectives noun", joined by "and", up to three adjectives to a noun. The
+    other language has a word for each word, and another order: subject, object, verb; adjectives behind their noun in
+    reverse order; a particle behind each subject and object. Length counts clauses.
     """
 
     @property

@@ -13,7 +13,7 @@ from posenc.encodings.rotates.rope import RoPE
 
 @dataclass(frozen=True)
 class Erratum:
-    """One difference between what a source prints and what is right.
+    """A difference between what a source prints and what is right.
 
     Attributes:
         source: The lecture, the article, the lesson, the notes or the chapter.

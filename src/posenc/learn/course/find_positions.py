@@ -24,7 +24,7 @@ BLOCK = 1 << 18
 
 @dataclass(frozen=True)
 class SinusoidOfChannel(Frequencies):
-    """One channel alone: factor · sin or cos of (position + start) · base^-(top/bottom)."""
+    """A channel alone: factor · sin or cos of (position + start) · base^-(top/bottom)."""
 
     base: float
     top: int

@@ -18,7 +18,7 @@ Position = int | float | tuple[int | float, ...]
 
 @dataclass(frozen=True)
 class WorkedStep:
-    """One line with the numbers substituted, and the value or values that it ends in."""
+    """A line with the numbers substituted, and the value or values that it ends in."""
 
     text: str
     values: tuple[float, ...]

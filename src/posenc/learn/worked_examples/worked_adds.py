@@ -136,7 +136,7 @@ def _(encoding: Scaled, request: Request) -> Formula:
 
 @_formula.register
 def _(encoding: LearnedScale, request: Request) -> Formula:
-    row = _row_at(encoding.encoding, request, _params_of_part(encoding.encoding, request, "encoding."))
+    row = _row_at(encoding.encoding, request, _params_of_part(encoding.encoding, request, "inner."))
     factor = text_lines.number(float(request.params["scale"]))
     text = f"PE(p) = scale · {text_lines.short(encoding.encoding)}, scale learned"
     return Formula(text, lambda dimension: f"{factor} · {text_lines.number(row[dimension])}")

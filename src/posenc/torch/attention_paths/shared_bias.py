@@ -12,7 +12,7 @@ from posenc.core import arrays, validation
 from posenc.core.arrays import Array
 from posenc.core.checked_attention import check_causal, check_learns_nothing, number_of_axes
 from posenc.core.doors import AttentionBias
-from posenc.torch.attention_paths.decode_bias import check_together, row_of_positions
+from posenc.torch.attention_paths.kernel_biases import check_together, row_of_positions
 from posenc.torch.modules.encoding_module import EncodingModule
 from posenc.torch.modules.modules import Bias
 

@@ -179,7 +179,7 @@ def _added(call: AttentionCall, scores: list[_Score], start: int, stop: int, fir
     by_step = None
     for each in scores:
         if each.of_queries is not None:
-            more = each.of_queries.times(each.terms @ call[:, :, start:stop], step - (rows - 1), rows + columns - 1)
+            more = each.of_queries.times(each.terms.asked[:, :, start:stop], step - (rows - 1), rows + columns - 1)
             by_step = more if by_step is None else by_step + more
     if by_step is None:
         like = scores[0].terms.told

@@ -12,7 +12,7 @@ from posenc.core import arrays, validation
 from posenc.core.arrays import Array
 from posenc.core.checked_positions import checked
 from posenc.core.doors import AttentionBias, Params
-from posenc.torch.attention_paths.decode_bias import check_together, row_of_positions
+from posenc.torch.attention_paths.kernel_biases import check_together, row_of_positions
 from posenc.torch.modules.encoding_module import EncodingModule, encoding_and_params
 from posenc.torch.tensor_arguments import plain_tensor
 

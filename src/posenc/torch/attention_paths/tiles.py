@@ -15,8 +15,15 @@ from posenc.core.checked_positions import checked
 from posenc.core.doors import AttentionScore
 from posenc.encodings.scores._gathers import Gathers, PreparedKeys
 from posenc.torch.attention_paths.arguments import AttentionCall, HeldEncoding
-from posenc.torch.attention_paths.vanishing import SMALLEST_POWER, comparable, largest_difference, vanishing
-from posenc.torch.attention_paths.visible import key_range, visible, with_hidden_keys
+from posenc.torch.attention_paths.visible import (
+    SMALLEST_POWER,
+    comparable,
+    key_range,
+    largest_difference,
+    vanishing,
+    visible,
+    with_hidden_keys,
+)
 from posenc.torch.modules.one_call import rotate_at, rotate_pair_at
 
 #: Numbers in the logits of a tile, 4 MiB in float32; what makes a bias or a score takes about ten times as much.

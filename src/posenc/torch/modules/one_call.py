@@ -85,8 +85,9 @@ def _kernel_angles(encoding: RotaryEncoding, params: Params | None, x: Array, po
     if positions.min() < -LARGEST_POSITION or positions.max() > LARGEST_POSITION:
         checked(positions)  # raises the error that names them
     rows = positions[None, ..., None] if positions.ndim == 1 else positions[..., None]
-    limbs = torch.from_numpy(facts.limbs)
-    return Angles(encoding, facts.fixed, positions, rows.contiguous(), limbs, None, facts.form)
+    # Autograd keeps positions for backward: a copy, since the next step may write to these.
+    rows = rows.clone() if torch.is_grad_enabled() else rows.contiguous()
+    return Angles(encoding, facts.fixed, positions, rows, torch.from_numpy(facts.limbs), None, facts.form)
 
 
 def _facts(encoding: RotaryEncoding) -> _RotaryFacts | None:

@@ -13,10 +13,10 @@ from posenc.core.doors import AdditiveEncoding, Params
 from posenc.kernels import native
 from posenc.kernels import native_cos_sin as kernel
 from posenc.phase import FixedSinusoids, fixed_sinusoids_of, frequency_limbs
-from posenc.torch.rotary_paths.aliasing import mark_written
-from posenc.torch.rotary_paths.out_arguments import (
+from posenc.torch.rotary_paths.aliasing import (
     check_out,
     copied,
+    mark_written,
     rows_of_out,
     unsupported_positions,
     unsupported_rows,

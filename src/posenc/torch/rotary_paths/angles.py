@@ -16,10 +16,10 @@ from posenc.kernels import native
 from posenc.kernels import native_cos_sin as kernel
 from posenc.phase import FixedFrequencies, fixed_frequencies_of, frequency_limbs, frequency_words
 from posenc.positions.grid import coordinates
-from posenc.torch.rotary_paths.aliasing import mark_written
-from posenc.torch.rotary_paths.out_arguments import (
+from posenc.torch.rotary_paths.aliasing import (
     check_pair,
     copied,
+    mark_written,
     rows_of_out,
     unsupported_positions,
     unsupported_rows,
