@@ -276,9 +276,8 @@ def test_dots3_widths_by_layer():
     with pytest.raises(ValueError, match="rope_parameters must hold an object for each type of layer"):
         from_config({**dots, "rope_parameters": {"rope_type": "default", "rope_theta": 1e4}})
     with pytest.raises(ValueError, match="must not be 'proportional'"):
-        from_config(
-            {**dots, "rope_parameters": {"indexed_attention": {"rope_type": "proportional", "rope_theta": 1e4}}}
-        )
+        ropes = dict.fromkeys(("indexed_attention", "sliding_attention"), {"rope_type": "proportional"})
+        from_config({**dots, "rope_parameters": ropes})
 
 
 def test_seamless_says_what_its_speech_encoder_does():

@@ -15,7 +15,7 @@ import torch
 
 pytest.importorskip("transformers")
 
-from parity.model_classes import config_classes
+from write_model_classes import config_classes
 from posenc import FactorisedLearned, GridLearned, Learned
 from posenc.models import from_config
 from posenc.models.config.model_types import MODEL_TYPES

@@ -10,7 +10,7 @@ import pytest
 
 pytest.importorskip("transformers")
 
-from parity.model_classes import config_classes
+from write_model_classes import config_classes
 from posenc.models import ModelPositions, from_config
 from posenc.models.config.config_classes import config_classes as known_classes
 

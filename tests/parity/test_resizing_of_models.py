@@ -13,7 +13,7 @@ import torch
 
 pytest.importorskip("transformers")
 
-from parity.model_classes import config_classes
+from write_model_classes import config_classes
 from posenc import Resizing
 from posenc.models import from_config
 

@@ -17,7 +17,7 @@ import torch
 pytest.importorskip("transformers")
 
 from model_peers.live_attention import SIZES, model_classes
-from parity.model_classes import config_classes
+from write_model_classes import config_classes
 from posenc import Decomposed, FactorisedLearned, GridLearned, Learned, Sinusoidal, WindowBias
 from posenc.models import LayerGroup, from_config
 from posenc.models.config.added_tables import embeddings_only
