@@ -199,7 +199,9 @@ def test_an_object_for_each_type_of_layer_lacks_none_that_the_class_does_not_add
 
     def check(model_type: str) -> None:
         for given, missing in (sides, sides[::-1]):
-            with pytest.raises(ValueError, match=rf"^rope_parameters must hold an object .*; \['{missing}'\] is missing"):
+            with pytest.raises(
+                ValueError, match=rf"^rope_parameters must hold an object .*; \['{missing}'\] is missing"
+            ):
                 from_config({"model_type": model_type, "rope_parameters": {given: one}})
 
     every(("lfm3", "gemma4_text", "embedding_gemma2_text", "mimo_v2_flash", "ultrabert"), check)
@@ -210,7 +212,9 @@ def test_an_object_for_each_type_of_layer_lacks_none_that_the_class_does_not_add
 
 def test_what_the_class_of_step3p5_drops_is_refused() -> None:
     for dropped in ({"rope_type": "linear", "factor": 2.0}, {"full_attention": {"rope_type": "default"}}):
-        with pytest.raises(ValueError, match=r"^rope_parameters must hold an object for each of .*, or its class drops it"):
+        with pytest.raises(
+            ValueError, match=r"^rope_parameters must hold an object for each of .*, or its class drops it"
+        ):
             from_config(
                 {"model_type": "step3p5", "num_hidden_layers": 2, "rope_parameters": dropped,
                  "layer_types": ["full_attention", "sliding_attention"]}

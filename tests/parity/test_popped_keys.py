@@ -15,11 +15,11 @@ import pytest
 pytest.importorskip("transformers")
 
 from model_peers.ledger import SETTINGS
-from write_model_classes import config_classes
 from posenc.models import from_config
 from posenc.models.config.config_classes import config_classes as facts
 from posenc.models.config.config_classes import nested
 from posenc.models.config.model_types import MODEL_TYPES
+from write_model_classes import config_classes
 
 pytestmark = pytest.mark.parity
 POPPED = re.compile(r'kwargs\.(?:pop|get|setdefault)\(\s*"(\w+)"|"(\w+)" in kwargs|kwargs\["(\w+)"\]')

@@ -11,7 +11,7 @@ from posenc.core.doors import Encoding
 from posenc.encodings.adds.nope import NoPE
 from posenc.encodings.rotates.rope import RoPE
 from posenc.frequencies import Clipped, LongRoPE, NTKByParts, NTKFixed, NTKMixed, Proportional, Resonance, YaRN
-from posenc.models.extension_planning.planner import ways
+from posenc.models.extension_planning.planner import extension_candidates
 
 #: Su 2023, kexue.fm/archives/9706, in the published patch.
 MIXED = 0.75
@@ -35,7 +35,9 @@ def tried(encoding: RoPE, trained: int, length: int, width: int) -> tuple[Tried,
         >>> [each.name for each in tried(RoPE(dim=16), 64, 256, 64)][:3]
         ['as it is', 'YaRN', 'Llama 3']
     """
-    planned = [Tried(way.name, way.encoding, way.short) for way in ways(encoding, trained, length, trained)]
+    planned = [
+        Tried(way.name, way.encoding, way.short) for way in extension_candidates(encoding, trained, length, trained)
+    ]
     nothing = NoPE(dim=width)
     return (*planned, *_others(encoding, trained, length / trained), Tried("no positions", nothing, nothing))
 

@@ -13,7 +13,7 @@ from posenc.models.pair_rotation import PairRotation
 
 #: The longest length that is planned for: the mean cosine is formed at every distance up to it.
 LONGEST = 1 << 22
-#: Turns over the trained length that separate the bands: beta_fast and beta_slow of YaRN.
+#: Revolutions over the trained length that separate the bands: beta_fast and beta_slow of YaRN.
 FAST, SLOW = 32.0, 1.0
 #: The ratio of two bases that are tried one after the other, and where to stop.
 STEP, HIGHEST = 1.001, 1e12
@@ -25,10 +25,11 @@ MEMORY = 63
 class Band:
     """Pairs that make about as many revolutions over the trained length.
 
-    name    "fast" from 32 turns on, "middle" from one, "slow" below
-    pairs   how many
-    slowed  the least and the greatest trained frequency / new frequency
-    unseen  pairs that reach angles at the new length which training did not show: less than a rotation then, and more now
+    Attributes:
+        name: "fast" from 32 revolutions on, "middle" from one, "slow" below.
+        pairs: Their count.
+        slowed: The least and the greatest trained frequency / new frequency.
+        unseen: Pairs with less than a revolution in training that now reach angles which training did not show.
     """
 
     name: str
@@ -39,17 +40,18 @@ class Band:
 
 @dataclass(frozen=True)
 class Figures:
-    """Of one way to reach a length.
+    """What a candidate does to a trained rotation.
 
-    bands          fast, middle and slow pairs
-    unseen         pairs at angles never trained
-    beyond         how many times farther than in training the farthest of these gets
-    disturbance    how much the model must get used to: Σ ln(slowed) over the pairs that made a full revolution in training,
-                   which tell neighbours apart, and Σ ln(reach) over the slower ones that go farther than they did
-    short          the largest change of the mean cosine within the typical length: 0 is as trained, 2 the most
-    attention      what cos and sin are multiplied by; logits by its square
-    aggregates_to  the first distance at which the sum of cosines is negative, below which similar tokens draw more
-                   attention than others (Men et al. 2024); None where it never is up to the length
+    Attributes:
+        bands: Fast, middle and slow pairs.
+        unseen: Pairs at angles never trained.
+        beyond: How many times farther than in training the farthest of these gets.
+        disturbance: What the model must get used to: Σ ln(slowed) over the pairs that made a full revolution in
+            training, which tell neighbours apart, and Σ ln(reach) over the slower ones that go farther than they did.
+        short: The largest change of the mean cosine within the typical length: 0 is as trained, 2 the most.
+        attention: The factor of cos and sin; logits are multiplied by its square.
+        aggregates_to: The first distance at which the sum of cosines is negative, below which similar tokens draw more
+            attention than others (Men et al. 2024); None where it never is up to the length.
     """
 
     bands: tuple[Band, ...]

@@ -13,8 +13,8 @@ from posenc.models.config.model_types.learned_tables import LEARNED_TABLES
 from posenc.models.config.model_types.no_positions import NO_POSITIONS
 from posenc.models.config.model_types.not_read import NOT_READ
 from posenc.models.config.model_types.patch_tables import PATCH_TABLES
-from posenc.models.config.model_types.text import TEXT
 from posenc.models.config.model_types.several_axes import MEDIA_TEXT, VISION
+from posenc.models.config.model_types.text import TEXT
 from posenc.models.model_positions import NotRead
 
 NECK = "its neck hands sines of rows and columns to the model after it, which are not read"
