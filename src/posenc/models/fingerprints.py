@@ -33,17 +33,22 @@ LENGTH = 16
 
 
 def fingerprint(encoding: Any) -> str:
-    """Sixteen hexadecimal digits that are equal exactly where the mathematics is equal, in every release of posenc.
+    """Return sixteen hexadecimal digits that are equal exactly where the mathematics is equal.
 
-    Equal: other spellings of one function, such as `Partial` of its own full width, a scaling by 1, the slopes of ALiBi
-    by two rules that agree for this number of heads. Not part of it: `numerics`, which says how numbers are rounded,
-    how learned parameters are first drawn, and which keys a query sees (`LayerGroup.window`). Encodings inside
-    encodings are compared one by one. Frequencies count to 40 digits, factors to 12. Different: the pairing, since it
-    says which channels of a checkpoint belong together. TypeError for anything else.
+    They stay the same in every release. Equal: other spellings of one function, such as `Partial` of its own full
+    width, a scaling by 1, the slopes of ALiBi by two rules that agree for this number of heads. Different: the pairing,
+    since it says which channels of a checkpoint belong together. Not part of it: `numerics`, which says how numbers are
+    rounded, how learned parameters are first drawn, and the keys that a query sees (`LayerGroup.window`). Encodings
+    inside encodings are compared one by one. Frequencies count to 40 digits, factors to 12.
 
     Args:
-        encoding: Any encoding of an encoding, `PerLayer`, or what `from_config` returns; None is a layer without
-            positions.
+        encoding: An encoding, `PerLayer`, or what `from_config` returns; None is a layer without positions.
+
+    Returns:
+        The digits.
+
+    Raises:
+        TypeError: `encoding` is none of these.
 
     Example:
         >>> from posenc import Linear, RoPE

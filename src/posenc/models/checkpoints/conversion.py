@@ -34,16 +34,25 @@ LARGEST_RECEIPT = 1 << 26
 
 
 def convert_checkpoint(plan: ConversionPlan, output: str | Path, *, progress: Progress | None = None) -> dict[str, Any]:
-    """Write the converted checkpoint to a new file, or to a new folder where the plan is of a folder.
+    """Convert a checkpoint from one pairing of channels to the other, by a plan, into new files.
 
-    No tensor is held whole: a few megabytes at a time are read, moved as raw bytes, and written. What was written is
-    then read again, moved back, and must have the hash of the original. Only then does it get its name; killed at any
-    moment, the conversion leaves the original untouched and nothing under the new name. Returns the receipt, which is
-    also written as a JSON file and says what was done. A folder also gets the tokenizer and other small files, and a
-    config.json for the new layout: with the key of its type that says it, or under a model type that nobody loads.
+    No tensor is held whole: a few megabytes at a time are read, moved as raw bytes, and written. The written file is
+    then read again, moved back, and must have the hash of the original; only then does it get its name. A conversion
+    that is killed leaves the original untouched and nothing under the new name. A folder also gets the tokenizer and
+    other small files, and a config.json for the new layout: with the key of its type that says it, or under a model
+    type that no loader knows.
+
+    Args:
+        plan: From `plan_conversion`.
+        output: A new file, or a new folder where the plan is of a folder.
+        progress: Called with the bytes done and the bytes in all; None for no calls.
+
+    Returns:
+        The receipt, which says what was done; it is also written next to the output as a JSON file.
 
     Raises:
-        ValueError: The output exists, the original changed since it was planned, or the proof fails.
+        ValueError: The output exists, the disk is full, the original changed since it was planned or was converted
+            before, or the proof fails.
     """
     output = require_unused("output", Path(output))
     is_folder = plan.path.is_dir()

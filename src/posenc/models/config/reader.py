@@ -40,9 +40,7 @@ def from_config(
     length: int | None = None,
     numerics: Numerics = "exact",
 ) -> ModelPositions:
-    """Read a Hugging Face config: for each group of layers the encodings, and where every value came from.
-
-    Nothing is imported, fetched or executed.
+    """Read the encodings of every layer from a Hugging Face config; nothing is imported, fetched or executed.
 
     Args:
         config: A dict, the path of a config.json, its folder, or a config of transformers (anything with `to_dict`);
@@ -50,13 +48,16 @@ def from_config(
         stated: Values that the caller states, by the names of the file's keys; they win, and are marked "caller". A
             model type that is not known needs its "pairing" here, "adjacent" or "halves", since no config states it.
         waive: Keys that concern positions and may go unread.
-        length: The length to serve, for rope types whose frequencies depend on it (dynamic, longrope); where it is
-            None, the file's max_position_embeddings.
+        length: Positions to serve, for rope types whose frequencies depend on it (dynamic, longrope); None for the
+            file's max_position_embeddings.
         numerics: "exact", or "float32" for what released models compute.
 
+    Returns:
+        The groups of layers, each with its encodings and where every value came from.
+
     Raises:
-        ValueError: A value breaks its rule; the message names the key.
-        TypeError: A value breaks its rule; the message names the key.
+        ValueError: A key on positions is not understood, a value breaks its rule, or the model type is not read.
+        TypeError: A value has another type than its key takes, or `config` is no config.
 
     Example:
         >>> positions = from_config({"model_type": "llama", "rope_theta": 500000.0, "hidden_size": 64,

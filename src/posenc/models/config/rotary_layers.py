@@ -182,7 +182,7 @@ def _over_axes(
     axes: PairAxes, base: float, pairing: PairLayout, numerics: Numerics, scaling: Scaling | None
 ) -> AxialRoPE:
     """The rotation over axes, as `axial` makes it."""
-    if not axes.rotations:
+    if not axes.in_revolutions:
         return AxialRoPE(
             axes.axis, axes.frequency_index, axes.frequency_dim, base, pairing, axes.blocks, numerics, scaling
         )

@@ -136,8 +136,11 @@ def bases_by_width(fields: Fields, types: tuple[str, ...]) -> LayerRotations:
         )
     bases = {} if stated else {"sliding_attention": "swa_rope_theta"}
     older = {name: OlderBase(bases.get(name, "rope_theta")) for name in types}
-    ropes = rotation_by_layer_type(fields, (*types, "indexed_attention", "sliding_attention"), older)
-    ropes.setdefault("full_attention", ropes["indexed_attention"])
+    # Full layers rotate as indexed ones do, unless the file has an object for them.
+    own = stated is not None and "full_attention" in stated[0]
+    needed = tuple(name if own or name != "full_attention" else "indexed_attention" for name in types)
+    ropes = rotation_by_layer_type(fields, needed, older)
+    ropes.setdefault("full_attention", ropes.get("indexed_attention"))
     for rope in ropes.values():
         if rope is not None and rope.rope_type == "proportional":
             raise ValueError(
@@ -264,8 +267,8 @@ def lists_by_layer(fields: Fields, types: tuple[str, ...]) -> LayerRotations:
     if stated is not None:
         if not all(isinstance(stated[0].get(layer_type), Mapping) for layer_type in types):
             raise ValueError(
-                f"{fields.where}rope_parameters must hold an object for each of {sorted(set(types))}, or its class drops "
-                f"it; got {validation.shown(stated[0])}. Write one for each, or none."
+                f"{fields.where}rope_parameters must hold an object for each of {sorted(set(types))}, or its class "
+                f"drops it; got {validation.shown(stated[0])}. Write one for each, or none."
             )
         by_type = rotation_by_layer_type(fields, types)
         return tuple(by_type[layer_type] for layer_type in types)

@@ -134,14 +134,26 @@ def first_negative(frequencies: np.ndarray, length: int, unrotated: int = 0) -> 
 
 @lru_cache(maxsize=64)
 def base_bound(dim: int, length: int, unrotated: int = 0) -> float:
-    """The least base, in steps of 0.1%, for which Σ_i cos(m·base^(-2i/dim)) + unrotated ≥ 0 at every m below `length`.
+    """Return the least base with which similar tokens draw more attention than others at every distance.
 
-    Men et al. 2024, arXiv:2405.14591: below it, a token similar to the query draws no more attention than any other,
-    far away. A base that holds does not mean that all larger ones do, so bases are tried upwards. It is about random
-    vectors: it bounds, and promises nothing.
+    It is the least base, in steps of 0.1 %, for which Σ_i cos(m·base^(-2i/dim)) + unrotated ≥ 0 at every distance m
+    below `length`. A base that holds does not mean that all larger ones do, so bases are tried upwards. The bound is
+    about random vectors: below it similarity cannot decide far away, above it nothing is promised.
 
     Args:
+        dim: Channels of a head that rotate; even, from 2.
+        length: Positions, from 2 to 4,194,304.
         unrotated: Pairs of the head that do not rotate; with as many of them as of the others, every base holds.
+
+    Returns:
+        The base; infinity where none up to 1e12 holds.
+
+    Raises:
+        ValueError: A number is out of range.
+        TypeError: A number is no whole number.
+
+    References:
+        Men et al. 2024, "Base of RoPE Bounds Context Length", arXiv:2405.14591.
 
     Example:
         >>> f"{base_bound(dim=128, length=4096):.1e}"

@@ -173,8 +173,8 @@ def plan_context(
     """Rank the scalings of a rotation that take a model to a longer context.
 
     Figures are computed from the frequencies. The order is a rule of thumb: what disturbs the trained pairs least comes
-    first, and changing nothing last. Small trained models mostly agree with it (`posenc extend`, docs/planning.md); only
-    a test on your own text decides.
+    first, and changing nothing last. Small trained models mostly agree with it (`posenc extend`, docs/planning.md);
+    only a test on your own text decides.
 
     Args:
         config: As for `from_config`.

@@ -39,16 +39,23 @@ def from_gguf(
 ) -> ModelPositions:
     """Read what a GGUF file says of positions, as llama.cpp understands it.
 
+    The pairing is in no key: it follows from the architecture. The scaling of Llama 3 is in no key either: its divisors
+    are the tensor rope_freqs.weight, from which the encoding is recovered; divisors of another origin become a LongRoPE
+    with one list.
+
     Args:
         file: A path, or a head that was read.
-        stated: Values by their keys without the name of the architecture, which win.
-        waive: Keys that concern positions and may go unread. The pairing is in no key: it follows from the
-            architecture. The scaling of Llama 3 is in no key either: its divisors are the tensor rope_freqs.weight,
-            from which the encoding is recovered; divisors of another origin become a LongRoPE with one list.
+        stated: Values by their keys without the name of the architecture, which win; "pairing" among them.
+        waive: Keys that concern positions and may go unread, without the name of the architecture; "layers" where
+            layers differ in ways that no key states.
+
+    Returns:
+        The groups of layers.
 
     Raises:
-        ValueError: A value breaks its rule; the message names the key.
-        TypeError: A value breaks its rule; the message names the key.
+        ValueError: The file is damaged, its architecture is not known or does not rotate, or a key on positions is not
+            understood.
+        TypeError: A value has another type than its key takes.
     """
     head, waive = file if isinstance(file, GGUFHead) else read_gguf(file), frozenset(waive)
     keys = _Keys(head, dict(stated or {}))

@@ -33,13 +33,21 @@ OUTER_KEYS = (
 def to_config(
     positions: ModelPositions, config: Mapping[str, Any] | str | Path, *, length: int | None = None
 ) -> dict[str, Any]:
-    """A config whose rotations are those of `positions`, with everything else as it was.
+    """Write encodings into a Hugging Face config: its rotations become those of `positions`, all else stays as it was.
+
+    The result is in the present spelling, and is read back before it is returned.
 
     Args:
         positions: From any reader: a GGUF file, params.json, Megatron's arguments.
-        config: Of the same architecture; it says what no rotation does: the model type, sizes, types of layers.
-        length: As in `from_config`. The result is in the present spelling, and is read back before it is returned:
-            ValueError where its class cannot say what the encodings say, such as another pairing (see
+        config: As for `from_config`, of the same architecture; it says what no rotation does: the model type, sizes,
+            types of layers.
+        length: As for `from_config`.
+
+    Returns:
+        The config.
+
+    Raises:
+        ValueError: The config's class cannot say what the encodings say, such as another pairing (see
             `convert_checkpoint`).
 
     Example:
