@@ -1,4 +1,4 @@
-"""What differs between two encodings or two models, by name, and what it does to angles, values and logits."""
+"""Differences between two encodings or two models, by name, and their effect on angles, values and logits."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class Effect:
 
 @dataclass(frozen=True)
 class Difference:
-    """What differs between two encodings, or between the same layers of two models, from `diff`.
+    """The differences between two encodings, or between the same layers of two models, from `diff`.
 
     Attributes:
         first: The first encoding or model type, in short.
@@ -128,7 +128,7 @@ def not_compared_lines(not_compared: tuple[str, ...]) -> list[str]:
 
 
 def not_read_of_either(first: ModelPositions, second: ModelPositions) -> tuple[str, ...]:
-    """What two models do with positions that posenc does not read, and of which of the two where it is one alone."""
+    """Return the unread features of either model, tagged by side where only one has them."""
     sides = {"first": first.not_read, "second": second.not_read}
     notes = dict.fromkeys((*first.not_read, *second.not_read))
     alone = {note: [side for side, own in sides.items() if note in own] for note in notes}

@@ -118,7 +118,7 @@ def _(encoding: ModelPositions) -> Form:
 
 @_form.register
 def _(record: LayerGroup) -> Form:
-    """What a group does, whatever its layers are called."""
+    """Make the form of a group, whatever its layers are called."""
     forms = [form for form in map(canonical, record.encodings) if form != NOTHING]
     factors: list[Form] = []
     if record.query_temperature is not None:
@@ -130,7 +130,7 @@ def _(record: LayerGroup) -> Form:
 
 
 def _temperature(encoding: QueryTemperature) -> list[Form]:
-    """What queries are multiplied by, whatever the width of a head; nothing where it is 1 everywhere."""
+    """Make the form of a factor of queries, whatever the width of a head; nothing where it is 1 everywhere."""
     if isinstance(encoding, StepTemperature):
         form: list[Form] = [("query temperature", to_digits(encoding.scale, FACTOR), encoding.floor, encoding.start)]
         return form if encoding.scale else []
@@ -241,7 +241,7 @@ def _terms(encoding: AdditiveEncoding) -> Terms | None:
 
 
 def _own_terms(encoding: AdditiveEncoding) -> Terms | None:
-    """As `_terms`, of one encoding; a frequency of 0 is a constant, and sin(-x) = -sin(x)."""
+    """Return the `_terms` of one encoding; a frequency of 0 is a constant, and sin(-x) = -sin(x)."""
     sinusoids = sinusoid_channels(encoding)
     if sinusoids is None:
         return None
@@ -271,7 +271,7 @@ def _fields(encoding: Any) -> Form:
 
 
 def _idle(encoding: Any, name: str) -> bool:
-    """Whether a field says only how numbers are formed, or from where training starts."""
+    """Say whether a field says only how numbers are formed, or from where training starts."""
     learned = getattr(encoding, "shapes", {})
     if name == "numerics" or (type(encoding).__name__, name) in INITIAL_FIELDS:
         return True

@@ -1,4 +1,4 @@
-"""What a group of layers does with positions, in sentences."""
+"""Sentences on what a group of layers does with positions."""
 
 from __future__ import annotations
 

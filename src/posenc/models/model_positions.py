@@ -1,4 +1,4 @@
-"""What a model does with positions, layer by layer, and where every number of it came from."""
+"""Positions of a model, layer by layer, and where every number of them came from."""
 
 from __future__ import annotations
 

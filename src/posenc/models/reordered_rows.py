@@ -90,7 +90,7 @@ def _in_halves(encoding: Encoding) -> Encoding:
 
 
 def _close(encoding: Encoding, other: Encoding) -> bool:
-    """Whether two rotations are the same up to float32."""
+    """Say whether two rotations are the same up to float32."""
     if not isinstance(encoding, RotaryEncoding) or not isinstance(other, RotaryEncoding):
         return False
     one, two = pair_rotation(encoding), pair_rotation(other)

@@ -98,7 +98,7 @@ def _companions(plan: ConversionPlan) -> dict[str, bytes]:
 
 
 def receipt_path(path: Path) -> Path:
-    """Where the receipt of a file or folder lies."""
+    """Return the path of the receipt of a file or folder."""
     return path / RECEIPT if path.is_dir() else path.with_name(f"{path.name}.receipt.json")
 
 
@@ -122,7 +122,7 @@ def receipt_of(plan: ConversionPlan) -> dict[str, Any] | None:
 
 
 def layout_of_receipt(path: Path | None) -> PairLayout | None:
-    """What rows were converted to, by the receipt in a folder; None where there is none."""
+    """Return the layout that rows were converted to, by the receipt in a folder; None where there is none."""
     receipt = None if path is None else path / RECEIPT
     if receipt is None or not receipt.is_file() or receipt.stat().st_size > LARGEST_RECEIPT:
         return None
@@ -186,7 +186,7 @@ def _converted_chunks(read: BinaryIO, header: Header, steps: dict[str, TensorSte
 
 
 def _receipt(plan: ConversionPlan, output: Path, files: list[dict[str, Any]]) -> dict[str, Any]:
-    """What was done, as plain data."""
+    """Write down the conversion as plain data."""
     return {
         "made_by": f"posenc {posenc.__version__}",
         "input": plan.path.name,

@@ -1,4 +1,4 @@
-"""What converting a checkpoint would do: every tensor that moves or stays, and why; nothing is read but headers."""
+"""Plans of conversions: every tensor that moves or stays, and why; nothing is read but headers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl")
 
 @dataclass(frozen=True)
 class TensorStep:
-    """What happens to one tensor of a checkpoint.
+    """A tensor of a checkpoint, and the move of its rows.
 
     Attributes:
         name: Of the tensor.
@@ -43,7 +43,7 @@ class TensorStep:
 
 @dataclass(frozen=True)
 class ConversionPlan:
-    """What a conversion would do to every tensor of a checkpoint, from `plan_conversion`.
+    """The moves of every tensor of a checkpoint, from `plan_conversion`.
 
     Attributes:
         path: The file or folder.
@@ -314,7 +314,7 @@ def converted_config(config: Mapping[str, Any], target: PairLayout) -> dict[str,
 
 
 def stated_layout(config: Mapping[str, Any]) -> PairLayout | None:
-    """How pairs lie in the text of a model by its config; a config that cannot be read says nothing."""
+    """Return the layout of pairs that a config states for text; None for a config that cannot be read."""
     try:
         return layout_of(from_config(config))
     except (ValueError, TypeError):

@@ -1,4 +1,4 @@
-"""How the heads of a layer are cut: what a conversion of its weights must know, and what a config says of it."""
+"""Heads of a layer, as a conversion of its weights must know them, and as a config states them."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def head_shapes(
 
 
 def _shape(part_data: Mapping[str, Any], dim: int, width: int, start: int, grouped: bool | None) -> HeadShape:
-    """One layer's heads; in multi-head latent attention a slice of its own rotates."""
+    """Make the heads of a layer; in multi-head latent attention a slice of its own rotates."""
     heads = _count(part_data, HEADS)
     if heads is None:
         raise ValueError(

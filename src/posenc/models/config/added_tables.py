@@ -1,4 +1,4 @@
-"""What models add before the first layer: learned tables and sines for text, learned vectors for patches."""
+"""Tables and sines that models add before the first layer, for text and for patches."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ BEFORE_PADDING = (
 class TextTable:
     """A vector for every token's position.
 
-    Args:
+    Attributes:
         part: Of the model.
-        rows: The keys of its rows and channels.
-        dim: The keys of its rows and channels.
+        rows: The key of its rows.
+        dim: The key of its channels.
         start: The row of the first token: "none", the first; "two", behind two that fairseq left; "padding", behind the
             padding token's.
         kind: "learned"; "split", sines then cosines with the exponent 2i/d (Marian); "split/√d", the same divided by √d
@@ -142,11 +142,7 @@ def patches_and_class(fields: Fields) -> Encoding:
 
 
 def grid_sides(fields: Fields, image: str = "image_size", *, square: bool = False) -> tuple[int, int]:
-    """How many patches lie along the height and the width of an image.
-
-    Args:
-        square: Whether the class takes one number, and a list only of equal ones.
-    """
+    """Count the patches along the height and the width of an image; `square` for classes that take one number."""
     whole, patch = side_lengths(fields, image, square=square), side_lengths(fields, "patch_size", square=square)
     if any(length > side for side, length in zip(whole, patch, strict=True)):
         sides = [one[0] if one[0] == one[1] else list(one) for one in (whole, patch)]
@@ -232,7 +228,7 @@ def stated_or_378(fields: Fields) -> Encoding:
 
 
 def grid_of_count(key: str = "num_position_embeddings") -> Callable[[Fields], Encoding]:
-    """As many patches of a square as the key says."""
+    """Make a square grid of as many patches as the key says."""
 
     def encoding(fields: Fields) -> Encoding:
         count = fields.integer(key, 1, LARGEST_GRID**2)

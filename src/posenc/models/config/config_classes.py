@@ -48,7 +48,7 @@ class ConfigClass:
 
 
 def nested(rope: Mapping[str, Any] | None) -> bool:
-    """Whether rope_parameters holds an object for each type of layer."""
+    """Say whether rope_parameters holds an object for each type of layer."""
     return any(isinstance(value, Mapping) for value in (rope or {}).values())
 
 

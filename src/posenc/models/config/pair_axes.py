@@ -147,7 +147,7 @@ def rows_then_columns(width: int, _: Sections) -> PairAxes:
 
 @layout(rotated=_whole_head)
 def rows_then_columns_in_revolutions(width: int, _: Sections) -> PairAxes:
-    """Height, then width, each with frequencies of its own in whole revolutions, at `positions.centres` from -1 to 1."""
+    """Height, then width, each with frequencies in whole revolutions, at `positions.centres` from -1 to 1."""
     return replace(_axis_by_axis(width, 0, 1), in_revolutions=True)
 
 

@@ -1,4 +1,4 @@
-"""What the positions of a model are, read from its config."""
+"""Reads the positions of a model from its config."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def _notes_of_row(row: ModelType, where: str) -> tuple[str, ...]:
 
 
 def _notes_of_missing(data: Mapping[str, Any], known: ConfigClass, options: Options, where: str) -> tuple[str, ...]:
-    """What to know of the configs that a file of this class can hold, and that are waived or not there."""
+    """Note the configs inside that a file of this class can hold, and that are waived or missing."""
     waived = [key for key in known.parts if key in options.waive and (key in data or key not in known.optional)]
     filled = [key for key in known.parts if key not in (*known.optional, *options.waive, "attn_config")]
     missing = [key for key in filled if not isinstance(data.get(key), Mapping)]
@@ -155,11 +155,7 @@ def _notes_of_missing(data: Mapping[str, Any], known: ConfigClass, options: Opti
 
 
 def _groups(fields: Fields, row: ModelType, layout: PairLayout | None) -> Groups:
-    """
-
-    Args:
-        layout: Of the pairs in converted rows; None where they lie as the type says.
-    """
+    """Read the groups of one config; `layout` is that of the pairs in converted rows."""
     fields.mark_used(*row.ignored_keys, *neutral_keys(fields, row))
     tables = tuple(group for table in row.tables for group in table(fields))
     layers = row.reader(fields) if row.reader else None
@@ -232,8 +228,8 @@ def _read_inside(
         model_type = known.parts[key] or data[key].get("model_type")
         if not isinstance(model_type, str):
             raise ValueError(
-                f"{where}{key}.model_type must be known; got {validation.shown(model_type)}. State it in the config, or "
-                f"give waive=({key!r},)."
+                f"{where}{key}.model_type must be known; got {validation.shown(model_type)}. State it in the "
+                f"config, or give waive=({key!r},)."
             )
         row = MODEL_TYPES.get(model_type)
         if row and row.left_out:

@@ -15,11 +15,12 @@ from posenc.models.model_positions import Source, Value
 
 @dataclass(frozen=True)
 class RopeType:
-    """One rope_type.
+    """A rope_type.
 
-    scaling  the class of its encodings
-    fields   the keys of rope_parameters, each with the field of the encoding that it sets
-    partial  whether partial_rotary_factor counts
+    Attributes:
+        scaling: The class of its scalings.
+        fields: The keys of rope_parameters that it reads, each with the field of the scaling that it sets.
+        partial: Whether partial_rotary_factor counts.
     """
 
     scaling: type[Scaling] | None = None
@@ -74,7 +75,7 @@ TRAINED = "original_max_position_embeddings"
 
 @dataclass(frozen=True)
 class OlderBase:
-    """How older files state the base of one type of layer.
+    """The spelling of the base of one type of layer in older files.
 
     Args:
         key: Of the base.
@@ -100,7 +101,7 @@ class RopeParameters:
         return None
 
     def key(self, name: str) -> str:
-        """Where a value stands in the file; its name where it has none."""
+        """Return the place of a value in the file; its name where it has none."""
         value = self.get(name)
         return name if value is None else value.key
 
@@ -162,13 +163,10 @@ def _frozen(values: Mapping[str, Value]) -> RopeParameters:
 def one_rotation(
     fields: Fields, keys: Mapping[str, str] = OUTER_KEYS, known: ConfigClass | None = None
 ) -> RopeParameters:
-    """The values of a model with one rotation.
+    """Return the values of a model with one rotation.
 
-    In this order: what the caller states, rope_scaling or rope_parameters, keys next to them, what the class fills in.
-
-    Args:
-        keys: How the class spells those keys.
-        known: Another class than that of the config, to be filled in from.
+    In this order: what the caller states, rope_scaling or rope_parameters, keys next to them (as `keys` spells them),
+    what the class fills in (`known`, or that of the config).
     """
     known = known or fields.config_class
     name = "rope_scaling" if fields.json_object("rope_scaling") else "rope_parameters"

@@ -128,14 +128,14 @@ def _head(fields: Fields, row: ModelType, rope: RopeParameters, layer_type: str,
 
 
 def _pairing(fields: Fields, row: ModelType) -> PairLayout:
-    """Which channels rotate together; files of some classes say it, since checkpoints come in both layouts."""
+    """Return the layout of pairs, which files of some classes state, since checkpoints come in both."""
     if row.pairing == "rope_interleave":
         return "adjacent" if fields.flag("rope_interleave") else "halves"
     return row.pairing
 
 
 def _axes(row: ModelType, rope: RopeParameters, width: int) -> tuple[PairAxes | None, tuple[Value, ...]]:
-    """How pairs are shared among axes, and where their sections come from; None for one axis."""
+    """Return how pairs are shared among axes, and where their sections come from; None for one axis."""
     if row.axes is None:
         return None, ()
     if not row.axes.stated:

@@ -1,4 +1,4 @@
-"""Which layers rotate, and by which rope_parameters: a rule for each habit of the classes."""
+"""Rotations of the layers, by their rope_parameters: a rule for each habit of the classes."""
 
 from __future__ import annotations
 
@@ -33,16 +33,15 @@ NO_SELF_ATTENTION = frozenset(
 
 @dataclass(frozen=True)
 class ByLayerType:
-    """Every layer with attention rotates.
+    """Every layer with attention rotates, by one rotation for all or by one for its type.
 
-    By one rotation for all, or by one for its type, as the class reads the file.
-
-    only   the types that rotate, where not all do
-    unwindowed  where sliding_window is null: whether "only" these types rotate as ever, "all" do, or "none" does
-    where  a key, what it must be for any layer to rotate, and the other words that it may be, if not any
-    keys   the class's spelling of keys next to rope_parameters
-    older  how older files state the bases of the types
-    base   the key of the base, or the base itself, of a class that reads no rope_parameters
+    Attributes:
+        only: The types that rotate, where not all do.
+        unwindowed: Where sliding_window is null: whether "only" these types rotate as ever, "all" do, or "none" does.
+        where: A key, what it must be for any layer to rotate, and the other words that it may be, if not any.
+        keys: The class's spelling of keys next to rope_parameters.
+        older: The spelling of the bases of the types in older files.
+        base: The key of the base, or the base itself, of a class that reads no rope_parameters.
     """
 
     only: tuple[str, ...] = ()

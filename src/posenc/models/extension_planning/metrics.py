@@ -1,4 +1,4 @@
-"""What a change of frequencies does to a trained model, in numbers that are computed and not guessed."""
+"""Effects of other frequencies on a trained model, in numbers that are computed and not guessed."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Band:
 
 @dataclass(frozen=True)
 class Figures:
-    """What a candidate does to a trained rotation.
+    """The effect of a candidate on a trained rotation.
 
     Attributes:
         bands: Fast, middle and slow pairs.

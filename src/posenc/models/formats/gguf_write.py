@@ -81,8 +81,8 @@ def _rotations(positions: ModelPositions, arch: str) -> list[SingleRotation]:
     for rotation in rotations:
         if rotation.pairing != row.pairing:
             raise ValueError(
-                f"arch must pair channels as the encoding does, {rotation.pairing!r}; {arch!r} does not. Choose another "
-                "one, or convert the checkpoint and its encoding first."
+                f"arch must pair channels as the encoding does, {rotation.pairing!r}; {arch!r} does not. Choose "
+                "another one, or convert the checkpoint and its encoding first."
             )
         if rotation.start != (rotation.dim - rotation.width if row.last else 0):
             raise ValueError(

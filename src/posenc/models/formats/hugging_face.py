@@ -94,7 +94,7 @@ def rope_parameters_of_group(group: LayerGroup) -> dict[str, Any] | None:
 
 
 def _candidates(groups: tuple[LayerGroup, ...]) -> list[dict[str, Any]]:
-    """One rotation for all layers that rotate, if they have one, and one for each type of layer.
+    """Propose one rotation for all layers that rotate, if they have one, and one for each type of layer.
 
     Both also without the share of a head that rotates, for classes that state a width in its place.
     """
@@ -116,7 +116,7 @@ def _with_rope_parameters(data: Mapping[str, Any], rope_parameters: dict[str, An
 
 
 def _by_layer(groups: tuple[LayerGroup, ...]) -> dict[int, tuple[Any, ...]]:
-    """What each layer does: its encodings, and what multiplies queries and logits."""
+    """Return for each layer its encodings, and the factors of queries and logits."""
     return {
         layer: (*group.encodings, group.query_temperature, group.logit_factor)
         for group in groups

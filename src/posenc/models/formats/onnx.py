@@ -182,7 +182,7 @@ def _load(model: ModelProto | str | Path) -> ModelProto:
 def _encoding(
     graph: GraphProto, node: NodeProto, of_caches: Callable[[str, str], RoPE], stated: dict[str, Any]
 ) -> tuple[RotaryEncoding, tuple[Value, ...]]:
-    """One node's rotation, compared with its caches."""
+    """Make the rotation of a node, compared with its caches."""
     attributes = _attributes(node)
     pairing: PairLayout = "adjacent" if attributes["interleaved"] else "halves"
     # The operator of ONNX Runtime takes the positions before the caches.
@@ -337,7 +337,7 @@ PACKED = 32
 
 
 def more_parts_than(most: int, data: bytes, message: Any) -> bool:
-    """Whether a message of this descriptor has more than `most` fields, those of the messages inside it included.
+    """Say whether a message has more than `most` fields, those of the messages inside it included.
 
     An empty message takes two bytes in a file and a hundred in memory. Nothing is decoded, and counting stops at
     `most`. Damaged data is counted as far as it goes; the parser says that it is damaged.
