@@ -7,7 +7,7 @@ from posenc.core.rotation import PairLayout
 from posenc.diagnosis.rotation.usage import RotationUsage, rope_in_head
 from posenc.frequencies import DynamicNTK
 from posenc.models.model_positions import LayerGroup, ModelPositions
-from posenc.models.reordered_rows import with_records
+from posenc.models.reordered_rows import with_encodings
 
 
 def in_layout(model: ModelPositions, layout: PairLayout | None) -> ModelPositions:
@@ -22,7 +22,7 @@ def in_layout(model: ModelPositions, layout: PairLayout | None) -> ModelPosition
         changed = None if usage is None else usage.with_rope(pairing=layout)
         return encoding if changed is None else changed.encoding
 
-    return model if layout is None else with_records(model, paired)
+    return model if layout is None else with_encodings(model, paired)
 
 
 def served_longer(model: ModelPositions, length: int) -> ModelPositions:
@@ -33,7 +33,7 @@ def served_longer(model: ModelPositions, length: int) -> ModelPositions:
         changed = usage.with_scaling(length=length) if usage and isinstance(usage.scaling, DynamicNTK) else None
         return encoding if changed is None else changed.encoding
 
-    return with_records(model, longer)
+    return with_encodings(model, longer)
 
 
 def longest_trained(*models: ModelPositions) -> int | None:

@@ -163,7 +163,7 @@ def diff(first: Any, second: Any) -> Difference:
     if isinstance(first, ModelPositions) and isinstance(second, ModelPositions):
         return _models(first, second)
     for name, encoding in (("first", first), ("second", second)):
-        validation.instance(name, encoding, Encoding, "an encoding of an encoding, or both what from_config returns")
+        validation.instance(name, encoding, Encoding, "an encoding, or both what from_config returns")
     return _encodings(first, second, "")
 
 

@@ -117,16 +117,16 @@ def _(encoding: ModelPositions) -> Form:
 
 
 @_form.register
-def _(record: LayerGroup) -> Form:
+def _(group: LayerGroup) -> Form:
     """Make the form of a group, whatever its layers are called."""
-    forms = [form for form in map(canonical, record.encodings) if form != NOTHING]
+    forms = [form for form in map(canonical, group.encodings) if form != NOTHING]
     factors: list[Form] = []
-    if record.query_temperature is not None:
-        factors += _temperature(record.query_temperature)
-    if record.bias_factor != 1.0 and any(encoding.door == "biases" for encoding in record.encodings):
-        factors.append(("biases times", to_digits(record.bias_factor, FACTOR)))
-    factors += [(rotation.role, rotation.rate, canonical(rotation.encoding)) for rotation in record.roles]
-    return ("group", record.offset if forms else 0, to_digits(record.logit_factor, FACTOR), *factors, *forms)
+    if group.query_temperature is not None:
+        factors += _temperature(group.query_temperature)
+    if group.bias_factor != 1.0 and any(encoding.door == "biases" for encoding in group.encodings):
+        factors.append(("biases times", to_digits(group.bias_factor, FACTOR)))
+    factors += [(rotation.role, rotation.rate, canonical(rotation.encoding)) for rotation in group.roles]
+    return ("group", group.offset if forms else 0, to_digits(group.logit_factor, FACTOR), *factors, *forms)
 
 
 def _temperature(encoding: QueryTemperature) -> list[Form]:

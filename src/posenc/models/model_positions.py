@@ -219,7 +219,7 @@ class LayerGroup:
         if self.window is not None:
             sentences.append(f"queries see {self.window}")
         if self.resizing is not None:
-            sentences.append(f"for a picture of another grid the table is resized: {self.resizing}")
+            sentences.append(f"for an image of another grid the table is resized: {self.resizing}")
         return sentences
 
 

@@ -112,7 +112,7 @@ def patch_table(
     offset: int = 0,
     resizing: Resizing | None = None,
 ) -> Reader:
-    """A vector for every patch of a picture, or stretch of sound, and how the table is resized to another grid."""
+    """A vector for every patch of an image, or stretch of sound, and how the table is resized to another grid."""
 
     def table(fields: Fields) -> Groups:
         before = len(fields.values)
@@ -193,7 +193,7 @@ def class_tokens_and_patches(fields: Fields) -> Groups:
 
 
 def by_interpolate_mode(fields: Fields) -> Groups:
-    """HunYuan-VL: a vector for every patch of the largest picture, resized as interpolate_mode says."""
+    """HunYuan-VL: a vector for every patch of the largest image, resized as interpolate_mode says."""
     mode = fields.require("interpolate_mode")
     method: Any = validation.choice(mode.key, mode.value, ("bicubic", "bilinear"))
     resizing = Resizing(method, antialias=False, align_corners=False)
@@ -217,7 +217,7 @@ def stacked_frames(fields: Fields) -> Encoding:
 
 
 def stated_or_378(fields: Fields) -> Encoding:
-    """Molmo 2: num_position_embeddings rows, or as many as a picture has patches, of 378 by 378 if none is stated."""
+    """Molmo 2: num_position_embeddings rows, or as many as an image has patches, of 378 by 378 if none is stated."""
     if fields.get("num_position_embeddings"):
         rows = fields.integer("num_position_embeddings", 1, MOST_ROWS)
     else:

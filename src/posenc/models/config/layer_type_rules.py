@@ -160,7 +160,7 @@ def by_prefix_and_pattern(fields: Fields, count: int) -> tuple[str, ...]:
 
 
 def by_cross_attention_layers(fields: Fields, count: int) -> tuple[str, ...]:
-    """Llama 3.2 with pictures: cross_attention_layers attend to the picture alone."""
+    """Llama 3.2 with images: cross_attention_layers attend to the image alone."""
     listed = fields.get("cross_attention_layers")
     crossing = listed.value if listed is not None and isinstance(listed.value, tuple) else range(3, 40, 5)
     return tuple("cross_attention" if i in crossing else "full_attention" for i in range(count))

@@ -91,7 +91,7 @@ def _check_sum(width: int, sections: Sections) -> None:
         )
 
 
-# Text with pictures and video: time, height and width, as mrope_section shares them out.
+# Text with images and video: time, height and width, as mrope_section shares them out.
 
 
 @layout(stated=True, divisor=2)

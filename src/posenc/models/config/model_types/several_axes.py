@@ -78,7 +78,7 @@ VISION = (
         tables=(
             patch_table(
                 added_tables.grid_of_height_and_width,
-                "the table is resized to as many rows as the picture has columns, and read in the order of its patches",
+                "the table is resized to as many rows as the image has columns, and read in the order of its patches",
                 resizing=BILINEAR_IN_ZEROS,
             ),
         ),

@@ -77,14 +77,14 @@ LEARNED_TABLES = (
         ("lxmert",),
         tables=(TextTable(),),
         ignored_keys=("visual_pos_dim",),
-        notes=(NotRead("regions of a picture are placed by a linear map of their boxes, which no encoding holds"),),
+        notes=(NotRead("regions of an image are placed by a linear map of their boxes, which no encoding holds"),),
     ),
     TableType(
         ("visual_bert",),
         tables=(TextTable(),),
         notes=(
             NotRead(
-                "regions of a picture read a table of their own: its row 0, or the mean of the rows of the text that "
+                "regions of an image read a table of their own: its row 0, or the mean of the rows of the text that "
                 "they are aligned with"
             ),
         ),
