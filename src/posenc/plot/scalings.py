@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from posenc.core import validation
 from posenc.encodings.rotates.rope import RoPE
 from posenc.models.extension_planning.metrics import slowed_by
-from posenc.models.extension_planning.planner import extension_candidates
+from posenc.models.extension_planning.planner import scaling_candidates
 from posenc.plot import canvas
 
 
@@ -33,7 +33,7 @@ def scalings(
     target = validation.integer("target", target, 1, 1 << 30)
     lengths, before = encoding.frequencies.wavelengths(), encoding.frequencies.radians()
     ax = canvas.single(ax)
-    for index, way in enumerate(extension_candidates(encoding, trained, target, min(4096, trained))):
+    for index, way in enumerate(scaling_candidates(encoding, trained, target, min(4096, trained))):
         line = {"color": canvas.colour(index), "linestyle": canvas.style(index), "label": way.name}
         ax.loglog(lengths, slowed_by(before, way.encoding.frequencies.radians()), **{**line, **keywords})
     canvas.legend(ax, ax.lines)

@@ -11,7 +11,7 @@ from posenc.core.doors import Encoding
 from posenc.encodings.adds.nope import NoPE
 from posenc.encodings.rotates.rope import RoPE
 from posenc.frequencies import Clipped, LongRoPE, NTKByParts, NTKFixed, NTKMixed, Proportional, Resonance, YaRN
-from posenc.models.extension_planning.planner import extension_candidates
+from posenc.models.extension_planning.planner import scaling_candidates
 
 #: Su 2023, kexue.fm/archives/9706, in the published patch.
 MIXED = 0.75
@@ -36,7 +36,7 @@ def tried(encoding: RoPE, trained: int, length: int, width: int) -> tuple[Tried,
         ['as it is', 'YaRN', 'Llama 3']
     """
     planned = [
-        Tried(way.name, way.encoding, way.short) for way in extension_candidates(encoding, trained, length, trained)
+        Tried(way.name, way.encoding, way.short) for way in scaling_candidates(encoding, trained, length, trained)
     ]
     nothing = NoPE(dim=width)
     return (*planned, *_others(encoding, trained, length / trained), Tried("no positions", nothing, nothing))

@@ -23,7 +23,7 @@ LONGEST_BOUND = 1 << 17
 
 
 @dataclass(frozen=True)
-class ExtensionCandidate:
+class ScalingCandidate:
     """A rotation that reaches a longer length, with what its authors say of it.
 
     Attributes:
@@ -46,10 +46,10 @@ UNCHANGED = "as it is"
 _PLAIN = "none: nothing is changed, and what lies beyond the trained length was never seen"
 
 
-def extension_candidates(encoding: RoPE, trained: int, length: int, typical: int) -> tuple[ExtensionCandidate, ...]:
+def scaling_candidates(encoding: RoPE, trained: int, length: int, typical: int) -> tuple[ScalingCandidate, ...]:
     """The candidates that are known for this rotation, the unchanged one first."""
     stretch = length / trained
-    unchanged = ExtensionCandidate(UNCHANGED, encoding, encoding, _PLAIN, "arithmetic")
+    unchanged = ScalingCandidate(UNCHANGED, encoding, encoding, _PLAIN, "arithmetic")
     if stretch <= 1:
         return (unchanged,)
     scaling = encoding.scaling
@@ -81,13 +81,13 @@ _STRETCHED: dict[type[Scaling], tuple[str, str, str]] = {
 }
 
 
-def _scaled(encoding: RoPE, scaling: Scaling, more: str = "") -> ExtensionCandidate:
+def _scaled(encoding: RoPE, scaling: Scaling, more: str = "") -> ScalingCandidate:
     """The candidate of one scaling; `more` goes behind its name."""
     scaled, (name, tune, source) = replace(encoding, scaling=scaling), _STRETCHED[type(scaling)]
-    return ExtensionCandidate(name + more, scaled, scaled, tune, source)
+    return ScalingCandidate(name + more, scaled, scaled, tune, source)
 
 
-def _of_plain(encoding: RoPE, stretch: float, trained: int, length: int, typical: int) -> list[ExtensionCandidate]:
+def _of_plain(encoding: RoPE, stretch: float, trained: int, length: int, typical: int) -> list[ScalingCandidate]:
     """Candidates for a rotation without a scaling."""
     scalings = (YaRN(stretch, trained), Llama3(stretch, trained), Linear(stretch))
     candidates = [_scaled(encoding, scaling) for scaling in scalings]
@@ -96,8 +96,8 @@ def _of_plain(encoding: RoPE, stretch: float, trained: int, length: int, typical
         dynamic = replace(encoding, scaling=DynamicNTK(stretch, trained, length))
         served = replace(encoding, scaling=DynamicNTK(stretch, trained, max(typical, 1)))
         candidates += [
-            ExtensionCandidate("larger base", larger, larger, _NTK, _NTK_SOURCE),
-            ExtensionCandidate("dynamic", dynamic, served, _DYNAMIC, _DYNAMIC_SOURCE),
+            ScalingCandidate("larger base", larger, larger, _NTK, _NTK_SOURCE),
+            ScalingCandidate("dynamic", dynamic, served, _DYNAMIC, _DYNAMIC_SOURCE),
         ]
     return candidates
 
@@ -113,7 +113,7 @@ class RankedCandidate:
         checked: How the text was validated; why there is none.
     """
 
-    candidate: ExtensionCandidate
+    candidate: ScalingCandidate
     figures: Figures
     snippets: tuple[tuple[str, str], ...]
     checked: str
@@ -214,7 +214,7 @@ def plan_context(
             "others."
         )
     target = Target(positions, group, inner, length)
-    candidates = extension_candidates(inner, trained, length, typical)
+    candidates = scaling_candidates(inner, trained, length, typical)
     ranked = sorted((_measured(candidate, data, target, trained, typical) for candidate in candidates), key=_rank)
     unrotated = (encoding.head_dim - inner.dim) // 2
     bound = base_bound(inner.dim, length, unrotated) if length <= LONGEST_BOUND else None
@@ -242,7 +242,7 @@ def _planned_group(positions: ModelPositions) -> tuple[LayerGroup, tuple[str, ..
 
 
 def _measured(
-    candidate: ExtensionCandidate, data: Mapping[str, Any], target: Target, trained: int, typical: int
+    candidate: ScalingCandidate, data: Mapping[str, Any], target: Target, trained: int, typical: int
 ) -> RankedCandidate:
     """Add figures and text to a candidate; `target` has the rotation as it is."""
     rotations = (target.new, candidate.encoding, candidate.short)
