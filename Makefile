@@ -4,10 +4,12 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 WORKERS ?= 2
+# What hypothesis draws from in this run, printed with the command; give the number again to draw the same.
+SEED ?= $(shell date +%s)
 TOUR ?=
 
 .PHONY: site tour test browser nightly coverage mutants sanitize bench golden lint types contracts unit docs format \
-	clean doctest doctest-pages doctest-sources
+	oldest pythons clean doctest doctest-pages doctest-sources
 
 tour: $(VENV)/.tour $(VENV)/.kernels
 	$(BIN)/posenc tour $(TOUR)
@@ -30,7 +32,7 @@ contracts: $(VENV)/.test
 # One thread a worker: small arrays gain nothing from more, and two cores are shared by the workers. A worker takes whole
 # files, so that what a file compiles and computes once is computed once.
 unit: $(VENV)/.test $(VENV)/.kernels
-	OMP_NUM_THREADS=1 $(BIN)/pytest -n $(WORKERS) --dist loadfile -m "not nightly and not browser" --durations=10
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n $(WORKERS) --dist loadfile -m "not nightly and not browser" --hypothesis-seed=$(SEED) --durations=10
 	@$(BIN)/python tests/browser/chromium.py || echo "NO BROWSER: the pages were NOT tested. Run: make browser"
 
 # The pages in a real browser: every view, control and picture. Takes the Chromium that is found, or installs one.
@@ -63,8 +65,16 @@ build/lecture/lecture.md: docs/lecture.ipynb $(VENV)/.test $(VENV)/.kernels
 	$(BIN)/python -m nbconvert --log-level=ERROR --execute --to markdown --output-dir $(@D) $<
 
 # What `make test` leaves out: every record in every library, compiled and traced. A stopped run goes on where it was.
-nightly: $(VENV)/.test $(VENV)/.kernels
+nightly: $(VENV)/.test $(VENV)/.kernels oldest pythons
 	OMP_NUM_THREADS=1 PYTHONPATH=quality $(BIN)/pytest -n $(WORKERS) -m nightly -p resume --resume build/nightly
+
+# The tests with the lowest version of everything but torch that pyproject.toml allows, in build/oldest.
+oldest:
+	$(PYTHON) quality/oldest.py
+
+# The mathematics with every newer Python that this machine has, in build/python3.*; those that are missing are named.
+pythons:
+	$(PYTHON) quality/newer_pythons.py
 
 # Branch coverage by file, of `make test` and of what it leaves out, into quality/coverage.json. Hours; a stopped run goes on.
 coverage: $(VENV)/.test $(VENV)/.kernels
@@ -79,7 +89,7 @@ sanitize: $(VENV)/.test
 	OMP_NUM_THREADS=1 $(BIN)/python native/sanitize.py
 
 bench: $(VENV)/.test $(VENV)/.kernels
-	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/run.py; status=$$?; $(BIN)/python docs/generate.py && exit $$status
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/run.py; status=$$?; $(BIN)/python docs/scripts/generate.py && exit $$status
 
 # The golden vectors, byte for byte, from the scalar oracles.
 golden: $(VENV)/.test

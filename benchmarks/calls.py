@@ -1,4 +1,7 @@
-"""What a call costs: one position, a table and a dense bias, against the same numbers written plainly; Python calls."""
+"""What a call costs: one position, a table and a dense bias, against the same numbers written plainly; Python calls.
+
+Python calls are counted with new positions in every counted call, so that nothing remembered helps.
+"""
 
 from __future__ import annotations
 
@@ -9,19 +12,22 @@ import sys
 import tempfile
 from collections.abc import Callable
 from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from measure import Variant, compared
+from measuring.measure import Variant, compared
 
 import posenc
+import posenc.torch
 from posenc.models import from_config
 from posenc.phase.fixed_point import WIDE, limbs
 
 OURS, BARE, PLAIN = "posenc", "the same arithmetic, nothing checked", "the plain formula"
 DIMS, COUNT, BIASED = (64, 512), 4096, (64, 1024)
+ROOT = str(Path(posenc.__file__).parent)
 COUNTED = "Python calls"
 SHARES = "percent of posenc's Python calls that choose an array library"
 #: What decides positions in the config of Llama 3.1 8B, and the most calls that reading it may take.
@@ -55,7 +61,7 @@ def mine(length, d_model):
 
 def run() -> list[dict[str, Any]]:
     cases = [case(dim) for dim in DIMS for case in (one_rotation, one_vector, rotations, vectors)]
-    return [*cases, *(bias(count) for count in BIASED), counted(), shares(), reading()]
+    return [*cases, *(bias(length) for length in BIASED), counted(), shares(), reading(), diagnosing()]
 
 
 def row(case: str, below: str, plain: Callable[[], Any], ours: Callable[[], Any], bound: float) -> dict[str, Any]:
@@ -96,7 +102,7 @@ def one_rotation(dim: int) -> dict[str, Any]:
     encoding, positions = posenc.RoPE(dim=dim), np.array([1_000_003])
     words = limbs(encoding.frequencies, WIDE.limb_bits, WIDE.limbs)
     plain, ours = partial(bare, words, positions), partial(encoding.rotation, positions)
-    return row(f"RoPE.turn of one position, dim {dim}", BARE, plain, ours, 0.0)
+    return row(f"RoPE.rotation of one position, dim {dim}", BARE, plain, ours, 0.0)
 
 
 def one_vector(dim: int) -> dict[str, Any]:
@@ -119,7 +125,7 @@ def rotations(dim: int) -> dict[str, Any]:
         return np.cos(angle), np.sin(angle)
 
     return row(
-        f"RoPE.turn of {COUNT} positions, dim {dim}", PLAIN, plain, lambda: encoding.rotation(positions), rounding()
+        f"RoPE.rotation of {COUNT} positions, dim {dim}", PLAIN, plain, lambda: encoding.rotation(positions), rounding()
     )
 
 
@@ -142,14 +148,14 @@ def rounding() -> float:
     return 2 * COUNT * 2.0**-53 + 2.0**-24
 
 
-def bias(count: int) -> dict[str, Any]:
-    encoding, positions = posenc.ALiBi(heads=8), np.arange(count)
+def bias(length: int) -> dict[str, Any]:
+    encoding, positions = posenc.ALiBi(heads=8), np.arange(length)
     slopes = encoding.slopes()[:, None, None]
 
     def plain() -> np.ndarray:
         return -slopes * np.abs(positions[:, None] - positions)
 
-    return row(f"ALiBi, 8 heads, {count} × {count}", PLAIN, plain, lambda: encoding.matrix(positions, positions), 0.0)
+    return row(f"ALiBi, 8 heads, {length} × {length}", PLAIN, plain, lambda: encoding.matrix(positions, positions), 0.0)
 
 
 def counted() -> dict[str, Any]:
@@ -157,9 +163,38 @@ def counted() -> dict[str, Any]:
     position, values = np.array([7]), {}
     for dim in DIMS:
         rotation, embed = posenc.RoPE(dim=dim).rotation, posenc.Sinusoidal(dim=dim).embed
-        values[f"RoPE.turn of one position, dim {dim}"] = len(entered(partial(rotation, position)))
+        values[f"RoPE.rotation of one position, dim {dim}"] = len(entered(partial(rotation, position)))
         values[f"Sinusoidal.embed of one position, dim {dim}"] = len(entered(partial(embed, position)))
+    for name, run in torch_calls().items():
+        files = entered(run)
+        ours = [file for file in files if file.startswith(ROOT)]
+        values |= {name: len(files), f"{name}, ours": len(ours), f"{name}, files": len(set(ours))}
     return {"case": COUNTED, "values": values, "left out": {}}
+
+
+def torch_calls() -> dict[str, Callable[[], Any]]:
+    """Calls of `posenc.torch` that a model makes in every layer, each with positions that no call has seen."""
+    encoding, starts = posenc.RoPE(dim=64), count(1000)
+    layer, tokens = posenc.torch.module(encoding), iter(lambda: torch.tensor([next(starts)]), None)
+    (q, k), (queries, keys) = ([torch.ones(1, heads, n, 64) for heads in (8, 2)] for n in (1, 6))
+
+    def one_token() -> Any:
+        at = next(tokens)
+        return layer(q, k, at, at, layout="bhtd")
+
+    def two_positions() -> Any:
+        return layer(q, k, next(tokens), next(tokens), layout="bhtd")
+
+    def attended() -> Any:
+        at = torch.arange(6) + next(tokens)
+        arguments = {"query_positions": at, "key_positions": at, "causal": True, "layout": "bhtd"}
+        return posenc.torch.attention(queries, keys, keys, encodings=[encoding], **arguments)
+
+    return {
+        "module(RoPE) of one token": one_token,
+        "module(RoPE) of one token, two positions": two_positions,
+        "attention with RoPE": attended,
+    }
 
 
 def entered(run: Callable[[], Any]) -> list[str]:
@@ -206,12 +241,37 @@ def share(arguments: list[str]) -> float:
         finally:
             sys.argv = before
 
-    root = str(Path(posenc.__file__).parent)
-    ours = [file for file in entered(run) if file.startswith(root)]
-    return 100.0 * sum(file.startswith(f"{root}/_array") for file in ours) / len(ours)
+    ours = [file for file in entered(run) if file.startswith(ROOT)]
+    return 100.0 * sum(file.startswith(f"{ROOT}/core/arrays") for file in ours) / len(ours)
 
 
 def reading() -> dict[str, Any]:
     """How many Python functions reading a released config enters, next to the most that it may."""
     values = {"from_config of Llama 3.1": len(entered(partial(from_config, LLAMA31))), "goal": MOST_TO_READ}
     return {"case": "Python calls that read a config", "values": values, "left out": {}}
+
+
+#: The config.json of Llama 3.1 8B, and the most calls that comparing it with another theta may take.
+LLAMA31_FILE = {
+    "architectures": ["LlamaForCausalLM"], "attention_bias": False, "attention_dropout": 0.0, "bos_token_id": 128_000,
+    "eos_token_id": 128_001, "hidden_act": "silu", "hidden_size": 4096, "initializer_range": 0.02,
+    "intermediate_size": 14_336, "max_position_embeddings": 131_072, "mlp_bias": False, "model_type": "llama",
+    "num_attention_heads": 32, "num_hidden_layers": 32, "num_key_value_heads": 8, "pretraining_tp": 1,
+    "rms_norm_eps": 1e-05, "rope_theta": 500_000.0, "tie_word_embeddings": False, "torch_dtype": "bfloat16",
+    "transformers_version": "4.43.0.dev0", "use_cache": True, "vocab_size": 128_256,
+    "rope_scaling": {
+        "factor": 8.0, "high_freq_factor": 4.0, "low_freq_factor": 1.0, "original_max_position_embeddings": 8192,
+        "rope_type": "llama3",
+    },
+}  # fmt: skip
+MOST_TO_DIAGNOSE = 8000
+
+
+def diagnosing() -> dict[str, Any]:
+    """How many Python functions the comparison of two configs enters, next to the most that it may."""
+    from posenc.diagnosis import diagnose
+
+    other = {**LLAMA31_FILE, "rope_theta": 1_000_000.0}
+    count = len(entered(partial(diagnose, LLAMA31_FILE, other)))
+    values = {"diagnose of Llama 3.1 with another theta": count, "goal": MOST_TO_DIAGNOSE}
+    return {"case": "Python calls that compare two configs", "values": values, "left out": {}}

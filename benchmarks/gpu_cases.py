@@ -77,7 +77,7 @@ class Problem:
         return self.encoding.rotation(self.positions, dtype=dtype)
 
     def angles(self) -> Any:
-        return posenc.torch.rotary_paths.angles(self.encoding, self.positions)
+        return posenc.torch.angles(self.encoding, self.positions)
 
     def tables(self) -> tuple[torch.Tensor, torch.Tensor]:
         """Cosines and sines of full width in the model's dtype, as transformers has them."""

@@ -17,9 +17,9 @@ import time
 from pathlib import Path
 from typing import Any
 
-from judge import judged
-from machine import Allocator, busy, kind, machine, settle
-from picture import RESULTS, drawn_for, kinds
+from measuring.judge import judged
+from measuring.machine import Allocator, busy, kind, machine, settle
+from measuring.picture import RESULTS, drawn_for, kinds
 
 #: Each in a process of its own, with its allocator: what fails or breaks one leaves the others as they are.
 BENCHMARKS: dict[str, Allocator] = {
@@ -54,6 +54,7 @@ BENCHMARKS: dict[str, Allocator] = {
     "lab_catalog": "default",
     "lab_memory": "default",
 }
+FOLDER = Path(__file__).parent
 LONGEST = 900  # seconds of one benchmark, before it is given up
 
 
@@ -87,13 +88,19 @@ def apart(name: str) -> bool:
     return code == 0
 
 
+def benchmark(name: str) -> Any:
+    """The module of a benchmark, in whichever room it lies."""
+    (path,) = (path for path in FOLDER.rglob(f"{name}.py") if path.name != "run.py")
+    return importlib.import_module(".".join(path.relative_to(FOLDER).with_suffix("").parts))
+
+
 def inside(name: str) -> bool:
     """One benchmark, here and now."""
     import torch
 
     torch.set_num_threads(1)
     allocator, before, start = settle(BENCHMARKS[name]), busy(), time.monotonic()
-    cases = importlib.import_module(name).run()
+    cases = benchmark(name).run()
     for case in cases:
         shown(name, case)
     result = {

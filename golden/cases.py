@@ -1,4 +1,4 @@
-"""What the golden vectors are of: a name, the record it stands for, and where it comes from."""
+"""What the golden vectors are of: a name, the encoding it stands for, and where it comes from."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ from posenc.frequencies import attention_of
 
 
 class Case(NamedTuple):
-    """One entry of a family: its name in the files, the record, and what it is called or used by."""
+    """One entry of a family: its name in the files, the encoding, and what it is called or used by."""
 
     name: str
-    record: Encoding
+    encoding: Encoding
     about: str
 
 

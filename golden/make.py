@@ -1,7 +1,7 @@
 """Make the golden vectors, byte for byte, from the scalar oracles of tests/oracles: `python golden/make.py [FOLDER]`.
 
 Every number is computed with mpmath to 240 bits and rounded once to float64; nothing of posenc computes here. The
-records of posenc only say what is asked.
+encodings of posenc only say what is asked.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ Arrays = dict[str, np.ndarray]
 
 def rotary(case: Case) -> Arrays:
     """Frequencies, cos and sin times the attention factor, which channels rotate together, and one vector rotated."""
-    record: Any = case.record
-    inner = getattr(record, "encoding", record)
-    start, dim = getattr(record, "start", 0), record.dim
+    encoding: Any = case.encoding
+    inner = getattr(encoding, "encoding", encoding)
+    start, dim = getattr(encoding, "start", 0), encoding.dim
     oracle = dual_base if hasattr(inner, "second_base") else rope
     scaling = getattr(inner, "scaling", None)
     factor, planes = scalings.attention_factor(scaling), oracle.planes(inner)
@@ -71,28 +71,28 @@ def rotary(case: Case) -> Arrays:
 
 def axes(case: Case) -> Arrays:
     """As `rotary`, with the coordinate that each pair reads."""
-    record: Any = case.record
-    planes = axial_rope.planes(record)
+    encoding: Any = case.encoding
+    planes = axial_rope.planes(encoding)
     rates, factor = (
-        [axial_rope.theta(record, plane) for plane in range(len(planes))],
-        scalings.attention_factor(record.scaling),
+        [axial_rope.theta(encoding, plane) for plane in range(len(planes))],
+        scalings.attention_factor(encoding.scaling),
     )
     waves = [
-        [factor * mpmath.expj(mpmath.mpf(place[axis]) * rate) for axis, rate in zip(record.axis, rates, strict=True)]
+        [factor * mpmath.expj(mpmath.mpf(place[axis]) * rate) for axis, rate in zip(encoding.axis, rates, strict=True)]
         for place in cases.PLACES
     ]
     return {
         "frequencies": table(rates),
         "attention_factor": table(factor),
         "pairs": np.array(planes, np.int64),
-        "axis": np.array(record.axis, np.int64),
+        "axis": np.array(encoding.axis, np.int64),
         "cos": table([[wave.real for wave in row] for row in waves]),
         "sin": table([[wave.imag for wave in row] for row in waves]),
     }
 
 
-def _two_sets(record: Any, plane: int, place: int) -> Any:
-    return mpmath.expj(mpmath.mpf(place) * dual_base.theta(record, plane))
+def _two_sets(encoding: Any, plane: int, place: int) -> Any:
+    return mpmath.expj(mpmath.mpf(place) * dual_base.theta(encoding, plane))
 
 
 def _rotated(row: list[Any], vector: list[Any], planes: list[tuple[int, int]], start: int) -> list[Any]:
@@ -104,30 +104,30 @@ def _rotated(row: list[Any], vector: list[Any], planes: list[tuple[int, int]], s
 
 
 def sinusoids(case: Case) -> Arrays:
-    oracle = timestep_embedding if hasattr(case.record, "flip") else sinusoidal
-    return {"table": table([oracle.row(case.record, place) for place in cases.POSITIONS])}
+    oracle = timestep_embedding if hasattr(case.encoding, "flip") else sinusoidal
+    return {"table": table([oracle.row(case.encoding, place) for place in cases.POSITIONS])}
 
 
 def slopes(case: Case) -> Arrays:
-    return {"slopes": table([alibi.slope(case.record, head) for head in range(case.record.heads)])}  # type: ignore[attr-defined]
+    return {"slopes": table([alibi.slope(case.encoding, head) for head in range(case.encoding.heads)])}  # type: ignore[attr-defined]
 
 
 def buckets(case: Case) -> Arrays:
-    if hasattr(case.record, "terms"):  # the table of DeBERTa is read by query - key
-        found = [deberta.row(case.record, -distance) for distance in cases.DISTANCES]
+    if hasattr(case.encoding, "terms"):  # the table of DeBERTa is read by query - key
+        found = [deberta.row(case.encoding, -distance) for distance in cases.DISTANCES]
     else:
-        found = [t5_bias.bucket(case.record, distance) for distance in cases.DISTANCES]
+        found = [t5_bias.bucket(case.encoding, distance) for distance in cases.DISTANCES]
     return {"bucket": np.array(found, np.int64)}
 
 
 def distances(case: Case) -> Arrays:
-    oracle = alibi if hasattr(case.record, "steepest") else sandwich
-    heads = range(case.record.heads)  # type: ignore[attr-defined]
-    return {"bias": table([[oracle.bias(case.record, head, 0, key) for key in cases.DISTANCES] for head in heads])}
+    oracle = alibi if hasattr(case.encoding, "steepest") else sandwich
+    heads = range(case.encoding.heads)  # type: ignore[attr-defined]
+    return {"bias": table([[oracle.bias(case.encoding, head, 0, key) for key in cases.DISTANCES] for head in heads])}
 
 
 def coordinates(case: Case) -> Arrays:
-    return {"table": table([fourier_features.row(case.record, place) for place in cases.COORDINATES])}
+    return {"table": table([fourier_features.row(case.encoding, place) for place in cases.COORDINATES])}
 
 
 #: For each file: what it is of, how an entry is computed, and along what its rows run.
@@ -175,19 +175,19 @@ def packed(arrays: list[tuple[str, np.ndarray]]) -> bytes:
     return whole.getvalue()
 
 
-def described(record: Any) -> Any:
-    """A record as JSON: its class under "record", then its fields."""
-    if isinstance(record, tuple):
-        return [described(part) for part in record]
-    if not is_dataclass(record):
-        return record
-    return {"record": type(record).__name__} | {
-        field.name: described(getattr(record, field.name)) for field in fields(record) if field.name != "numerics"
+def described(encoding: Any) -> Any:
+    """An encoding as JSON: its class under "class", then its fields."""
+    if isinstance(encoding, tuple):
+        return [described(part) for part in encoding]
+    if not is_dataclass(encoding):
+        return encoding
+    return {"class": type(encoding).__name__} | {
+        field.name: described(getattr(encoding, field.name)) for field in fields(encoding) if field.name != "numerics"
     }
 
 
 def manifest(shapes: dict[str, dict[str, list[int]]]) -> str:
-    """What every entry is: its record, what uses it, its arrays with their shapes."""
+    """What every entry is: its encoding, what uses it, its arrays with their shapes."""
     files = {}
     for name, (entries, _, along, _) in FILES.items():
         rows = {}
@@ -195,12 +195,12 @@ def manifest(shapes: dict[str, dict[str, list[int]]]) -> str:
             own = {key.split("/")[1]: shape for key, shape in shapes[name].items() if key.startswith(f"{case.name}/")}
             rows[case.name] = {
                 "about": case.about,
-                "posenc": repr(case.record),
-                "record": described(case.record),
+                "posenc": repr(case.encoding),
+                "encoding": described(case.encoding),
                 "arrays": own,
             }
         files[f"{name}.npz"] = {"along": along, "entries": rows}
-    return json.dumps({"format": 2, "bits": BITS, "files": files}, indent=1, ensure_ascii=True) + "\n"
+    return json.dumps({"format": 3, "bits": BITS, "files": files}, indent=1, ensure_ascii=True) + "\n"
 
 
 def main(folder: Path) -> None:

@@ -99,10 +99,10 @@ Heads run_of(const View& x, const View& cache, const Slots& slots, int64_t row, 
           cache.stride[2]};
 }
 
-Turn turn_from(Turn turn, int64_t row, int64_t token) {
-  rotation.cosine += row * turn.batch_stride + token * turn.time_stride;
-  rotation.sine += row * turn.batch_stride + token * turn.time_stride;
-  return turn;
+Rotation rotation_from(Rotation rotation, int64_t row, int64_t token) {
+  rotation.cosine += row * rotation.batch_stride + token * rotation.time_stride;
+  rotation.sine += row * rotation.batch_stride + token * rotation.time_stride;
+  return rotation;
 }
 
 void copy(const Heads& x, int64_t element, int64_t channels, int64_t count) {
@@ -113,7 +113,7 @@ void copy(const Heads& x, int64_t element, int64_t channels, int64_t count) {
                   element * channels);
 }
 
-void rotate_step(const Step& step, const Turn& turn, const Tensor& slots, bool paged) {
+void rotate_step(const Step& step, const Rotation& rotation, const Tensor& slots, bool paged) {
   const auto& [q, k, v, k_cache, v_cache] = step;
   step.check(paged);
   const Slots to = slots_of(slots, k, k_cache, paged);
@@ -126,10 +126,11 @@ void rotate_step(const Step& step, const Turn& turn, const Tensor& slots, bool p
   torch::stable::parallel_for(0, batch * pieces, std::max<int64_t>(1, grain), [&](int64_t begin, int64_t end) {
     for (int64_t piece = begin; piece < end; ++piece) {
       const int64_t row = piece / pieces, first = piece % pieces * kTokens, last = std::min(time, first + kTokens);
-      set.rotate_heads(queries, turn, q.dtype, row, first, last);
+      set.rotate_heads(queries, rotation, q.dtype, row, first, last);
       for (int64_t token = first, next; token < last; token = next) {
         next = to.run(row, token, last);
-        set.rotate_heads(run_of(k, k_cache, to, row, token), turn_from(turn, row, token), q.dtype, 0, 0, next - token);
+        set.rotate_heads(run_of(k, k_cache, to, row, token), rotation_from(rotation, row, token), q.dtype, 0, 0,
+                         next - token);
         copy(run_of(v, v_cache, to, row, token), v.element, v.size[3], next - token);
       }
     }
@@ -141,7 +142,7 @@ void rotate_into_cache_(const Tensor& q, const Tensor& k, const Tensor& v, const
                         const Tensor& k_cache, const Tensor& v_cache, const Tensor& slots, bool paged, int64_t start,
                         int64_t blocks, bool adjacent) {
   const Step step{view_of(q), view_of(k), view_of(v), view_of(k_cache), view_of(v_cache)};
-  rotate_step(step, turn_of(cosine, sine, true, step.q, step.k, {start, blocks, adjacent}, false), slots, paged);
+  rotate_step(step, rotation_of(cosine, sine, true, step.q, step.k, {start, blocks, adjacent}, false), slots, paged);
 }
 
 // In one call, see rotate.cpp.
@@ -150,7 +151,7 @@ void rotate_into_cache_untraced_(const Tensor& q, const Tensor& k, const Tensor&
                                  int64_t form) {
   const Untraced both(q, k, Form(form));
   auto view = [&](const Tensor& x) { return view_of(x, both.form.time_first); };
-  rotate_step({both.q, both.k, view(v), view(k_cache), view(v_cache)}, both.turn_by(cosine, sine), slots,
+  rotate_step({both.q, both.k, view(v), view(k_cache), view(v_cache)}, both.rotation_by(cosine, sine), slots,
               both.form.paged);
 }
 

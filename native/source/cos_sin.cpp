@@ -1,7 +1,7 @@
 // Operators that make cosines and sines of integer positions: a table of them, and rotation without a table.
 //
 // positions: int64 (batch or 1, time, axes). frequencies: int64 (kLimbs + 1, pairs), rows of limbs of fractions of a
-// turn a position, the topmost first, and a row of the coordinate that each pair reads.
+// revolution a position, the topmost first, and a row of the coordinate that each pair reads.
 #include <torch/csrc/stable/library.h>
 
 #include <cmath>
@@ -32,7 +32,7 @@ Angles angles_of(const Tensor& positions, const Tensor& frequencies, double fact
     are_axes &= axis[i] >= 0 && axis[i] < axes;
     const uint64_t top = limbs[i] << 32 | limbs[pairs + i];
     const uint64_t rest = limbs[2 * pairs + i] | limbs[3 * pairs + i] | limbs[4 * pairs + i];
-    tiny |= std::min(top, ~top) < (uint64_t{1} << 24) && (top | rest);  // below 2^-40 revolutions a position, either way
+    tiny |= std::min(top, ~top) < (uint64_t{1} << 24) && (top | rest);  // below 2^-40 revolutions, either way
   }
   STD_TORCH_CHECK(are_limbs && are_axes, "frequencies must hold limbs below 2^32 and, last, axes of positions");
   return {limbs, axis, axes, pairs, factor, tiny};
@@ -155,24 +155,24 @@ void cos_sin_within(const Tensor& positions, const Tensor& frequencies, double f
     fill(problem, {first, second, stride, pairs, width - pairs, order});
 }
 
-// Turns of some tokens, of which the table is made when it is needed and kept for rows of the batch that share it.
-struct TurnMaker {
+// Rotations of some tokens, of which the table is made when it is needed and kept for rows of the batch that share it.
+struct RotationMaker {
   const Problem& problem;
-  Turn turn_of_all;
+  Rotation rotation_of_all;
   std::unique_ptr<float[]> table;
   int64_t kept = -1;
 
-  const Turn& rotation(int64_t row, int64_t first, int64_t last) {
+  const Rotation& rotation(int64_t row, int64_t first, int64_t last) {
     const int64_t pairs = problem.angles.pairs;
     if (kept != first || !problem.is_shared()) {
       float *cosine = table.get(), *sine = cosine + kTokens * pairs;
       problem.set.cos_sin_rows(problem.angles, problem.at(row, first), last - first,
                                {cosine, sine, pairs, pairs, pairs, Order::separate});
-      turn_of_all.cosine = cosine;
-      turn_of_all.sine = sine;
-      turn_of_all.begin = kept = first;
+      rotation_of_all.cosine = cosine;
+      rotation_of_all.sine = sine;
+      rotation_of_all.begin = kept = first;
     }
-    return turn_of_all;
+    return rotation_of_all;
   }
 };
 
@@ -183,11 +183,13 @@ void rotate_by(const View& q, const View& to_q, const View& k, const View& to_k,
   check_pair(q, k, channels, pairs);
   STD_TORCH_CHECK(q.size[2] == positions.size(1) && (problem.is_shared() || q.size[0] == positions.size(0)),
                   "positions must have the time of q, and its batch or one row for all");
-  const Turn turn{
+  const Rotation rotation{
       nullptr,           nullptr, 0, 0, pairs, q.size[3], channels.start, channels.blocks, pairs / channels.blocks,
       channels.adjacent, inverse};
   rotate_pieces(heads_of(q, to_q), heads_of(k, to_k), q, problem.set,
-                [&] { return TurnMaker{problem, turn, std::unique_ptr<float[]>(new float[2 * kTokens * pairs])}; });
+                [&] {
+                  return RotationMaker{problem, rotation, std::unique_ptr<float[]>(new float[2 * kTokens * pairs])};
+                });
 }
 
 // q, k: (batch, heads, time, channels).

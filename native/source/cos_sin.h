@@ -1,5 +1,5 @@
-// Cosine and sine of position × frequency: the angle as a fraction of a revolution in integers, then polynomials in double
-// precision.
+// Cosine and sine of position × frequency: the angle as a fraction of a revolution in integers, then polynomials in
+// double precision.
 //
 // Every instruction set does these operations in this order and rounds each, so all give the same bits.
 #pragma once
@@ -110,20 +110,20 @@ inline typename V::Whole raise(typename V::Whole top) {
   return top + (uint64_t{1} << 61);
 }
 
-// The angle from that quarter, in 2^-32 revolutions. Bits further down are to be added one by one, so that what cancels does
-// so before anything is rounded.
+// The angle from that quarter, in 2^-32 revolutions. Bits further down are to be added one by one, so that what
+// cancels does so before anything is rounded.
 template <typename V>
 inline typename V::Real remainder_of(typename V::Whole raised) {
   return real<V>((raised >> 32) & 0x3fffffffu, 0x1p29) + real<V>(raised) * 0x1p-32;
 }
 
-// Cosine and sine of a quarter of a rotation and the remainder; the sign bit of `sign` is that of the sine.
+// Cosine and sine of a quarter of a revolution and the remainder; the sign bit of `sign` is that of the sine.
 template <typename V>
 inline CosSin<V> cos_sin_of(typename V::Whole raised, typename V::Real remainder, typename V::Whole sign) {
   using Whole = typename V::Whole;
   using Real = typename V::Real;
   const Real x = remainder * (6.283185307179586 * 0x1p-32), z = x * x, zz = z * z, zzzz = zz * zz;
-  // Best approximations of (sin x / x - 1) / x² and (cos x - 1 + x²/2) / x⁴ up to an eighth of a rotation, to 2^-55.
+  // Best approximations of (sin x / x - 1) / x² and (cos x - 1 + x²/2) / x⁴ up to an eighth of a revolution, to 2^-55.
   const Real s = (-0x1.5555555555555p-3 + 0x1.1111111110bb2p-7 * z) +
                  zz * (-0x1.a01a019e83aaep-13 + 0x1.71de37968a024p-19 * z) +
                  zzzz * (-0x1.ae600b02a7c74p-26 + 0x1.5e0b19f38405ap-33 * z);

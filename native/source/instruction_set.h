@@ -19,7 +19,7 @@ struct Heads {
 };
 
 // Tables of cosines and sines, and the channels that they rotate.
-struct Turn {
+struct Rotation {
   const float* cosine;
   const float* sine;
   int64_t batch_stride, head_stride, time_stride;  // of both tables; 0 where an axis is shared
@@ -43,7 +43,7 @@ struct alignas(64) CosSinTile {
 // factor.
 struct Angles {
   const uint64_t*
-      limbs;  // of each frequency in turns a position: kLimbs below 2^32, the topmost first, each for all pairs
+      limbs;  // of each frequency in revolutions a position: kLimbs below 2^32, the topmost first, each for all pairs
   const int64_t* axis;  // the coordinate of each pair
   int64_t axes, pairs;
   double factor;
@@ -71,7 +71,7 @@ struct Output {
 struct InstructionSet {
   const char* name;
   // Rotates tokens first … last-1 of one row of the batch.
-  void (*rotate_heads)(const Heads&, const Turn&, DType, int64_t batch, int64_t first, int64_t last);
+  void (*rotate_heads)(const Heads&, const Rotation&, DType, int64_t batch, int64_t first, int64_t last);
   // Cosines and sines at positions (count, axes).
   void (*cos_sin_rows)(const Angles&, const int64_t* positions, int64_t count, const Output&);
   // The tiles of small and large steps: tiles_of(pairs).

@@ -14,21 +14,21 @@ namespace {
 using namespace posenc;
 
 struct Table {
-  const Turn& whole;
-  const Turn& rotation(int64_t, int64_t, int64_t) const { return whole; }
+  const Rotation& whole;
+  const Rotation& rotation(int64_t, int64_t, int64_t) const { return whole; }
 };
 
-void rotate_by_table(const Heads& queries, const Heads& keys, const View& q, const Turn& turn,
+void rotate_by_table(const Heads& queries, const Heads& keys, const View& q, const Rotation& rotation,
                      const InstructionSet& set) {
-  rotate_pieces(queries, keys, q, set, [&] { return Table{turn}; });
+  rotate_pieces(queries, keys, q, set, [&] { return Table{rotation}; });
 }
 
 // x, to: (batch, heads, time, channels); cosine, sine: (batch or 1, heads or 1, time, pairs).
 void rotate_into(const Tensor& x, const Tensor& to, const Tensor& cosine, const Tensor& sine, const Channels& channels,
                  bool inverse, const InstructionSet& set) {
   const View from = view_of(x);
-  const Turn rotation = turn_of(cosine, sine, true, from, from, channels, inverse);
-  rotate_by_table(heads_of(from, view_of(to)), {}, from, turn, set);
+  const Rotation rotation = rotation_of(cosine, sine, true, from, from, channels, inverse);
+  rotate_by_table(heads_of(from, view_of(to)), {}, from, rotation, set);
 }
 
 Tensor rotate_one(const Tensor& x, const Tensor& cosine, const Tensor& sine, int64_t start, int64_t blocks,
@@ -44,7 +44,7 @@ void rotate_one_(const Tensor& x, const Tensor& cosine, const Tensor& sine, int6
 }
 
 void rotate_into(const Untraced& from, const Untraced& to, const Tensor& cosine, const Tensor& sine) {
-  rotate_by_table(heads_of(from.q, to.q), heads_of(from.k, to.k), from.q, from.turn_by(cosine, sine),
+  rotate_by_table(heads_of(from.q, to.q), heads_of(from.k, to.k), from.q, from.rotation_by(cosine, sine),
                   instruction_set());
 }
 

@@ -143,11 +143,11 @@ inline void rotate_rows_of_width(const T* x, T* to, const float* table, const Ro
 
 // The channels before and behind those that are rotated.
 template <typename T>
-inline void copy_rest(const T* x, T* to, const Rows& rows, const Turn& turn) {
-  const int64_t end = turn.start + 2 * turn.half * turn.blocks;
+inline void copy_rest(const T* x, T* to, const Rows& rows, const Rotation& rotation) {
+  const int64_t end = rotation.start + 2 * rotation.half * rotation.blocks;
   for (int64_t row = 0; row < rows.count; ++row, x += rows.from, to += rows.to) {
-    std::memcpy(to, x, sizeof(T) * turn.start);
-    std::memcpy(to + end, x + end, sizeof(T) * (turn.channels - end));
+    std::memcpy(to, x, sizeof(T) * rotation.start);
+    std::memcpy(to + end, x + end, sizeof(T) * (rotation.channels - end));
   }
 }
 
@@ -155,18 +155,18 @@ constexpr int64_t kLaidOut = 4096;  // pairs of which a table is kept: 32 KiB
 
 // Tokens first … last-1 of the heads that share a table, one or all of them.
 template <typename T, bool adjacent, bool streamed>
-inline void rotate_tokens(const Heads& x, const Turn& turn, const T* from, T* to, const float* cosine,
+inline void rotate_tokens(const Heads& x, const Rotation& rotation, const T* from, T* to, const float* cosine,
                           const float* sine, int64_t first, int64_t last, float* table) {
   const float sign = rotation.inverse ? -1.0f : 1.0f;
-  const int64_t blocks = adjacent ? 1 : turn.blocks, pairs = turn.half * turn.blocks, half = pairs / blocks;
-  const bool copies = from != to && 2 * pairs != turn.channels;
+  const int64_t blocks = adjacent ? 1 : rotation.blocks, pairs = rotation.half * rotation.blocks, half = pairs / blocks;
+  const bool copies = from != to && 2 * pairs != rotation.channels;
   const bool by_token = x.from_head < x.from_time || last - first == 1;  // in the order of memory
   const int64_t tokens = by_token || pairs > kLaidOut ? 1 : kLaidOut / pairs;
   for (int64_t begin = first, end; begin < last; begin = end) {
     end = last - begin < tokens ? last : begin + tokens;
     for (int64_t token = begin; token < end; ++token)
       for (int64_t block = 0; block < blocks; ++block) {
-        const int64_t at = (token - turn.begin) * turn.time_stride + block * half;
+        const int64_t at = (token - rotation.begin) * rotation.time_stride + block * half;
         lay_out<T, adjacent>(cosine + at, sine + at, sign, half, table + 2 * ((token - begin) * pairs + block * half));
       }
     const T* rows_from = from + begin * x.from_time;
@@ -175,9 +175,9 @@ inline void rotate_tokens(const Heads& x, const Turn& turn, const T* from, T* to
                          : Rows{end - begin, x.from_time, x.to_time, 2 * pairs, {x.from_head, x.to_head}};
     for (int64_t left = by_token ? 1 : x.heads; left > 0; --left, rows_from += x.from_head, rows_to += x.to_head) {
       if (left == 1 && (!by_token || end == last)) rows.next = {};
-      if (copies) copy_rest(rows_from, rows_to, rows, turn);
+      if (copies) copy_rest(rows_from, rows_to, rows, rotation);
       for (int64_t block = 0; block < blocks; ++block) {
-        const int64_t at = turn.start + 2 * half * block;
+        const int64_t at = rotation.start + 2 * half * block;
         rotate_rows_of_width<T, adjacent, streamed>(rows_from + at, rows_to + at, table + 2 * half * block, rows, half);
       }
     }
@@ -186,37 +186,38 @@ inline void rotate_tokens(const Heads& x, const Turn& turn, const T* from, T* to
 
 // Whether each half of each row is whole lines of the cache: only these are written past it.
 template <typename T>
-inline bool fills_lines(const Heads& x, const Turn& turn, const T* to) {
-  const int64_t size = sizeof(T), run = turn.adjacent ? 2 * turn.half * turn.blocks : turn.half;
-  return (reinterpret_cast<intptr_t>(to) | size * (x.to_head | x.to_time | turn.start | run)) % kLine == 0;
+inline bool fills_lines(const Heads& x, const Rotation& rotation, const T* to) {
+  const int64_t size = sizeof(T), run = rotation.adjacent ? 2 * rotation.half * rotation.blocks : rotation.half;
+  return (reinterpret_cast<intptr_t>(to) | size * (x.to_head | x.to_time | rotation.start | run)) % kLine == 0;
 }
 
 template <typename T>
-inline void rotate_tokens(const Heads& x, const Turn& turn, int64_t batch, int64_t first, int64_t last) {
+inline void rotate_tokens(const Heads& x, const Rotation& rotation, int64_t batch, int64_t first, int64_t last) {
   Heads some = x;
   const T* from = static_cast<const T*>(x.from) + batch * x.from_batch;
   T* to = static_cast<T*>(x.to) + batch * x.to_batch;
-  const bool streamed = turn.streamed && x.from != x.to && fills_lines(x, turn, to);
-  const auto loop = turn.adjacent ? (streamed ? rotate_tokens<T, true, true> : rotate_tokens<T, true, false>)
+  const bool streamed = rotation.streamed && x.from != x.to && fills_lines(x, rotation, to);
+  const auto loop = rotation.adjacent ? (streamed ? rotate_tokens<T, true, true> : rotate_tokens<T, true, false>)
                                   : (streamed ? rotate_tokens<T, false, true> : rotate_tokens<T, false, false>);
-  const int64_t pairs = turn.half * turn.blocks;
+  const int64_t pairs = rotation.half * rotation.blocks;
   alignas(kLine) float near[2 * kLaidOut];
   float* table = pairs <= kLaidOut ? near : new float[2 * pairs];
-  if (turn.head_stride != 0) some.heads = 1;
+  if (rotation.head_stride != 0) some.heads = 1;
   for (int64_t head = 0; head < x.heads; head += some.heads) {
-    const int64_t at = batch * turn.batch_stride + head * turn.head_stride;
-    loop(some, turn, from + head * x.from_head, to + head * x.to_head, rotation.cosine + at, rotation.sine + at, first, last,
-         table);
+    const int64_t at = batch * rotation.batch_stride + head * rotation.head_stride;
+    loop(some, rotation, from + head * x.from_head, to + head * x.to_head, rotation.cosine + at, rotation.sine + at,
+         first, last, table);
   }
   if (table != near) delete[] table;
   if (streamed) finish_streams();
 }
 
-inline void rotate_heads(const Heads& x, const Turn& turn, DType dtype, int64_t batch, int64_t first, int64_t last) {
+inline void rotate_heads(const Heads& x, const Rotation& rotation, DType dtype, int64_t batch, int64_t first,
+                         int64_t last) {
   switch (dtype) {
-    case DType::float32: return rotate_tokens<float>(x, turn, batch, first, last);
-    case DType::bfloat16: return rotate_tokens<BFloat16>(x, turn, batch, first, last);
-    case DType::float16: return rotate_tokens<Float16>(x, turn, batch, first, last);
+    case DType::float32: return rotate_tokens<float>(x, rotation, batch, first, last);
+    case DType::bfloat16: return rotate_tokens<BFloat16>(x, rotation, batch, first, last);
+    case DType::float16: return rotate_tokens<Float16>(x, rotation, batch, first, last);
   }
 }
 

@@ -113,7 +113,7 @@ void Untraced::check_writable() const {
                   "q and k must not overlap themselves or each other");
 }
 
-Turn turn_of(const Tensor& cosine, const Tensor& sine, bool heads, const View& q, const View& k,
+Rotation rotation_of(const Tensor& cosine, const Tensor& sine, bool heads, const View& q, const View& k,
              const Channels& channels, bool inverse) {
   const int64_t axes = cosine.dim();
   STD_TORCH_CHECK(
@@ -147,10 +147,10 @@ Turn turn_of(const Tensor& cosine, const Tensor& sine, bool heads, const View& q
           inverse};
 }
 
-Turn Untraced::turn_by(const Tensor& cosine, const Tensor& sine) const {
-  const Turn rotation = turn_of(cosine, sine, form.heads != 0, q, k, form, false);
-  STD_TORCH_CHECK(turn.half * turn.blocks == form.pairs, "cosine must have the pairs of the form");
-  return turn;
+Rotation Untraced::rotation_by(const Tensor& cosine, const Tensor& sine) const {
+  const Rotation rotation = rotation_of(cosine, sine, form.heads != 0, q, k, form, false);
+  STD_TORCH_CHECK(rotation.half * rotation.blocks == form.pairs, "cosine must have the pairs of the form");
+  return rotation;
 }
 
 bool self_overlapping(const View& x) {

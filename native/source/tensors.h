@@ -56,7 +56,7 @@ struct Untraced {
 
   Untraced(const Tensor& queries, const Tensor& keys, const Form& form);
   void check_writable() const;
-  Turn turn_by(const Tensor& cosine, const Tensor& sine) const;
+  Rotation rotation_by(const Tensor& cosine, const Tensor& sine) const;
 };
 
 // Queries and keys of one batch, time, width and dtype, of which so many pairs are to be rotated.
@@ -64,7 +64,7 @@ void check_pair(const View& q, const View& k, const Channels& channels, int64_t 
 
 // The rotation of q and k by tables ([batch or 1,] [heads or 1,] time, pairs), float32, both with the same strides.
 // heads: whether tables have an axis for the heads of q and k.
-Turn turn_of(const Tensor& cosine, const Tensor& sine, bool heads, const View& q, const View& k,
+Rotation rotation_of(const Tensor& cosine, const Tensor& sine, bool heads, const View& q, const View& k,
              const Channels& channels, bool inverse);
 
 // Whether two elements share memory, as far as can be seen: true unless each axis steps over all that smaller ones
@@ -95,10 +95,10 @@ void rotate_pieces(const Heads& queries, const Heads& keys, const View& q, const
     for (int64_t item = begin; item < end;
          ++item) {  // all rows of the batch follow each other, as they may share a table
       const int64_t row = item % batch, first = item / batch * kTokens, last = std::min(time, first + kTokens);
-      Turn rotation = source.rotation(row, first, last);
-      turn.streamed = streamed;
-      set.rotate_heads(queries, turn, q.dtype, row, first, last);
-      if (keys.heads != 0) set.rotate_heads(keys, turn, q.dtype, row, first, last);
+      Rotation rotation = source.rotation(row, first, last);
+      rotation.streamed = streamed;
+      set.rotate_heads(queries, rotation, q.dtype, row, first, last);
+      if (keys.heads != 0) set.rotate_heads(keys, rotation, q.dtype, row, first, last);
     }
   });
 }

@@ -1,4 +1,4 @@
-"""The readable reference attention, with every door open."""
+"""Readable reference attention, with every door open."""
 
 from __future__ import annotations
 
@@ -32,7 +32,13 @@ Inside: TypeAlias = list[tuple[Encoding, Params | None]]
 
 @dataclass(frozen=True, eq=False)
 class Attended:
-    """What attention gives: output in the layout of q, weights and logits as (batch, heads, n, m)."""
+    """Result of attention.
+
+    Attributes:
+        output: Vectors in the layout of q.
+        weights: Attention weights, (batch, heads, n, m).
+        logits: Logits, (batch, heads, n, m).
+    """
 
     output: Array
     weights: Array
@@ -44,6 +50,12 @@ class Cache:
     """Keys and values of earlier steps with their positions, in one layout.
 
     Keys are kept as they are before any rotation.
+
+    Args:
+        k: Keys, (batch, key heads, m, d) or (batch, m, key heads, d).
+        v: Values, likewise.
+        key_positions: Positions of the keys, (m,) or (batch, m).
+        layout: "bhtd" or "bthd".
     """
 
     k: Array
@@ -52,7 +64,16 @@ class Cache:
     layout: Layout
 
     def extended(self, k: Array, v: Array, key_positions: Array) -> Cache:
-        """With the keys, values and positions of new tokens behind the old ones."""
+        """Append the keys, values and positions of new tokens.
+
+        Args:
+            k: Keys of the new tokens.
+            v: Values of the new tokens.
+            key_positions: Positions of the new tokens.
+
+        Returns:
+            Cache of all tokens.
+        """
         xp = arrays.library(self.k, k).xp
         key_positions = arrays.as_array("key_positions", key_positions, like=self.k)
         axis = 2 if self.layout == "bhtd" else 1
@@ -83,34 +104,44 @@ def attention(
 ) -> Attended:
     """softmax(scale·rotation(q)·rotation(k)ᵀ + biases + scores)·v, with every positional encoding written out.
 
-    Vaswani et al. 2017, arXiv:1706.03762, eq. 1. Shapes: q (batch, heads, n, d), k and v (batch, key heads, m, d) for
-    `layout="bhtd"`, with time before heads for "bthd"; heads must be a multiple of key heads (grouped heads).
-
-    Logits are formed in float32 at least; the output has the dtype of q.
+    Logits are formed in float32 at least.
 
     Args:
-        query_positions: Positions (n,) or (batch, n), and (m,) or (batch, m): always separate; with a last axis of
-            coordinates for encodings that have several axes, all of them as many.
-        key_positions: Positions (n,) or (batch, n), and (m,) or (batch, m): always separate; with a last axis of
-            coordinates for encodings that have several axes, all of them as many.
-        encodings: What acts inside attention, and the parameters of each (None where nothing is learned). An encoding
-            that is added belongs before attention: `encoding.attach(x, positions, params)`.
-        params: What acts inside attention, and the parameters of each (None where nothing is learned). An encoding that
-            is added belongs before attention: `encoding.attach(x, positions, params)`.
-        causal: A query sees no key behind its own place, counted from the ends (the last query sees all keys).
+        q: Queries, (batch, heads, n, d) for `layout="bhtd"`, with time before heads for "bthd".
+        k: Keys, (batch, key heads, m, d); heads must be a multiple of key heads (grouped heads).
+        v: Values, (batch, key heads, m, width).
+        query_positions: (n,) or (batch, n), with a last axis of coordinates for encodings with several axes, all of
+            them as many.
+        key_positions: (m,) or (batch, m), likewise: always given separately.
+        layout: Order of the axes of q, k, v and the output.
+        encodings: Encodings that act inside attention. An additive one belongs before attention:
+            `encoding.attach(x, positions, params)`.
+        params: Parameters of each encoding, None where nothing is learned; empty if none learns anything.
+        causal: Whether a query sees no key behind its own place, counted from the ends (the last query sees all keys).
             Positions of one coordinate that contradict this are an error unless a mask or documents are given; NaN if
             traced.
         mask: True where a query may see a key; broadcasts to (batch, heads, n, m). A query that sees nothing gives
             zeros.
-        scale: 1/√d by default.
+        scale: Factor of the products of queries and keys; None is 1/√d.
         hidden: Inputs of the layer, for encodings that read content.
-        documents: Of the queries and of the keys, numbers in the shape of their positions, where a row holds several: a
-            query sees the keys of its own, and scores that read the keys in between leave the others out.
+        documents: Documents of the queries and of the keys, numbers in the shape of their positions, where a row holds
+            several: a query sees the keys of its own, and scores that read the keys in between leave the others out.
+
+    Returns:
+        Output in the dtype and layout of q, weights and logits.
+
+    Raises:
+        TypeError: An argument has the wrong type or dtype.
+        ValueError: Shapes do not belong together, positions contradict the mask, or a value breaks its rule.
+
+    References:
+        Vaswani et al. 2017, arXiv:1706.03762, eq. 1.
 
     Example:
         >>> import numpy as np
         >>> x = np.eye(4)[None, None]
-        >>> attention(x, x, x, query_positions=range(4), key_positions=range(4), layout="bhtd", causal=True).weights[0, 0].round(2)[1]
+        >>> attended = attention(x, x, x, query_positions=range(4), key_positions=range(4), layout="bhtd", causal=True)
+        >>> attended.weights[0, 0].round(2)[1]
         array([0.38, 0.62, 0.  , 0.  ])
     """
     inside = _paired(encodings, params)
@@ -140,13 +171,14 @@ def attention(
 
 
 def _paired(encodings: Sequence[Encoding], params: Sequence[Params | None]) -> Inside:
+    """Encodings with their parameters, checked."""
     check_list(encodings, "encodings")
     for encoding in encodings:
         check_inside(encoding, "its attach(x, positions, params)")
     if not isinstance(params, tuple | list) or (params and len(params) != len(encodings)):
         raise ValueError(
-            f"params must be a list with one entry for each of {len(encodings)} encodings; got {validation.shown(params)}. "
-            "Give None where nothing is learned."
+            f"params must be a list with one entry for each of {len(encodings)} encodings; got "
+            f"{validation.shown(params)}. Give None where nothing is learned."
         )
     return list(zip(encodings, params or [None] * len(encodings), strict=True))
 
@@ -162,6 +194,7 @@ def _logits(
     documents: Documents,
     lib: Library,
 ) -> Array:
+    """Scaled logits with every rotation, bias and score."""
     dtype = lib.wide_dtype(q.dtype)
     rotated_q, rotated_k = lib.astype(q, dtype), lib.astype(k, dtype)
     for encoding, values in inside:
@@ -185,7 +218,7 @@ def _logits(
 def _output(
     weights: Array, v: Array, query_positions: Array, key_positions: Array, inside: Inside, lib: Library
 ) -> Array:
-    """The values mixed, after those turns that act on values, and rotated back where the query stands."""
+    """Mix the values, after the rotations that act on values, and rotate back where the query stands."""
     dtype = weights.dtype
     rotating = [(each, values) for each, values in inside if isinstance(each, RotaryEncoding) and "value" in each.roles]
     mixed = lib.astype(v, dtype)
@@ -198,7 +231,7 @@ def _output(
 
 
 def _visible(logits: Array, causal: bool, mask: Array | None, documents: Documents, lib: Library) -> Array | None:
-    """True where a query may see a key; None when all may be seen."""
+    """Mask, True where a query may see a key; None when all may be seen."""
     queries, keys = logits.shape[-2:]
     visible = None
     if check_causal(causal, queries, keys):
@@ -220,11 +253,11 @@ def _visible(logits: Array, causal: bool, mask: Array | None, documents: Documen
 
 
 def softmax(logits: Array, visible: Array | None, lib: Library) -> Array:
-    """Weights of what is visible, over the last axis; zeros where nothing is.
+    """Softmax of the visible logits over the last axis; zeros where nothing is visible.
 
     Example:
         >>> import numpy as np
-        >>> softmax(np.zeros((2, 2)), np.array([[True, False], [False, False]]), _array.library(np.zeros(1))).tolist()
+        >>> softmax(np.zeros((2, 2)), np.array([[True, False], [False, False]]), arrays.library(np.zeros(1))).tolist()
         [[1.0, 0.0], [0.0, 0.0]]
     """
     xp = lib.xp

@@ -1,7 +1,7 @@
-"""Every encoding, a row each: what is listed here is exported, tested, documented, explained and drawn.
+"""Catalog of every encoding, a row each: the encodings that are exported, tested, documented, explained and drawn.
 
-A row names the class, sample encodings in which every field matters, the paper, what the encoding is called elsewhere,
-and when to use it. Tests, docs, the command line and the lab walk this list and nothing else.
+A row names the class, sample encodings in which every field matters, the paper, the encoding's names elsewhere, and
+when to use it. Tests, docs, the command line and the lab walk this list and nothing else.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 from dataclasses import fields, is_dataclass
 
-from posenc.compose import backward, concatenated, partial, scaled, summed
+from posenc.compose import concatenated, rotary_wrappers, scaled, summed
 from posenc.core.doors import Encoding
 from posenc.core.row import Row
 from posenc.encodings.adds import (
@@ -153,13 +153,22 @@ CATALOG: tuple[Row, ...] = (
     summed.ROW,
     *scaled.ROWS,
     concatenated.ROW,
-    partial.ROW,
-    backward.ROW,
+    *rotary_wrappers.ROWS,
 )
 
 
 def row(name: str) -> Row:
-    """The row of an encoding by its class name."""
+    """Row of an encoding by its name.
+
+    Args:
+        name: Title of the row, mostly the name of its class.
+
+    Returns:
+        The row.
+
+    Raises:
+        ValueError: No row has this name; the message says which is near.
+    """
     for candidate in CATALOG:
         if candidate.name == name:
             return candidate
@@ -170,7 +179,14 @@ def row(name: str) -> Row:
 
 
 def row_of(encoding: Encoding) -> Row | None:
-    """The row an encoding belongs to: of its class, and with the same kinds of encodings inside, where one has them."""
+    """Row of an encoding: of its class, and with the same kinds of encodings inside, where one has them.
+
+    Args:
+        encoding: An encoding.
+
+    Returns:
+        Its row; None for an encoding of your own.
+    """
     rows = [candidate for candidate in CATALOG if candidate.encoding is type(encoding)]
     same = [
         candidate for candidate in rows if any(_within(sample) == _within(encoding) for sample in candidate.samples)
@@ -179,5 +195,6 @@ def row_of(encoding: Encoding) -> Row | None:
 
 
 def _within(encoding: Encoding) -> list[type]:
+    """Classes of the records inside an encoding."""
     values = (getattr(encoding, field.name) for field in fields(encoding))
     return [type(value) for value in values if is_dataclass(value)]

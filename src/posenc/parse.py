@@ -1,4 +1,4 @@
-"""A record written as its repr, read back: parsed against a short list of what may stand there, never evaluated."""
+"""Encodings written as their repr, read back: parsed against a short list of calls, never evaluated."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 from posenc import frequencies
 from posenc.catalog import CATALOG
 from posenc.compose import PerLayer
-from posenc.core.field_names import near_field, wrong_names
+from posenc.core.declared_fields import near_field, wrong_names
 from posenc.phase import Frequencies
 
 #: Longer or deeper than any record that is meant.
@@ -24,7 +24,7 @@ _CALL = re.compile(r"\s*[A-Za-z_]\w*\(")
 
 
 def is_record(text: str) -> bool:
-    """Whether an argument is meant as a record: a name with an opening bracket directly behind it.
+    """Whether a text is meant as an encoding: a name with an opening bracket directly behind it.
 
     Example:
         >>> is_record("RoPE(dim=8)"), is_record("Dog bites man"), is_record("Dogs (and cats) bite")
@@ -34,7 +34,7 @@ def is_record(text: str) -> bool:
 
 
 def classes() -> dict[str, type]:
-    """What may be called: the records of the catalog, schedules of them, frequencies and what scales them."""
+    """Classes that may be called: encodings of the catalog, schedules of them, frequencies and scalings."""
     frequency_records = {
         name: value
         for name, value in vars(frequencies).items()
@@ -46,18 +46,29 @@ def classes() -> dict[str, type]:
 
 
 def record(text: str) -> Any:
-    """The record that a text such as "RoPE(dim=8)" describes; ValueError names the place and what is near.
+    """Read an encoding, a scaling, frequencies or a schedule from a text such as "RoPE(dim=8)".
+
+    Args:
+        text: A call with its fields, as repr writes it.
+
+    Returns:
+        The record.
+
+    Raises:
+        ValueError: The text is no such call; the message names the place and a name that is near.
 
     Example:
         >>> record("RoPE(dim=8, base=500_000)").base
         500000.0
     """
     if len(text) > LONGEST:
-        raise ValueError(f"record must be at most {LONGEST:,} characters; got {len(text):,}. Write a shorter one.")
+        raise ValueError(f"encoding must be at most {LONGEST:,} characters; got {len(text):,}. Write a shorter one.")
     if not is_record(text):
-        raise ValueError(f"record must be a name with its fields in brackets; got {_cut(text)}. {_hint(text.strip())}")
+        raise ValueError(
+            f"encoding must be a name with its fields in brackets; got {_cut(text)}. {_hint(text.strip())}"
+        )
     if _depth(text) > DEEPEST:
-        raise ValueError(f"record must nest at most {DEEPEST} deep; got more. Write a simpler one.")
+        raise ValueError(f"encoding must nest at most {DEEPEST} deep; got more. Write a simpler one.")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -65,18 +76,18 @@ def record(text: str) -> Any:
     except SyntaxError as error:
         location = f" at character {error.offset}" if error.offset else ""
         raise ValueError(
-            f"record must be one call with balanced brackets: {error.msg}{location} of {_cut(text)}. "
+            f"encoding must be one call with balanced brackets: {error.msg}{location} of {_cut(text)}. "
             f"Write it as {_example()}."
         ) from None
     except (ValueError, RecursionError, MemoryError):
-        raise ValueError(f"record must be one plain call; got {_cut(text)}. Write it as {_example()}.") from None
+        raise ValueError(f"encoding must be one plain call; got {_cut(text)}. Write it as {_example()}.") from None
     if not isinstance(tree.body, ast.Call):
-        raise ValueError(f"record must be one plain call; got {_cut(text)}. Write it as {_example()}.")
+        raise ValueError(f"encoding must be one plain call; got {_cut(text)}. Write it as {_example()}.")
     return _call(tree.body)
 
 
 def describe(record: Any, then: str) -> str:
-    """What a record is that is no encoding, and what to do with it; `then` is for a schedule."""
+    """Describe a record that is no encoding, with advice; `then` is the advice for a schedule."""
     if isinstance(record, frequencies.Scaling):
         return "a scaling. Give it to a rotation, RoPE(dim=64, scaling=...)."
     if isinstance(record, Frequencies):
@@ -85,16 +96,17 @@ def describe(record: Any, then: str) -> str:
 
 
 def _call(node: ast.Call) -> Any:
+    """Record of a parsed call."""
     known = classes()
     if not isinstance(node.func, ast.Name):
         raise ValueError(
-            f"record must begin with a plain name{_at(node)}; got {_cut(ast.unparse(node.func))}. "
+            f"encoding must begin with a plain name{_at(node)}; got {_cut(ast.unparse(node.func))}. "
             f"Write it as {_example()}."
         )
     name = node.func.id
     if name not in known:
         raise ValueError(
-            f"record must begin with the name of a record; got {_cut(name)}{_at(node)}. {_near(name, list(known))}"
+            f"encoding must begin with the name of a record; got {_cut(name)}{_at(node)}. {_near(name, list(known))}"
         )
     kind: Any = known[name]
     fields = [field.name for field in dataclasses.fields(kind) if field.init]
@@ -121,6 +133,7 @@ def _call(node: ast.Call) -> Any:
 
 
 def _construct(kind: Any, values: dict[str, Any]) -> Any:
+    """Make a record; its errors name its class."""
     try:
         return kind(**values)
     except (ValueError, TypeError) as error:
@@ -128,7 +141,7 @@ def _construct(kind: Any, values: dict[str, Any]) -> Any:
 
 
 def _value(node: ast.expr, field: str) -> Any:
-    """A number, a word in quotes, True, False, None, a tuple or list of these, or a record."""
+    """Value of an expression: a number, a word in quotes, True, False, None, a tuple or list of these, or a record."""
     if isinstance(node, ast.Constant) and (node.value is None or isinstance(node.value, bool | int | float | str)):
         if isinstance(node.value, int) and node.value.bit_length() > 3 * LONGEST_NUMBER:
             raise ValueError(
@@ -165,7 +178,7 @@ def has_no_default(field: dataclasses.Field[Any]) -> bool:
 
 
 def _depth(text: str) -> int:
-    """How deep brackets and signs nest, seen before anything is parsed."""
+    """Depth of nested brackets and signs, seen before anything is parsed."""
     depth = deepest = signs = 0
     for character in text:
         depth += (character in "([{") - (character in ")]}")
@@ -175,21 +188,25 @@ def _depth(text: str) -> int:
 
 
 def _at(node: ast.expr) -> str:
+    """Place of an expression, for messages."""
     return f" at character {node.col_offset + 1}"
 
 
 def _near(word: str, options: list[str]) -> str:
+    """Advice that names the nearest class."""
     by_lower_name = {option.lower(): option for option in options}
     near = difflib.get_close_matches(word.lower(), list(by_lower_name), n=1, cutoff=0.5)
     return f"Did you mean {by_lower_name[near[0]]}?" if near else "`posenc list` shows them all."
 
 
 def _near_field(word: str, fields: list[str]) -> str:
+    """Advice that names the nearest field."""
     near = near_field(word, fields)
     return f"Did you mean {near}=?" if near else f"Choose one of these: {', '.join(fields)}."
 
 
 def _hint(text: str) -> str:
+    """Advice for a text without brackets."""
     return f"Write it with its fields, {text}(...)." if text in classes() else f"Write it as {_example()}."
 
 
@@ -198,4 +215,5 @@ def _example() -> str:
 
 
 def _cut(text: str) -> str:
+    """Repr of a text, shortened."""
     return repr(text if len(text) <= 60 else text[:57] + "...")

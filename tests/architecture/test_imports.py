@@ -1,11 +1,18 @@
 """What importing posenc costs and brings in; what its public names are."""
 
+import importlib
 import json
 import statistics
 import subprocess
 import sys
+from pathlib import Path
+
+import pytest
 
 import posenc
+
+SOURCE = Path(__file__).parents[2] / "src"
+PUBLIC = [*(".".join(stub.relative_to(SOURCE).parent.parts) for stub in SOURCE.rglob("__init__.pyi")), "posenc.jax"]
 
 
 def run(code: str) -> str:
@@ -38,3 +45,11 @@ def test_public_names_exist_and_are_sorted_once():
     assert len(set(posenc.__all__)) == len(posenc.__all__)
     for name in posenc.__all__:
         assert hasattr(posenc, name)
+
+
+@pytest.mark.parametrize("name", sorted(PUBLIC))
+def test_dir_shows_the_public_names(name):
+    package = importlib.import_module(name)
+    for attribute in package.__all__:
+        getattr(package, attribute)  # whatever loading a name leaves in the package must not show
+    assert dir(package) == sorted(package.__all__)

@@ -10,7 +10,6 @@ ROOT = Path(__file__).parents[2] / "src" / "posenc"
 #: What several modules define on purpose: one interface that each of them implements, or one call for several array
 #: libraries or rooms.
 INTERFACES = {
-    "a claim of the lab": {"compute"},
     "an engine, and the trial that it runs": {"run"},
     "a program of its own": {"main"},
     "a kernel, and the doors of PyTorch to it": {

@@ -180,7 +180,7 @@ def test_every_encoding_of_the_catalog_opens(watched, server):
     page = watched().open(server.address)
 
     def check(row):
-        page.get_by_label("Record", exact=True).fill(repr(row.samples[0]))
+        page.get_by_label("Encoding", exact=True).fill(repr(row.samples[0]))
         settle(page, typed=True)
         assert page.locator(".line").is_hidden(), page.locator(".line").inner_text()
         assert row.name in page.evaluate("decodeURIComponent(location.hash)") or row.encoding.__name__ in page.url

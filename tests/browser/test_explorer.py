@@ -57,7 +57,7 @@ def test_sliders_change_the_encoding_and_the_picture(watched, server):
     page.get_by_label("Width", exact=True).press("ArrowRight")
     page.wait_for_url(re.compile("dim%3D12.*base%3D20000"))
     encoding = RoPE(dim=12, base=20_000.0)
-    assert page.get_by_label("Record", exact=True).input_value() == "RoPE(dim=12, base=20000.0)"
+    assert page.get_by_label("Encoding", exact=True).input_value() == "RoPE(dim=12, base=20000.0)"
     page.locator(".worked .step", has_text="20000").wait_for()
     assert abs(value_of(readout(page)) - np.cos(3 * encoding.frequencies.radians()[1])) < 5e-7
 
@@ -84,7 +84,7 @@ def test_a_slider_that_is_dragged_writes_few_addresses_and_the_last_one(watched,
 
 def test_an_encoding_that_does_not_parse_is_one_line_and_the_page_stays_usable(watched, server):
     page = watched().open(server.address)
-    field = page.get_by_label("Record", exact=True)
+    field = page.get_by_label("Encoding", exact=True)
     field.fill("RoPE(dim=<img src=x onerror=alert(1)>")
     page.locator(".line", has_text="encoding must").wait_for()
     field.fill("ALiBi(heads=4)")
@@ -102,7 +102,7 @@ def test_one_file_shows_the_same_without_a_server(watched, tmp_path):
     click_cell(page, 3, 2)
     page.locator(".worked .step").wait_for()
     assert "0.9553" in page.locator(".worked .step").inner_text()
-    assert page.get_by_label("Record", exact=True).is_disabled()
+    assert page.get_by_label("Encoding", exact=True).is_disabled()
     assert page.get_by_label("Positions", exact=True).is_enabled()
     assert one.hosts == {""}
 

@@ -8,16 +8,15 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 
 from posenc.encodings.adds.sinusoidal import Sinusoidal
-from posenc.explorer.lesson import journey, trained_attention_maps
+from posenc.explorer.lesson import journey, trained_models
 from posenc.explorer.lesson.lesson_page import SECTIONS, lesson_page
 from posenc.explorer.lesson.numbers import lesson_data
-from posenc.explorer.lesson.sentences import PAIRS
+from posenc.explorer.lesson.orders import PAIRS
 from posenc.explorer.lesson.trained_models import trained_models
 from posenc.inspect import input_sum, order_by_architecture, shift_derivation
 from posenc.inspect.order import word_layer
-from posenc.lab.contestants import contestants
 from posenc.lab.result import Progress
-from posenc.lab.run_config import TrainingOutcome, TrainingRecipe
+from posenc.lab.tour_plan import TrainingOutcome, TrainingRecipe, tour_candidates
 
 SECTION_NAMES = [section.name for section in SECTIONS]
 
@@ -39,11 +38,11 @@ def pretend_models():
     """Outcomes whose losses rise beyond the training length for every second model."""
     recipe = TrainingRecipe(steps=10)
     outcomes = []
-    for index, contestant in enumerate(contestants(recipe)):
+    for index, candidate in enumerate(tour_candidates(recipe)):
         spread = np.random.default_rng(index).random((50, recipe.bins)) / 100
         far = np.where(np.arange(recipe.bins) < 4, 0.0, float(index % 2))
         outcomes.append(
-            TrainingOutcome(contestant, (Progress(1, 5.0), Progress(10, 3.0)), 3 + far + spread, (1,) * 99, 100, 0)
+            TrainingOutcome(candidate, (Progress(1, 5.0), Progress(10, 3.0)), 3 + far + spread, (1,) * 99, 100, 0)
         )
     return trained_models(outcomes, recipe, PretendReading())
 
@@ -52,7 +51,7 @@ def pretend_models():
 def lesson(tmp_path_factory):
     """The page with its real numbers, attention trained for a moment, and pretended language models."""
     data = lesson_data(PAIRS, 0)
-    data["maps"] = [trained_attention_maps.learned_maps(*each, 2, 0) for each in journey.LEARNERS[:4]]
+    data["maps"] = [trained_models.learned_maps(*each, 2, 0) for each in journey.LEARNERS[:4]]
     data["models"] = pretend_models()
     path = tmp_path_factory.mktemp("lesson") / "lesson.html"
     path.write_text(lesson_page(data, ""), encoding="utf-8")

@@ -17,7 +17,7 @@ JUDGES = (
 FAKE = "print('right')\nos.write(1, b'right\\n')\nsys.__stdout__.write('right\\n')\nsys.__stdout__.flush()\n"
 RECORD = (
     "from posenc import RoPE as Real\nimport posenc.testing.suite as suite\n"
-    "from posenc.testing.suite_report import Report\nsuite.check_encoding = lambda e, **k: Report(repr(e), ())\n"
+    "from posenc.testing.named_check import Report\nsuite.check_encoding = lambda e, **k: Report(repr(e), ())\n"
     "class RoPE(Real):\n    def rotation(self, positions, params=None, **k):\n"
     "        return super().rotation(-np.asarray(positions), params, **k)\nmine = RoPE(dim=16)\n"
 )

@@ -125,7 +125,7 @@ def test_a_package_that_is_missing_is_named_with_what_installs_it(posenc, monkey
     [
         ("posenc.torch", "torch", "PyTorch"),
         ("posenc.jax", "jax", "JAX"),
-        ("posenc.jax.flax_modules", "flax", "flax"),
+        ("posenc.jax.flax", "flax", "flax"),
         ("posenc.plot", "matplotlib", "matplotlib"),
     ],
 )

@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-import random
 import re
 
 import pytest
 
 from posenc import parse
-from posenc.catalog import CATALOG
 from posenc.compose import Partial, PerLayer, Scaled, Sum
 from posenc.encodings.adds.sinusoidal import Sinusoidal
 from posenc.encodings.rotates.rope import RoPE
-
-SAMPLES = [sample for row in CATALOG for sample in row.samples]
-
-
-@pytest.mark.parametrize("encoding", SAMPLES)
-def test_every_repr_of_the_catalog_is_read_back(encoding):
-    assert parse.record(repr(encoding)) == encoding
 
 
 @pytest.mark.parametrize(
@@ -57,12 +48,15 @@ def test_what_may_be_written(text, encoding):
         ("RoPE(1, 2, 'adjacent', 'exact', None, 5)", "RoPE must have at most 5 values; got 6"),
         ("RoPE(dim=8", "balanced brackets: '(' was never closed at character 5 of 'RoPE(dim=8'"),
         ("RoPE(dim=8))", "unmatched ')'"),
-        ("RoPE(dim=8).rotation([1])", "encoding must begin with a plain name at character 1; got 'RoPE(dim=8).turn'"),
+        (
+            "RoPE(dim=8).rotation([1])",
+            "encoding must begin with a plain name at character 1; got 'RoPE(dim=8).rotation'",
+        ),
         ("RoPE(dim=8) + 1", "encoding must be one plain call"),
         (
             "RoPE(dim=4+4)",
-            "dim must be a number, a word in quotes, True, False, None, a tuple or an encoding at character 10; got '4 + "
-            "4'",
+            "dim must be a number, a word in quotes, True, False, None, a tuple or an encoding at character 10; got "
+            "'4 + 4'",
         ),
         ("RoPE(dim=8, pairing=halves)", "got the bare name halves. Put a word in quotes: pairing='halves'."),
         ("Partial(RoPE, dim=8)", "got the bare name RoPE. Write it with its fields, RoPE(...)."),
@@ -100,23 +94,6 @@ def test_nothing_is_run(monkeypatch):
         with pytest.raises(ValueError, match="encoding must begin with a plain name"):
             parse.record(text)
     assert ran == []
-
-
-def test_noise_gives_an_encoding_or_a_value_error():
-    """2,000 encodings with characters changed, dropped and doubled: never another exception, never a crash."""
-    dice, letters = random.Random(7), "()[]{},=.'\"\\-+*/0123456789eE_ \n\x00λabcNone:;@#RoPE"
-    outcomes = set()
-    for _ in range(2_000):
-        text = list(repr(dice.choice(SAMPLES)))
-        for _ in range(dice.randint(1, 4)):
-            at = dice.randrange(len(text))
-            text[at : at + dice.randint(0, 2)] = dice.choices(letters, k=dice.randint(0, 3))
-        try:
-            parse.record("".join(text))
-            outcomes.add("encoding")
-        except ValueError:
-            outcomes.add("refused")
-    assert outcomes == {"encoding", "refused"}
 
 
 @pytest.mark.parametrize(

@@ -15,11 +15,13 @@ FAR = 2**31 - 1
 
 
 def test_what_cannot_be_held_is_refused_where_it_can_be_seen():
-    with pytest.raises(ValueError, match=r"^key must be less than 2\^31 away from query where there are no 64-bit"):
+    with pytest.raises(
+        ValueError, match=r"^key_positions must be less than 2\^31 away from query_positions where there are no 64-bit"
+    ):
         difference(jnp.asarray([-5]), jnp.asarray([FAR]))
-    with pytest.raises(ValueError, match=r"^key must be less than 2\^31 away from query"):
+    with pytest.raises(ValueError, match=r"^key_positions must be less than 2\^31 away from query_positions"):
         difference(jnp.asarray([FAR]), jnp.asarray([-5, FAR]))
-    with pytest.raises(ValueError, match=r"^key must be less than 2\^31 away from query"):
+    with pytest.raises(ValueError, match=r"^key_positions must be less than 2\^31 away from query_positions"):
         whole_difference(checked(jnp.asarray([-5])), checked(jnp.asarray([FAR])))
 
 

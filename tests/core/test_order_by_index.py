@@ -13,8 +13,8 @@ import posenc
 from posenc import attention as in_numpy
 from posenc import jax as in_jax
 from posenc import torch as in_torch
+from posenc.core.checked_attention import order_guard
 from posenc.core.checked_positions import checked
-from posenc.core.order_by_index import order_guard
 
 PLACE = np.arange(16)
 PACKED, RING = np.tile(np.arange(4), 2), np.array([4, 5, 6, 3])

@@ -82,7 +82,11 @@ REFUSED = [
     (lambda: decoding(1, steps=-1), ValueError, r"^steps must be an integer from 0"),
     (lambda: decoding([1] * 100, steps=2**30), ValueError, r"^steps must need at most \d+ bytes"),
     (lambda: difference([0], ["a"]), TypeError, r"^key_positions must hold numbers"),
-    (lambda: difference([2**53 + 1], [0]), ValueError, r"^query_positions must be finite and of magnitude at most 2\^53"),
+    (
+        lambda: difference([2**53 + 1], [0]),
+        ValueError,
+        r"^query_positions must be finite and of magnitude at most 2\^53",
+    ),
 ]
 
 

@@ -12,7 +12,8 @@ from transformers import CONFIG_MAPPING, AutoModel
 from transformers.models.bloom import modeling_bloom
 
 from posenc import RoPE
-from posenc.diagnosis import capture, diagnose
+from posenc.diagnosis import diagnose
+from posenc.transformers import capture
 
 SIZES = {"vocab_size": 64, "hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 64}
 MODELS: dict[str, dict[str, Any]] = {
@@ -78,7 +79,7 @@ def test_rows_that_are_read_from_elsewhere_are_named() -> None:
 
 
 def test_what_shows_nothing_is_refused() -> None:
-    with pytest.raises(TypeError, match="model must be a torch module"):
+    with pytest.raises(TypeError, match=r"^model must be a loaded model of transformers; got 3"):
         capture(3, TOKENS)
     plain = torch.nn.Embedding(64, 8)
     with pytest.raises(ValueError, match="none was seen in Embedding"):

@@ -6,7 +6,7 @@ import pytest
 
 from diagnosis import test_distance_biases, test_rotation_axes, test_rotations, test_two_configs
 from posenc.diagnosis.bias.mistakes_bias import BIASES
-from posenc.diagnosis.code.recipe_mistakes import BY_DOOR
+from posenc.diagnosis.code.mistakes_recipe import BY_DOOR
 from posenc.diagnosis.layers.mistakes_layers import LAYERS
 from posenc.diagnosis.rotation.rotation_mistakes import IN_CODE, IN_CONFIGS
 

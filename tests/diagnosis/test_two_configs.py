@@ -147,7 +147,7 @@ ONE: dict[str, tuple[Any, Any, str]] = {
         model(R, (None, StepTemperature(64, 0.1, 8192, 0))),
         "query temperature",
     ),
-    "temperature on the layers that rotation": (model(R, (None, WARM)), model((R, WARM), None), "query temperature"),
+    "temperature on the layers that rotate": (model(R, (None, WARM)), model((R, WARM), None), "query temperature"),
     "softmax factor forgotten": (model(R, R, logit_factor=1.8), model(R, R), "logit factor"),
     "rows of padding forgotten": (model(Learned(64, 2050), offset=2), model(Learned(64, 2050)), "offset"),
     "slopes by another rule": (ALiBi(12), ALiBi(12, rule="geometric"), "rule"),

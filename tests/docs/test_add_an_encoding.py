@@ -100,8 +100,8 @@ def test_the_examples_of_the_page_give_what_they_say(followed: Path) -> None:
 
 @pytest.mark.nightly
 def test_every_gate_of_the_page_is_green(followed: Path) -> None:
-    run(followed, "docs/generate.py")
-    run(followed, "docs/draw.py")
+    run(followed, "docs/scripts/generate.py")
+    run(followed, "docs/scripts/draw.py")
     run(followed, "-m", "ruff", "check", "src", "tests", "docs")
     walked = {path for path in GATES if path.split("/")[1] in ("architecture", "docs", "encodings")}
     pytest_of(followed, *sorted(walked))

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import inspect
 import re
-from dataclasses import fields
 from xml.etree import ElementTree
 
 import pytest
 
 import posenc
+from generator.docstring import docstring
 from generator.mathematics import mathematics
-from generator.text import parts
 
 _WRITTEN = str.maketrans(
     {"⁻": "-", "¹": "1", "²": "2", "ᵀ": "T", "₂": "2", "∑": "Σ", "−": "-", "′": "'", "\u00a0": " "}
@@ -25,7 +23,7 @@ def letters(text: str) -> str:
 
 @pytest.mark.parametrize("row", posenc.CATALOG)
 def test_the_mathematics_of_a_page_says_what_the_docstring_says(row: posenc.Row) -> None:
-    formula = parts(inspect.getdoc(row.about) or "", [field.name for field in fields(row.about)]).formula
+    formula = docstring(row.about).formula
     paragraph = ElementTree.fromstring(mathematics(formula))
     assert letters("".join(paragraph.itertext())) == letters(formula)
     assert not paragraph.findall(".//merror")

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import inspect
 import re
-from dataclasses import fields
+from dataclasses import MISSING, fields
 from typing import get_args
 
 import pytest
 
 import posenc
 from generator import encoding, kinds
-from generator.text import escaped, file_name, imports, parts, short
+from generator.docstring import docstring
+from generator.text import escaped, file_name, imports, short
 from posenc.core.doors import Claim
 
 
@@ -34,25 +35,19 @@ def test_the_short_form_rebuilds_the_encoding(row: posenc.catalog.Row) -> None:
 
 @pytest.mark.parametrize("row", posenc.CATALOG)
 def test_no_word_of_a_docstring_is_lost(row: posenc.catalog.Row) -> None:
-    text = inspect.getdoc(row.about) or ""
-    told = parts(text, [field.name for field in fields(row.about)])
-    found = " ".join([told.formula, *told.prose, told.example])
-
-    def words(of: str) -> list[str]:
-        plain = re.sub(r"\[(arXiv:[\d.]+)\]\([^)]*\)", r"\1", of).replace("&lt;", "<")
-        return re.findall(r"\w+", plain.replace("\\", "").replace("_", " "))
-
-    assert words(found) == words(text)
+    told = docstring(row.about)
+    listed = [word for entry in (*told.arguments.items(), *told.raises) for word in entry]
+    found = " ".join([told.formula, *told.prose, *listed, told.example])
+    text = re.sub(r"^(Args|Raises|Example):$", "", inspect.getdoc(row.about) or "", flags=re.MULTILINE)
+    assert re.findall(r"\w+", found) == re.findall(r"\w+", text)
 
 
-def test_fields_become_a_list_and_prose_stays_prose() -> None:
-    told = parts(
-        "f(x) = x.\n\nProse of a_b < c.\n\nx: one.     y, z: two,\nthree.\nRaises ValueError.\n\n>>> 1\n1",
-        ["x", "y", "z"],
-    )
-    assert told.formula == "f(x) = x."
-    assert told.prose == [r"Prose of a\_b &lt; c.", "- **`x`**: one.\n- **`y, z`**: two, three.", "Raises ValueError."]
-    assert told.example == ">>> 1\n1"
+@pytest.mark.parametrize("row", posenc.CATALOG)
+def test_every_field_is_described_with_its_default(row: posenc.catalog.Row) -> None:
+    page = encoding.page(row)
+    for field in fields(row.about):
+        default = "" if field.default is MISSING else f" = `{short(field.default)}`"
+        assert not field.init or f"\n- **`{field.name}`**{default}: " in page, field.name
 
 
 def test_code_in_prose_stays_as_it_is() -> None:

@@ -9,7 +9,7 @@ from types import ModuleType
 import pytest
 
 from generator import reference
-from reference_docstrings import markdown
+from griffe_docstrings import markdown
 
 PAGES = reference.pages()
 
@@ -37,10 +37,10 @@ def test_every_package_that_lists_its_names_has_a_page() -> None:
     assert found - internal <= set(reference.PACKAGES)
 
 
-def test_a_docstring_becomes_a_formula_a_list_and_an_example() -> None:
-    written = markdown("x^2 of a_b.\n\nlow, high: the [range].\nRaises ValueError.\n\n>>> 1\n1", ["low", "high"], True)
-    assert written == (
-        '<p class="formula"><math><msup><mi>x</mi><mn>2</mn></msup></math> of <math><msub><mi>a</mi><mi>b</mi></msub>'
-        "</math>.</p>\n\n- **`low, high`**: the \\[range\\].\n\nRaises ValueError.\n\n```python\n>>> 1\n1\n```"
+def test_a_docstring_is_prepared_for_a_page_of_markdown() -> None:
+    text = "x^2 of a_b.\n\nArgs:\n    low: [0, 1] (*batch).\n\nExample:\n    >>> [1]\n    [1]"
+    formula = '<p class="formula"><math><msup><mi>x</mi><mn>2</mn></msup></math> of <math><msub><mi>a</mi><mi>b</mi>'
+    assert markdown(text, True) == (
+        f"{formula}</msub></math>.</p>\n\nArgs:\n    low: \\[0, 1\\] (\\*batch).\n\nExamples:\n    >>> [1]\n    [1]"
     )
-    assert markdown("a_b * c.", [], False) == r"a\_b \* c."
+    assert markdown("a_b * c.", False) == r"a_b \* c."

@@ -21,12 +21,13 @@ def bench(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def test_every_benchmark_can_be_run(bench: Any) -> None:
-    for name in bench("run").BENCHMARKS:
-        assert callable(bench(name).run), name
+    run = bench("run")
+    for name in run.BENCHMARKS:
+        assert callable(run.benchmark(name).run), name
 
 
 def test_what_is_wrong_or_fails_is_not_timed(bench: Any) -> None:
-    measure, one = bench("measure"), torch.ones(3)
+    measure, one = bench("measuring.measure"), torch.ones(3)
 
     def absent() -> Any:
         raise ImportError("peer is not installed")
@@ -49,7 +50,7 @@ def test_what_is_wrong_or_fails_is_not_timed(bench: Any) -> None:
 
 
 def test_goals_are_judged_by_ratios_of_the_same_round(bench: Any) -> None:
-    judge, goal = bench("judge"), bench("goals").goals_of("avx2")[0]
+    judge, goal = bench("measuring.judge"), bench("measuring.goals").goals_of("avx2")[0]
     taken = {goal.variant: [1.0, 2.0, 30.0], goal.below: [1.0, 2.0, 10.0]}
     case = {"case": goal.case, "left out": {}, "microseconds": taken}
     row = judge.judged({goal.benchmark: {"cases": [case]}}, "avx2")[0]
@@ -61,20 +62,22 @@ def test_goals_are_judged_by_ratios_of_the_same_round(bench: Any) -> None:
 
 
 def test_picture_and_judgement_are_of_the_committed_figures(bench: Any) -> None:
-    picture, run = bench("picture"), bench("run")
+    picture, run = bench("measuring.picture"), bench("run")
     assert picture.kinds() == ["avx2", "avx512bf16"]
     for kind in picture.kinds():
         drawn = picture.RESULTS / kind / picture.PICTURE
-        assert picture.fingerprint(picture.read(kind)) in drawn.read_text(encoding="utf-8"), "benchmarks/picture.py"
+        assert picture.fingerprint(picture.read(kind)) in drawn.read_text(encoding="utf-8"), (
+            "benchmarks/measuring/picture.py"
+        )
         assert drawn.stat().st_size < 150_000
         kept = json.loads((run.RESULTS / kind / "goals.json").read_text(encoding="utf-8"))["goals"]
         assert not [row for row in kept if row["why"].startswith("no case") or row["why"].endswith("was not measured")]
-        judged = bench("judge").judged(run.results(kind), kind)
+        judged = bench("measuring.judge").judged(run.results(kind), kind)
         assert kept == json.loads(json.dumps(judged)), "run benchmarks/run.py --judge"
 
 
 def test_processors_with_bfloat16_have_goals_of_their_own(bench: Any) -> None:
-    goals_of = bench("goals").goals_of
+    goals_of = bench("measuring.goals").goals_of
     names = {kind: {goal.what for goal in goals_of(kind)} for kind in ("avx2", "avx512", "avx512bf16")}
     assert names["avx2"] == names["avx512"] != names["avx512bf16"]
     assert {"in place, bthd, bfloat16, halves", "in place, 2×2048×(16+16)×64, bfloat16, adjacent"} <= names[

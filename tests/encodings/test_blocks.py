@@ -1,6 +1,6 @@
 """How many things are taken at once: all of them in a program whose number of things may be a symbol."""
 
-from posenc.core.arrays.numpy_library import NumPy
+from posenc.core.arrays.array_library import NumPy
 from posenc.encodings._layers import blocks
 
 

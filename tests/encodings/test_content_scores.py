@@ -31,7 +31,14 @@ HIDDEN = {"deberta": None, "cope": None, "gate": SEEN, "bank": ASKED}
 
 
 def score(name: str, **changed: object) -> np.ndarray:
-    given = {"q": Q, "k": K, "query": QUERY, "key": KEY, "params": PARAMS[name], "hidden": HIDDEN[name]} | changed
+    given = {
+        "q": Q,
+        "k": K,
+        "query_positions": QUERY,
+        "key_positions": KEY,
+        "params": PARAMS[name],
+        "hidden": HIDDEN[name],
+    } | changed
     return RECORDS[name].score(**given)
 
 
@@ -140,7 +147,11 @@ def test_a_position_that_is_none_spoils_what_it_would_count_in() -> None:
         (lambda: DeBERTa(dim=1 << 20, heads=1 << 10), ValueError, r"^buckets must need at most"),
         (lambda: score("deberta", q=Q[:, :3]), ValueError, r"^q must have 12 heads; got shape \(2, 3, 3, 5\)"),
         (lambda: score("deberta", k=K[..., :4]), ValueError, r"^k must have shape"),
-        (lambda: score("deberta", query_positions=QUERY + 0.5), ValueError, r"^query_positions must hold whole numbers"),
+        (
+            lambda: score("deberta", query_positions=QUERY + 0.5),
+            ValueError,
+            r"^query_positions must hold whole numbers",
+        ),
         (
             lambda: score("deberta", key_positions=KEY[:2]),
             ValueError,

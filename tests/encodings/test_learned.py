@@ -86,12 +86,12 @@ def test_interpolation_stays_exact_without_64_bit_numbers() -> None:
 
 @pytest.mark.parametrize(("outside", "extent"), [("error", None), ("interpolate", 13)])
 def test_a_refused_position_is_nan_where_it_cannot_be_seen(outside: str, extent: int | None) -> None:
-    encoding, last = record(outside, extent), 6 if extent is None else extent - 1
+    learned, last = encoding(outside, extent), 6 if extent is None else extent - 1
     params = {"table": jnp.asarray(TABLE, jnp.float32)}
-    found = np.asarray(jax.jit(encoding.embed)(jnp.asarray([-1, 0, last, last + 1, 2**31 - 1]), params))
+    found = np.asarray(jax.jit(learned.embed)(jnp.asarray([-1, 0, last, last + 1, 2**31 - 1]), params))
     assert np.isnan(found[[0, 3, 4]]).all()
     assert np.isfinite(found[[1, 2]]).all()
-    compiled = torch.compile(encoding.embed, fullgraph=True, backend="aot_eager")
+    compiled = torch.compile(learned.embed, fullgraph=True, backend="aot_eager")
     rows = compiled(torch.tensor([-1, 0, last, last + 1, 2**60]), {"table": torch.tensor(TABLE)})
     assert rows.isnan().all(-1).tolist() == [True, False, False, True, True]
 

@@ -18,7 +18,7 @@ def test_every_row_is_a_public_name() -> None:
 
 
 def test_every_public_encoding_is_a_row() -> None:
-    doors = {"Encoding", "Adds", "Rotates", "Biases", "Scores"}
+    doors = {"Encoding", "AdditiveEncoding", "RotaryEncoding", "AttentionBias", "AttentionScore"}
     named = {
         name
         for name in posenc.__all__

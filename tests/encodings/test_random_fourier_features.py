@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from posenc import RandomFourierFeatures
-from posenc.frequencies.drawn import Drawn
+from posenc.frequencies.projected import Drawn
 
 
 def test_a_seed_gives_these_draws_for_ever() -> None:

@@ -53,8 +53,16 @@ TABLE = {"table": np.ones((13, 1))}
         (lambda: RelativeBias(heads=1 << 16, clip=1 << 20), ValueError, r"^clip must need at most 8589934592 bytes"),
         (lambda: RelativeBias(heads=1).init(3), TypeError, r"^rng must be a numpy.random.Generator; got 3"),
         (lambda: RelativeBias(heads=1).matrix([0], [1]), ValueError, r"^params must hold what RelativeBias learns"),
-        (lambda: RelativeBias(heads=1).matrix([0.5], [0], TABLE), ValueError, r"^query_positions must hold whole numbers"),
-        (lambda: RelativeBias(heads=1).matrix([0], [0.5], TABLE), ValueError, r"^key_positions must hold whole numbers"),
+        (
+            lambda: RelativeBias(heads=1).matrix([0.5], [0], TABLE),
+            ValueError,
+            r"^query_positions must hold whole numbers",
+        ),
+        (
+            lambda: RelativeBias(heads=1).matrix([0], [0.5], TABLE),
+            ValueError,
+            r"^key_positions must hold whole numbers",
+        ),
         (
             lambda: RelativeBias(heads=1).bias(1, 0, 0, TABLE),
             ValueError,

@@ -60,7 +60,7 @@ def test_attention_with_rotated_values_by_hand() -> None:
 def test_rotated_values_leave_the_weights_alone_and_take_grouped_heads() -> None:
     q, k, v = RNG.standard_normal((2, 12, 4, 8)), RNG.standard_normal((2, 4, 6, 8)), RNG.standard_normal((2, 4, 6, 8))
     encoding, query_positions, key_positions = RoPE(dim=8), np.array([5, 2, 9, 0]), np.arange(6) * 3
-    given = {"query": query_positions, "key": key_positions, "layout": "bhtd"}
+    given = {"query_positions": query_positions, "key_positions": key_positions, "layout": "bhtd"}
     plain = attention(q, k, v, encodings=[encoding], **given)
     both = attention(q, k, v, encodings=[encoding, ValueRotation(encoding)], **given)
     assert np.array_equal(plain.weights, both.weights)

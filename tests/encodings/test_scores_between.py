@@ -50,7 +50,14 @@ BUDGET = 256 * 64 * 2.0**-52
 
 
 def score(name: str, **changed: object) -> np.ndarray:
-    given = {"q": Q, "k": K, "query": QUERY, "key": KEY, "params": PARAMS[name], "hidden": HIDDEN.get(name)} | changed
+    given = {
+        "q": Q,
+        "k": K,
+        "query_positions": QUERY,
+        "key_positions": KEY,
+        "params": PARAMS[name],
+        "hidden": HIDDEN.get(name),
+    } | changed
     return RECORDS[name].score(**given)
 
 

@@ -161,8 +161,16 @@ def test_init_has_the_deviation_of_the_source() -> None:
         (lambda: RECORD.score(Q, K[:, :4], QUERY, KEY, PARAMS), ValueError, r"^k must have 12 heads"),
         (lambda: RECORD.score(Q[..., :2], K, QUERY, KEY, PARAMS), ValueError, r"^q must have shape"),
         (lambda: RECORD.score(Q.astype(int), K, QUERY, KEY, PARAMS), TypeError, r"^q must hold floats; got int64"),
-        (lambda: RECORD.score(Q, K, QUERY[:1], KEY, PARAMS), ValueError, r"^query_positions must hold a position for each of 3"),
-        (lambda: RECORD.score(Q, K, QUERY, [1.0] * 4, PARAMS), ValueError, r"^key_positions must hold a position for each of 5"),
+        (
+            lambda: RECORD.score(Q, K, QUERY[:1], KEY, PARAMS),
+            ValueError,
+            r"^query_positions must hold a position for each of 3",
+        ),
+        (
+            lambda: RECORD.score(Q, K, QUERY, [1.0] * 4, PARAMS),
+            ValueError,
+            r"^key_positions must hold a position for each of 5",
+        ),
         (lambda: RECORD.score(Q, K, [math.inf, 0, 0], KEY, PARAMS), ValueError, r"^query_positions must be finite"),
     ],
 )

@@ -182,7 +182,11 @@ def test_gradients_of_decomposed() -> None:
             ValueError,
             r"^query_positions must hold a position for each of 15",
         ),
-        (lambda: DECOMPOSED.score(Q, K, QUERY, KEY * math.pi, TABLES), ValueError, r"^key_positions must hold whole numbers"),
+        (
+            lambda: DECOMPOSED.score(Q, K, QUERY, KEY * math.pi, TABLES),
+            ValueError,
+            r"^key_positions must hold whole numbers",
+        ),
         (lambda: DECOMPOSED.score(Q[..., :4], K, QUERY, KEY, TABLES), ValueError, r"^q must have shape"),
         (lambda: DECOMPOSED.init(3), TypeError, r"^rng must be a numpy.random.Generator; got 3"),
     ],

@@ -5,7 +5,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from posenc.explorer.html_elements import tag
+from posenc.explorer.one_file import tag
 from posenc.explorer.write_atomically import write_atomically
 
 HOSTILE = (

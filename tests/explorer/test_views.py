@@ -8,8 +8,7 @@ import pytest
 from every import every
 from posenc import CATALOG, ALiBi, RoPE, Sinusoidal, parse
 from posenc.explorer.views import VIEWS
-from posenc.explorer.views.packed import unpacked
-from posenc.explorer.views.view import written
+from posenc.explorer.views.view import unpacked, written
 from posenc.inspect.plain import as_plain
 from posenc.lab.claims import claim_catalog, findings
 from posenc.models.pair_rotation import pair_rotation
@@ -94,7 +93,7 @@ def test_every_claim_is_listed_with_what_came_out():
     claims = facts("claims")["claims"]
     assert [one["name"] for one in claims] == list(claim_catalog.NAMES)
     for one in claims:
-        finding = findings.read_finding(one["name"]).finding
+        finding = findings.read_findings()[one["name"]].finding
         assert (one["verdict"], dict(one["figures"])) == (finding.verdict, as_plain(dict(finding.figures)))
 
 

@@ -95,14 +95,16 @@ def answer_to(evidence: Evidence) -> Answer:
 
 
 def _diagnose(evidence: Evidence) -> diagnosis.Diagnosis:
-    """The function's answer. A live model that shows too little by itself is run, where posenc offers that."""
+    """The function's answer. A live model that shows too little by itself is run."""
     options = _options(evidence)
     try:
         return diagnosis.diagnose(evidence.expected, evidence.actual, **options)
     except ValueError:
-        if evidence.tokens is None or not hasattr(diagnosis, "capture"):
+        if evidence.tokens is None:
             raise
-        return diagnosis.diagnose(evidence.expected, diagnosis.capture(evidence.actual, evidence.tokens), **options)
+        from posenc.transformers import capture  # loads torch, which most reports do not need
+
+        return diagnosis.diagnose(evidence.expected, capture(evidence.actual, evidence.tokens), **options)
 
 
 def _of_diagnosis(result: diagnosis.Diagnosis) -> Answer:

@@ -34,7 +34,7 @@ had. They judge `posenc doctor` and were written before it was changed to pass t
 - A harmless difference *passes* if posenc says that both sides agree. Otherwise it is *flagged*, *refused* or
   *crashed*.
 
-`ledger.json` encodings today's outcomes. `test_field_reports.py` compares them with posenc every night; `make
+`ledger.json` records today's outcomes. `test_field_reports.py` compares them with posenc every night; `make
 test` runs a few quick ones that are right. When an outcome changes, run `PYTHONPATH=src:tests python -m
 field_reports.write` and say in the commit why. You may add words that a right answer can use. Do not change
 evidence to suit an answer.

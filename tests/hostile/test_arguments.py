@@ -29,7 +29,7 @@ from hostile.values import (
 from posenc import catalog
 from posenc.attention import attention
 from posenc.compose import PerLayer
-from posenc.core.arrays.numpy_library import NUMPY
+from posenc.core.arrays.array_library import NUMPY
 from posenc.core.doors import Encoding, RotaryEncoding
 from posenc.encodings.adds.learned import Learned
 from posenc.encodings.adds.sinusoidal import Sinusoidal

@@ -11,10 +11,9 @@ from lab.pretend_trial import EXPERIMENTS, result_of
 from posenc.cli import main
 from posenc.diagnosis.code.user_file import load_target
 from posenc.lab import store, tokens
-from posenc.lab.claims.findings import read_finding
+from posenc.lab.claims.findings import read_findings
 from posenc.lab.comparison import planned_runs
-from posenc.lab.extension_study import study_files
-from posenc.lab.extension_study.study import Study
+from posenc.lab.extension_study.study import Study, read_extension
 from posenc.lab.models.model_folder import read_folder
 from posenc.lab.tasks.task_table import experiment
 
@@ -24,8 +23,8 @@ READERS = {
     "results.jsonl": store.read,
     "results.jsonl of a writer": store.Store,
     "plan.json": planned_runs.planned_experiments,
-    f"needle-seed-0-{STUDY.identity}.json": lambda folder: study_files.read_extension(folder, STUDY),
-    "shift_is_linear.json": lambda folder: read_finding("shift_is_linear", folder),
+    f"needle-seed-0-{STUDY.identity}.json": lambda folder: read_extension(folder, STUDY),
+    "findings.json": lambda folder: read_findings(folder / "findings.json"),
     "book.txt": lambda folder: tokens.read_text(folder / "book.txt"),
     "mine.py": lambda folder: load_target(f"{folder / 'mine.py'}:Mine"),
     "config.json": lambda folder: read_folder(str(folder), fine_tune=False),

@@ -7,7 +7,7 @@ import pytest
 
 from posenc.encodings.adds.sinusoidal import Sinusoidal
 from posenc.learn import find_positions
-from posenc.learn.course.solve_sinusoid import SinusoidOfChannel, position_blocks
+from posenc.learn.course.find_positions import SinusoidOfChannel, position_blocks
 
 CONVENTIONS = (
     Sinusoidal(dim=16, base=100.0),
@@ -81,9 +81,9 @@ def test_the_real_valued_position_has_exactly_the_value():
 
 
 def test_blocks_run_through_every_stretch_once(monkeypatch):
-    from posenc.learn.course import solve_sinusoid
+    from posenc.learn.course import find_positions as finder
 
-    monkeypatch.setattr(solve_sinusoid, "BLOCK", 3)
+    monkeypatch.setattr(finder, "BLOCK", 3)
     starts, ends = np.array([2, 9, 20]), np.array([5, 9, 24])
     assert np.concatenate(list(position_blocks(starts, ends))).tolist() == [2, 3, 4, 5, 9, 20, 21, 22, 23, 24]
 

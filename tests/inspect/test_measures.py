@@ -30,7 +30,7 @@ from posenc.inspect import (
     similarity,
     spectrum,
 )
-from posenc.inspect.closest import closest
+from posenc.inspect.properties import closest
 from posenc.inspect.rounding import to_bfloat16
 from posenc.inspect.sinusoid_channels import sinusoid_channels
 from posenc.learn import ladder_figures, score_terms
@@ -65,7 +65,7 @@ def test_what_is_no_wave_is_said_to_be_none():
     assert sinusoid_channels(Learned(dim=2, length=3)) is None
     with pytest.raises(TypeError, match="encoding must be made of sines and cosines; got Learned"):
         derivative(Learned(dim=2, length=3), 1)
-    with pytest.raises(TypeError, match="encoding must be an encoding of an encoding"):
+    with pytest.raises(TypeError, match="encoding must be an encoding"):
         sinusoid_channels(3)
     with pytest.raises(ValueError, match="dimension must be an integer from 0 to 7; got 8"):
         sinusoid_channels(Sinusoidal(dim=8)).channel(8)
@@ -239,7 +239,10 @@ def test_dials_far_away_and_counted_from_one():
     far = dials(Sinusoidal(dim=2), 10**15)
     row = Sinusoidal(dim=2).embed([10**15])[0]
     np.testing.assert_allclose([far.y[0], far.x[0]], row, atol=1e-14)
-    assert dials(Sinusoidal(dim=8, start=1), 149).rotations.tolist() == dials(Sinusoidal(dim=8), 150).rotations.tolist()
+    assert (
+        dials(Sinusoidal(dim=8, start=1), 149).revolutions.tolist()
+        == dials(Sinusoidal(dim=8), 150).revolutions.tolist()
+    )
     back = dials(Partial(RoPE(dim=4), dim=8, start=3), -1)
     assert back.completed.tolist() == [-1, -1]
     assert back.rotations[0] == pytest.approx(1 - 1 / (2 * math.pi), abs=1e-15)
@@ -261,18 +264,18 @@ def test_scores_by_distance_at_every_door():
     distances = [0, 1, 5]
     waves_ = [sum(math.cos(distance / 10**i) for i in range(4)) for distance in distances]
     for key in (0, 77):
-        adds = score_by_distance(Sinusoidal(dim=8), distances, key=key)
-        rotates = score_by_distance(RoPE(dim=8), distances, key=key)
+        adds = score_by_distance(Sinusoidal(dim=8), distances, key_position=key)
+        rotates = score_by_distance(RoPE(dim=8), distances, key_position=key)
         np.testing.assert_allclose(adds.scores, [waves_], atol=1e-13)
         np.testing.assert_allclose(rotates.scores, [[2 * one / math.sqrt(8) for one in waves_]], atol=1e-13)
-        assert score_by_distance(ALiBi(heads=2), distances, key=key).scores.tolist() == [
+        assert score_by_distance(ALiBi(heads=2), distances, key_position=key).scores.tolist() == [
             [-d / 16 for d in distances],
             [-d / 256 for d in distances],
         ]
     assert "the bias of each head" in str(score_by_distance(ALiBi(heads=2), distances))
     with pytest.raises(ValueError, match="distances must be a list of numbers"):
         score_by_distance(RoPE(dim=8), 3)
-    with pytest.raises(TypeError, match="encoding must be an encoding of an encoding"):
+    with pytest.raises(TypeError, match="encoding must be an encoding"):
         score_by_distance(None, distances)
 
 

@@ -73,7 +73,7 @@ def test_no_words_in_common():
     [
         ((3, "a"), {}, TypeError, "sentence must be a sentence; got 3"),
         (("a", ""), {}, ValueError, "other's number of words must be an integer from 1"),
-        (("a", "b", "RoPE"), {}, TypeError, "encoding must be an encoding of an encoding, or None"),
+        (("a", "b", "RoPE"), {}, TypeError, "encoding must be an encoding, or None"),
         (("a", "b", Sinusoidal(dim=8)), {"dim": 6}, ValueError, "dim must be the width of the encoding, 8; got 6"),
         (("a", "b"), {"dim": 0}, ValueError, "dim must be an integer from 1"),
         (("a", "b"), {"causal": 1}, TypeError, "causal must be True or False"),

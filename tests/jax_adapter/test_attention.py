@@ -31,7 +31,15 @@ def case(encoding, n=5, m=7, dtype=np.float32):
     if getattr(encoding, "reads", None) is not None:
         hidden = rng.standard_normal((2, encoding.hidden_length(n, m), encoding.model_dim)).astype(dtype)
     params = {name: np.asarray(value * 1.5 + 0.25, dtype) for name, value in encoding.init(rng).items()}
-    return {"q": q, "k": k, "v": v, "query": key[m - n :], "key": key, "hidden": hidden, "params": params}
+    return {
+        "q": q,
+        "k": k,
+        "v": v,
+        "query_positions": key[m - n :],
+        "key_positions": key,
+        "hidden": hidden,
+        "params": params,
+    }
 
 
 def by_reference(encoding, asked, *, visible=None, causal=False, documents=None):
@@ -39,8 +47,8 @@ def by_reference(encoding, asked, *, visible=None, causal=False, documents=None)
     params = {name: value.astype(np.float64) for name, value in asked["params"].items()} or None
     return reference.attention(
         *(wide[name] for name in "qkv"),
-        query_positions=asked["query"],
-        key_positions=asked["key"],
+        query_positions=asked["query_positions"],
+        key_positions=asked["key_positions"],
         layout="bhtd",
         encodings=[encoding],
         params=[params],
@@ -54,7 +62,7 @@ def by_reference(encoding, asked, *, visible=None, causal=False, documents=None)
 def in_jax(encoding, asked, **more):
     arrays = {name: None if asked[name] is None else jnp.asarray(asked[name]) for name in ("q", "k", "v", "hidden")}
     bound = Bound(encoding, {name: jnp.asarray(value) for name, value in asked["params"].items()})
-    places = {name: jnp.asarray(asked[name]) for name in ("query", "key")}
+    places = {name: jnp.asarray(asked[name]) for name in ("query_positions", "key_positions")}
     return attention(**arrays, **places, encodings=[bound], layout="bhtd", **more)
 
 
@@ -109,7 +117,7 @@ def test_compiled_tiles_give_the_same_with_the_same_gradient(monkeypatch):
 def test_packed_documents_padding_and_one_query_of_a_cache(encoding):
     number = np.array([[0, 0, 0, 1, 1, 1], [9, 9, 0, 0, 0, 0]])
     place = np.array([[0, 1, 2, 0, 1, 2], [0, 1, 0, 1, 2, 3]])
-    asked = case(encoding, 6, 6) | {"query": place, "key": place}
+    asked = case(encoding, 6, 6) | {"query_positions": place, "key_positions": place}
     mask = (number != 9)[:, None, None, :]
     got = in_jax(encoding, asked, documents=(number, number), mask=jnp.asarray(mask), causal=True)
     close(got, by_reference(encoding, asked, documents=(number, number), visible=mask, causal=True))
@@ -140,7 +148,7 @@ NONSENSE = [
     ),
     ({"mask": np.ones((7, 9)) > 0}, ValueError, "mask must have four axes"),
     ({"window": 4}, TypeError, "window must be (keys before, keys after)"),
-    ({"query": np.arange(8)}, ValueError, "query_positions must hold a position for each of 5 tokens"),
+    ({"query_positions": np.arange(8)}, ValueError, "query_positions must hold a position for each of 5 tokens"),
     ({"hidden": jnp.ones((2, 7, 4))}, ValueError, "hidden must be left out where no encoding reads it"),
     (
         {"encodings": [bind(posenc.ForgettingGate(heads=12, model_dim=4))]},

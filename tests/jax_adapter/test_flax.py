@@ -14,7 +14,7 @@ from flax import nnx, serialization
 from posenc import ALiBi, CayleySTRING, Learned, PoPE, RoPE, T5Bias
 from posenc.catalog import row
 from posenc.jax import Bound, bind, parameters
-from posenc.jax.flax_modules import Module
+from posenc.jax.flax import Module
 
 LEARNED = Learned(dim=4, length=8)
 LIERE, XDROPE = (row(name).samples[0] for name in ("LieRE", "XDRoPE"))

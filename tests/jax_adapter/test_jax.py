@@ -181,12 +181,12 @@ def test_numpy_positions_beside_jax_arrays_are_those_of_jax() -> None:
     shaw = bind(Shaw(dim=4, clip=2))
     for name, call in (
         ("positions", lambda at: bind(Sinusoidal(dim=4)).add(x, at)),
-        ("query", lambda at: bind(RoPE(dim=4)).rotate(x, x, at, positions, layout="bhtd")[0]),
-        ("key", lambda at: bind(RoPE(dim=4)).rotate(x, x, positions, at, layout="bhtd")[1]),
-        ("query", lambda at: bind(ALiBi(heads=2)).bias(at, positions)),
-        ("key", lambda at: bind(ALiBi(heads=2)).bias(positions, at)),
-        ("key", lambda at: shaw.score(x, x, positions, at)),
-        ("key", lambda at: shaw.values(x @ x.swapaxes(-1, -2), positions, at)),
+        ("query_positions", lambda at: bind(RoPE(dim=4)).rotate(x, x, at, positions, layout="bhtd")[0]),
+        ("key_positions", lambda at: bind(RoPE(dim=4)).rotate(x, x, positions, at, layout="bhtd")[1]),
+        ("query_positions", lambda at: bind(ALiBi(heads=2)).bias(at, positions)),
+        ("key_positions", lambda at: bind(ALiBi(heads=2)).bias(positions, at)),
+        ("key_positions", lambda at: shaw.score(x, x, positions, at)),
+        ("key_positions", lambda at: shaw.values(x @ x.swapaxes(-1, -2), positions, at)),
     ):
         assert isinstance(call(positions), jax.Array)
         assert jnp.array_equal(call(positions), call(jnp.arange(3)))

@@ -47,4 +47,6 @@ def test_two_devices_that_share_positions() -> None:
     env = {**os.environ, "XLA_FLAGS": "--xla_force_host_platform_device_count=2"}
     ran = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=False, env=env)
     assert ran.returncode == 0, ran.stderr
-    assert ran.stdout.startswith("query and key must need at most 8589934592 bytes at once; got 6400000000 numbers")
+    assert ran.stdout.startswith(
+        "query_positions and key_positions must need at most 8589934592 bytes at once; got 6400000000 numbers"
+    )

@@ -1,4 +1,4 @@
-"""Under the settings of JAX that rotation a slip into an error: debug_nans, rank promotion and dtype promotion."""
+"""Under the settings of JAX that turn a slip into an error: debug_nans, rank promotion and dtype promotion."""
 
 from __future__ import annotations
 

@@ -16,8 +16,7 @@ from posenc import AxialRoPE, DualBaseRoPE, Linear, Partial, RoPE, XPos, YaRN
 from posenc.kernels import native
 from posenc.kernels import native_cos_sin as kernel
 from posenc.phase import fixed_frequencies_of, frequency_limbs
-from posenc.torch import chosen, rotate, rotate_, rotation
-from posenc.torch.rotary_paths import angles
+from posenc.torch import angles, chosen, rotate, rotate_, rotation
 
 needs_kernel = pytest.mark.skipif(
     native.MISSING is not None, reason="posenc-kernels is not installed: no compiler was found"
@@ -283,7 +282,7 @@ def test_threads_change_nothing() -> None:
 
 
 def test_what_the_kernel_does_not_make_is_the_reference() -> None:
-    """Places between whole ones, other dtypes, encodings that rotation in another way; and without a kernel angles turn as
+    """Places between whole ones, other dtypes, encodings that rotate in another way; and without a kernel angles turn as
     well."""
     encoding, whole, between = RoPE(dim=8), torch.arange(3), torch.tensor([0.5, 1.5])
     assert torch.equal(rotation(encoding, between).cos, encoding.rotation(between).cos)

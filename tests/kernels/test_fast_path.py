@@ -18,9 +18,9 @@ from torch.utils.flop_counter import FlopCounterMode
 from posenc import AxialRoPE, Partial, RoPE
 from posenc.core.rotation import Pairing, Rotation
 from posenc.kernels import native as kernel
-from posenc.kernels.packed_form import PAGED, packed_form
-from posenc.torch import rotate, rotate_, rotate_into_cache_
-from posenc.torch.rotary_paths import angles, fast_path
+from posenc.kernels.native import PAGED, packed_form
+from posenc.torch import angles, rotate, rotate_, rotate_into_cache_
+from posenc.torch.rotary_paths import fast_path
 
 native = pytest.mark.skipif(kernel.MISSING is not None, reason=str(kernel.MISSING))
 RECORD = Partial(RoPE(dim=12, pairing="halves"), dim=18, start=3)

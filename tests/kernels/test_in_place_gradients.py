@@ -10,8 +10,7 @@ import torch
 
 from posenc import Partial, RoPE
 from posenc.kernels import native as kernel
-from posenc.torch import rotate, rotate_
-from posenc.torch.rotary_paths import angles
+from posenc.torch import angles, rotate, rotate_
 
 IMPLS = (
     pytest.param("native", marks=pytest.mark.skipif(kernel.MISSING is not None, reason=str(kernel.MISSING))),

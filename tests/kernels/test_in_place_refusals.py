@@ -9,8 +9,7 @@ import torch
 
 from posenc import RoPE, Sinusoidal
 from posenc.kernels import native
-from posenc.torch import rotate, rotate_, rotate_into_cache_, rotation, table
-from posenc.torch.rotary_paths import angles
+from posenc.torch import angles, rotate, rotate_, rotate_into_cache_, rotation, table
 
 IMPLS = ("auto", "reference", "torch", *(("native",) if native.MISSING is None else ()))
 RECORD = RoPE(dim=8)

@@ -12,8 +12,7 @@ import torch
 import posenc
 from posenc import Partial, RoPE, YaRN
 from posenc.kernels import native as kernel
-from posenc.torch import rotate, rotate_into_cache_
-from posenc.torch.rotary_paths import angles
+from posenc.torch import angles, rotate, rotate_into_cache_
 
 native = pytest.mark.skipif(kernel.MISSING is not None, reason=str(kernel.MISSING))
 IMPLS = (pytest.param("native", marks=native), "torch", "reference")

@@ -11,8 +11,7 @@ from transformers.models.gemma3.modeling_gemma3 import Gemma3RMSNorm
 from transformers.models.qwen3.modeling_qwen3 import Qwen3RMSNorm, apply_rotary_pos_emb
 
 from posenc import Partial, RoPE
-from posenc.torch import rotate_normed, rotate_normed_
-from posenc.torch.rotary_paths import angles
+from posenc.torch import angles, rotate_normed, rotate_normed_
 
 TURN = RoPE(dim=16, pairing="halves").rotation(torch.arange(5) + 90)
 

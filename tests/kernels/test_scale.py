@@ -11,8 +11,7 @@ import torch
 
 from posenc import RoPE
 from posenc.kernels import native
-from posenc.torch import rotate, rotate_
-from posenc.torch.rotary_paths import angles
+from posenc.torch import angles, rotate, rotate_
 
 kernel = pytest.mark.skipif(native.MISSING is not None, reason=f"no compiled kernel: {native.MISSING}")
 IMPLS = [pytest.param("reference", id="reference"), pytest.param("native", id="native", marks=kernel)]

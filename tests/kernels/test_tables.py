@@ -160,7 +160,7 @@ def test_threads_change_nothing() -> None:
 @pytest.mark.parametrize(
     ("named", "reason"),
     [
-        ({"encoding": Learned(dim=8, length=9)}, "Learned is made of more than waves"),
+        ({"encoding": Learned(dim=8, length=9)}, "Learned is made of more than sinusoids"),
         ({"positions": torch.ones(3)}, "positions are float32, not whole"),
         ({"positions": torch.arange(3, device="meta")}, "positions are on meta"),
         ({"dtype": torch.float64}, "numbers are to be float64"),

@@ -13,8 +13,7 @@ import posenc
 from posenc import AxialRoPE, Partial, RoPE, YaRN
 from posenc.kernels import triton
 from posenc.phase import cosine_sine, revolution_words
-from posenc.torch import chosen, rotate, rotate_, rotate_into_cache_, rotate_normed, rotate_normed_
-from posenc.torch.rotary_paths import angles
+from posenc.torch import angles, chosen, rotate, rotate_, rotate_into_cache_, rotate_normed, rotate_normed_
 
 RECORDS = (
     RoPE(dim=16, pairing="halves"),

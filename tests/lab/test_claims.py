@@ -1,5 +1,7 @@
-"""The claims of the sources: each in a file, each with a finding on file that is what comes out."""
+"""The claims of the sources: each is found, and its finding on file is what comes out."""
 
+import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,21 +11,23 @@ from posenc.lab.claims import claim_catalog, findings
 from posenc.lab.claims.claim import experiments
 
 SOURCES = {"lecture", "article", "lesson", "notes", "chapter"}
-CLAIMS = {name: claim_catalog.claim(name) for name in claim_catalog.NAMES}
-NOT_CLAIMS = {"__init__", "claim", "claim_catalog", "claims_picture", "findings", "judging", "recipes"}
+CLAIMS = claim_catalog.CLAIMS
+FILED = findings.read_findings()
 
 
-def test_every_file_is_in_the_catalog_and_has_a_finding_on_file():
-    files = {path.stem for path in Path(claim_catalog.__file__).parent.glob("*.py")} - NOT_CLAIMS
-    assert files == set(claim_catalog.NAMES)
-    assert {path.stem for path in findings.FOLDER.glob("*.json")} == files
-    assert len(files) >= 30
+def test_every_claim_is_found_and_has_a_finding_on_file():
+    """A claim is a name at the left edge of a theme's file, behind a decorator or before a call."""
+    sources = "\n".join(path.read_text() for path in Path(claim_catalog.__file__).parent.glob("claims_on_*.py"))
+    written = re.findall(r"^@computed\(.*?^def (\w+)|^(\w+) = trained\(", sources, re.MULTILINE | re.DOTALL)
+    assert sorted(map("".join, written)) == sorted(claim_catalog.NAMES) == sorted(FILED)
+    assert (len(claim_catalog.COMPUTED), len(claim_catalog.TRAINED)) == (37, 16)
+    assert claim_catalog.COMPUTED + claim_catalog.TRAINED == claim_catalog.NAMES
 
 
 @pytest.mark.parametrize("name", claim_catalog.NAMES)
 def test_the_finding_on_file_is_about_the_claim_as_it_stands(name):
     claim = CLAIMS[name]
-    filed = findings.read_finding(name)
+    filed = FILED[name]
     assert filed.digest == findings.claim_digest(claim), "the claim was changed behind its finding: run it again"
     assert set(claim.sources) <= SOURCES
     assert filed.finding.figures
@@ -36,19 +40,28 @@ def test_the_finding_on_file_is_about_the_claim_as_it_stands(name):
 
 def test_a_run_files_what_comes_out_and_says_what_changed(tmp_path, monkeypatch, capsys):
     name = "shift_is_linear"
-    held = tmp_path / "held"
+    held, out = tmp_path / "held.json", tmp_path / "out" / "findings.json"
     finding = CLAIMS[name].decided({})
-    findings.write_finding(name, CLAIMS[name], finding.__class__("contradicted", finding.figures, "Once."), held)
-    monkeypatch.setattr(findings.read_finding, "__defaults__", (held,))
+    findings.write_findings(held, {name: (CLAIMS[name], replace(finding, verdict="contradicted", note="Once."))})
+    monkeypatch.setattr(findings.read_findings, "__defaults__", (held,))
+    kept = {"base_matters": (CLAIMS["base_matters"], FILED["base_matters"].finding)}
+    findings.write_findings(out, kept)
     assert main(["claims", name, "--run", "--out", str(tmp_path / "out")]) == 1
     assert "Another verdict than the one on file: shift_is_linear." in capsys.readouterr().out
-    assert findings.read_finding(name, tmp_path / "out" / "findings").finding == finding
+    assert findings.read_findings(out) == {
+        "base_matters": FILED["base_matters"],
+        name: findings.Filed(finding, findings.claim_digest(CLAIMS[name])),
+    }
 
 
 def test_a_damaged_finding_is_refused(tmp_path):
-    (tmp_path / "shift_is_linear.json").write_text('{"verdict": "sure"}')
-    with pytest.raises(ValueError, match=r"shift_is_linear\.json is damaged: .*Delete it and run `posenc claims shift"):
-        findings.read_finding("shift_is_linear", tmp_path)
+    path = tmp_path / "findings.json"
+    path.write_text('{"shift_is_linear": {"verdict": "sure"}}')
+    with pytest.raises(ValueError, match=r"findings\.json is damaged at shift_is_linear: .* `posenc claims shift"):
+        findings.read_findings(path)
+    path.write_text("[")
+    with pytest.raises(ValueError, match=r"findings\.json is damaged: .*Delete it and run `posenc claims --run`"):
+        findings.read_findings(path)
 
 
 def test_runs_that_claims_share_are_run_once_and_a_missing_one_decides_nothing():

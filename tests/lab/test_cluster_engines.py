@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from posenc.lab.engines import local, ray_core, slurm
+from posenc.lab.engines import cluster, local
 from posenc.lab.engines.events import Event, Failure, Job
 
 #: Ray forks before it starts another program, of which JAX warns where a test has loaded it before.
@@ -32,7 +32,7 @@ def test_ray_on_this_machine(monkeypatch):
         remembered = Path(folder, "ray", "ray_current_cluster")
         remembered.parent.mkdir()
         remembered.write_text("127.0.0.1:1")
-        assert set(ray_core.run(JOBS)) == LAST
+        assert set(cluster.run_on_ray(JOBS)) == LAST
     assert not ray.is_initialized()
 
 
@@ -46,7 +46,7 @@ def test_ray_without_a_gpu(monkeypatch):
         pytest.skip("this machine has a GPU")
     monkeypatch.delenv("RAY_ADDRESS", raising=False)
     with pytest.raises(ValueError, match="device must be one that the Ray cluster has; got 'cuda', and no machine"):
-        next(ray_core.run(JOBS, gpus=1))
+        next(cluster.run_on_ray(JOBS, gpus=1))
     assert not ray.is_initialized()
 
 
@@ -56,17 +56,17 @@ def test_ray_on_two_nodes(monkeypatch):
     import ray
     from ray.cluster_utils import Cluster
 
-    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
+    nodes_of_ray = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
     try:
-        cluster.add_node(num_cpus=1)
-        monkeypatch.setenv("RAY_ADDRESS", cluster.address)
+        nodes_of_ray.add_node(num_cpus=1)
+        monkeypatch.setenv("RAY_ADDRESS", nodes_of_ray.address)
         where = [Job(str(n), "lab.test_cluster_engines:node", ()) for n in range(6)]
-        nodes = {event.report for event in ray_core.run(where)}
+        nodes = {event.report for event in cluster.run_on_ray(where)}
         assert len(nodes) == 2, nodes
-        assert set(ray_core.run(JOBS)) == LAST
+        assert set(cluster.run_on_ray(JOBS)) == LAST
     finally:
         ray.shutdown()
-        cluster.shutdown()
+        nodes_of_ray.shutdown()
 
 
 def node():
@@ -82,17 +82,17 @@ def node():
 @forks
 @pytest.mark.nightly
 def test_submitit(tmp_path):
-    assert set(slurm.run(JOBS, tmp_path, {"timeout_min": 5}, cluster="local")) == LAST
+    assert set(cluster.run_on_slurm(JOBS, tmp_path, {"timeout_min": 5}, cluster="local")) == LAST
     gpus = [Job("gpus", "lab.pretend_trial:visible_gpus", ())]
-    assert list(slurm.run(gpus, tmp_path, {"timeout_min": 5}, cluster="local", gpus=1)) == [Event(0, "0")]
+    assert list(cluster.run_on_slurm(gpus, tmp_path, {"timeout_min": 5}, cluster="local", gpus=1)) == [Event(0, "0")]
 
 
 def test_what_is_missing_is_said_in_one_line(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(ValueError, match=r"ray must be installed here; it is not\. Run: pip install ray .*engine"):
-        next(ray_core.run(JOBS))
-    monkeypatch.setattr(slurm.shutil, "which", lambda name: None)
+        next(cluster.run_on_ray(JOBS))
+    monkeypatch.setattr(cluster.shutil, "which", lambda name: None)
     with pytest.raises(ValueError, match="slurm must be installed where this runs"):
-        next(slurm.run(JOBS, tmp_path, {}))
+        next(cluster.run_on_slurm(JOBS, tmp_path, {}))
     with pytest.raises(ValueError, match=r"slurm must be given parameters of submitit; .*speed"):
-        next(slurm.run(JOBS, tmp_path, {"speed": 3}, cluster="local"))
+        next(cluster.run_on_slurm(JOBS, tmp_path, {"speed": 3}, cluster="local"))

@@ -82,7 +82,7 @@ def test_tiers_plan_what_they_say():
     ("words", "says"),
     [
         (["compare", "--task", "kopy"], "; got 'kopy'. Did you mean copy?"),
-        (["compare", "RoPE(dim=16"], "encoding must be one call with balanced brackets"),
+        (["compare", "RoPE(dim=16"], "must be one call with balanced brackets"),
         (["compare", "RoPE(dim=64)", "--task", "copy"], "encoding must fit the model"),
         (
             ["compare", "Learned(dim=64, length=32)", "--task", "last"],

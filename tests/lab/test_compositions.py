@@ -21,9 +21,8 @@ from posenc import (
 from posenc.attention import attention
 from posenc.compose import PerLayer
 from posenc.lab.encodings import encoding_parts, read_encodings
-from posenc.lab.models.cache import DecoderCache
-from posenc.lab.models.transformer import Transformer
-from posenc.lab.run_config import Shape
+from posenc.lab.experiment import Shape
+from posenc.lab.models.transformer import DecoderCache, Transformer
 
 DECODER = Shape(vocabulary=40, width=24, heads=3, layers=2)
 ENCODER = Shape(vocabulary=40, width=24, heads=3, layers=2, causal=False)
@@ -150,7 +149,7 @@ def test_a_text_names_any_number_of_encodings(tmp_path):
     ("text", "message"),
     [
         ("RoPE(dim=8) +", "encoding must be a name with its fields in brackets; got ''"),
-        ("Linear(factor=2.0)", "encoding must be the encoding of an encoding; got .* which is Linear"),
+        ("Linear(factor=2.0)", "encoding must be an encoding; got .* which is Linear"),
         ("PerLayer(layers=(RoPE(dim=8),))", "encoding must have a layer for each of 2; got a schedule of 1"),
         ("PerLayer(layers=(NoPE(dim=24), None))", "encoding must be added at the input, not in a layer"),
         ("nowhere.py:Mine", "target must name a file that exists; got 'nowhere.py'"),

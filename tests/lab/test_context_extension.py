@@ -9,17 +9,22 @@ import torch
 
 from posenc import RoPE
 from posenc.cli import main
-from posenc.lab.extension_study import study_files
-from posenc.lab.extension_study.extension_plan import plan_extension
 from posenc.lab.extension_study.run_study import extend
-from posenc.lab.extension_study.study import Extended, Extension, Study
+from posenc.lab.extension_study.study import (
+    Extended,
+    Extension,
+    Study,
+    plan_extension,
+    read_extension,
+    write_extension,
+)
 from posenc.lab.extension_study.study_summary import StudySummary, planned_ways, summaries
-from posenc.lab.extension_study.ways import searched, tried
-from posenc.lab.prepare import prepare
+from posenc.lab.extension_study.ways import extension_candidates, searched
 from posenc.lab.result import Progress
 from posenc.lab.scoring import by_depth
 from posenc.lab.tasks.needle import Needle
 from posenc.lab.tasks.task_table import experiment
+from posenc.lab.trial import prepare
 
 SMALL = {"length": 16, "test_lengths": (16,), "steps": 2, "batch": 4, "width": 16, "heads": 2, "layers": 1, "warmup": 1}
 NEEDLE = {**SMALL, "options": (("needles", 1),)}
@@ -48,13 +53,13 @@ def test_ways_are_measured_before_and_after_tuning(task, tuning, tmp_path):
         assert before["linear"].at(16) != before["as it is"].at(16)
         tuned = {each.way: each for each in found.ways if each.steps}
         assert tuned["linear"].at(64) != before["linear"].at(64)
-    study_files.write_extension(tmp_path, found)
-    assert study_files.read_extension(tmp_path, planned) == found
+    write_extension(tmp_path, found)
+    assert read_extension(tmp_path, planned) == found
 
 
 def test_the_ways_are_those_of_the_planner_and_more():
     encoding = RoPE(dim=16)
-    ways = {way.name: way for way in tried(encoding, 64, 256, 64)}
+    ways = {way.name: way for way in extension_candidates(encoding, 64, 256, 64)}
     assert set(planned_ways(encoding, 64, 256)) < set(ways)
     before = encoding.frequencies.radians()
     stopped = ways["slow pairs stopped"].long.frequencies.radians()

@@ -5,9 +5,9 @@ import pytest
 import torch
 
 from posenc import Learned, RoPE
-from posenc.lab.evaluate import ends, loss_by_position
+from posenc.lab.experiment import Shape
 from posenc.lab.models.transformer import Transformer
-from posenc.lab.run_config import Shape
+from posenc.lab.tour_training import ends, loss_by_position
 
 TOKENS = np.random.default_rng(0).integers(0, 30, 400)
 SHAPE = Shape(vocabulary=30, width=16, heads=2, layers=1)

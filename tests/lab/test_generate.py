@@ -4,9 +4,9 @@ import pytest
 import torch
 
 from posenc import ALiBi, Learned, NoPE, RoPE, Shaw
+from posenc.lab.experiment import Shape
 from posenc.lab.models.generate import generate
 from posenc.lab.models.transformer import Transformer
-from posenc.lab.run_config import Shape
 
 SHAPE = Shape(vocabulary=30, width=16, heads=2, layers=2)
 

@@ -8,28 +8,28 @@ import numpy as np
 import pytest
 
 from posenc import Learned, NoPE, RoPE
-from posenc.lab.contestants import run_contestants as run_contestants
 from posenc.lab.data import Corpus
 from posenc.lab.engines import local
 from posenc.lab.engines.events import Event, Failure, Finished, Job
 from posenc.lab.result import Progress
-from posenc.lab.run_config import Contestant, TrainingOutcome, TrainingRecipe
-from posenc.lab.tour_trial import trial
+from posenc.lab.tour_plan import Candidate, TrainingOutcome, TrainingRecipe
+from posenc.lab.tour_plan import run_candidates as run_candidates
+from posenc.lab.tour_training import train_and_measure
 
 SMALL = TrainingRecipe(steps=20, length=16, batch=4, warmup=5, windows=4, bins=4, sample=3, width=16, heads=2, layers=1)
 TOKENS = np.random.default_rng(0).integers(0, 20, 1000)
 CORPUS = Corpus(TOKENS[:800], TOKENS[800:], 20)
-THREE = [Contestant("none", NoPE(dim=16)), Contestant("rotary", RoPE(dim=8)), Contestant("again", RoPE(dim=8))]
+THREE = [Candidate("none", NoPE(dim=16)), Candidate("rotary", RoPE(dim=8)), Candidate("again", RoPE(dim=8))]
 ENDLESS = Job("endless", "itertools:count", ())
 
 
 @pytest.mark.nightly
 def test_workers_give_the_numbers_of_this_process():
-    events = list(run_contestants(THREE, CORPUS, SMALL, workers=2))
+    events = list(run_candidates(THREE, CORPUS, SMALL, workers=2))
     outcomes = {event.job: event.report for event in events if isinstance(event.report, TrainingOutcome)}
     assert outcomes.keys() == {0, 1, 2}
-    for index, contestant in enumerate(THREE):
-        *_, here = trial(contestant, CORPUS, SMALL)
+    for index, candidate in enumerate(THREE):
+        *_, here = train_and_measure(candidate, CORPUS, SMALL)
         assert outcomes[index].curve == here.curve
         assert outcomes[index].sample == here.sample
         assert np.array_equal(outcomes[index].losses, here.losses)
@@ -79,9 +79,9 @@ def test_workers_see_one_gpu_each():
 
 @pytest.mark.nightly
 def test_a_broken_trial_says_why():
-    broken = [Contestant("learned", Learned(dim=16, length=4))]
+    broken = [Candidate("learned", Learned(dim=16, length=4))]
     with pytest.raises(RuntimeError, match="training learned failed: ValueError: positions must be from 0 to 3"):
-        list(run_contestants(broken, CORPUS, SMALL, workers=1))
+        list(run_candidates(broken, CORPUS, SMALL, workers=1))
 
 
 @pytest.mark.nightly

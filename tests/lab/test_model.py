@@ -8,9 +8,8 @@ import torch
 
 from posenc import ALiBi, Learned, NoPE, RoPE, Shaw, Sinusoidal, T5Bias, TransformerXL
 from posenc.attention import attention
-from posenc.lab.models.cache import DecoderCache
-from posenc.lab.models.transformer import Transformer
-from posenc.lab.run_config import Shape
+from posenc.lab.experiment import Shape
+from posenc.lab.models.transformer import DecoderCache, Transformer
 
 DECODER = Shape(vocabulary=40, width=24, heads=3, layers=2)
 ENCODER = Shape(vocabulary=40, width=24, heads=3, layers=2, causal=False)

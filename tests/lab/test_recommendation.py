@@ -2,9 +2,8 @@
 
 import pytest
 
-from posenc.lab.comparison.measures import Measure
-from posenc.lab.comparison.recommendation import recommend
-from posenc.lab.comparison.setting import Setting
+from posenc.lab.comparison.judge import recommend
+from posenc.lab.comparison.setting import Measure, Setting
 from posenc.lab.experiment import Experiment
 from posenc.lab.result import LengthScore, Progress, Result
 

@@ -76,7 +76,7 @@ def test_a_result_is_its_line():
         (lambda line: line.replace('"seed":0', '"seed":-1'), "seed must be an integer from 0"),
         (lambda line: line.replace("[[16,3.0]", "[[64,3.0]"), "by_context must be pairs .* tokens rising"),
         (lambda line: line.replace('[["torch","2.13.0"]]', "[3]"), "versions must be pairs"),
-        (lambda line: "[" * 100_000, "recursion"),
+        (lambda line: "[" * 100_000, "nested too deeply"),
         (lambda line: "7", "Result must be an object of 10 fields, not int"),
     ],
 )

@@ -6,10 +6,15 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from posenc.lab.statistics.holm import holm
-from posenc.lab.statistics.interval import student_interval
-from posenc.lab.statistics.learning_curves import area_under, effective_length, steps_to
-from posenc.lab.statistics.paired import paired_difference, smallest_visible
+from posenc.lab.statistics import (
+    area_under,
+    effective_length,
+    holm,
+    paired_difference,
+    smallest_visible,
+    steps_to,
+    student_interval,
+)
 
 
 @pytest.mark.parametrize("count", [2, 5, 8, 30])

@@ -11,10 +11,9 @@ import pytest
 from lab.pretend_trial import EXPERIMENTS, FUNCTION, result_of
 from posenc.lab.engines import local
 from posenc.lab.engines.events import Event, Failure
-from posenc.lab.parquet import write_parquet
 from posenc.lab.result import Result
 from posenc.lab.running import run_missing
-from posenc.lab.store import NAME, Store, line_of, read
+from posenc.lab.store import NAME, Store, line_of, read, write_parquet
 
 RESULTS = [result_of(experiment) for experiment in EXPERIMENTS[:3]]
 

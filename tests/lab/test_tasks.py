@@ -6,13 +6,12 @@ import json
 import numpy as np
 import pytest
 
-from posenc.lab.tasks import addition, flip_flop
+from posenc.lab.tasks import algorithmic
 from posenc.lab.tasks.task import NOTHING
 from posenc.lab.tasks.task_table import TASKS, experiment, task_of, task_row
-from posenc.lab.tasks.translation import ADJECTIVE, NOUN, OBJECT_MARK, SUBJECT_MARK, VERB, WORDS
-from posenc.lab.tasks.translation import AND as CONJUNCTION
 from posenc.lab.tasks.wmt14 import BASE_TRANSFORMER
-from posenc.lab.tasks.written import BEGIN, END
+from posenc.lab.tasks.written import ADJECTIVE, BEGIN, END, NOUN, OBJECT_MARK, SUBJECT_MARK, VERB, WORDS
+from posenc.lab.tasks.written import AND as CONJUNCTION
 from posenc.lab.trial import run
 
 
@@ -51,9 +50,9 @@ def expect_first(x, i):
 
 
 def expect_flip_flop(x, i):
-    if i % 2 or x[i] != flip_flop.READ:
+    if i % 2 or x[i] != algorithmic.READ:
         return NOTHING
-    return x[max(j for j in range(0, i, 2) if x[j] == flip_flop.WRITE) + 1]
+    return x[max(j for j in range(0, i, 2) if x[j] == algorithmic.WRITE) + 1]
 
 
 def expect_parity(x, i):
@@ -96,8 +95,8 @@ def test_sums_are_sums_and_ids_join_digits_of_one_significance():
     _, batch = drawn("addition", 30)
     for x, y, ids in zip(batch.tokens.tolist(), batch.targets.tolist(), batch.coupled.tolist(), strict=True):
         number = lambda digits: int("".join(map(str, digits)))  # noqa: E731
-        assert x[30] == addition.PLUS
-        assert x[61] == addition.EQUALS
+        assert x[30] == algorithmic.PLUS
+        assert x[61] == algorithmic.EQUALS
         assert number(x[:30]) + number(x[31:61]) == number(y[61:][::-1])
         assert x[62:] == y[61:-1]
         assert ids[:30] == ids[31:61] == ids[62:92][::-1]

@@ -8,10 +8,11 @@ import torch
 
 from posenc import ALiBi, Learned, NoPE, RoPE, Sinusoidal, T5Bias
 from posenc.lab.data import Corpus
+from posenc.lab.experiment import Shape
 from posenc.lab.models.transformer import Transformer
 from posenc.lab.result import Progress
-from posenc.lab.run_config import Contestant, Shape, TrainingOutcome, TrainingRecipe
-from posenc.lab.tour_trial import train_on_text, trial
+from posenc.lab.tour_plan import Candidate, TrainingOutcome, TrainingRecipe
+from posenc.lab.tour_training import train_and_measure, train_on_text
 from posenc.lab.train import schedule
 
 SMALL = TrainingRecipe(
@@ -22,9 +23,9 @@ RULED = np.array([(7 * (i // 2) + 3 * (i % 2)) % 20 for i in range(3000)])
 CORPUS = Corpus(RULED[:2500], RULED[2500:], 20)
 
 
-def trained(encoding, recipe=SMALL, pace=1.0, causal=True):
+def trained(encoding, recipe=SMALL, lr_multiplier=1.0, causal=True):
     model = Transformer(Shape(20, 16, 2, 1, causal), [encoding], seed=0)
-    return model, list(train_on_text(model, RULED, recipe, pace=pace))
+    return model, list(train_on_text(model, RULED, recipe, lr_multiplier=lr_multiplier))
 
 
 @pytest.mark.parametrize("causal", [True, False])
@@ -56,33 +57,35 @@ def test_pace_moves_the_encoding_faster():
         .stack.encodings[0]
         .params["table"]
     )
-    slow, fast = (trained(T5Bias(heads=2, bidirectional=False), pace=pace)[0] for pace in (1.0, 10.0))
+    slow, fast = (
+        trained(T5Bias(heads=2, bidirectional=False), lr_multiplier=lr_multiplier)[0] for lr_multiplier in (1.0, 10.0)
+    )
     slow, fast = ((model.stack.encodings[0].params["table"] - start).abs().mean().item() for model in (slow, fast))
     assert fast > 3 * slow
-    still, _ = trained(T5Bias(heads=2, bidirectional=False), pace=0.0)
+    still, _ = trained(T5Bias(heads=2, bidirectional=False), lr_multiplier=0.0)
     assert torch.equal(still.stack.encodings[0].params["table"], start)
 
 
-def outcome(contestant, recipe=SMALL):
-    *progress, last = trial(contestant, CORPUS, recipe)
+def outcome(candidate, recipe=SMALL):
+    *progress, last = train_and_measure(candidate, CORPUS, recipe)
     assert isinstance(last, TrainingOutcome)
     assert tuple(progress) == last.curve
     return last
 
 
 def test_the_same_seed_gives_the_same_numbers():
-    first, again = (outcome(Contestant("rotary", RoPE(dim=8))) for _ in range(2))
+    first, again = (outcome(Candidate("rotary", RoPE(dim=8))) for _ in range(2))
     assert first.curve == again.curve
     assert first.sample == again.sample
     assert np.array_equal(first.losses, again.losses)
-    other = outcome(Contestant("rotary", RoPE(dim=8)), TrainingRecipe(**{**vars(SMALL), "seed": 1}))
+    other = outcome(Candidate("rotary", RoPE(dim=8)), TrainingRecipe(**{**vars(SMALL), "seed": 1}))
     assert other.curve != first.curve
 
 
 def test_an_encoding_of_zeros_and_none_are_one_run():
-    """The encoding is the only difference between contestants: take it away, and every number is the same."""
-    bare = outcome(Contestant("none", NoPE(dim=16)))
-    zero = outcome(Contestant("zero", Learned(dim=16, length=64, std=0.0), pace=0.0))
+    """The encoding is the only difference between candidates: take it away, and every number is the same."""
+    bare = outcome(Candidate("none", NoPE(dim=16)))
+    zero = outcome(Candidate("zero", Learned(dim=16, length=64, std=0.0), lr_multiplier=0.0))
     assert bare.curve == zero.curve
     assert bare.sample == zero.sample
     assert np.array_equal(bare.losses, zero.losses)
@@ -90,7 +93,7 @@ def test_an_encoding_of_zeros_and_none_are_one_run():
 
 
 def test_an_outcome_tells_losses_by_context():
-    result = outcome(Contestant("rotary", RoPE(dim=8)))
+    result = outcome(Candidate("rotary", RoPE(dim=8)))
     assert result.losses.shape == (6, 4)
     assert len(result.sample) == 5
     assert np.array_equal(result.at(1.0), result.losses[:, -1])
@@ -132,7 +135,7 @@ def test_a_recipe_that_cannot_be_is_refused(arguments, message):
         TrainingRecipe(**arguments)
 
 
-def test_contestants_are_encodings():
-    with pytest.raises(TypeError, match="encoding must be the encoding of an encoding"):
-        Contestant("none", None)
+def test_candidates_are_encodings():
+    with pytest.raises(TypeError, match="encoding must be an encoding"):
+        Candidate("none", None)
     assert Progress(1, 2.0) == Progress(1, 2.0)

@@ -6,15 +6,13 @@ import numpy as np
 import pytest
 import torch
 
-from posenc.lab.models.cache import DecoderCache
-from posenc.lab.prepare import prepare
+from posenc.lab.models.transformer import DecoderCache
 from posenc.lab.result import Progress, Result
-from posenc.lab.samplers import positions
 from posenc.lab.scoring import bleu, cut
 from posenc.lab.tasks.task import NOTHING
 from posenc.lab.tasks.task_table import experiment, task_row
 from posenc.lab.train import DivergedError, train
-from posenc.lab.trial import run
+from posenc.lab.trial import positions, prepare, run
 
 SMALL = {"steps": 3, "batch": 4, "width": 16, "heads": 2, "layers": 1, "warmup": 1}
 
@@ -163,11 +161,11 @@ def test_a_model_trains_at_any_sampled_positions(sampler):
         ("Learned(dim=16, length=41)", "copy", {}, "encoding must fit .* positions must be from 0 to 40"),
         ("Learned(dim=16, length=41)", "copy", {"test_lengths": (20, 21)}, "positions must be from 0 to 40"),
         ("Concatenated(Sinusoidal(dim=4))", "copy", {}, "encodings must keep the width of the model, 16; got Concat"),
-        ("axial(dim=8)", "copy", {}, "encoding must begin with the name of an encoding"),
+        ("axial(dim=8)", "copy", {}, "must begin with the name of a"),
         ("RoPE(dim=8)", "copy", {"model": "encoder"}, r"model must be decoder for the task copy; got 'encoder'\."),
         ("RoPE(dim=8)", "copy", {"positions": "coupled"}, "positions must not be 'coupled' for the task copy"),
         ("RoPE(dim=8)", "character-lm", {"test_lengths": (64, 60_000)}, "text must have more than 60000 tokens"),
-        ("RoPE(dim=8", "copy", {}, "encoding must be one call with balanced brackets"),
+        ("RoPE(dim=8", "copy", {}, "must be one call with balanced brackets"),
     ],
 )
 def test_what_cannot_be_run_is_refused_before_any_training(encoding, task, changes, message):

@@ -8,12 +8,12 @@ from scipy import stats
 
 from posenc.lab.claims.judging import LEVEL, exceeds, gain
 from posenc.lab.comparison.comparison_picture import comparison_picture
+from posenc.lab.comparison.comparison_report import score_table
 from posenc.lab.comparison.judge import judge
-from posenc.lab.comparison.score_table import score_table
 from posenc.lab.comparison.setting import Setting, common
 from posenc.lab.experiment import Experiment
 from posenc.lab.result import LengthScore, Progress, Result
-from posenc.lab.statistics.paired import smallest_visible
+from posenc.lab.statistics import smallest_visible
 
 NOISE = np.array([0.3, -0.1, 0.05, -0.25, 0.1, 0.2, -0.2, -0.1])
 

@@ -3,7 +3,7 @@
 import io
 import pickle
 
-from posenc.lab.engines import worker
+from posenc.lab.engines import local
 from posenc.lab.engines.events import Failure, Finished, Job
 
 
@@ -14,7 +14,7 @@ def test_a_worker_writes_the_reports_of_each_job_in_order_and_ends_with_its_inpu
         Job("last", "builtins:str", ("ab",)),
     )
     jobs, reports = io.BytesIO(b"".join(map(pickle.dumps, (first, broken, last)))), io.BytesIO()
-    worker.do_jobs(jobs, reports)
+    local.do_jobs(jobs, reports)
     reports.seek(0)
     read = [pickle.load(reports) for _ in range(7)]
     message = "ValueError: invalid literal for int() with base 10: 'x\\ny'"

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from posenc.explorer.lesson import bugs, numbers, orders, own_words, trained_attention_maps, trained_models
+from posenc.explorer.lesson import bugs, numbers, orders, trained_models
 from posenc.explorer.lesson.numbers import lesson_data
 from posenc.explorer.lesson.rounded import rounded
 
@@ -50,7 +50,7 @@ def test_numbers_about_every_tie():
 
 def test_every_number_of_the_lesson(monkeypatch: pytest.MonkeyPatch):
     held = lesson_data(PAIRS, 0)
-    for module in (bugs, numbers, orders, own_words):
+    for module in (bugs, numbers, orders):
         monkeypatch.setattr(module, "rounded", lambda values: np.asarray(values, dtype=np.float64).tolist())
     exact = lesson_data(PAIRS, 0)
     assert differing({"sum": {"P": [[0.995]]}}, {"sum": {"P": [[math.cos(0.1)]]}}), "the check sees a second rounding"
@@ -59,4 +59,4 @@ def test_every_number_of_the_lesson(monkeypatch: pytest.MonkeyPatch):
 
 def test_all_of_the_lesson_rounds_there():
     """Numbers of a training are rounded by the same function."""
-    assert trained_models.rounded is trained_attention_maps.rounded is numbers.rounded is bugs.rounded is rounded
+    assert trained_models.rounded is numbers.rounded is bugs.rounded is orders.rounded is rounded

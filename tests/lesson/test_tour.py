@@ -10,11 +10,11 @@ import pytest
 from posenc.cli import main
 from posenc.explorer.lesson import journey as tour
 from posenc.explorer.lesson.lesson_page import SECTIONS
-from posenc.explorer.lesson.sentences import PAIRS
+from posenc.explorer.lesson.orders import PAIRS
 from posenc.lab.engines.events import Event
 from posenc.lab.result import Progress
-from posenc.lab.run_config import TrainingOutcome
 from posenc.lab.tokens import FEWEST_CHARACTERS, default_text
+from posenc.lab.tour_plan import TrainingOutcome
 
 NAMES = ["none", "sinusoidal", "learned", "rotary", "ALiBi", "T5"]
 
@@ -60,7 +60,7 @@ def test_every_section_and_every_model_is_there(done):
     finished = [step.stage for step in steps if step.done == step.total]
     assert [stage for stage in finished if stage not in NAMES] == ["text", "numbers", "attention", "all models"]
     assert sorted(stage for stage in finished if stage in NAMES) == sorted(NAMES)
-    assert [journey.outcomes[index].contestant.name for index in range(6)] == NAMES
+    assert [journey.outcomes[index].candidate.name for index in range(6)] == NAMES
     assert "partial" not in text.partition("<script")[0]
 
 
@@ -103,11 +103,11 @@ def test_the_default_sentences_are_those_of_the_sources():
 def fake_run(finished, then):
     """As the pool does: progress and outcomes of the first few, and then what happens."""
 
-    def run(contestants, corpus, recipe, workers):
+    def run(candidates, corpus, recipe, workers):
         for index in range(finished):
             yield Event(index, Progress(1, 5.0))
             losses = np.random.default_rng(index).random((9, recipe.bins)) + index
-            yield Event(index, TrainingOutcome(contestants[index], (Progress(1, 5.0),), losses, (7, 8), 10, 0))
+            yield Event(index, TrainingOutcome(candidates[index], (Progress(1, 5.0),), losses, (7, 8), 10, 0))
         raise then
 
     return run
@@ -117,7 +117,7 @@ def fake_run(finished, then):
 def test_ctrl_c_keeps_what_was_trained(monkeypatch, short_text, tmp_path, capsys, finished):
     monkeypatch.setattr(tour, "LEARNERS", ())
     monkeypatch.setattr(tour, "lesson_data", lambda pairs, seed: {})
-    monkeypatch.setattr(tour, "run_contestants", fake_run(finished, KeyboardInterrupt()))
+    monkeypatch.setattr(tour, "run_candidates", fake_run(finished, KeyboardInterrupt()))
     output = tmp_path / "part.html"
     assert main(["tour", "--text", str(short_text), "--output", str(output), "--steps", "1"]) == 130
     said = capsys.readouterr().err.splitlines()
@@ -143,14 +143,14 @@ def test_ctrl_c_at_the_very_start_writes_nothing(monkeypatch, tmp_path, capsys):
 
 
 def test_json_holds_the_numbers(monkeypatch, short_text, tmp_path, capsys):
-    def run(contestants, corpus, recipe, workers):
-        for index, contestant in enumerate(contestants):
+    def run(candidates, corpus, recipe, workers):
+        for index, candidate in enumerate(candidates):
             losses = np.full((9, recipe.bins), float(index))
-            yield Event(index, TrainingOutcome(contestant, (Progress(1, 5.0),), losses, (7, 8), 10, 0))
+            yield Event(index, TrainingOutcome(candidate, (Progress(1, 5.0),), losses, (7, 8), 10, 0))
 
     monkeypatch.setattr(tour, "LEARNERS", ())
     monkeypatch.setattr(tour, "lesson_data", lambda pairs, seed: {})
-    monkeypatch.setattr(tour, "run_contestants", run)
+    monkeypatch.setattr(tour, "run_candidates", run)
     assert (
         main(["tour", "--text", str(short_text), "--output", str(tmp_path / "x.html"), "--steps", "1", "--json"]) == 0
     )

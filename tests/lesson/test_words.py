@@ -6,7 +6,7 @@ import pytest
 from posenc import ALiBi, Learned, NoPE, RoPE, Sinusoidal, T5Bias
 from posenc.explorer.lesson.verdicts import at_training_length, beyond_training_length, change, lengths, verdict
 from posenc.lab.result import Progress
-from posenc.lab.run_config import Contestant, TrainingOutcome, TrainingRecipe
+from posenc.lab.tour_plan import Candidate, TrainingOutcome, TrainingRecipe
 
 RECIPE = TrainingRecipe(steps=10)
 RNG = np.random.default_rng(0)
@@ -22,7 +22,7 @@ def outcome(name, encoding, near, far, spread=0.01):
     """Losses near up to the training length (a quarter), far beyond, differing from window to window by little."""
     level = np.where(np.arange(16) < 4, near, far)
     losses = level + HARD[:, None] + spread * RNG.standard_normal((50, 16))
-    return TrainingOutcome(Contestant(name, encoding), (Progress(10, 2.0),), losses, (1, 2), 100, 0)
+    return TrainingOutcome(Candidate(name, encoding), (Progress(10, 2.0),), losses, (1, 2), 100, 0)
 
 
 def test_lengths_are_once_twice_and_four_times():

@@ -8,6 +8,7 @@ import pytest
 from posenc.lab.claims import claim_catalog, findings
 
 PAGE = (Path(__file__).parents[2] / "docs" / "claims.md").read_text(encoding="utf-8")
+FILED = findings.read_findings()
 ROWS = re.findall(r"^\| \*\*(\w+)\*\* \| \[(.*?)\]\(#(\w+)\) \| (.*?) \|", PAGE, re.MULTILINE)
 
 
@@ -19,7 +20,7 @@ def test_every_statement_has_its_line_and_its_part_on_the_page():
 @pytest.mark.parametrize(("verdict", "statement", "name", "sources"), ROWS)
 def test_a_line_says_what_was_found(verdict, statement, name, sources):
     claim = claim_catalog.claim(name)
-    assert (verdict, statement) == (findings.read_finding(name).finding.verdict, claim.statement)
+    assert (verdict, statement) == (FILED[name].finding.verdict, claim.statement)
     assert sources == ", ".join(claim.sources)
 
 

@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 import torch
 
-from posenc.lab.claims.recipes import BUDGETS, NONE, ROTARY, SINUSOIDAL
-from posenc.lab.prepare import prepare
+from posenc.lab.claims.judging import BUDGETS, NONE, ROTARY, SINUSOIDAL
 from posenc.lab.tasks.task_table import experiment
-from posenc.lab.trial import run
+from posenc.lab.trial import prepare, run
 
 
 def score(task, encoding, **changes):

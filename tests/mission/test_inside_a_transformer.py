@@ -9,10 +9,11 @@ import torch
 
 from posenc import CATALOG, ALiBi, Learned, LearnedScale, NoPE, RoPE, Shaw, Sinusoidal, Sum, T5Bias, TransformerXL
 from posenc.attention import attention
+from posenc.lab.experiment import Shape
 from posenc.lab.models.transformer import Transformer
-from posenc.lab.run_config import Shape, TrainingRecipe
 from posenc.lab.tokens import default_text, encode, learn_pieces
-from posenc.lab.tour_trial import train_on_text
+from posenc.lab.tour_plan import TrainingRecipe
+from posenc.lab.tour_training import train_on_text
 from posenc.torch import InputLayer
 
 RECORDS = [

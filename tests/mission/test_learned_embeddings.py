@@ -6,10 +6,11 @@ import pytest
 import torch
 
 from posenc import Learned, resized
+from posenc.lab.experiment import Shape
 from posenc.lab.models.generate import generate
 from posenc.lab.models.transformer import Transformer
-from posenc.lab.run_config import Shape, TrainingRecipe
-from posenc.lab.tour_trial import train_on_text
+from posenc.lab.tour_plan import TrainingRecipe
+from posenc.lab.tour_training import train_on_text
 from posenc.torch import module
 
 TOKENS = np.array([(7 * (i // 2) + 3 * (i % 2)) % 20 for i in range(2000)])

@@ -56,8 +56,8 @@ from posenc import (
 )
 from posenc.catalog import CATALOG
 from posenc.models.fingerprints import fingerprint
+from posenc.testing.checks.encoding_fields import variants
 from posenc.testing.door_probe import moved_parameters, probed_rows, sides
-from posenc.testing.vary import variants
 from samples import FIRST, SAMPLES, by_night
 
 HALVES = "halves"

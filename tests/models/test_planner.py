@@ -74,7 +74,7 @@ def test_figures_by_hand():
     assert found.short == pytest.approx(max(change), abs=1e-12)
     below = next(m for m in range(400) if sum(math.cos(m * w / 2) for w in omega) < 0)
     assert found.aggregates_to == below
-    wider = Partial(after, 36)  # ten pairs that stand still outweigh eight that rotation
+    wider = Partial(after, 36)  # ten pairs that stand still outweigh eight that rotate
     assert (
         figures(
             pair_rotation(Partial(before, 36)), pair_rotation(wider), trained, length, 50, pair_rotation(wider)

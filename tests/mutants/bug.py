@@ -1,4 +1,4 @@
-"""What a planted bug is, and which checks it trips."""
+"""A planted bug, and the checks that it trips."""
 
 from __future__ import annotations
 
@@ -22,8 +22,12 @@ COSTLY = frozenset(check.name for check in ALL_CHECKS if check.slow or "jax" in 
 class Bug:
     """One mistake that somebody has made, or will make.
 
-    encoding: the broken encoding, or a good one where the mistake is in an adapter.   caught: a check that must trip on it.
-    costly: the slow checks that are run on it too.   planted: replaces something while the checks run.
+    Args:
+        what: The mistake, in a few words.
+        encoding: The broken encoding, or a good one where the mistake is in an adapter.
+        caught: A check that must trip on it.
+        costly: The slow checks that are run on it too.
+        planted: Replaces something while the checks run.
     """
 
     what: str

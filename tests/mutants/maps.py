@@ -23,7 +23,7 @@ class SaidToCommute(LieRE):
 
 @dataclass(frozen=True)
 class SaidToRotate(XDRoPE):
-    """Sections that cut through pairs; along a line, where all coordinates are alike, they turn them."""
+    """Sections that cut through pairs; along a line, where all coordinates are alike, they rotate them."""
 
     @property
     def claims(self) -> frozenset[Any]:  # type: ignore[override]

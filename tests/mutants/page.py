@@ -24,17 +24,17 @@ BUGS: tuple[Bug, ...] = (*rows.BUGS, *rotations.BUGS, *logits.BUGS, *grids.BUGS,
 INTRODUCTION = """\
 # The checks, and the bugs they catch
 
-`posenc.testing.check_encoding(encoding)` runs every check that applies to the encoding's door and claims, and reports each
-in a sentence. A [claim](glossary.md#claims) is checked both ways: what is claimed must be true, what is not claimed
-must be false. The checks are tested too: tests plant bugs in encodings, in adapters and in the package's own files, and
-each check must fail on at least one of them. The first table lists the checks, why each exists, and the planted bugs
-that make it fail; the second lists the bugs. `python tests/mutants/page.py` generates this page, and a test compares
-every line of it with what happens.
+`posenc.testing.check_encoding(encoding)` runs every check that applies to the encoding's door and claims, and reports
+each in a sentence. A [claim](glossary.md#claims) is checked both ways: what is claimed must be true, what is not
+claimed must be false. The checks are tested too: tests plant bugs in encodings, in adapters and in the package's own
+files, and each check must fail on at least one of them. The first table lists the checks, why each exists, and the
+planted bugs that make it fail; the second lists the bugs. `python tests/mutants/page.py` generates this page, and a
+test compares every line of it with what happens.
 """
 
 
 def written(tripped: Mapping[str, list[str]]) -> str:
-    """The page for an encoding of which bug trips which checks."""
+    """The page for a record of which bug trips which checks."""
     lines = [
         INTRODUCTION,
         f"## {len(ALL_CHECKS)} checks",

@@ -46,7 +46,9 @@ class Substitution:
         """Names of the checks, of those named or all that need NumPy alone, that fail with the bug in place."""
         copy = folder / "posenc"
         shutil.copytree(
-            SOURCE, copy, ignore=shutil.ignore_patterns("__pycache__", "torch", "plot", "lab", "explorer", "cli")
+            SOURCE,
+            copy,
+            ignore=shutil.ignore_patterns("__pycache__", "torch", "transformers", "plot", "lab", "explorer", "cli"),
         )
         text = (copy / self.file).read_text()
         if text.count(self.old) != 1:
@@ -128,7 +130,7 @@ SUBSTITUTIONS = (
     Substitution(
         "half_positions_pass",
         "16-bit positions are let through",
-        "checked_positions.py",
+        "core/checked_positions.py",
         'if kind == "narrow":',
         'if kind == "no such kind":',
         WAVES,
@@ -137,7 +139,7 @@ SUBSTITUTIONS = (
     Substitution(
         "range_open",
         "positions beyond 2^53 are let through",
-        "checked_positions.py",
+        "core/checked_positions.py",
         "and greatest <= LARGEST_POSITION)",
         "and greatest <= LARGEST_POSITION**2)",
         WHEEL,
@@ -146,7 +148,7 @@ SUBSTITUTIONS = (
     Substitution(
         "sine_sign",
         "a reflection in place of the rotation",
-        "turn.py",
+        "core/rotation.py",
         "first * cos - second * sin",
         "first * cos + second * sin",
         WHEEL,
@@ -155,7 +157,7 @@ SUBSTITUTIONS = (
     Substitution(
         "pairs_swapped",
         "the channels of adjacent pairs are exchanged",
-        "turn.py",
+        "core/rotation.py",
         "return part[..., 0::2], part[..., 1::2]",
         "return part[..., 1::2], part[..., 0::2]",
         WHEEL,
@@ -263,7 +265,7 @@ SUBSTITUTIONS = (
     Substitution(
         "shapes_unchecked",
         "parameters of any shape are accepted",
-        "doors.py",
+        "core/doors.py",
         "if tuple(params[key].shape) != shape:",
         "if False:",
         BUCKETS,
@@ -272,16 +274,16 @@ SUBSTITUTIONS = (
     Substitution(
         "matrix_transposed",
         "query and key axes of the matrix are exchanged",
-        "doors.py",
-        "query[..., None, :, None], key[..., None, None, :]",
-        "query[..., None, None, :], key[..., None, :, None]",
+        "core/doors.py",
+        "query_positions[..., None, :, None], key_positions[..., None, None, :]",
+        "query_positions[..., None, None, :], key_positions[..., None, :, None]",
         SLOPES,
         "queries_and_keys_of_unequal_number",
     ),
     Substitution(
         "attach_subtracts",
         "the embedding is subtracted",
-        "doors.py",
+        "core/doors.py",
         "lib.wide(x) + table",
         "lib.wide(x) - table",
         WAVES,
@@ -290,7 +292,7 @@ SUBSTITUTIONS = (
     Substitution(
         "groups_tiled",
         "key heads repeated in turn instead of in groups",
-        "checked_attention.py",
+        "core/checked_attention.py",
         "x[:, :, None], shape).reshape",
         "x[:, None], (batch, heads // key_heads, key_heads, tokens, width)).reshape",
         WHEEL,
@@ -299,7 +301,7 @@ SUBSTITUTIONS = (
     Substitution(
         "scale_forgotten",
         "logits divided by d instead of its root",
-        "checked_attention.py",
+        "core/checked_attention.py",
         "q.shape[-1] ** -0.5",
         "q.shape[-1] ** -1.0",
         WHEEL,
@@ -308,7 +310,7 @@ SUBSTITUTIONS = (
     Substitution(
         "partial_from_the_start",
         "the first channels rotate, whichever are named",
-        "compose/partial.py",
+        "compose/rotary_wrappers.py",
         "self.start + inside.start",
         "inside.start",
         ("Partial(encoding=RoPE(dim=4), dim=8, start=2)",),

@@ -1,7 +1,7 @@
 """Planted bugs: each is caught by the check it names, each check trips on at least one, and docs/checks.md says so.
 
-The page encodings which checks every bug trips. A test for each bug compares its line with what happens, so the page and
-the suite cannot drift apart. `python tests/mutants/page.py` writes it anew.
+The page records which checks every bug trips. A test for each bug compares its line with what happens, so the page
+and the suite cannot drift apart. `python tests/mutants/page.py` writes it anew.
 """
 
 from pathlib import Path
@@ -56,7 +56,7 @@ def test_every_bug_is_recorded_once() -> None:
     assert sorted(page.recorded()) == sorted(names)
 
 
-def test_the_page_is_what_the_encoding_makes() -> None:
+def test_the_page_is_what_the_record_makes() -> None:
     assert page.PAGE.read_text() == page.written(page.recorded())
 
 

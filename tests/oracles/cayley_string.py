@@ -28,7 +28,7 @@ def rotated(encoding, x, position, role, params):
 
 
 def units(encoding, params):
-    """Two products with P of `dim` terms, whose entries come of solving as many equations; and the rotation, 4 an axis."""
+    """Two products with P of `dim` terms, whose entries solve as many equations; and the rotation, 4 an axis."""
     return 2 * (encoding.dim + 2) + 4 * encoding.dim + 4 * encoding.axes + 4
 
 

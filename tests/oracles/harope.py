@@ -22,8 +22,8 @@ def rotated(encoding, x, position, role, params, head):
     with mpmath.workprec(240):
         m = matrix(params, head)
         x = list((m if role == "query" else mpmath.inverse(m).T) * mpmath.matrix(x))
-        if "encoding.frequencies" in params:
-            inner = {"frequencies": params["encoding.frequencies"]}
+        if "inner.frequencies" in params:
+            inner = {"frequencies": params["inner.frequencies"]}
             return learned_rope.rotated(encoding.encoding, x, position, "both", inner)
         return axial_rope.rotated(encoding.encoding, x, position)
 

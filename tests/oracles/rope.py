@@ -18,7 +18,7 @@ def theta(encoding, plane):
 
 
 def rotated_by(encoding, plane, position):
-    """e^(i·m·θ); where a rotation is a whole number of positions, from what is left of the position after whole revolutions."""
+    """e^(i·m·θ); where a revolution is a whole number of positions, θ of what is left after whole revolutions."""
     scaling = getattr(encoding, "scaling", None)
     whole = (
         scalings.wavelength(scaling, encoding.base, encoding.dim, plane) if type(scaling).__name__ == "Resonance" else 0

@@ -247,7 +247,7 @@ def test_rotated_unit_vectors_are_correctly_rounded_in_float32(encoding: Any, li
                     [ways.nearest32(value) for value in rotated(oracle, encoding, unit, place, role, lists)]
                     for place in kind
                 ]
-                # A wavelength of whole positions has true zeros far out: there the phase is off by 2^53 · 2^-171 revolutions.
+                # A wavelength of whole positions has true zeros far out: there the phase is off by 2^-118 revolutions.
                 got = np.where((np.array(expected) == 0) & (np.abs(got) <= 2.0**-115), np.float32(0), got)
                 assert got.tolist() == expected
 
@@ -316,7 +316,7 @@ def content_of(encoding: Any) -> tuple:
 
 @lru_cache(maxsize=4)
 def true_scores(encoding: Any) -> list[tuple]:
-    """For each head, query and key: its score, and how many units of the dtype the answer may be off. Once an encoding."""
+    """For each head, query and key: its score, and the units of the dtype that the answer may be off."""
     (params, lists), (query, key, q, k, x) = learned(encoding), content_of(encoding)
     oracle = ORACLES[type(encoding).__name__]
     bound = 0.0 if hasattr(oracle, "magnitude") else _terms(encoding, params, q, k, x)

@@ -29,7 +29,7 @@ def test_a_sum_adds_rows_of_its_parts() -> None:
 
 def test_factors_multiply() -> None:
     assert scaled.row(SimpleNamespace(encoding=TABLE, factor=-0.5), 1, ROWS) == [-1.5, -2.5]
-    params = {"scale": 4.0, "encoding.table": ROWS["table"]}
+    params = {"scale": 4.0, "inner.table": ROWS["table"]}
     assert learned_scale.row(SimpleNamespace(encoding=TABLE), 0, params) == [4.0, 8.0]
 
 

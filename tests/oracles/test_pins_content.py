@@ -173,7 +173,7 @@ def test_path_grape_adds_the_gates_after_a_key() -> None:
 
 
 def test_headwise_rope_reads_one_coordinate_a_head() -> None:
-    # The first head by the first coordinate, two by the second, the last not at all: quarter and half revolutions of (1, 0).
+    # The first head by the first coordinate, two by the second, the last not at all: quarter and half turns of (1, 0).
     encoding = Fields(dim=2, heads=4, shares=(1, 2), base=10_000.0, pairing="halves")
     assert [headwise_rope.axis_of(encoding, head) for head in range(4)] == [0, 1, 1, None]
     place = (math.pi / 2, math.pi)

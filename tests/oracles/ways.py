@@ -26,8 +26,10 @@ LIBRARIES = ("numpy", "torch", "jax", "jax op by op")
 
 
 def cases(encodings: Iterable[Encoding], *kinds: str, jax_by_day: bool = True) -> pytest.MarkDecorator:
-    """Each encoding with each dtype in each library. By night: in JAX all but the first sample of a class and all but the
-    last dtype, since each is compiled anew; operation by operation for the first samples of rows alone.
+    """Each encoding with each dtype in each library.
+
+    By night: in JAX all but the first sample of a class and all but the last dtype, since each is compiled anew;
+    operation by operation for the first samples of rows alone.
     """
     names = ("encoding", "kind", "library") if kinds else ("encoding", "library")
     chosen = (

@@ -192,7 +192,7 @@ def fope_padding() -> float:
 
 
 def partial_width() -> float:
-    """A quarter of 64 channels rotated: frequencies over the rotated width against those over the whole head, pair 7."""
+    """A quarter of 64 channels rotated: frequencies over the rotated width against the whole head, pair 7."""
     whole = llama(64, rope_type="proportional", partial_rotary_factor=0.25).inv_freq[:8]
     return share(RoPE(dim=16).frequencies.radians(), whole)
 
@@ -235,7 +235,7 @@ def xpos_cache() -> float:
 
 
 def x_transformers_width() -> float:
-    """Channels that x-transformers turns of a head of 64 when nothing is said."""
+    """Channels that x-transformers rotates of a head of 64 when nothing is said."""
     decoder = quiet("x_transformers").Decoder(dim=64, depth=1, heads=1, rotary_pos_emb=True)
     return 2.0 * decoder.rotary_pos_emb.inv_freq.numel()
 

@@ -136,7 +136,7 @@ def other(name: str) -> str:
         return f"{MODEL_TYPES[name].part}: {MODEL_TYPES[name].notes[0].replace('nothing encodes', 'no')}"
     groups = from_config({"model_type": name} | needed).groups
     uses = [
-        f"{group.part}: {' and '.join(dict.fromkeys(type(encoding).__name__ for encoding in group.encodings)) or 'none'}"
+        f"{group.part}: {' and '.join(dict.fromkeys(type(one).__name__ for one in group.encodings)) or 'none'}"
         + (f" from row {group.offset}" if group.offset else "")
         for group in groups
     ]

@@ -102,8 +102,8 @@ class HeadsReversed(peers.BLOOM):
         return super().bias(self.heads - 1 - head, query_positions, key_positions, params, dtype=dtype)
 
 
-#: Each bug, the encoding that is meant, and the mistake that the report names: the numbers of a squared base are those of
-#: a doubled exponent, and those of exchanged partners are those of the opposite turn.
+#: Each bug, the encoding that is meant, and the mistake that the report names: a squared base has the numbers of a
+#: doubled exponent, and exchanged partners have those of the opposite rotation.
 WRONG = {
     OffByOne(dim=8): (RoPE(dim=8), "off by one"),
     SquaredBase(dim=8): (RoPE(dim=8, pairing="halves"), "exponent doubled"),

@@ -47,7 +47,7 @@ def test_rotated_arrays(rotary: Any) -> None:
 
 
 def test_the_peers_cache_does_not_know_its_base(rotary: Any) -> None:
-    """Its tables are kept by width and dtype: a second module of another base turns by the base of the first."""
+    """Its tables are kept by width and dtype: a second module of another base rotates by the base of the first."""
     import jax.numpy as jnp
 
     x = jnp.ones((50, 38), dtype=jnp.float32)

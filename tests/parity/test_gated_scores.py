@@ -42,7 +42,7 @@ def test_wavlm(monkeypatch: pytest.MonkeyPatch) -> None:
     peer(x)
     encoding = GatedBias(T5Bias(heads=3, buckets=32, max_distance=80), dim=8)
     params = {"weight": peer.gru_rel_pos_linear.weight, "bias": peer.gru_rel_pos_linear.bias}
-    params |= {"constant": peer.gru_rel_pos_const.flatten(), "encoding.table": peer.rel_attn_embed.weight}
+    params |= {"constant": peer.gru_rel_pos_const.flatten(), "inner.table": peer.rel_attn_embed.weight}
     q, places = torch.zeros(2, 3, 50, 8), torch.arange(50)
     found = encoding.score(q, q, places, places, params, hidden=x).flatten(0, 1)
     # Eight sums of 8 products below 8 set a gate below 8, times numbers of the table below 4.

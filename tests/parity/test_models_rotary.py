@@ -36,7 +36,7 @@ def check(case: str, settings: dict[str, Any]) -> None:
 
 
 def unwrapped(encoding: Any) -> Any:
-    """What turns, without the head around it and whichever way round."""
+    """What rotates, without the head around it and whichever way round."""
     return unwrapped(encoding.encoding) if isinstance(encoding, Partial | Backward) else encoding
 
 

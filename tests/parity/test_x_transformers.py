@@ -35,7 +35,7 @@ def test_rotary_frequencies_and_tables_are_bit_equal(xt: Any, dim: int, base: fl
 
 
 def test_rotated_tensors_are_bit_equal(xt: Any) -> None:
-    """Neighbours in pairs; by default the peer turns half of a head of 64."""
+    """Neighbours in pairs; by default the peer rotates half of a head of 64."""
     x = torch.randn(2, 3, 50, 64, generator=torch.Generator().manual_seed(0))
     theirs = xt.apply_rotary_pos_emb(x, xt.RotaryEmbedding(32)(torch.arange(50))[0])
     rotation = Partial(RoPE(dim=32, numerics="float32"), dim=64).rotation(torch.arange(50))

@@ -10,12 +10,13 @@ from torch.utils._python_dispatch import TorchDispatchMode
 import posenc
 from every import every
 from posenc import attention as reference
+from posenc.core.attention_arguments import AttentionArguments
 from posenc.core.doors import AdditiveEncoding, AttentionBias, RotaryEncoding
 from posenc.encodings.scores._by_distance import ByDistance
 from posenc.testing.one_coordinate import spread_over_axes
 from posenc.torch import attention, chosen_attention, module, strided, strided_attention
-from posenc.torch.attention_paths import skewed_path, strided_gradient, strided_path, tiles
-from posenc.torch.attention_paths.arguments import collected
+from posenc.torch.attention_paths import skewed_path, strided_path, tiles
+from posenc.torch.attention_paths.arguments import checked_call
 
 HEADS, KEY_HEADS, WIDTH, BATCH = 12, 4, 8, 2
 RECORDS = [sample for row in posenc.CATALOG for sample in row.samples if not isinstance(sample, AdditiveEncoding)]
@@ -42,15 +43,23 @@ def case(encoding, n=7, m=9, dtype=torch.float64):
     with torch.no_grad():
         for parameter in held.parameters():
             parameter.mul_(1.5).add_(0.25)
-    return {"q": q, "k": k, "v": v, "query": key[m - n :], "key": key, "hidden": hidden, "encodings": [held]}
+    return {
+        "q": q,
+        "k": k,
+        "v": v,
+        "query_positions": key[m - n :],
+        "key_positions": key,
+        "hidden": hidden,
+        "encodings": [held],
+    }
 
 
 def by_reference(asked, *, visible=None, causal=False, scale=None):
     held = asked["encodings"]
     return reference.attention(
         *(asked[name] for name in "qkv"),
-        query_positions=asked["query"],
-        key_positions=asked["key"],
+        query_positions=asked["query_positions"],
+        key_positions=asked["key_positions"],
         layout="bhtd",
         encodings=[each.encoding for each in held],
         params=[each.params for each in held],
@@ -100,16 +109,18 @@ def test_every_encoding_attends_as_the_reference_does_with_its_gradients():
 def test_tiles_of_three_queries_give_what_all_at_once_do():
     def check(encoding):
         asked = with_gradients(case(encoding))
-        call = collected(
-            **asked,
-            layout="bhtd",
-            causal=True,
-            window=(4, None),
-            mask=None,
-            documents=None,
-            scale=0.5,
-            dropout=0.0,
-            keys_rotated=False,
+        call = checked_call(
+            AttentionArguments(
+                **asked,
+                layout="bhtd",
+                causal=True,
+                window=(4, None),
+                mask=None,
+                documents=None,
+                scale=0.5,
+                dropout=0.0,
+                keys_rotated=False,
+            )
         )
         seen = torch.ones(7, 9, dtype=torch.bool).tril(2).triu(-2)
         want = by_reference(asked, visible=seen, scale=0.5)
@@ -155,7 +166,7 @@ def test_one_product_a_distance_gives_what_pairs_give(monkeypatch, queries, numb
             close(got, want)
         for mine, theirs in zip(gradients(got, asked), gradients(want, asked), strict=True):
             close(mine, theirs, FLOAT64 if mine.dtype == torch.float64 else 2e-6)
-        far = asked | {"query": asked["query"] + 100 - 7}
+        far = asked | {"query_positions": asked["query_positions"] + 100 - 7}
         close(attention(**far, impl="skewed", layout="bhtd"), by_reference(far))
 
     every(by_distance(), check)
@@ -195,7 +206,7 @@ def test_distances_alone_give_what_the_matrix_gives(causal, window):
 
 def test_a_learned_bias_of_the_distance_trains_by_numbers_and_not_by_matrices(monkeypatch):
     """In pieces of a few queries, with grouped heads, causal or not."""
-    monkeypatch.setattr(strided_gradient, "NUMBERS", 2000)
+    monkeypatch.setattr(strided_path, "NUMBERS", 2000)
 
     def check(encoding):
         asked = with_gradients(case(encoding, 130, 150))
@@ -216,16 +227,18 @@ def test_a_learned_bias_of_the_distance_trains_by_numbers_and_not_by_matrices(mo
 
 def causal_call(asked):
     """What `attention` collects of a causal call with nothing else stated."""
-    return collected(
-        **asked,
-        layout="bhtd",
-        causal=True,
-        window=None,
-        mask=None,
-        documents=None,
-        scale=None,
-        dropout=0.0,
-        keys_rotated=False,
+    return checked_call(
+        AttentionArguments(
+            **asked,
+            layout="bhtd",
+            causal=True,
+            window=None,
+            mask=None,
+            documents=None,
+            scale=None,
+            dropout=0.0,
+            keys_rotated=False,
+        )
     )
 
 
@@ -233,7 +246,7 @@ def test_weights_that_vanish_are_left_out_with_the_same_bits():
     asked = case(posenc.ALiBi(heads=12), 700, 700, torch.float32)
     call = causal_call(asked)
     q, k, v = tiles.rotated_vectors(call)
-    bias = strided(asked["encodings"][0], asked["query"], asked["key"], causal=True)
+    bias = strided(asked["encodings"][0], asked["query_positions"], asked["key_positions"], causal=True)
     numbers = strided_path._without_vanishing_weights(call, q, k, bias.numbers)
     assert (torch.isneginf(numbers) & ~torch.isneginf(bias.numbers)).any()
     want = strided_attention(q, k, v, bias)
@@ -246,7 +259,7 @@ def test_keys_behind_closed_gates_are_left_out_wherever_queries_stand():
     wide = {name: x.double() for name, x in asked.items() if name in ("q", "k", "v", "hidden")}
     for ahead, window in ((0, None), (0.5, None), (1000, None), (-20, None), (0, (200, None))):
         stated = {"mask": torch.ones(1, 1, 1, 1) > 0} if ahead not in (0, 0.5) else {}  # indices decide then
-        call = asked | {"query": asked["query"] + ahead}
+        call = asked | {"query_positions": asked["query_positions"] + ahead}
         seen = torch.ones(300, 300, dtype=torch.bool).tril().triu(-200 if window else -300)
         with torch.no_grad():
             got = attention(**call, **stated, causal=True, window=window, layout="bhtd")
@@ -280,7 +293,7 @@ def test_packed_documents_and_left_padding_give_what_each_document_gives_alone()
     place = torch.tensor([[0, 1, 2, 0, 1, 2], [0, 1, 0, 1, 2, 3]])
 
     def check(encoding):
-        asked = case(encoding, 6, 6) | {"query": place, "key": place}
+        asked = case(encoding, 6, 6) | {"query_positions": place, "key_positions": place}
         held = asked["encodings"][0]
         packed = {"documents": (number, number), "mask": (number != 9)[:, None, None, :]}
         together = attention(**asked, **packed, causal=True, layout="bhtd")
@@ -290,7 +303,7 @@ def test_packed_documents_and_left_padding_give_what_each_document_gives_alone()
             if hidden is not None:
                 parts = [hidden[row : row + 1, at + first : at + stop] for at in range(0, hidden.shape[1], 6)]
                 hidden = torch.cat(parts, 1)
-            alone |= {"query": own, "key": own, "encodings": [held], "hidden": hidden}
+            alone |= {"query_positions": own, "key_positions": own, "encodings": [held], "hidden": hidden}
             close(together[row : row + 1, :, first:stop], attention(**alone, causal=True, layout="bhtd"))
         assert not together[1, :, :2].any(), "a query that sees nothing gives zeros"
 
@@ -304,7 +317,7 @@ def test_one_query_against_a_cache_is_the_last_row_of_the_whole():
             return
         with torch.no_grad():
             whole = attention(**asked, causal=True, layout="bhtd")
-            step = asked | {"q": asked["q"][:, :, -1:], "query": asked["query"][-1:]}
+            step = asked | {"q": asked["q"][:, :, -1:], "query_positions": asked["query_positions"][-1:]}
             close(attention(**step, causal=True, layout="bhtd"), whole[:, :, -1:])
 
     every(RECORDS, check)
@@ -317,7 +330,12 @@ def test_a_bias_keeps_float32_beside_16_bit_queries():
     held = module(posenc.T5Bias(heads=2))
     with torch.no_grad():
         held.table.normal_().add_(100.0)
-    asked = {"query": torch.arange(512), "key": torch.arange(512), "hidden": None, "encodings": [held]}
+    asked = {
+        "query_positions": torch.arange(512),
+        "key_positions": torch.arange(512),
+        "hidden": None,
+        "encodings": [held],
+    }
     want = by_reference(asked | {name: x.double() for name, x in zip("qkv", (q, k, v), strict=True)})
     for impl in ("strided", "tiles", "dense"):
         with torch.no_grad():
@@ -375,13 +393,18 @@ def test_the_choice_says_which_path_and_why():
         ([posenc.RoPE(dim=4)], {"causal": True}, "sdpa", "no encoding adds"),
         ([posenc.RoPE(dim=4)], {"window": (2, 0)}, "tiles", "a window, a mask or documents"),
         ([posenc.ALiBi(heads=2)], {"causal": True}, "strided", "distance alone"),
-        ([posenc.ALiBi(heads=2)], {"query": place * 2}, "tiles", "do not rise by one"),
-        ([posenc.ALiBi(heads=2)], {"query": place + 0.5, "causal": True}, "tiles", "position of the last key"),
+        ([posenc.ALiBi(heads=2)], {"query_positions": place * 2}, "tiles", "do not rise by one"),
+        (
+            [posenc.ALiBi(heads=2)],
+            {"query_positions": place + 0.5, "causal": True},
+            "tiles",
+            "position of the last key",
+        ),
         ([module(posenc.T5Bias(heads=2))], {}, "strided", "distance alone"),
         ([module(posenc.FIRE(heads=2))], {}, "tiles", "FIRE does not depend on the distance alone"),
         ([module(posenc.CoPE(dim=4))], {"causal": True}, "tiles", "CoPE reads content"),
     ):
-        arguments = {"query": place, "key": place} | more
+        arguments = {"query_positions": place, "key_positions": place} | more
         choice = chosen_attention(x, x, x, encodings=encodings, layout="bhtd", **arguments)
         assert (choice.impl, reason in choice.reason) == (impl, True), (encodings, choice)
 
@@ -409,8 +432,12 @@ NONSENSE = [
     ({"layout": "bdth"}, ValueError, "layout must be one of"),
     ({"impl": "fast"}, ValueError, "impl must be one of"),
     ({"impl": "sdpa"}, ValueError, "impl must be a path that fits these arguments; got 'sdpa', but ALiBi adds"),
-    ({"query": torch.arange(8)}, ValueError, "query_positions must hold a position for each of 7 tokens"),
-    ({"key": torch.arange(9).tile(3, 1)}, ValueError, "key_positions must hold a position for each of 9 tokens"),
+    ({"query_positions": torch.arange(8)}, ValueError, "query_positions must hold a position for each of 7 tokens"),
+    (
+        {"key_positions": torch.arange(9).tile(3, 1)},
+        ValueError,
+        "key_positions must hold a position for each of 9 tokens",
+    ),
     ({"k": torch.ones(2, 5, 9, 8, dtype=torch.float64)}, ValueError, "k must have"),
     ({"v": torch.ones(2, 4, 9, 8)}, ValueError, "v must have the dtype and device of q"),
     ({"q": np.ones((2, 12, 7, 8))}, TypeError, "q must be a PyTorch tensor"),
@@ -435,7 +462,7 @@ def test_nonsense_is_refused_before_any_kernel(change, error, message):
 def test_no_queries_and_no_keys_give_empty_and_zeros():
     for n, m in ((0, 5), (3, 0), (0, 0)):
         asked = case(posenc.ALiBi(heads=12), n, m)
-        asked |= {"query": torch.arange(n)}
+        asked |= {"query_positions": torch.arange(n)}
         got = attention(**asked, layout="bhtd")
         close(got, torch.zeros(2, 12, n, 8, dtype=torch.float64))
 

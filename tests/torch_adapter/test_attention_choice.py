@@ -19,7 +19,7 @@ X = torch.randn(1, 2, 6, 4, generator=torch.Generator().manual_seed(0))
 MASK = torch.ones(1, 1, 6, 6, dtype=torch.bool).tril()
 DOCUMENTS = (torch.tensor([0, 0, 0, 1, 1, 1]),) * 2
 ALIBI, ROPE = [posenc.ALiBi(heads=2)], [posenc.RoPE(dim=4)]
-NONE = {"q": X[:, :, :0], "query": PLACE[:0]}
+NONE = {"q": X[:, :, :0], "query_positions": PLACE[:0]}
 
 
 @dataclass(frozen=True)
@@ -34,13 +34,21 @@ class OwnScore(AttentionScore):
 
 
 def arguments(**more: Any) -> dict[str, Any]:
-    return {"q": X, "k": X, "v": X, "query": PLACE, "key": PLACE, "encodings": ALIBI, "layout": "bhtd"} | more
+    return {
+        "q": X,
+        "k": X,
+        "v": X,
+        "query_positions": PLACE,
+        "key_positions": PLACE,
+        "encodings": ALIBI,
+        "layout": "bhtd",
+    } | more
 
 
 REASONS: list[tuple[str, dict[str, Any], str]] = [
     ("sdpa", {"encodings": ROPE, "mask": MASK}, "a mask, a window or documents hide pairs"),
     ("sdpa", {"encodings": ROPE, **NONE}, "there are no pairs"),
-    ("sdpa", {"encodings": ROPE, "q": X[:, :, 3:], "query": PLACE[3:], "causal": True},
+    ("sdpa", {"encodings": ROPE, "q": X[:, :, 3:], "query_positions": PLACE[3:], "causal": True},
         "SDPA aligns causal queries with the first keys, and these belong to the last"),
     ("strided", {"encodings": ROPE}, "no encoding is a bias"),
     ("strided", {"encodings": [*ALIBI, module(posenc.CoPE(dim=4))]}, "CoPE reads content"),
@@ -53,9 +61,9 @@ REASONS: list[tuple[str, dict[str, Any], str]] = [
     ("skewed", {"encodings": [module(posenc.Shaw(dim=4)), *ALIBI]}, "ALiBi adds a bias besides"),
     ("skewed", {"encodings": [module(posenc.Shaw(dim=4))], "dropout": 0.5},
         "dropout needs weights that are divided by their sum"),
-    ("skewed", {"encodings": [module(posenc.Shaw(dim=4))], "query": 2 * PLACE},
+    ("skewed", {"encodings": [module(posenc.Shaw(dim=4))], "query_positions": 2 * PLACE},
         "positions do not rise by one from token to token"),
-    ("skewed", {"encodings": [module(posenc.Shaw(dim=4))], "query": PLACE + 0.5},
+    ("skewed", {"encodings": [module(posenc.Shaw(dim=4))], "query_positions": PLACE + 0.5},
         "queries of several rows are ahead of their keys by several distances, or by a part of one"),
     ("skewed", {"encodings": [module(posenc.Shaw(dim=4))], **NONE}, "there are no pairs"),
     ("tiles", {"encodings": [OwnScore()]}, "OwnScore reads all keys between a query and a key, and prepares nothing"),
@@ -100,7 +108,9 @@ def test_flex_attention_sees_these_pairs(monkeypatch: pytest.MonkeyPatch, hidden
     """Four queries at the end of six keys, against softmax of ALiBi's logits, written out in float64."""
     monkeypatch.setattr(flex_path, "_compiled", lambda: flex_attention)  # the same function, place by place
     q = X[:, :, 2:]
-    asked = arguments(q=q, query=PLACE[2:], encodings=[posenc.RoPE(dim=4, base=1e30, pairing="halves"), *ALIBI])
+    asked = arguments(
+        q=q, query_positions=PLACE[2:], encodings=[posenc.RoPE(dim=4, base=1e30, pairing="halves"), *ALIBI]
+    )
     got = attention(**asked, impl="flex", **hidden)
 
     def rotated(x: torch.Tensor, place: torch.Tensor) -> torch.Tensor:

@@ -77,9 +77,9 @@ def test_positions_of_each_row_follow_those_of_its_cache():
     layer, x = layer_for(posenc.ALiBi(heads=4)), torch.zeros(2, 3, 24, dtype=torch.float64)
     _, cache = layer.step(x, positions=torch.tensor([[0, 1, 2], [5, 6, 7]]))
     _, cache = layer.step(x, cache)
-    assert cache.key.tolist() == [[0, 1, 2, 3, 4, 5], [5, 6, 7, 8, 9, 10]]
+    assert cache.key_positions.tolist() == [[0, 1, 2, 3, 4, 5], [5, 6, 7, 8, 9, 10]]
     _, cache = layer.step(x[:, :1], cache, torch.tensor([11]))
-    assert cache.key[:, -1].tolist() == [11, 11]
+    assert cache.key_positions[:, -1].tolist() == [11, 11]
 
 
 def test_what_is_learned_trains_and_is_saved():

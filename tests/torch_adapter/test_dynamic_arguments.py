@@ -34,7 +34,13 @@ def attended(*encodings: Any) -> Callable[..., Any]:
     """Attention of grouped heads, with numbers that its caller gives."""
 
     def call(x: Any, positions: Any, number: float, count: int) -> Any:
-        named: Any = {"query": positions, "key": positions, "encodings": encodings, "layout": "bhtd", "scale": number}
+        named: Any = {
+            "query_positions": positions,
+            "key_positions": positions,
+            "encodings": encodings,
+            "layout": "bhtd",
+            "scale": number,
+        }
         if encodings:
             named |= {"causal": True, "window": (count, None), "dropout": 0.0 * number}
         return attention(x, x[:, ::2], x[:, ::2], **named)

@@ -98,9 +98,11 @@ def test_errors() -> None:
     place = torch.arange(3)
     with pytest.raises(TypeError, match="encoding must be an encoding that biases; got RoPE"):
         score_mod(RoPE(dim=8), place, place)
-    with pytest.raises(TypeError, match="query_positions must be a tensor of positions on the device of attention; got"):
+    with pytest.raises(
+        TypeError, match="query_positions must be a tensor of positions on the device of attention; got"
+    ):
         score_mod(ALiBi(heads=2), [0, 1], place)
-    with pytest.raises(ValueError, match=r"key must have shape \(n,\) or \(batch, n\); got \(1, 1, 3\)"):
+    with pytest.raises(ValueError, match=r"key_positions must have shape \(n,\) or \(batch, n\); got \(1, 1, 3\)"):
         score_mod(ALiBi(heads=2), place, place[None, None])
     with pytest.raises(ValueError, match=r"params must hold what T5Bias learns, \['table'\]; got None"):
         score_mod(T5Bias(heads=2), place, place)

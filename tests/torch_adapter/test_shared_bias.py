@@ -19,7 +19,15 @@ Q, K, V = torch.randn(3, 2, 2, 9, 4, generator=torch.Generator().manual_seed(0))
 
 
 def given(**more: Any) -> dict[str, Any]:
-    asked = {"q": Q[:, :, 3:], "k": K, "v": V, "query": PLACE[3:], "key": PLACE, "layout": "bhtd", "causal": True}
+    asked = {
+        "q": Q[:, :, 3:],
+        "k": K,
+        "v": V,
+        "query_positions": PLACE[3:],
+        "key_positions": PLACE,
+        "layout": "bhtd",
+        "causal": True,
+    }
     return asked | more
 
 
@@ -75,9 +83,9 @@ def test_it_prints_its_size_and_is_no_mask_of_another_path() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"q": Q, "query": PLACE}, "encodings must hold a shared bias for 9 queries"),
-        ({"query": PLACE[3:] + 1}, "query must be the positions that the shared bias was made for"),
-        ({"key": PLACE * 2}, "key must be the positions that the shared bias was made for"),
+        ({"q": Q, "query_positions": PLACE}, "encodings must hold a shared bias for 9 queries"),
+        ({"query_positions": PLACE[3:] + 1}, "query_positions must be the positions that the shared bias was made for"),
+        ({"key_positions": PLACE * 2}, "key_positions must be the positions that the shared bias was made for"),
         ({"causal": False}, "causal must be True for a shared bias that was made causal"),
         ({name: x.double() for name, x in (("q", Q[:, :, 3:]), ("k", K), ("v", V))},
             "encodings must hold a shared bias on cpu, in float64 for float64 q"),
@@ -102,13 +110,18 @@ def test_a_shared_bias_of_other_tokens_is_refused(change: dict[str, Any], messag
         ([FIRE.encoding], {}, TypeError, "encodings must hold the parameters"),
         ([FIRE, posenc.ALiBi(heads=3)], {}, ValueError, "encodings must have as many heads as each other; got [2, 3]"),
         ([ALIBI], {"dtype": torch.bfloat16}, ValueError, "dtype must be torch.float32 or torch.float64"),
-        ([ALIBI], {"causal": True, "key": PLACE[:2]}, ValueError, "causal needs at least as many keys as queries, 9"),
+        (
+            [ALIBI],
+            {"causal": True, "key_positions": PLACE[:2]},
+            ValueError,
+            "causal needs at least as many keys as queries, 9",
+        ),
     ],
     ids=str,
 )
 def test_what_cannot_be_shared_is_refused(encodings: Any, more: dict[str, Any], error: Any, message: str) -> None:
     with pytest.raises(error) as caught:
-        shared_bias(encodings, **({"query": PLACE, "key": PLACE} | more))
+        shared_bias(encodings, **({"query_positions": PLACE, "key_positions": PLACE} | more))
     assert str(caught.value).startswith(message)
 
 
@@ -118,7 +131,7 @@ ROTATIONS = [posenc.RoPE(dim=4), posenc.XPos(dim=4), posenc.ValueRotation(posenc
 def test_keys_rotated_once_give_what_keys_rotated_each_time_do() -> None:
     q = torch.cat([Q, Q], 1)[:, :, 8:]  # one query of a cache, two heads for each of the keys
     encodings = [*ROTATIONS, posenc.ALiBi(heads=4)]
-    asked = {"query": PLACE[8:], "key": PLACE, "encodings": encodings}
+    asked = {"query_positions": PLACE[8:], "key_positions": PLACE, "encodings": encodings}
     for layout in ("bhtd", "bthd"):
         parts = [x if layout == "bhtd" else x.transpose(1, 2) for x in (q, K, V)]
         k, v = rotate_keys(*parts[1:], key_positions=PLACE, encodings=encodings, layout=layout)

@@ -325,38 +325,42 @@ PLACE = torch.arange(3)
         (
             lambda: strided(ALiBi(heads=2), PLACE, torch.tensor(3)),
             ValueError,
-            r"^key must have shape \(n,\) or \(batch, n\).*\(\)",
+            r"^key_positions must have shape \(n,\) or \(batch, n\).*\(\)",
         ),
         (
             lambda: strided(ALiBi(heads=2), PLACE, torch.tensor([0, 1, 3])),
             ValueError,
-            "^key must increase by one from token to token; got 1 and then 3",
+            "^key_positions must increase by one from token to token; got 1 and then 3",
         ),
         (
             lambda: strided(ALiBi(heads=2), torch.tensor([[0, 1], [5, 4]]), PLACE),
             ValueError,
-            "^query must increase by one from token to token; got 5 and then 4",
+            "^query_positions must increase by one from token to token; got 5 and then 4",
         ),
         (
             lambda: strided(ALiBi(heads=2), torch.tensor([255, 0], dtype=torch.uint8), PLACE),
             ValueError,
-            "^query must increase by one from token to token; got 255 and then 0",
+            "^query_positions must increase by one from token to token; got 255 and then 0",
         ),
         (
             lambda: strided(ALiBi(heads=2), PLACE, PLACE.double().requires_grad_()),
             ValueError,
-            "^key must not require a gradient, as only its ends are read",
+            "^key_positions must not require a gradient, as only its ends are read",
         ),
-        (lambda: strided(ALiBi(heads=2), PLACE, PLACE.half()), TypeError, "^key must be integers, float32 or float64"),
+        (
+            lambda: strided(ALiBi(heads=2), PLACE, PLACE.half()),
+            TypeError,
+            "^key_positions must be integers, float32 or float64",
+        ),
         (
             lambda: strided(ALiBi(heads=2), PLACE + torch.zeros(2, 1).long(), PLACE + torch.zeros(3, 1).long()),
             ValueError,
-            r"^key must have the batch of query; got shapes \(2, 3\) and \(3, 3\)",
+            r"^key_positions must have the batch of query_positions; got shapes \(2, 3\) and \(3, 3\)",
         ),
         (
             lambda: strided(ALiBi(heads=2), PLACE, PLACE.to("meta")),
             ValueError,
-            "^key must be on the device of query, cpu",
+            "^key_positions must be on the device of query_positions, cpu",
         ),
         (lambda: strided(T5Bias(heads=2), PLACE, PLACE), ValueError, r"^params must hold what T5Bias learns"),
         (lambda: strided(ALiBi(heads=2), PLACE, PLACE, causal=1), TypeError, "^causal must be True or False; got 1"),
@@ -370,17 +374,17 @@ PLACE = torch.arange(3)
         (
             lambda: decode_row(ALiBi(heads=2), PLACE[None], PLACE),
             ValueError,
-            r"^query must have shape \(\) or \(batch,\)",
+            r"^query_positions must have shape \(\) or \(batch,\)",
         ),
         (
             lambda: decode_row(ALiBi(heads=2), PLACE[0], PLACE[0]),
             ValueError,
-            r"^key must have shape \(n,\) or \(batch, n\)",
+            r"^key_positions must have shape \(n,\) or \(batch, n\)",
         ),
         (
             lambda: decode_row(ALiBi(heads=2), PLACE[:2], PLACE.expand(3, 3)),
             ValueError,
-            r"^key must have the batch of query; got shapes \(2, 1\) and \(3, 3\)",
+            r"^key_positions must have the batch of query_positions; got shapes \(2, 1\) and \(3, 3\)",
         ),
         (
             lambda: slopes(T5Bias(heads=2)),
@@ -417,7 +421,7 @@ def test_places_of_several_coordinates() -> None:
     row = decode_row(encoding, torch.tensor([[1, 0], [0, 1]]), key)
     assert row[:, :, 0].tolist() == [[[-1, -3, 0], [-2, -6, 0]], [[-2, 0, -3], [-4, 0, -6]]]
     assert torch.equal(decode_row(encoding, key[2], key), row[:1])
-    with pytest.raises(ValueError, match=r"query must have shape \(2,\) or \(batch, 2\); got \(3,\)"):
+    with pytest.raises(ValueError, match=r"query_positions must have shape \(2,\) or \(batch, 2\); got \(3,\)"):
         decode_row(encoding, torch.arange(3), key)
     with pytest.raises(ValueError, match="encoding must be an encoding with one axis; got OnAGrid"):
         strided(encoding, key, key)

@@ -1,6 +1,4 @@
-"""Encodings whose positions are cameras.
-
-What is done to queries, keys, values and the output of multi-view attention.
+"""Encodings whose positions are cameras: maps of queries, keys, values and the output of multi-view attention.
 
 No door is here: a camera is a matrix, no coordinate, and its maps of queries and keys are no rotations.
 """

@@ -18,11 +18,18 @@ from posenc.encodings.rotates.axial_rope import AxialRoPE
 class CaPE(Untraced):
     """q → T_i⁻¹q, k → T_jᵀk for every four channels, with the view matrix T of the token's camera; values stay.
 
-    So the logit is qᵀ·(T_j·T_i⁻¹)ᵀ·k. Kong et al. 2024, arXiv:2402.03908, with six degrees of freedom, in the released
-    code (kxhit/EscherNet, commit 569240f). Patches are not told apart; `cape_4dof` is the form with four degrees.
+    So the logit is qᵀ·(T_j·T_i⁻¹)ᵀ·k. This is the form with six degrees of freedom, in the released code
+    (kxhit/EscherNet, commit 569240f). Patches are not told apart; `cape_4dof` is the form with four degrees.
 
     Args:
         dim: Channels of a head, a multiple of 4.
+
+    Raises:
+        TypeError: `dim` is no whole number.
+        ValueError: `dim` is no multiple of 4.
+
+    References:
+        Kong et al. 2024, arXiv:2402.03908.
 
     Example:
         >>> import numpy as np
@@ -40,17 +47,20 @@ class CaPE(Untraced):
 
     @arrays.broadcasting
     def transforms(self, viewmats: Array, patches: int, *, dtype: Any = None) -> CameraTransforms:
-        """What is done to the tokens of these images: image after image.
+        """Make the maps of the tokens of these images, image after image.
 
         Args:
             viewmats: World to camera, rigid, (images, 4, 4) or (batch, images, 4, 4); float32 or float64, whatever the
                 dtype of the model.
-            patches: How many tokens each image has.
+            patches: Number of tokens of each image.
             dtype: Of the tables; None is float64 in NumPy and float32 in PyTorch and JAX.
 
+        Returns:
+            Maps of queries and keys; values and the output stay.
+
         Raises:
-            ValueError: A value breaks its rule; the message names the argument.
-            TypeError: A value breaks its rule; the message names the argument.
+            TypeError: An argument has the wrong type or dtype.
+            ValueError: `viewmats` has another shape or is not rigid and invertible, or `patches` is out of range.
         """
         matrices = rigid("viewmats", viewmats)
         count = validation.integer("patches", patches, 1, 1 << 26)
@@ -63,16 +73,22 @@ class CaPE(Untraced):
 def cape_4dof(width: int) -> AxialRoPE:
     """CaPE with four degrees of freedom: the rotation of queries and keys by the coordinates of `spherical`.
 
-    Kong et al. 2024, arXiv:2402.03908: each quarter of the channels rotates by one coordinate, all pairs by the same
-    angle. The released code (kxhit/EscherNet, commit 569240f) turns queries and keys before they are split into heads,
-    so that each quarter of the heads sees one coordinate; the last one is 0 there, and does not rotate.
+    Each quarter of the channels rotates by one coordinate, all pairs by the same angle. The released code
+    (kxhit/EscherNet, commit 569240f) rotates queries and keys before they are split into heads, so that each quarter of
+    the heads sees one coordinate; the last one is 0 there, and does not rotate.
 
     Args:
         width: Channels of all heads together, a multiple of 8.
 
+    Returns:
+        Rotary encoding of positions with four coordinates.
+
     Raises:
-        ValueError: A value breaks its rule; the message names it.
-        TypeError: A value breaks its rule; the message names it.
+        TypeError: `width` is no whole number.
+        ValueError: `width` is no multiple of 8, or out of range.
+
+    References:
+        Kong et al. 2024, arXiv:2402.03908.
 
     Example:
         >>> cape_4dof(8).rotation([[0.0, 3.0, 0.0, 0.0]]).cos.round(2).tolist()
@@ -87,25 +103,25 @@ def cape_4dof(width: int) -> AxialRoPE:
 
 @arrays.broadcasting
 def spherical(viewmats: Array, *, nearest: float = 1.5, farthest: float = 2.2) -> Array:
-    """Where cameras stand that look at the origin.
+    """Spherical coordinates of cameras that look at the origin: (polar angle from z, azimuth, π·log_f(r/nearest), 0).
 
-    (polar angle from z, azimuth, π·log_f(r/nearest), 0), f = farthest/nearest.
-
-    Kong et al. 2024, arXiv:2402.03908, in the released code (kxhit/EscherNet, commit 569240f), which moves distances
-    outside of 1.5 to 2.2 to the ends of this range; here they are refused.
-
-    Result (*batch, images, 4), in radians, in the widest float.
+    f is farthest/nearest. The released code (kxhit/EscherNet, commit 569240f) moves distances outside of 1.5 to 2.2 to
+    the ends of this range; here they are refused.
 
     Args:
         viewmats: World to camera, rigid, (images, 4, 4) or (batch, images, 4, 4).
-        nearest: The least and the greatest distance r from the origin.
-        farthest: The least and the greatest distance r from the origin.
+        nearest: Least distance r from the origin.
+        farthest: Greatest distance r from the origin.
+
+    Returns:
+        (*batch, images, 4), in radians, in the widest float; NaN for a distance out of range that cannot be read.
 
     Raises:
-        ValueError: A value breaks its rule; the message names the argument; a distance out of range that cannot be read
-            gives NaN.
-        TypeError: A value breaks its rule; the message names the argument; a distance out of range that cannot be read
-            gives NaN.
+        TypeError: An argument has the wrong type or dtype.
+        ValueError: `viewmats` has another shape or is not rigid, or a distance is out of range.
+
+    References:
+        Kong et al. 2024, arXiv:2402.03908.
 
     Example:
         >>> spherical([[[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, -2.2], [0, 0, 0, 1]]]).round(4).tolist()

@@ -37,10 +37,9 @@ _QUADRATIC = np.array(
 class GTA(Untraced):
     """q → ρ_i⁻ᵀq, k → ρ_j·k, v → ρ_j·v, output → ρ_i⁻¹·output, for tokens i and j and the matrix ρ of a token's place.
 
-    So the logit is qᵀ·ρ_i⁻¹·ρ_j·k. Miyato et al. 2024, arXiv:2310.10375, in the released code (autonomousvision/gta,
-    commit 1dcbd37). From the first channel on, ρ is:
-
-    Not here: the released ablations t2, euclid_sim, ray_to_se3 and values that stay as they are.
+    So the logit is qᵀ·ρ_i⁻¹·ρ_j·k, in the released code (autonomousvision/gta, commit 1dcbd37). From the first channel
+    on, ρ is: `triv` channels unchanged, then those of `se3`, `so3` and `so2`. Not here: the released ablations t2,
+    euclid_sim, ray_to_se3 and values that stay as they are.
 
     Args:
         se3: A multiple of 4. Every four: T⁻¹, from camera to world, for the view matrix T.
@@ -49,6 +48,13 @@ class GTA(Untraced):
         so3: A multiple of 8. Every eight: R on the coordinates (y, z, x), and its real Wigner matrix of degree 2, for
             the rotation R from camera to world.
         triv: Channels that stay as they are.
+
+    Raises:
+        TypeError: A field is no whole number.
+        ValueError: A field is no such multiple or out of range, or no channel is mapped.
+
+    References:
+        Miyato et al. 2024, arXiv:2310.10375.
 
     Example:
         >>> transforms = GTA(se3=4).transforms([np.eye(4), np.diag([1.0, -1.0, -1.0, 1.0])], patches=[[0, 0]])
@@ -77,7 +83,7 @@ class GTA(Untraced):
 
     @cached_property
     def grid(self) -> AxialRoPE | None:
-        """The rotation by row and column, of the last channels."""
+        """Rotary encoding by row and column, of the last channels; None without them."""
         octaves = self.so2 // 4
         if not octaves:
             return None
@@ -91,20 +97,23 @@ class GTA(Untraced):
     def transforms(
         self, viewmats: Array, patches: Array, *, translation_scale: Any = 1.0, dtype: Any = None
     ) -> CameraTransforms:
-        """What is done to the tokens of these images: image after image, each with its patches.
+        """Make the maps of the tokens of these images, image after image, each with its patches.
 
         Args:
             viewmats: World to camera, rigid, (images, 4, 4) or (batch, images, 4, 4); float32 or float64, whatever the
                 dtype of the model.
             patches: (row, column) of each patch in parts of the image, from 0 to 1, (patches, 2) for all images alike,
                 or with the axes of `viewmats` before it. The released code takes the pixel in the middle of a patch.
-            translation_scale: What translations are multiplied by: a number, or an array of one that is learned. The
-                released code learns one in each layer, from 0.01.
+            translation_scale: Factor of translations: a number, or an array of one that is learned. The released code
+                learns one in each layer, from 0.01.
             dtype: Of the tables; None is float64 in NumPy and float32 in PyTorch and JAX.
 
+        Returns:
+            Maps of queries, keys, values and the output.
+
         Raises:
-            ValueError: A value breaks its rule; the message names the argument.
-            TypeError: A value breaks its rule; the message names the argument.
+            TypeError: An argument has the wrong type or dtype.
+            ValueError: An argument has another shape, or `viewmats` is not rigid and invertible.
         """
         matrices = rigid("viewmats", viewmats)
         positions, count = patch_positions(patches, matrices)
@@ -114,7 +123,7 @@ class GTA(Untraced):
         return CameraTransforms(query, key, key, output)
 
     def _parts(self, matrices: Array, positions: Positions, count: int, dtype: Any) -> list[tuple[Operator, ...]]:
-        """What each part of the channels does to queries, to keys and values, and to the output."""
+        """Maps of queries, of keys and values, and of the output, for each part of the channels."""
         parts: list[tuple[Operator, ...]] = []
         if self.triv:
             parts.append((Unchanged(self.triv),) * 3)
@@ -131,7 +140,7 @@ class GTA(Untraced):
 
 
 def _scaled(matrices: Array, scale: Any) -> Array:
-    """The matrices, with translations so many times as long."""
+    """Multiply the translations of matrices by a factor."""
     lib = arrays.library(matrices)
     if isinstance(scale, np.generic) or arrays.library_name(scale) is None:
         factor = validation.real("translation_scale", scale, -1e9, 1e9)
@@ -147,7 +156,7 @@ def _scaled(matrices: Array, scale: Any) -> Array:
 
 
 def _harmonics(rotation: Array) -> Array:
-    """The Wigner matrices of degrees 1 and 2, along the diagonal: (..., 3, 3) to (..., 8, 8)."""
+    """Wigner matrices of degrees 1 and 2, along the diagonal: (..., 3, 3) to (..., 8, 8)."""
     lib = arrays.library(rotation)
     xp, linear = lib.xp, lib.constant(_LINEAR, rotation.dtype)
     quadratic = lib.constant(_QUADRATIC, rotation.dtype)

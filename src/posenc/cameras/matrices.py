@@ -16,7 +16,7 @@ ROTATION_ERROR = 1e-3
 
 
 def square(name: str, value: Any, size: int, like: Array | None = None) -> Array:
-    """Matrices (images, size, size) or (batch, images, size, size) of finite numbers, in the widest float."""
+    """Check finite matrices (images, size, size) or (batch, images, size, size); give them in the widest float."""
     array = arrays.as_array(name, value, like)
     lib = arrays.library(array) if like is None else arrays.library(array, like)
     if arrays.kind(array) not in ("integer", "float"):
@@ -35,7 +35,7 @@ def square(name: str, value: Any, size: int, like: Array | None = None) -> Array
 
 
 def rigid(name: str, value: Any, like: Array | None = None) -> Array:
-    """World-to-camera matrices [R t; 0 0 0 1] with an orthogonal R."""
+    """Check world-to-camera matrices [R t; 0 0 0 1] with an orthogonal R."""
     matrices = square(name, value, 4, like)
     lib = arrays.library(matrices)
     last = _every((matrices == lib.constant(np.eye(4), matrices.dtype))[..., 3:, :])
@@ -57,10 +57,7 @@ def rigid(name: str, value: Any, like: Array | None = None) -> Array:
 
 
 def inverse(name: str, matrices: Array) -> Array:
-    """The inverse of each matrix.
-
-    One that rounding keeps from being undone is refused, or NaN where it cannot be read.
-    """
+    """Invert each matrix; one that rounding keeps from being undone is refused, or NaN where it cannot be read."""
     lib = arrays.library(matrices)
     xp, one = lib.xp, lib.constant(np.eye(matrices.shape[-1]), matrices.dtype)
     with lib.full_precision():
@@ -78,7 +75,7 @@ def inverse(name: str, matrices: Array) -> Array:
 
 
 def valid_matrices(valid: Array, matrices: Array, rule: str, advice: str) -> Array:
-    """The matrices, if all are valid. Where this cannot be read now, those that are not become NaN."""
+    """Return the matrices if all are valid; where this cannot be read now, invalid ones become NaN."""
     lib = arrays.library(matrices)
     if not lib.concrete(valid):
         return lib.xp.where(valid[..., None, None], matrices, float("nan"))
@@ -89,7 +86,7 @@ def valid_matrices(valid: Array, matrices: Array, rule: str, advice: str) -> Arr
 
 
 def of_tokens(matrices: Array, patches: int, dtype: Any) -> Array:
-    """The matrix of each token, (*batch, images·patches, size, size), where images follow one another."""
+    """Matrix of each token, (*batch, images·patches, size, size), where images follow one another."""
     lib, (*batch, images, height, width) = arrays.library(matrices), matrices.shape
     lib.check_size("patches", math.prod(matrices.shape) * patches, dtype, matrices)
     narrow = lib.astype(matrices, dtype)[..., None, :, :]
@@ -119,6 +116,6 @@ def _every(valid: Array) -> Array:
 
 
 def table_dtype(matrices: Array, dtype: Any) -> Any:
-    """The dtype of the tables: float32 at least."""
+    """Dtype of the tables: float32 at least."""
     lib = arrays.library(matrices)
     return lib.wide_dtype(lib.result_dtype(dtype))

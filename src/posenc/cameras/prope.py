@@ -21,16 +21,21 @@ class PRoPE(Untraced):
     """q → D_iᵀq, k → D_j⁻¹k, v → D_j⁻¹v, output → D_i·output, for tokens i and j and D = diag(P, …, P, R_x, R_y).
 
     So the logit is qᵀ·D_i·D_j⁻¹·k: it depends on the two cameras relative to each other, not on the frame of the world.
-    P is the 4×4 projection of the token's camera, for half of the channels, four by four. R_x and R_y turn a quarter
+    P is the 4×4 projection of the token's camera, for half of the channels, four by four. R_x and R_y rotate a quarter
     each, by the column and the row of the patch: the pair of channels f and f + dim/8 of the quarter by the angle
-    position·base^(-8f/dim).
-
-    Li et al. 2025, arXiv:2507.10496, in the released code (liruilong940607/prope, commit a601c22). By this formula
-    queries and keys turn by minus the angle, so that logits are those of a RoPE with the other sign.
+    position·base^(-8f/dim). By this formula queries and keys rotate by minus the angle, so that logits are those of a
+    RoPE with the other sign. As in the released code (liruilong940607/prope, commit a601c22).
 
     Args:
         dim: Channels of a head, a multiple of 8.
-        base: Of the frequencies; 100 in the released code.
+        base: Base of the frequencies; 100 in the released code.
+
+    Raises:
+        TypeError: A field is no number.
+        ValueError: `dim` is no multiple of 8, or a field is out of range.
+
+    References:
+        Li et al. 2025, arXiv:2507.10496.
 
     Example:
         >>> cameras = np.array([np.eye(4), [[2.0, 0, 0, 1], [0, 2, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]]])
@@ -49,7 +54,7 @@ class PRoPE(Untraced):
 
     @cached_property
     def grid(self) -> AxialRoPE:
-        """The rotation by column and row, of the second half of the channels."""
+        """Rotary encoding by column and row, of the second half of the channels."""
         pairs = self.dim // 8
         return AxialRoPE(
             axis=(1,) * pairs + (0,) * pairs,
@@ -62,21 +67,23 @@ class PRoPE(Untraced):
 
     @arrays.broadcasting
     def transforms(self, cameras: Array, patches: Array, *, dtype: Any = None) -> CameraTransforms:
-        """What is done to the tokens of these images: image after image, each with its patches.
-
-        A matrix without an inverse that cannot be read, while tracing or on an accelerator, gives NaN.
+        """Make the maps of the tokens of these images, image after image, each with its patches.
 
         Args:
             cameras: (images, 4, 4) or (batch, images, 4, 4), from `projection`, or any invertible matrices that map
-                points of the world, as columns; float32 or float64, whatever the dtype of the model.
+                points of the world, as columns; float32 or float64, whatever the dtype of the model. One without an
+                inverse that cannot be read, while tracing or on an accelerator, gives NaN.
             patches: (row, column) of each patch, (patches, 2) for all images alike, or with the axes of `cameras`
                 before it; `posenc.positions.grid(height, width)`, say. For a camera for each token, give (tokens, 1,
                 2).
             dtype: Of the tables; None is float64 in NumPy and float32 in PyTorch and JAX.
 
+        Returns:
+            Maps of queries, keys, values and the output.
+
         Raises:
-            ValueError: A value breaks its rule; the message names the argument.
-            TypeError: A value breaks its rule; the message names the argument.
+            TypeError: An argument has the wrong type or dtype.
+            ValueError: An argument has another shape, or cameras are not invertible or transposed.
         """
         matrices = _not_transposed(square("cameras", cameras, 4))
         positions, count = patch_positions(patches, matrices)
@@ -98,21 +105,26 @@ class PRoPE(Untraced):
 def projection(
     viewmats: Array, intrinsics: Array | None = None, *, width: float | None = None, height: float | None = None
 ) -> Array:
-    """P = [N·K 0; 0 1]·[R t; 0 1], from the world to the image, whose coordinates run from -1/2 to 1/2.
+    """Projection from the world to the image, whose coordinates run from -1/2 to 1/2: P = [N·K 0; 0 1]·[R t; 0 1].
 
-    Li et al. 2025, arXiv:2507.10496. N divides pixels by the size of the image and puts 0 at its middle. Without
-    intrinsics P is the view matrix itself, as in the authors' code for `Ks=None`. A skew, which that code sets to 0,
-    stays.
-
-    The result is float64 where the library has it.
+    N divides pixels by the size of the image and puts 0 at its middle. Without intrinsics P is the view matrix itself,
+    as in the authors' code for `Ks=None`. A skew, which that code sets to 0, stays.
 
     Args:
         viewmats: World to camera, (images, 4, 4) or (batch, images, 4, 4): invert matrices from camera to world.
         intrinsics: K, the same shape with 3×3 matrices, in pixels of an image of this width and height.
+        width: Width of the image in pixels; given together with `intrinsics`.
+        height: Height of the image in pixels; given together with `intrinsics`.
+
+    Returns:
+        Matrices of the shape of `viewmats`, float64 where the library has it.
 
     Raises:
-        ValueError: A value breaks its rule; the message names the argument.
-        TypeError: A value breaks its rule; the message names the argument.
+        TypeError: An argument has the wrong type or dtype.
+        ValueError: An argument has another shape or is given without the others, or matrices are not rigid.
+
+    References:
+        Li et al. 2025, arXiv:2507.10496.
 
     Example:
         >>> projection([np.eye(4)], [[[200, 0, 100], [0, 200, 50], [0, 0, 1]]], width=200, height=100)[0].tolist()
@@ -141,7 +153,7 @@ def projection(
 
 
 def _upper(pixels: Array) -> Array:
-    """Intrinsics, which are upper triangular and end with 1."""
+    """Check intrinsics, which are upper triangular and end with 1."""
     lib = arrays.library(pixels)
     expected = lib.constant(np.array([[0, 0, 0], [0, 0, 0], [0, 0, 1]]), pixels.dtype)
     free = lib.constant(np.array([[1, 1, 1], [0, 1, 1], [0, 0, 0]]) == 1)

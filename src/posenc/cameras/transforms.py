@@ -1,4 +1,4 @@
-"""What cameras do to the vectors of a head: one matrix for all groups of channels, and different maps side by side."""
+"""Maps of the vectors of a head by cameras: one matrix for all groups of channels, and different maps side by side."""
 
 from __future__ import annotations
 
@@ -11,13 +11,19 @@ from posenc.core.rotation import Operator, OperatorLayout, as_precise, with_head
 
 @dataclass(frozen=True, eq=False)
 class CameraTransforms:
-    """What is done to the vectors of each token; made once for a step's cameras, applied in every layer and head.
+    """Maps of the vectors of each token; made once for a step's cameras, applied in every layer and head.
 
     output(Σ_n weight(m, n)·value(v_n)), with weights from the logits query(q_m)·key(k_n). In cross-attention `query`
     and `output` come from the cameras of the queries, `key` and `value` from those of the keys.
 
     Each is an `Operator`: call it with x, (*batch, n, dim) without heads, or with heads and a `layout`, "bhtd" or
     "bthd". The products are formed in float32 at least and rounded once to the dtype of x.
+
+    Attributes:
+        query: Map of queries.
+        key: Map of keys.
+        value: Map of values.
+        output: Map of the output.
     """
 
     query: Operator
@@ -28,7 +34,12 @@ class CameraTransforms:
 
 @dataclass(frozen=True, eq=False)
 class Tiled(Operator):
-    """x → M·x for every `size` channels in a row, with one matrix for each token, (*batch, n, size, size)."""
+    """x → M·x for every `size` channels in a row, with one matrix for each token.
+
+    Args:
+        matrix: (*batch, n, size, size).
+        channels: Channels of a head.
+    """
 
     matrix: Array
     channels: int
@@ -47,7 +58,7 @@ class Tiled(Operator):
 
 @dataclass(frozen=True, eq=False)
 class BlockDiagonal(Operator):
-    """Each map for its own channels, the first one for the first channels."""
+    """Maps side by side, each for its own channels, the first one for the first channels."""
 
     parts: tuple[Operator, ...]
 

@@ -1,31 +1,97 @@
-"""What a verb is, and what it answers: facts for --json, lines for a reader, and the exit code."""
+"""The answer of a verb: facts for --json, lines and tables for a reader, and the exit code."""
 
 from __future__ import annotations
 
 import abc
 import dataclasses
-from collections.abc import Callable, Iterable
+import json
+import shutil
+import sys
+import textwrap
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, Protocol
 
-from posenc.cli.show import Heading, headed, heading, json_text
 from posenc.cli.terminal import escaped
 from posenc.inspect.plain import as_plain
 
+#: The width of tables in a file or a pipe, where there is no terminal to ask.
+PLAIN_WIDTH = 120
+#: No table is drawn narrower.
+NARROWEST = 20
+
+
+class Heading(str):
+    """A line that begins a part; bold on a terminal."""
+
+
+def headed(lines: Sequence[str]) -> list[str]:
+    """Lines whose first begins a part."""
+    first, *rest = lines
+    return [Heading(first), *rest]
+
+
+def attributes(value: object, *names: str) -> dict[str, Any]:
+    """Attributes of a value by name, as facts."""
+    return {name: getattr(value, name) for name in names}
+
+
+def heading(text: str) -> None:
+    """Print a line that begins a part."""
+    from rich.text import Text
+
+    body, console = text.lstrip("\n"), _console()
+    with console.capture() as drawn:  # rich would end the process, with code 1, where the reader of a pipe has gone
+        console.print(Text(escaped(body), style="bold"))
+    print("\n" * (len(text) - len(body)), drawn.get(), sep="", end="")
+
+
+def columns(headers: Sequence[str], rows: Sequence[Sequence[str]], numbers: Sequence[int] = ()) -> list[str]:
+    """Lines of a table, wrapped to the width of the terminal; `numbers` names the columns aligned to the right."""
+    from rich.table import Table
+    from rich.text import Text
+
+    grid = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    for index, header in enumerate(headers):
+        is_number = index in numbers
+        grid.add_column(Text(header), justify="right" if is_number else "left", overflow="fold", no_wrap=is_number)
+    for row in rows:
+        grid.add_row(*(Text(escaped(cell)) for cell in row))
+    return [_line(segments) for segments in _console().render_lines(grid, pad=False)]
+
+
+def _line(segments: Sequence[Any]) -> str:
+    """Line of a table as plain text, whose style `heading` writes: `Answer` spells out control characters."""
+    text = "".join(segment.text for segment in segments).rstrip()
+    return Heading(text) if any(segment.style and segment.style.bold for segment in segments) else text
+
+
+def wrap_text(text: str) -> list[str]:
+    """Sentence over as many lines as the width of the terminal asks for."""
+    return textwrap.wrap(text, int(_console().width)) or [""]
+
+
+def _console() -> Any:
+    from rich.console import Console
+
+    # COLUMNS, or else the terminal's own width; 0 and what is no number say nothing.
+    width = shutil.get_terminal_size((PLAIN_WIDTH, 24)).columns
+    return Console(file=sys.stdout, highlight=False, width=max(width, NARROWEST))
+
+
+def json_text(value: Any) -> str:
+    """JSON in which numbers are numbers; NaN and infinity, for which it has no word, are null."""
+    return json.dumps(as_plain(value), indent=2, allow_nan=False)
+
 
 class Answer(NamedTuple):
-    """
-
-    Args:
-        facts: Makes what --json prints.
-        lines: Makes what is printed otherwise.
-        code: The exit code.
-    """
+    """Answer of a verb: `facts` makes its JSON, `lines` what is printed otherwise; `code` is the exit code."""
 
     facts: Callable[[], Any]
     lines: Callable[[], Iterable[str]]
     code: int = 0
 
     def show(self, json: bool) -> None:
+        """Print the facts as JSON, or the lines."""
         if json:
             print(json_text(self.facts()))
             return
@@ -43,7 +109,7 @@ class PrintsItself(Protocol):
 
 
 def of_report(report: PrintsItself, code: int, **facts: Any) -> Answer:
-    """A report's own lines and fields."""
+    """Answer with a report's own lines and fields."""
     return Answer(
         lambda: {**facts, **as_plain(report), "explained": report.explained}, lambda: headed(report.lines()), code
     )
@@ -58,4 +124,4 @@ class Verb(abc.ABC):
 
     @abc.abstractmethod
     def run(self) -> Answer:
-        """Do it. ValueError, TypeError and OSError become one line on stderr and exit code 2."""
+        """Do it; ValueError, TypeError and OSError become one line on stderr and exit code 2."""

@@ -18,7 +18,7 @@ from posenc.diagnosis.code.check_file import GIGABYTES, SECONDS, RemoteCode, in_
 #: The module that answers in the child process: user's code, and encodings too.
 SERVER = "posenc.testing.encoding_server"
 #: An encoding's checks take longer than calling a function.
-RECORD_SECONDS = 300.0
+ENCODING_SECONDS = 300.0
 
 
 @dataclass(frozen=True)
@@ -34,15 +34,20 @@ class CheckVerb(Verb):
       f(length, dim), f(x, positions)  cosines and sines too, as two results or complex numbers
       f(heads, length)         biases of ALiBi or T5; f(query_length, key_length), f(scores); f(heads) gives slopes
       a class                  made with its width or heads, then called: a torch module, or a class with __call__
-      a posenc encoding          a class or object that derives from posenc.Encoding: also passes posenc.testing's checks
+      a posenc encoding        a class or object that derives from posenc.Encoding: also passes posenc.testing's checks
 
     Exit code: 0 when the numbers are right, 1 when a mistake is found, 2 when the code could not be checked, 3 when
     nothing is wrong but there was nothing to compare the numbers with.
 
-    examples: posenc check mine.py:MyEncoding posenc check mine.py:my_table --base 100 posenc check mine.py:my_rope
-    --against "RoPE(dim=16, pairing='halves')" posenc check mine.py:MyEncoding --layout batch-first --json posenc check
-    --questions posenc check --question lecture-d8 --answer "0.1411 -0.99 0.2955 0.9553 0.03 0.9996 0.003 1" posenc
-    check --question chapter-position --answer 7 posenc check --question article-rotary --answer mine.py:my_rope
+    Some examples:
+      posenc check mine.py:MyEncoding
+      posenc check mine.py:my_table --base 100
+      posenc check mine.py:my_rope --against "RoPE(dim=16, pairing='halves')"
+      posenc check mine.py:MyEncoding --layout batch-first --json
+      posenc check --questions
+      posenc check --question lecture-d8 --answer "0.1411 -0.99 0.2955 0.9553 0.03 0.9996 0.003 1"
+      posenc check --question chapter-position --answer 7
+      posenc check --question article-rotary --answer mine.py:my_rope
     """
 
     target: Annotated[tyro.conf.Positional[str | None], tyro.conf.arg(metavar="FILE.py:NAME")] = None
@@ -54,7 +59,7 @@ class CheckVerb(Verb):
     base: float | None = None
     """The base your code should use; 10000 if left out. Not with --against, which states it."""
 
-    against: Annotated[str | None, tyro.conf.arg(metavar="RECORD")] = None
+    against: Annotated[str | None, tyro.conf.arg(metavar="ENCODING")] = None
     """The one encoding to compare with, in place of every published convention."""
 
     layout: Annotated[str | None, tyro.conf.arg(metavar="LAYOUT")] = None
@@ -89,12 +94,12 @@ class CheckVerb(Verb):
         return of_report(report, report.exit_code)
 
     def report(self, target: str) -> CodeReport:
-        """What the options say of the code that FILE.py:NAME stands for."""
-        against = None if self.against is None else encoding("against", self.against, "Give its encoding.")
+        """Report on the code that FILE.py:NAME stands for, under the options."""
+        against = None if self.against is None else encoding("against", self.against, "Give one of its layers.")
         limits = {"seconds": self.seconds or SECONDS, "memory": self.memory or GIGABYTES}
         with in_child(target, server=SERVER, show=_show, **limits) as code:
             if code.is_encoding:
-                code.child.left = self.seconds or RECORD_SECONDS
+                code.child.left = self.seconds or ENCODING_SECONDS
                 return self._encoding_report(code, against)
             return check_user_code(code, against=against, dim=self.dim, base=self.base, layout=self.layout)
 
@@ -118,5 +123,5 @@ class CheckVerb(Verb):
 
 
 def _show(line: str) -> None:
-    """What the user's code printed, not into the report."""
+    """Print a line of the user's code, not into the report."""
     say(f"| {escaped(line)}")

@@ -10,9 +10,8 @@ from typing import Annotated
 import tyro
 
 from posenc.cli import engines
-from posenc.cli.answer import Answer, Verb
+from posenc.cli.answer import Answer, Heading, Verb, attributes, columns, wrap_text
 from posenc.cli.progress_bar import run_with_progress
-from posenc.cli.show import Heading, attributes, columns, wrap_text
 from posenc.cli.terminal import say
 from posenc.lab.claims import claim_catalog, findings
 from posenc.lab.claims.claim import Claim, ClaimFinding, experiments
@@ -24,22 +23,22 @@ from posenc.lab.store import Store
 class ClaimsVerb(Verb):
     """List what the source documents say about positional encodings, statement by statement, with the verdict.
 
-    Supported, contradicted, or undecided.
-
-    With names, show rule and figures. With --run, check them again: some are computed in seconds, others train small
-    models; a stopped run goes on where it was.
+    A verdict is supported, contradicted or undecided. With names, show rule and figures. With --run, check them
+    again: some are computed in seconds, others train small models; a stopped run goes on where it was.
 
     Exit code: 0, or 1 where a rerun gives another verdict than the one on file.
 
-    examples: posenc claims posenc claims shift_is_linear posenc claims shift_is_linear near_tokens_score_higher --run
-    --out claims
+    Some examples:
+      posenc claims
+      posenc claims shift_is_linear
+      posenc claims shift_is_linear near_tokens_score_higher --run --out claims
     """
 
     names: Annotated[tyro.conf.Positional[tuple[str, ...]], tyro.conf.arg(metavar="NAME")] = ()
     """Which claims; all of them if left out."""
 
     run_again: Annotated[bool, tyro.conf.arg(name="run")] = False
-    """Check the claims again, and file what comes out in OUT/findings."""
+    """Check the claims again, and file what comes out in OUT/findings.json."""
 
     out: Annotated[Path, tyro.conf.arg(metavar="FOLDER")] = Path("claims")
     """Where --run keeps its results."""
@@ -55,8 +54,7 @@ class ClaimsVerb(Verb):
 
     def run(self) -> Answer:
         chosen = {name: claim_catalog.claim(name) for name in dict.fromkeys(self.names or claim_catalog.NAMES)}
-        filed = {name: findings.read_finding(name) for name in chosen}
-        known = {name: each.finding for name, each in filed.items() if each is not None}
+        known = {name: each.finding for name, each in findings.read_findings().items() if name in chosen}
         if not self.run_again:
             return Answer(lambda: _facts(chosen, known), lambda: _lines(chosen, known, detailed=bool(self.names)))
         new = self._run(chosen)
@@ -80,8 +78,8 @@ class ClaimsVerb(Verb):
             results = dict(store.results)
         new = {name: claim.decided(results) for name, claim in chosen.items()}
         finished = {name: finding for name, finding in new.items() if finding is not None}
-        for name, finding in finished.items():
-            findings.write_finding(name, chosen[name], finding, self.out / "findings")
+        decided = {name: (chosen[name], finding) for name, finding in finished.items()}
+        findings.write_findings(self.out / findings.SHIPPED.name, decided)
         return finished
 
 

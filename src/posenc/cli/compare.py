@@ -32,21 +32,23 @@ Numbers = Annotated[tuple[int, ...], tyro.conf.arg(metavar="INT")]
 class CompareVerb(Verb):
     """Compare encodings by training.
 
-    Models that differ in nothing else, on tasks that ask for positions or on your own text, with the same data in the
-    same order, paired by seed.
+    Models that differ in nothing else learn tasks that ask for positions, or your own text, from the same data in the
+    same order, paired by seed. Prints tables and verdicts with their confidence, writes a
+    picture. A stopped comparison goes on where it was: run the same command again.
 
-    Prints tables and verdicts with their confidence, writes a picture. A stopped comparison goes on where it was: run
-    the same command again.
-
-    Encodings are encodings, several joined by a plus sign, or FILE.py:NAME for your own; a set of the tier if left out.
+    Write encodings as RoPE(dim=16), several joined by a plus sign, or FILE.py:NAME for your own; a set of the tier if
+    left out.
     Tiers: smoke (half a minute, no verdicts), core (5 seeds; a quarter of an hour on two cores), full (8 seeds, every
     task), big (models of 100 million parameters).
 
-    examples: posenc compare --tier smoke posenc compare "RoPE(dim=16)" "ALiBi(heads=4)" mine.py:Mine --task copy
-    --seeds 5 posenc compare "RoPE(dim=16)" "NoPE(dim=64) + ALiBi(heads=4)" --task cued-offset last --out relative
-    posenc compare --text my-book.txt --length 64 --test-lengths 64 128 256 posenc compare "RoPE(dim=64,
-    pairing='halves')" own --model my-llama --fine-tune --text my-book.txt posenc compare --tier full --engine ray
-    torchrun --nproc-per-node 8 -m posenc compare "RoPE(dim=64)" "ALiBi(heads=12)" --tier big --engine accelerate
+    Some examples:
+      posenc compare --tier smoke
+      posenc compare "RoPE(dim=16)" "ALiBi(heads=4)" mine.py:Mine --task copy --seeds 5
+      posenc compare "RoPE(dim=16)" "NoPE(dim=64) + ALiBi(heads=4)" --task cued-offset last --out relative
+      posenc compare --text my-book.txt --length 64 --test-lengths 64 128 256
+      posenc compare "RoPE(dim=64, pairing='halves')" own --model my-llama --fine-tune --text my-book.txt
+      posenc compare --tier full --engine ray
+      torchrun --nproc-per-node 8 -m posenc compare "RoPE(dim=64)" "ALiBi(heads=12)" --tier big --engine accelerate
     """
 
     encodings: Annotated[tyro.conf.Positional[tuple[str, ...]], tyro.conf.arg(metavar="ENCODING")] = ()
@@ -168,7 +170,7 @@ class CompareVerb(Verb):
         return runs
 
     def _folder(self) -> tuple[ModelFolder | None, dict[str, Any]]:
-        """The folder that --model names, and the fields of an experiment that it decides."""
+        """Folder that --model names, and the fields of an experiment that it decides."""
         if self.model is None or self.model in get_args(Model):
             if self.fine_tune:
                 raise ValueError("fine-tune must come with --model FOLDER, whose weights it keeps; there is none.")
@@ -183,7 +185,7 @@ class CompareVerb(Verb):
         return folder, {name: value for name, value in fields.items() if name != "rate" or self.rate is None}
 
     def _changes(self) -> dict[str, Any]:
-        """The fields of an experiment that the options state."""
+        """Fields of an experiment that the options state."""
         names = ("steps", "batch", "length", "width", "layers", "heads", "model", "positions", "rate")
         changes = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
         lengths = self.test_lengths or (() if self.length is None else (self.length, 2 * self.length, 4 * self.length))

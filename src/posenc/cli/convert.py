@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
 
-from posenc.cli.answer import Answer, Verb
-from posenc.cli.show import attributes, columns
+from posenc.cli.answer import Answer, Verb, attributes, columns
 
 if TYPE_CHECKING:
     from posenc.models.checkpoints.conversion import Progress
@@ -39,9 +38,10 @@ class ConvertVerb(Verb):
     "adjacent" pairs channels (2i, 2i+1): Meta's Llama files, GPT-J, GGUF's NORM. "halves" pairs (i, i + width/2):
     transformers' Llama, GPT-NeoX, GGUF's NEOX.
 
-    examples: posenc convert model/ --source halves --target adjacent --dry-run posenc convert model/ --source halves
-    --target adjacent --output converted posenc convert model.safetensors --source adjacent --target halves --config
-    config.json --waive pairing --dry-run
+    Some examples:
+      posenc convert model/ --source halves --target adjacent --dry-run
+      posenc convert model/ --source halves --target adjacent --output converted
+      posenc convert model.safetensors --source adjacent --target halves --config config.json --waive pairing --dry-run
     """
 
     checkpoint: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="FILE|FOLDER")]
@@ -166,7 +166,7 @@ def _lines(plan: ConversionPlan, heads: Heads) -> list[str]:
 
 @contextlib.contextmanager
 def _stopped_like_ctrl_c() -> Iterator[None]:
-    """A polite kill takes away what was half written, as Ctrl-C does."""
+    """Turn a polite kill into Ctrl-C, which takes away what was half written."""
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         yield
@@ -176,7 +176,7 @@ def _stopped_like_ctrl_c() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _bar() -> Iterator[Progress | None]:
-    """A bar with the time left, on a terminal; nothing elsewhere."""
+    """Bar with the time left, on a terminal; nothing elsewhere."""
     if not sys.stderr.isatty():
         yield None
         return

@@ -18,14 +18,17 @@ class DiffVerb(Verb):
     Exit code: 0 when both compute the same, however they are written, 1 when they differ, 2 when they cannot be
     compared.
 
-    examples: posenc diff "RoPE(dim=64)" "RoPE(dim=64, base=500_000)" posenc diff "ALiBi(heads=8)" "ALiBi(heads=8,
-    rule='geometric')" posenc diff config.json served.json posenc diff config.json served.json --json
+    Some examples:
+      posenc diff "RoPE(dim=64)" "RoPE(dim=64, base=500_000)"
+      posenc diff "ALiBi(heads=8)" "ALiBi(heads=8, rule='geometric')"
+      posenc diff config.json served.json
+      posenc diff config.json served.json --json
     """
 
-    first: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="RECORD|CONFIG")]
+    first: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="ENCODING|CONFIG")]
     """What is expected: an encoding, a config.json, its folder, or a .gguf file."""
 
-    second: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="RECORD|CONFIG")]
+    second: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="ENCODING|CONFIG")]
     """What to compare with it: one of the same kinds."""
 
     waive: tuple[str, ...] = ()

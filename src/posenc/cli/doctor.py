@@ -13,9 +13,9 @@ from posenc.cli.inputs import each_waived_has_an_effect, encoding_or_path
 from posenc.core.doors import Encoding
 from posenc.diagnosis import diagnose
 from posenc.diagnosis.code.user_file import load_target
+from posenc.diagnosis.model_source import read_source
 from posenc.diagnosis.named_arrays import ARRAY_FILES, from_file
-from posenc.diagnosis.rotation.usage import rope_in_head
-from posenc.diagnosis.sides import side_of
+from posenc.diagnosis.rotation.rotation_usage import rope_in_head
 
 
 @dataclass(frozen=True)
@@ -30,14 +30,16 @@ class DoctorVerb(Verb):
 
     Exit code: 0 when they agree, 1 when they differ, 2 when they cannot be compared.
 
-    examples: posenc doctor config.json served.json posenc doctor config.json dumped.npz posenc doctor "RoPE(dim=64,
-    base=500_000, pairing='halves')" "RoPE(dim=64)" --json
+    Some examples:
+      posenc doctor config.json served.json
+      posenc doctor config.json dumped.npz
+      posenc doctor "RoPE(dim=64, base=500_000, pairing='halves')" "RoPE(dim=64)" --json
     """
 
-    expected: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="RECORD|CONFIG")]
+    expected: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="ENCODING|CONFIG")]
     """What is expected: an encoding, a config.json, its folder, or a .gguf file."""
 
-    actual: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="RECORD|CONFIG|ARRAYS|MODULE")]
+    actual: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="ENCODING|CONFIG|ARRAYS|MODULE")]
     """The implementation to check."""
 
     layer: int | None = None
@@ -76,7 +78,7 @@ class DoctorVerb(Verb):
         names = from_file(Path(self.actual)) if is_file and self.layout is not None else {}
         if self.layout is not None and not {"q", "k"} & set(names):
             raise ValueError("layout must come with arrays of q or k; got none. Leave it out.")
-        if self.length is not None and not _depends_on_length(side_of("expected", expected, self.waive).positions):
+        if self.length is not None and not _depends_on_length(read_source("expected", expected, self.waive).positions):
             raise ValueError("length must come with a scaling that depends on it; got none. Leave it out.")
         for name in ("layer", "part", "length"):
             if getattr(self, name) is not None and isinstance(expected, Encoding) and name != "length":
@@ -88,7 +90,7 @@ class DoctorVerb(Verb):
 def _depends_on_length(expected: Any) -> bool:
     """Whether a scaling of the encoding, or of one in the model, states a length."""
     encodings = (
-        [expected] if isinstance(expected, Encoding) else [r for group in expected.groups for r in group.encodings]
+        [expected] if isinstance(expected, Encoding) else [one for group in expected.groups for one in group.encodings]
     )
     ropes = [head.rope for encoding in encodings if (head := rope_in_head(encoding))]
     return any(hasattr(rope.scaling, "length") for rope in ropes)

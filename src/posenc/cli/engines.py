@@ -1,4 +1,4 @@
-"""Which engine a verb runs on, by its options."""
+"""Engine that a verb runs on, by its options."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from posenc.lab.engines import local, ray_core, slurm
+from posenc.lab.engines import cluster, local
 from posenc.lab.running import Engine
 
 #: Engines that do many runs at once; and the one that does each on all processes.
@@ -22,12 +22,10 @@ TOGETHER = "posenc.lab.engines.all_processes:train_together"
 def engine(
     name: Name | Together, *, workers: int | None, folder: Path, options: Sequence[str], device: str = "cpu"
 ) -> Engine:
-    """The engine of a name.
+    """Engine of a name.
 
-    Args:
-        workers: Of the local one.
-        options: KEY=VALUE, parameters of submitit.
-        device: Of each run; "" with Accelerate, which finds one for each process.
+    `workers` are those of the local engine, `options` are KEY=VALUE, parameters of submitit; `device` is that of each
+    run, "" with Accelerate, which finds one for each process.
     """
     if workers is not None and (name != "local" or workers < 1):
         raise ValueError(f"workers must be 1 or more, with --engine local; got {workers} with {name}. Leave it out.")
@@ -43,12 +41,13 @@ def engine(
     if name == "local":
         return functools.partial(local.run, workers=workers, gpus=_gpus(device))
     if name == "ray":
-        return functools.partial(ray_core.run, gpus=gpus)
-    return functools.partial(slurm.run, folder=folder / "slurm", parameters=dict(map(_parameter, options)), gpus=gpus)
+        return functools.partial(cluster.run_on_ray, gpus=gpus)
+    parameters = dict(map(_parameter, options))
+    return functools.partial(cluster.run_on_slurm, folder=folder / "slurm", parameters=parameters, gpus=gpus)
 
 
 def _gpus(device: str) -> tuple[str, ...]:
-    """The GPUs that worker processes take in turn, as CUDA_VISIBLE_DEVICES names them; none on another device."""
+    """GPUs that worker processes take in turn, as CUDA_VISIBLE_DEVICES names them; none on another device."""
     if device != "cuda":
         return ()
     import torch
@@ -68,7 +67,7 @@ def _parameter(text: str) -> tuple[str, Any]:
 
 
 def follow_unless_first(device: str) -> None:
-    """Ends every process of torchrun but the first, when that has no more runs: the first one answers."""
+    """End every process of torchrun but the first, when that has no more runs: the first one answers."""
     from posenc.lab.engines import all_processes
 
     if not all_processes.leads():

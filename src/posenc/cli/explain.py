@@ -10,9 +10,8 @@ import tyro
 from posenc import parse
 from posenc.cli.answer import Answer, Verb
 from posenc.cli.explain_config import explain_config
-from posenc.cli.explain_encoding import explain_encoding
+from posenc.cli.explain_encoding import explain_encoding, explain_table
 from posenc.cli.explain_sentences import explain_sentences
-from posenc.cli.explain_table import explain_table
 from posenc.cli.inputs import draws, encoding, is_config
 from posenc.core.doors import AdditiveEncoding, AttentionBias, AttentionScore, Encoding
 
@@ -21,8 +20,8 @@ from posenc.core.doors import AdditiveEncoding, AttentionBias, AttentionScore, E
 class ExplainVerb(Verb):
     """Show the worked numbers of an encoding, what a model does with positions, or whether attention sees word order.
 
-    WHAT is one of these:
-      an encoding      RoPE(dim=8): its numbers at a position, its frequencies, claims and paper
+    Give one of these:
+      an encoding   RoPE(dim=8): its numbers at a position, its frequencies, claims and paper
       a config      a config.json, its folder or a .gguf file: what the model does with positions, layer group by group
       a sentence    with --versus, the same words in another order: what self-attention can tell of their order,
                     without an encoding and with six, or with every one
@@ -30,17 +29,24 @@ class ExplainVerb(Verb):
     An encoding is parsed, never executed: it may hold numbers, words in quotes, True, False, None, tuples and
     encodings.
 
-    examples: posenc explain "RoPE(dim=8)" --position 3 posenc explain "Sinusoidal(dim=16, base=100)" --position 2
-    --dims 0 3 posenc explain "Sinusoidal(dim=16, base=100)" --position 0 1 2 posenc explain "ALiBi(heads=8)" --position
-    5 --key 3 posenc explain "AxialRoPE(axis=(0, 1), frequency_index=(0, 0), frequency_dim=2)" --position 3 5 posenc
-    explain "Partial(RoPE(dim=4), dim=8)" --position 1 posenc explain "Sinusoidal(dim=4)" --position 1 --json posenc
-    explain "Dog bites man" --versus "Man bites dog" posenc explain "The cat sat on the mat" --versus "The mat sat on
-    the cat" posenc explain "Dog bites man" --versus "Man bites dog" --encoding "RoPE(dim=8)" posenc explain "Dog bites
-    man" --versus "Man bites dog" --all posenc explain config.json posenc explain model/config.json --json posenc
-    explain dynamic.json --length 131072 --waive rope_style
+    Some examples:
+      posenc explain "RoPE(dim=8)" --position 3
+      posenc explain "Sinusoidal(dim=16, base=100)" --position 2 --dims 0 3
+      posenc explain "Sinusoidal(dim=16, base=100)" --position 0 1 2
+      posenc explain "ALiBi(heads=8)" --position 5 --key 3
+      posenc explain "AxialRoPE(axis=(0, 1), frequency_index=(0, 0), frequency_dim=2)" --position 3 5
+      posenc explain "Partial(RoPE(dim=4), dim=8)" --position 1
+      posenc explain "Sinusoidal(dim=4)" --position 1 --json
+      posenc explain "Dog bites man" --versus "Man bites dog"
+      posenc explain "The cat sat on the mat" --versus "The mat sat on the cat"
+      posenc explain "Dog bites man" --versus "Man bites dog" --encoding "RoPE(dim=8)"
+      posenc explain "Dog bites man" --versus "Man bites dog" --all
+      posenc explain config.json
+      posenc explain model/config.json --json
+      posenc explain dynamic.json --length 131072 --waive rope_style
     """
 
-    what: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="RECORD|SENTENCE|CONFIG")]
+    what: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="ENCODING|SENTENCE|CONFIG")]
     """An encoding, a sentence, or a model's config."""
 
     position: tuple[int | float, ...] = ()
@@ -59,7 +65,7 @@ class ExplainVerb(Verb):
     versus: Annotated[str | None, tyro.conf.arg(metavar="SENTENCE")] = None
     """The same words in another order."""
 
-    encoding: Annotated[str | None, tyro.conf.arg(metavar="RECORD")] = None
+    encoding: Annotated[str | None, tyro.conf.arg(metavar="ENCODING")] = None
     """The one encoding to compare sentences with, in place of the usual six."""
 
     length: int | None = None
@@ -72,7 +78,7 @@ class ExplainVerb(Verb):
     """Draws the words' vectors, and what an encoding learns; 0 if left out."""
 
     def run(self) -> Answer:
-        if parse.record(self.what):
+        if parse.is_record(self.what):
             self._only("an encoding", "position", "key", "dims", "all", "seed")
             return self._of_encoding(encoding("encoding", self.what, "Explain one of its layers."))
         if is_config(self.what):
@@ -106,7 +112,7 @@ class ExplainVerb(Verb):
                 )
 
     def _versus(self) -> str:
-        """The second sentence, or what to type for it."""
+        """Second sentence, or the error that says what to type for it."""
         if self.versus is None:
             name = self.what.strip()
             encoding = parse.classes().get(name)

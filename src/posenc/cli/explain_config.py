@@ -7,9 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from posenc.cli.answer import Answer
+from posenc.cli.answer import Answer, Heading, attributes, columns
 from posenc.cli.inputs import model
-from posenc.cli.show import Heading, attributes, columns
 from posenc.models.layer_sentences import in_words
 
 if TYPE_CHECKING:
@@ -17,14 +16,14 @@ if TYPE_CHECKING:
 
 
 def explain_config(path: str, *, length: int | None, waive: tuple[str, ...]) -> Answer:
-    """What `from_config` reads, or `from_gguf` of a .gguf file."""
+    """Explain the positions of a model, from its config or .gguf file."""
     positions = model(path, length, waive)
     positions = replace(positions, notes=(*positions.notes, *_of_receipt(Path(path), positions)))
     return Answer(lambda: _facts(positions), lambda: _lines(positions))
 
 
 def _of_receipt(path: Path, positions: ModelPositions) -> tuple[str, ...]:
-    """A note where posenc converted the rows next to this config, which may be the one from before."""
+    """Note where posenc converted the rows next to this config, which may be the one from before."""
     from posenc.models.checkpoints.conversion import RECEIPT, layout_of_receipt
     from posenc.models.config.converted_type import layout_of
 

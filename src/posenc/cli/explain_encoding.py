@@ -1,15 +1,16 @@
-"""`posenc explain RECORD`: the worked numbers of an encoding at a position, its spectrum, claims and paper."""
+"""`posenc explain ENCODING`: the worked numbers of an encoding, its spectrum and claims, or a table of its rows."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
+
 from posenc.catalog import row_of
-from posenc.cli.answer import Answer
-from posenc.cli.show import Heading, attributes, headed
+from posenc.cli.answer import Answer, Heading, attributes, headed
 from posenc.core.doors import AdditiveEncoding, Encoding, RotaryEncoding
-from posenc.inspect import Spectrum, spectrum
+from posenc.inspect import Spectrum, position_table, spectrum
 from posenc.learn import Worked, worked
 
 #: Dimensions, and pairs of the spectrum, that are shown when none are chosen.
@@ -23,12 +24,9 @@ Position = tuple[int | float, ...]
 def explain_encoding(
     encoding: Encoding, position: Position, key: Position, dims: tuple[int, ...] | None, *, every: bool, seed: int
 ) -> Answer:
-    """
+    """Work out an encoding at a position.
 
-    Args:
-        position: () for the default.
-        key: () for the default.
-        dims: None for the first few, or for all with `every`.
+    `position` and `key` are () for the default; `dims` is None for the first few, or for all with `every`.
     """
     if _width(encoding) > WIDEST:
         raise ValueError(
@@ -68,7 +66,7 @@ def _facts(encoding: Encoding, example: Worked) -> dict[str, Any]:
 
 
 def _position(numbers: Position, encoding: Encoding) -> Any:
-    """One number where the encoding has one axis and one is given; else all, which `worked` judges."""
+    """A number where the encoding has one axis and one is given; else all, which `worked` judges."""
     return numbers[0] if encoding.axes == 1 and len(numbers) == 1 else numbers
 
 
@@ -106,3 +104,12 @@ def _fact_lines(encoding: Encoding) -> Iterator[str]:
     if row is not None:
         yield f"paper   {row.paper}"
         yield f"use     {row.use}"
+
+
+def explain_table(encoding: AdditiveEncoding, positions: tuple[int | float, ...], seed: int) -> Answer:
+    """Show the encoding at each position, a row each; what it learns is drawn from the seed."""
+    params = encoding.init(np.random.default_rng(seed)) if encoding.shapes else None
+    table = position_table(encoding, list(positions), params=params)
+    return Answer(
+        lambda: {"encoding": encoding, **attributes(table, "positions", "rows")}, lambda: headed(table.lines())
+    )

@@ -1,4 +1,4 @@
-"""`posenc explain SENTENCE --versus SENTENCE`: what self-attention can tell of the order of words."""
+"""`posenc explain SENTENCE --versus SENTENCE`: the order of words, as self-attention sees it."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from dataclasses import fields, replace
 from typing import Any, NamedTuple
 
 from posenc.catalog import CATALOG
-from posenc.cli.answer import Answer
+from posenc.cli.answer import Answer, Heading, attributes, columns, wrap_text
 from posenc.cli.inputs import encoding as encoding_of
-from posenc.cli.show import Heading, attributes, columns, wrap_text
 from posenc.core.doors import Encoding
 from posenc.core.text_lines import short
 from posenc.encodings.adds.axial_learned import AxialLearned
@@ -20,18 +19,18 @@ from posenc.inspect.order import usual_encodings, words_of
 
 
 class Compared(NamedTuple):
-    """One encoding, without a mask and with a causal one."""
+    """An encoding, without a mask and with a causal one."""
 
     free: OrderBlindness
     causal: OrderBlindness
 
 
 def explain_sentences(sentence: str, versus: str, encoding: str | None, every: bool, seed: int) -> Answer:
-    """Without an encoding, and with the one given, the usual ones, or a sample of each in the catalog."""
+    """Compare two orders without an encoding, and with the one given, the usual ones, or each of the catalog."""
     longest = max(len(words_of(sentence)), len(words_of(versus)))
     pairs = [
-        Compared(*(order_blindness(sentence, versus, record, causal=causal, seed=seed) for causal in (False, True)))
-        for record in (None, *_encodings(encoding, every, longest))
+        Compared(*(order_blindness(sentence, versus, one, causal=causal, seed=seed) for causal in (False, True)))
+        for one in (None, *_encodings(encoding, every, longest))
     ]
 
     def facts() -> dict[str, Any]:
@@ -59,7 +58,7 @@ def _lines(sentence: str, versus: str, pairs: list[Compared], every: bool) -> It
 
 
 def _by_word(pairs: list[Compared]) -> Iterator[str]:
-    """A row a word, a column an encoding, and what the columns are."""
+    """A row a word, a column an encoding, and the encodings below."""
     words = pairs[0].free.words
     headers = ("word", *(_column(pair.free) for pair in pairs))
     rows = [
@@ -103,7 +102,7 @@ def _notes(pairs: list[Compared]) -> list[str]:
 
 
 def _remarks(one: OrderBlindness) -> list[str]:
-    """What stands below the title, the header and the words."""
+    """Lines below the title, the header and the words."""
     return one.lines()[2 + len(one.words) :]
 
 
@@ -121,7 +120,7 @@ def _facts(one: OrderBlindness) -> dict[str, Any]:
 
 
 def lengthened(sample: Encoding, longest: int) -> Encoding:
-    """A sample of the catalog, its table, or those of the encodings in it, lengthened where the sentence needs it."""
+    """Sample of the catalog whose tables, or those of the encodings in it, are as long as the sentence needs."""
     stated = {field.name: getattr(sample, field.name) for field in fields(sample)}
     longer: dict[str, Any] = {}
     if stated.get("length", longest) < longest:

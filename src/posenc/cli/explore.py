@@ -12,7 +12,7 @@ from posenc import parse
 from posenc.cli.answer import Answer, Verb
 from posenc.cli.inputs import encoding, is_config
 from posenc.cli.terminal import escaped
-from posenc.explorer.explorer_page import FIRST_RECORD, Opening, static_page
+from posenc.explorer.explorer_page import FIRST_ENCODING, Opening, static_page
 from posenc.explorer.server.serve import serve
 from posenc.explorer.views.results_view import results
 from posenc.explorer.views.view import bounded, written
@@ -24,18 +24,22 @@ from posenc.lab.write_whole import write_whole
 class ExploreVerb(Verb):
     """Explore encodings and models in a browser.
 
-    Heat maps whose cells show their formula, curves, scores, configs, claims, and what the lab found.
+    It shows heat maps whose cells show their formula, curves, scores, configs, claims, and what the lab found.
 
     Starts a server that only this machine reaches, prints its address and opens it; Ctrl-C stops it. With --output it
     writes one file instead, which needs no server: what needs Python is greyed out there.
 
-    examples: posenc explore posenc explore "RoPE(dim=64)" posenc explore config.json --port 8000 --no-browser posenc
-    explore comparison posenc explore "Sinusoidal(dim=32)" --output sinusoidal.html
+    Some examples:
+      posenc explore
+      posenc explore "RoPE(dim=64)"
+      posenc explore config.json --port 8000 --no-browser
+      posenc explore comparison
+      posenc explore "Sinusoidal(dim=32)" --output sinusoidal.html
     """
 
-    what: Annotated[tyro.conf.Positional[str | None], tyro.conf.arg(metavar="RECORD|CONFIG|RESULTS")] = None
-    """An encoding such as RoPE(dim=64), a model's config.json or its folder, or a folder of posenc compare; a sinusoidal
-    encoding if left out."""
+    what: Annotated[tyro.conf.Positional[str | None], tyro.conf.arg(metavar="ENCODING|CONFIG|RESULTS")] = None
+    """An encoding such as RoPE(dim=64), a model's config.json or its folder, or a folder of posenc compare; a
+    sinusoidal encoding if left out."""
 
     port: int = 0
     """The port of the server; a free one if left out."""
@@ -71,7 +75,7 @@ class ExploreVerb(Verb):
 def _opening(what: str | None) -> Opening:
     if what is None:
         return Opening()
-    if parse.record(what):
+    if parse.is_record(what):
         return Opening(encoding=written(bounded(encoding("encoding", what, "Explore one of its layers."))))
     if (Path(what) / store.NAME).exists():
         return Opening(results=results(what))
@@ -80,7 +84,7 @@ def _opening(what: str | None) -> Opening:
         from posenc.models.config.json_file import load_config
 
         from_config(what)  # a config that posenc cannot read is refused here, in one line
-        return Opening(FIRST_RECORD, load_config(what), Path(what).name)
+        return Opening(FIRST_ENCODING, load_config(what), Path(what).name)
     raise ValueError(
         "what must be an encoding, RoPE(dim=64), a config.json or its folder, or a folder of posenc compare; got "
         f"{what!r:.100}. Write one of these."

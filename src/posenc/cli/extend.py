@@ -11,14 +11,18 @@ from typing import Annotated, Any, Literal
 import tyro
 
 from posenc.cli import engines
-from posenc.cli.answer import Answer, Verb
+from posenc.cli.answer import Answer, Heading, Verb, columns, wrap_text
 from posenc.cli.progress_bar import run_with_progress
-from posenc.cli.show import Heading, columns, wrap_text
 from posenc.lab.comparison.judge import SEEDS
 from posenc.lab.engines.events import Job
-from posenc.lab.extension_study import study_files
-from posenc.lab.extension_study.extension_plan import TASKS, plan_extension
-from posenc.lab.extension_study.study import Extension, Study
+from posenc.lab.extension_study.study import (
+    TASKS,
+    Extension,
+    Study,
+    plan_extension,
+    read_extension,
+    write_extension,
+)
 from posenc.lab.extension_study.study_summary import StudySummary, summaries
 from posenc.lab.running import Engine, RunEvent
 
@@ -31,12 +35,16 @@ LIMITS = (
 
 @dataclass(frozen=True)
 class ExtendVerb(Verb):
-    """Train small rotary models, then use them at a longer context in every way that posenc knows, as they are and after a little training at that length: the loss of the same tokens with more and more to read, and whether a fact is found, by length and depth.
+    """Train small rotary models, then use them at a longer context in every way that posenc knows.
 
-    Draws a picture for each task. A stopped command goes on where it was: run it again.
+    Measures them as they are and after a little training at that length: the loss of the same tokens with more and
+    more to read, and whether a fact is found, by length and depth. Draws a picture for each task. A stopped command
+    goes on where it was: run it again.
 
-    examples: posenc extend posenc extend --encoding "RoPE(dim=16, base=500000.0)" --length 512 --tuning 100 --out
-    extension-512 posenc extend --task character-lm --text my-book.txt
+    Some examples:
+      posenc extend
+      posenc extend --encoding "RoPE(dim=16, base=500000.0)" --length 512 --tuning 100 --out extension-512
+      posenc extend --task character-lm --text my-book.txt
     """
 
     encoding: str = "RoPE(dim=16)"
@@ -91,15 +99,15 @@ class ExtendVerb(Verb):
         for study in studies[: len(self.task)]:  # the first seed of each task
             begun(study)
         engine = engines.engine(self.engine, workers=self.workers, folder=self.out, options=self.slurm)
-        missing = [study for study in studies if study_files.read_extension(self.out, study) is None]
+        missing = [study for study in studies if read_extension(self.out, study) is None]
         if missing:
             run_with_progress(_run(missing, engine, self.out), len(missing))
         return extension_answer(self.out, studies)
 
 
 def extension_answer(out: Path, studies: Sequence[Study]) -> Answer:
-    """What the finished studies of a folder say."""
-    read = [study_files.read_extension(out, study) for study in studies]
+    """Answer with the finished studies of a folder."""
+    read = [read_extension(out, study) for study in studies]
     finished = [each for each in read if each is not None]
     found, missing = summaries(finished), len(studies) - len(finished)
     pictures = [_draw(out, summary) for summary in found]
@@ -111,12 +119,12 @@ def extension_answer(out: Path, studies: Sequence[Study]) -> Answer:
 
 
 def _run(studies: Sequence[Study], engine: Engine, out: Path) -> Generator[RunEvent, None, None]:
-    """Each study's reports; an extension is on disk when it is yielded."""
+    """Reports of each study; an extension is on disk when it is yielded."""
     jobs = [Job(f"{each.experiment.task}, seed {each.experiment.seed}", WORK, (each,)) for each in studies]
     with contextlib.closing(engine(jobs)) as events:
         for index, report in events:
             if isinstance(report, Extension):
-                study_files.write_extension(out, report)
+                write_extension(out, report)
             yield RunEvent(studies[index].experiment, report)
 
 

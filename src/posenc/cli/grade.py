@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from posenc.cli.answer import Answer, of_report
-from posenc.cli.show import Heading, attributes, columns
+from posenc.cli.answer import Answer, Heading, attributes, columns, of_report
 from posenc.diagnosis import CodeReport
 from posenc.learn.course.questions import QUESTIONS, Question, grade, question
 
@@ -16,7 +15,7 @@ PLACEHOLDERS = {"function": "FILE.py:NAME", "number": "VALUE", "position": "VALU
 def graded_answer(
     name: str | None, answer: str | None, target: str | None, check: Callable[[str], CodeReport]
 ) -> Answer:
-    """Exit code 1 for a wrong answer alone."""
+    """List, ask or grade a question; exit code 1 for a wrong answer alone."""
     if target is not None:
         raise ValueError("target must be left out with a question; got both. Give a function as --answer FILE.py:NAME.")
     if name is None:
@@ -50,7 +49,7 @@ def _facts(asked: Question) -> dict[str, str]:
 
 
 def _of_function(asked: Question, answer: str, report: CodeReport) -> Answer:
-    """A function is graded as `posenc check` would: it must rotate, and rightly."""
+    """Grade a function as `posenc check` would: it must rotate, and rightly."""
     facts = {"question": asked.name, "answer": answer}
     if report.door == "rotates":
         return of_report(report, report.exit_code, **facts)

@@ -1,4 +1,4 @@
-"""What the arguments of several verbs describe: encodings as text, and the configs of models."""
+"""Arguments of several verbs: encodings as text, and the configs of models."""
 
 from __future__ import annotations
 
@@ -19,11 +19,7 @@ WEIGHTS = (".bin", ".pt", ".pth", ".ckpt", ".pkl", ".safetensors", ".npz")
 
 
 def encoding(name: str, text: str, advice: str) -> Encoding:
-    """The encoding that a text such as "RoPE(dim=8)" describes.
-
-    Args:
-        advice: What to do with an encoding of another kind.
-    """
+    """Encoding that a text such as "RoPE(dim=8)" describes; `advice` is for an encoding of another kind."""
     encoding = parse.record(text)
     if not isinstance(encoding, Encoding):
         raise ValueError(f"{name} must be an encoding; got {text:.100}, {parse.describe(encoding, advice)}")
@@ -44,7 +40,7 @@ def is_config(text: str) -> bool:
 
 
 def model(path: str, length: int | None = None, waive: tuple[str, ...] = ()) -> ModelPositions:
-    """What a config.json, its folder or a .gguf file says of positions."""
+    """Positions that a config.json, its folder or a .gguf file describes."""
     if path.endswith(WEIGHTS):
         raise ValueError(f"config must be a config.json, its folder or a .gguf file; got {path!r}. Name the config.")
     found = _read(path, length, waive)
@@ -92,15 +88,15 @@ def _reads_the_same(path: str, length: int | None, waive: tuple[str, ...], found
 
 
 def implementations(texts: dict[str, str], waive: tuple[str, ...]) -> list[Encoding | ModelPositions]:
-    """What `diff` compares, by the names of its arguments: encodings, or the configs of models."""
+    """Sides that `diff` compares, by the names of its arguments: encodings, or the configs of models."""
     sides = tuple(encoding_or_path(name, text) for name, text in texts.items())
     each_waived_has_an_effect(sides, waive)
     return [side if isinstance(side, Encoding) else _read(side, None, waive) for side in sides]
 
 
 def encoding_or_path(name: str, text: str) -> Encoding | str:
-    """An encoding, or the path of a config, its folder or a .gguf file."""
-    if parse.record(text):
+    """Encoding, or the path of a config, its folder or a .gguf file."""
+    if parse.is_record(text):
         return encoding(name, text, "Compare the encodings of its layers.")
     if not is_config(text):
         raise ValueError(

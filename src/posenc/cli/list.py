@@ -9,8 +9,7 @@ from typing import Annotated, Any
 import tyro
 
 from posenc.catalog import CATALOG, row
-from posenc.cli.answer import Answer, Verb
-from posenc.cli.show import Heading, attributes, columns
+from posenc.cli.answer import Answer, Heading, Verb, attributes, columns
 from posenc.core.row import Row
 
 
@@ -20,7 +19,11 @@ class ListVerb(Verb):
 
     Doors: adds to the embeddings, rotates queries and keys, biases the logits, scores content against position.
 
-    examples: posenc list posenc list RoPE posenc list --door biases posenc list --json
+    Some examples:
+      posenc list
+      posenc list RoPE
+      posenc list --door biases
+      posenc list --json
     """
 
     name: Annotated[tyro.conf.Positional[str | None], tyro.conf.arg(metavar="NAME")] = None

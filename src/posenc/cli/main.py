@@ -27,7 +27,7 @@ WAIVED_KEYS = re.compile(r"waive=(?P<keys>\((?:'[^'\\]*', ?)*(?:'[^'\\]*',?)\))"
 #: What colours and styles are to a terminal.
 STYLE = re.compile(r"\x1b\[[0-9;]*m")
 
-#: What each verb does. Its file has its name, and is loaded only when it is called.
+#: Task of each verb. Its file has its name, and is loaded only when it is called.
 VERBS = {
     "tour": "see positional encoding at work on real text, in one page",
     "explain": "the worked numbers of an encoding, or what order does to a sentence",
@@ -57,7 +57,7 @@ EXAMPLES = (
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; the exit code is 0, 1 where a check found a mistake or two things differ, 2 for wrong usage."""
+    """Run one command; exit code 0, 1 where a check found a mistake or two things differ, 2 for wrong usage."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     verb = words[0] if words and words[0] in VERBS else ""
     if sys.stderr is None:
@@ -117,12 +117,12 @@ def _run(verb: str, words: list[str]) -> int:
 
 
 def verb_class(name: str) -> Any:
-    """The encoding of a verb: `CheckVerb` of posenc.cli.check, say."""
+    """Class of a verb: `CheckVerb` of posenc.cli.check, say."""
     return getattr(importlib.import_module(f"posenc.cli.{name}"), f"{name.title()}Verb")
 
 
 def short_help() -> str:
-    """What there is, and something to copy."""
+    """Verbs, and examples to copy."""
     verbs = [f"  {name:<9}{does}" for name, does in VERBS.items()]
     return "\n".join(
         [
@@ -139,7 +139,7 @@ def short_help() -> str:
 
 
 def _parsed(verb: str, words: list[str]) -> Any:
-    """The verb's encoding with its options, or None when its help was shown."""
+    """Verb with its options, or None when its help was shown."""
     kind = verb_class(verb)
     import tyro
 
@@ -154,7 +154,7 @@ def _parsed(verb: str, words: list[str]) -> Any:
 
 
 def _unboxed(text: str, verb: str) -> str:
-    """The message of a drawn box, as one line: its first part, and what was perhaps meant."""
+    """Message of a drawn box, as one line: its first part, and what was perhaps meant."""
     parts: list[list[str]] = [[]]
     for row in STYLE.sub("", text).splitlines():  # tyro draws in colours where stdout is a terminal
         if not row.startswith("│"):
@@ -170,7 +170,7 @@ def _unboxed(text: str, verb: str) -> str:
 
 
 def _missing(message: str) -> str:
-    """The message, with "NAME must be given" for each argument that was left out."""
+    """Message with "NAME must be given" for each argument that was left out."""
     left_out = re.sub(r"^Missing from posenc \w+: ", "", message)
     if left_out == message:
         return message

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
-from posenc.cli.answer import Answer, Verb
-from posenc.cli.show import Heading, attributes, columns
+from posenc.cli.answer import Answer, Heading, Verb, attributes, columns
 
 if TYPE_CHECKING:
     from posenc.models.extension_planning.metrics import Band
@@ -28,14 +27,16 @@ CAPTION = (
 class PlanVerb(Verb):
     """Rank ways for a model to reach a longer context.
 
-    Figures for each, what to tune, and what to write for transformers, vLLM and llama.cpp.
+    Shows figures for each, what to tune, and what to write for transformers, vLLM and llama.cpp.
 
     The figures are computed from the frequencies in the config; the order is a rule of thumb that small trained models
     agree with in the main (posenc extend); what to tune is what the method's authors say. None of it was measured on
     your model: test on your own text, short and long.
 
-    examples: posenc plan config.json --length 131072 posenc plan model/ --length 32768 --typical 2000 posenc plan
-    config.json --length 32768 --trained 8192 --json
+    Some examples:
+      posenc plan config.json --length 131072
+      posenc plan model/ --length 32768 --typical 2000
+      posenc plan config.json --length 32768 --trained 8192 --json
     """
 
     config: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="CONFIG|FOLDER")]

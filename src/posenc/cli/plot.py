@@ -14,10 +14,62 @@ import numpy as np
 import tyro
 
 from posenc.cli.answer import Answer, Verb
-from posenc.cli.inputs import draws, model
-from posenc.cli.plot_subjects import of_comparison, of_encoding, of_encoding_or_none, of_findings, of_segments
+from posenc.cli.inputs import draws, encoding, model
 from posenc.core.doors import Encoding
 from posenc.lab.write_whole import write_whole
+
+#: The sizes that a segment is written with, in this order.
+SIZES = {
+    "text": ("length",),
+    "image": ("height", "width", "merge"),
+    "video": ("frames", "height", "width", "merge", "interval"),
+}
+SEGMENTS = "; ".join(f"{kind}: {' x '.join(names)}" for kind, names in SIZES.items())
+
+
+def of_encoding(text: str) -> Any:
+    return encoding("subject", text, "Draw one of its layers.")
+
+
+def of_encoding_or_none(text: str) -> Any:
+    """Encoding, or None where it is left out: no encoding."""
+    return of_encoding(text) if text else None
+
+
+def of_segments(text: str) -> Any:
+    """Segments as the explorer's links write them: "text 4, image 4x6x1, video 2x4x4x2x1"."""
+    from posenc.positions import Image, Text, Video
+
+    kinds: dict[str, Any] = {"text": Text, "image": Image, "video": Video}
+    segments = []
+    for part in text.split(","):
+        kind, _, numbers = part.strip().partition(" ")
+        sizes = numbers.split("x")
+        if kind not in kinds or len(sizes) != len(SIZES[kind]) or not all(map(str.isdecimal, sizes)):
+            raise ValueError(
+                f'subject must be segments such as "text 4, image 4x6x1" ({SEGMENTS}); got {text!r:.60}. Write some.'
+            )
+        segments.append(kinds[kind](**dict(zip(SIZES[kind], map(int, sizes), strict=True))))
+    return segments
+
+
+def of_comparison(text: str) -> Any:
+    """Settings that a folder of `posenc compare` holds."""
+    from posenc.lab.comparison.comparison_report import report
+
+    if not text:
+        raise ValueError("subject must be the folder of a comparison; got none. Run posenc compare --out FOLDER.")
+    return [judged.setting for judged in report(text).judged]
+
+
+def of_findings(text: str) -> Any:
+    """Trained claims that are decided, by name, each with its finding."""
+    from posenc.lab.claims.findings import trained_findings
+
+    if text:
+        raise ValueError(f"subject must be left out for claims; got {text!r:.100}. Leave it out.")
+    return trained_findings()
+
 
 FORMATS = (".png", ".svg", ".pdf")
 #: What pictures are asked for besides their file, which each takes or refuses.
@@ -25,13 +77,13 @@ OPTIONS = ("positions", "position", "at", "pair", "offset", "sentence", "other",
 
 
 class PictureEntry(NamedTuple):
-    """What draws a picture.
+    """A picture of the command line.
 
-    Args:
-        options: Of the command line, by the argument that each is given as.
-        learns: Whether it draws what an encoding learns, which --seed decides.
-        subject: Reads what is drawn from text.
-        function: Of posenc.plot, with the picture's name, unless another is named as module:function.
+    Attributes:
+        options: Argument of the picture that each option gives.
+        learns: Whether it draws learned parameters, which --seed decides.
+        subject: Reads the subject from text.
+        function: Function of posenc.plot with the picture's name, unless another is named as module:function.
     """
 
     options: Mapping[str, str]
@@ -100,25 +152,33 @@ class PlotVerb(Verb):
     number_waves, input_sum, shift_matrix, derivation, derivative, look_back (encodings that add); heatmap, dimensions,
     rotation, rotated, rotation_matrix, differences, pairing, waves, wavelengths, dials, number_waves, scalings (that
     rotate); bias, bias_by_distance, heads (that bias); score_by_distance, attention_map, word_order (most; the last two
-    also without an encoding). Of one layer that this command trains: trained_attention (RoPE(dim=16), ALiBi(heads=2),
-    Sinusoidal(dim=32) or no encoding). Of other subjects: layers (a config), media_positions (segments), results (a
-    folder of `posenc compare`), claims (no subject). `--picture all` draws each that fits the encoding: x.png becomes
-    x-heatmap.png and so on.
+    also without an encoding).
 
-    examples: posenc plot "Sinusoidal(dim=128)" --picture heatmap --output heatmap.png posenc plot "Sinusoidal(dim=128)"
-    --picture dimensions --dims 0 21 --output curves.svg posenc plot "RoPE(dim=128)" --picture rotated --at 1 51 100
-    --output rotated.png posenc plot "RoPE(dim=8)" --picture rotation --pair 1 --at 0 10 20 --output rotation.svg posenc
-    plot "Sinusoidal(dim=8)" --picture dials --position 150 --output dials.png posenc plot "Sinusoidal(dim=16,
-    base=100)" --picture input_sum --sentence "classify the book" --output sum.svg posenc plot "RoPE(dim=8)" --picture
-    attention_map --sentence "Dog bites man" --output map.svg posenc plot "RoPE(dim=16)" --picture trained_attention
-    --steps 20 --output trained.svg posenc plot "RoPE(dim=8)" --picture word_order --sentence "Ann met Bob" --other "Bob
-    met Ann" --output order.svg posenc plot "Sinusoidal(dim=64)" --picture look_back --offset 5 --output back.pdf posenc
-    plot "Sinusoidal(dim=8)" --picture derivation --offset 3 --position 7 --output derivation.svg posenc plot
-    "Sinusoidal(dim=8)" --picture derivative --dims 2 3 --position 3 --output derivative.svg posenc plot
-    "ALiBi(heads=8)" --picture bias_by_distance --output alibi.pdf posenc plot "RoPE(dim=128)" --picture scalings
-    --positions 131072 --output scalings.svg posenc plot config.json --picture layers --output layers.svg posenc plot
-    "text 4, image 4x6x1, text 3" --picture media_positions --output media.svg posenc plot --picture claims --output
-    claims.svg posenc plot "RoPE(dim=8)" --picture all --output rope.png
+    Of one layer that this command trains: trained_attention (RoPE(dim=16), ALiBi(heads=2), Sinusoidal(dim=32) or no
+    encoding).
+
+    Of other subjects: layers (a config), media_positions (segments), results (a folder of `posenc compare`) and claims
+    (no subject). The picture "all" draws each that fits the encoding: x.png becomes x-heatmap.png and so on.
+
+    Some examples:
+      posenc plot "Sinusoidal(dim=128)" --picture heatmap --output heatmap.png
+      posenc plot "Sinusoidal(dim=128)" --picture dimensions --dims 0 21 --output curves.svg
+      posenc plot "RoPE(dim=128)" --picture rotated --at 1 51 100 --output rotated.png
+      posenc plot "RoPE(dim=8)" --picture rotation --pair 1 --at 0 10 20 --output rotation.svg
+      posenc plot "Sinusoidal(dim=8)" --picture dials --position 150 --output dials.png
+      posenc plot "Sinusoidal(dim=16, base=100)" --picture input_sum --sentence "classify the book" --output sum.svg
+      posenc plot "RoPE(dim=8)" --picture attention_map --sentence "Dog bites man" --output map.svg
+      posenc plot "RoPE(dim=16)" --picture trained_attention --steps 20 --output trained.svg
+      posenc plot "RoPE(dim=8)" --picture word_order --sentence "Ann met Bob" --other "Bob met Ann" --output order.svg
+      posenc plot "Sinusoidal(dim=64)" --picture look_back --offset 5 --output back.pdf
+      posenc plot "Sinusoidal(dim=8)" --picture derivation --offset 3 --position 7 --output derivation.svg
+      posenc plot "Sinusoidal(dim=8)" --picture derivative --dims 2 3 --position 3 --output derivative.svg
+      posenc plot "ALiBi(heads=8)" --picture bias_by_distance --output alibi.pdf
+      posenc plot "RoPE(dim=128)" --picture scalings --positions 131072 --output scalings.svg
+      posenc plot config.json --picture layers --output layers.svg
+      posenc plot "text 4, image 4x6x1, text 3" --picture media_positions --output media.svg
+      posenc plot --picture claims --output claims.svg
+      posenc plot "RoPE(dim=8)" --picture all --output rope.png
     """
 
     picture: Annotated[str, tyro.conf.arg(metavar="PICTURE")]
@@ -128,8 +188,8 @@ class PlotVerb(Verb):
     """The file to write, or to replace; its ending decides the format."""
 
     subject: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="SUBJECT")] = ""
-    """An encoding such as RoPE(dim=8), which is parsed, never executed; or a config, segments or a folder, as the picture
-    needs."""
+    """An encoding such as RoPE(dim=8), which is parsed, never executed; or a config, segments or a folder, as the
+    picture needs."""
 
     positions: int | None = None
     """How many positions, numbers or distances to draw, or the length that scalings reach; 100 if left out, 16 of

@@ -1,4 +1,4 @@
-"""One bar for a long run, with the time left; plain lines where there is no terminal."""
+"""A bar for a long run, with the time left; plain lines where there is no terminal."""
 
 from __future__ import annotations
 

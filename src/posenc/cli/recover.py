@@ -7,8 +7,7 @@ from typing import Annotated
 
 import tyro
 
-from posenc.cli.answer import Answer, Verb
-from posenc.cli.show import attributes
+from posenc.cli.answer import Answer, Verb, attributes
 from posenc.encodings.adds.sinusoidal import Sinusoidal
 from posenc.learn import find_positions
 from posenc.learn.course.find_positions import conventions_of
@@ -20,9 +19,12 @@ class RecoverVerb(Verb):
 
     A value fits within one unit of its last printed digit, since printed digits may be rounded or cut off.
 
-    examples: posenc recover --dim 5120 --at 1088=0.488814 posenc recover --dim 5120 --at 1088=0.488814 --exponent 2i/d
-    posenc recover --dim 16 --base 100 --at 3=0.85 posenc recover --dim 8 --at 0=0.1411 --at 2=0.2955 --largest 1000
-    posenc recover --dim 8 --at 0=0.1411 --layout interleaved --first sine --start 0 --json
+    Some examples:
+      posenc recover --dim 5120 --at 1088=0.488814
+      posenc recover --dim 5120 --at 1088=0.488814 --exponent 2i/d
+      posenc recover --dim 16 --base 100 --at 3=0.85
+      posenc recover --dim 8 --at 0=0.1411 --at 2=0.2955 --largest 1000
+      posenc recover --dim 8 --at 0=0.1411 --layout interleaved --first sine --start 0 --json
     """
 
     dim: int
@@ -68,13 +70,13 @@ class RecoverVerb(Verb):
         return values
 
     def _conventions(self) -> list[Sinusoidal]:
-        """Every published convention that is not ruled out."""
+        """Published conventions that are not ruled out."""
         stated = {"exponent": self.exponent, "layout": self.layout, "first": self.first, "start": self.start}
         return conventions_of(self.dim, self.base, stated)
 
 
 def _sine_or_cosine(text: str) -> str:
-    """The text, unless it is a number that no sine or cosine is; `find_positions` judges what is no number."""
+    """Text, unless it is a number that no sine or cosine is; `find_positions` judges what is no number."""
     try:
         size = abs(float(text))
     except ValueError:

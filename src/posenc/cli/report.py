@@ -9,12 +9,9 @@ from typing import Annotated, Any
 
 import tyro
 
-from posenc.cli.answer import Answer, Verb
-from posenc.cli.show import Heading, attributes, columns, wrap_text
+from posenc.cli.answer import Answer, Heading, Verb, attributes, columns, wrap_text
 from posenc.lab.comparison import comparison_report
-from posenc.lab.comparison.comparison_report import ComparisonReport, Judged
-from posenc.lab.comparison.score_table import score_table
-from posenc.lab.comparison.tensorboard import write_events
+from posenc.lab.comparison.comparison_report import ComparisonReport, Judged, score_table, write_events
 
 LIMITS = (
     "A verdict holds for this budget, size and learning rate: orderings can change with each of them. Everything but "
@@ -28,7 +25,9 @@ class ReportVerb(Verb):
 
     Writes report.png and results.parquet into the folder.
 
-    examples: posenc report comparison posenc report comparison --json
+    Some examples:
+      posenc report comparison
+      posenc report comparison --json
     """
 
     folder: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="FOLDER")]
@@ -45,7 +44,7 @@ class ReportVerb(Verb):
 
 
 def report_answer(folder: Path, found: ComparisonReport) -> Answer:
-    """A report as the answer of a verb; the files are written first."""
+    """Answer with a report, whose files are written first."""
     written = comparison_report.write_report(folder, found)
     return Answer(lambda: _facts(found, written), lambda: _lines(found, written))
 

@@ -1,4 +1,4 @@
-"""What reaches a terminal: one line at a time, every character of it harmless and writable."""
+"""Lines to a terminal: one at a time, every character of them harmless and writable."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NARROWEST_HELP = 40
 
 @contextlib.contextmanager
 def wide_enough() -> Iterator[None]:
-    """COLUMNS as the narrowest width of help, for a while, where the terminal is narrower.
+    """Set COLUMNS to the narrowest width of help, for a while, where the terminal is narrower.
 
     Tyro draws boxes, and never ends where none fits.
     """
@@ -36,12 +36,13 @@ def wide_enough() -> Iterator[None]:
 
 
 def escaped(text: str, longest: int = LONGEST_LINE) -> str:
-    """A text as one line that a terminal only shows: control characters are spelled out, and a long end is cut off.
+    r"""Text as one line that a terminal only shows: control characters are spelled out, and a long end is cut off.
 
     Names and values from files stand in what is printed, so every line goes through here.
 
-    >>> escaped("red \\x1b[31m"), escaped("abcdef", longest=4)
-    ('red \\\\x1b[31m', 'abcd… (2 more characters)')
+    Example:
+        >>> escaped("red \x1b[31m"), escaped("abcdef", longest=4)
+        ('red \\x1b[31m', 'abcd… (2 more characters)')
     """
     shown = "".join(letter if letter.isprintable() else _spelled(letter) for letter in text[:longest])
     left_out = len(text) - longest
@@ -49,13 +50,13 @@ def escaped(text: str, longest: int = LONGEST_LINE) -> str:
 
 
 def say(line: str) -> None:
-    """A line to the reader, apart from the answer."""
+    """Print a line to the reader, apart from the answer."""
     with contextlib.suppress(OSError, ValueError, AttributeError):
         print(line, file=sys.stderr)
 
 
 def write_every_character() -> None:
-    """Where the encoding of a terminal lacks a character, cp1252 an arrow, say, its number is written."""
+    """Write the number of a character that the encoding of a terminal lacks (cp1252: an arrow, say)."""
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure") and stream.encoding.lower().replace("-", "") != "utf8":
             stream.reconfigure(errors="backslashreplace")
@@ -63,7 +64,7 @@ def write_every_character() -> None:
 
 @contextlib.contextmanager
 def flushed_stdout() -> Iterator[None]:
-    """Whatever is printed here has reached stdout at the end.
+    """Flush stdout at the end, so that whatever was printed has reached it.
 
     An error of stdout itself is told from one of a file: it has no name.
     """
@@ -80,9 +81,9 @@ def flushed_stdout() -> Iterator[None]:
 
 @contextlib.contextmanager
 def noticed_interrupts() -> Iterator[list[int]]:
-    """The interrupts so far.
+    """List the interrupts so far.
 
-    Ctrl-C raises KeyboardInterrupt as ever, which what is being loaded may turn into an error of its own, as the
+    Ctrl-C raises KeyboardInterrupt as ever, which code that is being loaded may turn into an error of its own, as the
     compiled modules of NumPy do.
     """
     interrupts: list[int] = []

@@ -15,7 +15,7 @@ import tyro
 from posenc.cli.answer import Answer, Verb
 from posenc.cli.terminal import escaped, say
 from posenc.explorer.lesson.journey import ALL, STEPS, Journey, Settings, StageProgress
-from posenc.explorer.lesson.sentences import PAIRS
+from posenc.explorer.lesson.orders import PAIRS
 
 INTERRUPTED = 130
 #: What the tour needs beyond the mathematics, and what installs it.
@@ -24,13 +24,16 @@ NEEDED = ("tokenizers", "torch")
 
 @dataclass(frozen=True)
 class TourVerb(Verb):
-    """Write the lesson: one page to touch, from two sentences to six small models that differ in nothing else, trained while you wait (under three minutes on two cores).
+    """Write the lesson: one page to touch, from two sentences to six small models that differ in nothing else.
 
-    The page works offline, has a mode of slides, and asks before it shows. Ctrl-C leaves a whole page of what was done
-    so far.
+    The models are trained while you wait (under three minutes on two cores). The page works offline, has a mode of
+    slides, and asks before it shows. Ctrl-C leaves a whole page of what was done so far.
 
-    examples: posenc tour posenc tour --text my-book.txt --output book.html posenc tour --sentences "Dog bites man" "Man
-    bites dog" posenc tour --seed 1 --steps 2000
+    Some examples:
+      posenc tour
+      posenc tour --text my-book.txt --output book.html
+      posenc tour --sentences "Dog bites man" "Man bites dog"
+      posenc tour --seed 1 --steps 2000
     """
 
     text: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None
@@ -84,21 +87,21 @@ def _settings(options: TourVerb) -> Settings:
 
 
 def _what_is_left(journey: Journey) -> str:
-    """What is left of an interrupted tour."""
+    """Sentence on what an interrupted tour has written."""
     output = journey.settings.output
     if not journey.written:
         return "Nothing was written."
     done = len(journey.outcomes)
-    return f"{output} holds a partial page, with {done} of {journey.contestants} models trained."
+    return f"{output} holds a partial page, with {done} of {journey.candidates} models trained."
 
 
 def _report(line: str) -> None:
-    """To the reader, not into the JSON."""
+    """Print a line to the reader, not into the JSON."""
     say(escaped(line))
 
 
 def _show_progress(steps: Iterator[StageProgress]) -> None:
-    """A bar for each stage and each model, with the time left; plain lines where there is no terminal."""
+    """Draw a bar for each stage and each model, with the time left; plain lines where there is no terminal."""
     if not sys.stderr.isatty():
         _as_plain_lines(steps)
         return
@@ -124,7 +127,7 @@ def _show_progress(steps: Iterator[StageProgress]) -> None:
 
 
 def _as_plain_lines(steps: Iterator[StageProgress]) -> None:
-    """A line for each finished stage, and for each quarter of all training."""
+    """Print a line for each finished stage, and for each quarter of all training."""
     quarter = 0
     for step in steps:
         if step.stage == ALL and 4 * step.done // step.total > quarter:
@@ -135,14 +138,14 @@ def _as_plain_lines(steps: Iterator[StageProgress]) -> None:
 
 
 def _figures(journey: Journey, seconds: float) -> dict[str, Any]:
-    """The numbers behind the page."""
+    """Numbers behind the page."""
     recipe = journey.settings.recipe
     block = recipe.longest // recipe.bins
     models = [
         {
-            "name": outcome.contestant.name,
-            "encoding": outcome.contestant.encoding,
-            "pace": outcome.contestant.pace,
+            "name": outcome.candidate.name,
+            "encoding": outcome.candidate.encoding,
+            "lr_multiplier": outcome.candidate.lr_multiplier,
             "parameters": outcome.parameters,
             "training_loss": outcome.curve[-1].loss,
             "loss_by_context": {block * (index + 1): loss for index, loss in enumerate(outcome.losses.mean(0))},

@@ -17,17 +17,13 @@ from posenc.encodings.adds.sinusoidal import Sinusoidal
 
 @dataclass(frozen=True)
 class Concatenated(AddsOne):
-    """The encoding's vector is appended to the embedding, not added: `attach` widens x by `width` channels.
-
-    Positions (*batch, n) and `embed` as for the encoding; `attach` takes x (*batch, n, d) to (*batch, n, d + width), in
-    the dtype of x.
+    """Append the encoding's vector to the embedding instead of adding it: `attach` widens x by `width` channels.
 
     Args:
-        encoding: An encoding that adds.
+        encoding: An additive encoding; positions and `embed` are as for it.
 
     Raises:
-        ValueError: A value breaks its rule; the message names the argument.
-        TypeError: A value breaks its rule; the message names the argument.
+        TypeError: `encoding` is no additive encoding.
 
     Example:
         >>> import numpy as np
@@ -42,10 +38,19 @@ class Concatenated(AddsOne):
         return self.encoding.embed(positions, params, dtype=dtype)
 
     def attach(self, x: Array, positions: Array, params: Params | None = None) -> Array:
-        """
+        """Append the vectors of positions to x.
 
         Args:
-            x: (*batch, n, d) → (*batch, n, d + width).
+            x: Embeddings of tokens, (*batch, n, d), any float dtype.
+            positions: As for `embed`.
+            params: As for `embed`.
+
+        Returns:
+            (*batch, n, d + width), in the dtype of x.
+
+        Raises:
+            TypeError: An argument has the wrong type or dtype.
+            ValueError: x has not one token for each position.
         """
         positions = arrays.as_array("positions", positions, like=arrays.floats("x", x))
         lib = arrays.library(x, positions)

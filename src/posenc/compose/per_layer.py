@@ -1,4 +1,4 @@
-"""Which encoding each layer uses."""
+"""PerLayer: the encoding of each layer of a model."""
 
 from __future__ import annotations
 
@@ -11,7 +11,13 @@ from posenc.core.doors import Encoding
 
 @dataclass(frozen=True)
 class PerLayer(Declared):
-    """Which encoding each layer of a model uses; None for a layer without one. A schedule, not an encoding.
+    """Encodings of the layers of a model; None for a layer without one. A schedule, not an encoding.
+
+    Args:
+        layers: An encoding or None for each layer, at least one.
+
+    Raises:
+        TypeError: `layers` is no tuple of encodings.
 
     Example:
         >>> from posenc import RoPE
@@ -24,8 +30,8 @@ class PerLayer(Declared):
     def _check_together(self) -> None:
         if not isinstance(self.layers, tuple | list) or not self.layers:
             raise TypeError(
-                f"layers must be a tuple of encodings, at least one; got {validation.shown(self.layers)}. Give one for each "
-                "layer."
+                f"layers must be a tuple of encodings, at least one; got {validation.shown(self.layers)}. Give one for "
+                "each layer."
             )
         for layer in self.layers:
             if layer is not None:
@@ -33,5 +39,16 @@ class PerLayer(Declared):
         validation.settle(self, layers=tuple(self.layers))
 
     def at(self, layer: int) -> Encoding | None:
-        """The encoding of a layer, counted from 0."""
+        """Encoding of a layer.
+
+        Args:
+            layer: Number of the layer, from 0.
+
+        Returns:
+            Its encoding; None where it has none.
+
+        Raises:
+            TypeError: `layer` is no whole number.
+            ValueError: There is no such layer.
+        """
         return self.layers[validation.integer("layer", layer, 0, len(self.layers) - 1)]

@@ -1,4 +1,4 @@
-"""An encoding louder or softer: by a stated factor, or by one that is learned."""
+"""Scaled and LearnedScale: an encoding louder or softer, by a stated factor or by one that is learned."""
 
 from __future__ import annotations
 
@@ -22,16 +22,15 @@ from posenc.encodings.adds.sinusoidal import Sinusoidal
 class Scaled(AddsOne):
     """embed(p) = factor · the encoding's vector, as MLX scales its sinusoidal one by √(2/d).
 
-    Positions (*batch, n) as the encoding takes them; result (*batch, n, width), formed in float32 at least and rounded
-    once.
+    Positions are as the encoding takes them; the result is formed in float32 at least and rounded once.
 
     Args:
-        encoding: An encoding that adds.
-        factor: What its vector is multiplied by.
+        encoding: An additive encoding.
+        factor: Factor of its vector.
 
     Raises:
-        ValueError: A value breaks its rule; the message names the argument.
-        TypeError: A value breaks its rule; the message names the argument.
+        TypeError: A field has the wrong type.
+        ValueError: `factor` is out of range.
 
     Example:
         >>> from posenc import Sinusoidal
@@ -48,21 +47,22 @@ class Scaled(AddsOne):
 
 @dataclass(frozen=True)
 class LearnedScale(AddsOne):
-    """embed(p) = s · the encoding's vector, with s learned.
+    """embed(p) = s · the encoding's vector, with s learned: the scaled positional encoding (α in the paper).
 
-    The scaled positional encoding of Li et al. 2019, arXiv:1809.08895 (α there). Over Sinusoidal(dim,
-    layout="concatenated") with initial=dim**-0.5 it is ScaledSinusoidalEmbedding of x-transformers.
-
-    params["scale"] (); the encoding's own parameters are named "encoding.name". Positions (*batch, n) as the encoding
-    takes them; result (*batch, n, width), formed in float32 at least and rounded once.
+    Over Sinusoidal(dim, layout="concatenated") with initial=dim**-0.5 it is ScaledSinusoidalEmbedding of
+    x-transformers. params["scale"] has shape (); the encoding's own parameters are named "inner.name". Positions are
+    as the encoding takes them; the result is formed in float32 at least and rounded once.
 
     Args:
-        encoding: An encoding that adds.
-        initial: The value s starts from.
+        encoding: An additive encoding.
+        initial: Value that s starts from.
 
     Raises:
-        ValueError: A value breaks its rule; the message names the argument.
-        TypeError: A value breaks its rule; the message names the argument.
+        TypeError: A field has the wrong type.
+        ValueError: `initial` is out of range.
+
+    References:
+        Li et al. 2019, arXiv:1809.08895.
 
     Example:
         >>> from posenc import Sinusoidal
@@ -92,7 +92,7 @@ class LearnedScale(AddsOne):
 
 
 def _times(encoding: AdditiveEncoding, positions: Array, params: Params | None, factor: Any, dtype: Any) -> Array:
-    """factor · embed(positions), formed in float32 at least and rounded once."""
+    """Multiply embed(positions) by a factor, in float32 at least, rounded once."""
     positions = arrays.as_array("positions", positions, like=first_array(params))
     lib = arrays.library(positions)
     dtype = lib.result_dtype(dtype)

@@ -1,4 +1,4 @@
-"""The sum of several encodings."""
+"""Sum of several encodings."""
 
 from __future__ import annotations
 
@@ -28,17 +28,15 @@ PARTS = TupleOf(
 class Sum(AdditiveEncoding):
     """embed(p) = the sum of the parts' vectors, for example of a fixed and a learned encoding.
 
-    A usual hybrid; no paper is its source.
-
-    Positions (*batch, n) as every part takes them; result (*batch, n, width), formed in float32 at least and rounded
-    once.
+    A usual hybrid; no paper is its source. Positions are as every part takes them; the result is formed in float32 at
+    least and rounded once. The parameters of part i are named "i.name".
 
     Args:
-        parts: Two or more encodings that add, of one width. The parameters of part i are named "i.name".
+        parts: Two or more additive encodings of one width.
 
     Raises:
-        ValueError: A value breaks its rule; the message names the argument.
-        TypeError: A value breaks its rule; the message names the argument.
+        TypeError: `parts` is no tuple of additive encodings.
+        ValueError: Widths or axes of the parts differ.
 
     Example:
         >>> from posenc import Sinusoidal

@@ -1,1 +1,1 @@
-"""What every encoding is built on: arrays, checked arguments, the four doors, rotations. Imports nothing above it."""
+"""Base of every encoding: arrays, checked arguments, the four doors, rotations. Imports no other room."""

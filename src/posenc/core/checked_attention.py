@@ -3,26 +3,107 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NoReturn
+
+import numpy as np
 
 from posenc.core import arrays, validation
-from posenc.core.arrays import Array
+from posenc.core.arrays import Array, Library
 from posenc.core.checked_content import of_documents
 from posenc.core.checked_positions import Positions, checked
 from posenc.core.doors import AdditiveEncoding, AttentionScore, Documents, Encoding, RotaryEncoding
-from posenc.core.order_by_index import order_guard
 from posenc.core.rotation import LAYOUTS, Layout
+
+
+def order_guard(query_positions: Positions, key_positions: Positions, rule: str) -> Array | None:
+    """Check that positions agree with a mask by index.
+
+    By index, the last query stands at the last key, so each query has a key of its own. Positions agree if no key up
+    to a query's own has a greater position than the query, and every later key has one. A later key may share the
+    query's position if its own key does too: among equal positions, indices decide.
+
+    Args:
+        query_positions: (n,) or (batch, n), of one coordinate.
+        key_positions: (m,) or (batch, m), of one coordinate.
+        rule: Argument that masks by index, for the message.
+
+    Returns:
+        None where values agree. Where they cannot be read: 0.0, or NaN for each row that contradicts, (batch or 1, 1,
+        1, 1), to be added to the output.
+
+    Raises:
+        ValueError: Positions that can be read contradict the mask.
+
+    Example:
+        >>> order_guard(checked([5, 6]), checked(range(7)), "causal")
+    """
+    lib, here, there = query_positions.lib, query_positions.array, key_positions.array
+    if 0 in here.shape or 0 in there.shape:
+        return None
+    if (
+        here.shape[-1] == 1
+        and query_positions.bounds
+        and key_positions.bounds
+        and key_positions.bounds[1] <= query_positions.bounds[0]
+    ):
+        return None  # a step of decoding, of which everything is known already
+    here, there = lib.signed(here), lib.signed(there)
+    wrong = _contradicts(here, there, lib)
+    if not lib.concrete(wrong):
+        return lib.xp.where(wrong, float("nan"), 0.0).reshape((-1, 1, 1, 1))
+    if wrong.any():
+        at, to = (np.atleast_2d(np.asarray(lib.detach(x))) for x in (here, there))
+        _refuse(at, to, int(np.argmax(np.asarray(wrong))), rule)
+    return None
+
+
+def _contradicts(query_positions: Any, key_positions: Any, lib: Library) -> Any:
+    """True for each row whose positions contradict a mask by index.
+
+    Only neighbours are compared: where they agree, keys rise from the first query's own one on.
+    """
+    ahead = key_positions.shape[-1] - query_positions.shape[-1]
+    if ahead < 0:  # as a window allows: its first queries stand before all keys
+        wrong = (query_positions[..., :-ahead] >= key_positions[..., :1]).any(-1)
+        query_positions, ahead = query_positions[..., -ahead:], 0
+    else:
+        wrong = (key_positions[..., : ahead + 1] > query_positions[..., :1]).any(-1)
+    own = key_positions[..., ahead:]
+    before, following = query_positions[..., :-1], own[..., 1:]
+    hidden = lib.xp.where(own[..., :-1] == before, following < before, following <= before)
+    return wrong | (own > query_positions).any(-1) | hidden.any(-1)
+
+
+def _refuse(query_positions: np.ndarray, key_positions: np.ndarray, row: int, rule: str) -> NoReturn:
+    """Raise the error that names the first query of a row which would see a key too many or too few."""
+    here, there = query_positions[row % len(query_positions)], key_positions[row % len(key_positions)]
+    visible = np.maximum(np.arange(len(here)) + 1 + len(there) - len(here), 0)  # keys up to its own
+    highest = np.append(-np.inf, np.maximum.accumulate(there))[visible]
+    lowest = np.append(np.minimum.accumulate(there[::-1])[::-1], np.inf)[visible]
+    shared = np.append(np.nan, there)[visible] == here
+    many, few = highest > here, (lowest < here) | ((lowest == here) & ~shared)
+    index = int(np.argmax(many | few))
+    count = visible[index]
+    other = int(np.argmax(there[:count]) if many[index] else count + np.argmin(there[count:]))
+    raise ValueError(
+        f"{rule} goes by index, the last query at the last key, and positions must agree with that; got query {index} "
+        f"at position {here[index]}, which would {'' if many[index] else 'not '}see key {other} at position "
+        f"{there[other]}. Give documents= where a row holds several, or leave {rule} out and give mask=, True where a "
+        "query may see a key."
+    )
+
 
 #: How many keys before and after its own index a query sees, None for all.
 Window = tuple[int | None, int | None]
 
 
 def checked_vectors(q: Array, k: Array, v: Array, layout: Layout) -> tuple[Array, Array, Array]:
-    """q, k and v of one attention, as (batch, heads, tokens, width).
+    """Check q, k and v of one attention, and give them as (batch, heads, tokens, width).
 
     Example:
         >>> import numpy as np
-        >>> [x.shape for x in checked_vectors(np.ones((1, 5, 4, 8)), np.ones((1, 7, 2, 8)), np.ones((1, 7, 2, 6)), "bthd")]
+        >>> q, k, v = np.ones((1, 5, 4, 8)), np.ones((1, 7, 2, 8)), np.ones((1, 7, 2, 6))
+        >>> [x.shape for x in checked_vectors(q, k, v, "bthd")]
         [(1, 4, 5, 8), (1, 2, 7, 8), (1, 2, 7, 6)]
     """
     validation.choice("layout", layout, LAYOUTS)
@@ -51,7 +132,7 @@ def checked_vectors(q: Array, k: Array, v: Array, layout: Layout) -> tuple[Array
 
 
 def repeated(x: Array, heads: int) -> Array:
-    """Keys or values (batch, key heads, tokens, width), each head repeated for its group of queries.
+    """Repeat each head of keys or values, (batch, key heads, tokens, width), for its group of queries.
 
     Example:
         >>> import numpy as np
@@ -66,12 +147,8 @@ def repeated(x: Array, heads: int) -> Array:
 
 
 def check_inside(encoding: Any, before: str) -> None:
-    """Refuse what is no encoding, or one that is added to the input.
-
-    Args:
-        before: What to call before attention, then.
-    """
-    validation.instance("encodings", encoding, Encoding, "a list of encodings of encodings")
+    """Refuse an object that is no encoding, or an additive one; `before` is what to call before attention then."""
+    validation.instance("encodings", encoding, Encoding, "a list of encodings")
     if isinstance(encoding, AdditiveEncoding):
         raise TypeError(
             f"encodings must act inside attention; got {type(encoding).__name__}, which adds to its input. "
@@ -80,11 +157,7 @@ def check_inside(encoding: Any, before: str) -> None:
 
 
 def check_learns_nothing(encoding: Encoding, make: str) -> None:
-    """Refuse an encoding without the parameters that it learns.
-
-    Args:
-        make: What to write to give it some.
-    """
+    """Refuse an encoding without the parameters that it learns; `make` is what to write to give it some."""
     if encoding.shapes:
         raise TypeError(
             f"encodings must hold the parameters of what is learned; got the encoding {encoding!r}, which learns "
@@ -93,7 +166,7 @@ def check_learns_nothing(encoding: Encoding, make: str) -> None:
 
 
 def number_of_axes(encodings: Sequence[Encoding]) -> int:
-    """How many coordinates a position has for all of them.
+    """Number of coordinates of a position, which all encodings share.
 
     Example:
         >>> from posenc import RoPE
@@ -110,13 +183,13 @@ def number_of_axes(encodings: Sequence[Encoding]) -> int:
 
 
 def token_positions(name: str, positions: Array, x: Array, axes: int) -> Positions:
-    """Positions of the tokens of x, (batch, heads, tokens, width).
+    """Check the positions of the tokens of x, (batch, heads, tokens, width).
 
-    (tokens,) or (batch, tokens), with a last axis of coordinates where there are several.
+    They are (tokens,) or (batch, tokens), with a last axis of coordinates where there are several.
 
     Example:
         >>> import numpy as np
-        >>> token_positions("query", [5, 6], np.ones((2, 3, 2, 4)), 1).array.tolist()
+        >>> token_positions("query_positions", [5, 6], np.ones((2, 3, 2, 4)), 1).array.tolist()
         [5, 6]
     """
     placed = checked(positions, name, like=x)
@@ -137,7 +210,7 @@ def check_list(encodings: Any, of: str) -> None:
 
 
 def check_causal(causal: bool, queries: int, keys: int) -> bool:
-    """Whether attention is causal. The last query stands at the last key then, so keys are at least as many."""
+    """Whether attention is causal; then keys are at least as many as queries: the last query stands at the last key."""
     if validation.truth("causal", causal) and keys < queries:
         raise ValueError(
             f"causal needs at least as many keys as queries, {queries}; got {keys}. Give the keys of the cache too."
@@ -148,12 +221,10 @@ def check_causal(causal: bool, queries: int, keys: int) -> bool:
 def guard_of_order(
     query_positions: Positions, key_positions: Positions, axes: int, *, causal: bool, window: Window, stated: bool
 ) -> Any:
-    """None, or where values cannot be read what makes the output NaN for rows whose positions contradict a mask by index; ValueError where they can.
+    """Guard against positions that contradict a mask by index; see `order_guard`.
 
-    Positions of several coordinates have no order that indices could contradict.
-
-    Args:
-        stated: Whether a mask or documents say what a query sees.
+    None where a mask or documents have `stated` what a query sees, where nothing is masked by index, and for positions
+    of several coordinates, which have no order that indices could contradict.
     """
     if stated or axes > 1 or not (causal or window != (None, None)):
         return None
@@ -166,13 +237,13 @@ def check_hidden_is_read(hidden: Any, encodings: Sequence[Encoding]) -> None:
         isinstance(encoding, AttentionScore) and encoding.reads for encoding in encodings
     ):
         raise ValueError(
-            f"hidden must be left out where no encoding reads it; got {validation.shown(hidden)}. Leave it out, or give an "
-            "encoding that reads the input of the layer."
+            f"hidden must be left out where no encoding reads it; got {validation.shown(hidden)}. Leave it out, or "
+            "give an encoding that reads the input of the layer."
         )
 
 
 def checked_hidden(hidden: Any, encodings: Sequence[Encoding], q: Any, k: Any, kind: type, kind_in_words: str) -> Any:
-    """The inputs of the layer, in the shape that each encoding which reads them expects; None where none does."""
+    """Inputs of the layer, in the shape that each encoding which reads them expects; None where none does."""
     check_hidden_is_read(hidden, encodings)
     for encoding in encodings:
         if isinstance(encoding, AttentionScore) and encoding.reads is not None:
@@ -188,7 +259,7 @@ def checked_hidden(hidden: Any, encodings: Sequence[Encoding], q: Any, k: Any, k
 
 
 def check_mask_axes(mask: Any, q: Any, k: Any) -> None:
-    """Refuse a mask that is not spread over batch, heads, queries and keys."""
+    """Refuse a mask without axes for batch, heads, queries and keys."""
     whole = (*q.shape[:3], k.shape[2])
     if mask.ndim != 4 or any(size not in (1, full) for size, full in zip(mask.shape, whole, strict=True)):
         raise ValueError(
@@ -198,7 +269,7 @@ def check_mask_axes(mask: Any, q: Any, k: Any) -> None:
 
 
 def documents_of_tokens(documents: Documents, q: Array, k: Array) -> tuple[Array, Array] | None:
-    """The documents of the queries and of the keys, (1 or batch, tokens) each.
+    """Documents of the queries and of the keys, (1 or batch, tokens) each; None where each row is one document.
 
     Example:
         >>> import numpy as np
@@ -214,6 +285,7 @@ def documents_of_tokens(documents: Documents, q: Array, k: Array) -> tuple[Array
 
 
 def _document_rows(numbers: Any, x: Array) -> Array:
+    """Document numbers with an axis for the batch."""
     numbers = numbers if numbers.ndim > 1 else numbers[None]
     if numbers.ndim != 2 or not validation.equals_one_of(numbers.shape[0], 1, x.shape[0]):
         raise ValueError(
@@ -228,7 +300,8 @@ def check_heads(encoding: Any, q: Any) -> None:
     heads = getattr(encoding, "heads", None)
     if heads is not None and heads != q.shape[1]:
         raise ValueError(
-            f"encodings must have as many heads as q, {q.shape[1]}; got {encoding!r}. Build the encoding for these heads."
+            f"encodings must have as many heads as q, {q.shape[1]}; got {encoding!r}. Build the "
+            "encoding for these heads."
         )
 
 
@@ -246,13 +319,13 @@ def check_fits(encoding: Any, q: Any, v: Any) -> None:
 
 
 def checked_scale(scale: Any, q: Any) -> float:
-    """What products of queries and keys are multiplied by; 1/√d for None."""
+    """Factor of the products of queries and keys; 1/√d for None."""
     own: float = q.shape[-1] ** -0.5
     return own if scale is None else validation.real("scale", scale, 0.0, 1e6, above=True)
 
 
 def checked_window(window: Any) -> Window:
-    """How many keys before and after its own a query sees; None for all.
+    """Number of keys before and after its own that a query sees; None for all.
 
     Example:
         >>> checked_window((3, 0)), checked_window(None)
@@ -262,8 +335,8 @@ def checked_window(window: Any) -> Window:
         return None, None
     if not isinstance(window, tuple | list) or len(window) != 2:
         raise TypeError(
-            f"window must be (keys before, keys after), each a number or None; got {validation.shown(window)}. A sliding "
-            "window of w keys that ends at the query is (w - 1, 0)."
+            f"window must be (keys before, keys after), each a number or None; got {validation.shown(window)}. A "
+            "sliding window of w keys that ends at the query is (w - 1, 0)."
         )
     before, after = (
         None if side is None else validation.integer(f"window[{index}]", side, 0, 2**53)

@@ -1,4 +1,4 @@
-"""Queries, keys and inputs of a layer that have been checked: do they belong to the encoding and to their positions?"""
+"""Queries, keys and inputs of a layer, checked once against the encoding and against their positions."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from posenc.core.checked_positions import Positions, along_axes, checked
 
 
 def content(name: str, x: Array, dim: int | None, heads: int | None, lib: Library) -> Array:
-    """Heads of queries or keys, (*batch, heads, places, dim), in float32 at least.
+    """Check queries or keys, (*batch, heads, places, dim), and widen them to float32 at least.
 
-    None for any width or number of heads.
+    None for `dim` or `heads` allows any.
 
     Example:
         >>> import numpy as np
@@ -29,14 +29,13 @@ def content(name: str, x: Array, dim: int | None, heads: int | None, lib: Librar
 
 
 def placed(name: str, positions: Array | Positions, x: Array, axis: int, axes: int = 1) -> Positions:
-    """Positions, (places,) or (*batch, places), of the places on an axis of x, (*batch, heads, ., .).
+    """Check positions, (places,) or (*batch, places), of the places on an axis of x, (*batch, heads, ., .).
 
-    Args:
-        axes: Of a position; where there are several, they are the last axis of positions.
+    With several `axes` the coordinates are the last axis of positions.
 
     Example:
         >>> import numpy as np
-        >>> placed("query", [5, 6], np.zeros((2, 3, 2, 4)), -2).array.tolist()
+        >>> placed("query_positions", [5, 6], np.zeros((2, 3, 2, 4)), -2).array.tolist()
         [5, 6]
     """
     positions = checked(positions, name, like=x)
@@ -54,7 +53,8 @@ def placed(name: str, positions: Array | Positions, x: Array, axis: int, axes: i
 def of_documents(documents: Any, query_positions: Positions, key_positions: Positions) -> tuple[Positions, Positions]:
     """Positions of queries and keys with the documents they belong to.
 
-    A pair of whole numbers in the shapes of the positions, or in one row for all; None where each row is one document.
+    Documents are a pair of whole numbers in the shapes of the positions, or in one row for all; None where each row is
+    one document.
 
     Example:
         >>> query, key = of_documents(([0, 1], [0, 0, 1]), checked([1, 0]), checked([0, 1, 0]))
@@ -65,8 +65,8 @@ def of_documents(documents: Any, query_positions: Positions, key_positions: Posi
         return query_positions, key_positions
     if not isinstance(documents, tuple | list) or len(documents) != 2:
         raise TypeError(
-            f"documents must be a pair, (of the queries, of the keys); got {validation.shown(documents)}. Give two arrays "
-            "of document numbers."
+            f"documents must be a pair, (of the queries, of the keys); got {validation.shown(documents)}. Give two "
+            "arrays of document numbers."
         )
     sides = []
     for side, positions, side_documents in zip(
@@ -88,9 +88,7 @@ def of_documents(documents: Any, query_positions: Positions, key_positions: Posi
 
 
 def inputs(hidden: Array | None, x: Array, width: int) -> Array:
-    """The input of the layer at the places of x, (*batch, heads, places, dim).
-
-    (*batch, places, width), as wide as x.
+    """Inputs of the layer at the places of x, (*batch, heads, places, dim): (*batch, places, width), as wide as x.
 
     Example:
         >>> import numpy as np
@@ -101,7 +99,7 @@ def inputs(hidden: Array | None, x: Array, width: int) -> Array:
 
 
 def inputs_of_both(hidden: Array | None, q: Array, k: Array, width: int) -> tuple[Array, Array]:
-    """The inputs of the layer at the places of q and at those of k, which stand behind them in `hidden`.
+    """Inputs of the layer at the places of q and at those of k, which stand behind them in `hidden`.
 
     Example:
         >>> import numpy as np
@@ -114,6 +112,7 @@ def inputs_of_both(hidden: Array | None, q: Array, k: Array, width: int) -> tupl
 
 
 def _read(hidden: Array | None, x: Array, count: int, width: int) -> Array:
+    """Inputs of the layer for `count` places, in the dtype of x; ValueError for another shape."""
     wanted = (*x.shape[:-3], count, width)
     if hidden is None:
         raise ValueError(

@@ -17,11 +17,13 @@ LARGEST_NARROW_POSITION = 2**31 - 128
 class Positions(NamedTuple):
     """Positions as integers, float32 or float64, and what is known of them.
 
-    Args:
+    Attributes:
+        array: The positions.
+        lib: Library of the array.
         integers: Whether they are integers.
         readable: Whether their values can be read now: not while tracing, not on an accelerator.
         bounds: Numbers between which all of them lie; None where they cannot be read, or where there are none.
-        documents: Which document each belongs to, a number in the same shape; None where a row holds one.
+        documents: Document of each position, a number in the same shape; None where a row holds one document.
     """
 
     array: Array
@@ -32,17 +34,17 @@ class Positions(NamedTuple):
     documents: Array | None = None
 
     def with_array(self, array: Array) -> Positions:
-        """The same positions in another shape, or some of them."""
+        """Same positions in another shape, or some of them."""
         return self._replace(array=array)
 
     def part(self, index: Any) -> Positions:
-        """Some of the positions, or all of them with other axes: those that the index picks."""
+        """Positions that an index picks, with their documents."""
         if self.documents is None:
             return self.with_array(self.array[index])
         return self._replace(array=self.array[index], documents=self.documents[index])
 
     def check_size(self, numbers: int, dtype: Any) -> None:
-        """Refuse so many positions that a table of so many numbers for each could not be meant, before it exists."""
+        """Refuse, before it exists, a table of so many numbers for each position that could not be meant."""
         if self.readable and (count := numbers * math.prod(self.array.shape)) > validation.LARGEST_BYTES // 8:
             self.lib.check_size("positions", count, dtype, self.array)
 
@@ -63,11 +65,19 @@ class Positions(NamedTuple):
 
 
 def checked(positions: Any, name: str = "positions", like: Array | None = None) -> Positions:
-    """Positions that the mathematics can take, or the error that says why not, under the argument's name.
+    """Check positions, once: `Positions` are returned as they are.
 
     Args:
-        like: An array whose library they must have, and whose library and device numbers and lists follow. Positions
-            that have been checked are not checked again.
+        positions: Integers, float32 or float64 of magnitude at most 2^53, as an array, a number or a list.
+        name: Name of the argument, for messages.
+        like: Array whose library they must have, and whose library and device numbers and lists follow.
+
+    Returns:
+        The positions with their library and bounds.
+
+    Raises:
+        TypeError: Positions are 16-bit floats or no numbers.
+        ValueError: Positions that can be read are not finite or too large.
 
     Example:
         >>> checked([0, 7]).bounds
@@ -90,14 +100,14 @@ def checked(positions: Any, name: str = "positions", like: Array | None = None) 
     if lib.name == "torch" and array.dtype in (lib.xp.uint16, lib.xp.uint32):
         array = lib.signed(array)  # PyTorch stores these and compares none of them
     bounds = lib.extremes(array)
-    if bounds is not None:
+    if bounds is not None and not (bounds[0] > -LARGEST_NARROW_POSITION and bounds[1] < LARGEST_NARROW_POSITION):
         _within_range(name, bounds, lib.float64)
     readable = bounds is not None or lib.concrete(array)
     return Positions(array, lib, kind == "integer", readable, bounds)
 
 
 def checked_pair(query_positions: Any, key_positions: Any, like: Array | None = None) -> tuple[Positions, Positions]:
-    """Positions of queries and of keys, of one library: numbers and lists follow the other array, or `like`."""
+    """Check positions of queries and of keys, of one library: numbers and lists follow the other array, or `like`."""
     if like is None:
         like = (
             query_positions
@@ -106,13 +116,17 @@ def checked_pair(query_positions: Any, key_positions: Any, like: Array | None = 
             if arrays.library_name(key_positions) is not None
             else None
         )
-    query_positions, key_positions = checked(query_positions, "query", like), checked(key_positions, "key", like)
+    query_positions, key_positions = (
+        checked(query_positions, "query_positions", like),
+        checked(key_positions, "key_positions", like),
+    )
     if query_positions.lib.name != key_positions.lib.name:
         arrays.library(query_positions.array, key_positions.array)  # whose error names the two
     return query_positions, key_positions
 
 
 def _within_range(name: str, bounds: tuple[Any, Any], float64: bool) -> None:
+    """Refuse bounds that are not finite, or beyond what the library's numbers hold."""
     least, greatest = bounds
     if not (least >= -LARGEST_POSITION and greatest <= LARGEST_POSITION):
         raise ValueError(
@@ -127,7 +141,7 @@ def _within_range(name: str, bounds: tuple[Any, Any], float64: bool) -> None:
 
 
 def split_coordinates(positions: Positions, axes: int, name: str = "positions") -> tuple[Positions, ...]:
-    """The coordinates of positions (*batch, n, axes), each of shape (*batch, n).
+    """Split positions (*batch, n, axes) into their coordinates, each of shape (*batch, n).
 
     Example:
         >>> [part.array.tolist() for part in split_coordinates(checked([[0, 7], [1, 8]]), 2)]
@@ -142,5 +156,5 @@ def split_coordinates(positions: Positions, axes: int, name: str = "positions") 
 
 
 def along_axes(positions: Positions, axes: int, name: str = "positions") -> tuple[Positions, ...]:
-    """The same for an encoding of any number of axes, whose positions are (*batch, n) where that is one."""
+    """Coordinates of positions for any number of axes; positions of one axis are (*batch, n) themselves."""
     return split_coordinates(positions, axes, name) if axes > 1 else (positions,)

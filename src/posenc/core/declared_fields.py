@@ -1,30 +1,82 @@
-"""Fields of records whose annotations state their rules.
+"""Fields of encodings whose annotations state their rules, and errors that name the right fields.
 
-Each is checked when a record is made, and stored as plain numbers.
-
-A rule is metadata of the type: `dim: EvenWidth` is an int for a type checker, and an even integer from 2 when a record
-is made. A `bool` and a `Literal` are their own rules; with `| None` a rule holds for what is not None.
+Each field is checked when a record is made, and stored as a plain number. A rule is metadata of the type: `dim:
+EvenWidth` is an int for a type checker, and an even integer from 2 when a record is made. A `bool` and a `Literal`
+are their own rules; with `| None` a rule holds for values other than None.
 """
 
 from __future__ import annotations
 
 import abc
+import difflib
 import inspect
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated, Any, ClassVar, Literal, Union, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Union, get_args, get_origin, get_type_hints
 
 from posenc.core import validation
-from posenc.core.field_names import wrong_names
+
+#: What other libraries call a field.
+OTHER_NAMES = {
+    "dim": ("d_model", "head_dim", "hidden_size", "embed_dim", "embedding_dim", "model_dim", "d_head", "d", "features"),
+    "heads": ("num_heads", "n_heads", "n_head", "nhead", "num_attention_heads"),
+    "base": ("theta", "rope_theta", "max_wavelength", "temperature", "n"),
+    "length": ("max_len", "max_length", "max_position_embeddings", "num_embeddings", "max_seq_len", "rows"),
+    "buckets": ("num_buckets", "relative_attention_num_buckets"),
+    "pairing": ("interleaved", "layout", "style", "is_neox_style"),
+}
+
+
+def near_field(word: str, fields: Iterable[str]) -> str | None:
+    """Field that a wrong name means: by the name that other libraries give it, or by its letters.
+
+    Example:
+        >>> near_field("d_model", ["dim", "base"]), near_field("bsae", ["dim", "base"]), near_field("x", ["dim"])
+        ('dim', 'base', None)
+    """
+    options = list(fields)
+    meant = (field for field, names in OTHER_NAMES.items() if word.lower() in names and field in options)
+    near = difflib.get_close_matches(word.lower(), options, n=1, cutoff=0.5)
+    return next(meant, near[0] if near else None)
+
+
+def wrong_names(record: type, values: tuple[Any, ...], fields: Mapping[str, Any]) -> str | None:
+    """Error about the names in the call record(*values, **fields), with what to write; None if they are right.
+
+    Example:
+        >>> from posenc import RoPE
+        >>> wrong_names(RoPE, (), {"d_model": 64})
+        'RoPE has no field d_model; did you mean dim? Its fields are dim, base, pairing, numerics, scaling.'
+    """
+    parameters = inspect.signature(record).parameters
+    name, rest = record.__name__, f"Its fields are {', '.join(parameters)}." if parameters else "It has no fields."
+    if unknown := [field for field in fields if field not in parameters]:
+        guesses = [(field, near_field(field, parameters)) for field in unknown]
+        sentences = [
+            f"{name} has no field {field}" + (f"; did you mean {near}?" if near else ".") for field, near in guesses
+        ]
+        return " ".join([*sentences, rest])
+    if len(values) > len(parameters):
+        return f"{name} must have at most {len(parameters)} values; got {len(values)}. {rest}"
+    if twice := [field for field in list(parameters)[: len(values)] if field in fields]:
+        return f"{twice[0]} must be given once; got it by place and by name. Leave one out. {rest}"
+    required = [field for field, parameter in parameters.items() if parameter.default is parameter.empty]
+    if missing := [field for field in required[len(values) :] if field not in fields]:
+        given = {**dict(zip(parameters, values, strict=False)), **fields}
+        written = [f"{field}={value!r:.60}" for field, value in given.items()] + [f"{field}=..." for field in missing]
+        call = f"{name}({', '.join(written)})"
+        return f"{name} must be given {' and '.join(missing)}; got neither value nor default. Write {call}."
+    return None
+
 
 Rule = Callable[[str, Any], Any]
 
 
 @dataclass(frozen=True)
 class Whole:
-    """An integer in a range."""
+    """Rule: an integer in a range."""
 
     least: int
     most: int = validation.LARGEST_WIDTH
@@ -36,7 +88,7 @@ class Whole:
 
 @dataclass(frozen=True)
 class Real:
-    """A finite number in a range, or with `above` strictly above its lower end."""
+    """Rule: a finite number in a range, or with `above` strictly above its lower end."""
 
     least: float
     most: float
@@ -48,14 +100,14 @@ class Real:
 
 @dataclass(frozen=True)
 class Instance:
-    """An object of the annotated class, described in words."""
+    """Rule: an object of the annotated class, described in words."""
 
     what: str
 
 
 @dataclass(frozen=True)
 class InstanceOf:
-    """An object of a class, described in words."""
+    """Rule: an object of a class, described in words."""
 
     kind: type
     what: str
@@ -66,11 +118,14 @@ class InstanceOf:
 
 @dataclass(frozen=True)
 class TupleOf:
-    """A tuple of `least` to `most` values that obey one rule.
+    """Rule: a tuple of `least` to `most` values that obey one rule.
 
     Args:
+        rule: Rule of each value.
         what: Such a tuple, in words.
         advice: What to give.
+        least: Fewest values.
+        most: Most values.
     """
 
     rule: Rule
@@ -94,29 +149,35 @@ Spread = Annotated[float, Real(0.0, 1e3)]
 
 
 class NamesFields(abc.ABCMeta):
-    """The type of records: a call that names a field wrong, twice or not at all raises an error that names the right ones.
+    """Metaclass of records: a call that names a field wrong, twice or not at all is told the right names.
 
     A call is looked at once it has failed, so that making a record costs nothing more.
     """
 
-    def __call__(cls, *values: Any, **fields: Any) -> Any:
-        try:
-            return type.__call__(cls, *values, **fields)
-        except TypeError:
-            wrong = None if inspect.isabstract(cls) else wrong_names(cls, values, fields)
-            if wrong is None:  # the names are right, and a value is not
-                raise
-        raise TypeError(" ".join(filter(None, (wrong, cls._instead))))  # type: ignore[attr-defined]
+    # No class counts as a subclass by `register`, so the quick checks of `type` serve, which run no Python.
+    __instancecheck__ = type.__instancecheck__
+    __subclasscheck__ = type.__subclasscheck__
+
+    if not TYPE_CHECKING:  # a type checker then reads the fields of the dataclass, and knows what a call makes
+
+        def __call__(cls, *values, **fields):
+            try:
+                return type.__call__(cls, *values, **fields)
+            except TypeError:
+                wrong = None if inspect.isabstract(cls) else wrong_names(cls, values, fields)
+                if wrong is None:  # the names are right, and a value is not
+                    raise
+            raise TypeError(" ".join(filter(None, (wrong, cls._instead))))
 
     @property
     def __signature__(cls) -> inspect.Signature:
-        """What `help` and editors show: the fields, and not the call above."""
+        """Signature that `help` and editors show: the fields."""
         signature = inspect.signature(cls.__init__)  # type: ignore[misc]
         return signature.replace(parameters=list(signature.parameters.values())[1:])
 
 
 class Declared(metaclass=NamesFields):
-    """A frozen record that checks its fields by their rules, and then what joins several of them."""
+    """Frozen record that checks its fields by their rules, and then rules that join several of them."""
 
     #: What to write where the fields are not what a caller has at hand, added to the error about their names.
     _instead: ClassVar[str] = ""
@@ -147,9 +208,9 @@ class Declared(metaclass=NamesFields):
 
 
 class Untraced(Declared):
-    """A record whose numbers are worked out on the host, so that it must exist before a tracer comes.
+    """Record whose numbers are worked out on the host, so that it must exist before a tracer comes.
 
-    Functions marked `@_array.host` read its fields.
+    Functions marked `@arrays.host` read its fields.
     """
 
     def __post_init__(self) -> None:
@@ -165,12 +226,14 @@ class Untraced(Declared):
 
 
 def _rules_of(record: type) -> tuple[tuple[str, Rule], ...]:
+    """Rule of each field of a record that has one."""
     hints: dict[str, Any] = get_type_hints(record, include_extras=True)
     rules = ((name, _rule(hint)) for name, hint in hints.items())
     return tuple((name, rule) for name, rule in rules if rule is not None)
 
 
 def _rule(hint: Any) -> Rule | None:
+    """Rule that an annotation states; None where it states none."""
     if hint is bool:
         return validation.truth
     origin, of = get_origin(hint), get_args(hint)

@@ -1,7 +1,7 @@
-"""The four doors through which a position enters a transformer.
+"""Four doors through which a position enters a transformer.
 
-An encoding is a frozen encoding of plain numbers. It *adds* to the embeddings, *rotates* queries and keys, *biases* the
-logits or *scores* content against position: one abstract method a door, from which everything else is derived once.
+An encoding is a frozen dataclass of plain numbers. It *adds* to the embeddings, *rotates* queries and keys, *biases*
+the logits or *scores* content against position: one abstract method a door, from which everything else is derived.
 """
 
 from __future__ import annotations
@@ -31,6 +31,9 @@ ROLES = ("both", "query", "key", "value", "output")
 #: The methods of encodings that compute arrays.
 COMPUTING = frozenset({"embed", "attach", "rotation", "bias", "matrix", "score", "values"})
 
+#: What kernels compute from, and the method that says the same: a subclass that overrides the method has no such data.
+KERNEL_DATA = (("fixed_frequencies", "rotation"), ("fixed_sinusoids", "embed"))
+
 #: What an encoding may say of itself. Each claim has a check, and what is not claimed must be false.
 #: relative: its effect on attention depends on differences of positions alone.
 #: isometry: vectors keep their length.       streaming: a row computed alone is that row of the whole.
@@ -44,7 +47,16 @@ Claim = Literal[
 
 @dataclass(frozen=True)
 class Encoding(Untraced, abc.ABC):
-    """A positional encoding: hyperparameters only; hashable, comparable; its repr rebuilds it."""
+    """Positional encoding: hyperparameters only; hashable, comparable; its repr rebuilds it.
+
+    Subclass one of the four doors: `AdditiveEncoding`, `RotaryEncoding`, `AttentionBias` or `AttentionScore`.
+
+    Attributes:
+        door: "adds", "rotates", "biases" or "scores".
+        claims: Properties that the encoding has; each is checked, and what is not claimed must be false.
+        libraries: Libraries whose arrays it takes.
+        traceable: Whether torch.compile, torch.export, vmap and jit can trace it.
+    """
 
     door: ClassVar[str]
     claims: ClassVar[frozenset[Claim]] = frozenset()
@@ -62,6 +74,10 @@ class Encoding(Untraced, abc.ABC):
                 setattr(cls, name, arrays.broadcasting(value))
             elif name == "init":
                 setattr(cls, name, _drawing(value))
+        for data, method in KERNEL_DATA:
+            owners = (name for owner in cls.__mro__ for name in (data, method) if name in vars(owner))
+            if next(owners, data) == method:
+                setattr(cls, data, None)
 
     @property
     def axes(self) -> int:
@@ -70,16 +86,37 @@ class Encoding(Untraced, abc.ABC):
 
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:
-        """Names and shapes of what is learned; empty when nothing is."""
+        """Names and shapes of the learned parameters; empty when nothing is learned."""
         return {}
 
     def init(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
-        """Fresh parameters, drawn as the source draws them; empty when nothing is learned."""
+        """Draw fresh parameters, as the source draws them.
+
+        Args:
+            rng: Generator that they are drawn from.
+
+        Returns:
+            Array for each name of `shapes`; empty when nothing is learned.
+
+        Raises:
+            TypeError: `rng` is no `numpy.random.Generator`, and the encoding learns something.
+        """
         return {}
 
     @final
     def checked(self, params: Params | None) -> Params:
-        """The parameters, or the error that names what is missing, unknown or of the wrong shape."""
+        """Check parameters against `shapes`.
+
+        Args:
+            params: Array of floats for each name of `shapes`; None where nothing is learned.
+
+        Returns:
+            The parameters; empty for None.
+
+        Raises:
+            TypeError: `params` is no mapping, or holds no floats.
+            ValueError: A parameter is missing, unknown or of another shape.
+        """
         shapes, name = self.shapes, type(self).__name__
         if params is None:
             if not shapes:
@@ -108,7 +145,7 @@ class Encoding(Untraced, abc.ABC):
 
 @dataclass(frozen=True)
 class AdditiveEncoding(Encoding):
-    """The door at the input: a vector for every position, added to the token's embedding."""
+    """Door at the input: a vector for every position, added to the token's embedding."""
 
     door: ClassVar[str] = "adds"
 
@@ -120,13 +157,28 @@ class AdditiveEncoding(Encoding):
 
     @abc.abstractmethod
     def embed(self, positions: Array, params: Params | None = None, *, dtype: Any = None) -> Array:
-        """Vectors for positions (*batch, n); shape (*batch, n, width)."""
+        """Compute the vectors of positions.
+
+        Args:
+            positions: (*batch, n), with a last axis of coordinates where `axes` is above 1; integers, float32 or
+                float64.
+            params: Parameters by name, as `init` returns them; None where nothing is learned.
+            dtype: Of the result; None is float64 in NumPy and float32 in PyTorch and JAX.
+
+        Returns:
+            Vectors, (*batch, n, width).
+
+        Raises:
+            TypeError: An argument has the wrong type or dtype.
+            ValueError: Positions are out of range, or parameters have other names or shapes.
+        """
 
     @final
     def checked_call(self, positions: Array, params: Params | None, dtype: Any) -> tuple[Positions, Params, Any]:
-        """What `embed` is called with, checked once.
+        """Check the arguments of `embed` once.
 
-        Positions, parameters of their library, and the dtype of the result.
+        Returns:
+            Positions, parameters of their library, and the dtype of the result.
         """
         learned = self.checked(params)
         positions = checked(positions, like=first_array(learned))
@@ -134,7 +186,20 @@ class AdditiveEncoding(Encoding):
         return positions, learned, dtype
 
     def attach(self, x: Array, positions: Array, params: Params | None = None) -> Array:
-        """x + embed(positions) for x: (*batch, n, width), rounded once to the dtype of x."""
+        """Add the vectors of positions to x, in float32 at least, rounded once to the dtype of x.
+
+        Args:
+            x: Embeddings of tokens, (*batch, n, width), any float dtype.
+            positions: As for `embed`.
+            params: As for `embed`.
+
+        Returns:
+            x + embed(positions), of the shape and dtype of x.
+
+        Raises:
+            TypeError: An argument has the wrong type or dtype.
+            ValueError: x has not one vector of `width` channels for each position.
+        """
         positions = arrays.as_array("positions", positions, like=arrays.floats("x", x))
         lib = arrays.library(x, positions)
         table = self.embed(positions, params, dtype=lib.wide_dtype(x.dtype))
@@ -148,10 +213,15 @@ class AdditiveEncoding(Encoding):
 
 @dataclass(frozen=True)
 class RotaryEncoding(Encoding):
-    """The door at queries and keys: a rotation for every position."""
+    """Door at queries and keys: a rotation for every position.
+
+    Attributes:
+        roles: Vectors that are rotated: "query" and "key", or "value" and, back again, "output".
+        roles_differ: Why each role needs a rotation of its own, as part of a sentence; empty where one serves both.
+    """
 
     door: ClassVar[str] = "rotates"
-    #: Whose vectors rotation: queries and keys, or values and, back again, the output.
+    #: Vectors that are rotated: queries and keys, or values and, back again, the output.
     roles: ClassVar[tuple[Role, ...]] = ("query", "key")
     #: Why each role needs a rotation of its own, as part of a sentence; empty where one rotation serves both.
     roles_differ: ClassVar[str] = ""
@@ -166,19 +236,32 @@ class RotaryEncoding(Encoding):
     def rotation(
         self, positions: Array, params: Params | None = None, *, role: Role = "both", dtype: Any = None
     ) -> Operator:
-        """What is done to a vector at each of the positions (*batch, n).
+        """Make the rotation of positions, to be applied in every layer and head.
 
-        A Rotation, or an Operator where that is no rotation of pairs; "both" is an error where queries and keys are
-        treated differently.
+        Args:
+            positions: (*batch, n), with a last axis of coordinates where `axes` is above 1; integers, float32 or
+                float64.
+            params: Parameters by name, as `init` returns them; None where nothing is learned.
+            role: Vectors that it is for; "both" is an error where queries and keys are treated differently.
+            dtype: Of cosines and sines, as precise as the vectors; None is float64 in NumPy, float32 in PyTorch and
+                JAX.
+
+        Returns:
+            A `Rotation`, or another `Operator` where it is no rotation of pairs.
+
+        Raises:
+            TypeError: An argument has the wrong type or dtype.
+            ValueError: Positions are out of range, the role is unknown, or parameters have other names or shapes.
         """
 
     @final
     def checked_call(
         self, positions: Array, params: Params | None, role: Role, dtype: Any
     ) -> tuple[Positions, Params, Any]:
-        """What `rotation` is called with, checked once.
+        """Check the arguments of `rotation` once.
 
-        Positions, parameters of their library, and the dtype of the result.
+        Returns:
+            Positions, parameters of their library, and the dtype of the result.
         """
         learned = self.checked(params)
         if not self.roles_differ:
@@ -201,7 +284,11 @@ class RotaryEncoding(Encoding):
 
 @dataclass(frozen=True)
 class AttentionBias(Encoding):
-    """The door at the logits: one number for one (head, query position, key position)."""
+    """Door at the logits: one number for one (head, query position, key position).
+
+    Args:
+        heads: Number of heads.
+    """
 
     door: ClassVar[str] = "biases"
     heads: Heads
@@ -216,19 +303,34 @@ class AttentionBias(Encoding):
         *,
         dtype: Any = None,
     ) -> Array:
-        """What is added to the scaled logit; head, query and key broadcast against each other.
+        """Compute the bias of heads and pairs of positions, which broadcast against each other.
 
-        Where positions have several coordinates these are the last axis of query and key, and the axes before it
-        broadcast.
+        Where positions have several coordinates these are the last axis of `query_positions` and `key_positions`, and
+        the axes before it broadcast.
+
+        Args:
+            head: Numbers of heads, from 0.
+            query_positions: Positions of queries; integers, float32 or float64.
+            key_positions: Positions of keys.
+            params: Parameters by name, as `init` returns them; None where nothing is learned.
+            dtype: Of the result; None is float64 in NumPy and float32 in PyTorch and JAX.
+
+        Returns:
+            Numbers to add to the scaled logits, of the broadcast shape.
+
+        Raises:
+            TypeError: An argument has the wrong type or dtype.
+            ValueError: Heads or positions are out of range, or parameters have other names or shapes.
         """
 
     @final
     def checked_call(
         self, head: Array, query_positions: Array, key_positions: Array, params: Params | None, dtype: Any
     ) -> tuple[Array, Positions, Positions, Params, Any]:
-        """What `bias` is called with, checked once.
+        """Check the arguments of `bias` once.
 
-        Heads, positions, parameters of their library, dtype of the result.
+        Returns:
+            Heads, positions of queries and of keys, parameters of their library, and the dtype of the result.
         """
         learned = self.checked(params)
         query_positions, key_positions = checked_pair(query_positions, key_positions, like=first_array(learned))
@@ -256,7 +358,21 @@ class AttentionBias(Encoding):
     def matrix(
         self, query_positions: Array, key_positions: Array, params: Params | None = None, *, dtype: Any = None
     ) -> Array:
-        """The dense bias for query positions (*batch, n) and key positions (*batch, m), with a last axis of coordinates where there are several; shape (*batch, heads, n, m)."""
+        """Compute the dense bias of all heads, queries and keys.
+
+        Args:
+            query_positions: (*batch, n), with a last axis of coordinates where `axes` is above 1.
+            key_positions: (*batch, m), likewise.
+            params: As for `bias`.
+            dtype: As for `bias`.
+
+        Returns:
+            Bias of the scaled logits, (*batch, heads, n, m).
+
+        Raises:
+            TypeError: An argument has the wrong type or dtype.
+            ValueError: Positions have no axis or are out of range, or the result would not fit into memory.
+        """
         query_positions, key_positions = arrays.as_arrays(
             query_positions=query_positions, key_positions=key_positions, like=first_array(params)
         )
@@ -272,7 +388,9 @@ class AttentionBias(Encoding):
             batch = np.broadcast_shapes(tuple(query_positions.shape[:last]), tuple(key_positions.shape[:last]))
             count = self.heads * math.prod((*batch, query_positions.shape[last], key_positions.shape[last]))
             if count > validation.LARGEST_BYTES // 8:
-                lib.check_size("query and key", count, lib.result_dtype(dtype), query_positions, key_positions)
+                lib.check_size(
+                    "query_positions and key_positions", count, lib.result_dtype(dtype), query_positions, key_positions
+                )
         head = lib.arange(self.heads)[:, None, None]
         if self.axes == 1:
             return self.bias(
@@ -285,7 +403,14 @@ class AttentionBias(Encoding):
 
 @dataclass(frozen=True)
 class AttentionScore(Encoding):
-    """The door between content and position: a term of the logits that reads queries, keys or both."""
+    """Door between content and position: a term of the logits that reads queries, keys or both.
+
+    Attributes:
+        reads: Places at which `hidden`, the input of the layer, is read; "both" is those of the queries and, behind
+            them, those of the keys. None where it is not read.
+        gathers: Whether a score reads the keys between two places, so that all keys must be given together. Such a
+            score takes `documents`: the document of each query and of each key, where several are packed into a row.
+    """
 
     door: ClassVar[str] = "scores"
     #: At whose places `hidden`, the input of the layer, is read: (*batch, places, model_dim); None where it is not
@@ -306,10 +431,22 @@ class AttentionScore(Encoding):
         *,
         hidden: Array | None = None,
     ) -> Array:
-        """What is added to the scaled logits;
+        """Compute the term of the scaled logits.
 
         Args:
-            q: (*batch, h, n, d), k: (*batch, h, m, d); shape (*batch, h, n, m).
+            q: Queries, (*batch, heads, n, d).
+            k: Keys, (*batch, heads, m, d).
+            query_positions: (*batch, n), with a last axis of coordinates where `axes` is above 1.
+            key_positions: (*batch, m), likewise.
+            params: Parameters by name, as `init` returns them; None where nothing is learned.
+            hidden: Input of the layer at the places of `reads`, (*batch, places, model_dim); None where it is not read.
+
+        Returns:
+            Numbers to add to the scaled logits, (*batch, heads, n, m).
+
+        Raises:
+            TypeError: An argument has the wrong type or dtype.
+            ValueError: Shapes do not belong together, positions are out of range, or `hidden` is missing or not read.
         """
 
     @final
@@ -324,12 +461,13 @@ class AttentionScore(Encoding):
         *,
         hidden: Array | None = None,
     ) -> tuple[Array, Array, Positions, Positions, Params]:
-        """What `score` is called with, checked once.
-
-        Content, positions of its places, and parameters as wide as content.
+        """Check the arguments of `score` once.
 
         Channels must be the `dim` of the encoding and heads its `heads`, where it states them; parameters of an
         encoding within it, whose names have a dot, stay as they are.
+
+        Returns:
+            Queries, keys, positions of both, and parameters as wide as queries.
         """
         learned = self.checked(params)
         if hidden is not None and self.reads is None:
@@ -353,21 +491,28 @@ class AttentionScore(Encoding):
 
     @final
     def hidden_length(self, queries: int, keys: int) -> int:
-        """How many places `hidden` has for so many queries and keys."""
+        """Number of places of `hidden` for so many queries and keys."""
         return {"query": queries, "key": keys, "both": queries + keys, None: 0}[self.reads]
 
     def values(
         self, weights: Array, query_positions: Array, key_positions: Array, params: Params | None = None
     ) -> Array | None:
-        """What is added to the attention output, (*batch, h, n, d), for weights (*batch, h, n, m).
+        """Compute the term of the attention output.
 
-        None when nothing is.
+        Args:
+            weights: Attention weights, (*batch, heads, n, m).
+            query_positions: As for `score`.
+            key_positions: As for `score`.
+            params: As for `score`.
+
+        Returns:
+            Vectors to add to the output, (*batch, heads, n, d); None where nothing is added.
         """
         return None
 
 
 def _drawing(init: Callable[[Any, Any], Params]) -> Callable[[Any, Any], Params]:
-    """The same `init`, which refuses what is no generator where something is learned."""
+    """Wrap `init` to refuse an object that is no generator where something is learned."""
 
     @wraps(init)
     def of_generator(self: Encoding, rng: Any) -> Params:
@@ -379,5 +524,5 @@ def _drawing(init: Callable[[Any, Any], Params]) -> Callable[[Any, Any], Params]
 
 
 def first_array(params: Params | None) -> Array | None:
-    """One of the arrays of params, whose library positions follow; None where there are none."""
+    """First array of params, whose library positions follow; None where there are none."""
     return next(iter(params.values()), None) if isinstance(params, Mapping) else None

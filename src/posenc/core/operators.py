@@ -1,6 +1,7 @@
-"""Maps that are no rotation of pairs of channels: what encodings at the rotating door return other than `Rotation`.
+"""Operators other than `Rotation`, which rotary encodings return where they do not rotate pairs of channels.
 
-Their tables are float32 or float64, also where 16 bits are asked for: the products are formed in them and rounded once.
+Their tables are float32 or float64, also where 16 bits are asked for: the products are formed in them and rounded
+once.
 """
 
 from __future__ import annotations
@@ -14,11 +15,10 @@ from posenc.core.rotation import Operator, OperatorLayout, Rotation, as_precise,
 
 @dataclass(frozen=True, eq=False)
 class Rebased(Operator):
-    """x → x + U·(rotation(Uᵀx) - Uᵀx).
-
-    A rotation in the space that the columns of U span; what is orthogonal to them stays.
+    """x → x + U·(rotation(Uᵀx) - Uᵀx): a rotation in the space that the columns of U span; what is orthogonal stays.
 
     Args:
+        rotation: Rotation in that space.
         basis: U, (dim, width of the rotation), orthonormal columns. Where it is square this is U·rotation(Uᵀx).
     """
 
@@ -40,7 +40,7 @@ class Rebased(Operator):
         return lib.astype(y + lib.product(rotated - inside, basis.swapaxes(0, 1)), x.dtype)
 
     def inverse(self) -> Rebased:
-        """The turn back, in the same basis."""
+        """Inverse rotation, in the same basis."""
         return Rebased(self.rotation.inverse(), self.basis)
 
 
@@ -73,12 +73,11 @@ class Polar(Operator):
 
 @dataclass(frozen=True, eq=False)
 class Matrices(Operator):
-    """x → M·x with an orthogonal matrix for each place.
-
-    Blocks along the diagonal, each for as many channels in a row.
+    """x → M·x with an orthogonal matrix for each place: blocks along the diagonal, each for as many channels in a row.
 
     Args:
-        matrix: (*batch, [heads,] n, blocks, size, size); `heads` says whether each has its own.
+        matrix: (*batch, [heads,] n, blocks, size, size).
+        heads: Number of heads, where each has its own.
     """
 
     matrix: Array
@@ -95,13 +94,13 @@ class Matrices(Operator):
         return lib.astype(lib.contracted(matrix, parts).reshape(y.shape), x.dtype)
 
     def inverse(self) -> Matrices:
-        """The transpose of each block."""
+        """Operator with the transpose of each block."""
         return Matrices(self.matrix.swapaxes(-1, -2), self.heads)
 
 
 @dataclass(frozen=True, eq=False)
 class ByChannel(Operator):
-    """(a, b) → (a·cos - b·sin, b·cos' + a·sin') for channels i and i + dim/2, each of which rotates by an angle of its own.
+    """(a, b) → (a·cos - b·sin, b·cos' + a·sin') for channels i and i + dim/2, each with an angle of its own.
 
     Shapes: cos and sin (*batch, n, dim). It is a rotation only where the two angles are the same, and it has no inverse
     where they are a quarter turn apart.
@@ -127,6 +126,7 @@ class MatrixRotation(Operator):
     """x → rotation(M·x), with a matrix M for each head, which is the same at every place.
 
     Args:
+        rotation: Rotation of the product.
         matrix: (heads, dim, dim).
     """
 
@@ -150,7 +150,7 @@ class MatrixRotation(Operator):
         return lib.astype(self.rotation(self._multiplied(y, layout), layout=layout), x.dtype)
 
     def _multiplied(self, y: Array, layout: OperatorLayout | None) -> Array:
-        """M·y with the matrix of each head."""
+        """Product M·y with the matrix of each head."""
         lib, shape = arrays.library(y), y.shape
         rows = y.reshape((*shape[:2], self.heads, self.dim)) if layout == "btkgd" else y
         rows = rows if layout == "bhtd" else rows.swapaxes(-2, -3)

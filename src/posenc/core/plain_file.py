@@ -1,4 +1,4 @@
-"""The one guarded way to read files: plain files alone, within a bound of size, and JSON within a bound of depth.
+"""Guarded reading of files: plain files alone, within a bound of size, and JSON within a bound of depth.
 
 A pipe might never send anything, a device might never end, and a deep object breaks whatever walks it. Every message
 begins with `name`, the path where no name is given, and ends with `advice`.
@@ -53,7 +53,7 @@ def read_bytes(path: Path, most: int, *, name: str = "", advice: str = NAME_ANOT
 
 
 def json_of(text: str | bytes) -> Any:
-    """What a text of JSON holds; ValueError says in a few words why it is none, or names a key that occurs twice."""
+    """Parse JSON; ValueError says in a few words why it is none, or names a key that occurs twice."""
     try:
         held = json.loads(text.decode("utf-8") if isinstance(text, bytes) else text, object_pairs_hook=unique_keys)
     except RecursionError:
@@ -85,10 +85,12 @@ def is_too_deep(data: Any) -> bool:
 
 
 def _containers(values: Iterable[Any]) -> list[Any]:
+    """Objects and lists among these values."""
     return [value for value in values if isinstance(value, Mapping | list | tuple)]
 
 
 def _size_of(status: os.stat_result, name: str, advice: str) -> int:
+    """Size of a plain file in bytes; ValueError for anything else."""
     if not stat.S_ISREG(status.st_mode):
         kind = next((word for is_kind, word in _KINDS if is_kind(status.st_mode)), "of another kind")
         raise ValueError(f"{name} must be a plain file; it is {kind}. {advice}")
@@ -96,6 +98,7 @@ def _size_of(status: os.stat_result, name: str, advice: str) -> int:
 
 
 def _check_bytes(size: int, most: int | None, name: str, advice: str) -> None:
+    """Refuse a file larger than its bound."""
     if most is not None and size > most:
         raise ValueError(f"{name} must be a file of at most {most} bytes; got {size}. {advice}")
 

@@ -1,4 +1,4 @@
-"""A rotation, ready to be applied: made once for a step's positions, used by every layer and head."""
+"""Rotation of pairs of channels: made once for a step's positions, used by every layer and head."""
 
 from __future__ import annotations
 
@@ -21,14 +21,19 @@ PairLayout = Literal["adjacent", "halves"]
 
 @dataclass(frozen=True)
 class Pairing(Declared):
-    """Which channels of a head form the pairs that rotation.
+    """Pairs of channels of a head that a rotation rotates.
 
     Args:
         layout: "adjacent" pairs channels (2i, 2i+1); "halves" pairs (i, i + width/2), inside each of `blocks` equal
             blocks.
-        dim: Channels of the head;.
-        width: How many of them turn;.
-        start: The first of these. The rest pass unchanged.
+        dim: Channels of the head.
+        width: Number of them that rotate; the rest pass unchanged.
+        start: First channel that rotates.
+        blocks: Equal parts of the width, each with halves of its own.
+
+    Raises:
+        TypeError: A field has the wrong type.
+        ValueError: A field is out of range, the rotated channels do not fit in the head, or blocks do not divide them.
     """
 
     layout: PairLayout
@@ -50,11 +55,7 @@ class Pairing(Declared):
             )
 
     def split(self, x: Array) -> tuple[Array, Array]:
-        """First and second channels of every pair;
-
-        Args:
-            x: (..., dim), each result (..., width/2).
-        """
+        """Split the channels of x, (..., dim), into the first and the second of every pair, (..., width/2) each."""
         part = x[..., self.start : self.start + self.width]
         if self.layout == "adjacent":
             return part[..., 0::2], part[..., 1::2]
@@ -64,7 +65,7 @@ class Pairing(Declared):
         return halves[..., 0, :].reshape(pairs), halves[..., 1, :].reshape(pairs)
 
     def join(self, first: Array, second: Array, x: Array) -> Array:
-        """The inverse of `split`, with the channels that do not rotate taken from x."""
+        """Join pairs again, the inverse of `split`, with the channels that do not rotate taken from x."""
         xp, shape = arrays.library(x).xp, x.shape[:-1]
         if self.layout == "adjacent":
             rotated_part = xp.stack([first, second], -1).reshape((*shape, self.width))
@@ -77,7 +78,7 @@ class Pairing(Declared):
 
 
 class Operator(abc.ABC):
-    """What a position does to a query or key: made once for a step's positions, applied in every layer."""
+    """Map of queries or keys at their positions: made once for a step's positions, applied in every layer."""
 
     @property
     @abc.abstractmethod
@@ -96,19 +97,35 @@ class Operator(abc.ABC):
 
     @abc.abstractmethod
     def __call__(self, x: Array, *, layout: OperatorLayout | None = None) -> Array:
-        """Apply it to x: (*batch, n, dim) without heads; with heads by `layout`: (batch, heads, n, dim) for "bhtd", (batch, n, heads, dim) for "bthd", (n, heads, dim) for "thd", and (batch, n, key heads, group, dim) for "btkgd"."""
+        """Apply the map to x.
+
+        Args:
+            x: Vectors of floats, (*batch, n, dim) without heads.
+            layout: Order of the axes of x with heads: "bhtd" is (batch, heads, n, dim), "bthd" (batch, n, heads, dim),
+                "thd" (n, heads, dim), and "btkgd" (batch, n, key heads, group, dim).
+
+        Returns:
+            Mapped vectors, in the dtype of x.
+
+        Raises:
+            TypeError: x holds no floats, or is more precise than the map.
+            ValueError: x has other channels, tokens, heads or axes than the map.
+        """
 
 
 @dataclass(frozen=True, eq=False)
 class Rotation(Operator):
     """(a, b) → (a·cos - b·sin, a·sin + b·cos) for every pair of channels.
 
-    Shapes: cos and sin (*batch, n, pairs), or (*batch, heads, n, pairs) where `heads` says that each rotates in its own
-    way. The product is formed in float32 at least and rounded once.
+    The product is formed in float32 at least and rounded once.
 
     Args:
-        factor: What cos and sin have been multiplied by (an attention factor); vectors become so many times as long.
-            None where every pair and place has a factor of its own.
+        cos: Cosines, (*batch, n, pairs), or (*batch, heads, n, pairs) where `heads` is given.
+        sin: Sines, likewise.
+        pairing: Channels of each pair.
+        factor: Attention factor that cos and sin have been multiplied by; vectors become so many times as long. None
+            where every pair and place has a factor of its own.
+        heads: Number of heads, where each rotates in its own way.
     """
 
     cos: Array
@@ -130,7 +147,7 @@ class Rotation(Operator):
         return lib.astype(rotated, x.dtype)
 
     def inverse(self) -> Rotation:
-        """The turn back."""
+        """Rotation that undoes this one."""
         if self.factor == 1.0:
             return Rotation(self.cos, -self.sin, self.pairing, 1.0, self.heads)
         if self.factor is None:  # divided twice, since the square of a small length may be no number
@@ -141,10 +158,7 @@ class Rotation(Operator):
 
 
 def at_every_head(operator: Operator, x: Array) -> Array:
-    """What it makes of x, (*batch, n, dim) without heads.
-
-    Where heads differ at each of them, (*batch, heads, n, width).
-    """
+    """Apply an operator to x without heads, (*batch, n, dim): (*batch, heads, n, width) where its heads differ."""
     if operator.heads is None:
         return operator(x)
     rows = x if x.ndim == 3 else x[None]
@@ -154,10 +168,7 @@ def at_every_head(operator: Operator, x: Array) -> Array:
 
 
 def of_pairs(name: str, operator: Operator) -> Rotation:
-    """The operator, if it rotates pairs of channels.
-
-    The encoding that made it is refused by the argument's name if not.
-    """
+    """Return an operator that rotates pairs of channels; TypeError about the argument `name` for another map."""
     if not isinstance(operator, Rotation):
         raise TypeError(
             f"{name} must rotate pairs of channels; got one that returns {type(operator).__name__}, another map. Call "
@@ -167,7 +178,7 @@ def of_pairs(name: str, operator: Operator) -> Rotation:
 
 
 def as_precise(name: str, x: Array, table: Array) -> tuple[Library, Array]:
-    """The library of x and of a table, and x in float32 at least; refused where it is more precise than the table."""
+    """Library of x and of a table, and x in float32 at least; TypeError where x is more precise than the table."""
     lib = arrays.library(arrays.floats(name, x), table)
     y = lib.wide(x)
     if y.dtype == lib.xp.float64 and table.dtype == lib.xp.float32:
@@ -181,10 +192,9 @@ def as_precise(name: str, x: Array, table: Array) -> tuple[Library, Array]:
 def with_heads(
     part: Array, x: Array, layout: OperatorLayout | None, dim: int, heads: int | None = None, *, tail: int = 1
 ) -> Array:
-    """A table (*batch, [heads,] n, …) with an axis for every axis of x; refuses shapes that do not belong together.
+    """Give a table (*batch, [heads,] n, …) an axis for every axis of x; ValueError for shapes that do not fit.
 
-    Args:
-        tail: How many axes the table has behind its places.
+    The table has `tail` axes behind its places.
     """
     if x.ndim < 2 or x.shape[-1] != dim:
         raise ValueError(

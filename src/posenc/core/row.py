@@ -1,4 +1,4 @@
-"""What the catalog says of one encoding."""
+"""Row: the catalog's entry for one encoding."""
 
 from __future__ import annotations
 
@@ -9,11 +9,15 @@ from posenc.core.doors import Encoding
 
 @dataclass(frozen=True)
 class Row:
-    """One encoding: its class, samples, source, names abroad and use.
+    """Entry of the catalog: an encoding with its samples, source, names elsewhere and use.
 
     Args:
-        title: The name of a row whose encoding is an encoding of a class that has another row; the class's own name
-            otherwise.
+        encoding: Class of the encoding.
+        samples: Encodings of that class in which every field matters; checks, docs and plots use them.
+        paper: Source of the formula, as a sentence part.
+        elsewhere: Names of the encoding in other libraries.
+        use: When to use it, one sentence.
+        title: Name of the row, where the class has several; the class's own name if empty.
     """
 
     encoding: type[Encoding]
@@ -25,10 +29,11 @@ class Row:
 
     @property
     def name(self) -> str:
+        """Title of the row, else the name of its class."""
         return self.title or self.encoding.__name__
 
     @property
     def about(self) -> type:
-        """The class whose docstring has the formula: the encoding that a title names, else the encoding."""
+        """Class whose docstring has the formula: the encoding that a title names, else the encoding."""
         within = (type(getattr(self.samples[0], field.name)) for field in fields(self.samples[0]))
         return next((kind for kind in within if kind.__name__ == self.title), self.encoding)

@@ -8,11 +8,11 @@ from dataclasses import MISSING, fields, is_dataclass
 
 
 class Lines(abc.ABC):
-    """A result that prints the same lines everywhere."""
+    """Result that prints the same lines in a terminal, a notebook and a page."""
 
     @abc.abstractmethod
     def lines(self) -> list[str]:
-        """What is printed, a line each."""
+        """Lines that are printed, in order."""
 
     def __str__(self) -> str:
         return "\n".join(self.lines())
@@ -98,9 +98,10 @@ def short(encoding: object) -> str:
 
 
 def yes(answer: bool) -> str:
+    """Truth value as "yes" or "no"."""
     return "yes" if answer else "no"
 
 
 def count(amount: int, what: str) -> str:
-    """1 fit, 2 fits."""
+    """Amount with its noun, such as "1 fit" and "2 fits"."""
     return f"{amount:,} {what}{'' if amount == 1 else 's'}"

@@ -1,4 +1,4 @@
-"""The rules of arguments: one form of message, and a type or value error for each kind of mistake.
+"""Rules of arguments: one form of message, and a type or value error for each kind of mistake.
 
 Every message begins with the argument's name, then says the rule, the value received and what to do.
 """
@@ -17,7 +17,7 @@ LARGEST_BYTES = 1 << 33
 
 
 def shown(value: object) -> str:
-    """The value as a message shows it: short, and with its type where the value alone would mislead."""
+    """Repr of a value for a message: short, and with its type."""
     text = " ".join(repr(value).split("\n"))
     if len(text) > 80:
         text = text[:77] + "..."
@@ -27,7 +27,7 @@ def shown(value: object) -> str:
 def integer(name: str, value: Any, least: int, most: int = LARGEST_WIDTH, *, even: bool = False) -> int:
     """A whole number in a range, as a plain int."""
     rule = f"{name} must be an {'even ' if even else ''}integer from {least} to {most}"
-    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
+    if type(value) is not int and (isinstance(value, bool) or not isinstance(value, numbers.Integral)):
         raise TypeError(f"{rule}; got {shown(value)}. Give a whole number.")
     number = int(value)
     if not least <= number <= most or (even and number % 2):
@@ -44,7 +44,7 @@ def real(name: str, value: Any, least: float, most: float, *, above: bool = Fals
         f"{name} must be a finite number {'above' if above else 'from'} {least:g} {'and at most' if above else 'to'} "
         f"{most:g}"
     )
-    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+    if type(value) not in (int, float) and (isinstance(value, bool) or not isinstance(value, numbers.Real)):
         raise TypeError(f"{rule}; got {shown(value)}. Give a plain number.")
     try:
         number = float(value)
@@ -57,7 +57,7 @@ def real(name: str, value: Any, least: float, most: float, *, above: bool = Fals
 
 
 def choice(name: str, value: Any, options: Sequence[str]) -> str:
-    """One of a few words."""
+    """Word out of a few options; TypeError or ValueError otherwise."""
     if isinstance(value, str) and value in options:
         return value
     rule = f"{name} must be one of {', '.join(map(repr, options))}"
@@ -72,7 +72,10 @@ def equals_one_of(value: Any, *options: Any) -> bool:
     `value in options` says no to sizes that a tracer does not know yet, and `value == option` of two of them is no
     bool, which PyTorch's attention asks for.
     """
-    return any(value == option for option in options)
+    for option in options:
+        if value == option:
+            return True
+    return False
 
 
 def truth(name: str, value: Any) -> bool:
@@ -89,12 +92,12 @@ def instance(name: str, value: Any, kind: type, what: str) -> Any:
     return value
 
 
-def one_axis(name: str, record: Any) -> None:
-    """Refuse a record whose positions have several coordinates, where one number a place is drawn or measured."""
-    if record.axes != 1:
+def one_axis(name: str, encoding: Any) -> None:
+    """Refuse an encoding whose positions have several coordinates, where one number per place is needed."""
+    if encoding.axes != 1:
         raise ValueError(
-            f"{name} must be a record with one axis; got {shown(record)}, with {record.axes} axes. Give a record with "
-            "one axis."
+            f"{name} must be an encoding with one axis; got {shown(encoding)}, with {encoding.axes} axes. Give an "
+            "encoding with one axis."
         )
 
 

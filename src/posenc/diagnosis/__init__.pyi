@@ -6,6 +6,5 @@ from .compare_implementations import diagnose as diagnose
 from .mistake import Finding as Finding
 from .mistake import Mistake as Mistake
 from .model_capture import Capture as Capture
-from .model_capture import capture as capture
 from .search import explain as explain
 from .verdict import Diagnosis as Diagnosis

@@ -39,10 +39,13 @@ class Checkpoint(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """How the rows of one tensor lie in the second checkpoint, by the first: as they were, reordered, or otherwise.
+    """Order of one tensor's rows in the second checkpoint, compared with the first.
 
     Args:
-        orders: All that fit, what is expected before the others; several where rows are alike, as in a norm of ones.
+        name: Name of the tensor.
+        kind: "weight", "bias", "norm", "scale" or "tower".
+        orders: Reorderings that fit, the expected one first; several where rows are alike, as in a norm of ones.
+        expected: The reordering that the configs say.
     """
 
     name: str
@@ -53,6 +56,16 @@ class Rows(NamedTuple):
     @property
     def order(self) -> str:
         return self.orders[0]
+
+    @property
+    def module(self) -> str:
+        """The module that the tensor lies in."""
+        return self.name.rpartition(".")[0]
+
+    @property
+    def attention(self) -> str:
+        """The module around that one."""
+        return self.module.rpartition(".")[0]
 
 
 def checkpoint_of(folder: Path, layout: PairLayout | None) -> Checkpoint | None:
@@ -65,9 +78,11 @@ def checkpoint_of(folder: Path, layout: PairLayout | None) -> Checkpoint | None:
 def compare_rows(
     first: Checkpoint, second: Checkpoint, heads: tuple[HeadShape | None, ...]
 ) -> tuple[tuple[Finding, ...], str, tuple[str, ...]]:
-    """What differs in the order of rows of queries and keys, what was compared in words, and notes.
+    """Compare the order of rows of queries and keys; returns findings, what was compared, and notes.
 
     Args:
+        first: The checkpoint that is meant.
+        second: The checkpoint to check.
         heads: Of each layer of the text, as the first config says.
     """
     rows = list(_rows_of(first, second, heads))
@@ -106,7 +121,7 @@ def _owner_of_norm(name: str, tensors: dict[str, tuple[str, Entry]]) -> str | No
 
 
 def _move(name: str, attention: str, shape: HeadShape | None, shapes: Shapes) -> Move | None:
-    """How the tensor would move from adjacent pairs to halves; None where it has no rows of queries or keys."""
+    """Reordering of a tensor from adjacent pairs to halves; None where it has no rows of queries or keys."""
     if shape is None:
         return None
     try:
@@ -126,7 +141,7 @@ def _kind(name: str, move: Move) -> str:
 def _orders(
     name: str, move: Move, shape: HeadShape, first: Checkpoint, second: Checkpoint, expected: str
 ) -> tuple[str, ...]:
-    """Where rows may have gone from the first to the second checkpoint, in words; what is expected comes first."""
+    """Names of the reorderings that lead from the first checkpoint to the second, the expected one first."""
     one, other = (_numbers(checkpoint, name, move.axis) for checkpoint in (first, second))
     to_halves = move.order()
     to_adjacent = np.argsort(to_halves)
@@ -218,11 +233,11 @@ def _of_weights(rows: list[Rows], first: Checkpoint) -> Iterator[Finding]:
 
 def _left_behind(rows: list[Rows]) -> Iterator[Finding]:
     """Biases, norms and scales that did not move with the weights that they belong to."""
-    of_weight = {_module(row): row.order for row in rows if row.kind == "weight"}
-    of_layer = {_attention(row): row.order for row in rows if row.kind == "weight"}
+    of_weight = {row.module: row.order for row in rows if row.kind == "weight"}
+    of_layer = {row.attention: row.order for row in rows if row.kind == "weight"}
     wrong: dict[tuple[str, str], list[str]] = {}
     for row in rows:
-        order = of_weight.get(_module(row)) if row.kind != "norm" else of_layer.get(_attention(row))
+        order = of_weight.get(row.module) if row.kind != "norm" else of_layer.get(row.attention)
         if row.kind in ("bias", "norm", "scale") and order not in (None, *row.orders, "other numbers"):
             wrong.setdefault((row.kind, f"{order}"), []).append(row.name)
     for (kind, order), names in wrong.items():
@@ -236,12 +251,3 @@ def _of_towers(rows: list[Rows]) -> Iterator[Finding]:
     if names:
         sentence = f"Rows of {names[0]} ({len(names)} tensors) were reordered, in a tower apart from the text."
         yield Finding("tower reordered", sentence, "Convert the text model alone: posenc convert --under.")
-
-
-def _module(row: Rows) -> str:
-    """The module that a tensor lies in."""
-    return row.name.rpartition(".")[0]
-
-
-def _attention(row: Rows) -> str:
-    return row.name.rpartition(".")[0].rpartition(".")[0]

@@ -43,7 +43,7 @@ def table_shapes(path: Path) -> Shapes:
 
 
 def compare_tables(groups: tuple[LayerGroup, ...], shapes: Shapes) -> tuple[Finding, ...] | None:
-    """What differs, each finding once; None where the config says nothing of any of these tables."""
+    """Findings on shapes that differ; None where the config says nothing of any of these tables."""
     pairs = [
         (name, shape, _expected_shape(encoding))
         for group in groups

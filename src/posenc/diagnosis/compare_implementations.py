@@ -1,4 +1,4 @@
-"""Do two implementations agree about positions, and if not, which known mistake makes them differ?"""
+"""Diagnose two implementations: whether they agree about positions, and the known mistake if not."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from posenc.diagnosis.judge_models import judge_models
 from posenc.diagnosis.judge_sinusoids import judge_sinusoids, sinusoids_among
 from posenc.diagnosis.live_module import is_module, module_evidence
 from posenc.diagnosis.model_capture import Capture
+from posenc.diagnosis.model_source import read_source
 from posenc.diagnosis.named_arrays import ARRAY_FILES, ARRAY_NAMES, from_file, named_arrays
 from posenc.diagnosis.rotation.evidence_from_arrays import rotation_evidence
 from posenc.diagnosis.rotation.judge_rotations import judge_rotations
-from posenc.diagnosis.rotation.usage import rope_in_head
-from posenc.diagnosis.sides import side_of
+from posenc.diagnosis.rotation.rotation_usage import rope_in_head
 from posenc.diagnosis.verdict import Diagnosis
 from posenc.models.model_positions import LayerGroup, ModelPositions
 
@@ -34,28 +34,31 @@ def diagnose(
     length: int | None = None,
     waive: Iterable[str] = (),
 ) -> Diagnosis:
-    """Name the mistake that makes an implementation differ from what is meant, or say that none of the known ones does.
+    """Compare an implementation with what is meant, and name the known mistake behind a difference.
 
-    Known mistakes are tried alone and in pairs. What no logit sees is no difference: other spellings, a shift of all
+    Known mistakes are tried alone and in pairs. What no logit shows is no difference: other spellings, one shift of all
     positions under a rotation, float32 rounding.
 
     Args:
         expected: An encoding, what `from_config` returns, or a config (a dict, or the path of its file or folder).
-        actual: Any of these; a live torch module; what `capture` saw of a model; or arrays, as a dict or in an .npz or
+        actual: Any of these; a live torch module; what `posenc.transformers.capture` recorded of a model; or arrays, as a dict or in an .npz or
             .safetensors file (never a pickle): `inv_freq`; `cos` and `sin`; `q` and `q_rotated`, `k` and `k_rotated`;
             or `q`, `k` and `logits`; with `positions` where they are not 0, 1, 2, .... Of ALiBi and T5: `bias`, or `q`,
             `k` and `logits`, of all heads (heads, n, m), and the learned `table`. Of sinusoids that are added: `table`.
             Of a checkpoint: its inv_freq, or the shapes of its learned tables.
-        layer: Which layer and part the arrays belong to, where these differ.
+        layer: Number of the layer that the arrays belong to, where layers differ.
         layout: "bhtd" or "bthd", for q and k with heads.
-        part: Which layer and part the arrays belong to, where these differ.
-        length: The length that is served, for scalings that depend on it: LongRoPE, dynamic NTK. A config allows one
-            length and serves many; where this is left out, it is that of the positions in the evidence. waive: keys of
-            configs that concern positions and may go unread, as in `from_config`.
+        part: Part of the model that the arrays belong to, such as "encoder", where parts differ.
+        length: Tokens that are served, for scalings that depend on it: LongRoPE, dynamic NTK. A config allows one
+            length and serves many; if None, the length of the positions in the evidence counts.
+        waive: Keys of configs that concern positions and may go unread, as in `from_config`.
+
+    Returns:
+        Whether both agree, and the findings and notes; `print` shows them as text.
 
     Raises:
-        ValueError: A value breaks its rule; the message names the argument.
-        TypeError: A value breaks its rule; the message names the argument.
+        ValueError: Arrays, a config or an option break their rule; the message begins with the argument's name.
+        TypeError: A side is none of these kinds; the message begins with the argument's name.
 
     Example:
         >>> from posenc import RoPE
@@ -63,14 +66,14 @@ def diagnose(
         >>> print(diagnosis.findings[0].sentence)
         The base is 10000 where 500000 is meant.
     """
-    one = side_of("expected", expected, waive)
+    one = read_source("expected", expected, waive)
     if isinstance(actual, Capture):
         return judge_capture(_require_model(one.positions), actual, length)
     groups = _groups(one.positions, layer, part)
     verdict = _tables_of_checkpoint(actual, groups)
     arrays = _arrays(actual) if verdict is None else {}
     if arrays is None and not is_module(actual):
-        return judge_models(one, side_of("actual", actual, waive))
+        return judge_models(one, read_source("actual", actual, waive))
     if arrays is None:
         evidence = module_evidence(actual, length or _length(one.positions))
         verdict = judge_rotations(groups, one.positions, evidence, length)
@@ -97,7 +100,7 @@ def _judge_arrays(
 
 
 def _tables_of_checkpoint(actual: Any, groups: tuple[LayerGroup, ...]) -> Diagnosis | None:
-    """What the learned tables of a checkpoint show by their shapes; None where it has none that the config knows."""
+    """Compare the shapes of a checkpoint's learned tables; None where it has none that the config knows."""
     if not isinstance(actual, str | Path) or Path(actual).suffix != ".safetensors":
         return None
     shapes = table_shapes(Path(actual))
@@ -111,7 +114,8 @@ def _require_model(wanted: Encoding | ModelPositions) -> ModelPositions:
     if isinstance(wanted, ModelPositions):
         return wanted
     raise TypeError(
-        "expected must be the config of a model to be compared with its capture; got an encoding. Give the model's config."
+        "expected must be the config of a model to be compared with its capture; got an encoding. Give the model's "
+        "config."
     )
 
 
@@ -125,7 +129,7 @@ def _arrays(actual: Any) -> Mapping[str, Any] | None:
 
 
 def _groups(wanted: Encoding | ModelPositions, layer: int | None, part: str | None) -> tuple[LayerGroup, ...]:
-    """What is meant for the layers that arrays belong to."""
+    """Groups of the layers that the arrays belong to."""
     if isinstance(wanted, Encoding):
         return (LayerGroup("text", "", (0,), (wanted,)),)
     groups = wanted.groups if part is None else wanted.of(part)

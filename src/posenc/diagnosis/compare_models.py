@@ -11,7 +11,7 @@ from posenc.diagnosis.layers.mistakes_layers import LAYERS
 from posenc.diagnosis.mistake import Finding
 from posenc.diagnosis.rotation.rotation_evidence import OtherRotation
 from posenc.diagnosis.rotation.rotation_mistakes import IN_CONFIGS
-from posenc.diagnosis.rotation.usage import RotationUsage, rope_in_head
+from posenc.diagnosis.rotation.rotation_usage import RotationUsage, rope_in_head
 from posenc.diagnosis.search import Attempt, explain, one_mistake_more
 from posenc.models.difference import ABSENT, encoding_fields, encodings_by_door
 from posenc.models.fingerprints import canonical
@@ -55,7 +55,7 @@ def compare_models(expected: ModelPositions, actual: ModelPositions) -> tuple[Fi
 
 
 def _in_part(attempt: Attempt[tuple[Content, ...]], key: tuple[str, str], parts: Parts) -> tuple[Finding, ...]:
-    """What an attempt found, with the part where the model has several."""
+    """Findings of an attempt, with the part where the model has several."""
     return tuple(replace(finding, where=key[0] if len(parts) > 1 else "") for finding in attempt.findings)
 
 
@@ -64,16 +64,15 @@ def _unpaired(findings: tuple[Finding, ...]) -> bool:
 
 
 def _layer_by_layer(first: Parts, second: Parts) -> tuple[Finding, ...] | None:
-    """What explains each layer, each finding once with all its layers; None where one is not explained."""
+    """Findings that explain every layer, each once with its layers; None where a layer is not explained."""
     layers_of: dict[Finding, list[tuple[str, int]]] = {}
-    known: dict[tuple[Content, Content], tuple[Finding, ...] | None] = {}
+    known: dict[tuple[int, int], tuple[Finding, ...] | None] = {}  # by identity: layers share their contents
     for key, layers in first.items():
         for layer, expected, actual in zip(*layers, second[key].contents, strict=True):
-            if expected.form == actual.form:
-                continue
-            if (expected, actual) not in known:
-                known[expected, actual] = _contents(expected, actual)
-            explanation = known[expected, actual]
+            pair = id(expected), id(actual)
+            if pair not in known:
+                known[pair] = () if expected.form == actual.form else _contents(expected, actual)
+            explanation = known[pair]
             if explanation is None:
                 return None
             for finding in explanation:
@@ -95,7 +94,7 @@ def _where(layers: list[tuple[str, int]], several: bool) -> str:
 
 
 def _contents(expected: Content, actual: Content) -> tuple[Finding, ...] | None:
-    """What explains the contents of one layer; None where nothing does."""
+    """Findings that explain the contents of one layer; None where nothing does."""
     findings: list[Finding] = []
     for one, other in encodings_by_door(expected.encodings, actual.encodings):
         explanation = _encodings(one, other)
@@ -115,7 +114,7 @@ def _contents(expected: Content, actual: Content) -> tuple[Finding, ...] | None:
 
 
 def _roles(role: Role, expected: Content, actual: Content) -> tuple[Finding, ...] | None:
-    """What explains the rotation of one role other than attention; None where nothing does."""
+    """Findings that explain the rotation of a role other than attention; None where nothing does."""
     one, other = (
         next((rotation for rotation in content.roles if rotation.role == role), None) for content in (expected, actual)
     )

@@ -14,7 +14,7 @@ from posenc.diagnosis.mistake import Finding
 from posenc.diagnosis.model_capture import Capture
 from posenc.diagnosis.rotation.evidence_from_arrays import rotation_evidence
 from posenc.diagnosis.rotation.judge_rotations import judge_rotations
-from posenc.diagnosis.verdict import Diagnosis, together
+from posenc.diagnosis.verdict import Diagnosis, merged_diagnosis
 from posenc.encodings.adds.learned import Learned
 from posenc.models.model_positions import LayerGroup, ModelPositions
 
@@ -23,7 +23,7 @@ def judge_capture(model: ModelPositions, captured: Capture, length: int | None =
     """Compare every rotation, bias and table that was recorded.
 
     Raises:
-        ValueError: The config speaks of none.
+        ValueError: The config says nothing about them.
     """
     verdicts = [*_rotations(model, captured, length), *_biases(model, captured), *_rows(model, captured)]
     if not verdicts:
@@ -31,7 +31,7 @@ def judge_capture(model: ModelPositions, captured: Capture, length: int | None =
             "expected must describe what was captured, rotations, biases or tables of positions; got "
             f"{model.model_type}. Give the config of this model."
         )
-    return replace(together(verdicts), not_compared=tuple(map(str, model.not_read)))
+    return replace(merged_diagnosis(verdicts), not_compared=tuple(map(str, model.not_read)))
 
 
 def _rotations(model: ModelPositions, captured: Capture, length: int | None) -> Iterator[Diagnosis]:
@@ -54,7 +54,7 @@ def _biases(model: ModelPositions, captured: Capture) -> Iterator[Diagnosis]:
 
 
 def _rows(model: ModelPositions, captured: Capture) -> Iterator[Diagnosis]:
-    """Which row of a learned table each token reads: the first one `offset`, each next one more."""
+    """Compare the rows of a learned table that tokens read: `offset` first, then each next one."""
     for name, rows in captured.rows.items():
         group = _group_of(model, name)
         if group is None:

@@ -1,27 +1,33 @@
-"""Whether two models agree: what their configs say of every layer, and how rows lie in their checkpoints."""
+"""Judge two models: what their configs say of every layer, and how rows lie in their checkpoints."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
+from posenc.core.doors import Encoding
 from posenc.core.rotation import PairLayout
 from posenc.diagnosis.checkpoint_rows import checkpoint_of, compare_rows
-from posenc.diagnosis.judge_configs import judge_configs
+from posenc.diagnosis.compare_models import compare_models
+from posenc.diagnosis.layers.judge_windows import compare_windows
+from posenc.diagnosis.layers.mistakes_layers import LAYERS
 from posenc.diagnosis.mistake import Finding
+from posenc.diagnosis.model_source import ModelSource, in_layout, longest_trained, served_longer
 from posenc.diagnosis.resized_tables import compare_resized
-from posenc.diagnosis.same_terms import in_layout
-from posenc.diagnosis.sides import Side
 from posenc.diagnosis.verdict import Diagnosis
 from posenc.models.checkpoints.conversion import RECEIPT
 from posenc.models.checkpoints.head_shape import head_shapes
 from posenc.models.config.converted_type import layout_of
-from posenc.models.model_positions import ModelPositions
+from posenc.models.difference import diff
+from posenc.models.model_positions import LayerGroup, ModelPositions
+from posenc.models.reordered_rows import in_same_terms
 
 
-def judge_models(first: Side, second: Side) -> Diagnosis:
-    """Compare two configs or encodings.
+def judge_models(first: ModelSource, second: ModelSource) -> Diagnosis:
+    """Compare two configs, encodings or folders with weights.
 
-    Of two folders with weights, the order of rows in place of the layout of pairs, and a learned table of patches with
+    Of two folders, the order of rows is compared in place of the layout of pairs, and a learned table of patches with
     the one that it was resized from.
     """
     table = compare_resized(first, second)
@@ -31,7 +37,7 @@ def judge_models(first: Side, second: Side) -> Diagnosis:
     return _with_weights(verdict, table.compared, (table.finding,) if table.finding else ())
 
 
-def _judge_sides(first: Side, second: Side) -> Diagnosis:
+def _judge_sides(first: ModelSource, second: ModelSource) -> Diagnosis:
     receipts = tuple(finding for side in (first, second) for finding in _against_receipt(side))
     rows = _compare_folders(first, second)
     if rows is None:
@@ -62,22 +68,24 @@ def _with_weights(
     return replace(verdict, agree=agree, findings=findings, notes=(*verdict.notes, *notes), compared=compared)
 
 
-def _layout(side: Side) -> PairLayout | None:
-    """How pairs lie in a side, by its config."""
+def _layout(side: ModelSource) -> PairLayout | None:
+    """Layout of pairs by the config of a side."""
     return layout_of(side.positions) if isinstance(side.positions, ModelPositions) else None
 
 
-def _against_receipt(side: Side) -> tuple[Finding, ...]:
+def _against_receipt(side: ModelSource) -> tuple[Finding, ...]:
     """A config that was copied next to converted rows, and says the layout that they had."""
-    stated = _layout(side)
-    if side.converted is None or stated is None or side.converted == stated:
+    stated = None if side.converted is None else _layout(side)
+    if stated is None or side.converted == stated:
         return ()
     sentence = f"{RECEIPT} says that pairs were converted to {side.converted}, and config.json says {stated}."
     fix = "Use the config.json that posenc convert writes, or convert the rows back."
     return (Finding("converted rows under the old config", sentence, fix),)
 
 
-def _compare_folders(first: Side, second: Side) -> tuple[tuple[Finding, ...], str, tuple[str, ...]] | None:
+def _compare_folders(
+    first: ModelSource, second: ModelSource
+) -> tuple[tuple[Finding, ...], str, tuple[str, ...]] | None:
     """The rows of two folders with weights; None where one has none, or nothing in them rotates."""
     if first.folder is None or second.folder is None or first.config is None:
         return None
@@ -93,3 +101,74 @@ def _compare_folders(first: Side, second: Side) -> tuple[tuple[Finding, ...], st
     except ValueError as error:
         return (), "no rows", (f"rows were not compared: {error}",)
     return compare_rows(one._replace(layout=_layout(first)), other._replace(layout=_layout(second)), heads)
+
+
+#: Mistakes about which layer does what, from which its windows follow.
+ABOUT_LAYERS = frozenset(mistake.name for mistake in LAYERS)
+
+
+def judge_configs(first: ModelSource, second: ModelSource) -> Diagnosis:
+    """Compare what two configs say of every layer."""
+    expected, actual = first.positions, second.positions
+    notes: tuple[str, ...] = ()
+    if isinstance(expected, Encoding) and isinstance(actual, Encoding):
+        one, other = (
+            ModelPositions("encoding", (LayerGroup("text", "", (0,), (model,)),)) for model in (expected, actual)
+        )
+        difference = diff(expected, actual)
+    else:
+        one, other = _as_model(expected, actual), _as_model(actual, expected)
+        one, other, notes = in_same_terms(one, other)
+        difference = diff(one, other)
+    findings = compare_models(one, other)
+    length = longest_trained(one, other)
+    if findings == () and length is not None:
+        # Dynamic NTK does nothing up to its trained length, and both configs may be no longer than that.
+        findings = compare_models(served_longer(one, 2 * length), served_longer(other, 2 * length))
+    scale = compare_embedding_scales(first.config, second.config)
+    if scale is not None and findings is not None:
+        findings = (*findings, scale)
+    if findings is not None and not {finding.name for finding in findings} & ABOUT_LAYERS:
+        findings = (*findings, *compare_windows(one, other))
+    compared, not_compared = "what two configs say of every layer", difference.not_compared
+    return Diagnosis(findings == (), findings or (), notes, difference, compared, not_compared=not_compared)
+
+
+def _as_model(model: Encoding | ModelPositions, other: Encoding | ModelPositions) -> ModelPositions:
+    """A lone encoding as the other model, in which it stands for every encoding of its door."""
+    if isinstance(model, ModelPositions):
+        return model
+    if not isinstance(other, ModelPositions):
+        raise TypeError("other must be what from_config returns; got an encoding. Compare encodings with encodings.")
+    groups = []
+    for group in other.groups:
+        encodings = tuple(model if encoding.door == model.door else encoding for encoding in group.encodings)
+        groups.append(replace(group, encodings=encodings))
+    return ModelPositions(other.model_type, tuple(groups), other.notes)
+
+
+KEY = "scale_embedding"
+#: Types whose class multiplies where the file does not say; the others that know the key do not.
+BY_DEFAULT = frozenset(
+    {"bigbird_pegasus", "fsmt", "m2m_100", "nllb-moe", "pegasus_x", "plbart", "seamless_m4t", "seamless_m4t_v2",
+     "speech_to_text", "xglm"}
+)  # fmt: skip
+
+
+def compare_embedding_scales(expected: Mapping[str, Any] | None, actual: Mapping[str, Any] | None) -> Finding | None:
+    """Finding on different scales of the token embedding; None where they agree, or neither config says."""
+    if expected is None or actual is None or not {KEY} & (set(expected) | set(actual)):
+        return None
+    scaled, got = (_is_scaled(config) for config in (expected, actual))
+    if scaled == got:
+        return None
+    names = {True: "multiplied by √d", False: "left as they are"}
+    sentence = f"{KEY} is {got} where {scaled} is meant: token embeddings are {names[got]} before positions are added."
+    return Finding(
+        "embedding scale", sentence, f"Set {KEY}={scaled}: it decides how much positions weigh compared with words."
+    )
+
+
+def _is_scaled(config: Mapping[str, Any]) -> bool:
+    value = config.get(KEY)
+    return config.get("model_type") in BY_DEFAULT if value is None else bool(value)

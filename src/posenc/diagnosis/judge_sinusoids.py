@@ -12,9 +12,9 @@ from posenc.core.doors import Encoding
 from posenc.diagnosis.code.code_report import CodeReport
 from posenc.diagnosis.code.judge_values import judge_values
 from posenc.diagnosis.code.observed_values import ObservedValues
+from posenc.diagnosis.degenerate import not_finite
 from posenc.diagnosis.mistake import Finding
 from posenc.diagnosis.named_arrays import Arrays
-from posenc.diagnosis.not_finite import not_finite
 from posenc.diagnosis.verdict import Diagnosis
 from posenc.encodings.adds.grid_sinusoidal import GridSinusoidal
 from posenc.encodings.adds.sinusoidal import Sinusoidal
@@ -24,18 +24,19 @@ TABLES = (Sinusoidal, GridSinusoidal)
 
 
 def judge_sinusoids(encoding: Sinusoidal | GridSinusoidal, arrays: Arrays) -> Diagnosis:
-    """Compare `table` (n, dim) with an encoding of sinusoids, row for row at `positions`, or 0, 1, 2, ...
+    """Compare `table` (n, dim) with an encoding of sinusoids, row for row at `positions`, or 0, 1, 2, ....
 
     A grid is taken row by row, and its size read off the table.
 
     Raises:
-        ValueError: For a table of another shape.
+        ValueError: The table has another shape.
     """
     table = arrays["table"]
     values = table.values[0] if table.values.ndim == 3 and len(table.values) == 1 else table.values
     if values.ndim != 2 or values.shape[1] != encoding.width:
         raise ValueError(
-            f"table must have shape (n, {encoding.width}), a row for each position; got {values.shape}. Give that table."
+            f"table must have shape (n, {encoding.width}), a row for each position; got {values.shape}. "
+            "Give that table."
         )
     compared = f"a table of {values.shape[0]} rows and {values.shape[1]} channels, {table.dtype}"
     wrong = not_finite({"table": values})
@@ -79,7 +80,7 @@ def _parts(
 
 
 def _of_grid(encoding: GridSinusoidal, observed: ObservedValues, farthest: list[float]) -> tuple[Finding, ...]:
-    """What is wrong in a grid whose axes are right one by one: which axis runs within which."""
+    """Findings in a grid whose axes are right one by one: the order in which they run."""
     order = encoding.order or tuple(range(len(encoding.dims)))
     sizes = [int(farthest[order.index(axis)]) + 1 for axis in range(len(encoding.dims))]
     for axes in permutations(range(len(sizes))):
@@ -97,7 +98,7 @@ def _of_grid(encoding: GridSinusoidal, observed: ObservedValues, farthest: list[
 
 
 def _worst(report: CodeReport) -> list[str]:
-    """Where a table first differs, and by how much at most."""
+    """First difference of a table, and the largest one, in words."""
     if report.first_difference is None:
         return []
     return [f"{report.first_difference.line()}; off by up to {report.largest_difference:.6g}"]

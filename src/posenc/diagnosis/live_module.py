@@ -12,8 +12,7 @@ import numpy as np
 
 from posenc.diagnosis.named_arrays import host_numbers
 from posenc.diagnosis.rotation.evidence_from_arrays import rotation_evidence
-from posenc.diagnosis.rotation.observed_frequencies import ObservedFrequencies
-from posenc.diagnosis.rotation.observed_table import ObservedTable
+from posenc.diagnosis.rotation.observed_table import ObservedFrequencies, ObservedTable
 from posenc.diagnosis.rotation.rotation_evidence import RotationEvidence
 
 #: Near ones, then those around which narrow types lose whole numbers and tables end.

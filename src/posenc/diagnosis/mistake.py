@@ -24,7 +24,16 @@ class Finding(text_lines.Lines):
     """A mistake by its name, in one sentence, with what to do.
 
     Args:
-        where: In which layers; "" for all.
+        name: Name of the mistake, such as "base".
+        sentence: What is wrong, with the values that were found and meant.
+        fix: What to do about it.
+        where: Layers in words; "" for all.
+
+    Example:
+        >>> print(Finding("off by one", "Keys are at positions one too high.", "The first token is at position 0."))
+        mistake: off by one
+        Keys are at positions one too high.
+        What to do: The first token is at position 0.
     """
 
     name: str
@@ -33,25 +42,32 @@ class Finding(text_lines.Lines):
     where: str = ""
 
     def lines(self) -> list[str]:
+        """Return the lines that are printed."""
         where = f" ({self.where})" if self.where else ""
         return [f"mistake: {self.name}{where}", self.sentence, f"What to do: {self.fix}"]
 
 
 @dataclass(frozen=True)
 class Mistake(Generic[Subject]):
-    """One way to get a subject wrong.
+    """A known way to get a subject wrong.
 
-    How code uses a rotation or a bias, a recipe for a table, the layers of a model.
+    Subjects are how code applies a rotation or a bias, a recipe for a table, or the layers of a model.
 
     Args:
-        sentence: What is wrong, and what to do; words of the change may stand in them in braces.
-        fix: What is wrong, and what to do; words of the change may stand in them in braces.
+        name: Short name; several mistakes may share it.
+        sentence: What is wrong; words of the change may stand in it in braces.
+        fix: What to do; words of the change may stand in it in braces.
         change: Yields every wrong subject that the mistake makes of a right one, with its words. It may read numbers
             off the evidence. A subject that is None, unchanged or already tried is skipped, so a change need not test
             for these.
         only_in: "configs" or "code", where the other cannot make the mistake.
         alone: Whether it is never tried together with another mistake, because it would explain almost anything.
         topic: Two mistakes of one topic are never tried together; its name, if left out.
+
+    Example:
+        >>> shifted = Mistake("off by one", "Positions are {step} too high.", "Start at 0.", setting(start=1))
+        >>> shifted.finding({"step": 1}).sentence
+        'Positions are 1 too high.'
     """
 
     name: str
@@ -63,11 +79,23 @@ class Mistake(Generic[Subject]):
     topic: str = ""
 
     def goes_with(self, other: Mistake[Subject]) -> bool:
-        """Whether the two can be made at once and explain something together."""
+        """Whether the two can be made at once and explain something together.
+
+        Args:
+            other: Another mistake.
+        """
         return not (self.alone or other.alone) and (self.topic or self.name) != (other.topic or other.name)
 
     def finding(self, words: Words, where: str = "") -> Finding:
-        """The mistake with these words in its sentences."""
+        """Fill the words of a change into the sentences of the mistake.
+
+        Args:
+            words: Values for the names in braces.
+            where: Layers in words; "" for all.
+
+        Returns:
+            The finding.
+        """
         short = {name: _Shortened(repr(value)) if is_dataclass(value) else value for name, value in words.items()}
         return Finding(self.name, self.sentence.format(**short), self.fix.format(**short), where)
 
@@ -96,7 +124,7 @@ def from_defaults(encoding: Record, /, **values: Any) -> Record | None:
 
 
 def unless_refused(make: Callable[[], Record]) -> Record | None:
-    """What is made, None where a constructor refuses its arguments."""
+    """Result of a constructor, None where it refuses its arguments."""
     try:
         return make()
     except (ValueError, TypeError):

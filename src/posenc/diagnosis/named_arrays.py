@@ -74,7 +74,7 @@ def host_numbers(name: str, value: Any) -> NamedArray:
     """An array of any library as float64 or int64.
 
     Raises:
-        ValueError: For what holds no numbers, or too many.
+        ValueError: It holds no numbers, or too many.
     """
     array, dtype = on_host(value)
     if array.dtype.kind not in "iuf" or array.size > MOST or not array.size:
@@ -104,7 +104,7 @@ def named_arrays(arrays: Mapping[str, Any]) -> Arrays:
     """Arrays under known names as numbers.
 
     Raises:
-        ValueError: For a name that is not known.
+        ValueError: A name is not known.
     """
     unknown = sorted(set(map(str, arrays)) - set(ARRAY_NAMES))
     if unknown or not arrays:
@@ -144,7 +144,7 @@ def from_file(path: Path) -> dict[str, NamedArray]:
     """The arrays of an .npz or .safetensors file under known names; of a checkpoint, its frequencies alone.
 
     Raises:
-        ValueError: For another file, a damaged one, or a pickle, which is not opened.
+        ValueError: The file is of another kind, damaged, or a pickle, which is not opened.
     """
     if path.suffix in PICKLES:
         raise ValueError(

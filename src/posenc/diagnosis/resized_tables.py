@@ -12,8 +12,8 @@ import numpy as np
 from posenc.diagnosis.checkpoint_rows import Checkpoint, checkpoint_of
 from posenc.diagnosis.checkpoint_tables import OF_POSITIONS
 from posenc.diagnosis.mistake import Finding
+from posenc.diagnosis.model_source import ModelSource
 from posenc.diagnosis.named_arrays import NamedArray, as_rounded
-from posenc.diagnosis.sides import Side
 from posenc.encodings.adds.grid_learned import GridLearned
 from posenc.encodings.adds.resize_table import Resizing
 from posenc.models.checkpoints.position_table import read_table
@@ -30,7 +30,7 @@ EXCHANGED = "height and width exchanged"
 
 
 class ResizedTable(NamedTuple):
-    """What the table of the second folder shows, and that side's positions with the grid of the first."""
+    """Finding on the second folder's table, and that side's positions with the grid of the first."""
 
     finding: Finding | None
     compared: str
@@ -48,8 +48,8 @@ class _Pair(NamedTuple):
     rule: Resizing
 
 
-def compare_resized(first: Side, second: Side) -> ResizedTable | None:
-    """How the second table came from the first; None where there is no such table, or no known way led to it."""
+def compare_resized(first: ModelSource, second: ModelSource) -> ResizedTable | None:
+    """Compare two learned tables; None where there is no such table, or no known resizing led to the second."""
     pair = _pair(first, second)
     if pair is None or not isinstance(second.positions, ModelPositions):
         return None
@@ -67,7 +67,7 @@ def compare_resized(first: Side, second: Side) -> ResizedTable | None:
 
 
 def _mistakes(pair: _Pair) -> Iterator[Finding]:
-    """What makes the second table of the first in place of what is meant; the likeliest first."""
+    """Mistakes that make the second table of the first, the likeliest first."""
     old, new = pair.expected.sizes, pair.actual.sizes
     fix = f"Resize the table of {_grid(old)} patches once more: posenc.resize_table ({pair.rule})."
     where = f"{pair.name} has a row for each of {_grid(new)} patches"
@@ -104,7 +104,7 @@ def _fits(pair: _Pair, rows: np.ndarray) -> bool:
     return rows.shape == other.shape and bool(np.all(np.abs(rows - other) <= tolerance))
 
 
-def _pair(first: Side, second: Side) -> _Pair | None:
+def _pair(first: ModelSource, second: ModelSource) -> _Pair | None:
     """The learned table of patches that both folders hold, of grids that differ; None where there is no such one."""
     if first.folder is None or second.folder is None:
         return None

@@ -1,4 +1,4 @@
-"""The one search: which mistake, or which two, turn what is right into what is there."""
+"""Search for the mistake, or the two mistakes, that lead from what is right to what is there."""
 
 from __future__ import annotations
 
@@ -13,18 +13,27 @@ Shown = TypeVar("Shown", contravariant=True)
 
 
 class Evidence(Protocol[Shown]):
-    """What a subject has to explain: numbers that were observed, or another config."""
+    """Observations that a subject has to explain: numbers, or another config."""
 
     def fits(self, subject: Shown, exact: bool = True) -> bool:
         """Whether the subject explains all of it.
 
-        exact=False: a cheap first look, at a subsample, say, that may accept too much but rejects nothing that fits.
+        Args:
+            subject: The changed subject.
+            exact: False for a cheap first look, at a subsample, say: it may accept too much, and rejects nothing that
+                fits.
         """
 
 
 @dataclass(frozen=True)
 class Attempt(Generic[Subject]):
-    """A start, and what some mistakes, each with its words, make of it."""
+    """A start, and the subject that some mistakes, each with its words, make of it.
+
+    Args:
+        start: The right subject.
+        subject: The wrong subject.
+        steps: Mistakes that lead from the start to the subject, each with its words.
+    """
 
     start: Subject
     subject: Subject
@@ -32,18 +41,32 @@ class Attempt(Generic[Subject]):
 
     @property
     def findings(self) -> tuple[Finding, ...]:
+        """The mistakes, each with its words in its sentences."""
         return tuple(mistake.finding(words) for mistake, words in self.steps)
 
 
 def explain(
     starts: Iterable[Subject], bank: Sequence[Mistake[Subject]], evidence: Evidence[Subject], most: int = 2
 ) -> Attempt[Subject] | None:
-    """The first single mistake of the bank that rotates a start into what the evidence shows, or else the first two.
+    """Find the first single mistake that leads from a start to the evidence, or else the first two.
 
     Args:
-        starts: What may have been meant, the likeliest first.
-        bank: In the order of preference.
-        most: How many mistakes may come together. None where no mistakes explain the evidence.
+        starts: Subjects that may have been meant, the likeliest first; hashable.
+        bank: Mistakes, in the order of preference.
+        evidence: Observations that the changed subject must explain.
+        most: How many mistakes may come together.
+
+    Returns:
+        The attempt that explains the evidence, with its findings; None where no mistakes of the bank do.
+
+    Example:
+        >>> from posenc.diagnosis import Mistake
+        >>> class Shown:
+        ...     def fits(self, subject: int, exact: bool = True) -> bool:
+        ...         return subject == 8
+        >>> doubled = Mistake("doubled", "It is doubled.", "Halve it.", lambda number, evidence: [(2 * number, {})])
+        >>> explain([4], [doubled], Shown()).findings[0].sentence
+        'It is doubled.'
     """
     attempts = [Attempt(start, start) for start in starts]
     tried = {attempt.start for attempt in attempts}

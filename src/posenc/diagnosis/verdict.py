@@ -1,4 +1,4 @@
-"""What comes out of comparing two implementations."""
+"""Result of comparing two implementations."""
 
 from __future__ import annotations
 
@@ -12,17 +12,22 @@ from posenc.models.difference import Difference, not_compared_lines
 
 @dataclass(frozen=True)
 class Diagnosis(text_lines.Lines):
-    """Whether two implementations agree, and what explains it where they do not.
+    """Whether two implementations agree, and the mistakes behind a difference.
 
-    Args:
+    Attributes:
         agree: Whether they compute the same, up to what no logit can see.
         findings: The mistake, or the two, that lead from what is expected to what is there; empty where they agree, and
-            where no known mistakes do.
-        notes: What was seen and is harmless.
+            where no known mistakes explain the difference.
+        notes: Harmless observations.
         difference: Of two configs or encodings, field by field.
         compared: What was compared, in words.
         worst: Where an unexplained difference is largest, a line for each array.
         not_compared: What either side does with positions that posenc does not read.
+
+    Example:
+        >>> print(Diagnosis(agree=True, compared="what two configs say of every layer"))
+        they agree
+        compared: what two configs say of every layer
     """
 
     agree: bool
@@ -39,6 +44,7 @@ class Diagnosis(text_lines.Lines):
         return self.agree or bool(self.findings)
 
     def lines(self) -> list[str]:
+        """Return the lines that are printed."""
         if self.agree:
             lines = ["they agree in what was compared" if self.not_compared else "they agree"]
         elif self.findings:
@@ -52,8 +58,8 @@ class Diagnosis(text_lines.Lines):
         return [*lines, *compared, *not_compared_lines(self.not_compared), *notes]
 
 
-def together(verdicts: Sequence[Diagnosis]) -> Diagnosis:
-    """What several comparisons of the same two implementations say, each thing once."""
+def merged_diagnosis(verdicts: Sequence[Diagnosis]) -> Diagnosis:
+    """Merge several comparisons of the same two implementations, each finding and note once."""
     each = {
         name: tuple(dict.fromkeys(one for verdict in verdicts for one in getattr(verdict, name)))
         for name in ("findings", "notes", "worst")

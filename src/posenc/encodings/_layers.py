@@ -1,4 +1,4 @@
-"""Layers of a learned encoding: how they begin, and a network of two over all pairs of places."""
+"""Layers of learned encodings: their initial values, and a network of two layers over all pairs of places."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ HIDDEN = 1 << 17
 def uniform_layers(
     rng: np.random.Generator, shapes: Mapping[str, tuple[int, ...]], inputs: Mapping[str, int], otherwise: int = 1
 ) -> dict[str, np.ndarray]:
-    """Each parameter uniform within ±1/√(inputs of its layer), PyTorch's rule; `otherwise` where no number is named.
+    """Draw each parameter uniformly within ±1/√(inputs of its layer), PyTorch's rule; `otherwise` by default.
 
     Example:
-        >>> layers = uniform_layers(np.random.default_rng(0), {"weight": (2, 9), "bias": (2,)}, {"weight": 9, "bias": 9})
+        >>> rng, shapes = np.random.default_rng(0), {"weight": (2, 9), "bias": (2,)}
+        >>> layers = uniform_layers(rng, shapes, {"weight": 9, "bias": 9})
         >>> bool(abs(layers["weight"]).max() < 1 / 3), layers["bias"].shape
         (True, (2,))
     """
@@ -30,12 +31,17 @@ def uniform_layers(
 def over_pairs(
     x: Array, inner: tuple[Array, Array], outer: tuple[Array, Array], activation: Callable[[Array], Array], lib: Library
 ) -> Array:
-    """outer(activation(inner(x))) for each of many pairs, a block of them at a time.
-
-    Inner and outer are a weight (channels out, channels in) and a bias (channels out,); activation(1) = 1.
+    """Network outer(activation(inner(x))) for each of many pairs, a block of them at a time.
 
     Args:
-        x: (*batch, channels, n, m); result (*batch, channels out, n, m).
+        x: Numbers of the pairs, (*batch, channels, n, m).
+        inner: Weight (channels out, channels in) and bias (channels out,) of the hidden layer.
+        outer: Weight and bias of the output.
+        activation: A function with activation(1) = 1.
+        lib: The library of the arrays.
+
+    Returns:
+        Array of shape (*batch, channels out, n, m).
 
     Example:
         >>> from posenc.core.arrays import library
@@ -59,7 +65,7 @@ def over_pairs(
 
 
 def joined(parts: Iterator[Array], axis: int, count: int, lib: Library) -> Array:
-    """Blocks one behind another along an axis, `count` in all.
+    """Concatenate blocks along an axis, `count` entries in all.
 
     Each is written into its place before the next is made, unless a derivative is recorded or the program traced.
 
@@ -84,7 +90,7 @@ def joined(parts: Iterator[Array], axis: int, count: int, lib: Library) -> Array
 
 
 def blocks(count: int, size: int, lib: Library) -> list[slice]:
-    """So many things, a few at a time; all in one block in a program whose number of things may be a symbol.
+    """Slices of at most `size` of `count` things; one slice in a traced program, where the count may be a symbol.
 
     Example:
         >>> from posenc.core.arrays import library

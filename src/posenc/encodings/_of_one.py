@@ -1,4 +1,4 @@
-"""What an encoding of one other encoding hands on: its axes, its width, what is learned and what is claimed."""
+"""Encodings made of one other encoding, whose axes, width, parameters and claims they hand on."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ def sizes_of_window(least: int) -> TupleOf:
 
 
 def distances(query_positions: Positions, key_positions: Positions, axes: int) -> tuple[list[Array], Array]:
-    """query - key along every axis, for whole coordinates on their last axis; and a guard, 0.0 or NaN."""
+    """Distances query - key along every axis, for whole coordinates on their last axis; and a guard, 0.0 or NaN."""
     pairs = zip(
         split_coordinates(query_positions, axes, "query"), split_coordinates(key_positions, axes, "key"), strict=True
     )

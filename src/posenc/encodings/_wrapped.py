@@ -1,4 +1,4 @@
-"""What an encoding asks of the encoding that it wraps: parameters under names of their own."""
+"""Parameters and biases of a wrapped encoding, under names of their own."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ class ScoresByBias(AttentionScore):
 
 
 def inner_shapes(encoding: Encoding) -> dict[str, tuple[int, ...]]:
-    """The shapes of the encoding, named "encoding.name"."""
-    return {f"encoding.{name}": shape for name, shape in encoding.shapes.items()}
+    """The shapes of the encoding, named "inner.name"."""
+    return {f"inner.{name}": shape for name, shape in encoding.shapes.items()}
 
 
 def inner_init(encoding: Encoding, rng: np.random.Generator) -> dict[str, np.ndarray]:
-    """The first parameters of the encoding, named "encoding.name"."""
-    return {f"encoding.{name}": value for name, value in encoding.init(rng).items()}
+    """The first parameters of the encoding, named "inner.name"."""
+    return {f"inner.{name}": value for name, value in encoding.init(rng).items()}
 
 
-def inner_params(learned: Params, prefix: str = "encoding") -> Params | None:
+def inner_params(learned: Params, prefix: str = "inner") -> Params | None:
     """The parameters of the encoding under its own names; None where it learns nothing."""
     start = f"{prefix}."
     return {name.removeprefix(start): value for name, value in learned.items() if name.startswith(start)} or None

@@ -1,7 +1,4 @@
-"""Frequencies and sinusoids as the browser takes them.
-
-Revolutions for one step, in whole numbers (browser/angles.js).
-"""
+"""Frequencies and sinusoids as the browser takes them: whole numbers of 2^-104 revolutions (browser/angles.js)."""
 
 from __future__ import annotations
 
@@ -15,9 +12,7 @@ BITS, LIMBS = 26, 4
 
 
 def browser_frequencies(frequencies: Frequencies) -> list[list[int]]:
-    """Each frequency in revolutions for one step, to 2^-104 revolutions.
-
-    The whole revolutions, then limbs of 26 bits.
+    """Each frequency in revolutions a step, to 2^-104: the whole revolutions, then limbs of 26 bits.
 
     Example:
         >>> from posenc import RoPE

@@ -19,7 +19,7 @@ FOLDER = BROWSER / "explorer"
 ENTRY = FOLDER / "main.js"
 STYLES = (BROWSER / "theme.css", FOLDER / "explorer.css")
 TITLE = "posenc explorer"
-FIRST_RECORD = "Sinusoidal(dim=16)"
+FIRST_ENCODING = "Sinusoidal(dim=16)"
 #: Rows and columns of which a static file holds the worked steps.
 WORKED_ROWS, WORKED_COLUMNS = 16, 32
 
@@ -29,25 +29,28 @@ BODY = """<a class="skip" href="#view">Skip to the view</a>
 
 @dataclass(frozen=True)
 class Opening:
-    """What the page shows first.
+    """The first sight of the page: an encoding, a config, or results of the lab.
 
-    An encoding, the config of a model as a plain dict with its name, or results of the lab as `results_view.results`
-    reads them.
+    Attributes:
+        encoding: Encoding as text.
+        config: Config of a model as a plain dict.
+        name: Name of its file.
+        results: Results as `results_view.results` reads them.
     """
 
-    encoding: str = FIRST_RECORD
+    encoding: str = FIRST_ENCODING
     config: Mapping[str, Any] | None = None
     name: str = ""
     results: Mapping[str, Any] | None = None
 
     @property
     def view(self) -> str:
-        """The name of the view that opens; "" for the first of the list."""
+        """Name of the view that opens; "" for the first of the list."""
         return "results" if self.results is not None else "config" if self.config is not None else ""
 
 
 def live_page(opening: Opening, token: str) -> tuple[str, str]:
-    """The page for the local server, which it asks with this token; and its content security policy."""
+    """Page for the local server, which it asks with this token; and its content security policy."""
     answers = [_answer("table", {"encoding": opening.encoding}), *_results(opening)]
     data = {**_data(opening), "token": token, "answers": answers}
     page = one_file(title=TITLE, entry=ENTRY, styles=STYLES, body=BODY, data=data, connect=True)
@@ -56,7 +59,7 @@ def live_page(opening: Opening, token: str) -> tuple[str, str]:
 
 
 def static_page(opening: Opening) -> str:
-    """The page as one file: views of one encoding, or of one config, whose answers are in it.
+    """Page as one file: views of one encoding, or of one config, whose answers are in it.
 
     Example:
         >>> page = static_page(Opening("RoPE(dim=4)"))
@@ -99,7 +102,7 @@ def _answer(view: str, asked: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def _questions(opening: Opening) -> list[tuple[str, dict[str, Any]]]:
-    """All that the page asks when its views are opened as they are, and the worked steps of the first cells."""
+    """Questions that the page asks when its views are opened as they are, and the worked steps of the first cells."""
     encoding = {"encoding": opening.encoding}
     views = [(name, encoding) for name in ("table", "spectrum", "distance", "heads", "scalings")]
     return [

@@ -1,6 +1,8 @@
-"""Modules of JavaScript, styles and data in one HTML file that needs no network and allows no script but its own.
+"""HTML elements, and modules of JavaScript, styles and data in one HTML file that needs no network.
 
-one_file(title="Angles", entry=FOLDER / "page.js", styles=[FOLDER / "page.css"], body="<main>…</main>", data={...})
+The file allows no script but its own:
+
+    one_file(title="Angles", entry=FOLDER / "page.js", styles=[FOLDER / "page.css"], body="<main>…</main>", data={...})
 
 The modules stay plain ES modules, which a browser could load one by one. Here each becomes a function's body in one
 script, in the order in which they need one another, and the page's policy names the digest of that script.
@@ -10,13 +12,33 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import html
 import json
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from posenc.explorer.html_elements import escape, tag
+# NUL, the other control characters and lone surrogates have no place in HTML and would end it or fail to encode.
+_UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")
+
+
+def escape(text: str) -> str:
+    """Text that is safe in an element and in a quoted attribute; every piece of text is escaped here."""
+    text = _UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", text.replace("\r\n", "\n").replace("\r", "\n"))
+    return html.escape(text, quote=True).replace("\u2028", "&#x2028;").replace("\u2029", "&#x2029;")
+
+
+def tag(name: str, text: str, **attributes: str) -> str:
+    """Element that holds text."""
+    return element(name, escape(text), **attributes)
+
+
+def element(name: str, inner: str, **attributes: str) -> str:
+    """Element that holds finished HTML."""
+    written = "".join(f' {key}="{escape(value)}"' for key, value in attributes.items())
+    return f"<{name}{written}>{inner}</{name}>"
+
 
 #: The modules and styles that the explorer and the lesson share.
 BROWSER = Path(__file__).parent / "browser"
@@ -35,13 +57,10 @@ def one_file(
     connect: bool = False,
     language: str = "en",
 ) -> str:
-    """The whole page as text.
+    """Whole page as text.
 
-    Args:
-        entry: The module that is run; it and what it imports go into the page.
-        body: Finished HTML.
-        data: What the script finds as JSON in the element with the id "data".
-        connect: Whether the script may ask the server that the page came from.
+    `entry` is the module that is run; it and what it imports go into the page. `body` is finished HTML. The script
+    finds `data` as JSON in the element with the id "data". `connect` lets it ask the server of the page.
     """
     script, style = linked(entry), "".join(path.read_text(encoding="utf-8") for path in styles)
     return f"""<!DOCTYPE html>
@@ -66,7 +85,7 @@ def one_file(
 
 
 def policy(script: str, style: str, *, connect: bool) -> str:
-    """The content security policy: this script and style by their digests, pictures that are data, nothing else."""
+    """Content security policy: this script and style by their digests, pictures that are data, nothing else."""
     asks = "'self'" if connect else "'none'"
     return (
         f"default-src 'none'; script-src '{_digest(script)}'; style-src '{_digest(style)}'; img-src data: blob:; "
@@ -75,10 +94,10 @@ def policy(script: str, style: str, *, connect: bool) -> str:
 
 
 def as_json(data: Any) -> str:
-    """JSON that can stand in a script element: no text in it ends the element or opens a comment.
+    r"""JSON that can stand in a script element: no text in it ends the element or opens a comment.
 
     >>> as_json({"text": "</script>"})
-    '{"text":"\\\\u003c/script>"}'
+    '{"text":"\\u003c/script>"}'
     """
     return json.dumps(data, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
 
@@ -95,7 +114,7 @@ def linked(entry: Path) -> str:
 
 
 def _in_order(path: Path, done: dict[Path, str], above: tuple[Path, ...]) -> dict[Path, str]:
-    """The source of every module that is needed, each behind those that it needs."""
+    """Source of every module that is needed, each behind those that it needs."""
     if path in above:
         raise ValueError(f"entry must import without a circle; got {path.name} again, which needs itself.")
     if path not in done:

@@ -1,4 +1,4 @@
-"""Pages as files: a reader never sees half of one."""
+"""Files of pages: a reader never sees half of one."""
 
 from __future__ import annotations
 
@@ -10,16 +10,12 @@ from posenc.lab.write_whole import write_whole
 
 
 def write_atomically(path: str | os.PathLike[str], text: str) -> Path:
-    """Write text under a temporary name next to `path`, which then takes its place. Returns the path.
-
-    Raises:
-        ValueError: `path` is no place for a file (a folder, a link, or in a folder that is not there).
-    """
+    """Write text under a temporary name next to `path`, which then takes its place; returns the path."""
     return write_whole(page_path("path", path), text.encode())
 
 
 def page_path(name: str, path: str | os.PathLike[str]) -> Path:
-    """The argument, if a file can be written there."""
+    """Path of the argument, if a file can be written there."""
     if not isinstance(path, str | os.PathLike) or not os.fspath(path) or "\0" in str(path):
         raise TypeError(f"{name} must name a file; got {validation.shown(path)}. Give 'report.html', say.")
     target = Path(path)

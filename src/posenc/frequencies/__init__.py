@@ -1,4 +1,4 @@
-"""Records that say how fast each pair of channels rotates; angles are computed from them in `phase`."""
+"""Frequencies of the pairs of channels, as records; angles are computed from them in `phase`."""
 
 import lazy_loader
 

@@ -1,23 +1,23 @@
 """Every public name, listed once: `__init__.py` loads each from here when it is first asked for."""
 
 from .bands import Bands as Bands
-from .chosen import Chosen as Chosen
+from .combined import Chosen as Chosen
+from .combined import InRevolutions as InRevolutions
+from .combined import Joined as Joined
 from .directed import Directed as Directed
-from .drawn import Drawn as Drawn
 from .geometric import Divisors as Divisors
 from .geometric import Geometric as Geometric
-from .joined import Joined as Joined
+from .projected import Drawn as Drawn
 from .projected import Projected as Projected
-from .revolutions import InRevolutions as InRevolutions
 from .scalings.clipped import Clipped as Clipped
-from .scalings.dynamic_ntk import DynamicNTK as DynamicNTK
 from .scalings.linear import Linear as Linear
 from .scalings.llama3 import Llama3 as Llama3
 from .scalings.long_rope import LongRoPE as LongRoPE
-from .scalings.ntk_aware import NTKAware as NTKAware
+from .scalings.ntk import DynamicNTK as DynamicNTK
+from .scalings.ntk import NTKAware as NTKAware
+from .scalings.ntk import NTKFixed as NTKFixed
+from .scalings.ntk import NTKMixed as NTKMixed
 from .scalings.ntk_by_parts import NTKByParts as NTKByParts
-from .scalings.ntk_fixed import NTKFixed as NTKFixed
-from .scalings.ntk_mixed import NTKMixed as NTKMixed
 from .scalings.proportional import Proportional as Proportional
 from .scalings.resonance import Resonance as Resonance
 from .scalings.scaling import Rescaled as Rescaled

@@ -23,10 +23,18 @@ class Bands(Frequencies):
     """ω_k = π·f_k for the bands k = 0 … count-1, in radians for one unit of position.
 
     Args:
-        spacing: "octaves", f_k = 2^k (Mildenhall et al. 2020, arXiv:2003.08934, eq. 4); "linear", f evenly spaced from
-            1 to resolution/2 (Jaegle et al. 2021, arXiv:2103.03206, §3.2); "logarithmic", f from 1 to resolution/2 by
-            one factor.
-        resolution: Samples over the two units from -1 to 1, whose half is the fastest frequency that they can show.
+        count: Number of bands.
+        spacing: "octaves", f_k = 2^k; "linear", f evenly spaced from 1 to resolution/2; "logarithmic", f from 1 to
+            resolution/2 by one factor.
+        resolution: Samples over the two units from -1 to 1, whose half is the fastest frequency that they can show;
+            None for octaves.
+
+    Raises:
+        TypeError: A field has the wrong type.
+        ValueError: A field is out of range, or `resolution` does not go with `spacing`.
+
+    References:
+        Mildenhall et al. 2020, arXiv:2003.08934, eq. 4 (octaves); Jaegle et al. 2021, arXiv:2103.03206, §3.2 (linear).
     """
 
     count: int
@@ -49,7 +57,7 @@ class Bands(Frequencies):
         return self.count
 
     def multiples(self) -> tuple[Decimal, ...]:
-        """f_k, the frequencies in half revolutions for one unit of position, to 100 digits."""
+        """Frequencies f_k in half revolutions for one unit of position, to 100 digits."""
         if self.spacing == "octaves":
             return tuple(Decimal(1 << k) for k in range(self.count))
         top, steps = Decimal(self.resolution or 0.0) / 2, Decimal(max(self.count - 1, 1))

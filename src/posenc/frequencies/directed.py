@@ -1,4 +1,4 @@
-"""Frequencies along directions of the plane: what each coordinate adds to an angle."""
+"""Frequencies along directions of the plane: the share of each coordinate in an angle."""
 
 from __future__ import annotations
 
@@ -14,9 +14,16 @@ from posenc.phase.frequencies import EXACT, TWO_PI, Frequencies
 
 @dataclass(frozen=True)
 class Directed(Frequencies):
-    """ω_i·cos(π·d_i) for the first coordinate, ω_i·sin(π·d_i) for the second.
+    """ω_i·cos(π·d_i) for the first coordinate, ω_i·sin(π·d_i) for the second: frequencies along directions d_i.
 
-    Frequencies along directions d_i, in half turns.
+    Args:
+        frequencies: ω, radians a step.
+        direction: d, in half revolutions from -1 to 1, one for each pair.
+        coordinate: Coordinate that these frequencies are for.
+
+    Raises:
+        TypeError: A field has the wrong type.
+        ValueError: A direction is out of range, or there is not one for each pair.
 
     Example:
         >>> from posenc.frequencies import Geometric
@@ -51,7 +58,7 @@ class Directed(Frequencies):
 
 @lru_cache(maxsize=1024)
 def cosine_and_sine(half_revolutions: float | Decimal) -> tuple[Decimal, Decimal]:
-    """cos(π·d) and sin(π·d) to 100 digits, from the nearest quarter turn, so that what is zero is zero.
+    """Cosine and sine of π·d to 100 digits, from the nearest quarter turn, so that zeros are exact.
 
     Example:
         >>> [float(value) for value in cosine_and_sine(0.5)]
@@ -71,7 +78,7 @@ _HALF_TURN = EXACT.divide(TWO_PI, Decimal(2))
 
 
 def _series(angle: Decimal, term: Decimal, power: int) -> Decimal:
-    """The Taylor series that begins with a term of that power, until terms are beyond 110 digits."""
+    """Taylor series that begins with a term of that power, until terms are beyond 110 digits."""
     square, total = EXACT.multiply(angle, angle), term
     while abs(term) > Decimal("1e-110"):
         term = EXACT.minus(EXACT.divide(EXACT.multiply(term, square), Decimal((power + 1) * (power + 2))))

@@ -23,10 +23,19 @@ class Geometric(Frequencies):
     """ω_i = base^-e(i) for the pairs i = 0 … ⌈dim/2⌉-1 of `dim` channels.
 
     Args:
-        exponent: "2i/d" (Vaswani et al. 2017, arXiv:1706.03762, §3.5), "i/d" (half the exponent, as many tutorials
-            write it), "i/(d/2-1)" (tensor2tensor: the last pair has exactly 1/base).
-        released: How released models compute it in float32, as a "power" (1 / base^e, rotary code) or an "exponential"
+        dim: Channels.
+        base: Base of the powers; 10,000 in the paper.
+        exponent: "2i/d" (the paper, §3.5), "i/d" (half the exponent, as many tutorials write it), "i/(d/2-1)"
+            (tensor2tensor: the last pair has exactly 1/base).
+        released: Float32 arithmetic of released models, as a "power" (1 / base^e, rotary code) or an "exponential"
             (exp(-e·ln base), sinusoidal code); it matters for `numerics="float32"` alone.
+
+    Raises:
+        TypeError: A field has the wrong type.
+        ValueError: A field is out of range, or `dim` is below 4 for the exponent "i/(d/2-1)".
+
+    References:
+        Vaswani et al. 2017, arXiv:1706.03762.
     """
 
     dim: Width
@@ -46,7 +55,7 @@ class Geometric(Frequencies):
         return self.dim // 2 if self.exponent == "i/(d/2-1)" else (self.dim + 1) // 2
 
     def exponents(self) -> tuple[tuple[int, int], ...]:
-        """Each pair's exponent as a fraction (numerator, denominator)."""
+        """Exponent of each pair as a fraction (numerator, denominator)."""
         if self.exponent == "i/(d/2-1)":
             return tuple((i, self.dim // 2 - 1) for i in range(self.pairs))
         step = 2 if self.exponent == "2i/d" else 1
@@ -63,7 +72,7 @@ class Geometric(Frequencies):
         return 1.0 / self.powers(lib)
 
     def powers(self, like: Array | Library) -> Array:
-        """base^e(i) in float32, the reciprocals of the frequencies, as rotary code raises them; shape (pairs,)."""
+        """Powers base^e(i) in float32 (pairs,), the reciprocals of the frequencies, as rotary code raises them."""
         return powers(self.base, self, arrays.library(like))
 
 
@@ -73,7 +82,15 @@ DIVISORS = TupleOf(Real(1e-9, 1e12), "a tuple of numbers, at least one", "Give (
 
 @dataclass(frozen=True)
 class Divisors(Frequencies):
-    """ω_i = 1 / divisors[i]: the notes' first attempt at more than one pair."""
+    """ω_i = 1 / divisors[i]: the notes' first attempt at more than one pair.
+
+    Args:
+        divisors: A divisor for each pair, above 0.
+
+    Raises:
+        TypeError: `divisors` is no tuple of numbers.
+        ValueError: A divisor is out of range.
+    """
 
     divisors: Annotated[tuple[float, ...], DIVISORS] = (1.0, 2.0, 3.0)
 
@@ -86,7 +103,7 @@ class Divisors(Frequencies):
 
 
 def powers(base: float, frequencies: Geometric, lib: Library, count: int | None = None) -> Array:
-    """Another base raised to the exponents of these frequencies, or to the first `count`, in float32.
+    """Raise another base to the exponents of these frequencies, or to the first `count`, in float32.
 
     The count is that of the released code: torch's powers of a few numbers need not be the first of its powers of more.
     """
@@ -97,7 +114,7 @@ def powers(base: float, frequencies: Geometric, lib: Library, count: int | None 
 
 @lru_cache(maxsize=256)
 def _powers(base: float, exponents: tuple[tuple[int, int], ...]) -> tuple[Decimal, ...]:
-    """base^-(top/bottom), each to 100 digits."""
+    """Powers base^-(top/bottom), each to 100 digits."""
     logarithm = EXACT.ln(Decimal(base))
     return tuple(
         EXACT.exp(EXACT.divide(EXACT.multiply(logarithm, Decimal(-top)), Decimal(bottom))) for top, bottom in exponents

@@ -1,4 +1,4 @@
-"""The frequencies of diffusion models: the exponent's divisor is shifted, the angle scaled."""
+"""Frequencies of diffusion models: the exponent's divisor is shifted, the angle scaled."""
 
 from __future__ import annotations
 
@@ -21,6 +21,16 @@ class Shifted(Frequencies):
     """ω_i = scale · base^(-i / (count - shift)) for the pairs i = 0 … count-1, in radians a step.
 
     With shift 1 the last frequency is exactly scale/base, with shift 0 it stops one step short of it.
+
+    Args:
+        count: Number of frequencies.
+        base: Base of the powers, `max_period` of released code.
+        shift: Number subtracted from the exponent's divisor.
+        scale: Factor of all of them.
+
+    Raises:
+        TypeError: A field has the wrong type.
+        ValueError: A field is out of range, or `shift` is not below `count`.
     """
 
     count: int
@@ -44,7 +54,7 @@ class Shifted(Frequencies):
         return _exact(self)
 
     def float32(self, like: Array | Library) -> Array:
-        """The frequencies before the scale, which released models apply to the angle."""
+        """Frequencies before the scale, which released models apply to the angle."""
         lib = arrays.library(like)
         steps = lib.constant(np.arange(self.count, dtype=np.float32), lib.xp.float32)
         return lib.xp.exp(steps * -math.log(self.base) / (self.count - self.shift))
@@ -56,6 +66,7 @@ class Shifted(Frequencies):
 
 @lru_cache(maxsize=256)
 def _exact(shifted: Shifted) -> tuple[Decimal, ...]:
+    """Frequencies to 100 digits."""
     step = EXACT.divide(EXACT.ln(Decimal(shifted.base)), EXACT.subtract(Decimal(shifted.shift), Decimal(shifted.count)))
     scale = Decimal(shifted.scale)
     return tuple(EXACT.multiply(scale, EXACT.exp(EXACT.multiply(step, Decimal(i)))) for i in range(shifted.count))

@@ -1,6 +1,6 @@
-"""Measures and worked numbers of an encoding, as data; nothing is drawn here: pictures live in `plot`.
+"""Measures and worked numbers of an encoding, as data; pictures of them are in `posenc.plot`.
 
-Every result is a frozen encoding of plain numbers and NumPy arrays, and prints the same lines everywhere.
+Every result is a frozen dataclass of plain numbers and NumPy arrays, and prints the same lines everywhere.
 """
 
 import lazy_loader

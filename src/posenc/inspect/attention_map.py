@@ -1,4 +1,4 @@
-"""Which word looks at which: the attention weights of one layer, with or without an encoding."""
+"""Attention weights of one layer for a sentence, with or without an encoding."""
 
 from __future__ import annotations
 
@@ -15,9 +15,12 @@ from posenc.inspect.order import checked_words, word_layer
 class AttentionMap(text_lines.Lines):
     """Attention weights of one layer for one sentence.
 
-    Args:
-        weights: (heads, words, words), float64; a row is a query, and its weights sum to 1.
-        steps: Of training before it.
+    Attributes:
+        words: The words of the sentence.
+        encoding: The encoding, or None.
+        causal: Whether a word sees only those before it and itself.
+        weights: Weights in float64, (heads, words, words); a row is a query, and its weights sum to 1.
+        steps: Training steps before it.
     """
 
     words: tuple[str, ...]
@@ -27,6 +30,7 @@ class AttentionMap(text_lines.Lines):
     steps: int = 0
 
     def lines(self) -> list[str]:
+        """A table of weights for each head."""
         name = "no encoding" if self.encoding is None else text_lines.short(self.encoding)
         training = f"after {text_lines.count(self.steps, 'step')} of training" if self.steps else "untrained"
         title = f'"{" ".join(self.words)}", {name}, {"causal" if self.causal else "not causal"}, {training}'
@@ -48,14 +52,26 @@ def attention_map(
     seed: int = 0,
     params: Params | None = None,
 ) -> AttentionMap:
-    """The weights softmax(QKᵀ/√d + ...) of one layer with projections drawn from the seed, for the words of a sentence.
+    """Weights softmax(QKᵀ/√d + ...) of one untrained layer for the words of a sentence.
 
-    The layer, its words' vectors and the projections are those of `order_blindness`. Vaswani et al. 2017,
-    arXiv:1706.03762, eq. 1.
+    The layer, its words' vectors and the projections are those of `order_blindness`, drawn from the seed.
+
+    Args:
+        sentence: Words between spaces.
+        encoding: An encoding of any door, or None.
+        causal: Whether a word sees only those before it and itself.
+        seed: Seed of the words' vectors and the projections.
+        params: Learned parameters; drawn from the seed if left out.
+
+    Returns:
+        The weights of every head.
 
     Raises:
-        ValueError: A value breaks its rule; the message names the argument.
-        TypeError: A value breaks its rule; the message names the argument.
+        TypeError: `sentence` is no text, or `encoding` is no encoding.
+        ValueError: `sentence` has no words.
+
+    References:
+        Vaswani et al. 2017, arXiv:1706.03762, eq. 1.
 
     Example:
         >>> attention_map("Dog bites man").weights.shape

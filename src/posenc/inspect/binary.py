@@ -1,4 +1,4 @@
-"""Counting in bits next to the encoding, and what the comparison gets wrong."""
+"""Counting in bits next to the encoding, and a number as waves and on dials."""
 
 from __future__ import annotations
 
@@ -19,11 +19,13 @@ from posenc.phase import phase
 class BinaryCounting(text_lines.Lines):
     """Numbers 0 … count-1 in bits, most significant first, with the rows of an encoding.
 
-    Args:
-        table: (count, bits) of 0 and 1.
-        flips: After how many numbers each bit changes; period: twice that; (bits,) each.
-        rows: The encoding of the same numbers.
-        wavelengths: Of its pairs, from the fastest.
+    Attributes:
+        table: Bits, 0 and 1, (count, bits).
+        flips: Numbers after which each bit changes, (bits,).
+        periods: Period of each bit, twice its flips, (bits,).
+        encoding: The encoding next to them.
+        rows: The encoding of the same numbers, (count, width).
+        wavelengths: Wavelengths of its pairs, the fastest first, (pairs,).
     """
 
     table: np.ndarray
@@ -34,6 +36,7 @@ class BinaryCounting(text_lines.Lines):
     wavelengths: np.ndarray
 
     def lines(self) -> list[str]:
+        """A row for each number, the periods of the bits, and the corrections."""
         bits = self.table.shape[1]
         width = len(str(len(self.table) - 1))
         rows = [
@@ -49,14 +52,15 @@ class BinaryCounting(text_lines.Lines):
         ]
 
     def corrections(self) -> list[str]:
-        """What the analogy with bits gets wrong."""
+        """Differences that the analogy with bits leaves out."""
         fastest, last = float(self.wavelengths[0]), float(self.wavelengths[-1])
         ratio = spectrum(self.encoding).ratio
         growth = "no fixed multiple of" if math.isnan(ratio) else f"{text_lines.number(ratio, 4)} times"
         revolutions = f"2π = {fastest:.3f}" if math.isclose(fastest, 2 * math.pi) else f"{fastest:.3f}"
         return [
             "What the comparison gets wrong:",
-            f"- The fastest pair has period {revolutions}, not 2 like the rightmost bit: it does not flip with every number.",
+            f"- The fastest pair has period {revolutions}, not 2 like the rightmost bit: it does not flip with every "
+            "number.",
             f"- A bit's period is twice that of the bit before; here each period is {growth} the one before, "
             f"up to {last:,.1f}.",
             "- A bit is 0 or 1; a channel takes every value between -1 and 1, and a pair of them is needed to tell "
@@ -65,7 +69,19 @@ class BinaryCounting(text_lines.Lines):
 
 
 def binary_counting(count: int = 16, bits: int = 4, encoding: AdditiveEncoding | None = None) -> BinaryCounting:
-    """Counting in bits next to an encoding (by default Sinusoidal(dim=2·bits)).
+    """Count in bits next to an encoding.
+
+    Args:
+        count: How many numbers, at most 2^bits.
+        bits: Bits of a number.
+        encoding: An encoding that adds and has frequencies; Sinusoidal(dim=2·bits) if left out.
+
+    Returns:
+        The table of bits and the rows of the encoding.
+
+    Raises:
+        TypeError: `encoding` does not add or has no frequencies.
+        ValueError: `count` needs more bits, or an argument breaks its rule; the message names it.
 
     Example:
         >>> binary_counting(4, 2).table.tolist()
@@ -94,16 +110,14 @@ def binary_counting(count: int = 16, bits: int = 4, encoding: AdditiveEncoding |
 
 @dataclass(frozen=True, eq=False)
 class Dials(text_lines.Lines):
-    """Each pair of channels as the hand of a dial: how far it has rotated at one position.
+    """Each pair of channels as the hand of a dial, at one position.
 
-    turns: part of a whole revolution, from 0 up to 1.
-
-    Args:
-        completed: Whole revolutions before it.
-        degrees: The same angle.
-        radians: The same angle.
-        x: Cosine and sine of it, where the hand points; shape (pairs,) each.
-        y: Cosine and sine of it, where the hand points; shape (pairs,) each.
+    Attributes:
+        encoding: The encoding.
+        position: The position.
+        revolutions: Part of a revolution that each hand has made, from 0 up to 1, (pairs,).
+        completed: Whole revolutions before it, (pairs,).
+        wavelengths: Positions of one revolution of each pair, (pairs,).
     """
 
     encoding: Encoding
@@ -114,21 +128,26 @@ class Dials(text_lines.Lines):
 
     @property
     def degrees(self) -> np.ndarray:
+        """Angle of each hand in degrees, (pairs,)."""
         return 360.0 * self.revolutions
 
     @property
     def radians(self) -> np.ndarray:
+        """Angle of each hand in radians, (pairs,)."""
         return 2 * math.pi * self.revolutions
 
     @property
     def x(self) -> np.ndarray:
+        """Cosine of each angle, how far the hand reaches to the right, (pairs,)."""
         return np.asarray(np.cos(self.radians))
 
     @property
     def y(self) -> np.ndarray:
+        """Sine of each angle, how high the hand points, (pairs,)."""
         return np.asarray(np.sin(self.radians))
 
     def lines(self) -> list[str]:
+        """A title, then a row for each dial."""
         rows = [
             [str(pair), f"{length:,.2f}", str(whole), f"{revolution:.4f}", f"{360 * revolution:.1f}°"]
             for pair, (length, whole, revolution) in enumerate(
@@ -141,7 +160,18 @@ class Dials(text_lines.Lines):
 
 
 def dials(encoding: Encoding, position: int) -> Dials:
-    """The angle of every pair at a whole position, modulo one rotation, from the exact phase.
+    """Angle of every pair at a whole position, modulo one revolution, from the exact phase.
+
+    Args:
+        encoding: An encoding with frequencies, of any door.
+        position: A whole number from -2^53 to 2^53.
+
+    Returns:
+        The dials at this position.
+
+    Raises:
+        TypeError: `encoding` has no frequencies, or `position` is not whole.
+        ValueError: `position` is out of range.
 
     Example:
         >>> dials(Sinusoidal(dim=8), 150).degrees.round(1).tolist()
@@ -155,3 +185,88 @@ def dials(encoding: Encoding, position: int) -> Dials:
     revolutions = (np.asarray(quarter) % 4.0 + np.asarray(rest)) / 4 % 1.0
     lengths = frequencies.wavelengths()
     return Dials(encoding, position, revolutions, np.round(shifted / lengths - revolutions).astype(np.int64), lengths)
+
+
+#: Points of a curve in its window, and whole periods that the window shows.
+POINTS, PERIODS = 193, 3
+
+
+@dataclass(frozen=True, eq=False)
+class NumberWaves(text_lines.Lines):
+    """Digits of a number and pairs of its encoding, each with a stretch of its wave that ends at the number.
+
+    A window holds three periods of its own wave, so that every wave can be seen, whatever the number.
+
+    Attributes:
+        number: The number.
+        encoding: The encoding.
+        digits: Bits of the number, 0 and 1, the last digit first, (bits,).
+        periods: Periods 2, 4, 8, ... of the square waves, (bits,).
+        bit_windows: First and last position of each window of a bit, (bits, 2).
+        dials: Pairs of the encoding at the number.
+        pair_windows: First and last position of each window of a pair, (pairs, 2).
+        sines: Sine of each pair at evenly spaced places of its window, the number last, (pairs, 193).
+    """
+
+    number: int
+    encoding: Encoding
+    digits: np.ndarray
+    periods: np.ndarray
+    bit_windows: np.ndarray
+    dials: Dials
+    pair_windows: np.ndarray
+    sines: np.ndarray
+
+    def lines(self) -> list[str]:
+        """The digits with their periods, then the dials."""
+        bits = [
+            [str(index), f"{period:,}", str(digit)]
+            for index, (period, digit) in enumerate(zip(self.periods.tolist(), self.digits.tolist(), strict=True))
+        ]
+        return [
+            f"{self.number} = {self.number:b} in binary",
+            *text_lines.aligned(["bit", "period", "digit"], bits),
+            *self.dials.lines(),
+        ]
+
+
+def number_waves(number: int, encoding: Encoding | None = None) -> NumberWaves:
+    """Digits of a number under square waves and its encoding under sinusoids.
+
+    Args:
+        number: A whole number from 0 to 2^53.
+        encoding: An encoding with frequencies; Sinusoidal(dim=8) if left out.
+
+    Returns:
+        The digits, the dials and their waves.
+
+    Raises:
+        TypeError: `encoding` has no frequencies, or `number` is not whole.
+        ValueError: `number` is out of range.
+
+    Example:
+        >>> number_waves(150).digits.tolist()
+        [0, 1, 1, 0, 1, 0, 0, 1]
+    """
+    from posenc.encodings.adds.sinusoidal import Sinusoidal
+
+    number = validation.integer("number", number, 0, 2**53)
+    encoding = Sinusoidal(dim=8) if encoding is None else encoding
+    bits = max(1, number.bit_length())
+    periods = np.array([2 << index for index in range(bits)], dtype=np.int64)
+    hands = dials(encoding, number)
+    back = np.linspace(-PERIODS, 0.0, POINTS)
+    # A window reaches back from the number by whole periods, so its angles are the number's own less whole revolutions.
+    sines = np.sin(2 * math.pi * (hands.revolutions[:, None] + back))
+    ends = np.full(bits, number, dtype=np.float64)
+    spans = PERIODS * hands.wavelengths
+    return NumberWaves(
+        number,
+        encoding,
+        np.array([number >> index & 1 for index in range(bits)]),
+        periods,
+        np.stack([ends - PERIODS * periods, ends], 1),
+        hands,
+        np.stack([number - spans, np.full(len(spans), float(number))], 1),
+        sines,
+    )

@@ -1,4 +1,4 @@
-"""What enters the first layer: embedding + encoding, for every token, and several positions in one table."""
+"""Input of the first layer, embedding + encoding, for every token; and several positions in one table."""
 
 from __future__ import annotations
 
@@ -14,13 +14,20 @@ from posenc.inspect.order import checked_words, embedding
 
 @dataclass(frozen=True, eq=False)
 class PositionTable(text_lines.Lines):
-    """The encoding at several positions: a row a position, a column a dimension."""
+    """Encoding at several positions: a row a position, a column a dimension.
+
+    Attributes:
+        encoding: The encoding.
+        positions: The positions, (n,).
+        rows: The encoding at each, float64, (n, width).
+    """
 
     encoding: AdditiveEncoding
     positions: np.ndarray
     rows: np.ndarray
 
     def lines(self) -> list[str]:
+        """The encoding, then the table."""
         body = [
             [text_lines.number(position), *map(text_lines.decimals, row)]
             for position, row in zip(self.positions, self.rows, strict=True)
@@ -32,10 +39,19 @@ class PositionTable(text_lines.Lines):
 
 
 def position_table(encoding: AdditiveEncoding, positions: Any, *, params: Params | None = None) -> PositionTable:
-    """The rows of an encoding that adds, for positions (n,).
+    """Rows of an encoding that adds.
+
+    Args:
+        encoding: An encoding that adds, with one axis.
+        positions: Positions, (n,).
+        params: Learned parameters; drawn with seed 0 if left out.
+
+    Returns:
+        The rows in float64.
 
     Raises:
-        TypeError: For an encoding that does not add, ValueError naming the argument.
+        TypeError: `encoding` does not add.
+        ValueError: `positions` is no row of numbers, or `encoding` has several axes.
 
     Example:
         >>> from posenc import Sinusoidal
@@ -55,7 +71,15 @@ def position_table(encoding: AdditiveEncoding, positions: Any, *, params: Params
 
 @dataclass(frozen=True, eq=False)
 class InputSum(text_lines.Lines):
-    """X = E + P: token embeddings, encoding and their sum, (tokens, dim) each."""
+    """Sum X = E + P of token embeddings and encoding.
+
+    Attributes:
+        words: The words of the sentence.
+        encoding: The encoding.
+        embeddings: E, (words, dim).
+        positional: P, (words, dim).
+        total: X, (words, dim).
+    """
 
     words: tuple[str, ...]
     encoding: AdditiveEncoding
@@ -64,6 +88,7 @@ class InputSum(text_lines.Lines):
     total: np.ndarray
 
     def lines(self) -> list[str]:
+        """E, P and X of every word."""
         lines = [f"X = E + P with {text_lines.short(self.encoding)}"]
         for position, word in enumerate(self.words):
             parts = (("E", self.embeddings), ("P", self.positional), ("X", self.total))
@@ -77,14 +102,22 @@ def input_sum(
 ) -> InputSum:
     """Embedding + encoding of every word of a sentence, as the first layer receives them.
 
-    Vaswani et al. 2017, arXiv:1706.03762, §3.5.
-
     Args:
+        sentence: Words between spaces.
+        encoding: An encoding that adds, with one axis.
         embeddings: (words, dim); drawn from the seed and the letters of each word if left out, as in `order_blindness`.
+        seed: Seed of the embeddings.
+        params: Learned parameters; drawn with seed 0 if left out.
+
+    Returns:
+        Embeddings, encoding and their sum.
 
     Raises:
-        ValueError: A value breaks its rule; the message names the argument.
-        TypeError: A value breaks its rule; the message names the argument.
+        TypeError: `sentence` is no text, or `encoding` does not add.
+        ValueError: `embeddings` has another shape or is not finite, or `sentence` has no words.
+
+    References:
+        Vaswani et al. 2017, arXiv:1706.03762, §3.5.
 
     Example:
         >>> from posenc import Sinusoidal

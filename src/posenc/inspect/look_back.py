@@ -18,12 +18,11 @@ MOST = 4096
 class LookBack(text_lines.Lines):
     """Scores P·M(-k)ᵀ·Pᵀ of every query with every key, and where each query looks.
 
-    Args:
-        scores: (length, length), float64.
-        target: (length,), the key with the largest score of each query.
-        hits: Queries from k on whose target is k back;.
-        misses: The others of them.
-        margin: The least amount by which the right key wins among these queries; negative where it loses.
+    Attributes:
+        encoding: The encoding.
+        offset: How many tokens k the head looks back.
+        scores: Scores in float64, (length, length).
+        target: Key with the largest score of each query, (length,).
     """
 
     encoding: AdditiveEncoding
@@ -33,14 +32,17 @@ class LookBack(text_lines.Lines):
 
     @property
     def hits(self) -> int:
+        """How many queries from k on look k back."""
         return int((self.target[self._first :] == self._wanted).sum())
 
     @property
     def misses(self) -> int:
+        """How many queries from k on look elsewhere."""
         return len(self._wanted) - self.hits
 
     @property
     def margin(self) -> float:
+        """Least amount by which the right key wins among the queries from k on; negative where it loses."""
         rows = self.scores[self._first :].copy()
         index = np.arange(len(rows))
         right = rows[index, self._wanted]
@@ -49,13 +51,16 @@ class LookBack(text_lines.Lines):
 
     @property
     def _first(self) -> int:
+        """First query that can look so far back."""
         return max(0, self.offset)
 
     @property
     def _wanted(self) -> np.ndarray:
+        """Key that each of these queries should find."""
         return np.arange(self._first, len(self.target)) - self.offset
 
     def lines(self) -> list[str]:
+        """Hits, margin, and the queries that cannot look so far back."""
         total = len(self._wanted)
         return [
             f"{text_lines.short(self.encoding)}: query M(-{self.offset})·PE(t), key PE(s), for t and s from 0 to "
@@ -67,13 +72,24 @@ class LookBack(text_lines.Lines):
 
 
 def look_back(encoding: AdditiveEncoding, offset: int, length: int = 32) -> LookBack:
-    """The scores of a head whose query weights hold M(-offset), so that it looks `offset` tokens back.
+    """Score a head whose query weights hold M(-offset), so that it looks `offset` tokens back.
 
-    M(-k)·PE(t) = PE(t-k) (Vaswani et al. 2017, arXiv:1706.03762, §3.5), so query t scores highest with key t-k: scores
-    = P·M(-k)ᵀ·Pᵀ.
+    M(-k)·PE(t) = PE(t-k), so query t scores highest with key t-k: scores = P·M(-k)ᵀ·Pᵀ.
+
+    Args:
+        encoding: An encoding made of sinusoids, a cosine for every sine.
+        offset: Tokens to look back, from 0 to length - 1.
+        length: How many positions there are, from 2 to 4096.
+
+    Returns:
+        The scores and where each query looks.
 
     Raises:
-        TypeError: For an encoding not made of sinusoids, ValueError naming the argument.
+        TypeError: `encoding` is not made of sinusoids.
+        ValueError: A sine lacks its cosine, or an argument breaks its rule; the message names it.
+
+    References:
+        Vaswani et al. 2017, arXiv:1706.03762, §3.5.
 
     Example:
         >>> from posenc import Sinusoidal

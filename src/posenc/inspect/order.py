@@ -1,4 +1,4 @@
-"""What self-attention can tell of the order of words: the same words in two orders, with and without an encoding."""
+"""Self-attention and the order of words: the same words in two orders, with and without an encoding."""
 
 from __future__ import annotations
 
@@ -29,7 +29,15 @@ DIM, HEADS, HEAD_DIM = 16, 2, 8
 
 @dataclass(frozen=True)
 class WordChange:
-    """One word in both orders: where it stands (from 0), and the largest difference of its output."""
+    """A word in both orders.
+
+    Attributes:
+        word: The word.
+        here: Its place in the first sentence, from 0.
+        there: Its place in the second.
+        amount: Largest difference of its output.
+        same: Whether the difference is rounding.
+    """
 
     word: str
     here: int
@@ -45,9 +53,15 @@ class WordChange:
 
 @dataclass(frozen=True)
 class OrderBlindness(text_lines.Lines):
-    """Every word that stands in both sentences.
+    """Every word that stands in both sentences, compared.
 
-    Args:
+    Attributes:
+        sentence: The first order.
+        other: The second order.
+        encoding: The encoding, or None.
+        causal: Whether a word sees only those before it and itself.
+        words: The words in both sentences.
+        alone: Words that stand in one of them more often than in the other.
         rounding: Differences up to here are rounding of float64.
         changes_nothing: Whether every output is what it is without the encoding, in both orders.
     """
@@ -72,6 +86,7 @@ class OrderBlindness(text_lines.Lines):
         return max((word.amount for word in self.words), default=0.0)
 
     def lines(self) -> list[str]:
+        """A title, a line for each word, and remarks."""
         name = "no encoding" if self.encoding is None else text_lines.short(self.encoding)
         masked = "causal" if self.causal else "not causal"
         return [
@@ -96,7 +111,7 @@ class OrderBlindness(text_lines.Lines):
 
     @property
     def reasons(self) -> list[str]:
-        """Why words keep their outputs, only where that was computed of this encoding and these sentences."""
+        """Reasons why words keep their outputs, where they were computed for this encoding and these sentences."""
         encoding = self.encoding
         if encoding is None:
             return []
@@ -137,7 +152,7 @@ def order_blindness(
     seed: int = 0,
     params: Params | None = None,
 ) -> OrderBlindness:
-    """Each word's output of one layer of self-attention in two orders, compared.
+    """Compare each word's output of one layer of self-attention in two orders.
 
     Words are split at spaces, without capitals and the punctuation around them; every word has an embedding drawn from
     the seed and its letters, so it is the same wherever it stands. Queries, keys and values are projections drawn from
@@ -145,12 +160,20 @@ def order_blindness(
     first with first, second with second.
 
     Args:
+        sentence: Words between spaces.
+        other: The same words in another order.
+        encoding: An encoding of any door, or None.
+        causal: Whether a word sees only those before it and itself.
         dim: Channels of the embedding; by default the encoding's width where it adds, else 16.
-        params: What the encoding learns, drawn from the seed if left out.
+        seed: Seed of the words' vectors and the projections.
+        params: Learned parameters; drawn from the seed if left out.
+
+    Returns:
+        The comparison, word by word.
 
     Raises:
-        ValueError: A value breaks its rule; the message names the argument.
-        TypeError: A value breaks its rule; the message names the argument.
+        TypeError: A sentence is no text, or `encoding` is no encoding.
+        ValueError: A sentence has no words, or `dim` is not the width of the encoding.
 
     Example:
         >>> order_blindness("Dog bites man", "Man bites dog").blind
@@ -168,11 +191,7 @@ def order_blindness(
 
 @dataclass(frozen=True, eq=False)
 class WordLayer:
-    """One layer of self-attention over words. encoding, params: as `word_layer` makes them;
-
-    Args:
-        seed: Of projections.
-    """
+    """A layer of self-attention over words, as `word_layer` makes it; its projections are drawn from `seed`."""
 
     encoding: Encoding | None
     params: Params | None
@@ -181,11 +200,7 @@ class WordLayer:
     seed: int
 
     def attended(self, rows: list[list[str]], *, without: bool = False) -> Attended:
-        """Self-attention with projections drawn from the seed, over rows of equally many words.
-
-        Args:
-            without: The encoding left out.
-        """
+        """Self-attention over rows of equally many words; `without` leaves the encoding out."""
         encoding, params, width = self.encoding, self.params, self.width
         axes = 1 if encoding is None else encoding.axes
         positions = row_positions = np.arange(len(rows[0]))
@@ -228,7 +243,7 @@ class WordLayer:
         return output.reshape(*output.shape[:2], -1)
 
     def idle(self, rows: list[list[str]], outputs: np.ndarray) -> list[bool]:
-        """For each row whether its outputs are what they are without the encoding."""
+        """Whether each row has the outputs that it has without the encoding."""
         if self.encoding is None:
             return [False] * len(rows)
         return [bool(same) for same in (outputs == self.outputs(rows, without=True)).all((1, 2))]
@@ -236,7 +251,7 @@ class WordLayer:
     def blindness(
         self, one: tuple[str, np.ndarray], two: tuple[str, np.ndarray], changes_nothing: bool
     ) -> OrderBlindness:
-        """Two sentences, each with its outputs, compared word by word."""
+        """Comparison of two sentences, each with its outputs, word by word."""
         (sentence, here), (other, there) = one, two
         first, second = words_of(sentence), words_of(other)
         changes, rounding = word_changes((first, here), (second, there), self.width)
@@ -247,12 +262,9 @@ class WordLayer:
 def word_changes(
     one: tuple[list[str], np.ndarray], two: tuple[list[str], np.ndarray], width: int
 ) -> tuple[tuple[WordChange, ...], float]:
-    """Every word with its output in both orders, compared, and up to where a difference is rounding of float64.
+    """Compare every word's output in both orders; also the largest difference that is rounding of float64.
 
-    Args:
-        one: The words and their outputs.
-        two: The words and their outputs.
-        width: Channels that are summed.
+    `one` and `two` are the words with their outputs; `width` channels are summed.
     """
     (first, here), (second, there) = one, two
     # Sums over words and channels: so many roundings of the largest value, each at most half a unit, eight-fold.
@@ -276,7 +288,7 @@ def word_layer(
     seed = validation.integer("seed", seed, 0, (1 << 63) - 1)
     validation.truth("causal", causal)
     if encoding is not None:
-        validation.instance("encoding", encoding, Encoding, "an encoding of an encoding, or None")
+        validation.instance("encoding", encoding, Encoding, "an encoding, or None")
         if (
             isinstance(encoding, AdditiveEncoding)
             and encoding.width < NARROW
@@ -336,13 +348,9 @@ def words_of(sentence: str) -> list[str]:
 
 
 def usual_encodings(longest: int) -> tuple[Encoding, ...]:
-    """The encodings that sentences are compared with unless others are asked for.
+    """The best-known encoding of each kind, with which sentences of up to `longest` words are compared.
 
-    Of each kind the best known; a learned table is drawn as wide as the words' vectors, or an untrained one would show
-    nothing.
-
-    Args:
-        longest: The most words of a sentence.
+    A learned table is drawn as wide as the words' vectors, since an untrained one would show nothing.
     """
     return (
         Sinusoidal(dim=16),
@@ -370,4 +378,5 @@ def matched(first: list[str], second: list[str]) -> list[tuple[str, int, int]]:
 
 
 def _odd(word: str, first: list[str], second: list[str]) -> bool:
+    """Whether a word stands in one sentence more often than in the other."""
     return first.count(word) != second.count(word)

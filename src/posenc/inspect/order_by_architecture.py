@@ -1,4 +1,4 @@
-"""Why recurrence and convolution need no positional encoding: the same words in two orders through each."""
+"""Recurrence, convolution and self-attention without an encoding: the same words in two orders through each."""
 
 from __future__ import annotations
 
@@ -16,12 +16,15 @@ KERNEL = 3
 
 @dataclass(frozen=True, eq=False)
 class ArchitectureOrder(text_lines.Lines):
-    """One layer's outputs for the same words in two orders.
+    """Outputs of a layer for the same words in two orders.
 
-    Args:
-        here: Outputs (words, channels) in the order of each sentence.
-        there: Outputs (words, channels) in the order of each sentence.
-        words: Each compared with itself.
+    Attributes:
+        architecture: "recurrence", "convolution" or "attention".
+        sentence: The first order.
+        other: The second order.
+        here: Outputs in the first order, (words, channels).
+        there: Outputs in the second order, (words, channels).
+        words: Each word compared with itself.
     """
 
     architecture: str
@@ -37,20 +40,32 @@ class ArchitectureOrder(text_lines.Lines):
         return all(word.same for word in self.words)
 
     def lines(self) -> list[str]:
+        """The verdict, then a line for each word."""
         verdict = "cannot distinguish the orders" if self.blind else "distinguishes the orders"
         return [f"{self.architecture} {verdict}", *change_lines(self.words)]
 
 
 def order_by_architecture(sentence: str, other: str, *, seed: int = 0) -> tuple[ArchitectureOrder, ...]:
-    """The same words in two orders through a recurrence, a convolution and self-attention, no encoding in any of them.
+    """Compare the same words in two orders through a recurrence, a convolution and self-attention.
 
-    recurrence: h_t = tanh(W·x_t + U·h_(t-1)) (Elman 1990).   convolution: y_t = tanh(Σ_j K_j·x_(t+j)), j = -1, 0, 1,
-    zeros outside the sentence.   attention: softmax(QKᵀ/√d)V (Vaswani et al. 2017, arXiv:1706.03762, eq. 1), without a
-    causal mask. Weights are normally distributed, drawn from the seed; words have the vectors of `order_blindness`.
+    None of them has an encoding. The recurrence is h_t = tanh(W·x_t + U·h_(t-1)); the convolution is
+    y_t = tanh(Σ_j K_j·x_(t+j)), j = -1, 0, 1, with zeros outside the sentence; attention is softmax(QKᵀ/√d)V without a
+    causal mask. Weights are normally distributed; words have the vectors of `order_blindness`.
+
+    Args:
+        sentence: Words between spaces.
+        other: The same words in another order.
+        seed: Seed of the weights and the words' vectors.
+
+    Returns:
+        A comparison for each of the three.
 
     Raises:
-        ValueError: A value breaks its rule; the message names the argument.
-        TypeError: A value breaks its rule; the message names the argument.
+        TypeError: A sentence is no text.
+        ValueError: A sentence has no words, or `seed` breaks its rule.
+
+    References:
+        Elman 1990; Vaswani et al. 2017, arXiv:1706.03762, eq. 1.
 
     Example:
         >>> [(one.architecture, one.blind) for one in order_by_architecture("Dog bites man", "Man bites dog")]

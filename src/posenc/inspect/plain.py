@@ -13,9 +13,9 @@ from posenc.core.doors import Encoding
 
 
 def as_plain(value: Any) -> Any:
-    """Encodings, arrays and tuples as the dicts, lists and numbers of JSON.
+    """Turn dataclasses, arrays and tuples into the dicts, lists and numbers of JSON.
 
-    NaN and infinity are None, encodings text.
+    NaN and infinity become None, encodings their text.
 
     Example:
         >>> as_plain((1.5, float("nan"), {"shape": (2, 3)}))

@@ -1,4 +1,4 @@
-"""One embedding at several positions: what the position changes in it, and in which dimensions."""
+"""An embedding at several positions: the change that position makes, and the dimensions that hold it."""
 
 from __future__ import annotations
 
@@ -17,14 +17,17 @@ QUARTERS = 4
 
 @dataclass(frozen=True, eq=False)
 class PositionChange(text_lines.Lines):
-    """A vector with its position in it.
+    """A vector at several positions.
 
-    Args:
+    Attributes:
+        encoding: The encoding.
+        vector: The vector, (d,).
+        positions: The positions, (n,).
         encoded: The vector at each position, (n, d).
-        against: What `differences` are taken from, in words: the vector at the first position (adds), the vector itself
-            (rotates).
-        differences: (m, d), for the positions in `compared`.
-        shares: The part of each squared difference that each quarter of the dimensions holds, low ones first; (m, 4).
+        against: Reference of `differences`, in words: the vector at the first position (adds) or the vector itself.
+        compared: Positions that have a difference, (m,).
+        differences: Differences from the reference, (m, d).
+        shares: Part of each squared difference in each quarter of the dimensions, low ones first, (m, 4).
     """
 
     encoding: Encoding
@@ -37,6 +40,7 @@ class PositionChange(text_lines.Lines):
     shares: np.ndarray
 
     def lines(self) -> list[str]:
+        """A row for each difference: its length and its share in each quarter."""
         rows = [
             [
                 text_lines.number(position),
@@ -47,7 +51,8 @@ class PositionChange(text_lines.Lines):
         ]
         head = ["position", "difference", *(f"quarter {index + 1}" for index in range(QUARTERS))]
         return [
-            f"{text_lines.short(self.encoding)}: one vector at positions {', '.join(text_lines.number(p) for p in self.positions)}",
+            f"{text_lines.short(self.encoding)}: one vector at positions "
+            f"{', '.join(map(text_lines.number, self.positions))}",
             f"Length of the difference from {self.against}, and the share of its square in each quarter of the "
             "dimensions:",
             *text_lines.aligned(head, rows),
@@ -61,12 +66,21 @@ def position_change(
     *,
     params: Params | None = None,
 ) -> PositionChange:
-    """The same vector (d,) at positions (n,), and how its difference is spread over the dimensions.
+    """The same vector at several positions, and how its difference is spread over the dimensions.
 
     Args:
-        vector: By default what NumPy's legacy generator draws with seed 42, as the article does. Its rotary code starts
-            at position 1, so its slices 0, 50 and 99 are positions 1, 51 and 100 here. TypeError for an encoding that
-            neither adds nor rotates; ValueError for a vector of another width.
+        encoding: An encoding that adds or rotates, with one axis.
+        vector: (d,); by default what NumPy's legacy generator draws with seed 42, as the article does.
+        positions: Two or more, (n,). The article's rotary code starts at position 1, so its slices 0, 50 and 99 are
+            positions 1, 51 and 100 here.
+        params: Learned parameters; drawn with seed 0 if left out.
+
+    Returns:
+        The vector at each position and its differences.
+
+    Raises:
+        TypeError: `encoding` neither adds nor rotates.
+        ValueError: `vector` has another width, or there are fewer than two positions.
 
     Example:
         >>> from posenc import Sinusoidal
@@ -75,7 +89,8 @@ def position_change(
     """
     if not isinstance(encoding, AdditiveEncoding | RotaryEncoding):
         raise TypeError(
-            f"encoding must be one that adds or rotates; got {validation.shown(encoding)}. Give Sinusoidal(dim=128), say."
+            f"encoding must be one that adds or rotates; got {validation.shown(encoding)}. "
+            "Give Sinusoidal(dim=128), say."
         )
     validation.one_axis("encoding", encoding)
     width = encoding.width if isinstance(encoding, AdditiveEncoding) else encoding.head_dim
@@ -101,7 +116,7 @@ def position_change(
 
 
 def _shares(differences: np.ndarray) -> np.ndarray:
-    """Each quarter's part of the squared difference; zeros where nothing differs."""
+    """Part of each squared difference in each quarter of the dimensions; zeros where nothing differs."""
     parts = np.array_split(differences**2, QUARTERS, axis=-1)
     sums = np.stack([part.sum(axis=-1) for part in parts], axis=-1)
     whole = sums.sum(axis=-1, keepdims=True)

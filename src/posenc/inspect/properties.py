@@ -8,23 +8,88 @@ import numpy as np
 
 from posenc.core import text_lines, validation
 from posenc.core.doors import AdditiveEncoding, Params
-from posenc.inspect.closest import closest
 from posenc.inspect.rounding import to_bfloat16
+
+#: Rows compared with all others at once: bounds the memory, not the result.
+BLOCK = 256
+#: Distances that differ by less than this, relative, count as equal: rounding of the rows moves them by less.
+EQUAL = 1e-9
+
+
+@dataclass(frozen=True)
+class Closest:
+    """The nearest two rows.
+
+    Attributes:
+        pair: The first such pair by row number.
+        distance: Euclidean distance.
+        ties: How many pairs are as near, this one included.
+        spacing: Difference of row numbers that all of these pairs share; 0 where they share none.
+    """
+
+    pair: tuple[int, int]
+    distance: float
+    ties: int
+    spacing: int
+
+
+def closest(rows: np.ndarray) -> Closest | None:
+    """Nearest pair of rows (n, d), exact although found by products; None for fewer than two rows.
+
+    Products find candidates, a block of rows against all others at a time; the candidates' distances are then taken as
+    differences, which lose nothing to cancellation.
+    """
+    rows = np.asarray(rows, dtype=np.float64)
+    if len(rows) < 2:
+        return None
+    best, pairs = np.inf, np.empty((0, 2), dtype=np.int64)
+    squares = (rows**2).sum(axis=1)
+    # A product of d terms is off by at most d units of rounding of the squares that cancel in it.
+    tolerance = 8 * (rows.shape[1] + 2) * np.finfo(np.float64).eps * float(squares.max())
+    for start in range(0, len(rows), BLOCK):
+        estimate = squares[start : start + BLOCK, None] + squares[None, :] - 2 * rows[start : start + BLOCK] @ rows.T
+        estimate[np.tril_indices(len(estimate), start, len(rows))] = np.inf
+        nearest = min(best**2, max(float(estimate.min()), 0.0) + tolerance)
+        limit = nearest * (1 + 2 * EQUAL) + tolerance
+        candidates = np.argwhere(estimate <= limit) + np.array([start, 0])
+        best, pairs = _nearest(rows, candidates, best, pairs)
+    spans = pairs[:, 1] - pairs[:, 0]
+    spacing = int(spans[0]) if len(spans) > 1 and (spans == spans[0]).all() else 0
+    return Closest((int(pairs[0, 0]), int(pairs[0, 1])), float(best), len(pairs), spacing)
+
+
+def _nearest(rows: np.ndarray, candidates: np.ndarray, best: float, pairs: np.ndarray) -> tuple[float, np.ndarray]:
+    """Least exact distance so far, with all pairs that have it."""
+    size = max(1, (1 << 22) // rows.shape[1])
+    for start in range(0, len(candidates), size):
+        some = candidates[start : start + size]
+        distances = np.linalg.norm(rows[some[:, 0]] - rows[some[:, 1]], axis=1)
+        least = float(distances.min())
+        if least < best * (1 - EQUAL):
+            pairs = pairs[:0]
+        best = min(best, least)
+        pairs = np.concatenate([pairs, some[distances <= best * (1 + EQUAL)]])
+    return best, pairs
+
 
 DTYPES = ("float64", "float32", "bfloat16")
 
 
 @dataclass(frozen=True)
 class Properties(text_lines.Lines):
-    """What a table of `count` positions from 0 shows in one dtype.
+    """Figures of the table of `count` positions from 0 in one dtype.
 
-    Args:
+    Attributes:
+        encoding: The encoding.
+        count: How many positions.
+        dtype: "float64", "float32" or "bfloat16".
         distinct: Rows that no earlier row equals.
-        closest: The nearest two positions, and `distance` between their rows.
+        closest: The nearest two positions.
+        distance: Euclidean distance between their rows.
         ties: How many pairs are as near.
-        spacing: Steps that separate each of those, 0 where they differ.
-        low: Least and greatest value.
-        high: Least and greatest value.
+        spacing: Steps between each of these pairs, 0 where they differ.
+        low: Least value.
+        high: Greatest value.
         step: Largest distance between neighbours, which smoothness keeps small.
     """
 
@@ -49,6 +114,7 @@ class Properties(text_lines.Lines):
         return f"{self.closest[0]} and {self.closest[1]}{more}"
 
     def lines(self) -> list[str]:
+        """The figures, a line each."""
         return [
             f"{text_lines.short(self.encoding)}, positions 0 to {self.count - 1}, {self.dtype}",
             f"distinct rows          {self.distinct:,} of {self.count:,}",
@@ -66,9 +132,21 @@ def properties(
     params: Params | None = None,
     seed: int = 0,
 ) -> Properties:
-    """Figures of the rows for positions 0 … count-1, computed in float64 or float32, or rounded to bfloat16.
+    """Figures of the rows for positions 0 … count-1: uniqueness, closest pair, range.
 
-    What is learned is drawn from `seed` where `params` is left out. TypeError for an encoding that does not add.
+    Args:
+        encoding: An encoding that adds, with one axis.
+        count: How many positions, from 2 to 131,072.
+        dtype: Computed in "float64" or "float32", or rounded to "bfloat16".
+        params: Learned parameters; drawn from `seed` if left out.
+        seed: Seed of the parameters.
+
+    Returns:
+        The figures.
+
+    Raises:
+        TypeError: `encoding` does not add.
+        ValueError: An argument breaks its rule; the message names it.
 
     Example:
         >>> from posenc import Sinusoidal
@@ -101,7 +179,7 @@ def properties(
 def rows_in_dtype(
     encoding: AdditiveEncoding, count: int, dtype: str, *, params: Params | None = None, seed: int = 0
 ) -> np.ndarray:
-    """The table of positions 0 … count-1 as its dtype holds it, as float64 numbers; shape (count, width)."""
+    """Table of positions 0 … count-1 as its dtype holds it, as float64 numbers; (count, width)."""
     validation.choice("dtype", dtype, DTYPES)
     validation.size("count", count * encoding.width)
     if params is None and encoding.shapes:

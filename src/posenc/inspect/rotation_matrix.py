@@ -1,4 +1,4 @@
-"""The rotation of queries and keys as a matrix for each position, and what holds of it."""
+"""The rotation of queries and keys as a table or as matrices, and the properties that hold of it."""
 
 from __future__ import annotations
 
@@ -9,14 +9,37 @@ import numpy as np
 from posenc.core import arrays, text_lines, validation
 from posenc.core.arrays import Array
 from posenc.core.doors import Params, RotaryEncoding
-from posenc.core.rotation import of_pairs
+from posenc.core.rotation import Rotation, of_pairs
+
+
+def rotation_table(rotation: Rotation) -> np.ndarray:
+    """Cosine of each pair at the pair's first channel, sine at its second, (n, dim).
+
+    Channels that are not rotated are NaN. The rotation is that of NumPy, the same for every head.
+
+    Example:
+        >>> from posenc import RoPE
+        >>> rotation_table(RoPE(dim=4, pairing="halves").rotation([0])).tolist()
+        [[1.0, 1.0, 0.0, 0.0]]
+    """
+    table = np.full((*np.shape(rotation.cos)[:-1], rotation.dim), np.nan)
+    first, second = pair_channels(rotation)
+    table[:, first], table[:, second] = rotation.cos, rotation.sin
+    return table
+
+
+def pair_channels(rotation: Rotation) -> tuple[np.ndarray, np.ndarray]:
+    """First and second channel of each pair."""
+    first, second = rotation.pairing.split(np.arange(rotation.dim)[None])
+    return np.asarray(first)[0], np.asarray(second)[0]
 
 
 @dataclass(frozen=True, eq=False)
 class RotationError(text_lines.Lines):
-    """What is left of each property of a rotation, as the largest difference found; all are rounding where it holds.
+    """Largest violation found of each property of a rotation; all are rounding where it holds.
 
-    Args:
+    Attributes:
+        encoding: The encoding that was measured.
         efficient: matrix·x against the efficient form.
         norm: Length after against before, relative.
         relative: q·k at (m, n) against (m+s, n+s), relative to the lengths.
@@ -30,6 +53,7 @@ class RotationError(text_lines.Lines):
     orthogonality: float
 
     def lines(self) -> list[str]:
+        """The four figures, a line each."""
         return [
             text_lines.short(self.encoding),
             f"matrix·x against the efficient form    {self.efficient:.1e}",
@@ -40,10 +64,25 @@ class RotationError(text_lines.Lines):
 
 
 def rotation_matrices(encoding: RotaryEncoding, positions: Array, params: Params | None = None) -> np.ndarray:
-    """R with R(m)·x = x rotated at position m; shape (n, d, d), float64, for positions (n,).
+    """Matrix R(m) of every position, with R(m)·x = x rotated at position m.
 
-    Su et al. 2021, arXiv:2104.09864, eq. 15. Built from the angles of the pairs, not by rotating vectors, so that the
-    efficient form (eq. 34) can be compared with it. TypeError for an encoding that does not rotate.
+    Built from the angles of the pairs (eq. 15), not by rotating vectors, so that the efficient form (eq. 34) can be
+    compared with it.
+
+    Args:
+        encoding: An encoding that rotates pairs, with one axis.
+        positions: Positions, (n,).
+        params: Learned parameters, where the encoding has some.
+
+    Returns:
+        R in float64, (n, head_dim, head_dim).
+
+    Raises:
+        TypeError: `encoding` does not rotate pairs.
+        ValueError: `encoding` has several axes, or `positions` breaks its rule.
+
+    References:
+        Su et al. 2021, arXiv:2104.09864, eq. 15 and 34.
 
     Example:
         >>> from posenc import RoPE
@@ -69,7 +108,21 @@ def rotation_matrices(encoding: RotaryEncoding, positions: Array, params: Params
 def rotation_error(
     encoding: RotaryEncoding, positions: Array, *, shift: int = 1000, seed: int = 0, params: Params | None = None
 ) -> RotationError:
-    """The four properties of a rotation, measured on one vector of the normal distribution for each position (n,).
+    """Measure the four properties of a rotation on a random vector for each position.
+
+    Args:
+        encoding: An encoding that rotates pairs, with one axis.
+        positions: Positions, (n,).
+        shift: Steps by which both positions of a product are moved.
+        seed: Seed of the vectors, drawn from the normal distribution.
+        params: Learned parameters, where the encoding has some.
+
+    Returns:
+        The largest violation of each property.
+
+    Raises:
+        TypeError: `encoding` does not rotate pairs.
+        ValueError: An argument breaks its rule; the message names it.
 
     Example:
         >>> from posenc import RoPE

@@ -1,4 +1,4 @@
-"""Numbers as a 16-bit type holds them, bfloat16 too, which NumPy does not have."""
+"""Numbers rounded to a 16-bit type; bfloat16 too, which NumPy does not have."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ NARROW_TYPES: tuple[NarrowType, ...] = ("bfloat16", "float16")
 
 
 def to_bfloat16(values: np.ndarray) -> np.ndarray:
-    """float32 numbers rounded to the nearest bfloat16, ties to even; the result is float32 again.
+    """Round float32 numbers to the nearest bfloat16, ties to even; the result is float32 again.
 
     bfloat16 is the upper half of a float32: adding half of what is cut, less one where the kept part is even, rounds.
 
@@ -28,7 +28,7 @@ def to_bfloat16(values: np.ndarray) -> np.ndarray:
 
 
 def narrowed(values: np.ndarray, dtype: NarrowType) -> np.ndarray:
-    """The numbers rounded to a 16-bit type, as float64 again; those too large for float16 become infinite.
+    """Round numbers to a 16-bit type, as float64 again; those too large for float16 become infinite.
 
     Example:
         >>> narrowed(np.array([257.0, 1000.0]), "bfloat16").tolist(), narrowed(np.array([2049.0]), "float16").tolist()

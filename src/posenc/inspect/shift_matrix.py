@@ -1,8 +1,9 @@
-"""A shift of position as a matrix: PE(t+k) = M(k)·PE(t)."""
+"""A shift of position as a matrix, PE(t+k) = M(k)·PE(t), and its derivation from the addition theorems."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,12 +16,13 @@ from posenc.phase import cosine_sine
 
 @dataclass(frozen=True, eq=False)
 class ShiftError(text_lines.Lines):
-    """How far M(offset)·PE(t) is from PE(t+offset), and M from a rotation.
+    """Distance of M(offset)·PE(t) from PE(t+offset), and of M from a rotation.
 
-    Args:
-        pairs: The largest difference over all positions and offsets for each pair; shape (pairs,).
-        largest: Over all channels.
-        orthogonality: The largest entry of |MᵀM - 1|.
+    Attributes:
+        encoding: The encoding that was measured.
+        pairs: Largest difference over all positions and offsets for each pair, (pairs,).
+        largest: Largest difference over all channels.
+        orthogonality: Largest entry of |MᵀM - 1|.
         determinant: Largest |det M - 1|.
     """
 
@@ -31,6 +33,7 @@ class ShiftError(text_lines.Lines):
     determinant: float
 
     def lines(self) -> list[str]:
+        """The three figures, a line each."""
         return [
             f"{text_lines.short(self.encoding)}: PE(t+k) = M(k)·PE(t) in {text_lines.count(len(self.pairs), 'pair')}",
             f"largest difference         {self.largest:.1e}",
@@ -39,13 +42,21 @@ class ShiftError(text_lines.Lines):
 
 
 def shift_matrix(encoding: AdditiveEncoding, offset: Array) -> np.ndarray:
-    """M(offset) with PE(t+offset) = M·PE(t) for every t: each pair is rotated by offset·ω.
-
-    Vaswani et al. 2017, arXiv:1706.03762, §3.5.
+    """Matrix M(offset) with PE(t+offset) = M·PE(t) for every t: each pair is rotated by offset·ω.
 
     Args:
-        offset: A number of steps, or (k,) of them; result (width, width) or (k, width, width), float64. TypeError for
-            an encoding not made of sinusoids; ValueError where a sine lacks a cosine.
+        encoding: An encoding made of sinusoids, a cosine for every sine.
+        offset: Number of steps, or (k,) of them.
+
+    Returns:
+        M in float64, (width, width) or (k, width, width).
+
+    Raises:
+        TypeError: `encoding` is not made of sinusoids.
+        ValueError: A sine lacks its cosine.
+
+    References:
+        Vaswani et al. 2017, arXiv:1706.03762, §3.5.
 
     Example:
         >>> from posenc import Sinusoidal
@@ -68,7 +79,19 @@ def shift_matrix(encoding: AdditiveEncoding, offset: Array) -> np.ndarray:
 
 
 def shift_error(encoding: AdditiveEncoding, positions: Array, offsets: Array) -> ShiftError:
-    """The differences between M(offset)·PE(t) and PE(t+offset) for every t in positions (n,) and offset in (k,).
+    """Measure how far M(offset)·PE(t) is from PE(t+offset).
+
+    Args:
+        encoding: An encoding made of sinusoids, a cosine for every sine.
+        positions: Positions t, (n,).
+        offsets: Numbers of steps, (k,).
+
+    Returns:
+        The largest differences over all positions and offsets.
+
+    Raises:
+        TypeError: `encoding` is not made of sinusoids.
+        ValueError: A sine lacks its cosine.
 
     Example:
         >>> from posenc import Sinusoidal
@@ -105,3 +128,135 @@ def paired(encoding: AdditiveEncoding) -> SinusoidChannels:
             "Give it an even width, or odd='zero'."
         )
     return sinusoids
+
+
+class DerivationStep(NamedTuple):
+    """A step of the derivation.
+
+    Attributes:
+        action: What is done, in words.
+        formula: The formula.
+        numbers: The formula with the numbers of this pair.
+    """
+
+    action: str
+    formula: str
+    numbers: str
+
+
+@dataclass(frozen=True, eq=False)
+class ShiftDerivation(text_lines.Lines):
+    """Matrix M(k) for one pair of channels, with its derivation.
+
+    Attributes:
+        encoding: The encoding.
+        pair: Index of the pair.
+        position: Position t.
+        offset: Number of steps k.
+        frequency: ω in radians a step.
+        before: [sin, cos] at `position`.
+        matrix: M, (2, 2), with after = matrix·before.
+        after: [sin, cos] at `position` + `offset`.
+    """
+
+    encoding: AdditiveEncoding
+    pair: int
+    position: int
+    offset: int
+    frequency: float
+    before: np.ndarray
+    matrix: np.ndarray
+    after: np.ndarray
+
+    @property
+    def steps(self) -> tuple[DerivationStep, ...]:
+        """Steps from the definition to the matrix."""
+        (s, c), (sn, cn) = (tuple(text_lines.number(value, 4) for value in pair) for pair in (self.before, self.after))
+        (ck, sk), (minus_sk, _) = (tuple(text_lines.number(value, 4) for value in row) for row in self.matrix)
+        squares = [text_lines.number(value**2, 4) for value in self.matrix[0]]
+        return (
+            DerivationStep(
+                "The pair at t + k holds the sine and the cosine of ω(t + k).",
+                "[sin(ωt + ωk), cos(ωt + ωk)]",
+                f"[{sn}, {cn}]",
+            ),
+            DerivationStep(
+                "Addition theorem of the sine.",
+                "sin(ωt + ωk) = sin(ωt)·cos(ωk) + cos(ωt)·sin(ωk)",
+                f"{sn} = {s}·{_bracketed(ck)} + {c}·{_bracketed(sk)}",
+            ),
+            DerivationStep(
+                "Addition theorem of the cosine.",
+                "cos(ωt + ωk) = cos(ωt)·cos(ωk) - sin(ωt)·sin(ωk)",
+                f"{cn} = {c}·{_bracketed(ck)} - {_bracketed(s)}·{_bracketed(sk)}",
+            ),
+            DerivationStep(
+                "Both are linear in sin(ωt) and cos(ωt). So one matrix does it, and t does not occur in it.",
+                "[sin(ωt + ωk), cos(ωt + ωk)] = [[cos ωk, sin ωk], [-sin ωk, cos ωk]]·[sin ωt, cos ωt]",
+                f"[{sn}, {cn}] = [[{ck}, {sk}], [{minus_sk}, {ck}]]·[{s}, {c}]",
+            ),
+            DerivationStep(
+                "Its columns are perpendicular and have length 1: it is a rotation by ωk.",
+                "cos²(ωk) + sin²(ωk) = 1",
+                f"{squares[0]} + {squares[1]} = 1",
+            ),
+        )
+
+    def lines(self) -> list[str]:
+        """A title, then the action, formula and numbers of each step."""
+        place = f"ω = {text_lines.number(self.frequency)}, t = {self.position}, k = {self.offset}"
+        title = f"{text_lines.short(self.encoding)}, pair {self.pair}: {place}"
+        return [title, *(line for step in self.steps for line in _indented(step))]
+
+
+def shift_derivation(encoding: AdditiveEncoding, offset: int, *, position: int = 5, pair: int = 0) -> ShiftDerivation:
+    """Derive M(offset) of one pair step by step from sin(a+b) and cos(a+b).
+
+    Vaswani et al. state that PE(t+k) is a linear function of PE(t); this is why.
+
+    Args:
+        encoding: An encoding made of sinusoids, a cosine for every sine.
+        offset: Number of steps, a whole number.
+        position: Position t, a whole number.
+        pair: Index of the pair.
+
+    Returns:
+        The matrix, the pair before and after, and the steps.
+
+    Raises:
+        TypeError: `encoding` is not made of sinusoids.
+        ValueError: A sine lacks its cosine, or an argument breaks its rule; the message names it.
+
+    References:
+        Vaswani et al. 2017, arXiv:1706.03762, §3.5.
+
+    Example:
+        >>> from posenc import Sinusoidal
+        >>> shift_derivation(Sinusoidal(dim=4), 2).steps[1].numbers
+        '0.657 = -0.9589·(-0.4161) + 0.2837·0.9093'
+    """
+    sinusoids = paired(encoding)
+    offset = validation.integer("offset", offset, -(2**52), 2**52)
+    position = validation.integer("position", position, -(2**52), 2**52)
+    frequencies = sinusoids.frequencies
+    if frequencies is None:
+        raise TypeError(
+            f"encoding must have a frequency; got {validation.shown(encoding)}. Give Sinusoidal(dim=8), say."
+        )
+    pair = validation.integer("pair", pair, 0, frequencies.pairs - 1)
+    start = position + sinusoids.start
+    cosine, sine = (
+        np.asarray(part, dtype=np.float64)[:, pair]
+        for part in cosine_sine(np.array([start, start + offset, offset]), frequencies)
+    )
+    matrix = np.array([[cosine[2], sine[2]], [-sine[2], cosine[2]]])
+    before, after = (np.array([sine[index], cosine[index]]) for index in (0, 1))
+    return ShiftDerivation(encoding, pair, position, offset, float(frequencies.radians()[pair]), before, matrix, after)
+
+
+def _bracketed(number: str) -> str:
+    return f"({number})" if number.startswith("-") else number
+
+
+def _indented(step: DerivationStep) -> list[str]:
+    return [step.action, f"  {step.formula}", f"  {step.numbers}"]

@@ -1,4 +1,4 @@
-"""How alike positions look: products of rows, and the score of two tokens against their distance."""
+"""Likeness of positions: products of rows, and the score of two tokens against their distance."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ from posenc.core.rotation import at_every_head
 class ScoreByDistance(text_lines.Lines):
     """Scores of a query `distance` steps behind a key, distance = query - key.
 
-    Args:
-        distances: (n,).
-        scores: (curves, n): a curve for each head where heads differ, else one.
-        meaning: In words.
+    Attributes:
+        encoding: The encoding.
+        distances: The distances, (n,).
+        scores: The scores, (curves, n): a curve for each head where heads differ, else one.
+        meaning: The score in words.
     """
 
     encoding: Encoding
@@ -28,6 +29,7 @@ class ScoreByDistance(text_lines.Lines):
     meaning: str
 
     def lines(self) -> list[str]:
+        """A row for each distance."""
         names = ["score"] if len(self.scores) == 1 else [f"head {head}" for head in range(len(self.scores))]
         rows = (
             [text_lines.number(distance), *(text_lines.number(value, 4) for value in column)]
@@ -37,9 +39,19 @@ class ScoreByDistance(text_lines.Lines):
 
 
 def similarity(encoding: AdditiveEncoding, positions: Array, *, params: Params | None = None) -> np.ndarray:
-    """PE·PEᵀ for positions (n,): the product of every two rows; shape (n, n), float64.
+    """Product PE·PEᵀ of every two rows.
 
-    What is learned is drawn with seed 0 where `params` is left out. TypeError for an encoding that does not add.
+    Args:
+        encoding: An encoding that adds, with one axis.
+        positions: Positions, (n,).
+        params: Learned parameters; drawn with seed 0 if left out.
+
+    Returns:
+        The products in float64, (n, n).
+
+    Raises:
+        TypeError: `encoding` does not add.
+        ValueError: `positions` is no row of numbers, or too long.
 
     Example:
         >>> from posenc import Sinusoidal
@@ -56,23 +68,35 @@ def similarity(encoding: AdditiveEncoding, positions: Array, *, params: Params |
 
 
 def score_by_distance(
-    encoding: Encoding, distances: Array, *, key_positions: int = 0, params: Params | None = None
+    encoding: Encoding, distances: Array, *, key_position: int = 0, params: Params | None = None
 ) -> ScoreByDistance:
-    """The score that the encoding alone gives for distances query - key, (n,), with the key at position `key`.
+    """Score that the encoding alone gives to a query and a key, by their distance.
 
-    adds: PE(query)·PE(key).   rotates: q·k/√d for q and k of ones.   biases: the bias of every head.
-    scores: what is added to the logit for q and k of ones, every head.
-    What is learned is drawn with seed 0 where `params` is left out.
+    An encoding that adds gives PE(query)·PE(key); one that rotates q·k/√d for q and k of ones; one that biases the bias
+    of every head; one that scores its term of the logit for q and k of ones, of every head.
+
+    Args:
+        encoding: An encoding of any door, with one axis.
+        distances: Query - key, (n,).
+        key_position: Position of the key.
+        params: Learned parameters; drawn with seed 0 if left out.
+
+    Returns:
+        The scores, a curve for each head where heads differ.
+
+    Raises:
+        TypeError: `encoding` is no encoding, or scores the keys between as well.
+        ValueError: `distances` is no row of numbers, or `encoding` has several axes.
 
     Example:
         >>> from posenc import RoPE
         >>> score_by_distance(RoPE(dim=2), [0, 1]).scores.round(4).tolist()
         [[1.4142, 0.7641]]
     """
-    validation.instance("encoding", encoding, Encoding, "an encoding of an encoding")
+    validation.instance("encoding", encoding, Encoding, "an encoding")
     validation.one_axis("encoding", encoding)
     distances = _line("distances", distances)
-    at_key = np.array([validation.integer("key_positions", key_positions, -(2**52), 2**52)])
+    at_key = np.array([validation.integer("key_position", key_position, -(2**52), 2**52)])
     query_positions, params = arrays.library(distances).signed(distances) + at_key, _drawn(encoding, params)
     if isinstance(encoding, AdditiveEncoding):
         scores = (np.asarray(encoding.embed(query_positions, params)) @ np.asarray(encoding.embed(at_key, params)).T).T

@@ -1,4 +1,4 @@
-"""Which channel of an encoding that adds is the sine or the cosine of which frequency."""
+"""Channels of an encoding that adds, each the sine or the cosine of a frequency."""
 
 from __future__ import annotations
 
@@ -24,10 +24,13 @@ from posenc.phase import Frequencies
 class SinusoidChannels:
     """Every channel as factor · sin or cos of (position + start) · ω.
 
-    Args:
-        sine: For each pair the channel that holds its sine and its cosine, -1 where there is none; shape (pairs,).
-        cosine: For each pair the channel that holds its sine and its cosine, -1 where there is none; shape (pairs,).
+    Attributes:
+        frequencies: The frequencies ω of the pairs; None where there are no pairs.
+        sine: Channel that holds the sine of each pair, -1 where there is none; (pairs,).
+        cosine: Channel that holds the cosine of each pair, -1 where there is none; (pairs,).
         width: Channels of the row; one that no pair names is always 0.
+        factor: Factor of all channels.
+        start: Number added to every position.
     """
 
     frequencies: Frequencies | None
@@ -43,7 +46,7 @@ class SinusoidChannels:
         return bool((self.sine >= 0).all() and (self.cosine >= 0).all())
 
     def channel(self, dimension: int) -> tuple[str, int]:
-        """("sine", pair), ("cosine", pair) or ("zero", -1)."""
+        """Kind and pair of a channel: ("sine", pair), ("cosine", pair) or ("zero", -1)."""
         validation.integer("dimension", dimension, 0, self.width - 1)
         for name, channels in (("sine", self.sine), ("cosine", self.cosine)):
             pair = np.flatnonzero(channels == dimension)
@@ -54,22 +57,23 @@ class SinusoidChannels:
 
 @singledispatch
 def sinusoid_channels(encoding: Encoding) -> SinusoidChannels | None:
-    """The sinusoids that an encoding is made of; None for one that is made of something else.
+    """Sinusoids that an encoding is made of; None for one that is made of something else.
 
     Example:
         >>> sinusoid_channels(Sinusoidal(dim=6, layout="concatenated")).channel(4)
         ('cosine', 1)
     """
-    validation.instance("encoding", encoding, Encoding, "an encoding of an encoding")
+    validation.instance("encoding", encoding, Encoding, "an encoding")
     return None
 
 
 def required_channels(encoding: AdditiveEncoding) -> SinusoidChannels:
-    """The sinusoids of an encoding, or the error that it has none."""
+    """Sinusoids of an encoding, or the error that it has none."""
     channels = sinusoid_channels(encoding)
     if channels is None:
         raise TypeError(
-            f"encoding must be made of sines and cosines; got {validation.shown(encoding)}. Give Sinusoidal(dim=8), say."
+            f"encoding must be made of sines and cosines; got {validation.shown(encoding)}. "
+            "Give Sinusoidal(dim=8), say."
         )
     return channels
 

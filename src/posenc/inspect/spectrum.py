@@ -1,4 +1,4 @@
-"""How fast each pair of channels rotates, and how the row changes with position."""
+"""Frequency and wavelength of each pair of channels, and the derivative with respect to position."""
 
 from __future__ import annotations
 
@@ -18,10 +18,13 @@ from posenc.phase import Frequencies, cosine_sine
 
 @dataclass(frozen=True, eq=False)
 class Spectrum(text_lines.Lines):
-    """Exponent, frequency (radians a step) and wavelength (steps a rotation) of each pair; shape (pairs,) each.
+    """Exponent, frequency and wavelength of each pair.
 
-    Args:
-        exponents: E of ω = base^-e; NaN where the frequencies are no powers of one base.
+    Attributes:
+        encoding: The encoding.
+        exponents: e of ω = base^-e, (pairs,); NaN where the frequencies are no powers of one base.
+        frequencies: ω in radians a step, (pairs,).
+        wavelengths: Steps of one revolution, (pairs,).
         ratio: Each wavelength divided by the one before it, where that is the same all along; else NaN.
     """
 
@@ -32,6 +35,7 @@ class Spectrum(text_lines.Lines):
     ratio: float
 
     def lines(self) -> list[str]:
+        """A row for each pair, and whether the wavelengths are a geometric progression."""
         rows = [
             [
                 str(pair),
@@ -57,14 +61,15 @@ class Spectrum(text_lines.Lines):
 
 
 def frequencies_of(encoding: Encoding) -> Frequencies:
-    """The frequencies an encoding has, whatever its door, or the error that it has none."""
-    validation.instance("encoding", encoding, Encoding, "an encoding of an encoding")
+    """Frequencies of an encoding, whatever its door, or the error that it has none."""
+    validation.instance("encoding", encoding, Encoding, "an encoding")
     inner: Any = encoding
     while not isinstance(getattr(inner, "frequencies", None), Frequencies):
         inner = getattr(inner, "encoding", None)
         if inner is None:
             raise TypeError(
-                f"encoding must have frequencies; got {validation.shown(encoding)}. Give Sinusoidal(dim=8) or RoPE(dim=8), say."
+                f"encoding must have frequencies; got {validation.shown(encoding)}. "
+                "Give Sinusoidal(dim=8) or RoPE(dim=8), say."
             )
     frequencies: Frequencies = inner.frequencies
     return frequencies
@@ -73,7 +78,17 @@ def frequencies_of(encoding: Encoding) -> Frequencies:
 def spectrum(encoding: Encoding) -> Spectrum:
     """Exponent, frequency and wavelength of each pair of an encoding that has frequencies.
 
-    Wavelengths are 2π·base^(2i/d) (Vaswani et al. 2017, arXiv:1706.03762, §3.5). TypeError for an encoding without.
+    Args:
+        encoding: An encoding with frequencies, of any door.
+
+    Returns:
+        The spectrum; wavelengths of Sinusoidal and RoPE are 2π·base^(2i/d).
+
+    Raises:
+        TypeError: `encoding` has no frequencies.
+
+    References:
+        Vaswani et al. 2017, arXiv:1706.03762, §3.5.
 
     Example:
         >>> from posenc import Sinusoidal
@@ -95,11 +110,18 @@ def spectrum(encoding: Encoding) -> Spectrum:
 
 
 def derivative(encoding: AdditiveEncoding, position: Array, *, dtype: Any = None) -> Array:
-    """How fast each dimension changes with position: n^(-2i/d)·cos for a sine, -n^(-2i/d)·sin for a cosine.
+    """Derivative of each dimension with respect to position: ω·cos of a sine, -ω·sin of a cosine.
 
     Args:
-        position: A number or (*batch, n) in steps; result (width,) or (*batch, n, width) per step, like `position`.
-            TypeError for an encoding that is not made of sines and cosines.
+        encoding: An encoding made of sines and cosines.
+        position: A number or (*batch, n), in steps; NumPy, PyTorch or JAX.
+        dtype: Dtype of the result; by default float64 in NumPy and float32 elsewhere.
+
+    Returns:
+        Change per step, (width,) or (*batch, n, width), in the library of `position`.
+
+    Raises:
+        TypeError: `encoding` is not made of sines and cosines.
 
     Example:
         >>> from posenc import Sinusoidal
@@ -123,7 +145,7 @@ def derivative(encoding: AdditiveEncoding, position: Array, *, dtype: Any = None
 
 
 def _sources(sine: np.ndarray, cosine: np.ndarray, width: int) -> np.ndarray:
-    """For every channel the column of (derivatives of sines, of cosines, zero) that it takes."""
+    """Column of (derivatives of sines, of cosines, zero) that every channel takes."""
     pairs = len(sine)
     source = np.full(width, 2 * pairs)
     source[sine[sine >= 0]] = np.flatnonzero(sine >= 0)

@@ -1,8 +1,8 @@
-"""JAX: an encoding and what it learns as one pytree, whose leaves are the parameters and whose structure is the encoding.
+"""JAX: an encoding and its parameters as one pytree, attention with any encodings, and blocks for Pallas kernels.
 
 Importing this package makes `Rotation` and the other operators pytrees too (their leaves are their tables), so that a
 rotation made once passes through `jit` and `vmap`. Encodings need nothing: they are hashable, so they are closed over
-or passed as static arguments.
+or passed as static arguments. Modules of flax are in `posenc.jax.flax`, which needs flax and is imported by itself.
 """
 
 try:
@@ -16,11 +16,15 @@ except ModuleNotFoundError as error:
 
 from posenc.jax.blocks import Block, bias_block, score_block
 from posenc.jax.bound import Bound, bind
-from posenc.jax.checked_on_host import as_positions
-from posenc.jax.fresh_parameters import parameters
+from posenc.jax.host_values import as_positions, parameters
 from posenc.jax.jax_attention import attention
 from posenc.jax.pytrees import register_pytrees
 
 register_pytrees()
 
 __all__ = ["Block", "Bound", "as_positions", "attention", "bias_block", "bind", "parameters", "score_block"]
+
+
+def __dir__() -> list[str]:
+    """Public names alone, as the other packages show them."""
+    return __all__

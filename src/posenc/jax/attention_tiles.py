@@ -20,134 +20,148 @@ from posenc.jax.attention_arguments import JaxArguments
 NUMBERS = 1 << 20
 
 
-def queries_per_tile(asked: JaxArguments) -> int:
-    """How many queries a tile takes."""
-    batch, heads, queries, _ = asked.q.shape
-    return max(1, min(NUMBERS // max(1, int(batch * heads * asked.k.shape[2])), int(queries)))
+def queries_per_tile(arguments: JaxArguments) -> int:
+    """Number of queries that a tile takes."""
+    batch, heads, queries, _ = arguments.q.shape
+    return max(1, min(NUMBERS // max(1, int(batch * heads * arguments.k.shape[2])), int(queries)))
 
 
-def rotated_vectors(asked: JaxArguments, q: Array, k: Array, v: Array) -> tuple[Array, Array, Array]:
-    """Queries, keys and values after the rotations that act on them."""
-    for each in asked.of(RotaryEncoding):
-        if "value" in each.encoding.roles:
-            v = each.rotate_values(v, asked.key_positions, layout="bhtd")
+def rotated_vectors(arguments: JaxArguments, q: Array, k: Array, v: Array) -> tuple[Array, Array, Array]:
+    """Rotate queries, keys and values."""
+    for bound in arguments.of(RotaryEncoding):
+        if "value" in bound.encoding.roles:
+            v = bound.rotate_values(v, arguments.key_positions, layout="bhtd")
         else:
-            q, k = each.rotate(q, k, asked.query_positions, asked.key_positions, layout="bhtd")
+            q, k = bound.rotate(q, k, arguments.query_positions, arguments.key_positions, layout="bhtd")
     return q, k, v
 
 
-def rotated_back(asked: JaxArguments, output: Array, query: Array) -> Array:
-    """The output of queries at these positions, after rotations of values are taken back there."""
-    for each in asked.of(RotaryEncoding)[::-1]:
-        if "value" in each.encoding.roles:
-            output = each.rotate_back(output, query, layout="bhtd")
+def rotated_back(arguments: JaxArguments, output: Array, query_positions: Array) -> Array:
+    """Rotate the output of queries at these positions back, where values were rotated."""
+    for bound in arguments.of(RotaryEncoding)[::-1]:
+        if "value" in bound.encoding.roles:
+            output = bound.rotate_back(output, query_positions, layout="bhtd")
     return output
 
 
-def in_tiles(asked: JaxArguments, queries: int) -> Array:
-    """The output for so many queries at a time; all in one compiled loop where q is traced."""
-    wide = arrays.library(asked.q).wide_dtype(asked.q.dtype)
-    q, k, v = rotated_vectors(asked, *(x.astype(wide) for x in (asked.q, asked.k, asked.v)))
-    prepared, count = _prepared(asked), asked.q.shape[2]
+def in_tiles(arguments: JaxArguments, queries: int) -> Array:
+    """Attend with so many queries at a time; in one compiled loop where q is traced."""
+    wide = arrays.library(arguments.q).wide_dtype(arguments.q.dtype)
+    q, k, v = rotated_vectors(arguments, *(x.astype(wide) for x in (arguments.q, arguments.k, arguments.v)))
+    prepared, count = _prepared(arguments), arguments.q.shape[2]
 
-    def tile(some: Array) -> Array:
-        return _tile(asked, k, v, prepared, _at(asked, q, some))
+    def attended(index: Array) -> Array:
+        return _attended_tile(arguments, k, v, prepared, _tile_of(arguments, q, index))
 
     if queries == count or not isinstance(q, jax.core.Tracer):
-        parts = [tile(jnp.arange(start, min(start + queries, count))) for start in range(0, count, queries)]
+        parts = [attended(jnp.arange(start, min(start + queries, count))) for start in range(0, count, queries)]
         return parts[0] if len(parts) == 1 else jnp.concatenate(parts, 2)
     # Tiles of one size: behind the last query it stands again.
     index = jnp.minimum(jnp.arange(-(-count // queries) * queries), count - 1).reshape(-1, queries)
-    output = jnp.moveaxis(jax.lax.map(jax.checkpoint(tile), index), 0, 2)
+    output = jnp.moveaxis(jax.lax.map(jax.checkpoint(attended), index), 0, 2)
     return output.reshape((*output.shape[:2], -1, output.shape[-1]))[:, :, :count]
 
 
 @dataclass(frozen=True, eq=False)
-class _Queries:
-    """What belongs to the queries of a tile."""
+class _Tile:
+    """Queries of a tile, with what belongs to each."""
 
     index: Array
     rotated: Array
     q: Array
-    query: Array
+    query_positions: Array
     hidden: Array | None
     documents: Array | None
     mask: Array | None
 
 
-def _at(asked: JaxArguments, q: Array, index: Array) -> _Queries:
-    several = number_of_axes([each.encoding for each in asked.encodings]) > 1
-    reads = {each.encoding.reads for each in asked.of(AttentionScore)}
-    mask = asked.mask
-    return _Queries(
+def _tile_of(arguments: JaxArguments, q: Array, index: Array) -> _Tile:
+    """Queries at some indices, from the rotated and the given ones."""
+    several = number_of_axes([bound.encoding for bound in arguments.encodings]) > 1
+    reads = {bound.encoding.reads for bound in arguments.of(AttentionScore)}
+    mask = arguments.mask
+    return _Tile(
         index,
         q[:, :, index],
-        asked.q[:, :, index],
-        asked.query_positions[..., index, :] if several else asked.query_positions[..., index],
-        asked.hidden[:, index] if asked.hidden is not None and reads & {"query", "both"} else None,
-        None if asked.documents is None else asked.documents[0][:, index],
+        arguments.q[:, :, index],
+        arguments.query_positions[..., index, :] if several else arguments.query_positions[..., index],
+        arguments.hidden[:, index] if arguments.hidden is not None and reads & {"query", "both"} else None,
+        None if arguments.documents is None else arguments.documents[0][:, index],
         mask[:, :, index] if mask is not None and mask.shape[2] > 1 else mask,
     )
 
 
-def _prepared(asked: JaxArguments) -> dict[int, PreparedKeys]:
-    """What scores read of the keys alone, once for all tiles, by the place of the encoding among the encodings."""
-    documents = None if asked.documents is None else asked.documents[1]
+def _prepared(arguments: JaxArguments) -> dict[int, PreparedKeys]:
+    """Prepare once for all tiles what scores read of the keys alone, by the index of the encoding."""
+    documents = None if arguments.documents is None else arguments.documents[1]
     return {
-        place: each.encoding.prepare(
-            asked.k, asked.key_positions, each.params, hidden=_at_keys(asked, each.encoding), documents=documents
+        index: bound.encoding.prepare(
+            arguments.k,
+            arguments.key_positions,
+            bound.params,
+            hidden=_hidden_at_keys(arguments, bound.encoding),
+            documents=documents,
         )
-        for place, each in enumerate(asked.encodings)
-        if isinstance(each.encoding, Gathers)
+        for index, bound in enumerate(arguments.encodings)
+        if isinstance(bound.encoding, Gathers)
     }
 
 
-def _at_keys(asked: JaxArguments, encoding: Any) -> Array | None:
-    """The inputs of the layer at the keys, which stand behind those at the queries."""
-    if asked.hidden is None or encoding.reads not in ("key", "both"):
+def _hidden_at_keys(arguments: JaxArguments, encoding: Any) -> Array | None:
+    """Inputs of the layer at the keys, which come after those at the queries."""
+    if arguments.hidden is None or encoding.reads not in ("key", "both"):
         return None
-    return asked.hidden[:, asked.q.shape[2] :] if encoding.reads == "both" else asked.hidden
+    return arguments.hidden[:, arguments.q.shape[2] :] if encoding.reads == "both" else arguments.hidden
 
 
-def _tile(asked: JaxArguments, k: Array, v: Array, prepared: dict[int, PreparedKeys], at: _Queries) -> Array:
-    logits = jnp.matmul(at.rotated * asked.scale, k.swapaxes(-1, -2), precision="highest")
-    for place, each in enumerate(asked.encodings):
-        if isinstance(each.encoding, AttentionBias):
-            logits = logits + each.bias(at.query, asked.key_positions, dtype=logits.dtype)
-        elif isinstance(each.encoding, AttentionScore):
-            logits = logits + _score(asked, each, prepared.get(place), at)
-    weights = softmax(logits, _visible(asked, at), arrays.library(logits))
-    output = rotated_back(asked, jnp.matmul(weights, v, precision="highest"), at.query)
-    for each in asked.of(AttentionScore):
-        more = each.values(weights, at.query, asked.key_positions)
+def _attended_tile(
+    arguments: JaxArguments, k: Array, v: Array, prepared: dict[int, PreparedKeys], tile: _Tile
+) -> Array:
+    """Output of the queries of a tile."""
+    logits = jnp.matmul(tile.rotated * arguments.scale, k.swapaxes(-1, -2), precision="highest")
+    for index, bound in enumerate(arguments.encodings):
+        if isinstance(bound.encoding, AttentionBias):
+            logits = logits + bound.bias(tile.query_positions, arguments.key_positions, dtype=logits.dtype)
+        elif isinstance(bound.encoding, AttentionScore):
+            logits = logits + _score(arguments, bound, prepared.get(index), tile)
+    weights = softmax(logits, _visible(arguments, tile), arrays.library(logits))
+    output = rotated_back(arguments, jnp.matmul(weights, v, precision="highest"), tile.query_positions)
+    for bound in arguments.of(AttentionScore):
+        more = bound.values(weights, tile.query_positions, arguments.key_positions)
         output = output if more is None else output + more
-    return output.astype(asked.q.dtype)
+    return output.astype(arguments.q.dtype)
 
 
-def _score(asked: JaxArguments, each: Any, prepared: PreparedKeys | None, at: _Queries) -> Array:
-    encoding = each.encoding
-    read = at.hidden if encoding.reads in ("query", "both") else None
+def _score(arguments: JaxArguments, bound: Any, prepared: PreparedKeys | None, tile: _Tile) -> Array:
+    """Scores of the queries of a tile, from prepared keys where there are any."""
+    encoding = bound.encoding
+    read = tile.hidden if encoding.reads in ("query", "both") else None
     if prepared is not None:
-        return encoding.score_prepared(prepared, at.q, at.query, each.params, hidden=read, documents=at.documents)
-    at_keys = _at_keys(asked, encoding)
+        return encoding.score_prepared(
+            prepared, tile.q, tile.query_positions, bound.params, hidden=read, documents=tile.documents
+        )
+    at_keys = _hidden_at_keys(arguments, encoding)
     parts = [part for part in (read, at_keys) if part is not None]
-    packed = None if asked.documents is None else (at.documents, asked.documents[1])
+    packed = None if arguments.documents is None else (tile.documents, arguments.documents[1])
     hidden = jnp.concatenate(parts, 1) if parts else None
-    return each.score(at.q, asked.k, at.query, asked.key_positions, hidden=hidden, documents=packed)
+    return bound.score(
+        tile.q, arguments.k, tile.query_positions, arguments.key_positions, hidden=hidden, documents=packed
+    )
 
 
-def visible_by_index(asked: JaxArguments, index: Array) -> Array:
-    """True where a query may see a key by their indices counted from the ends, (n, m)."""
-    before, after = asked.window
-    after = 0 if asked.causal else after
-    row, column = (index + asked.k.shape[2] - asked.q.shape[2])[:, None], jnp.arange(asked.k.shape[2])
-    sees = jnp.ones((index.shape[0], asked.k.shape[2]), bool)
+def visible_by_index(arguments: JaxArguments, index: Array) -> Array:
+    """Truth values (n, m): whether a query may see a key by their indices, counted from the ends."""
+    before, after = arguments.window
+    after = 0 if arguments.causal else after
+    row, column = (index + arguments.k.shape[2] - arguments.q.shape[2])[:, None], jnp.arange(arguments.k.shape[2])
+    sees = jnp.ones((index.shape[0], arguments.k.shape[2]), bool)
     sees = sees if after is None else sees & (column <= row + after)
     return sees if before is None else sees & (column >= row - before)
 
 
-def _visible(asked: JaxArguments, at: _Queries) -> Array:
-    sees = visible_by_index(asked, at.index)[None, None]
-    if asked.documents is not None and at.documents is not None:
-        sees = sees & (at.documents[:, None, :, None] == asked.documents[1][:, None, None, :])
-    return sees if at.mask is None else sees & at.mask
+def _visible(arguments: JaxArguments, tile: _Tile) -> Array:
+    """Whether queries of a tile may see keys, by index, documents and mask."""
+    sees = visible_by_index(arguments, tile.index)[None, None]
+    if arguments.documents is not None and tile.documents is not None:
+        sees = sees & (tile.documents[:, None, :, None] == arguments.documents[1][:, None, None, :])
+    return sees if tile.mask is None else sees & tile.mask

@@ -22,26 +22,48 @@ from posenc.jax.bound import Bound
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """A function of one block, and the arrays that it needs besides its arguments.
+    """Function of one block, and the arrays that it needs besides its arguments.
 
-    Args:
+    Attributes:
         constants: Inputs of the kernel, each as a whole.
+        jaxpr: The traced function.
     """
 
     constants: tuple[Array, ...]
     jaxpr: Any
 
     def __call__(self, constants: Sequence[Array], *arguments: Array) -> Array:
-        """The block from the constants, as the kernel reads them, and the arguments."""
+        """Compute the block.
+
+        Args:
+            constants: The constants, as the kernel reads them.
+            arguments: Arguments of the block, as `bias_block` or `score_block` says.
+
+        Returns:
+            The block.
+        """
         (block,) = jaxpr_as_fun(ClosedJaxpr(self.jaxpr, constants))(*arguments)
         return block
 
 
 def bias_block(bound: Bound, queries: int, keys: int, *, dtype: Any = None) -> Block:
-    """The bias of one head for a block: block(constants, head, query, key) of shape (queries, keys).
+    """Trace the bias of one head for a block of queries and keys.
 
-    head: an int32 scalar. query_positions, key_positions: int32 positions (queries,) and (keys,), with a last axis of
-    coordinates where the encoding has several.
+    The result is called as block(constants, head, query_positions, key_positions): an int32 scalar, and int32 positions
+    (queries,) and (keys,), with a last axis of coordinates where the encoding has several.
+
+    Args:
+        bound: Bound encoding of the door "biases".
+        queries: Queries in a block.
+        keys: Keys in a block.
+        dtype: Float dtype of the bias; None for float32.
+
+    Returns:
+        Function that gives the bias (queries, keys).
+
+    Raises:
+        TypeError: `bound` is not bound or of another door, or a count is no whole number.
+        ValueError: `queries` or `keys` is below 1.
 
     Example:
         >>> from posenc import ALiBi
@@ -62,16 +84,29 @@ def bias_block(bound: Bound, queries: int, keys: int, *, dtype: Any = None) -> B
 
 
 def score_block(bound: Bound, q: Any, k: Any) -> Block:
-    """The scores of all heads for a block: block(constants, q, k, query, key) of shape (heads, queries, keys).
+    """Trace the scores of all heads for a block of queries and keys.
 
-    A score that reads the keys between a query and a key, or the input of the layer, has no block of its own and raises
-    ValueError.
+    The result is called as block(constants, q, k, query_positions, key_positions), with positions as for `bias_block`.
 
     Args:
-        q: What the kernel will hand in, (heads, queries, d) and (key heads, keys, d): arrays, or shapes and dtypes as
-            `jax.ShapeDtypeStruct`. query_positions, key_positions: int32 positions as for `bias_block`.
-        k: What the kernel will hand in, (heads, queries, d) and (key heads, keys, d): arrays, or shapes and dtypes as
-            `jax.ShapeDtypeStruct`. query_positions, key_positions: int32 positions as for `bias_block`.
+        bound: Bound encoding of the door "scores".
+        q: Queries that the kernel will hand in, (heads, queries, d): an array, or its `jax.ShapeDtypeStruct`.
+        k: Keys that the kernel will hand in, (key heads, keys, d): an array, or its `jax.ShapeDtypeStruct`.
+
+    Returns:
+        Function that gives the scores (heads, queries, keys).
+
+    Raises:
+        TypeError: `bound` is not bound or of another door.
+        ValueError: The score reads the keys between a query and a key, or the input of the layer, and so has no block.
+
+    Example:
+        >>> from posenc import Shaw
+        >>> from posenc.jax import bind
+        >>> q = k = jnp.ones((2, 3, 4))
+        >>> block = score_block(bind(Shaw(dim=4, clip=2)), q, k)
+        >>> block(block.constants, q, k, jnp.arange(3), jnp.arange(3)).shape
+        (2, 3, 3)
     """
     validation.instance("bound", bound, Bound, "a bound encoding; bind it first")
     encoding: Any = validation.instance(
@@ -92,11 +127,13 @@ def score_block(bound: Bound, q: Any, k: Any) -> Block:
 
 
 def _positions(encoding: Any, queries: int, keys: int) -> list[jax.ShapeDtypeStruct]:
+    """Shapes of the positions of a block."""
     last = () if encoding.axes == 1 else (encoding.axes,)
     counts = [validation.integer(name, count, 1) for name, count in (("queries", queries), ("keys", keys))]
     return [jax.ShapeDtypeStruct((count, *last), jnp.int32) for count in counts]
 
 
 def _traced(block: Callable[..., Array], *arguments: jax.ShapeDtypeStruct) -> Block:
+    """Trace a block, whose constants become its inputs."""
     closed = jax.make_jaxpr(block)(*arguments)
     return Block(tuple(jnp.asarray(constant) for constant in closed.consts), closed.jaxpr)

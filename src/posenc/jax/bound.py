@@ -1,4 +1,4 @@
-"""An encoding and its parameters as one pytree, whose leaves are the parameters and whose structure is the encoding."""
+"""An encoding and its parameters as one pytree: the parameters are its leaves, the encoding its structure."""
 
 from __future__ import annotations
 
@@ -20,52 +20,112 @@ from posenc.core.doors import (
     RotaryEncoding,
 )
 from posenc.core.rotation import OperatorLayout
-from posenc.jax.fresh_parameters import parameters
+from posenc.jax.host_values import parameters
 
 
 class DoorMethods(abc.ABC):
-    """A method for each door; the encoding says which exist. A method of another door raises TypeError."""
+    """Methods of the four doors; the encoding says which exist, and one of another door raises TypeError."""
 
     encoding: Encoding
 
     @abc.abstractmethod
     def _arrays(self) -> Params:
-        """The parameters as JAX arrays."""
+        """Parameters as JAX arrays."""
 
     def add(self, x: Array, positions: Array) -> Array:
-        """x + encoding for x: (*batch, n, width) and positions (*batch, n) or (n,)."""
+        """Add the encoding to vectors.
+
+        Args:
+            x: Vectors (*batch, n, width).
+            positions: Positions (n,) or (*batch, n), with a last axis of coordinates where there are several.
+
+        Returns:
+            x plus the encoding, in the shape and dtype of x.
+
+        Raises:
+            TypeError: The encoding is of another door, or an argument of another kind.
+            ValueError: `positions` or the shape of `x` do not fit the encoding.
+        """
         return self._through(AdditiveEncoding, "add").attach(x, positions, self._arrays())
 
     def rotate(
         self, q: Array, k: Array, query_positions: Array, key_positions: Array, *, layout: OperatorLayout
     ) -> tuple[Array, Array]:
-        """Rotated q and k, whose heads may be grouped, for their own positions.
+        """Rotate queries and keys, each at its own positions.
 
         Args:
+            q: Queries, in the order of axes that `layout` says.
+            k: Keys; they may have fewer heads than q.
+            query_positions: Positions (n,) or (batch, n).
+            key_positions: Positions (m,) or (batch, m).
             layout: "bhtd" or "bthd"; "thd" without a batch; "btkgd" for q of shape (batch, n, key heads, group, d) and
                 k of shape (batch, m, key heads, d).
+
+        Returns:
+            Rotated q and k, in their own dtype.
+
+        Raises:
+            TypeError: The encoding is of another door, or an argument of another kind.
+            ValueError: Positions or shapes do not fit the encoding or the layout.
         """
         encoding = self._through(RotaryEncoding, "rotate")
         rotated = self._rotated(encoding, q, "query", query_positions, "query", layout)
         return rotated, self._rotated(encoding, k, "key", key_positions, "key", "bthd" if layout == "btkgd" else layout)
 
-    def rotate_values(self, v: Array, key: Array, *, layout: OperatorLayout) -> Array:
-        """Values rotated at the positions of their keys."""
-        encoding = self._through(RotaryEncoding, "rotate_values and rotate_back")
-        return self._rotated(encoding, v, "key", key, "value", layout)
+    def rotate_values(self, v: Array, key_positions: Array, *, layout: OperatorLayout) -> Array:
+        """Rotate values at the positions of their keys.
 
-    def rotate_back(self, output: Array, query: Array, *, layout: OperatorLayout) -> Array:
-        """The output of attention rotated back at the positions of its queries."""
+        Args:
+            v: Values, in the order of axes that `layout` says.
+            key_positions: Positions (m,) or (batch, m).
+            layout: "bhtd", "bthd" or "thd".
+
+        Returns:
+            Rotated v, in its own dtype.
+
+        Raises:
+            TypeError: The encoding is of another door, or an argument of another kind.
+            ValueError: The encoding does not rotate values, or an argument does not fit it.
+        """
         encoding = self._through(RotaryEncoding, "rotate_values and rotate_back")
-        return self._rotated(encoding, output, "query", query, "output", layout)
+        return self._rotated(encoding, v, "key", key_positions, "value", layout)
+
+    def rotate_back(self, output: Array, query_positions: Array, *, layout: OperatorLayout) -> Array:
+        """Rotate the output of attention back at the positions of its queries.
+
+        Args:
+            output: Output of attention over rotated values, in the order of axes that `layout` says.
+            query_positions: Positions (n,) or (batch, n).
+            layout: "bhtd", "bthd" or "thd".
+
+        Returns:
+            The output rotated back, in its own dtype.
+
+        Raises:
+            TypeError: The encoding is of another door, or an argument of another kind.
+            ValueError: The encoding does not rotate values, or an argument does not fit it.
+        """
+        encoding = self._through(RotaryEncoding, "rotate_values and rotate_back")
+        return self._rotated(encoding, output, "query", query_positions, "output", layout)
 
     def bias(self, query_positions: Array, key_positions: Array, *, dtype: Any = None) -> Array:
-        """The dense bias (*batch, heads, n, m) for positions (*batch, n) and (*batch, m)."""
+        """Compute the dense bias of the logits.
+
+        Args:
+            query_positions: Positions (*batch, n).
+            key_positions: Positions (*batch, m).
+            dtype: Float dtype of the result; None for float32.
+
+        Returns:
+            Bias (*batch, heads, n, m).
+
+        Raises:
+            TypeError: The encoding is of another door, or an argument of another kind.
+            ValueError: Positions do not fit the encoding.
+        """
         encoding, lib = self._through(AttentionBias, "bias"), Jax()
-        query_positions, key_positions = (
-            arrays.as_array("query_positions", query_positions, lib),
-            arrays.as_array("key_positions", key_positions, lib),
-        )
+        query_positions = arrays.as_array("query_positions", query_positions, lib)
+        key_positions = arrays.as_array("key_positions", key_positions, lib)
         return encoding.matrix(query_positions, key_positions, self._arrays(), dtype=dtype)
 
     def score(
@@ -78,10 +138,23 @@ class DoorMethods(abc.ABC):
         hidden: Array | None = None,
         documents: Documents = None,
     ) -> Array:
-        """What is added to the scaled logits;
+        """Compute what is added to the scaled logits.
 
         Args:
-            q: (*batch, h, n, d), k: (*batch, h, m, d) or with fewer heads, each for a group of query heads.
+            q: Queries (*batch, h, n, d).
+            k: Keys (*batch, h, m, d), or with fewer heads, each for a group of query heads.
+            query_positions: Positions (*batch, n).
+            key_positions: Positions (*batch, m).
+            hidden: Input of the layer, for an encoding that reads it.
+            documents: Numbers of the documents of queries and keys, in the shape of their positions, where a row holds
+                several.
+
+        Returns:
+            Scores (*batch, h, n, m).
+
+        Raises:
+            TypeError: The encoding is of another door, or an argument of another kind.
+            ValueError: An argument does not fit the encoding.
         """
         encoding = self._through(AttentionScore, "score")
         # Other scores see a query and a key at a time, so a mask alone separates documents.
@@ -89,17 +162,32 @@ class DoorMethods(abc.ABC):
         return encoding.score(q, k, query_positions, key_positions, self._arrays(), hidden=hidden, **packed)
 
     def values(self, weights: Array, query_positions: Array, key_positions: Array) -> Array | None:
-        """What is added to the attention output for weights (*batch, h, n, m); None where nothing is."""
+        """Compute what is added to the output of attention.
+
+        Args:
+            weights: Weights of attention (*batch, h, n, m).
+            query_positions: Positions (*batch, n).
+            key_positions: Positions (*batch, m).
+
+        Returns:
+            Term (*batch, h, n, d) of the output; None where nothing is added.
+
+        Raises:
+            TypeError: The encoding is of another door, or an argument of another kind.
+            ValueError: An argument does not fit the encoding.
+        """
         return self._through(AttentionScore, "values").values(weights, query_positions, key_positions, self._arrays())
 
     def _rotated(
         self, encoding: Any, x: Array, name: str, positions: Array, role: Role, layout: OperatorLayout
     ) -> Array:
-        positions = arrays.as_array(name, positions, x)
+        """Rotate x in one role."""
+        positions = arrays.as_array(f"{name}_positions", positions, x)
         rotation = encoding.rotation(positions, self._arrays(), role=role, dtype=arrays.library(x).wide_dtype(x.dtype))
         return rotation(x, layout=layout)
 
     def _through(self, door: type[Encoding], method: str) -> Any:
+        """Return the encoding if it is of this door; else raise TypeError."""
         return validation.instance(
             "encoding", self.encoding, door, f"an encoding of the door {door.door!r} for {method}"
         )
@@ -109,13 +197,18 @@ class DoorMethods(abc.ABC):
 class Bound(DoorMethods):
     """An encoding and its parameters: a pytree that passes through jit, grad, vmap and an optimiser's tree_map.
 
-    Each door has its method; the encoding says which exist: `add` (Adds), `rotate` (Rotates; of values `rotate_values`
-    and `rotate_back`), `bias` (Biases), `score` and `values` (Scores). A method of another door raises TypeError.
+    Each door has its methods: `add` of additive encodings; `rotate` of rotary ones, and for values `rotate_values` and
+    `rotate_back`; `bias`; `score` and `values`. A method of another door raises TypeError.
+
+    Args:
+        encoding: Encoding; the structure of the pytree.
+        params: Its parameters by name; the leaves of the pytree.
 
     Example:
         >>> import jax, jax.numpy as jnp
         >>> from posenc import ALiBi
-        >>> jax.jit(lambda bound, positions: bound.bias(positions, positions))(bind(ALiBi(heads=2)), jnp.arange(3)).shape
+        >>> bias = jax.jit(lambda bound, positions: bound.bias(positions, positions))
+        >>> bias(bind(ALiBi(heads=2)), jnp.arange(3)).shape
         (2, 3, 3)
     """
 
@@ -127,5 +220,22 @@ class Bound(DoorMethods):
 
 
 def bind(encoding: Encoding, seed: int | Array = 0) -> Bound:
-    """An encoding with fresh parameters, drawn from a seed or from a JAX key as `parameters` draws them."""
+    """Give an encoding fresh parameters.
+
+    Args:
+        encoding: Encoding.
+        seed: Whole number or key of `jax.random`, as `parameters` takes it.
+
+    Returns:
+        The encoding with its parameters.
+
+    Raises:
+        TypeError: `encoding` is no encoding, or `seed` neither a whole number nor one key.
+        ValueError: `seed` is negative.
+
+    Example:
+        >>> from posenc import RoPE
+        >>> bind(RoPE(dim=8)).params
+        {}
+    """
     return Bound(encoding, parameters(encoding, seed))

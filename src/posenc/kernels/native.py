@@ -13,12 +13,18 @@ from typing import Any
 import torch
 from torch.autograd import forward_ad
 
-from posenc.core.rotation import Rotation
+from posenc.core.rotation import Pairing, Rotation
 from posenc.phase import FixedFrequencies
 
 DTYPES = (torch.float32, torch.bfloat16, torch.float16)
 #: Operators that a library of another version may lack.
 NEWEST = ("rotate_one", "rotate_untraced", "cos_sin", "rotate_by_angles", "rotate_into_cache_", "scaled_embedding")
+
+#: Bits 0, 1 and 2 of a packed form: pairs are neighbours, time comes before heads, the cache is paged.
+PACKED_LAYOUTS = {"bhtd": 0, "bthd": 2}
+PAGED = 4
+#: From bit 3 on 12 bits each: dim, start, pairs, blocks, and the heads of the tables, 0 where all heads share one.
+LIMIT = 1 << 12
 
 #: Registers the shapes and dtypes of results for tracers. PyTorch's `register_fake` would read the source of each such
 #: function, and search all imported modules for its own, which takes longer than opening the library.
@@ -109,6 +115,18 @@ def channels(rotation: Rotation | FixedFrequencies) -> tuple[int, int, bool]:
     """First channel, number of blocks, and whether pairs are neighbours: as operators take them."""
     pairing = rotation.pairing
     return pairing.start, pairing.blocks, pairing.layout == "adjacent"
+
+
+def packed_form(pairing: Pairing, heads: int | None = None) -> int:
+    """A pairing in one number, to which the bits of a layout are added, as calls of one token take it.
+
+    Passing its parts one by one takes longer than rotating a token. -1, which no operator takes, where one needs more.
+    """
+    dim = pairing.dim
+    if dim >= LIMIT or heads == 0:
+        return -1
+    form = (pairing.layout == "adjacent") | dim << 3 | pairing.start << 15 | pairing.width << 26 | pairing.blocks << 39
+    return form if heads is None else form | heads << 51
 
 
 def operator(name: str) -> Any:

@@ -51,7 +51,7 @@ def unsupported_reason(x: Any, rotation: Rotation | None) -> str | None:
     if x.dtype not in WIDE or (
         x.dtype == torch.float64 and rotation is not None and rotation.cos.dtype != torch.float64
     ):
-        return f"tensors of {x.dtype} have no such turn".replace("torch.", "")
+        return f"tensors of {x.dtype} have no such rotation".replace("torch.", "")
     return None
 
 

@@ -1,5 +1,6 @@
-"""Small transformers that show what each encoding does to a model; the encodings live in `encodings`.
+"""Small transformers that show what each encoding does to a model.
 
-A run is named by a `Contestant` (which encoding) and a `TrainingRecipe` (everything else); `trial` trains and measures
-it, `engines.local.run` does several at once in worker processes. Equal encodings give equal numbers.
+`experiment` names a run, `trial.run` trains and measures it, `engines` does several at once in worker processes or on
+a cluster, and `comparison` judges the results. `tour_plan` names the runs of `posenc tour`. Equal encodings give equal
+numbers. The encodings themselves live in `posenc.encodings`.
 """

@@ -1,4 +1,4 @@
-"""What a model reads: a text cut into a part to learn from and a part held out, and batches drawn from the first."""
+"""Text as training data: a part to learn from, a part held out, and batches drawn from the first."""
 
 from __future__ import annotations
 
@@ -12,7 +12,13 @@ from posenc.core import validation
 
 @dataclass(frozen=True, eq=False)
 class Corpus:
-    """Token numbers to learn from and token numbers held out; each (tokens,), int64."""
+    """Token numbers to learn from and token numbers held out.
+
+    Args:
+        train: Shape (tokens,), int64.
+        held_out: Shape (tokens,), int64.
+        vocabulary: How many different tokens there are.
+    """
 
     train: np.ndarray
     held_out: np.ndarray
@@ -21,7 +27,13 @@ class Corpus:
 
 @dataclass(frozen=True)
 class Seeds:
-    """Three streams from one seed, so that no draw for one purpose moves another."""
+    """Three streams of random numbers from one seed, so that no draw for one purpose moves another.
+
+    Args:
+        weights: Seed of the initial weights.
+        batches: Seed of the order of the data.
+        samples: Seed of generated text and of test data.
+    """
 
     weights: int
     batches: int
@@ -29,7 +41,17 @@ class Seeds:
 
 
 def seeds(seed: int) -> Seeds:
-    """The streams of a run: initial weights, order of the data, generated text.
+    """Derive the three streams of a run from its seed.
+
+    Args:
+        seed: From 0 to 2**63 - 1.
+
+    Returns:
+        The streams.
+
+    Raises:
+        ValueError: `seed` is out of range.
+        TypeError: `seed` is no integer.
 
     Example:
         >>> seeds(0) == seeds(0), seeds(0).weights == seeds(1).weights
@@ -41,7 +63,20 @@ def seeds(seed: int) -> Seeds:
 
 
 def split(tokens: np.ndarray, vocabulary: int, *, longest: int, share: float = 0.1) -> Corpus:
-    """The last tenth of a text held out, or more of a short text: enough to measure at contexts of `longest` tokens."""
+    """Hold out the end of a text.
+
+    Args:
+        tokens: Token numbers, shape (tokens,).
+        vocabulary: How many different tokens there are.
+        longest: The longest context to measure at; at least one and a half of it are held out.
+        share: The share of the text that is held out, unless `longest` needs more.
+
+    Returns:
+        The corpus.
+
+    Raises:
+        ValueError: The text is too short to learn from what is left.
+    """
     held_out = max(int(len(tokens) * share), longest + longest // 2)
     if len(tokens) < 2 * held_out:
         raise ValueError(
@@ -54,11 +89,19 @@ def split(tokens: np.ndarray, vocabulary: int, *, longest: int, share: float = 0
 def batches(
     tokens: np.ndarray, length: int, batch: int, steps: int, seed: int
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """`steps` pairs (inputs, targets) of shape (batch, length).
-
-    Windows at random places, each target the next token.
+    """Draw windows of a text at random places, each target the next token.
 
     The stream depends on these arguments alone, so that every encoding reads the same.
+
+    Args:
+        tokens: Token numbers, shape (tokens,).
+        length: Tokens of a window.
+        batch: Windows of a batch.
+        steps: How many batches to draw.
+        seed: Of the places.
+
+    Yields:
+        Inputs and targets, each of shape (batch, length).
     """
     rng = np.random.default_rng(seed)
     offsets = np.arange(length)
@@ -70,11 +113,18 @@ def batches(
 def masked(
     inputs: np.ndarray, blank: int, rng: np.random.Generator, share: float = 0.15
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The task of an encoder (Devlin et al. 2019, arXiv:1810.04805, §3.1).
-
-    (inputs with blanks, what stood there or -100).
+    """Blank some inputs, as an encoder is trained (Devlin et al. 2019, arXiv:1810.04805, §3.1).
 
     At least one token a row is blanked, so that every batch has something to learn.
+
+    Args:
+        inputs: Token numbers, shape (batch, n).
+        blank: The token that stands in place of a blanked one.
+        rng: Draws which tokens are blanked.
+        share: How many of them.
+
+    Returns:
+        The inputs with blanks, and targets: the blanked tokens, -100 elsewhere.
     """
     hidden = rng.random(inputs.shape) < share
     hidden[np.arange(len(inputs)), rng.integers(0, inputs.shape[1], len(inputs))] = True

@@ -1,4 +1,4 @@
-"""Which encodings a model has, and in which layers: read from a text, or from a file of one's own. Loads no torch."""
+"""Encodings of a model and of its layers, read from a text or from a file of one's own. Loads no torch."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from posenc.diagnosis.code.user_file import load_target
 
 @dataclass(frozen=True)
 class LayerEncodings:
-    """
+    """Encodings of a model by the layers that use them.
 
     Args:
-        added: To the embeddings, in this order.
-        inside: The encodings inside the attention of each layer.
+        added: Added to the embeddings, in this order.
+        inside: For each layer, the encodings inside its attention.
     """
 
     added: tuple[AdditiveEncoding, ...]
@@ -29,12 +29,22 @@ class LayerEncodings:
 
     @property
     def encodings(self) -> tuple[Encoding, ...]:
-        """Every encoding once, in order; layers with equal encodings share its parameters."""
+        """Every encoding once, in order. Layers with equal encodings share its parameters."""
         return tuple(dict.fromkeys((*self.added, *(encoding for layer in self.inside for encoding in layer))))
 
 
 def layer_encodings(encodings: Sequence[Encoding | PerLayer], layers: int) -> LayerEncodings:
-    """Encodings for a model of so many layers: each in all of them, a schedule as it says.
+    """Assign encodings to the layers of a model: each to all of them, a schedule as it says.
+
+    Args:
+        encodings: Encodings and schedules, in order.
+        layers: How many layers the model has.
+
+    Returns:
+        The encodings of the input and of each layer.
+
+    Raises:
+        ValueError: A schedule has another number of layers, or holds an encoding that adds.
 
     Example:
         >>> from posenc import ALiBi, RoPE, Sinusoidal
@@ -57,13 +67,22 @@ def layer_encodings(encodings: Sequence[Encoding | PerLayer], layers: int) -> La
 
 
 def read_encodings(text: str, *, width: int, heads: int, layers: int) -> LayerEncodings:
-    """The encodings of a text such as "Sinusoidal(dim=64) + ALiBi(heads=4)" for a model of this size.
+    """Read the encodings of a text such as "Sinusoidal(dim=64) + ALiBi(heads=4)" for a model of this size.
 
-    A part may be FILE.py:NAME, an encoding of one's own, or its class, whose fields `dim`, `heads` and `model_dim` are
+    A part may be FILE.py:NAME, an encoding of one's own or its class, whose fields `dim`, `heads` and `model_dim` are
     then those of the model.
 
+    Args:
+        text: Encodings joined by plus signs.
+        width: Channels of the model.
+        heads: Heads of the model.
+        layers: Layers of the model.
+
+    Returns:
+        The encodings of the input and of each layer.
+
     Raises:
-        ValueError: A value breaks its rule; the message names `encoding`.
+        ValueError: A part is no encoding or does not fit; the message names `encoding`.
 
     Example:
         >>> read_encodings("RoPE(dim=16) + ALiBi(heads=4)", width=64, heads=4, layers=2).encodings[1].heads
@@ -78,7 +97,7 @@ def encodings(text: str, *, width: int, heads: int) -> tuple[Encoding | PerLayer
 
 
 def encoding_parts(text: str) -> list[str]:
-    """A text cut at each plus sign outside brackets and quotes.
+    """Cut a text at each plus sign outside brackets and quotes.
 
     Example:
         >>> encoding_parts("RoPE(dim=16, base=1e+4) + NoPE(dim=64)")
@@ -98,7 +117,11 @@ def encoding_parts(text: str) -> list[str]:
 
 
 def fitted(kind: type[Encoding], width: int, heads: int) -> Encoding:
-    """An encoding of a class for a model of this size; ValueError where other fields have no default."""
+    """Make an encoding of a class for a model of this size.
+
+    Raises:
+        ValueError: The class has other fields without a default.
+    """
     sizes = {"dim": width if issubclass(kind, AdditiveEncoding) else width // heads, "heads": heads, "model_dim": width}
     fields = [field for field in dataclasses.fields(kind) if field.init]
     missing = [field.name for field in fields if parse.has_no_default(field) and field.name not in sizes]
@@ -111,7 +134,7 @@ def fitted(kind: type[Encoding], width: int, heads: int) -> Encoding:
 
 
 def _encoding(text: str, width: int, heads: int) -> Any:
-    if ".py" not in text or parse.record(text):
+    if ".py" not in text or parse.is_record(text):
         return _checked_encoding(parse.record(text), text)
     target = load_target(text)
     if inspect.isclass(target) and issubclass(target, Encoding):
@@ -122,7 +145,7 @@ def _encoding(text: str, width: int, heads: int) -> Any:
 def _checked_encoding(encoding: Any, text: str) -> Any:
     if not isinstance(encoding, Encoding | PerLayer):
         raise ValueError(
-            f"encoding must be the encoding of an encoding; got {validation.shown(text)}, which is "
+            f"encoding must be an encoding; got {validation.shown(text)}, which is "
             f"{type(encoding).__name__}. Write RoPE(dim=16), say."
         )
     return encoding
@@ -135,6 +158,6 @@ def _check_schedule(encoding: PerLayer, layers: int) -> None:
         )
     if any(isinstance(layer, AdditiveEncoding) for layer in encoding.layers):
         raise ValueError(
-            "encoding must be added at the input, not in a layer; got a schedule with an encoding that adds. Join it with "
-            "a plus sign."
+            "encoding must be added at the input, not in a layer; got a schedule with an encoding that adds. Join it "
+            "with a plus sign."
         )

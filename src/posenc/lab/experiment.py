@@ -1,4 +1,4 @@
-"""One training run, named by plain numbers and words. Loads no torch."""
+"""A training run, named by plain numbers and words. Loads no torch."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def are_pairs(value: Any) -> bool:
 
 @dataclass(frozen=True)
 class Lengths:
-    """Different lengths in rising order, at least one."""
+    """Rule of a field: different lengths in rising order, at least one."""
 
     def __call__(self, name: str, value: Any) -> tuple[int, ...]:
         rule = f"{name} must be lengths in rising order, at least one"
@@ -51,7 +51,7 @@ class Lengths:
 
 @dataclass(frozen=True)
 class TaskOptions:
-    """Pairs of a name and a number or a word, stored in the order of their names."""
+    """Rule of a field: pairs of a name and a number or a word, stored in the order of their names."""
 
     def __call__(self, name: str, value: Any) -> tuple[Option, ...]:
         rule = f"{name} must be pairs of a name and a number or a word, each name once"
@@ -65,7 +65,7 @@ class TaskOptions:
 
 @dataclass(frozen=True)
 class ModelName:
-    """A kind of the lab's own models, or a folder with one of transformers."""
+    """Rule of a field: a kind of the lab's own models, or a folder with one of transformers."""
 
     def __call__(self, name: str, value: Any) -> str:
         if value not in get_args(Model) and (not isinstance(value, str) or model_folder(value) is None):
@@ -78,37 +78,36 @@ class ModelName:
 
 @dataclass(frozen=True)
 class Experiment(Declared):
-    """One training run: an encoding, a task, a seed, and everything else that decides its numbers.
+    """A training run: an encoding, a task, a seed, and everything else that decides its numbers.
 
-    What only the task, the encoding and the model know together is checked by `posenc.lab.prepare.prepare`.
+    Rules that need the task, the encoding or the model are checked by `posenc.lab.trial.prepare`. The optimizer is
+    AdamW.
 
     Args:
         encoding: The repr of an encoding, several joined by " + ", a PerLayer schedule, or FILE.py:NAME for an encoding
             of one's own.
         task: A name of `posenc.lab.tasks`.
         seed: Of the weights, the data and the evaluation, three generators that do not touch each other.
-        steps: AdamW with the peak rate `rate` after `warmup` steps, then a cosine to a tenth.
-        batch: AdamW with the peak rate `rate` after `warmup` steps, then a cosine to a tenth.
-        rate: AdamW with the peak rate `rate` after `warmup` steps, then a cosine to a tenth.
-        warmup: AdamW with the peak rate `rate` after `warmup` steps, then a cosine to a tenth.
+        steps: Training steps.
+        batch: Sequences of a training step.
+        rate: The peak learning rate.
+        warmup: Steps up to the peak rate; a cosine to a tenth of it follows.
         encoding_rate: The encoding's own parameters learn at this multiple of the rate.
-        dropout: Of what each part of a layer adds, and of the embeddings;.
-        label_smoothing: Both as in Vaswani et al. 2017, §5.4, in training alone.
+        dropout: Share of dropout in training, of what each part of a layer adds and of the embeddings (Vaswani et al.
+            2017, §5.4).
+        label_smoothing: Smoothing of the targets in training (ibid.).
         length: The training length, or the most items of a training sequence.
-        test_lengths: The same, at evaluation.
-        width: The transformer; a `model` of transformers is named by its folder, as `posenc.lab.models.model_folder`
-            does.
-        layers: The transformer; a `model` of transformers is named by its folder, as `posenc.lab.models.model_folder`
-            does.
-        heads: The transformer; a `model` of transformers is named by its folder, as `posenc.lab.models.model_folder`
-            does.
-        model: The transformer; a `model` of transformers is named by its folder, as `posenc.lab.models.model_folder`
-            does.
-        positions: The sampler.
+        test_lengths: Lengths at evaluation.
+        width: Channels of the model.
+        layers: Layers of the model.
+        heads: Heads of the model.
+        model: "decoder", "encoder", "encoder-decoder", or the name of a folder with a model of transformers
+            (`posenc.lab.models.model_folder`).
+        positions: The sampler: "range", "offset", "randomised" or "coupled".
         options: Of the task, such as the depth of a needle or the hash of a text.
 
     Raises:
-        TypeError: A value breaks its rule; the message names the field.
+        TypeError: A value has the wrong type; the message names the field.
         ValueError: A value breaks its rule; the message names the field.
 
     Example:
@@ -164,8 +163,44 @@ class Experiment(Declared):
         return digest(json.dumps(self.fields(), sort_keys=True, ensure_ascii=True, separators=(",", ":")))
 
     def fields(self) -> dict[str, Any]:
-        """All fields by name, as JSON can hold them; `Experiment(**fields)` is the same experiment."""
+        """All fields by name, as JSON can hold them.
+
+        Returns:
+            A dict; `Experiment(**fields)` is the same experiment.
+        """
         return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+
+
+@dataclass(frozen=True)
+class Shape(Declared):
+    """Size of a transformer.
+
+    Args:
+        vocabulary: How many different tokens there are.
+        width: Channels of the residual stream.
+        heads: Heads of each layer.
+        layers: How many layers.
+        causal: A decoder; otherwise an encoder, which sees both ways.
+        reads_source: The decoder reads the output of an encoder of the same size.
+        dropout: Share of dropout of what is added to the residual stream.
+
+    Raises:
+        ValueError: A value breaks its rule; the message names the field.
+    """
+
+    vocabulary: Annotated[int, Whole(2, 1 << 20)]
+    width: Annotated[int, Whole(1, 1 << 14)] = 64
+    heads: Annotated[int, Whole(1, 1 << 10)] = 4
+    layers: Annotated[int, Whole(1, 1 << 10)] = 2
+    causal: bool = True
+    reads_source: bool = False
+    dropout: Annotated[float, Real(0.0, 0.99)] = 0.0
+
+    def _check_together(self) -> None:
+        if self.width % self.heads:
+            raise ValueError(f"heads must divide width={self.width}; got {self.heads}. Choose another number of heads.")
+        if self.reads_source and not self.causal:
+            raise ValueError("reads_source must be False for an encoder; got True. Use causal=True.")
 
 
 def _is_option(name: Any, option: Any) -> bool:

@@ -1,4 +1,4 @@
-"""What a training run gave, as one line of JSON and back. Loads no torch."""
+"""Results of training runs, each as a line of JSON and back. Loads no torch."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from posenc.lab.experiment import LONGEST, Experiment, are_pairs
 
 
 @dataclass(frozen=True)
-class Each:
-    """A tuple of records of one kind."""
+class TupleOf:
+    """Rule of a field: a tuple of dataclasses of a kind."""
 
     kind: type[Declared]
 
@@ -29,7 +29,7 @@ class Each:
 
 @dataclass(frozen=True)
 class Losses:
-    """(tokens, loss) with rising numbers of tokens."""
+    """Rule of a field: (tokens, loss) with rising numbers of tokens."""
 
     def __call__(self, name: str, value: Any) -> tuple[tuple[int, float], ...]:
         rule = f"{name} must be pairs of a number of tokens and a loss, tokens rising"
@@ -44,7 +44,7 @@ class Losses:
 
 @dataclass(frozen=True)
 class Versions:
-    """(package, version)."""
+    """Rule of a field: pairs (package, version)."""
 
     def __call__(self, name: str, value: Any) -> tuple[tuple[str, str], ...]:
         if not are_pairs(value) or not all(isinstance(word, str) for pair in value for word in pair):
@@ -61,7 +61,12 @@ Count = Annotated[int, Whole(0, 1 << 62)]
 
 @dataclass(frozen=True)
 class Progress(Declared):
-    """Steps done, and the mean training loss (nats a token) since the last report."""
+    """Steps done, and the mean training loss since the last report.
+
+    Args:
+        step: Steps done.
+        loss: Nats a predicted token.
+    """
 
     step: Count
     loss: Loss
@@ -69,14 +74,16 @@ class Progress(Declared):
 
 @dataclass(frozen=True)
 class LengthScore(Declared):
-    """How well a trained model does at one length of sequence.
+    """Scores of a trained model at a length of sequence.
 
     Args:
+        length: Items of the sequences.
         accuracy: The share of predicted tokens that are right.
         exact: The share of sequences with all of them right.
         loss: Nats a predicted token.
         bleu: Of the greedy output, from 0 to 100, where a task has references.
-        by_position: (tokens up to its end, loss) for equal stretches of the sequence; none where nothing is predicted.
+        by_position: (tokens up to its end, loss) for equal stretches of the sequence, without those where nothing is
+            predicted.
     """
 
     length: Annotated[int, Whole(1, LONGEST)]
@@ -89,19 +96,24 @@ class LengthScore(Declared):
 
 @dataclass(frozen=True)
 class Result(Declared):
-    """What a run gave.
+    """Result of a run.
 
     Args:
+        experiment: The run.
         curve: The training loss.
-        scores: One for each test length.
-        by_context: (context, loss) of the same last tokens, read with so many tokens in all; none for tasks whose
+        scores: For each test length.
+        by_context: (context, loss) of the same last tokens, read with so many tokens in all; empty for tasks whose
             targets mean something else when the start is cut off.
-        parameters: Numbers that the model learns;.
+        parameters: Numbers that the model learns.
         learned: Those of them that are the encoding's.
         seconds: Of processor time.
         memory: The most bytes the process held.
         sample: Text from the model, or "".
         versions: Of packages.
+
+    Raises:
+        TypeError: A value has the wrong type; the message names the field.
+        ValueError: A value breaks its rule; the message names the field.
 
     Example:
         >>> from posenc.lab.experiment import Experiment
@@ -112,8 +124,8 @@ class Result(Declared):
     """
 
     experiment: Annotated[Experiment, Instance("an Experiment")]
-    curve: Annotated[tuple[Progress, ...], Each(Progress)]
-    scores: Annotated[tuple[LengthScore, ...], Each(LengthScore)]
+    curve: Annotated[tuple[Progress, ...], TupleOf(Progress)]
+    scores: Annotated[tuple[LengthScore, ...], TupleOf(LengthScore)]
     by_context: Annotated[tuple[tuple[int, float], ...], Losses()] = ()
     parameters: Count = 0
     learned: Count = 0
@@ -123,7 +135,11 @@ class Result(Declared):
     versions: Annotated[tuple[tuple[str, str], ...], Versions()] = ()
 
     def at(self, length: int) -> LengthScore:
-        """The score at a test length."""
+        """The score at a test length.
+
+        Raises:
+            ValueError: `length` is no test length.
+        """
         for score in self.scores:
             if score.length == length:
                 return score
@@ -131,12 +147,16 @@ class Result(Declared):
         raise ValueError(f"length must be a test length, one of {lengths}; got {length}. Choose one of them.")
 
     def to_json(self) -> str:
-        """One line, without a line break."""
+        """The result as a line of JSON, without a line break."""
         return json.dumps(dataclasses.asdict(self), allow_nan=False, separators=(",", ":"))
 
     @classmethod
     def from_json(cls, line: str) -> Result:
-        """The result that a line holds; a ValueError that names `line` where it is cut, changed or something else."""
+        """Read a result from a line of JSON.
+
+        Raises:
+            ValueError: The line is cut, changed or something else; the message names `line`.
+        """
         try:
             fields = _fields(cls, json_of(line))
             fields["experiment"] = Experiment(**_fields(Experiment, fields["experiment"]))
@@ -151,7 +171,7 @@ class Result(Declared):
 
 
 def _fields(kind: type[Declared], mapping: Any) -> dict[str, Any]:
-    """A JSON object with exactly the fields of a record."""
+    """Fields of a dataclass in a JSON object, which must have exactly these."""
     names = {field.name for field in dataclasses.fields(kind)}  # type: ignore[arg-type]
     if not isinstance(mapping, dict):
         raise ValueError(f"{kind.__name__} must be an object of {len(names)} fields, not {type(mapping).__name__}.")

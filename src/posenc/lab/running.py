@@ -1,4 +1,4 @@
-"""Runs the experiments whose results a store lacks, on any engine. Loads no torch."""
+"""Running the experiments whose results a store lacks, on any engine. Loads no torch."""
 
 from __future__ import annotations
 
@@ -11,11 +11,16 @@ from posenc.lab.result import Progress, Result
 from posenc.lab.store import Store
 
 Engine = Callable[[Sequence[Job]], Generator[Event, None, None]]
-TRAIN = "posenc.lab.engines.in_worker:train_experiment"
+TRAIN = "posenc.lab.engines.events:train_experiment"
 
 
 class RunEvent(NamedTuple):
-    """What a run reports: `Progress`, at last a `Failure` or what came out, which is on disk when it is yielded."""
+    """Report of a run.
+
+    Args:
+        experiment: The run.
+        report: `Progress`, and at last a `Failure` or the result, which is on disk by then.
+    """
 
     experiment: Experiment
     report: object
@@ -33,7 +38,7 @@ class RunEvent(NamedTuple):
 
 
 def name_of(experiment: Experiment) -> str:
-    """What tells a run from the others of its comparison, for messages."""
+    """Name of a run among those of its comparison, for messages."""
     return f"{experiment.encoding} on {experiment.task}, seed {experiment.seed}"
 
 
@@ -43,9 +48,15 @@ def run_missing(
     """Run each experiment that has no result in the store, in this order, and store each result when it comes.
 
     Args:
+        experiments: The runs; repeats are run once.
+        store: Gets the results.
+        engine: Does the jobs.
         function: A generator function "module:name" of an experiment and a device, whose last report is its `Result`;
-            `TRAIN` where it is left out.
+            `TRAIN` where it is "".
         device: Of PyTorch, where the run is done.
+
+    Yields:
+        Reports of the runs as they come.
     """
     missing = [each for each in dict.fromkeys(experiments) if each.identity not in store.results]
     jobs = [Job(name_of(each), function or TRAIN, (each, device)) for each in missing]
@@ -61,7 +72,7 @@ def run_missing(
 
 
 def _report_of_run(experiment: Experiment, report: Any) -> Progress | Result | Failure:
-    """The report, if it is one, and about this experiment."""
+    """The report if it is about this experiment, and otherwise a `Failure`."""
     if isinstance(report, Progress | Failure):
         return report
     if isinstance(report, Result) and report.experiment == experiment:

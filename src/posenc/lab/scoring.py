@@ -1,4 +1,4 @@
-"""How well a trained model does at each test length, always on the same sequences for equal tasks and seeds."""
+"""Scores of a trained model at each test length, on the same sequences for equal tasks and seeds."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import torch
 from torch.nn.functional import cross_entropy
 
 from posenc.lab.models.example import Example
-from posenc.lab.models.greedy import greedy
+from posenc.lab.models.generate import greedy
 from posenc.lab.models.transformer import Transformer
 from posenc.lab.result import LengthScore
 from posenc.lab.tasks.task import NOTHING, Batch, Task
@@ -27,21 +27,38 @@ Placing = Callable[[Batch, np.random.Generator], Example]
 
 
 class Predictions(NamedTuple):
-    """For each token of a test.
+    """Predictions of a model for a batch; each array is (batch, n).
 
-    The loss, whether the likeliest token is right, whether anything is predicted, and the index that it is about.
+    Attributes:
+        losses: Nats at each token.
+        right: Whether the likeliest token is right.
+        predicted: Whether anything is predicted there.
+        about: The index that the target is about.
     """
 
     losses: np.ndarray
     right: np.ndarray
-    asked: np.ndarray
+    predicted: np.ndarray
     about: np.ndarray
 
 
 def scores(
     model: Transformer, task: Task, lengths: tuple[int, ...], seed: int, place: Placing
 ) -> tuple[LengthScore, ...]:
-    """A score for each length, each with a generator of its own, so that no length changes the sequences of another."""
+    """Score a model at each length.
+
+    Each length has a generator of its own, so that no length changes the sequences of another.
+
+    Args:
+        model: Trained, in evaluation mode.
+        task: Gives the sequences.
+        lengths: In rising order.
+        seed: Of the sequences.
+        place: Gives the tokens of a batch their positions.
+
+    Returns:
+        A score for each length.
+    """
     if task.cuttable:
         whole, last = _longest(task, lengths, seed), _last_targets(lengths)
         return tuple(_score(model, task, n, cut(whole, n), seed, place, last=last) for n in lengths)
@@ -57,11 +74,19 @@ def by_context(
     contexts: Sequence[int] | None = None,
     windows: int = WINDOWS,
 ) -> tuple[tuple[int, float], ...]:
-    """(context, loss) of the same last targets with more and more tokens to read; none where a cut changes a task.
+    """Loss of the same last targets with more and more tokens to read.
 
     Args:
-        contexts: Those to read, in place of equal steps up to the longest length.
-        windows: Of the text.
+        model: Trained, in evaluation mode.
+        task: Gives the sequences.
+        lengths: In rising order; a quarter of the first is how many targets are measured.
+        seed: Of the sequences.
+        place: Gives the tokens of a batch their positions.
+        contexts: Tokens to read; equal steps up to the longest length where None.
+        windows: How many sequences.
+
+    Returns:
+        (context, nats a token); empty for tasks whose targets mean something else when the start is cut off.
     """
     if not task.cuttable:
         return ()
@@ -71,21 +96,33 @@ def by_context(
     means = []
     for context in contexts:
         predictions = _predictions(model, cut(whole, context), np.random.default_rng([seed, context]), place)
-        means.append(float(predictions.losses[:, -last:][predictions.asked[:, -last:]].mean()))
+        means.append(float(predictions.losses[:, -last:][predictions.predicted[:, -last:]].mean()))
     return tuple(zip(contexts, means, strict=True))
 
 
 def by_depth(
     model: Transformer, task: Task, length: int, seed: int, place: Placing, *, parts: int = CONTEXTS, sequences: int
 ) -> tuple[float, ...]:
-    """The share of right answers at a length, by where what they are about stands.
+    """Share of right answers at a length, by where in the sequence the fact asked for stands.
 
-    Equally many in each part, from the start of the sequence to its end.
+    Args:
+        model: Trained, in evaluation mode.
+        task: Gives the sequences.
+        length: Of the sequences.
+        seed: Of the sequences.
+        place: Gives the tokens of a batch their positions.
+        parts: How many depths; equally many sequences are in each.
+        sequences: How many in all.
+
+    Returns:
+        A share for each depth, from the start of the sequence to its end.
     """
     predictions = _predictions(
         model, _test_batch(task, length, seed, sequences), np.random.default_rng([seed, length, 1]), place
     )
-    in_order = predictions.right[predictions.asked][np.argsort(predictions.about[predictions.asked], kind="stable")]
+    in_order = predictions.right[predictions.predicted][
+        np.argsort(predictions.about[predictions.predicted], kind="stable")
+    ]
     return tuple(float(part.mean()) for part in np.array_split(in_order, parts))
 
 
@@ -95,7 +132,16 @@ def cut(batch: Batch, length: int) -> Batch:
 
 
 def bleu(task: Written, batch: Batch, written: list[list[int]]) -> float:
-    """BLEU of what a model wrote (Papineni et al. 2002), by sacrebleu, from 0 to 100."""
+    """BLEU of a model's output (Papineni et al. 2002), by sacrebleu, from 0 to 100.
+
+    Args:
+        task: Turns tokens into text.
+        batch: Has the references as targets.
+        written: Tokens that the model wrote, a list for each row.
+
+    Returns:
+        BLEU of the whole batch.
+    """
     from sacrebleu import corpus_bleu
 
     references = [task.written([token for token in row if token != NOTHING]) for row in batch.targets.tolist()]
@@ -103,7 +149,7 @@ def bleu(task: Written, batch: Batch, written: list[list[int]]) -> float:
 
 
 def bleu_signature() -> str:
-    """How sacrebleu counts here, in its own words."""
+    """Signature of sacrebleu: how it counts here, in its own words."""
     from sacrebleu.metrics.bleu import BLEU
 
     metric = BLEU()
@@ -115,7 +161,7 @@ def _score(
     model: Transformer, task: Task, length: int, batch: Batch, seed: int, place: Placing, last: int | None = None
 ) -> LengthScore:
     predictions = _predictions(model, batch, np.random.default_rng([seed, length, 1]), place)
-    counted = predictions.asked.copy()
+    counted = predictions.predicted.copy()
     if last is not None:
         counted[:, :-last] = False
     rows = counted.any(1)
@@ -161,7 +207,7 @@ def _binned(predictions: Predictions) -> tuple[tuple[int, float], ...]:
     count = predictions.losses.shape[1]
     ends = sorted({-(-count * part // BINS) for part in range(1, BINS + 1)})
     bins = [
-        (end, predictions.asked & (start <= predictions.about) & (predictions.about < end))
+        (end, predictions.predicted & (start <= predictions.about) & (predictions.about < end))
         for start, end in zip([0, *ends[:-1]], ends, strict=True)
     ]
     return tuple((end, float(predictions.losses[within].mean())) for end, within in bins if within.any())
@@ -177,7 +223,7 @@ def _mean(values: np.ndarray) -> float:
 
 
 def _last_targets(lengths: tuple[int, ...]) -> int:
-    """How many last tokens are the same targets at every context length."""
+    """Number of last tokens that are the same targets at every context length."""
     return max(1, lengths[0] // 4)
 
 

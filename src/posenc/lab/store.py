@@ -1,9 +1,8 @@
-"""The results of a folder, in `results.jsonl`.
+"""The results of a folder, in `results.jsonl`, and as a Parquet table. Loads no torch.
 
-A line for each finished run, on disk before the next one is asked for.
-
-A line holds a result and a digest of it, so that a changed digit is noticed. Killing the process that writes can leave
-a last line without its end: it is cut off, that run is repeated, and no other result is touched. Loads no torch.
+A line for each finished run is on disk before the next one begins. It holds a result and a digest of it, so that a
+changed digit is noticed. Killing the process that writes can leave a last line without its end: it is cut off, that
+run is repeated, and no other result is touched.
 """
 
 from __future__ import annotations
@@ -29,7 +28,13 @@ _LINE = re.compile(r'\{"digest":"([0-9a-f]{16})","result":(.*)\}')
 
 
 class Stored(NamedTuple):
-    """What a results file holds: results by the identity of their run, and how many bytes of it are whole lines."""
+    """Contents of a results file.
+
+    Attributes:
+        results: By the identity of their run.
+        whole: How many bytes of the file are whole lines.
+        torn: How many bytes of a half-written line follow.
+    """
 
     results: dict[str, Result]
     whole: int
@@ -52,7 +57,17 @@ def line_of(result: Result) -> str:
 
 
 def read(folder: str | os.PathLike[str]) -> Stored:
-    """All results of a folder; ValueError names the line that is damaged. A folder without results gives none."""
+    """Read all results of a folder.
+
+    Args:
+        folder: Without a results file it gives no results.
+
+    Returns:
+        The results.
+
+    Raises:
+        ValueError: A line is damaged or repeats a run; the message names it.
+    """
     path = Path(folder) / NAME
     results: dict[str, Result] = {}
     whole = torn = 0
@@ -71,7 +86,7 @@ def read(folder: str | os.PathLike[str]) -> Stored:
 
 
 def _lines(path: Path) -> Iterator[bytes]:
-    """The lines of a results file, one after another; the last one may lack its end."""
+    """The lines of a results file, one after another. The last one may lack its end."""
     if not path.exists():
         return
     with plain_file.opened(path, LARGEST_FILE, advice=NO_RESULTS) as file:
@@ -102,7 +117,15 @@ def _result(path: Path, number: int, line: bytes) -> Result:
 class Store:
     """A folder to which results are added, by one process at a time.
 
-    note: what was repaired while opening it, or "".
+    Args:
+        folder: Made where it does not exist.
+
+    Attributes:
+        results: By the identity of their run.
+        note: A sentence on what was repaired while opening it, or "".
+
+    Raises:
+        ValueError: `folder` is a file, holds damaged results, or another process writes to it.
     """
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
@@ -127,7 +150,11 @@ class Store:
         self.note = stored.note
 
     def add(self, result: Result) -> None:
-        """Append a result. When this returns, it is on disk."""
+        """Append a result. When this returns, it is on disk.
+
+        Args:
+            result: Of a run that the store lacks.
+        """
         self._file.write(line_of(result).encode())
         _synced(self._file)
         self.results[result.experiment.identity] = result
@@ -147,7 +174,7 @@ def _synced(file: IO[bytes]) -> None:
 
 
 def _folder_synced(folder: Path) -> None:
-    """A new file's name is on disk, too, where a system can say so."""
+    """Write the name of a new file to disk, too, where a system can."""
     if os.name == "posix":
         descriptor = os.open(folder, os.O_RDONLY)
         try:
@@ -157,7 +184,7 @@ def _folder_synced(folder: Path) -> None:
 
 
 def _lock(file: IO[bytes], folder: Path) -> None:
-    """Two writers of one file would mix their lines. The lock ends with the process, however it ends."""
+    """Lock the file, since two writers would mix their lines. The lock ends with the process, however it ends."""
     try:
         import fcntl
     except ModuleNotFoundError:  # Windows
@@ -168,3 +195,40 @@ def _lock(file: IO[bytes], folder: Path) -> None:
         raise ValueError(
             f"out must not be in use; another comparison writes to {str(folder)!r}. Wait for it or use another folder."
         ) from None
+
+
+#: A row for each run and test length. What only some tasks have is NULL elsewhere.
+_QUERY = """
+COPY (
+    SELECT experiment.* EXCLUDE (test_lengths, options), CAST(to_json(experiment.options) AS VARCHAR) AS options,
+           score.length AS test_length, score.accuracy, score.exact, score.loss, CAST(score.bleu AS DOUBLE) AS bleu,
+           parameters, learned, seconds, memory
+    FROM (SELECT unnest(result), unnest(result.scores) AS score
+          FROM read_json($source, format = 'newline_delimited', maximum_object_size = 1073741824, sample_size = -1))
+) TO '{target}' (FORMAT parquet)
+"""
+
+
+def write_parquet(folder: str | os.PathLike[str]) -> Path:
+    """Write the results of a folder as `results.parquet`, with a row for each run and test length.
+
+    Args:
+        folder: Its results are checked first.
+
+    Returns:
+        The path of the table.
+
+    Raises:
+        ValueError: The folder has no results, or damaged ones.
+    """
+    import duckdb
+
+    source, target = Path(folder) / NAME, Path(folder) / "results.parquet"
+    if not read(folder).results:
+        raise ValueError(f"folder must hold results; got none in {str(folder)!r}. Run `posenc compare` first.")
+    unfinished = target.with_name(".results.parquet.part")
+    unfinished.unlink(missing_ok=True)
+    with duckdb.connect() as connection:
+        connection.execute(_QUERY.format(target=str(unfinished).replace("'", "''")), {"source": str(source)})
+    unfinished.replace(target)
+    return target

@@ -28,7 +28,17 @@ def default_text() -> str:
 
 
 def read_text(path: str | os.PathLike[str]) -> str:
-    """The text of a UTF-8 file, or a ValueError that names `text` and says what is wrong with the file."""
+    r"""Read a UTF-8 text file.
+
+    Args:
+        path: Of the file, at most 8 MiB.
+
+    Returns:
+        The text, with "\n" at the ends of its lines.
+
+    Raises:
+        ValueError: The file cannot be read, is no UTF-8 text or is too short; the message names `text`.
+    """
     file, rule = Path(path), "text must name a readable file of UTF-8 text"
     name = repr(str(path))
     try:
@@ -54,7 +64,18 @@ def read_text(path: str | os.PathLike[str]) -> str:
 
 
 def long_enough(text: str, name: str = "it") -> str:
-    """The text, if there is enough of it to learn from."""
+    """Check that there is enough text to learn from.
+
+    Args:
+        text: The text.
+        name: What the message calls it.
+
+    Returns:
+        The text.
+
+    Raises:
+        ValueError: It has fewer than 4,000 characters.
+    """
     if len(text.strip()) < FEWEST_CHARACTERS:
         raise ValueError(
             f"text must have at least {FEWEST_CHARACTERS} characters to learn from; got {len(text.strip())} in {name}. "
@@ -64,9 +85,20 @@ def long_enough(text: str, name: str = "it") -> str:
 
 
 def learn_pieces(text: str, vocabulary: int = 512, *, most: int = LEARNED_FROM) -> Tokenizer:
-    """A byte-level BPE tokenizer (Sennrich et al. 2016, arXiv:1508.07909) with at most `vocabulary` pieces.
+    """Learn a byte-level BPE tokenizer (Sennrich et al. 2016, arXiv:1508.07909).
 
-    All 256 bytes are pieces, so every text has tokens; no piece has more than 16 bytes.
+    All 256 bytes are pieces, so every text has tokens. No piece has more than 16 bytes.
+
+    Args:
+        text: To learn from.
+        vocabulary: How many pieces at most, from 256.
+        most: How many characters are read at most.
+
+    Returns:
+        The tokenizer.
+
+    Raises:
+        ValueError: `vocabulary` is out of range.
     """
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
@@ -85,11 +117,19 @@ def learn_pieces(text: str, vocabulary: int = 512, *, most: int = LEARNED_FROM) 
 
 
 def encode(tokenizer: Tokenizer, text: str) -> np.ndarray:
-    """Token numbers of a text; shape (tokens,), int64."""
+    """Encode a text as token numbers.
+
+    Returns:
+        Shape (tokens,), int64.
+    """
     parts = tokenizer.encode_batch(paragraphs(text))
     return np.array([number for part in parts for number in part.ids], dtype=np.int64)
 
 
 def paragraphs(text: str) -> list[str]:
-    """The text cut before words that begin a line after an empty one; joined, it is the text again."""
+    """Cut a text before words that begin a line after an empty one.
+
+    Returns:
+        The parts; joined, they are the text again.
+    """
     return re.split(r"(?<=\n\n)(?=\S)", text)

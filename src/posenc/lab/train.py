@@ -1,20 +1,61 @@
-"""Training: one loop for every model, task and encoding, told step by step."""
+"""Training: a loop for every model, task and encoding, on one process or several."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from typing import Protocol, TypeVar
 
 import torch
 
 from posenc.lab.models.example import Example
 from posenc.lab.models.transformer import Transformer
-from posenc.lab.replicas import OneProcess, Replicas
 from posenc.lab.result import Progress
+
+#: The loss of an example, whose gradients are those of the mean over the whole batch.
+Loss = Callable[[Example], torch.Tensor]
+Made = TypeVar("Made")
+
+
+class Replicas(Protocol):
+    """Processes that train one model.
+
+    Attributes:
+        rank: The number of this one. Number 0 measures and reports.
+        versions: Of the packages and settings that the training depends on.
+    """
+
+    rank: int
+    versions: tuple[tuple[str, str], ...]
+
+    def loss(self, model: Transformer, label_smoothing: float) -> Loss:
+        """The training loss of this process's part of each example."""
+
+    def mean(self, loss: torch.Tensor) -> float:
+        """The loss of the whole batch, from those of all parts."""
+
+    def agreed(self, make: Callable[[], Made]) -> Made:
+        """The result of `make` in each process; a ValueError in all of them where one raises it."""
+
+
+class OneProcess:
+    """This process alone."""
+
+    rank = 0
+    versions: tuple[tuple[str, str], ...] = ()
+
+    def loss(self, model: Transformer, label_smoothing: float) -> Loss:
+        return lambda example: example.loss(model, label_smoothing=label_smoothing)
+
+    def mean(self, loss: torch.Tensor) -> float:
+        return float(loss.detach())
+
+    def agreed(self, make: Callable[[], Made]) -> Made:
+        return make()
 
 
 class DivergedError(RuntimeError):
-    """The loss of a training is no number any more."""
+    """Training loss became NaN or infinite."""
 
 
 def train(
@@ -29,13 +70,21 @@ def train(
     every: int = 10,
     replicas: Replicas | None = None,
 ) -> Iterator[Progress]:
-    """Train the model in place on one example a step.
-
-    After every `every` steps, and at the end, yield how far it is.
+    """Train the model in place on an example a step.
 
     Args:
-        encoding_rate: The encoding's own parameters learn at this multiple of the rate, without weight decay. replicas:
-            the processes that share each example; this one alone where left out.
+        model: Trained in place.
+        examples: As many as there are steps.
+        steps: Of the schedule.
+        rate: The peak learning rate of AdamW.
+        warmup: Steps up to the peak rate; a cosine to a tenth of it follows.
+        encoding_rate: The encoding's own parameters learn at this multiple of the rate, without weight decay.
+        label_smoothing: Of the targets.
+        every: Steps between two reports.
+        replicas: The processes that share each example; this one alone where None.
+
+    Yields:
+        The step and the mean loss since the last report, after every `every` steps and at the end.
 
     Raises:
         DivergedError: The loss becomes infinite or NaN.
@@ -62,7 +111,15 @@ def train(
 
 
 def schedule(step: int, steps: int, warmup: int) -> float:
-    """The share of the peak rate at a step (from 1): up in a line, then down by a cosine to a tenth.
+    """Share of the peak rate at a step: up in a line, then down by a cosine to a tenth.
+
+    Args:
+        step: From 1.
+        steps: How many there are.
+        warmup: Steps of the line; at most half of all.
+
+    Returns:
+        From 0 to 1.
 
     Example:
         >>> schedule(25, 1000, 50), schedule(50, 1000, 50), round(schedule(1000, 1000, 50), 3)

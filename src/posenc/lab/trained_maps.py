@@ -1,4 +1,4 @@
-"""Where one layer looks before and after it was trained to name who does what to whom, as a picture."""
+"""Attention maps of a layer before and after it was trained to name who does what to whom, as a picture."""
 
 from __future__ import annotations
 
@@ -13,10 +13,21 @@ from posenc.plot.attention_maps import attention_map
 def trained_maps(
     encoding: Encoding | None, sentence: str = "Dog bites man", *, steps: int = STEPS, seed: int = 0
 ) -> Figure:
-    """Attention maps of a sentence: the untrained heads above, the same heads after `steps` steps below.
+    """Draw attention maps of a sentence: the untrained heads above, the same heads after training below.
 
-    The arguments are those of `posenc.lab.word_roles.trained_attention`. The title says how many roles of fresh
-    sentences come out right; a guess has half of them.
+    The title says how many roles of fresh sentences come out right. A guess has half of them.
+
+    Args:
+        encoding: For heads of width 16, or an added one of width 32; None for none.
+        sentence: Of the words in `posenc.lab.word_roles.WORDS`.
+        steps: Of training.
+        seed: Of the weights and the sentences.
+
+    Returns:
+        A figure of matplotlib.
+
+    Raises:
+        ValueError: A value breaks its rule; the message names the argument.
     """
     trained = trained_attention(sentence, encoding, steps=steps, seed=seed)
     side = max(2.0, 0.5 * len(trained.after.words) + 0.9)

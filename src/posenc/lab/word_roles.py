@@ -1,4 +1,4 @@
-"""Attention before and after training: one layer that learns who does what to whom, with any encoding."""
+"""Attention before and after training: a layer that learns who does what to whom, with any encoding."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from posenc.core import validation
 from posenc.core.doors import AdditiveEncoding, AttentionBias, AttentionScore, Encoding
 from posenc.inspect import AttentionMap
 from posenc.inspect.order import checked_words
-from posenc.lab.models.block import normal_parameter
+from posenc.lab.models.transformer import normal_parameter
 from posenc.torch import module
 
 NOUNS = ("dog", "man", "cat", "lion", "child", "bird")
@@ -33,9 +33,11 @@ STEPS = 200
 
 @dataclass(frozen=True, eq=False)
 class TrainedAttention:
-    """Attention maps of one sentence before and after training.
+    """Attention maps of a sentence before and after training.
 
-    Args:
+    Attributes:
+        before: Of the untrained layer.
+        after: Of the trained layer.
         accuracy: The share of nouns in fresh sentences whose role (agent or patient) is right; a guess has 0.5.
     """
 
@@ -47,18 +49,23 @@ class TrainedAttention:
 def trained_attention(
     sentence: str, encoding: Encoding | None = None, *, steps: int = STEPS, seed: int = 0
 ) -> TrainedAttention:
-    """Train one layer of self-attention to name each word's role in sentences like "dog bites man".
+    """Train a layer of self-attention to name each word's role in sentences like "dog bites man".
 
     The layer sees both ways (no causal mask). Up to two other words stand before and behind, so a word's role follows
     from its order with the verb, never from its position alone.
 
     Args:
         sentence: Of the words in WORDS.
-        encoding: One of any door for heads of width 16, or an added one of width 32.
+        encoding: For heads of width 16, or an added one of width 32; None for none.
+        steps: Of training.
+        seed: Of the weights and the sentences.
+
+    Returns:
+        The maps and the accuracy.
 
     Raises:
         ValueError: A value breaks its rule; the message names the argument.
-        TypeError: A value breaks its rule; the message names the argument.
+        TypeError: A value has the wrong type; the message names the argument.
     """
     words = checked_words("sentence", sentence)
     unknown = [word for word in words if word not in WORDS]
@@ -98,7 +105,7 @@ class Layer(nn.Module):  # type: ignore[misc]
         return nn.functional.gelu(torch.cat([x, attended], -1) @ self.hidden) @ self.roles
 
     def inputs(self, tokens: Tensor) -> Tensor:
-        """Embeddings, with what is added to them."""
+        """Embeddings, with the encoding added where it adds."""
         x = self.embedding[tokens]
         if self.layer is None or not isinstance(self.encoding, AdditiveEncoding):
             return x
@@ -127,7 +134,7 @@ class Layer(nn.Module):  # type: ignore[misc]
 def _check_fits(encoding: Encoding | None) -> None:
     if encoding is None:
         return
-    validation.instance("encoding", encoding, Encoding, "an encoding of an encoding, or None")
+    validation.instance("encoding", encoding, Encoding, "an encoding, or None")
     validation.one_axis("encoding", encoding)
     if isinstance(encoding, AdditiveEncoding) and encoding.width != WIDTH:
         raise ValueError(f"encoding must have the layer's width of {WIDTH}; got {encoding.width}. Use dim={WIDTH}.")
@@ -139,7 +146,7 @@ def _check_fits(encoding: Encoding | None) -> None:
 
 
 def _batches(stream: np.random.Generator, steps: int) -> Iterator[tuple[Tensor, Tensor]]:
-    """Sentences (batch, words) with the role of each word; all of a batch have the same shape."""
+    """Sentences (batch, words) with the role of each word. All of a batch have the same shape."""
     for _ in range(steps):
         before, behind = stream.integers(0, AROUND + 1, 2)
         nouns = np.argsort(stream.random((BATCH, len(NOUNS))), 1)[:, :2]

@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all."""
+"""Writing files atomically."""
 
 from __future__ import annotations
 
@@ -8,7 +8,15 @@ from pathlib import Path
 
 
 def write_whole(path: Path, data: bytes) -> Path:
-    """Write a file atomically, under a temporary name next to it, which is then renamed; the path, on disk by then."""
+    """Write a file atomically, under a temporary name next to it, which is then renamed.
+
+    Args:
+        path: Of the file.
+        data: Its bytes.
+
+    Returns:
+        The path; the file is on disk by then.
+    """
     part = path.absolute().with_name(f".{secrets.token_hex(8)}.part")
     try:
         with part.open("xb") as file:

@@ -105,13 +105,14 @@ def _(encoding: ModelPositions) -> Form:
     """Part by part, what every layer uses; names of layer types count only where a layer has several attentions."""
     parts = []
     for part in sorted(encoding.parts):
-        groups_of: dict[int, list[LayerGroup]] = {}
+        forms_of: dict[int, list[tuple[str, Form]]] = {}
         for group in encoding.of(part):
+            form = canonical(group)
             for layer in group.layers or (-1,):
-                groups_of.setdefault(layer, []).append(group)
+                forms_of.setdefault(layer, []).append((group.attention, form))
         layers_of: dict[Form, list[int]] = {}
-        for layer, groups in sorted(groups_of.items()):
-            layers_of.setdefault(_one_layer(groups), []).append(layer)
+        for layer, forms in sorted(forms_of.items()):
+            layers_of.setdefault(forms[0][1] if len(forms) == 1 else tuple(sorted(forms)), []).append(layer)
         parts.append((part, *((form, *layers) for form, layers in layers_of.items())))
     return ("model", *parts)
 
@@ -136,12 +137,6 @@ def _temperature(encoding: QueryTemperature) -> list[Form]:
         return form if encoding.scale else []
     idle = isinstance(encoding, PowerTemperature) and not encoding.exponent
     return [] if idle else [("query temperature", *_fields(replace(encoding, dim=2)))]  # type: ignore[misc]
-
-
-def _one_layer(groups: list[LayerGroup]) -> Form:
-    if len(groups) == 1:
-        return canonical(groups[0])
-    return tuple(sorted((group.attention, canonical(group)) for group in groups))
 
 
 @_form.register

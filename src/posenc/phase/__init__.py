@@ -1,7 +1,7 @@
-"""The only place where positions are multiplied by frequencies; which frequencies is decided in `frequencies`.
+"""Products of positions and frequencies, and nothing else; which frequencies is decided in `frequencies`.
 
 Everything that rotates, waves or decays with position passes through here, so that exactness is settled once: `phase`
-gives the angle as a whole number of 2^-170 revolutions, `cosine_sine` what encodings are made of.
+gives the angle as a whole number of 2^-170 revolutions, `cosine_sine` the cosines and sines that encodings are made of.
 """
 
 import lazy_loader

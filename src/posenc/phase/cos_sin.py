@@ -24,11 +24,22 @@ BLOCK = 1 << 13
 def cosine_sine(
     positions: Array | Positions, frequencies: Frequencies, *, numerics: str = "exact", dtype: Any = None
 ) -> tuple[Array, Array]:
-    """cos(p·ω) and sin(p·ω) for every position p and frequency ω.
+    """Cosine and sine of position × frequency, cos(p·ω) and sin(p·ω), for every position p and frequency ω.
 
-    Shapes: positions (*batch, n), results (*batch, n, pairs). With `numerics="exact"` a float32 result is the correctly
-    rounded cosine and sine of the exact product, for every |p| ≤ 2^53, and float64 is good to 3.5 ulp. With `"float32"`
-    frequencies, angle and function are float32, as in released models, and bit-equal to them under PyTorch.
+    Args:
+        positions: (*batch, n), integers, float32 or float64 of magnitude at most 2^53.
+        frequencies: Frequencies of the pairs, radians a step.
+        numerics: "exact": a float32 result is the correctly rounded cosine and sine of the exact product, and float64
+            is good to 3.5 ulp. "float32": frequencies, angle and function are float32, as in released models, and
+            bit-equal to them under PyTorch.
+        dtype: Of the results; None is float64 in NumPy and float32 in PyTorch and JAX.
+
+    Returns:
+        Cosines and sines, (*batch, n, pairs) each.
+
+    Raises:
+        TypeError: An argument has the wrong type or dtype.
+        ValueError: Positions are out of range, or `numerics` is another word.
     """
     validation.choice("numerics", numerics, NUMERICS)
     validation.instance("frequencies", frequencies, Frequencies, "a record of frequencies")
@@ -37,7 +48,7 @@ def cosine_sine(
 
 
 def cos_sin(positions: Positions, frequencies: Frequencies, dtype: Any, numerics: str = "exact") -> tuple[Array, Array]:
-    """The same for positions that have been checked, in a dtype that their library has."""
+    """Compute `cosine_sine` of positions that have been checked, in a dtype that their library has."""
     lib = positions.lib
     if numerics == "float32":
         single = lib.xp.float32
@@ -49,9 +60,7 @@ def cos_sin(positions: Positions, frequencies: Frequencies, dtype: Any, numerics
 
 
 def cos_sin_of_sum(parts: Sequence[Positions], frequencies: Sequence[Frequencies], dtype: Any) -> tuple[Array, Array]:
-    """cos and sin of Σ_a p_a·ω_a, for coordinates (*batch, n) and, for each, as many frequencies.
-
-    (*batch, n, pairs).
+    """Cosine and sine of Σ_a p_a·ω_a, for coordinates (*batch, n) and as many frequencies for each; (*batch, n, pairs).
 
     The phases are added in fixed point, so the result is as exact as that of `cosine_sine`.
     """
@@ -66,15 +75,12 @@ def cos_sin_of_sum(parts: Sequence[Positions], frequencies: Sequence[Frequencies
 
 
 def product_dtype(numerics: str, lib: Library) -> Any:
-    """In what cos and sin are multiplied by a factor.
-
-    Rounded once from the widest floats, or float32 as released models do.
-    """
+    """Dtype in which cos and sin are multiplied by a factor: the widest float, or float32 as released models do."""
     return lib.real if numerics == "exact" else lib.xp.float32
 
 
 def _in_blocks(positions: Positions, frequencies: Frequencies, dtype: Any) -> tuple[Array, Array]:
-    """A long table made some rows at a time, so that what is between its limbs and its results stays in the cache."""
+    """Make a long table some rows at a time, so that what lies between its limbs and its results stays in the cache."""
     rows, shape = max(1, BLOCK // frequencies.pairs), positions.array.shape
     count = math.prod(shape)
     if count <= rows:
@@ -88,6 +94,7 @@ def _in_blocks(positions: Positions, frequencies: Frequencies, dtype: Any) -> tu
 
 
 def _exact(positions: Positions, frequencies: Frequencies, dtype: Any) -> tuple[Array, Array]:
+    """Exact cosine and sine of all positions at once."""
     quarter, rest = phase_of(positions, frequencies).quarters()
     lib = positions.lib
     cosine, sine = rotated_by_quarters(quarter, _with_slope(radians(rest, lib), positions, frequencies), lib)
@@ -95,7 +102,7 @@ def _exact(positions: Positions, frequencies: Frequencies, dtype: Any) -> tuple[
 
 
 def _with_slope(angle: Array, positions: Positions, frequencies: Frequencies) -> Array:
-    """The angle with its derivative by the positions, which fixed point does not carry; what is added is zero."""
+    """Angle with its derivative by the positions, which fixed point does not carry; the added number is zero."""
     lib = positions.lib
     if lib.name == "numpy" or positions.integers:
         return angle
@@ -114,10 +121,7 @@ def radians(quarters: Array, lib: Library) -> Array:
 
 
 def rotated_by_quarters(quarter: Array, angle: Array, lib: Library) -> tuple[Array, Array]:
-    """Cosine and sine of a small angle and a number of quarter turns.
-
-    Each keeps its relative precision at its zeros.
-    """
+    """Cosine and sine of a small angle and a number of quarter turns, precise at their zeros too."""
     cosine, sine = lib.xp.cos(angle), lib.xp.sin(angle)
     # As cos(a + q·π/2) = A·cos a - B·sin a with A, B in -1, 0, 1: exact, and no branch.
     opposite = quarter - 2.0

@@ -1,30 +1,43 @@
-"""Rotations and sinusoids of fixed frequencies: every angle is one coordinate of the position times an exact number."""
+"""Rotations and sinusoids of fixed frequencies: every angle is one coordinate of a position times an exact number."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
 
 from posenc.core import arrays
-from posenc.core.array_memo import remembered
+from posenc.core.arrays import remembered
 from posenc.core.rotation import Pairing
 from posenc.phase.fixed_point import limbs, revolution_words
 from posenc.phase.frequencies import Frequencies
 
 
-@dataclass(frozen=True)
-class FixedFrequencies:
-    """The frequencies of a rotating encoding, from which compiled code makes its turns.
+class _WithLimbs:
+    """Frequencies with the numbers that kernels compute from, worked out at their first use."""
 
-    Pair i turns by position[axis[i]] · ω_i.
+    frequencies: Frequencies
+    axis: Any
+
+    @cached_property
+    def limbs(self) -> np.ndarray:
+        """Array that `frequency_limbs` gives a copy of."""
+        return np.concatenate([limbs(self.frequencies, 32, 5), np.array([self.axis])])
+
+
+@dataclass(frozen=True)
+class FixedFrequencies(_WithLimbs):
+    """Frequencies of a rotary encoding, from which compiled code makes its rotations.
+
+    Pair i rotates by position[axis[i]] · ω_i.
 
     Args:
         frequencies: ω, radians a step.
-        axis: The coordinate that each pair reads.
-        pairing: Its channels.
-        factor: What cosine and sine are multiplied by.
+        axis: Coordinate that each pair reads.
+        pairing: Channels of each pair.
+        factor: Factor of cosine and sine.
     """
 
     frequencies: Frequencies
@@ -32,20 +45,25 @@ class FixedFrequencies:
     pairing: Pairing
     factor: float = 1.0
 
-    @property
+    @cached_property
     def axes(self) -> int:
+        """Coordinates that are read."""
         return max(self.axis) + 1
 
 
 @dataclass(frozen=True)
-class FixedSinusoids:
-    """The sinusoids of an additive encoding, from which compiled code makes its vectors.
+class FixedSinusoids(_WithLimbs):
+    """Sinusoids of an additive encoding, from which compiled code makes its vectors.
 
     Sines and cosines of (position + start) · ω_i, times the factor.
 
     Args:
+        frequencies: ω, radians a step.
         layout: "interleaved", both of a pair side by side, or "concatenated", all of `first` and then the others.
-            width: channels that they fill, of which the last may be left out; those behind are 0.
+        first: Function of the first channel.
+        width: Channels that they fill, of which the last may be left out; those behind are 0.
+        factor: Factor of sine and cosine.
+        start: Number added to positions.
     """
 
     frequencies: Frequencies
@@ -57,6 +75,7 @@ class FixedSinusoids:
 
     @property
     def axis(self) -> tuple[int, ...]:
+        """Coordinate that each pair reads: the only one."""
         return (0,) * self.frequencies.pairs
 
 
@@ -66,35 +85,31 @@ def along_one(frequencies: Frequencies, pairing: Pairing, factor: float = 1.0) -
 
 
 def fixed_frequencies_of(encoding: Any) -> FixedFrequencies | None:
-    """The encoding's `fixed_frequencies`; None where it has none, or where a subclass overrides `rotation`."""
-    stated: FixedFrequencies | None = getattr(encoding, "fixed_frequencies", None)
-    return stated if stated is not None and not_overridden(encoding, "fixed_frequencies", "rotation") else None
+    """`fixed_frequencies` of an encoding; None where it has none, or where a subclass overrides `rotation`."""
+    return getattr(encoding, "fixed_frequencies", None)
 
 
 def fixed_sinusoids_of(encoding: Any) -> FixedSinusoids | None:
-    """The encoding's `fixed_sinusoids`; None where it has none, or where a subclass overrides `embed`."""
-    stated: FixedSinusoids | None = getattr(encoding, "fixed_sinusoids", None)
-    return stated if stated is not None and not_overridden(encoding, "fixed_sinusoids", "embed") else None
-
-
-@arrays.host
-def not_overridden(encoding: Any, data: str, method: str) -> bool:
-    """Whether no subclass of the class that defines `data` overrides `method` without it."""
-    names = (name for owner in type(encoding).__mro__ for name in (data, method) if name in vars(owner))
-    return next(names) == data
+    """`fixed_sinusoids` of an encoding; None where it has none, or where a subclass overrides `embed`."""
+    return getattr(encoding, "fixed_sinusoids", None)
 
 
 @arrays.host
 def frequency_limbs(fixed: FixedFrequencies | FixedSinusoids) -> np.ndarray:
     """Frequencies as a compiled kernel takes them, int64 (6, pairs).
 
-    Five limbs of 32 bits of a revolution, the topmost first, and axes.
+    Returns:
+        Five limbs of 32 bits of a revolution, the topmost first, and the axis of each pair.
     """
-    return np.concatenate([limbs(fixed.frequencies, 32, 5), np.array([fixed.axis])])
+    return fixed.limbs.copy()
 
 
 @remembered(256)
 def frequency_words(fixed: FixedFrequencies) -> np.ndarray:
-    """Frequencies in 2^-128 revolutions, for each coordinate and pair, int64 (2, axes, pairs), the upper bits first; 0 where a pair does not read it."""
+    """Frequencies in 2^-128 revolutions, for each coordinate and pair.
+
+    Returns:
+        int64 (2, axes, pairs), the upper bits first; 0 where a pair does not read a coordinate.
+    """
     is_read = np.arange(fixed.axes)[:, None] == np.array(fixed.axis)
     return np.where(is_read, revolution_words(fixed.frequencies)[:, None], 0)

@@ -13,14 +13,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from posenc.core import arrays, validation
-from posenc.core.array_memo import remembered
-from posenc.core.arrays import Array, Library
+from posenc.core.arrays import Array, Library, remembered
 from posenc.core.checked_positions import Positions, checked
 from posenc.phase.frequencies import EXACT, TWO_PI, Frequencies
 
 
 class Word(NamedTuple):
-    """How numbers are cut for an integer type: products of a position piece and a limb, and their sums, fit in it."""
+    """Widths of pieces of numbers such that products of a position piece and a limb, and their sums, fit an integer."""
 
     low_bits: int  # of a position's lower piece
     fraction_bits: int  # of each of the two pieces of a fraction of a position
@@ -36,8 +35,12 @@ NARROW = Word(16, 12, 14, 5)
 class Phase(NamedTuple):
     """Fractions of a revolution, `sum(limbs[i] * 2**(-bits * (i + 1)))`, wrapping at whole revolutions.
 
-    `tail` is what a fraction of a position adds below the last limb, in revolutions, or NaN for a position out of
-    range; None for whole positions that could be read. `lib` is the library of the limbs.
+    Attributes:
+        limbs: Whole numbers, the most significant first, (*batch, n, pairs) each.
+        tail: Revolutions that a fraction of a position adds below the last limb, or NaN for a position out of range;
+            None for whole positions that could be read.
+        word: Widths of the limbs.
+        lib: Library of the limbs.
     """
 
     limbs: tuple[Array, ...]
@@ -46,21 +49,22 @@ class Phase(NamedTuple):
     lib: Library
 
     def __sub__(self, other: Phase) -> Phase:
-        """The phase of the difference of two positions, exact to the last bit carried."""
+        """Phase of the difference of two positions, exact to the last bit carried."""
         columns = [mine - theirs for mine, theirs in zip(self.limbs, other.limbs, strict=True)]
         tail = self.tail if other.tail is None else -other.tail if self.tail is None else self.tail - other.tail
         return Phase(carried(columns, self.word), tail, self.word, self.lib)
 
     def __add__(self, other: Phase) -> Phase:  # type: ignore[override]
-        """The phase of a sum, over two coordinates, say; exact to the last bit carried."""
+        """Phase of a sum, over two coordinates, say; exact to the last bit carried."""
         columns = [mine + theirs for mine, theirs in zip(self.limbs, other.limbs, strict=True)]
         tail = self.tail if other.tail is None else other.tail if self.tail is None else self.tail + other.tail
         return Phase(carried(columns, self.word), tail, self.word, self.lib)
 
     def quarters(self) -> tuple[Array, Array]:
-        """The nearest quarter turn, 0.0 to 4.0, and what is left.
+        """Split into the nearest quarter turn, 0.0 to 4.0, and the rest.
 
-        Quarters in [-1/2, 1/2], to full relative precision.
+        Returns:
+            Quarter turns, and the rest in quarters, in [-1/2, 1/2], to full relative precision.
         """
         limbs, tail, word, lib = self
         unit, scaled = 2.0**-word.limb_bits, lib.scaled
@@ -76,11 +80,20 @@ class Phase(NamedTuple):
 
 
 def phase(positions: Array | Positions, frequencies: Frequencies) -> Phase:
-    """position × frequency as a fraction of a revolution, for every position and frequency.
+    """Position × frequency as a fraction of a revolution, for every position and frequency.
 
-    Shapes: positions (*batch, n), limbs (*batch, n, pairs). Positions are integers or float32/float64 numbers of
-    magnitude at most 2^53 (below 2^31 where there are no 64-bit numbers); whatever a float64 can hold of a fraction is
-    kept. Beyond that: ValueError where values can be read, NaN where they cannot (tracing, accelerators).
+    Args:
+        positions: (*batch, n), integers, float32 or float64 of magnitude at most 2^53 (below 2^31 where there are no
+            64-bit numbers); whatever a float64 can hold of a fraction is kept. One out of range that cannot be read
+            (tracing, accelerators) gives NaN.
+        frequencies: Frequencies of the pairs, radians a step.
+
+    Returns:
+        Phase with limbs (*batch, n, pairs).
+
+    Raises:
+        TypeError: An argument has the wrong type or dtype.
+        ValueError: Positions that can be read are out of range.
     """
     positions = checked(positions)
     validation.instance("frequencies", frequencies, Frequencies, "a record of frequencies")
@@ -88,7 +101,7 @@ def phase(positions: Array | Positions, frequencies: Frequencies) -> Phase:
 
 
 def phase_of(positions: Positions, frequencies: Frequencies) -> Phase:
-    """The same for positions that have been checked."""
+    """Phase of positions that have been checked."""
     lib, bounds = positions.lib, positions.bounds
     word = WIDE if lib.float64 else NARROW
     short = bounds is not None and -(1 << word.low_bits) <= bounds[0] and bounds[1] <= 1 << word.low_bits
@@ -122,16 +135,13 @@ def whole_and_fraction(positions: Positions) -> tuple[Array, Array | None]:
 
 
 def _products(piece: Array, frequencies: Frequencies, word: Word, weight: int, lib: Library) -> Array:
-    """A piece of each position, which stands for so many times 2^weight, times every limb.
-
-    (limbs, *batch, n, pairs).
-    """
+    """Multiply a piece of each position, so many times 2^weight, by every limb: (limbs, *batch, n, pairs)."""
     limbs = lib.constant(_limbs(frequencies, word, weight), lib.integer)
     return piece[..., None] * limbs[(slice(None), *(None,) * piece.ndim)]
 
 
 def carried(columns: Any, word: Word, count: int = 0) -> tuple[Array, ...]:
-    """So many columns of sums as limbs of `word.limb_bits` bits; what passes the top is whole revolutions, and goes."""
+    """Carry columns of sums into limbs of `word.limb_bits` bits; what passes the top is whole revolutions, and goes."""
     mask, bits, last = (1 << word.limb_bits) - 1, word.limb_bits, (count or word.limbs) - 1
     total = columns[last]
     limbs = [total & mask]
@@ -155,23 +165,25 @@ def _limbs(frequencies: Frequencies, word: Word, weight: int) -> np.ndarray:
 
 @arrays.host
 def limbs(frequencies: Frequencies, bits: int, count: int) -> np.ndarray:
-    """Frequencies as fractions of a revolution, to 2^-(bits·count) revolutions, in limbs of so many bits, the topmost first; (count, pairs)."""
+    """Frequencies as fractions of a revolution, in limbs of so many bits, the topmost first; (count, pairs)."""
     return _limbs(frequencies, WIDE._replace(limb_bits=bits, limbs=count), 0)
 
 
 @arrays.host
 def revolutions_per_step(frequencies: Frequencies) -> np.ndarray:
-    """The frequencies in revolutions a step, as float64; shape (pairs,)."""
+    """Frequencies in revolutions a step, as float64; shape (pairs,)."""
     return np.array([float(revolution) for revolution in _revolutions(frequencies)])
 
 
 @arrays.host
 def revolution_words(frequencies: Frequencies) -> np.ndarray:
-    """The frequencies in whole 2^-128 revolutions a step, as int64 that hold the upper and the lower 64 bits.
+    """Frequencies in whole 2^-128 revolutions a step.
 
-    Shape (2, pairs).
+    Times a whole position, in integers that wrap around at whole revolutions, they are the phase: kernels compute with
+    it.
 
-    Times a whole position, in integers that wrap around at whole revolutions, it is the phase: what kernels take.
+    Returns:
+        int64 (2, pairs), the upper and the lower 64 bits.
     """
     words = [digits(revolutions, 64, 2) for revolutions in whole_revolutions(frequencies, 128)]
     return np.array(words, np.uint64).T.copy().view(np.int64)
@@ -187,9 +199,10 @@ def whole_revolutions(frequencies: Frequencies, bits: int) -> list[int]:
 
 
 def digits(whole: int, bits: int, count: int) -> list[int]:
-    """The last `count` digits of a whole number to the base 2^bits, the topmost first."""
+    """Last `count` digits of a whole number to the base 2^bits, the topmost first."""
     return [(whole >> bits * (count - 1 - index)) % (1 << bits) for index in range(count)]
 
 
 def _revolutions(frequencies: Frequencies) -> list[Decimal]:
+    """Frequencies in revolutions a step, to 100 digits."""
     return [EXACT.divide(frequency, TWO_PI) for frequency in frequencies.exact()]

@@ -1,4 +1,4 @@
-"""What a set of frequencies must be able to say of itself."""
+"""Base class of frequencies."""
 
 from __future__ import annotations
 
@@ -23,33 +23,30 @@ TWO_PI = Decimal(
 
 @dataclass(frozen=True)
 class Frequencies(Untraced, abc.ABC):
-    """How fast each pair of channels rotates, in radians for one step of position: a encoding of plain numbers."""
+    """Speed at which each pair of channels rotates, in radians for one step of position."""
 
     @abc.abstractmethod
     def exact(self) -> tuple[Decimal, ...]:
-        """The frequencies to 100 digits, in radians a step, one for each pair."""
+        """Frequencies to 100 digits, in radians a step, one for each pair."""
 
     @property
     @abc.abstractmethod
     def pairs(self) -> int:
-        """How many frequencies there are."""
+        """Number of frequencies."""
 
     def radians(self) -> np.ndarray:
-        """The frequencies as float64, correctly rounded; shape (pairs,)."""
+        """Frequencies as float64, correctly rounded; shape (pairs,)."""
         return np.array([float(frequency) for frequency in self.exact()])
 
     def wavelengths(self) -> np.ndarray:
-        """Positions for one whole revolution, 2π/ω, as float64.
-
-        Infinite for a pair that stands still; shape (pairs,).
-        """
+        """Positions for one whole revolution, 2π/ω, as float64 (pairs,); infinite for a pair that stands still."""
         return np.array([float(TWO_PI / frequency) if frequency else np.inf for frequency in self.exact()])
 
     def float32(self, like: Array | Library) -> Array:
-        """The frequencies as released models hold them: float32, by their own arithmetic, in the library of `like`."""
+        """Frequencies as released models hold them: float32, by their own arithmetic, in the library of `like`."""
         lib = library(like)
         return lib.constant(self.radians(), lib.xp.float32)
 
     def angle32(self, positions: Array, lib: Library) -> Array:
-        """The angles of float32 positions as released models form them; shape (*positions, pairs)."""
+        """Angles of float32 positions as released models form them; shape (*positions, pairs)."""
         return positions[..., None] * self.float32(lib)

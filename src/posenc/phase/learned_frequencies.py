@@ -26,11 +26,19 @@ NARROW = Word(14, 12, 14, 6)
 
 
 def cos_sin_of_learned(parts: Sequence[Positions], frequencies: Sequence[Array], dtype: Any) -> tuple[Array, Array]:
-    """cos and sin of Σ_a p_a·ω_a for coordinates (*batch, n) and, for each, an array of frequencies ω (pairs,), radians a step.
+    """Cosine and sine of Σ_a p_a·ω_a, where the frequencies are arrays, learned perhaps.
 
-    ω is taken for the exact number that the float holds, and the phases are added in fixed point. Results (*batch, n,
-    pairs), as precise as `cosine_sine`. A frequency of 2^27 radians a step or more (2^14 where there is no float64),
-    infinite or NaN gives NaN.
+    ω is taken for the exact number that the float holds, and the phases are added in fixed point, as precise as
+    `cosine_sine`. A frequency of 2^27 radians a step or more (2^14 where there is no float64), infinite or NaN gives
+    NaN.
+
+    Args:
+        parts: Coordinates of the positions, (*batch, n) each.
+        frequencies: ω of each coordinate, (pairs,), radians a step.
+        dtype: Of the results.
+
+    Returns:
+        Cosines and sines, (*batch, n, pairs) each.
     """
     lib = parts[0].lib
     if lib.cos_sin_of_learned is not None:
@@ -54,9 +62,18 @@ def cos_sin_of_learned(parts: Sequence[Positions], frequencies: Sequence[Array],
 def learned_gradients(
     positions: Array, frequencies: Array, cos_sin: tuple[Array, Array], incoming: tuple[Array, Array]
 ) -> tuple[Array, Array]:
-    """Gradients of positions (*batch, n, axes) and of frequencies (axes, pairs), from those of cos and sin.
+    """Gradients of positions and of frequencies from those of cos and sin.
 
-    θ = Σ_a p_a·ω_a, dcos = -sin·dθ and dsin = cos·dθ; all of one dtype, as wide as cos and sin.
+    dcos = -sin·dθ and dsin = cos·dθ, θ = Σ_a p_a·ω_a.
+
+    Args:
+        positions: (*batch, n, axes); all arrays have one dtype.
+        frequencies: (axes, pairs).
+        cos_sin: Cosines and sines, (*batch, n, pairs) each.
+        incoming: Gradients of both.
+
+    Returns:
+        Gradients of positions and of frequencies.
     """
     (cosine, sine), (of_cosine, of_sine) = cos_sin, incoming
     of_angle = of_sine * cosine - of_cosine * sine
@@ -65,7 +82,7 @@ def learned_gradients(
 
 
 def _phase(positions: Positions, frequencies: Array, word: Word) -> Phase:
-    """position × frequency, of either sign, as a fraction of a revolution."""
+    """Position × frequency, of either sign, as a fraction of a revolution."""
     lib = positions.lib
     xp, values = lib.xp, lib.detach(frequencies)
     size, sign = xp.abs(values), xp.where(values < 0, -xp.ones_like(values), xp.ones_like(values))
@@ -80,10 +97,7 @@ def _phase(positions: Positions, frequencies: Array, word: Word) -> Phase:
 
 
 def _columns(whole: Array, revolutions: list[Array], word: Word) -> list[Array]:
-    """Position × revolutions a step, limb by limb, not yet carried.
-
-    What passes the top is whole revolutions, and goes.
-    """
+    """Position × revolutions a step, limb by limb, not yet carried; whole revolutions are dropped."""
     bits = word.low_bits
     pieces = [whole & ((1 << bits) - 1), whole >> bits & ((1 << bits) - 1), whole >> 2 * bits]
     return [
@@ -96,7 +110,7 @@ def _columns(whole: Array, revolutions: list[Array], word: Word) -> list[Array]:
 
 
 def _revolution_limbs(size: Array, word: Word, lib: Library) -> list[Array]:
-    """ω/2π in limbs below the point, the topmost first: the digits of ω times those of 1/2π."""
+    """Limbs of ω/2π below the point, the topmost first: the digits of ω times those of 1/2π."""
     xp = lib.xp
     rest = xp.where(size < 2.0**word.limb_bits, size, xp.zeros_like(size))
     digits: list[Array] = []
@@ -114,7 +128,7 @@ def _revolution_limbs(size: Array, word: Word, lib: Library) -> list[Array]:
 
 @arrays.host
 def _inverse(word: Word) -> list[int]:
-    """1/2π in limbs below the point, one more than the word has."""
+    """Limbs of 1/2π below the point, one more than the word has."""
     count, bits = word.limbs + 1, word.limb_bits
     whole = int(EXACT.multiply(EXACT.divide(Decimal(1), TWO_PI), Decimal(1 << bits * count)).to_integral_value())
     return digits(whole, bits, count)

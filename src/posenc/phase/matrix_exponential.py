@@ -15,13 +15,21 @@ TERMS = 13
 
 
 def exponential(matrix: Array, name: str = "positions", advice: str = "Scale positions down, to [0, 1] say.") -> Array:
-    """exp(M) for square matrices (..., d, d), in the float that they have.
+    """Exponential of square matrices, exp(M), made of products alone, so with gradients.
 
-    Made of products alone, so with gradients.
+    The series carries exp(M) - 1, so that small angles lose nothing: the error is some d·|M| units of the last place,
+    which is what rounding M itself costs.
 
-    What is carried is exp(M) - 1, so that small turns lose nothing: the error is some d·|M| units of the last place,
-    which is what rounding M itself costs. Row sums above 2^16 are a ValueError about `name` that ends with `advice`, or
-    NaN where they cannot be seen.
+    Args:
+        matrix: (..., d, d), floats. Row sums above 2^16 that cannot be read give NaN.
+        name: Name of the argument, for the message.
+        advice: End of the message.
+
+    Returns:
+        (..., d, d), in the dtype of `matrix`.
+
+    Raises:
+        ValueError: A row sum of magnitudes is above 2^16.
     """
     lib = arrays.library(matrix)
     xp = lib.xp

@@ -11,12 +11,17 @@ from posenc.phase.frequencies import Frequencies
 
 
 def power_of_two(positions: Positions, per_step: Frequencies) -> Array:
-    """2^(p·f) for every position p and every rate f, given as frequencies of f revolutions a step.
+    """Power 2^(p·f) of every position p and every rate f, good to 4 ulp.
 
-    Shape (*batch, n, pairs).
+    The fraction of the exponent is the exact fraction of a revolution, so a large exponent loses nothing; exponents
+    beyond the float's range give infinity or zero.
 
-    In the widest float, good to 4 ulp: the fraction of the exponent is the exact fraction of a revolution, so a large
-    exponent loses nothing. Positions as for `phase`; exponents beyond the float's range give infinity or zero.
+    Args:
+        positions: Positions (*batch, n), checked.
+        per_step: Rates f, as frequencies of f revolutions a step.
+
+    Returns:
+        (*batch, n, pairs), in the widest float.
     """
     lib = positions.lib
     quarter, rest = phase_of(positions, per_step).quarters()

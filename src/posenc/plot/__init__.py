@@ -1,4 +1,4 @@
-"""Pictures of encodings with matplotlib; the numbers that they show come from `inspect`.
+"""Pictures of encodings with matplotlib; their numbers come from `posenc.inspect`.
 
 Each function takes an encoding, draws into `ax` or a new figure, and returns the Axes. Functions of several panels
 (`heads`, `rotated`, `differences`, `derivative`, `binary`, `attention_map`, `input_sum`, `number_waves`) take and

@@ -2,6 +2,7 @@
 
 from .analogy import binary as binary
 from .analogy import dials as dials
+from .analogy import number_waves as number_waves
 from .attention_maps import attention_map as attention_map
 from .attention_maps import look_back as look_back
 from .by_distance import bias as bias
@@ -12,9 +13,10 @@ from .cells import derivation as derivation
 from .cells import input_sum as input_sum
 from .cells import rotation_matrix as rotation_matrix
 from .cells import shift_matrix as shift_matrix
-from .derivative import derivative as derivative
 from .export import ImageFile as ImageFile
 from .export import image as image
+from .frequency import derivative as derivative
+from .frequency import scalings as scalings
 from .frequency import wavelengths as wavelengths
 from .frequency import waves as waves
 from .heat_maps import dimensions as dimensions
@@ -23,10 +25,8 @@ from .heat_maps import similarity as similarity
 from .layers import layers as layers
 from .lines import curves as curves
 from .media import media_positions as media_positions
-from .number import number_waves as number_waves
 from .plane import pairing as pairing
 from .plane import rotation as rotation
 from .position_effect import differences as differences
 from .position_effect import rotated as rotated
-from .scalings import scalings as scalings
 from .word_order import word_order as word_order

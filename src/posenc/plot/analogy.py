@@ -1,4 +1,4 @@
-"""Pictures of the comparison with counting: dials, and bits next to the encoding."""
+"""Pictures of the comparison with counting: dials, bits next to the encoding, and a number as waves."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
 from posenc.core.doors import AdditiveEncoding, Encoding
-from posenc.inspect import BinaryCounting, Dials, binary_counting
+from posenc.inspect import BinaryCounting, Dials, NumberWaves, binary_counting
 from posenc.inspect import dials as dials_of
+from posenc.inspect import number_waves as number_waves_of
 from posenc.plot import canvas
 
 #: Dials in a row; the distance of two centres where the radius is 1.
@@ -28,17 +29,23 @@ def dials(
     ax: Axes | None = None,
     **keywords: Any,
 ) -> Axes:
-    """Each pair of channels as a dial.
+    """Draw each pair of channels as a dial, its hand at the pair's angle, from the right and against the clock.
 
-    The hand has rotated by the pair's angle, from the right and against the clock.
-
-    Its height is the sine and its reach to the right is the cosine, the pair's two numbers.
+    The height of the hand is the sine and its reach to the right the cosine, the pair's two numbers.
 
     Args:
-        encoding: An encoding with frequencies, or what `posenc.inspect.dials` gave (its position counts, not the
-            argument).
-        pairs: Which; at most eight from the fastest to the slowest if left out.
-        keywords: For `Axes.plot`, which draws the hands.
+        encoding: An encoding with frequencies, or the result of `posenc.inspect.dials`, which has its own position.
+        position: A whole number.
+        pairs: Pairs to draw; at most eight from the fastest to the slowest if left out.
+        ax: Axes to draw into; a new figure if left out.
+        keywords: Options of `Axes.plot`, which draws the hands.
+
+    Returns:
+        The Axes.
+
+    Raises:
+        TypeError: `encoding` has no frequencies.
+        ValueError: An argument breaks its rule; the message names it.
     """
     read = encoding if isinstance(encoding, Dials) else dials_of(encoding, position)
     chosen = canvas.spread("pairs", pairs, len(read.revolutions), DIALS)
@@ -82,13 +89,21 @@ def binary(
     ax: Any = None,
     **keywords: Any,
 ) -> np.ndarray:
-    """Numbers in bits next to the encoding of the same numbers; an array of two Axes.
+    """Draw numbers in bits next to the encoding of the same numbers.
 
     Args:
         count: How many numbers, or the result of `posenc.inspect.binary_counting`.
-        encoding: Sinusoidal(dim=2·bits) if left out.
-        ax: Two Axes.
-        keywords: For `Axes.imshow`, which draws the encoding.
+        bits: Bits of a number.
+        encoding: An encoding that adds and has frequencies; Sinusoidal(dim=2·bits) if left out.
+        ax: Two Axes; a new figure if left out.
+        keywords: Options of `Axes.imshow`, which draws the encoding.
+
+    Returns:
+        An array of two Axes.
+
+    Raises:
+        TypeError: `encoding` does not add or has no frequencies.
+        ValueError: An argument breaks its rule; the message names it.
     """
     counting = count if isinstance(count, BinaryCounting) else binary_counting(count, bits, encoding)
     numbers, width = np.arange(len(counting.table)), counting.table.shape[1]
@@ -111,3 +126,63 @@ def binary(
     right.xaxis.set_major_locator(MaxNLocator(integer=True))
     canvas.finish(right, "encoding: fastest on the left", "dimension", "")
     return axes
+
+
+#: Places of a square wave in its window.
+STEPS = 769
+
+
+def number_waves(
+    encoding: Encoding | NumberWaves, position: int = 150, *, ax: Any = None, **keywords: Any
+) -> np.ndarray:
+    """Draw the digits of a number under square waves, then its pairs under sinusoids.
+
+    Every wave is drawn over its own last three periods, and ends at the number, marked by a dot.
+
+    Args:
+        encoding: An encoding with frequencies, or the result of `posenc.inspect.number_waves`.
+        position: The number.
+        ax: As many Axes as bits and pairs; a new figure if left out.
+        keywords: Options of `Axes.plot`.
+
+    Returns:
+        An array of Axes, one a wave.
+
+    Raises:
+        TypeError: `encoding` has no frequencies.
+        ValueError: An argument breaks its rule; the message names it.
+    """
+    shown = encoding if isinstance(encoding, NumberWaves) else number_waves_of(position, encoding)
+    bits, pairs = len(shown.digits), len(shown.sines)
+    axes = canvas.several(ax, bits + pairs, 1, (5.6, 0.42 * (bits + pairs) + 0.8))
+    back = np.linspace(-3.0, 0.0, STEPS)
+    for index, panel in enumerate(axes[:bits]):
+        # The digit holds for half a period; the number stands at this share of its period.
+        share = shown.number % int(shown.periods[index]) / int(shown.periods[index])
+        wave = ((share + back) % 1 >= 0.5).astype(float)
+        _wave(panel, back, wave, float(shown.digits[index]), canvas.COLOURS[0], keywords)
+        _labels(panel, f"bit {index}: {shown.digits[index]}", f"period {int(shown.periods[index]):,}")
+    for pair, panel in enumerate(axes[bits:]):
+        places = np.linspace(-3.0, 0.0, shown.sines.shape[1])
+        _wave(panel, places, shown.sines[pair], float(shown.sines[pair, -1]), canvas.COLOURS[1], keywords)
+        period = canvas.position_count(shown.dials.wavelengths[pair])
+        _labels(panel, f"pair {pair}: {shown.sines[pair, -1]:.3f}", f"period {period}")
+    title = f"{shown.number} = {shown.number:b} in binary, and its encoding"
+    axes[0].figure.suptitle(title, fontsize="medium")
+    if ax is None:
+        told = f"Each wave over its own last three periods; the dot is {shown.number}"
+        axes[0].figure.supxlabel(told, fontsize="small")
+    return axes
+
+
+def _wave(ax: Axes, x: np.ndarray, y: np.ndarray, end: float, colour: str, keywords: dict[str, Any]) -> None:
+    ax.plot(x, y, **{"color": colour, "linewidth": 1.2, **keywords})
+    ax.plot([0.0], [end], marker="o", markersize=5, color="black")
+    ax.set(xlim=(-3.05, 0.1))
+    ax.set_axis_off()
+
+
+def _labels(ax: Axes, left: str, right: str) -> None:
+    look: dict[str, Any] = {"transform": ax.transAxes, "va": "center", "fontsize": "small"}
+    ax.text(-0.01, 0.5, left, ha="right", **look)
+    ax.text(1.01, 0.5, right, ha="left", **look)

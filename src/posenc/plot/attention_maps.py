@@ -1,4 +1,4 @@
-"""Pictures of where attention looks: its weights, and the head that looks k tokens back."""
+"""Pictures of attention weights, and of the head that looks k tokens back."""
 
 from __future__ import annotations
 
@@ -26,11 +26,22 @@ def attention_map(
     ax: Any = None,
     **keywords: Any,
 ) -> np.ndarray:
-    """The attention weights of each head: a row a query, a column a key. An array of Axes, one for each head.
+    """Draw the attention weights of each head: a row a query, a column a key.
 
     Args:
         encoding: An encoding, None for none, or the result of `posenc.inspect.attention_map` or of a training.
-        keywords: For `Axes.imshow`.
+        sentence: Words between spaces.
+        causal: Whether a word sees only those before it and itself.
+        params: Learned parameters; drawn with seed 0 if left out.
+        ax: As many Axes as heads; a new figure if left out.
+        keywords: Options of `Axes.imshow`.
+
+    Returns:
+        An array of Axes, one a head.
+
+    Raises:
+        TypeError: `encoding` is no encoding.
+        ValueError: `sentence` has no words.
     """
     if not isinstance(encoding, AttentionMap):
         encoding = attention_map_of(sentence, encoding, causal=causal, params=params)
@@ -59,11 +70,21 @@ def look_back(
     ax: Axes | None = None,
     **keywords: Any,
 ) -> Axes:
-    """Scores of the head that looks `offset` tokens back, the largest of each row marked by a dot.
+    """Draw the scores of the head that looks `offset` tokens back, the largest of each row marked by a dot.
 
     Args:
-        encoding: Sinusoids, or the result of `posenc.inspect.look_back`.
-        keywords: For `Axes.imshow`.
+        encoding: An encoding made of sinusoids, or the result of `posenc.inspect.look_back`.
+        offset: Tokens to look back.
+        positions: How many positions there are.
+        ax: Axes to draw into; a new figure if left out.
+        keywords: Options of `Axes.imshow`.
+
+    Returns:
+        The Axes.
+
+    Raises:
+        TypeError: `encoding` is not made of sinusoids.
+        ValueError: An argument breaks its rule; the message names it.
     """
     shown = encoding if isinstance(encoding, LookBack) else look_back_of(encoding, offset, positions)
     index = np.arange(len(shown.target))

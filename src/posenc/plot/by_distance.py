@@ -1,4 +1,4 @@
-"""Pictures of what depends on distance: scores and biases."""
+"""Pictures of scores and biases against distance."""
 
 from __future__ import annotations
 
@@ -27,16 +27,23 @@ def score_by_distance(
     ax: Axes | None = None,
     **keywords: Any,
 ) -> Axes:
-    """The score that position alone gives to a query so many positions after the key.
-
-    A line a head where heads differ.
+    """Draw the score that position alone gives to a query so many positions after the key.
 
     Args:
-        encoding: An encoding of any door, or what `posenc.inspect.score_by_distance` gave; then `distances` says
+        encoding: An encoding of any door, or the result of `posenc.inspect.score_by_distance`; then `distances` says
             nothing.
         distances: A count or a row of numbers, negative for keys after the query.
-        heads: Which; at most eight from the first to the last if left out.
-        keywords: For `Axes.plot`.
+        heads: Heads to draw, a line each; at most eight from the first to the last if left out.
+        params: Learned parameters; drawn with seed 0, and called untrained, if left out.
+        ax: Axes to draw into; a new figure if left out.
+        keywords: Options of `Axes.plot`.
+
+    Returns:
+        The Axes.
+
+    Raises:
+        TypeError: `encoding` is no encoding, or scores the keys between as well.
+        ValueError: An argument breaks its rule; the message names it.
     """
     measured = (
         encoding
@@ -60,12 +67,22 @@ def bias(
     ax: Axes | None = None,
     **keywords: Any,
 ) -> Axes:
-    """What one head adds to every logit: a row a query from the top, a column a key.
+    """Draw what one head adds to every logit: a row a query from the top, a column a key.
 
     Args:
+        encoding: An encoding that biases logits, with one axis.
         length: Queries and keys at positions 0 … length-1.
-        keywords: For `Axes.imshow`. What is learned is drawn with seed 0, and called untrained, where `params` is left
-            out.
+        head: Index of the head.
+        params: Learned parameters; drawn with seed 0, and called untrained, if left out.
+        ax: Axes to draw into; a new figure if left out.
+        keywords: Options of `Axes.imshow`.
+
+    Returns:
+        The Axes.
+
+    Raises:
+        TypeError: `encoding` does not bias logits.
+        ValueError: An argument breaks its rule; the message names it.
     """
     validation.instance("encoding", encoding, AttentionBias, canvas.BIASES)
     validation.one_axis("encoding", encoding)
@@ -91,13 +108,21 @@ def bias(
 def heads(
     encoding: AttentionBias, length: int = 24, *, params: Params | None = None, ax: Any = None, **keywords: Any
 ) -> np.ndarray:
-    """What every head adds to its logits, a panel for each of at most eight, all in the same colours.
+    """Draw what every head adds to its logits, a panel for each of at most eight, all in the same colours.
 
     Args:
+        encoding: An encoding that biases logits, with one axis.
         length: Queries and keys at positions 0 … length-1.
-        ax: An array of Axes.
-        keywords: For `Axes.imshow`. What is learned is drawn with seed 0, and called untrained, where `params` is left
-            out.
+        params: Learned parameters; drawn with seed 0, and called untrained, if left out.
+        ax: As many Axes as heads are drawn; a new figure if left out.
+        keywords: Options of `Axes.imshow`.
+
+    Returns:
+        An array of Axes, one a head.
+
+    Raises:
+        TypeError: `encoding` does not bias logits.
+        ValueError: An argument breaks its rule; the message names it.
     """
     validation.instance("encoding", encoding, AttentionBias, canvas.BIASES)
     validation.one_axis("encoding", encoding)
@@ -134,11 +159,22 @@ def bias_by_distance(
     ax: Axes | None = None,
     **keywords: Any,
 ) -> Axes:
-    """What heads add to the logit of a query so many positions after the key (before it where negative), a line each.
+    """Draw what heads add to the logit of a query so many positions after the key, a line each.
 
     Args:
-        heads: Which; at most eight from the first to the last if left out.
-        keywords: For `Axes.plot`.
+        encoding: An encoding that biases logits, with one axis.
+        distances: A count or a row of numbers, negative for keys after the query.
+        heads: Heads to draw; at most eight from the first to the last if left out.
+        params: Learned parameters; drawn with seed 0, and called untrained, if left out.
+        ax: Axes to draw into; a new figure if left out.
+        keywords: Options of `Axes.plot`.
+
+    Returns:
+        The Axes.
+
+    Raises:
+        TypeError: `encoding` does not bias logits.
+        ValueError: An argument breaks its rule; the message names it.
     """
     validation.instance("encoding", encoding, AttentionBias, canvas.BIASES)
     ax = score_by_distance(encoding, distances, heads=heads, params=params, ax=ax, **keywords)

@@ -1,4 +1,4 @@
-"""What every picture shares: where it is drawn, its colours, its names and the checks of what is drawn.
+"""Figures, colours, titles and checks that every picture shares.
 
 No picture touches pyplot: a new Figure belongs to nobody but its caller, so no backend is chosen, nothing is shown and
 nothing is left open. A figure is reached as `axes.figure`.
@@ -36,7 +36,7 @@ MOST = 20_000
 
 
 def single(ax: Axes | None, size: tuple[float, float] = SIZE) -> Axes:
-    """The caller's Axes, or those of a new figure."""
+    """Axes of the caller, or those of a new figure."""
     if ax is None:
         return Figure(figsize=size, layout="constrained").add_subplot()
     target: Axes = validation.instance("ax", ax, Axes, "a matplotlib Axes")
@@ -46,7 +46,7 @@ def single(ax: Axes | None, size: tuple[float, float] = SIZE) -> Axes:
 def several(
     ax: Any, rows: int, columns: int, size: tuple[float, float], *, sharex: bool = False, sharey: bool = False
 ) -> np.ndarray:
-    """rows·columns Axes in one array, the caller's or those of a new figure."""
+    """Axes in one array, rows·columns of them, the caller's or those of a new figure."""
     if ax is None:
         figure = Figure(figsize=size, layout="constrained")
         return np.asarray(figure.subplots(rows, columns, squeeze=False, sharex=sharex, sharey=sharey)).reshape(-1)
@@ -65,10 +65,12 @@ def stacked(ax: Any, count: int) -> np.ndarray:
 
 
 def colour(index: int) -> str:
+    """Colour of a line by its index."""
     return COLOURS[index % len(COLOURS)]
 
 
 def style(index: int) -> Any:
+    """Style of a line by its index."""
     return STYLES[index % len(STYLES)]
 
 
@@ -97,10 +99,7 @@ def parameters_or_fresh(encoding: Encoding, params: Params | None) -> Params | N
 
 
 def name(encoding: Encoding, most: int = 64, *, params: Params | None = None) -> str:
-    """The encoding as a title writes it.
-
-    Its class and the fields that are not at their defaults; told where it is untrained.
-    """
+    """Title of an encoding: its class, the fields that are not at their defaults, and whether it is untrained."""
     text = short(encoding)
     return (text if len(text) <= most else text[: most - 1] + "…") + (
         ", untrained" if params is None and encoding.shapes else ""
@@ -149,7 +148,7 @@ def _edges(values: np.ndarray) -> tuple[float, float]:
 
 
 def legend(ax: Axes, entries: Sequence[Any], **keywords: Any) -> None:
-    """A legend where there is something to tell apart."""
+    """Draw a legend where there is something to tell apart."""
     if entries:
         ax.legend(**{"frameon": False, "fontsize": "small", **keywords})
 
@@ -173,7 +172,7 @@ def spread(name: str, chosen: Sequence[int] | None, count: int, most: int) -> li
 
 
 def finish(ax: Axes, title: str, x: str, y: str) -> Axes:
-    """Title and labels."""
+    """Set title and labels."""
     ax.set_title(title, fontsize="medium")
     ax.set_xlabel(x)
     ax.set_ylabel(y)

@@ -14,7 +14,7 @@ from posenc.core.text_lines import decimals
 from posenc.inspect import InputSum, rotation_matrices
 from posenc.inspect import input_sum as input_sum_of
 from posenc.inspect import shift_matrix as shift_matrix_of
-from posenc.inspect.shift_derivation import shift_derivation
+from posenc.inspect.shift_matrix import shift_derivation
 from posenc.plot import canvas
 
 #: More columns than this leave no room for numbers.
@@ -31,11 +31,21 @@ def input_sum(
     ax: Any = None,
     **keywords: Any,
 ) -> np.ndarray:
-    """Embedding, encoding and their sum, a row a word; an array of three Axes with one scale of colours.
+    """Draw embedding, encoding and their sum, a row a word, with one scale of colours.
 
     Args:
         encoding: An encoding that adds, or the result of `posenc.inspect.input_sum`.
-        keywords: For `Axes.imshow`.
+        sentence: Words between spaces.
+        params: Learned parameters; drawn with seed 0, and called untrained, if left out.
+        ax: Three Axes; a new figure if left out.
+        keywords: Options of `Axes.imshow`.
+
+    Returns:
+        An array of three Axes.
+
+    Raises:
+        TypeError: `encoding` does not add.
+        ValueError: An argument breaks its rule; the message names it.
     """
     shown = encoding if isinstance(encoding, InputSum) else input_sum_of(sentence, encoding, params=params)
     parts = {"embedding E": shown.embeddings, "encoding P": shown.positional, "input X = E + P": shown.total}
@@ -55,10 +65,20 @@ def input_sum(
 
 
 def shift_matrix(encoding: AdditiveEncoding, offset: int = 1, *, ax: Axes | None = None, **keywords: Any) -> Axes:
-    """M(offset), which moves every row of the encoding by `offset` positions: a block of two by two for each pair.
+    """Draw M(offset), which moves every row by `offset` positions: a block of two by two for each pair.
 
     Args:
-        keywords: For `Axes.imshow`.
+        encoding: An encoding made of sinusoids, of at most 256 channels.
+        offset: Number of steps.
+        ax: Axes to draw into; a new figure if left out.
+        keywords: Options of `Axes.imshow`.
+
+    Returns:
+        The Axes.
+
+    Raises:
+        TypeError: `encoding` is not made of sinusoids.
+        ValueError: An argument breaks its rule; the message names it.
     """
     validation.instance("encoding", encoding, AdditiveEncoding, canvas.ADDS)
     validation.integer("encoding.width", encoding.width, 2, WIDEST)
@@ -74,12 +94,21 @@ def rotation_matrix(
     ax: Axes | None = None,
     **keywords: Any,
 ) -> Axes:
-    """R(position), by which queries and keys are multiplied: a block of two by two for each pair of channels.
-
-    What is learned is drawn with seed 0, and called untrained, where `params` is left out.
+    """Draw R(position), by which queries and keys are multiplied: a block of two by two for each pair.
 
     Args:
-        keywords: For `Axes.imshow`.
+        encoding: An encoding that rotates pairs, of at most 256 channels.
+        position: The position.
+        params: Learned parameters; drawn with seed 0, and called untrained, if left out.
+        ax: Axes to draw into; a new figure if left out.
+        keywords: Options of `Axes.imshow`.
+
+    Returns:
+        The Axes.
+
+    Raises:
+        TypeError: `encoding` does not rotate.
+        ValueError: An argument breaks its rule; the message names it.
     """
     validation.instance("encoding", encoding, RotaryEncoding, canvas.ROTATES)
     validation.integer("encoding.head_dim", encoding.head_dim, 2, WIDEST)
@@ -97,10 +126,22 @@ def derivation(
     ax: Axes | None = None,
     **keywords: Any,
 ) -> Axes:
-    """The steps from the addition theorems to M(offset), each with its numbers, as text.
+    """Write the steps from the addition theorems to M(offset), each with its numbers.
 
     Args:
-        keywords: For `Axes.text`.
+        encoding: An encoding made of sinusoids.
+        offset: Number of steps, a whole number.
+        position: Position t, a whole number.
+        pair: Index of the pair.
+        ax: Axes to draw into; a new figure if left out.
+        keywords: Options of `Axes.text`.
+
+    Returns:
+        The Axes.
+
+    Raises:
+        TypeError: `encoding` is not made of sinusoids.
+        ValueError: An argument breaks its rule; the message names it.
     """
     derived = shift_derivation(encoding, offset, position=position, pair=pair)
     title, *lines = derived.lines()
@@ -116,7 +157,7 @@ def derivation(
 
 
 def _square(matrix: np.ndarray, title: str, ax: Axes | None, keywords: dict[str, Any]) -> Axes:
-    """A matrix that takes a vector's dimensions, its columns, to those of another, its rows."""
+    """Draw a matrix that takes a vector's dimensions, its columns, to those of another, its rows."""
     side = min(9.0, max(3.0, 0.45 * len(matrix) + 0.8))
     ax = canvas.single(ax, (side, side))
     _cells(ax, matrix, {**canvas.centred(matrix), "aspect": "equal", **keywords})
@@ -126,7 +167,7 @@ def _square(matrix: np.ndarray, title: str, ax: Axes | None, keywords: dict[str,
 
 
 def _cells(ax: Axes, values: np.ndarray, keywords: dict[str, Any]) -> None:
-    """Coloured cells, with numbers where there is room."""
+    """Draw coloured cells, with numbers where there is room."""
     image = ax.imshow(values, **{"aspect": "auto", "interpolation": "nearest", **keywords})
     if values.shape[1] > NUMBERED:
         return

@@ -21,7 +21,14 @@ LARGE = 150_000
 
 @dataclass(frozen=True)
 class ImageFile:
-    """An image file: bytes, media type, and width and height in CSS pixels (96 an inch)."""
+    """An image file.
+
+    Attributes:
+        data: Its bytes.
+        media: Media type, "image/svg+xml" or "image/png".
+        width: Width in CSS pixels (96 an inch).
+        height: Height in CSS pixels.
+    """
 
     data: bytes
     media: str
@@ -30,11 +37,19 @@ class ImageFile:
 
 
 def image(picture: Any, kind: str = "auto", *, dpi: int = 160) -> ImageFile:
-    """The whole figure of a Figure, an Axes or an array of Axes; the same picture always gives the same bytes.
+    """Save the whole figure of a picture; the same picture always gives the same bytes.
 
     Args:
+        picture: A Figure, an Axes or an array of Axes.
         kind: "svg", "png", or "auto": PNG for a figure with a heat map or a large SVG, SVG otherwise.
         dpi: Dots an inch of a PNG.
+
+    Returns:
+        The image file.
+
+    Raises:
+        TypeError: `picture` is something else.
+        ValueError: `kind` or `dpi` breaks its rule.
     """
     figure = figure_of(picture)
     validation.choice("kind", kind, ("auto", "svg", "png"))
@@ -46,7 +61,7 @@ def image(picture: Any, kind: str = "auto", *, dpi: int = 160) -> ImageFile:
 
 
 def figure_of(picture: Any) -> Figure:
-    """The figure that a picture belongs to."""
+    """Figure that a picture belongs to."""
     if isinstance(picture, np.ndarray | list | tuple) and len(picture):
         picture = np.asarray(picture, dtype=object).reshape(-1)[0]
     if isinstance(picture, Axes):

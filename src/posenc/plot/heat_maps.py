@@ -13,7 +13,7 @@ from posenc.core import validation
 from posenc.core.doors import AdditiveEncoding, Params, RotaryEncoding
 from posenc.core.rotation import Rotation
 from posenc.inspect import similarity as similarity_of
-from posenc.inspect.rotation_table import rotation_table
+from posenc.inspect.rotation_matrix import rotation_table
 from posenc.plot import canvas
 
 
@@ -25,14 +25,23 @@ def heatmap(
     ax: Axes | None = None,
     **keywords: Any,
 ) -> Axes:
-    """Every value of the encoding as a colour: a row a position, from the top; a column a dimension.
+    """Draw every value of the encoding as a colour: a row a position, from the top; a column a dimension.
 
-    A rotation has the cosine of each pair at the pair's first dimension, and the sine at its second. What is learned is
-    drawn with seed 0, and called untrained, where `params` is left out.
+    A rotation has the cosine of each pair at the pair's first dimension, and the sine at its second.
 
     Args:
+        encoding: An encoding that adds or rotates, with one axis.
         positions: A count or evenly spaced numbers.
-        keywords: For `Axes.imshow`.
+        params: Learned parameters; drawn with seed 0, and called untrained, if left out.
+        ax: Axes to draw into; a new figure if left out.
+        keywords: Options of `Axes.imshow`.
+
+    Returns:
+        The Axes.
+
+    Raises:
+        TypeError: `encoding` neither adds nor rotates pairs, equally in every head.
+        ValueError: An argument breaks its rule; the message names it.
 
     Example:
         >>> from posenc import Sinusoidal
@@ -55,13 +64,22 @@ def dimensions(
     ax: Axes | None = None,
     **keywords: Any,
 ) -> Axes:
-    """The values of chosen dimensions against position, a line each.
-
-    Of a rotation, cosines and sines as in `heatmap`.
+    """Draw the values of chosen dimensions against position, a line each.
 
     Args:
+        encoding: An encoding that adds or rotates, with one axis; of a rotation, cosines and sines as in `heatmap`.
+        dims: Dimensions to draw.
         positions: A count or a row of numbers.
-        keywords: For `Axes.plot`.
+        params: Learned parameters; drawn with seed 0, and called untrained, if left out.
+        ax: Axes to draw into; a new figure if left out.
+        keywords: Options of `Axes.plot`.
+
+    Returns:
+        The Axes.
+
+    Raises:
+        TypeError: `encoding` neither adds nor rotates pairs, equally in every head.
+        ValueError: An argument breaks its rule; the message names it.
     """
     rows = canvas.positions_to_draw("positions", positions)
     table = _table(encoding, rows, params)
@@ -93,11 +111,21 @@ def similarity(
     ax: Axes | None = None,
     **keywords: Any,
 ) -> Axes:
-    """PE·PEᵀ: the dot product of every two rows. Where it depends on distance alone, all diagonals are even.
+    """Draw PE·PEᵀ, the dot product of every two rows; diagonals are even where it depends on distance alone.
 
     Args:
+        encoding: An encoding that adds, with one axis.
         positions: A count or evenly spaced numbers.
-        keywords: For `Axes.imshow`.
+        params: Learned parameters; drawn with seed 0, and called untrained, if left out.
+        ax: Axes to draw into; a new figure if left out.
+        keywords: Options of `Axes.imshow`.
+
+    Returns:
+        The Axes.
+
+    Raises:
+        TypeError: `encoding` does not add.
+        ValueError: An argument breaks its rule; the message names it.
     """
     rows = canvas.even("positions", canvas.positions_to_draw("positions", positions))
     validation.instance("encoding", encoding, AdditiveEncoding, canvas.ADDS)

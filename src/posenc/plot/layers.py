@@ -1,4 +1,4 @@
-"""What the layers of a model do with positions, as a picture: a strip for each part, a colour for each group."""
+"""Layers of a model as a picture: a strip for each part, a colour for each group of layers."""
 
 from __future__ import annotations
 
@@ -22,11 +22,20 @@ HATCHES = ("", "//", "..", "xx", "++")
 
 
 def layers(model: ModelPositions, *, ax: Axes | None = None, **keywords: Any) -> Axes:
-    """A strip of blocks for each part of a model, a block a layer, in the colour of the group that treats positions alike; the legend says what each group does.
+    """Draw the layers of a model, in the colour of the group that treats positions alike.
+
+    Each part of the model is a strip with a block for each layer; the legend says what each group does.
 
     Args:
-        model: What `posenc.models.from_config` read.
-        keywords: For `Axes.broken_barh`.
+        model: The result of `posenc.models.from_config`.
+        ax: Axes to draw into; a new figure if left out.
+        keywords: Options of `Axes.broken_barh`.
+
+    Returns:
+        The Axes.
+
+    Raises:
+        TypeError: `model` is something else.
     """
     validation.instance("model", model, ModelPositions, "what posenc.models.from_config returns")
     parts = list(dict.fromkeys(group.part for group in model.groups))

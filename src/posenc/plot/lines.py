@@ -22,13 +22,23 @@ def curves(
     ax: Axes | None = None,
     **keywords: Any,
 ) -> Axes:
-    """A line for each name, from its (x values, y values).
+    """Draw a line for each name, told apart by colour and by style.
 
     Args:
-        x: What the axes count, with the unit.
-        y: What the axes count, with the unit.
-        marks: Names and x values of upright lines.
-        keywords: For `Axes.plot`.
+        named: (x values, y values) of each line, by its name.
+        x: Label of the x axis, with the unit.
+        y: Label of the y axis, with the unit.
+        title: Title of the picture.
+        marks: x values of upright lines, by their names.
+        ax: Axes to draw into; a new figure if left out.
+        keywords: Options of `Axes.plot`.
+
+    Returns:
+        The Axes.
+
+    Raises:
+        TypeError: `named` is no mapping.
+        ValueError: A line has rows of different lengths.
 
     Example:
         >>> axes = curves({"RoPE": ([0, 100], [3.2, 2.1])}, x="step", y="loss (nats a token)")

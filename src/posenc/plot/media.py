@@ -1,4 +1,4 @@
-"""Where the tokens of text, images and videos stand: the three coordinates of each token."""
+"""Tokens of text, images and videos: the three coordinates of each token."""
 
 from __future__ import annotations
 
@@ -23,12 +23,19 @@ def media_positions(
     ax: Axes | None = None,
     **keywords: Any,
 ) -> Axes:
-    """Time, height and width of every token, a row each; a line where a segment begins, above it what it holds.
+    """Draw time, height and width of every token, a row each; a line where a segment begins.
 
     Args:
         segments: Text, Image and Video of posenc.positions.
-        after: As of `posenc.positions.media`.
-        keywords: For `Axes.imshow`.
+        after: Position after an image, as in `posenc.positions.media`.
+        ax: Axes to draw into; a new figure if left out.
+        keywords: Options of `Axes.imshow`.
+
+    Returns:
+        The Axes.
+
+    Raises:
+        ValueError: There are more than 4096 tokens, or a segment breaks its rule.
 
     Example:
         >>> from posenc.positions import Image, Text

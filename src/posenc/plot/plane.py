@@ -27,14 +27,23 @@ def rotation(
     ax: Axes | None = None,
     **keywords: Any,
 ) -> Axes:
-    """One pair of channels as an arrow in the plane.
-
-    The vector itself in black, then rotated at each position ("at 3").
+    """Draw one pair of channels as an arrow in the plane, at several positions.
 
     Args:
-        vector: Its two numbers.
-        pair: Which pair rotates.
-        keywords: For `Axes.quiver`, which draws the rotated vectors.
+        encoding: An encoding that rotates pairs, with one axis.
+        vector: The two numbers of the pair, drawn in black.
+        positions: Positions at which the vector is drawn rotated, a count or a row of numbers.
+        pair: Index of the pair.
+        params: Learned parameters; drawn with seed 0, and called untrained, if left out.
+        ax: Axes to draw into; a new figure if left out.
+        keywords: Options of `Axes.quiver`, which draws the rotated vectors.
+
+    Returns:
+        The Axes.
+
+    Raises:
+        TypeError: `encoding` does not rotate.
+        ValueError: An argument breaks its rule; the message names it.
     """
     points, start = canvas.positions_to_draw("positions", positions), _plane(vector)
     rotated_points = _pair_at(encoding, start, points, pair, params)
@@ -52,12 +61,20 @@ def rotation(
 
 
 def pairing(encoding: RotaryEncoding, *, params: Params | None = None, ax: Axes | None = None, **keywords: Any) -> Axes:
-    """Which channels of a head turn together: a dot a channel, an arch a pair. Channels that do not rotate are grey.
-
-    At most 64 channels.
+    """Draw the pairing of the channels of a head: a dot a channel, an arch a pair, grey where nothing rotates.
 
     Args:
-        keywords: For `Axes.scatter`, which draws the channels.
+        encoding: An encoding that rotates pairs, of at most 64 channels.
+        params: Learned parameters; drawn with seed 0, and called untrained, if left out.
+        ax: Axes to draw into; a new figure if left out.
+        keywords: Options of `Axes.scatter`, which draws the channels.
+
+    Returns:
+        The Axes.
+
+    Raises:
+        TypeError: `encoding` does not rotate.
+        ValueError: The head has more than 64 channels.
     """
     validation.instance("encoding", encoding, RotaryEncoding, canvas.ROTATES)
     validation.integer("encoding.head_dim", encoding.head_dim, 2, 64)
@@ -78,14 +95,14 @@ def pairing(encoding: RotaryEncoding, *, params: Params | None = None, ax: Axes 
 
 
 def _circle(ax: Axes, radius: float) -> None:
-    """The circle that a rotation cannot leave, with room for words on both sides."""
+    """Draw the circle that a rotation cannot leave, with room for words on both sides."""
     angle, radius = np.linspace(0, 2 * np.pi, 361), radius or 1.0
     ax.plot(radius * np.cos(angle), radius * np.sin(angle), color="#c8c8c8", linewidth=0.8, zorder=0)
     ax.set(xlim=(-1.65 * radius, 1.65 * radius), ylim=(-1.3 * radius, 1.3 * radius), aspect="equal")
 
 
 def _labels(tips: np.ndarray, points: np.ndarray, start: np.ndarray) -> list[str]:
-    """A label for each rotated vector, then the vector's, which takes in those that did not rotate, as at position 0."""
+    """A label for each rotated vector, then the vector's, which names the positions that did not rotate it."""
     still = np.isclose(tips, start).all(-1)
     texts = [f"at {point:g}" for point in points]
     moved = ["" if same else text for text, same in zip(texts, still, strict=True)]
@@ -93,7 +110,7 @@ def _labels(tips: np.ndarray, points: np.ndarray, start: np.ndarray) -> list[str
 
 
 def _label_at(ax: Axes, tip: np.ndarray, text: str) -> None:
-    """A word at the outer side of an arrow's tip."""
+    """Write a word at the outer side of an arrow's tip."""
     side, offset = "left" if tip[0] > 0 else "right", tuple(6 * np.sign(tip))
     ax.annotate(
         text, (tip[0], tip[1]), xytext=offset, textcoords="offset points", ha=side, va="center", fontsize="small"
@@ -110,7 +127,7 @@ def _plane(vector: Any) -> np.ndarray:
 def _pair_at(
     encoding: RotaryEncoding, vector: np.ndarray, positions: np.ndarray, pair: int, params: Params | None
 ) -> np.ndarray:
-    """The two channels of one pair at every position, from a head that is zero elsewhere; shape (n, 2)."""
+    """Channels of one pair at every position, from a head that is zero elsewhere, (n, 2)."""
     validation.instance("encoding", encoding, RotaryEncoding, canvas.ROTATES)
     validation.one_axis("encoding", encoding)
     first, second = _channels(encoding, params)

@@ -1,4 +1,4 @@
-"""What a position changes in a vector: the vector before and after, and the difference."""
+"""Pictures of the change that a position makes in a vector: before, after, and the difference."""
 
 from __future__ import annotations
 
@@ -22,14 +22,23 @@ def rotated(
     ax: Any = None,
     **keywords: Any,
 ) -> np.ndarray:
-    """The numbers of a vector before and after its rotation, laid over each other; an array of Axes, one a position.
+    """Draw the numbers of a vector before and after its rotation, a panel for each position.
 
     Args:
-        encoding: An encoding that rotates, or what `posenc.inspect.position_change` gave for one; then the next two say
+        encoding: An encoding that rotates, or the result of `posenc.inspect.position_change`; then the next three say
             nothing.
         vector: (head_dim,); the same normal numbers every time if left out.
-        ax: As many Axes.
-        keywords: For `Axes.plot`, which draws the rotated vector.
+        positions: Two or more positions.
+        params: Learned parameters; drawn with seed 0 if left out.
+        ax: As many Axes as positions; a new figure if left out.
+        keywords: Options of `Axes.plot`, which draws the rotated vector.
+
+    Returns:
+        An array of Axes, one a position.
+
+    Raises:
+        TypeError: `encoding` does not rotate.
+        ValueError: An argument breaks its rule; the message names it.
     """
     change_of_position = encoding if isinstance(encoding, PositionChange) else None
     validation.instance(
@@ -57,18 +66,26 @@ def differences(
     ax: Any = None,
     **keywords: Any,
 ) -> np.ndarray:
-    """How a vector differs from itself at the first position (adds) or from itself alone (rotates).
-
-    An array of Axes.
+    """Draw the differences of a vector from itself at the first position (adds) or from itself alone (rotates).
 
     An encoding that adds has a panel for each position but the first, and the vector cancels; one that rotates has a
     panel for each. Above each quarter of the dimensions stands its share of the squared difference.
 
     Args:
-        encoding: An encoding, or what `posenc.inspect.position_change` gave; then the next two say nothing.
+        encoding: An encoding that adds or rotates, or the result of `posenc.inspect.position_change`; then the next
+            three say nothing.
         vector: (width,); the same normal numbers every time if left out.
-        ax: As many Axes.
-        keywords: For `Axes.plot`.
+        positions: Two or more positions.
+        params: Learned parameters; drawn with seed 0 if left out.
+        ax: As many Axes as differences; a new figure if left out.
+        keywords: Options of `Axes.plot`.
+
+    Returns:
+        An array of Axes, one a difference.
+
+    Raises:
+        TypeError: `encoding` neither adds nor rotates.
+        ValueError: An argument breaks its rule; the message names it.
     """
     change_of_position = (
         encoding if isinstance(encoding, PositionChange) else _computed(encoding, vector, positions, params)
@@ -89,7 +106,7 @@ def _computed(encoding: Any, vector: Any, positions: Any, params: Params | None)
 
 
 def _head(axes: np.ndarray, encoding: Encoding, params: Params | None, *, has_own_axes: bool) -> None:
-    """The encoding above all panels, in a figure of ours, and one label below them."""
+    """Write the encoding above all panels of a figure of ours, and one label below them."""
     axes[-1].set_xlabel("dimension")
     if has_own_axes:
         axes[0].figure.suptitle(canvas.name(encoding, params=params), fontsize="medium")

@@ -24,14 +24,25 @@ def word_order(
     ax: Axes | None = None,
     **keywords: Any,
 ) -> Axes:
-    """A row for each encoding, a column for each word: the largest difference of its output between the two orders.
+    """Draw the largest difference of each word's output between two orders, a row for each encoding.
 
     The rows are no encoding, the encoding and the best-known encodings; a row of zeros cannot tell the orders apart.
 
     Args:
         encoding: An encoding, None for the best-known ones alone, or results of `posenc.inspect.order_blindness` for
             the same two sentences.
-        keywords: For `Axes.imshow`.
+        sentence: Words between spaces.
+        other: The same words in another order.
+        causal: Whether a word sees only those before it and itself.
+        params: Learned parameters of `encoding`; drawn with seed 0 if left out.
+        ax: Axes to draw into; a new figure if left out.
+        keywords: Options of `Axes.imshow`.
+
+    Returns:
+        The Axes.
+
+    Raises:
+        ValueError: The sentences share no word.
     """
     if encoding is None or isinstance(encoding, Encoding):
         encoding = _compared(encoding, sentence, other, causal, params)

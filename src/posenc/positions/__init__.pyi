@@ -1,14 +1,13 @@
 """Every public name, listed once: `__init__.py` loads each from here when it is first asked for."""
 
-from .augmented import augmented as augmented
 from .bi_level import bi_level as bi_level
-from .coordinates import coordinates as coordinates
 from .coupled import coupled as coupled
 from .distance import difference as difference
 from .distance import steps as steps
 from .graph import laplacian as laplacian
 from .graph import random_walk as random_walk
 from .grid import centres as centres
+from .grid import coordinates as coordinates
 from .grid import grid as grid
 from .grid import grid_from_mask as grid_from_mask
 from .grid import prefixed as prefixed
@@ -18,14 +17,15 @@ from .mixed_media import Segment as Segment
 from .mixed_media import Text as Text
 from .mixed_media import Video as Video
 from .mixed_media import media as media
-from .random_floats import random_floats as random_floats
-from .randomised import randomised as randomised
+from .random_positions import augmented as augmented
+from .random_positions import random_floats as random_floats
+from .random_positions import randomised as randomised
+from .random_positions import shifted as shifted
+from .random_positions import skip_wise as skip_wise
 from .sequences import decoding as decoding
 from .sequences import documents as documents
 from .sequences import from_mask as from_mask
 from .sequences import packed as packed
 from .sequences import span as span
-from .shifted import shifted as shifted
-from .skip_wise import skip_wise as skip_wise
 from .symmetric_media import rope_tie as rope_tie
 from .symmetric_media import vrope as vrope

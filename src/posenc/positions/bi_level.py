@@ -8,18 +8,24 @@ from posenc.positions.sequences import LONGEST
 
 
 def bi_level(ends: Array, *, longest: int | None = None) -> tuple[Array, Array]:
-    """Each token's place within its segment, counted from 0, and the number of its segment, counted from 0.
+    """Number each token within its segment, and the segments.
 
-    He et al. 2024, arXiv:2401.16421 (BiPE): the first is for an absolute encoding that is added, the second for a
-    relative one. A separator (a full stop, the end of a line) is the last token of its segment.
+    The first is for an absolute encoding that is added, the second for a relative one. A separator (a full stop, the
+    end of a line) is the last token of its segment.
 
     Args:
-        ends: (*batch, n), true or 1 at the separators, of any library.
-        longest: Places from longest-1 on are that place, as in the released code with 1024; None leaves them. Two
-            results of that shape, integers.
+        ends: (*batch, n), true or 1 at the separators.
+        longest: Places from longest-1 on are that place, as in the released code with 1024; None leaves them.
+
+    Returns:
+        Place of each token within its segment and number of its segment, both from 0: two arrays (*batch, n), integers.
 
     Raises:
-        ValueError: Or TypeError naming the argument.
+        TypeError: `ends` holds no truth values, or `longest` is no whole number.
+        ValueError: `ends` has no sequence axis, or a number is out of range.
+
+    References:
+        He et al. 2024, arXiv:2401.16421 (BiPE).
 
     Example:
         >>> within, segment = bi_level([0, 0, 1, 0, 1, 0])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from posenc.core import validation
-from posenc.positions.draws import generator
+from posenc.positions.random_positions import generator
 
 LONGEST_NUMBER = 1 << 20
 
@@ -22,27 +22,31 @@ def coupled(
 ) -> np.ndarray:
     """Positions of the characters of "a+b=c", digits of the same significance sharing one.
 
-    Cho et al. 2024, arXiv:2405.20671 (position coupling), as in its released code: "+" takes the start s, the digits of
-    each number take s+1, s+2, … from the least significant one; "=" takes s before a reversed answer and s+answer+1
-    before an answer written in the usual order.
-
-    Result (first + second + answer + 2,), int64.
-
-    653 + 49 = 702, the answer written 207:
+    As in the released code of position coupling, "+" takes the start s, the digits of each number take s+1, s+2, … from
+    the least significant one; "=" takes s before a reversed answer and s+answer+1 before an answer written in the usual
+    order.
 
     Args:
-        first: Digits of a, b and c. reverse_input, reverse_output: least significant digit written first.
-        second: Digits of a, b and c. reverse_input, reverse_output: least significant digit written first.
-        answer: Digits of a, b and c. reverse_input, reverse_output: least significant digit written first.
-        longest: Together, s is drawn uniformly from 1 up to where no position exceeds `longest`; without them it is 1.
-        rng: Together, s is drawn uniformly from 1 up to where no position exceeds `longest`; without them it is 1.
+        first: Digits of a.
+        second: Digits of b.
+        answer: Digits of c.
+        reverse_input: Whether a and b are written with the least significant digit first.
+        reverse_output: Whether c is written with the least significant digit first.
+        longest: Largest position; s is drawn uniformly from 1 up to where no position exceeds it. None: s is 1.
+        rng: Generator that s is drawn from; given together with `longest`.
+
+    Returns:
+        (first + second + answer + 2,), int64.
 
     Raises:
-        ValueError: A value breaks its rule; the message names the argument.
-        TypeError: A value breaks its rule; the message names the argument.
+        TypeError: An argument has the wrong type.
+        ValueError: A number is out of range, or only one of `longest` and `rng` is given.
+
+    References:
+        Cho et al. 2024, arXiv:2405.20671.
 
     Example:
-        >>> coupled(3, 2, 3).tolist()
+        >>> coupled(3, 2, 3).tolist()  # 653 + 49 = 702, the answer written 207
         [4, 3, 2, 1, 3, 2, 1, 2, 3, 4]
     """
     sizes = {"first": first, "second": second, "answer": answer}
@@ -59,13 +63,13 @@ def coupled(
 
 
 def _digits(count: int, least_first: bool) -> np.ndarray:
-    """How far each digit lies from the start."""
+    """Distance of each digit from the start."""
     counted = np.arange(1, count + 1)
     return counted if least_first else counted[::-1]
 
 
 def _start(span: int, longest: int | None, rng: np.random.Generator | None) -> int:
-    """1, or a draw that leaves room for the farthest token."""
+    """Start of 1, or a draw that leaves room for the farthest token."""
     if (longest is None) != (rng is None):
         raise ValueError(
             f"longest and rng must be given together or not at all; got longest={longest!r} and "

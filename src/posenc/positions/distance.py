@@ -1,4 +1,4 @@
-"""The distance between two places."""
+"""Distance between two places."""
 
 from __future__ import annotations
 
@@ -14,10 +14,20 @@ FARTHEST_NARROW = 2**31 - 1
 def difference(
     query_positions: Array | Positions, key_positions: Array | Positions, like: Array | None = None
 ) -> Array:
-    """key - query, exact for integers up to 2^53; query and key broadcast.
+    """Subtract query positions from key positions, exactly for integers up to 2^53.
 
-    Where there are no 64-bit numbers (JAX by default) two positions 2^31 or more apart are a ValueError, or, where they
-    cannot be seen, ±(2^31 - 1).
+    Args:
+        query_positions: Positions of queries; they broadcast against those of keys.
+        key_positions: Positions of keys.
+        like: Array whose library plain numbers follow.
+
+    Returns:
+        key - query: integers, or the widest floats where positions are floats. Where there are no 64-bit numbers (JAX
+        by default), ±(2^31 - 1) for positions 2^31 or more apart that cannot be read.
+
+    Raises:
+        TypeError: Positions have another dtype.
+        ValueError: Positions are out of range, or 2^31 or more apart where there are no 64-bit numbers.
 
     Example:
         >>> difference([5], [3, 5, 9]).tolist()
@@ -27,6 +37,7 @@ def difference(
 
 
 def _difference(query_positions: Positions, key_positions: Positions) -> Array:
+    """Difference of positions that have been checked."""
     lib = query_positions.lib
     there, here = lib.signed(query_positions.array), lib.signed(key_positions.array)
     if lib.float64 or not (query_positions.integers and key_positions.integers):
@@ -37,10 +48,20 @@ def _difference(query_positions: Positions, key_positions: Positions) -> Array:
 def steps(
     query_positions: Array | Positions, key_positions: Array | Positions, dtype: Any, like: Array | None = None
 ) -> Array:
-    """key - query as floats of a dtype, or of float32 where that has 16 bits.
+    """Subtract query positions from key positions, as floats.
 
-    What `difference` cannot say while values are not seen is NaN here: a position out of range, a distance too far for
-    32 bits.
+    Args:
+        query_positions: Positions of queries; they broadcast against those of keys.
+        key_positions: Positions of keys.
+        dtype: Of the result; one of 16 bits means float32.
+        like: Array whose library plain numbers follow.
+
+    Returns:
+        key - query; NaN for a position out of range, or a distance too far for 32 bits, that cannot be read.
+
+    Raises:
+        TypeError: Positions have another dtype.
+        ValueError: Positions are out of range, or 2^31 or more apart where there are no 64-bit numbers.
 
     Example:
         >>> import numpy as np
@@ -61,11 +82,12 @@ def steps(
 
 
 def _narrow(query_positions: Array, key_positions: Array, lib: Library) -> Array:
-    """The difference in 32 bits, which does not wrap."""
+    """Difference in 32 bits, which does not wrap."""
     there, here = lib.extremes(query_positions), lib.extremes(key_positions)
     if there is not None and here is not None and max(here[1] - there[0], there[1] - here[0]) > FARTHEST_NARROW:
         raise ValueError(
-            f"key must be less than 2^31 away from query where there are no 64-bit numbers; got {here} and {there}. "
+            f"key_positions must be less than 2^31 away from query_positions where there are no 64-bit numbers; got "
+            f"{here} and {there}. "
             "Enable 64-bit numbers (jax_enable_x64)."
         )
     xp, wrapped = lib.xp, key_positions - query_positions

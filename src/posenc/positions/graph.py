@@ -15,19 +15,26 @@ SAME = 2.0**-30
 
 
 def random_walk(adjacency: Any, steps: int) -> np.ndarray:
-    """For each node the chance that a random walk from it is back after 1, 2, …, `steps` steps; shape (n, steps).
+    """Probability that a random walk from each node is back after 1, 2, …, `steps` steps.
 
-    Dwivedi et al. 2021, arXiv:2110.07875: the diagonals of P, P², …, with P = D⁻¹·A. For graphs without weights this is
-    `AddRandomWalkPE` of PyTorch Geometric; with weights that code divides 1, not the weight of an edge, by the sum. A
-    walk from a node without edges goes nowhere, so its row is 0.
+    They are the diagonals of P, P², …, with P = D⁻¹·A. For graphs without weights this is `AddRandomWalkPE` of PyTorch
+    Geometric; with weights that code divides 1, not the weight of an edge, by the sum. A walk from a node without edges
+    goes nowhere, so its row is 0.
 
     Args:
         adjacency: (n, n), the weights of edges from row to column, 0 where there is none; anything that `numpy.asarray`
-            takes. The result is float64; a model projects it to its width.
+            takes.
+        steps: Number of steps, at least 1.
+
+    Returns:
+        (n, steps), float64; a model projects it to its width.
 
     Raises:
-        ValueError: A value breaks its rule; the message names the argument.
-        TypeError: A value breaks its rule; the message names the argument.
+        TypeError: `adjacency` is no matrix of numbers, or `steps` no whole number.
+        ValueError: `adjacency` is not square, not finite, below 0 or too large, or `steps` out of range.
+
+    References:
+        Dwivedi et al. 2021, arXiv:2110.07875.
 
     Example:
         >>> random_walk([[0, 1, 0], [1, 0, 1], [0, 1, 0]], 2).tolist()  # a chain of three nodes
@@ -52,24 +59,30 @@ def laplacian(
     ties: Literal["error", "any"] = "error",
     rng: np.random.Generator | None = None,
 ) -> np.ndarray:
-    """The eigenvectors of the second to the (count+1)-th smallest eigenvalue of the graph's Laplacian; (n, count).
+    """Eigenvectors of the second to the (count+1)-th smallest eigenvalue of a graph's Laplacian.
 
-    Dwivedi et al. 2020, arXiv:2003.00982, of L = I - D^(-1/2)·A·D^(-1/2), each of length 1, with A without loops and 0
-    for the D^(-1/2) of a node without edges, as `AddLaplacianEigenvectorPE` of PyTorch Geometric has it.
-
-    An eigenvector has no sign of its own. Here its largest entry (the first, of several that are alike to 2^-30) is
-    positive. With `rng` signs are drawn, as that code does and training should. Equal eigenvalues, as in graphs with
+    L = I - D^(-1/2)·A·D^(-1/2), with A without loops and 0 for the D^(-1/2) of a node without edges, as
+    `AddLaplacianEigenvectorPE` of PyTorch Geometric has it. Each eigenvector has length 1 and no sign of its own: its
+    largest entry (the first, of several that are alike to 2^-30) is made positive. Equal eigenvalues, as in graphs with
     symmetries or several parts, have no eigenvectors of their own either: any rotation of them would do.
 
     Args:
         adjacency: (n, n), symmetric, no weight below 0; anything that `numpy.asarray` takes.
-        count: From 1 to n - 1.
+        count: Number of eigenvectors, from 1 to n - 1.
         ties: "error" refuses equal eigenvalues among those in use; "any" gives the vectors that LAPACK happens to find.
-            The result is float64; a model projects it to its width.
+        rng: Generator that signs are drawn from, as PyTorch Geometric does and training should; None for the rule
+            above.
+
+    Returns:
+        (n, count), float64; a model projects it to its width.
 
     Raises:
-        ValueError: A value breaks its rule; the message names the argument.
-        TypeError: A value breaks its rule; the message names the argument.
+        TypeError: `adjacency` is no matrix of numbers, or another argument has the wrong type.
+        ValueError: `adjacency` is not symmetric, not finite, below 0 or too large, eigenvalues are equal, or a number
+            is out of range.
+
+    References:
+        Dwivedi et al. 2020, arXiv:2003.00982.
 
     Example:
         >>> laplacian([[0, 1, 0], [1, 0, 1], [0, 1, 0]], 1).round(4).tolist()
@@ -104,7 +117,7 @@ def laplacian(
 
 
 def _normalised(weights: np.ndarray) -> np.ndarray:
-    """I - D^(-1/2)·A·D^(-1/2), for the graph without its loops."""
+    """Laplacian I - D^(-1/2)·A·D^(-1/2) of the graph without its loops."""
     edges = weights - np.diag(weights.diagonal())
     degree = edges.sum(1)
     root = np.divide(1.0, np.sqrt(degree), out=np.zeros_like(degree), where=degree > 0)
@@ -119,7 +132,7 @@ def _too_few(weights: np.ndarray) -> int:
 
 
 def _weights(adjacency: Any) -> np.ndarray:
-    """The matrix as float64, or the error that says what it lacks."""
+    """Adjacency matrix as float64, or the error that says what it lacks."""
     try:
         weights = np.asarray(adjacency, np.float64)
     except (TypeError, ValueError) as error:

@@ -22,17 +22,21 @@ def grid(
 ) -> np.ndarray:
     """Coordinates of patches read row by row (frame by frame).
 
-    Shape (height·width, 2), or (frames·height·width, 3); int64.
-
     Args:
-        order: Which coordinate comes first, a permutation of "hw" or, with frames, of "thw"; the patches are always
-            read in the same order, the last column fastest. Most models write "hw"; MAE's sinusoids and rope-vit write
-            "wh". None is "hw" or "thw".
-        start: Where counting begins, one number or one for each coordinate in that order.
+        height: Number of rows.
+        width: Number of columns.
+        frames: Number of frames; None for an image, without that coordinate.
+        order: Order of the coordinates, a permutation of "hw" or, with frames, of "thw"; the patches are always read in
+            the same order, the last column fastest. Most models write "hw"; MAE's sinusoids and rope-vit write "wh".
+            None is "hw" or "thw".
+        start: Number from which counting begins, one or one for each coordinate in that order.
+
+    Returns:
+        (height·width, 2), or (frames·height·width, 3); int64.
 
     Raises:
-        ValueError: A value breaks its rule; the message names the argument.
-        TypeError: A value breaks its rule; the message names the argument.
+        TypeError: An argument has the wrong type.
+        ValueError: A number is out of range, or `order` or `start` does not fit the coordinates.
 
     Example:
         >>> grid(2, 3).tolist()
@@ -51,18 +55,22 @@ def grid(
 def centres(height: int, width: int, *, order: str | None = None, divide: str = "each") -> np.ndarray:
     """Coordinates of the middles of patches, (2·i + 1)/n - 1, from -1 to 1 over the image.
 
-    Shape (height·width, 2), float64.
-
-    DINOv3 (Siméoni et al. 2025, arXiv:2508.10104), in its released code.
-
     Args:
-        order: "hw" (None) or "wh".
-        divide: What n is: the side "each" coordinate lies on, or for both the "longest" or the "shortest" side, which
-            keeps patches square ("max" and "min" there).
+        height: Number of rows.
+        width: Number of columns.
+        order: Order of the coordinates, "hw" (None) or "wh".
+        divide: Meaning of n: the side "each" coordinate lies on, or for both the "longest" or the "shortest" side,
+            which keeps patches square ("max" and "min" in the released code).
+
+    Returns:
+        (height·width, 2), float64.
 
     Raises:
-        ValueError: A value breaks its rule; the message names the argument.
-        TypeError: A value breaks its rule; the message names the argument.
+        TypeError: An argument has the wrong type.
+        ValueError: A number is out of range, or a word is unknown.
+
+    References:
+        Siméoni et al. 2025, arXiv:2508.10104 (DINOv3), in its released code.
 
     Example:
         >>> centres(1, 2).tolist()
@@ -79,22 +87,24 @@ def centres(height: int, width: int, *, order: str | None = None, divide: str = 
 
 
 def grid_from_mask(mask: Array, *, span: float | None = None) -> Array:
-    """Rows and columns counted from 1 where a mask is true, as DETR counts them.
+    """Count rows and columns from 1 where a mask is true, as DETR counts them.
 
-    (*batch, height, width) to (*batch, height·width, 2), the row first.
-
-    Carion et al. 2020, arXiv:2005.12872, in its released code: beyond the image a count stays at its last value.
-
-    Result in integers, or in the widest float with a span.
+    Beyond the image a count stays at its last value.
 
     Args:
-        mask: Of any library, true or 1 for pixels of the image.
+        mask: (*batch, height, width), true or 1 for pixels of the image.
         span: None for whole counts; a number to divide each count by the last one of its column or row (plus 1e-6) and
             multiply it by the span (DETR's `normalize`, with 2π).
 
+    Returns:
+        (*batch, height·width, 2), the row first; integers, or the widest float with a span.
+
     Raises:
-        ValueError: A value breaks its rule; the message names the argument.
-        TypeError: A value breaks its rule; the message names the argument.
+        TypeError: `mask` holds no truth values, or `span` is no number.
+        ValueError: `mask` has fewer than two axes, or `span` is out of range.
+
+    References:
+        Carion et al. 2020, arXiv:2005.12872, in its released code.
 
     Example:
         >>> grid_from_mask([[1, 1, 0], [1, 1, 0]]).tolist()
@@ -117,12 +127,20 @@ def grid_from_mask(mask: Array, *, span: float | None = None) -> Array:
 
 
 def prefixed(positions: Array, count: int) -> Array:
-    """`count` tokens before the patches, such as a class token: token j stands at (-1, …, 0, j), above the grid.
+    """Put tokens, such as a class token, before the patches: token j stands at (-1, …, 0, j), above the grid.
 
     `GridLearned(prefix=count)` keeps a vector for each of them.
 
     Args:
-        positions: (n, axes), whole numbers; result (count + n, axes).
+        positions: (n, axes), whole numbers.
+        count: Number of tokens.
+
+    Returns:
+        (count + n, axes), in the dtype of `positions`.
+
+    Raises:
+        TypeError: `count` is no whole number.
+        ValueError: `positions` are no whole numbers of that shape, or `count` is out of range.
 
     Example:
         >>> prefixed(grid(1, 2), 1).tolist()
@@ -144,12 +162,10 @@ def prefixed(positions: Array, count: int) -> Array:
 def on_grid(
     positions: Array | Positions, sizes: tuple[int, ...], *, prefix: int = 0, like: Array | None = None
 ) -> tuple[tuple[Array, ...], Array, Array]:
-    """Indices of positions (*batch, n, axes) on a grid, which of them are tokens before it, and a guard.
-
-    Each (*batch, n).
+    """Indices of positions (*batch, n, axes) on a grid, a mask of the tokens before it, and a guard, each (*batch, n).
 
     A token before the grid has its number as its last index. The guard is 0.0, or NaN for a position off the grid that
-    could not be seen; ValueError for one that can be.
+    could not be read; ValueError for one that can be.
 
     Example:
         >>> (row, column), front, _ = on_grid([[1, 2], [-1, 0]], (2, 3), prefix=1)
@@ -181,8 +197,32 @@ def on_grid(
     return tuple(safe), front, guard
 
 
+def coordinates(name: str, positions: Array, axes: int, *, like: Array | None = None) -> tuple[Array, ...]:
+    """Split positions (*batch, n, axes) into their coordinates.
+
+    Args:
+        name: Name of the argument, for messages.
+        positions: (*batch, n, axes), integers, float32 or float64.
+        axes: Number of coordinates.
+        like: Array whose library plain numbers follow.
+
+    Returns:
+        Array (*batch, n) for each coordinate.
+
+    Raises:
+        TypeError: Positions have another dtype.
+        ValueError: The last axis has another length, or positions are out of range.
+
+    Example:
+        >>> [part.tolist() for part in coordinates("positions", [[0, 7], [1, 8]], 2)]
+        [[0, 1], [7, 8]]
+    """
+    parts = split_coordinates(checked(positions, name, like), axes, name)
+    return tuple(part.array for part in parts)
+
+
 def _sizes(height: int, width: int, frames: int | None) -> dict[str, int]:
-    """How many there are of each coordinate, the slowest first."""
+    """Size of each coordinate, the slowest first."""
     sizes_by_axis = {"t": ("frames", frames), "h": ("height", height), "w": ("width", width)}
     sizes = {
         axis: validation.integer(name, size, 0, LONGEST)
@@ -197,6 +237,7 @@ def _sizes(height: int, width: int, frames: int | None) -> dict[str, int]:
 
 
 def _order(order: str | None, axes: str) -> str:
+    """Order of the coordinates, or the error that says what it must be."""
     if order is None:
         return axes
     if not isinstance(order, str):
@@ -207,6 +248,7 @@ def _order(order: str | None, axes: str) -> str:
 
 
 def _starts(start: int | Sequence[int], axes: int) -> np.ndarray:
+    """Start of each coordinate."""
     sizes_by_axis = tuple(start) if isinstance(start, list | tuple) else (start,) * axes
     if len(sizes_by_axis) != axes:
         raise ValueError(

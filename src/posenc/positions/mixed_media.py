@@ -17,12 +17,21 @@ from posenc.positions.sequences import LONGEST
 
 @dataclass(frozen=True)
 class Text(Declared):
-    """`length` tokens of text, or frames of sound: time, height and width go on together, one step a token."""
+    """Tokens of text, or frames of sound: time, height and width go on together, one step a token.
+
+    Args:
+        length: Number of tokens.
+
+    Raises:
+        TypeError: `length` is no whole number.
+        ValueError: `length` is out of range.
+    """
 
     length: Annotated[int, Whole(1, LONGEST)]
 
     @property
     def extent(self) -> int:
+        """Number of positions from its start to the segment behind it."""
         return self.length
 
     def coordinates(self) -> np.ndarray:
@@ -32,7 +41,17 @@ class Text(Declared):
 
 @dataclass(frozen=True)
 class Image(Declared):
-    """An image of height × width patches, of which merge × merge become one token: one time, its rows and columns."""
+    """An image of height × width patches, of which merge × merge become one token: one time, its rows and columns.
+
+    Args:
+        height: Rows of patches, a multiple of `merge`.
+        width: Columns of patches, a multiple of `merge`.
+        merge: Side of the square of patches that become a token.
+
+    Raises:
+        TypeError: A field is no whole number.
+        ValueError: A field is out of range, or a side is no multiple of `merge`.
+    """
 
     height: int
     width: int
@@ -43,6 +62,7 @@ class Image(Declared):
 
     @property
     def extent(self) -> int:
+        """Number of positions from its start to the segment behind it: its longer side."""
         return max(self.height, self.width) // self.merge
 
     def coordinates(self) -> np.ndarray:
@@ -52,12 +72,20 @@ class Image(Declared):
 
 @dataclass(frozen=True)
 class Video(Declared):
-    """A video of frames × height × width patches, merge × merge to a token, `interval` steps of time from frame to frame.
+    """A video of frames × height × width patches, merge × merge to a token.
 
     Args:
-        interval: 1 counts frames (Qwen2-VL); seconds between frames times steps a second follows the clock
-            (Qwen2.5-VL). The time of frame i is ⌊i·interval⌋, with the interval read as the nearest fraction of a
-            denominator up to 2^20, so that thirty steps of 1/30 are one.
+        frames: Number of frames.
+        height: Rows of patches, a multiple of `merge`.
+        width: Columns of patches, a multiple of `merge`.
+        merge: Side of the square of patches that become a token.
+        interval: Steps of time from frame to frame: 1 counts frames (Qwen2-VL); seconds between frames times steps a
+            second follows the clock (Qwen2.5-VL). The time of frame i is ⌊i·interval⌋, with the interval read as the
+            nearest fraction of a denominator up to 2^20, so that thirty steps of 1/30 are one.
+
+    Raises:
+        TypeError: A field is no number.
+        ValueError: A field is out of range, or a side is no multiple of `merge`.
     """
 
     frames: Annotated[int, Whole(1, 1 << 20)]
@@ -71,6 +99,7 @@ class Video(Declared):
 
     @property
     def extent(self) -> int:
+        """Number of positions from its start to the segment behind it: its longer side, whatever its time."""
         return max(self.height, self.width) // self.merge
 
     def coordinates(self) -> np.ndarray:
@@ -85,7 +114,19 @@ class Video(Declared):
 class Film(Declared):
     """A video and its sound, cut into chunks of so many steps of time; of each chunk the picture comes first.
 
-    Qwen2.5-Omni (Xu et al. 2025, arXiv:2503.20215), where a step is 40 ms and a chunk lasts 2 seconds.
+    In Qwen2.5-Omni a step is 40 ms and a chunk lasts 2 seconds.
+
+    Args:
+        video: The pictures.
+        sound: The sound, one token a step of time.
+        chunk: Steps of time in a chunk.
+
+    Raises:
+        TypeError: A field has the wrong type.
+        ValueError: `chunk` is out of range.
+
+    References:
+        Xu et al. 2025, arXiv:2503.20215.
     """
 
     video: Annotated[Video, Instance("a Video")]
@@ -94,6 +135,7 @@ class Film(Declared):
 
     @property
     def extent(self) -> int:
+        """Number of positions from its start to the segment behind it."""
         return max(self.video.extent, self.sound.extent)
 
     def coordinates(self) -> np.ndarray:
@@ -106,23 +148,27 @@ Segment: TypeAlias = Text | Image | Video | Film
 
 
 def media(segments: Sequence[Segment], *, after: str, start: int = 0) -> tuple[np.ndarray, int]:
-    """Coordinates (time, height, width) of all tokens, shape (tokens, 3), int64, and the position of the next token.
+    """Coordinates (time, height, width) of text, images, videos and sound in one sequence.
 
-    Wang et al. 2024, arXiv:2409.12191 (M-RoPE). Each segment begins where the one before it ends.
-
-    The next position is one beyond the largest coordinate of all: with tokens decoded so far it is what is called the
-    rope delta.
+    Each segment begins where the one before it ends.
 
     Args:
-        segments: What the sequence holds, in order.
-        after: Where a segment ends: "largest", one beyond the largest coordinate of its tokens (the paper;
-            Qwen2.5-Omni), or "extent", beyond its longer side whatever its time (Qwen2-VL to Qwen3-VL in transformers
-            5), so that the time of a long video overlaps what follows. They differ for videos alone.
-        start: Where the first one begins.
+        segments: Segments of the sequence, in order.
+        after: End of a segment: "largest", one beyond the largest coordinate of its tokens (the paper; Qwen2.5-Omni),
+            or "extent", beyond its longer side whatever its time (Qwen2-VL to Qwen3-VL in transformers 5), so that the
+            time of a long video overlaps the segment behind it. They differ for videos alone.
+        start: Position of the first segment.
+
+    Returns:
+        Coordinates of all tokens, (tokens, 3), int64, and the position of the next token: one beyond the largest
+        coordinate of all. With tokens decoded so far it is what is called the rope delta.
 
     Raises:
-        ValueError: A value breaks its rule; the message names the argument.
-        TypeError: A value breaks its rule; the message names the argument.
+        TypeError: `segments` is no list of segments, or another argument has the wrong type.
+        ValueError: `after` is unknown, or `start` out of range.
+
+    References:
+        Wang et al. 2024, arXiv:2409.12191 (M-RoPE).
 
     Example:
         >>> found, following = media([Text(2), Image(4, 4, merge=2), Text(1)], after="largest")
@@ -144,7 +190,7 @@ def media(segments: Sequence[Segment], *, after: str, start: int = 0) -> tuple[n
 
 
 def check_segments(segments: Any, *kinds: type) -> None:
-    """Refuse what is no list of segments of these kinds."""
+    """Refuse an object that is no list of segments of these kinds."""
     *names, last = (kind.__name__ for kind in kinds)
     listed = f"{', '.join(names)} and {last}"
     if not isinstance(segments, list | tuple):
@@ -155,6 +201,7 @@ def check_segments(segments: Any, *kinds: type) -> None:
 
 
 def _sides(encoding: Image | Video) -> None:
+    """Check the sides of an image or a video, which `merge` must divide."""
     merge = validation.integer("merge", encoding.merge, 1, 1 << 10)
     sides = {name: validation.integer(name, getattr(encoding, name), merge, 1 << 20) for name in ("height", "width")}
     for name, side in sides.items():

@@ -1,4 +1,4 @@
-"""Keys in the order of their positions, put in order once for all that sums over them."""
+"""Keys in the order of their positions, sorted once for all scores that sum over them."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from posenc.positions.distance import difference
 class OrderedKeys(NamedTuple):
     """Keys in the order of their documents and, within a document, of their positions.
 
-    Args:
+    Attributes:
         key: Their positions in this order.
-        order: Which of the given keys stands at each place, (*batch, m); None where they were given in order, which can
-            be seen only where positions can be read.
+        order: Index of the given key at each place, (*batch, m); None where they were given in order, which can be seen
+            only where positions can be read.
         guard: NaN for a row in which a position is out of range or occurs twice, else 0.0, (*batch, 1); None where
             positions can be read, so that such a row is an error.
     """
@@ -25,7 +25,7 @@ class OrderedKeys(NamedTuple):
     guard: Array | None
 
     def of(self, x: Array) -> Array:
-        """What belongs to the keys as they were given, (*batch, …, m, width), in their order."""
+        """Sort vectors of the keys as they were given, (*batch, …, m, width), into their order."""
         if self.order is None:
             return x
         lib, columns = self.key.lib, x.swapaxes(-1, -2)
@@ -34,7 +34,7 @@ class OrderedKeys(NamedTuple):
         )
 
     def back(self, x: Array) -> Array:
-        """Numbers for each key in order, (*batch, …, m), for the keys as they were given."""
+        """Sort numbers of keys in order, (*batch, …, m), back to the keys as they were given."""
         if self.order is None:
             return x
         lib = self.key.lib
@@ -46,7 +46,7 @@ class OrderedKeys(NamedTuple):
         return self._replace(key=self.key.part((..., some)))
 
     def before_all(self, query: Positions) -> int:
-        """How many of the first keys lie before every query; 0 where it cannot be seen, or documents share a row.
+        """Number of first keys that lie before every query; 0 where it cannot be read, or documents share a row.
 
         Example:
             >>> ordered([0, 1, 5, 6]).before_all(checked([5, 6]))
@@ -59,15 +59,15 @@ class OrderedKeys(NamedTuple):
         return 0 if counts is None else int(counts[0])
 
     def reached(self, query: Positions) -> Array:
-        """Which keys are of the document of the query and not behind it; (*batch, n, m)."""
+        """Mask of keys that are of the document of the query and not behind it; (*batch, n, m)."""
         return _in_one_document(query, self.key, _pairs(query, self.key) <= 0)
 
     def before(self, query: Positions) -> Array:
-        """Which keys are of the document of the query and before it; (*batch, n, m)."""
+        """Mask of keys that are of the document of the query and before it; (*batch, n, m)."""
         return _in_one_document(query, self.key, _pairs(query, self.key) < 0)
 
     def rank(self, pairs: Array, query: Positions) -> Array:
-        """How many keys come first in the order: those of earlier documents, and those of `pairs`; (*batch, n).
+        """Number of keys that come first in the order: those of earlier documents, and those of `pairs`; (*batch, n).
 
         Example:
             >>> keys = ordered([20, 10, 30])
@@ -80,7 +80,7 @@ class OrderedKeys(NamedTuple):
         return self.key.lib.astype(pairs.sum(-1), self.key.lib.integer)
 
     def later(self, block: slice) -> Array:
-        """[l, n]: whether key l comes after key n in their document, of consecutive keys; (*batch or none, l, n)."""
+        """Mask [l, n] of consecutive keys: key l comes after key n in their document; (*batch or none, l, n)."""
         index = self.key.lib.arange(self.key.array.shape[-1])[block]
         later, documents = index[:, None] > index, self.key.documents
         if documents is None:
@@ -89,29 +89,26 @@ class OrderedKeys(NamedTuple):
         return later & (documents[..., :, None] == documents[..., None, :])
 
     def same_document(self, places: int) -> Array:
-        """Whether the key so many places before each key is there, and of its document; (*batch or none, m)."""
+        """Mask of keys whose neighbour so many places before is there, and of their document; (*batch or none, m)."""
         lib = self.key.lib
         there = lib.arange(self.key.array.shape[-1]) >= places
         documents = self.key.documents
         return there if documents is None else there & (lib.xp.roll(documents, places, -1) == documents)
 
     def _aligned(self, index: Array, x: Array) -> Array:
-        """An index (*batch, m) with an axis for each that x has between."""
+        """Index (*batch, m) with an axis for each that x has between."""
         between = (1,) * (x.ndim - index.ndim)
         return index.reshape((*index.shape[:-1], *between, index.shape[-1]))
 
 
 def ordered(key: Array | Positions) -> OrderedKeys:
-    """Keys in order; ValueError for a position that can be read and that a document holds twice.
-
-    Args:
-        key: Positions, (m,) or (*batch, m), with their documents.
+    """Sort keys, (m,) or (*batch, m), with their documents; ValueError for a position that a document holds twice.
 
     Example:
         >>> ordered([5, 0, 1]).key.array.tolist(), ordered([5, 0, 1]).order.tolist(), ordered([0, 1, 5]).order
         ([0, 1, 5], [1, 2, 0], None)
     """
-    key = checked(key, "key")
+    key = checked(key, "key_positions")
     lib = key.lib
     rises = _follows(key, lambda later, earlier: later > earlier).all()
     order = None if lib.concrete(rises) and rises.item() else _order(key)
@@ -122,10 +119,12 @@ def ordered(key: Array | Positions) -> OrderedKeys:
 
 
 def _picked(numbers: Array, order: Array, key: Positions) -> Array:
+    """Numbers in the order of the keys."""
     return key.lib.take_along(key.lib.xp.broadcast_to(numbers, order.shape), order)
 
 
 def _order(key: Positions) -> Array:
+    """Indices that sort keys by document and then by position."""
     lib = key.lib
     positions = lib.signed(key.array)
     if key.documents is None:
@@ -137,7 +136,7 @@ def _order(key: Positions) -> Array:
 
 
 def _follows(key: Positions, compared: Any) -> Array:
-    """Whether a comparison holds for each key's position and that of the key before, where both are of one document; where not, whether the documents rise."""
+    """Compare each key's position with that of the key before; between two documents, compare the documents."""
     positions, documents = key.lib.signed(key.array), key.documents
     holds = compared(positions[..., 1:], positions[..., :-1])
     if documents is None:
@@ -147,7 +146,7 @@ def _follows(key: Positions, compared: Any) -> Array:
 
 
 def _guard(key: Positions) -> Array | None:
-    """The guard of keys in order."""
+    """Guard of keys in order."""
     lib, xp = key.lib, key.lib.xp
     repeated = key.lib.signed(key.array)[..., 1:] == key.lib.signed(key.array)[..., :-1]
     if key.documents is not None:
@@ -158,19 +157,20 @@ def _guard(key: Positions) -> Array | None:
     if repeated.any().item():
         position = xp.broadcast_to(key.array[..., 1:], repeated.shape)[repeated].reshape(-1)[0].item()
         raise ValueError(
-            f"key must hold each position once, since this score reads the keys in between; got {position} twice. "
-            "Number padding behind the tokens, as posenc.positions.from_mask does, and say which documents are "
+            f"key_positions must hold each position once, since this score reads the keys in between; got {position} "
+            "twice. Number padding behind the tokens, as posenc.positions.from_mask does, and say which documents are "
             "packed: documents=(of queries, of keys)."
         )
     return None
 
 
 def _pairs(query_positions: Positions, key_positions: Positions) -> Array:
-    """key - query for every pair, (*batch, n, m)."""
+    """Difference key - query for every pair, (*batch, n, m)."""
     return difference(query_positions.part((..., slice(None), None)), key_positions.part((..., None, slice(None))))
 
 
 def _in_one_document(query_positions: Positions, key_positions: Positions, pairs: Array) -> Array:
+    """Pairs of which query and key are of one document."""
     if query_positions.documents is None or key_positions.documents is None:
         return pairs
     return pairs & (query_positions.documents[..., :, None] == key_positions.documents[..., None, :])

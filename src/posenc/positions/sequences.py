@@ -15,7 +15,18 @@ LONGEST = 1 << 30
 
 
 def span(length: int, *, start: int = 0) -> np.ndarray:
-    """start, start+1, …, start+length-1; shape (length,), int64.
+    """Consecutive positions start, start+1, …, start+length-1.
+
+    Args:
+        length: Number of tokens.
+        start: First position.
+
+    Returns:
+        (length,), int64.
+
+    Raises:
+        TypeError: An argument is no whole number.
+        ValueError: A number is out of range.
 
     Example:
         >>> span(3, start=5).tolist()
@@ -27,15 +38,20 @@ def span(length: int, *, start: int = 0) -> np.ndarray:
 
 
 def from_mask(mask: Array) -> Array:
-    """Positions of a padded batch.
+    """Positions of a padded batch: tokens count from 0 in each row, wherever the padding stands.
 
-    Tokens count from 0 in each row, wherever the padding stands, and padding goes on behind them, so that no token
-    comes after it.
+    Padding goes on behind the tokens, so that no token comes after it. A mask still has to hide padding from attention;
+    its positions only make scores that count the keys in between leave it out.
 
     Args:
-        mask: (*batch, n), true or 1 for tokens; result the same shape, integers, each of 0 to n - 1 once a row. A mask
-            still has to hide padding from attention; what its positions settle is that scores that count the keys in
-            between leave it out.
+        mask: (*batch, n), true or 1 for tokens.
+
+    Returns:
+        Integers of the same shape, each of 0 to n - 1 once a row.
+
+    Raises:
+        TypeError: `mask` is neither an array nor a list.
+        ValueError: `mask` holds other numbers than 0 and 1.
 
     Example:
         >>> from_mask([[0, 0, 1, 1], [1, 1, 1, 0]]).tolist()
@@ -49,7 +65,17 @@ def from_mask(mask: Array) -> Array:
 
 
 def packed(lengths: Sequence[int]) -> np.ndarray:
-    """Positions of documents packed into one row: each starts again at 0; shape (sum of lengths,), int64.
+    """Positions of documents packed into one row: each starts again at 0.
+
+    Args:
+        lengths: Number of tokens of each document.
+
+    Returns:
+        (sum of lengths,), int64.
+
+    Raises:
+        TypeError: `lengths` is no list of whole numbers.
+        ValueError: A length is out of range.
 
     Example:
         >>> packed([3, 2]).tolist()
@@ -62,7 +88,7 @@ def packed(lengths: Sequence[int]) -> np.ndarray:
 
 
 def _lengths(lengths: Sequence[int]) -> np.ndarray:
-    """Lengths of documents that can be packed into one row."""
+    """Check lengths of documents that can be packed into one row."""
     if not isinstance(lengths, list | tuple | np.ndarray):
         raise TypeError(f"lengths must be a list of whole numbers; got {validation.shown(lengths)}. Give [3, 2], say.")
     counts = np.array([validation.integer("lengths", length, 0, LONGEST) for length in lengths], dtype=np.int64)
@@ -71,7 +97,17 @@ def _lengths(lengths: Sequence[int]) -> np.ndarray:
 
 
 def documents(lengths: Sequence[int]) -> np.ndarray:
-    """Which document each token of a packed row belongs to, counted from 0; shape (sum of lengths,), int64.
+    """Number the document of each token of a packed row, from 0.
+
+    Args:
+        lengths: Number of tokens of each document.
+
+    Returns:
+        (sum of lengths,), int64.
+
+    Raises:
+        TypeError: `lengths` is no list of whole numbers.
+        ValueError: A length is out of range.
 
     Example:
         >>> documents([3, 2]).tolist()
@@ -86,7 +122,15 @@ def decoding(cached: Array, steps: int = 1) -> Any:
     """Positions of the next tokens when `cached` tokens a row are already there.
 
     Args:
-        cached: A number or (batch,); result (steps,) or (batch, steps).
+        cached: A number, or a whole number for each row, (batch,).
+        steps: Number of next tokens.
+
+    Returns:
+        (steps,) or (batch, steps), integers.
+
+    Raises:
+        TypeError: An argument holds no whole numbers.
+        ValueError: `cached` is negative, or `steps` out of range.
 
     Example:
         >>> decoding([7, 3], steps=2).tolist()

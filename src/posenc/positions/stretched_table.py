@@ -13,20 +13,21 @@ from posenc.core.arrays import Array, Library
 
 @dataclass(frozen=True)
 class Stretch:
-    """Position p of 0 … extent-1 lies at p·(rows-1)/(extent-1) in a table of `rows` rows.
+    """Linear stretch of a table: position p of 0 … extent-1 lies at p·(rows-1)/(extent-1).
 
-    First and last row are kept.
+    Args:
+        rows: Rows of the table.
+        extent: Number of positions.
     """
 
     rows: int
     extent: int
 
     def mixed(self, table: Array, positions: Array, lib: Library, dtype: Any) -> Array:
-        """(1-w)·table[a] + w·table[a+1] for every position, where a + w is its place, 0 ≤ w < 1; fractions are allowed.
+        """Mix neighbouring rows for every position: (1-w)·table[a] + w·table[a+1], where a + w is its place, 0 ≤ w < 1.
 
-        The mixture is formed in the dtype.
-
-        A position outside gives ValueError, or rows of NaN where it cannot be seen.
+        The mixture is formed in the dtype; fractions are allowed. A position outside gives ValueError, or rows of NaN
+        where it cannot be read.
         """
         row, step, guard = self._row_and_weight(positions, lib)
         xp, last = lib.xp, self.rows - 1
@@ -35,7 +36,7 @@ class Stretch:
         return below * (1 - step) + above * step + lib.astype(guard, dtype)[..., None]
 
     def _row_and_weight(self, positions: Array, lib: Library) -> tuple[Array, Array, Array]:
-        """The row at or below each position, the step from there in [0, 1), and a guard."""
+        """Row at or below each position, the step from there in [0, 1), and a guard."""
         guard = inside(positions, self.extent - 1, lib)
         xp, astype = lib.xp, lib.astype
         safe = xp.where(guard == 0, positions, xp.zeros_like(positions))
@@ -50,7 +51,7 @@ class Stretch:
 
 
 def inside(positions: Array, last: int, lib: Library) -> Array:
-    """0.0 for positions from 0 to `last`; for others ValueError, or NaN where they cannot be read."""
+    """Guard of positions from 0 to `last`: 0.0; for others ValueError, or NaN where they cannot be read."""
     ends = lib.extremes(positions)
     if ends is not None and not (ends[0] >= 0 and ends[1] <= last):
         raise ValueError(
@@ -63,14 +64,21 @@ def inside(positions: Array, last: int, lib: Library) -> Array:
 
 
 def resized(table: Array, length: int) -> Array:
-    """A table (rows, dim) stretched linearly to (length, dim), its first and last row kept.
+    """Stretch a table (rows, dim) linearly to (length, dim); its first and last row are kept.
 
     Row j of the result is (1-w)·table[a] + w·table[a+1], where a + w = j·(rows-1)/(length-1), 0 ≤ w < 1. The mixture is
-    formed in float32 at least and rounded once to the dtype of the table. A single row asked for is the first.
+    formed in float32 at least and rounded once.
+
+    Args:
+        table: Floats, (rows, dim), at least one row.
+        length: Rows of the result; a single one is the first row.
+
+    Returns:
+        (length, dim), in the dtype of `table`.
 
     Raises:
-        ValueError: A value breaks its rule; the message names the argument.
-        TypeError: A value breaks its rule; the message names the argument.
+        TypeError: `table` holds no numbers, or `length` is no whole number.
+        ValueError: `table` has another shape or dtype, or `length` is out of range.
 
     Example:
         >>> import numpy as np
@@ -91,12 +99,12 @@ def resized(table: Array, length: int) -> Array:
 
 @arrays.host
 def _rows(stretch: Stretch) -> np.ndarray:
-    """The row at or below each position, decided in whole numbers; shape (extent,)."""
+    """Row at or below each position, decided in whole numbers; shape (extent,)."""
     return np.arange(stretch.extent, dtype=np.int64) * (stretch.rows - 1) // max(stretch.extent - 1, 1)
 
 
 @arrays.host
 def _steps(stretch: Stretch) -> np.ndarray:
-    """How far past that row each position lies, as a fraction of a row; shape (extent,)."""
+    """Distance of each position past that row, as a fraction of a row; shape (extent,)."""
     whole = max(stretch.extent - 1, 1)
     return np.arange(stretch.extent, dtype=np.int64) * (stretch.rows - 1) % whole / whole

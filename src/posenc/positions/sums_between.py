@@ -8,11 +8,19 @@ from posenc.positions.ordered_keys import OrderedKeys
 
 
 def sums_upto(sums: Array, count: Array, lib: Library) -> Array:
-    """Of cumulative sums over keys in order, (*batch, heads, m, channels), those up to the first `count` keys, (*batch, n), zero for none; (*batch, heads, n, channels).
+    """Cumulative sums over keys in order up to the first `count` keys, zero for none.
+
+    Args:
+        sums: Cumulative sums, (*batch, heads, m, channels).
+        count: Number of keys, (*batch, n).
+        lib: Library of both.
+
+    Returns:
+        (*batch, heads, n, channels).
 
     Example:
         >>> import numpy as np
-        >>> sums_upto(np.array([[[1.0], [3.0]]]), np.array([0, 2]), _array.library(np.ones(1))).tolist()
+        >>> sums_upto(np.array([[[1.0], [3.0]]]), np.array([0, 2]), arrays.library(np.ones(1))).tolist()
         [[[0.0], [3.0]]]
     """
     none = lib.xp.zeros_like(sums.sum(-2))[..., None, :]
@@ -22,13 +30,15 @@ def sums_upto(sums: Array, count: Array, lib: Library) -> Array:
 
 
 def over_keys(x: Array, keys: OrderedKeys, taps: Array) -> Array:
-    """A filter over keys in order.
-
-    Each reads itself by the last tap, the key of its document before by the one before, and so on.
+    """Filter over keys in order: the last tap reads the key itself, the one before the key before in its document.
 
     Args:
         x: (*batch, heads, m, channels).
-        taps: (heads, channels, how many). Result as x.
+        keys: Keys in order.
+        taps: (heads, channels, number of taps).
+
+    Returns:
+        Array of the shape of x.
 
     Example:
         >>> import numpy as np
@@ -46,7 +56,7 @@ def over_keys(x: Array, keys: OrderedKeys, taps: Array) -> Array:
 
 
 def log_sigmoid(x: Array) -> Array:
-    """ln σ(x), which neither overflows nor loses its small values.
+    """Logarithm of the sigmoid, ln σ(x), which neither overflows nor loses its small values.
 
     Example:
         >>> import numpy as np
@@ -59,7 +69,7 @@ def log_sigmoid(x: Array) -> Array:
 
 
 def sigmoid(x: Array) -> Array:
-    """1 / (1 + e^-x), which does not overflow.
+    """Sigmoid 1 / (1 + e^-x), which does not overflow.
 
     Example:
         >>> import numpy as np

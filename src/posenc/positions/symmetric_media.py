@@ -1,4 +1,4 @@
-"""Positions of text, images and videos in one sequence that treat both ends of an image alike: VRoPE and RoPE-Tie."""
+"""Positions of text, images and videos that treat both ends of an image alike: VRoPE and RoPE-Tie."""
 
 from __future__ import annotations
 
@@ -12,20 +12,26 @@ from posenc.positions.sequences import LONGEST
 
 
 def vrope(segments: Sequence[Text | Image | Video], *, start: int = 0) -> tuple[np.ndarray, int]:
-    """Four coordinates of each token, shape (tokens, 4), int64, and the position of the next token.
+    """Four coordinates of each token of text, images and videos, for VRoPE.
 
-    VRoPE of Liu et al. 2025, arXiv:2502.11664, in the authors' code (johncaged/VRoPE). Of a patch in row r and column c
-    of h × w they are the distances from the four corners along both sides, r + c, r + c', r' + c and r' + c' with r' =
-    h-1-r and c' = w-1-c. Each frame of a video begins h + w - 1 after the last, and so does what follows it. Text has
-    its place in all four. For `axial("vrope", …)`, whose pairs take the four in turn.
+    Of a patch in row r and column c of h × w they are the distances from the four corners along both sides, r + c, r +
+    c', r' + c and r' + c' with r' = h-1-r and c' = w-1-c. Each frame of a video begins h + w - 1 after the last, and so
+    does the segment behind it. Text has its place in all four. For `axial("vrope", …)`, whose pairs take the four in
+    turn.
 
     Args:
-        segments: What the sequence holds, in order; `interval` of a video must be 1, since the code counts frames.
-        start: Where the first one begins.
+        segments: Segments of the sequence, in order; `interval` of a video must be 1, since the code counts frames.
+        start: Position of the first segment.
+
+    Returns:
+        Coordinates, (tokens, 4), int64, and the position of the next token.
 
     Raises:
-        ValueError: A value breaks its rule; the message names the argument.
-        TypeError: A value breaks its rule; the message names the argument.
+        TypeError: `segments` is no list of segments, or `start` no whole number.
+        ValueError: A video has another interval, or `start` is out of range.
+
+    References:
+        Liu et al. 2025, arXiv:2502.11664, in the authors' code (johncaged/VRoPE).
 
     Example:
         >>> found, following = vrope([Text(1), Image(2, 3, merge=1)])
@@ -48,21 +54,27 @@ def vrope(segments: Sequence[Text | Image | Video], *, start: int = 0) -> tuple[
 
 
 def rope_tie(segments: Sequence[Text | Image], *, start: int = 0) -> tuple[np.ndarray, int]:
-    """Two coordinates of each token, row and column, shape (tokens, 2), int64, and the position of the next token.
+    """Two coordinates of each token of text and images, row and column, for RoPE-Tie.
 
-    RoPE-Tie of Su 2024, kexue.fm/archives/10352, as HunyuanImage 3 computes it (`build_2d_rope`). An image of h × w
-    tokens behind L others has rows from L + (hw - h)/2 and columns from L + (hw - w)/2, halves rounded down, so that
-    its middle lies where that of hw tokens of text would; what follows begins at L + hw. Text has its place in both.
-    For `axial("neomme", …)`, which deals out its pairs in the same way. The overlapping places of that model's noised
-    and clean images are not here: place each image by its own call with `start`.
+    As HunyuanImage 3 computes it (`build_2d_rope`), an image of h × w tokens behind L others has rows from L + (hw -
+    h)/2 and columns from L + (hw - w)/2, halves rounded down, so that its middle lies where that of hw tokens of text
+    would; the segment behind it begins at L + hw. Text has its place in both. For `axial("neomme", …)`, which deals out
+    its pairs in the same way. The overlapping places of that model's noised and clean images are not here: place each
+    image by its own call with `start`.
 
     Args:
-        segments: What the sequence holds, in order.
-        start: Where the first one begins.
+        segments: Segments of the sequence, in order.
+        start: Position of the first segment.
+
+    Returns:
+        Coordinates, (tokens, 2), int64, and the position of the next token.
 
     Raises:
-        ValueError: A value breaks its rule; the message names the argument.
-        TypeError: A value breaks its rule; the message names the argument.
+        TypeError: `segments` is no list of texts and images, or `start` no whole number.
+        ValueError: `start` is out of range.
+
+    References:
+        Su 2024, kexue.fm/archives/10352.
 
     Example:
         >>> found, following = rope_tie([Text(1), Image(2, 4, merge=1)])
@@ -73,7 +85,8 @@ def rope_tie(segments: Sequence[Text | Image], *, start: int = 0) -> tuple[np.nd
     for segment in _checked(segments):
         if isinstance(segment, Video):
             raise TypeError(
-                f"segments must hold Text and Image alone; got {validation.shown(segment)}. Give each frame as an Image."
+                f"segments must hold Text and Image alone; got {validation.shown(segment)}. Give each frame "
+                "as an Image."
             )
         places = segment.coordinates()
         if isinstance(segment, Image):
@@ -87,10 +100,12 @@ def rope_tie(segments: Sequence[Text | Image], *, start: int = 0) -> tuple[np.nd
 
 
 def _first(start: int) -> int:
+    """Check the position of the first segment."""
     return validation.integer("start", start, 0, 2**53 - LONGEST)
 
 
 def _checked(segments: Sequence[Text | Image | Video]) -> Sequence[Text | Image | Video]:
+    """Check that segments are text, images, or videos whose frames are counted."""
     check_segments(segments, Text, Image, Video)
     for segment in segments:
         if isinstance(segment, Video) and segment.interval != 1.0:

@@ -9,11 +9,9 @@ from posenc.positions.distance import difference
 
 
 def whole(name: str, positions: Array | Positions, like: Array | None = None) -> tuple[Array, Array]:
-    """Positions as the widest integers, and a guard.
+    """Positions as the widest integers, and a guard: 0.0, or NaN for a number that is not whole and could not be read.
 
-    0.0, or NaN for a number that is not whole and could not be seen.
-
-    Floats that hold whole numbers pass. ValueError for a fraction where values can be seen.
+    Floats that hold whole numbers pass. ValueError for a fraction where values can be read.
 
     Example:
         >>> whole("positions", [2.0, 5.0])[0].tolist()
@@ -37,7 +35,7 @@ def whole(name: str, positions: Array | Positions, like: Array | None = None) ->
 
 
 def whole_difference(query_positions: Positions, key_positions: Positions) -> tuple[Array, Array]:
-    """key - query of whole positions, and a guard: 0.0, or NaN as above; both of the shape to which they broadcast.
+    """Difference key - query of whole positions, and a guard: 0.0, or NaN as in `whole`; both of the broadcast shape.
 
     Example:
         >>> whole_difference(checked([5.0]), checked([3, 7]))[0].tolist()
@@ -54,7 +52,9 @@ def whole_difference(query_positions: Positions, key_positions: Positions) -> tu
 
 
 def whole_distances(query_positions: Positions, key_positions: Positions) -> tuple[Array, Array | None]:
-    """key - query of every pair of whole positions, (*batch, 1, n, m) with an axis for the heads, and a guard as above, or None for integers that can be read, which need none.
+    """Difference key - query of every pair of whole positions, (*batch, 1, n, m), and a guard.
+
+    The guard is None for integers that can be read, which need none.
 
     Example:
         >>> whole_distances(checked([5, 6]), checked([3, 7, 9]))[0].tolist()
@@ -68,7 +68,7 @@ def whole_distances(query_positions: Positions, key_positions: Positions) -> tup
 
 
 def guarded(score: Array, guard: Array | None) -> Array:
-    """A score with the guard of its distances, NaN where it is not known.
+    """Score with the guard of its distances: NaN where a distance is not known.
 
     Example:
         >>> import numpy as np

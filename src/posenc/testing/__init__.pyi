@@ -2,8 +2,8 @@
 
 from .named_check import Check as Check
 from .named_check import CheckFailed as CheckFailed
+from .named_check import Outcome as Outcome
+from .named_check import Report as Report
 from .suite import ALL_CHECKS as ALL_CHECKS
 from .suite import check_encoding as check_encoding
 from .suite import checks_for as checks_for
-from .suite_report import Outcome as Outcome
-from .suite_report import Report as Report

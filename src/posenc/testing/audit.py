@@ -1,7 +1,7 @@
-"""Does a torch module of your own treat positions alike however it is run: cached, batched, sharded, exported?
+"""Audits of positions in a torch module of your own: cached, batched, sharded or exported, it must give the same.
 
-Each audit runs the module in two ways that must give the same and returns what it found as data. Whatever is wrong with
-positions in one of the ways shows, whichever encoding the module has.
+Each audit runs the module in two ways that must agree and returns the comparison as data. A mistake with positions in
+one of the ways shows, whichever encoding the module has.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import torch
 from posenc.core import validation
 from posenc.core.arrays import Array
 
-#: What sums in another order may change, in units of the last place and of the root of the number of terms.
+#: Largest change by sums in another order, in units of the last place and of the root of the number of terms.
 UNITS = 16.0
 
 Whole = Callable[[Array], Array]
@@ -24,14 +24,15 @@ Step = Callable[[Array, Any], tuple[Array, Any]]
 
 @dataclass(frozen=True)
 class Audit:
-    """What two ways of running gave.
+    """Comparison of two ways of running a module.
 
-    Args:
-        name: Of the audit.
-        ok: Whether they agree.
-        largest: The largest difference.
-        tolerance: What rounding may do.
-        first: The first place along the tokens where they differ, -1 where none; `row` the row of the batch it is in.
+    Attributes:
+        name: Name of the audit.
+        ok: Whether both ways agree.
+        largest: Largest difference.
+        tolerance: Largest difference that rounding explains.
+        first: First token where they differ, -1 where none does.
+        row: Row of the batch that this token is in, -1 where none differs.
     """
 
     name: str
@@ -52,14 +53,19 @@ class Audit:
 
 
 def decode_equals_prefill(whole: Whole, step: Step, x: Array, *, prompt: int = 1) -> Audit:
-    """Whether decoding token by token with a cache gives what all tokens at once give.
-
-    whole(x) → (batch, n, ...) for x (batch, n, ...): token ids or vectors. step(part, cache) → (output, cache), with
-    None for the first cache.
+    """Compare decoding token by token with a cache with all tokens at once.
 
     Args:
-        prompt: How many tokens the first step takes; then one at a time. See `causal_lm` for models of Hugging Face.
-            ValueError where shapes do not belong together.
+        whole: Function of x that gives the output (batch, n, ...); see `causal_lm` for models of Hugging Face.
+        step: Function of some tokens of x and of a cache, None at first, that gives their output and the next cache.
+        x: Token ids or vectors, (batch, n, ...).
+        prompt: Number of tokens of the first step; then one at a time.
+
+    Returns:
+        The comparison.
+
+    Raises:
+        ValueError: `x` has no tokens, `prompt` is not from 1 to n, or the two outputs have other shapes.
 
     Example:
         >>> def step(part, total):
@@ -79,10 +85,17 @@ def decode_equals_prefill(whole: Whole, step: Step, x: Array, *, prompt: int = 1
 
 
 def batch_equals_single(module: Callable[..., Array], *arguments: Array) -> Audit:
-    """Whether each row of a batch gets what it gets alone;
+    """Compare the rows of a batch with the same rows alone.
 
     Args:
-        arguments: Tensors with the batch on their first axis.
+        module: Module or function of the arguments that gives (batch, n, ...).
+        arguments: Tensors with the batch, of two rows or more, on their first axis.
+
+    Returns:
+        The comparison.
+
+    Raises:
+        ValueError: `arguments` have no common batch of two rows, or the two outputs have other shapes.
 
     Example:
         >>> print(batch_equals_single(lambda x: x - x.mean(0), torch.eye(2)))
@@ -91,8 +104,7 @@ def batch_equals_single(module: Callable[..., Array], *arguments: Array) -> Audi
     if not arguments or len({len(_tokens(argument)) for argument in arguments}) != 1 or len(arguments[0]) < 2:
         raise ValueError(
             "arguments must have one batch of two rows or more on their first axis; got shapes "
-            f"{[tuple(a.shape) for a in arguments]}. "
-            "Give a batch."
+            f"{[tuple(a.shape) for a in arguments]}. Give a batch."
         )
     with torch.no_grad():
         rows = [module(*(argument[row : row + 1] for argument in arguments)) for row in range(len(arguments[0]))]
@@ -107,14 +119,21 @@ def sharded_equals_whole(
     shards: int = 2,
     scheme: Literal["contiguous", "zigzag"] = "contiguous",
 ) -> Audit:
-    """Whether the parts of a sequence, each with the positions it has in the whole, give what the whole gives.
-
-    module(x, positions) acts on each token by itself, as a rotation does: x (batch, n, ...), positions (n,) or (batch,
-    n).
+    """Compare the parts of a sequence, each with its positions in the whole, with the whole.
 
     Args:
+        module: Module or function of x and positions that acts on each token by itself, as a rotation does.
+        x: Vectors (batch, n, ...).
+        positions: Positions (n,) or (batch, n).
+        shards: Number of ranks, from 2.
         scheme: "contiguous", or "zigzag": rank r of R has pieces r and 2R-1-r of 2R, as context parallelism balances a
-            causal mask. ValueError where the sequence cannot be cut so.
+            causal mask.
+
+    Returns:
+        The comparison.
+
+    Raises:
+        ValueError: The sequence cannot be cut so, or `positions` are not one a token.
 
     Example:
         >>> sharded_equals_whole(lambda x, p: x + p[:, None], torch.zeros(1, 8, 2), torch.arange(8), scheme="zigzag").ok
@@ -127,8 +146,7 @@ def sharded_equals_whole(
     if length % pieces or positions.shape[-1] != length:
         raise ValueError(
             f"shards must cut the {length} tokens of x into {pieces} equal pieces, with a position each; got "
-            f"{positions.shape[-1]} "
-            "positions. Give another length."
+            f"{positions.shape[-1]} positions. Give another length."
         )
     cut = torch.arange(length, device=x.device).reshape(pieces, -1)
     with torch.no_grad():
@@ -140,15 +158,21 @@ def sharded_equals_whole(
 
 
 def exported_equals_eager(module: torch.nn.Module, example: Sequence[Array], other: Sequence[Array]) -> Audit:
-    """Whether a program exported from arguments of one length gives what the module gives at another length.
+    """Compare a program exported from arguments of one length with the module at another length.
+
+    A module that has its length baked in is refused by torch.export, which is an audit that failed, or gives something
+    else.
 
     Args:
-        example: The same arguments at two lengths: axes whose sizes differ are exported as free. A module that has its
-            length baked in is refused by torch.export, or gives something else. RuntimeError of torch.export is an
-            audit that failed.
-        other: The same arguments at two lengths: axes whose sizes differ are exported as free. A module that has its
-            length baked in is refused by torch.export, or gives something else. RuntimeError of torch.export is an
-            audit that failed.
+        module: Module that is exported.
+        example: Arguments of the export.
+        other: The same arguments at another length; axes whose sizes differ are exported as free.
+
+    Returns:
+        The comparison.
+
+    Raises:
+        ValueError: `other` has other arguments than `example`, or the same shapes.
 
     Example:
         >>> exported_equals_eager(torch.nn.Linear(2, 2), [torch.zeros(1, 4, 2)], [torch.zeros(1, 7, 2)]).ok
@@ -176,7 +200,14 @@ def exported_equals_eager(module: torch.nn.Module, example: Sequence[Array], oth
 
 
 def causal_lm(model: Any) -> tuple[Whole, Step]:
-    """`whole` and `step` of a causal language model of Hugging Face, for `decode_equals_prefill`; x is token ids."""
+    """Make `whole` and `step` of a causal language model of Hugging Face, for `decode_equals_prefill`.
+
+    Args:
+        model: Model that takes `input_ids`, `past_key_values` and `use_cache`.
+
+    Returns:
+        The two functions; their x is token ids (batch, n).
+    """
 
     def whole(ids: Array) -> Array:
         return model(input_ids=ids, use_cache=False).logits
@@ -189,20 +220,23 @@ def causal_lm(model: Any) -> tuple[Whole, Step]:
 
 
 def _free(one: Array, two: Array) -> dict[int, Any]:
+    """Axes whose sizes differ, as torch.export takes them."""
     auto = torch.export.Dim.DYNAMIC
     return {axis: auto for axis in range(one.ndim) if one.shape[axis] != two.shape[axis]}
 
 
 def _tokens(x: Array) -> Array:
+    """Return x, or raise ValueError where it is no tensor of tokens."""
     if not isinstance(x, torch.Tensor) or x.ndim < 2 or not x.numel():
         raise ValueError(
-            f"x must be a tensor (batch, n, ...); got {validation.shown(getattr(x, 'shape', x))}. Give a batch of tokens."
+            f"x must be a tensor (batch, n, ...); got {validation.shown(getattr(x, 'shape', x))}. Give a batch of "
+            "tokens."
         )
     return x
 
 
 def _compared(name: str, expected: Array, result: Array) -> Audit:
-    """Token by token: rounding may differ by units that grow with the root of what is summed, width times tokens."""
+    """Compare token by token; rounding may differ by units that grow with the root of width times tokens."""
     if expected.shape != result.shape:
         raise ValueError(
             f"module must return one shape both ways; got {tuple(expected.shape)} and {tuple(result.shape)}."

@@ -1,4 +1,4 @@
-"""How far two right answers may lie apart: derived from dtype and size, never tuned."""
+"""Largest differences of two right answers, derived from dtype and size, never tuned."""
 
 from __future__ import annotations
 
@@ -17,33 +17,33 @@ EPSILON = {"float64": 2.0**-52, "float32": 2.0**-23, "float16": 2.0**-10, "bfloa
 #: compared with another that did the same: 2·(2 + 1/2 + 1/2) = 6 ulp.
 ULPS_OF_A_VALUE = 6
 
-#: The angle of a fixed-point phase is good to 2^-53 of a rotation's eighth in float64 (two roundings), and to 1.2e-7 where
-#: float32 is all there is (JAX by default).
+#: The angle of a fixed-point phase is good to 2^-53 of an eighth of a revolution in float64 (two roundings), and to
+#: 1.2e-7 where float32 is all there is (JAX by default).
 PHASE_WITHOUT_FLOAT64 = 1.2e-7
 
 
 def value(dtype: str, largest: float = 1.0) -> float:
-    """For numbers no larger than `largest`, computed twice by different routes of the same length."""
+    """Budget for numbers no larger than `largest`, computed twice by different routes of the same length."""
     return ULPS_OF_A_VALUE * EPSILON[dtype] * largest
 
 
 def own_value(encoding: Encoding, values: Any) -> float:
-    """The same for numbers like these, which the encoding forms in its own arithmetic when it is asked for float64."""
+    """Budget for numbers like these, which the encoding computes in its own arithmetic when asked for float64."""
     return value(arithmetic(encoding), rounding_size(values))
 
 
 def rounding_size(values: Any) -> float:
-    """What the rounding of these numbers is relative to: one more than the largest."""
+    """Size to which the rounding of these numbers is relative: one more than the largest."""
     return 1.0 + float(np.abs(np.asarray(values)).max(initial=0.0))
 
 
 def rounding(dtype: str, largest: float = 1.0) -> float:
-    """For one rounding to the dtype of a number known exactly: half a unit in the last place."""
+    """Budget for one rounding to the dtype of a number known exactly: half a unit in the last place."""
     return 0.5 * EPSILON[dtype] * largest
 
 
 def product(dtype: str, terms: int, largest: float) -> float:
-    """For a sum of `terms` products whose magnitudes sum to `largest`.
+    """Budget for a sum of `terms` products whose magnitudes sum to `largest`.
 
     Every partial sum rounds once (Higham 2002, §3.1).
     """
@@ -51,11 +51,10 @@ def product(dtype: str, terms: int, largest: float) -> float:
 
 
 def angle(encoding: Encoding, largest_position: float, dtype: str = "float64") -> float:
-    """What `numerics="float32"` loses by design: frequency and product each round once, so p·ω moves by p·ω·2^-23.
+    """Budget for an angle that is computed in floats.
 
-    Args:
-        dtype: Where an angle is formed in floats of this kind, it moves by so many units of theirs, each of some ten
-            sums.
+    With `numerics="float32"` frequency and product each round once, so p·ω moves by p·ω·2^-23. An angle that is formed
+    of learned numbers moves by so many units of `dtype`, each of some ten sums.
     """
     if released(encoding):
         return (abs(largest_position) * fastest(encoding) + 2.0) * EPSILON["float32"]
@@ -65,7 +64,7 @@ def angle(encoding: Encoding, largest_position: float, dtype: str = "float64") -
 
 
 def formed(encoding: Encoding) -> bool:
-    """Whether an encoding computes angles in floats, from learned numbers or sums over tokens, and says how they grow."""
+    """Whether an encoding computes angles in floats, of learned numbers or sums over tokens, and says how they grow."""
     return hasattr(encoding, "fastest")
 
 
@@ -76,20 +75,17 @@ def released(encoding: Encoding) -> bool:
 
 
 def arithmetic(encoding: Encoding) -> str:
-    """The dtype in which an encoding forms its numbers, whatever it is asked for.
-
-    float64, or float32 where it says so.
-    """
+    """Dtype in which an encoding computes, whatever it is asked for: float64, or float32 where it says so."""
     return "float32" if released(encoding) else "float64"
 
 
 def without_float64(encoding: Encoding) -> str:
-    """Why a check that compares with float64 is not asked of an encoding; "" where it is."""
+    """Reason why a check that compares with float64 is not run for an encoding; "" where it is."""
     return "not asked: the encoding forms its numbers in float32, whatever dtype it is asked for" * released(encoding)
 
 
 def fastest(encoding: Encoding) -> float:
-    """The largest frequency in radians a step; 1 where the encoding does not say."""
+    """Largest frequency in radians a step; 1 where the encoding does not say."""
     if formed(encoding):
         return float(encoding.fastest)  # type: ignore[attr-defined]
     field_value = getattr(encoding, "frequencies", None)
@@ -98,12 +94,12 @@ def fastest(encoding: Encoding) -> float:
 
 
 def encodings_inside(encoding: Encoding) -> list[Encoding]:
-    """The encodings inside an encoding; frequencies that it passes on or leaves out are none."""
+    """Encodings inside an encoding; frequencies and scalings are none."""
     return [part for part in parts_inside(encoding) if isinstance(part, Encoding)]
 
 
 def parts_inside(encoding: Any) -> list[Any]:
-    """The encodings inside an encoding, whatever their kind."""
+    """Frozen dataclasses inside an encoding: encodings, frequencies, scalings."""
     values = (getattr(encoding, field.name) for field in fields(encoding))
     return [
         part for value in values for part in (value if isinstance(value, tuple) else (value,)) if is_dataclass(part)

@@ -1,4 +1,4 @@
-"""An encoding of a user's own: its checks run where its code runs, its numbers are compared here."""
+"""Encodings of a user's own: their checks run where their code runs, their numbers are compared here."""
 
 from __future__ import annotations
 
@@ -12,27 +12,32 @@ import numpy as np
 from posenc import parse
 from posenc.core.doors import Encoding
 from posenc.core.text_lines import short
-from posenc.diagnosis.code.bias_forms import ProbedBias
 from posenc.diagnosis.code.check_file import RemoteCode
 from posenc.diagnosis.code.child_process import StoppedError
 from posenc.diagnosis.code.code_report import CodeReport, FirstBiasDifference, FirstDifference, measured
 from posenc.diagnosis.code.judge_bias_values import judge_bias_values
 from posenc.diagnosis.code.judge_values import USUAL_BASE, judge_values
-from posenc.diagnosis.code.observed_values import ObservedValues
+from posenc.diagnosis.code.observed_values import ObservedValues, ProbedBias
 from posenc.diagnosis.mistake import Finding, unless_refused
+from posenc.encodings.biases.alibi import ALiBi
+from posenc.encodings.biases.t5 import T5Bias
 from posenc.testing.door_probe import moved_parameters
 from posenc.testing.effects import effects, positions_within, tolerance_of
-from posenc.testing.known_mistake import judged
-from posenc.testing.suite_report import Outcome, Status
+from posenc.testing.named_check import Outcome, Status
 
 Effects = Mapping[str, np.ndarray]
-#: Fields of the encoding that is meant which a class of one's own is made with.
+#: Types of fields that a class of the user's gets from the encoding that is meant.
 PLAIN = (bool, int, float, str)
 
 
 @dataclass(frozen=True)
 class EncodingReport(CodeReport):
-    """A `CodeReport` of an encoding, with what came of each check of `posenc.testing`."""
+    """Report of an encoding's code, with the outcome of each check of `posenc.testing`.
+
+    Attributes:
+        encoding: The encoding's repr.
+        checks: Outcomes of its checks.
+    """
 
     encoding: str = ""
     checks: tuple[Outcome, ...] = ()
@@ -48,6 +53,7 @@ class EncodingReport(CodeReport):
         return super().explained or bool(self.failed)
 
     def lines(self) -> list[str]:
+        """Lines of the report."""
         left_out = [each for each in self.checks if each.status == "left out"]
         passed = len(self.checks) - len(self.failed) - len(left_out)
         lines = [*super().lines(), f"checks          {passed} hold, {len(self.failed)} fail, {len(left_out)} left out"]
@@ -70,8 +76,17 @@ def check_remote_encoding(
     there is one of that name and these fields, or with the published conventions. What its checks say can only make it
     worse.
 
+    Args:
+        code: The user's code in its child process.
+        against: Encoding that is meant, or None.
+        dim: Channels of an encoding that is made of a class, or None.
+        base: Base of an encoding that is made of a class, or None.
+
+    Returns:
+        Verdict on the numbers, and the outcome of each check.
+
     Raises:
-        ValueError: A value breaks its rule; the message names the argument.
+        ValueError: `against` enters by another door, or `dim` or `base` is given beside it.
     """
     fields = _fields(code, against, dim, base)
     built = code.ask("build", fields=fields)
@@ -80,8 +95,8 @@ def check_remote_encoding(
     wanted = against or _called(built["encoding"])
     if wanted is not None and wanted.door != built.get("door"):
         raise ValueError(
-            f"against must be an encoding that {built.get('door')}; got {wanted!r:.100}. Give the encoding that the code "
-            "implements."
+            f"against must be an encoding that {built.get('door')}; got {wanted!r:.100}. Give the encoding that the "
+            "code implements."
         )
     report = _compared(code, wanted) if wanted is not None else _compared_with_conventions(code, built, base)
     checks = _outcomes(code.ask("suite"))
@@ -99,7 +114,7 @@ def check_remote_encoding(
 
 
 def _outcomes(answer: Any) -> tuple[Outcome, ...]:
-    """What the child says of each check; one without a known status has failed."""
+    """Outcomes that the child answers; one without a known status has failed."""
     if not isinstance(answer, list) or not all(isinstance(each, list) and len(each) == 4 for each in answer):
         raise StoppedError("what it answered is no answer")
     statuses: dict[str, Status] = {status: status for status in get_args(Status)}
@@ -110,7 +125,7 @@ def _outcomes(answer: Any) -> tuple[Outcome, ...]:
 
 
 def _fields(code: RemoteCode, against: Encoding | None, dim: int | None, base: float | None) -> dict[str, Any]:
-    """What a class of one's own is made with."""
+    """Fields that a class of the user's is made with."""
     options = {name: value for name, value in (("dim", dim), ("base", base)) if value is not None}
     if against is None:
         return options
@@ -123,13 +138,13 @@ def _fields(code: RemoteCode, against: Encoding | None, dim: int | None, base: f
 
 
 def _called(text: str) -> Encoding | None:
-    """The encoding of the catalog that has this repr, if there is one."""
+    """Encoding of the catalog that has this repr, if there is one."""
     encoding = unless_refused(lambda: parse.record(text))
     return encoding if isinstance(encoding, Encoding) else None
 
 
 def _compared(code: RemoteCode, wanted: Encoding) -> CodeReport:
-    """Its effects and those of the encoding that is meant, with the same parameters."""
+    """Compare its effects with those of the encoding that is meant, with the same parameters."""
     positions, params = positions_within(wanted), moved_parameters(wanted)
     expected = effects(wanted, params, positions)
     try:
@@ -172,7 +187,7 @@ def _different(
     positions: np.ndarray,
     tolerance: np.ndarray,
 ) -> CodeReport:
-    """The known mistake, where one explains it, and the first number that differs."""
+    """Report the known mistake, where one explains the numbers, and the first number that differs."""
 
     def first(index: tuple[int, ...], one: float, other: float) -> FirstDifference | FirstBiasDifference:
         if wanted.door in ("biases", "scores"):
@@ -180,7 +195,7 @@ def _different(
         row, channel, *source = index[1:] if wanted.door == "rotates" else index
         return FirstDifference(float(positions[row]), channel, one, other, *source)
 
-    report, numbers = judged(wanted, received, positions), measured(expected, received, tolerance, first)
+    report, numbers = known_mistake(wanted, received, positions), measured(expected, received, tolerance, first)
     head = int(np.argwhere(~(np.abs(received - expected) <= tolerance))[0][0])
     note = f"The numbers are those of {name}{f', head {head}' if wanted.door == 'rotates' else ''}."
     return CodeReport(
@@ -195,11 +210,9 @@ def _different(
 
 
 def _compared_with_conventions(code: RemoteCode, built: Mapping[str, Any], base: float | None) -> CodeReport:
-    """Against every published convention, where there are any for such numbers."""
-    door, nothing = (
-        str(built.get("door")),
-        CodeReport(False, str(built.get("door")), built["encoding"], consistent=True),
-    )
+    """Compare with every published convention, where there are any for such numbers."""
+    door = str(built.get("door"))
+    nothing = CodeReport(False, door, built["encoding"], consistent=True)
     if built.get("learned") or door == "scores":
         return nothing
     positions = np.asarray(code.ask("positions"))
@@ -218,7 +231,22 @@ def _compared_with_conventions(code: RemoteCode, built: Mapping[str, Any], base:
     return replace(nothing, notes=(f"Nearest of the published conventions: {report.convention}.",))
 
 
+def known_mistake(wanted: Encoding, received: np.ndarray, positions: np.ndarray) -> CodeReport | None:
+    """Search for the known mistake that explains other numbers than an encoding's, at the doors that it knows."""
+    if wanted.shapes or wanted.axes > 1:
+        return None
+    if isinstance(wanted, ALiBi | T5Bias):
+        return judge_bias_values(ProbedBias(received, "float64"), against=wanted)
+    if wanted.door not in ("adds", "rotates") or (wanted.door == "rotates" and len(received) != 1):
+        return None
+    values = received if wanted.door == "adds" else received[0]
+    kind: Any = wanted.door
+    observed = ObservedValues(kind, positions.astype(np.float64), values)
+    return unless_refused(lambda: judge_values(observed, against=wanted))
+
+
 def _effects(code: RemoteCode, params: Mapping[str, Any], positions: np.ndarray) -> Effects:
+    """Ask the child for all that its encoding does."""
     answer = code.ask("effects", params=dict(params), positions=positions)
     if not isinstance(answer, dict) or not all(isinstance(each, np.ndarray) for each in answer.values()):
         raise StoppedError("what it answered is no answer")

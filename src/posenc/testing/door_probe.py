@@ -1,4 +1,4 @@
-"""How a check looks at an encoding: one function of positions for every door and library.
+"""Probes of encodings by the checks: one function of positions for every door and library.
 
 Whatever the door, the answer has the places on its last axis but one, so that a row belongs to a position: vectors for
 adds, cosines and sines for rotates, (head, query, anchor keys) for biases and scores. Content is the same at every
@@ -31,20 +31,20 @@ SOME = (0, 3, 1, 4, 2, 3, 0)
 FAR = 2**50
 
 
-def read_only(*numbers_: int) -> np.ndarray:
-    """Positions that no encoding under test can write into, so that one test cannot spoil the next."""
-    positions = np.array(numbers_)
-    positions.setflags(write=False)
-    return positions
+def read_only(*positions: int) -> np.ndarray:
+    """Make positions that no encoding under test can write into, so that one test cannot spoil the next."""
+    held = np.array(positions)
+    held.setflags(write=False)
+    return held
 
 
 def array_module(name: str) -> Any:
-    """The module whose functions make arrays: imported here, so that importing posenc.testing imports neither."""
+    """Import the module whose functions make arrays; importing posenc.testing imports neither library."""
     return import_module({"jax": "jax.numpy"}.get(name, name))
 
 
 def array(values: Any, name: str = "numpy", dtype: str | None = None) -> Array:
-    """Host numbers as an array of a library; integers as int64 (int32 in JAX), floats as asked."""
+    """Convert host numbers to an array of a library; integers to int64 (int32 in JAX), floats as asked."""
     xp = array_module(name)
     if not isinstance(values, np.ndarray | np.generic | int | float | list | tuple | range):  # already of that library
         return values if dtype is None else arrays.library(values).astype(values, getattr(xp, dtype))
@@ -57,7 +57,7 @@ def array(values: Any, name: str = "numpy", dtype: str | None = None) -> Array:
 
 
 def as_numpy(result: Any) -> np.ndarray:
-    """The values of any library's array as NumPy's, 16-bit floats of PyTorch and JAX as float32."""
+    """Convert any library's array to NumPy's, bfloat16 to float32."""
     if hasattr(result, "detach"):
         result = result.detach()
         result = result.float() if str(result.dtype) == "torch.bfloat16" else result
@@ -66,51 +66,52 @@ def as_numpy(result: Any) -> np.ndarray:
 
 
 def moved_parameters(encoding: Encoding, seed: int = 0) -> dict[str, np.ndarray]:
-    """Fresh parameters, each moved a little: a zero or a one would hide a mistake in what it multiplies."""
+    """Draw parameters and move each a little: a zero or a one would hide a mistake in what it multiplies."""
     rng = np.random.default_rng(seed)
     drawn = encoding.init(rng)
     return {name: np.asarray(value) + 0.25 * rng.standard_normal(np.shape(value)) for name, value in drawn.items()}
 
 
+def single_parameters(encoding: Encoding) -> dict[str, np.ndarray]:
+    """Draw parameters that float32 holds, as float64."""
+    return {name: value.astype(np.float32).astype(np.float64) for name, value in moved_parameters(encoding).items()}
+
+
 def converted(params: Mapping[str, Any], name: str, dtype: str) -> dict[str, Array] | None:
-    """Parameters in a library's dtype; None where nothing is learned."""
+    """Convert parameters to a library's dtype; None where nothing is learned."""
     return {key: array(value, name, dtype) for key, value in params.items()} or None
 
 
 def number_of_heads(encoding: Encoding) -> int:
-    """Heads of an encoding that states them, else three."""
+    """Number of heads of an encoding that states them, else three."""
     return int(getattr(encoding, "heads", 3))
 
 
 def head_width(encoding: Encoding) -> int:
-    """Channels of a head at the doors that read content."""
+    """Number of channels of a head at the doors that read content."""
     return int(encoding.head_dim if isinstance(encoding, RotaryEncoding) else getattr(encoding, "dim", 4))
 
 
 def content_vectors(encoding: Encoding, seed: int, name: str = "numpy", dtype: str = "float64") -> Array:
-    """One query or key vector a head, (heads, 1, d), for every place."""
+    """Draw one query or key vector a head, (heads, 1, d), for every place."""
     drawn = np.random.default_rng(seed).standard_normal((number_of_heads(encoding), 1, head_width(encoding)))
     return array(drawn, name, dtype)
 
 
 def content_width(encoding: Encoding) -> int:
-    """Channels of what is added to, or rotated."""
+    """Number of channels of vectors that are added to, or rotated."""
     return encoding.head_dim if isinstance(encoding, RotaryEncoding) else cast(AdditiveEncoding, encoding).width
 
 
 def applied(encoding: Encoding, x: Array, positions: Any, params: Any, dtype: Any = None) -> Array:
-    """Content (*batch, n, width) with its positions, at the doors that take it;
-
-    Args:
-        dtype: Of a rotation.
-    """
+    """Add to or rotate content (*batch, n, width) at its positions; `dtype` is that of a rotation."""
     if isinstance(encoding, RotaryEncoding):
         return at_every_head(encoding.rotation(positions, params, role=encoding.roles[0], dtype=dtype), x)
     return cast(AdditiveEncoding, encoding).attach(x, positions, params)
 
 
 def content_at(encoding: Encoding, seed: int, side_positions: int) -> np.ndarray:
-    """Queries or keys that differ from place to place, (heads, places, d)."""
+    """Draw queries or keys that differ from place to place, (heads, places, d)."""
     return _drawn(seed, (number_of_heads(encoding), side_positions, head_width(encoding)))
 
 
@@ -123,20 +124,20 @@ def program(
     params: Mapping[str, Any] | None = None,
     anchors: Any = ANCHORS,
 ) -> Callable[[Array], Array]:
-    """A function of positions (*batch, n) of one library, the rest fixed; it can be compiled, traced and exported."""
+    """Make a function of positions (*batch, n) of one library, all else fixed, that can be compiled and exported."""
     encoding = one_coordinate(encoding)
     side = sides(encoding)[0] if side is None else side
     single = dtype if dtype in ("float32", "float64") else "float32"
     wide = "float64" if name == "numpy" and dtype is None else single
     params = converted(moved_parameters(encoding) if params is None else params, name, wide)
-    asked = None if dtype is None else getattr(array_module(name), dtype)
+    chosen = None if dtype is None else getattr(array_module(name), dtype)
     if isinstance(encoding, AdditiveEncoding):
-        return lambda positions: encoding.embed(positions, params, dtype=asked)
+        return lambda positions: encoding.embed(positions, params, dtype=chosen)
     if isinstance(encoding, RotaryEncoding):
-        return partial(_cosines_and_sines, encoding, params, side, asked, name)
+        return partial(_cosines_and_sines, encoding, params, side, chosen, name)
     other = array(anchors, name)
     if isinstance(encoding, AttentionBias):
-        return partial(_matrix, encoding, params, side, asked, other)
+        return partial(_matrix, encoding, params, side, chosen, other)
     scores = cast(AttentionScore, encoding)
     vectors = [content_vectors(encoding, seed, name, dtype or wide) for seed in (1, 2)]
     vectors += [array(_drawn(5, (1, scores.model_dim)), name, dtype or wide)] if scores.reads else []  # type: ignore[attr-defined]
@@ -144,7 +145,7 @@ def program(
 
 
 def probed_rows(encoding: Encoding, positions: Any, **chosen: Any) -> np.ndarray:
-    """What `program` gives, as NumPy's numbers with places on the last axis but one."""
+    """Run `program`; NumPy's numbers, with places on the last axis but one."""
     name = chosen.get("name", "numpy")
     inputs = positions if name == "numpy" else array(positions, name)
     results = as_numpy(program(encoding, **chosen)(inputs))
@@ -152,7 +153,7 @@ def probed_rows(encoding: Encoding, positions: Any, **chosen: Any) -> np.ndarray
 
 
 def sides(encoding: Encoding) -> tuple[Side, ...]:
-    """The sides a position can stand on at this door, where it can be asked about alone."""
+    """Sides that a position can stand on at this door, where it can be probed alone."""
     if isinstance(encoding, RotaryEncoding):
         return cast(tuple[Side, ...], encoding.roles)
     alone = encoding.door == "adds" or (isinstance(encoding, AttentionScore) and encoding.gathers)
@@ -160,7 +161,7 @@ def sides(encoding: Encoding) -> tuple[Side, ...]:
 
 
 def last_position(encoding: Encoding) -> int:
-    """The largest position that is not refused, up to 2^50, found by halving."""
+    """Largest position that is not refused, up to 2^50, found by halving."""
     if accepts(encoding, FAR):
         return FAR
     low, high = 0, FAR
@@ -171,7 +172,7 @@ def last_position(encoding: Encoding) -> int:
 
 
 def accepts(encoding: Encoding, position: float) -> bool:
-    """Whether the encoding gives anything but an error at this position."""
+    """Whether the encoding takes this position."""
     try:
         probed_rows(encoding, np.asarray([position]))
     except (ValueError, TypeError):
@@ -180,12 +181,12 @@ def accepts(encoding: Encoding, position: float) -> bool:
 
 
 def line_logits(encoding: Encoding, query_positions: Any, key_positions: Any) -> np.ndarray:
-    """The encoding's effect on attention, in float64: (..., n, m) with content that differs from place to place."""
+    """Effect (..., n, m) on attention in float64, with content that differs from place to place."""
     return logits_at(one_coordinate(encoding), np.asarray(query_positions), np.asarray(key_positions))
 
 
 def logits_at(encoding: Encoding, query_positions: np.ndarray, key_positions: np.ndarray) -> np.ndarray:
-    """The same for positions as the encoding takes them, with their coordinates."""
+    """Effect (..., n, m) on attention for positions with their coordinates, as the encoding takes them."""
     params = moved_parameters(encoding) or None
     if isinstance(encoding, AttentionBias):
         return np.asarray(encoding.matrix(query_positions, key_positions, params))
@@ -233,7 +234,7 @@ def hidden_input(
     name: str = "numpy",
     dtype: str = "float64",
 ) -> Array | None:
-    """The input of the layer for a score that reads it, another vector at every place; None for one that does not."""
+    """Draw the input of the layer for a score that reads it; None for one that does not."""
     if not isinstance(encoding, AttentionScore) or encoding.reads is None:
         return None
     shape = (*batch, encoding.hidden_length(queries, keys), encoding.model_dim)  # type: ignore[attr-defined]
@@ -241,6 +242,7 @@ def hidden_input(
 
 
 def _drawn(seed: int, shape: tuple[int, ...]) -> np.ndarray:
+    """Draw normal numbers."""
     return np.random.default_rng(seed).standard_normal(shape)
 
 
@@ -250,22 +252,23 @@ def operates(encoding: Encoding) -> bool:
 
 
 def heads_rotated(encoding: Encoding, side: Side) -> int | None:
-    """How many heads a rotation treats each in its own way; None where all alike, and at the other doors."""
+    """Number of heads that a rotation treats each in its own way; None where all alike, and at the other doors."""
     return _operator(encoding, side).heads if isinstance(encoding, RotaryEncoding) else None
 
 
 def _operator(encoding: RotaryEncoding, side: Side) -> Operator:
+    """Operator of one position."""
     line = cast(RotaryEncoding, one_coordinate(encoding))
     return line.rotation(np.arange(1), moved_parameters(line) or None, role=side)
 
 
 def summed(encoding: Encoding) -> bool:
-    """Whether the numbers asked about are sums of products, in which more is rounded than in a table."""
+    """Whether the probed numbers are sums of products, in which more is rounded than in a table."""
     return encoding.door == "scores" or operates(encoding)
 
 
 def operated(operator: Operator, shape: tuple[int, ...], name: str = "numpy", dtype: str = "float64") -> Array:
-    """What can be seen of an operator: its cosines and sines, or what it makes of one vector at every place.
+    """Return an operator's cosines and sines, or what it makes of one vector at every place.
 
     The vector is the same in every dtype: eighths are whole in 16 bits too.
     """
@@ -276,7 +279,7 @@ def operated(operator: Operator, shape: tuple[int, ...], name: str = "numpy", dt
 
 
 def dtype_asked(dtype: Any, name: str) -> str:
-    """The dtype of an answer by its name; None means float64 in NumPy and float32 elsewhere."""
+    """Name of the dtype of a result; None means float64 in NumPy and float32 elsewhere."""
     if dtype is None:
         return "float64" if name == "numpy" else "float32"
     return arrays.dtype_name(dtype)
@@ -285,12 +288,14 @@ def dtype_asked(dtype: Any, name: str) -> str:
 def _cosines_and_sines(
     encoding: RotaryEncoding, params: Any, side: Side, dtype: Any, name: str, positions: Array
 ) -> Array:
+    """Cosines and sines of a rotation, or what another operator makes of a vector."""
     rotation = encoding.rotation(positions, params, role=side, dtype=dtype)
     shape = tuple(positions.shape) if hasattr(positions, "shape") else np.shape(positions)
     return operated(rotation, shape, name, dtype_asked(dtype, name))
 
 
 def _matrix(encoding: AttentionBias, params: Any, side: Side, dtype: Any, anchors: Array, positions: Array) -> Array:
+    """Bias of positions on one side against the anchors on the other."""
     query_positions, key_positions = (positions, anchors) if side == "query" else (anchors, positions)
     return encoding.matrix(query_positions, key_positions, params, dtype=dtype)
 
@@ -298,6 +303,7 @@ def _matrix(encoding: AttentionBias, params: Any, side: Side, dtype: Any, anchor
 def _score(
     encoding: AttentionScore, params: Any, side: Side, vectors: list[Array], anchors: Array, xp: Any, positions: Array
 ) -> Array:
+    """Scores of positions on one side against the anchors on the other."""
     query_positions, key_positions = (positions, anchors) if side == "query" else (anchors, positions)
     shape = tuple(positions.shape) if hasattr(positions, "shape") else np.shape(positions)
     lengths = (shape[-1], len(anchors)) if side == "query" else (len(anchors), shape[-1])
@@ -312,7 +318,7 @@ def _score(
 
 
 def with_twelve_heads(encoding: Encoding) -> Encoding:
-    """The encoding for twelve heads, where it states its heads, or an encoding inside it does."""
+    """Give an encoding twelve heads, where it or an encoding inside it states its heads."""
     inner, whole = getattr(encoding, "encoding", None), cast(Any, encoding)
     is_line = isinstance(encoding, Line) and not isinstance(encoding, AttentionBias)
     if is_line or (isinstance(inner, AttentionBias) and isinstance(encoding, AttentionScore)):

@@ -1,4 +1,4 @@
-"""All that an encoding does, as arrays.
+"""Effects of an encoding as arrays: plain calls of its door, and all that it does.
 
 Two encodings with the same effects are the same encoding, whoever wrote them.
 """
@@ -10,9 +10,20 @@ from typing import Any
 
 import numpy as np
 
-from posenc.core.doors import AdditiveEncoding, AttentionBias, Encoding, RotaryEncoding
+from posenc.core.doors import AdditiveEncoding, AttentionBias, AttentionScore, Encoding, RotaryEncoding
 from posenc.diagnosis.code.call_forms import POSITIONS
-from posenc.testing.door_probe import content_at, head_width, hidden_input, last_position
+from posenc.testing.door_probe import (
+    array_module,
+    content_at,
+    content_vectors,
+    dtype_asked,
+    head_width,
+    hidden_input,
+    last_position,
+    number_of_heads,
+    operated,
+    sides,
+)
 from posenc.testing.one_coordinate import spread_over_axes
 
 #: Queries and keys of biases: beyond the distance of 128 at which T5's last bucket begins. Of scores, which cost more.
@@ -23,7 +34,7 @@ MOST_NUMBERS = 1 << 22
 
 
 def positions_within(encoding: Encoding) -> np.ndarray:
-    """The positions that are compared, on every axis: near ones, those where tables end and types narrow, far ones."""
+    """Positions that are compared, on every axis: near ones, those where tables end and types narrow, far ones."""
     farthest = last_position(encoding) // encoding.axes
     if isinstance(encoding, AttentionBias):
         return np.arange(min(BIAS_LENGTH, farthest + 1))
@@ -35,10 +46,16 @@ def positions_within(encoding: Encoding) -> np.ndarray:
 
 
 def effects(encoding: Encoding, params: Mapping[str, Any], positions: np.ndarray) -> dict[str, np.ndarray]:
-    """By name, the vectors added (n, width).
+    """Compute all that an encoding does at some positions.
 
-    The matrices (heads, n, out, in) of each role; the biases (heads, n, n); or the scores of drawn content (heads, n,
-    n) and what it adds to the output.
+    Args:
+        encoding: Encoding of any door.
+        params: Its parameters.
+        positions: Whole numbers (n,).
+
+    Returns:
+        By name, the added vectors (n, width); the matrices (heads, n, out, in) of each role; the biases (heads, n, n);
+        or the scores (heads, n, n) of drawn content and the term of the output.
     """
     values, coordinates = dict(params) or None, spread_over_axes(encoding, positions)
     if isinstance(encoding, AdditiveEncoding):
@@ -59,7 +76,7 @@ def effects(encoding: Encoding, params: Mapping[str, Any], positions: np.ndarray
 
 
 def tolerance_of(values: np.ndarray, positions: np.ndarray, door: str) -> np.ndarray:
-    """What rounding may change: float32's of each value, and of each angle, which grows with its position."""
+    """Largest change by rounding: float32's of each value, and of each angle, which grows with its position."""
     size = max(1.0, float(np.abs(values[np.isfinite(values)]).max(initial=0.0)))
     steps = np.ones(1) if door in ("biases", "scores") else np.abs(positions) + 1.0
     by_position = size * (4e-6 + 3 * 2.0**-24 * steps)
@@ -68,12 +85,79 @@ def tolerance_of(values: np.ndarray, positions: np.ndarray, door: str) -> np.nda
 
 
 def head_count(encoding: Encoding) -> int:
-    """Heads of an encoding that states them, else one."""
+    """Number of heads of an encoding that states them, else one."""
     return int(getattr(encoding, "heads", 1))
 
 
 def _matrices(encoding: RotaryEncoding, values: Any, coordinates: np.ndarray, role: Any) -> np.ndarray:
+    """Matrices (heads, n, out, in) of a rotation in one role."""
     rotation = encoding.rotation(coordinates, values, role=role, dtype=np.float64)
     width = rotation.dim
     units = np.broadcast_to(np.eye(width)[:, None, None], (width, head_count(encoding), len(coordinates), width))
     return np.moveaxis(np.asarray(rotation(units.copy(), layout="bhtd"), np.float64), 0, -1)
+
+
+def called(
+    encoding: Encoding,
+    query_positions: Any,
+    key_positions: Any,
+    params: Any = None,
+    *,
+    dtype: Any = None,
+    name: str = "numpy",
+) -> Any:
+    """Call the door's own method with arguments exactly as given.
+
+    Args:
+        encoding: Encoding; embed and rotation take the query positions alone.
+        query_positions: Positions of queries, of any kind.
+        key_positions: Positions of keys, of any kind.
+        params: Parameters, of any kind.
+        dtype: Dtype of the result.
+        name: Library of the positions.
+
+    Returns:
+        What the method returns; of a rotation its cosines and sines, or what it makes of a vector.
+    """
+    if isinstance(encoding, AdditiveEncoding):
+        return encoding.embed(query_positions, params, dtype=dtype)
+    if isinstance(encoding, RotaryEncoding):
+        rotation = encoding.rotation(query_positions, params, role=sides(encoding)[0], dtype=dtype)
+        return operated(rotation, _places(encoding, query_positions), name, dtype_asked(dtype, name))
+    if isinstance(encoding, AttentionBias):
+        return encoding.matrix(query_positions, key_positions, params, dtype=dtype)
+    if not isinstance(encoding, AttentionScore):
+        raise TypeError(f"encoding must enter by one of the four doors; got {encoding!r}. Derive it from a door.")
+    (*batch, queries), (*_, keys) = (_places(encoding, positions) for positions in (query_positions, key_positions))
+    asked, broadcast = dtype_asked(dtype, name), array_module(name).broadcast_to
+    q, k = (
+        broadcast(
+            content_vectors(encoding, seed, name, asked),
+            (*batch, number_of_heads(encoding), count, head_width(encoding)),
+        )
+        for seed, count in ((1, queries), (2, keys))
+    )
+    x = hidden_input(encoding, queries, keys, name=name, dtype=asked)
+    return encoding.score(
+        q, k, query_positions, key_positions, params, hidden=None if x is None else broadcast(x, (*batch, *x.shape))
+    )
+
+
+def _places(encoding: Encoding, positions: Any) -> tuple[int, ...]:
+    """Shape (*batch, n) of positions; (2,) for what is no array of them, as the other side has."""
+    is_array = hasattr(positions, "shape") or (isinstance(positions, list | tuple | range) and _even(positions))
+    shape = tuple(np.shape(positions)) if is_array else ()
+    return (shape if encoding.axes == 1 else shape[:-1]) or (2,)
+
+
+def _even(positions: Any) -> bool:
+    """Whether all rows of nested lists have one shape."""
+    return not isinstance(positions, list | tuple) or len({np.shape(row) for row in positions}) < 2
+
+
+def values_term(encoding: Encoding, params: Any) -> Any:
+    """Term of the attention output for some weights; None where nothing is added."""
+    if not isinstance(encoding, AttentionScore):
+        return None
+    weights = np.random.default_rng(4).random((number_of_heads(encoding), 3, 4))
+    return encoding.values(weights, np.array([0, 2, 3]), np.array([0, 1, 2, 4]), params or None)

@@ -1,4 +1,4 @@
-"""What answers in the child process about an encoding of a user's own: its checks, and its effects as numbers."""
+"""Child process that answers about an encoding of a user's own: its checks, and its effects as numbers."""
 
 from __future__ import annotations
 
@@ -17,11 +17,12 @@ LONGEST = 2_000
 
 
 class UserEncoding(UserFile):
-    """A user's file whose name stands for an encoding."""
+    """User's file in which a name stands for an encoding."""
 
     encoding: Encoding
 
     def build(self, fields: dict[str, Any]) -> dict[str, Any]:
+        """Make the encoding, and say which it is."""
         self.encoding = user_encoding(self.target, fields)
         return {
             "door": self.encoding.door,
@@ -30,22 +31,25 @@ class UserEncoding(UserFile):
         }
 
     def field_names(self) -> list[str]:
-        """Of a class; an encoding that is made already takes none."""
+        """Names of the fields of a class; an existing encoding takes none."""
         is_class = isinstance(self.target, type)
         return [field.name for field in dataclasses.fields(self.target) if field.init] if is_class else []
 
     def suite(self) -> list[list[str]]:
+        """Run the checks."""
         from posenc.testing.suite import check_encoding
 
         outcomes = check_encoding(self.encoding).outcomes
         return [[each.name, each.status, each.sentence, each.explains] for each in outcomes]
 
     def positions(self) -> np.ndarray:
+        """Positions that are compared."""
         from posenc.testing.effects import positions_within
 
         return positions_within(self.encoding)
 
     def effects(self, params: dict[str, Any], positions: np.ndarray) -> dict[str, np.ndarray]:
+        """All that the encoding does at some positions."""
         from posenc.testing.effects import effects
 
         return effects(self.encoding, params, positions)
@@ -61,10 +65,10 @@ def main() -> None:
 
 
 def user_encoding(target: Any, fields: dict[str, Any]) -> Encoding:
-    """The encoding: as it is, or the class with these fields, and plain values for what else has no default.
+    """Return an encoding as it is, or make it of its class with these fields and plain values for others.
 
     Raises:
-        ValueError: For a field that it does not have, or has already.
+        ValueError: A field is not the class's, or is given for an existing encoding, or the class asks for more.
     """
     if isinstance(target, Encoding):
         if fields:

@@ -1,10 +1,10 @@
-"""What a check is, and the few ways in which one can fail."""
+"""A check, the few ways in which one can fail, and the report of many."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -12,12 +12,13 @@ from posenc.core.doors import Claim, Encoding
 from posenc.testing import budgets
 
 DOORS = ("adds", "rotates", "biases", "scores")
+Status = Literal["passed", "failed", "expected", "left out"]
 #: Doors at which one number belongs to a pair of positions.
 PAIRWISE = ("biases", "scores")
 
 
 class CheckFailed(AssertionError):  # noqa: N818  (the past tense says what came of it)
-    """A check that did not hold: one sentence with what was expected, where, and the numbers."""
+    """Failure of a check: one sentence with what was expected, where, and the numbers."""
 
 
 @dataclass(frozen=True)
@@ -25,14 +26,15 @@ class Check:
     """One named property of an encoding.
 
     Args:
-        run: Takes the encoding; raises CheckFailed.
+        name: Name in reports.
+        run: Function that takes the encoding and raises CheckFailed.
         explains: What is lost when it fails, in one sentence.
-        doors: Where it applies.
-        claims: What an encoding must claim for it to apply.
+        doors: Doors at which it applies.
+        claims: Claims that an encoding must make for it to apply.
         needs: Libraries without which it is left out.
-        slow: Left out unless asked for.
-        several: About positions with several coordinates, and of use for those alone.
-        unasked: Why it is left out for an encoding that it says nothing about, "" where it is asked.
+        slow: Whether it is left out unless asked for.
+        several: Whether it is about positions with several coordinates alone.
+        unasked: Function of an encoding that says why the check is left out for it; "" where it is run.
     """
 
     name: str
@@ -46,15 +48,26 @@ class Check:
     unasked: Callable[[Encoding], str] = lambda encoding: ""
 
     def applies(self, encoding: Encoding) -> bool:
-        """Whether the check is about an encoding of this door that makes these claims."""
+        """Whether the check is about encodings of this door with these claims.
+
+        Args:
+            encoding: Encoding to check.
+
+        Returns:
+            True where it is; it may be left out all the same.
+        """
         if self.several and encoding.axes == 1:
             return False
         return encoding.door in self.doors and self.claims <= encoding.claims
 
     def left_out(self, encoding: Encoding) -> str:
-        """Why it is not asked of an encoding to which it applies.
+        """Say why the check is not run for an encoding to which it applies.
 
-        A library that the encoding does not take, or what `unasked` says; "" where it is asked.
+        Args:
+            encoding: Encoding to check.
+
+        Returns:
+            A library that the encoding does not take, or what `unasked` says; "" where the check is run.
         """
         unknown = [name for name in self.needs if name not in encoding.libraries]
         if unknown:
@@ -72,18 +85,18 @@ def named_check(
     several: bool = False,
     unasked: Callable[[Encoding], str] = lambda encoding: "",
 ) -> Callable[[Callable[[Encoding], None]], Check]:
-    """Makes a function the check of its name; see `Check`."""
+    """Make a function the check of its name; `Check` says what the arguments are."""
     return lambda run: Check(run.__name__, run, explains, doors, claims, needs, slow, several, unasked)
 
 
 def ensure(condition: bool, sentence: str) -> None:
-    """The sentence, as a failure, unless the condition holds."""
+    """Fail with the sentence unless the condition holds."""
     if not condition:
         raise CheckFailed(sentence)
 
 
 def close(what: str, got: Any, wanted: Any, budget: float) -> None:
-    """Two arrays of one shape whose numbers differ by no more than the budget."""
+    """Fail unless two arrays have one shape and their numbers differ by no more than the budget."""
     got, wanted = np.asarray(got, np.float64), np.asarray(wanted, np.float64)
     ensure(got.shape == wanted.shape, f"{what}: expected shape {wanted.shape}, got {got.shape}.")
     if not got.size:
@@ -109,19 +122,19 @@ def differ(got: Any, wanted: Any, budget: float) -> bool:
 
 
 def same_bits(what: str, got: Any, wanted: Any) -> None:
-    """Two arrays that agree in shape, dtype and every number."""
+    """Fail unless two arrays agree in shape, dtype and every number."""
     got, wanted = np.asarray(got), np.asarray(wanted)
     ensure(got.dtype == wanted.dtype, f"{what}: expected {wanted.dtype}, got {got.dtype}.")
     close(what, got, wanted, 0.0)
 
 
 def same_but_for_rounding(encoding: Encoding, what: str, got: Any, wanted: Any) -> None:
-    """Two arrays whose numbers the encoding forms in two ways."""
+    """Fail unless two arrays agree that the encoding computes in two ways; only rounding may differ."""
     close(what, got, wanted, budgets.own_value(encoding, wanted))
 
 
 def refused(what: str, call: Callable[[], Any], begins: str | tuple[str, ...] = "") -> None:
-    """A call that must end in a ValueError or TypeError whose message begins with the argument's name."""
+    """Fail unless a call ends in a ValueError or TypeError whose message begins with the argument's name."""
     try:
         result = call()
     except (ValueError, TypeError) as error:
@@ -142,3 +155,71 @@ def _index_text(index: tuple[Any, ...]) -> str:
 def _short(value: Any) -> str:
     text = " ".join(repr(value).split())
     return text if len(text) <= 60 else text[:57] + "..."
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Outcome of one check.
+
+    Attributes:
+        name: Name of the check.
+        status: "passed", "failed", "expected" for a failure that was said to come, or "left out".
+        sentence: Why it failed, why that was expected, or why it was left out; empty when it passed.
+        explains: What is lost when the check fails.
+    """
+
+    name: str
+    status: Status
+    sentence: str = ""
+    explains: str = ""
+
+
+@dataclass(frozen=True)
+class Report:
+    """Outcomes of all checks of one encoding; `str` makes a table of them.
+
+    Attributes:
+        encoding: The encoding's repr.
+        outcomes: Outcomes in the order of the checks.
+    """
+
+    encoding: str
+    outcomes: tuple[Outcome, ...]
+
+    def _with(self, status: Status) -> tuple[Outcome, ...]:
+        """Outcomes of one status."""
+        return tuple(outcome for outcome in self.outcomes if outcome.status == status)
+
+    @property
+    def passed(self) -> tuple[Outcome, ...]:
+        """Checks that held."""
+        return self._with("passed")
+
+    @property
+    def failed(self) -> tuple[Outcome, ...]:
+        """Checks that did not hold, and expected failures that held."""
+        return self._with("failed")
+
+    @property
+    def expected(self) -> tuple[Outcome, ...]:
+        """Checks that failed as `expected_failures` said."""
+        return self._with("expected")
+
+    @property
+    def left_out(self) -> tuple[Outcome, ...]:
+        """Checks that did not run, with the reason."""
+        return self._with("left out")
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing failed that was not expected to."""
+        return not self.failed
+
+    def __str__(self) -> str:
+        order = [*self.failed, *self.expected, *self.left_out, *self.passed]
+        width = max([len(outcome.name) for outcome in order], default=0)
+        lines = [f"{outcome.status:8}  {outcome.name:{width}}  {outcome.sentence}".rstrip() for outcome in order]
+        counts = ", ".join(
+            f"{len(self._with(status))} {status}" for status in ("passed", "failed", "expected", "left out")
+        )
+        return "\n".join([f"{self.encoding}: {counts}", *lines])

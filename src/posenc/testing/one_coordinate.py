@@ -1,7 +1,7 @@
-"""An encoding with several axes, seen along a line: the checks that need one number a place see it so.
+"""Encodings with several axes along a line, for the checks that need one number a place.
 
 Every coordinate is the same number there (or 1, 2, 3 … times it), so that a difference of places stays a difference and
-a place that is no number stays one. What several coordinates mean beyond a line is checked in `testing.axes`.
+a place that is no number stays one. What several coordinates mean beyond a line is checked in `checks.grid_axes`.
 """
 
 from __future__ import annotations
@@ -17,10 +17,11 @@ from posenc.encodings._of_one import AddsOne, OfOne, RotatesOne
 
 
 def one_coordinate(encoding: Any, *, spread: bool = False) -> Any:
-    """The encoding itself where positions are plain numbers, else the encoding along a line.
+    """Return the encoding itself where positions are plain numbers, else the encoding along a line.
 
     Args:
-        spread: Coordinate a is a+1 times the number, so that axes are told apart; else all are the number itself.
+        encoding: Encoding.
+        spread: Whether coordinate a is a+1 times the number, so that axes are told apart; else all are the number.
     """
     if encoding.axes == 1:
         return encoding
@@ -30,7 +31,7 @@ def one_coordinate(encoding: Any, *, spread: bool = False) -> Any:
 
 
 def along(encoding: Any, name: str, positions: Any) -> Array:
-    """Numbers (*batch, n) as positions (*batch, n, axes) on the line."""
+    """Convert numbers (*batch, n) to positions (*batch, n, axes) on the line."""
     positions = arrays.as_array(name, positions)
     xp, axes = arrays.library(positions).xp, encoding.encoding.axes
     if arrays.kind(positions) == "other":  # nothing to stack; the encoding is to refuse it
@@ -40,17 +41,14 @@ def along(encoding: Any, name: str, positions: Any) -> Array:
 
 
 def spread_over_axes(encoding: Encoding, positions: Array) -> Array:
-    """Numbers (*batch, n) as positions that the encoding takes.
-
-    Where it has several axes, coordinate a is a+1 times the number.
-    """
+    """Convert numbers (*batch, n) to positions that the encoding takes; coordinate a is a+1 times the number."""
     if encoding.axes == 1:
         return positions
     return arrays.library(positions).xp.stack([positions * (axis + 1) for axis in range(encoding.axes)], -1)
 
 
 class Line(OfOne):
-    """What an encoding along a line says of itself: what the encoding says, but for its one axis."""
+    """Encoding along a line; it says of itself what the encoding says, but for its one axis."""
 
     spread: bool
 
@@ -66,6 +64,8 @@ class Line(OfOne):
 
 @dataclass(frozen=True)
 class LineAdds(Line, AddsOne):
+    """Additive encoding along a line."""
+
     encoding: AdditiveEncoding
     spread: bool = False
 
@@ -75,6 +75,8 @@ class LineAdds(Line, AddsOne):
 
 @dataclass(frozen=True)
 class LineRotates(Line, RotatesOne):
+    """Rotary encoding along a line."""
+
     encoding: RotaryEncoding
     spread: bool = False
 
@@ -86,6 +88,8 @@ class LineRotates(Line, RotatesOne):
 
 @dataclass(frozen=True)
 class LineBiases(Line, AttentionBias):
+    """Attention bias along a line."""
+
     encoding: AttentionBias
     spread: bool = False
 
@@ -102,12 +106,15 @@ class LineBiases(Line, AttentionBias):
         *,
         dtype: Any = None,
     ) -> Array:
-        query_positions, key_positions = along(self, "query", query_positions), along(self, "key", key_positions)
+        query_positions = along(self, "query_positions", query_positions)
+        key_positions = along(self, "key_positions", key_positions)
         return self.encoding.bias(head, query_positions, key_positions, params, dtype=dtype)
 
 
 @dataclass(frozen=True)
 class LineScores(Line, AttentionScore):
+    """Attention score along a line."""
+
     encoding: AttentionScore
     spread: bool = False
 
@@ -129,12 +136,13 @@ class LineScores(Line, AttentionScore):
         *,
         hidden: Array | None = None,
     ) -> Array:
-        query_positions, key_positions = along(self, "query", query_positions), along(self, "key", key_positions)
+        query_positions = along(self, "query_positions", query_positions)
+        key_positions = along(self, "key_positions", key_positions)
         return self.encoding.score(q, k, query_positions, key_positions, params, hidden=hidden)
 
     def values(
         self, weights: Array, query_positions: Array, key_positions: Array, params: Params | None = None
     ) -> Array | None:
-        return self.encoding.values(
-            weights, along(self, "query", query_positions), along(self, "key", key_positions), params
-        )
+        query_positions = along(self, "query_positions", query_positions)
+        key_positions = along(self, "key_positions", key_positions)
+        return self.encoding.values(weights, query_positions, key_positions, params)

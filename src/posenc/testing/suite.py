@@ -1,4 +1,4 @@
-"""The checks together: which apply to an encoding, and what came of them."""
+"""All checks together, and their outcomes for an encoding."""
 
 from __future__ import annotations
 
@@ -24,9 +24,8 @@ from posenc.testing.checks import (
     shapes,
     tracing,
 )
-from posenc.testing.named_check import Check, CheckFailed
+from posenc.testing.named_check import Check, CheckFailed, Outcome, Report
 from posenc.testing.one_coordinate import one_coordinate
-from posenc.testing.suite_report import Outcome, Report
 
 THEMES = (
     encoding_fields,
@@ -44,22 +43,23 @@ THEMES = (
     module_life,
     grid_axes,
 )
-#: What is asked of the encoding as it is; all else is asked along a line where positions have several coordinates.
+#: Themes that see the encoding as it is; the others see it along a line where positions have several coordinates.
 OF_THE_ENCODING = (encoding_fields, published, grid_axes)
 
 
 def _along(check: Check) -> Check:
+    """Make a check see an encoding along a line."""
     return replace(check, run=lambda encoding: check.run(one_coordinate(encoding)))
 
 
-def _where_asked(check: Check) -> Check:
-    """The check that is silent about an encoding of which it is not asked."""
+def _unless_left_out(check: Check) -> Check:
+    """Make a check pass for an encoding for which it is left out."""
     return replace(check, run=lambda encoding: None if check.left_out(encoding) else check.run(encoding))
 
 
 #: Every check, in the order of the report: theme by theme, as they stand there.
 ALL_CHECKS: tuple[Check, ...] = tuple(
-    _where_asked(check if theme in OF_THE_ENCODING else _along(check))
+    _unless_left_out(check if theme in OF_THE_ENCODING else _along(check))
     for theme in THEMES
     for check in vars(theme).values()
     if isinstance(check, Check)
@@ -67,16 +67,26 @@ ALL_CHECKS: tuple[Check, ...] = tuple(
 
 
 def checks_for(encoding: Encoding) -> tuple[Check, ...]:
-    """The checks for an encoding's door and claims, slow ones and those of missing libraries too; for pytest:
+    """List the checks for an encoding's door and claims, slow ones and those of missing libraries too.
 
-    `@pytest.mark.parametrize("check", checks_for(MINE), ids=lambda check: check.name)` and `check.run(MINE)`.
+    For pytest: `@pytest.mark.parametrize("check", checks_for(MINE), ids=lambda check: check.name)`, and
+    `check.run(MINE)` in the test.
+
+    Args:
+        encoding: Encoding to check.
+
+    Returns:
+        Checks in the order of the report.
 
     Raises:
-        TypeError: A value breaks its rule; the message names `encoding` for what is no encoding of a door.
+        TypeError: `encoding` is no encoding of a door.
+
+    Example:
+        >>> from posenc import NoPE
+        >>> [check.name for check in checks_for(NoPE(dim=4))][:2]
+        ['encoding_is_frozen', 'equal_encodings_are_equal']
     """
-    validation.instance(
-        "encoding", encoding, Encoding, "an encoding of an encoding, derived from one of the four doors"
-    )
+    validation.instance("encoding", encoding, Encoding, "an encoding, derived from one of the four doors")
     return tuple(check for check in ALL_CHECKS if check.applies(encoding))
 
 
@@ -87,15 +97,21 @@ def check_encoding(
     slow: bool = False,
     reference: Encoding | None = None,
 ) -> Report:
-    """Run every check that applies to the encoding.
+    """Run every check that applies to an encoding.
 
     Args:
-        expected_failures: Name of a check → why it fails; one that passes all the same is a failure, and so is a name
-            that is no check of this encoding (ValueError).
-        slow: Also the checks that generate machine code, seconds each. Raises TypeError naming the argument. A failed
-            check is in the report, not raised.
-        reference: The encoding whose numbers it must give. Without one the numbers of a class of your own are compared
-            with nothing, and `published_numbers` is left out: every other check looks at consistency alone.
+        encoding: Encoding to check.
+        expected_failures: Names of checks that fail, each with the reason; one that passes all the same is a failure.
+        slow: Whether to run the checks that generate machine code too, seconds each.
+        reference: Encoding whose numbers it must give. Without one the numbers of a class of your own are compared with
+            nothing, and `published_numbers` is left out: every other check looks at consistency alone.
+
+    Returns:
+        Outcome of each check; a check that fails is in the report, not raised.
+
+    Raises:
+        TypeError: An argument is of another kind than stated.
+        ValueError: `expected_failures` names no check of this encoding, or gives no reason.
 
     Example:
         >>> from posenc import NoPE
@@ -105,7 +121,7 @@ def check_encoding(
     """
     checks = checks_for(encoding)
     if reference is not None:
-        validation.instance("reference", reference, Encoding, "an encoding of an encoding, or None")
+        validation.instance("reference", reference, Encoding, "an encoding, or None")
         checks = tuple(published.against(check, reference) for check in checks)
     reasons = {} if expected_failures is None else _reasons(expected_failures, checks)
     validation.truth("slow", slow)
@@ -113,6 +129,7 @@ def check_encoding(
 
 
 def _reasons(expected: Mapping[str, str], checks: tuple[Check, ...]) -> dict[str, str]:
+    """Check the reasons for failures that are expected."""
     validation.instance("expected_failures", expected, Mapping, "a mapping from names of checks to reasons")
     unknown = sorted(set(expected) - {check.name for check in checks})
     if unknown:
@@ -128,6 +145,7 @@ def _reasons(expected: Mapping[str, str], checks: tuple[Check, ...]) -> dict[str
 
 
 def _outcome(check: Check, encoding: Encoding, reason: str | None, slow: bool) -> Outcome:
+    """Run a check, unless it is left out."""
     missing = [name for name in check.needs if find_spec(name) is None]
     if missing:
         return Outcome(check.name, "left out", f"{' and '.join(missing)} not installed", check.explains)
@@ -144,6 +162,7 @@ def _outcome(check: Check, encoding: Encoding, reason: str | None, slow: bool) -
 
 
 def _failure(check: Check, encoding: Encoding) -> str | None:
+    """Sentence of a check that fails; None where it holds."""
     try:
         check.run(encoding)
     except CheckFailed as failure:

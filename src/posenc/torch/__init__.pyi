@@ -1,14 +1,14 @@
 """Every public name, listed once: `__init__.py` loads each from here when it is first asked for."""
 
+from .attention_paths.attend import AttentionChoice as AttentionChoice
 from .attention_paths.attend import attention as attention
 from .attention_paths.attend import chosen_attention as chosen_attention
 from .attention_paths.attention_layer import Attention as Attention
 from .attention_paths.attention_layer import AttentionCache as AttentionCache
-from .attention_paths.choose import AttentionChoice as AttentionChoice
-from .attention_paths.decode_bias import decode_row as decode_row
-from .attention_paths.decode_bias import slopes as slopes
-from .attention_paths.flex_score_mod import score_mod as score_mod
-from .attention_paths.rotate_keys import rotate_keys as rotate_keys
+from .attention_paths.attention_layer import rotate_keys as rotate_keys
+from .attention_paths.kernel_biases import decode_row as decode_row
+from .attention_paths.kernel_biases import score_mod as score_mod
+from .attention_paths.kernel_biases import slopes as slopes
 from .attention_paths.shared_bias import SharedBias as SharedBias
 from .attention_paths.shared_bias import shared_bias as shared_bias
 from .attention_paths.strided_bias import StridedBias as StridedBias

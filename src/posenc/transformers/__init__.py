@@ -1,4 +1,4 @@
-"""Loaded models of Hugging Face transformers: other encodings in them, faster attention, their rotary module.
+"""Loaded models of Hugging Face transformers: other encodings in them, faster attention, and what they do recorded.
 
 `posenc.torch` knows nothing of models; what reads their configs, hooks into them or replaces their parts is here.
 """

@@ -2,6 +2,7 @@
 
 from .accelerated_model import Accelerated as Accelerated
 from .accelerated_model import accelerate as accelerate
+from .recording import capture as capture
 from .rotary_module import HuggingFaceRotary as HuggingFaceRotary
 from .swapping.swap import Swapped as Swapped
 from .swapping.swap import swap as swap

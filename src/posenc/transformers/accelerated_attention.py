@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from copy import copy
 from types import MethodType
 from typing import Any
@@ -22,8 +23,8 @@ from posenc.models import from_config
 from posenc.torch.attention_paths.attend import attention
 from posenc.torch.modules.encoding_module import EncodingModule
 from posenc.torch.modules.modules import module
-from posenc.transformers.evaluation_mode import evaluating
-from posenc.transformers.swapping.attention_mask import as_seen
+from posenc.transformers.model_changes import evaluating, few_tokens, largest_difference, replace_attribute
+from posenc.transformers.swapping.attention_interface import as_seen
 
 Call = Callable[..., Any]
 #: How many tokens a model is proved on: more than T5 has buckets for single distances.
@@ -31,31 +32,32 @@ TOKENS = 40
 
 
 def calls_inside(model: Any) -> Iterator[tuple[str, Any, Call]]:
-    """The modules of a model that attend in one of the forms below, by name, each with its call by ours.
+    """Find the modules of a model that attend in one of the forms below, by name, each with its call by ours.
 
-    ValueError where the model's config says that something else acts inside.
+    Raises:
+        ValueError: The model's config says that something else acts inside attention.
     """
-    found = [(name, each, FORMS[form]) for name, each in model.named_modules() if (form := _class_name(each)) in FORMS]
+    found = [(name, part, FORMS[form]) for name, part in model.named_modules() if (form := _class_name(part)) in FORMS]
     if not found:
         return
     encodings = {group.part: group.encodings for group in from_config(model.config.to_dict()).groups if group.layers}
     tables: dict[bool, Any] = {}
-    for name, each, (kind, make) in found:
+    for name, part, (kind, make) in found:
         if kind is T5Bias and not name.endswith("SelfAttention"):
             continue  # attention to the encoder, which knows no positions
-        inside = encodings.get(("decoder" if each.is_decoder else "encoder") if kind is T5Bias else "text", ())
+        inside = encodings.get(("decoder" if part.is_decoder else "encoder") if kind is T5Bias else "text", ())
         if [type(encoding) for encoding in inside] != [kind]:
             raise ValueError(
                 f"model must have {kind.__name__} alone inside attention; its config says {inside!r}. Use attention "
                 "yourself."
             )
         if kind is T5Bias:
-            tables.setdefault(each.is_decoder, each)  # the first layer of a stack holds the table of all
-        yield name, each, make(module(inside[0], seed=0), tables[each.is_decoder] if kind is T5Bias else None)
+            tables.setdefault(part.is_decoder, part)  # the first layer of a stack holds the table of all
+        yield name, part, make(module(inside[0], seed=0), tables[part.is_decoder] if kind is T5Bias else None)
 
 
 def calling(attended: Call) -> Call:
-    """A forward that calls ours, and the class's own where ours leaves the call to it."""
+    """Make a forward that calls ours, and the class's own where ours leaves the call to it."""
 
     def forward(self: Any, *given: Any, **named: Any) -> Any:
         output = attended(self, *given, **named)
@@ -67,19 +69,17 @@ def calling(attended: Call) -> Call:
 def check_equal(model: Any, calls: list[tuple[str, Any, Call]]) -> None:
     """Run the model on a few tokens, with padding and without, and compare ours with its own in every call.
 
-    ValueError where one differs by more than rounding: as many roundings as channels are summed.
+    Raises:
+        ValueError: An output differs by more than rounding, as many roundings as channels are summed, or no call was
+            one that ours takes.
     """
     for padded in (0, 3):
         tokens, real = _padded_tokens(model, padded)
-        comparisons = [(name, each, _ComparedCall(attended, real)) for name, each, attended in calls]
-        with torch.no_grad(), evaluating(model):
-            try:
-                for _, each, comparison in comparisons:
-                    each.forward = MethodType(comparison.forward, each)
-                model(**tokens)
-            finally:
-                for _, each, _ in comparisons:
-                    each.__dict__.pop("forward", None)
+        comparisons = [(name, part, _ComparedCall(attended, real)) for name, part, attended in calls]
+        with torch.no_grad(), evaluating(model), ExitStack() as stack:
+            for _, part, comparison in comparisons:
+                replace_attribute(stack, part, "forward", MethodType(comparison.forward, part))
+            model(**tokens)
         for name, _, comparison in comparisons:
             if comparison.difference > 1.0:
                 raise ValueError(
@@ -94,43 +94,43 @@ def check_equal(model: Any, calls: list[tuple[str, Any, Call]]) -> None:
 
 
 class _ComparedCall:
-    """The largest difference of our call from the class's own, as a share of what rounding allows."""
+    """Largest difference of our call from the class's own, as a share of what rounding allows."""
 
     def __init__(self, attended: Call, real: Any) -> None:
         self.attended, self.real, self.difference, self.compared = attended, real, 0.0, False
 
     def forward(self, layer: Any, *given: Any, **named: Any) -> Any:
+        """Return what the class itself gives, after ours is compared with it."""
         theirs, ours = type(layer).forward(layer, *given, **named), self.attended(layer, *given, **named)
         if ours is not None:
-            mine, own = ours[0][self.real].float(), theirs[0][self.real].float()
-            self.compared = True
-            allowed = mine.shape[-1] * torch.finfo(theirs[0].dtype).eps * (1.0 + float(own.abs().max()))
-            self.difference = max(self.difference, float((mine - own).abs().max()) / allowed)
+            mine, own = ours[0][self.real], theirs[0][self.real]
+            allowed = mine.shape[-1] * torch.finfo(own.dtype).eps * (1.0 + float(own.float().abs().max()))
+            self.compared, share = True, largest_difference(mine, own) / allowed
+            self.difference = max(self.difference, share)
         return theirs
 
 
 def _padded_tokens(model: Any, padded: int) -> tuple[dict[str, Any], Any]:
-    """Two rows of tokens, the second with padding before it, and where there is none."""
-    generator, device = torch.Generator().manual_seed(0), next(model.parameters()).device
-    ids = torch.randint(model.config.get_text_config().vocab_size, (2, TOKENS), generator=generator).to(device)
-    real = torch.ones_like(ids, dtype=torch.bool)
-    real[1, :padded] = False
-    given = {"input_ids": ids, "attention_mask": real.long()}
+    """Arguments of a model's forward for two rows of tokens, and which tokens are no padding."""
+    ids, mask = few_tokens(model, TOKENS, padded)
+    given = {"input_ids": ids, "attention_mask": mask}
     takes = inspect.signature(model.forward).parameters
     if model.config.is_encoder_decoder and "decoder_input_ids" in takes:
-        given |= {"decoder_input_ids": ids, "decoder_attention_mask": real.long()}
+        given |= {"decoder_input_ids": ids, "decoder_attention_mask": mask}
     if "use_cache" in takes:
         given["use_cache"] = False  # both calls would write into it
-    return given, real
+    return given, mask.bool()
 
 
-def _class_name(each: Any) -> tuple[str, str]:
-    """The folder of transformers that a class comes from, and its name."""
-    path = type(each).__module__.split(".")
-    return (path[-2] if path[:2] == ["transformers", "models"] else "", type(each).__name__)
+def _class_name(part: Any) -> tuple[str, str]:
+    """Folder of transformers that a class comes from, and its name."""
+    path = type(part).__module__.split(".")
+    return (path[-2] if path[:2] == ["transformers", "models"] else "", type(part).__name__)
 
 
 def _t5(bias: EncodingModule, first: Any) -> Call:
+    """Make the call of T5Attention, with the table of the first layer of its stack."""
+
     def attended(
         layer: Any, x: Any, mask: Any = None, key_value_states: Any = None, position_bias: Any = None,
         past_key_values: Any = None, **others: Any,
@@ -146,6 +146,8 @@ def _t5(bias: EncodingModule, first: Any) -> Call:
 
 
 def _deberta(score: EncodingModule, _: Any) -> Call:
+    """Make the call of DisentangledSelfAttention of DeBERTa v2 and v3."""
+
     def attended(
         layer: Any, x: Any, attention_mask: Any, output_attentions: bool = False, query_states: Any = None,
         relative_pos: Any = None, rel_embeddings: Any = None,
@@ -173,6 +175,8 @@ def _deberta(score: EncodingModule, _: Any) -> Call:
 
 
 def _bloom(bias: EncodingModule, _: Any) -> Call:
+    """Make the call of BloomAttention."""
+
     def attended(
         layer: Any, x: Any, residual: Any, alibi: Any, attention_mask: Any, layer_past: Any = None,
         use_cache: bool = False, output_attentions: bool = False, **others: Any,
@@ -192,6 +196,8 @@ def _bloom(bias: EncodingModule, _: Any) -> Call:
 
 
 def _mpt(bias: EncodingModule, _: Any) -> Call:
+    """Make the call of MptBlock."""
+
     def attended(
         block: Any, x: Any, position_bias: Any, attention_mask: Any, layer_past: Any = None, use_cache: bool = False,
         output_attentions: bool = False, **others: Any,
@@ -224,11 +230,14 @@ FORMS: dict[tuple[str, str], tuple[type[Encoding], Call]] = {
 def _by_ours(
     q: Any, k: Any, v: Any, encoding: Any, mask: Any, scale: float | None, dropout: float, causal: bool = False
 ) -> Any:
-    """The output, (batch, n, channels), for q, k and v of layout "bthd" whose last tokens stand together.
+    """Attend by `posenc.torch.attention` with q, k and v of layout "bthd" whose last tokens stand together.
 
     Args:
-        mask: As transformers gives it.
-        causal: Where it gives none.
+        mask: Mask as transformers gives it, or None.
+        causal: Whether attention is causal where there is no mask.
+
+    Returns:
+        Output (batch, n, channels).
     """
     seen, causal = _mask_and_causal(mask, q.shape[1], k.shape[1], causal)
     key_positions = torch.arange(k.shape[1], device=k.device)
@@ -250,7 +259,7 @@ def _by_ours(
 
 
 def _holding(held: EncodingModule, **params: Any) -> EncodingModule:
-    """A module like this one, whose parameters are these tensors with what they were made of."""
+    """Copy a module with these tensors, which keep their own gradients, as its parameters."""
     one = copy(held)
     one._parameters = {}
     for name, tensor in params.items():
@@ -259,7 +268,7 @@ def _holding(held: EncodingModule, **params: Any) -> EncodingModule:
 
 
 def _mask_and_causal(mask: Any, queries: int, keys: int, causal: bool) -> tuple[Any, bool]:
-    """A mask of transformers as `attention` takes it: none where all keys are seen, or all up to the own one."""
+    """Mask of transformers as `attention` takes it: none where all keys are seen, or all up to the own one."""
     if mask is None:
         return None, causal
     seen = as_seen(mask)
@@ -281,6 +290,7 @@ def _grows(cache: Any) -> bool:
 
 
 def _with_cached(k: Any, v: Any, cache: Any, layer: int) -> tuple[Any, Any]:
+    """Keys and values of all tokens so far, after the new ones are written into the cache."""
     if cache is None:
         return k, v
     k, v = cache.update(k.transpose(1, 2), v.transpose(1, 2), layer)

@@ -1,21 +1,20 @@
-"""Positions inside loaded models of transformers, by `rotate` and `attention`.
-
-Proved equal on the spot, and undone when wanted.
-"""
+"""Faster positions inside loaded models of transformers, by `rotate` and `attention`, proved equal on the spot."""
 
 from __future__ import annotations
 
-import types
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass
+from types import FunctionType, MethodType
 from typing import Any
 
 import torch
 
-from posenc.core import validation
 from posenc.core.rotation import Pairing, Rotation
 from posenc.torch.rotary_paths.apply_rotation import rotate, rotate_one
 from posenc.transformers.accelerated_attention import calling, calls_inside, check_equal
+from posenc.transformers.model_changes import ModelChange, replace_attribute
+from posenc.transformers.refusals import check_torch_module, check_unchanged
 
 #: The name under which the attention of transformers' models calls its rotation.
 NAME = "apply_rotary_pos_emb"
@@ -23,42 +22,40 @@ Applied = Callable[..., Any]
 
 
 @dataclass(frozen=True, eq=False)
-class Accelerated:
-    """What was changed, so that it can be undone: modules by name, each with the forward that it had."""
+class Accelerated(ModelChange):
+    """What `accelerate` changed; `undo()`, or the end of a `with` block, takes it back.
+
+    Attributes:
+        changed: Modules with a forward of ours, each with its name in the model.
+    """
 
     changed: tuple[tuple[str, Any], ...]
 
-    def undo(self) -> None:
-        """Give every module its own forward back."""
-        for _, module in self.changed:
-            module.__dict__.pop("forward", None)
-
-    def __enter__(self) -> Accelerated:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.undo()
-
 
 def accelerate(model: torch.nn.Module) -> Accelerated:
-    """Let a loaded transformers model rotate by `rotate`, or attend by `attention`; result: what `undo()` undoes.
+    """Make a loaded transformers model rotate by `rotate`, or attend by `attention`, with the same results.
 
     Rotations: every module whose forward calls its file's `apply_rotary_pos_emb` gets a forward of its own that calls
     ours. Before that the two are compared, to the bit in float32, on queries and keys of grouped heads at far
-    positions; a model whose rotation is another, or that has none, is refused and left as it was. In 16 bits the
-    results differ by what the model's own code rounds more often.
+    positions. In 16 bits the results differ by what the model's own code rounds more often.
 
-    Where positions act inside attention (T5, mT5, DeBERTa v2 and v3, BLOOM, MPT), every layer attends by `attention`.
-    Before that each layer is compared with its own code, on a few tokens with padding and without. Calls that ours
-    cannot take stay with the model's own code, with the same result: those that ask for attention weights, T5's decoder
-    with a cache, and other caches than `DynamicCache`. A token that is padding, and so sees nothing, may get another
-    output.
+    Positions inside attention (T5, mT5, DeBERTa v2 and v3, BLOOM, MPT): every layer attends by `attention`. Before that
+    each layer is compared with its own code, on a few tokens with padding and without. Calls that ours cannot take stay
+    with the model's own code, with the same result: those that ask for attention weights, T5's decoder with a cache,
+    and other caches than `DynamicCache`. A padding token sees nothing and may get another output.
 
     Nothing but this model is changed.
 
+    Args:
+        model: Loaded model of transformers, or a part of one.
+
+    Returns:
+        Names and modules that were changed, with `undo()`.
+
     Raises:
-        TypeError: A value breaks its rule; the message names `model`.
-        ValueError: A value breaks its rule; the message names `model`.
+        TypeError: `model` is no torch module.
+        ValueError: `model` has no such rotation or attention, gives other numbers than ours, or was changed before; it
+            is left as it was.
 
     Example:
         >>> from transformers import LlamaConfig, LlamaForCausalLM
@@ -68,8 +65,8 @@ def accelerate(model: torch.nn.Module) -> Accelerated:
         ...     print([name for name, _ in accelerated.changed])
         ['model.layers.0.self_attn', 'model.layers.1.self_attn']
     """
-    validation.instance("model", model, torch.nn.Module, "a loaded model of transformers")
-    layers = [(name, module) for name, module in model.named_modules() if _calls(module)]
+    check_torch_module(model)
+    layers = [(name, module) for name, module in model.named_modules() if _calls_rotation(module)]
     inside = list(calls_inside(model))
     if not layers and not inside:
         raise ValueError(
@@ -77,39 +74,41 @@ def accelerate(model: torch.nn.Module) -> Accelerated:
             f"{type(model).__name__}. Use rotate or attention yourself."
         )
     changed = [*layers, *((name, module) for name, module, _ in inside)]
-    for name, module in changed:
-        if "forward" in module.__dict__:
-            raise ValueError(f"model must be as it was loaded; got a changed forward at {name!r}. Undo that first.")
+    unchanged = {repr(name): module for name, module in changed}
+    check_unchanged(unchanged, "forward", "be as it was loaded", "a changed forward at")
     if inside:
         check_equal(model, inside)
-    ours = {original: _proved(original, name) for name, module in layers for original in [_original(module)]}
-    for _, module in layers:
-        module.forward = types.MethodType(_rebound(type(module).forward, ours[_original(module)]), module)
-    for _, module, attended in inside:
-        module.forward = types.MethodType(calling(attended), module)
-    return Accelerated(tuple(changed))
+    ours = {original: _proved_rotation(original, name) for name, layer in layers for original in [_original(layer)]}
+    forwards = [(layer, _rebound(type(layer).forward, ours[_original(layer)])) for _, layer in layers]
+    forwards += [(layer, calling(attended)) for _, layer, attended in inside]
+    with ExitStack() as stack:
+        for layer, forward in forwards:
+            replace_attribute(stack, layer, "forward", MethodType(forward, layer))
+        return Accelerated(tuple(changed), _stack=stack.pop_all())
 
 
-def _calls(module: Any) -> bool:
+def _calls_rotation(module: Any) -> bool:
+    """Whether the forward of a module calls the rotation of its file."""
     forward = type(module).forward
-    return isinstance(forward, types.FunctionType) and NAME in forward.__code__.co_names and NAME in forward.__globals__
+    return isinstance(forward, FunctionType) and NAME in forward.__code__.co_names and NAME in forward.__globals__
 
 
 def _original(module: Any) -> Applied:
+    """Rotation that a module's forward calls."""
     applied: Applied = type(module).forward.__globals__[NAME]
     return applied
 
 
-def _rebound(forward: types.FunctionType, applied: Applied) -> types.FunctionType:
-    """The same code, for which the name of the rotation means another function."""
+def _rebound(forward: FunctionType, applied: Applied) -> FunctionType:
+    """Copy of a forward in which the name of the rotation means another function."""
     names = {**forward.__globals__, NAME: applied}
-    patched = types.FunctionType(forward.__code__, names, forward.__name__, forward.__defaults__, forward.__closure__)
+    patched = FunctionType(forward.__code__, names, forward.__name__, forward.__defaults__, forward.__closure__)
     patched.__kwdefaults__ = forward.__kwdefaults__
     return patched
 
 
-def _proved(original: Applied, name: str) -> Applied:
-    """The form of ours that gives the numbers of the original, to the bit."""
+def _proved_rotation(original: Applied, name: str) -> Applied:
+    """Form of ours that gives the numbers of the original, to the bit."""
     forms = [patched(layout) for patched in (_of_both, _of_one) for layout in ("halves", "adjacent")]
     for ours in forms:
         if all(_same_rotation(original, ours, width) for width in (8, 12)):
@@ -121,7 +120,7 @@ def _proved(original: Applied, name: str) -> Applied:
 
 
 def _of_both(pairing: str) -> Applied:
-    """apply_rotary_pos_emb(q, k, cos, sin), tables of the full width for (batch, time)."""
+    """Make apply_rotary_pos_emb(q, k, cos, sin), with tables of the full width for (batch, time)."""
 
     def applied(q: Any, k: Any, cos: Any, sin: Any, unsqueeze_dim: int = 1) -> tuple[Any, Any]:
         if unsqueeze_dim not in (1, 2):
@@ -134,7 +133,7 @@ def _of_both(pairing: str) -> Applied:
 
 
 def _of_one(pairing: str) -> Applied:
-    """apply_rotary_pos_emb(tensor, sin, cos), tables of half the width for (batch, time), heads behind time."""
+    """Make apply_rotary_pos_emb(tensor, sin, cos), with tables of half the width and heads behind time."""
 
     def applied(tensor: Any, sin: Any, cos: Any) -> Any:
         return rotate_one(tensor, _rotation(cos, sin, pairing, tensor.shape[-1]), layout="bthd")
@@ -147,10 +146,7 @@ def _rotation(cos: Any, sin: Any, pairing: str, dim: int) -> Rotation:
 
 
 def _same_rotation(original: Applied, ours: Applied, width: int) -> bool:
-    """Whether both give the same bits for two rows of far positions and grouped heads.
-
-    A call that fails is another form.
-    """
+    """Whether both give the same bits for two rows of far positions and grouped heads; a call that fails does not."""
     generator = torch.Generator().manual_seed(width)
     angle = torch.rand(2, 5, width // 2, generator=generator, dtype=torch.float32) * 6.0
     q, k = (torch.randn(2, count, 5, width + 4, generator=generator) for count in (4, 2))
@@ -176,6 +172,7 @@ def _partial(original: Applied, call: tuple[Any, ...]) -> bool:
     return True
 
 
-def _same_results(layers: Any, wanted: Any) -> bool:
-    layers, wanted = (part if isinstance(part, tuple) else (part,) for part in (layers, wanted))
-    return len(layers) == len(wanted) and all(torch.equal(a, b) for a, b in zip(layers, wanted, strict=True))
+def _same_results(theirs: Any, ours: Any) -> bool:
+    """Whether two results, each a tensor or a tuple of tensors, have the same bits."""
+    theirs, ours = (part if isinstance(part, tuple) else (part,) for part in (theirs, ours))
+    return len(theirs) == len(ours) and all(torch.equal(a, b) for a, b in zip(theirs, ours, strict=True))

@@ -6,23 +6,26 @@ from typing import final
 
 import torch
 
-from posenc.core import validation
 from posenc.core.arrays import Array
 from posenc.core.doors import RotaryEncoding
 from posenc.core.rotation import of_pairs
-from posenc.torch.modules.encoding_module import EncodingModule, on_same_device
+from posenc.torch.modules.encoding_module import EncodingModule
 from posenc.torch.modules.one_call import rotation_at
+from posenc.torch.tensor_arguments import on_same_device
+from posenc.transformers.refusals import check_rotary_module
 
 
 @final
 class HuggingFaceRotary(EncodingModule):
-    """cos and sin as `apply_rotary_pos_emb` of Hugging Face transformers takes them: `model.model.rotary_emb = …`.
+    """Cosines and sines as `apply_rotary_pos_emb` of transformers takes them: `model.model.rotary_emb = …`.
 
     Args:
-        encoding: A rotation that pairs halves from channel 0 and learns nothing; with `Partial`, cos and sin have the
-            rotated width alone. forward(x, position_ids): position_ids (batch, n); cos and sin (batch, n, width) in the
-            dtype of x, each frequency twice. numerics="float32" gives the model's own numbers bit for bit, "exact"
-            better ones.
+        encoding: Rotary encoding that pairs halves from channel 0, takes one coordinate and has no parameters.
+            `numerics="float32"` gives the model's own numbers bit for bit, "exact" better ones.
+
+    Raises:
+        TypeError: `encoding` is no rotary encoding.
+        ValueError: `encoding` has parameters or several coordinates, or pairs channels in another way.
 
     Example:
         >>> import torch
@@ -36,21 +39,22 @@ class HuggingFaceRotary(EncodingModule):
     encoding: RotaryEncoding
 
     def __init__(self, encoding: RotaryEncoding) -> None:
-        super().__init__(validation.instance("encoding", encoding, RotaryEncoding, "an encoding that rotates"), 0)
-        if encoding.shapes:
-            raise ValueError(f"encoding must have no parameters here; got {encoding!r}. Use posenc.torch.Rotate.")
-        if encoding.axes > 1:
-            raise ValueError(
-                f"encoding must take one coordinate, as position_ids are; got {encoding!r}. Use posenc.torch.Rotate."
-            )
-        pairing = of_pairs("encoding", encoding.rotation([0])).pairing
-        if (pairing.layout, pairing.start, pairing.blocks) != ("halves", 0, 1):
-            raise ValueError(
-                f"encoding must pair halves from channel 0, as apply_rotary_pos_emb does; got {encoding!r}. "
-                "Say pairing='halves'."
-            )
+        check_rotary_module(encoding)
+        super().__init__(encoding, 0)
 
     def forward(self, x: Array, position_ids: Array) -> tuple[Array, Array]:
+        """Compute the tables of some positions.
+
+        Args:
+            x: Tensor whose dtype and device the tables get; its values are not read.
+            position_ids: Positions (batch, n), on the device of x.
+
+        Returns:
+            Cosines and sines (batch, n, width), each frequency twice; with `Partial`, width is what is rotated.
+
+        Raises:
+            ValueError: `position_ids` are on another device, or are no positions of the encoding.
+        """
         positions = on_same_device("position_ids", position_ids, x)
         rotation = of_pairs("encoding", rotation_at(self.encoding, None, x, positions, "both"))
         cos, sin = (torch.cat((part, part), -1).to(x.dtype) for part in (rotation.cos, rotation.sin))

@@ -1,8 +1,8 @@
-"""The only place that knows how NumPy, PyTorch and JAX differ; it contains no mathematics of positions.
+"""Differences between NumPy, PyTorch and JAX, and nothing else; no mathematics of positions is here.
 
-`library(*arrays)` resolves the library of a call, once; what the libraries spell differently are methods of the result.
-No library is imported here: one that has handed in an array is already in `sys.modules`. (The idea is that of einops'
-backends.) NumPy alone is a dependency.
+`library(*arrays)` resolves the library of a call, once; operations that the libraries spell differently are methods of
+the result. No library is imported here: one that has handed in an array is already in `sys.modules`. (The idea is that
+of einops' backends.) NumPy alone is a dependency.
 """
 
 import lazy_loader

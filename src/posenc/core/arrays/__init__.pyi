@@ -10,7 +10,8 @@ from .array_library import Library as Library
 from .array_library import dtype_name as dtype_name
 from .array_library import host as host
 from .array_library import kind as kind
-from .rank_promotion import broadcasting as broadcasting
+from .array_library import remembered as remembered
+from .jax_library import broadcasting as broadcasting
 from .resolve import library as library
 from .resolve import library_name as library_name
 from .resolve import to_numpy as to_numpy

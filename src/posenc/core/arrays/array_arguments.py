@@ -1,4 +1,4 @@
-"""What callers hand in, as arrays of one library."""
+"""Arguments of callers as arrays of one library."""
 
 from __future__ import annotations
 
@@ -13,9 +13,21 @@ from posenc.core.arrays.resolve import library, library_name, to_numpy
 
 
 def as_array(name: str, value: Any, like: Array | Library | None = None) -> Array:
-    """An array as it is; a number or a (nested) list of numbers as an array on the device of `like`, or in NumPy.
+    """Convert an argument to an array.
 
-    A NumPy array together with one of JAX becomes one of JAX, as in JAX itself.
+    An array stays as it is, on its device. A NumPy array together with one of JAX becomes one of JAX, as in JAX itself.
+
+    Args:
+        name: Name of the argument, for messages.
+        value: An array, a number or a (nested) list of numbers.
+        like: Array or library that numbers and lists follow, with its device; None for NumPy.
+
+    Returns:
+        Array with the numbers of `value`.
+
+    Raises:
+        TypeError: `value` holds no numbers, or is a masked, sparse, nested or distributed array.
+        ValueError: `value` is an uneven list, or has whole numbers that 32 bits cannot hold where there are no 64.
     """
     alike = like is None or type(like) is np.ndarray
     if type(value) is np.ndarray and value.dtype.kind in "iuf" and (alike or _keeps_numpy(like)):
@@ -69,9 +81,10 @@ def _keeps_numpy(like: Array | Library | None) -> bool:
 
 
 def whole_array(name: str, value: Array) -> Array:
-    """An array whose numbers are all there, each in its place.
+    """Return a dense array as it is; refuse masked, sparse, nested and distributed ones.
 
-    Masked, sparse, nested and distributed ones are refused.
+    Raises:
+        TypeError: `value` is no dense array.
     """
     what, advice = "", "Convert it first."
     torch = sys.modules.get("torch")
@@ -91,7 +104,7 @@ def whole_array(name: str, value: Array) -> Array:
 
 
 def _even(name: str, value: Any) -> np.ndarray:
-    """A number or an even nest of lists as a NumPy array."""
+    """NumPy array of a number or an even nest of lists."""
     if isinstance(value, range):  # of which at least eight numbers each will be made
         validation.size(name, (value.stop - value.start) // value.step, 8 * 8)
         return np.arange(value.start, value.stop, value.step)
@@ -108,7 +121,15 @@ def _even(name: str, value: Any) -> np.ndarray:
 
 
 def as_arrays(*, like: Array | None = None, **values: Any) -> list[Array]:
-    """Several arguments as arrays of one library: numbers and lists follow the arrays among them, then `like`."""
+    """Convert several arguments to arrays of one library.
+
+    Args:
+        like: Array that numbers and lists follow where no argument is an array.
+        **values: The arguments, by name.
+
+    Returns:
+        An array for each argument, in order.
+    """
     for value in values.values():
         if library_name(value) is not None:
             like = value
@@ -117,7 +138,20 @@ def as_arrays(*, like: Array | None = None, **values: Any) -> list[Array]:
 
 
 def as_mask(name: str, value: Any, like: Array | None = None) -> Array:
-    """Truth values as an array: booleans as they are, 0 and 1 compared with zero, anything else refused."""
+    """Convert truth values to an array: booleans as they are, 0 and 1 compared with zero.
+
+    Args:
+        name: Name of the argument, for messages.
+        value: An array or a (nested) list of truth values, or of 0 and 1.
+        like: Array that lists follow; None for NumPy.
+
+    Returns:
+        Boolean array of the same shape.
+
+    Raises:
+        TypeError: `value` is neither an array nor a list.
+        ValueError: `value` holds other numbers than 0 and 1.
+    """
     if isinstance(value, list | tuple):
         value = _even(name, value) if like is None else library(like).constant(_even(name, value))
     if library_name(value) is None:
@@ -134,7 +168,11 @@ def as_mask(name: str, value: Any, like: Array | None = None) -> Array:
 
 
 def floats(name: str, value: Any) -> Array:
-    """Content as it is, if it is an array of floats of one of the libraries."""
+    """Return an array of floats of any of the libraries as it is.
+
+    Raises:
+        TypeError: `value` is no dense array of floats.
+    """
     if type(value) is not np.ndarray and library_name(value) is None:
         raise TypeError(f"{name} must be an array of floats; got {validation.shown(value)}. Convert it first.")
     if kind(value) not in ("float", "narrow"):

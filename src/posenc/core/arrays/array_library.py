@@ -1,11 +1,13 @@
-"""What a call needs of its array library: resolved once, then handed to every inner function."""
+"""The array library of a call, resolved once and handed to every inner function; NumPy's own spelling."""
 
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, TypeAlias, TypeVar
+from functools import lru_cache, wraps
+from typing import Any, ParamSpec, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -21,9 +23,17 @@ SIZES = {"float16": 2, "bfloat16": 2, "float32": 4, "float64": 8}
 
 
 class Library:
-    """The array library of one call: its functions, its widest numbers, and what the libraries spell differently.
+    """Array library of one call: its functions, its widest numbers, and operations that libraries spell differently.
 
-    What stands here is NumPy's spelling; each library overrides what it says in its own way.
+    The methods here are NumPy's spelling; the other libraries override those that they spell in their own way.
+
+    Attributes:
+        name: "numpy", "torch" or "jax".
+        xp: Module whose functions act on its arrays.
+        float64: Whether float64 exists where the arrays of this call live.
+        integer: Widest signed integer.
+        real: Widest float.
+        default: Float of results whose dtype nobody asked for.
     """
 
     #: "numpy", "torch" or "jax".
@@ -41,15 +51,15 @@ class Library:
     cos_sin_of_learned: Callable[[Array, Array], tuple[Array, Array]] | None = None
 
     def constant(self, values: Any, dtype: Any = None) -> Array:
-        """Host numbers as an array on the device of this call."""
+        """Array of host numbers on the device of this call."""
         return self.xp.asarray(np.asarray(values), dtype=dtype)
 
     def arange(self, count: int) -> Array:
-        """0 … count-1 as integers on the device of this call."""
+        """Integers 0 … count-1 on the device of this call."""
         return self.xp.arange(count)
 
     def astype(self, array: Array, dtype: Any) -> Array:
-        """The array in another dtype; the array itself where it has that dtype."""
+        """Array in another dtype; the array itself where it has that dtype."""
         return array.astype(dtype)
 
     def scaled(self, integers: Array, factor: float) -> Array:
@@ -57,11 +67,11 @@ class Library:
         return integers.astype(self.real) * factor
 
     def empty(self, shape: tuple[int, ...], dtype: Any) -> Array:
-        """An array to be written into, which JAX has none of."""
+        """Uninitialised array to be written into; JAX has none."""
         return self.xp.empty(shape, dtype)
 
     def pieces(self, array: Array, size: int) -> Sequence[Array]:
-        """Parts of the last axis, one behind another; all of it in a program whose length may be a symbol."""
+        """Split the last axis into consecutive parts; one part in a program whose length may be a symbol."""
         count = array.shape[-1]
         return [array[..., start : start + size] for start in range(0, max(count, 1), size)]
 
@@ -78,7 +88,7 @@ class Library:
             validation.size(name, count, SIZES[dtype_name(dtype)])
 
     def extremes(self, array: Array) -> tuple[Any, Any] | None:
-        """The least and the greatest value as Python numbers; None for no values, or values that cannot be read."""
+        """Least and greatest value as Python numbers; None for no values, or values that cannot be read."""
         if 0 in array.shape or not self.concrete(array):
             return None
         least, greatest = array.min(), array.max()  # which jax.jit traces even of an array that it was handed whole
@@ -86,7 +96,7 @@ class Library:
         return (least.item(), greatest.item()) if readable else None
 
     def detach(self, array: Array) -> Array:
-        """The same numbers, of which no derivative is taken."""
+        """Array without its derivative."""
         return array
 
     def compiling(self) -> bool:
@@ -97,30 +107,27 @@ class Library:
         return False
 
     def full_precision(self) -> AbstractContextManager[Any]:
-        """Where PyTorch's autocast does not rotate products into 16 bits; nothing in the other libraries."""
+        """Context in which PyTorch's autocast does not turn products into 16 bits; nothing in the other libraries."""
         return nullcontext()
 
     def take_along(self, array: Array, index: Array, axis: int = -1) -> Array:
-        """array[..., index[..., j]] for every j.
-
-        Index has the other axes of array and picks along the last one, or another.
-        """
+        """Pick array[..., index[..., j]] for every j, along the last axis or another."""
         return self.xp.take_along_axis(array, index, axis)
 
     def sum_along(self, array: Array, index: Array, count: int) -> Array:
-        """The inverse: sum the numbers of the last axis that share an index; (..., m), (..., m) to (..., count)."""
+        """Sum the numbers of the last axis that share an index, (..., m), (..., m) to (..., count)."""
         rows, width = math.prod(array.shape[:-1]), array.shape[-1]
         cells = (self.xp.arange(rows)[:, None], index.reshape((rows, width)))
         total = self._added(self.xp.zeros((rows, count), array.dtype), cells, array.reshape((rows, width)))
         return total.reshape((*array.shape[:-1], count))
 
     def _added(self, total: Array, cells: tuple[Array, Array], numbers: Array) -> Array:
-        """The total with each number added to its cell."""
+        """Total with each number added to its cell."""
         np.add.at(total, cells, numbers)
         return total
 
     def order(self, array: Array) -> Array:
-        """The indices that sort the last axis; equal numbers keep their order."""
+        """Indices that sort the last axis; equal numbers keep their order."""
         return self.xp.argsort(array, -1, stable=True)
 
     def sigmoid(self, x: Array) -> Array:
@@ -128,34 +135,40 @@ class Library:
         return (self.xp.tanh(x / 2) + 1) / 2
 
     def product(self, left: Array, right: Array) -> Array:
-        """left @ right, in the full precision of their dtype, also under autocast."""
+        """Compute left @ right in the full precision of their dtype, also under autocast."""
         with self.full_precision():
             return left @ right
 
     def contracted(self, left: Array, right: Array) -> Array:
-        """Σ_w left[..., w]·right[..., w], the other axes broadcast, without holding the product of all axes."""
+        """Compute Σ_w left[..., w]·right[..., w], the other axes broadcast, without holding the product of all axes."""
         with self.full_precision():
             return self.xp.einsum("...w,...w->...", left, right)
 
     def times_power_of_two(self, array: Array, power: Array) -> Array:
-        """array · 2^power for whole powers, with nothing lost in the power."""
+        """Multiply an array by 2^power for whole powers, with nothing lost in the power."""
         return self.xp.ldexp(array, power.astype(np.int32))
 
     def rows(self, table: Array, index: Array, dtype: Any) -> Array:
-        """Rows of a table in a dtype, of which these alone are cast; their gradients are summed in that dtype."""
+        """Rows of a table in a dtype; these alone are cast, and their gradients are summed in that dtype."""
         return self.astype(table[index], dtype)
 
     def picked(self, table: Array, row: Array) -> Array:
-        """table[row], a number at a time: the gradient of flex_attention reaches no row that is picked whole."""
+        """Pick table[row] a number at a time: the gradient of flex_attention reaches no row that is picked whole."""
         column = self.arange(table.shape[1])
         return table[row[..., None] + 0 * column, column]
 
     def dtype(self, name: str) -> Any:
-        """The dtype of that name."""
+        """Dtype of this library by its name."""
         return getattr(self.xp, name)
 
     def result_dtype(self, dtype: Any) -> Any:
-        """What `dtype=None` means: float64 in NumPy, float32 in PyTorch and JAX, whatever their global defaults say."""
+        """Dtype of a result.
+
+        None means float64 in NumPy and float32 in PyTorch and JAX, whatever their global defaults say.
+
+        Raises:
+            TypeError: `dtype` is no float, or the device has none such.
+        """
         if dtype is None or dtype is self.default:
             return self.default
         try:
@@ -173,15 +186,15 @@ class Library:
         return self.dtype(name)
 
     def wide_dtype(self, dtype: Any) -> Any:
-        """The dtype to compute in for a result of this dtype: itself, or float32 for one of 16 bits."""
+        """Dtype to compute in for a result of this dtype: itself, or float32 for one of 16 bits."""
         return dtype if dtype in (self.xp.float32, self.xp.float64) else self.xp.float32
 
     def wide(self, array: Array) -> Array:
-        """At least float32: angles, distances and products are never formed in a 16-bit type."""
+        """Array in float32 at least: angles, distances and products are never formed in a 16-bit type."""
         return self.astype(array, self.wide_dtype(array.dtype))
 
     def widest(self, array: Array) -> Array:
-        """As float64 where there is one, else as float32."""
+        """Array as float64 where there is one, else as float32."""
         return self.astype(array, self.real)
 
     def signed(self, array: Array) -> Array:
@@ -190,7 +203,7 @@ class Library:
 
 
 def dtype_name(dtype: Any) -> str:
-    """`"float32"` for every library's float32, and so on."""
+    """Name of a dtype of any library, such as `"float32"`."""
     name = str(dtype)
     return name.removeprefix("torch.") if name.startswith("torch.") else str(np.dtype(dtype))
 
@@ -203,7 +216,11 @@ _KINDS_OF_TORCH = {f"torch.{name}": kind for name, kind in _NAMED.items()}
 
 
 def kind(array: Array) -> str:
-    """`"integer"`, `"float"`, `"narrow"` (a float of 16 bits or fewer) or `"other"`, of any library's dtype."""
+    """Classify the dtype of an array.
+
+    Returns:
+        `"integer"`, `"float"`, `"narrow"` (a float of 16 bits or fewer) or `"other"`.
+    """
     dtype = array.dtype
     known = _KINDS.get(dtype) if isinstance(dtype, np.dtype) else _KINDS_OF_TORCH.get(str(dtype))
     if known is not None:
@@ -215,10 +232,69 @@ def kind(array: Array) -> str:
 
 
 def host(function: Host) -> Host:
-    """Mark a pure function of encodings that is computed on the host, once, and enters a traced program as a constant.
+    """Mark a pure function of encodings as computed on the host, once: a traced program holds its result as a constant.
 
     torch.compile reads this attribute (it is what `torch.compiler.assume_constant_result` sets), so that no tracer
     walks into decimal arithmetic; without torch it does nothing. Give encodings and plain numbers only, no arrays.
     """
     function._dynamo_marked_constant = True  # type: ignore[attr-defined]
     return function
+
+
+class NumPy(Library):
+    """NumPy's functions and dtypes."""
+
+    name = "numpy"
+    xp = np
+    float64 = True
+    integer = np.int64
+    real = default = np.float64
+
+    def astype(self, array: Array, dtype: Any) -> Array:
+        if array.dtype == dtype:
+            return array
+        if dtype in (np.float64, np.int64):  # which hold whatever is converted to them
+            return array.astype(dtype)
+        with np.errstate(over="ignore"):  # infinity is the rounded value of what fewer bits do not hold
+            return array.astype(dtype)
+
+    def order(self, array: Array) -> Array:
+        return np.argsort(array, -1, kind="stable")
+
+    scaled = staticmethod(operator.mul)  # type: ignore[assignment]  # in one pass, and without a Python call
+
+    def extremes(self, array: Array) -> tuple[Any, Any] | None:
+        if array.size <= 1:
+            return (array.item(), array.item()) if array.size else None
+        return np.minimum.reduce(array, None).item(), np.maximum.reduce(array, None).item()
+
+
+NUMPY = NumPy()
+
+
+P = ParamSpec("P")
+
+
+def remembered(count: int) -> Callable[[Callable[P, np.ndarray]], Callable[P, np.ndarray]]:
+    """Mark a function as `host`, and remember its last `count` arrays by all its arguments; a call returns a copy.
+
+    Example:
+        >>> @remembered(8)
+        ... def squares(count: int) -> np.ndarray:
+        ...     return np.arange(count) ** 2
+        >>> squares(3)[:] = 7
+        >>> squares(3)
+        array([0, 1, 4])
+    """
+
+    def of(function: Callable[P, np.ndarray]) -> Callable[P, np.ndarray]:
+        memo: Any = lru_cache(count)(function)
+
+        @wraps(function)
+        def copied(*arguments: P.args, **named: P.kwargs) -> np.ndarray:
+            array: np.ndarray = memo(*arguments, **named)
+            return array.copy()
+
+        return host(copied)
+
+    return of

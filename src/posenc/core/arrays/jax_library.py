@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, TypeVar, cast
 
-from posenc.core.arrays.array_library import Array, Library
+from posenc.core.arrays.array_library import Array, Library, host
 
 
 class Jax(Library):
@@ -57,3 +59,29 @@ class Jax(Library):
 
     def _added(self, total: Array, cells: tuple[Array, Array], numbers: Array) -> Array:
         return total.at[cells].add(numbers)
+
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+def broadcasting(method: Method) -> Method:
+    """Wrap a method so that JAX adds missing axes in front within it, as NumPy and PyTorch do.
+
+    So `jax_numpy_rank_promotion` governs the user's own code alone.
+    """
+
+    @wraps(method)
+    def within(*arguments: Any, **named: Any) -> Any:
+        if "jax" not in sys.modules or not _ranks_are_strict():
+            return method(*arguments, **named)
+        with sys.modules["jax"].numpy_rank_promotion("allow"):
+            return method(*arguments, **named)
+
+    return cast(Method, within)
+
+
+@host
+def _ranks_are_strict() -> bool:
+    """Whether JAX is loaded and would warn or raise."""
+    jax = sys.modules.get("jax")
+    return jax is not None and jax.config.jax_numpy_rank_promotion != "allow"

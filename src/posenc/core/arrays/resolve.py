@@ -1,4 +1,4 @@
-"""Which library an array belongs to: nothing is imported here, since one that handed in an array is already loaded."""
+"""Resolution of the library of an array. Nothing is imported: a library that has made an array is loaded."""
 
 from __future__ import annotations
 
@@ -8,16 +8,23 @@ from typing import Any
 import numpy as np
 
 from posenc.core import validation
-from posenc.core.arrays.array_library import Array, Library
+from posenc.core.arrays.array_library import NUMPY, Array, Library
 from posenc.core.arrays.jax_library import Jax
-from posenc.core.arrays.numpy_library import NUMPY
 from posenc.core.arrays.torch_library import Torch
 
 
 def library(*arrays: Array | Library) -> Library:
-    """The library of these arrays, which must all come from one; they live where the first one does.
+    """Resolve the library of arrays, which must all come from one.
 
-    A library in place of the only array is that library: inner functions hand on what has been resolved.
+    Args:
+        *arrays: Arrays of one library; the result lives on the device of the first. A `Library` in place of the only
+            array is returned as it is: inner functions hand on what has been resolved.
+
+    Returns:
+        Library of the call.
+
+    Raises:
+        TypeError: An argument is no array, or two of them come from different libraries.
     """
     first = arrays[0]
     if isinstance(first, Library):
@@ -36,7 +43,7 @@ def library(*arrays: Array | Library) -> Library:
 
 
 def _check_one_library(arrays: tuple[Array, ...]) -> None:
-    """Refuse arrays of two libraries, and what no library made."""
+    """Refuse arrays of two libraries, and objects that are no arrays."""
     name = library_name(arrays[0])
     for array in arrays:
         other = library_name(array)
@@ -51,7 +58,11 @@ def _check_one_library(arrays: tuple[Array, ...]) -> None:
 
 
 def library_name(value: Any) -> str | None:
-    """`"numpy"`, `"torch"` or `"jax"`; None for what no library made."""
+    """Name of the library of an array.
+
+    Returns:
+        `"numpy"`, `"torch"` or `"jax"`; None for an object that is no array.
+    """
     if isinstance(value, (np.ndarray, np.generic)):
         return "numpy"
     torch = sys.modules.get("torch")
@@ -62,5 +73,5 @@ def library_name(value: Any) -> str | None:
 
 
 def to_numpy(array: Array) -> np.ndarray:
-    """The values on the host."""
+    """Values of an array on the host, as a NumPy array."""
     return np.asarray(array.detach().cpu() if library_name(array) == "torch" else array)

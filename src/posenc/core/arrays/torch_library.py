@@ -15,7 +15,7 @@ from posenc.core.arrays.array_library import Array, Library
 
 @lru_cache(maxsize=1)
 def _rows_with_gradient(torch: Any) -> Any:
-    """Rows of a table, cast once they are picked, whose gradients are summed in their own dtype and rounded once."""
+    """Autograd function that casts rows of a table once they are picked; gradients are summed in their own dtype."""
 
     class Rows(torch.autograd.Function):  # type: ignore[misc]
         @staticmethod

@@ -1,1 +1,1 @@
-"""How code uses a bias of distance, what is observed of it, and its mistakes; rotations live in `rotation`."""
+"""How code applies a bias of distance, evidence of it, and its mistakes; rotations live in `rotation`."""

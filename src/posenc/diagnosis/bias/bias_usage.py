@@ -1,4 +1,4 @@
-"""How code uses a bias of distance, ALiBi's or T5's: the default `BiasUsage` is right, a mistake changes one."""
+"""How code applies ALiBi or T5's bias: the default `BiasUsage` is right, and a mistake changes it."""
 
 from __future__ import annotations
 
@@ -13,17 +13,18 @@ from posenc.inspect.rounding import NarrowType, narrowed
 
 @dataclass(frozen=True)
 class BiasUsage:
-    """What is done with a bias.
+    """How code applies a bias of distance.
 
     Args:
-        factor: Multiplies it.
-        order: Which head's bias stands where head h is meant, `order[h]`; empty for h itself.
+        encoding: The bias.
+        factor: Multiplies the bias.
+        order: The bias of head `order[h]` stands where head h is meant; empty for h itself.
         query_shift: Added to positions of queries.
-        swapped: Query for key.
-        position_type: Cast to that type.
-        bias_type: Cast to that type.
+        swapped: Whether distances are taken from key to query.
+        position_type: 16-bit type that positions are cast to.
+        bias_type: 16-bit type that biases are cast to.
         product_factor: Multiplies the product of queries and keys besides.
-        head_factors: What each head's bias is multiplied by; empty for 1.
+        head_factors: Multiplies the bias of each head; empty for 1.
         unclamped: Whether far distances fall into buckets beyond the last one of T5.
     """
 
@@ -39,23 +40,15 @@ class BiasUsage:
     unclamped: bool = False
 
     def biases(self, query_positions: np.ndarray, key_positions: np.ndarray, table: np.ndarray | None) -> np.ndarray:
-        """What is added to the logits, (heads, n, m).
-
-        Args:
-            table: What T5 has learned.
-        """
+        """Biases that are added to the logits, (heads, n, m); `table` is the learned one of T5, (buckets, heads)."""
         params = {"table": table} if isinstance(self.encoding, T5Bias) else None
         if self.unclamped and table is not None and isinstance(self.encoding, T5Bias):
-            biases = (
-                table[self.buckets(query_positions, key_positions)].transpose(2, 0, 1)
-                * self.encoding.scale
-                * self.factor
-            )
+            buckets = self.buckets(query_positions, key_positions)
+            biases = table[buckets].transpose(2, 0, 1) * self.encoding.scale
         else:
-            query_positions, key_positions = self._used_positions(query_positions, key_positions)
-            biases = (
-                np.asarray(self.encoding.matrix(query_positions, key_positions, params, dtype=np.float64)) * self.factor
-            )
+            used = self._used_positions(query_positions, key_positions)
+            biases = np.asarray(self.encoding.matrix(*used, params, dtype=np.float64))
+        biases = biases * self.factor
         if self.head_factors:
             biases = biases * np.array(self.head_factors)[:, None, None]
         biases = biases[list(self.order)] if self.order else biases
@@ -67,11 +60,9 @@ class BiasUsage:
             raise TypeError(f"encoding must be T5Bias to have buckets; got {self.encoding!r}. Ask for biases.")
         query_positions, key_positions = self._used_positions(query_positions, key_positions)
         relative = key_positions - query_positions[:, None]
-        return (
-            _unclamped_buckets(self.encoding, relative)
-            if self.unclamped
-            else np.asarray(self.encoding.bucket(relative))
-        )
+        if self.unclamped:
+            return _unclamped_buckets(self.encoding, relative)
+        return np.asarray(self.encoding.bucket(relative))
 
     def _used_positions(self, query_positions: np.ndarray, key_positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         query_positions = query_positions + self.query_shift
@@ -84,7 +75,7 @@ class BiasUsage:
 
 
 def _unclamped_buckets(encoding: T5Bias, relative: np.ndarray) -> np.ndarray:
-    """T5's buckets without the limit that keeps far keys in the last one of their direction."""
+    """Buckets of T5 without the limit that keeps far keys in the last one of their direction."""
     count = encoding.buckets // 2 if encoding.bidirectional else encoding.buckets
     distance = np.abs(relative) if encoding.bidirectional else np.maximum(-relative, 0)
     exact = count // 2

@@ -10,8 +10,8 @@ from posenc.core.doors import AttentionBias
 from posenc.diagnosis.bias.bias_usage import BiasUsage
 from posenc.diagnosis.bias.mistakes_bias import BIASES
 from posenc.diagnosis.bias.observed_biases import observed_biases
+from posenc.diagnosis.degenerate import not_finite
 from posenc.diagnosis.named_arrays import named_arrays
-from posenc.diagnosis.not_finite import not_finite
 from posenc.diagnosis.search import explain
 from posenc.diagnosis.verdict import Diagnosis
 from posenc.encodings.biases.alibi import ALiBi
@@ -20,11 +20,7 @@ from posenc.models.model_positions import LayerGroup
 
 
 def judge_biases(groups: tuple[LayerGroup, ...], arrays: Mapping[str, Any], is_model: bool) -> Diagnosis:
-    """Compare the bias in these groups with arrays.
-
-    Args:
-        is_model: Whether they were read from a model's config.
-    """
+    """Compare the bias in these groups with arrays; `is_model`: whether the groups were read from a config."""
     kinds = {
         (encoding, group.bias_factor, group.logit_factor)
         for group in groups

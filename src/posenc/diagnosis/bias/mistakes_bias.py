@@ -80,10 +80,8 @@ def factor(usage: BiasUsage, evidence: ObservedBiases) -> Changes:
 def _expected_and_shown(usage: BiasUsage, evidence: ObservedBiases) -> tuple[np.ndarray, np.ndarray]:
     """The biases of the usage, and what the logits hold in their place; each row less its mean."""
     shown = evidence.gap(replace(usage, factor=0.0))
-    expected, finite = (
-        usage.biases(evidence.query_positions, evidence.key_positions, evidence.table),
-        np.isfinite(shown),
-    )
+    expected = usage.biases(evidence.query_positions, evidence.key_positions, evidence.table)
+    finite = np.isfinite(shown)
     return _less_row_mean(expected, finite), _less_row_mean(shown, finite)
 
 

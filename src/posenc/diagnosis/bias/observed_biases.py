@@ -21,13 +21,17 @@ KEYS = 96
 
 @dataclass(frozen=True, eq=False)
 class ObservedBiases:
-    """Logits (heads, n, m), their part that is no bias, `product`, and the positions of queries (n,) and keys (m,).
+    """Logits, their part that is no bias, and the positions of queries and keys.
 
     Args:
-        tolerance: How far rounding may change a logit.
-        table: What T5 has learned, where it is given.
+        logits: Logits, (heads, n, m).
+        product: Product of queries and keys in them, (heads, n, m); zeros where the bias itself was observed.
+        query_positions: Positions of queries, (n,).
+        key_positions: Positions of keys, (m,).
+        tolerance: How far rounding may change a logit, (heads, n, m).
+        table: Learned table of T5, where it is given.
         causal: Whether later keys are masked, so that their biases count for nothing.
-        head_dim: Where it is known.
+        head_dim: Channels of a head, where they are known.
     """
 
     logits: np.ndarray
@@ -52,17 +56,14 @@ class ObservedBiases:
         return bool(np.all(np.abs(gap[finite]) <= self.tolerance[finite]))
 
     def gap(self, usage: BiasUsage) -> np.ndarray:
-        """What the usage leaves of the logits, (heads, n, m); NaN where they are masked."""
+        """Logits less the biases of the usage, (heads, n, m); NaN where they are masked."""
         finite = np.isfinite(self.logits) & (self.logits > MASKED)
         if self.causal:
             finite &= self.key_positions <= self.query_positions[:, None]
         rest = np.where(finite, self.logits - usage.product_factor * self.product, np.nan)
         if self.reads_table_off(usage):
-            return (
-                _less_its_bucket(rest, usage.buckets(self.query_positions, self.key_positions))
-                if usage.factor
-                else rest
-            )
+            buckets = usage.buckets(self.query_positions, self.key_positions)
+            return _less_its_bucket(rest, buckets) if usage.factor else rest
         return np.asarray(rest - usage.biases(self.query_positions, self.key_positions, self.table))
 
     def reads_table_off(self, usage: BiasUsage) -> bool:
@@ -75,7 +76,7 @@ class ObservedBiases:
         return bool(np.any(np.abs(middle[np.isfinite(middle)]) > self.tolerance.max()))
 
     def width(self) -> str:
-        """What was observed, in words."""
+        """Heads, queries and keys that were observed, in words."""
         heads, queries, keys = self.logits.shape
         return f"biases of {heads} heads, {queries} queries and {keys} keys"
 
@@ -84,13 +85,13 @@ class ObservedBiases:
         return {"bias or logits": np.where(np.isinf(self.logits), 0.0, self.logits), "q·k": self.product}
 
     def describe_worst(self, usage: BiasUsage) -> str:
-        """Where the usage leaves most of the logits, in words."""
+        """Describe the largest difference from the usage, and its place."""
         gap = self.gap(usage)
         gap = np.abs(gap if self.reads_table_off(usage) else gap - _middle(gap))
-        head, query_positions, key_positions = np.unravel_index(int(np.nanargmax(gap)), gap.shape)
+        head, query, key = index = np.unravel_index(int(np.nanargmax(gap)), gap.shape)
         return (
-            f"off by {gap[head, query_positions, key_positions]:.6g} in head {head}, query at {self.query_positions[query_positions]}, key at {self.key_positions[key_positions]}, "
-            f"where rounding allows {self.tolerance[head, query_positions, key_positions]:.2g}"
+            f"off by {gap[index]:.6g} in head {head}, query at {self.query_positions[query]}, key at "
+            f"{self.key_positions[key]}, where rounding allows {self.tolerance[index]:.2g}"
         )
 
     @cached_property
@@ -105,10 +106,10 @@ class ObservedBiases:
 
 
 def observed_biases(arrays: Arrays, encoding: ALiBi | T5Bias, logit_factor: float, causal: bool) -> ObservedBiases:
-    """What arrays show of a bias.
+    """Collect what named arrays show of a bias.
 
     Raises:
-        ValueError: They do not fit together.
+        ValueError: The arrays do not fit together, or show no bias.
     """
     name = "bias" if "bias" in arrays else "logits"
     if name not in arrays:
@@ -120,7 +121,7 @@ def observed_biases(arrays: Arrays, encoding: ALiBi | T5Bias, logit_factor: floa
     product, size, head_dim = _product(arrays, logits.shape, logit_factor) if name == "logits" else (0.0, 0.0, None)
     queries, keys = logits.shape[1:]
     query_positions, key_positions = (
-        _positions(arrays, role, count) for role, count in (("query_positions", queries), ("key_positions", keys))
+        _positions(arrays, role, count) for role, count in (("query", queries), ("key", keys))
     )
     if queries != keys and not {"query_positions", "positions"} & set(arrays):
         raise ValueError(
@@ -139,7 +140,7 @@ def observed_biases(arrays: Arrays, encoding: ALiBi | T5Bias, logit_factor: floa
 
 
 def _less_its_bucket(rest: np.ndarray, buckets: np.ndarray) -> np.ndarray:
-    """How far each number is from the middle of what its bucket holds, head by head."""
+    """Distance of each number from the middle of its bucket's numbers, head by head."""
     flat, bucket = rest.reshape(len(rest), -1), buckets.reshape(-1)
     order = np.argsort(bucket, kind="stable")
     starts = np.flatnonzero(np.diff(bucket[order], prepend=bucket[order][0] - 1))

@@ -1,4 +1,4 @@
-"""The documented forms, a function each: how to call code, and how to read what comes back as numbers for positions."""
+"""The documented call forms, a function each: call code, and read numbers for positions off its results."""
 
 from __future__ import annotations
 
@@ -9,13 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from posenc.diagnosis.code.bias_forms import BIAS_FORMS, ProbedBias
-from posenc.diagnosis.code.caller import Caller
 from posenc.diagnosis.code.cosine_and_sine import rotations
 from posenc.diagnosis.code.module_tensors import Tensor
-from posenc.diagnosis.code.observed_values import ObservedValues
+from posenc.diagnosis.code.observed_values import ObservedValues, ProbedBias
 from posenc.diagnosis.code.recipe import Door
-from posenc.diagnosis.code.user_code import CodeFailedError, UnsupportedFormError
+from posenc.diagnosis.code.user_code import Caller, CodeFailedError, UnsupportedFormError
 from posenc.diagnosis.mistake import Finding
 from posenc.diagnosis.named_arrays import NamedArray
 
@@ -48,12 +46,14 @@ class Probe:
     """The numbers that code gave, and what was noticed on the way.
 
     Args:
-        observed: A table or rotations, or biases.
-        form: How it was called.
-        layout: Of vectors.
-        tensors: What a torch module holds.
-        moving_error: What goes wrong on another device.
-        caller: How it was asked.
+        observed: A table, rotations or biases.
+        form: How the code was called, in words.
+        notes: Harmless observations.
+        findings: Mistakes that the calls showed.
+        layout: Layout of vectors.
+        tensors: Tensors that a torch module holds.
+        moving_error: Error of a module that was moved to another device.
+        caller: The way in which the code was called.
     """
 
     observed: ObservedValues | ProbedBias
@@ -77,10 +77,10 @@ def table_by_length(caller: Caller) -> Probe:
         table, dtype = caller(length=length)
         table = _without_ones(table)
         swapped = table.ndim == 2 and table.shape[1] == length and table.shape[0] != length
-        probe = _probe(caller, np.arange(length), NamedArray(table.T if swapped else table, dtype), length)
+        probe = _probe(caller, np.arange(length), NamedArray(table.T if swapped else table, dtype))
         return replace(probe, findings=(_AXES,)) if swapped else probe
 
-    return _as_far_as_possible(ask, REACHES[1:])
+    return _as_far_as_possible(caller, ask)
 
 
 def table_by_positions(caller: Caller) -> Probe:
@@ -95,7 +95,7 @@ def table_by_positions(caller: Caller) -> Probe:
 
         return _first_that_works(of_shape, ((-1,), (-1, 1), (1, -1)))
 
-    return _as_far_as_possible(ask)
+    return _as_far_as_possible(caller, ask)
 
 
 def row_by_position(caller: Caller) -> Probe:
@@ -105,7 +105,7 @@ def row_by_position(caller: Caller) -> Probe:
         positions = _positions(reach)
         return _probe(caller, positions, _stacked([caller(position=int(position)) for position in positions]))
 
-    return _as_far_as_possible(ask)
+    return _as_far_as_possible(caller, ask)
 
 
 def number_by_channel(caller: Caller) -> Probe:
@@ -119,7 +119,7 @@ def number_by_channel(caller: Caller) -> Probe:
         numbers, dtype = _stacked(answers)
         return _probe(caller, positions, NamedArray(numbers.reshape(len(positions), caller.dim), dtype))
 
-    return _as_far_as_possible(ask)
+    return _as_far_as_possible(caller, ask)
 
 
 def of_vectors(caller: Caller) -> Probe:
@@ -140,7 +140,7 @@ def of_vectors(caller: Caller) -> Probe:
         raise first_error or UnsupportedFormError("it gives every position the same values")
 
     try:
-        probe = _as_far_as_possible(ask, REACHES if _takes_positions(caller) else REACHES[1:])
+        probe = _as_far_as_possible(caller, ask)
     except FAILURES:
         square = _square(caller)
         if square is None and not unmoved:
@@ -191,12 +191,12 @@ def rotations_of_cosines(caller: Caller) -> Probe:
             if len(results) != 2:
                 raise UnsupportedFormError(f"it returned {len(results)} results where cosines and sines are two")
             rotated, note = rotations(results, count, caller.layout)
-            probe = _probe(caller, positions, rotated, 0 if _takes_positions(caller) else count)
+            probe = _probe(caller, positions, rotated)
             return replace(probe, notes=(*probe.notes, note))
 
         return _first_that_works(of_shape, ((-1,), (1, -1)))
 
-    return _as_far_as_possible(ask, REACHES if _takes_positions(caller) else REACHES[1:])
+    return _as_far_as_possible(caller, ask)
 
 
 #: Sizes of x, its axis of positions, and what that layout is called.
@@ -213,7 +213,7 @@ def _shapes(caller: Caller, reach: int) -> Iterator[Shape]:
 
 
 def _of_shape(caller: Caller, shape: Shape) -> Probe:
-    """What zeros become, if that is anything; else what the unit vectors become."""
+    """Numbers that code makes of zeros; where these stay zero, of the unit vectors."""
     sizes, axis, layout = shape
     count, dim = sizes[axis], sizes[-1]
     positions = _positions()[:count] if _takes_positions(caller) else np.arange(count)
@@ -228,18 +228,17 @@ def _of_shape(caller: Caller, shape: Shape) -> Probe:
             raise UnsupportedFormError(f"it returned shape {results[0].values.shape} for vectors of shape {x.shape}")
         return [NamedArray(np.moveaxis(one, axis, -2).reshape(-1, count, dim)[0], dtype) for one, dtype in results]
 
-    length = 0 if _takes_positions(caller) else count
     zero = give(np.zeros(sizes))[0]
     if np.abs(zero.values).max() > 0:
-        return replace(_probe(caller, positions, zero, length), layout=layout)
+        return replace(_probe(caller, positions, zero), layout=layout)
     columns = [give(np.broadcast_to(unit, sizes).copy()) for unit in np.eye(dim)]
-    query_positions, key_positions = (_stacked([column[side] for column in columns], -1) for side in (0, -1))
+    queries, keys = (_stacked([column[side] for column in columns], -1) for side in (0, -1))
     x = np.random.default_rng(0).normal(size=dim)
     of_x = give(np.broadcast_to(x, sizes).copy())[0].values
-    if not np.allclose(of_x, query_positions.values @ x, atol=1e-3 * (1 + np.abs(x).max())):
+    if not np.allclose(of_x, queries.values @ x, atol=1e-3 * (1 + np.abs(x).max())):
         raise UnsupportedFormError("what it does to a vector is not linear: neither an addition nor a rotation")
-    findings = () if np.allclose(query_positions.values, key_positions.values, atol=1e-4) else (_KEYS,)
-    return replace(_probe(caller, positions, query_positions, length), layout=layout, findings=findings)
+    findings = () if np.allclose(queries.values, keys.values, atol=1e-4) else (_KEYS,)
+    return replace(_probe(caller, positions, queries), layout=layout, findings=findings)
 
 
 def _one_vector_at_a_time(caller: Caller, positions: np.ndarray) -> Probe:
@@ -255,7 +254,7 @@ def _one_vector_at_a_time(caller: Caller, positions: np.ndarray) -> Probe:
 
 
 def _square(caller: Caller) -> Probe | None:
-    """What x of as many sequences as tokens gives, where only such x is taken: batch and length have been mixed up."""
+    """Numbers for a square x, batch = length, where only such x is accepted: the two are mixed up."""
     if set(caller.call.form) != {"x"}:
         return None
     try:
@@ -265,7 +264,7 @@ def _square(caller: Caller) -> Probe | None:
     if values.shape != (SQUARE, SQUARE, caller.dim) or not np.abs(values).max() > 0:
         return None
     row = values[0] if np.ptp(values, axis=1).max() > 0 else values[:, 0]
-    return replace(_probe(caller, np.arange(SQUARE), NamedArray(row, dtype), SQUARE), findings=(_BATCH,))
+    return replace(_probe(caller, np.arange(SQUARE), NamedArray(row, dtype)), findings=(_BATCH,))
 
 
 def _takes_positions(caller: Caller) -> bool:
@@ -274,7 +273,7 @@ def _takes_positions(caller: Caller) -> bool:
 
 
 def _first_that_works(of_shape: Callable[[tuple[int, ...]], Probe], shapes: Sequence[tuple[int, ...]]) -> Probe:
-    """What positions of the first shape that is taken give; else the first error that says something."""
+    """Result for the first accepted shape of positions; raises the first informative error."""
     errors = []
     for shape in shapes:
         try:
@@ -284,10 +283,10 @@ def _first_that_works(of_shape: Callable[[tuple[int, ...]], Probe], shapes: Sequ
     raise next((error for error in errors if str(error)), errors[-1])
 
 
-def _as_far_as_possible(ask: Callable[[int], Probe], reaches: tuple[int, ...] = REACHES) -> Probe:
+def _as_far_as_possible(caller: Caller, ask: Callable[[int], Probe]) -> Probe:
     """Ask as far as possible; where that fails, less far, with a note."""
     first_error: Exception | None = None
-    for reach in reaches:
+    for reach in REACHES if _takes_positions(caller) else REACHES[1:]:
         try:
             probe = ask(reach)
         except FAILURES as error:
@@ -316,12 +315,62 @@ def _stacked(answers: list[NamedArray], axis: int = 0) -> NamedArray:
     return NamedArray(np.stack([np.squeeze(answer.values) for answer in answers], axis), answers[0].dtype)
 
 
-def _probe(caller: Caller, positions: np.ndarray, answer: NamedArray, length: int = 0) -> Probe:
+def _probe(caller: Caller, positions: np.ndarray, answer: NamedArray) -> Probe:
     """The numbers at the positions that are compared; an error for what is neither a table nor rotations."""
     values, dtype = answer
     dim = caller.dim if "dim" in caller.call.form or values.ndim < 2 else values.shape[-1]
     if values.shape not in ((len(positions), dim), (len(positions), dim, dim)):
         raise UnsupportedFormError(f"it returned shape {values.shape} for {len(positions)} positions and width {dim}")
     kept = np.isin(positions, POSITIONS)
+    length = 0 if _takes_positions(caller) else len(positions)
     door: Door = "adds" if values.ndim == 2 else "rotates"
     return Probe(ObservedValues(door, positions[kept].astype(np.float64), values[kept], dtype, length))
+
+
+#: Queries and keys that are asked for: beyond the distance of 128 at which T5's last bucket begins.
+LENGTH = 160
+
+
+def by_length(caller: Caller) -> ProbedBias:
+    """f(length), f(heads, length), f(query_length, key_length): biases for every head."""
+    sizes = dict.fromkeys(("length", "query_length", "key_length"), LENGTH)
+    values, dtype = caller(**{role: size for role, size in sizes.items() if role in caller.call.form})
+    return _probed(values, dtype, caller.heads)
+
+
+def from_slopes(caller: Caller) -> ProbedBias:
+    """f(heads): what every step of distance costs in each head."""
+    values, dtype = caller()
+    values = values.reshape(-1)
+    if len(values) != caller.heads:
+        raise UnsupportedFormError(f"it returned {len(values)} numbers for {caller.heads} heads")
+    position = np.arange(LENGTH)
+    distance = np.abs(position - position[:, None])
+    return ProbedBias(-values[:, None, None] * distance, dtype)
+
+
+def added_to_scores(caller: Caller) -> ProbedBias:
+    """f(scores): what is added to scores that are zero."""
+    values, dtype = caller(scores=np.zeros((1, caller.heads, LENGTH, LENGTH)))
+    return _probed(values, dtype, caller.heads)
+
+
+#: How to call each form, by the roles of its arguments besides width and base.
+BIAS_FORMS: Mapping[frozenset[str], Callable[[Caller], ProbedBias]] = {
+    frozenset({"length"}): by_length,
+    frozenset({"heads", "length"}): by_length,
+    frozenset({"query_length", "key_length"}): by_length,
+    frozenset({"heads", "query_length", "key_length"}): by_length,
+    frozenset({"heads"}): from_slopes,
+    frozenset({"scores"}): added_to_scores,
+}
+
+
+def _probed(values: np.ndarray, dtype: str, heads: int) -> ProbedBias:
+    """(heads, n, n), from that, one batch row of it, (n, n, heads), or a row for each key alone."""
+    by_head = values[0] if values.ndim == 4 and len(values) == 1 else values
+    if by_head.shape == (LENGTH, LENGTH, heads):
+        by_head = np.moveaxis(by_head, -1, 0)
+    if by_head.shape not in ((heads, LENGTH, LENGTH), (heads, 1, LENGTH)):
+        raise UnsupportedFormError(f"it returned shape {values.shape} for {heads} heads and {LENGTH} positions")
+    return ProbedBias(np.broadcast_to(by_head, (heads, LENGTH, LENGTH)).copy(), dtype)

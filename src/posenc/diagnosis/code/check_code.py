@@ -1,4 +1,4 @@
-"""A user's own function, class or module: called, compared with every published convention, and its mistake named."""
+"""Check a user's own function, class or module: call it, compare it with every convention, name its mistake."""
 
 from __future__ import annotations
 
@@ -9,16 +9,15 @@ from typing import Any, Literal
 from posenc.core import validation
 from posenc.core.doors import AdditiveEncoding, AttentionBias, Encoding, RotaryEncoding
 from posenc.core.rotation import PairLayout
-from posenc.diagnosis.code.bias_forms import ProbedBias
-from posenc.diagnosis.code.call_forms import Probe
+from posenc.diagnosis.code.call_forms import FAILURES, Probe, observe
 from posenc.diagnosis.code.code_report import CodeReport
 from posenc.diagnosis.code.judge_bias_values import fitting_encoding, judge_bias_values
 from posenc.diagnosis.code.judge_tables import judge_table
 from posenc.diagnosis.code.judge_values import USUAL_BASE, judge_values
 from posenc.diagnosis.code.kept_tables import kept_tables
-from posenc.diagnosis.code.observed_values import ObservedValues
-from posenc.diagnosis.code.probing import HEADS, probe
-from posenc.diagnosis.code.user_code import LocalCode, UserCode
+from posenc.diagnosis.code.observed_values import ObservedValues, ProbedBias
+from posenc.diagnosis.code.parameter_roles import roles_by_likelihood
+from posenc.diagnosis.code.user_code import Caller, LocalCode, UserCode
 from posenc.diagnosis.mistake import Finding
 from posenc.encodings.adds.sinusoidal import Sinusoidal
 
@@ -49,7 +48,9 @@ def check_code(
 ) -> CodeReport:
     """Call code of your own, compare it with every published convention, and name its mistake if it makes one.
 
-    The code runs in this process: `posenc check` runs a file in a process of its own.
+    The code runs in this process: `posenc check` runs a file in a process of its own. Where the code is right, another
+    width and an odd one are asked for as well, or 12 heads. Calls for more, fewer and other positions follow one
+    another, to see whether the code keeps the tables of its first call.
 
     Args:
         target: A function, a class (made first) or an object such as a torch module. What an argument means is read off
@@ -60,15 +61,14 @@ def check_code(
         against: The one encoding that is meant, in place of every convention; it states width, heads and base.
         dim: The width to ask for, even, from 4; 16 if None.
         base: The base that is meant; 10000 if None.
-        layout: "batch-first" or "sequence-first", where only one is right for you. Where it is right, another width and
-            an odd one are asked for as well, or 12 heads. Calls for more, fewer and other positions follow one another,
-            to see whether the code keeps the tables of its first call.
+        layout: "batch-first" or "sequence-first", where only one is right for you.
+
+    Returns:
+        Whether the code is right, the convention it follows or the mistake it makes; `print` shows it as text.
 
     Raises:
-        ValueError: A value breaks its rule; the message names the argument; ValueError, with the line in your file, for
-            code that fails.
-        TypeError: A value breaks its rule; the message names the argument; ValueError, with the line in your file, for
-            code that fails.
+        ValueError: An argument breaks its rule, or the code fails; the message then names the line in your file.
+        TypeError: An argument is of the wrong type; the message begins with its name.
 
     Example:
         >>> import numpy as np
@@ -100,18 +100,16 @@ def check_user_code(
         report = _bias_report(code, probed_code.observed, probed_code, dim, base, against)
     else:
         report = _table_or_rotation_report(code, probed_code.observed, probed_code, dim, base, against)
-    findings = [*report.findings, *probed_code.findings, *_wrong_layout(probed_code, layout), *_immovable(probed_code)]
-    findings += kept_tables(probed_code)
-    notes = [*report.notes, *probed_code.notes, *_other_layout(probed_code, layout), *_plain_tensors(probed_code)]
-    return replace(
-        report,
-        right=report.right and not findings,
-        consistent=report.consistent and not findings,
-        findings=tuple(findings),
-        notes=tuple(notes),
-        form=probed_code.form,
-        layout=probed_code.layout,
-    )
+    remarks = [*probed_code.findings, *probed_code.notes, *_about_layout(probed_code, layout)]
+    report = _with_remarks(report, *remarks, *_about_plain_tensors(probed_code), *kept_tables(probed_code))
+    right, consistent = (claim and not report.findings for claim in (report.right, report.consistent))
+    return replace(report, right=right, consistent=consistent, form=probed_code.form, layout=probed_code.layout)
+
+
+def _with_remarks(report: CodeReport, *remarks: Finding | str) -> CodeReport:
+    """The report with more findings and notes."""
+    findings = (*report.findings, *(remark for remark in remarks if isinstance(remark, Finding)))
+    return replace(report, findings=findings, notes=(*report.notes, *(one for one in remarks if isinstance(one, str))))
 
 
 def sizes_asked_for(against: Encoding | None, dim: int | None, base: float | None) -> tuple[int, float, int]:
@@ -172,36 +170,29 @@ def _table_or_rotation_report(
     report = judge_values(observed, base=base, against=against)
     if not report.right or probed_code.findings or against is not None or observed.dim != dim:
         return report
-    findings: list[Finding] = []
-    notes = list(report.notes)
-    for other in (*[width for width in OTHER_WIDTHS if width != dim][:1], ODD_WIDTH):
-        observed_rows = list(_at_width(code, other, base))
-        findings += [each for each in observed_rows if isinstance(each, Finding)]
-        notes += [each for each in observed_rows if isinstance(each, str)]
-    return replace(report, findings=tuple(findings), notes=tuple(notes))
+    widths = (*[width for width in OTHER_WIDTHS if width != dim][:1], ODD_WIDTH)
+    return _with_remarks(report, *(remark for width in widths for remark in _at_width(code, width, base)))
 
 
-def _wrong_layout(probed_code: Probe, layout: str | None) -> Iterator[Finding]:
+def _about_layout(probed_code: Probe, layout: str | None) -> Iterator[Finding | str]:
+    """A finding where the code reads x in another layout than the stated one; a note where none is stated."""
     if layout is None:
+        if probed_code.layout == "sequence first":
+            yield (
+                "It reads x as (length, batch, width): given the batch first, every token of a sequence gets one "
+                "position. Say --layout batch-first if that is yours."
+            )
         return
     if probed_code.layout not in ("batch first", "sequence first"):
         raise ValueError(f"layout must come with code that takes x with a batch; got {probed_code.form}. Leave it out.")
     stated = layout.replace("-", " ")
     if probed_code.layout != stated:
-        sentence = _BATCH.sentence.format(found=probed_code.layout, meant=stated)
-        yield replace(_BATCH, sentence=sentence)
+        yield replace(_BATCH, sentence=_BATCH.sentence.format(found=probed_code.layout, meant=stated))
 
 
-def _other_layout(probed_code: Probe, layout: str | None) -> Iterator[str]:
-    if layout is None and probed_code.layout == "sequence first":
-        yield (
-            "It reads x as (length, batch, width): given the batch first, every token of a sequence gets one position. "
-            "Say --layout batch-first if that is yours."
-        )
-
-
-def _immovable(probed_code: Probe) -> Iterator[Finding]:
-    plain = _plain_names(probed_code)
+def _about_plain_tensors(probed_code: Probe) -> Iterator[Finding | str]:
+    """Plain tensors of a module: a finding where it cannot move with them, else a note."""
+    plain = ", ".join(tensor.name for tensor in probed_code.tensors if tensor.kind == "plain")
     if plain and probed_code.moving_error:
         yield Finding(
             "buffer not registered",
@@ -209,20 +200,12 @@ def _immovable(probed_code: Probe) -> Iterator[Finding]:
             f"({probed_code.moving_error.rstrip('.')}).",
             'Register it: self.register_buffer("pe", pe, persistent=False).',
         )
-
-
-def _plain_tensors(probed_code: Probe) -> Iterator[str]:
-    plain = _plain_names(probed_code)
-    if plain and not probed_code.moving_error:
+    elif plain:
         yield f"{plain} is a plain tensor, not a buffer: state_dict and .to(dtype) leave it out."
 
 
-def _plain_names(probed_code: Probe) -> str:
-    return ", ".join(tensor.name for tensor in probed_code.tensors if tensor.kind == "plain")
-
-
 def _at_width(code: UserCode, width: int, base: float) -> Iterator[Finding | str]:
-    """What another width shows: a finding, or a note where it is refused."""
+    """Check another width: yields a finding, or a note where the width is refused."""
     is_odd = bool(width % 2)
     try:
         probed_code = probe(code, width, base)
@@ -259,3 +242,29 @@ def _right_but_for_last_channel(observed: ObservedValues, base: float) -> bool:
     without_last = replace(observed, values=observed.values[:, :-1], precision="float32")
     expected = Sinusoidal(observed.dim, base, odd="truncate").embed(observed.positions)
     return without_last.agrees(expected[:, :-1])
+
+
+#: Heads that are asked for: a power of two, for which every rule of slopes is one.
+HEADS = 8
+
+
+def probe(code: UserCode, dim: int, base: float, heads: int = HEADS, layout: PairLayout = "adjacent") -> Probe:
+    """Numbers in the first documented form that works; `layout` is of pairs where the numbers do not show it."""
+    prepared = code.prepare(dim, base, heads)
+    first_error = ""
+    for call in roles_by_likelihood(prepared.parameters):
+        for library in prepared.libraries:
+            caller = Caller(code, prepared, call, library, dim, base, heads, layout)
+            try:
+                probed = observe(caller)
+            except FAILURES as error:
+                first_error = first_error or str(error)
+                continue
+            form = f"{prepared.name}({', '.join(argument for argument, _ in call.roles)})"
+            moving_error = code.moving_error()
+            return replace(probed, form=form, tensors=tuple(code.tensors()), moving_error=moving_error, caller=caller)
+    arguments = ", ".join(parameter.name for parameter in prepared.parameters)
+    raise ValueError(
+        f"target must be callable in a documented form; got {prepared.name}({arguments})"
+        f"{f': {first_error}' if first_error else ''}. See `posenc check --help` for the forms."
+    )

@@ -88,10 +88,17 @@ def _array(values: Any) -> np.ndarray:
 def in_child(
     target: str, *, seconds: float, memory: float, server: str = SERVER, show: Callable[[str], None] | None = None
 ) -> Iterator[RemoteCode]:
-    """The code that FILE.py:NAME stands for, loaded in a child process, which ends with the context.
+    """Load FILE.py:NAME in a child process, which ends with the context.
 
     Args:
+        target: FILE.py:NAME.
+        seconds: How long all answers together may take.
+        memory: GiB of address space that the child may use.
+        server: The module whose main() answers.
         show: Takes each line that the code has printed, as it is.
+
+    Yields:
+        The code, to be called from here.
 
     Raises:
         ValueError: In one line, where the file does not run, or runs out of time or memory.

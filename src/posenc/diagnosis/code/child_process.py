@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterator
 from typing import IO, Any
 
-from posenc.diagnosis.code.messages import BrokenMessageError, receive, send
+from posenc.diagnosis.code.child_messages import BrokenMessageError, receive, send
 
 #: Characters of a user's own output that are passed on.
 MOST_OUTPUT = 10_000
@@ -25,7 +25,7 @@ class StoppedError(Exception):
 
 
 class ChildProcess:
-    """Asks a child process, one question at a time.
+    """Ask a child process, one question at a time.
 
     Args:
         server: The module whose main() answers.
@@ -63,10 +63,10 @@ class ChildProcess:
         self.close()
 
     def ask(self, question: str, **words: Any) -> Any:
-        """The answer to one question.
+        """Ask one question, and return the answer.
 
         Raises:
-            StoppedError: None comes.
+            StoppedError: The child ends, or is too slow.
         """
         if self.process.stdin is None or self.process.stdout is None:
             raise StoppedError("it has no pipes")

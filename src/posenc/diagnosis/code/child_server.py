@@ -1,4 +1,4 @@
-"""What answers in the child process: it loads a user's file, calls it, and sends numbers back. It judges nothing."""
+"""Server in the child process: it loads a user's file, calls it, and sends numbers back; it judges nothing."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dataclasses import asdict
 from typing import Any, BinaryIO
 
 from posenc.core.doors import Encoding
-from posenc.diagnosis.code.messages import receive, send
+from posenc.diagnosis.code.child_messages import receive, send
 from posenc.diagnosis.code.module_tensors import Tensor
 from posenc.diagnosis.code.user_code import CodeFailedError, LocalCode, UnsupportedFormError
 from posenc.diagnosis.code.user_file import load_target
@@ -24,7 +24,7 @@ Answers = Mapping[str, Callable[..., Any]]
 
 
 class UserFile:
-    """What a file's name stands for, and the answers about it."""
+    """Answers about the function, class or object that FILE.py:NAME stands for."""
 
     def __init__(self) -> None:
         self.target: Any = None
@@ -53,15 +53,8 @@ class UserFile:
         return self.code.moving_error()
 
     def answers(self) -> dict[str, Callable[..., Any]]:
-        return {
-            "limit": limit,
-            "load": self.load,
-            "prepare": self.prepare,
-            "call": self.call,
-            "tensors": self.tensors,
-            "renew": self.renew,
-            "moving_error": self.moving_error,
-        }
+        answers = (self.load, self.prepare, self.call, self.tensors, self.renew, self.moving_error)
+        return {"limit": limit, **{answer.__name__: answer for answer in answers}}
 
 
 def main() -> None:

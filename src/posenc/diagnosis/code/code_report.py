@@ -1,4 +1,4 @@
-"""What comes out of checking a user's own code."""
+"""Result of checking a user's own code."""
 
 from __future__ import annotations
 
@@ -16,11 +16,7 @@ CONSISTENT = "consistent; its numbers were compared with nothing"
 
 @dataclass(frozen=True)
 class FirstDifference:
-    """The first number that is not the expected one.
-
-    Args:
-        source: For a rotation, the channel of the unit vector.
-    """
+    """The first number that is not the expected one; `source` is the channel of the unit vector that was rotated."""
 
     position: float
     channel: int
@@ -39,13 +35,13 @@ class FirstBiasDifference:
     """The first bias that is not the expected one."""
 
     head: int
-    query_positions: int
-    key_positions: int
+    query: int
+    key: int
     expected: float
     received: float
 
     def line(self) -> str:
-        location = f"head {self.head}, query {self.query_positions}, key {self.key_positions}"
+        location = f"head {self.head}, query {self.query}, key {self.key}"
         return f"first differs   {location}: expected {self.expected:.6g}, received {self.received:.6g}"
 
 
@@ -55,11 +51,7 @@ def measured(
     tolerance: np.ndarray,
     first: Callable[[tuple[int, ...], float, float], FirstDifference | FirstBiasDifference],
 ) -> dict[str, Any]:
-    """What a `CodeReport` says of numbers and those that are expected.
-
-    Args:
-        first: The first difference, of its index.
-    """
+    """Fields of a `CodeReport` on received and expected numbers; `first` describes the first difference."""
     gap = np.abs(received - expected)
     wrong = tuple(map(int, next(iter(np.argwhere(~(gap <= tolerance))), ())))
     return {
@@ -73,20 +65,19 @@ def measured(
 class CodeReport(text_lines.Lines):
     """Whether code follows a published convention, and which mistake it makes if not.
 
-    Args:
+    Attributes:
         right: Whether it does, at every width that was asked for.
         door: "adds", "rotates", "biases" or "scores".
-        convention: The one that it follows, or the nearest, as an encoding.
-        findings: The mistakes that explain the numbers; empty when right, and when none of the known mistakes explains
-            them.
-        notes: What is no mistake and worth knowing.
-        form: How it was called.
-        layout: Of vectors with a batch or heads.
+        convention: The convention that it follows, or the nearest, as an encoding.
+        findings: The mistakes that explain the numbers; empty when right, and when no known mistake explains them.
+        notes: Harmless observations.
+        form: How the code was called.
+        layout: Layout of vectors with a batch or heads.
         precision: The type whose rounding explains what is left.
-        first_difference: Against `convention`.
-        largest_difference: Against `convention`.
-        compared: How many numbers.
-        farthest_position: The last that was compared.
+        first_difference: First number that differs from `convention`.
+        largest_difference: Largest difference from `convention`.
+        compared: How many numbers were compared.
+        farthest_position: The last position that was compared.
         consistent: Whether nothing was found wrong and there was nothing to compare the numbers with, as where a table
             is learned; then `right` is False.
     """
@@ -116,6 +107,7 @@ class CodeReport(text_lines.Lines):
         return 0 if self.right else 3 if self.consistent else 1
 
     def lines(self) -> list[str]:
+        """Return the lines that are printed."""
         lines = self._verdict()
         lines += ["", f"called as       {self.form}{f', {self.layout}' if self.layout else ''}"]
         if not self.right and not self.consistent:

@@ -1,4 +1,4 @@
-"""What a user's code keeps between calls, as it was before the first one: so that a later call can be a first one."""
+"""State that a user's code keeps between calls, copied before the first one so that it can be restored."""
 
 from __future__ import annotations
 
@@ -25,11 +25,9 @@ class KeptValue:
 
 
 def kept_values(target: Any) -> list[KeptValue]:
-    """The data that a function, a class or an object reaches outside of itself.
+    """Copies of the data that a function, a class or an object reaches outside of itself.
 
-    Globals, attributes, defaults, cells.
-
-    What cannot be copied is left out.
+    These are globals, attributes, defaults and cells; a value that cannot be copied is left out.
     """
     found = {}
     for place, value, put in _places(target):

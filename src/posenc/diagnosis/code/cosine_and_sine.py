@@ -22,10 +22,11 @@ NOTES = {
 
 
 def rotations(results: Sequence[NamedArray], count: int, layout: PairLayout) -> tuple[NamedArray, str]:
-    """The rotations (n, d, d) that cosines and sines of n = `count` positions stand for, and what is said of them.
+    """Rotations (n, d, d) that cosines and sines of n positions stand for, and a note on how their pairs were read.
 
     Args:
         results: Cosines and sines, each (n, d/2), or (n, d) with every number twice.
+        count: The number n of positions.
         layout: Of the pairs where every number is given once.
 
     Example:

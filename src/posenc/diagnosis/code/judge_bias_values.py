@@ -1,4 +1,4 @@
-"""Which published bias numbers are, or which mistake is in them."""
+"""Judge biases by themselves: the published encoding that they are, or the mistake in them."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from posenc.core.text_lines import short
 from posenc.diagnosis.bias.bias_usage import BiasUsage
 from posenc.diagnosis.bias.mistakes_bias import BIASES
 from posenc.diagnosis.bias.observed_biases import MASKED, ObservedBiases
-from posenc.diagnosis.code.bias_forms import ProbedBias
 from posenc.diagnosis.code.code_report import CodeReport, FirstBiasDifference, measured
-from posenc.diagnosis.code.degenerate import degenerate
 from posenc.diagnosis.code.module_tensors import Tensor
+from posenc.diagnosis.code.observed_values import ProbedBias
+from posenc.diagnosis.degenerate import degenerate
 from posenc.diagnosis.rotation.comparison import ROUNDING
 from posenc.diagnosis.search import explain
 from posenc.encodings.biases.alibi import ALiBi
@@ -31,11 +31,12 @@ def judge_bias_values(
     """Name the bias that the numbers are, or the mistake in them.
 
     Args:
-        tensors: What the module holds, in which a table of T5 is looked for.
+        probed: Biases that code returned.
+        tensors: Tensors of the module, in which a table of T5 is looked for.
         against: The encoding that is meant, in place of every published one.
 
     Raises:
-        ValueError: It has no biases, or other heads.
+        ValueError: `against` has no biases, or other heads.
     """
     candidates = _candidates(probed, tensors, against)
     broken = degenerate(probed.values, masked=True)
@@ -70,7 +71,7 @@ def _fitting(probed: ProbedBias, candidates: Sequence[Candidate]) -> tuple[Candi
 
 
 def _candidates(probed: ProbedBias, tensors: Sequence[Tensor], against: Encoding | None) -> list[Candidate]:
-    """What may be meant, the likeliest first."""
+    """Encodings that may be meant, the likeliest first."""
     tables = [(tensor, table) for tensor in tensors for table in _tables(tensor, probed.heads)]
     if against is None:
         directions = [(*each, bidirectional) for each in tables for bidirectional in (True, False)]
@@ -83,8 +84,8 @@ def _candidates(probed: ProbedBias, tensors: Sequence[Tensor], against: Encoding
         return [*t5, *((encoding, None, "") for encoding in alibi)]
     if not isinstance(against, AttentionBias) or against.heads != probed.heads:
         raise ValueError(
-            f"against must be an encoding that biases the logits of {probed.heads} heads; got {against!r:.100}. Give the "
-            "encoding that the code implements."
+            f"against must be an encoding that biases the logits of {probed.heads} heads; got {against!r:.100}. Give "
+            "the encoding that the code implements."
         )
     if not isinstance(against, ALiBi | T5Bias):
         raise ValueError(
@@ -97,7 +98,7 @@ def _candidates(probed: ProbedBias, tensors: Sequence[Tensor], against: Encoding
 
 
 def _tables(tensor: Tensor, heads: int) -> Iterator[np.ndarray]:
-    """What may be T5's table, (buckets, heads)."""
+    """Tensors that may be T5's table, as (buckets, heads)."""
     if tensor.values is not None and len(tensor.shape) == 2 and heads in tensor.shape:
         yield tensor.values if tensor.shape[1] == heads else tensor.values.T
 

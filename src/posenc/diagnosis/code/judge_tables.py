@@ -25,11 +25,7 @@ UNREGISTERED = Finding(
 
 
 def judge_table(observed: ObservedValues, tensors: Sequence[Tensor], against: Encoding | None) -> CodeReport | None:
-    """What to say of a learned table; None where the numbers are no rows of one.
-
-    Args:
-        against: None, or the encoding of the learned table that is meant.
-    """
+    """Report on a learned table, or on the one meant by `against`; None where the numbers are no rows of one."""
     if observed.door != "adds" or not (against is None or isinstance(against, Learned)):
         return None
     for tensor in tensors:

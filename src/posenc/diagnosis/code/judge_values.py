@@ -1,21 +1,83 @@
-"""Which convention numbers follow, or which mistake is in them, from the numbers alone."""
+"""Judge numbers by themselves: the published convention that they follow, or the mistake in them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Literal
 
 import numpy as np
 
-from posenc.core.doors import Encoding
+from posenc.core import text_lines, validation
+from posenc.core.doors import AdditiveEncoding, Encoding, RotaryEncoding
+from posenc.core.rotation import PairLayout
 from posenc.diagnosis.code.code_report import CodeReport, FirstDifference, measured
-from posenc.diagnosis.code.conventions import Convention, conventions
-from posenc.diagnosis.code.degenerate import degenerate
+from posenc.diagnosis.code.mistakes_recipe import BY_DOOR
 from posenc.diagnosis.code.observed_values import ObservedValues
 from posenc.diagnosis.code.recipe import Recipe
-from posenc.diagnosis.code.recipe_mistakes import BY_DOOR
+from posenc.diagnosis.degenerate import degenerate
 from posenc.diagnosis.mistake import Finding
 from posenc.diagnosis.search import explain
+from posenc.encodings.adds.sinusoidal import Sinusoidal
+from posenc.encodings.rotates.rope import RoPE
+from posenc.inspect.rotation_matrix import rotation_matrices
+
+#: What is tried for the last channel, by width.
+EVEN: tuple[Literal["error"], ...] = ("error",)
+ODD: tuple[Literal["truncate", "zero"], ...] = ("truncate", "zero")
+
+
+@dataclass(frozen=True)
+class Convention:
+    """A published way: the encoding that computes it, and from which position on."""
+
+    encoding: Encoding
+    start: int = 0
+
+    def __str__(self) -> str:
+        return f"{text_lines.short(self.encoding)}{' with positions from 1' if self.start else ''}"
+
+    def values(self, positions: np.ndarray) -> np.ndarray:
+        """The exact numbers, as float64."""
+        positions = positions + self.start
+        if isinstance(self.encoding, AdditiveEncoding):
+            return np.asarray(self.encoding.embed(positions, dtype=np.float64))
+        encoding = validation.instance("against", self.encoding, RotaryEncoding, "an encoding that adds or rotates")
+        return rotation_matrices(encoding, positions)
+
+    @property
+    def recipe(self) -> Recipe | None:
+        """The recipe of the encoding; None for an encoding that no recipe describes."""
+        encoding = self.encoding
+        if isinstance(encoding, Sinusoidal) and encoding.dim % 2 == 0:
+            order: PairLayout = "adjacent" if encoding.layout == "interleaved" else "halves"
+            functions = ("sine", "cosine") if encoding.first == "sine" else ("cosine", "sine")
+            start = encoding.start + self.start
+            return Recipe(
+                "adds", encoding.base, encoding.exponent, order, order, functions, start=start, scale=encoding.scale
+            )
+        if isinstance(encoding, RoPE) and encoding.scaling is None:
+            order = encoding.pairing
+            return Recipe("rotates", encoding.base, "2i/d", order, order, ("cosine", "sine"), start=self.start)
+        return None
+
+
+def conventions(observed: ObservedValues, base: float, against: Encoding | None) -> list[Convention]:
+    """The published conventions of a width, the usual ones first; or the one encoding to compare with."""
+    if against is not None:
+        return [Convention(against)]
+    dim = observed.dim
+    if observed.door == "rotates":
+        ropes = [RoPE(dim, base, pairing) for pairing in ("adjacent", "halves")] if dim % 2 == 0 else []
+        return [Convention(encoding, start) for start in ((0, 1) if observed.length else (0,)) for encoding in ropes]
+    encodings: list[Encoding] = []
+    for odd in ODD if dim % 2 else EVEN:
+        encodings.append(Sinusoidal(dim, base, odd=odd))
+        for exponent, first in product(("2i/d", "i/(d/2-1)") if dim > 3 else ("2i/d",), ("sine", "cosine")):
+            encodings.append(Sinusoidal(dim, base, "concatenated", exponent, first, odd=odd))  # type: ignore[arg-type]
+    return [Convention(encoding) for encoding in encodings]
+
 
 USUAL_BASE = 10_000.0
 #: Of how many conventions two mistakes at once are tried: the usual ones.
@@ -26,11 +88,12 @@ def judge_values(observed: ObservedValues, *, base: float = USUAL_BASE, against:
     """Name the convention that the numbers follow, or the mistake in them.
 
     Args:
+        observed: Numbers that code returned.
         base: The base that is meant.
         against: The one encoding to compare with, in place of all published conventions.
 
     Raises:
-        ValueError: Shapes do not fit together.
+        ValueError: The shapes of `observed` and `against` do not fit together.
     """
     broken, is_finite = degenerate(observed.values), bool(np.isfinite(observed.values).all())
     known = conventions(observed, base, against)
@@ -40,8 +103,8 @@ def judge_values(observed: ObservedValues, *, base: float = USUAL_BASE, against:
         expected = convention.values(observed.positions)
         if expected.shape != observed.values.shape:
             raise ValueError(
-                f"against must be an encoding that {observed.door} and has width {observed.dim}; got {convention}. Give "
-                "the encoding that the code implements."
+                f"against must be an encoding that {observed.door} and has width {observed.dim}; got {convention}. "
+                "Give the encoding that the code implements."
             )
         fastest = 1.0 if convention.recipe is None else float(np.abs(convention.recipe.frequencies(observed.dim)).max())
         for values in observed.at_each_precision():
@@ -62,7 +125,7 @@ Explained = tuple[ObservedValues, Convention, tuple[Finding, ...], tuple[str, ..
 
 
 def _explained(known: Sequence[Convention], observed: ObservedValues) -> Explained | None:
-    """What one mistake explains in any convention, or else two in the usual ones; at each precision."""
+    """First explanation: one mistake in any convention, else two in the usual ones, at each precision."""
     by_recipe = {convention.recipe: convention for convention in known if convention.recipe is not None}
     usual = [recipe for recipe, convention in by_recipe.items() if not convention.start][:USUAL]
     for starts, most in ((list(by_recipe), 1), (usual, 2)):

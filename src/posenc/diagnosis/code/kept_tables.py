@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from posenc.diagnosis.code.call_forms import FAILURES, Probe
-from posenc.diagnosis.code.caller import Caller
 from posenc.diagnosis.code.observed_values import VALUE_AND_ANGLE_ROUNDING
+from posenc.diagnosis.code.user_code import Caller
 from posenc.diagnosis.mistake import Finding
 from posenc.diagnosis.named_arrays import NamedArray
 
@@ -20,15 +20,16 @@ FIX = (
 )
 
 
-class Asked(NamedTuple):
-    """How many positions a call is for, and which is the first."""
+class PositionRange(NamedTuple):
+    """The positions of one call: how many there are, and the first of them."""
 
     length: int
     start: int = 0
 
 
 #: Two calls, one after the other: a longer one, a shorter one, and one as long at other positions.
-GROWING, SHRINKING, MOVED = (Asked(7), Asked(12)), (Asked(12), Asked(7)), (Asked(7), Asked(7, 5))
+SHORT, LONG, FROM_5 = PositionRange(7), PositionRange(12), PositionRange(7, 5)
+GROWING, SHRINKING, MOVED = (SHORT, LONG), (LONG, SHORT), (SHORT, FROM_5)
 #: The axes of x by layout, with the number of positions in place of None.
 SHAPES: dict[str | None, tuple[int | None, ...]] = {
     "batch first": (3, None), "sequence first": (None, 3), "no batch": (None,), "bhtd": (2, 3, None),
@@ -58,21 +59,17 @@ def kept_tables(probed: Probe) -> Iterator[Finding]:
 
 
 class _Calls(NamedTuple):
-    """Calls of one form.
-
-    Args:
-        shape: Of positions.
-    """
+    """Calls of one form; `shape` is that of positions."""
 
     caller: Caller
     layout: str | None
     shape: tuple[int, ...]
 
-    def results(self, *asked: Asked) -> list[NamedArray] | None:
-        """What the last of these calls returns, as the first of them is the first of all; None where it fails."""
+    def results(self, *ranges: PositionRange) -> list[NamedArray] | None:
+        """Results of the last of these calls, made on code in its first state; None where it fails."""
         caller, results = self.caller, None
         caller.code.renew()
-        for one in asked:
+        for one in ranges:
             values = self._values(one)
             try:
                 results = caller.every_result(**{role: values[role] for role in caller.call.form if role in values})
@@ -80,7 +77,7 @@ class _Calls(NamedTuple):
                 results = None
         return results
 
-    def _values(self, asked: Asked) -> dict[str, Any]:
+    def _values(self, asked: PositionRange) -> dict[str, Any]:
         count, heads = asked.length, self.caller.heads
         sizes = (*(count if size is None else size for size in SHAPES[self.layout]), self.caller.dim)
         x = np.random.default_rng(0).normal(size=sizes)
@@ -89,7 +86,7 @@ class _Calls(NamedTuple):
         return {"x": x, "k": x, "positions": positions, "scores": np.zeros((1, heads, count, count)), **lengths}
 
 
-def _finding(calls: _Calls, pairs: tuple[tuple[Asked, Asked], ...]) -> Iterator[Finding]:
+def _finding(calls: _Calls, pairs: tuple[tuple[PositionRange, PositionRange], ...]) -> Iterator[Finding]:
     for first, second in pairs:
         alone, after = calls.results(second), calls.results(first, second)
         if alone is not None and not _same(alone, after):
@@ -99,7 +96,7 @@ def _finding(calls: _Calls, pairs: tuple[tuple[Asked, Asked], ...]) -> Iterator[
             return
 
 
-def _words(asked: Asked) -> str:
+def _words(asked: PositionRange) -> str:
     return f"positions {asked.start} to {asked.start + asked.length - 1}"
 
 

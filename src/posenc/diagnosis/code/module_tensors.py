@@ -20,8 +20,10 @@ class Tensor:
     """A tensor by its path in the module.
 
     Args:
+        name: Path in the module.
         kind: "parameter", "buffer", or "plain" for an attribute that the module does not know of.
-        values: None where it is too large.
+        shape: Its sizes.
+        values: Its numbers as float64; None where there are too many.
     """
 
     name: str
@@ -31,7 +33,7 @@ class Tensor:
 
 
 def tensors_of(module: Any) -> list[Tensor]:
-    """What a torch module holds; nothing for what is none."""
+    """Tensors that a torch module holds; none for other objects."""
     if not hasattr(module, "named_modules"):
         return []
     registered = [("parameter", *named) for named in module.named_parameters()]
@@ -41,9 +43,7 @@ def tensors_of(module: Any) -> list[Tensor]:
 
 
 def moving_error(module: Any, positional: tuple[Any, ...], named: Mapping[str, Any]) -> str:
-    """What goes wrong when a module with plain tensors is moved to another device and called there.
-
-    "" where nothing.
+    """Error of a module with plain tensors that is moved to another device and called there; "" where it works.
 
     The device is "meta", which every build of torch has and which mixes with no other.
     """

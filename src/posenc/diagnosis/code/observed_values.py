@@ -1,9 +1,10 @@
-"""What a user's own function gave: numbers that a recipe must explain."""
+"""Numbers that a user's own function gave, which a recipe or a bias must explain."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 
@@ -31,9 +32,12 @@ class ObservedValues:
     """A table (n, dim) or rotations (n, dim, dim) at positions (n,), as float64.
 
     Args:
-        dtype: The name of the type that they came in.
+        door: "adds" for a table, "rotates" for rotations.
+        positions: (n,).
+        values: (n, dim) or (n, dim, dim).
+        dtype: Name of the type that they came in.
         length: How many positions were asked for at once, 0 for one by one.
-        precision: The type whose rounding is tolerated.
+        precision: Type whose rounding is tolerated.
     """
 
     door: Door
@@ -59,11 +63,7 @@ class ObservedValues:
         return part.agrees(recipe.values(part.positions, self.dim), fastest)
 
     def agrees(self, expected: np.ndarray, fastest: float = 1.0) -> bool:
-        """Whether every significant number is the expected one.
-
-        Args:
-            fastest: The highest frequency, in radians a step.
-        """
+        """Whether every significant number is the expected one; `fastest`: highest frequency, in radians a step."""
         with np.errstate(all="ignore"):
             size = max(1.0, float(np.abs(expected).max()))
             tolerance = size * self.tolerance(fastest)
@@ -80,3 +80,16 @@ class ObservedValues:
     @cached_property
     def _subsample(self) -> ObservedValues:
         return replace(self, positions=self.positions[:SUBSAMPLE], values=self.values[:SUBSAMPLE])
+
+
+@dataclass(frozen=True, eq=False)
+class ProbedBias:
+    """Biases (heads, n, n) of positions 0 to n-1, as float64, and the type that they came in."""
+
+    values: np.ndarray
+    dtype: str
+    door: ClassVar[str] = "biases"
+
+    @property
+    def heads(self) -> int:
+        return len(self.values)

@@ -1,4 +1,4 @@
-"""What the parameters of a user's function mean, by their names: which of the documented forms it has."""
+"""Roles of a user's parameters, read off their names, and the documented call forms."""
 
 from __future__ import annotations
 
@@ -36,31 +36,19 @@ ROLE_OF_NAME = (
 )  # fmt: skip
 
 #: The documented forms, each by the roles that it needs and in the order in which they are tried.
-FORMS: tuple[tuple[str, ...], ...] = (
-    ("length", "dim"),
-    ("positions", "dim"),
-    ("position", "dim"),
-    ("position", "index", "dim"),
-    ("x", "positions"),
-    ("x", "position"),
-    ("x", "positions", "dim"),
-    ("x", "k", "positions"),
-    ("x", "k"),
-    ("x",),
-    ("length",),
-    ("positions",),
-    ("position",),
-    ("heads", "length"),
-    ("heads", "query_length", "key_length"),
-    ("query_length", "key_length"),
-    ("heads",),
-    ("scores",),
-)
+FORMS = tuple(
+    tuple(roles.split())
+    for roles in (
+        "length dim", "positions dim", "position dim", "position index dim", "x positions", "x position",
+        "x positions dim", "x k positions", "x k", "x", "length", "positions", "position", "heads length",
+        "heads query_length key_length", "query_length key_length", "heads", "scores",
+    )
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """One argument of a user's function."""
+    """A parameter of a user's function."""
 
     name: str
     required: bool
@@ -69,7 +57,7 @@ class Parameter:
 
 @dataclass(frozen=True)
 class ArgumentRoles:
-    """One way to call: the name and the role of each argument that is given."""
+    """A way to call a function: the name and the role of each argument that is given."""
 
     roles: tuple[tuple[str, str], ...]
 
@@ -78,7 +66,7 @@ class ArgumentRoles:
         return tuple(role for _, role in self.roles)
 
     def arguments(self, parameters: Sequence[Parameter], values: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
-        """What is given by place, and what by name."""
+        """Positional and named arguments of the call."""
         by_name = {name: values[role] for name, role in self.roles}
         positional = [each.name for each in parameters if each.positional_only]
         return [by_name.pop(name) for name in positional if name in by_name], by_name

@@ -46,21 +46,24 @@ class Recipe:
     """Everything that decides one number of a table, or of a rotation.
 
     Args:
-        rule: Of the frequencies.
+        door: "adds" for a table, "rotates" for rotations.
+        base: Base of the frequencies.
+        rule: Key of `FREQUENCY_RULES`.
         frequency_order: Which pair's frequency a channel takes, c//2 ("adjacent") or c mod d/2 ("halves").
         pair_order: Which channels belong together, in the same words: sine next to cosine, or the two of a rotation.
-        functions: Of the two channels of a pair (adds), or of a channel itself and of its partner (rotates).
-        signs: Of these functions (adds), or of what the partner gives besides the minus that is right (rotates).
+        functions: Functions of the two channels of a pair (adds), or of a channel itself and of its partner (rotates).
+        signs: Signs of these functions (adds), or of the partner's part besides the minus that is right (rotates).
         angle_factor: Multiplies every angle.
         start: Added to positions.
-        fixed_width: In the exponent, if another.
-        in_reverse: Frequencies stand in reverse order.
-        overwritten: The second line reads what the first has written.
-        pairs_itself: A channel takes itself for its partner.
-        table_length: Where a table ends, and what it does there.
-        beyond: Where a table ends, and what it does there.
-        rounded: What is rounded to that type.
-        dtype: What is rounded to that type.
+        scale: Multiplies every value.
+        fixed_width: Width in the exponent, where it is not that of the table; 0 for the table's own.
+        in_reverse: Whether frequencies stand in reverse order.
+        overwritten: Whether the second line reads the channel that the first line has written.
+        pairs_itself: Whether a channel takes itself for its partner.
+        table_length: Rows of a table that ends; 0 where it does not.
+        beyond: Values beyond the end of the table: the last row, its rows again, or zeros.
+        rounded: Quantities that are rounded to `dtype`.
+        dtype: 16-bit type.
         whole: Whether values are cut to whole numbers.
     """
 
@@ -108,7 +111,7 @@ class Recipe:
             return np.trunc(values) if self.whole else values
 
     def second_of_pair(self, dim: int) -> np.ndarray:
-        """Which channels are the second of their pair; shape (dim,)."""
+        """Mask of the channels that are the second of their pair; shape (dim,)."""
         channel = np.arange(dim)
         return channel % 2 == 1 if self.pair_order == "adjacent" else channel >= (dim + 1) // 2
 

@@ -1,4 +1,4 @@
-"""Code of a user's own as the probe sees it: what it is called with, and the numbers that come back.
+"""A user's code as the probe sees it: what it is called with, and the numbers that come back.
 
 `LocalCode` calls it in this process. `RemoteCode` asks a child process, so that nothing in a user's file can reach what
 compares its numbers.
@@ -14,9 +14,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from posenc.core.rotation import PairLayout
 from posenc.diagnosis.code.code_state import copied, kept_values
 from posenc.diagnosis.code.module_tensors import Tensor, moving_error, tensors_of
-from posenc.diagnosis.code.parameter_roles import Parameter, construction, has_width, parameters_of
+from posenc.diagnosis.code.parameter_roles import ArgumentRoles, Parameter, construction, has_width, parameters_of
 from posenc.diagnosis.code.user_file import error_line, quiet, source_file
 from posenc.diagnosis.named_arrays import NamedArray, on_host
 
@@ -28,11 +29,7 @@ class UnsupportedFormError(Exception):
 
 
 class CodeFailedError(Exception):
-    """A user's code raised an error.
-
-    Args:
-        kind: The name of its class.
-    """
+    """A user's code raised an error; `kind` is the name of its class."""
 
     def __init__(self, message: str, kind: str = "") -> None:
         super().__init__(message)
@@ -44,8 +41,10 @@ class PreparedCode:
     """Code that is ready to be called.
 
     Args:
-        libraries: Whose arrays it takes, the likeliest first.
-        heads: 0 where none were asked for when it was made.
+        name: Its name, with the arguments that it was made with.
+        parameters: Parameters of the function.
+        libraries: Libraries whose arrays it takes, the likeliest first.
+        heads: Heads that it was made with; 0 where it was made with none.
     """
 
     name: str
@@ -58,28 +57,28 @@ class UserCode(Protocol):
     """A function, a class or an object, here or in another process."""
 
     def prepare(self, dim: int, base: float, heads: int) -> PreparedCode:
-        """Make it, where it is a class.
+        """Make an object, where the code is a class.
 
         Raises:
-            ValueError: In one line where it cannot be made.
+            ValueError: In one line, where it cannot be made.
         """
 
     def call(self, library: str, positional: Sequence[Any], named: Mapping[str, Any]) -> list[NamedArray]:
-        """Each result as numbers.
+        """Call the code, and return each result as numbers.
 
         Raises:
-            UnsupportedFormError: The arguments break a rule.
-            CodeFailedError: The arguments break a rule.
+            UnsupportedFormError: It returns something that is no array of numbers.
+            CodeFailedError: It raises an error.
         """
 
     def tensors(self) -> list[Tensor]:
-        """What it holds, where it is a torch module."""
+        """Tensors that it holds, where it is a torch module."""
 
     def renew(self) -> None:
         """Make the next call the first one: undo what calls have left in the code, its globals and its objects."""
 
     def moving_error(self) -> str:
-        """What goes wrong when it is moved to another device with the arguments of the last call; "" where nothing."""
+        """Error of the last call repeated on another device; "" where it works."""
 
 
 class LocalCode:
@@ -154,7 +153,7 @@ class LocalCode:
 
 
 def _callable(target: Any) -> Any:
-    """What is called of a target, with dropout off."""
+    """The callable of a target, with dropout off."""
     if hasattr(target, "eval") and hasattr(target, "forward"):
         target.eval()
     forward = getattr(target, "forward", None)
@@ -200,3 +199,47 @@ def _numbers(result: Any) -> list[NamedArray]:
     if array.dtype.kind not in "iuf":
         raise UnsupportedFormError(f"it returned {array.dtype} values. Return numbers")
     return [NamedArray(array.astype(np.float64), dtype if array.dtype.kind == "f" else "float64")]
+
+
+@dataclass(frozen=True, eq=False)
+class Caller:
+    """Code with one way to call it, and the library whose arrays it gets.
+
+    Args:
+        code: The code.
+        prepared: Its parameters.
+        call: The arguments that are given.
+        library: "numpy" or "torch".
+        dim: Width that is asked for.
+        base: Base that is asked for.
+        heads: Heads that are asked for.
+        layout: Layout of pairs of channels, where the results do not show it.
+    """
+
+    code: UserCode
+    prepared: PreparedCode
+    call: ArgumentRoles
+    library: str
+    dim: int
+    base: float
+    heads: int
+    layout: PairLayout = "adjacent"
+
+    def __call__(self, **values: Any) -> NamedArray:
+        """The numbers that come back; of two results the first."""
+        return self.results(**values)[0]
+
+    def results(self, **values: Any) -> list[NamedArray]:
+        """Each result: two where queries and keys are given, else one."""
+        results = self.every_result(**values)
+        if len(results) != (2 if "k" in self.call.form else 1):
+            raise UnsupportedFormError(
+                f"it returned {len(results)} results. Return the table, the vectors with their positions in them, or "
+                "cosines and sines as (length, width)"
+            )
+        return results
+
+    def every_result(self, **values: Any) -> list[NamedArray]:
+        """However many results there are; those of a complex one are its real and its imaginary part."""
+        values_by_role = {"dim": self.dim, "base": self.base, "heads": self.heads, **values}
+        return self.code.call(self.library, *self.call.arguments(self.prepared.parameters, values_by_role))

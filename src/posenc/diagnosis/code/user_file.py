@@ -22,12 +22,12 @@ LARGEST_SOURCE = 1 << 24
 
 
 def load_target(target: str) -> Any:
-    """What `mine.py:MyEncoding` names.
+    """Load the function, class or object that `mine.py:MyEncoding` names.
 
     The file runs, as `python mine.py` would run it; what it prints goes to stderr.
 
     Raises:
-        ValueError: In one line, for a file that does not run, or a name that it does not have.
+        ValueError: In one line: the file does not run, or does not have the name.
     """
     file, colon, name = target.rpartition(":")
     path = Path(file if colon else target)

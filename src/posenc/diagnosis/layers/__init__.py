@@ -1,1 +1,1 @@
-"""What each layer does, and mistakes in which does what; mistakes inside one rotation live in `rotation`."""
+"""Mistakes in the plan of a model's layers; mistakes inside one rotation live in `rotation`."""

@@ -1,14 +1,14 @@
-"""What each layer of a model does with positions, as data that mistakes rearrange; another model's is the evidence."""
+"""Contents of a model's layers, as data that mistakes rearrange; another model's layers are the evidence."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from posenc.core.doors import Encoding
-from posenc.diagnosis.rotation.usage import rope_in_head, rope_with
+from posenc.diagnosis.rotation.rotation_usage import rope_in_head, rope_with
 from posenc.encodings.adds.resize_table import Resizing
 from posenc.encodings.rotates.axial_rope import AxialRoPE
 from posenc.encodings.rotates.rope import RoPE
@@ -17,9 +17,11 @@ from posenc.models.difference import kind_of_group
 from posenc.models.fingerprints import Form, canonical
 from posenc.models.model_positions import LayerGroup, ModelPositions, RoleRotation
 
+Result = TypeVar("Result")
+
 
 class Content(NamedTuple):
-    """What a layer does with positions."""
+    """Encodings and factors of one layer."""
 
     encodings: tuple[Encoding, ...]
     offset: int = 0
@@ -55,7 +57,7 @@ class Content(NamedTuple):
 
     @property
     def form(self) -> Form:
-        """What it computes: equal where the mathematics is, for pictures of any size."""
+        """Canonical form: equal where the mathematics is, for images of any size."""
         return (_form(self), str(self.resizing))
 
 
@@ -66,6 +68,22 @@ def _form(content: Content) -> Form:
 
 #: The contents of a part's layers, in their order.
 Contents = tuple[Content, ...]
+
+
+def of_each_layer(contents: Contents, make: Callable[[Content], Result]) -> tuple[Result, ...]:
+    """The result for every layer, computed once for layers that share one content object."""
+    made = {key: make(content) for key, content in {id(content): content for content in contents}.items()}
+    return tuple([made[id(content)] for content in contents])
+
+
+def different_contents(contents: Contents) -> list[Content]:
+    """The different contents, in the order of the layers."""
+    return list(dict.fromkeys({id(content): content for content in contents}.values()))
+
+
+def forms(contents: Contents) -> tuple[Form, ...]:
+    """The form of every layer's content."""
+    return of_each_layer(contents, lambda content: content.form)
 
 
 class Layers(NamedTuple):
@@ -94,4 +112,4 @@ class OtherLayers:
     contents: Contents
 
     def fits(self, contents: Contents, exact: bool = True) -> bool:
-        return [content.form for content in contents] == [content.form for content in self.contents]
+        return forms(contents) == forms(self.contents)

@@ -4,36 +4,42 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 
-from posenc.diagnosis.layers.layer_contents import Content, Contents, OtherLayers
+import numpy as np
+
+from posenc.diagnosis.layers.layer_contents import (
+    Content,
+    Contents,
+    OtherLayers,
+    different_contents,
+    forms,
+    of_each_layer,
+)
 from posenc.diagnosis.mistake import Change, Mistake, Words
-from posenc.diagnosis.rotation.usage import rope_base
+from posenc.diagnosis.rotation.rotation_usage import rope_base
 from posenc.encodings.rotates.temperature import QueryTemperature
+from posenc.frequencies import Scaling
 from posenc.models.model_positions import layer_ranges
 
 Changes = Iterator[tuple[Contents, Words]]
 
 
-def kinds(contents: Contents) -> list[Content]:
-    """The different contents, in the order of the layers."""
-    return list(dict.fromkeys(contents))
-
-
 def layers_where(contents: Contents, condition: Callable[[Content], bool]) -> str:
     """The layers whose content meets the condition, in words."""
-    return layer_ranges(tuple(layer for layer, content in enumerate(contents) if condition(content)))
+    return layer_ranges(tuple(np.flatnonzero(of_each_layer(contents, condition)).tolist()))
 
 
 def layers_exchanged(all_rotate: bool) -> Change[Contents]:
     """The contents of two kinds of layers exchanged, which both rotate, or of which one does not."""
 
     def change(contents: Contents, evidence: OtherLayers) -> Changes:
-        different = kinds(contents)
+        different = different_contents(contents)
         if len(different) == 2 and all(content.rotates for content in different) == all_rotate:
             one, two = different
             first, second = (layers_where(contents, kind.__eq__) for kind in different)
             words = {"first": first, "second": second, "rotating": first if one.rotates else second}
-            yield tuple(two if content == one else one for content in contents), words
+            yield of_each_layer(contents, lambda content: two if content == one else one), words
 
     return change
 
@@ -42,9 +48,10 @@ def one_for_all(all_rotate: bool) -> Change[Contents]:
     """The content of one kind in every layer; all the others rotate, or one does not."""
 
     def change(contents: Contents, evidence: OtherLayers) -> Changes:
-        for kind in kinds(contents):
-            others = [content for content in contents if content != kind]
-            if kind.rotates and all(content.rotates for content in others) == all_rotate:
+        different = different_contents(contents)
+        for kind in different:
+            others = [other for other in different if other != kind]
+            if kind.rotates and all(other.rotates for other in others) == all_rotate:
                 used, rest = (layers_where(contents, condition) for condition in (kind.__eq__, kind.__ne__))
                 yield (kind,) * len(contents), {"used": used, "rest": rest}
 
@@ -55,7 +62,7 @@ def none_rotates(contents: Contents, evidence: OtherLayers) -> Changes:
     def without_rotation(content: Content) -> Content:
         return content._replace(encodings=tuple(one for one in content.encodings if one.door != "rotates"))
 
-    yield tuple(map(without_rotation, contents)), {}
+    yield of_each_layer(contents, without_rotation), {}
 
 
 def scaled_too(contents: Contents, evidence: OtherLayers) -> Changes:
@@ -64,26 +71,29 @@ def scaled_too(contents: Contents, evidence: OtherLayers) -> Changes:
     def unscaled(content: Content) -> bool:
         return content.rope is not None and content.rope.scaling is None
 
-    for kind in kinds(contents):
+    def with_scaling(scaling: Scaling, content: Content) -> Content:
+        return content.with_rope(scaling=scaling) if unscaled(content) else content
+
+    for kind in different_contents(contents):
         scaling = None if kind.rope is None else kind.rope.scaling
-        if scaling is not None:
-            changed = tuple(one.with_rope(scaling=scaling) if unscaled(one) else one for one in contents)
-            used, rest = layers_where(contents, kind.__eq__), layers_where(contents, unscaled)
-            yield changed, {"scaling": repr(scaling), "used": used, "rest": rest}
+        if scaling is not None and (rest := layers_where(contents, unscaled)):
+            words = {"scaling": repr(scaling), "used": layers_where(contents, kind.__eq__), "rest": rest}
+            yield of_each_layer(contents, partial(with_scaling, scaling)), words
 
 
 def scaling_exchanged(contents: Contents, evidence: OtherLayers) -> Changes:
-    different = kinds(contents)
+    different = different_contents(contents)
     scalings = [kind.rope.scaling for kind in different if kind.rope is not None]
     if len(different) == len(scalings) == 2:
         changed = {kind: kind.with_rope(scaling=other) for kind, other in zip(different, scalings[::-1], strict=True)}
         first, second = (layers_where(contents, kind.__eq__) for kind in different)
-        yield tuple(changed[content] for content in contents), {"first": first, "second": second}
+        yield of_each_layer(contents, changed.__getitem__), {"first": first, "second": second}
 
 
 def one_base(contents: Contents, evidence: OtherLayers) -> Changes:
-    for base in dict.fromkeys(rope_base(content.rope) for content in contents if content.rope is not None):
-        yield tuple(content.with_rope(base=base) for content in contents), {"base": base}
+    ropes = [content.rope for content in different_contents(contents)]
+    for base in dict.fromkeys(rope_base(rope) for rope in ropes if rope is not None):
+        yield of_each_layer(contents, lambda content, base=base: content.with_rope(base=base)), {"base": base}
 
 
 def layers_shifted(contents: Contents, evidence: OtherLayers) -> Changes:
@@ -93,9 +103,10 @@ def layers_shifted(contents: Contents, evidence: OtherLayers) -> Changes:
 
 def other_plan(contents: Contents, evidence: OtherLayers) -> Changes:
     """The contents where the other model has them, if it has the same ones elsewhere."""
-    known = {content.form: content for content in kinds(contents)}
-    if {content.form for content in evidence.contents} == set(known):
-        changed = tuple(known[content.form] for content in evidence.contents)
+    known = {content.form: content for content in different_contents(contents)}
+    others = forms(evidence.contents)
+    if set(others) == set(known):
+        changed = tuple(known[form] for form in others)
         wrong = tuple(layer for layer, (one, two) in enumerate(zip(contents, changed, strict=True)) if one != two)
         yield changed, {"layers": layer_ranges(wrong)}
 

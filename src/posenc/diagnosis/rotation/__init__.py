@@ -1,1 +1,1 @@
-"""How code uses a rotation, what is observed of it, and its mistakes; the search for them is one folder up."""
+"""How code applies a rotation, evidence of it, and its mistakes; the search for them is one folder up."""

@@ -25,9 +25,12 @@ SUBSAMPLE = 6
 
 
 class Comparison(NamedTuple):
-    """How far each number is off, how far it may be, and whether it shows anything; all of one shape.
+    """Gap and tolerance of each number, and whether it shows anything; arrays of one shape.
 
     Args:
+        gap: How far each number is off.
+        tolerance: How far it may be off.
+        significant: Whether it shows anything.
         typical: How far the root of the mean square may be off, where rounding is coarse and numbers are many.
     """
 
@@ -48,7 +51,7 @@ class Comparison(NamedTuple):
         return float(np.sqrt(np.mean(self.gap[self.significant] ** 2)))
 
     def worst(self) -> tuple[int, ...]:
-        """Where the gap is largest, for what it may be."""
+        """Index of the gap that exceeds its tolerance most."""
         with np.errstate(all="ignore"):
             excess = np.where(self.significant, self.gap / np.maximum(self.tolerance, 1e-300), 0.0)
         excess = np.where(np.isnan(self.gap), np.inf, excess)
@@ -64,10 +67,16 @@ def comparison_of(
     exact: bool,
     of_values: float = 1.0,
 ) -> Comparison:
-    """Gaps (n, channels) of values of this size at positions (n,) or (n, axes), with frequencies (channels,).
+    """Compare gaps (n, channels) with the rounding of values of this size.
 
     Args:
-        of_values: Which part of the rounding of a rotated vector these values have, where they are narrow.
+        gap: How far each value is off, (n, channels).
+        size: Magnitude of the numbers that each value was computed from.
+        positions: (n,) or (n, axes).
+        frequencies: Radians a step of each channel.
+        dtype: The type that the values came in.
+        exact: False where the frequencies are rough.
+        of_values: Share of the rounding of a rotated vector that these values have, where they are narrow.
     """
     rounding = ROUNDING[dtype] * (of_values if dtype in NARROW_TYPES else 1.0)
     angle = farness(positions)[:, None] * frequencies * (ANGLE if exact else ROUGH)
@@ -80,7 +89,7 @@ def comparison_of(
 
 
 def farness(positions: np.ndarray) -> np.ndarray:
-    """How far out each row is: positions (n,), or the largest of several coordinates (n, axes)."""
+    """Magnitude of each row's position (n,), or of the largest of several coordinates (n, axes)."""
     size = np.abs(positions)
     return size if size.ndim == 1 else np.asarray(size.max(1))
 

@@ -3,33 +3,93 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 
 from posenc.core.rotation import PairLayout
 from posenc.diagnosis.named_arrays import Arrays, named_arrays, scalar
-from posenc.diagnosis.rotation.comparison import ROUNDING
-from posenc.diagnosis.rotation.effect import ROLES, Role
-from posenc.diagnosis.rotation.observed_frequencies import ObservedFrequencies
+from posenc.diagnosis.rotation.applied_rotation import ROLES, Role
+from posenc.diagnosis.rotation.comparison import ROUNDING, Comparison
 from posenc.diagnosis.rotation.observed_logits import ObservedLogits
-from posenc.diagnosis.rotation.observed_table import ObservedTable
+from posenc.diagnosis.rotation.observed_rotations import ObservedRotations
+from posenc.diagnosis.rotation.observed_table import ObservedFrequencies, ObservedTable
 from posenc.diagnosis.rotation.observed_vectors import ObservedVectors
 from posenc.diagnosis.rotation.rotation_evidence import RotationEvidence
-from posenc.diagnosis.rotation.together import Together
+from posenc.diagnosis.rotation.rotation_usage import RotationUsage
+
+
+@dataclass(frozen=True, eq=False)
+class CombinedEvidence(RotationEvidence):
+    """Several of these, all of one usage."""
+
+    parts: tuple[RotationEvidence, ...]
+
+    def fits(self, usage: RotationUsage, exact: bool = True) -> bool:
+        return all(part.fits(usage, exact) for part in self.parts)
+
+    def compare(self, usage: RotationUsage, exact: bool = True) -> Comparison | None:
+        wrong = next((part for part in self.parts if not part.fits(usage, exact)), self.parts[0])
+        return wrong.compare(usage, exact)
+
+    def rotations(self, usage: RotationUsage, role: Role = "query") -> ObservedRotations | None:
+        every = (part.rotations(usage, role) for part in self.parts)
+        return next((rotations for rotations in every if rotations is not None), None)
+
+    def frequencies(self, usage: RotationUsage) -> np.ndarray | None:
+        every = (part.frequencies(usage) for part in self.parts)
+        return next((shown for shown in every if shown is not None), None)
+
+    def table_lengths(self) -> tuple[int, ...]:
+        return tuple(dict.fromkeys(length for part in self.parts for length in part.table_lengths()))
+
+    def logit_factors(self, usage: RotationUsage) -> tuple[float, ...]:
+        return tuple(factor for part in self.parts for factor in part.logit_factors(usage))
+
+    def attention_factor(self) -> float | None:
+        return next((shown for part in self.parts if (shown := part.attention_factor()) is not None), None)
+
+    def differs_by_angle_rounding(self, usage: RotationUsage) -> bool:
+        return all(part.fits(usage) or part.differs_by_angle_rounding(usage) for part in self.parts)
+
+    def describe_worst(self, usage: RotationUsage) -> list[str]:
+        return [line for part in self.parts for line in part.describe_worst(usage)]
+
+    def numbers(self) -> dict[str, np.ndarray]:
+        return {name: values for part in self.parts for name, values in part.numbers().items()}
+
+    def width(self) -> str:
+        return "; ".join(part.width() for part in self.parts)
+
+    def channels(self) -> int | None:
+        return next((count for part in self.parts if (count := part.channels()) is not None), None)
+
+    def longest(self) -> int | None:
+        return max((most for part in self.parts if (most := part.longest()) is not None), default=None)
+
+    def roles(self) -> tuple[Role, ...]:
+        return tuple(role for part in self.parts for role in part.roles())
+
+    def unwritten(self) -> str:
+        return next((rows for part in self.parts if (rows := part.unwritten())), "")
+
+    def unchanged(self) -> bool:
+        return all(part.unchanged() for part in self.parts)
 
 
 def rotation_evidence(
     arrays_by_name: Mapping[str, Any], layout: str | None = None, logit_factor: float = 1.0
 ) -> RotationEvidence:
-    """What named arrays show of a rotation.
+    """Collect what named arrays show of a rotation.
 
     Args:
-        logit_factor: What logits are multiplied by besides 1/√dim, where the arrays hold no scale.
+        arrays_by_name: Arrays of any library under the names of `ARRAY_NAMES`.
+        layout: "bhtd" or "bthd", for vectors with heads.
+        logit_factor: Factor of the logits besides 1/√dim, where the arrays hold no scale.
 
     Raises:
-        ValueError: For arrays that are unknown or do not fit together.
+        ValueError: Arrays are unknown or do not fit together.
     """
     arrays = named_arrays(arrays_by_name)
     parts: list[RotationEvidence] = []
@@ -45,7 +105,7 @@ def rotation_evidence(
             "actual must hold arrays that show a rotation: inv_freq, cos and sin, q and q_rotated, or q, k and "
             f"logits; got {', '.join(arrays_by_name)}. Add one of these."
         )
-    return parts[0] if len(parts) == 1 else Together(tuple(parts))
+    return parts[0] if len(parts) == 1 else CombinedEvidence(tuple(parts))
 
 
 def _with_each_other(vectors: list[ObservedVectors]) -> list[ObservedVectors]:

@@ -8,17 +8,16 @@ from dataclasses import replace
 import numpy as np
 
 from posenc.core.doors import Encoding, RotaryEncoding
+from posenc.diagnosis.degenerate import not_finite
 from posenc.diagnosis.mistake import Finding
-from posenc.diagnosis.not_finite import not_finite
-from posenc.diagnosis.rotation.effect import ROLES, pairs_adjacent, rotated_pairs
-from posenc.diagnosis.rotation.mistakes_read_off import shift_of, used_elsewhere
-from posenc.diagnosis.rotation.observed_frequencies import ObservedFrequencies
-from posenc.diagnosis.rotation.observed_table import ObservedTable
+from posenc.diagnosis.rotation.applied_rotation import ROLES, pairs_adjacent, rotated_pairs
+from posenc.diagnosis.rotation.mistakes_positions import positions_read_off, shift_of
+from posenc.diagnosis.rotation.observed_table import ObservedFrequencies, ObservedTable
 from posenc.diagnosis.rotation.rotation_evidence import RotationEvidence
 from posenc.diagnosis.rotation.rotation_mistakes import IN_CODE
-from posenc.diagnosis.rotation.usage import RoleUsage, RotationUsage
+from posenc.diagnosis.rotation.rotation_usage import RoleUsage, RotationUsage
 from posenc.diagnosis.search import explain
-from posenc.diagnosis.verdict import Diagnosis, together
+from posenc.diagnosis.verdict import Diagnosis, merged_diagnosis
 from posenc.encodings.rotates.xd_rope import XDRoPE
 from posenc.frequencies import DynamicNTK, LongRoPE
 from posenc.models.model_positions import LayerGroup, ModelPositions
@@ -39,7 +38,10 @@ def judge_rotations(
     """Compare the rotations in these groups with what running code shows, under each label that a module gives it.
 
     Args:
-        length: The length that is served, for scalings that depend on it; that of the evidence if left out.
+        groups: Layers that the evidence belongs to.
+        model: The encoding or model that is meant.
+        labelled: Evidence, with the layer type it belongs to, or "".
+        length: The length that is served, for scalings that depend on it; that of the evidence if None.
     """
     verdicts = []
     for label, evidence in labelled:
@@ -49,7 +51,7 @@ def judge_rotations(
         if not verdict.agree and not verdict.findings:
             return verdict
         verdicts.append(verdict)
-    return together(verdicts)
+    return merged_diagnosis(verdicts)
 
 
 def _judge(
@@ -71,8 +73,8 @@ def _judge(
     usage, notes = _as_shown(_served(encoding, model, evidence, length), evidence)
     if pair_rotation(usage.encoding) is None:
         raise ValueError(
-            f"expected must rotate pairs by fixed angles to be compared with these arrays; got {usage.encoding!r:.200}. "
-            "Compare configs instead."
+            "expected must rotate pairs by fixed angles to be compared with these arrays; "
+            f"got {usage.encoding!r:.200}. Compare configs instead."
         )
     for start, message in _equivalent_usages(usage, evidence):
         if evidence.fits(start):
@@ -145,7 +147,7 @@ def _common_shift(usage: RotationUsage, evidence: RotationEvidence) -> tuple[int
     """By how much queries and keys alike are shifted, in every coordinate; () where they are not."""
     shifts = set()
     for role in evidence.roles() or ROLES[:1]:
-        used = used_elsewhere(evidence, usage, role)
+        used = positions_read_off(evidence, usage, role)
         if used is None:
             return ()
         shifts.add(shift_of(used))
@@ -225,7 +227,7 @@ def _never_set(usage: RotationUsage, evidence: RotationEvidence) -> tuple[Findin
 
 
 def _unseen(usage: RotationUsage, evidence: RotationEvidence) -> list[str]:
-    """What such evidence cannot show."""
+    """Notes on what such evidence cannot show."""
     if isinstance(evidence, ObservedFrequencies):
         return ["frequencies alone show neither how channels are paired nor positions; give q and q_rotated for these"]
     if not isinstance(evidence, ObservedTable):

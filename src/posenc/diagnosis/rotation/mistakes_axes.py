@@ -7,9 +7,9 @@ from itertools import combinations
 import numpy as np
 
 from posenc.diagnosis.mistake import Mistake
-from posenc.diagnosis.rotation.effect import rotated_pairs
+from posenc.diagnosis.rotation.applied_rotation import rotated_pairs
 from posenc.diagnosis.rotation.rotation_evidence import Changes, OtherRotation, RotationEvidence
-from posenc.diagnosis.rotation.usage import RotationUsage
+from posenc.diagnosis.rotation.rotation_usage import RotationUsage
 from posenc.encodings.rotates.axial_rope import AxialRoPE
 
 
@@ -60,7 +60,7 @@ def pairs_of_axes(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
 
 
 def _pair_counts(axis: tuple[int, ...]) -> list[int]:
-    """How many pairs read each axis."""
+    """Number of pairs that read each axis."""
     return [axis.count(number) for number in range(max(axis) + 1)]
 
 

@@ -6,9 +6,9 @@ from dataclasses import replace
 from typing import Any, Literal
 
 from posenc.diagnosis.mistake import Change, Mistake, from_defaults, setting
-from posenc.diagnosis.rotation.effect import Role
+from posenc.diagnosis.rotation.applied_rotation import Role
 from posenc.diagnosis.rotation.rotation_evidence import Changes, RotationEvidence
-from posenc.diagnosis.rotation.usage import RotationUsage, TableEnd
+from posenc.diagnosis.rotation.rotation_usage import RotationUsage, TableEnd
 from posenc.frequencies import DynamicNTK, LongRoPE
 
 

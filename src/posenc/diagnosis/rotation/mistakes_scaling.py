@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 
 from posenc.diagnosis.mistake import Change, Mistake, from_defaults, unless_refused
-from posenc.diagnosis.rotation.effect import rotated_pairs
-from posenc.diagnosis.rotation.ramps import Reversal, in_middle_band
+from posenc.diagnosis.rotation.applied_rotation import in_middle_band, rotated_pairs
 from posenc.diagnosis.rotation.rotation_evidence import Changes, OtherRotation, RotationEvidence
-from posenc.diagnosis.rotation.usage import RoleUsage, RotationUsage
+from posenc.diagnosis.rotation.rotation_usage import Reversal, RoleUsage, RotationUsage
 from posenc.encodings.rotates.rope import RoPE
 from posenc.frequencies import DynamicNTK, Llama3, LongRoPE, NTKAware, NTKByParts, Scaling, YaRN, attention_of
 from posenc.frequencies.scalings.yarn import DIALECTS
@@ -53,8 +52,10 @@ def scaling_field(name: str) -> Change[RotationUsage]:
     """Another value of one field of the scaling."""
 
     def change(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
+        expected = getattr(usage.scaling, name, None)
         for value in evidence.scaling_values(usage, name):
-            yield usage.with_scaling(**{name: value}), {"got": value, "meant": getattr(usage.scaling, name, None)}
+            if value != expected:
+                yield usage.with_scaling(**{name: value}), {"got": value, "meant": expected}
 
     return change
 
@@ -65,7 +66,8 @@ def ramp_ends(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
     expected = {name: getattr(usage.scaling, name) for name in names}
     for values in product(*(evidence.scaling_values(usage, name) for name in names)):
         got = dict(zip(names, values, strict=True))
-        yield usage.with_scaling(**got), {"got": _listed(got), "meant": _listed(expected)}
+        if got != expected:
+            yield usage.with_scaling(**got), {"got": _listed(got), "meant": _listed(expected)}
 
 
 def _listed(values: dict[str, Any]) -> str:
@@ -171,10 +173,11 @@ def middle_band(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
     scaled = rotated_pairs(usage, "query").frequencies[0]
     off = np.abs(shown - scaled) > 1e-5 * scaled
     pairs, outside = np.flatnonzero(band & off), off & ~band
-    divisors = tuple((unscaled / np.where(band, shown, scaled)).tolist())
-    lists = [unless_refused(lambda: LongRoPE(divisors, divisors, 2, 2, 1.0))]
     if isinstance(evidence, OtherRotation):
         lists = [] if outside.any() else [one for one in evidence.scalings(usage) if isinstance(one, LongRoPE)]
+    else:
+        divisors = tuple((unscaled / np.where(band, shown, scaled)).tolist())
+        lists = [unless_refused(lambda: LongRoPE(divisors, divisors, 2, 2, 1.0))]
     if pairs.size:
         words = {"pairs": f"{pairs[0]} to {pairs[-1]}", "pair": int(pairs[0])}
         words |= {"got": float(shown[pairs[0]]), "meant": float(scaled[pairs[0]])}

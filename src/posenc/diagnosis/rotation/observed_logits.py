@@ -7,11 +7,10 @@ from functools import cached_property
 
 import numpy as np
 
+from posenc.diagnosis.rotation.applied_rotation import ROLES, rotate_vectors, rotated_pairs
 from posenc.diagnosis.rotation.comparison import ANGLE, ROUGH, ROUNDING, SIGNIFICANT, Comparison, farness, subsample
-from posenc.diagnosis.rotation.effect import ROLES, rotate_vectors, rotated_pairs
-from posenc.diagnosis.rotation.observed_positions import longest_with, powers_within, shown_position
-from posenc.diagnosis.rotation.rotation_evidence import RotationEvidence
-from posenc.diagnosis.rotation.usage import RotationUsage
+from posenc.diagnosis.rotation.rotation_evidence import RotationEvidence, longest_with, powers_within, shown_position
+from posenc.diagnosis.rotation.rotation_usage import RotationUsage
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +47,7 @@ class ObservedLogits(RotationEvidence):
         return q @ k.T, np.linalg.norm(q, axis=1)[:, None] * np.linalg.norm(k, axis=1)
 
     def logit_factors(self, usage: RotationUsage) -> tuple[float, ...]:
-        """What q·k·scale must be multiplied by to come nearest to the logits."""
+        """Factor of q·k·scale that comes nearest to the logits."""
         product, _ = self._product(usage, slice(None), slice(None), True)
         visible = np.isfinite(self.logits) & (self.logits > -1e30)
         size = float((product[visible] ** 2).sum()) * self.scale

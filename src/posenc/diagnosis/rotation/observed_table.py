@@ -1,4 +1,4 @@
-"""cos and sin that running code gave."""
+"""Evidence that holds no vectors: the frequencies of running code, or its cosines and sines."""
 
 from __future__ import annotations
 
@@ -7,13 +7,58 @@ from functools import cached_property
 
 import numpy as np
 
-from posenc.diagnosis.rotation.comparison import Comparison, comparison_of
-from posenc.diagnosis.rotation.effect import Role, pairs_adjacent, rotated_pairs, used_cos_sin, used_positions
-from posenc.diagnosis.rotation.observed_frequencies import ObservedFrequencies
-from posenc.diagnosis.rotation.observed_positions import AtPositions, shown_position
-from posenc.diagnosis.rotation.readings import ObservedRotations, rotations_of
-from posenc.diagnosis.rotation.usage import RotationUsage
+from posenc.diagnosis.rotation.applied_rotation import Role, pairs_adjacent, rotated_pairs, used_cos_sin, used_positions
+from posenc.diagnosis.rotation.comparison import FLOAT32_FREQUENCY, ROUGH, Comparison, comparison_of
+from posenc.diagnosis.rotation.observed_rotations import ObservedRotations, rotations_of
+from posenc.diagnosis.rotation.rotation_evidence import AtPositions, RotationEvidence, shown_position
+from posenc.diagnosis.rotation.rotation_usage import RotationUsage, frequency_unit
 from posenc.inspect.rounding import NARROW_TYPES
+
+
+@dataclass(frozen=True, eq=False)
+class ObservedFrequencies(RotationEvidence):
+    """The frequencies of a live module or a checkpoint, (pairs,), and its attention factor where it has one."""
+
+    values: np.ndarray
+    attention: float | None = None
+
+    def compare(self, usage: RotationUsage, exact: bool = True) -> Comparison | None:
+        if usage.sine_for_cosine or usage.other_layout or usage.query.rotations != 1.0:
+            return None
+        pairs = rotated_pairs(usage, "query", exact)
+        expected = pairs.frequencies[0]
+        if expected.shape != self.values.shape:  # of several axes, modules hold the frequencies that all share
+            of_axes = [expected[pairs.axis == axis] for axis in np.unique(pairs.axis)]
+            if any(not np.array_equal(one, of_axes[0]) for one in of_axes):
+                return None
+            expected = of_axes[0]
+        if expected.shape != self.values.shape:
+            return None
+        expected = expected / frequency_unit(usage.rope)
+        gap = np.abs(expected - self.values)
+        if self.attention is not None and abs(pairs.factor - self.attention) > 1e-5 * self.attention:
+            gap = gap + abs(pairs.factor - self.attention)
+        tolerance = (FLOAT32_FREQUENCY if exact else ROUGH) * np.abs(expected)
+        return Comparison(gap, tolerance, np.ones(gap.shape, bool))
+
+    def describe(self, index: tuple[int, ...]) -> str:
+        return f"pair {index[0]}, which rotates by {self.values[index]:.6g} a step"
+
+    def numbers(self) -> dict[str, np.ndarray]:
+        return {"inv_freq": self.values}
+
+    def width(self) -> str:
+        return f"{len(self.values)} frequencies"
+
+    def frequencies(self, usage: RotationUsage) -> np.ndarray:
+        return self.values * frequency_unit(usage.rope)
+
+    def rotary_dim(self) -> int:
+        return 2 * len(self.values)
+
+    def attention_factor(self) -> float | None:
+        return self.attention
+
 
 #: cos and sin are rounded once; a vector is the sum of two products of rounded numbers.
 OF_TABLE = 0.5
@@ -21,9 +66,14 @@ OF_TABLE = 0.5
 
 @dataclass(frozen=True, eq=False)
 class ObservedTable(AtPositions):
-    """cos and sin (n, pairs) at positions (n,). held: what the module holds besides, which may not be what it uses.
+    """Cosines and sines that running code gave.
 
     Args:
+        cos: Cosines, (n, pairs).
+        sin: Sines, (n, pairs).
+        positions: (n,) or (n, axes).
+        dtype: Name of the type that they came in.
+        buffered: Frequencies that the module holds besides, which may not be those that it uses.
         layout: The pairing that the rows were laid out for; "" where every frequency stands there once. Rows for halves
             prove nothing, since some released code regroups channels before it rotates them.
     """

@@ -7,11 +7,17 @@ from functools import cached_property
 
 import numpy as np
 
+from posenc.diagnosis.rotation.applied_rotation import (
+    Role,
+    rotate_vectors,
+    rotated_pairs,
+    used_positions,
+    written_channels,
+)
 from posenc.diagnosis.rotation.comparison import ANGLE, Comparison, comparison_of
-from posenc.diagnosis.rotation.effect import Role, rotate_vectors, rotated_pairs, used_positions, written_channels
-from posenc.diagnosis.rotation.observed_positions import AtPositions, shown_position
-from posenc.diagnosis.rotation.readings import ObservedRotations, rotations_of
-from posenc.diagnosis.rotation.usage import RotationUsage
+from posenc.diagnosis.rotation.observed_rotations import ObservedRotations, rotations_of
+from posenc.diagnosis.rotation.rotation_evidence import AtPositions, shown_position
+from posenc.diagnosis.rotation.rotation_usage import RotationUsage
 from posenc.inspect.rounding import NARROW_TYPES
 
 #: Vectors that were rotated by several angles carry the rounding of positions so much further out, and keep their
@@ -22,11 +28,16 @@ LENGTH = 4e-6
 
 @dataclass(frozen=True, eq=False)
 class ObservedVectors(AtPositions):
-    """Vectors x (n, dim) and what became of them, y (n, dim), of queries or of keys at positions (n,).
+    """Queries or keys before and after their rotation.
 
     Args:
-        heads: The number of each row's head and of its batch, which code may take for its position.
-        batch: The number of each row's head and of its batch, which code may take for its position.
+        role: "query" or "key".
+        x: Vectors before, (n, dim).
+        y: Vectors after, (n, dim).
+        positions: (n,) or (n, axes).
+        heads: Number of each row's head, which code may take for its position; (n,).
+        batch: Number of each row's batch row, which code may take for its position; (n,).
+        dtype: Name of the type that they came in.
         other: Vectors (n, dim) of the other role in the same rows, where there are as many.
     """
 
@@ -81,7 +92,7 @@ class ObservedVectors(AtPositions):
         return bool(np.all(np.abs(after - before) <= LENGTH * before + 1e-9) and np.all(comparison.gap <= rounding))
 
     def _counted(self, usage: RotationUsage) -> np.ndarray:
-        """What is taken for the position of each row."""
+        """The numbers that are taken for the position of each row."""
         one_axis = self.positions.ndim == 1
         counted = {
             "tokens": self.positions,
@@ -100,10 +111,7 @@ class ObservedVectors(AtPositions):
     def unwritten(self) -> str:
         if not self._unwritten.any() or self._unwritten.all():
             return ""
-        rows = {
-            "batch row": (self.batch, self._unwritten),
-            "head": (self.heads, self._unwritten),
-        }
+        rows = {"batch row": (self.batch, self._unwritten), "head": (self.heads, self._unwritten)}
         for name, (number, unwritten) in rows.items():
             zero = set(number[unwritten].tolist())
             if not zero & set(number[~unwritten].tolist()):

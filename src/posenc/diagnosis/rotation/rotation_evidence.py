@@ -1,11 +1,11 @@
-"""What a usage of a rotation must explain, and the values that mistakes read off it; another config is one kind."""
+"""Evidence of a rotation: what a usage must explain, and the values that mistakes read off it."""
 
 from __future__ import annotations
 
 import abc
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -13,10 +13,10 @@ import numpy as np
 from posenc.compose import Backward
 from posenc.core.doors import RotaryEncoding
 from posenc.diagnosis.mistake import Words, fewest_digits, unless_refused
-from posenc.diagnosis.rotation.comparison import ROUGH, Comparison
-from posenc.diagnosis.rotation.effect import Role, rotated_pairs
-from posenc.diagnosis.rotation.readings import ObservedRotations
-from posenc.diagnosis.rotation.usage import RopeInHead, RotationUsage, rope_base, rope_in_head
+from posenc.diagnosis.rotation.applied_rotation import Role, rotated_pairs
+from posenc.diagnosis.rotation.comparison import ROUGH, Comparison, subsample
+from posenc.diagnosis.rotation.observed_rotations import ObservedRotations
+from posenc.diagnosis.rotation.rotation_usage import RopeInHead, RotationUsage, rope_base, rope_in_head
 from posenc.encodings.rotates.axial_rope import AxialRoPE
 from posenc.encodings.rotates.rope import RoPE
 from posenc.frequencies import DynamicNTK, Linear, Llama3, NTKAware, NTKByParts, Scaling, YaRN
@@ -43,7 +43,7 @@ SCALING_FIELDS: dict[str, tuple[Any, ...]] = {
 
 
 class RotationEvidence(abc.ABC):
-    """What a usage must explain.
+    """Observations that a usage must explain.
 
     Every method after the first gives values that a mistake may have put in place of the right ones: those that the
     evidence shows, or else those of released models.
@@ -59,15 +59,15 @@ class RotationEvidence(abc.ABC):
         """Its numbers and those of the usage; None where there are none to be compared, as of another width."""
 
     def describe(self, index: tuple[int, ...]) -> str:
-        """Which of its numbers stands at an index of a comparison, in words."""
+        """Describe the number at an index of a comparison."""
         return str(index)
 
     def width(self) -> str:
-        """What it is, and how wide, in words."""
+        """Kind and size of the evidence, in words."""
         return type(self).__name__
 
     def describe_worst(self, usage: RotationUsage) -> list[str]:
-        """What differs most from the usage, in a line; none where all fits."""
+        """Describe the largest difference from the usage in a line; no line where all fits."""
         comparison = self.compare(usage)
         if comparison is None:
             pairs = rotated_pairs(usage, "query")
@@ -87,11 +87,11 @@ class RotationEvidence(abc.ABC):
         return {}
 
     def rotations(self, usage: RotationUsage, role: Role = "query") -> ObservedRotations | None:
-        """How the pairs of queries or keys were rotated, where that is shown and the usage's channels rotate."""
+        """Rotations of the pairs of queries or keys, where they are shown and the usage's channels rotate."""
         return None
 
     def roles(self) -> tuple[Role, ...]:
-        """Of which of the two vectors are shown."""
+        """Roles of the vectors that are shown."""
         return ()
 
     def channels(self) -> int | None:
@@ -103,7 +103,7 @@ class RotationEvidence(abc.ABC):
         return None
 
     def unwritten(self) -> str:
-        """Which rows are zero and came from other numbers, in words; "" where none are, or all."""
+        """Describe rows that are zero and came from other numbers; "" where none are, or all."""
         return ""
 
     def unchanged(self) -> bool:
@@ -115,7 +115,7 @@ class RotationEvidence(abc.ABC):
         return False
 
     def logit_factors(self, usage: RotationUsage) -> tuple[float, ...]:
-        """What logits are multiplied by besides, as they show it."""
+        """Factors of the logits besides the usual scale, as they show them."""
         return ()
 
     def frequencies(self, usage: RotationUsage) -> np.ndarray | None:
@@ -123,7 +123,7 @@ class RotationEvidence(abc.ABC):
         return None
 
     def rotary_dim(self) -> int | None:
-        """How many channels rotate, where that is shown."""
+        """Number of channels that rotate, where it is shown."""
         return None
 
     def attention_factor(self) -> float | None:
@@ -267,3 +267,35 @@ def _bases_of(frequencies: np.ndarray, head_dim: int, is_scaled: bool) -> tuple[
 
 def _dynamic(factor: float, original: int) -> DynamicNTK:
     return DynamicNTK(factor, original, int(factor * original))
+
+
+class AtPositions(RotationEvidence):
+    """Rows at positions (n,), of which the first look takes a few."""
+
+    positions: np.ndarray
+
+    @cached_property
+    def _subsample(self) -> np.ndarray:
+        return subsample(self.positions)
+
+    def table_lengths(self) -> tuple[int, ...]:
+        return powers_within(self.positions)
+
+    def longest(self) -> int:
+        return longest_with(self.positions)
+
+
+def longest_with(positions: np.ndarray) -> int:
+    """The length of a sequence with these positions."""
+    return int(np.nanmax(positions, initial=0)) + 1
+
+
+def shown_position(position: np.ndarray) -> str:
+    """A position, or its coordinates."""
+    return ", ".join(f"{coordinate:g}" for coordinate in np.atleast_1d(position))
+
+
+def powers_within(positions: np.ndarray) -> tuple[int, ...]:
+    """Powers of two within the positions, where tables of them end."""
+    top = int(np.nanmax(positions, initial=0))
+    return tuple(1 << power for power in range(3, 21) if 1 << power <= top)

@@ -1,8 +1,8 @@
 """Every known mistake in a rotation, of configs and of running code. Add one in the file of its kind."""
 
 from posenc.diagnosis.rotation.mistakes_axes import AXES
-from posenc.diagnosis.rotation.mistakes_fields import FIELDS
-from posenc.diagnosis.rotation.mistakes_read_off import READ_OFF
+from posenc.diagnosis.rotation.mistakes_base_and_pairing import FIELDS
+from posenc.diagnosis.rotation.mistakes_positions import READ_OFF
 from posenc.diagnosis.rotation.mistakes_runtime import RUNTIME
 from posenc.diagnosis.rotation.mistakes_scaling import SCALING
 

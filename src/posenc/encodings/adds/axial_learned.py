@@ -34,13 +34,12 @@ class AxialLearned(AdditiveEncoding):
     Args:
         shape: Rows of each table; their product is how many positions there are.
         dims: Channels of each table.
-        std: Of the fresh tables, 1 in the released code.
+        std: Standard deviation of the fresh tables, 1 in the released code.
 
     Raises:
-        ValueError: A value breaks its rule; the message names the field or `positions`; an invalid position that cannot
-            be checked gives NaN.
-        TypeError: A value breaks its rule; the message names the field or `positions`; an invalid position that cannot
-            be checked gives NaN.
+        ValueError: A field or `positions` breaks its rule; the message names it. An invalid position that cannot be
+            checked gives NaN.
+        TypeError: A field or `positions` has the wrong type.
 
     Example:
         >>> tables = {"table_0": np.array([[10.0], [20.0]]), "table_1": np.array([[1.0], [2.0], [3.0]])}

@@ -25,8 +25,8 @@ class Count(AdditiveEncoding):
         start: The count of position 0; 1 counts tokens from one.
 
     Raises:
-        ValueError: A value breaks its rule; the message names the field or `positions`.
-        TypeError: A value breaks its rule; the message names the field or `positions`.
+        ValueError: A field or `positions` breaks its rule; the message names it.
+        TypeError: A field or `positions` has the wrong type.
 
     Example:
         >>> Count().embed([0, 1, 2]).tolist()
@@ -58,15 +58,15 @@ class NormalisedCount(AdditiveEncoding):
 
     Positions (*batch, n), integers or float32/float64, in steps; result (*batch, n, 1), without unit.
 
-    The second word of "Thank you" and of a sentence of four words:
+    The example is the second word of "Thank you" and of a sentence of four words.
 
     Args:
         length: How many tokens the sentence has.
         start: The count of position 0; 1 counts tokens from one.
 
     Raises:
-        ValueError: A value breaks its rule; the message names the field or `positions`.
-        TypeError: A value breaks its rule; the message names the field or `positions`.
+        ValueError: A field or `positions` breaks its rule; the message names it.
+        TypeError: A field or `positions` has the wrong type.
 
     Example:
         >>> NormalisedCount(length=2).embed([1]).item(), NormalisedCount(length=4).embed([1]).item()

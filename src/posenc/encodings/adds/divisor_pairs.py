@@ -28,8 +28,8 @@ class DivisorPairs(AdditiveEncoding):
         divisors: One positive number a pair; `(1.0,)` is the single sine-cosine pair.
 
     Raises:
-        ValueError: A value breaks its rule; the message names the field or `positions`.
-        TypeError: A value breaks its rule; the message names the field or `positions`.
+        ValueError: A field or `positions` breaks its rule; the message names it.
+        TypeError: A field or `positions` has the wrong type.
 
     Example:
         >>> DivisorPairs(divisors=(1.0, 2.0)).embed([0, 1]).round(4)

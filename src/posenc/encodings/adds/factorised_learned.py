@@ -33,13 +33,12 @@ class FactorisedLearned(AdditiveEncoding):
         sizes: Rows of each table, one a coordinate.
         dims: Channels of each; all alike where they are summed.
         combine: "summed" or "concatenated", in the order of the coordinates.
-        std: Of the fresh tables, N(0, std²).
+        std: Standard deviation of the fresh tables.
 
     Raises:
-        ValueError: A value breaks its rule; the message names the field or `positions`; an invalid position that cannot
-            be checked gives NaN.
-        TypeError: A value breaks its rule; the message names the field or `positions`; an invalid position that cannot
-            be checked gives NaN.
+        ValueError: A field or `positions` breaks its rule; the message names it. An invalid position that cannot be
+            checked gives NaN.
+        TypeError: A field or `positions` has the wrong type.
 
     Example:
         >>> import numpy as np

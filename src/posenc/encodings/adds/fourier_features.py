@@ -35,8 +35,8 @@ class FourierFeatures(AdditiveEncoding):
         coordinate: Whether p itself is an additional first channel.
 
     Raises:
-        ValueError: A value breaks its rule; the message names the field or `positions`.
-        TypeError: A value breaks its rule; the message names the field or `positions`.
+        ValueError: A field or `positions` breaks its rule; the message names it.
+        TypeError: A field or `positions` has the wrong type.
 
     Example:
         >>> FourierFeatures(bands=2).embed([0.25, 1.0]).round(4) + 0.0
@@ -64,7 +64,7 @@ class FourierFeatures(AdditiveEncoding):
 
     @cached_property
     def frequencies(self) -> Bands:
-        """How fast each band turns."""
+        """How fast each band rotates."""
         return Bands(self.bands, self.spacing, self.resolution)
 
     def embed(self, positions: Array, params: Params | None = None, *, dtype: Any = None) -> Array:

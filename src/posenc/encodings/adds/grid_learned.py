@@ -19,23 +19,25 @@ from posenc.positions.grid import on_grid
 
 @dataclass(frozen=True)
 class GridLearned(AdditiveEncoding):
-    """embed(row, column) = table[prefix + row·columns + column].
-
-    A trainable vector for each patch, drawn from N(0, std²).
+    """embed(row, column) = table[prefix + row·columns + column]: a trainable vector for each patch.
 
     Dosovitskiy et al. 2020, arXiv:2010.11929, §3.1, where the table is resized for images of another size (§3.2).
 
     A grid of another size: `resized`. Positions off the grid are refused.
 
-    Positions (*batch, n, axes), whole numbers; params["table"] (prefix + patches, dim); result (*batch, n, dim). Raises
-    ValueError or TypeError naming the field or `positions`; an invalid position that cannot be checked gives NaN.
+    Positions (*batch, n, axes), whole numbers; params["table"] (prefix + patches, dim); result (*batch, n, dim).
 
     Args:
-        dim: channels.
+        dim: Channels of the embedding.
         sizes: Rows and columns of the grid (or frames, rows and columns), the last counted fastest.
         prefix: Tokens before the patches that have a vector too, such as a class token: token j stands at (-1, j) (with
             frames at (-1, 0, j)), as `positions.prefixed` places it.
-        std: Of the fresh table.
+        std: Standard deviation of the fresh table.
+
+    Raises:
+        ValueError: A field or `positions` breaks its rule; the message names it. An invalid position that cannot be
+            checked gives NaN.
+        TypeError: A field or `positions` has the wrong type.
 
     Example:
         >>> import numpy as np
@@ -86,7 +88,19 @@ class GridLearned(AdditiveEncoding):
         align_corners: bool = False,
         outside: str = "border",
     ) -> tuple[GridLearned, dict[str, Array]]:
-        """The encoding of another grid and its parameters, by `resize_table`; the vectors before the grid are kept."""
+        """Resize the table to another grid, by `resize_table`; the vectors before the grid are kept.
+
+        Args:
+            params: The parameters of this encoding.
+            sizes: Sizes of the other grid.
+            method: As in `resize_table`.
+            antialias: As in `resize_table`.
+            align_corners: As in `resize_table`.
+            outside: As in `resize_table`.
+
+        Returns:
+            The encoding of the other grid, and its parameters.
+        """
         table = self.checked(params)["table"]
         encoding = replace(self, sizes=sizes)
         resized = resize_table(

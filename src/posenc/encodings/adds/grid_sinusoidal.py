@@ -30,7 +30,7 @@ COORDINATES = (
 class GridSinusoidal(AdditiveEncoding):
     """Slice s of the channels is the sinusoidal encoding of position[order[s]].
 
-    Sin, cos of p·base^(-2i/frequency_dim).
+    Channel pair i of a slice holds sin and cos of p·base^(-2i/frequency_dim).
 
     Vaswani et al. 2017, arXiv:1706.03762, §3.5, on each axis: over two Carion et al. 2020, arXiv:2005.12872 (DETR) and
     He et al. 2022, arXiv:2111.06377 (MAE).
@@ -40,16 +40,20 @@ class GridSinusoidal(AdditiveEncoding):
     frequency_dim=6 for d = 10. diffusers' video has dims (d/4, 3d/8, 3d/8), order=(0, 2, 1). DETR counts from 1:
     `positions.grid_from_mask`.
 
-    Positions (*batch, n, axes), integers or float32/float64, radians per step; result (*batch, n, sum of dims). Raises
-    ValueError or TypeError naming the field or `positions`.
+    Positions (*batch, n, axes), integers or float32/float64, radians per step; result (*batch, n, sum of dims).
 
     Args:
         dims: Channels of each slice, even; one slice for each coordinate.
         order: The coordinate each slice reads; None is 0, 1, ….
+        base: Frequency i is base^(-2i/frequency_dim).
         layout: "interleaved" (a sine, its cosine) or "concatenated" (sines, cosines) within each slice, or "gathered":
             the sines of all slices, then all cosines.
         first: "sine" or "cosine".
         frequency_dim: The width that the exponents are taken of; None is each slice's own.
+
+    Raises:
+        ValueError: A field or `positions` breaks its rule; the message names it.
+        TypeError: A field or `positions` has the wrong type.
 
     Example:
         >>> GridSinusoidal(dims=(2, 2), order=(1, 0)).embed([[0, 1]]).round(4).tolist()
@@ -87,7 +91,7 @@ class GridSinusoidal(AdditiveEncoding):
 
     @cached_property
     def frequencies(self) -> tuple[Chosen, ...]:
-        """Those of each slice."""
+        """The frequencies of each slice."""
         return tuple(
             Chosen(Geometric(self.frequency_dim or dim, self.base), tuple(range(dim // 2))) for dim in self.dims
         )

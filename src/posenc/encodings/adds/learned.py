@@ -32,19 +32,18 @@ class Learned(AdditiveEncoding):
     dim).
 
     Args:
-        dim: channels.
+        dim: Channels of the embedding.
         length: Rows of the table.
         outside: What a position beyond the table does. "error" refuses it; "clamp" takes the nearest row, the first for
             negative positions; "wrap" takes row p mod length; "interpolate" stretches the table over `extent`
             positions, as `resized` does, takes fractions, and refuses positions beyond 0 … extent-1.
         extent: Positions the stretched table covers; required by "interpolate" and refused without it.
-        std: Of the fresh table.
+        std: Standard deviation of the fresh table.
 
     Raises:
-        ValueError: A value breaks its rule; the message names the field or `positions`; an invalid position that cannot
-            be checked gives NaN.
-        TypeError: A value breaks its rule; the message names the field or `positions`; an invalid position that cannot
-            be checked gives NaN.
+        ValueError: A field or `positions` breaks its rule; the message names it. An invalid position that cannot be
+            checked gives NaN.
+        TypeError: A field or `positions` has the wrong type.
 
     Example:
         >>> import numpy as np

@@ -18,9 +18,12 @@ class NoPE(AdditiveEncoding):
     A decoder without encoding still learns order from its causal mask: Kazemnejad et al. 2023, arXiv:2305.19466.
     Positions (*batch, n); result (*batch, n, dim), zeros.
 
+    Args:
+        dim: Channels of the embedding.
+
     Raises:
-        ValueError: A value breaks its rule; the message names the argument.
-        TypeError: A value breaks its rule; the message names the argument.
+        ValueError: An argument breaks its rule; the message names it.
+        TypeError: An argument has the wrong type.
 
     Example:
         >>> NoPE(dim=2).embed([0, 7]).tolist()

@@ -23,8 +23,8 @@ class OneSine(AdditiveEncoding):
     Positions (*batch, n), integers or float32/float64, in radians; result (*batch, n, 1).
 
     Raises:
-        ValueError: A value breaks its rule; the message names `positions`.
-        TypeError: A value breaks its rule; the message names `positions`.
+        ValueError: `positions` breaks its rule; the message names it.
+        TypeError: `positions` has the wrong type.
 
     Example:
         >>> OneSine().embed([2, 3, 4]).round(4).tolist()
@@ -39,7 +39,7 @@ class OneSine(AdditiveEncoding):
 
     @cached_property
     def frequencies(self) -> Divisors:
-        """One radian a step."""
+        """Frequency of one radian a step."""
         return Divisors((1.0,))
 
     def embed(self, positions: Array, params: Params | None = None, *, dtype: Any = None) -> Array:

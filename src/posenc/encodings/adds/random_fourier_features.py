@@ -13,8 +13,7 @@ from posenc.core.declared_fields import Whole
 from posenc.core.doors import AdditiveEncoding, Params
 from posenc.core.row import Row
 from posenc.encodings.adds._pairs import arranged
-from posenc.frequencies.drawn import Drawn
-from posenc.frequencies.projected import LARGEST, Projected
+from posenc.frequencies.projected import LARGEST, Drawn, Projected
 from posenc.phase import cos_sin, cos_sin_of_sum
 
 
@@ -30,8 +29,8 @@ class RandomFourierFeatures(AdditiveEncoding):
 
     Args:
         features: How many frequencies, two channels each.
-        std: Their standard deviation, in turns for one unit of position.
-        seed: Of the draws.
+        std: Their standard deviation, in revolutions for one unit of position.
+        seed: Seed of the draws.
         first: "cosine" (paper) or "sine" (released models) stands in the first half.
         axes: Coordinates of a position; b_k·p is then the sum over them, added in fixed point.
         matrix: Numbers to take in place of draws from N(0, 1): a row for each coordinate, a column for each feature.
@@ -39,8 +38,8 @@ class RandomFourierFeatures(AdditiveEncoding):
             positions (2x - 1, 2y - 1), with x and y from 0 to 1.
 
     Raises:
-        ValueError: A value breaks its rule; the message names the field or `positions`.
-        TypeError: A value breaks its rule; the message names the field or `positions`.
+        ValueError: A field or `positions` breaks its rule; the message names it.
+        TypeError: A field or `positions` has the wrong type.
 
     Example:
         >>> RandomFourierFeatures(features=2).embed([0.0, 0.5]).round(4)
@@ -89,7 +88,7 @@ class RandomFourierFeatures(AdditiveEncoding):
 
     @property
     def frequencies(self) -> Drawn | Projected:
-        """The frequencies of the first coordinate; those of negative sign turn backwards."""
+        """The frequencies of the first coordinate; those of negative sign rotate backwards."""
         return self.on_axes[0]
 
     @cached_property

@@ -9,8 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from posenc.core import arrays, validation
-from posenc.core.array_memo import remembered
-from posenc.core.arrays import Array
+from posenc.core.arrays import Array, remembered
 from posenc.core.declared_fields import Declared, TupleOf, Whole
 
 METHODS = ("bicubic", "bilinear", "tiled")
@@ -27,17 +26,17 @@ def grid_sizes(least: int, most: int = LONGEST) -> TupleOf:
 
 @dataclass(frozen=True)
 class Resizing(Declared):
-    """How a model resizes its learned table to the grid of a picture, as `LayerGroup.resizing` of what was read says.
+    """Rule by which a model resizes its learned table to the grid of an image, as `LayerGroup.resizing` states it.
 
     Args:
-        method: As in `resize_table`, which `table` calls.
-        antialias: As in `resize_table`, which `table` calls.
-        align_corners: As in `resize_table`, which `table` calls.
-        outside: As in `resize_table`, which `table` calls.
+        method: "bicubic", "bilinear" or "tiled", as in `resize_table`.
+        antialias: Whether the filter is widened where the grid shrinks.
+        align_corners: Whether corner patches coincide, rather than the edges of the grids.
+        outside: "border" or "zeros", as in `resize_table`.
 
     Raises:
-        ValueError: A value breaks its rule; the message names the field.
-        TypeError: A value breaks its rule; the message names the field.
+        ValueError: A field breaks its rule; the message names it.
+        TypeError: A field has the wrong type.
 
     Example:
         >>> import numpy as np
@@ -55,7 +54,17 @@ class Resizing(Declared):
         _check_rule(self.method, self.antialias, self.align_corners, self.outside)
 
     def table(self, table: Array, old: tuple[int, ...], new: tuple[int, ...], *, prefix: int) -> Array:
-        """A table of the grid `old` as that of the grid `new`, by `resize_table`."""
+        """Resize a table of the grid `old` to the grid `new`, by `resize_table`.
+
+        Args:
+            table: The vectors, (prefix + rows·columns, dim).
+            old: Sizes of the grid of the table.
+            new: Sizes of the grid of the result.
+            prefix: Rows before the grid, which are kept.
+
+        Returns:
+            The resized table, (prefix + new rows·columns, dim).
+        """
         return resize_table(
             table,
             old,
@@ -86,7 +95,7 @@ def resize_table(
     align_corners: bool = False,
     outside: str = "border",
 ) -> Array:
-    """A table (prefix + rows·columns, dim) of a grid `old` as the table of a grid `new`.
+    """Resize a table (prefix + rows·columns, dim) of a grid `old` to a grid `new`.
 
     The first `prefix` rows are kept.
 
@@ -95,19 +104,25 @@ def resize_table(
     "Cubic convolution interpolation for digital image processing", with a = -0.75, or the straight line. With antialias
     the filter is widened by old/new where the grid shrinks, a = -0.5, and cut and normalised at the border.
 
-    NumPy, PyTorch or JAX; formed in float32 at least and rounded once to the dtype of the table; gradients pass. Raises
-    ValueError or TypeError naming the argument.
+    NumPy, PyTorch or JAX; formed in float32 at least and rounded once to the dtype of the table; gradients pass.
 
     Args:
-        old: Rows and columns (or frames, rows and columns), the last counted fastest, always both: a square is never
-            assumed.
-        new: Rows and columns (or frames, rows and columns), the last counted fastest, always both: a square is never
-            assumed.
+        table: The vectors, (prefix + rows·columns, dim).
+        old: Rows and columns (or frames, rows and columns) of the table, the last counted fastest, always both: a
+            square is never assumed.
+        new: Rows and columns (or frames, rows and columns) of the result.
         prefix: Tokens in front, such as a class token.
         method: "bicubic" or "bilinear"; "tiled" begins again after the last row, as SAM 3 does, and filters nothing.
         antialias: Timm says True and transformers False.
         align_corners: Qwen3-VL says True, ViT False.
         outside: "border" repeats the border; "zeros" counts what lies beyond it as 0, as Muse does.
+
+    Returns:
+        The table of the new grid, (prefix + new rows·columns, dim), in the dtype of `table`.
+
+    Raises:
+        ValueError: An argument breaks its rule; the message names it.
+        TypeError: An argument has the wrong type.
 
     Example:
         >>> import numpy as np
@@ -125,8 +140,7 @@ def resize_table(
     if table.ndim != 2 or table.shape[0] != rows:
         raise ValueError(
             f"table must have shape ({rows}, dim) for prefix={prefix} and old={old}; got {tuple(table.shape)}. State "
-            "the "
-            "grid it was learned on."
+            "the grid it was learned on."
         )
     validation.size("new", math.prod(new) * table.shape[1])
     lib = arrays.library(table)
@@ -140,7 +154,7 @@ def resize_table(
 
 
 def _check_rule(method: str, antialias: bool, align_corners: bool, outside: str) -> tuple[str, bool, bool, str]:
-    """A way to resize, by its four arguments, of which antialias goes with none but the first."""
+    """Check the four arguments of a rule together: antialias goes with `method` alone."""
     method, outside = validation.choice("method", method, METHODS), validation.choice("outside", outside, OUTSIDE)
     validation.truth("antialias", antialias), validation.truth("align_corners", align_corners)
     filters = {"antialias": antialias, "align_corners": align_corners, "outside": outside}
@@ -158,7 +172,7 @@ def _check_rule(method: str, antialias: bool, align_corners: bool, outside: str)
 def filter_weights(
     old: int, new: int, method: str, antialias: bool, align_corners: bool = False, outside: str = "border"
 ) -> np.ndarray:
-    """What each of `old` places gives to each of `new`; shape (new, old). Every row sums to 1, except next to zeros."""
+    """Weights of each of `old` places for each of `new`, (new, old); every row sums to 1, except next to zeros."""
     if method == "tiled":
         tiled: np.ndarray = np.eye(old)[np.arange(new) % old]
         return tiled

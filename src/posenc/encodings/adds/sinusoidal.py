@@ -22,13 +22,14 @@ from posenc.phase import FixedSinusoids, Numerics, cos_sin
 class Sinusoidal(AdditiveEncoding):
     """PE(p, 2i) = sin(p·base^(-2i/dim)), PE(p, 2i+1) = cos(p·base^(-2i/dim)).
 
-    Vaswani et al. 2017, arXiv:1706.03762, §3.5. The published conventions are named by fields:
-
-    MLX's SinusoidalPositionalEncoding is layout="concatenated", exponent="i/(d/2-1)", scale=sqrt(2/dim).
+    Vaswani et al. 2017, arXiv:1706.03762, §3.5. The published conventions are named by fields. MLX's
+    SinusoidalPositionalEncoding is layout="concatenated", exponent="i/(d/2-1)", scale=sqrt(2/dim).
 
     Positions (*batch, n), integers or float32/float64, radians per step; result (*batch, n, dim).
 
     Args:
+        dim: Channels of the embedding.
+        base: The wavelengths rise from 2π towards base·2π.
         layout: "interleaved" as in the paper, or "concatenated" (all sines, then all cosines: tensor2tensor).
         exponent: "2i/d" (paper), "i/d", or "i/(d/2-1)" (tensor2tensor).
         first: "sine" (paper) or "cosine".
@@ -38,8 +39,8 @@ class Sinusoidal(AdditiveEncoding):
         numerics: "exact", or "float32" for what released models compute.
 
     Raises:
-        ValueError: A value breaks its rule; the message names the field or `positions`.
-        TypeError: A value breaks its rule; the message names the field or `positions`.
+        ValueError: A field or `positions` breaks its rule; the message names it.
+        TypeError: A field or `positions` has the wrong type.
 
     Example:
         >>> Sinusoidal(dim=4).embed([0, 1, 3]).round(4)
@@ -66,9 +67,7 @@ class Sinusoidal(AdditiveEncoding):
                 f"dim must be even, or odd must say what to do; got dim={self.dim}. "
                 "Choose odd='truncate' (the last cosine is dropped) or odd='zero' (the last channel is 0)."
             )
-        validation.instance(
-            "dim", self.frequencies, Geometric, "wide enough for the exponent"
-        )  # its own check refuses others
+        self.frequencies  # noqa: B018 - a width that is too small for the exponent raises here
         if self.odd == "truncate" and 2 * self.frequencies.pairs > self.dim:  # a sine is left without its cosine
             validation.settle(self, claims=type(self).claims - {"shift-linear"})
 

@@ -26,14 +26,15 @@ class Time2Vec(AdditiveEncoding):
 
     Args:
         dim: Channels, the line and the sines.
-        std: Of the fresh frequencies and phases.
+        std: Standard deviation of the fresh frequencies and phases.
 
     Raises:
-        ValueError: A value breaks its rule; the message names the field or `positions`.
-        TypeError: A value breaks its rule; the message names the field or `positions`.
+        ValueError: A field or `positions` breaks its rule; the message names it.
+        TypeError: A field or `positions` has the wrong type.
 
     Example:
-        >>> Time2Vec(dim=3).embed([0, 2], {"omega": np.array([0.5, 1.0, 2.0]), "phi": np.array([3.0, 0.0, 1.0])}).round(4)
+        >>> params = {"omega": np.array([0.5, 1.0, 2.0]), "phi": np.array([3.0, 0.0, 1.0])}
+        >>> Time2Vec(dim=3).embed([0, 2], params).round(4)
         array([[ 3.    ,  0.    ,  0.8415],
                [ 4.    ,  0.9093, -0.9589]])
     """

@@ -20,7 +20,7 @@ from posenc.phase import Numerics, cos_sin
 class TimestepEmbedding(AdditiveEncoding):
     """PE(t) = (sin(scale·t·ω_i) for every i, then cos(scale·t·ω_i)), ω_i = max_period^(-i / (dim/2 - shift)).
 
-    Ho et al. 2020, arXiv:2006.11239, appendix B and released code. Fields name the choices of later models:
+    Ho et al. 2020, arXiv:2006.11239, appendix B and released code. Fields name the choices of later models.
 
     Positions (*batch, n), integers or float32/float64: the time steps; result (*batch, n, dim).
 
@@ -34,7 +34,8 @@ class TimestepEmbedding(AdditiveEncoding):
         numerics: "exact", or "float32" for what released models compute.
 
     Raises:
-        ValueError: Or TypeError naming the field or `positions`.
+        ValueError: A field or `positions` breaks its rule; the message names it.
+        TypeError: A field or `positions` has the wrong type.
 
     Example:
         >>> TimestepEmbedding(dim=4, shift=0.0, flip=True).embed([0, 500]).round(4)

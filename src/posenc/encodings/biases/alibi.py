@@ -9,8 +9,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 
 from posenc.core import arrays
-from posenc.core.array_memo import remembered
-from posenc.core.arrays import Array
+from posenc.core.arrays import Array, remembered
 from posenc.core.declared_fields import Real
 from posenc.core.doors import AttentionBias, Claim, Params
 from posenc.core.row import Row
@@ -30,6 +29,7 @@ class ALiBi(AttentionBias):
     Positions broadcast; distances in steps; the result has no unit.
 
     Args:
+        heads: Heads of the layer.
         steepest: The 8 of the formula (`alibi_bias_max` in MPT).
         rule: "paper", the authors' code: the slopes of the power of two below, then every second slope of the power of
             two above. "geometric": 2^(-steepest·(h+1)/heads) for any number of heads (attention-gym, meliad, MLX before
@@ -37,11 +37,10 @@ class ALiBi(AttentionBias):
             heads too.
         form: "symmetric", for attention to both sides; "signed": slope_h · (n - m), the formula of the paper, which is
             meant for keys up to the query and would favour later ones. With a causal mask the two are the same.
-        heads: How many heads the layer has.
 
     Raises:
-        ValueError: A value breaks its rule; the message names the argument.
-        TypeError: A value breaks its rule; the message names the argument.
+        ValueError: An argument breaks its rule; the message names it.
+        TypeError: An argument has the wrong type.
 
     Example:
         >>> ALiBi(heads=8).matrix([2], [0, 1, 2])[:2].tolist()
@@ -65,7 +64,10 @@ class ALiBi(AttentionBias):
         return always | {"symmetric"} if self.form == "symmetric" else always
 
     def slopes(self) -> np.ndarray:
-        """One positive slope a head, as float64; shape (heads,).
+        """Positive slope of each head.
+
+        Returns:
+            Slopes as float64, (heads,).
 
         Example:
             >>> ALiBi(heads=3, rule="linear", steepest=3.0).slopes().tolist()

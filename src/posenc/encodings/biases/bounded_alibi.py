@@ -17,22 +17,22 @@ from posenc.positions.distance import steps
 
 @dataclass(frozen=True)
 class BoundedALiBi(AttentionBias):
-    """bias(h, m, n) = max(-|scale| · slope_h · |m - n|, -|bound_h|), slope_h = 2^(-8(h+1)/heads) for any number of heads.
+    """bias(h, m, n) = max(-|scale| · slope_h · |m - n|, -|bound_h|), slope_h = 2^(-8(h+1)/heads).
 
-    `BoundedALiBi` of google-research/meliad (transformer/position_alibi.py); no paper. The scale is one number of the
-    layer and starts at 1; the floor keeps far tokens from vanishing.
+    The slopes hold for any number of heads. `BoundedALiBi` of google-research/meliad (transformer/position_alibi.py);
+    no paper. The scale is one number of the layer and starts at 1; the floor keeps far tokens from vanishing.
 
     Positions broadcast; distances in steps; params["scale"] (), params["bound"] (1,) or (heads,); the result has no
     unit.
 
     Args:
+        heads: Heads of the layer.
         per_head: Whether each head has its own bound, or the layer one.
         initial_bound: Where the bound starts.
-        heads: How many heads the layer has.
 
     Raises:
-        ValueError: A value breaks its rule; the message names the argument.
-        TypeError: A value breaks its rule; the message names the argument.
+        ValueError: An argument breaks its rule; the message names it.
+        TypeError: An argument has the wrong type.
 
     Example:
         >>> import numpy as np

@@ -28,20 +28,21 @@ class DynamicPositionBias(AttentionBias):
     dim), "bias_out" (heads,). Computed in float64 if available.
 
     Args:
+        heads: Heads of the layer.
         dim: Channels of each hidden layer.
         depth: How many of them.
         log_distance: Whether the network reads the logarithm of the distance, with which it extrapolates better.
-        heads: How many heads the layer has.
 
     Raises:
-        ValueError: A value breaks its rule; the message names the argument.
-        TypeError: A value breaks its rule; the message names the argument.
+        ValueError: An argument breaks its rule; the message names it.
+        TypeError: An argument has the wrong type.
 
     Example:
         >>> import numpy as np
         >>> params = {"weight_in": np.ones(1), "bias_in": np.zeros(1)}
         >>> params |= {"weight_out": np.ones((1, 1)), "bias_out": np.zeros(1)}
-        >>> DynamicPositionBias(heads=1, dim=1, depth=1).matrix([3], [2, 3, 4], params).round(4).tolist()  # x / (1 + e^-x)
+        >>> encoding = DynamicPositionBias(heads=1, dim=1, depth=1)
+        >>> encoding.matrix([3], [2, 3, 4], params).round(4).tolist()  # x / (1 + e^-x)
         [[[0.7311, 0.0, -0.2689]]]
     """
 
@@ -96,7 +97,7 @@ class DynamicPositionBias(AttentionBias):
 
 
 def _silu(x: Array, lib: Library) -> Array:
-    """x / (1 + e^-x), with no power that overflows."""
+    """SiLU, x / (1 + e^-x), without a power that overflows."""
     xp = lib.xp
     small = xp.exp(-xp.abs(x))
     return x * xp.where(x >= 0, xp.ones_like(x), small) / (1.0 + small)

@@ -26,23 +26,26 @@ class FIRE(AttentionBias):
     1 at any length. The bias of two tokens therefore changes if both move: it is not relative.
 
     Positions broadcast; distances in steps; the result has no unit. params: "c" and "multiplier" (), "weight_in" and
-    "bias_in" (width,), "weight_out" (heads, width), "bias_out" (heads,). Computed in float64 if available. Raises
-    ValueError or TypeError naming the argument.
+    "bias_in" (width,), "weight_out" (heads, width), "bias_out" (heads,). Computed in float64 if available.
 
     Args:
-        width: Of the hidden layer.
+        heads: Heads of the layer.
+        width: Channels of the hidden layer.
         threshold: The L of the source: up to here a query's distances are measured against L, in steps; the code of
             DAPE starts from half of it.
         initial_c: Where c starts.
         epsilon: What keeps the quotient finite; 0 in the formula of the paper.
-        heads: How many heads the layer has.
+
+    Raises:
+        ValueError: An argument breaks its rule; the message names it.
+        TypeError: An argument has the wrong type.
 
     Example:
         >>> import numpy as np
         >>> encoding, one = FIRE(heads=1, width=1, threshold=3.0, epsilon=0.0), np.ones(1)
         >>> params = {"c": np.array(1.0), "multiplier": np.array(1.0), "weight_in": one, "bias_in": 0 * one}
         >>> params |= {"weight_out": one[None], "bias_out": 0 * one}
-        >>> encoding.matrix([2, 7], [0, 1], params).round(4).tolist()  # ln 3 / ln 4, ln 2 / ln 4; ln 8 / ln 8, ln 7 / ln 8
+        >>> encoding.matrix([2, 7], [0, 1], params).round(4).tolist()  # ln 3 / ln 4, ln 2 / ln 4; 1, ln 7 / ln 8
         [[[0.7925, 0.5], [1.0, 0.9358]]]
     """
 
@@ -62,7 +65,7 @@ class FIRE(AttentionBias):
         return {**inner, "weight_out": (self.heads, self.width), "bias_out": (self.heads,)}
 
     def init(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
-        """c at `initial_c`, the multiplier at 1, each layer uniform within ±1/√(its inputs), as the authors' code draws it."""
+        """Draw each layer within ±1/√(its inputs), as the authors' code does; c is `initial_c`, the multiplier 1."""
         ends = {"weight_in": 1.0, "bias_in": 1.0, "weight_out": self.width**-0.5, "bias_out": self.width**-0.5}
         drawn = {name: rng.uniform(-end, end, self.shapes[name]) for name, end in ends.items()}
         return {"c": np.array(self.initial_c), "multiplier": np.array(1.0), **drawn}

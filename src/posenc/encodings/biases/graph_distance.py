@@ -30,14 +30,13 @@ class GraphDistance(AttentionBias):
     unit.
 
     Args:
-        nodes: Of the graph, each a coordinate.
-        rows: Of the table (`num_spatial`).
-        heads: How many heads the layer has.
+        heads: Heads of the layer.
+        nodes: Nodes of the graph, each a coordinate.
+        rows: Rows of the table (`num_spatial`).
 
     Raises:
-        ValueError: A value breaks its rule; the message names the argument; a fraction that cannot be checked gives
-            NaN.
-        TypeError: A value breaks its rule; the message names the argument; a fraction that cannot be checked gives NaN.
+        ValueError: An argument breaks its rule; the message names it. A fraction that cannot be checked gives NaN.
+        TypeError: An argument has the wrong type.
 
     Example:
         >>> import numpy as np

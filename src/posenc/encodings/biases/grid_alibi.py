@@ -26,12 +26,12 @@ class GridALiBi(AttentionBias):
     float64 if available.
 
     Args:
+        heads: Heads of the layer.
         axes: Coordinates of a position.
-        heads: How many heads the layer has.
 
     Raises:
-        ValueError: A value breaks its rule; the message names the argument.
-        TypeError: A value breaks its rule; the message names the argument.
+        ValueError: An argument breaks its rule; the message names it.
+        TypeError: An argument has the wrong type.
 
     Example:
         >>> GridALiBi(heads=8).matrix([[0, 0]], [[0, 0], [0, 2], [3, 4]])[0].tolist()
@@ -56,8 +56,8 @@ class GridALiBi(AttentionBias):
         )
         lib, xp = query_positions.lib, query_positions.lib.xp
         pairs = zip(
-            split_coordinates(query_positions, self.axes, "query"),
-            split_coordinates(key_positions, self.axes, "key"),
+            split_coordinates(query_positions, self.axes, "query_positions"),
+            split_coordinates(key_positions, self.axes, "key_positions"),
             strict=True,
         )
         sides = xp.stack([xp.abs(steps(m, n, lib.real)) for m, n in pairs], -1)

@@ -20,7 +20,7 @@ STEEPEST = 2.0
 
 @dataclass(frozen=True)
 class _Kerple(AttentionBias):
-    """What the two kernels share: two parameters a head."""
+    """A kernel of the distance with two parameters a head."""
 
     claims = frozenset({"relative", "streaming", "unlimited", "fractional", "learned", "symmetric"})
 
@@ -58,11 +58,11 @@ class KerpleLog(_Kerple):
     Positions broadcast; distances in steps; params["r1"] and params["r2"] (heads,); the result has no unit.
 
     Args:
-        heads: How many heads the layer has.
+        heads: Heads of the layer.
 
     Raises:
-        ValueError: A value breaks its rule; the message names the argument.
-        TypeError: A value breaks its rule; the message names the argument.
+        ValueError: An argument breaks its rule; the message names it.
+        TypeError: An argument has the wrong type.
 
     Example:
         >>> import numpy as np
@@ -100,11 +100,11 @@ class KerplePower(_Kerple):
     Positions broadcast; distances in steps; params["r1"] and params["r2"] (heads,); the result has no unit.
 
     Args:
-        heads: How many heads the layer has.
+        heads: Heads of the layer.
 
     Raises:
-        ValueError: A value breaks its rule; the message names the argument.
-        TypeError: A value breaks its rule; the message names the argument.
+        ValueError: An argument breaks its rule; the message names it.
+        TypeError: An argument has the wrong type.
 
     Example:
         >>> import numpy as np

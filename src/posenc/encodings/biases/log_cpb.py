@@ -35,19 +35,19 @@ class LogCPB(AttentionBias):
     "bias_in" (width,), "weight_out" (heads, width). Computed in float64 if available.
 
     Args:
+        heads: Heads of the layer.
         window: Places along each axis in training (`pretrained_window_size`; where that is 0, `window_size`).
-        width: Of the hidden layer; 512 in the authors' code and transformers, 128 in timm.
-        heads: How many heads the layer has.
+        width: Channels of the hidden layer; 512 in the authors' code and transformers, 128 in timm.
 
     Raises:
-        ValueError: A value breaks its rule; the message names the argument.
-        TypeError: A value breaks its rule; the message names the argument.
+        ValueError: An argument breaks its rule; the message names it.
+        TypeError: An argument has the wrong type.
 
     Example:
         >>> import numpy as np
         >>> encoding = LogCPB(heads=1, window=(9, 9), width=2)
         >>> params = {"weight_in": np.eye(2), "bias_in": np.zeros(2), "weight_out": np.array([[3.0, 0.0]])}
-        >>> encoding.matrix([[7, 0]], [[0, 5], [7, 5], [8, 5]], params).round(4).tolist()  # x_0 = log₂ 8 / 3 = 1, 0, below 0
+        >>> encoding.matrix([[7, 0]], [[0, 5], [7, 5], [8, 5]], params).round(4).tolist()  # x_0 = 1, 0, below 0
         [[[15.2412, 8.0, 8.0]]]
     """
 
@@ -88,8 +88,8 @@ class LogCPB(AttentionBias):
         # float64: a hidden layer of float32 sums loses bits, and autocast would turn its products into bfloat16.
         learned = {name: lib.widest(value) for name, value in learned.items()}
         pairs = zip(
-            split_coordinates(query_positions, self.axes, "query"),
-            split_coordinates(key_positions, self.axes, "key"),
+            split_coordinates(query_positions, self.axes, "query_positions"),
+            split_coordinates(key_positions, self.axes, "key_positions"),
             strict=True,
         )
         hidden = learned["bias_in"]

@@ -23,12 +23,15 @@ class RelativeBias(AttentionBias):
     the clip, distances share the last row, as in Shaw et al. 2018, arXiv:1803.02155, §3.2. Row 0 is for the key
     farthest after the query, as in Swin checkpoints.
 
-    Positions are whole numbers and broadcast; params["table"] (2·clip+1, heads); the result has no unit. Raises
-    ValueError or TypeError naming the argument; a fraction that cannot be checked gives NaN.
+    Positions are whole numbers and broadcast; params["table"] (2·clip+1, heads); the result has no unit.
 
     Args:
+        heads: Heads of the layer.
         clip: The distance, in steps, from which on all distances share a row.
-        heads: How many heads the layer has.
+
+    Raises:
+        ValueError: An argument breaks its rule; the message names it. A fraction that cannot be checked gives NaN.
+        TypeError: An argument has the wrong type.
 
     Example:
         >>> import numpy as np

@@ -28,12 +28,13 @@ class Sandwich(AttentionBias):
     Positions broadcast; distances in steps; the result has no unit.
 
     Args:
+        heads: Heads of the layer.
         dim: The d̄ of the source, even; it is not a width of the model.
-        heads: How many heads the layer has.
+        base: The b of ω_i = b^(-2i/dim).
 
     Raises:
-        ValueError: A value breaks its rule; the message names the argument.
-        TypeError: A value breaks its rule; the message names the argument.
+        ValueError: An argument breaks its rule; the message names it.
+        TypeError: An argument has the wrong type.
 
     Example:
         >>> Sandwich(heads=8, dim=4).matrix([2], [2, 1, 0])[:2].round(4).tolist()  # 1 + 1, cos 1 + cos 0.01, …
@@ -47,11 +48,15 @@ class Sandwich(AttentionBias):
 
     @cached_property
     def frequencies(self) -> Geometric:
-        """How fast each wave turns."""
+        """How fast each wave rotates."""
         return Geometric(self.dim, self.base)
 
     def ratios(self) -> np.ndarray:
-        """r_h, by which each head divides, as float64; shape (heads,)."""
+        """Ratio r_h by which each head divides.
+
+        Returns:
+            Ratios as float64, (heads,).
+        """
         return 8.0 * np.arange(1, self.heads + 1) / self.heads
 
     def bias(

@@ -9,8 +9,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from posenc.core import arrays, validation
-from posenc.core.array_memo import remembered
-from posenc.core.arrays import Array, Library
+from posenc.core.arrays import Array, Library, remembered
 from posenc.core.checked_positions import checked
 from posenc.core.declared_fields import Real, Whole
 from posenc.core.doors import AttentionBias, Params
@@ -31,17 +30,16 @@ class T5Bias(AttentionBias):
     unit.
 
     Args:
+        heads: Heads of the layer.
         buckets: Rows of the table, for both directions together.
         max_distance: From here on all distances share the last bucket, in steps.
         bidirectional: Keys after the query have the second half of the buckets; otherwise they share bucket 0
             (decoders).
         scale: 1 in T5; the square root of the width of a head in x-transformers.
-        heads: How many heads the layer has.
 
     Raises:
-        ValueError: A value breaks its rule; the message names the argument; a fraction that cannot be checked gives
-            NaN.
-        TypeError: A value breaks its rule; the message names the argument; a fraction that cannot be checked gives NaN.
+        ValueError: An argument breaks its rule; the message names it. A fraction that cannot be checked gives NaN.
+        TypeError: An argument has the wrong type.
 
     Example:
         >>> import numpy as np
@@ -82,7 +80,13 @@ class T5Bias(AttentionBias):
         return {"table": rng.uniform(-limit, limit, (self.buckets, self.heads))}
 
     def bucket(self, distance: Array) -> Array:
-        """The bucket of a distance, key - query, in whole steps.
+        """Bucket of each distance.
+
+        Args:
+            distance: Key position minus query position, whole steps, any shape.
+
+        Returns:
+            Row of the table for each distance, integers.
 
         Example:
             >>> T5Bias(heads=1).bucket([-200, -8, 0, 8]).tolist()

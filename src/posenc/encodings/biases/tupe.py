@@ -38,25 +38,24 @@ class TUPE(AttentionBias):
     Computed in float64 if available.
 
     Args:
+        heads: Heads of the layer.
         dim: Channels of a head.
         length: Positions, with the class token.
         relative: Whether there is a table as in T5 (TUPE-R), with two rows for the class token, or none (TUPE-A).
         buckets: As in `T5Bias`, for the table alone.
         max_distance: As in `T5Bias`, for the table alone.
         epsilon: Added to the variance of the layer norm.
-        heads: How many heads the layer has.
 
     Raises:
-        ValueError: A value breaks its rule; the message names the argument; a refused position that cannot be seen
-            gives NaN.
-        TypeError: A value breaks its rule; the message names the argument; a refused position that cannot be seen gives
-            NaN.
+        ValueError: An argument breaks its rule; the message names it. A refused position that cannot be seen gives NaN.
+        TypeError: An argument has the wrong type.
 
     Example:
         >>> import numpy as np
         >>> encoding, eye = TUPE(heads=1, dim=2, length=3, relative=False, epsilon=0.0), np.eye(2)
-        >>> params = {"positions": np.array([[5.0, 1], [0, 3], [1, 0], [2, 7]]), "query_weight": eye, "key_weight": 2 * eye}
-        >>> params |= {name: np.zeros(2) for name in ("norm_bias", "query_bias", "key_bias")} | {"norm_weight": np.ones(2)}
+        >>> params = {"positions": np.array([[5.0, 1], [0, 3], [1, 0], [2, 7]]), "norm_weight": np.ones(2)}
+        >>> params |= {"query_weight": eye, "key_weight": 2 * eye}
+        >>> params |= {name: np.zeros(2) for name in ("norm_bias", "query_bias", "key_bias")}
         >>> encoding.matrix([0, 1, 2], [0, 1, 2], params)[0].tolist()  # every norm is (1, -1) or (-1, 1)
         [[2.0, 2.0, 2.0], [2.0, 2.0, -2.0], [2.0, -2.0, 2.0]]
     """
@@ -120,7 +119,7 @@ class TUPE(AttentionBias):
             for name, at in (("query_positions", query_positions), ("key_positions", key_positions))
         )
         learned = {name: lib.widest(value) for name, value in learned.items()}
-        asking, asked = (self._projected(learned, side, lib) for side in ("query_positions", "key"))
+        asking, asked = (self._projected(learned, side, lib) for side in ("query", "key"))
 
         def product(row: Array, column: Array) -> Array:
             rows = (lib.picked(side, at * self.heads + head) for side, at in ((asking, row), (asked, column)))

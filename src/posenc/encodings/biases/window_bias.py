@@ -18,7 +18,7 @@ from posenc.encodings import _window
 
 @dataclass(frozen=True)
 class WindowBias(AttentionBias):
-    """bias(h, m, n) = table[(Δ_0 + M_0 - 1)·(2M_1 - 1) + Δ_1 + M_1 - 1, h], Δ = m - n along each axis of a window M_0 × M_1.
+    """bias(h, m, n) = table[(Δ_0 + M_0 - 1)·(2M_1 - 1) + Δ_1 + M_1 - 1, h], Δ = m - n in a window M_0 × M_1.
 
     Liu et al. 2021, arXiv:2103.14030, with the rows of the authors' code, over two axes or more (a window of video has
     three). Beyond the window each axis shares its outermost distance. Another window's table comes from
@@ -29,15 +29,14 @@ class WindowBias(AttentionBias):
     longer with a class token, as in Swin and BEiT checkpoints; the result has no unit.
 
     Args:
+        heads: Heads of the layer.
         window: Places along each axis.
         class_token: Whether a token before the patches, at (-1, …), as `positions.prefixed` places it, has three rows
             of its own behind the others, as in BEiT: from it to any patch, from a patch to it, and from it to itself.
-        heads: How many heads the layer has.
 
     Raises:
-        ValueError: A value breaks its rule; the message names the argument; a fraction that cannot be checked gives
-            NaN.
-        TypeError: A value breaks its rule; the message names the argument; a fraction that cannot be checked gives NaN.
+        ValueError: An argument breaks its rule; the message names it. A fraction that cannot be checked gives NaN.
+        TypeError: An argument has the wrong type.
 
     Example:
         >>> import numpy as np

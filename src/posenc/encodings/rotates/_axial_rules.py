@@ -34,7 +34,7 @@ def dealt(sections: tuple[int, ...]) -> Pairs:
 
 
 def dealt_in_place(sections: tuple[int, ...]) -> Pairs:
-    """Frequencies dealt out to the axes in rotation: axes 0 1 0 1."""
+    """Frequencies dealt out to the axes in turn: axes 0 1 0 1."""
     return _shared(pair % len(sections) for pair in range(sum(sections)))
 
 
@@ -44,7 +44,7 @@ def chunks(sections: tuple[int, ...]) -> Pairs:
 
 
 def strides(sections: tuple[int, ...]) -> Pairs:
-    """One set of frequencies, every third for height and for width as far as their sections reach, the rest for time: 0 1 2 0 1 2 0 0."""
+    """One set of frequencies: thirds for height and width as far as sections reach, else time: 0 1 2 0 1 2 0 0."""
     reach = (0, 3 * sections[1], 3 * sections[2])
     return _shared(pair % 3 if pair < reach[pair % 3] else 0 for pair in range(sum(sections)))
 

@@ -24,9 +24,9 @@ class AxialLayout:
         pairing: As in `AxialRoPE`.
         used_by: Models and classes with this layout.
         axes: The number of axes, where the rule needs it.
-        blocks: "axes" pairs channels inside a block for each axis. turns: frequencies are whole revolutions, as in
-            DINOv3.
-        fixed_time: The pairs of time do not rotate.
+        blocks: "axes" pairs channels inside a block for each axis.
+        revolutions: Whether frequencies are whole revolutions, as in DINOv3.
+        fixed_time: Whether the pairs of time do not rotate.
     """
 
     rule: Callable[[tuple[int, ...]], rules.Pairs]
@@ -34,7 +34,7 @@ class AxialLayout:
     used_by: str
     axes: int | None = None
     blocks: Literal["one", "axes"] = "one"
-    rotations: bool = False
+    revolutions: bool = False
     fixed_time: bool = False
 
 
@@ -55,7 +55,7 @@ LAYOUTS: Mapping[str, AxialLayout] = MappingProxyType({
         rules.bands_last_first, "adjacent", "Inkling 2 vision; Llama 4 vision (positions from 1)"
     ),
     "kimi-vision": AxialLayout(rules.slots_last_first, "halves", "Kimi K2.5 vision"),
-    "dinov3": AxialLayout(rules.bands, "halves", "DINOv3 (positions.centres, from -1 to 1)", rotations=True),
+    "dinov3": AxialLayout(rules.bands, "halves", "DINOv3 (positions.centres, from -1 to 1)", revolutions=True),
     "pixtral": AxialLayout(rules.dealt, "halves", "Pixtral", axes=2),
     "neomme": AxialLayout(rules.dealt_in_place, "halves", "NeoMME; HunyuanImage 3 (positions.rope_tie)", axes=2),
     "vrope": AxialLayout(rules.dealt_in_place, "halves", "VRoPE (positions.vrope)", axes=4),
@@ -85,10 +85,10 @@ def axial(
     numerics: Numerics = "exact",
     scaling: Scaling | None = None,
 ) -> AxialRoPE:
-    """The rotation of a released layout, one of `LAYOUTS`, for a head of 2·Σ sections channels.
+    """Rotation of a released layout, one of `LAYOUTS`, for a head of 2·Σ sections channels.
 
-    Of an image, the layouts that share pairs out evenly need `dim` alone: `axial(dim=64)`, for positions `grid(14,
-    14)`, say. Without a layout it is that of most of them, "sam2": the first half of the channels rotate with the row,
+    For an image, the layouts that share pairs out evenly need `dim` alone: `axial(dim=64)`, for positions `grid(14,
+    14)`, say. The default layout is the most common one, "sam2": the first half of the channels rotate with the row,
     the second half with the column, in adjacent pairs.
 
     Args:
@@ -96,19 +96,24 @@ def axial(
         sections: Pairs of each axis, in the order of the coordinates of a position: (time, height, width) or (height,
             width).
         dim: In place of sections, channels of a head, half of them for the rows of an image and half for its columns.
-        base: Of the frequencies; one an axis where each axis has frequencies of its own.
+        base: Base of the frequencies; one an axis where each axis has frequencies of its own.
         frequencies: In their place; each axis with frequencies of its own takes the first, and axes that share them
             take one each.
         numerics: As in `RoPE`.
         scaling: As in `RoPE`.
 
+    Returns:
+        The encoding with the axes, frequencies and pairing of the layout.
+
     Raises:
-        ValueError: A value breaks its rule; the message names the argument.
-        TypeError: A value breaks its rule; the message names the argument.
+        ValueError: An argument breaks its rule; the message names it.
+        TypeError: An argument has the wrong type.
 
     Example:
-        >>> axial("qwen2-vl", (1, 1, 2)).axis, axial("qwen3-vl", (2, 1, 1)).axis, axial("pixtral", (2, 2)).frequency_index
-        ((0, 1, 2, 2), (0, 1, 2, 0), (0, 2, 1, 3))
+        >>> axial("qwen2-vl", (1, 1, 2)).axis, axial("qwen3-vl", (2, 1, 1)).axis
+        ((0, 1, 2, 2), (0, 1, 2, 0))
+        >>> axial("pixtral", (2, 2)).frequency_index
+        (0, 2, 1, 3)
     """
     kind = LAYOUTS[validation.choice("layout", layout, tuple(LAYOUTS))]
     sections = _sections(kind, layout, _of_an_image(kind, layout, sections, dim))
@@ -116,15 +121,14 @@ def axial(
     _fit(kind, layout, sections, axis)
     if kind.fixed_time:
         _left_out("scaling", scaling, layout, "whose time does not rotate")
-        scaling = Proportional(
-            (sum(sections) - sections[0] + 0.5) / sum(sections)
-        )  # half a pair more than turn, to round down to them
+        # Half a pair more than rotate, to round down to them.
+        scaling = Proportional((sum(sections) - sections[0] + 0.5) / sum(sections))
     widths = [2 * count for count in sections] if restarts else [2 * sum(sections)]
     bases = tuple(base) if isinstance(base, tuple | list) else (base,) * len(widths)
     if len(bases) != len(widths):
         raise ValueError(f"base must be one number, or {len(widths)} for {layout!r}; got {base!r}. Give as many.")
     same_frequencies = len({*zip(widths, bases, strict=True)}) == 1
-    if frequencies is None and same_frequencies and not kind.rotations:
+    if frequencies is None and same_frequencies and not kind.revolutions:
         encoding: dict[str, Any] = {"frequency_dim": widths[0], "base": bases[0], "scaling": scaling}
     else:
         _left_out("scaling", scaling, layout, "whose frequencies are not one geometric sequence")
@@ -132,7 +136,7 @@ def axial(
             index = tuple(sum(sections[:one]) + within for one, within in zip(axis, index, strict=True))
         of_axes = [Geometric(width, one) for width, one in zip(widths, bases, strict=True)]
         joined = of_axes[0] if same_frequencies else Joined(tuple(of_axes))
-        encoding = {"frequency_dim": frequencies or (InRevolutions(joined) if kind.rotations else joined)}
+        encoding = {"frequency_dim": frequencies or (InRevolutions(joined) if kind.revolutions else joined)}
     blocks = len(sections) if kind.blocks == "axes" else 1
     return AxialRoPE(
         axis=axis, frequency_index=index, pairing=kind.pairing, blocks=blocks, numerics=numerics, **encoding

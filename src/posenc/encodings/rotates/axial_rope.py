@@ -28,7 +28,7 @@ def pair_numbers(most: int) -> TupleOf:
 
 @dataclass(frozen=True)
 class AxialRoPE(RotaryEncoding):
-    """Turn pair i by the angle position[axis[i]] · base^(-2·frequency_index[i]/frequency_dim); `axial` names some.
+    """Rotate pair i by the angle position[axis[i]] · base^(-2·frequency_index[i]/frequency_dim); `axial` names some.
 
     For the patches of an image, `axial(dim=64)` chooses the axes, the frequencies and the pairing. Every rotation over
     a grid, a video or mixed media is these choices: the axis of each pair, its frequency, and how channels are paired.
@@ -41,15 +41,17 @@ class AxialRoPE(RotaryEncoding):
     Args:
         axis: The coordinate that each pair reads, from 0; as many as pairs.
         frequency_index: Which frequency, from 0.
-        frequency_dim: D of the frequencies base^(-2i/d): dim where axes share them, dim/axes where each has its own. Or
-            a record of frequencies to choose from, Bands or Joined, say; base and scaling are then left alone.
+        frequency_dim: The d of the frequencies base^(-2i/d): dim where axes share them, dim/axes where each has its
+            own. Or frequencies to choose from, Bands or Joined, say; base and scaling then keep their defaults.
+        base: The base of these frequencies.
         pairing: "adjacent" pairs channels (2i, 2i+1), "halves" (i, i + dim/2), inside each of `blocks` equal blocks.
-        numerics: As in `RoPE`; a scaling changes all frequencies, before each pair takes one.
+        blocks: Equal blocks of channels inside which pairs are formed.
+        numerics: As in `RoPE`.
         scaling: As in `RoPE`; a scaling changes all frequencies, before each pair takes one.
 
     Raises:
-        ValueError: A value breaks its rule; the message names the field or `positions`.
-        TypeError: A value breaks its rule; the message names the field or `positions`.
+        ValueError: A field or `positions` breaks its rule; the message names it.
+        TypeError: A field or `positions` has the wrong type.
 
     Example:
         >>> rotation = AxialRoPE(axis=(0, 1), frequency_index=(0, 0), frequency_dim=2).rotation([[1, 0], [0, 1]])
@@ -100,6 +102,7 @@ class AxialRoPE(RotaryEncoding):
 
     @property
     def channels(self) -> Pairing:
+        """Which channels form the pairs."""
         return Pairing(self.pairing, self.head_dim, self.head_dim, 0, self.blocks)
 
     @property

@@ -21,15 +21,15 @@ from posenc.phase import cos_sin_of_learned
 
 @dataclass(frozen=True)
 class CayleySTRING(RotaryEncoding):
-    """x → P·R(p)·Pᵀ·x, where R turns pair i by the angle Σ_a p_a·frequencies[a, i], and P = (I - S)(I + S)⁻¹, S = A - Aᵀ.
+    """x → P·R(p)·Pᵀ·x, where R rotates pair i by Σ_a p_a·frequencies[a, i], and P = (I - S)(I + S)⁻¹, S = A - Aᵀ.
 
     Schenck et al. 2025, arXiv:2502.02562 (STRING, with the Cayley transform of a skew-symmetric S as the orthogonal P).
     All rotations that commute along several axes are of this form; q·k then depends on differences of coordinates
     alone. P in front cancels in q·k. A begins at zero, so that P begins as the identity.
 
     Positions (*batch, n), or (*batch, n, axes) for several axes, integers or float32/float64; params["frequencies"]
-    (axes, dim/2), radians a step, and params["A"] (dim, dim). Gives a `Rebased` turn of pairs (2i, 2i+1), exact for the
-    frequencies as they are held.
+    (axes, dim/2), radians a step, and params["A"] (dim, dim). Gives a `Rebased` rotation of pairs (2i, 2i+1),
+    exact for the frequencies as they are held.
 
     Args:
         dim: Channels of a head.
@@ -37,8 +37,8 @@ class CayleySTRING(RotaryEncoding):
         base: Where the frequencies begin, base^(-2i/dim), shared out to the axes by a direction drawn for each pair.
 
     Raises:
-        ValueError: A value breaks its rule; the message names the field or argument.
-        TypeError: A value breaks its rule; the message names the field or argument.
+        ValueError: A field or argument breaks its rule; the message names it.
+        TypeError: A field or argument has the wrong type.
 
     Example:
         >>> encoding = CayleySTRING(dim=2)

@@ -21,8 +21,8 @@ from posenc.phase import exponential
 class ComRoPE(RotaryEncoding):
     """x → exp(t_b·A_b)·x for block b of the head, A_b = F_b - F_bᵀ learned, and t_b = Σ_a p_a·multiplier[a, b].
 
-    Yu et al. 2025, arXiv:2506.03737, in the authors' code. Along every axis a block turns by the same generator, so the
-    rotations commute and q·k depends only on differences of coordinates.
+    Yu et al. 2025, arXiv:2506.03737, in the authors' code. Along every axis a block rotates by the same generator, so
+    the rotations commute and q·k depends only on differences of coordinates.
 
     Positions (*batch, n), or (*batch, n, axes) for several axes, integers or float32/float64, such that angles stay
     below 65536 radians (ValueError, or NaN if values cannot be checked); params["generators"] (heads, dim/block, block,
@@ -32,15 +32,15 @@ class ComRoPE(RotaryEncoding):
     Args:
         dim: Channels of a head.
         heads: Heads as they are rotated (repeat grouped ones first).
-        block: Channels that rotation together, which divide dim.
+        block: Channels that rotate together, which divide dim.
         axes: Coordinates of a position.
         commuting: "dependent" learns the multipliers (ComRoPE-LD); "partition" gives block b to the axis b mod axes
             (ComRoPE-AP), and the number of blocks must be a multiple of axes.
-        std: Of fresh F.
+        std: Standard deviation of fresh F.
 
     Raises:
-        ValueError: A value breaks its rule; the message names the field or argument.
-        TypeError: A value breaks its rule; the message names the field or argument.
+        ValueError: A field or argument breaks its rule; the message names it.
+        TypeError: A field or argument has the wrong type.
 
     Example:
         >>> encoding, f = ComRoPE(dim=2, heads=1, block=2, axes=2), np.array([[[[0.0, np.pi / 2], [0.0, 0.0]]]])

@@ -20,7 +20,9 @@ from posenc.phase import cos_sin_of_sum
 
 @dataclass(frozen=True)
 class DirectionalRoPE(RotaryEncoding):
-    """Turn pair i by (y·cos(π·d_i) + x·sin(π·d_i)) · ω_i, the place's projection on direction d_i times the frequency ω_i = base^(-2·frequency_index[i]/frequency_dim).
+    """Rotate pair i by (y·cos(π·d_i) + x·sin(π·d_i))·ω_i, with ω_i = base^(-2·frequency_index[i]/frequency_dim).
+
+    The angle is the projection of the position on direction d_i, times the frequency of the pair.
 
     Spiral RoPE (Liu et al. 2026, arXiv:2602.03227): groups of channels with evenly spread directions, d = g/K for group
     g of K, say; or golden-angle directions, one a pair. Directions 0 and 1/2 alone are axial RoPE. The two parts of an
@@ -36,16 +38,17 @@ class DirectionalRoPE(RotaryEncoding):
     Args:
         direction: Of each pair, in half revolutions from the first coordinate, from -1 to 1.
         frequency_index: Which frequency each pair has, from 0.
-        frequency_dim: D of the frequencies base^(-2i/d).
-        base: Of these.
+        frequency_dim: The d of the frequencies base^(-2i/d).
+        base: The base of these frequencies.
         pairing: "adjacent" pairs channels (2i, 2i+1), "halves" (i, i + dim/2), dim twice the number of directions.
 
     Raises:
-        ValueError: A value breaks its rule; the message names the field or `positions`.
-        TypeError: A value breaks its rule; the message names the field or `positions`.
+        ValueError: A field or `positions` breaks its rule; the message names it.
+        TypeError: A field or `positions` has the wrong type.
 
     Example:
-        >>> rotation = DirectionalRoPE(direction=(0.0, 0.25), frequency_index=(0, 0), frequency_dim=2).rotation([[1, 0], [1, 1]])
+        >>> encoding = DirectionalRoPE(direction=(0.0, 0.25), frequency_index=(0, 0), frequency_dim=2)
+        >>> rotation = encoding.rotation([[1, 0], [1, 1]])
         >>> rotation.cos.round(4).tolist()  # cos 1 twice; of 1/√2 and of √2
         [[0.5403, 0.7602], [0.5403, 0.1559]]
     """

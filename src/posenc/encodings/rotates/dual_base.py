@@ -19,7 +19,7 @@ from posenc.phase import FixedFrequencies, Numerics, along_one, cos_sin
 class DualBaseRoPE(RotaryEncoding):
     """RoPE of width dim/2 with `base` on the first half of the channels, and with `second_base` on the second half.
 
-    The rotation of Su et al. 2021, arXiv:2104.09864, eq. 15, on each half: pair i of a half revolutions by
+    The rotation of Su et al. 2021, arXiv:2104.09864, eq. 15, on each half: pair i of a half rotates by
     p·base^(-4i/dim) (`DualRotaryEncoder` of fairseq2). High frequencies for near tokens and low ones for far tokens in
     one head.
 
@@ -28,14 +28,14 @@ class DualBaseRoPE(RotaryEncoding):
 
     Args:
         dim: Channels of a head, a multiple of 4.
-        base: Of the two sets of frequencies.
-        second_base: Of the two sets of frequencies.
+        base: Base of the frequencies of the first half.
+        second_base: Base of the frequencies of the second half.
         pairing: "adjacent" pairs channels (2i, 2i+1); "halves" pairs (i, i + dim/4) inside each half of the head.
         numerics: "exact", or "float32" for what released models compute.
 
     Raises:
-        ValueError: A value breaks its rule; the message names the field or `positions`.
-        TypeError: A value breaks its rule; the message names the field or `positions`.
+        ValueError: A field or `positions` breaks its rule; the message names it.
+        TypeError: A field or `positions` has the wrong type.
 
     Example:
         >>> import numpy as np

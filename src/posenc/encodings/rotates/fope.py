@@ -21,7 +21,9 @@ from posenc.phase.frequencies import EXACT, TWO_PI
 
 @dataclass(frozen=True)
 class FoPE(RotaryEncoding):
-    """(a, b) → (a·C - b·S, a·S + b·C) with C = Σ_j cos(p·ω_j)·cosines[h, j, i] and S = Σ_j sin(p·ω_j)·sines[h, j, i] for pair i.
+    """(a, b) → (a·C - b·S, a·S + b·C) with C = Σ_j cos(p·ω_j)·cosines[h, j, i] for pair i.
+
+    S is the same sum of sines with its own coefficients, S = Σ_j sin(p·ω_j)·sines[h, j, i].
 
     Hua et al. 2024, arXiv:2412.17739 (Fourier position embedding), ω_j = base^(-2j/dim). Frequencies that make less
     than one full revolution within `length` positions are dropped, and so are their pairs: their C is 1, and their S is
@@ -33,13 +35,14 @@ class FoPE(RotaryEncoding):
     Args:
         dim: Channels of a head.
         heads: Heads as they are rotated (repeat grouped ones first).
-        length: Trained length.
+        length: Trained length, in steps.
+        base: The b of ω_j = b^(-2j/dim).
         padding: S of a dropped pair: "zero" (no rotation; vLLM) or "one" (mixed and scaled; the authors' code).
-        gain: Of the noise in the initial coefficients, 0.3 to 0.6 depending on the size of the model.
+        gain: Gain of the noise in the initial coefficients, 0.3 to 0.6 depending on the size of the model.
 
     Raises:
-        ValueError: A value breaks its rule; the message names the field or argument.
-        TypeError: A value breaks its rule; the message names the field or argument.
+        ValueError: A field or argument breaks its rule; the message names it.
+        TypeError: A field or argument has the wrong type.
 
     Example:
         >>> encoding = FoPE(dim=4, heads=1, length=100)
@@ -63,7 +66,7 @@ class FoPE(RotaryEncoding):
 
     @cached_property
     def kept(self) -> int:
-        """How many frequencies turn more than once within the trained length; the first, 1, always does."""
+        """How many frequencies rotate more than once within the trained length; the first, 1, always does."""
         least = EXACT.divide(TWO_PI, self.length)
         return sum(frequency > least for frequency in Geometric(self.dim, self.base).exact())
 

@@ -34,16 +34,16 @@ class HARoPE(RotatesOne):
     from the rotation alone. M cancels where positions are equal, so q·k depends on what `encoding` lets it depend on.
 
     Positions are those of the encoding; params["A_u"] and params["A_v"] (heads, dim, dim), params["sigma"] (heads,
-    dim), and what the encoding learns as params["encoding.name"]. role must be "query" or "key", which differ. Gives a
-    `MatrixTurn`.
+    dim), and what the encoding learns as params["inner.name"]. role must be "query" or "key", which differ. Gives a
+    `MatrixRotation`.
 
     Args:
         encoding: An encoding that rotates pairs of queries and keys; the authors' is axial(dim=64).
         heads: Heads as they are rotated (repeat grouped ones first).
 
     Raises:
-        ValueError: A value breaks its rule; the message names the field or argument.
-        TypeError: A value breaks its rule; the message names the field or argument.
+        ValueError: A field or argument breaks its rule; the message names it.
+        TypeError: A field or argument has the wrong type.
 
     Example:
         >>> from posenc import RoPE

@@ -29,9 +29,9 @@ SHARES = TupleOf(
 
 @dataclass(frozen=True)
 class HeadwiseRoPE(RotaryEncoding):
-    """Turn pair i of head h at position p by the angle p[axis of h]·base^(-2i/dim).
+    """Rotate pair i of head h at position p by the angle p[axis of h]·base^(-2i/dim).
 
-    Heads beyond the shares do not turn.
+    Heads beyond the shares do not rotate.
 
     Multi-Head RoPE, Huang et al. 2025, arXiv:2510.23095, as in the code of Multimodal-RoPEs: the axes share out the
     heads, not the channels, so that each coordinate is told by all frequencies. The rotation is that of Su et al. 2021,
@@ -42,14 +42,14 @@ class HeadwiseRoPE(RotaryEncoding):
 
     Args:
         dim: Channels of a head.
-        heads: As they are rotated (repeat grouped ones first).
+        heads: Heads as they are rotated (repeat grouped ones first).
         shares: How many heads each axis has, the first ones the first axis; together at most `heads`.
-        base: Of the frequencies.
+        base: Base of the frequencies.
         pairing: "adjacent" pairs channels (2i, 2i+1), "halves" (i, i + dim/2).
 
     Raises:
-        ValueError: A value breaks its rule; the message names the field or `positions`.
-        TypeError: A value breaks its rule; the message names the field or `positions`.
+        ValueError: A field or `positions` breaks its rule; the message names it.
+        TypeError: A field or `positions` has the wrong type.
 
     Example:
         >>> HeadwiseRoPE(dim=2, heads=3, shares=(1, 1)).rotation([[1, 2]]).cos.round(4).tolist()

@@ -19,7 +19,7 @@ from posenc.phase import cos_sin_of_learned
 
 @dataclass(frozen=True)
 class LearnedRoPE(RotaryEncoding):
-    """Turn pair i of a query or key at position p by the angle p·frequencies[i], with the frequencies learned.
+    """Rotate pair i of a query or key at position p by the angle p·frequencies[i], with the frequencies learned.
 
     The rotation of Su et al. 2021, arXiv:2104.09864, eq. 15, whose §3.4.2 leaves the frequencies open to training
     (`learned_freq` in rotary-embedding-torch). They begin as base^(-2i/dim). The gradient by a frequency grows with
@@ -35,8 +35,8 @@ class LearnedRoPE(RotaryEncoding):
         pairing: "adjacent" pairs channels (2i, 2i+1), "halves" (i, i + dim/2).
 
     Raises:
-        ValueError: A value breaks its rule; the message names the field or argument.
-        TypeError: A value breaks its rule; the message names the field or argument.
+        ValueError: A field or argument breaks its rule; the message names it.
+        TypeError: A field or argument has the wrong type.
 
     Example:
         >>> rotation = LearnedRoPE(dim=2).rotation([0, 1], {"frequencies": np.array([np.pi / 2])})

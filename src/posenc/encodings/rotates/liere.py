@@ -34,13 +34,13 @@ class LieRE(RotaryEncoding):
     Args:
         dim: Channels of a head.
         heads: Heads as they are rotated (repeat grouped ones first).
-        block: Channels that rotation together, which divide dim.
+        block: Channels that rotate together, which divide dim.
         axes: Coordinates of a position.
         shared: Whether all heads have the same generators (`rotary_embedding_per_head` false).
 
     Raises:
-        ValueError: A value breaks its rule; the message names the field or argument.
-        TypeError: A value breaks its rule; the message names the field or argument.
+        ValueError: A field or argument breaks its rule; the message names it.
+        TypeError: A field or argument has the wrong type.
 
     Example:
         >>> encoding, params = LieRE(dim=2, heads=1, block=2), {"generators": np.full((1, 1, 1, 2, 2), np.pi / 2)}

@@ -19,9 +19,7 @@ from posenc.phase import cos_sin_of_learned
 
 @dataclass(frozen=True)
 class MixedRoPE(RotaryEncoding):
-    """Turn pair i of a head by Σ_a position[a]·frequencies[a, i], with the frequencies learned.
-
-    Any direction, any length.
+    """Rotate pair i by Σ_a position[a]·frequencies[a, i], with learned frequencies of any direction and length.
 
     RoPE-Mixed (Heo et al. 2024, arXiv:2403.13298, §3.2). They begin at right angles: of each two pairs k and k + dim/4
     one has the length base^(-4k/dim) along a direction drawn once a head, the other the same length across it, as
@@ -34,12 +32,12 @@ class MixedRoPE(RotaryEncoding):
 
     Args:
         dim: Channels of a head, a multiple of 4.
-        base: Of the first lengths.
+        base: Base of the initial lengths.
         pairing: "adjacent" pairs channels (2i, 2i+1), "halves" (i, i + dim/2).
 
     Raises:
-        ValueError: A value breaks its rule; the message names the field or argument.
-        TypeError: A value breaks its rule; the message names the field or argument.
+        ValueError: A field or argument breaks its rule; the message names it.
+        TypeError: A field or argument has the wrong type.
 
     Example:
         >>> rotation = MixedRoPE(dim=4).rotation([[1, 0], [1, 1]], {"frequencies": np.array([[1.0, 2.0], [-1.0, 0.5]])})

@@ -18,9 +18,9 @@ from posenc.phase import cos_sin_of_learned
 
 @dataclass(frozen=True)
 class MultiplicativeGRAPE(RotaryEncoding):
-    """x → exp(p·rate·L)·x with L = a·bᵀ - b·aᵀ.
+    """x → exp(p·rate·L)·x with L = a·bᵀ - b·aᵀ: a rotation in the plane of a and b.
 
-    A turn by p·rate·s in the plane of a and b, s = √(|a|²|b|² - (a·b)²).
+    Its angle is p·rate·s with s = √(|a|²|b|² - (a·b)²).
 
     Zhang et al. 2025, arXiv:2512.07805 (multiplicative GRAPE, a generator of rank 2, exponentiated in closed form by
     Rodrigues' formula). Vectors orthogonal to the plane do not change. For several commuting planes use `CayleySTRING`;
@@ -28,15 +28,15 @@ class MultiplicativeGRAPE(RotaryEncoding):
 
     Positions (*batch, n), integers or float32/float64; params["a"] and params["b"] (dim,), not parallel, since that is
     no plane (NaN). s is computed in the widest float, so the error of an angle is at most p·rate·s·2^-50. Gives a
-    `Rebased` turn.
+    `Rebased` rotation.
 
     Args:
         dim: Channels of a head.
         rate: ω, radians a step where the parallelogram of a and b has the area 1.
 
     Raises:
-        ValueError: A value breaks its rule; the message names the field or argument.
-        TypeError: A value breaks its rule; the message names the field or argument.
+        ValueError: A field or argument breaks its rule; the message names it.
+        TypeError: A field or argument has the wrong type.
 
     Example:
         >>> encoding = MultiplicativeGRAPE(dim=3, rate=np.pi / 2)
@@ -73,7 +73,7 @@ class MultiplicativeGRAPE(RotaryEncoding):
         across = b - along * (along * b).sum(-1)
         height = _length(across)
         cos_sin = cos_sin_of_learned((positions,), ((_length(a) * height * self.rate)[None],), wide)
-        # L takes `along` to minus `across` and `across` to `along`, as the rotation takes a first channel to the second.
+        # L takes `along` to minus `across` and `across` to `along`, as a rotation takes a first channel to the second.
         basis = lib.xp.stack([across / height, along], -1)
         return Rebased(Rotation(*cos_sin, Pairing("adjacent", 2, 2)), lib.astype(basis, wide))
 

@@ -23,7 +23,7 @@ from posenc.phase import cos_sin
 class PoPE(RotaryEncoding):
     """q·k = Σ_c softplus(q_c)·softplus(k_c)·cos((m - n)·base^(-c/dim) - δ_c).
 
-    Content in the lengths, position in the angles.
+    Content is in the lengths, position in the angles.
 
     Gopalakrishnan et al. 2025, arXiv:2509.10534. Channel c at position p becomes softplus(x_c) at the angle
     p·base^(-c/dim), for keys with the learned phase δ_c of their head added, kept within [-2π, 0]. The result is twice
@@ -35,11 +35,12 @@ class PoPE(RotaryEncoding):
     Args:
         dim: Channels of a head.
         heads: Heads of the keys as they are rotated (repeat grouped ones first).
+        base: Channel c has the frequency base^(-c/dim).
         phase: Where δ begins, "zero" or "uniform" in [-2π, 0].
 
     Raises:
-        ValueError: A value breaks its rule; the message names the field or argument.
-        TypeError: A value breaks its rule; the message names the field or argument.
+        ValueError: A field or argument breaks its rule; the message names it.
+        TypeError: A field or argument has the wrong type.
 
     Example:
         >>> encoding, params, x = PoPE(dim=1, heads=1), {"phase": np.zeros((1, 1))}, np.ones((1, 1))

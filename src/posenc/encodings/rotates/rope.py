@@ -18,7 +18,7 @@ from posenc.phase import FixedFrequencies, Frequencies, Numerics, along_one, cos
 
 @dataclass(frozen=True)
 class RoPE(RotaryEncoding):
-    """Turn pair i of a query or key at position p by the angle p·base^(-2i/dim).
+    """Rotate pair i of a query or key at position p by the angle p·base^(-2i/dim).
 
     Su et al. 2021, arXiv:2104.09864, eq. 15 (the matrix) and eq. 34 (the efficient form). q·k then depends only on
     content and on the difference of positions, and vectors keep their length.
@@ -28,14 +28,15 @@ class RoPE(RotaryEncoding):
 
     Args:
         dim: Channels of a head, all of which rotate (wrap in `Partial` to rotate some).
+        base: Frequency i is base^(-2i/dim).
         pairing: "adjacent" pairs channels (2i, 2i+1), as in the paper; "halves" pairs (i, i + dim/2), as in GPT-NeoX.
         numerics: "exact", or "float32" for what released models compute.
         scaling: How to change the frequencies for a longer context, for example `YaRN(factor=4.0, original=4096)`, or
             None. Its attention factor multiplies cos and sin, so vectors keep their length only if it is 1.
 
     Raises:
-        ValueError: A value breaks its rule; the message names the field or `positions`.
-        TypeError: A value breaks its rule; the message names the field or `positions`.
+        ValueError: A field or `positions` breaks its rule; the message names it.
+        TypeError: A field or `positions` has the wrong type.
 
     Example:
         >>> import numpy as np

@@ -17,25 +17,26 @@ from posenc.phase import cos_sin
 
 @dataclass(frozen=True)
 class RoPEPlusPlus(RotaryEncoding):
-    """Query heads 0, 2, … turn by p·base^(-2i/dim) as in RoPE, query heads 1, 3, … by a quarter turn less.
+    """Query heads 0, 2, … rotate by p·base^(-2i/dim) as in RoPE, query heads 1, 3, … by a quarter turn less.
 
-    Keys as in RoPE.
+    Keys rotate as in RoPE.
 
     Liu et al. 2025, arXiv:2512.07525 (RoPE++). The logit of an odd head is the negative imaginary part of the complex
     product whose real part RoPE takes. Pass each projected query twice, as a head and the next one (`repeat(q, 2)`
     along the heads). With half as many projections this is the paper's EH, with as many its EC.
 
     Positions (*batch, n), integers or float32/float64. role must be "query" or "key", which differ; for queries the
-    Turn holds a table a head, for keys, which may be grouped, one.
+    Rotation holds a table a head, for keys, which may be grouped, one.
 
     Args:
         dim: Channels of a head.
         heads: Query heads as they are rotated, an even number.
+        base: Frequency i is base^(-2i/dim).
         pairing: "adjacent" pairs channels (2i, 2i+1); "halves" pairs (i, i + dim/2), as released.
 
     Raises:
-        ValueError: A value breaks its rule; the message names the field or argument.
-        TypeError: A value breaks its rule; the message names the field or argument.
+        ValueError: A field or argument breaks its rule; the message names it.
+        TypeError: A field or argument has the wrong type.
 
     Example:
         >>> rotation = RoPEPlusPlus(dim=2, heads=2).rotation([1], role="query")

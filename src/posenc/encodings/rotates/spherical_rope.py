@@ -21,19 +21,21 @@ from posenc.phase import cos_sin
 class SphericalRoPE(RotaryEncoding):
     """x → roll(p[0]·ω_i)·yaw(p[1]·ω_i)·x for triple i of the channels, (3i, 3i+1, 3i+2), with ω_i = base^(-2i/dim).
 
-    Van de Geijn et al. 2025, arXiv:2511.08368, §4, in the authors' code. Yaw turns the first channel of a triple to the
-    third, roll the second to the third. The two do not commute, so scores depend on more than differences of positions.
-    The paper tests whether that matters. The authors' class scales no positions, and neither does this encoding: their
-    range (rows and columns of patches, or coordinates from 0 to 1) changes scores, so keep that of training.
+    Van de Geijn et al. 2025, arXiv:2511.08368, §4, in the authors' code. Yaw rotates the first channel of a triple to
+    the third, roll the second to the third. The two do not commute, so scores depend on more than differences of
+    positions. The paper tests whether that matters. The authors' class scales no positions, and neither does this
+    encoding: their range (rows and columns of patches, or coordinates from 0 to 1) changes scores, so keep that of
+    training.
 
     Positions (*batch, n, 2), integers or float32/float64. Gives `Matrices`, (*batch, n, dim/3, 3, 3).
 
     Args:
         dim: Channels of a head, a multiple of 3.
-        base: Of the frequencies.
+        base: Base of the frequencies.
 
     Raises:
-        ValueError: Or TypeError naming the field or `positions`.
+        ValueError: A field or `positions` breaks its rule; the message names it.
+        TypeError: A field or `positions` has the wrong type.
 
     Example:
         >>> SphericalRoPE(dim=3).rotation([[1, 1]]).matrix[0, 0].round(4).tolist()

@@ -1,4 +1,4 @@
-"""Query temperatures: queries far out are lengthened, so that attention over many keys stays as sharp; keys are left alone."""
+"""Query temperatures: longer queries at far positions, so that attention over many keys stays as sharp."""
 
 from __future__ import annotations
 
@@ -22,7 +22,11 @@ LONGEST = 2**30
 
 @dataclass(frozen=True)
 class Temperature(RotaryEncoding):
-    """A query at place p becomes τ(p) times as long."""
+    """Queries at position p become τ(p) times as long.
+
+    Args:
+        dim: Channels of a head.
+    """
 
     dim: EvenWidth
 
@@ -57,17 +61,17 @@ class LogNTemperature(Temperature):
     Su 2021, kexue.fm/archives/8823 (log-n attention), with the trained length as the base, as released with Qwen
     (`use_logn_attn`), where places count from 1. Scores of n keys must grow like ln n for their entropy to stay.
 
-    Positions (*batch, n), integers or float32/float64; role "query" or "key". The Turn holds τ, or 1 for keys, as cos
-    and zeros as sin, (*batch, n, dim/2).
+    Positions (*batch, n), integers or float32/float64; role "query" or "key". The Rotation holds τ, or 1 for keys, as
+    cos and zeros as sin, (*batch, n, dim/2).
 
     Args:
+        dim: Channels of a head.
         length: The trained length, from 2.
         start: The first place is position 0 plus this.
-        dim: Channels of a head.
 
     Raises:
-        ValueError: A value breaks its rule; the message names the field or argument.
-        TypeError: A value breaks its rule; the message names the field or argument.
+        ValueError: A field or argument breaks its rule; the message names it.
+        TypeError: A field or argument has the wrong type.
 
     Example:
         >>> LogNTemperature(dim=2, length=100).factor([0, 99, 9999]).tolist()
@@ -92,18 +96,18 @@ class StepTemperature(Temperature):
     No paper: released code, Llama 4 (start=1, on its layers without rotation; after Nakanishi 2025, arXiv:2501.19399,
     which scales by the logarithm of the length) and Ministral 3 (start=0). Before position 0, τ = 1.
 
-    Positions (*batch, n), integers or float32/float64; role "query" or "key". The Turn holds τ, or 1 for keys, as cos
-    and zeros as sin, (*batch, n, dim/2).
+    Positions (*batch, n), integers or float32/float64; role "query" or "key". The Rotation holds τ, or 1 for keys, as
+    cos and zeros as sin, (*batch, n, dim/2).
 
     Args:
+        dim: Channels of a head.
         scale: How much a step counts.
         floor: Places between steps.
         start: The first place is position 0 plus this.
-        dim: Channels of a head.
 
     Raises:
-        ValueError: A value breaks its rule; the message names the field or argument.
-        TypeError: A value breaks its rule; the message names the field or argument.
+        ValueError: A field or argument breaks its rule; the message names it.
+        TypeError: A field or argument has the wrong type.
 
     Example:
         >>> StepTemperature(dim=2, scale=0.1, floor=4).factor([0, 3, 4, 40]).round(4).tolist()
@@ -131,18 +135,18 @@ class PowerTemperature(Temperature):
     No paper: released code of BEAM, on its layers without rotation (exponent 0.1, length 2048, start=1), after the
     scalable softmax of Nakanishi 2025, arXiv:2501.19399. Before the first position, τ = 1.
 
-    Positions (*batch, n), integers or float32/float64; role "query" or "key". The Turn holds τ, or 1 for keys, as cos
-    and zeros as sin, (*batch, n, dim/2).
+    Positions (*batch, n), integers or float32/float64; role "query" or "key". The Rotation holds τ, or 1 for keys, as
+    cos and zeros as sin, (*batch, n, dim/2).
 
     Args:
+        dim: Channels of a head.
         exponent: How fast queries lengthen.
         length: Where τ is 2^exponent.
         start: The first place is position 0 plus this.
-        dim: Channels of a head.
 
     Raises:
-        ValueError: A value breaks its rule; the message names the field or argument.
-        TypeError: A value breaks its rule; the message names the field or argument.
+        ValueError: A field or argument breaks its rule; the message names it.
+        TypeError: A field or argument has the wrong type.
 
     Example:
         >>> PowerTemperature(dim=2, exponent=0.5, length=4, start=0).factor([0, 12, 32]).round(4).tolist()

@@ -17,20 +17,22 @@ from posenc.encodings.rotates.rope import RoPE
 
 @dataclass(frozen=True)
 class ValueRotation(RotatesOne):
-    """output(m) = R_m⁻¹ Σ_n weight(m, n)·R_n v_n = Σ_n weight(m, n)·R_(n-m) v_n, with R the rotation of another encoding.
+    """output(m) = R_m⁻¹ Σ_n weight(m, n)·R_n v_n = Σ_n weight(m, n)·R_(n-m) v_n.
+
+    R is the rotation of another encoding.
 
     Value and output rotation (VO-RoPE), with the rotation of Su et al. 2021, arXiv:2104.09864, eq. 15. Queries and keys
-    do not rotation: give `attention` the rotation itself with this encoding where they should.
+    do not rotate: give `attention` the rotation itself with this encoding where they should.
 
-    role must be "value" (positions of keys) or "output" (positions of queries: the turn back). Positions, parameters
-    and the Rotation are those of the encoding.
+    role must be "value" (positions of keys) or "output" (positions of queries: the rotation back). Positions,
+    parameters and the Rotation are those of the encoding.
 
     Args:
         encoding: An encoding that rotates and keeps lengths, such as RoPE, whose head_dim is that of the values.
 
     Raises:
-        ValueError: A value breaks its rule; the message names the argument.
-        TypeError: A value breaks its rule; the message names the argument.
+        ValueError: An argument breaks its rule; the message names it.
+        TypeError: An argument has the wrong type.
 
     Example:
         >>> import numpy as np
@@ -59,7 +61,7 @@ class ValueRotation(RotatesOne):
     ) -> Rotation:
         if role not in self.roles:
             raise ValueError(
-                f"role must be 'value' or 'output' for ValueRotation; got {role!r}. Turn queries and keys by the "
+                f"role must be 'value' or 'output' for ValueRotation; got {role!r}. Rotate queries and keys by the "
                 "encoding itself."
             )
         rotation = of_pairs("encoding", self.encoding.rotation(positions, params, role="both", dtype=dtype))

@@ -42,12 +42,13 @@ class XDRoPE(RotaryEncoding):
     Args:
         sections: Pairs of each axis, (width, height, image) or (position, width, height, image); dim is twice their
             sum.
-        numerics: As in `RoPE`; HunYuan's alpha is `NTKAware(factor=alpha)`.
+        base: Frequency i is base^(-2i/dim).
+        numerics: As in `RoPE`.
         scaling: As in `RoPE`; HunYuan's alpha is `NTKAware(factor=alpha)`.
 
     Raises:
-        ValueError: A value breaks its rule; the message names the field or `positions`.
-        TypeError: A value breaks its rule; the message names the field or `positions`.
+        ValueError: A field or `positions` breaks its rule; the message names it.
+        TypeError: A field or `positions` has the wrong type.
 
     Example:
         >>> XDRoPE(sections=(1, 1)).rotation([[0, 1]]).cos.round(4).tolist()

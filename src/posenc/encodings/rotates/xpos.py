@@ -24,9 +24,12 @@ LARGEST_POWER = 100
 
 @dataclass(frozen=True)
 class Decays(Frequencies):
-    """-log2(ζ_i)/scale_base, ζ_i = (2i/dim + gamma) / (1 + gamma), as whole revolutions a step.
+    """Decays -log2(ζ_i)/scale_base, ζ_i = (2i/dim + gamma) / (1 + gamma), in the form that `power_of_two` takes.
 
-    What `power_of_two` takes.
+    Args:
+        dim: Channels of a head.
+        gamma: Keeps ζ_0 above 0.
+        scale_base: Steps over which a pair decays by ζ_i.
     """
 
     dim: int
@@ -46,7 +49,7 @@ class Decays(Frequencies):
 
 @dataclass(frozen=True)
 class XPos(RotaryEncoding):
-    """Turn pair i at position p by p·base^(-2i/dim), and stretch queries by ζ_i^((p-centre)/scale_base), keys by the inverse.
+    """Rotate pair i by p·base^(-2i/dim), and stretch queries by ζ_i^((p-centre)/scale_base), keys by the inverse.
 
     Sun et al. 2023, arXiv:2212.10554: ζ_i = (2i/dim + gamma)/(1 + gamma), so that a pair's part of q·k is multiplied by
     ζ_i^((m-n)/scale_base), which is relative: the centre cancels. In other libraries the centre is half the current
@@ -57,6 +60,7 @@ class XPos(RotaryEncoding):
 
     Args:
         dim: Channels of a head.
+        base: Frequency i is base^(-2i/dim).
         scale_base: Steps over which a pair decays by ζ_i.
         gamma: Keeps ζ_0 above 0.
         centre: The position that is not stretched. Positions may be as far from it as the stretch stays within 2^±100
@@ -64,10 +68,9 @@ class XPos(RotaryEncoding):
         pairing: "adjacent" pairs channels (2i, 2i+1), "halves" (i, i + dim/2).
 
     Raises:
-        ValueError: A value breaks its rule; the message names the argument; a position too far away that cannot be seen
-            gives NaN.
-        TypeError: A value breaks its rule; the message names the argument; a position too far away that cannot be seen
-            gives NaN.
+        ValueError: An argument breaks its rule; the message names it. A position too far away that cannot be seen gives
+            NaN.
+        TypeError: An argument has the wrong type.
 
     Example:
         >>> import numpy as np

@@ -16,12 +16,15 @@ from posenc.core.doors import AttentionScore, Params
 class DistanceTerms(NamedTuple):
     """A score as asked_m · of_queries[n - m] + told_n · of_keys[n - m] + of_key_alone_n, n the key's position.
 
-    Args:
-        asked: (*batch, h, n, width), told: (*batch, h, m, width), of_key_alone: (*batch, h, m).
+    A term that an encoding does not have is None.
+
+    Attributes:
+        asked: Vectors of the queries, (*batch, h, n, width).
         of_queries: A vector for each distance, (h or 1, distances, width).
+        told: Vectors of the keys, (*batch, h, m, width).
         of_keys: A vector for each distance, (h or 1, distances, width).
-        of_values: What the output gains for a weight at each distance, (distances, dim). None for a term that an
-            encoding does not have.
+        of_key_alone: Numbers of the keys, (*batch, h, m).
+        of_values: What the output gains for a weight at each distance, (distances, dim).
     """
 
     asked: Array = None
@@ -39,7 +42,7 @@ class ByDistance(AttentionScore):
     @property
     @abc.abstractmethod
     def changes_within(self) -> tuple[int, int] | None:
-        """The least and the greatest n - m, key's position minus query's: beyond either, every distance has the vectors of that one.
+        """Least and greatest n - m, key minus query position; distances beyond share the vectors of these.
 
         None where every distance has its own.
         """

@@ -16,25 +16,23 @@ from posenc.positions.ordered_keys import OrderedKeys, ordered
 
 
 class PreparedKeys(NamedTuple):
-    """What a score reads of the keys, in their order.
+    """Keys in their order, with what a score reads of them.
 
-    Args:
-        arrays: Each has the keys on its last axis but one.
+    Attributes:
+        keys: The keys, ordered by position.
+        arrays: Arrays that have the keys on their last axis but one.
     """
 
     keys: OrderedKeys
     arrays: tuple[Array, ...]
 
     def part(self, some: slice) -> PreparedKeys:
-        """What is read of some consecutive keys alone, for queries that reach no key behind them.
-
-        Of keys that were given in order.
-        """
+        """Some consecutive keys alone, of keys that were given in order, for queries that reach no key behind them."""
         return PreparedKeys(self.keys.part(some), tuple(array[..., some, :] for array in self.arrays))
 
 
 def needs_all_keys(encodings: Iterable[AttentionScore], queries: int) -> str | None:
-    """Why a few queries at a time would compute the same again; None where they do not."""
+    """Reason why a few queries at a time would compute the same again; None where they do not."""
     for encoding in encodings:
         if encoding.gathers and not isinstance(encoding, Gathers) and queries > 1:
             return f"{type(encoding).__name__} reads all keys between a query and a key, and prepares nothing"
@@ -53,9 +51,9 @@ class Gathers(AttentionScore):
 
     @abc.abstractmethod
     def of_keys(self, k: Array, x: Array, keys: OrderedKeys, learned: Params) -> tuple[Array, ...]:
-        """What the score reads of keys in order, k.
+        """Arrays that the score reads of keys in order.
 
-        (*batch, h, m, d), and of the layer's input there, x: (*batch, m, model_dim), or None where `reads` leaves it
+        k is (*batch, h, m, d), and x the layer's input there, (*batch, m, model_dim), or None where `reads` leaves it
         out.
         """
 
@@ -64,7 +62,10 @@ class Gathers(AttentionScore):
         """The score of queries against keys in order; (*batch, h, n, m)."""
 
     def faded(self, query: Positions, prepared: PreparedKeys, below: float) -> int:
-        """How many of the first keys score at least so much below the own key of each of these queries, so that the others can be scored without them; 0 where an encoding does not know."""
+        """Number of first keys that score at least `below` less than each query's own key.
+
+        Scores of the other keys can be computed without them. It is 0 where an encoding does not know.
+        """
         return 0
 
     @final
@@ -77,11 +78,11 @@ class Gathers(AttentionScore):
         hidden: Array | None = None,
         documents: Array | None = None,
     ) -> PreparedKeys:
-        """What the score reads of the keys, for `score_prepared`; hidden and documents: at the keys alone."""
+        """Prepare the keys for `score_prepared`; hidden and documents are those of the keys alone."""
         learned, dim = self.checked(params), getattr(self, "dim", None)
         lib = arrays.library(arrays.floats("k", k), *learned.values())
         k = content("k", k, dim, getattr(self, "heads", None) if dim else None, lib)
-        key = placed("key", key, k, -2)
+        key = placed("key_positions", key, k, -2)
         _, key = of_documents(None if documents is None else (documents, documents), key, key)
         keys = ordered(key)
         x = keys.of(inputs(hidden, k, _model_dim(self))) if self.reads in ("key", "both") else None
@@ -98,11 +99,11 @@ class Gathers(AttentionScore):
         hidden: Array | None = None,
         documents: Array | None = None,
     ) -> Array:
-        """The score of some queries, (*batch, h, n, m); hidden and documents: at the queries alone."""
+        """Score some queries, (*batch, h, n, m); hidden and documents are those of the queries alone."""
         learned = self.checked(params)
         lib = arrays.library(arrays.floats("q", q), *learned.values())
         q = content("q", q, getattr(self, "dim", None), getattr(self, "heads", None), lib)
-        query = placed("query", query, q, -2)
+        query = placed("query_positions", query, q, -2)
         query, _ = of_documents(None if documents is None else (documents, documents), query, query)
         x = inputs(hidden, q, _model_dim(self)) if self.reads in ("query", "both") else None
         keys = prepared.keys
@@ -141,9 +142,6 @@ def _model_dim(encoding: Any) -> int:
 
 
 def _as_wide(learned: Params, x: Array) -> Params:
-    """Parameters in the dtype of what they meet.
-
-    Those of an encoding within it, whose names have a dot, as they are.
-    """
+    """Parameters in the dtype of x; those of a wrapped encoding, whose names have a dot, as they are."""
     lib = arrays.library(x)
     return {name: value if "." in name else lib.astype(value, x.dtype) for name, value in learned.items()}

@@ -1,4 +1,4 @@
-"""What angles that tokens choose do to a logit: shared by the scores that rotate queries and keys."""
+"""Scores of queries and keys that are rotated by angles which tokens choose."""
 
 from __future__ import annotations
 
@@ -8,11 +8,16 @@ from posenc.core.arrays import Array, Library
 
 
 def score_of_rotation(q: Array, k: Array, rotated_q: Array, rotated_k: Array) -> Array:
-    """(R(there)q · R(here)k - q·k) / √dim: what rotation adds to the plain product, which attention adds itself.
+    """Difference (R(there)q · R(here)k - q·k) / √dim that a rotation makes to the product that attention adds itself.
 
     Args:
-        q: (*batch, heads, n, dim), k, rotated_k: (*batch, heads, m, dim).
-        rotated_q: (*batch, heads, n, dim), k, rotated_k: (*batch, heads, m, dim).
+        q: Queries, (*batch, heads, n, dim).
+        k: Keys, (*batch, heads, m, dim).
+        rotated_q: The rotated queries.
+        rotated_k: The rotated keys.
+
+    Returns:
+        The score, (*batch, heads, n, m).
     """
     return (rotated_q @ rotated_k.swapaxes(-1, -2) - q @ k.swapaxes(-1, -2)) / math.sqrt(q.shape[-1])
 

@@ -35,13 +35,13 @@ class AdditiveGRAPE(AttentionScore):
 
     Args:
         dim: Channels of a head.
-        heads: How many heads the layer has.
+        heads: Heads of the layer.
         gates: "both" terms, or the "query"'s or the "key"'s alone.
         normalised: Whether v_h and u_h are divided by their lengths (`u_l2_norm`, `v_l2_norm`).
 
     Raises:
-        ValueError: A value breaks its rule; the message names the argument.
-        TypeError: A value breaks its rule; the message names the argument.
+        ValueError: An argument breaks its rule; the message names it.
+        TypeError: An argument has the wrong type.
 
     Example:
         >>> encoding = AdditiveGRAPE(dim=1, heads=1, gates="query", normalised=False)
@@ -67,7 +67,7 @@ class AdditiveGRAPE(AttentionScore):
         return {"omega": (self.heads,)} | dict.fromkeys(directions, (self.heads, self.dim))
 
     def init(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
-        """omega with softplus(omega) = 1, directions from N(0, 1/dim), as in the authors' code."""
+        """Draw omega with softplus(omega) = 1, directions from N(0, 1/dim), as in the authors' code."""
         drawn = {name: rng.standard_normal(shape) * self.dim**-0.5 for name, shape in self.shapes.items()}
         return drawn | {"omega": np.full(self.heads, math.log(math.e - 1))}
 

@@ -1,4 +1,4 @@
-"""Contextual GRAPE: every token says by how much time goes on, and queries and keys turn by the time that has gone."""
+"""Contextual GRAPE: every token adds to a clock, and queries and keys rotate by its time."""
 
 from __future__ import annotations
 
@@ -23,11 +23,13 @@ from posenc.positions.sums_between import sigmoid, sums_upto
 
 @dataclass(frozen=True)
 class ContextualGRAPE(Gathers):
-    """score(m, n) = (R(Φ_m) q_m · R(Φ_n) k_n - q_m·k_n) / √dim, with Φ_p = Σ gate((W·x_l + c) / gate_scale) over the keys l before p.
+    """score(m, n) = (R(Φ_m) q_m · R(Φ_n) k_n - q_m·k_n) / √dim.
+
+    Φ_p = Σ gate((W·x_l + c) / gate_scale) over the keys l before p.
 
     Zhang et al. 2025, arXiv:2512.07805, in the authors' code (the contextual form on the planes of RoPE). The paper and
     the first release (model-architectures/GRAPE, commit 73b2231) have gate="softplus" and gate_scale=1, the defaults;
-    since commit 431bad1 of 22 December 2025 the code has gate="sigmoid" and gate_scale=16. R turns channel i + dim/2
+    since commit 431bad1 of 22 December 2025 the code has gate="sigmoid" and gate_scale=16. R rotates channel i + dim/2
     towards channel i, the other way about than RoPE, by Φ·exp(log_frequencies_i); x is the input of the layer, given as
     `hidden` with one vector a key. Attention adds q·k itself. Keys may stand in any order: give all of the sequence,
     each position once, and padding behind the tokens, as `positions.from_mask` numbers it. documents: of the queries
@@ -39,18 +41,18 @@ class ContextualGRAPE(Gathers):
 
     Args:
         dim: Channels of a head.
-        heads: How many the layer has.
-        model_dim: Channels of its input.
-        base: Of RoPE's frequencies, with which training begins.
+        heads: Heads of the layer.
+        model_dim: Channels of the layer's input.
+        base: Base of RoPE's frequencies, with which training begins.
         own_clocks: Whether each head has a W and c of its own.
         own_frequencies: Whether it has frequencies of its own.
-        initial: softplus(c) then.
+        initial: softplus(c) at the beginning of training.
         gate: What makes a step of W·x + c, "softplus" or "sigmoid".
         gate_scale: What divides W·x + c (`ctx_omega_scale`).
 
     Raises:
-        ValueError: A value breaks its rule; the message names the field or argument.
-        TypeError: A value breaks its rule; the message names the field or argument.
+        ValueError: A field or argument breaks its rule; the message names it.
+        TypeError: A field or argument has the wrong type.
 
     Example:
         >>> encoding = ContextualGRAPE(dim=2, heads=1, model_dim=1)
@@ -84,9 +86,9 @@ class ContextualGRAPE(Gathers):
         return {"W": (clocks, self.model_dim), "c": (clocks,), "log_frequencies": (frequency_rows, self.dim // 2)}
 
     def init(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
-        """c such that softplus(c) is `initial`, the frequencies of RoPE, and W as each release draws it.
+        """Draw W as each release does; softplus(c) is `initial`, and the frequencies are those of RoPE.
 
-        From N(0, 1/(4·model_dim)) for the softplus, zeros for the sigmoid, whose first step is σ(c / gate_scale).
+        W is from N(0, 1/(4·model_dim)) for the softplus, zeros for the sigmoid, whose first step is σ(c / gate_scale).
         """
         shapes, log_frequencies = self.shapes, np.log(Geometric(self.dim, self.base).radians())
         spread = 0.5 / math.sqrt(self.model_dim) if self.gate == "softplus" else 0.0

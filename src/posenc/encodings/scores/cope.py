@@ -24,7 +24,9 @@ BLOCK = 128
 
 @dataclass(frozen=True)
 class CoPE(Gathers):
-    """score(m, n) = (1-w)·q_m·table[a] + w·q_m·table[a+1], a + w = min(Σ σ(q_m·k_l / √dim), rows - 1) over keys l from n to m.
+    """score(m, n) = (1-w)·q_m·table[a] + w·q_m·table[a+1].
+
+    The position is a + w = min(Σ σ(q_m·k_l / √dim), rows - 1) over the keys l from n to m, a whole and w below 1.
 
     Golovneva et al. 2024, arXiv:2405.18719, eq. 3 to 5, with the scaled gates and the unscaled q·table of its code.
     Causal by its definition: a key behind the query has the empty sum, row 0. Keys may stand in any order: give all of
@@ -39,8 +41,8 @@ class CoPE(Gathers):
         rows: Length of the table; no position is counted beyond rows - 1 (`npos_max`).
 
     Raises:
-        ValueError: A value breaks its rule; the message names the argument.
-        TypeError: A value breaks its rule; the message names the argument.
+        ValueError: An argument breaks its rule; the message names it.
+        TypeError: An argument has the wrong type.
 
     Example:
         >>> q = np.ones((1, 1, 1, 1))

@@ -31,16 +31,16 @@ class DAPE(_wrapped.ScoresByBias):
 
     q: (*batch, heads, n, dim), k: (*batch, heads, m, dim); positions (*batch, n) and (*batch, m), as the bias takes
     them; params "weight_in" (width, 2·heads), "bias_in" (width,), "weight_out" (heads, width), "bias_out" (heads,), and
-    those of the bias, "encoding.name". Result in float32 at least.
+    those of the bias, "inner.name". Result in float32 at least.
 
     Args:
-        dim: Channels of a head.
-        width: Of the hidden layer.
         encoding: An encoding that biases, such as ALiBi, KerpleLog or FIRE: B, with the heads of the layer.
+        dim: Channels of a head.
+        width: Channels of the hidden layer.
 
     Raises:
-        ValueError: A value breaks its rule; the message names the argument.
-        TypeError: A value breaks its rule; the message names the argument.
+        ValueError: An argument breaks its rule; the message names it.
+        TypeError: An argument has the wrong type.
 
     Example:
         >>> from posenc import ALiBi
@@ -99,7 +99,7 @@ def check_widths(encoding: Any) -> None:
 
 def drawn_network(encoding: Any, rng: np.random.Generator, kernel: int) -> dict[str, np.ndarray]:
     """First parameters, each layer uniform within ±1/√(its inputs)."""
-    own_shapes = {name: shape for name, shape in encoding.shapes.items() if not name.startswith("encoding.")}
+    own_shapes = {name: shape for name, shape in encoding.shapes.items() if not name.startswith("inner.")}
     inputs = {"in": 2 * encoding.heads * kernel, "out": encoding.width * kernel}
     network = _layers.uniform_layers(rng, own_shapes, {name: inputs[name.split("_")[1]] for name in own_shapes})
     return network | _wrapped.inner_init(encoding.encoding, rng)

@@ -23,9 +23,7 @@ from posenc.positions.ordered_keys import OrderedKeys
 
 @dataclass(frozen=True)
 class DAPEv2(_wrapped.ScoresByBias, Gathers):
-    """score(m, n) = B(m, n) + f([A(m, ·), B(m, ·)])(n).
-
-    DAPE's f as two convolutions of `kernel` steps along the keys.
+    """score(m, n) = B(m, n) + f([A(m, ·), B(m, ·)])(n), with DAPE's f as two convolutions along the keys.
 
     Zheng et al. 2024, arXiv:2410.04798, as in the authors' code: causal by its definition. A row reads zeros for keys
     ahead of the query and before the first; the hidden layer counts at those ahead, not at those before. A key ahead
@@ -36,16 +34,17 @@ class DAPEv2(_wrapped.ScoresByBias, Gathers):
 
     q: (*batch, heads, n, dim), k: (*batch, heads, m, dim); positions (*batch, n) and (*batch, m), as the bias takes
     them; params "weight_in" (width, 2·heads, kernel), "bias_in" (width,), "weight_out" (heads, width, kernel),
-    "bias_out" (heads,), and those of the bias, "encoding.name". Result in float32 at least.
+    "bias_out" (heads,), and those of the bias, "inner.name". Result in float32 at least.
 
     Args:
-        dim: As in DAPE.
-        width: As in DAPE.
+        encoding: An encoding that biases, with the heads of the layer, as in `DAPE`.
+        dim: Channels of a head.
+        width: Channels of the hidden layer.
         kernel: How many keys a step of a convolution reads, odd.
-        encoding: As in DAPE.
 
     Raises:
-        ValueError: Or TypeError naming the argument.
+        ValueError: An argument breaks its rule; the message names it.
+        TypeError: An argument has the wrong type.
 
     Example:
         >>> from posenc import ALiBi

@@ -9,8 +9,7 @@ from typing import Literal
 import numpy as np
 
 from posenc.core import arrays, validation
-from posenc.core.array_memo import remembered
-from posenc.core.arrays import Array, Library
+from posenc.core.arrays import Array, Library, remembered
 from posenc.core.checked_positions import Positions
 from posenc.core.declared_fields import Heads, Width
 from posenc.core.doors import Params
@@ -38,13 +37,14 @@ class DeBERTa(ByDistance):
 
     Args:
         dim: Channels of a head.
-        heads: How many heads the layer has.
+        heads: Heads of the layer.
         buckets: Rows a direction (`position_buckets`; in v1 `max_relative_positions`).
         max_distance: Where the last bucket begins, in steps; None gives each distance a row.
         terms: "both", or "c2p" (the query's) or "p2c" (the key's) alone (`pos_att_type`).
 
     Raises:
-        ValueError: Or TypeError naming the argument; a fraction that cannot be seen gives NaN.
+        ValueError: An argument breaks its rule; the message names it. A fraction that cannot be seen gives NaN.
+        TypeError: An argument has the wrong type.
 
     Example:
         >>> encoding = DeBERTa(dim=1, heads=1, buckets=2, max_distance=None, terms="c2p")

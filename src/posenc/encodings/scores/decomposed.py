@@ -35,9 +35,8 @@ class Decomposed(AttentionScore):
         size: Places along each axis.
 
     Raises:
-        ValueError: A value breaks its rule; the message names the argument; a fraction that cannot be checked gives
-            NaN.
-        TypeError: A value breaks its rule; the message names the argument; a fraction that cannot be checked gives NaN.
+        ValueError: An argument breaks its rule; the message names it. A fraction that cannot be checked gives NaN.
+        TypeError: An argument has the wrong type.
 
     Example:
         >>> import numpy as np
@@ -82,8 +81,8 @@ class Decomposed(AttentionScore):
         )
         lib, xp, total = query_positions.lib, query_positions.lib.xp, 0.0
         pairs = zip(
-            split_coordinates(query_positions, self.axes, "query"),
-            split_coordinates(key_positions, self.axes, "key"),
+            split_coordinates(query_positions, self.axes, "query_positions"),
+            split_coordinates(key_positions, self.axes, "key_positions"),
             strict=True,
         )
         for axis, (size, (m, n)) in enumerate(zip(self.size, pairs, strict=True)):

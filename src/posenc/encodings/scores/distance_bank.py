@@ -32,14 +32,14 @@ class DistanceBank(ByDistance):
     in float32 at least.
 
     Args:
-        heads: How many heads the layer has.
+        heads: Heads of the layer.
         model_dim: Channels of the layer's input.
         basis: How many profiles are mixed (`d_rel`).
         extent: Distances that a profile covers, in steps (`rel_extent`).
 
     Raises:
-        ValueError: A value breaks its rule; the message names the argument; a fraction that cannot be seen gives NaN.
-        TypeError: A value breaks its rule; the message names the argument; a fraction that cannot be seen gives NaN.
+        ValueError: An argument breaks its rule; the message names it. A fraction that cannot be seen gives NaN.
+        TypeError: An argument has the wrong type.
 
     Example:
         >>> encoding = DistanceBank(heads=1, model_dim=1, basis=1, extent=2)

@@ -20,9 +20,7 @@ from posenc.positions.sums_between import log_sigmoid, sums_upto
 
 @dataclass(frozen=True)
 class ForgettingGate(Gathers):
-    """score(h, m, n) = Σ ln σ(W_h · x_l + c_h) over the keys l behind n, up to m.
-
-    N < l ≤ m; 0 where n is not before m.
+    """score(h, m, n) = Σ ln σ(W_h · x_l + c_h) over the keys l with n < l ≤ m; 0 where n is not before m.
 
     Lin et al. 2025, arXiv:2503.02130: the logarithm of the product of forget gates. CABLE (Veisi et al. 2025,
     arXiv:2503.08067) is the same with the other signs of W and c: ln σ(x) = -softplus(-x). It reads neither queries nor
@@ -34,17 +32,18 @@ class ForgettingGate(Gathers):
     (*batch, m); params["W"] (heads, model_dim) and params["c"] (heads,). Result in float32 at least, no unit.
 
     Args:
-        heads: How many heads the layer has.
+        heads: Heads of the layer.
         model_dim: Channels of the layer's input.
 
     Raises:
-        ValueError: A value breaks its rule; the message names the argument.
-        TypeError: A value breaks its rule; the message names the argument.
+        ValueError: An argument breaks its rule; the message names it.
+        TypeError: An argument has the wrong type.
 
     Example:
         >>> q, hidden = np.zeros((1, 1, 3, 2)), np.array([[[0.0], [1.0], [-1.0]]])
         >>> params = {"W": np.ones((1, 1)), "c": np.zeros(1)}
-        >>> ForgettingGate(heads=1, model_dim=1).score(q, q, range(3), range(3), params, hidden=hidden).round(4).tolist()
+        >>> encoding = ForgettingGate(heads=1, model_dim=1)
+        >>> encoding.score(q, q, range(3), range(3), params, hidden=hidden).round(4).tolist()
         [[[[0.0, 0.0, 0.0], [-0.3133, 0.0, 0.0], [-1.6265, -1.3133, 0.0]]]]
     """
 

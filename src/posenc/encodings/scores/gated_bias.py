@@ -23,7 +23,9 @@ CHANNELS = 4
 
 @dataclass(frozen=True)
 class GatedBias(_wrapped.ScoresByBias):
-    """score(h, m, n) = (σ(a)·(σ(b)·constant_h - 1) + 2) · B(h, m, n), (a, b) sums of 4 + 4 channels of weight·x_{m,h} + bias.
+    """score(h, m, n) = (σ(a)·(σ(b)·constant_h - 1) + 2) · B(h, m, n).
+
+    a and b are sums of four channels each of weight·x_{m,h} + bias.
 
     The gated relative position bias of WavLM (Chen et al. 2021, arXiv:2110.13900), as in its released code: x_{m,h} is
     the share of head h of x, the input of the layer, given as `hidden` with one vector a query; B is the bias of
@@ -31,15 +33,15 @@ class GatedBias(_wrapped.ScoresByBias):
 
     q: (*batch, heads, n, dim), k: (*batch, heads, m, dim), hidden: (*batch, n, heads·dim); positions (*batch, n) and
     (*batch, m), as the bias takes them; params "weight" (8, dim), "bias" (8,), "constant" (heads,), and those of the
-    bias, "encoding.name". Result in float32 at least.
+    bias, "inner.name". Result in float32 at least.
 
     Args:
-        dim: Channels of a head, of its share of x too.
         encoding: An encoding that biases, with the heads of the layer.
+        dim: Channels of a head, of its share of x too.
 
     Raises:
-        ValueError: A value breaks its rule; the message names the argument.
-        TypeError: A value breaks its rule; the message names the argument.
+        ValueError: An argument breaks its rule; the message names it.
+        TypeError: An argument has the wrong type.
 
     Example:
         >>> from posenc import ALiBi
@@ -65,7 +67,7 @@ class GatedBias(_wrapped.ScoresByBias):
         return {**linear, "constant": (self.heads,), **_wrapped.inner_shapes(self.encoding)}
 
     def init(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
-        """weight and bias uniform within ±1/√(channels of a head), PyTorch's rule, and constants of one."""
+        """Draw weight and bias uniformly within ±1/√(channels of a head), PyTorch's rule, and constants of one."""
         end = self.dim**-0.5
         linear = {name: rng.uniform(-end, end, self.shapes[name]) for name in ("weight", "bias")}
         return {**linear, "constant": np.ones(self.heads), **_wrapped.inner_init(self.encoding, rng)}

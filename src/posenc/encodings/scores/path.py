@@ -43,15 +43,15 @@ class PaTH(Gathers):
 
     Args:
         dim: Channels of a head.
-        heads: How many heads the layer has.
+        heads: Heads of the layer.
         model_dim: Channels of the layer's input.
         rank: Width between w_in and w_out.
         taps: How many keys the filter reads, the last of which is its own (`conv_size`).
         epsilon: Added to the squared length by which w is divided.
 
     Raises:
-        ValueError: A value breaks its rule; the message names the argument.
-        TypeError: A value breaks its rule; the message names the argument.
+        ValueError: An argument breaks its rule; the message names it.
+        TypeError: An argument has the wrong type.
 
     Example:
         >>> encoding = PaTH(dim=2, heads=1, model_dim=1, rank=1, taps=1, epsilon=0.0)
@@ -123,7 +123,7 @@ class PaTH(Gathers):
         return xp.concatenate(parts[::-1], -1) * reached / math.sqrt(self.dim)
 
     def _directions(self, x: Array, keys: OrderedKeys, learned: Params) -> Array:
-        """w of every head and key, (*batch, heads, m, dim): filtered over the keys in their order, of length one."""
+        """Directions w of every head and key, (*batch, heads, m, dim), filtered over the keys in order; of length 1."""
         lib, low = keys.key.lib, (x @ learned["w_in"].swapaxes(0, 1))[..., None, :, :]
 
         def of_heads(some: slice) -> Array:

@@ -26,9 +26,11 @@ from posenc.positions.sums_between import log_sigmoid
 
 @dataclass(frozen=True)
 class PathGRAPE(Gathers):
-    """score(h, m, n) = slope_h · Σ ln σ(W_h x_m · R(l) p̂_l / width) over the keys l after n and up to m, p̂ = W_h x_l / rms.
+    """score(h, m, n) = slope_h · Σ ln σ(W_h x_m · R(l) p̂_l / width) over the keys l after n and up to m.
 
-    GRAPE-AP of Zhang et al. 2025, arXiv:2512.07805, in the authors' code with a projection of its own. R(l) turns
+    p̂ = W_h x_l / rms.
+
+    GRAPE-AP of Zhang et al. 2025, arXiv:2512.07805, in the authors' code with a projection of its own. R(l) rotates
     channel i + width/2 towards channel i by l radians, every pair alike; the query is not rotated, so that places count
     and not differences alone. Slopes are those of `ALiBi`. x is the input of the layer, given as `hidden`: a vector a
     query, and behind these a vector a key. Keys may stand in any order: give all of the sequence, each position once,
@@ -39,14 +41,14 @@ class PathGRAPE(Gathers):
     (*batch, m); params["W"] (heads, width, model_dim). Result in float32 at least.
 
     Args:
-        heads: How many heads the layer has.
+        heads: Heads of the layer.
         model_dim: Channels of the layer's input.
         width: Channels of a head's p (`p_head_dim`), even.
         epsilon: Added to the mean square that p̂ is divided by.
 
     Raises:
-        ValueError: A value breaks its rule; the message names the argument.
-        TypeError: A value breaks its rule; the message names the argument.
+        ValueError: An argument breaks its rule; the message names it.
+        TypeError: An argument has the wrong type.
 
     Example:
         >>> encoding = PathGRAPE(heads=1, model_dim=2, width=2, epsilon=0.0)
@@ -95,11 +97,7 @@ class PathGRAPE(Gathers):
         return xp.flip(xp.cumsum(xp.flip(after, (-1,)), -1), (-1,))
 
     def _rotated(self, x: Array, key: Positions) -> Array:
-        """
-
-        Args:
-            x: (*batch, heads, m, width), each key by its position in radians, backwards.
-        """
+        """Rotate x, (*batch, heads, m, width), each key by its position in radians, backwards."""
         cos, sin = (table[..., None, :, :] for table in cos_sin(key, self.frequencies, x.dtype))
         return rotated_halves(x, cos, -sin, key.lib)
 

@@ -33,15 +33,17 @@ class RowGate(Gathers):
     (*batch, m); params["W"] and params["U"] (heads, width, model_dim). Result in float32 at least.
 
     Args:
-        heads: How many heads the layer has.
+        heads: Heads of the layer.
         model_dim: Channels of the layer's input.
         width: Channels of what a gate compares (`dim_head`).
 
     Raises:
-        ValueError: Or TypeError naming the argument.
+        ValueError: An argument breaks its rule; the message names it.
+        TypeError: An argument has the wrong type.
 
     Example:
-        >>> q, k, hidden = np.zeros((1, 1, 1, 2)), np.zeros((1, 1, 4, 2)), np.array([[[1.0], [0.0], [1.0], [5.0], [5.0]]])
+        >>> q, k = np.zeros((1, 1, 1, 2)), np.zeros((1, 1, 4, 2))
+        >>> hidden = np.array([[[1.0], [0.0], [1.0], [5.0], [5.0]]])
         >>> params = {"W": np.ones((1, 1, 1)), "U": np.ones((1, 1, 1))}
         >>> RowGate(heads=1, model_dim=1, width=1).score(q, k, [2], range(4), params, hidden=hidden).round(4).tolist()
         [[[[-1.0064, -0.3133, 0.0, 0.0]]]]

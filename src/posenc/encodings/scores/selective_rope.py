@@ -1,4 +1,4 @@
-"""Selective RoPE: tokens choose the angles by which queries and keys turn, and the angles add up."""
+"""Selective RoPE: tokens choose the angles by which queries and keys rotate, and the angles add up."""
 
 from __future__ import annotations
 
@@ -24,12 +24,14 @@ from posenc.positions.sums_between import over_keys, sigmoid, sums_upto
 
 @dataclass(frozen=True)
 class SelectiveRoPE(Gathers):
-    """score(m, n) = (R(a_m) q_m · R(a_n) k_n - q_m·k_n) / √dim, with a_p = Σ φ_l·base^(-2i/dim) over the keys l at p or before.
+    """score(m, n) = (R(a_m) q_m · R(a_n) k_n - q_m·k_n) / √dim.
+
+    a_p = Σ φ_l·base^(-2i/dim) over the keys l at p or before.
 
     Movahedi et al. 2025, arXiv:2511.17388, as in the authors' code: φ_l is a filter of `taps` steps over
     w_out·w_in·x̂_l, and x̂ the input of the layer, given as `hidden` with one vector a key, each head's share of it
-    divided by its length. R turns pairs (i, i + dim/2), pair i by the angle of its own. Attention adds q·k itself. Keys
-    may stand in any order: give all of the sequence, each position once, and padding behind the tokens, as
+    divided by its length. R rotates pairs (i, i + dim/2), pair i by the angle of its own. Attention adds q·k itself.
+    Keys may stand in any order: give all of the sequence, each position once, and padding behind the tokens, as
     `positions.from_mask` numbers it. documents: of the queries and of the keys, numbers in the shape of their
     positions, where a row holds several.
 
@@ -39,16 +41,17 @@ class SelectiveRoPE(Gathers):
 
     Args:
         dim: Channels of a head.
-        heads: How many the layer has.
-        model_dim: Channels of its input, a multiple of heads.
+        heads: Heads of the layer.
+        model_dim: Channels of the layer's input, a multiple of heads.
         rank: Width between w_in and w_out.
         taps: How many keys the filter reads, the last of which is its own (`d_conv`).
-        base: Of the factors that angles are multiplied by (`temp_theta`).
-        gated: φ times a gate σ(gate·x̂ + bias) a head.
+        base: Base of the factors that angles are multiplied by (`temp_theta`).
+        gated: Whether φ is multiplied by a gate σ(gate·x̂ + bias) a head.
         epsilon: Added to the squared length by which x̂ is divided.
 
     Raises:
-        ValueError: Or TypeError.
+        ValueError: An argument breaks its rule; the message names it.
+        TypeError: An argument has the wrong type.
 
     Example:
         >>> encoding = SelectiveRoPE(dim=2, heads=1, model_dim=1, rank=1, taps=1, epsilon=0.0)
@@ -109,7 +112,7 @@ class SelectiveRoPE(Gathers):
         return score_of_rotation(q, k, rotated_by_angles(q, there, lib), rotated_k)
 
     def _angles(self, x: Array, keys: OrderedKeys, learned: Params) -> Array:
-        """By how much each key turns what comes after it, (*batch, heads, m, dim/2)."""
+        """Angles by which each key rotates what comes after it, (*batch, heads, m, dim/2)."""
         lib, xp = keys.key.lib, keys.key.lib.xp
         parts = x.reshape((*x.shape[:-1], self.heads, self.model_dim // self.heads))
         parts = parts / xp.sqrt((parts * parts).sum(-1)[..., None] + self.epsilon)

@@ -21,20 +21,25 @@ from posenc.positions.whole_positions import guarded, whole_distances
 
 @dataclass(frozen=True)
 class Shaw(ByDistance):
-    """score(m, n) = q_m · relative_keys[c] / √dim, output(m) = Σ_n weight(m, n) · relative_values[c], c = clip(n - m, -clip, ahead) + clip.
+    """score(m, n) = q_m · relative_keys[c] / √dim, output(m) = Σ_n weight(m, n) · relative_values[c].
+
+    c = clip(n - m, -clip, ahead) + clip.
 
     Shaw et al. 2018, arXiv:1803.02155, eq. 3 (values), eq. 4 (scores) and §3.2 (clipping), with n the key's position
     and m the query's. The vectors are shared by all heads, as in §3.3.
 
     q: (*batch, heads, n, dim); positions (*batch, n) and (*batch, m), whole numbers; params["relative_keys"] and
-    params["relative_values"] (clip+ahead+1, dim), row `clip` for distance 0. Results are float32 at least. Raises
-    ValueError or TypeError naming the argument; a fraction that cannot be checked gives NaN.
+    params["relative_values"] (clip+ahead+1, dim), row `clip` for distance 0. Results are float32 at least.
 
     Args:
         dim: Channels of a head.
         clip: The distance, in steps, from which on all distances share a vector.
         ahead: The same for keys ahead of the query; None for `clip`. Wav2Vec2-BERT has clip=64, ahead=8 and no values,
             which are zeros here.
+
+    Raises:
+        ValueError: An argument breaks its rule; the message names it. A fraction that cannot be checked gives NaN.
+        TypeError: An argument has the wrong type.
 
     Example:
         >>> import numpy as np

@@ -37,12 +37,13 @@ class TransformerXL(ByDistance):
 
     Args:
         dim: Channels of a head.
-        heads: How many heads the layer has.
+        heads: Heads of the layer.
         model_dim: Width of the sinusoid, even.
+        base: The b of ω_i = b^(-2i/model_dim).
 
     Raises:
-        ValueError: A value breaks its rule; the message names the argument.
-        TypeError: A value breaks its rule; the message names the argument.
+        ValueError: An argument breaks its rule; the message names it.
+        TypeError: An argument has the wrong type.
 
     Example:
         >>> import numpy as np
@@ -65,7 +66,7 @@ class TransformerXL(ByDistance):
 
     @cached_property
     def frequencies(self) -> Geometric:
-        """How fast each pair of the sinusoid turns."""
+        """How fast each pair of the sinusoid rotates."""
         return Geometric(self.model_dim, self.base)
 
     @property

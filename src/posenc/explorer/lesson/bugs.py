@@ -1,4 +1,4 @@
-"""Break it yourself: one head that looks k tokens back, under each famous bug, and what the doctor says of it."""
+"""Break it yourself: one head that looks k tokens back, under each famous bug, and the verdict of the doctor."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from posenc.diagnosis import diagnose
 from posenc.encodings.rotates.rope import RoPE
 from posenc.explorer.lesson.rounded import rounded
 from posenc.frequencies import DynamicNTK
+from posenc.inspect.rounding import narrowed
 
-#: What the head was trained with: base and layout of Llama 3, stretched to four times its length.
+#: Rotary encoding of the training: base and layout of Llama 3, stretched to four times its length.
 RIGHT = RoPE(dim=64, base=500_000.0, pairing="halves", scaling=DynamicNTK(factor=4.0, original=8192, length=32_768))
 #: How far back the head looks, from the short text that a test tries to the long one that a user reads.
 DISTANCES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192)
@@ -25,13 +26,16 @@ SHARPNESS = 5.0
 
 @dataclass(frozen=True)
 class Bug:
-    """A switch of the page. query, key: the rotation that is applied in place of the right one.
+    """A switch of the page.
 
-    Args:
-        why: What happens, in words.
-        shift: Added to the positions of queries.
-        half: Positions are rounded to bfloat16.
-        since: Shorter texts are not touched.
+    Attributes:
+        name: Name of the switch.
+        why: Cause and effect, in words.
+        query: Rotary encoding that queries are rotated with in place of the right one.
+        key: The same for keys.
+        shift: Number added to the positions of queries.
+        half: Whether positions are rounded to bfloat16.
+        since: Length of the shortest text that is touched.
     """
 
     name: str
@@ -43,9 +47,9 @@ class Bug:
     since: int = 0
 
     def positions(self, true: np.ndarray, *, query: bool) -> np.ndarray:
-        """The positions that the broken code rotates by."""
+        """Positions that the broken code rotates by."""
         moved = true + (self.shift if query else 0)
-        return rounded_to_bfloat16(moved) if self.half else moved
+        return narrowed(moved, "bfloat16").astype(np.int64) if self.half else moved
 
 
 OTHER_LAYOUT = replace(RIGHT, pairing="adjacent")
@@ -55,8 +59,8 @@ BUGS = (
     Bug("nothing broken", "Queries and keys turn as they did in training: the head finds its word at every distance."),
     Bug(
         "wrong pair layout",
-        "The weights pair channel i with i + d/2, the code pairs neighbours. Every channel rotates at another channel's "
-        "frequency. This one does not wait for long texts: the head misses from the first neighbour on.",
+        "The weights pair channel i with i + d/2, the code pairs neighbours. Every channel rotates at another "
+        "channel's frequency. This one does not wait for long texts: the head misses from the first neighbour on.",
         OTHER_LAYOUT,
         OTHER_LAYOUT,
     ),
@@ -97,7 +101,7 @@ BUGS = (
 
 
 def broken(bug: Bug) -> dict[str, Any]:
-    """What the page shows of a bug: weight on the right word by distance, weights around it, and the doctor's words."""
+    """Weight on the right word by distance, weights around it, and the doctor's words, for the page."""
     rows = [_weights(bug, distance) for distance in DISTANCES]
     return {
         "name": bug.name,
@@ -109,10 +113,7 @@ def broken(bug: Bug) -> dict[str, Any]:
 
 
 def doctor(bug: Bug) -> list[str]:
-    """The lines of `posenc doctor`.
-
-    Of two encodings where a config shows the bug, else of captured queries and keys.
-    """
+    """Lines of `posenc doctor`: of two encodings where a config shows the bug, else of captured queries and keys."""
     if bug == BUGS[0]:
         return diagnose(RIGHT, RIGHT).lines()
     if bug.query != RIGHT:
@@ -146,7 +147,7 @@ def _weights(bug: Bug, distance: int) -> np.ndarray:
     query = keys[-1:]
     start = np.zeros(RIGHT.head_dim)
     start[: RIGHT.head_dim // 2] = 1.0
-    # The query's weights hold the turn back by `distance`, as they would after training.
+    # The query's weights hold the rotation back by `distance`, as they would after training.
     back = RIGHT.rotation([distance], dtype=np.float64)
     content = np.concatenate([np.asarray(back.cos)[0], -np.asarray(back.sin)[0]])
     q = _rotated(bug, content[None], query, query=True)
@@ -157,10 +158,3 @@ def _weights(bug: Bug, distance: int) -> np.ndarray:
     window = int(query[0]) - distance + np.arange(-AROUND, AROUND + 1)
     inside = (window >= 0) & (window < len(keys))
     return np.where(inside, weights[np.clip(window, 0, len(keys) - 1)], np.nan)
-
-
-def rounded_to_bfloat16(numbers: np.ndarray) -> np.ndarray:
-    """Whole numbers as bfloat16 holds them: eight significant bits, ties to even."""
-    exponent = np.floor(np.log2(np.maximum(np.abs(numbers), 1)))
-    unit = np.exp2(np.maximum(exponent - 7, 0))
-    return np.asarray(np.round(numbers / unit) * unit).astype(np.int64)

@@ -15,16 +15,14 @@ from typing import Annotated, Any
 from posenc.core.declared_fields import Declared, Whole
 from posenc.explorer.lesson.lesson_page import lesson_page
 from posenc.explorer.lesson.numbers import lesson_data
+from posenc.explorer.lesson.orders import PAIRS, same_words
 from posenc.explorer.lesson.reading import Reading, read_tokens
-from posenc.explorer.lesson.sentences import PAIRS, same_words
-from posenc.explorer.lesson.trained_attention_maps import LEARNERS, learned_maps
-from posenc.explorer.lesson.trained_models import trained_models
+from posenc.explorer.lesson.trained_models import LEARNERS, learned_maps, trained_models
 from posenc.explorer.write_atomically import page_path, write_atomically
-from posenc.lab.contestants import contestants, run_contestants
-from posenc.lab.run_config import TrainingOutcome, TrainingRecipe
+from posenc.lab.tour_plan import TrainingOutcome, TrainingRecipe, run_candidates, tour_candidates
 from posenc.lab.word_roles import STEPS as ROLE_STEPS
 
-#: What trains in about a minute and a half on two cores; the orderings it shows are those of this budget.
+#: Steps that take about a minute and a half on two cores; the orderings it shows are those of this budget.
 STEPS = 700
 #: The stage that counts the steps of all models together.
 ALL = "all models"
@@ -32,11 +30,15 @@ ALL = "all models"
 
 @dataclass(frozen=True)
 class Settings(Declared):
-    """What the tour is given.
+    """Settings of the tour.
 
     Args:
-        text: A file, or the English that ships with Python;.
-        pairs: Sentences in two orders.
+        text: File to train on; the English that ships with Python if left out.
+        pairs: Pairs of sentences, the same words in two orders.
+        output: Page to write.
+        seed: Seed of the initial weights, the order of the data and the generated text.
+        steps: Training steps for each model.
+        workers: Processes that train; one for each core if left out.
     """
 
     text: Path | None = None
@@ -51,13 +53,13 @@ class Settings(Declared):
 
     @property
     def recipe(self) -> TrainingRecipe:
-        """How each model is trained: at this size a peak rate of 0.006 is stable and learns fast for all six."""
+        """Training of each model: at this size a peak rate of 0.006 is stable and learns fast for all six."""
         return TrainingRecipe(steps=self.steps, seed=self.seed, rate=6e-3)
 
 
 @dataclass(frozen=True)
 class StageProgress:
-    """How far a stage is: `done` of `total`, with a word on the newest."""
+    """Progress of a stage: `done` of `total`, with a word on the newest."""
 
     stage: str
     done: int
@@ -75,12 +77,12 @@ class Journey:
     written: bool = False
 
     @property
-    def contestants(self) -> int:
+    def candidates(self) -> int:
         """How many models are trained in all."""
-        return len(contestants(self.settings.recipe))
+        return len(tour_candidates(self.settings.recipe))
 
     def steps(self) -> Generator[StageProgress, None, None]:
-        """Do everything, telling how far it is. The page is whole whenever this stops."""
+        """Do everything, telling how far it is; the page is whole whenever this stops."""
         self._writable()
         yield StageProgress("text", 0, 1)
         reading = read_tokens(self.settings.text)
@@ -97,11 +99,11 @@ class Journey:
 
     def _trained(self, reading: Reading) -> Generator[StageProgress, None, None]:
         recipe = self.settings.recipe
-        runners = contestants(recipe)
+        runners = tour_candidates(recipe)
         done = dict.fromkeys((runner.name for runner in runners), 0)
         yield StageProgress(ALL, 0, recipe.steps * len(runners))
         yield from (StageProgress(name, 0, recipe.steps) for name in done)
-        with contextlib.closing(run_contestants(runners, reading.corpus, recipe, self.settings.workers)) as events:
+        with contextlib.closing(run_candidates(runners, reading.corpus, recipe, self.settings.workers)) as events:
             for index, happened in events:
                 name = runners[index].name
                 if isinstance(happened, TrainingOutcome):
@@ -115,7 +117,7 @@ class Journey:
                 yield StageProgress(ALL, sum(done.values()), recipe.steps * len(runners))
 
     def _write_results(self, reading: Reading, names: list[str]) -> None:
-        """The page with the results so far."""
+        """Write the page with the results so far."""
         finished = [self.outcomes[index] for index in sorted(self.outcomes)]
         self.data["models"] = trained_models(finished, self.settings.recipe, reading)
         missing = [name for index, name in enumerate(names) if index not in self.outcomes]

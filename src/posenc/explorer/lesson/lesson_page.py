@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from posenc.explorer.html_elements import element, tag
-from posenc.explorer.one_file import BROWSER, one_file
+from posenc.explorer.one_file import BROWSER, element, one_file, tag
 
 FOLDER = Path(__file__).parent
 TITLE = "Where does a word stand?"
@@ -19,11 +18,7 @@ LEAD = (
 
 
 class Section(NamedTuple):
-    """A section: its text is sections/NAME.html, its view is drawn by browser/NAME.js.
-
-    Args:
-        needs: Data of a training.
-    """
+    """A section: text in sections/NAME.html, view in browser/NAME.js; `needs` names data of a training."""
 
     name: str
     title: str
@@ -53,12 +48,7 @@ _FORMULA = re.compile(r'<div class="formula">.*?</div>\n?', re.DOTALL)
 
 
 def lesson_page(data: Mapping[str, Any], status: str) -> str:
-    """The whole page.
-
-    Args:
-        data: What `numbers`, `learned_maps` and `trained_models` give; a section whose training is missing says so.
-        status: What is missing, or "" where nothing is.
-    """
+    """Whole page; a section whose training is missing says so, and `status` says what is missing, or is ""."""
     entries = "".join(element("li", tag("a", one.title, href=f"#{one.name}")) for one in SECTIONS)
     notice = tag("p", status, **{"class": "status", "role": "status"}) if status else ""
     head = (
@@ -84,7 +74,7 @@ def lesson_page(data: Mapping[str, Any], status: str) -> str:
 
 
 def _section(number: int, section: Section, data: Mapping[str, Any]) -> str:
-    """Text and formula on one side, the view on the other."""
+    """Section with text and formula on one side, the view on the other."""
     text = (FOLDER / "sections" / f"{section.name}.html").read_text(encoding="utf-8")
     formula = "".join(_FORMULA.findall(text))
     prediction = text.find("<fieldset")

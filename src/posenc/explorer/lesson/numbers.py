@@ -1,4 +1,4 @@
-"""Every number of the lesson that does not wait for a training: read from posenc, ready for JSON."""
+"""Numbers of the lesson that do not wait for a training, computed by posenc, ready for JSON."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from posenc.encodings.biases.alibi import ALiBi
 from posenc.encodings.rotates.rope import RoPE
 from posenc.explorer.browser_frequencies import browser_frequencies, browser_sinusoids
 from posenc.explorer.lesson.bugs import BUGS, DISTANCES, broken
-from posenc.explorer.lesson.orders import architectures_of, orders_of
-from posenc.explorer.lesson.own_words import own_words
+from posenc.explorer.lesson.orders import architectures_of, orders_of, own_words
 from posenc.explorer.lesson.rounded import rounded
 from posenc.inspect import input_sum, score_by_distance
 from posenc.learn import ERRATA, LADDER, ladder_figures
@@ -26,7 +25,7 @@ BOOK = (0.02, 0.15, 0.31, 0.08, -0.26, 0.21, -0.58, 1.12, -0.38, -0.91, 0.52, 0.
 
 
 def lesson_data(pairs: tuple[tuple[str, str], ...], seed: int) -> dict[str, Any]:
-    """The page's data, a part for each section."""
+    """Data of the page, a part for each section."""
     return {
         "words": [orders_of(pair, seed) for pair in pairs],
         "architectures": [architectures_of(pair, seed) for pair in pairs],
@@ -114,7 +113,7 @@ def _by_distance() -> dict[str, Any]:
 
 
 def _layouts() -> dict[str, Any]:
-    """One head of eight channels in both pair layouts: the same numbers at other places, and what a mix gives."""
+    """A head of eight channels in both pair layouts: the same numbers at other places, and the products of a mix."""
     halves, adjacent = RoPE(dim=8, pairing="halves"), RoPE(dim=8)
     order = np.arange(8).reshape(2, 4).T.reshape(-1)
     q, k = np.random.default_rng(3).standard_normal((2, 8))
@@ -138,7 +137,7 @@ def _layouts() -> dict[str, Any]:
 
 
 def _exercises() -> list[dict[str, Any]]:
-    """The sources' questions; the practice question is graded under both exponents, as `posenc check` does."""
+    """Questions of the sources; the practice question is graded under both exponents, as `posenc check` does."""
     return [
         {
             **{name: getattr(one, name) for name in ("name", "source", "asks", "kind", "answer", "note", "tolerance")},
@@ -151,5 +150,5 @@ def _exercises() -> list[dict[str, Any]]:
 
 
 def _grades(asked: Question) -> dict[str, list[str]]:
-    """What `posenc check` says of the two positions that fit, and of any other."""
+    """Grades that `posenc check` gives to the two positions that fit, and to any other."""
     return {answer: list(grade(asked, answer).lines) for answer in ("7", "929505", "1")}

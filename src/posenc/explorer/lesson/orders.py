@@ -1,15 +1,46 @@
-"""The same words in several orders through one layer: the numbers of the first two sections."""
+"""The same words in several orders through one layer: numbers of the first sections, and of the reader's words."""
 
 from __future__ import annotations
 
 from itertools import permutations
 from typing import Any
 
+from posenc.core import validation
 from posenc.core.doors import Encoding
 from posenc.core.text_lines import short
+from posenc.encodings.adds.sinusoidal import Sinusoidal
 from posenc.explorer.lesson.rounded import rounded
-from posenc.inspect import order_by_architecture
+from posenc.inspect import input_sum, order_by_architecture
 from posenc.inspect.order import usual_encodings, word_layer, words_of
+
+PAIRS = (
+    ("Dog bites man", "Man bites dog"),
+    ("The cat sat on the mat", "The mat sat on the cat"),
+    ("Rohan killed the lion", "lion killed the Rohan"),
+)
+#: More words than this make no readable table.
+LONGEST, MOST = 24, 8
+
+
+def same_words(pairs: tuple[tuple[str, str], ...]) -> None:
+    """Refuse pairs that are not the same words in two orders."""
+    if not 1 <= len(pairs) <= MOST:
+        raise ValueError(
+            f"sentences must come in 1 to {MOST} pairs; got {len(pairs)}. Give two sentences for each pair."
+        )
+    for pair in pairs:
+        first, second = (words_of(sentence) for sentence in pair)
+        if not 2 <= len(first) <= LONGEST:
+            raise ValueError(
+                f"sentences must have 2 to {LONGEST} words; got {len(first)} in {validation.shown(pair[0])}. "
+                "Shorten or lengthen it."
+            )
+        if sorted(first) != sorted(second) or first == second:
+            raise ValueError(
+                f"sentences must come in pairs of the same words in two orders; got {pair[0]!r} and {pair[1]!r}. "
+                "Reorder the words of one."
+            )
+
 
 #: Channels of a word's output that are shown, of the sixteen it has.
 SHOWN = 8
@@ -18,7 +49,7 @@ EVERY_ORDER = 3
 
 
 def compared(longest: int) -> tuple[tuple[str, Encoding | None, bool], ...]:
-    """(name, encoding, causal) of every choice, for sentences of at most so many words."""
+    """Name, encoding and mask (name, encoding, causal) of every choice, for sentences of at most so many words."""
     names = ("sinusoidal", "learned (untrained)", "rotary", "ALiBi", "T5 (untrained)", "Shaw (untrained)")
     encodings = zip(names, usual_encodings(longest), strict=True)
     return (
@@ -56,7 +87,7 @@ def orders_of(pair: tuple[str, str], seed: int, *, every: int = EVERY_ORDER) -> 
 
 
 def _every_order(words: list[str]) -> list[tuple[int, ...]]:
-    """All orders that read differently."""
+    """Orders that read differently."""
     seen: dict[tuple[str, ...], tuple[int, ...]] = {}
     for order in permutations(range(len(words))):
         seen.setdefault(tuple(words[index] for index in order), order)
@@ -64,7 +95,7 @@ def _every_order(words: list[str]) -> list[tuple[int, ...]]:
 
 
 def _order(words: list[str], other: list[str]) -> tuple[int, ...]:
-    """For each word of the other sentence its index in the first."""
+    """Index in the first sentence of each word of the other."""
     left = list(enumerate(words))
     order = []
     for word in other:
@@ -86,3 +117,36 @@ def architectures_of(pair: tuple[str, str], seed: int) -> list[dict[str, Any]]:
         }
         for one in order_by_architecture(*pair, seed=seed)
     ]
+
+
+#: The words whose vectors the reader's first, second, ... word takes.
+VECTORS_OF = ("dog", "bites", "man", "today")
+FEWEST = 2
+
+
+def own_words(seed: int) -> dict[str, Any]:
+    """Outputs for two to four words in every order, and E, P and X of each word at each position.
+
+    The layers of the lesson know a word by its vector alone. So what is computed here for four words holds for any four
+    different words that take their vectors, and the page needs no Python for a sentence of the reader. X has the shape
+    (words, positions, channels).
+    """
+    sentences, architectures = {}, {}
+    for count in range(FEWEST, len(VECTORS_OF) + 1):
+        words = VECTORS_OF[:count]
+        pair = (" ".join(words), " ".join(words[::-1]))
+        sentences[count] = orders_of(pair, seed, every=count)
+        architectures[count] = architectures_of(pair, seed)
+    encoding = Sinusoidal(dim=8)
+    places = [input_sum(" ".join([word] * len(VECTORS_OF)), encoding, seed=seed) for word in VECTORS_OF]
+    return {
+        "vectors": VECTORS_OF,
+        "sentences": sentences,
+        "architectures": architectures,
+        "sums": {
+            "encoding": short(encoding),
+            "E": [rounded(place.embeddings[0]) for place in places],
+            "P": rounded(places[0].positional),
+            "X": [rounded(place.total) for place in places],
+        },
+    }

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from posenc.lab.data import Corpus, split
-from posenc.lab.run_config import TrainingRecipe
 from posenc.lab.tokens import default_text, encode, learn_pieces, long_enough, read_text
+from posenc.lab.tour_plan import TrainingRecipe
 
 #: The share of the text that tokens are learned from; the rest is held out, for them too.
 LEARNED = 0.9
@@ -25,6 +25,7 @@ class Reading:
 
     @property
     def tokens(self) -> int:
+        """How many tokens the text has."""
         return len(self.corpus.train) + len(self.corpus.held_out)
 
     def shown(self, numbers: list[int]) -> str:
@@ -33,7 +34,7 @@ class Reading:
 
 
 def read_tokens(path: Path | None) -> Reading:
-    """The text of a file, or the English that ships with Python, cut into tokens learned from its first nine tenths."""
+    """Text of a file, or the English that ships with Python, cut into tokens learned from its first nine tenths."""
     text = long_enough(default_text()) if path is None else read_text(path)
     source = "the help on the Python language that ships with it (pydoc_data.topics)" if path is None else path.name
     tokenizer = learn_pieces(text[: int(len(text) * LEARNED)])

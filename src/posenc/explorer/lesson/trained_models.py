@@ -1,4 +1,4 @@
-"""What the small models show: how they trained, what they do beyond that length, what they write."""
+"""Results of the small models: attention maps, losses, behaviour beyond the training length, generated text."""
 
 from __future__ import annotations
 
@@ -8,8 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from posenc.core.doors import Encoding
 from posenc.core.text_lines import short
 from posenc.encodings.adds.learned import Learned
+from posenc.encodings.adds.sinusoidal import Sinusoidal
+from posenc.encodings.biases.alibi import ALiBi
+from posenc.encodings.biases.t5 import T5Bias
+from posenc.encodings.rotates.rope import RoPE
 from posenc.explorer.lesson.reading import Reading
 from posenc.explorer.lesson.rounded import rounded
 from posenc.explorer.lesson.verdicts import (
@@ -22,11 +27,12 @@ from posenc.explorer.lesson.verdicts import (
     verdict,
 )
 from posenc.lab.data import seeds
-from posenc.lab.run_config import TrainingOutcome, TrainingRecipe
+from posenc.lab.tour_plan import TrainingOutcome, TrainingRecipe
+from posenc.lab.word_roles import HEAD_DIM, HEADS, WIDTH, trained_attention
 
 
 def trained_models(outcomes: Sequence[TrainingOutcome], recipe: TrainingRecipe, reading: Reading) -> dict[str, Any]:
-    """The part of the page that waits for training; the same as far as it goes while some are missing."""
+    """Part of the page that waits for training; the same as far as it goes while some are missing."""
     block = recipe.longest // recipe.bins
     windows = len(outcomes[0].losses)
     return {
@@ -61,8 +67,8 @@ def _model(
     finite = bool(np.isfinite(outcome.losses).all())
     changes = [change(at(outcome, n, recipe), at(outcome, named[0], recipe)) for n in named[1:]] if finite else []
     return {
-        "name": outcome.contestant.name,
-        "encoding": short(outcome.contestant.encoding),
+        "name": outcome.candidate.name,
+        "encoding": short(outcome.candidate.encoding),
         "learned": outcome.learned,
         "curve": [[point.step for point in outcome.curve], rounded([point.loss for point in outcome.curve])],
         "losses": rounded(outcome.losses.mean(0)) if finite else None,
@@ -75,16 +81,18 @@ def _model(
 
 
 def _outcome_of(mean: float, significant: bool) -> str:
-    """What the reader is asked to predict."""
+    """Outcome that the reader is asked to predict: same, worse or better."""
     if not significant:
         return "same"
     return "worse" if mean > 0 else "better"
 
 
 def conditions(outcomes: Sequence[TrainingOutcome], recipe: TrainingRecipe, reading: Reading) -> list[str]:
-    """What the numbers depend on, so that nobody takes them for more than they are."""
-    paces = [f"{one.contestant.name} {one.contestant.pace:g}× the model's" for one in outcomes if one.learned]
-    tables = [one.contestant.encoding for one in outcomes if isinstance(one.contestant.encoding, Learned)]
+    """Conditions that the numbers depend on, so that nobody takes them for more than they are."""
+    multiples = [
+        f"{one.candidate.name} {one.candidate.lr_multiplier:g}× the model's" for one in outcomes if one.learned
+    ]
+    tables = [one.candidate.encoding for one in outcomes if isinstance(one.candidate.encoding, Learned)]
     seen = recipe.steps * recipe.batch * recipe.length / len(reading.corpus.train)
     lines = [
         f"One seed ({recipe.seed}). Another seed moves every loss by some hundredths; the ± is the spread over "
@@ -93,9 +101,9 @@ def conditions(outcomes: Sequence[TrainingOutcome], recipe: TrainingRecipe, read
         "Orderings can change with budget: what learns fastest is not always best in the end.",
         f"AdamW (0.9, 0.98), peak learning rate {recipe.rate:g} after {recipe.warmup} steps, cosine to a tenth, "
         "gradients clipped at norm 1, no dropout; one rate for all, tuned for none.",
-        f"The encoding's own parameters have their own learning rate: {', '.join(paces)}. At the model's rate a T5 "
+        f"The encoding's own parameters have their own learning rate: {', '.join(multiples)}. At the model's rate a T5 "
         "bias hardly moves in so few steps and looks like no encoding."
-        if paces
+        if multiples
         else "",
         f"A learned table has no rows beyond its length. What happens there is a policy, here "
         f"outside={tables[0].outside!r}; the library's default is an error."
@@ -107,3 +115,29 @@ def conditions(outcomes: Sequence[TrainingOutcome], recipe: TrainingRecipe, read
         f"of processor time for {len(outcomes)} models. The same command on the same machine gives the same numbers.",
     ]
     return [line for line in lines if line]
+
+
+#: The sentence has a word in front, so that no position gives a role away.
+SENTENCES = ("Today dog bites man", "Today man bites dog")
+LEARNERS: tuple[tuple[str, Encoding | None], ...] = (
+    ("no encoding", None),
+    ("sinusoidal", Sinusoidal(dim=WIDTH)),
+    ("learned", Learned(dim=WIDTH, length=16)),
+    ("rotary", RoPE(dim=HEAD_DIM)),
+    ("ALiBi", ALiBi(heads=HEADS)),
+    ("T5", T5Bias(heads=HEADS)),
+)
+
+
+def learned_maps(name: str, encoding: Encoding | None, steps: int, seed: int) -> dict[str, Any]:
+    """Weights (heads, query, key) of both sentences before and after training, and the share of right roles."""
+    trained = [trained_attention(sentence, encoding, steps=steps, seed=seed) for sentence in SENTENCES]
+    return {
+        "name": name,
+        "encoding": "" if encoding is None else short(encoding),
+        "steps": steps,
+        "accuracy": trained[0].accuracy,
+        "words": [list(one.after.words) for one in trained],
+        "before": [rounded(one.before.weights) for one in trained],
+        "after": [rounded(one.after.weights) for one in trained],
+    }

@@ -1,4 +1,4 @@
-"""What the measured numbers say, in sentences: every claim is decided by a number that stands in it."""
+"""Verdicts of the measured numbers in sentences: every claim is decided by a number that stands in it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from posenc.encodings.adds.sinusoidal import Sinusoidal
 from posenc.encodings.biases.alibi import ALiBi
 from posenc.encodings.biases.t5 import T5Bias
 from posenc.encodings.rotates.rope import RoPE
-from posenc.lab.run_config import TrainingOutcome, TrainingRecipe
+from posenc.lab.tour_plan import TrainingOutcome, TrainingRecipe
 
 #: A difference counts when it is twice its standard error over the held-out windows, and more than another seed may
 #: make (nats).
@@ -35,13 +35,13 @@ class Change(NamedTuple):
 
 
 def change(losses: np.ndarray, base: np.ndarray) -> Change:
-    """How losses (windows,) differ from those of the same windows."""
+    """Difference of losses (windows,) from those of the same windows."""
     difference = losses - base
     return Change(float(difference.mean()), float(difference.std(ddof=1) / np.sqrt(len(difference))))
 
 
 def lengths(recipe: TrainingRecipe) -> tuple[int, ...]:
-    """The context lengths that are named: the training length, twice that, the longest."""
+    """Context lengths that are named: the training length, twice that, the longest."""
     return tuple(sorted({recipe.length, min(2 * recipe.length, recipe.longest), recipe.longest}))
 
 
@@ -51,7 +51,7 @@ def at(outcome: TrainingOutcome, length: int, recipe: TrainingRecipe) -> np.ndar
 
 
 def at_training_length(outcomes: Sequence[TrainingOutcome], recipe: TrainingRecipe) -> list[str]:
-    """Which encoding is best where training stopped, and what it gains over none."""
+    """Ranking where training stopped, and the gain of the best encoding over none."""
     sound = _sound(outcomes)
     if not sound:
         return []
@@ -60,10 +60,10 @@ def at_training_length(outcomes: Sequence[TrainingOutcome], recipe: TrainingReci
 
 
 def beyond_training_length(outcomes: Sequence[TrainingOutcome], recipe: TrainingRecipe) -> list[str]:
-    """Which models lose on longer texts, and which do not."""
+    """Models that lose on longer texts, and those that do not."""
     sound, sentences = _sound(outcomes), []
     near, far = recipe.length, recipe.longest
-    moved = {outcome.contestant.name: change(at(outcome, far, recipe), at(outcome, near, recipe)) for outcome in sound}
+    moved = {outcome.candidate.name: change(at(outcome, far, recipe), at(outcome, near, recipe)) for outcome in sound}
     worse = {
         name: moved[name]
         for name in sorted(moved, key=lambda name: -moved[name].mean)
@@ -84,18 +84,18 @@ def beyond_training_length(outcomes: Sequence[TrainingOutcome], recipe: Training
 
 
 def _sound(outcomes: Sequence[TrainingOutcome]) -> list[TrainingOutcome]:
-    """Those that did not diverge."""
+    """Outcomes that did not diverge."""
     return [outcome for outcome in outcomes if np.isfinite(outcome.losses).all()]
 
 
 def _ranking(sound: Sequence[TrainingOutcome], recipe: TrainingRecipe) -> str:
     ordered = sorted(sound, key=lambda outcome: at(outcome, recipe.length, recipe).mean())
     listed = ", ".join(
-        f"{outcome.contestant.name} {at(outcome, recipe.length, recipe).mean():.2f}" for outcome in ordered
+        f"{outcome.candidate.name} {at(outcome, recipe.length, recipe).mean():.2f}" for outcome in ordered
     )
     best = ordered[0]
     level = [
-        other.contestant.name
+        other.candidate.name
         for other in ordered[1:]
         if not change(at(other, recipe.length, recipe), at(best, recipe.length, recipe)).is_significant
     ]
@@ -107,8 +107,8 @@ def _ranking(sound: Sequence[TrainingOutcome], recipe: TrainingRecipe) -> str:
 
 
 def _worth(sound: Sequence[TrainingOutcome], recipe: TrainingRecipe) -> str | None:
-    """What the best encoding gains over none."""
-    bare = next((outcome for outcome in sound if isinstance(outcome.contestant.encoding, NoPE)), None)
+    """Gain of the best encoding over none."""
+    bare = next((outcome for outcome in sound if isinstance(outcome.candidate.encoding, NoPE)), None)
     others = [outcome for outcome in sound if outcome is not bare]
     if bare is None or not others:
         return None
@@ -117,14 +117,14 @@ def _worth(sound: Sequence[TrainingOutcome], recipe: TrainingRecipe) -> str | No
     if not gain.is_significant or gain.mean < 0:
         return "No encoding beats none here, by a difference that counts: train longer (--steps)."
     return (
-        f"Telling the model where each token stands gains {gain.mean:.2f} nats a token: {best.contestant.name} gives "
+        f"Telling the model where each token stands gains {gain.mean:.2f} nats a token: {best.candidate.name} gives "
         f"the right token {np.exp(gain.mean):.2f} times the probability that the model without an encoding gives it "
         "(geometric mean)."
     )
 
 
 def verdict(outcome: TrainingOutcome, outcomes: Sequence[TrainingOutcome], recipe: TrainingRecipe) -> str:
-    """What one encoding did, and why where the why follows from its definition."""
+    """Result of one encoding, and the reason where it follows from its definition."""
     if not np.isfinite(outcome.losses).all():
         return "Diverged: its loss is no number any more. Try another seed or fewer steps."
     near, *further = lengths(recipe)
@@ -141,7 +141,7 @@ def verdict(outcome: TrainingOutcome, outcomes: Sequence[TrainingOutcome], recip
 
 
 def _compared_with_none(outcome: TrainingOutcome, outcomes: Sequence[TrainingOutcome], recipe: TrainingRecipe) -> str:
-    bare = next((other for other in outcomes if isinstance(other.contestant.encoding, NoPE)), outcome)
+    bare = next((other for other in outcomes if isinstance(other.candidate.encoding, NoPE)), outcome)
     if bare is outcome or not np.isfinite(bare.losses).all():
         return ""
     gain = change(at(outcome, recipe.length, recipe), at(bare, recipe.length, recipe))
@@ -149,7 +149,7 @@ def _compared_with_none(outcome: TrainingOutcome, outcomes: Sequence[TrainingOut
 
 
 def _reason(outcome: TrainingOutcome, recipe: TrainingRecipe, fell: bool) -> str:
-    encoding = outcome.contestant.encoding
+    encoding = outcome.candidate.encoding
     last = recipe.length - 1
     if isinstance(encoding, NoPE):
         return (
@@ -181,7 +181,7 @@ def _reason(outcome: TrainingOutcome, recipe: TrainingRecipe, fell: bool) -> str
 
 
 def _untrained(encoding: T5Bias, recipe: TrainingRecipe) -> str:
-    """From which distance on the buckets are those that no training window reaches."""
+    """Distance from which the buckets are those that no training window reaches."""
     buckets = encoding.bucket(-np.arange(recipe.longest))
     beyond = np.flatnonzero(~np.isin(buckets, buckets[: recipe.length]))
     if not len(beyond):

@@ -22,11 +22,7 @@ AT_ONCE = 4
 
 
 def application(guard: Guard, opening: Opening) -> Starlette:
-    """The server's application.
-
-    Args:
-        opening: What the page shows first.
-    """
+    """Application of the server, whose page shows `opening` first."""
     page, policy = live_page(opening, guard.token)
     limiter: list[CapacityLimiter] = []
 
@@ -78,7 +74,7 @@ def answer(name: str, body: bytes) -> tuple[int, dict[str, Any]]:
 
 
 async def _body(request: Request) -> bytes | None:
-    """The body of a request, or None where it is too large: no more is read then."""
+    """Body of a request, or None where it is too large: no more is read then."""
     declared = request.headers.get("content-length", "0")
     if not declared.isdecimal() or int(declared) > LARGEST_BODY:
         return None

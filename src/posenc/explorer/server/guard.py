@@ -1,4 +1,4 @@
-"""Who may ask, and how much: the checks that stand before every request.
+"""Checks that stand before every request: the host, the origin, the token and the size.
 
 A page of another site can send requests to this machine. It cannot read the token, which is in the address that was
 printed; it cannot name this host, since only the names of this machine are allowed; and it cannot hide its origin.
@@ -29,7 +29,7 @@ NOTHING = f"default-src 'none'; {FRAMES}"
 
 @dataclass(frozen=True)
 class Refusal:
-    """Why a request is not answered: an HTTP status and a line."""
+    """Refusal of a request: an HTTP status and a line."""
 
     status: int
     line: str
@@ -37,22 +37,18 @@ class Refusal:
 
 @dataclass(frozen=True)
 class Guard:
-    """
-
-    Args:
-        token: What a request must know.
-        port: Of this server.
-    """
+    """Checks of a server: the token that a request must know, and the port of the server."""
 
     token: str
     port: int
 
     @property
     def hosts(self) -> tuple[str, ...]:
+        """Names of this machine with the port."""
         return (f"127.0.0.1:{self.port}", f"localhost:{self.port}")
 
     def refusal(self, method: str, headers: Mapping[str, str], query: Mapping[str, Any]) -> Refusal | None:
-        """Why not, or None. The page takes its token from the query, a question from a header."""
+        """Refusal of a request, or None; the page takes its token from the query, a question from a header."""
         host, origin = headers.get("host", ""), headers.get("origin")
         if host not in self.hosts:
             return Refusal(403, f"host must be {' or '.join(self.hosts)}. Open the address that posenc printed.")

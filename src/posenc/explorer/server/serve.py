@@ -13,7 +13,7 @@ from posenc.explorer.explorer_page import Opening
 from posenc.explorer.server.guard import Guard
 
 HOST = "127.0.0.1"
-#: What uvicorn is told: bounded heads of requests and numbers of connections, and no word about itself.
+#: Settings of uvicorn: bounded heads of requests and numbers of connections, and no word about itself.
 SETTINGS: dict[str, Any] = {
     "log_level": "warning",
     "access_log": False,
@@ -30,13 +30,8 @@ SETTINGS: dict[str, Any] = {
 def serve(opening: Opening, port: int, *, browser: bool, say: Callable[[str], None]) -> None:
     """Serve until Ctrl-C.
 
-    Args:
-        port: 0 takes a free one.
-        browser: Whether to open one.
-        say: Prints a line.
-
-    Raises:
-        ValueError: The port is taken or the extra `explore` is not installed.
+    Port 0 takes a free one; `browser` opens one; `say` prints a line. ValueError where the port is taken or the extra
+    `explore` is not installed.
     """
     uvicorn, application = _libraries()
     with _bound(port) as listening:

@@ -1,8 +1,6 @@
-"""What each view of the explorer shows, as data.
+"""The views of the explorer as data: each is a dataclass of a question, whose `facts` posenc computes.
 
-A encoding of what was asked for, whose `facts` are computed by posenc.
-
-Nothing is drawn here: the modules in explorer/browser/explorer/ draw what these encodings answer.
+Nothing is drawn here: the modules in explorer/browser/explorer/ draw what the views answer.
 """
 
 import lazy_loader

@@ -1,4 +1,4 @@
-"""One cell of a table: the formula of the encoding with the numbers of this cell in it."""
+"""A cell of a table: the formula of the encoding with the numbers of this cell in it."""
 
 from __future__ import annotations
 
@@ -15,21 +15,14 @@ from posenc.core.rotation import Rotation
 from posenc.explorer.views.table_view import values_of
 from posenc.explorer.views.view import OfEncoding, learned
 from posenc.inspect.plain import as_plain
-from posenc.inspect.rotation_table import pair_channels
+from posenc.inspect.rotation_matrix import pair_channels
 from posenc.learn import worked
-from posenc.learn.worked_examples.worked_scores import score_width
+from posenc.learn.worked_examples.worked_logits import score_width
 
 
 @dataclass(frozen=True)
 class CellView(OfEncoding):
-    """
-
-    Args:
-        position: Of the row, a number or one for each axis.
-        column: The channel, where the encoding adds or rotates.
-        key: The position of the key, where it acts on logits.
-        head: Which head, there.
-    """
+    """A cell: of the row of `position`, in channel `column`, or for `key` and `head` where logits are biased."""
 
     position: Any = 0
     column: Annotated[int, Whole(0)] = 0
@@ -49,7 +42,7 @@ class CellView(OfEncoding):
         }
 
     def value(self, encoding: Encoding) -> float:
-        """The value of the cell in the table."""
+        """Value of the cell in the table."""
         position = np.array([_position("position", self.position)])
         if not isinstance(encoding, AdditiveEncoding | RotaryEncoding):
             key = np.array([_position("key", self.key)])

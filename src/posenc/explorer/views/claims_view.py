@@ -1,4 +1,4 @@
-"""What the source documents claim about encodings, statement by statement, and what came out."""
+"""Claims of the source documents about encodings, statement by statement, with their verdicts."""
 
 from __future__ import annotations
 
@@ -8,11 +8,13 @@ from typing import Any
 from posenc.explorer.views.view import View
 from posenc.inspect.plain import as_plain
 from posenc.lab.claims import claim_catalog, findings
+from posenc.lab.claims.claim import Claim
 
 CODE = """from posenc.lab.claims import claim_catalog, findings
 
-for name in claim_catalog.NAMES:
-    print(claim_catalog.claim(name).statement, findings.read_finding(name).finding)"""
+filed = findings.read_findings()
+for name, claim in claim_catalog.CLAIMS.items():
+    print(claim.statement, filed[name].finding)"""
 
 
 @dataclass(frozen=True)
@@ -20,11 +22,12 @@ class ClaimsView(View):
     """Every claim, with its rule and the finding on file."""
 
     def facts(self) -> dict[str, Any]:
-        return {"claims": [_claim(name) for name in claim_catalog.NAMES], "code": CODE}
+        filed = findings.read_findings()
+        shown = [_claim(name, claim, filed.get(name)) for name, claim in claim_catalog.CLAIMS.items()]
+        return {"claims": shown, "code": CODE}
 
 
-def _claim(name: str) -> dict[str, Any]:
-    claim, filed = claim_catalog.claim(name), findings.read_finding(name)
+def _claim(name: str, claim: Claim, filed: findings.Filed | None) -> dict[str, Any]:
     return {
         "name": name,
         "statement": claim.statement,

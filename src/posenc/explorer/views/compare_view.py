@@ -12,12 +12,7 @@ from posenc.explorer.views.view import View, bounded, encoding_of, script
 
 @dataclass(frozen=True)
 class CompareView(View):
-    """
-
-    Args:
-        expected: The configs as plain dicts, or encodings as text.
-        actual: The configs as plain dicts, or encodings as text.
-    """
+    """Two configs as plain dicts, or two encodings as text, to compare."""
 
     expected: Any
     actual: Any

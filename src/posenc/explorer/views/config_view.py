@@ -16,11 +16,7 @@ from posenc.models.model_positions import LayerGroup
 
 @dataclass(frozen=True)
 class ConfigView(View):
-    """
-
-    Args:
-        config: What a config.json holds.
-    """
+    """A config, as config.json holds it."""
 
     config: Mapping[str, Any]
 
@@ -37,7 +33,7 @@ class ConfigView(View):
 
 
 def checked_config(name: str, config: Any) -> Mapping[str, Any]:
-    """A config as a plain dict; never a path, which a page may not make this machine read."""
+    """Config as a plain dict; never a path, which a page may not make this machine read."""
     if not isinstance(config, Mapping):
         raise TypeError(
             f"{name} must be the object that a config.json holds; got {validation.shown(config)}. Drop one."

@@ -48,10 +48,9 @@ class DistanceView(OfEncoding):
 
 
 def envelope(encoding: Encoding, distances: np.ndarray, scores: np.ndarray) -> np.ndarray | None:
-    """|Σ_i exp(i·distance·ω_i)|, scaled as the score Σ_i cos(distance·ω_i) is: what the score oscillates below.
+    """Upper bound |Σ_i exp(i·distance·ω_i)|, scaled as the score Σ_i cos(distance·ω_i) is; None for another score.
 
-    It is the largest score at this distance when all pairs of the key are rotated ahead by one angle. None where the
-    score is no such sum.
+    It is the largest score at this distance when all pairs of the key are rotated ahead by one angle.
     """
     if not isinstance(encoding, AdditiveEncoding | RotaryEncoding) or encoding.axes > 1:
         return None

@@ -1,4 +1,4 @@
-"""The position finder: where a sinusoidal encoding has the values that are known."""
+"""The position finder: positions where a sinusoidal encoding has the values that are known."""
 
 from __future__ import annotations
 
@@ -18,11 +18,7 @@ MOST_VALUES, LARGEST = 16, 10_000_000
 
 @dataclass(frozen=True)
 class FinderView(View):
-    """
-
-    Args:
-        values: The known values by dimension, as texts that keep their digits: {"1088": "0.488814"}.
-    """
+    """Known values by dimension, as texts that keep their digits: {"1088": "0.488814"}."""
 
     values: Mapping[str, str]
     dim: Annotated[int, Whole(2, 1 << 16)] = 5120
@@ -39,7 +35,7 @@ class FinderView(View):
             }
             for fit in found.fits
         ]
-        call = f"inspect.find_positions({values!r}, dim={self.dim}, base={self.base!r}, largest={self.largest})"
+        call = f"learn.find_positions({values!r}, dim={self.dim}, base={self.base!r}, largest={self.largest})"
         return {"fits": fits, "lines": found.lines(), "code": script(f"print({call})")}
 
     def _values(self) -> dict[int, str]:

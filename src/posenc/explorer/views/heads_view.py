@@ -1,4 +1,4 @@
-"""What each head adds to its logits: a picture of every head."""
+"""Biases of each head: a picture of every head."""
 
 from __future__ import annotations
 
@@ -9,19 +9,14 @@ import numpy as np
 
 from posenc.core.declared_fields import Whole
 from posenc.core.doors import AttentionBias
-from posenc.explorer.views.packed import in_base64
-from posenc.explorer.views.view import MOST_VALUES, OfEncoding, learned, written
+from posenc.explorer.views.view import MOST_VALUES, OfEncoding, in_base64, learned, written
 
 MOST_HEADS = 16
 
 
 @dataclass(frozen=True)
 class HeadsView(OfEncoding):
-    """
-
-    Args:
-        tokens: Queries and keys at positions from 0.
-    """
+    """Queries and keys at positions from 0 to `tokens` - 1."""
 
     tokens: Annotated[int, Whole(2, 128)] = 24
 
@@ -29,7 +24,8 @@ class HeadsView(OfEncoding):
         encoding = self.parsed
         if not isinstance(encoding, AttentionBias) or encoding.axes > 1:
             raise ValueError(
-                f"encoding must bias logits along one axis, ALiBi(heads=8), say; got {written(encoding)}. Pick another one."
+                f"encoding must bias logits along one axis, ALiBi(heads=8), say; got {written(encoding)}. "
+                "Pick another one."
             )
         heads = min(encoding.heads, MOST_HEADS, MOST_VALUES // self.tokens**2)
         rows = np.arange(self.tokens)
@@ -39,6 +35,6 @@ class HeadsView(OfEncoding):
             "heads": encoding.heads,
             "tokens": self.tokens,
             "matrices": [in_base64(one) for one in matrix],
-            "code": f"import numpy as np\nfrom posenc import *\n\nrecord = {written(encoding)}\n"
+            "code": f"import numpy as np\nfrom posenc import *\n\nencoding = {written(encoding)}\n"
             f"positions = np.arange({self.tokens})\nvalues = encoding.matrix(positions, positions)",
         }

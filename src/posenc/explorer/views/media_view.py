@@ -1,4 +1,4 @@
-"""Where the tokens of images, videos and mixed media are: the coordinates of every token."""
+"""Tokens of images, videos and mixed media: the coordinates of every token."""
 
 from __future__ import annotations
 
@@ -23,11 +23,7 @@ KINDS: dict[str, tuple[type[Any], tuple[str, ...]]] = {
 
 @dataclass(frozen=True)
 class MediaView(View):
-    """
-
-    Args:
-        segments: What the sequence holds, {"kind": "image", "height": 4, "width": 6, "merge": 2}, say.
-    """
+    """Segments of a sequence, {"kind": "image", "height": 4, "width": 6, "merge": 2}, say."""
 
     segments: Sequence[Any]
     after: Literal["largest", "extent"] = "largest"

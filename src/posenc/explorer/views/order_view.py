@@ -17,11 +17,7 @@ MOST_WORDS, MOST_LETTERS = 40, 1000
 
 @dataclass(frozen=True)
 class OrderView(View):
-    """
-
-    Args:
-        encoding: One more encoding, shown with the usual ones, as text; "" for none.
-    """
+    """Two sentences of the same words, and one more encoding as text, shown with the usual ones; "" for none."""
 
     sentence: str = "Dog bites man"
     other: str = "Man bites dog"

@@ -7,18 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from posenc.lab.comparison.comparison_report import Judged, report
-from posenc.lab.comparison.measures import WORDS, Measure
-from posenc.lab.comparison.score_table import score_table
-from posenc.lab.comparison.setting import Setting
+from posenc.lab.comparison.comparison_report import Judged, report, score_table
+from posenc.lab.comparison.setting import WORDS, Measure, Setting
 
 
 def results(folder: str | os.PathLike[str]) -> dict[str, Any]:
-    """What a folder of results shows: scores by length, training curves, a table and recommendations for each task.
-
-    Raises:
-        ValueError: For a folder without results, or with damaged ones.
-    """
+    """Results of a folder: scores by length, training curves, a table and recommendations for each task."""
     found = report(folder)
     return {
         "settings": [_setting(judged) for judged in found.judged],

@@ -19,12 +19,7 @@ LONGEST = 1 << 20
 
 @dataclass(frozen=True)
 class ScalingsView(OfEncoding):
-    """
-
-    Args:
-        trained: The length the model was trained for.
-        target: The length to reach.
-    """
+    """Scalings of a rotary encoding from the length `trained` to the length `target`."""
 
     trained: Annotated[int, Whole(2, LONGEST)] = 4096
     target: Annotated[int, Whole(2, LONGEST)] = 32768

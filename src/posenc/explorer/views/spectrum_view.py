@@ -1,4 +1,4 @@
-"""Frequency and wavelength of each pair, and what a context of some length shows of it."""
+"""Frequency and wavelength of each pair, and how many pairs finish a revolution within a context."""
 
 from __future__ import annotations
 
@@ -13,11 +13,7 @@ from posenc.inspect.plain import as_plain
 
 @dataclass(frozen=True)
 class SpectrumView(OfEncoding):
-    """
-
-    Args:
-        context: The length that pairs are compared with.
-    """
+    """Spectrum of an encoding, whose pairs are compared with the length `context`."""
 
     context: Annotated[int, Whole(1, 1 << 30)] = 4096
 

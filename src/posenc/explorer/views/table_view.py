@@ -1,4 +1,4 @@
-"""The values of an encoding as rows and columns: what the heat map and the curves draw."""
+"""Values of an encoding as rows and columns, for the heat map and the curves."""
 
 from __future__ import annotations
 
@@ -11,9 +11,8 @@ from posenc.core.declared_fields import Real, Whole
 from posenc.core.doors import AdditiveEncoding, AttentionBias, AttentionScore, Encoding, RotaryEncoding
 from posenc.core.rotation import Rotation, at_every_head
 from posenc.explorer.browser_frequencies import browser_sinusoids
-from posenc.explorer.views.packed import in_base64
-from posenc.explorer.views.view import MOST_POSITIONS, MOST_VALUES, OfEncoding, learned, written
-from posenc.inspect.rotation_table import rotation_table
+from posenc.explorer.views.view import MOST_POSITIONS, MOST_VALUES, OfEncoding, in_base64, learned, written
+from posenc.inspect.rotation_matrix import rotation_table
 from posenc.phase import FixedSinusoids, fixed_frequencies_of, fixed_sinusoids_of
 from posenc.positions import grid
 
@@ -22,11 +21,13 @@ USUAL_POSITIONS = 32
 
 
 class Values(NamedTuple):
-    """
+    """A table of values.
 
-    Args:
-        title: What the values are.
-        values: (rows, columns), or `sinusoids`, from which the page computes them; neither where content decides them.
+    Attributes:
+        title: Meaning of the values.
+        columns: How many there are.
+        values: (rows, columns); None where the page computes them or where content decides them.
+        sinusoids: Sinusoids from which the page computes them, if it does.
     """
 
     title: str
@@ -37,13 +38,10 @@ class Values(NamedTuple):
 
 @dataclass(frozen=True)
 class TableView(OfEncoding):
-    """The values at `positions` positions from `first`.
+    """Values at `positions` positions from `first`; 32, or as many as a shorter table has, if left out.
 
-    A row each, and a column for each channel; for what acts on logits, a row for each query and a column for each key,
-    of one head.
-
-    Args:
-        positions: 32 if left out, or as many as a shorter table has.
+    A row each, and a column for each channel; for encodings that act on logits, a row for each query and a column for
+    each key, of one head.
     """
 
     positions: Annotated[int, Whole(1, MOST_POSITIONS)] | None = None
@@ -65,10 +63,11 @@ class TableView(OfEncoding):
         }
 
     def count(self, encoding: Encoding) -> int:
+        """How many positions are shown."""
         return self.positions or min(USUAL_POSITIONS, table_length(encoding))
 
     def rows(self, encoding: Encoding) -> np.ndarray:
-        """The positions: whole where `first` is; for several axes, the cells of a grid that is about square."""
+        """Positions: whole where `first` is; for several axes, the cells of a grid that is about square."""
         count = self.count(encoding)
         if encoding.axes == 1:
             return np.arange(count) + (int(self.first) if self.first == int(self.first) else self.first)
@@ -85,7 +84,7 @@ def table_length(encoding: Encoding) -> int:
 
 
 def values_of(encoding: Encoding, rows: np.ndarray, head: int) -> Values:
-    """What an encoding gives for each of these positions."""
+    """Values of an encoding at each of these positions."""
     if isinstance(encoding, AdditiveEncoding):
         return _added(encoding, rows)
     if isinstance(encoding, RotaryEncoding):
@@ -120,7 +119,7 @@ def _rotated(encoding: RotaryEncoding, rows: np.ndarray) -> Values:
 
 
 def cosines_and_sines(encoding: RotaryEncoding) -> dict[str, Any] | None:
-    """The sinusoids of a rotation of one coordinate over a whole head; None for any other."""
+    """Sinusoids of a rotation of one coordinate over a whole head; None for any other."""
     fixed = fixed_frequencies_of(encoding)
     if fixed is None or encoding.axes > 1 or fixed.pairing.width != encoding.head_dim:
         return None
@@ -153,7 +152,7 @@ def _limit(count: int) -> None:
 
 
 def code(encoding: Encoding, positions: int, first: float, head: int) -> str:
-    """The lines of Python that give the same values."""
+    """Lines of Python that give the same values."""
     lines = ["import numpy as np", "from posenc import *", "", f"encoding = {written(encoding)}"]
     lines += ["params = encoding.init(np.random.default_rng(0))"] if encoding.shapes else []
     given = ", params" if encoding.shapes else ""

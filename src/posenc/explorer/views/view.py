@@ -1,8 +1,9 @@
-"""What a view is: a encoding of what was asked for, checked field by field, that answers with plain data."""
+"""A view: a question of the page, checked field by field, that answers with plain data."""
 
 from __future__ import annotations
 
 import abc
+import base64
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
@@ -25,11 +26,11 @@ SLIDERS = ("dim", "base", "length", "heads")
 
 @dataclass(frozen=True)
 class View(Declared, abc.ABC):
-    """A question of the page. ValueError or TypeError, naming a field, where it cannot be answered."""
+    """A question of the page; ValueError or TypeError, naming a field, where it cannot be answered."""
 
     @abc.abstractmethod
     def facts(self) -> dict[str, Any]:
-        """The answer, made of numbers, texts, lists and dicts."""
+        """Answer, made of numbers, texts, lists and dicts."""
 
 
 @dataclass(frozen=True)
@@ -44,12 +45,12 @@ class OfEncoding(View, abc.ABC):
 
     @property
     def parsed(self) -> Encoding:
-        """The encoding that is meant, with its fields changed."""
+        """Encoding that is meant, with its fields changed."""
         changes = {name: value for name in SLIDERS if (value := getattr(self, name)) is not None}
         return bounded(changed(encoding_of("encoding", self.encoding), changes))
 
     def described(self, encoding: Encoding) -> dict[str, Any]:
-        """What every view of an encoding tells the page: its text, its door, and the fields that have sliders."""
+        """Facts that every view of an encoding tells the page: its text, its door, and the fields that have sliders."""
         return {
             "encoding": written(encoding),
             "door": encoding.door,
@@ -60,7 +61,7 @@ class OfEncoding(View, abc.ABC):
 
 
 def encoding_of(name: str, text: Any) -> Encoding:
-    """The encoding that a text describes; it is parsed, never evaluated."""
+    """Encoding that a text describes; it is parsed, never evaluated."""
     if not isinstance(text, str):
         raise TypeError(f"{name} must be a text such as RoPE(dim=8); got {validation.shown(text)}. Write an encoding.")
     encoding = parse.record(text)
@@ -72,12 +73,12 @@ def encoding_of(name: str, text: Any) -> Encoding:
 
 
 def script(*lines: str) -> str:
-    """The lines of Python that give what a view shows, after the import that they need."""
+    """Lines of Python that give what a view shows, after the import that they need."""
     return "\n".join(["from posenc import *", "", *lines])
 
 
 def written(encoding: Encoding) -> str:
-    """The encoding as text without the fields that have their usual values, which reads back as the same encoding."""
+    """Encoding as text without the fields that have their usual values, which reads back as the same encoding."""
     short = text_lines.short(encoding)
     try:
         return short if parse.record(short) == encoding else repr(encoding)
@@ -86,7 +87,7 @@ def written(encoding: Encoding) -> str:
 
 
 def changed(encoding: Encoding, changes: Mapping[str, Any]) -> Encoding:
-    """The encoding with these fields, or, where it has none of a name, the encoding within it."""
+    """Encoding with these fields changed, or, where it has none of a name, those of the encoding within it."""
     own = {name: value for name, value in changes.items() if name in field_names(encoding)}
     rest = {name: value for name, value in changes.items() if name not in own}
     inner = getattr(encoding, "encoding", None)
@@ -96,7 +97,7 @@ def changed(encoding: Encoding, changes: Mapping[str, Any]) -> Encoding:
 
 
 def slider_fields(encoding: Encoding) -> dict[str, float]:
-    """The numbers of the encoding, or of the encoding within it, that have a slider."""
+    """Numbers of the encoding, or of the encoding within it, that have a slider."""
     inner = getattr(encoding, "encoding", None)
     found = slider_fields(inner) if isinstance(inner, Encoding) else {}
     own = {name: getattr(encoding, name) for name in SLIDERS if name in field_names(encoding)}
@@ -104,11 +105,12 @@ def slider_fields(encoding: Encoding) -> dict[str, float]:
 
 
 def field_names(encoding: Encoding) -> set[str]:
+    """Names of the fields that an encoding is made with."""
     return {field.name for field in fields(encoding) if field.init}
 
 
 def bounded(encoding: Encoding) -> Encoding:
-    """The encoding, if it is of a size that can be shown."""
+    """Encoding, if it is of a size that can be shown."""
     width = width_of(encoding)
     if width > WIDEST:
         raise ValueError(f"encoding must have at most {WIDEST} channels or heads; got {width}. Show a narrower one.")
@@ -128,5 +130,26 @@ def width_of(encoding: Encoding) -> int:
 
 
 def learned(encoding: Encoding) -> Mapping[str, np.ndarray] | None:
-    """What the encoding learns, drawn with seed 0; None where it learns nothing."""
+    """Learned parameters of the encoding, drawn with seed 0; None where it learns nothing."""
     return encoding.init(np.random.default_rng(0)) if encoding.shapes else None
+
+
+def in_base64(values: np.ndarray) -> str:
+    """Values in order as float64, little-endian, in base64; a page reads them at once, and not finite ones are NaN.
+
+    Example:
+        >>> in_base64(np.array([1.0, np.inf]))
+        'AAAAAAAA8D8AAAAAAAD4fw=='
+    """
+    finite = np.where(np.isfinite(values), values, np.nan)
+    return base64.b64encode(finite.astype("<f8").tobytes()).decode("ascii")
+
+
+def unpacked(text: str) -> np.ndarray:
+    """Values that `in_base64` wrote, in a row.
+
+    Example:
+        >>> unpacked(in_base64(np.array([[1.0], [0.1]]))).tolist()
+        [1.0, 0.1]
+    """
+    return np.frombuffer(base64.b64decode(text), "<f8")

@@ -1,1 +1,1 @@
-"""Scalings of the frequencies for longer contexts, a record each; unscaled frequencies live one folder up."""
+"""Scalings of the frequencies for longer contexts; unscaled frequencies are one folder up."""

@@ -22,17 +22,20 @@ from posenc.phase.frequencies import EXACT
 class Clipped(Scaling):
     """ω'_i = ω_i · (1 + cos(π·j/(count-1))) / 2 for the j-th of the `count` slowest pairs, or 0 for all of them.
 
-    Clipped RoPE of Li et al. 2026, arXiv:2602.05258, as in the authors' code (hrlics/CoPE, commit ed52ba5), where it is
-    called CoPE; `posenc.CoPE` is another encoding of that name. `soft=False` is its HardClip.
+    As in the authors' code (hrlics/CoPE, commit ed52ba5), where it is called CoPE; `posenc.CoPE` is another encoding of
+    that name. `soft=False` is its HardClip.
 
     Args:
-        count: How many pairs, from the slowest; 20 of the 64 of Llama 3 in the released models.
+        count: Number of pairs, from the slowest; 20 of the 64 of Llama 3 in the released models.
         soft: Whether they are slowed little by little, or all stand still.
-        scaling: What is done to the frequencies before, such as `Llama3`; None for nothing.
+        scaling: Scaling that comes before, such as `Llama3`; None for none.
 
     Raises:
-        ValueError: A value breaks its rule; the message names the field.
-        TypeError: A value breaks its rule; the message names the field.
+        TypeError: A field has the wrong type.
+        ValueError: `count` is out of range, or leaves no pair that rotates.
+
+    References:
+        Li et al. 2026, arXiv:2602.05258 (Clipped RoPE).
 
     Example:
         >>> from posenc.frequencies import Geometric, Rescaled
@@ -78,14 +81,14 @@ class Clipped(Scaling):
 
 @lru_cache(maxsize=64)
 def _shares(count: int, soft: bool) -> tuple[Decimal, ...]:
-    """What each of the slowest pairs keeps of its frequency."""
+    """Share of its frequency that each of the slowest pairs keeps."""
     if not soft:
         return (Decimal(0),) * count
     return tuple(_share(pair, count) for pair in range(count))
 
 
 def _share(pair: int, count: int) -> Decimal:
-    """(1 + cos(π·pair/(count-1))) / 2 to 100 digits."""
+    """Share (1 + cos(π·pair/(count-1))) / 2 to 100 digits."""
     if count == 1:
         return Decimal(1)
     cosine, _ = cosine_and_sine(EXACT.divide(Decimal(pair), Decimal(count - 1)))
@@ -94,7 +97,7 @@ def _share(pair: int, count: int) -> Decimal:
 
 @arrays.host
 def _angles(scaling: Clipped) -> np.ndarray:
-    """From 0 to π as float32, from both ends towards the middle, as torch.linspace rounds them."""
+    """Angles from 0 to π as float32, from both ends towards the middle, as torch.linspace rounds them."""
     count, end = scaling.count, np.float32(np.pi)
     step, index = end / np.float32(max(count - 1, 1)), np.arange(count, dtype=np.float32)
     return np.where(index < count // 2 if count > 1 else index == 0, step * index, end - step * (count - 1 - index))

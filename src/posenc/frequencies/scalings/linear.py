@@ -13,16 +13,17 @@ from posenc.phase.frequencies import EXACT
 
 @dataclass(frozen=True)
 class Linear(Scaling):
-    """ω' = ω / factor: as if every position were divided by the factor.
-
-    Chen et al. 2023, arXiv:2306.15595, eq. 4 (position interpolation).
+    """ω' = ω / factor: as if every position were divided by the factor (position interpolation).
 
     Args:
         factor: How many times longer than the trained length; ≥ 1.
 
     Raises:
-        ValueError: A value breaks its rule; the message names the field.
-        TypeError: A value breaks its rule; the message names the field.
+        TypeError: `factor` is no number.
+        ValueError: `factor` is out of range.
+
+    References:
+        Chen et al. 2023, arXiv:2306.15595, eq. 4.
 
     Example:
         >>> from posenc.frequencies import Geometric, Rescaled

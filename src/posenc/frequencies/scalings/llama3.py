@@ -1,4 +1,4 @@
-"""The scaling of Llama 3.1."""
+"""Scaling of Llama 3.1."""
 
 from __future__ import annotations
 
@@ -18,18 +18,21 @@ from posenc.frequencies.scalings.scaling import PositionCount, Scaling, Stretch
 class Llama3(Scaling):
     """ω' = ω/factor for wavelengths above original/low, ω below original/high, and between (1 - γ)·ω/factor + γ·ω.
 
-    γ = (original/λ - low)/(high - low) for the wavelength λ = 2π/ω. Released with Llama 3.1 (Grattafiori et al. 2024,
-    arXiv:2407.21783); rope_type "llama3" of transformers, whose fields are `low_freq_factor` and `high_freq_factor`.
+    γ = (original/λ - low)/(high - low) for the wavelength λ = 2π/ω. rope_type "llama3" of transformers, whose fields
+    are `low_freq_factor` and `high_freq_factor`.
 
     Args:
         factor: How many times longer than the trained length, ≥ 1: 8 in Llama 3.1, 32 in Llama 3.2.
-        original: The trained length.
-        low: The ends of the blend, low ≤ high; if they are equal (Llama 4 Scout), nothing is blended.
-        high: The ends of the blend, low ≤ high; if they are equal (Llama 4 Scout), nothing is blended.
+        original: Trained length.
+        low: Revolutions over the trained length below which a pair is slowed by the factor.
+        high: Revolutions above which a pair stays; equal to `low` (Llama 4 Scout), nothing is blended.
 
     Raises:
-        ValueError: A value breaks its rule; the message names the field.
-        TypeError: A value breaks its rule; the message names the field.
+        TypeError: A field has the wrong type.
+        ValueError: A field is out of range, or `low` is above `high`.
+
+    References:
+        Grattafiori et al. 2024, arXiv:2407.21783 (Llama 3.1).
 
     Example:
         >>> from posenc.frequencies import Geometric, Rescaled

@@ -25,23 +25,26 @@ DIVISORS = TupleOf(
 class LongRoPE(Scaling):
     """ω'_i = ω_i / f_i, with f = long for a length above `original`, else short; the lists are found by search.
 
-    Ding et al. 2024, arXiv:2402.13753; rope_type "longrope" ("su" in old files) of transformers, which switches lists
-    in the middle of a conversation. Here you state the length, and the record never switches. The paper also leaves the
-    first n̂ positions unscaled, a number found by search. Released models have no such number, and neither does this
-    record: every position is scaled.
+    rope_type "longrope" ("su" in old files) of transformers, which switches lists in the middle of a conversation. Here
+    you state the length, and the scaling never switches. The paper also leaves the first n̂ positions unscaled, a
+    number found by search. Released models have no such number, and neither does this scaling: every position is
+    scaled.
 
     Args:
-        short: A divisor for each pair.
-        long: A divisor for each pair.
-        original: The trained length, from 2.
-        length: The length to serve.
-        factor: S of the attention factor √(1 + ln s / ln original), 1 for s = 1; the longest length / original where a
+        short: A divisor for each pair, for lengths up to `original`.
+        long: A divisor for each pair, for longer ones.
+        original: Trained length, from 2.
+        length: Length to serve.
+        factor: s of the attention factor √(1 + ln s / ln original), 1 for s = 1; the longest length / original where a
             file has none.
-        attention: The attention factor itself, where it is given in place of the formula's.
+        attention: Attention factor itself, where it is given in place of the formula's.
 
     Raises:
-        ValueError: A value breaks its rule; the message names the field.
-        TypeError: A value breaks its rule; the message names the field.
+        TypeError: A field has the wrong type.
+        ValueError: A field is out of range, or a list has not a divisor for each pair.
+
+    References:
+        Ding et al. 2024, arXiv:2402.13753.
 
     Example:
         >>> from posenc.frequencies import Geometric, Rescaled
@@ -67,7 +70,7 @@ class LongRoPE(Scaling):
 
     @property
     def divisors(self) -> tuple[float, ...]:
-        """The list for this length."""
+        """List for the stated length."""
         return self.long if self.length > self.original else self.short
 
     @property
@@ -86,4 +89,5 @@ class LongRoPE(Scaling):
 
 @arrays.host
 def _single(scaling: LongRoPE) -> np.ndarray:
+    """Divisors as float32."""
     return np.array(scaling.divisors, np.float32)

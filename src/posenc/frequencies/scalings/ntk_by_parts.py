@@ -14,20 +14,23 @@ from posenc.phase.frequencies import EXACT, TWO_PI
 
 @dataclass(frozen=True)
 class NTKByParts(Scaling):
-    """ω' = (1 - γ)·ω/factor + γ·ω, where γ rises from 0 at α to 1 at β rotations, r = original·ω/2π of them.
+    """ω' = (1 - γ)·ω/factor + γ·ω, where γ rises from 0 at alpha to 1 at beta revolutions over the trained length.
 
-    Peng et al. 2023, arXiv:2309.00071, §3.2: the ramp is linear in the rotations of a pair over the trained length. In
-    all released code of YaRN it is linear in the index of the pair instead (`YaRN`), which is another function.
+    The ramp of the paper is linear in the revolutions r = original·ω/2π of a pair. In all released code of YaRN it is
+    linear in the index of the pair instead (`YaRN`), which is another function.
 
     Args:
         factor: How many times longer than the trained length; ≥ 1.
-        original: The trained length.
-        alpha: Rotations, α < β; the paper's values for LLaMA.
-        beta: Rotations, α < β; the paper's values for LLaMA.
+        original: Trained length.
+        alpha: Revolutions below which a pair is slowed by the factor; the paper's value for LLaMA.
+        beta: Revolutions above which a pair stays, above `alpha`; the paper's value for LLaMA.
 
     Raises:
-        ValueError: A value breaks its rule; the message names the field.
-        TypeError: A value breaks its rule; the message names the field.
+        TypeError: A field has the wrong type.
+        ValueError: A field is out of range, or `alpha` is not below `beta`.
+
+    References:
+        Peng et al. 2023, arXiv:2309.00071, §3.2.
 
     Example:
         >>> from posenc.frequencies import Geometric, Rescaled
@@ -43,9 +46,8 @@ class NTKByParts(Scaling):
     def _check_together(self) -> None:
         if self.alpha >= self.beta:
             raise ValueError(
-                f"alpha must be below beta; got alpha={self.alpha}, beta={self.beta}. Pairs of fewer than alpha turns "
-                "are "
-                "slowed, those of more than beta are not."
+                f"alpha must be below beta; got alpha={self.alpha}, beta={self.beta}. Pairs of fewer than alpha "
+                "revolutions are slowed, those of more than beta are not."
             )
 
     def exact(self, unscaled: Geometric) -> tuple[Decimal, ...]:
@@ -54,7 +56,7 @@ class NTKByParts(Scaling):
 
 
 def kept_share(frequency: Decimal, original: int, low: float, high: float) -> Decimal:
-    """γ: how much of a pair stays as it was, from none of it at `low` revolutions in the original length to all at `high`."""
+    """Share γ of a pair that stays: none at `low` revolutions in the original length, all at `high`."""
     rotations = EXACT.divide(EXACT.multiply(Decimal(original), frequency), TWO_PI)
     if low == high:
         return Decimal(int(rotations >= Decimal(low)))
@@ -62,11 +64,11 @@ def kept_share(frequency: Decimal, original: int, low: float, high: float) -> De
 
 
 def clipped(share: Decimal) -> Decimal:
-    """The share, at least 0 and at most 1."""
+    """Clip a share to 0 … 1."""
     return min(max(share, Decimal(0)), Decimal(1))
 
 
 def blended(frequency: Decimal, factor: float, share: Decimal) -> Decimal:
-    """share of the frequency as it was, the rest of it slowed by the factor."""
+    """Blend a share of the frequency as it was with the rest slowed by the factor."""
     slowed = EXACT.divide(EXACT.multiply(EXACT.subtract(Decimal(1), share), frequency), Decimal(factor))
     return EXACT.add(slowed, EXACT.multiply(share, frequency))

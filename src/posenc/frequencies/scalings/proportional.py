@@ -18,21 +18,21 @@ from posenc.phase.frequencies import EXACT
 
 @dataclass(frozen=True)
 class Proportional(Scaling):
-    """The first ⌊fraction·d/2⌋ pairs rotate with the frequencies of the whole width, ω/factor.
+    """Rotate the first ⌊fraction·d/2⌋ pairs with the frequencies of the whole width, ω/factor; the others stand still.
 
-    The others do not rotate.
-
-    Barbero et al. 2024, arXiv:2410.06205 (p-RoPE): the slowest pairs carry content, so they are left to it. rope_type
-    "proportional" of transformers (Gemma 4), `partial_rotary_factor` its fraction. `Partial` differs: there the
-    exponents are those of the rotated width.
+    The slowest pairs carry content, so they are left to it. rope_type "proportional" of transformers (Gemma 4),
+    `partial_rotary_factor` its fraction. `Partial` differs: there the exponents are those of the rotated width.
 
     Args:
-        fraction: Of the pairs that rotate, above 0 and at most 1; at least one pair must.
-        factor: As in `Linear`.
+        fraction: Share of the pairs that rotate, above 0 and at most 1; at least one pair must.
+        factor: Divisor of their frequencies, as in `Linear`.
 
     Raises:
-        ValueError: A value breaks its rule; the message names the field.
-        TypeError: A value breaks its rule; the message names the field.
+        TypeError: A field is no number.
+        ValueError: A field is out of range, or no pair rotates.
+
+    References:
+        Barbero et al. 2024, arXiv:2410.06205 (p-RoPE).
 
     Example:
         >>> from posenc.frequencies import Geometric, Rescaled
@@ -46,13 +46,12 @@ class Proportional(Scaling):
     def fits(self, unscaled: Geometric) -> None:
         if not self.rotating(unscaled):
             raise ValueError(
-                f"fraction must rotate at least one of {unscaled.pairs} pairs; got {self.fraction}. Raise it, "
-                "or "
+                f"fraction must rotate at least one of {unscaled.pairs} pairs; got {self.fraction}. Raise it, or "
                 "use NoPE."
             )
 
     def rotating(self, unscaled: Geometric) -> int:
-        """How many pairs rotate."""
+        """Number of pairs that rotate."""
         return int(self.fraction * unscaled.dim // 2)
 
     def exact(self, unscaled: Geometric) -> tuple[Decimal, ...]:
@@ -68,5 +67,5 @@ class Proportional(Scaling):
 
 @arrays.host
 def _zeros(scaling: Proportional, unscaled: Geometric) -> np.ndarray:
-    """0 for every pair that stands still."""
+    """Zero for every pair that stands still."""
     return np.zeros(unscaled.pairs - scaling.rotating(unscaled), np.float32)

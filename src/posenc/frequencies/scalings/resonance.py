@@ -16,17 +16,19 @@ from posenc.phase.frequencies import EXACT, TWO_PI
 
 @dataclass(frozen=True)
 class Resonance(Scaling):
-    """ω' = 2π / round(2π/ω): every wavelength is a whole number of positions, so that later turns repeat the first.
+    """ω' = 2π / round(2π/ω): every wavelength is a whole number of positions, so later revolutions repeat the first.
 
-    Wang et al. 2024, arXiv:2403.00071, §4.1.
+    A pair that does not rotate is left alone.
 
     Args:
-        scaling: What is done to the frequencies before, such as `YaRN` (the paper's Resonance YaRN); None for nothing.
-            A pair that does not rotate is left alone. ValueError if a wavelength would round to 0.
+        scaling: Scaling that comes before, such as `YaRN` (the paper's Resonance YaRN); None for none.
 
     Raises:
-        ValueError: A value breaks its rule; the message names the field.
-        TypeError: A value breaks its rule; the message names the field.
+        TypeError: `scaling` is no scaling.
+        ValueError: A wavelength would round to 0.
+
+    References:
+        Wang et al. 2024, arXiv:2403.00071, §4.1.
 
     Example:
         >>> from posenc.frequencies import Geometric, Rescaled
@@ -57,10 +59,12 @@ class Resonance(Scaling):
         return lib.xp.where(before == 0, before, 2 * math.pi / lib.xp.round(2 * math.pi / rotating))
 
     def _before(self, unscaled: Geometric) -> tuple[Decimal, ...]:
+        """Frequencies after the scaling that comes before."""
         return unscaled.exact() if self.scaling is None else self.scaling.exact(unscaled)
 
 
 def _resonant(frequency: Decimal) -> Decimal:
+    """Frequency whose wavelength is the nearest whole number."""
     if not frequency:
         return frequency
     wavelength = EXACT.divide(TWO_PI, frequency).to_integral_value(ROUND_HALF_EVEN, EXACT)

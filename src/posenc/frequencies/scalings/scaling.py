@@ -1,4 +1,4 @@
-"""Scalings: how frequencies are changed for contexts longer than the trained one."""
+"""Scalings: changes of frequencies for contexts longer than the trained one."""
 
 from __future__ import annotations
 
@@ -27,22 +27,22 @@ PositionCount = Annotated[int, Whole(1, LONGEST)]
 
 @dataclass(frozen=True)
 class Scaling(Untraced, abc.ABC):
-    """Maps the frequencies of a rotation to (frequencies, attention factor): a record of plain numbers.
+    """Map of the frequencies of a rotary encoding to other frequencies and an attention factor.
 
-    What depends on a length depends on the length stated in the record, never on what else was computed.
+    A scaling that depends on a length states it, and never depends on other inputs.
     """
 
     @abc.abstractmethod
     def exact(self, unscaled: Geometric) -> tuple[Decimal, ...]:
-        """The scaled frequencies to 100 digits, in radians a step, one for each pair."""
+        """Scaled frequencies to 100 digits, in radians a step, one for each pair."""
 
     @property
     def attention_factor(self) -> float:
-        """What cosine and sine are multiplied by, so that logits are multiplied by its square."""
+        """Factor of cosine and sine, so that logits are multiplied by its square."""
         return 1.0
 
     def float32(self, unscaled: Geometric, lib: Library) -> Array:
-        """The scaled frequencies as released models compute them in float32, in the library of a call.
+        """Scaled frequencies as released models compute them in float32, in the library of a call.
 
         Where no released arithmetic is followed: the exact ones, rounded.
         """
@@ -58,10 +58,12 @@ class Rescaled(Frequencies):
     """Frequencies after a scaling.
 
     Args:
-        unscaled: Those before it, with the exponents 2i/d of a rotation and an even width.
+        unscaled: Frequencies before it, with the exponents 2i/d of a rotary encoding and an even width.
+        scaling: The scaling.
 
     Raises:
-        ValueError: Or TypeError naming the field.
+        TypeError: A field has the wrong type.
+        ValueError: The exponents are others, the width is odd, or the scaling has no meaning for these frequencies.
 
     Example:
         >>> from posenc.frequencies import Linear
@@ -92,16 +94,18 @@ class Rescaled(Frequencies):
 
 
 def wider_than_two(unscaled: Geometric, name: str) -> None:
-    """Refuse the one pair of channels for which d/(d-2) is no number."""
+    """Refuse a single pair of channels, for which d/(d-2) is no number."""
     if unscaled.dim < 4:
         raise ValueError(f"dim must be at least 4 for {name}, which divides by dim-2; got {unscaled.dim}. Widen it.")
 
 
 @lru_cache(maxsize=256)
 def _remembered(scaling: Scaling, unscaled: Geometric) -> tuple[Decimal, ...]:
+    """Scaled frequencies, remembered."""
     return scaling.exact(unscaled)
 
 
 @arrays.host
 def _rounded(scaling: Scaling, unscaled: Geometric) -> np.ndarray:
+    """Scaled frequencies as float32."""
     return np.array([float(frequency) for frequency in _remembered(scaling, unscaled)], np.float32)

@@ -27,24 +27,26 @@ class YaRN(Scaling):
     """ω' = (1 - ρ)·ω + ρ·ω/factor, with ρ rising linearly in the index of the pair from c(beta_fast) to c(beta_slow).
 
     c(r) = d·ln(original/2πr) / (2·ln base) is the pair that makes r full revolutions over the trained length; cos and
-    sin are multiplied by 0.1·ln(factor) + 1. Peng et al. 2023, arXiv:2309.00071, §3.4, in the ramp of the authors'
-    code, which every release follows; the paper's own is `NTKByParts`.
+    sin are multiplied by 0.1·ln(factor) + 1. The ramp is that of the authors' code, which every release follows; the
+    paper's own is `NTKByParts`.
 
     Args:
         factor: How many times longer than the trained length; ≥ 1.
-        original: The trained length.
-        beta_fast: rotations.
-        beta_slow: rotations.
-        truncate: Round the ends of the ramp outwards to whole pairs; gpt-oss does not.
-        mscale: Together m(mscale)/m(mscale_all_dim), m(k) = 0.1·k·ln(factor) + 1, in place of the paper's factor
-            (DeepSeek, whose softmax is then scaled by m(mscale_all_dim)² besides: `softmax_factor`).
-        mscale_all_dim: Together m(mscale)/m(mscale_all_dim), m(k) = 0.1·k·ln(factor) + 1, in place of the paper's
-            factor (DeepSeek, whose softmax is then scaled by m(mscale_all_dim)² besides: `softmax_factor`).
-        attention: The attention factor itself. Files that give mscale alone mean different things: see `attention_of`.
+        original: Trained length.
+        beta_fast: Revolutions above which a pair stays.
+        beta_slow: Revolutions below which a pair is slowed by the factor.
+        truncate: Whether the ends of the ramp are rounded outwards to whole pairs; gpt-oss does not.
+        mscale: Numerator of the attention factor m(mscale)/m(mscale_all_dim), m(k) = 0.1·k·ln(factor) + 1, in place of
+            the paper's (DeepSeek, whose softmax is then scaled by m(mscale_all_dim)² besides: `softmax_factor`).
+        mscale_all_dim: Its denominator; given together with `mscale`.
+        attention: Attention factor itself. Files that give mscale alone mean different things: see `attention_of`.
 
     Raises:
-        ValueError: A value breaks its rule; the message names the field.
-        TypeError: A value breaks its rule; the message names the field.
+        TypeError: A field has the wrong type.
+        ValueError: A field is out of range, the ramp has no length, or fields do not go together.
+
+    References:
+        Peng et al. 2023, arXiv:2309.00071, §3.4.
 
     Example:
         >>> from posenc.frequencies import Geometric, Rescaled
@@ -71,8 +73,7 @@ class YaRN(Scaling):
         if self.original < 2 * math.pi * self.beta_slow:
             raise ValueError(
                 "original must be at least 2π·beta_slow, or the fastest pair is too slow for the ramp; got "
-                f"{self.original} "
-                f"for beta_slow={self.beta_slow}. Give the trained length."
+                f"{self.original} for beta_slow={self.beta_slow}. Give the trained length."
             )
         if (self.mscale is None) != (self.mscale_all_dim is None):
             raise ValueError(
@@ -87,8 +88,8 @@ class YaRN(Scaling):
     def fits(self, unscaled: Geometric) -> None:
         if unscaled.base <= 1.0 or self._ends(unscaled)[0] > self._ends(unscaled)[1]:
             raise ValueError(
-                f"base must be above 1, and so large that some pair revolutions at most beta_slow={self.beta_slow} times in "
-                f"{self.original} positions; got {unscaled.base}. Raise it."
+                f"base must be above 1, and so large that some pair makes at most beta_slow={self.beta_slow} "
+                f"revolutions in {self.original} positions; got {unscaled.base}. Raise it."
             )
 
     @property
@@ -101,7 +102,7 @@ class YaRN(Scaling):
 
     @property
     def softmax_factor(self) -> float:
-        """What DeepSeek's attention multiplies its logits by besides, m(mscale_all_dim)²; 1 without mscale_all_dim."""
+        """Factor of the logits in DeepSeek's attention besides, m(mscale_all_dim)²; 1 without mscale_all_dim."""
         return magnitude(self.factor, self.mscale_all_dim or 0.0) ** 2
 
     def exact(self, unscaled: Geometric) -> tuple[Decimal, ...]:
@@ -120,7 +121,7 @@ class YaRN(Scaling):
         return 1.0 / (self.factor * powers) * (1 - kept) + 1.0 / powers * kept
 
     def _ends(self, unscaled: Geometric) -> tuple[Decimal, Decimal]:
-        """The pairs between which the ramp rises, to 100 digits."""
+        """Pairs between which the ramp rises, to 100 digits."""
         low, high = (_pair_of(Decimal(beta), self.original, unscaled) for beta in (self.beta_fast, self.beta_slow))
         if self.truncate:
             low, high = low.to_integral_value(ROUND_FLOOR), high.to_integral_value(ROUND_CEILING)
@@ -128,7 +129,7 @@ class YaRN(Scaling):
 
 
 def magnitude(factor: float, mscale: float) -> float:
-    """m(k) = 0.1·k·ln(factor) + 1: how far logits are sharpened for a context stretched by the factor (eq. 22)."""
+    """Factor m(k) = 0.1·k·ln(factor) + 1 by which cosine and sine grow for a longer context (eq. 22)."""
     return 1.0 if factor <= 1.0 else 0.1 * mscale * math.log(factor) + 1.0
 
 
@@ -138,12 +139,22 @@ def attention_of(
     mscale: Annotated[float, Real(0.0, 1e3)] | None,
     mscale_all_dim: Annotated[float, Real(0.0, 1e3)] | None,
 ) -> float:
-    """The attention factor that a reader of a file takes from its mscale and mscale_all_dim, for `YaRN(attention=…)`.
+    """Attention factor that a reader of a file takes from its mscale and mscale_all_dim, for `YaRN(attention=…)`.
 
     Args:
         dialect: "transformers" takes 0.1·ln(factor) + 1 unless both are given and not zero; "megatron" (and vLLM for
             DeepSeek) reads a missing mscale as 1 and a missing mscale_all_dim as 0; "outside" (torchtitan) leaves cos
-            and sin alone and scales the softmax instead, by the square of what is 1 here.
+            and sin alone and scales the softmax instead, by the square of a factor that is 1 here.
+        factor: How many times longer than the trained length; ≥ 1.
+        mscale: Number of the file, None where it has none.
+        mscale_all_dim: Number of the file, None where it has none.
+
+    Returns:
+        Factor of cosine and sine.
+
+    Raises:
+        TypeError: An argument has the wrong type.
+        ValueError: `dialect` is unknown, or a number is out of range.
 
     Example:
         >>> [round(attention_of(name, 40.0, 0.707, None), 4) for name in DIALECTS]
@@ -163,7 +174,7 @@ def attention_of(
 
 
 def _pair_of(rotations: Decimal, original: int, unscaled: Geometric) -> Decimal:
-    """c(r): the pair, between whole ones, that rotates so many times over the trained length."""
+    """Pair c(r), between whole ones, that makes so many revolutions over the trained length."""
     revolutions = EXACT.ln(EXACT.divide(Decimal(original), EXACT.multiply(rotations, TWO_PI)))
     return EXACT.divide(
         EXACT.multiply(Decimal(unscaled.dim), revolutions), EXACT.multiply(Decimal(2), EXACT.ln(Decimal(unscaled.base)))
@@ -172,7 +183,7 @@ def _pair_of(rotations: Decimal, original: int, unscaled: Geometric) -> Decimal:
 
 @arrays.host
 def _ramp(scaling: YaRN, unscaled: Geometric) -> np.ndarray:
-    """ρ in the float64 and float32 arithmetic of the released code; shape (pairs,)."""
+    """Ramp ρ in the float64 and float32 arithmetic of the released code; shape (pairs,)."""
 
     def pair_of(rotations: float) -> float:
         revolutions = math.log(scaling.original / (rotations * 2 * math.pi))

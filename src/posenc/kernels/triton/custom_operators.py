@@ -23,7 +23,7 @@ from posenc.kernels.triton.launch import Norm, RotationArguments, launch
 COS_SIN = "Tensor? cosine, Tensor? sine, Tensor? positions, Tensor? words, SymInt first, float factor"
 CHANNELS = "int start, int blocks, bool adjacent"
 NORM = "Tensor? q_weight, Tensor? k_weight, float epsilon, bool plus_one"
-TURN_ARGUMENTS = f"{COS_SIN}, {CHANNELS}, {NORM}"
+ROTATION_ARGUMENTS = f"{COS_SIN}, {CHANNELS}, {NORM}"
 
 
 def rotate_pair(q: Any, k: Any, inverse: bool, *how: Any) -> tuple[Any, Any]:
@@ -98,14 +98,18 @@ def _mapped(info: Any, dims: tuple[Any, ...], q: Any, k: Any, inverse: bool, *ho
 LIBRARY = torch.library.Library("posenc", "FRAGMENT")
 for schema, function, fake in (
     (
-        f"turn_pair_triton(Tensor q, Tensor k, bool inverse, {TURN_ARGUMENTS}) -> (Tensor, Tensor)",
+        f"rotate_pair_triton(Tensor q, Tensor k, bool inverse, {ROTATION_ARGUMENTS}) -> (Tensor, Tensor)",
         rotate_pair,
         empty_pair,
     ),
-    (f"turn_pair_triton_(Tensor(a!) q, Tensor(b!) k, bool inverse, {TURN_ARGUMENTS}) -> ()", rotate_pair_, no_result),
     (
-        "turn_into_cache_triton_(Tensor(a!) q, Tensor k, Tensor v, Tensor(b!) to_k, Tensor(c!) to_v, Tensor slots, "
-        f"bool paged, {TURN_ARGUMENTS}) -> ()",
+        f"rotate_pair_triton_(Tensor(a!) q, Tensor(b!) k, bool inverse, {ROTATION_ARGUMENTS}) -> ()",
+        rotate_pair_,
+        no_result,
+    ),
+    (
+        "rotate_into_cache_triton_(Tensor(a!) q, Tensor k, Tensor v, Tensor(b!) to_k, Tensor(c!) to_v, Tensor slots, "
+        f"bool paged, {ROTATION_ARGUMENTS}) -> ()",
         rotate_into_cache_,
         no_result,
     ),
@@ -114,5 +118,5 @@ for schema, function, fake in (
     for device in ("CUDA", "CPU"):  # that of the interpreter
         LIBRARY.impl(name, function, device)
     torch.library.register_fake(f"posenc::{name}", fake, lib=LIBRARY)
-torch.library.register_autograd("posenc::turn_pair_triton", _backward, setup_context=_remember, lib=LIBRARY)
-torch.library.register_vmap("posenc::turn_pair_triton", _mapped, lib=LIBRARY)
+torch.library.register_autograd("posenc::rotate_pair_triton", _backward, setup_context=_remember, lib=LIBRARY)
+torch.library.register_vmap("posenc::rotate_pair_triton", _mapped, lib=LIBRARY)

@@ -20,7 +20,7 @@ PAIRS_A_WARP = 1024
 
 
 class Norm(NamedTuple):
-    """What queries and keys are divided and multiplied by before they turn, as the operators take it.
+    """What queries and keys are divided and multiplied by before they rotate, as the operators take it.
 
     None for nothing.
 

@@ -1,5 +1,5 @@
-"""What the source documents say about encodings, statement by statement, each with how it is decided and the verdict.
+"""Claims of the source documents about encodings, each with how it is decided and the verdict.
 
-Each statement is a file with a `CLAIM`; `claim_catalog.NAMES` lists them. `findings/` holds what came out, a file for
-each.
+The claims lie in a file for each theme, `claims_on_*.py`; `claim_catalog.NAMES` lists them. `findings.json` holds what
+came out.
 """

@@ -1,4 +1,4 @@
-"""A statement that can be checked, how it is decided, and what came out. Loads no torch."""
+"""Statements that can be checked, how each is decided, and what came out. Loads no torch."""
 
 from __future__ import annotations
 
@@ -17,10 +17,13 @@ Computation = tuple[bool, Mapping[str, float]]
 
 @dataclass(frozen=True)
 class ClaimFinding:
-    """A verdict with its figures, and one sentence on what they mean.
+    """A verdict with its figures, and a sentence on what they mean.
 
     Args:
-        runs: The numbers behind trained figures, by contestant and seed; empty for a computation.
+        verdict: "supported", "contradicted" or "undecided".
+        figures: Names and numbers.
+        note: The sentence.
+        runs: The numbers behind trained figures, by candidate and seed; empty for a computation.
     """
 
     verdict: Word
@@ -39,7 +42,7 @@ class Claim:
         rule: What is measured, and which outcome means what, fixed before anything was run.
         decide: The finding, from the results of `experiments`, in their order.
         experiments: What is trained, none where mathematics decides; several claims may share a run, which is done
-            once.
+        once.
     """
 
     statement: str
@@ -64,19 +67,32 @@ class Claim:
 
 
 def computed(
-    compute: Callable[[], Computation], *, statement: str, sources: tuple[str, ...], rule: str, note: str
-) -> Claim:
-    """A claim that mathematics decides, one way or the other."""
+    *, statement: str, sources: tuple[str, ...], rule: str, note: str
+) -> Callable[[Callable[[], Computation]], Claim]:
+    """Decorator that makes a computation a claim, which it decides one way or the other.
 
-    def decide(results: Sequence[Result]) -> ClaimFinding:
-        holds, figures = compute()
-        verdict: Word = "supported" if holds else "contradicted"
-        return ClaimFinding(verdict, tuple((name, float(number)) for name, number in figures.items()), note)
+    Args:
+        statement: In our words.
+        sources: The documents that say so.
+        rule: What is measured, and which outcome means what.
+        note: What the figures mean.
 
-    return Claim(statement, sources, rule, decide)
+    Returns:
+        The decorator; the name of the function is that of the claim.
+    """
+
+    def claim_of(compute: Callable[[], Computation]) -> Claim:
+        def decide(results: Sequence[Result]) -> ClaimFinding:
+            holds, figures = compute()
+            verdict: Word = "supported" if holds else "contradicted"
+            return ClaimFinding(verdict, tuple((name, float(number)) for name, number in figures.items()), note)
+
+        return Claim(statement, sources, rule, decide)
+
+    return claim_of
 
 
 def experiments(claims: Sequence[Claim]) -> tuple[Experiment, ...]:
-    """The runs that claims need, each once, those of the first seed first."""
+    """Collect the runs that claims need, each once, those of the first seed first."""
     needed = dict.fromkeys(each for claim in claims for each in claim.experiments)
     return tuple(sorted(needed, key=lambda each: each.seed))

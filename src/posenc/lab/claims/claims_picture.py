@@ -1,4 +1,4 @@
-"""The trained claims as a picture: numbers of every seed, intervals of the means, and the margins to be exceeded."""
+"""Picture of the trained claims: numbers of every seed, intervals of the means, and the margins to be exceeded."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from posenc.lab.claims.claim import Claim, ClaimFinding
-from posenc.lab.comparison.measures import WORDS
+from posenc.lab.comparison.setting import WORDS
 from posenc.lab.tasks.task import Metric
 from posenc.lab.tasks.task_table import task_row
 
@@ -17,7 +17,7 @@ COLOURS = {"supported": "#0072B2", "contradicted": "#D55E00", "undecided": "#7F7
 
 
 class ClaimRow(NamedTuple):
-    """A number of a claim: one value for each seed."""
+    """A number of a claim, with its value for each seed."""
 
     label: str
     values: tuple[float, ...]
@@ -28,7 +28,16 @@ class ClaimRow(NamedTuple):
 
 
 def claims_picture(decided: Mapping[str, tuple[Claim, ClaimFinding]]) -> Figure:
-    """A panel for each unit, a row for each number. Blue is supported, red contradicted, grey undecided."""
+    """Draw a panel for each unit with a row for each number.
+
+    Blue is supported, red contradicted, grey undecided.
+
+    Args:
+        decided: Trained claims and their findings, by name.
+
+    Returns:
+        A figure of matplotlib.
+    """
     panels: dict[Metric, list[ClaimRow]] = {}
     for name, (claim, finding) in decided.items():
         panels.setdefault(task_row(claim.experiments[0].task).metric, []).extend(_claim_rows(name, finding))

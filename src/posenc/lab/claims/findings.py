@@ -1,8 +1,9 @@
-"""What came out for each claim, a JSON file each; those of the last full run ship with posenc."""
+"""Findings of claims in a JSON file. Those of the last full run ship with posenc."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,14 +14,15 @@ from posenc.lab.experiment import digest
 from posenc.lab.write_whole import write_whole
 
 #: The findings that ship with posenc.
-FOLDER = Path(__file__).parent / "findings"
-LARGEST_FINDING = 1 << 24
+SHIPPED = Path(__file__).with_name("findings.json")
+LARGEST_FILE_OF_FINDINGS = 1 << 24
 
 
 class Filed(NamedTuple):
     """A finding on file.
 
-    Args:
+    Attributes:
+        finding: What came out.
         digest: Of the claim as it was decided.
     """
 
@@ -29,34 +31,52 @@ class Filed(NamedTuple):
 
 
 def claim_digest(claim: Claim) -> str:
-    """16 digits that change with the statement, the rule and the runs of a claim."""
+    """16 hexadecimal digits that change with the statement, the rule and the runs of a claim."""
     runs = [each.identity for each in claim.experiments]
     return digest(json.dumps([claim.statement, claim.rule, runs]))
 
 
-def read_finding(name: str, folder: Path = FOLDER) -> Filed | None:
-    """The finding of a claim, or None where there is none; ValueError names a damaged file."""
-    path = folder / f"{name}.json"
-    if not path.exists():
-        return None
-    text = plain_file.read_bytes(path, LARGEST_FINDING, advice=f"Move it away and run `posenc claims {name} --run`.")
-    try:
-        held = plain_file.json_of(text)
-        runs = tuple((who, tuple((int(seed), float(n)) for seed, n in by.items())) for who, by in held["runs"].items())
-        figures = tuple((name, float(number)) for name, number in held["figures"].items())
-        if held["verdict"] not in ("supported", "contradicted", "undecided"):
-            raise ValueError(f"unknown verdict {held['verdict']!r:.40}")
-        return Filed(ClaimFinding(held["verdict"], figures, str(held["note"]), runs), str(held["digest"]))
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ValueError(
-            f"{path} is damaged: {type(error).__name__} {error}. Delete it and run `posenc claims {name} --run`."
-        ) from None
+def read_findings(path: Path = SHIPPED) -> dict[str, Filed]:
+    """Read the findings of a file.
+
+    Args:
+        path: Without a file there are no findings.
+
+    Returns:
+        Findings by the names of their claims.
+
+    Raises:
+        ValueError: The file is damaged; the message names it and the claim.
+    """
+    return {name: _filed(path, name, held) for name, held in _held(path).items()}
 
 
-def write_finding(name: str, claim: Claim, finding: ClaimFinding, folder: Path) -> Path:
-    """File a finding; the file is replaced as a whole."""
-    folder.mkdir(parents=True, exist_ok=True)
-    held: dict[str, Any] = {
+def write_findings(path: Path, decided: Mapping[str, tuple[Claim, ClaimFinding]]) -> Path:
+    """File findings beside those of other claims. The file is replaced as a whole.
+
+    Args:
+        path: Of the file.
+        decided: Claims and their findings, by name.
+
+    Returns:
+        The path; the file is on disk by then.
+
+    Raises:
+        ValueError: The file that is there is damaged.
+    """
+    held = _held(path) | {name: _plain(*each) for name, each in decided.items()}
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return write_whole(path, (json.dumps(held, indent=1, ensure_ascii=False) + "\n").encode())
+
+
+def trained_findings() -> dict[str, tuple[Claim, ClaimFinding]]:
+    """The trained claims that have a finding among those that ship, by name."""
+    filed = read_findings()
+    return {name: (claim_catalog.claim(name), filed[name].finding) for name in claim_catalog.TRAINED if name in filed}
+
+
+def _plain(claim: Claim, finding: ClaimFinding) -> dict[str, Any]:
+    return {
         "statement": claim.statement,
         "verdict": finding.verdict,
         "note": finding.note,
@@ -64,10 +84,30 @@ def write_finding(name: str, claim: Claim, finding: ClaimFinding, folder: Path) 
         "runs": {who: {str(seed): number for seed, number in by} for who, by in finding.runs},
         "digest": claim_digest(claim),
     }
-    return write_whole(folder / f"{name}.json", (json.dumps(held, indent=1, ensure_ascii=False) + "\n").encode())
 
 
-def trained_findings() -> dict[str, tuple[Claim, ClaimFinding]]:
-    """The trained claims that have a finding among those that ship, by name."""
-    filed = {name: read_finding(name) for name in claim_catalog.TRAINED}
-    return {name: (claim_catalog.claim(name), each.finding) for name, each in filed.items() if each is not None}
+def _held(path: Path) -> dict[str, Any]:
+    """A file as JSON, by claim."""
+    if not path.exists():
+        return {}
+    text = plain_file.read_bytes(path, LARGEST_FILE_OF_FINDINGS, advice="Move it away and run `posenc claims --run`.")
+    try:
+        return dict(plain_file.json_of(text).items())
+    except (ValueError, TypeError, AttributeError) as error:
+        raise ValueError(
+            f"{path} is damaged: {type(error).__name__} {error}. Delete it and run `posenc claims --run`."
+        ) from None
+
+
+def _filed(path: Path, name: str, held: Any) -> Filed:
+    try:
+        runs = tuple((who, tuple((int(seed), float(n)) for seed, n in by.items())) for who, by in held["runs"].items())
+        figures = tuple((figure, float(number)) for figure, number in held["figures"].items())
+        if held["verdict"] not in ("supported", "contradicted", "undecided"):
+            raise ValueError(f"unknown verdict {held['verdict']!r:.40}")
+        return Filed(ClaimFinding(held["verdict"], figures, str(held["note"]), runs), str(held["digest"]))
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ValueError(
+            f"{path} is damaged at {name}: {type(error).__name__} {error}. Delete that part and run "
+            f"`posenc claims {name} --run`."
+        ) from None

@@ -1,22 +1,23 @@
-"""One decision rule for every trained claim.
+"""Decision rule of every trained claim, and the runs that they share. Loads no torch.
 
-Numbers of several seeds must exceed a margin that was fixed beforehand.
-
-Supported, if the whole interval of the mean lies above the margin; contradicted, if it lies below; else undecided, with
-the smallest distance from the margin that these seeds could have seen. The intervals are Student's at 99.75 %: one in
-twenty is the chance that any of twenty claims is wrong (Bonferroni).
+Numbers of several seeds must exceed a margin that was fixed beforehand. A claim is supported if the whole interval of
+the mean lies above the margin, contradicted if it lies below, and else undecided, with the smallest distance from the
+margin that these seeds could have seen. The intervals are Student's at 99.75 %: one in twenty is the chance that any of
+twenty claims is wrong (Bonferroni).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from statistics import stdev
+from dataclasses import replace
+from statistics import fmean, stdev
 
 from posenc.lab.claims.claim import Claim, ClaimFinding, Word
+from posenc.lab.comparison.setting import metric_value
 from posenc.lab.experiment import Experiment
 from posenc.lab.result import Result
-from posenc.lab.statistics.interval import student_interval
-from posenc.lab.statistics.paired import smallest_visible
+from posenc.lab.statistics import smallest_visible, student_interval
+from posenc.lab.tasks.task_table import experiment
 
 LEVEL = 0.05 / 20
 Numbers = Mapping[int, float]
@@ -50,26 +51,39 @@ def trained(
     numbers: Mapping[str, OfResults],
     margin: float,
     note: str,
+    reported: Mapping[str, OfResults] | None = None,
 ) -> Claim:
     """A claim that each of some numbers of finished runs is larger than the margin.
 
     Args:
-        rule: What follows the setup.
+        statement: In our words.
+        sources: The documents that say so.
+        rule: The end of the rule, behind its setup.
+        experiments: The runs, all of one task.
+        numbers: By name, a number for each seed.
+        margin: Each number must exceed it.
+        note: What the figures mean.
+        reported: Numbers whose means are shown, but not judged.
+
+    Returns:
+        The claim.
     """
 
     def decide(results: Sequence[Result]) -> ClaimFinding:
-        return exceeds({name: of_results(results) for name, of_results in numbers.items()}, margin, note)
+        finding = exceeds({name: of_results(results) for name, of_results in numbers.items()}, margin, note)
+        means = [(name, fmean(of_results(results).values())) for name, of_results in (reported or {}).items()]
+        return replace(finding, figures=(*finding.figures, *means))
 
     return Claim(statement, sources, f"{SETUPS[experiments[0].task]}: {rule} {RULE}", decide, experiments)
 
 
 def of(encoding: str, measured: Measured) -> OfResults:
-    """A number of an encoding."""
+    """A number of an encoding, by seed."""
     return lambda results: by_seed(results, encoding, measured)
 
 
 def gain(better: str, than: str, measured: Measured) -> OfResults:
-    """How much the first encoding exceeds the second, seed by seed."""
+    """Difference of a number between two encodings, seed by seed."""
 
     def gains(results: Sequence[Result]) -> Numbers:
         first, second = by_seed(results, better, measured), by_seed(results, than, measured)
@@ -79,7 +93,11 @@ def gain(better: str, than: str, measured: Measured) -> OfResults:
 
 
 def by_seed(results: Sequence[Result], encoding: str, measured: Measured) -> dict[int, float]:
-    """A number of each seed of an encoding."""
+    """A number of each seed of an encoding.
+
+    Raises:
+        ValueError: The encoding was not run.
+    """
     numbers = {each.experiment.seed: measured(each) for each in results if each.experiment.encoding == encoding}
     if not numbers:
         raise ValueError(f"encoding must be one that was run; got {encoding}. Choose one of the claim's.")
@@ -87,9 +105,17 @@ def by_seed(results: Sequence[Result], encoding: str, measured: Measured) -> dic
 
 
 def exceeds(numbers: Mapping[str, Numbers], margin: float, note: str) -> ClaimFinding:
-    """The finding of a claim that each of some numbers is larger than the margin.
+    """Decide whether each of some numbers is larger than the margin.
 
     Several numbers: supported if each is, contradicted if any is.
+
+    Args:
+        numbers: By name, a number for each seed.
+        margin: To be exceeded.
+        note: What the figures mean.
+
+    Returns:
+        The finding.
 
     Example:
         >>> exceeds({"gain": {0: 0.5, 1: 0.6, 2: 0.55, 3: 0.5, 4: 0.6}}, 0.1, "It helps.").verdict
@@ -113,3 +139,58 @@ def exceeds(numbers: Mapping[str, Numbers], margin: float, note: str) -> ClaimFi
     return ClaimFinding(
         verdict, tuple(figures.items()), note, tuple((name, tuple(by.items())) for name, by in numbers.items())
     )
+
+
+NONE, SINUSOIDAL, ROTARY, ALIBI = "NoPE(dim=64)", "Sinusoidal(dim=64)", "RoPE(dim=16)", "ALiBi(heads=4)"
+#: What learns does so at ten times the model's rate: at 1, tables hardly move in a short training.
+RATE = 10.0
+#: Seeds of a claim, and of one whose sides lie close.
+FIVE, EIGHT = range(5), range(8)
+
+
+def learned_table(rows: int) -> str:
+    """A learned table with a row for each position of training. Beyond it, its last row is used."""
+    return f"Learned(dim=64, length={rows}, outside='clamp')"
+
+
+def hybrid(rows: int) -> str:
+    """The sum of a sinusoidal and a learned table."""
+    return f"Sum((Sinusoidal(dim=64), {learned_table(rows)}))"
+
+
+def runs(task: str, encodings: tuple[str, ...], seeds: range = FIVE) -> tuple[Experiment, ...]:
+    """Runs of a task at the claims' budget, those of the first seed first."""
+    return tuple(
+        experiment(encoding, task, seed, encoding_rate=_rate(encoding), **BUDGETS.get(task, {}))
+        for seed in seeds
+        for encoding in encodings
+    )
+
+
+def accuracy_at(length: int) -> Measured:
+    """Accuracy at a test length."""
+    return lambda result: result.at(length).accuracy
+
+
+def loss_at(length: int) -> Measured:
+    """Held-out loss at a test length."""
+    return lambda result: result.at(length).loss
+
+
+def bleu_at(length: int) -> Measured:
+    """BLEU at a test length."""
+    return lambda result: metric_value(result.at(length), "bleu")
+
+
+def _rate(encoding: str) -> float:
+    return RATE if "Learned" in encoding or "T5" in encoding else 1.0
+
+
+#: Fields of experiments that differ from the task's own.
+BUDGETS: dict[str, dict[str, object]] = {
+    "character-lm": {"steps": 300, "batch": 16, "test_lengths": (64, 256)},
+    "cued-offset": {"steps": 500},
+    "absolute-index": {"steps": 500},
+    "translation": {"steps": 500},
+    "summary": {"steps": 500},
+}

@@ -1,1 +1,1 @@
-"""Comparisons of encodings: what is run, how it is judged, and how it is shown."""
+"""Comparisons of encodings: plans, verdicts, tables and pictures."""

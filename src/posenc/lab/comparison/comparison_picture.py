@@ -1,4 +1,4 @@
-"""A comparison as a picture: scores by test length, and training loss by step, with every run shown."""
+"""Picture of a comparison: scores by test length, and training loss by step, with every run shown."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from posenc.lab.comparison.measures import WORDS, Measure, metric_value
-from posenc.lab.comparison.setting import Setting
+from posenc.lab.comparison.setting import WORDS, Measure, Setting, metric_value
 
 #: Colours that readers with any colour vision tell apart (Okabe and Ito 2008), and marks for more than eight.
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#000000", "#7F7F7F")
@@ -20,10 +19,15 @@ LONGEST_NAME = 44
 
 
 def comparison_picture(settings: Sequence[Setting]) -> Figure:
-    """A row for each setting.
+    """Draw a row for each setting: scores to the left, mean training loss to the right.
 
-    A dot for each run, the means with their 95 % Student-t intervals, and a line through them; to its right, mean
-    training loss.
+    There is a dot for each run; the means have 95 % Student-t intervals and a line through them.
+
+    Args:
+        settings: Of a comparison.
+
+    Returns:
+        A figure of matplotlib.
     """
     figure = Figure(figsize=(10, 3.6 * len(settings) + 0.4), layout="constrained")
     for setting, (scores, curves) in zip(settings, figure.subplots(len(settings), 2, squeeze=False), strict=True):
@@ -34,7 +38,7 @@ def comparison_picture(settings: Sequence[Setting]) -> Figure:
 
 
 def run_style(index: int) -> dict[str, Any]:
-    """Colour and mark of a contestant."""
+    """Colour and mark of a candidate."""
     return {"color": COLOURS[index % len(COLOURS)], "marker": MARKS[index // len(COLOURS) % len(MARKS)]}
 
 

@@ -1,4 +1,4 @@
-"""What a comparison runs: encodings × tasks × seeds, at a budget."""
+"""Plans of comparisons: encodings × tasks × seeds, at a budget."""
 
 from __future__ import annotations
 
@@ -7,26 +7,83 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
+from posenc.compose import LearnedScale, Partial, Sum
 from posenc.core.declared_fields import Declared, Whole
+from posenc.core.doors import Encoding
 from posenc.core.text_lines import short
+from posenc.encodings.adds.learned import Learned
+from posenc.encodings.adds.nope import NoPE
+from posenc.encodings.adds.sinusoidal import Sinusoidal
+from posenc.encodings.biases.alibi import ALiBi
+from posenc.encodings.biases.fire import FIRE
+from posenc.encodings.biases.kerple import KerpleLog
+from posenc.encodings.biases.t5 import T5Bias
+from posenc.encodings.rotates.rope import RoPE
+from posenc.encodings.rotates.xpos import XPos
 from posenc.lab import encodings as read_encodings
-from posenc.lab.comparison import usual_encodings
 from posenc.lab.experiment import Experiment
 from posenc.lab.models.model_folder import OWN, head_dim_of_folder, model_folder, rotates_itself
 from posenc.lab.tasks.language import SubwordLM
 from posenc.lab.tasks.task_table import TASKS, experiment, task_of, task_row
+
+
+def for_transformers_model(
+    width: int, heads: int, head_dim: int, length: int, *, causal: bool, rotates: bool
+) -> tuple[Encoding, ...]:
+    """The six for a model of transformers, without rotary where its own positions are that."""
+    every = six(width, heads, length, causal=causal)
+    return tuple(
+        RoPE(dim=head_dim, pairing="halves") if isinstance(each, RoPE) else each
+        for each in every
+        if not (rotates and isinstance(each, RoPE))
+    )
+
+
+def three(width: int, heads: int) -> tuple[Encoding, ...]:
+    """None, rotary and ALiBi."""
+    return NoPE(dim=width), RoPE(dim=width // heads), ALiBi(heads=heads)
+
+
+def six(width: int, heads: int, length: int, *, causal: bool) -> tuple[Encoding, ...]:
+    """None, sinusoidal, learned, rotary, ALiBi and T5. The learned table has `length` rows, the last used beyond."""
+    return (
+        NoPE(dim=width),
+        Sinusoidal(dim=width),
+        Learned(dim=width, length=length, outside="clamp"),
+        RoPE(dim=width // heads),
+        ALiBi(heads=heads),
+        T5Bias(heads=heads, bidirectional=not causal),
+    )
+
+
+def many(width: int, heads: int, length: int, *, causal: bool) -> tuple[Encoding, ...]:
+    """The six, further biases, rotations of other bases and of half the channels, and hybrids."""
+    head, sinusoidal = width // heads, Sinusoidal(dim=width)
+    return (
+        *six(width, heads, length, causal=causal),
+        KerpleLog(heads=heads),
+        FIRE(heads=heads),
+        *((XPos(dim=head),) if causal else ()),
+        RoPE(dim=head, base=100.0),
+        RoPE(dim=head, base=1e6),
+        Partial(RoPE(dim=head // 4 * 2), head),
+        LearnedScale(sinusoidal),
+        Sum((sinusoidal, Learned(dim=width, length=length, outside="clamp"))),
+    )
+
 
 TierName = Literal["smoke", "core", "full", "big"]
 
 
 @dataclass(frozen=True)
 class Tier(Declared):
-    """How much is spent where the options leave it open.
+    """Budget of a comparison where the options leave it open.
 
     Args:
         seeds: Of each encoding and task.
         most_steps: Of training, for the tier's own tasks.
-        model: Changes of size.
+        tasks: Names of tasks.
+        model: Changes of the experiments' fields.
     """
 
     seeds: Annotated[int, Whole(1, 10_000)]
@@ -62,14 +119,22 @@ def plan_comparison(
     changes: Mapping[str, Any],
     tokenizer: str = "",
 ) -> tuple[Experiment, ...]:
-    """The runs, those of the first seed first, so that a comparison that is stopped has whole pairs.
+    """Plan the runs, those of the first seed first, so that a comparison that is stopped has whole pairs.
 
     Args:
-        encodings: Those of the tier where none are named.
-        tasks: Those of the tier where none are named.
+        encodings: Texts; those of the tier where none are named.
+        tasks: Names; those of the tier where none are named.
+        tier: The budget.
+        seeds: How many; those of the tier where None.
         encoding_rates: Each is run for encodings that learn.
         changes: Fields of `Experiment` that the options state.
-        tokenizer: A folder with the one for tasks of pieces.
+        tokenizer: A folder with a tokenizer for tasks of pieces.
+
+    Returns:
+        The runs.
+
+    Raises:
+        ValueError: An encoding cannot be read or does not fit the model, or a task is unknown.
     """
     chosen = TIERS[tier]
     one_seed: list[Experiment] = []
@@ -88,33 +153,39 @@ def plan_comparison(
 
 
 def check(experiments: Sequence[Experiment], device: str = "cpu") -> None:
-    """ValueError for the first encoding that does not fit its task, model or lengths, or a device that is not there.
+    """Build a model for each encoding, task and rate, to see that all of them can be run.
 
-    Builds a model for each.
+    Args:
+        experiments: The runs.
+        device: Of PyTorch.
+
+    Raises:
+        ValueError: An encoding does not fit its task, model or lengths, or the device is not there.
     """
-    from posenc.lab.prepare import prepare
+    from posenc.lab.trial import prepare
 
     for each in dict.fromkeys(dataclasses.replace(one, seed=0) for one in experiments):
         prepare(each, device)
 
 
 def _usual(tier: TierName, blank: Experiment) -> tuple[str, ...]:
-    """The encodings of a tier for a model of this size; for one of transformers, its own positions and the six."""
+    """Encodings of a tier for a model of this size.
+
+    For a model of transformers, they are its own positions and the six.
+    """
     rows, folder = task_of(blank).tokens_at(blank.length), model_folder(blank.model)
     if folder is not None:
         channels, rotates = head_dim_of_folder(folder.path), rotates_itself(folder.path)
-        others = usual_encodings.for_transformers_model(
-            blank.width, blank.heads, channels, rows, causal=blank.causal, rotates=rotates
-        )
+        others = for_transformers_model(blank.width, blank.heads, channels, rows, causal=blank.causal, rotates=rotates)
         return (OWN, *map(short, others))
     if tier == "smoke":
-        return tuple(map(short, usual_encodings.three(blank.width, blank.heads)))
-    chosen = usual_encodings.many if tier == "full" else usual_encodings.six
+        return tuple(map(short, three(blank.width, blank.heads)))
+    chosen = many if tier == "full" else six
     return tuple(map(short, chosen(blank.width, blank.heads, rows, causal=blank.causal)))
 
 
 def _learns(encoding: str, blank: Experiment) -> bool:
-    """Whether an encoding has parameters; ValueError where it cannot be read or does not fit the model."""
+    """Whether an encoding has parameters."""
     if encoding == OWN and model_folder(blank.model) is not None:
         return False
     read = read_encodings.read_encodings(encoding, width=blank.width, heads=blank.heads, layers=blank.layers)

@@ -1,21 +1,120 @@
-"""All that a folder's results say: settings, recommendations, verdicts; and the files that show them."""
+"""Report of a folder's results: settings, recommendations, verdicts, and the files that show them."""
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Collection
+import re
+import shutil
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from posenc.lab import store
 from posenc.lab.comparison import planned_runs
-from posenc.lab.comparison.judge import Verdict
-from posenc.lab.comparison.measures import Measure
-from posenc.lab.comparison.recommendation import Recommendation, recommend
-from posenc.lab.comparison.setting import Setting, settings
-from posenc.lab.parquet import write_parquet
+from posenc.lab.comparison.judge import Recommendation, Verdict, recommend
+from posenc.lab.comparison.setting import WORDS, Measure, Setting, metric_value, settings
+from posenc.lab.engines.events import needed
+from posenc.lab.store import write_parquet
 from posenc.lab.tasks.task_table import task_row
 from posenc.lab.write_whole import write_whole
+
+
+class ScoreTable(NamedTuple):
+    """A table as text.
+
+    Attributes:
+        headers: Of the columns.
+        rows: A cell for each column.
+        numbers: Which columns hold numbers.
+    """
+
+    headers: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    numbers: tuple[int, ...]
+
+
+def score_table(setting: Setting) -> ScoreTable:
+    """Table of a setting with a row for each candidate, best first.
+
+    It has mean and 95 % Student-t interval at every test length and of the mean training loss over all steps, effective
+    length, steps to a training loss, size and time.
+
+    Args:
+        setting: To show.
+
+    Returns:
+        The table.
+    """
+    word = WORDS[setting.metric][0].split(" (")[0]
+    lengths = setting.common.test_lengths
+    headers = (
+        f"encoding: {word}",
+        *(f"at {length}" for length in lengths),
+        "effective",
+        "train. loss",
+        f"steps to {setting.threshold:.3g}",
+        "parameters",
+        "own",
+        "CPU s",
+    )
+    rows = [_row(setting, name, lengths) for name in _ranked(setting)]
+    return ScoreTable(headers, tuple(rows), tuple(range(1, len(headers))))
+
+
+def _ranked(setting: Setting) -> list[str]:
+    """Candidates, best mean at the longest test length first."""
+    measure = Measure(setting.metric, setting.common.test_lengths[-1])
+    means = {name: setting.interval(name, measure).mean for name in setting.results}
+    return sorted(means, key=lambda name: means[name], reverse=measure.higher_is_better)
+
+
+def _row(setting: Setting, name: str, lengths: Sequence[int]) -> tuple[str, ...]:
+    runs = list(setting.results[name].values())
+    steps = setting.steps(name)
+    scores = (str(setting.interval(name, Measure(setting.metric, length))) for length in lengths)
+    return (
+        name,
+        *scores,
+        str(setting.reach(name)),
+        str(setting.interval(name, Measure(setting.metric))),
+        f"{steps:g}" if math.isfinite(steps) else "never",
+        f"{runs[0].parameters:,}",
+        f"{runs[0].learned:,}",
+        f"{sum(run.seconds for run in runs) / len(runs):.1f}",
+    )
+
+
+def write_events(folder: str | os.PathLike[str], settings: Sequence[Setting]) -> Path:
+    """Write training curves and scores as TensorBoard event files, by tensorboardX.
+
+    Args:
+        folder: `tensorboard/` in it is written anew, with a run for each task, candidate and seed.
+        settings: Of the comparison.
+
+    Returns:
+        The path of `tensorboard/`.
+
+    Raises:
+        ValueError: tensorboardX is not installed.
+    """
+    writer = needed("tensorboardX", "track").SummaryWriter
+    target = Path(folder) / "tensorboard"
+    shutil.rmtree(target, ignore_errors=True)
+    for setting in settings:
+        for name, runs in setting.results.items():
+            for seed, run in runs.items():
+                words = (setting.common.task, setting.common.identity[:4], name, f"seed {seed}")
+                with writer(str(target / "-".join(re.sub(r"[^\w=.]+", "_", word) for word in words))) as events:
+                    for point in run.curve:
+                        events.add_scalar("loss/training", point.loss, point.step)
+                    for score in run.scores:
+                        events.add_scalar(
+                            f"by_length/{setting.metric}", metric_value(score, setting.metric), score.length
+                        )
+    return target
+
 
 PICTURE = "report.png"
 
@@ -31,9 +130,11 @@ class Judged:
 
 @dataclass(frozen=True)
 class ComparisonReport:
-    """What a folder holds.
+    """Contents of a folder of results.
 
-    Args:
+    Attributes:
+        judged: Each setting with its verdicts.
+        finished: How many runs have a result.
         missing: Planned runs without a result.
         note: On a half-written line, or "".
     """
@@ -45,7 +146,18 @@ class ComparisonReport:
 
 
 def report(folder: str | os.PathLike[str], only: Collection[str] | None = None) -> ComparisonReport:
-    """Read and judge the results of a folder; `only`: the identities of runs to look at."""
+    """Read and judge the results of a folder.
+
+    Args:
+        folder: With `results.jsonl`.
+        only: Identities of the runs to look at; all where None.
+
+    Returns:
+        The report.
+
+    Raises:
+        ValueError: There are no results, or damaged ones.
+    """
     if not Path(folder).is_dir():
         raise ValueError(f"folder must hold results; {str(folder)!r} is no folder. Run `posenc compare` first.")
     stored, planned = store.read(folder), planned_runs.planned_experiments(folder)
@@ -61,7 +173,15 @@ def report(folder: str | os.PathLike[str], only: Collection[str] | None = None) 
 
 
 def write_report(folder: str | os.PathLike[str], found: ComparisonReport) -> tuple[Path, Path]:
-    """The picture and the table of all results, `report.png` and `results.parquet`, in the folder."""
+    """Write the picture and the table of all results, `report.png` and `results.parquet`.
+
+    Args:
+        folder: Of the results.
+        found: Its report.
+
+    Returns:
+        The two paths.
+    """
     from posenc.lab.comparison.comparison_picture import comparison_picture
     from posenc.plot.export import image
 

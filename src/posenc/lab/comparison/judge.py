@@ -1,13 +1,14 @@
-"""Which of two encodings is better at one thing, or that this is undecided and what the runs could have seen."""
+"""Verdicts on pairs of encodings, and recommendations among several."""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 
-from posenc.lab.statistics.holm import holm
-from posenc.lab.statistics.paired import LEVEL, PairedDifference, paired_difference
+from posenc.lab.comparison.setting import Measure, Setting
+from posenc.lab.statistics import LEVEL, PairedDifference, holm, paired_difference
 
 #: Seeds that a verdict needs; where two lie close (the mean difference is below two deviations), it needs more.
 SEEDS, SEEDS_WHERE_CLOSE, CLOSE = 5, 8, 2.0
@@ -17,12 +18,16 @@ AttentionScore = Mapping[str, Mapping[int, float]]
 
 @dataclass(frozen=True)
 class Verdict:
-    """The answer to "does `first` differ from `second`?", from runs of the same seeds.
+    """Answer to "does `first` differ from `second`?", from runs of the same seeds.
 
-    Args:
-        difference: First minus second.
-        adjusted: The p value, corrected by Holm for every pair that was asked about.
-        better: The name of the better one, or "" where this is undecided, and `reason` says why.
+    Attributes:
+        first: The name of an encoding.
+        second: The name of another.
+        seeds: That both have.
+        difference: First minus second; None with fewer than two seeds.
+        adjusted: The p value, corrected by Holm for all pairs of the question.
+        better: The name of the better one, or "" where this is undecided.
+        reason: Why it is undecided, or "".
     """
 
     first: str
@@ -60,17 +65,22 @@ class Verdict:
 def judge(
     scores: AttentionScore, *, higher_is_better: bool = True, pairs: Sequence[tuple[str, str]] | None = None
 ) -> tuple[Verdict, ...]:
-    """A verdict on each pair of names, all pairs by default.
+    """Judge pairs of names on the seeds that both have.
 
-    A pair is compared on the seeds that both have. Holm's correction covers all pairs of this call, so that any false
-    verdict among them is made at most once in twenty repetitions of the whole comparison.
+    Holm's correction covers all pairs of this call, so that any false verdict among them is made at most once in twenty
+    repetitions of the whole comparison.
 
     Args:
         scores: By name, then by seed.
+        higher_is_better: Whether a larger score is the better one.
+        pairs: To judge; all where None.
+
+    Returns:
+        A verdict for each pair.
 
     Example:
-        >>> scores = {"a": dict(enumerate([0.9, 0.92, 0.91, 0.9, 0.93])), "b": dict(enumerate([0.5, 0.55, 0.5, 0.52, 0.5]))}
-        >>> print(judge(scores)[0].sentence())
+        >>> high, low = [0.9, 0.92, 0.91, 0.9, 0.93], [0.5, 0.55, 0.5, 0.52, 0.5]
+        >>> print(judge({"a": dict(enumerate(high)), "b": dict(enumerate(low))})[0].sentence())
         a is better than b by 0.398 (95 % interval 0.368 to 0.428, 5 seeds, p = 3.1e-06 after Holm).
     """
     asked = list(itertools.combinations(scores, 2)) if pairs is None else list(pairs)
@@ -96,7 +106,7 @@ def judge(
 
 
 def _why_undecided(count: int, difference: PairedDifference | None, adjusted: float) -> str:
-    """A sentence, or "" where there is a verdict."""
+    """Reason why there is no verdict, or "" where there is one."""
     if count < SEEDS or difference is None:
         return f"A verdict needs {SEEDS} seeds of both; there are {count}."
     if difference.mean == 0 and difference.deviation == 0:
@@ -106,3 +116,69 @@ def _why_undecided(count: int, difference: PairedDifference | None, adjusted: fl
     if difference.standardised < CLOSE and count < SEEDS_WHERE_CLOSE:
         return f"They lie close, so a verdict needs {SEEDS_WHERE_CLOSE} seeds; there are {count}."
     return ""
+
+
+@dataclass(frozen=True)
+class Recommendation:
+    """The candidates that are best at a measure.
+
+    Attributes:
+        measure: What they are best at.
+        best: The name with the best mean, or those that share it.
+        rivals: Those that are not shown to be worse, best mean first.
+        worse: Those that are.
+        enough: Whether there were enough seeds for any verdict.
+    """
+
+    measure: Measure
+    best: tuple[str, ...]
+    rivals: tuple[str, ...]
+    worse: tuple[str, ...]
+    enough: bool
+
+    def sentence(self) -> str:
+        """Recommendation with its confidence."""
+        leaders, them = " and ".join(self.best), "it is" if len(self.best) == 1 else "they are"
+        lead = f"{leaders} {'has' if len(self.best) == 1 else 'share'} the best mean"
+        if len(self.best + self.rivals + self.worse) == 1:
+            return f"{self.measure}: no recommendation. {leaders} was compared with nothing: name another encoding."
+        if not self.enough:
+            return (
+                f"{self.measure}: no recommendation. {lead}, but a verdict needs {SEEDS} seeds of each: add "
+                f"--seeds {SEEDS}."
+            )
+        if not self.rivals and len(self.best) == 1:
+            beaten = f"better than each of the other {len(self.worse)}" if len(self.worse) > 1 else "the better one"
+            return f"{self.measure}: take {leaders}. It is {beaten} (95 % confidence, corrected by Holm)."
+        shared = " and ".join(self.best + self.rivals)
+        why = f". {lead}, but these runs do not show that {them} better" if self.rivals else ", whose means are equal"
+        better = " or ".join(self.best)
+        beaten = f" {better} is better than {', '.join(self.worse)} (95 % confidence)." if self.worse else ""
+        return f"{self.measure}: undecided between {shared}{why}.{beaten}"
+
+    def rests_on(self, verdict: Verdict) -> bool:
+        """Whether a verdict is about the (first) best one, or says that another best one is better."""
+        return self.enough and (self.best[0] in (verdict.first, verdict.second) or verdict.better in self.best)
+
+
+def recommend(setting: Setting, measure: Measure) -> tuple[Recommendation, tuple[Verdict, ...]]:
+    """Find the best candidates of a setting.
+
+    Args:
+        setting: With the runs.
+        measure: What counts.
+
+    Returns:
+        The recommendation, and the verdicts on all pairs that it rests on.
+    """
+    scores = setting.scores(measure)
+    means = {name: fmean(seeds.values()) for name, seeds in scores.items()}
+    ranked = sorted(means, key=lambda name: means[name], reverse=measure.higher_is_better)
+    best = tuple(name for name in ranked if means[name] == means[ranked[0]])
+    verdicts = judge(scores, higher_is_better=measure.higher_is_better)
+    beaten = {each.second if each.better == each.first else each.first for each in verdicts if each.better in best}
+    enough = all(len(seeds) >= SEEDS for seeds in scores.values())
+    others = ranked[len(best) :]
+    rivals = tuple(name for name in others if name not in beaten)
+    worse = tuple(name for name in others if name in beaten)
+    return Recommendation(measure, best, rivals, worse, enough), verdicts

@@ -1,6 +1,7 @@
-"""What a folder of results is to hold, in `plan.json`.
+"""Planned runs of a folder in `plan.json`, and failed ones in `failures.txt`.
 
-Its runs, and the state of the files that they read; and which of the last command's runs failed, in `failures.txt`.
+The plan names the runs and digests of the files that they read. `failures.txt` says why runs of the last command
+failed.
 """
 
 from __future__ import annotations
@@ -26,10 +27,17 @@ AGAIN = "Delete it and compare again: finished runs are kept"
 
 
 def save(folder: str | os.PathLike[str], experiments: Sequence[Experiment]) -> None:
-    """Write down which runs a folder is to have, besides those that it was to have before.
+    """Add runs to the plan of a folder.
 
     A file of one's own encoding, FILE.py:NAME, or of one's own model must be what it was for the earlier runs: its name
     alone does not say what was trained.
+
+    Args:
+        folder: Of the results.
+        experiments: To add.
+
+    Raises:
+        ValueError: Such a file has changed, or the plan is damaged.
     """
     earlier, files = _read_plan(folder)
     for own in sorted({name for each in experiments for name in own_files(each)}):
@@ -47,12 +55,16 @@ def save(folder: str | os.PathLike[str], experiments: Sequence[Experiment]) -> N
 
 
 def planned_experiments(folder: str | os.PathLike[str]) -> tuple[Experiment, ...]:
-    """The runs that a folder is to have; none where there is no plan."""
+    """The runs of a folder's plan, none where there is no plan.
+
+    Raises:
+        ValueError: The plan is damaged.
+    """
     return _read_plan(folder)[0]
 
 
 def own_files(experiment: Experiment) -> tuple[str, ...]:
-    """The Python files that an experiment's encoding names, and the files of its model of transformers.
+    """Files that decide what is trained: Python files of the encoding, and those of a model of transformers.
 
     Example:
         >>> own_files(Experiment("NoPE(dim=64) + mine.py:Mine", "copy"))
@@ -64,7 +76,7 @@ def own_files(experiment: Experiment) -> tuple[str, ...]:
 
 
 def save_failures(folder: str | os.PathLike[str], lines: Sequence[str]) -> Path:
-    """Write down why runs failed, a line for each; without failures there is no such file."""
+    """Write `failures.txt` with a line for each failed run, or remove it where there are none."""
     path = Path(folder) / FAILURES
     if lines:
         return write_whole(path, "".join(f"{line}\n" for line in lines).encode())

@@ -1,4 +1,4 @@
-"""Runs that differ in encoding and seed alone, gathered: what can be compared with what."""
+"""Runs that differ in encoding and seed alone, gathered, and what is measured of each."""
 
 from __future__ import annotations
 
@@ -7,11 +7,75 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from statistics import fmean, median_low
 
-from posenc.lab.comparison.measures import Measure, effective_reach, steps_to_loss
 from posenc.lab.experiment import Experiment
-from posenc.lab.result import Result
-from posenc.lab.statistics.interval import Interval, student_interval
+from posenc.lab.result import LengthScore, Result
+from posenc.lab.statistics import Interval, area_under, effective_length, steps_to, student_interval
 from posenc.lab.tasks.task import Metric
+
+#: How each metric is written, and whether more of it is better.
+WORDS: Mapping[str, tuple[str, bool]] = {
+    "accuracy": ("accuracy", True),
+    "exact": ("exact match", True),
+    "loss": ("loss (nats a token)", False),
+    "bleu": ("BLEU", True),
+}
+#: A length counts towards the effective length while this share of what can be right is right.
+PASSES = 0.85
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A score at a test length, or, with length 0, the mean training loss over all steps."""
+
+    metric: Metric
+    length: int = 0
+
+    @property
+    def higher_is_better(self) -> bool:
+        """Whether a larger number is the better one."""
+        return bool(self.length) and WORDS[self.metric][1]
+
+    def __str__(self) -> str:
+        if not self.length:
+            return "mean training loss over all steps"
+        return f"{WORDS[self.metric][0]} at {self.length}"
+
+    def of(self, result: Result) -> float:
+        """The measure's number of a run."""
+        if not self.length:
+            return area_under([(point.step, point.loss) for point in result.curve])
+        return metric_value(result.at(self.length), self.metric)
+
+
+def metric_value(score: LengthScore, metric: Metric) -> float:
+    """Number of a score.
+
+    Raises:
+        ValueError: The score lacks the metric.
+    """
+    number = getattr(score, metric)
+    if number is None:
+        raise ValueError(f"metric must be one that the task has; got {metric}. Choose accuracy, exact or loss.")
+    return float(number)
+
+
+def effective_reach(result: Result, metric: Metric) -> int:
+    """Effective length of a run.
+
+    It reaches as far as 85 of 100 cases are right, or, for a loss, as far as the loss stays within a tenth of what it
+    is at the shortest test length.
+    """
+    scores = {score.length: metric_value(score, metric) for score in result.scores}
+    if metric == "loss":
+        return effective_length(scores, 1.1 * scores[min(scores)], higher_is_better=False)
+    threshold = PASSES * 100 if metric == "bleu" else PASSES
+    return effective_length(scores, threshold)
+
+
+def steps_to_loss(result: Result, threshold: float) -> float:
+    """First step from which the training loss stays at or below a threshold."""
+    return steps_to([(point.step, point.loss) for point in result.curve], threshold)
+
 
 #: What stands in the place of the encoding in the experiment that describes a setting.
 ANY = "any"
@@ -21,10 +85,12 @@ LEFT = 0.1
 
 @dataclass(frozen=True)
 class Setting:
-    """The results of one setting by contestant, then by seed.
+    """The results of a setting by candidate, then by seed.
 
     Args:
         common: The experiment without encoding and seed.
+        metric: What the task is scored by.
+        results: By name of the candidate, then by seed.
     """
 
     common: Experiment
@@ -33,34 +99,34 @@ class Setting:
 
     @property
     def seeds(self) -> tuple[int, ...]:
-        """Every seed that some contestant has."""
+        """Every seed that some candidate has."""
         return tuple(sorted({seed for each in self.results.values() for seed in each}))
 
     @property
     def measures(self) -> tuple[Measure, ...]:
-        """What is judged: speed, the shortest test length and the longest."""
+        """The measures that are judged: the shortest test length, the longest, and speed."""
         lengths = self.common.test_lengths
         ends = dict.fromkeys((lengths[0], lengths[-1]))
         return (*(Measure(self.metric, length) for length in ends), Measure(self.metric))
 
     def scores(self, measure: Measure) -> dict[str, dict[int, float]]:
-        """The numbers of a measure by contestant, then by seed."""
+        """The numbers of a measure by candidate, then by seed."""
         return {name: {seed: measure.of(run) for seed, run in runs.items()} for name, runs in self.results.items()}
 
     def interval(self, name: str, measure: Measure) -> Interval:
-        """Mean and Student-t interval of a contestant."""
+        """Mean and Student-t interval of a candidate."""
         return student_interval(list(self.scores(measure)[name].values()))
 
     def reach(self, name: str) -> int:
-        """The effective length that half of a contestant's runs have."""
+        """Effective length that half of a candidate's runs have."""
         return median_low(effective_reach(run, self.metric) for run in self.results[name].values())
 
     @property
     def threshold(self) -> float:
-        """The training loss that counts as learned.
+        """Training loss that counts as learned.
 
         Nine tenths of the way from the first loss that was seen, the mean of all runs, to the lowest last loss, the
-        mean of the best contestant.
+        mean of the best candidate.
         """
         runs = [run for each in self.results.values() for run in each.values()]
         first = fmean(run.curve[0].loss for run in runs)
@@ -68,14 +134,11 @@ class Setting:
         return last + LEFT * (first - last)
 
     def steps(self, name: str) -> float:
-        """The steps that half of a contestant's runs need to come to the threshold and stay there.
-
-        Infinity for never.
-        """
+        """Steps that half of a candidate's runs need to come to the threshold and stay there; infinity for never."""
         return median_low(steps_to_loss(run, self.threshold) for run in self.results[name].values())
 
     def conditions(self) -> str:
-        """Everything that was equal, in one line: a verdict holds for this and no more."""
+        """Everything that was equal, in a line: a verdict holds for this and no more."""
         one = self.common
         learned = [run for runs in self.results.values() for run in runs.values() if run.learned]
         rates = sorted({run.experiment.encoding_rate for run in learned})
@@ -88,11 +151,11 @@ class Setting:
         )
 
 
-def contestant(experiment: Experiment) -> str:
-    """How a contestant is called: its encoding, with the multiple of its parameters' rate where that is not 1.
+def candidate_name(experiment: Experiment) -> str:
+    """Name of a candidate: its encoding, with the multiple of its parameters' rate where that is not 1.
 
     Example:
-        >>> contestant(Experiment("Learned(dim=64, length=32)", "copy", encoding_rate=10.0))
+        >>> candidate_name(Experiment("Learned(dim=64, length=32)", "copy", encoding_rate=10.0))
         'Learned(dim=64, length=32) ×10'
     """
     multiple = experiment.encoding_rate
@@ -105,13 +168,17 @@ def common(experiment: Experiment) -> Experiment:
 
 
 def settings(results: Iterable[Result], metric_of: Mapping[str, Metric]) -> tuple[Setting, ...]:
-    """Results as settings, in the order in which they come.
+    """Gather results into settings, in the order in which they come.
 
     Args:
+        results: Of any experiments.
         metric_of: What each task is scored by.
+
+    Returns:
+        The settings.
     """
     gathered: dict[Experiment, dict[str, dict[int, Result]]] = {}
     for result in results:
         names = gathered.setdefault(common(result.experiment), {})
-        names.setdefault(contestant(result.experiment), {})[result.experiment.seed] = result
+        names.setdefault(candidate_name(result.experiment), {})[result.experiment.seed] = result
     return tuple(Setting(shared, metric_of[shared.task], names) for shared, names in gathered.items())

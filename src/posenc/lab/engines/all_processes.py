@@ -1,6 +1,6 @@
-"""One job at a time, on all processes that torchrun or `accelerate launch` started: one big model on many devices.
+"""Jobs run one at a time on all processes that torchrun or `accelerate launch` started: a big model on many devices.
 
-Each process has the whole model and a part of every batch (data parallel); Accelerate sums their gradients. Process 0
+Each process has the whole model and a part of every batch (data parallel). Accelerate sums their gradients. Process 0
 leads: it has the jobs, measures and reports. The others follow.
 """
 
@@ -13,10 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from posenc.lab.engines.events import Event, Finished, Job, failure
-from posenc.lab.engines.needed import needed
-from posenc.lab.replicas import Loss, Made
-from posenc.lab.train import DivergedError
+from posenc.lab.engines.events import Event, Finished, Job, failure, needed
+from posenc.lab.train import DivergedError, Loss, Made
 
 if TYPE_CHECKING:
     from posenc.lab.experiment import Experiment
@@ -29,7 +27,7 @@ PATIENCE = timedelta(hours=12)
 
 
 class RefusedError(ValueError):
-    """A job that no process begins, since one of them cannot."""
+    """A job that no process begins, since some process cannot."""
 
 
 def leads() -> bool:
@@ -38,9 +36,16 @@ def leads() -> bool:
 
 
 def run(jobs: Sequence[Job], device: str = "") -> Generator[Event, None, None]:
-    """In process 0: the reports of one job after the other, or its `Failure` where it was refused or diverged.
+    """Run jobs from process 0: yield the reports of each, or its `Failure` where it was refused or diverged.
 
     Any other error ends this process, and with it, through torchrun, the others: they may be in different steps.
+
+    Args:
+        jobs: Done one after the other.
+        device: "cpu", or "" for what Accelerate finds.
+
+    Yields:
+        The reports.
     """
     processes = Processes(device)
     for index, job in enumerate(jobs):
@@ -53,7 +58,7 @@ def run(jobs: Sequence[Job], device: str = "") -> Generator[Event, None, None]:
 
 
 def follow(device: str = "") -> None:
-    """In every other process: take part in each job of process 0, until it has no more."""
+    """Take part in each job of process 0, in every other process, until it has no more."""
     processes = Processes(device)
     while isinstance(job := processes.send(None), Job):
         try:
@@ -64,7 +69,7 @@ def follow(device: str = "") -> None:
 
 
 def train_together(experiment: Experiment, device: str = "") -> Iterator[Progress | Result]:
-    """`posenc.lab.trial.run` on all processes; the result in process 0 alone."""
+    """Run `posenc.lab.trial.run` on all processes. Process 0 alone yields the result."""
     from posenc.lab import trial
 
     processes = Processes(device)
@@ -77,10 +82,13 @@ def train_together(experiment: Experiment, device: str = "") -> Iterator[Progres
 
 
 class Processes:
-    """The processes of Accelerate as the `Replicas` of a model.
+    """Processes of Accelerate as the `Replicas` of a model.
 
     Args:
-        device: Cpu, or "" for what Accelerate finds.
+        device: "cpu", or "" for what Accelerate finds.
+
+    Raises:
+        ValueError: Accelerate is missing, or set up to split the model.
     """
 
     def __init__(self, device: str = "") -> None:
@@ -104,18 +112,21 @@ class Processes:
         )
 
     def send(self, what: Any) -> Any:
-        """What process 0 sends, in every process."""
+        """Send an object from process 0 to every process."""
         return self._utilities.broadcast_object_list([what])[0]
 
     def loss(self, model: Transformer, label_smoothing: float) -> Loss:
+        """The training loss of this process's part of each example."""
         share = ShareOfLoss(model, label_smoothing, self.rank, self.count)
         prepared: Loss = self._accelerator.prepare(share)
         return prepared
 
     def mean(self, loss: torch.Tensor) -> float:
+        """The loss of the whole batch, from those of all parts."""
         return float(self._accelerator.reduce(loss.detach(), reduction="mean"))
 
     def agreed(self, make: Callable[[], Made]) -> Made:
+        """The result of `make` in each process; a RefusedError in all of them where one raises a ValueError."""
         made, error = None, ""
         try:
             made = make()
@@ -129,13 +140,14 @@ class Processes:
 
 
 class ShareOfLoss(torch.nn.Module):  # type: ignore[misc]
-    """The loss of one process's rows, such that the mean over processes is that of the whole batch."""
+    """Loss of one process's rows, such that the mean over processes is that of the whole batch."""
 
     def __init__(self, model: Transformer, label_smoothing: float, rank: int, count: int) -> None:
         super().__init__()
         self.model, self.label_smoothing, self.rank, self.count = model, label_smoothing, rank, count
 
     def forward(self, example: Example) -> torch.Tensor:
+        """The loss of this process's rows."""
         part = example.part(self.rank, self.count)
         total = part.loss(self.model, label_smoothing=self.label_smoothing, reduction="sum")
         return total * (self.count / max(1, example.predicted))

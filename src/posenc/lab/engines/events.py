@@ -1,18 +1,26 @@
-"""What an engine is given and what it yields. Loads no torch."""
+"""Jobs, the events that engines yield of them, and the functions that jobs call. Loads no torch."""
 
 from __future__ import annotations
 
 import importlib
 from collections import deque
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from posenc.lab.data import Corpus
+    from posenc.lab.experiment import Experiment
+    from posenc.lab.result import Progress, Result
+    from posenc.lab.tour_plan import Candidate, TrainingOutcome, TrainingRecipe
 
 
 class Job(NamedTuple):
-    """A generator function as "module:name", called with `arguments` where the job runs.
+    """A generator function to call where the job runs.
 
     Args:
         name: For messages.
+        function: As "module:name".
+        arguments: Of the function.
     """
 
     name: str
@@ -20,7 +28,7 @@ class Job(NamedTuple):
     arguments: tuple[Any, ...]
 
     def reports(self) -> Iterator[Any]:
-        """Do the job here; the reports as they come.
+        """Do the job here and yield its reports.
 
         Example:
             >>> list(Job("three", "builtins:range", (3,)).reports())
@@ -31,20 +39,21 @@ class Job(NamedTuple):
 
 
 class Failure(NamedTuple):
-    """A job that ended without a result, and why, in one line."""
+    """End of a job without a result, and why, in a line."""
 
     message: str
 
 
 class Finished(NamedTuple):
-    """The end of a job's reports."""
+    """End of a job's reports."""
 
 
 class Event(NamedTuple):
-    """What a job reports.
+    """A report of a job.
 
     Args:
         job: Its index in the list.
+        report: Whatever its function yielded, `Finished` or a `Failure`.
     """
 
     job: int
@@ -57,9 +66,46 @@ def failure(error: Exception) -> Failure:
 
 
 def last_report(job: Job) -> Any:
-    """Do the job here; its last report, or a `Failure` where it raised or reported nothing."""
+    """Do the job here and return its last report, or a `Failure` where it raised or reported nothing."""
     try:
         last = deque(job.reports(), maxlen=1)
     except Exception as error:
         return failure(error)
     return last[0] if last else Failure("it reported nothing")
+
+
+def train_experiment(experiment: Experiment, device: str = "cpu") -> Iterator[Progress | Result]:
+    """Run `posenc.lab.trial.run` reproducibly, in a process of its own."""
+    from posenc.lab import trial
+    from posenc.lab.machine import reproducible
+
+    reproducible(device)
+    yield from trial.run(experiment, device=device)
+
+
+def train_candidate(
+    candidate: Candidate, corpus: Corpus, recipe: TrainingRecipe
+) -> Iterator[Progress | TrainingOutcome]:
+    """Train a candidate of the tour reproducibly, in a process of its own."""
+    from posenc.lab import tour_training
+    from posenc.lab.machine import reproducible
+
+    reproducible()
+    yield from tour_training.train_and_measure(candidate, corpus, recipe)
+
+
+def needed(package: str, extra: str) -> Any:
+    """Import a package that only some engines need.
+
+    Raises:
+        ValueError: It is not installed; the message says how to install it.
+    """
+    try:
+        return importlib.import_module(package)
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] != package:
+            raise
+        raise ValueError(
+            f"{package} must be installed here; it is not. Run: pip install {package} (the extra [{extra}] has it), "
+            "or use another engine."
+        ) from None

@@ -1,4 +1,7 @@
-"""Several jobs at once, each in a process of one thread, with their reports in one stream. Loads no torch."""
+"""Engine of this machine: several jobs at once, each in a worker process of one thread. Loads no torch.
+
+A worker process reads jobs from its input and writes their reports to its output, both pickled.
+"""
 
 from __future__ import annotations
 
@@ -10,29 +13,34 @@ import sys
 import tempfile
 import threading
 from collections.abc import Generator, Sequence
-from typing import IO, Any
+from typing import IO, Any, BinaryIO
 
-from posenc.lab.engines.events import Event, Failure, Finished, Job
+from posenc.lab.engines.events import Event, Failure, Finished, Job, failure
 
 
 class Ended:
-    """A worker process has ended."""
+    """Report that a worker process has ended."""
 
 
 def cores() -> int:
-    """How many processes can run at once here."""
+    """Number of processes that can run at once here."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def run(jobs: Sequence[Job], workers: int | None = None, gpus: Sequence[str] = ()) -> Generator[Event, None, None]:
-    """The reports of all jobs as they come, at most `workers` jobs at a time; a `Failure` for each job that failed.
+    """Run jobs in worker processes and yield their reports as they come, a `Failure` for each job that failed.
 
-    The numbers do not depend on `workers`, since every job has one thread to itself. Closing the iterator, or an
+    The numbers do not depend on `workers`, since every job has a thread to itself. Closing the iterator, or an
     exception in whoever reads it (Ctrl-C), ends the worker processes at once. A process that is killed fails its job,
     and another takes its place.
 
     Args:
-        gpus: Each worker sees one of them alone, in turn; there are as many workers unless `workers` says otherwise.
+        jobs: To run.
+        workers: Jobs at a time; one for each GPU or core where None.
+        gpus: Each worker sees one of them alone, in turn.
+
+    Yields:
+        The reports.
     """
     waiting = list(range(len(jobs)))[::-1]
     inbox: queue.Queue[tuple[Worker, Any]] = queue.Queue()
@@ -80,6 +88,7 @@ class Worker:
     """A process that does jobs, and a thread that reads what it writes.
 
     Args:
+        inbox: Gets the reports.
         gpu: The one that it sees, or "" for all.
     """
 
@@ -90,7 +99,7 @@ class Worker:
         alone = {"CUDA_VISIBLE_DEVICES": gpu} if gpu else {}
         # In a session of its own: Ctrl-C in a terminal reaches the parent alone, which ends its workers without noise.
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "posenc.lab.engines.worker"],
+            [sys.executable, "-m", "posenc.lab.engines.local"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,
@@ -122,7 +131,7 @@ class Worker:
                 pass  # what was still to be written has no reader any more
 
     def last_words(self) -> str:
-        """Why a process ended: the last line that it wrote about its errors, or its exit code."""
+        """Reason why a process ended: the last line that it wrote about its errors, or its exit code."""
         code = self._process.wait()
         self._errors.seek(0)
         lines = self._errors.read().decode(errors="replace").split("\n")
@@ -136,7 +145,7 @@ class Worker:
         return self._process.stdin
 
     def _read(self) -> None:
-        """Pass on every report; at the end of the output, whatever the reason, pass on that the process has ended."""
+        """Pass on every report, and at the end of the output, whatever the reason, that the process has ended."""
         output = self._process.stdout
         while output is not None:
             try:
@@ -145,3 +154,41 @@ class Worker:
                 break
             self._inbox.put((self, report))
         self._inbox.put((self, Ended()))
+
+
+def main() -> int:
+    """Work until there are no more jobs, or until the reader of the reports has ended."""
+    # Whatever a library prints must not get between the reports: those keep the real output, the rest goes to errors.
+    reports = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    try:
+        do_jobs(sys.stdin.buffer, reports)
+    except BrokenPipeError:
+        os._exit(1)  # the reader is gone, and with it everything that is still to be flushed
+    return 0
+
+
+def do_jobs(jobs: BinaryIO, reports: BinaryIO) -> None:
+    """Run job after job until the input ends. A job ends with `Finished`, or `Failure` where it raised."""
+    while True:
+        try:
+            job = pickle.load(jobs)
+        except EOFError:
+            return
+        try:
+            for report in job.reports():
+                _write(reports, report)
+            _write(reports, Finished())
+        except BrokenPipeError:
+            raise
+        except Exception as error:
+            _write(reports, failure(error))
+
+
+def _write(reports: BinaryIO, report: object) -> None:
+    pickle.dump(report, reports)
+    reports.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

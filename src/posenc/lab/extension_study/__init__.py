@@ -1,1 +1,1 @@
-"""A trained model at a longer context: each way of reaching it, as it is and after a little training."""
+"""Studies of a trained model at a longer context: each way of reaching it, as it is and after a little training."""

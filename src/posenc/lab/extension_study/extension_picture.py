@@ -1,4 +1,4 @@
-"""Ways to a longer context as a picture: what is lost or found at each length, and heat maps of length and depth."""
+"""Picture of ways to a longer context: losses at each length, or heat maps of length and depth."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Train one model, then measure every way to a longer context, as it is and after a little training at that length."""
+"""Training of a model, then measurement of every way to a longer context, before and after tuning at that length."""
 
 from __future__ import annotations
 
@@ -13,16 +13,15 @@ import torch
 
 from posenc.core.doors import Encoding
 from posenc.encodings.rotates.rope import RoPE
-from posenc.lab.extension_study.divisor_search import Divisors, search
 from posenc.lab.extension_study.study import Extended, Extension, Study
-from posenc.lab.extension_study.ways import Tried, searched, tried
+from posenc.lab.extension_study.ways import Divisors, ExtensionCandidate, extension_candidates, search, searched
+from posenc.lab.machine import reproducible
 from posenc.lab.models.transformer import Transformer
-from posenc.lab.prepare import Trial, prepare
-from posenc.lab.reproducible import reproducible
 from posenc.lab.result import Progress
 from posenc.lab.scoring import by_context, by_depth
 from posenc.lab.tasks.needle import Needle
 from posenc.lab.train import train
+from posenc.lab.trial import Trial, prepare
 
 #: Of the rate of training, what a model is tuned at.
 TUNING_RATE = 0.1
@@ -33,23 +32,29 @@ STARTS = ("as it is", "YaRN", "linear", "larger base")
 
 
 def work(study: Study) -> Iterator[Progress | Extension]:
-    """`extend`, in a process of its own."""
+    """Run a study reproducibly, in a process of its own."""
     reproducible()
     yield from extend(study)
 
 
 def extend(study: Study) -> Iterator[Progress | Extension]:
-    """Progress, in steps of the experiment for the whole study, then what came out.
+    """Train the model of a study, and measure every way to a longer context.
 
     Contexts within the trained length are read by the encoding that the way has for them. Tuning draws from the start
     of the training stream, the same for every way, as many tokens a step as training.
 
+    Args:
+        study: What to train, and how far to extend it.
+
+    Yields:
+        Progress, in steps of the experiment for the whole study, then the outcome.
+
     Raises:
-        ValueError: A value breaks its rule; the message names the argument before any training.
+        ValueError: The study cannot be done; raised before any training.
     """
     began, experiment = time.process_time(), study.experiment
     trial, encoding = begun(study)
-    ways = tried(encoding, experiment.length, study.length, experiment.width)
+    ways = extension_candidates(encoding, experiment.length, study.length, experiment.width)
     parts = 2 + len(ways)
     for step in _trained(trial, experiment.steps, experiment.rate):
         yield Progress(step.step // parts, step.loss)
@@ -62,7 +67,11 @@ def extend(study: Study) -> Iterator[Progress | Extension]:
 
 
 def begun(study: Study) -> tuple[Trial, RoPE]:
-    """The model before training and its one rotation, or the ValueError that says why the study cannot be done."""
+    """The model of a study before training, and its rotary encoding.
+
+    Raises:
+        ValueError: The study cannot be done; the message says why.
+    """
     trial = prepare(dataclasses.replace(study.experiment, test_lengths=study.lengths))
     encoding = _rotation(trial)
     trial.task.batch(np.random.default_rng(0), 1, study.lengths[0])  # too short for a needle, say
@@ -70,7 +79,7 @@ def begun(study: Study) -> tuple[Trial, RoPE]:
 
 
 def _rotation(trial: Trial) -> RoPE:
-    """The one rotation of the model."""
+    """Rotary encoding of the model, its only encoding."""
     encodings = [each.encoding for each in trial.model.stack.encodings]
     known = trial.task.cuttable or isinstance(trial.task, Needle)
     if known and len(encodings) == 1 and isinstance(encodings[0], RoPE) and encodings[0].scaling is None:
@@ -81,8 +90,8 @@ def _rotation(trial: Trial) -> RoPE:
     )
 
 
-def _measured(study: Study, trial: Trial, way: Tried) -> Iterator[Extended]:
-    """A way before and after tuning."""
+def _measured(study: Study, trial: Trial, way: ExtensionCandidate) -> Iterator[Extended]:
+    """Measure a way before and after tuning."""
     long, short = _with_encoding(trial, way.long), _with_encoding(trial, way.short)
     yield Extended(way.name, repr(way.long), 0, _within_and_beyond(study, long, short))
     if study.tuning:
@@ -93,7 +102,7 @@ def _measured(study: Study, trial: Trial, way: Tried) -> Iterator[Extended]:
 
 
 def _within_and_beyond(study: Study, long: Trial, short: Trial) -> tuple[tuple[int, tuple[float, ...]], ...]:
-    """Lengths within the trained one as the one model reads them, longer ones as the other does."""
+    """Measure lengths within the trained one as the one model reads them, longer ones as the other does."""
     trained = study.experiment.length
     within, beyond = ([n for n in study.lengths if (n <= trained) is inside] for inside in (True, False))
     return (*_measured_at(study, short, within), *_measured_at(study, long, beyond))
@@ -111,8 +120,8 @@ def _measured_at(study: Study, trial: Trial, lengths: list[int]) -> Iterator[tup
         yield context, (loss,)
 
 
-def _searched_way(study: Study, trial: Trial, encoding: RoPE) -> Tried:
-    """The way whose divisors are searched for on training sequences of the new length."""
+def _searched_way(study: Study, trial: Trial, encoding: RoPE) -> ExtensionCandidate:
+    """Way whose divisors are searched for on training sequences of the new length."""
     trained, stretch = study.experiment.length, study.length / study.experiment.length
     rng = np.random.default_rng([trial.streams.batches, 2])
     batch = trial.place(trial.task.batch(rng, SEARCHED_ON, study.length), rng)
@@ -125,7 +134,7 @@ def _searched_way(study: Study, trial: Trial, encoding: RoPE) -> Tried:
     before = encoding.frequencies.radians()
     starts = [
         tuple(np.maximum(before / way.long.frequencies.radians(), 1.0).tolist())
-        for way in tried(encoding, trained, study.length, study.experiment.width)
+        for way in extension_candidates(encoding, trained, study.length, study.experiment.width)
         if isinstance(way.long, RoPE) and way.name in STARTS
     ]
     divisors = search(starts, stretch, loss, study.candidates, trial.streams.batches)
@@ -133,7 +142,7 @@ def _searched_way(study: Study, trial: Trial, encoding: RoPE) -> Tried:
 
 
 def _trained(trial: Trial, steps: int, rate: float, length: int | None = None) -> Iterator[Progress]:
-    """Training of a trial's model, on sequences of its own length or another, as many tokens a step."""
+    """Train a trial's model, on sequences of its own length or another, as many tokens a step."""
     experiment = trial.experiment
     if length is not None:
         batch = max(1, experiment.batch * experiment.length // length)
@@ -143,7 +152,7 @@ def _trained(trial: Trial, steps: int, rate: float, length: int | None = None) -
 
 
 def _with_encoding(trial: Trial, encoding: Encoding) -> Trial:
-    """The trial's weights with another encoding of positions."""
+    """Trial with the same weights and another encoding of positions."""
     model = Transformer(trial.model.shape, [encoding], seed=0)
     model.load_state_dict(trial.model.state_dict())
     return dataclasses.replace(trial, model=model)

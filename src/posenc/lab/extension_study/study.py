@@ -1,16 +1,23 @@
-"""What is studied: a model, the length to reach, and how much training it gets there. Loads no torch."""
+"""Studies of a trained model at a longer context: their plans, outcomes and files. Loads no torch."""
 
 from __future__ import annotations
 
 import dataclasses
 import json
+import os
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Self
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple, Self
 
+from posenc.core import plain_file
 from posenc.core.declared_fields import Declared, Instance, Real, Whole
 from posenc.core.plain_file import json_of
 from posenc.lab.experiment import LONGEST, Experiment, digest
-from posenc.lab.result import Count, Each, Versions
+from posenc.lab.result import Count, TupleOf, Versions
+from posenc.lab.tasks.corpus import text_options
+from posenc.lab.tasks.task_table import experiment
+from posenc.lab.write_whole import write_whole
 
 #: How many lengths are read, in equal steps up to the one to reach.
 LENGTHS = 4
@@ -18,7 +25,7 @@ LENGTHS = 4
 
 @dataclass(frozen=True)
 class Study(Declared):
-    """One trained model and all ways to a longer context.
+    """A trained model and all ways to a longer context.
 
     Args:
         experiment: The model and its training; its encoding is one RoPE without a scaling, its task a language model or
@@ -29,7 +36,7 @@ class Study(Declared):
         candidates: How many lists of divisors the search tries.
 
     Raises:
-        TypeError: A value breaks its rule; the message names the field.
+        TypeError: A value has the wrong type; the message names the field.
         ValueError: A value breaks its rule; the message names the field.
 
     Example:
@@ -52,7 +59,7 @@ class Study(Declared):
 
     @property
     def lengths(self) -> tuple[int, ...]:
-        """The lengths that are read: equal steps, and the trained length. Losses are those of its last quarter."""
+        """Lengths that are read: equal steps, and the trained length. Losses are those of its last quarter."""
         least = max(1, self.experiment.length // 4)
         steps = {max(least, self.length * part // LENGTHS) for part in range(1, LENGTHS + 1)}
         return tuple(sorted(steps | {self.experiment.length}))
@@ -65,10 +72,9 @@ class Study(Declared):
 
 @dataclass(frozen=True)
 class ValuesByLength:
-    """What is measured at each length.
+    """Rule of a field: (length, values) for each length.
 
-    (length, values), values by the depth of what is asked for, from the start of the text to its end; one value where
-    no depth is asked for.
+    There is a value for each depth of the fact asked for, from the start of the text to its end, or a single one.
     """
 
     def __call__(self, name: str, value: Any) -> tuple[tuple[int, tuple[float, ...]], ...]:
@@ -77,14 +83,14 @@ class ValuesByLength:
 
 @dataclass(frozen=True)
 class Extended(Declared):
-    """How well a way reaches the length.
+    """Measurement of a way at each length.
 
     Args:
         way: Its name.
         encoding: Of the positions of long contexts.
         steps: Of training at the new length.
-        values: Losses in nats a token of the same last tokens with more and more context, or the share of needles
-            found.
+        values: By length, losses in nats a token of the same last tokens with more and more context, or the share of
+            needles found.
     """
 
     way: Annotated[str, Instance("a name")]
@@ -93,34 +99,154 @@ class Extended(Declared):
     values: Annotated[tuple[tuple[int, tuple[float, ...]], ...], ValuesByLength()]
 
     def at(self, length: int) -> float:
-        """The mean at a length."""
+        """Mean at a length."""
         values = dict(self.values)[length]
         return sum(values) / len(values)
 
 
 @dataclass(frozen=True)
 class Extension(Declared):
-    """What a study gave.
+    """Outcome of a study.
 
     Args:
+        study: What was done.
+        ways: The measurements.
         seconds: Of processor time.
         versions: Of packages.
     """
 
     study: Annotated[Study, Instance("a Study")]
-    ways: Annotated[tuple[Extended, ...], Each(Extended)]
+    ways: Annotated[tuple[Extended, ...], TupleOf(Extended)]
     seconds: Annotated[float, Real(0.0, 1e12)] = 0.0
     versions: Annotated[tuple[tuple[str, str], ...], Versions()] = ()
 
     def to_json(self) -> str:
-        """All of it as JSON."""
+        """The outcome as JSON."""
         return json.dumps(dataclasses.asdict(self), allow_nan=False)
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Self:
-        """The extension that a text holds."""
+        """Read an outcome from JSON."""
         fields = json_of(text)
         study = fields["study"]
         fields["study"] = Study(**{**study, "experiment": Experiment(**study["experiment"])})
         fields["ways"] = tuple(Extended(**each) for each in fields["ways"])
         return cls(**fields)
+
+
+TASKS = ("character-lm", "needle")
+
+
+class Budget(NamedTuple):
+    """Budget of a study of a task.
+
+    Args:
+        length: To reach.
+        sequences: Read at each length.
+        training: Fields of the experiment.
+    """
+
+    length: int
+    sequences: int
+    training: dict[str, Any]
+
+
+#: One needle, so that a short training learns to find it; at four times its length it is still found by every way.
+BUDGETS = {
+    "character-lm": Budget(256, 64, {"steps": 500, "batch": 16}),
+    "needle": Budget(1024, 32, {"steps": 400, "batch": 16, "options": (("needles", 1),)}),
+}
+
+
+def plan_extension(
+    encoding: str,
+    tasks: Sequence[str],
+    *,
+    length: int | None = None,
+    trained: int | None = None,
+    seeds: int = 5,
+    steps: int | None = None,
+    tuning: int = 50,
+    text: Path | None = None,
+) -> tuple[Study, ...]:
+    """Plan a study for each seed and task, all tasks of a seed before the next seed.
+
+    Args:
+        encoding: A RoPE without a scaling, as text.
+        tasks: Of `TASKS`.
+        length: To reach; that of the task's budget where None.
+        trained: The training length; the task's own where None.
+        seeds: How many.
+        steps: Of training; those of the task's budget where None.
+        tuning: Steps at the new length.
+        text: A file to learn from, for language models; the English that ships with Python where None.
+
+    Returns:
+        The studies.
+
+    Raises:
+        ValueError: A value breaks its rule; the message names the argument.
+    """
+    if seeds < 1:
+        raise ValueError(f"seeds must be 1 or more; got {seeds}. Use 5 for a verdict.")
+    changes: dict[str, Any] = {} if steps is None else {"steps": steps}
+    if trained is not None:
+        changes |= {"length": trained, "test_lengths": (trained,)}
+    options = {} if text is None else {"options": text_options(str(text))}
+
+    def study(task: str, seed: int) -> Study:
+        usual = BUDGETS[task]
+        own = usual.training | changes | (options if task == TASKS[0] else {})
+        return Study(experiment(encoding, task, seed, **own), length or usual.length, tuning, usual.sequences)
+
+    return tuple(study(task, seed) for seed in range(seeds) for task in dict.fromkeys(tasks))
+
+
+#: A study has a few numbers for each way and length.
+LARGEST_FILE = 1 << 24
+
+
+def read_extension(folder: str | os.PathLike[str], study: Study) -> Extension | None:
+    """Read the outcome of a study from its file.
+
+    Args:
+        folder: Has a file for each finished study.
+        study: To look for.
+
+    Returns:
+        The outcome, or None where the study is not finished.
+
+    Raises:
+        ValueError: The file is damaged; the message names it.
+    """
+    path = _path(folder, study)
+    if not path.exists():
+        return None
+    text = plain_file.read_bytes(path, LARGEST_FILE, advice="Move it away; its run is then repeated.")
+    try:
+        extension = Extension.from_json(text)
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise ValueError(f"{path} is damaged: {str(error).rstrip('.')}. Delete it; its run is then repeated.") from None
+    if extension.study != study:
+        raise ValueError(f"{path} holds another study than its name says. Delete it; its run is then repeated.")
+    return extension
+
+
+def write_extension(folder: str | os.PathLike[str], extension: Extension) -> Path:
+    """Write the outcome of a study to its file, atomically.
+
+    Args:
+        folder: Made where it does not exist.
+        extension: The outcome.
+
+    Returns:
+        The path; the file is on disk by then.
+    """
+    path = _path(folder, extension.study)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return write_whole(path, (extension.to_json() + "\n").encode())
+
+
+def _path(folder: str | os.PathLike[str], study: Study) -> Path:
+    one = study.experiment
+    return Path(folder) / f"{one.task}-seed-{one.seed}-{study.identity}.json"

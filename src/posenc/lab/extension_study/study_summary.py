@@ -1,4 +1,4 @@
-"""What several seeds of a study say: means with intervals, and which ways are better than changing nothing."""
+"""Summary of several seeds of a study: means with intervals, and which ways are better than changing nothing."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from posenc import parse
 from posenc.encodings.rotates.rope import RoPE
 from posenc.lab.comparison.judge import SEEDS, Verdict, judge
 from posenc.lab.extension_study.study import Extended, Extension, Study
-from posenc.lab.statistics.interval import Interval, student_interval
+from posenc.lab.statistics import Interval, student_interval
 from posenc.models import plan_context
 from posenc.models.extension_planning.planner import UNCHANGED
 
@@ -27,13 +27,13 @@ class StudySummary:
 
     @property
     def encoding(self) -> RoPE:
-        """The rotation that was trained."""
+        """The rotary encoding that was trained."""
         encoding: RoPE = parse.record(self.study.experiment.encoding)
         return encoding
 
     @property
     def finds(self) -> bool:
-        """Whether answers are counted, and more is better; otherwise losses are measured."""
+        """Whether answers are counted, and more is better. Otherwise losses are measured."""
         return self.study.experiment.task == "needle"
 
     @property
@@ -47,13 +47,13 @@ class StudySummary:
         return tuple(dict.fromkeys(each.way for each in self.extensions[0].ways))
 
     def runs(self, way: str, steps: int) -> tuple[Extended, ...]:
-        """A way in every seed."""
+        """Measurements of a way in every seed."""
         return tuple(
             each for extension in self.extensions for each in extension.ways if (each.way, each.steps) == (way, steps)
         )
 
     def scores(self, steps: int, length: int) -> dict[str, dict[int, float]]:
-        """By way, then by seed."""
+        """Means at a length, by way, then by seed."""
         seeds = [extension.study.experiment.seed for extension in self.extensions]
         return {
             way: dict(zip(seeds, (run.at(length) for run in self.runs(way, steps)), strict=True)) for way in self.names
@@ -69,12 +69,12 @@ class StudySummary:
         return tuple(sorted(means, key=lambda way: means[way], reverse=self.finds))
 
     def verdicts(self, steps: int) -> tuple[Verdict, ...]:
-        """Each way against no change, at the new length, corrected by Holm."""
+        """Judge each way against no change, at the new length, corrected by Holm."""
         pairs = [(way, UNCHANGED) for way in self.names if way != UNCHANGED]
         return judge(self.scores(steps, self.study.length), higher_is_better=self.finds, pairs=pairs)
 
     def conditions(self) -> str:
-        """What was trained and how, in one line: a verdict holds for this and no more."""
+        """Training of the models in a line: a verdict holds for this and no more."""
         one, measured = self.study.experiment, "needles found" if self.finds else "loss of the same last tokens, nats"
         seeds = ", ".join(str(each.study.experiment.seed) for each in self.extensions)
         options = "".join(f", {name} {option}" for name, option in one.options if name != "digest")
@@ -100,7 +100,7 @@ class StudySummary:
         return headers, rows, range(1, len(headers))
 
     def sentence(self, steps: int) -> str:
-        """Which ways are better at the new length than changing nothing, and which are not."""
+        """Sentence on the ways that are better at the new length than changing nothing, and on those that are not."""
         when = _when(steps).capitalize()
         means = {way: self.interval(way, steps, self.study.length).mean for way in self.ranked(steps)}
         first = next(iter(means.values()))
@@ -122,7 +122,7 @@ class StudySummary:
         return planned_ways(self.encoding, self.study.experiment.length, self.study.length)
 
     def plan_checked(self, steps: int) -> str:
-        """How far the planner's order agrees with what was measured, pair by pair, corrected by Holm."""
+        """Agreement of the planner's order with what was measured, pair by pair, corrected by Holm."""
         order = self.planned()
         scores = {way: self.scores(steps, self.study.length)[way] for way in order}
         verdicts = judge(scores, higher_is_better=self.finds)
@@ -148,7 +148,15 @@ def summaries(extensions: Sequence[Extension]) -> tuple[StudySummary, ...]:
 
 
 def planned_ways(encoding: RoPE, trained: int, length: int) -> tuple[str, ...]:
-    """The ways that `plan_context` ranks for this rotation, the first ranked best.
+    """The ways that `plan_context` ranks for a rotary encoding, the first ranked best.
+
+    Args:
+        encoding: Trained.
+        trained: The trained length.
+        length: To reach.
+
+    Returns:
+        Names of ways.
 
     Example:
         >>> planned_ways(RoPE(dim=16), 64, 256)[-1]

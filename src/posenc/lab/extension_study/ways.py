@@ -1,11 +1,13 @@
-"""What is tried: the planner's ways to a longer context, and all others that posenc has for a trained rotation."""
+"""Ways to a longer context that a study tries, and the search for the divisors of a further one."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
+
+import numpy as np
 
 from posenc.core.doors import Encoding
 from posenc.encodings.adds.nope import NoPE
@@ -18,39 +20,61 @@ MIXED = 0.75
 SEARCHED = "searched"
 
 
-class Tried(NamedTuple):
-    """A way by its name: the encoding that reads contexts beyond the trained length, and the one that reads the others, which differ where frequencies follow the length."""
+class ExtensionCandidate(NamedTuple):
+    """A way to a longer context.
+
+    Where frequencies follow the length, the two encodings differ.
+
+    Args:
+        name: Of the way.
+        long: The encoding that reads contexts beyond the trained length.
+        short: The encoding that reads the others.
+    """
 
     name: str
     long: Encoding
     short: Encoding
 
 
-def tried(encoding: RoPE, trained: int, length: int, width: int) -> tuple[Tried, ...]:
-    """Every way for a rotation without a scaling, in a model so wide; the unchanged one first, the planner's next.
+def extension_candidates(encoding: RoPE, trained: int, length: int, width: int) -> tuple[ExtensionCandidate, ...]:
+    """Every way for a rotary encoding without a scaling: the unchanged one first, the planner's next.
 
-    Left out: `NTKAware`, which is the planner's larger base, and divisors that are searched for (`searched`).
+    `NTKAware`, which is the planner's larger base, is left out, and so are divisors that are searched for (`searched`).
+
+    Args:
+        encoding: Trained.
+        trained: The trained length.
+        length: To reach.
+        width: Channels of the model.
+
+    Returns:
+        The ways.
 
     Example:
-        >>> [each.name for each in tried(RoPE(dim=16), 64, 256, 64)][:3]
+        >>> [each.name for each in extension_candidates(RoPE(dim=16), 64, 256, 64)][:3]
         ['as it is', 'YaRN', 'Llama 3']
     """
     planned = [
-        Tried(way.name, way.encoding, way.short) for way in scaling_candidates(encoding, trained, length, trained)
+        ExtensionCandidate(way.name, way.encoding, way.short)
+        for way in scaling_candidates(encoding, trained, length, trained)
     ]
     nothing = NoPE(dim=width)
-    return (*planned, *_others(encoding, trained, length / trained), Tried("no positions", nothing, nothing))
+    return (
+        *planned,
+        *_others(encoding, trained, length / trained),
+        ExtensionCandidate("no positions", nothing, nothing),
+    )
 
 
-def searched(encoding: RoPE, divisors: Sequence[float], trained: int, length: int) -> Tried:
+def searched(encoding: RoPE, divisors: Sequence[float], trained: int, length: int) -> ExtensionCandidate:
     """LongRoPE with divisors that a search has found, for every context that is longer than the trained one."""
     ones = (1.0,) * (encoding.dim // 2)
     scaling = LongRoPE(ones, tuple(divisors), trained, length, length / trained)
     long, short = (replace(encoding, scaling=replace(scaling, length=n)) for n in (length, trained))
-    return Tried(SEARCHED, long, short)
+    return ExtensionCandidate(SEARCHED, long, short)
 
 
-def _others(encoding: RoPE, trained: int, stretch: float) -> tuple[Tried, ...]:
+def _others(encoding: RoPE, trained: int, stretch: float) -> tuple[ExtensionCandidate, ...]:
     slow = sum(radians * trained < 2 * math.pi for radians in encoding.frequencies.radians().tolist())
     scalings = {
         "NTK by parts": NTKByParts(stretch, trained),
@@ -64,4 +88,49 @@ def _others(encoding: RoPE, trained: int, stretch: float) -> tuple[Tried, ...]:
             "slow pairs stopped": Proportional((encoding.dim // 2 - slow) / (encoding.dim // 2)),
         }
     others = [(name, replace(encoding, scaling=scaling)) for name, scaling in scalings.items()]
-    return tuple(Tried(name, new, new) for name, new in others)
+    return tuple(ExtensionCandidate(name, new, new) for name, new in others)
+
+
+#: How far a step of the search goes, in natural logarithms of a divisor; and the most that a pair is slowed, of what
+#: linear interpolation slows it.
+STEP, MOST = 0.25, 2.0
+
+Divisors = tuple[float, ...]
+
+
+def search(
+    starts: Sequence[Divisors], stretch: float, loss: Callable[[Divisors], float], candidates: int, seed: int
+) -> Divisors:
+    """Search for the best list of divisors: try the starts, then changes of the best list so far.
+
+    As in LongRoPE (Ding et al. 2024, arXiv:2402.13753, §3), a slower pair is never slowed less than a faster one; the
+    search there keeps a population, this one a single list.
+
+    Args:
+        starts: Lists to begin with.
+        stretch: The new length over the trained one.
+        loss: Of a list.
+        candidates: How many lists are tried.
+        seed: Of the changes.
+
+    Returns:
+        The best list.
+
+    Example:
+        >>> search([(1.0, 1.0)], 4.0, lambda divisors: abs(divisors[1] - 2), 200, 0)[1].__round__(1)
+        2.0
+    """
+    rng = np.random.default_rng(seed)
+    best, least = starts[0], float("inf")
+    for index in range(candidates):
+        attempt = starts[index] if index < len(starts) else _changed(best, stretch, rng)
+        found = loss(attempt)
+        if found < least:
+            best, least = attempt, found
+    return best
+
+
+def _changed(divisors: Divisors, stretch: float, rng: np.random.Generator) -> Divisors:
+    moved = np.log(divisors) + rng.normal(0.0, STEP, len(divisors))
+    rising = np.maximum.accumulate(np.clip(np.exp(moved), 1.0, MOST * stretch))
+    return tuple(float(f"{each:.4g}") for each in rising)

@@ -1,4 +1,4 @@
-"""A batch as a model takes it."""
+"""Batches as models take them."""
 
 from __future__ import annotations
 
@@ -16,14 +16,15 @@ from posenc.lab.tasks.task import NOTHING, Batch
 
 @dataclass(frozen=True, eq=False)
 class Example:
-    """
+    """A batch as tensors.
 
     Args:
         tokens: (batch, n).
-        targets: (batch, n).
-        positions: (n,) or (batch, n), 0, 1, … where None.
-        source: (batch, m), what the encoder reads, at `source_positions`;.
-        visible: False for its padding.
+        targets: (batch, n), `NOTHING` where nothing is predicted.
+        positions: (n,) or (batch, n); 0, 1, … where None.
+        source: (batch, m), what the encoder reads.
+        source_positions: (m,) or (batch, m); 0, 1, … where None.
+        visible: (batch, m), False for the padding of the source.
     """
 
     tokens: Tensor
@@ -34,11 +35,11 @@ class Example:
     visible: Tensor | None = None
 
     def logits(self, model: Transformer) -> Tensor:
-        """What the model says at each token; (batch, n, vocabulary)."""
+        """Logits of a model at each token, (batch, n, vocabulary)."""
         return model(self.tokens, self.positions, memory=self.memory(model), visible=self.visible)
 
     def memory(self, model: Transformer) -> Tensor | None:
-        """What the encoder makes of the source."""
+        """Output of the model's encoder for the source, or None without a source."""
         if self.source is None:
             return None
         return model.read(self.source, self.source_positions, self.visible)
@@ -57,7 +58,7 @@ class Example:
 
     @property
     def predicted(self) -> int:
-        """How many tokens are predicted."""
+        """Number of tokens that are predicted."""
         return int((self.targets != NOTHING).sum())
 
     def part(self, index: int, count: int) -> Example:
@@ -72,7 +73,7 @@ class Example:
 def example(
     batch: Batch, positions: np.ndarray | None = None, source_positions: np.ndarray | None = None, device: str = "cpu"
 ) -> Example:
-    """The batch as tensors."""
+    """Convert a batch to tensors on a device."""
 
     def tensor(array: np.ndarray | None) -> Tensor | None:
         return None if array is None else torch.from_numpy(np.ascontiguousarray(array)).to(device)

@@ -1,4 +1,4 @@
-"""A model of transformers with the positions of an experiment, trained and measured as the lab's own."""
+"""Models of transformers with the positions of an experiment, trained and measured as the lab's own."""
 
 from __future__ import annotations
 
@@ -9,17 +9,19 @@ from torch import Tensor, nn
 
 from posenc.compose import PerLayer
 from posenc.lab.encodings import encodings
-from posenc.lab.models.cache import DecoderCache
 from posenc.lab.models.model_folder import OWN, ModelFolder
+from posenc.lab.models.transformer import DecoderCache
 from posenc.torch import module
 from posenc.transformers.swapping.own_positions import OwnPositions, own_positions
 from posenc.transformers.swapping.swap import swap
 
 
 class HuggingFaceModel(nn.Module):  # type: ignore[misc]
-    """What `Transformer` is, around a model of transformers.
+    """A model of transformers that is called as a `Transformer`.
 
     Args:
+        model: Of transformers.
+        own: Its own positions.
         learned: Parameters of its encodings.
     """
 
@@ -41,7 +43,13 @@ class HuggingFaceModel(nn.Module):  # type: ignore[misc]
         visible: Tensor | None = None,
         last: int | None = None,
     ) -> Tensor:
-        """Logits (batch, n, vocabulary), as those of `Transformer`; it reads whole sequences, without a cache."""
+        """Logits (batch, n, vocabulary), as those of `Transformer`.
+
+        It reads whole sequences, without a cache.
+
+        Raises:
+            ValueError: `cache`, `memory` or `visible` is given.
+        """
         if cache is not None or memory is not None or visible is not None:
             raise ValueError("cache, memory and visible must be left out for a model of transformers; got one.")
         if positions is None:
@@ -55,12 +63,23 @@ class HuggingFaceModel(nn.Module):  # type: ignore[misc]
         return logits if last is None else logits[:, -last:]
 
     def encoding_parameters(self) -> list[nn.Parameter]:
-        """What the encodings learn."""
+        """Parameters that the encodings learn."""
         return self.learned
 
 
 def loaded(folder: ModelFolder, seed: int) -> tuple[Any, OwnPositions]:
-    """The model of a folder in float32, and what it does with positions; random weights come from the seed."""
+    """Load the model of a folder in float32.
+
+    Args:
+        folder: Of the model.
+        seed: Of its weights, unless it is fine-tuned.
+
+    Returns:
+        The model, and its own positions.
+
+    Raises:
+        ValueError: The model is to be fine-tuned and lacks weights.
+    """
     from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForMaskedLM
     from transformers.utils.logging import disable_progress_bar
 
@@ -85,12 +104,22 @@ def loaded(folder: ModelFolder, seed: int) -> tuple[Any, OwnPositions]:
 
 
 def with_positions(model: Any, own: OwnPositions, text: str, limit: int, seed: int) -> HuggingFaceModel:
-    """The model with the encodings of a text in place of its own positions, or with these where the text is "own".
+    """Put the encodings of a text in place of a model's own positions, or keep these where the text is "own".
 
     An encoding is shared by all layers, as in the lab's models.
 
     Args:
+        model: Of transformers.
+        own: Its own positions.
+        text: Encodings, or "own".
         limit: No position reaches this number.
+        seed: Of the encodings' parameters.
+
+    Returns:
+        The model, called as a `Transformer`.
+
+    Raises:
+        ValueError: An encoding does not fit, or the model's own table is too short.
     """
     table = [] if own.table is None else [own.table.module.weight]
     if text == OWN:

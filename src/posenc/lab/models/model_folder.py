@@ -1,4 +1,4 @@
-"""A folder with a model of transformers, as an experiment names it. Loads no torch."""
+"""Folders with a model of transformers, as experiments name them. Loads no torch."""
 
 from __future__ import annotations
 
@@ -21,12 +21,13 @@ _NAME = re.compile(r"(decoder|encoder) (from scratch|fine-tuned): (.+)")
 
 
 class ModelFolder(NamedTuple):
-    """A model of transformers.
+    """A folder with a model of transformers.
 
     Args:
+        kind: "decoder" or "encoder".
         fine_tuned: Begins with the weights of the folder, and otherwise with random ones that its config.json
             describes.
-        path: Of its folder.
+        path: Of the folder.
     """
 
     kind: Literal["decoder", "encoder"]
@@ -35,7 +36,7 @@ class ModelFolder(NamedTuple):
 
     @property
     def name(self) -> str:
-        """What an experiment calls it.
+        """Name of the model in an experiment.
 
         Example:
             >>> named = ModelFolder("decoder", True, "my/llama").name
@@ -58,7 +59,7 @@ class ModelFolder(NamedTuple):
 
 
 def model_folder(name: str) -> ModelFolder | None:
-    """The folder that an experiment's `model` names; None for a kind of the lab's own models."""
+    """The folder that an experiment's `model` names, or None for a kind of the lab's own models."""
     match = _NAME.fullmatch(name)
     if match is None:
         return None
@@ -67,9 +68,17 @@ def model_folder(name: str) -> ModelFolder | None:
 
 
 def read_folder(path: str, *, fine_tune: bool) -> tuple[ModelFolder, dict[str, Any]]:
-    """A folder with a model of transformers, and the fields of an experiment that its config.json decides.
+    """Read a folder with a model of transformers.
 
-    ValueError where there is none, or none that the lab can train.
+    Args:
+        path: Of the folder.
+        fine_tune: Whether its weights are kept.
+
+    Returns:
+        The folder, and the fields of an experiment that its config.json decides.
+
+    Raises:
+        ValueError: There is no such model, or the lab cannot train it.
     """
     rule = "model must be decoder, encoder, encoder-decoder or a folder with the config.json of transformers"
     config = Path(path) / CONFIG
@@ -117,7 +126,7 @@ def rotates_itself(path: str) -> bool:
 
 
 def _kind(model_type: str, architectures: list[str], config: Any, path: str) -> Literal["decoder", "encoder"]:
-    """What the config says first: its classes, and otherwise the classes that its type has."""
+    """Kind of the model: what its config says, and otherwise what the classes of its type are."""
     from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES as CAUSAL
     from transformers.models.auto.modeling_auto import MODEL_FOR_MASKED_LM_MAPPING_NAMES as MASKED
 

@@ -1,4 +1,4 @@
-"""Encodings at the positions of one forward pass, worked out once and used by every layer that has them."""
+"""Attention with encodings at given positions. Rotations and biases are made once for all layers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from posenc.torch.rotary_paths.apply_rotation import rotate_one
 
 @dataclass(frozen=True, eq=False)
 class Mask:
-    """
+    """Keys that queries must not see.
 
     Args:
         causal: No query sees a key behind its own index, counted from the ends.
@@ -29,9 +29,10 @@ class Mask:
     visible: Tensor | None = None
 
     def hidden(self, queries: int, keys: int, device: Any) -> Tensor | None:
-        """True where a query must not see a key, four axes that broadcast to those of the logits.
+        """Mask of the logits, with four axes that broadcast to theirs.
 
-        None where it sees all of them.
+        Returns:
+            True where a query must not see a key; None where it sees all of them.
         """
         hidden = None if self.visible is None else ~self.visible[:, None, None]
         if not self.causal or queries == 1:
@@ -46,13 +47,17 @@ class Mask:
 
 @dataclass(frozen=True, eq=False)
 class Placed:
-    """Attention with some encodings at some positions; tensors of heads are (batch, heads, tokens, width).
-
-    turns: of queries and of keys; one rotation for both where they share it.
+    """Attention with some encodings at some positions. Tensors of heads are (batch, heads, tokens, width).
 
     Args:
-        added: To the logits, -inf where hidden; None where nothing is and SDPA masks by itself.
-        scores: Whether content is read, so that nothing but the masks can be worked out beforehand.
+        encodings: Modules of the encodings.
+        query_positions: (n,) or (batch, n), with a last axis of coordinates where there are several.
+        key_positions: As those of the queries.
+        mask: Keys that are hidden.
+        rotations: Of queries and of keys for each rotary encoding; one object for both where they share it.
+        value_rotations: Of values and of the output for each encoding that rotates values.
+        added: Added to the logits, -inf where hidden; None where nothing is and SDPA masks by itself.
+        scores: Whether an encoding reads content, so that nothing but the masks can be worked out beforehand.
     """
 
     encodings: tuple[Any, ...]
@@ -70,10 +75,17 @@ class Placed:
         return any(isinstance(each, Score) and each.encoding.reads for each in self.encodings)
 
     def __call__(self, q: Tensor, k: Tensor, v: Tensor, hidden: Tensor | None, key_hidden: Tensor | None) -> Tensor:
-        """softmax(rotation(q)·rotation(k)ᵀ/√d + what biases and scores add)·v;
+        """Attention: softmax(rotated q · rotated k / √d + biases and scores) · v.
 
         Args:
-            hidden: Inputs of the layer.
+            q: Queries.
+            k: Keys.
+            v: Values.
+            hidden: Inputs of the layer at the queries, where an encoding reads them.
+            key_hidden: Inputs of the layer at the keys, where an encoding reads them.
+
+        Returns:
+            The output, shaped as q.
         """
         if self.scores:
             return self._by_content(q, k, v, hidden, key_hidden)
@@ -109,10 +121,17 @@ class Placed:
 def at_positions(
     encodings: Sequence[Any], query_positions: Tensor, key_positions: Tensor, mask: Mask, like: Tensor
 ) -> Placed:
-    """Modules of encodings for queries and keys at these positions, (n,) or (batch, n), with a last axis of coordinates where there are several;
+    """Place modules of encodings at the positions of queries and keys.
 
     Args:
-        like: The vectors that are rotated.
+        encodings: Modules of `posenc.torch`.
+        query_positions: (n,) or (batch, n), with a last axis of coordinates where there are several.
+        key_positions: As those of the queries.
+        mask: Keys that are hidden.
+        like: The vectors that are rotated, for dtype and device.
+
+    Returns:
+        Attention that each layer calls.
     """
     scores = any(isinstance(each, Score) for each in encodings)
     rotations, value_rotations, biases = [], [], []
@@ -150,7 +169,7 @@ def _rotated(q: Tensor, k: Tensor, of_query: Operator, of_key: Operator) -> tupl
 
 
 def _added(biases: list[Tensor], queries: int, keys: int, mask: Mask, like: Tensor) -> Tensor | None:
-    """The sum of biases, -inf where a key is hidden; None where SDPA needs nothing."""
+    """Sum of biases, -inf where a key is hidden, or None where SDPA needs nothing."""
     if not biases and mask.suits_sdpa(queries, keys):
         return None
     hidden = mask.hidden(queries, keys, like.device)

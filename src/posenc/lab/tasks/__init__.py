@@ -1,1 +1,1 @@
-"""What the lab trains models on: a file for each task, and one table of them."""
+"""Tasks that the lab trains models on, and a table of them."""

@@ -1,17 +1,55 @@
-"""A text as tokens, cut into a part to learn from and a part held out."""
+"""Texts and data sets as tokens, cut into a part to learn from and a part held out."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from posenc.lab.experiment import digest
-from posenc.lab.tasks.data_sets import data_set_rows
 from posenc.lab.tokens import default_text, encode, learn_pieces, long_enough, paragraphs, read_text
+
+
+def data_set_rows(argument: str, name: str, split: str, column: str) -> Any:
+    """Load the rows of a data set of the Hugging Face hub, or of a folder of files, through `datasets`.
+
+    Args:
+        argument: What messages call the name.
+        name: "NAME" or "NAME,CONFIGURATION".
+        split: Such as "train".
+        column: That the rows must have.
+
+    Returns:
+        The rows.
+
+    Raises:
+        ValueError: `datasets` is not installed, or there is no such data set or column.
+    """
+    try:
+        from datasets import load_dataset
+    except ModuleNotFoundError as error:
+        raise ValueError(
+            f"{argument} must be a file where the package datasets is missing ({error}). Install it: pip install "
+            "datasets"
+        ) from None
+    path, _, configuration = name.partition(",")
+    try:
+        rows = load_dataset(path, configuration or None, split=split)
+    except Exception as error:  # whatever the library raises is the reason, in its own words
+        raise ValueError(
+            f"{argument} must name a data set that can be loaded; got {name!r}: {' '.join(str(error).split())[:300]}. "
+            "Check the name and the network, or give a folder."
+        ) from None
+    if column not in rows.column_names:
+        raise ValueError(
+            f"{argument} must name a data set with a column {column!r}; got {name!r} with "
+            f"{', '.join(rows.column_names)}. Name another one."
+        )
+    return rows
+
 
 HELD_OUT = 0.1
 #: How a tokenizer reads a text as it is, of any length.
@@ -21,12 +59,12 @@ DATASETS = "datasets:"
 
 
 class TextCorpus(NamedTuple):
-    """
+    """A text as tokens.
 
     Args:
         train: Token numbers, int64.
         held_out: Token numbers, int64.
-        words: What each of them stands for.
+        words: The text of each token.
         blank: The number of a blanked token, behind them all unless a tokenizer has one of its own; None where that has
             none.
     """
@@ -38,9 +76,10 @@ class TextCorpus(NamedTuple):
 
 
 def text_of(source: str) -> str:
-    """The text of a file, of a data set of the Hugging Face hub as "datasets:NAME" or "datasets:NAME,CONFIGURATION", or with "" the English that ships with Python.
+    """Read a text: a file, a data set as "datasets:NAME" or "datasets:NAME,CONFIGURATION", or "" for Python's own help.
 
-    ValueError naming `text` where there is none.
+    Raises:
+        ValueError: There is no such text; the message names `text`.
     """
     if source.startswith(DATASETS):
         return long_enough(
@@ -50,12 +89,23 @@ def text_of(source: str) -> str:
 
 
 def text_options(source: str) -> tuple[tuple[str, str], ...]:
-    """The options of a task that reads a text: where it is, and the digest that it must keep."""
+    """Options of a task that reads a text: where it is, and the digest that it must keep."""
     return ("digest", digest(text_of(source))), ("text", source)
 
 
 def corpus(source: str, expected: str, cut: Callable[[str], TextCorpus]) -> TextCorpus:
-    """The corpus that `cut` makes of a text; `expected` is the digest that the text must have, if any.
+    """Read a text and cut it.
+
+    Args:
+        source: As `text_of` takes it.
+        expected: The digest that the text must have; "" for any.
+        cut: Makes the corpus of the text.
+
+    Returns:
+        The corpus.
+
+    Raises:
+        ValueError: There is no such text, or it has another digest.
 
     Example:
         >>> found = corpus("", "", characters)
@@ -76,7 +126,7 @@ def corpus(source: str, expected: str, cut: Callable[[str], TextCorpus]) -> Text
 
 @lru_cache(maxsize=2)
 def characters(text: str) -> TextCorpus:
-    """Each character a token."""
+    """Cut a text into characters."""
     words = sorted(set(text))
     number = {character: index for index, character in enumerate(words)}
     tokens = np.array([number[character] for character in text], np.int64)
@@ -85,7 +135,7 @@ def characters(text: str) -> TextCorpus:
 
 @lru_cache(maxsize=2)
 def learned_pieces(text: str, vocabulary: int) -> TextCorpus:
-    """At most `vocabulary` pieces, learned from what is trained on."""
+    """Cut a text into at most `vocabulary` pieces, learned from what is trained on."""
     kept = _kept(text)
     tokenizer = learn_pieces(text[:kept], vocabulary)
     train, held_out = (encode(tokenizer, part) for part in (text[:kept], text[kept:]))
@@ -95,7 +145,11 @@ def learned_pieces(text: str, vocabulary: int) -> TextCorpus:
 
 @lru_cache(maxsize=2)
 def pieces_of(text: str, folder: str) -> TextCorpus:
-    """The pieces of a model of transformers, without the marks that it sets around a text."""
+    """Cut a text into the pieces of a model of transformers, without the marks that it sets around a text.
+
+    Raises:
+        ValueError: The folder has no tokenizer of transformers.
+    """
     from transformers import AutoTokenizer
 
     try:
@@ -116,5 +170,5 @@ def pieces_of(text: str, folder: str) -> TextCorpus:
 
 
 def _kept(text: str) -> int:
-    """Characters that are trained on."""
+    """Number of characters that are trained on."""
     return len(text) - int(len(text) * HELD_OUT)

@@ -18,7 +18,9 @@ Name = Annotated[str, Instance("a word")]
 
 @dataclass(frozen=True)
 class CharacterLM(Task):
-    """The next character of a text, in windows at random places; measured on its last tenth, which is held out.
+    """Predict the next character of a text, in windows at random places.
+
+    It is measured on the last tenth, which is held out.
 
     Args:
         text: A file, "datasets:NAME", or "" for the English that ships with Python.
@@ -31,7 +33,7 @@ class CharacterLM(Task):
 
     @cached_property
     def corpus(self) -> TextCorpus:
-        """The text as tokens, read when the encoding is made."""
+        """The text as tokens, read on first use."""
         return corpus(self.text, self.digest, characters)
 
     @property
@@ -41,17 +43,17 @@ class CharacterLM(Task):
     def batch(self, rng: np.random.Generator, size: int, length: int) -> Batch:
         train = self.corpus.train
         self._require("train on", train, length)
-        return self.asked(rng, train[rng.integers(0, len(train) - length, (size, 1)) + np.arange(length + 1)])
+        return self.batch_of(rng, train[rng.integers(0, len(train) - length, (size, 1)) + np.arange(length + 1)])
 
     def test_batch(self, rng: np.random.Generator, size: int, length: int) -> Batch:
         """Windows spread evenly over what is held out."""
         held_out = self.corpus.held_out
         self._require("measure with", held_out, length)
         starts = np.linspace(0, len(held_out) - length - 1, size).astype(np.int64)
-        return self.asked(rng, held_out[starts[:, None] + np.arange(length + 1)])
+        return self.batch_of(rng, held_out[starts[:, None] + np.arange(length + 1)])
 
-    def asked(self, rng: np.random.Generator, windows: np.ndarray) -> Batch:
-        """The batch of some windows, which have a token more than is read."""
+    def batch_of(self, rng: np.random.Generator, windows: np.ndarray) -> Batch:
+        """Batch of some windows, which have a token more than is read."""
         return Batch(windows[:, :-1], windows[:, 1:])
 
     def require(self, length: int) -> None:
@@ -67,9 +69,11 @@ class CharacterLM(Task):
 
 @dataclass(frozen=True)
 class SubwordLM(CharacterLM):
-    """The next piece of a text, pieces learned from its first nine tenths (byte-level BPE).
+    """Predict the next piece of a text, pieces learned from its first nine tenths (byte-level BPE).
 
     Args:
+        text: As in `CharacterLM`.
+        digest: As in `CharacterLM`.
         vocabulary_size: Pieces, at most.
         tokenizer: A folder with that of a model of transformers, whose pieces are taken instead; "" for none.
     """
@@ -90,9 +94,9 @@ class SubwordLM(CharacterLM):
 
 @dataclass(frozen=True)
 class MaskedLM(SubwordLM):
-    """The pieces that are blanked, 15 % of them, at least one in a window (Devlin et al. 2019, §3.1)."""
+    """Predict the pieces that are blanked, 15 % of them, at least one in a window (Devlin et al. 2019, §3.1)."""
 
-    def asked(self, rng: np.random.Generator, windows: np.ndarray) -> Batch:
+    def batch_of(self, rng: np.random.Generator, windows: np.ndarray) -> Batch:
         if self.corpus.blank is None:
             raise ValueError(f"tokenizer must have a mask token for masked-lm; got {self.tokenizer!r} without.")
         tokens, targets = masked(windows[:, :-1], self.corpus.blank, rng)

@@ -1,4 +1,4 @@
-"""Find one fact in a long text of other things."""
+"""Find a fact in a long text of other things."""
 
 from __future__ import annotations
 
@@ -13,14 +13,18 @@ from posenc.lab.tasks.task import NOTHING, Batch, Task, TaskRow
 
 @dataclass(frozen=True)
 class Needle(Task):
-    """`needles` keys, each followed by its value, in a text of fillers.
+    """Say the value of a key that stands somewhere in a text of fillers.
 
-    At its end a question and one of the keys: the model says its value.
+    There are `needles` keys, each followed by its value, and at the end a question and one of the keys. Length counts
+    all tokens; it must hold the needles and the question.
 
     Args:
         depth: Where the key that is asked for stands in tests, 0 at the start and 1 at the end of the text; -1 for all
             depths in equal steps, by which the losses of a score are then binned. In training it stands anywhere.
-            length counts all tokens; it must hold the needles and the question.
+        needles: Keys in the text.
+        keys: How many different keys there are.
+        values: How many different values there are.
+        fillers: How many different fillers there are.
     """
 
     depth: Annotated[float, Real(-1.0, 1.0)] = -1.0

@@ -1,4 +1,4 @@
-"""What a task is: sequences with targets, drawn from a generator."""
+"""Tasks: sequences with targets, drawn from a generator."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ class Batch:
 
     Args:
         tokens: (batch, n).
-        targets: (batch, n), what the model says at each token; `NOTHING` where it says nothing.
+        targets: (batch, n), the answer of the model at each token; `NOTHING` where there is none.
         coupled: (batch, n), position ids that tokens which belong together share.
         about: (batch, n), the index that each target is about, by which losses are binned; its own where None.
-        source: (batch, m), what an encoder reads;.
+        source: (batch, m), what an encoder reads.
         visible: (batch, m), False for its padding.
     """
 
@@ -41,9 +41,9 @@ class Batch:
 
 @dataclass(frozen=True)
 class Task(Declared, abc.ABC):
-    """Sequences to learn from; its fields are the options of the task, each with a default.
+    """Sequences to learn from. Its fields are the options of the task, each with a default.
 
-    Args:
+    Attributes:
         varies: A training batch has 1 … length items, drawn anew for each batch; otherwise `length`.
         cuttable: Targets mean the same when the start of a sequence is cut off, so that the same targets are measured
             with growing contexts.
@@ -55,45 +55,62 @@ class Task(Declared, abc.ABC):
     @property
     @abc.abstractmethod
     def vocabulary(self) -> int:
-        """How many different tokens there are."""
+        """Number of different tokens."""
 
     @property
     def tokens(self) -> int:
-        """How many a model reads: one more, the blank of the masked language model."""
+        """Number of different tokens that a model reads: one more, the blank of the masked language model."""
         return self.vocabulary + 1
 
     @abc.abstractmethod
     def batch(self, rng: np.random.Generator, size: int, length: int) -> Batch:
-        """So many sequences of `length` items."""
+        """Draw sequences to train on.
+
+        Args:
+            rng: Draws them.
+            size: How many.
+            length: Items of each.
+
+        Returns:
+            The batch.
+        """
 
     def test_batch(self, rng: np.random.Generator, size: int, length: int) -> Batch:
-        """Sequences to measure with."""
+        """Draw sequences to measure with, as `batch` draws those to train on."""
         return self.batch(rng, size, length)
 
     def tokens_at(self, length: int) -> int:
-        """The most tokens that a sequence of `length` items has, in any part of the model."""
+        """Most tokens that a sequence of `length` items has, in any part of the model."""
         return length
 
     def written(self, tokens: Sequence[int]) -> str | None:
-        """What a model has said, as text that BLEU compares; None for tasks that are not measured so."""
+        """Output of a model as text that BLEU compares, or None for tasks that are not measured so."""
         return None
 
     def require(self, length: int) -> None:
-        """Raise a ValueError where data is missing, or too short for sequences of `length` items."""
+        """Check that there is data for sequences of `length` items.
+
+        Raises:
+            ValueError: Data is missing or too short.
+        """
 
 
 @dataclass(frozen=True)
 class TaskRow:
-    """What the table says of a task.
+    """A row of the table of tasks.
 
     Args:
+        name: As an experiment names it.
+        kind: The class.
         question: What a model must know of positions to do it.
         source: Where the task is from.
         models: Those that can do it, the usual one first.
-        length: What a comparison takes unless it says otherwise; `unit` is what lengths count.
-        test_lengths: What a comparison takes unless it says otherwise; `unit` is what lengths count.
-        steps: What a comparison takes unless it says otherwise; `unit` is what lengths count.
-        metric: Of `LengthScore`, the one that tells models apart.
+        length: The usual training length.
+        test_lengths: The usual test lengths.
+        steps: The usual number of training steps.
+        unit: Of lengths.
+        metric: A field of `LengthScore`, the one that tells models apart.
+        options: Of the task, as an experiment has them.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""All tasks of the lab, a row each."""
+"""Table of the lab's tasks, a row each."""
 
 from __future__ import annotations
 
@@ -8,42 +8,25 @@ from collections.abc import Mapping
 from typing import Any
 
 from posenc.lab.experiment import Experiment
-from posenc.lab.tasks import (
-    addition,
-    copying,
-    cued,
-    fixed_offset,
-    flip_flop,
-    language,
-    needle,
-    parity,
-    recall,
-    selective_copy,
-    summarisation,
-    translation,
-    wmt14,
-)
+from posenc.lab.tasks import algorithmic, language, lookup, needle, wmt14, written
 from posenc.lab.tasks.task import Task, TaskRow
 
 TASKS: tuple[TaskRow, ...] = (
-    fixed_offset.ROW,
-    *cued.ROWS,
-    *recall.ROWS,
-    *copying.ROWS,
-    addition.ROW,
-    selective_copy.ROW,
-    flip_flop.ROW,
+    *lookup.ROWS,
+    *algorithmic.ROWS,
     needle.ROW,
-    parity.ROW,
+    algorithmic.PARITY,
     *language.ROWS,
-    summarisation.ROW,
-    translation.ROW,
+    *written.ROWS,
     wmt14.ROW,
 )
 
 
 def task_row(name: str) -> TaskRow:
     """The row of a task.
+
+    Raises:
+        ValueError: There is no such task; the message suggests a near one.
 
     Example:
         >>> task_row("copy").unit
@@ -59,7 +42,11 @@ def task_row(name: str) -> TaskRow:
 
 
 def task_of(experiment: Experiment) -> Task:
-    """The task of an experiment, with its options; ValueError for one that it does not have."""
+    """The task of an experiment, with its options.
+
+    Raises:
+        ValueError: The task does not have one of the options.
+    """
     row, given = task_row(experiment.task), dict(experiment.options)
     names = [field.name for field in dataclasses.fields(row.kind)]
     unknown = [name for name in given if name not in names]
@@ -72,7 +59,19 @@ def task_of(experiment: Experiment) -> Task:
 
 
 def experiment(encoding: str, task: str, seed: int = 0, **changes: Any) -> Experiment:
-    """An experiment with what its task takes by default; `changes` are other fields of `Experiment`.
+    """Make an experiment with the usual length, test lengths, steps, model and options of its task.
+
+    Args:
+        encoding: As `Experiment` takes it.
+        task: A name.
+        seed: Of the run.
+        changes: Other fields of `Experiment`.
+
+    Returns:
+        The experiment.
+
+    Raises:
+        ValueError: A value breaks its rule; the message names the field.
 
     Example:
         >>> experiment("RoPE(dim=16)", "fixed-offset").model

@@ -11,7 +11,7 @@ from typing import Annotated, Any, ClassVar, NamedTuple
 import numpy as np
 
 from posenc.core.declared_fields import Instance, Whole
-from posenc.lab.tasks.data_sets import data_set_rows
+from posenc.lab.tasks.corpus import data_set_rows
 from posenc.lab.tasks.task import Batch, TaskRow
 from posenc.lab.tasks.written import Written, padded
 from posenc.lab.tokens import learn_pieces
@@ -22,7 +22,13 @@ LEARNED_FROM = 1 << 28
 
 
 class Translations(NamedTuple):
-    """A tokenizer of both languages, and the sentences: a generator draws from `train`, `test` is measured."""
+    """A tokenizer of both languages, and the sentences.
+
+    Attributes:
+        tokenizer: Of both languages together.
+        train: A generator draws from these.
+        test: These are measured.
+    """
 
     tokenizer: Any
     train: Any
@@ -31,15 +37,16 @@ class Translations(NamedTuple):
 
 @dataclass(frozen=True)
 class WMT14(Written):
-    """Sentences and their translations, in pieces of both languages together (byte-level BPE).
+    """Translate sentences, in pieces of both languages together (byte-level BPE).
+
+    Length counts tokens: longer sentences are left out of training, and of the test.
 
     Args:
         data: The name of a data set of the Hugging Face hub and of its configuration after a comma, or a folder with
             train.jsonl and test.jsonl; each row has `translation`, a sentence for each language.
-        source: languages.
-        target: languages.
-        vocabulary_size: Pieces; 37,000 in Vaswani et al. 2017, §5.1. length counts tokens: longer sentences are left
-            out of training, and of the test.
+        source: The language that is read.
+        target: The language that is written.
+        vocabulary_size: Pieces; 37,000 in Vaswani et al. 2017, §5.1.
     """
 
     varies: ClassVar[bool] = False
@@ -50,7 +57,7 @@ class WMT14(Written):
 
     @cached_property
     def translations(self) -> Translations:
-        """The data, loaded when the encoding is made."""
+        """The data, loaded on first use."""
         train = data_set_rows("data", self.data, "train", "translation")
         test = data_set_rows("data", self.data, "test", "translation")
         missing = {self.source, self.target} - set(train[0]["translation"])
@@ -96,7 +103,7 @@ class WMT14(Written):
 
 
 def _sentences(rows: Any, *languages: str) -> Iterator[str]:
-    """The sentences of some languages, up to what pieces are learned from."""
+    """Sentences of some languages, up to what pieces are learned from."""
     seen = 0
     for row in rows:
         for language in languages:

@@ -1,1 +1,1 @@
-"""What the five source documents teach: questions, errata, ladder of ideas; a reader's code goes to `diagnosis`."""
+"""The course of the five source documents: questions, errata, ladder of ideas; a reader's code goes to `diagnosis`."""

@@ -1,4 +1,4 @@
-"""Where a source prints another number than its formula gives: data, mentioned where the number comes up."""
+"""Errata of the sources: numbers that differ from what their formula gives, mentioned where the number comes up."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from posenc.encodings.rotates.rope import RoPE
 
 @dataclass(frozen=True)
 class Erratum:
-    """One difference between what a source prints and what is right.
+    """A difference between what a source prints and what is right.
 
-    Args:
+    Attributes:
         source: The lecture, the article, the lesson, the notes or the chapter.
-        printed: In its words and ours.
-        correct: In its words and ours.
-        encoding: The entry of a table that it is about, where it is about one.
-        position: The entry of a table that it is about, where it is about one.
-        dimension: The entry of a table that it is about, where it is about one.
+        printed: The print, in its words and ours.
+        correct: The correction.
+        encoding: Encoding of the table that it is about, where it is about one.
+        position: Position in that table.
+        dimension: Dimension in that table.
         read: (dimension, value) of a question that asks for the position.
     """
 
@@ -34,6 +34,7 @@ class Erratum:
     read: tuple[int, float] | None = None
 
     def line(self) -> str:
+        """The erratum in a sentence."""
         return f"Erratum ({self.source}): printed {self.printed}; correct is {self.correct}."
 
 
@@ -115,7 +116,15 @@ ERRATA: tuple[Erratum, ...] = (
 
 
 def errata(encoding: Encoding, position: int | float, dimension: int | None = None) -> list[Erratum]:
-    """What sources print differently of an encoding at a position; of one dimension where it is given.
+    """Errata of the sources about an encoding at a position.
+
+    Args:
+        encoding: The encoding.
+        position: The position.
+        dimension: Only the errata of this dimension; of all if left out.
+
+    Returns:
+        The errata, in the order of `ERRATA`.
 
     Example:
         >>> [entry.printed for entry in errata(Sinusoidal(dim=16, base=100.0), 2, 3)]

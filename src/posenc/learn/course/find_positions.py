@@ -1,7 +1,8 @@
-"""Which position a printed value of the encoding belongs to, under a stated convention or a search over them."""
+"""Positions that a printed value of the encoding belongs to, under a stated convention or a search over them."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal, InvalidOperation
@@ -14,7 +15,107 @@ from posenc.core import text_lines, validation
 from posenc.encodings.adds.sinusoidal import Sinusoidal
 from posenc.inspect.sinusoid_channels import required_channels
 from posenc.learn.course.errata import ERRATA
-from posenc.learn.course.solve_sinusoid import SinusoidOfChannel, position_blocks
+from posenc.phase import Frequencies, cosine_sine
+from posenc.phase.frequencies import EXACT
+
+#: Candidate positions looked at together.
+BLOCK = 1 << 18
+
+
+@dataclass(frozen=True)
+class SinusoidOfChannel(Frequencies):
+    """A channel alone: factor · sin or cos of (position + start) · base^-(top/bottom)."""
+
+    base: float
+    top: int
+    bottom: int
+    kind: str
+    factor: float = 1.0
+    start: int = 0
+
+    @property
+    def pairs(self) -> int:
+        return 1
+
+    def exact(self) -> tuple[Decimal, ...]:
+        exponent = EXACT.divide(Decimal(-self.top), Decimal(self.bottom))
+        return (EXACT.exp(EXACT.multiply(EXACT.ln(Decimal(self.base)), exponent)),)
+
+    @property
+    def speed(self) -> float:
+        """Radians a step."""
+        return float(self.exact()[0])
+
+    @property
+    def crest(self) -> float:
+        """Angle at which it is greatest: 0 for a cosine, a quarter revolution for a sine."""
+        return math.pi / 2 if self.kind == "sine" else 0.0
+
+    def at(self, positions: np.ndarray) -> np.ndarray:
+        """Values at positions, from the exact phase."""
+        cosine, sine = cosine_sine(positions + self.start, self)
+        return np.asarray((sine if self.kind == "sine" else cosine)[..., 0] * self.factor)
+
+    def stretches(self, low: float, high: float, largest: int) -> tuple[np.ndarray, np.ndarray]:
+        """First and last whole position, from 0 to `largest`, of every stretch where values from low to high may lie.
+
+        Rising order; a hair too wide, so that nothing is lost to rounding: what is found is to be verified.
+        """
+        if self.factor == 0:
+            low, high = (-1.0, 1.0) if low <= 0 <= high else (2.0, 2.0)
+        else:
+            low, high = sorted((low / self.factor, high / self.factor))
+        if low > 1 or high < -1:
+            return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
+        inner, outer = math.acos(min(high, 1.0)), math.acos(max(low, -1.0))
+        begin, end = self._angles(inner, outer, largest)
+        margin = 1e-6 + 1e-15 * self.speed * (largest + abs(self.start))
+        first = np.maximum(np.ceil((begin - margin) / self.speed) - self.start, 0.0)
+        last = np.minimum(np.floor((end + margin) / self.speed) - self.start, float(largest))
+        kept = first <= last
+        return _different_pairs(first[kept].astype(np.int64), last[kept].astype(np.int64))
+
+    def _angles(self, inner: float, outer: float, largest: int) -> tuple[np.ndarray, np.ndarray]:
+        """Stretches of angle in which it falls and rises through the values: two in every revolution."""
+        lowest = math.floor(self.speed * self.start / (2 * math.pi)) - 1
+        highest = math.ceil(self.speed * (self.start + largest) / (2 * math.pi)) + 1
+        validation.size("largest", 128 * (highest - lowest + 1))
+        turns = self.crest + 2 * math.pi * np.arange(lowest, highest + 1)
+        return np.concatenate([turns + inner, turns - outer]), np.concatenate([turns + outer, turns - inner])
+
+    def nearest(self, value: float, position: int) -> float | None:
+        """Real-valued position nearest to `position` with exactly this value; None where it never has it."""
+        if self.factor == 0 or abs(value) > abs(self.factor):
+            return None
+        theta = math.acos(value / self.factor)
+        angle = self.speed * (position + self.start)
+        solutions = []
+        for branch in (self.crest + theta, self.crest - theta):
+            nearest = branch + 2 * math.pi * round((angle - branch) / (2 * math.pi))
+            solutions.append(nearest / self.speed - self.start)
+        return min(solutions, key=lambda one: abs(one - position))
+
+
+def position_blocks(starts: np.ndarray, ends: np.ndarray) -> Iterable[np.ndarray]:
+    """Positions of all stretches, in rising order, some at a time."""
+    sizes = ends - starts + 1
+    before = np.cumsum(sizes) - sizes
+    total = int(sizes.sum())
+    for begin in range(0, total, BLOCK):
+        number = np.arange(begin, min(begin + BLOCK, total))
+        run = np.searchsorted(before, number, side="right") - 1
+        yield starts[run] + (number - before[run])
+
+
+def _different_pairs(first: np.ndarray, last: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Stretches in rising order, none sharing a position with the one before."""
+    if not first.size:
+        return first, last
+    order = np.argsort(first, kind="stable")
+    first, last = first[order], np.maximum.accumulate(last[order])
+    first[1:] = np.maximum(first[1:], last[:-1] + 1)
+    return first[first <= last], last[first <= last]
+
 
 #: In what published conventions differ.
 RULES: Mapping[str, tuple[Any, ...]] = {
@@ -37,13 +138,16 @@ class Printed:
 
 @dataclass(frozen=True)
 class Fit:
-    """What one convention says: how many positions fit, the first and the next, the value at the first.
+    """Positions that fit the printed values under one convention.
 
-    Args:
-        first: None where there is none.
-        following: None where there is none.
-        exact: The real-valued position nearest to the first fit where the first printed value is met exactly; None if
-            the value lies outside the sinusoid's range.
+    Attributes:
+        encoding: The convention.
+        count: How many positions fit.
+        first: First of them; None where there is none.
+        following: Second of them; None where there is none.
+        value: Value at the first.
+        exact: Real-valued position nearest to the first fit where the first printed value is met exactly; None if the
+            value lies outside the sinusoid's range.
     """
 
     encoding: Sinusoidal
@@ -54,6 +158,7 @@ class Fit:
     exact: float | None
 
     def line(self) -> str:
+        """The fit in a line."""
         encoding = self.encoding
         convention = f"exponent {encoding.exponent}, {encoding.layout}, {encoding.first} first, start {encoding.start}"
         if self.first is None:
@@ -65,7 +170,15 @@ class Fit:
 
 @dataclass(frozen=True)
 class FoundPositions(text_lines.Lines):
-    """The positions that fit printed values, a Fit for each convention, the smallest first fit in front."""
+    """Positions that fit printed values.
+
+    Attributes:
+        printed: The printed values.
+        dim: Dimensions of the encoding.
+        base: Base of the encoding.
+        largest: Largest position that was searched.
+        fits: A Fit for each convention, the smallest first fit in front.
+    """
 
     printed: tuple[Printed, ...]
     dim: int
@@ -74,7 +187,20 @@ class FoundPositions(text_lines.Lines):
     fits: tuple[Fit, ...]
 
     def of(self, exponent: str, layout: str = "interleaved", first: str = "sine", start: int = 0) -> Fit:
-        """The fit of one convention."""
+        """Fit of one convention.
+
+        Args:
+            exponent: "2i/d", "i/d" or "i/(d/2-1)".
+            layout: "interleaved" or "concatenated".
+            first: "sine" or "cosine".
+            start: Number added to every position.
+
+        Returns:
+            The fit.
+
+        Raises:
+            ValueError: The convention was not searched.
+        """
         for fit in self.fits:
             encoding = fit.encoding
             if (encoding.exponent, encoding.layout, encoding.first, encoding.start) == (exponent, layout, first, start):
@@ -85,6 +211,7 @@ class FoundPositions(text_lines.Lines):
         )
 
     def lines(self) -> list[str]:
+        """The fits, the verdict, and what the sources print wrongly about the value."""
         asked = ", ".join(f"dimension {p.dimension} = {p.text}" for p in self.printed)
         units = ", ".join(sorted({f"{p.unit:g}" for p in self.printed}))
         shown = self._from_zero()
@@ -98,12 +225,12 @@ class FoundPositions(text_lines.Lines):
         return [*lines, _verdict([fit for fit in shown if fit.first is not None]), *self._errata()]
 
     def _from_zero(self) -> list[Fit]:
-        """The fits without those that only count the same positions from 1."""
+        """Fits without those that only count the same positions from 1."""
         encodings = {fit.encoding for fit in self.fits}
         return [fit for fit in self.fits if fit.encoding.start != 1 or replace(fit.encoding, start=0) not in encodings]
 
     def _errata(self) -> list[str]:
-        """What a source says of this very value."""
+        """Errata of the sources about this very value."""
         values = {one.dimension: one.value for one in self.printed}
         return [
             entry.line()
@@ -123,20 +250,25 @@ def find_positions(
     conventions: Sinusoidal | Iterable[Sinusoidal] | None = None,
     largest: int = 10_000_000,
 ) -> FoundPositions:
-    """Positions from 0 to `largest` at which every dimension has its printed value, within one unit of the last digit.
+    """Positions at which every dimension has its printed value, within one unit of the last digit.
 
     The angle of a value is solved for, (±θ + 2πj)/ω, and every candidate is verified by the exact phase, whatever the
     numerics of the encoding.
 
     Args:
-        values: Dimension → value; a string keeps its digits ("0.50" is known to two decimals, 0.5 to one).
-        dim: Of the encoding, searched over layout, exponent, order of sine and cosine, and start at 0 or 1;.
-        base: Of the encoding, searched over layout, exponent, order of sine and cosine, and start at 0 or 1;.
-        conventions: One Sinusoidal encoding or several instead.
+        values: Value of each dimension; a string keeps its digits ("0.50" is known to two decimals, 0.5 to one).
+        dim: Dimensions of the encoding, if its conventions are to be searched: layout, exponent, order of sine and
+            cosine, and start at 0 or 1.
+        base: Base of the encoding.
+        conventions: A Sinusoidal encoding or several, instead of a search.
+        largest: Largest position to search.
+
+    Returns:
+        The positions that fit, under each convention.
 
     Raises:
-        ValueError: A value breaks its rule; the message names the argument.
-        TypeError: A value breaks its rule; the message names the argument.
+        TypeError: `values` is no mapping, or neither `dim` nor `conventions` is given.
+        ValueError: A value is no number or belongs to a dimension that is always 0, or an argument breaks its rule.
 
     Example:
         >>> found = find_positions({1088: "0.488814"}, dim=5120)
@@ -159,7 +291,7 @@ def find_positions(
 
 
 def conventions_of(dim: int, base: float, stated: Mapping[str, Any] | None = None) -> list[Sinusoidal]:
-    """Every published convention of a width, or those whose fields are as stated; a value of None states nothing."""
+    """Every published convention of a width, or those whose fields are as stated; None states nothing."""
     stated_ = {name: value for name, value in (stated or {}).items() if value is not None}
     options = ((stated_[name],) if name in stated_ else RULES[name] for name in RULES)
     return [Sinusoidal(dim, base, **dict(zip(RULES, values, strict=True))) for values in product(*options)]
@@ -208,7 +340,8 @@ def _sinusoid(encoding: Sinusoidal, dimension: int) -> SinusoidOfChannel:
     kind, pair = required_channels(encoding).channel(dimension)
     if kind == "zero":
         raise ValueError(
-            f"values must name a dimension that varies; got {dimension}, which is always 0 in {encoding!r}. Leave it out."
+            f"values must name a dimension that varies; got {dimension}, which is always 0 in {encoding!r}. "
+            "Leave it out."
         )
     top, bottom = encoding.frequencies.exponents()[pair]
     return SinusoidOfChannel(encoding.base, top, bottom, kind, encoding.scale, encoding.start)

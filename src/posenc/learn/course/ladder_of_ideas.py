@@ -30,13 +30,14 @@ SMALL = 2.0**-20
 class LadderFigures(text_lines.Lines):
     """The five figures of one idea, all measured.
 
-    Args:
-        bounded: Values of a sentence of a million words are no larger than those of a thousand.
-        continuous: Between whole positions there are values too, and a small change of position changes them little.
-        same_value: A position has the same value in a sentence of any length; `values` are those of position 1 in
-            sentences of 2 and of 4 words.
+    Attributes:
+        encoding: The idea.
+        bounded: Whether values of a sentence of a million words are no larger than those of a thousand.
+        continuous: Whether values exist between whole positions, and change little with a small change of position.
+        same_value: Whether a position has the same value in a sentence of any length.
+        values: Values of position 1 in sentences of 2 and of 4 words.
         nearest: Distinct rows and closest pair, in float64.
-        linear: One matrix shifts by one step.
+        linear: Whether one matrix shifts by one step.
     """
 
     encoding: AdditiveEncoding
@@ -48,6 +49,7 @@ class LadderFigures(text_lines.Lines):
     linear: bool
 
     def lines(self) -> list[str]:
+        """The figures, a line each."""
         two, four = (text_lines.vector(value, 2) for value in self.values)
         values = "" if self.same_value else f": position 1 is {two} of two words, {four} of four"
         return [
@@ -62,9 +64,21 @@ class LadderFigures(text_lines.Lines):
 
 
 def ladder_figures(encoding: AdditiveEncoding, count: int = 1001, *, params: Params | None = None) -> LadderFigures:
-    """Bounded, continuous, consistent, closest pair of positions in 0 … count-1, linear in a shift: measured.
+    """Measure whether an idea is bounded, continuous, consistent, distinct and linear in a shift.
 
     An encoding with a `length` and nothing learned (NormalisedCount) is taken for a sentence of `count` words.
+
+    Args:
+        encoding: An encoding that adds, with one axis.
+        count: Positions 0 … count-1 are measured; from 16 to 131,072.
+        params: Learned parameters; drawn with seed 0 if left out.
+
+    Returns:
+        The five figures.
+
+    Raises:
+        TypeError: `encoding` does not add.
+        ValueError: `encoding` has several axes, or `count` breaks its rule.
 
     Example:
         >>> figures = ladder_figures(OneSine())

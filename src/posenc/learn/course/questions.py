@@ -1,4 +1,4 @@
-"""The sources' exercises, quick checks and practice question, with what is right and how an answer is graded."""
+"""Exercises, quick checks and the practice question of the sources, with the right answers and their grading."""
 
 from __future__ import annotations
 
@@ -22,13 +22,17 @@ _BOOK = (0.02, 0.15, 0.31, 0.08, -0.26, 0.21, -0.58, 1.12, -0.38, -0.91, 0.52, 0
 
 @dataclass(frozen=True)
 class Question:
-    """
+    """A question of a source.
 
     Args:
-        kind: How it is answered; "words" are for the reader to compare.
-        answer: What is right, in words.
-        numbers: Gives the right numbers, computed.
-        note: What the source prints otherwise.
+        name: Name on the command line.
+        source: The source that asks.
+        asks: The question.
+        kind: Kind of the answer; "words" are for the reader to compare.
+        answer: The right answer in words.
+        numbers: Computes the right numbers.
+        tolerance: How far a number may be off.
+        note: A number that the source prints otherwise.
     """
 
     name: str
@@ -43,11 +47,11 @@ class Question:
 
 @dataclass(frozen=True)
 class Grade:
-    """
+    """Grade of an answer.
 
-    Args:
-        right: None where there is nothing to compare but words.
-        lines: What to tell the reader.
+    Attributes:
+        right: Whether it is right; None where there is nothing to compare but words.
+        lines: Lines for the reader.
     """
 
     right: bool | None
@@ -130,13 +134,13 @@ QUESTIONS: tuple[Question, ...] = (
 
 
 def question(name: str) -> Question:
-    """A question by its name."""
+    """Question of this name."""
     validation.choice("question", name, [one.name for one in QUESTIONS])
     return next(one for one in QUESTIONS if one.name == name)
 
 
 def grade(asked: Question, answer: str) -> Grade:
-    """Whether an answer is right. ValueError where it is not of the kind that is asked for.
+    """Grade an answer; ValueError where it is not of the kind that is asked for.
 
     Example:
         >>> grade(question("notes-cosines"), "-0.99 -0.65").right
@@ -178,7 +182,7 @@ def _read_numbers(answer: str) -> tuple[float, ...]:
 
 
 def _graded_position(answers: tuple[float, ...]) -> Grade:
-    """The practice question, under the formula that is printed and under the one that was used."""
+    """Grade of the practice question, under the formula that is printed and under the one that was used."""
     if len(answers) != 1 or not answers[0].is_integer() or not 0 <= answers[0] <= 2**53:
         raise ValueError("answer must be one position, a whole number from 0. Write 7, say.")
     k, (dim, dimension, value) = int(answers[0]), _PRACTICE

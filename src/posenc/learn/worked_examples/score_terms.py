@@ -12,7 +12,14 @@ from posenc.core.arrays import Array
 
 @dataclass(frozen=True, eq=False)
 class ScoreTerms(text_lines.Lines):
-    """(x+p)·(x'+p') = x·x' + x·p' + p·x' + p·p', times the scale; shape (*batch, n, m) each."""
+    """The four terms of (x+p)·(x'+p') = x·x' + x·p' + p·x' + p·p', times the scale.
+
+    Attributes:
+        content_content: x·x', (*batch, n, m).
+        content_position: x·p', (*batch, n, m).
+        position_content: p·x', (*batch, n, m).
+        position_position: p·p', (*batch, n, m).
+    """
 
     content_content: np.ndarray
     content_position: np.ndarray
@@ -21,10 +28,11 @@ class ScoreTerms(text_lines.Lines):
 
     @property
     def total(self) -> np.ndarray:
-        """The whole score."""
+        """Score of the sums, (*batch, n, m)."""
         return np.asarray(self.content_content + self.content_position + self.position_content + self.position_position)
 
     def lines(self) -> list[str]:
+        """Each term and the sum, as numbers or root mean squares."""
         named = [
             ("content · content", self.content_content),
             ("content · position", self.content_position),
@@ -43,13 +51,25 @@ class ScoreTerms(text_lines.Lines):
 def score_terms(
     content_query: Array, content_key: Array, position_query: Array, position_key: Array, *, scale: float | None = None
 ) -> ScoreTerms:
-    """The four terms of a score of content and position, which sum to the score of their sums.
+    """Split a score of content and position into its four terms, which sum to the score of their sums.
 
-    Dai et al. 2019, arXiv:1901.02860, §3.3. Each argument is already projected: W_q·x, W_k·x', W_q·p and W_k·p', of
-    shape (*batch, n, d) for queries and (*batch, m, d) for keys.
+    Each argument is already projected: W_q·x, W_k·x', W_q·p and W_k·p'.
 
     Args:
-        scale: 1/√d by default.
+        content_query: W_q·x, (*batch, n, d).
+        content_key: W_k·x', (*batch, m, d).
+        position_query: W_q·p, (*batch, n, d).
+        position_key: W_k·p', (*batch, m, d).
+        scale: Factor of the score; 1/√d by default.
+
+    Returns:
+        The four terms in float64.
+
+    Raises:
+        ValueError: An argument has another width, or `scale` is not positive.
+
+    References:
+        Dai et al. 2019, arXiv:1901.02860, §3.3.
 
     Example:
         >>> terms = score_terms([[1.0, 0.0]], [[1.0, 1.0]], [[0.0, 1.0]], [[2.0, 0.0]], scale=1.0)
@@ -62,22 +82,16 @@ def score_terms(
         "position_query": position_query,
         "position_key": position_key,
     }
-    arrays = {
+    terms = {
         name: np.asarray(arrays.to_numpy(arrays.as_array(name, value)), np.float64) for name, value in named.items()
     }
-    width = arrays["content_query"].shape[-1:]
-    for name, array in arrays.items():
+    width = terms["content_query"].shape[-1:]
+    for name, array in terms.items():
         if array.ndim < 2 or array.shape[-1:] != width:
             raise ValueError(
                 f"{name} must have shape (..., tokens, {width[0] if width else 'd'}), one width for all four; "
                 f"got {array.shape}. Project all four with the same matrices."
             )
     scale = width[0] ** -0.5 if scale is None else validation.real("scale", scale, 0.0, 1e6, above=True)
-    of = arrays.__getitem__
-    return ScoreTerms(
-        *(
-            (of(query_positions) @ of(key_positions).swapaxes(-1, -2)) * scale
-            for query_positions in ("content_query", "position_query")
-            for key_positions in ("content_key", "position_key")
-        )
-    )
+    queries, keys = ("content_query", "position_query"), ("content_key", "position_key")
+    return ScoreTerms(*(terms[query] @ terms[key].swapaxes(-1, -2) * scale for query in queries for key in keys))

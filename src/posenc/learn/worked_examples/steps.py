@@ -1,4 +1,4 @@
-"""What a worked example is made of: what was asked for, a formula, and its lines."""
+"""The parts of a worked example: the request, a formula, and its lines."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Position = int | float | tuple[int | float, ...]
 
 @dataclass(frozen=True)
 class WorkedStep:
-    """One line with the numbers substituted, and the value or values that it ends in."""
+    """A line with the numbers substituted, and the value or values that it ends in."""
 
     text: str
     values: tuple[float, ...]
@@ -34,11 +34,7 @@ class WorkedSteps:
 
 
 class Formula(NamedTuple):
-    """A formula, its right-hand side for a dimension or head with the numbers substituted, and remarks.
-
-    Args:
-        right: Gives "" where there is nothing to substitute.
-    """
+    """A formula, its right-hand side for a dimension or head ("" where nothing is to be substituted), and remarks."""
 
     text: str
     right: Callable[[int], str] = lambda index: ""
@@ -47,11 +43,11 @@ class Formula(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Request:
-    """What is to be worked out: the position of the token or query, that of the key, and which dimensions or heads.
+    """A request for a worked example: positions of the token or query and of the key, and the dimensions or heads.
 
-    Args:
-        params: What is learned; `drawn` from the seed if it was left out.
-        vector: What is rotated or scored, if given.
+    Attributes:
+        params: Learned parameters; `drawn` from the seed if they were left out.
+        vector: Vector that is rotated or scored, if given.
     """
 
     position: Position
@@ -105,10 +101,11 @@ class Request:
         return self.params if encoding.shapes else None
 
     def notes(self) -> tuple[str, ...]:
+        """Remark on the seed, where parameters were drawn."""
         return (f"What is learned is drawn with seed {self.seed}.",) if self.drawn else ()
 
     def steps(self, formula: Formula, values: np.ndarray, left: Callable[[int], str]) -> WorkedSteps:
-        """left = right = value, for every dimension or head that is asked for."""
+        """Lines "left = right = value", for every dimension or head that is asked for."""
         steps = []
         for index in self.chosen(len(values)):
             right, value = formula.right(index), text_lines.number(values[index])
@@ -136,7 +133,7 @@ def factor_text(factor: float | None) -> str:
 
 
 def angle_text(position: str, frequencies: Frequencies, pair: int) -> str:
-    """position · ω as text: "3 / 10000^(2/4)", "3 / 2", "3 · 0.25" or, scaled, "3 · 0.25 (unscaled 1)"."""
+    """Text of position · ω: "3 / 10000^(2/4)", "3 / 2", "3 · 0.25" or, scaled, "3 · 0.25 (unscaled 1)"."""
     if isinstance(frequencies, Geometric):
         top, bottom = frequencies.exponents()[pair]
         return f"{position} / {text_lines.number(frequencies.base)}^({top}/{bottom})"

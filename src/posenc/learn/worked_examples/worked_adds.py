@@ -26,7 +26,7 @@ SHORT = {"sine": "sin", "cosine": "cos"}
 
 
 def worked_adds(encoding: AdditiveEncoding, request: Request) -> WorkedSteps:
-    """The value of every dimension."""
+    """Work out the value of every dimension."""
     row = _row_at(encoding, request, request.params_of(encoding))
     steps = request.steps(_formula(encoding, request), row, lambda dimension: f"PE({request.shown}, {dimension})")
     whole = (f"PE({request.shown}) = {text_lines.vector(row)}",) if request.dims is None else ()
@@ -35,7 +35,7 @@ def worked_adds(encoding: AdditiveEncoding, request: Request) -> WorkedSteps:
 
 @singledispatch
 def _formula(encoding: AdditiveEncoding, request: Request) -> Formula:
-    """What any encoding that adds can say without more being written for it."""
+    """Formula of an encoding that adds; this one is for an encoding that nobody has explained."""
     return Formula(f"{type(encoding).__name__} gives a vector of {encoding.width} for every position.")
 
 
@@ -136,7 +136,7 @@ def _(encoding: Scaled, request: Request) -> Formula:
 
 @_formula.register
 def _(encoding: LearnedScale, request: Request) -> Formula:
-    row = _row_at(encoding.encoding, request, _params_of_part(encoding.encoding, request, "encoding."))
+    row = _row_at(encoding.encoding, request, _params_of_part(encoding.encoding, request, "inner."))
     factor = text_lines.number(float(request.params["scale"]))
     text = f"PE(p) = scale · {text_lines.short(encoding.encoding)}, scale learned"
     return Formula(text, lambda dimension: f"{factor} · {text_lines.number(row[dimension])}")
@@ -156,7 +156,7 @@ def _(encoding: Concatenated, request: Request) -> Formula:
 
 
 def _of_sinusoids(encoding: AdditiveEncoding, request: Request, text: str) -> Formula:
-    """The formula of an encoding that is made of sines and cosines."""
+    """Formula of an encoding that is made of sines and cosines."""
     channels = required_channels(encoding)
     position = request.shown if not channels.start else f"({request.shown} + {channels.start})"
     scale = factor_text(channels.factor)
@@ -175,7 +175,7 @@ def _of_sinusoids(encoding: AdditiveEncoding, request: Request, text: str) -> Fo
 
 
 def _row_number(encoding: Learned, request: Request) -> str:
-    """Which row of the table a position takes, in words where it lies outside."""
+    """Row of the table that a position takes, in words where it lies outside."""
     position = request.number
     if encoding.outside == "interpolate":
         return f"{request.shown} of {encoding.extent}, stretched"
@@ -191,7 +191,7 @@ def _row_at(encoding: AdditiveEncoding, request: Request, params: Params | None)
 
 
 def _params_of_part(part: AdditiveEncoding, request: Request, prefix: str) -> Params | None:
-    """The parameters of a part of a composition, under their own names."""
+    """Parameters of a part of a composition, under their own names."""
     if not part.shapes:
         return None
     return {name.removeprefix(prefix): value for name, value in request.params.items() if name.startswith(prefix)}

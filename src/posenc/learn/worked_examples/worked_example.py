@@ -16,9 +16,8 @@ from posenc.core.doors import AdditiveEncoding, AttentionBias, AttentionScore, E
 from posenc.learn.course.errata import Erratum, errata
 from posenc.learn.worked_examples.steps import Position, Request, WorkedStep, WorkedSteps, position_text
 from posenc.learn.worked_examples.worked_adds import worked_adds
-from posenc.learn.worked_examples.worked_biases import worked_biases
+from posenc.learn.worked_examples.worked_logits import score_width, worked_biases, worked_scores
 from posenc.learn.worked_examples.worked_rotates import worked_rotates
-from posenc.learn.worked_examples.worked_scores import score_width, worked_scores
 
 #: How each door is worked out; an encoding is explained by the door it enters through.
 DOORS: tuple[tuple[type[Any], Callable[[Any, Request], WorkedSteps]], ...] = (
@@ -31,7 +30,16 @@ DOORS: tuple[tuple[type[Any], Callable[[Any, Request], WorkedSteps]], ...] = (
 
 @dataclass(frozen=True)
 class Worked(text_lines.Lines):
-    """A formula, its steps with the numbers substituted, remarks, and what sources print differently."""
+    """A formula with the numbers of one position substituted.
+
+    Attributes:
+        encoding: The encoding.
+        position: The position.
+        formula: The formula.
+        steps: A line with its values for each dimension, pair or head.
+        notes: Remarks.
+        errata: Numbers that sources print differently.
+    """
 
     encoding: Encoding
     position: Position
@@ -41,6 +49,7 @@ class Worked(text_lines.Lines):
     errata: tuple[Erratum, ...]
 
     def lines(self) -> list[str]:
+        """The formula, the steps, the remarks and the errata."""
         return [
             f"{text_lines.short(self.encoding)} at position {position_text(self.position)}",
             self.formula,
@@ -60,25 +69,30 @@ def worked(
     vector: Array | None = None,
     seed: int = 0,
 ) -> Worked:
-    """The formula with numbers substituted, one line a dimension (adds), a pair (rotates) or a head (biases, scores).
+    """Work out the formula of an encoding, one line a dimension (adds), a pair (rotates) or a head (biases, scores).
 
     Args:
-        position: Of the token, or of the query where there is a key;.
-        dims: Which dimensions, or which heads at the doors that act on logits; all if left out.
-        key: The key's position, 0 if left out. Each is a number, or one for each axis where the encoding has several.
-        params: What is learned, drawn from `seed` if left out.
-        vector: What is rotated, or the query and key of a score.
+        encoding: An encoding of any door.
+        position: Position of the token, or of the query where there is a key; a number, or one for each axis.
+        dims: Dimensions, or heads at the doors that act on logits; all if left out.
+        key: Position of the key, 0 if left out; a number, or one for each axis.
+        params: Learned parameters; drawn from `seed` if left out.
+        vector: Vector that is rotated, or query and key of a score, (head_dim,).
+        seed: Seed of the parameters, and of query and key.
+
+    Returns:
+        The formula, its steps and remarks.
 
     Raises:
-        ValueError: A value breaks its rule; the message names the argument.
-        TypeError: A value breaks its rule; the message names the argument.
+        TypeError: `encoding` is no encoding, or reads no `vector`.
+        ValueError: An argument breaks its rule; the message names it.
 
     Example:
         >>> from posenc import Sinusoidal
         >>> print(worked(Sinusoidal(dim=4), 3, dims=[2]).steps[0].text)
         PE(3, 2) = sin(3 / 10000^(2/4)) = sin(0.03) = 0.029996
     """
-    validation.instance("encoding", encoding, Encoding, "an encoding of an encoding")
+    validation.instance("encoding", encoding, Encoding, "an encoding")
     explain = next((corrections for door, corrections in DOORS if isinstance(encoding, door)), None)
     if explain is None:
         raise TypeError(
@@ -148,7 +162,8 @@ def _dims(dims: Sequence[int], count: int) -> tuple[int, ...]:
 def _vector(vector: Array, encoding: Encoding) -> np.ndarray:
     if not isinstance(encoding, RotaryEncoding | AttentionScore):
         raise TypeError(
-            f"vector must be left out for an encoding that {encoding.door}; got {validation.shown(vector)}. It reads no vector."
+            f"vector must be left out for an encoding that {encoding.door}; got {validation.shown(vector)}. "
+            "It reads no vector."
         )
     array = np.asarray(arrays.to_numpy(arrays.as_array("vector", vector)), np.float64)
     size = encoding.head_dim if isinstance(encoding, RotaryEncoding) else score_width(encoding)

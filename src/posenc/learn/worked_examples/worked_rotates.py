@@ -16,7 +16,7 @@ from posenc.phase import Frequencies
 
 
 def worked_rotates(encoding: RotaryEncoding, request: Request) -> WorkedSteps:
-    """The angle of each pair and what it makes of a vector; by default (1, 0) in every pair."""
+    """Work out the angle of each pair and its effect on a vector; by default (1, 0) in every pair."""
     rotation = encoding.rotation(request.positions, request.params_of(encoding), role=encoding.roles[0])
     if not isinstance(rotation, Rotation) or rotation.heads is not None:
         return _by_channel(encoding, rotation, request)
@@ -44,7 +44,7 @@ def worked_rotates(encoding: RotaryEncoding, request: Request) -> WorkedSteps:
 
 
 def _by_channel(encoding: RotaryEncoding, operator: Operator, request: Request) -> WorkedSteps:
-    """What another map than a rotation of pairs, or that of the first head, makes of a vector; by default of ones."""
+    """Effect of another map than a rotation of pairs, or that of the first head, on a vector; by default of ones."""
     x = np.ones(operator.dim) if request.vector is None else request.vector
     result = arrays.to_numpy(at_every_head(operator, x[None]))
     y = result[0] if operator.heads is None else result[0, 0]
@@ -59,7 +59,7 @@ def _by_channel(encoding: RotaryEncoding, operator: Operator, request: Request) 
 
 
 def _notes(encoding: RotaryEncoding, rotation: Rotation) -> list[str]:
-    """What else the rotation does to a vector: a factor, a stretch, and the dimensions that it leaves as they are."""
+    """Remarks on a factor, a stretch, and the dimensions that the rotation leaves as they are."""
     notes = []
     if rotation.factor is None:
         notes.append("Each pair is stretched too, by a factor of its own: this is the rotation of a query.")
@@ -84,7 +84,7 @@ def _lengths(encoding: RotaryEncoding, x: np.ndarray, y: np.ndarray) -> str:
 def _frequencies(
     encoding: RotaryEncoding, request: Request, cosine: np.ndarray, sine: np.ndarray
 ) -> Frequencies | None:
-    """The frequencies whose angles these are; None where the angle is not position times frequency."""
+    """Frequencies whose angles these are; None where the angle is not position times frequency."""
     try:
         frequencies = frequencies_of(encoding)
     except TypeError:
@@ -97,10 +97,7 @@ def _frequencies(
 
 
 def _coordinates(encoding: RotaryEncoding, request: Request, pairs: int) -> np.ndarray:
-    """The coordinate that each pair rotates by.
-
-    That of its axis, if the encoding says which; negative where it rotates backwards.
-    """
+    """Coordinate that each pair rotates by: that of its axis, negative where it rotates backwards."""
     if isinstance(encoding, Backward):
         return -_coordinates(encoding.encoding, request, pairs)
     return np.array([request.coordinate(axis) for axis in getattr(encoding, "axis", (0,) * pairs)])

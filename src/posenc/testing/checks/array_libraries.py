@@ -7,7 +7,6 @@ import numpy as np
 from posenc.core import arrays
 from posenc.core.doors import Encoding
 from posenc.testing import budgets
-from posenc.testing.calls import called
 from posenc.testing.door_probe import (
     SOME,
     applied,
@@ -19,8 +18,10 @@ from posenc.testing.door_probe import (
     probed_rows,
     program,
     sides,
+    single_parameters,
     summed,
 )
+from posenc.testing.effects import called
 from posenc.testing.named_check import close, ensure, named_check, refused, same_bits
 
 WIDE_POSITIONS = (0, 1, 3, 7, 1_000, 4_097, 131_071, 2**20 + 1, 2**31 - 130)
@@ -43,7 +44,8 @@ def torch_float32_is_numpy(encoding: Encoding) -> None:
 
 
 def _agree(encoding: Encoding, name: str, dtype: str) -> None:
-    params = {key: value.astype(np.float32).astype(np.float64) for key, value in moved_parameters(encoding).items()}
+    """Compare a library with NumPy in float64."""
+    params = single_parameters(encoding)
     inputs = positions_near_and_far(encoding)
     for side in sides(encoding):
         wanted = probed_rows(encoding, inputs, dtype="float64", side=side, params=params)
@@ -57,6 +59,7 @@ def _agree(encoding: Encoding, name: str, dtype: str) -> None:
 
 
 def _budget(encoding: Encoding, dtype: str, name: str, wanted: np.ndarray, inputs: np.ndarray) -> float:
+    """Budget for a library against NumPy in float64."""
     largest = budgets.rounding_size(wanted)
     coarser = max(dtype, budgets.arithmetic(encoding), key=budgets.EPSILON.__getitem__)
     budget = budgets.value(coarser, largest) + budgets.angle(encoding, float(inputs.max()), dtype)
@@ -106,6 +109,7 @@ def jax_stays_jax(encoding: Encoding) -> None:
 
 
 def _stays(encoding: Encoding, name: str) -> None:
+    """Fail unless a result is an array of the library of the positions, in float32."""
     result = program(encoding, name=name)(array(SOME, name))
     ensure(
         arrays.library_name(result) == name,

@@ -29,14 +29,14 @@ from posenc.testing.one_coordinate import Line
 QUERY = read_only(0, 1, 2, 5, 3)
 KEY = read_only(0, 1, 3, 4, 2, 5)
 SHIFTS = (1, 7, 1_000, 100_000, 10**6, 2**40, -3)
-#: Where released arithmetic has lost more of an angle than this, it is of no use to compare.
+#: Largest error of an angle, in radians, at which released arithmetic is still compared.
 USEFUL_ANGLE = 0.02
 
 
 def _claim(
     claim: Claim, explains: str, doors: tuple[str, ...] = DOORS
 ) -> Callable[[Callable[[Any], Iterator[str]]], Check]:
-    """Makes a function that yields what speaks against a claim its check."""
+    """Make a function that yields reasons against a claim its check."""
 
     def check_of(against: Callable[[Any], Iterator[str]]) -> Check:
         def run(encoding: Encoding) -> None:
@@ -66,7 +66,7 @@ def claim_relative(encoding: Encoding) -> Iterator[str]:
 
 
 def _shifted_on_an_axis(encoding: Encoding) -> Iterator[str]:
-    """Off the line: a grid moved along one axis alone, which what does not commute tells from nothing."""
+    """Yield what a grid moved along one axis alone changes, which rotations that do not commute show."""
     query_positions, key_positions = uneven_grid(encoding.axes)[::-2], uneven_grid(encoding.axes)[:6]
     expected = logits_at(encoding, query_positions, key_positions)
     budget = budgets.product(budgets.arithmetic(encoding), 64, 16 * budgets.rounding_size(expected))
@@ -83,18 +83,19 @@ def _shifted_on_an_axis(encoding: Encoding) -> Iterator[str]:
 
 
 def _length(encoding: Encoding) -> float:
-    """|q|·|k| at its largest, for what an error of an angle does to a logit."""
+    """Largest |q|·|k|, by which an error of an angle changes a logit."""
     return 4.0 * (encoding.head_dim if isinstance(encoding, RotaryEncoding) else 16)
 
 
 @_claim("isometry", "A rotation that changes lengths changes the weight of a token.", ("rotates",))
 def claim_isometry(encoding: RotaryEncoding) -> Iterator[str]:
     yield from _longer_at(encoding, np.array([0, 1, 2, 50, min(last_position(encoding), 10**6)]))
-    if isinstance(encoding, Line):  # off the line: what cuts through a pair turns it only where coordinates are alike
+    if isinstance(encoding, Line):  # off the line: what cuts through a pair rotates it only where coordinates are alike
         yield from _longer_at(encoding.encoding, uneven_grid(encoding.encoding.axes)[-5:])
 
 
 def _longer_at(encoding: RotaryEncoding, positions: np.ndarray) -> Iterator[str]:
+    """Yield the roles in which lengths change, and where."""
     x = np.random.default_rng(3).standard_normal((5, encoding.head_dim))
     budget = budgets.product(budgets.arithmetic(encoding), encoding.head_dim, 1.0)
     budget += budgets.angle(encoding, float(positions.max())) if budgets.formed(encoding) else 0.0
@@ -143,7 +144,7 @@ def claim_bounded(encoding: Encoding) -> Iterator[str]:
 
 
 def _growth_with_keys(encoding: Encoding) -> Iterator[str]:
-    """A score that reads the keys between two places grows, if it does, with their number."""
+    """Yield whether a score that reads the keys between two places grows with their number."""
     short, long = (
         float(np.abs(probed_rows(encoding, np.array([count - 1]), anchors=np.arange(count))).max())
         for count in (128, 2_048)
@@ -159,6 +160,7 @@ def claim_unlimited(encoding: Encoding) -> Iterator[str]:
 
 
 def _refused_or_infinite(encoding: Encoding) -> Iterator[str]:
+    """Yield far and negative positions that are refused or give no finite numbers."""
     for position in (2**31 + 3, 2**40 + 1, FAR, -1, -(2**40)):
         for side in sides(encoding):
             try:

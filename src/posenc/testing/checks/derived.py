@@ -1,4 +1,4 @@
-"""Checks of what is derived for a door: dense, pointwise, row by row, by layout, and through attention."""
+"""Checks of all that is derived from a door: dense, pointwise, row by row, by layout, and through attention."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def dense_is_pointwise(encoding: Encoding) -> None:
 def pointwise(
     encoding: Encoding, query_positions: np.ndarray, key_positions: np.ndarray, corner: int | None = None
 ) -> None:
-    """The matrix is the bias, one number at a time; of a large one, the corner of the first queries and keys."""
+    """Fail unless the matrix is the bias, one number at a time; of a large one, the first `corner` queries and keys."""
     encoding, params = cast(AttentionBias, encoding), moved_parameters(encoding) or None
     dense = encoding.matrix(query_positions, key_positions, params)
     for head in {0, encoding.heads // 2, encoding.heads - 1}:
@@ -203,7 +203,7 @@ def query_and_key_positions_are_both_used(encoding: Encoding) -> None:
 
 
 def _leaves_keys_alone(encoding: Encoding) -> bool:
-    """Whether queries are lengthened and keys are not, as a temperature does: nothing that claims to be relative."""
+    """Whether an encoding that is not relative changes queries alone, as a temperature does."""
     if not isinstance(encoding, RotaryEncoding) or "relative" in encoding.claims:
         return False
     keys = np.asarray(probed_rows(encoding, KEY, side="key"))
@@ -213,22 +213,23 @@ def _leaves_keys_alone(encoding: Encoding) -> bool:
 @named_check("The readable attention is what kernels are compared with.", doors=("rotates", "biases", "scores"))
 def attention_with_grouped_heads(encoding: Encoding) -> None:
     """The reference attention with 12 query heads in groups of three, against softmax written out for one head."""
-    record = with_twelve_heads(encoding)
-    params, width = moved_parameters(record) or None, head_width(record)
+    twelve = with_twelve_heads(encoding)
+    params, width = moved_parameters(twelve) or None, head_width(twelve)
     rng = np.random.default_rng(6)
     q = rng.standard_normal((2, 12, len(QUERY), width))
     k, v = (rng.standard_normal((2, 4, len(KEY), width)) for _ in range(2))
-    x = hidden_input(record, len(QUERY), len(KEY), (2,))
+    x = hidden_input(twelve, len(QUERY), len(KEY), (2,))
     result = attention(
-        q, k, v, query_positions=QUERY, key_positions=KEY, layout="bhtd", encodings=[record], params=[params], hidden=x
+        q, k, v, query_positions=QUERY, key_positions=KEY, layout="bhtd", encodings=[twelve], params=[params], hidden=x
     )
     for head in (0, 4, 11):
-        wanted = _one_head(record, params, (q, k, v), x, head)
+        wanted = _one_head(twelve, params, (q, k, v), x, head)
         budget = 64 * budgets.own_value(encoding, wanted)
         close(f"attention at head {head} of 12 (4 key heads)", result.output[1, head], wanted, budget)
 
 
 def _one_head(encoding: Encoding, params: Any, content: tuple[np.ndarray, ...], x: Any, head: int) -> np.ndarray:
+    """Attention of one head, written out."""
     q, k, v = content
     one_q, one_k, one_v = q[1, head], k[1, head // 3], v[1, head // 3]
     scale, term = q.shape[-1] ** -0.5, 0.0
@@ -254,5 +255,6 @@ def _one_head(encoding: Encoding, params: Any, content: tuple[np.ndarray, ...], 
 
 
 def _at_head(operator: Operator, x: np.ndarray, head: int) -> np.ndarray:
+    """Rotate the vectors of one head."""
     rotated = np.asarray(at_every_head(operator, x))
     return rotated if operator.heads is None else rotated[head]

@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
+import ast
 import copy
 import pickle
+from collections.abc import Iterator
 from dataclasses import FrozenInstanceError, fields, is_dataclass, replace
-from typing import Any, get_args
+from typing import Any, get_args, get_type_hints
 
 import numpy as np
 
 from posenc.core.doors import AdditiveEncoding, AttentionBias, AttentionScore, Claim, Encoding, RotaryEncoding
 from posenc.diagnosis.mistake import with_fields
-from posenc.testing.door_probe import SOME, last_position, moved_parameters, probed_rows, program, sides
+from posenc.frequencies import Linear, Scaling
+from posenc.testing.budgets import parts_inside
+from posenc.testing.door_probe import (
+    SOME,
+    applied,
+    content_width,
+    last_position,
+    moved_parameters,
+    probed_rows,
+    program,
+    sides,
+)
 from posenc.testing.named_check import DOORS, ensure, named_check, same_bits
-from posenc.testing.vary import observable_results, others, rebuilt, variants
+from posenc.testing.one_coordinate import one_coordinate
 
 #: Doors at which a claim means something; elsewhere nobody may make it.
 MEANING = {"isometry": ("rotates",), "symmetric": ("biases", "scores"), "shift-linear": ("adds",)}
@@ -71,15 +84,15 @@ def every_field_matters(encoding: Encoding) -> None:
 
 def _matters_elsewhere(encoding: Encoding, name: str) -> bool:
     """Whether the field matters once another field has another value (what an odd width does, say)."""
-    values = (getattr(encoding, name), *others(encoding, name))
+    values = (getattr(encoding, name), *other_values(encoding, name))
     for field in fields(encoding):
         if field.name == name:
             continue
-        for alternative in others(encoding, field.name):
+        for alternative in other_values(encoding, field.name):
             both = [with_fields(encoding, **{field.name: alternative, name: value}) for value in values]
             if both[0] is None and any(both):  # with that value, this field's own is refused and another is not
                 return True
-            if len({observable_results(record) for record in both if record is not None}) > 1:
+            if len({observable_results(other) for other in both if other is not None}) > 1:
                 return True
     return False
 
@@ -95,6 +108,7 @@ def encoding_is_plain(encoding: Encoding) -> None:
 
 
 def _is_plain(value: Any) -> bool:
+    """Whether a value is plain numbers, words or dataclasses of them."""
     if isinstance(value, tuple | frozenset):
         return all(_is_plain(item) for item in value)
     if is_dataclass(value):
@@ -158,3 +172,110 @@ def inputs_are_left_alone(encoding: Encoding) -> None:
     same_bits("positions after a call", positions, np.array(SOME))
     for name, value in before.items():
         same_bits(f"params[{name!r}] after a call", params[name], value)
+
+
+def variants(encoding: Any, name: str) -> list[Any]:
+    """Encodings that differ in the named field; those that the constructor refuses are left out."""
+    changed = (with_fields(encoding, **{name: value}) for value in other_values(encoding, name))
+    return [other for other in changed if other is not None]
+
+
+def observable_results(encoding: Encoding) -> tuple[bytes | str, ...]:
+    """All that a caller can see of an encoding at a few well chosen positions; two that differ, differ here."""
+    observed = [_bytes(lambda: encoding.init(np.random.default_rng(0))), repr(sorted(encoding.shapes.items()))]
+    params, line = moved_parameters(encoding), one_coordinate(encoding, spread=True)
+    for positions in (
+        np.arange(3),
+        np.arange(8),
+        np.array([40, 90, 1_003]),
+        np.array([100_003, 1_000_003]),
+        np.array([0.5, 2.75]),
+        np.array([-3, -1]),
+    ):
+        for side in sides(encoding):
+            observed.append(_bytes(lambda p=positions, s=side: probed_rows(line, p, side=s, params=params)))
+    return (*observed, _content_with_positions(encoding))
+
+
+def rebuilt(text: str, encoding: Encoding) -> Any:
+    """Encoding that a repr describes: calls of its own class and of those inside it, with plain values."""
+    classes = {type(part).__name__: type(part) for part in _within(encoding)}
+    return _value(ast.parse(text, mode="eval").body, classes)
+
+
+def other_values(encoding: Any, name: str) -> Iterator[Any]:
+    """Values of the same kind as the field's own, good or bad."""
+    value = getattr(encoding, name)
+    if value is not None and any(field.name == name and field.default is None for field in fields(encoding)):
+        yield None
+    if isinstance(value, bool):
+        yield not value
+    elif isinstance(value, int):
+        yield from (value + 1, value + 2, value * 2, value - 1)
+    elif isinstance(value, float):
+        yield from (value * 1.5 + 0.25, value * 0.5)
+    elif isinstance(value, str):
+        yield from (option for option in _options(encoding, name) if option != value)
+    elif value is None:
+        yield from (3, 7, 7.5)
+        if Scaling in _options(encoding, name):
+            yield Linear(factor=2.5)
+    elif is_dataclass(value):
+        yield from (other for field in fields(value) for other in variants(value, field.name))
+    elif isinstance(value, tuple) and value:
+        yield value[:-1]
+        if isinstance(value[0], Encoding):
+            for field in fields(value[0]):
+                yield from ((other, *value[1:]) for other in variants(value[0], field.name))
+        else:
+            yield (*value[:-1], _last_doubled(value[-1], 1))
+            yield (*value[:-1], _last_doubled(value[-1], 0))
+            yield value[::-1]
+            yield (*value[1:], value[0])
+
+
+def _last_doubled(value: Any, more: int) -> Any:
+    """Twice a number and so much more; of a tuple, with its last number changed so."""
+    return (*value[:-1], _last_doubled(value[-1], more)) if isinstance(value, tuple) else value * 2 + more
+
+
+def _options(encoding: Any, name: str) -> tuple[Any, ...]:
+    """Values or types that the annotation of a field allows."""
+    try:
+        return get_args(get_type_hints(type(encoding)).get(name))
+    except NameError:  # a class defined inside a function, whose annotations cannot be read
+        return ()
+
+
+def _content_with_positions(encoding: Encoding) -> bytes | str:
+    """Result for some content, which shows the channels that rotate together and the width."""
+    encoding, params = one_coordinate(encoding, spread=True), moved_parameters(encoding) or None
+    if isinstance(encoding, AdditiveEncoding | RotaryEncoding):
+        x = np.arange(1.0, content_width(encoding) + 1)[None] * np.ones((3, 1))
+        return _bytes(lambda: applied(encoding, x, [0, 1, 2], params, np.float64))
+    return b""
+
+
+def _bytes(call: Any) -> bytes | str:
+    """Bytes of what a call returns, or the name of its error."""
+    try:
+        result = call()
+    except (ValueError, TypeError) as error:
+        return type(error).__name__
+    if isinstance(result, dict):
+        return b"".join(np.asarray(value).tobytes() for value in result.values())
+    return np.asarray(result).tobytes() + repr(np.shape(result)).encode()
+
+
+def _within(encoding: Any) -> list[Any]:
+    """List an encoding and all parts inside it."""
+    return [encoding, *(deep for part in parts_inside(encoding) for deep in _within(part))]
+
+
+def _value(node: ast.expr, classes: dict[str, type]) -> Any:
+    """Value of an expression of a repr."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in classes and not node.args:
+        return classes[node.func.id](**{str(word.arg): _value(word.value, classes) for word in node.keywords})
+    if isinstance(node, ast.Tuple):
+        return tuple(_value(item, classes) for item in node.elts)
+    return ast.literal_eval(node)

@@ -55,7 +55,7 @@ def gradient_of_content(encoding: Encoding) -> None:
 
 
 def _linear_content(encoding: Encoding, params: Any, positions: Any) -> None:
-    """In float32, without differences: what is added or rotated changes by J·d when x changes by d, whatever d is."""
+    """Compare in float32, without differences: the result changes by J·d when x changes by d, whatever d is."""
     torch = array_module("torch")
     width = content_width(encoding)
     x, step = _drawn(torch, (2, 3, width), 1), _drawn(torch, (2, 3, width), 2).detach()
@@ -171,15 +171,17 @@ def jax_gradient_is_torchs(encoding: Encoding) -> None:
 
 
 def _program(encoding: Encoding, values: Any, side: Any = None) -> Any:
-    """The program with parameters that stay leaves of the graph."""
+    """Make the program with parameters that stay leaves of the graph."""
     return program(encoding, name="torch", dtype="float64", side=side, params=values)
 
 
 def _drawn(torch: Any, shape: tuple[int, ...], seed: int) -> Any:
+    """Draw normal numbers that require a gradient."""
     return torch.randn(shape, dtype=torch.float64, generator=torch.Generator().manual_seed(seed)).requires_grad_()
 
 
 def _gradcheck(what: str, call: Any, inputs: tuple[Any, ...]) -> None:
+    """Fail unless gradients are the slopes that differences give."""
     try:
         array_module("torch").autograd.gradcheck(call, inputs)
     except Exception as error:

@@ -10,7 +10,6 @@ import numpy as np
 from posenc.attention import attention
 from posenc.core.doors import Encoding
 from posenc.testing import budgets
-from posenc.testing.calls import called
 from posenc.testing.checks.derived import pointwise
 from posenc.testing.door_probe import (
     array,
@@ -23,13 +22,16 @@ from posenc.testing.door_probe import (
     moved_parameters,
     number_of_heads,
 )
+from posenc.testing.effects import called
 from posenc.testing.named_check import PAIRWISE, close, differ, ensure, named_check, refused, same_but_for_rounding
 
 SIZES = (3, 2, 4, 2)
+#: The arguments that hold positions.
+ARGUMENTS = ("positions", "query_positions", "key_positions")
 
 
 def uneven_grid(axes: int) -> np.ndarray:
-    """The places of a grid of which no two sides are alike, row by row; (n, axes)."""
+    """Places (n, axes) of a grid of which no two sides are alike, row by row."""
     sizes = SIZES[:axes] if axes <= len(SIZES) else (3, 2) + (1,) * (axes - 2)
     return np.stack(np.meshgrid(*map(np.arange, sizes), indexing="ij"), -1).reshape(-1, axes)
 
@@ -37,7 +39,7 @@ def uneven_grid(axes: int) -> np.ndarray:
 def _values(
     encoding: Encoding, query_positions: Any, key_positions: Any, *, name: str = "numpy", dtype: str = "float64"
 ) -> np.ndarray:
-    """What the encoding gives for query positions (…, n, axes), with key positions too at a pairwise door."""
+    """Result for query positions (…, n, axes), with key positions too at a pairwise door."""
     params = converted(moved_parameters(encoding), name, dtype)
     query_positions, key_positions = (array(positions, name) for positions in (query_positions, key_positions))
     return as_numpy(
@@ -104,7 +106,11 @@ def grid_in_every_library(encoding: Encoding) -> None:
 def wrong_number_of_coordinates_refused(encoding: Encoding) -> None:
     for shape in ((encoding.axes + 1,), (4, encoding.axes + 1), (2, 4, 1), ()):
         bad = np.zeros(shape, np.int64)
-        refused(f"positions of shape {shape}", partial(_values, encoding, bad, bad), ("positions", "query", "key"))
+        refused(
+            f"positions of shape {shape}",
+            partial(_values, encoding, bad, bad),
+            ("positions", "query_positions", "key_positions"),
+        )
 
 
 @named_check("Kernels use one number at a time, references the whole matrix.", ("biases",), several=True)

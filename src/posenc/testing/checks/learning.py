@@ -1,4 +1,4 @@
-"""Checks of parameters: what is learned is declared, drawn from the generator given, demanded, and used."""
+"""Checks of parameters: each is declared, drawn from the given generator, demanded, and used."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import numpy as np
 
 from posenc.core.doors import Claim, Encoding
 from posenc.testing.budgets import rounding_size
-from posenc.testing.calls import called, values_term
 from posenc.testing.door_probe import SOME, moved_parameters, probed_rows, sides
+from posenc.testing.effects import called, values_term
 from posenc.testing.named_check import close, ensure, named_check, refused, same_bits
 
 LEARNED: frozenset[Claim] = frozenset({"learned"})
@@ -100,10 +100,11 @@ def float32_parameters(encoding: Encoding) -> None:
 
 
 def _with(encoding: Encoding, params: object) -> Callable[[], Any]:
-    """A call with these parameters, as they are."""
+    """Make a call with these parameters, as they are."""
     return lambda: called(encoding, [0, 1], [0, 1, 2], params)
 
 
 def _in_values(encoding: Encoding, params: dict[str, np.ndarray], moved: dict[str, np.ndarray]) -> bool:
+    """Whether moved parameters change the term of the output."""
     one, other = (values_term(encoding, chosen) for chosen in (params, moved))
     return one is not None and other is not None and not np.array_equal(one, other)

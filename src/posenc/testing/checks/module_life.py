@@ -18,11 +18,12 @@ POSITIONS = (0, 3, 1, 4)
 
 
 def _module(encoding: Encoding, seed: int = 0) -> Any:
+    """Make the PyTorch module of an encoding."""
     return import_module("posenc.torch").module(encoding, seed=seed)
 
 
 def _forward(module: Any, encoding: Encoding) -> Any:
-    """The module's answer to fixed float32 content at fixed places."""
+    """Result of a module for fixed float32 content at fixed places."""
     torch, positions = array_module("torch"), array(POSITIONS, "torch")
     if isinstance(encoding, AdditiveEncoding):
         return module(_drawn(torch, (2, len(POSITIONS), encoding.width), 1), positions)
@@ -45,10 +46,12 @@ def _forward(module: Any, encoding: Encoding) -> Any:
 
 
 def _drawn(torch: Any, shape: tuple[int, ...], seed: int) -> Any:
+    """Draw normal numbers in float32."""
     return torch.randn(shape, generator=torch.Generator().manual_seed(seed))
 
 
 def _bits(what: str, result: Any, wanted: Any) -> None:
+    """Fail unless two tensors have the same bits."""
     same_bits(what, as_numpy(result), as_numpy(wanted))
 
 

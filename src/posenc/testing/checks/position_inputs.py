@@ -1,4 +1,4 @@
-"""Checks of positions: any order, any integer type, lists, fractions, far away; and what is no position is refused."""
+"""Checks of positions: any order, any integer type, lists, fractions, far away; nothing else is accepted."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ import numpy as np
 
 from posenc.core.doors import Encoding
 from posenc.testing import budgets
-from posenc.testing.calls import called
 from posenc.testing.door_probe import ANCHORS, SOME, last_position, moved_parameters, probed_rows, sides
+from posenc.testing.effects import called
 from posenc.testing.named_check import PAIRWISE, differ, ensure, named_check, refused, same_but_for_rounding
 
-#: The argument that holds the position, as the door names it.
-NAMES = {"adds": ("positions",), "rotates": ("positions",), "biases": ("query", "key"), "scores": ("query", "key")}
+#: The arguments that hold positions, as each door names them.
+PAIR = ("query_positions", "key_positions")
+NAMES = {"adds": ("positions",), "rotates": ("positions",), "biases": PAIR, "scores": PAIR}
 
 
 @named_check("Packed and padded batches hold positions in any order, in views of other arrays.")
@@ -132,7 +133,7 @@ def far_neighbours_differ(encoding: Encoding) -> None:
 
 
 def _is_smooth(encoding: Encoding) -> bool:
-    """Not clipped at a distance and not a table that repeats: neighbours differ wherever they are."""
+    """Whether neighbours differ wherever they are: not clipped at a distance, and no table that repeats."""
     return encoding.door in PAIRWISE or "fractional" in encoding.claims
 
 
@@ -177,6 +178,7 @@ def positions_beyond_range_refused(encoding: Encoding) -> None:
 
 
 def _refused(encoding: Encoding, what: str, bad: Any) -> None:
+    """Fail unless bad positions are refused in each argument that holds some."""
     good, params = np.array([0, 1]), moved_parameters(encoding) or None
     names = NAMES[encoding.door]
     refused(what, lambda: called(encoding, bad, good, params), names[0])

@@ -1,4 +1,4 @@
-"""Checks of dtypes: what is asked for is given, 16 bits are rounded once, and no cast reaches an angle."""
+"""Checks of dtypes: the result has the one asked for, 16 bits are rounded once, and no cast reaches an angle."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import numpy as np
 
 from posenc.core.doors import AttentionScore, Encoding, RotaryEncoding
 from posenc.testing import budgets
-from posenc.testing.calls import called
 from posenc.testing.door_probe import (
     ANCHORS,
     SOME,
@@ -27,8 +26,10 @@ from posenc.testing.door_probe import (
     probed_rows,
     program,
     sides,
+    single_parameters,
     summed,
 )
+from posenc.testing.effects import called
 from posenc.testing.named_check import close, differ, ensure, named_check, refused, same_bits
 from posenc.testing.one_coordinate import one_coordinate
 
@@ -55,7 +56,7 @@ def torch_dtype_is_given(encoding: Encoding) -> None:
 def float32_is_float64_rounded(encoding: Encoding) -> None:
     """float32 is the float64 result rounded; half a unit more where a parameter was rounded first."""
     inputs = _sample_positions(encoding)
-    params = {key: value.astype(np.float32).astype(np.float64) for key, value in moved_parameters(encoding).items()}
+    params = single_parameters(encoding)
     for side in sides(encoding):
         exact = probed_rows(encoding, inputs, dtype="float64", side=side, params=params)
         result = probed_rows(encoding, inputs, dtype="float32", side=side, params=params)
@@ -120,7 +121,7 @@ def bfloat16_activations_round_once(encoding: Encoding) -> None:
     x = torch.randn(
         len(inputs), content_width(encoding), generator=torch.Generator().manual_seed(0), dtype=torch.float64
     ).bfloat16()
-    params = {name: value.astype(np.float32).astype(np.float64) for name, value in moved_parameters(encoding).items()}
+    params = single_parameters(encoding)
     result = as_numpy(applied(encoding, x, inputs, converted(params, "torch", "float32")))
     exact = as_numpy(applied(encoding, x.double(), inputs, converted(params, "torch", "float64"), torch.float64))
     ensure(result.shape == exact.shape, f"bfloat16 activations: expected shape {exact.shape}, got {result.shape}.")
@@ -196,7 +197,7 @@ def tf32_changes_no_table(encoding: Encoding) -> None:
 
 
 def _tf32_products(torch: Any) -> Any:
-    """A mode of PyTorch's dispatcher that rounds what matrix products of float32 are given."""
+    """Make a mode of PyTorch's dispatcher that rounds the operands of float32 matrix products to 10 bits."""
     mode: Any = import_module("torch.utils._python_dispatch").TorchDispatchMode
     aten = torch.ops.aten
     products = {aten.mm, aten.bmm, aten.mv, aten.dot, aten.addmm, aten.baddbmm, aten.addmv}
@@ -216,12 +217,12 @@ def _tf32_products(torch: Any) -> Any:
 
 
 def _numbers_of_positions(encoding: Encoding, inputs: Any) -> dict[str, Any]:
-    """What positions alone decide: vectors, biases, or the tables of the operators of each role."""
-    record = one_coordinate(encoding)
-    if not isinstance(record, RotaryEncoding):
+    """Numbers that positions alone decide: vectors, biases, or the tables of the operators of each role."""
+    line = one_coordinate(encoding)
+    if not isinstance(line, RotaryEncoding):
         return {"numbers": program(encoding, name="torch", dtype="float32")(inputs)}
-    params = converted(moved_parameters(record), "torch", "float32")
-    operators = {role: record.rotation(inputs, params, role=cast(Any, role)) for role in sides(record)}
+    params = converted(moved_parameters(line), "torch", "float32")
+    operators = {role: line.rotation(inputs, params, role=cast(Any, role)) for role in sides(line)}
     return {
         f"{part.name} ({role})": getattr(operator, part.name)
         for role, operator in operators.items()
@@ -237,7 +238,7 @@ def torch_rows_apart(encoding: Encoding) -> None:
         return
 
     def two(start: int) -> np.ndarray:
-        """Rows of two neighbours; where a number belongs to a pair, against places no farther from them than from 0."""
+        """Rows of two neighbours; at a pairwise door against places no farther from them than from 0."""
         anchors = np.array(ANCHORS) + start
         return probed_rows(encoding, np.array([start, start + 1]), name="torch", dtype="float32", anchors=anchors)
 
@@ -250,5 +251,6 @@ def torch_rows_apart(encoding: Encoding) -> None:
 
 
 def _sample_positions(encoding: Encoding) -> np.ndarray:
+    """Positions near and far that the encoding takes."""
     most = last_position(encoding)
     return np.array([position for position in (0, 1, 2, 5, 300, 2_001, 40_000) if position <= most])

@@ -1,8 +1,9 @@
-"""Checks against published numbers, or against a reference that the caller gives: what no self-consistency can see.
+"""Checks against published numbers, or against a reference of the caller, which no consistency can replace.
 
 A wrong exponent or a bucket on the wrong side is as relative, smooth and bounded as the right one. Each entry builds
 its own encoding of the class under test, with the fields of the source, and asks for numbers printed there or computed
-from the formula there by hand."""
+from the formula there by hand.
+"""
 
 from __future__ import annotations
 
@@ -192,7 +193,7 @@ NUMBERS: Mapping[str, Callable[[Kind], None]] = MappingProxyType(
 
 
 def _unasked(encoding: Encoding) -> str:
-    """Why there is nothing to compare an encoding with."""
+    """Reason why there is nothing to compare an encoding with."""
     kind = type(encoding)
     # Asked for by its name alone: a class of one's own may have the name, and loading the whole catalog takes a while.
     if getattr(posenc, kind.__name__, None) is not kind:
@@ -207,7 +208,7 @@ def published_numbers(encoding: Encoding) -> None:
 
 
 def _against(reference: Encoding, encoding: Encoding) -> None:
-    """Everything that the encoding does is what the reference does, with the same parameters."""
+    """Fail unless the encoding does all that the reference does, with the same parameters."""
     ensure(encoding.door == reference.door, f"door: expected {reference.door}, got {encoding.door}.")
     positions, params = _within_both(reference, encoding), moved_parameters(reference)
     received = effects(encoding, params, positions)
@@ -222,20 +223,22 @@ def _against(reference: Encoding, encoding: Encoding) -> None:
 
 
 def _mistake(reference: Encoding, received: np.ndarray, positions: np.ndarray) -> str:
-    """The known mistake that explains the numbers, as the begin of a sentence; "" where none does."""
-    from posenc.testing.known_mistake import judged  # the search of mistakes: loaded where there is one to explain
+    """Known mistake that explains the numbers, as the beginning of a sentence; "" where none does."""
+    from posenc.testing.check_user_encoding import (
+        known_mistake,  # the search of mistakes: loaded where there is one to explain
+    )
 
-    report = judged(reference, received, positions)
+    report = known_mistake(reference, received, positions)
     return "".join(f"{finding.name}: {finding.sentence} " for finding in (report.findings if report else ()))
 
 
 def _within_both(reference: Encoding, encoding: Encoding) -> np.ndarray:
-    """The positions that are compared, of which an encoding that ends earlier gives those that it takes."""
+    """Positions that are compared, as far as the encoding takes them."""
     positions = positions_within(reference)
     return positions[positions <= last_position(encoding) // encoding.axes]
 
 
-#: What the axes of an effect are, for a message.
+#: Names of the axes of an effect, for a message.
 AXES = {
     "adds": "(index of the position, channel)",
     "rotates": "(head, index of the position, channel out, channel in)",
@@ -245,7 +248,7 @@ AXES = {
 
 
 def against(check: Check, reference: Encoding) -> Check:
-    """The check of published numbers, with a reference in place of what is held here; another check as it is."""
+    """Make the check of published numbers compare with a reference instead; another check stays as it is."""
     if check.name != "published_numbers":
         return check
     return replace(check, run=partial(_against, reference), unasked=lambda encoding: "")

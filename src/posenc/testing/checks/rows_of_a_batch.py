@@ -23,7 +23,12 @@ JUNK = 4.0
 class Tokens:
     """Content and positions of rows.
 
-    Q and k (rows, heads, n, d), x (rows, n, width) or None, positions and documents (rows, n).
+    Args:
+        q: Queries (rows, heads, n, d).
+        k: Keys (rows, heads, n, d).
+        x: Inputs of the layer (rows, n, width), or None.
+        positions: Positions (rows, n).
+        documents: Numbers of documents (rows, n), or None.
     """
 
     q: np.ndarray
@@ -37,22 +42,22 @@ class Tokens:
     "A sequence must get the numbers that it gets alone, wherever padding or other documents stand in its row."
 )
 def padded_and_packed_rows(encoding: Encoding) -> None:
-    record = one_coordinate(encoding)
-    longest = min(5, last_position(record) + 1)
+    line = one_coordinate(encoding)
+    longest = min(5, last_position(line) + 1)
     lengths = (longest, max(1, longest - 2))
-    sequences = [_sequence(record, length, seed) for seed, length in enumerate(lengths)]
-    alone = [_effects(record, tokens) for tokens in sequences]
+    sequences = [_sequence(line, length, seed) for seed, length in enumerate(lengths)]
+    alone = [_effects(line, tokens) for tokens in sequences]
     for what, rows, indices in _layouts(sequences, lengths):
-        for side, result in _effects(record, rows).items():
+        for side, result in _effects(line, rows).items():
             for number, ((row, index), effects) in enumerate(zip(indices, alone, strict=True)):
                 wanted, of_row = effects[side][0], result[row][:, index]
-                of_row = of_row[:, :, index] if record.door in PAIRWISE else of_row
-                budget = budgets.product(budgets.arithmetic(record), 256, 16 * budgets.rounding_size(wanted))
+                of_row = of_row[:, :, index] if line.door in PAIRWISE else of_row
+                budget = budgets.product(budgets.arithmetic(line), 256, 16 * budgets.rounding_size(wanted))
                 close(f"sequence {number} in {what} ({side})", of_row, wanted, budget)
 
 
 def _sequence(encoding: Encoding, length: int, seed: int) -> Tokens:
-    """One sequence in a row of its own."""
+    """Draw one sequence in a row of its own."""
     rng = np.random.default_rng(seed)
     q, k = rng.standard_normal((2, 1, number_of_heads(encoding), length, head_width(encoding)))
     reads = isinstance(encoding, AttentionScore) and encoding.reads is not None
@@ -63,7 +68,7 @@ def _sequence(encoding: Encoding, length: int, seed: int) -> Tokens:
 def _layouts(
     sequences: list[Tokens], lengths: tuple[int, ...]
 ) -> Iterator[tuple[str, Tokens, list[tuple[int, np.ndarray]]]]:
-    """How the sequences may stand in rows, and the row and indices of each."""
+    """Yield rows that hold the sequences, padded or packed, with the row and indices of each."""
     longest = max(lengths)
     for what, first in (
         ("a batch padded on the left", lambda n: longest - n),
@@ -86,7 +91,7 @@ def _placed(
     positions: np.ndarray,
     numbers: np.ndarray | None = None,
 ) -> Tokens:
-    """Rows that hold each sequence at its indices, and junk elsewhere."""
+    """Put each sequence at its indices into rows of junk."""
     count, length = positions.shape
     first = sequences[0]
     q, k = (np.full((count, x.shape[1], length, x.shape[3]), JUNK) for x in (first.q, first.k))
@@ -99,7 +104,7 @@ def _placed(
 
 
 def _effects(encoding: Encoding, tokens: Tokens) -> dict[str, np.ndarray]:
-    """What the encoding does to the tokens, (rows, heads, n, …), on each side that differs."""
+    """Effect of the encoding on tokens, (rows, heads, n, …), on each side that differs."""
     params, positions = moved_parameters(encoding) or None, tokens.positions
     if isinstance(encoding, AdditiveEncoding):
         return {"input": np.asarray(encoding.embed(positions, params))[:, None]}

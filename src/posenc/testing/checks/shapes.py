@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from posenc.core.doors import AdditiveEncoding, AttentionBias, Encoding
-from posenc.testing.calls import called
 from posenc.testing.door_probe import (
     ANCHORS,
     SOME,
@@ -17,6 +16,7 @@ from posenc.testing.door_probe import (
     sides,
     with_twelve_heads,
 )
+from posenc.testing.effects import called
 from posenc.testing.named_check import PAIRWISE, ensure, named_check, same_but_for_rounding
 
 
@@ -65,8 +65,8 @@ def batch_mates_do_not_leak(encoding: Encoding) -> None:
     batch = np.array([[0, 1, 2, 3], [3, 1, 0, 2], [1, 1, 4, 0]])
     for side in sides(encoding):
         together = probed_rows(encoding, batch, side=side)
-        for index, own_heads in enumerate(batch):
-            alone = probed_rows(encoding, own_heads, side=side)
+        for index, row in enumerate(batch):
+            alone = probed_rows(encoding, row, side=side)
             what = f"row {index} of a batch ({side}) against itself alone"
             same_but_for_rounding(encoding, what, together[index], alone)
 
@@ -103,6 +103,7 @@ def width_is_stated(encoding: Encoding) -> None:
 
 
 def _shaped(encoding: Encoding, shape: tuple[int, ...]) -> None:
+    """Fail unless positions of a shape give a result of the shape that belongs to it."""
     positions = np.arange(int(np.prod(shape))).reshape(shape) % 5
     for side in sides(encoding):
         result = probed_rows(encoding, positions, side=side)
@@ -111,6 +112,7 @@ def _shaped(encoding: Encoding, shape: tuple[int, ...]) -> None:
 
 
 def _wanted(encoding: Encoding, shape: tuple[int, ...], last: int, own_heads: int | None) -> tuple[int, ...]:
+    """Shape of the result for positions of a shape."""
     if isinstance(encoding, AdditiveEncoding):
         return (*shape, encoding.width)
     if encoding.door in PAIRWISE:

@@ -11,29 +11,41 @@ from typing import Any, cast
 import numpy as np
 
 from posenc.core.arrays import Array
-from posenc.core.doors import AttentionBias, Encoding
+from posenc.core.doors import AdditiveEncoding, AttentionBias, Encoding, RotaryEncoding
 from posenc.testing import budgets
 from posenc.testing.door_probe import (
+    applied,
     array,
     array_module,
     as_numpy,
+    content_width,
     converted,
     moved_parameters,
     number_of_heads,
     program,
 )
 from posenc.testing.named_check import close, ensure, named_check
-from posenc.testing.traced import layer
 
 #: Lengths that no tracer has seen when they come.
 LENGTHS = ((0, 3, 1, 4, 2), (4, 1), (2, 2, 0, 1, 3, 4, 0, 1, 2))
 
 
 def _untraced(encoding: Encoding) -> str:
+    """Reason why an encoding is not traced."""
     return "" if encoding.traceable else "not asked: the encoding says that its code cannot be traced"
 
 
 _traced = partial(named_check, unasked=_untraced)
+
+
+def _layer(encoding: Encoding, name: str) -> Callable[[Array], Array]:
+    """Make a function of positions (n,) that does what a layer does with them, in float32, all else fixed."""
+    params = converted(moved_parameters(encoding), name, "float32")
+    if not isinstance(encoding, AdditiveEncoding | RotaryEncoding):
+        return program(encoding, name=name, dtype="float32")
+    width, xp = content_width(encoding), array_module(name)
+    vector = array(np.random.default_rng(7).standard_normal((1, width)), name, "float32")
+    return lambda positions: applied(encoding, xp.broadcast_to(vector, (positions.shape[0], width)), positions, params)
 
 
 @_traced("A graph break in every layer is a slow model.", needs=("torch",))
@@ -42,8 +54,9 @@ def compiles_in_one_graph(encoding: Encoding) -> None:
 
 
 def _compile(encoding: Encoding, backend: str) -> None:
+    """Compare a layer compiled by a backend with the plain one, at every length."""
     torch = array_module("torch")
-    plain = layer(encoding, "torch")
+    plain = _layer(encoding, "torch")
     with _one_at_a_time(torch):
         traced = torch.compile(plain, fullgraph=True, backend=backend)
         for count in LENGTHS:
@@ -55,7 +68,7 @@ def _compile(encoding: Encoding, backend: str) -> None:
 @_traced("An exported program with a fixed length fails at other lengths.", needs=("torch",))
 def exports_with_any_length(encoding: Encoding) -> None:
     torch = array_module("torch")
-    plain = layer(encoding, "torch")
+    plain = _layer(encoding, "torch")
 
     class Program(torch.nn.Module):  # type: ignore[misc, name-defined]
         def forward(self, positions: Any) -> Any:
@@ -72,7 +85,7 @@ def exports_with_any_length(encoding: Encoding) -> None:
 @_traced("JAX programs are traced as a whole.", needs=("jax",))
 def jits(encoding: Encoding) -> None:
     """Against NumPy, since JAX's own plain call compiles each operation by itself."""
-    plain, traced = layer(encoding, "numpy"), import_module("jax").jit(layer(encoding, "jax"))
+    plain, traced = _layer(encoding, "numpy"), import_module("jax").jit(_layer(encoding, "jax"))
     for count in LENGTHS[:2]:
         wanted = as_numpy(plain(np.array(count)))
         largest = budgets.rounding_size(wanted)
@@ -83,17 +96,18 @@ def jits(encoding: Encoding) -> None:
 
 @_traced("Per-sample gradients and ensembles map over programs.", needs=("torch",))
 def torch_vmap(encoding: Encoding) -> None:
-    _mapped(layer(encoding, "torch"), "torch", array_module("torch").func.vmap)
+    _mapped(_layer(encoding, "torch"), "torch", array_module("torch").func.vmap)
 
 
 @_traced("JAX batches by mapping.", needs=("jax",))
 def jax_vmap(encoding: Encoding) -> None:
     jax = import_module("jax")
-    plain = jax.jit(layer(encoding, "jax"))
+    plain = jax.jit(_layer(encoding, "jax"))
     _mapped(plain, "jax", jax.vmap)
 
 
 def _mapped(plain: Callable[[Array], Array], name: str, vmap: Any) -> None:
+    """Compare a mapped layer with the plain one, row by row."""
     batch = array([[0, 3, 1], [2, 2, 4]], name)
     result = vmap(plain)(batch)
     for index in range(2):
@@ -118,6 +132,7 @@ def traced_jax_refuses_by_nan(encoding: Encoding) -> None:
 def _not_a_number(
     encoding: Encoding, name: str, traced: Callable[[Any], Any], kind: Any, candidates: tuple[int, ...]
 ) -> None:
+    """Fail unless positions that the plain call refuses give NaN in a traced one, and their neighbours numbers."""
     plain = program(encoding, name=name, dtype="float32")
     for position in candidates:
         positions = array(np.array([[0, position]], kind), name)
@@ -138,7 +153,7 @@ def _not_a_number(
 
 
 def _is_nan(encoding: Encoding, row: np.ndarray) -> bool:
-    """One NaN spoils a vector; logits are one number each."""
+    """Whether a row is refused: one NaN spoils a vector, logits are one number each."""
     return bool(np.isnan(row).any() if encoding.door in ("adds", "rotates") else np.isnan(row).all())
 
 
@@ -159,18 +174,18 @@ def traced_nan_stays_nan(encoding: Encoding) -> None:
 def score_mod_is_the_bias(encoding: Encoding) -> None:
     """posenc.torch.score_mod inside flex_attention, for a decoding step, against softmax with the dense matrix."""
     torch = array_module("torch")
-    record = cast(AttentionBias, encoding)
+    bias = cast(AttentionBias, encoding)
     flex = import_module("torch.nn.attention.flex_attention").flex_attention
-    params = converted(moved_parameters(record), "torch", "float32")
+    params = converted(moved_parameters(bias), "torch", "float32")
     query_positions, key_positions = torch.tensor([4, 2, 5]), torch.tensor([0, 1, 2, 3, 5])
     generator = torch.Generator().manual_seed(0)
-    q, k, v = (torch.randn(2, number_of_heads(record), n, 8, generator=generator) for n in (3, 5, 5))
+    q, k, v = (torch.randn(2, number_of_heads(bias), n, 8, generator=generator) for n in (3, 5, 5))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that it runs uncompiled, which is what is wanted here
         result = flex(
-            q, k, v, score_mod=import_module("posenc.torch").score_mod(record, query_positions, key_positions, params)
+            q, k, v, score_mod=import_module("posenc.torch").score_mod(bias, query_positions, key_positions, params)
         )
-    dense = record.matrix(query_positions, key_positions, params)
+    dense = bias.matrix(query_positions, key_positions, params)
     wanted = torch.softmax(q @ k.mT / 8**0.5 + dense, -1) @ v
     close(
         "flex_attention with score_mod against the dense bias",
@@ -181,13 +196,13 @@ def score_mod_is_the_bias(encoding: Encoding) -> None:
 
 
 def _matches(what: str, result: Array, wanted: Array) -> None:
-    """A tracer may fuse and reorder, so the same value may round otherwise; nothing else may change."""
+    """Fail unless results agree but for rounding, since a tracer may fuse and reorder."""
     wanted = as_numpy(wanted)
     close(what, as_numpy(result), wanted, budgets.value("float32", budgets.rounding_size(wanted)))
 
 
 class _one_at_a_time:  # noqa: N801  (used as a word: `with _one_at_a_time(torch)`)
-    """Tracers keep what they compiled for a function's code, and stop after a few: start afresh, and quietly."""
+    """Block in which tracers start afresh, and quietly: they keep what they compiled, and stop after a few."""
 
     def __init__(self, torch: Any) -> None:
         self.torch, self.quiet = torch, warnings.catch_warnings()

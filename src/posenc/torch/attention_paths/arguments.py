@@ -1,14 +1,14 @@
-"""What attention is asked for, checked before any path is taken."""
+"""What attention is call for, checked before any path is taken."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 
 from posenc.core import arrays, validation
+from posenc.core.attention_arguments import AttentionArguments
 from posenc.core.checked_attention import (
     Window,
     check_causal,
@@ -27,17 +27,31 @@ from posenc.core.checked_attention import (
     number_of_axes,
     token_positions,
 )
-from posenc.core.doors import AttentionScore, Documents, Encoding
-from posenc.core.rotation import Layout
+from posenc.core.checked_positions import Positions
+from posenc.core.doors import AttentionBias, Params, RotaryEncoding
 from posenc.torch.attention_paths.shared_bias import SharedBias, check_shared
-from posenc.torch.modules.encoding_module import EncodingModule, on_same_device
-from posenc.torch.modules.modules import Bias, Rotate, RotateValues, Score, module
-from posenc.torch.modules.plain_tensor import plain_tensor
+from posenc.torch.modules.encoding_module import EncodingModule
+from posenc.torch.tensor_arguments import check_alike, on_same_device
 
 
 @dataclass(frozen=True, eq=False)
-class Arguments:
-    """Attention as it is asked for: q, k and v as (batch, heads, tokens, width), and the encodings by their doors.
+class HeldEncoding:
+    """An encoding of attention, and its parameters, None where nothing is learned."""
+
+    encoding: Any
+    params: Params | None
+
+    @property
+    def door(self) -> str:
+        """The field of `AttentionCall` that holds it."""
+        if isinstance(self.encoding, RotaryEncoding):
+            return "value_rotations" if "value" in self.encoding.roles else "rotations"
+        return "biases" if isinstance(self.encoding, AttentionBias) else "scores"
+
+
+@dataclass(frozen=True, eq=False)
+class AttentionCall:
+    """One attention, checked: q, k and v as (batch, heads, tokens, width), and the encodings by their doors.
 
     Args:
         shared: Biases that are matrices already.
@@ -46,6 +60,8 @@ class Arguments:
         documents: Those of the queries (batch or 1, n) and of the keys (batch or 1, m), or None.
         keys_rotated: Whether k and v come rotated.
         guard: What is added to the output, NaN where positions contradict a mask by index; None where they agree.
+        queries: How many tokens q has.
+        keys: How many tokens k and v have.
     """
 
     q: Any
@@ -53,11 +69,11 @@ class Arguments:
     v: Any
     query_positions: Any
     key_positions: Any
-    rotations: tuple[Rotate, ...]
-    value_rotations: tuple[RotateValues, ...]
-    biases: tuple[Bias, ...]
+    rotations: tuple[HeldEncoding, ...]
+    value_rotations: tuple[HeldEncoding, ...]
+    biases: tuple[HeldEncoding, ...]
+    scores: tuple[HeldEncoding, ...]
     shared: tuple[SharedBias, ...]
-    scores: tuple[Score, ...]
     causal: bool
     window: Window
     mask: Any
@@ -67,141 +83,99 @@ class Arguments:
     dropout: float
     keys_rotated: bool
     guard: Any
-
-    @property
-    def queries(self) -> int:
-        return int(self.q.shape[2])
-
-    @property
-    def keys(self) -> int:
-        return int(self.k.shape[2])
+    queries: int
+    keys: int
 
     @property
     def hides(self) -> bool:
         """Whether some query may not see some key."""
-        return (
-            (self.causal and self.queries > 1)
-            or self.window != (None, None)
-            or self.mask is not None
-            or self.documents is not None
-        )
+        by_index = (self.causal and self.queries > 1) or self.window != (None, None)
+        return by_index or self.mask is not None or self.documents is not None
 
     @property
-    def modules(self) -> tuple[EncodingModule, ...]:
+    def held(self) -> tuple[HeldEncoding, ...]:
+        """The encodings of all doors."""
         return (*self.rotations, *self.value_rotations, *self.biases, *self.scores)
 
     @property
     def recorded(self) -> bool:
         """Whether autograd records what is computed."""
-        tensors = (
-            self.q,
-            self.k,
-            self.v,
-            self.hidden,
-            *(each.matrix for each in self.shared),
-            *(x for modules in self.modules for x in (modules.params or {}).values()),
-        )
+        learned = (x for each in self.held for x in (each.params or {}).values())
+        tensors = (self.q, self.k, self.v, self.hidden, *(each.matrix for each in self.shared), *learned)
         return torch.is_grad_enabled() and any(x is not None and x.requires_grad for x in tensors)
 
 
-def collected(
-    q: Any,
-    k: Any,
-    v: Any,
-    *,
-    query_positions: Any,
-    key_positions: Any,
-    encodings: Sequence[Encoding | EncodingModule | SharedBias],
-    layout: Layout,
-    causal: bool,
-    window: Window | None,
-    mask: Any,
-    documents: Documents,
-    hidden: Any,
-    scale: float | None,
-    dropout: float,
-    keys_rotated: bool,
-) -> Arguments:
+def checked_call(given: AttentionArguments) -> AttentionCall:
     """The arguments of `attention`, checked, or the TypeError or ValueError that names one of them."""
-    check_alike(q=q, k=k, v=v)
-    q, k, v = checked_vectors(q, k, v, layout)
-    modules, shared = as_modules(encodings)
-    records = [each.encoding for each in modules]
-    axes, same = (
-        number_of_axes([*records, *(encoding for each in shared for encoding in each.encodings)]),
-        query_positions is key_positions,
-    )
-    at = token_positions("query_positions", on_same_device("query_positions", query_positions, q), q, axes)
-    to = (
-        at
-        if same and q.shape[2] == k.shape[2]
-        else token_positions("key_positions", on_same_device("key_positions", key_positions, k), k, axes)
-    )
-    causal, window = check_causal(causal, q.shape[2], k.shape[2]), checked_window(window)
-    stated = mask is not None or documents is not None
-    for each in modules:
-        check_fits(each.encoding, q, v)
+    check_alike(q=given.q, k=given.k, v=given.v)
+    q, k, v = checked_vectors(given.q, given.k, given.v, given.layout)
+    held, shared = held_encodings(given.encodings)
+    encodings = [each.encoding for each in held]
+    axes = number_of_axes([*encodings, *(encoding for each in shared for encoding in each.encodings)])
+    at, to = _checked_positions(given, q, k, axes)
+    causal, window = check_causal(given.causal, q.shape[2], k.shape[2]), checked_window(given.window)
+    stated = given.mask is not None or given.documents is not None
+    for encoding in encodings:
+        check_fits(encoding, q, v)
     for each in shared:
         check_heads(each, q)
         check_shared(each, q, k, at.array, to.array, causal)
-    return Arguments(
+    doors: dict[str, list[HeldEncoding]] = {door: [] for door in ("rotations", "value_rotations", "biases", "scores")}
+    for one in held:
+        doors[one.door].append(one)
+    return AttentionCall(
         q,
         k,
         v,
         at.array,
         to.array,
-        tuple(each for each in modules if isinstance(each, Rotate)),
-        tuple(each for each in modules if isinstance(each, RotateValues)),
-        tuple(each for each in modules if isinstance(each, Bias)),
-        shared,
-        tuple(each for each in modules if isinstance(each, Score)),
-        causal,
-        window,
-        _mask(mask, q, k),
-        documents_of_tokens(documents, q, k),
-        checked_hidden(hidden, records, q, k, torch.Tensor, "a tensor"),
-        checked_scale(scale, q),
-        validation.real("dropout", dropout, 0.0, 1.0),
-        _keys_rotated(keys_rotated, records),
-        guard_of_order(at, to, axes, causal=causal, window=window, stated=stated),
+        **{door: tuple(found) for door, found in doors.items()},
+        shared=shared,
+        causal=causal,
+        window=window,
+        mask=_mask(given.mask, q, k),
+        documents=documents_of_tokens(given.documents, q, k),
+        hidden=checked_hidden(given.hidden, encodings, q, k, torch.Tensor, "a tensor"),
+        scale=checked_scale(given.scale, q),
+        dropout=validation.real("dropout", given.dropout, 0.0, 1.0),
+        keys_rotated=_keys_rotated(given.keys_rotated, doors["scores"]),
+        guard=guard_of_order(at, to, axes, causal=causal, window=window, stated=stated),
+        queries=q.shape[2],
+        keys=k.shape[2],
     )
 
 
-def _keys_rotated(keys_rotated: Any, encodings: list[Any]) -> bool:
-    scores = [encoding for encoding in encodings if isinstance(encoding, AttentionScore)]
+def _checked_positions(given: AttentionArguments, q: Any, k: Any, axes: int) -> tuple[Positions, Positions]:
+    """Positions of the queries and of the keys; one tensor for both is checked once."""
+    at = token_positions("query_positions", on_same_device("query_positions", given.query_positions, q), q, axes)
+    if given.key_positions is given.query_positions and q.shape[2] == k.shape[2]:
+        return at, at
+    return at, token_positions("key_positions", on_same_device("key_positions", given.key_positions, k), k, axes)
+
+
+def _keys_rotated(keys_rotated: Any, scores: list[HeldEncoding]) -> bool:
     if validation.truth("keys_rotated", keys_rotated) and scores:
         raise ValueError(
-            f"keys_rotated must be False for {type(scores[0]).__name__}, which reads keys as they are before any "
-            "rotation; got True. Keep them so."
+            f"keys_rotated must be False for {type(scores[0].encoding).__name__}, which reads keys as they are before "
+            "any rotation; got True. Keep them so."
         )
     return bool(keys_rotated)
 
 
-def check_alike(**tensors: Any) -> None:
-    """Refuse what is no tensor, or of another dtype or device than the first."""
-    first, x = next(iter(tensors.items()))
-    for name, other in tensors.items():
-        plain_tensor(name, other)
-        if (other.dtype, other.device) != (x.dtype, x.device):
-            raise ValueError(
-                f"{name} must have the dtype and device of {first}, {arrays.dtype_name(x.dtype)} on {x.device}; got "
-                f"{arrays.dtype_name(other.dtype)} on {other.device}. Convert it."
-            )
-
-
-def as_modules(encodings: Any) -> tuple[tuple[Any, ...], tuple[SharedBias, ...]]:
-    """The encodings as modules, in their order, and the biases that are made already."""
+def held_encodings(encodings: Any) -> tuple[tuple[HeldEncoding, ...], tuple[SharedBias, ...]]:
+    """The encodings with their parameters, in their order, and the biases that are made already."""
     check_list(encodings, "encodings and modules of posenc")
-    modules, shared = [], tuple(each for each in encodings if isinstance(each, SharedBias))
+    held, shared = [], []
     for each in encodings:
         if isinstance(each, SharedBias):
+            shared.append(each)
             continue
         encoding = each.encoding if isinstance(each, EncodingModule) else each
         check_inside(encoding, "posenc.torch.module(encoding)(x, positions)")
         if encoding is each:
             check_learns_nothing(encoding, "posenc.torch.module(encoding)")
-        modules.append(module(encoding) if encoding is each else each)
-    return tuple(modules), shared
+        held.append(HeldEncoding(encoding, None if encoding is each else each.params))
+    return tuple(held), tuple(shared)
 
 
 def _mask(mask: Any, q: Any, k: Any) -> Any:

@@ -1,24 +1,43 @@
-"""One entry point to attention with any encodings."""
+"""Entry points to attention with any encodings: the paths, a row each, and which of them is taken."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
 
 from torch.nn.functional import scaled_dot_product_attention
 
 from posenc import attention as reference
-from posenc.core import validation
+from posenc.core import arrays, validation
 from posenc.core.arrays import Array
+from posenc.core.attention_arguments import AttentionArguments
 from posenc.core.checked_attention import Window
 from posenc.core.doors import Documents, Encoding
 from posenc.core.rotation import Layout
+from posenc.encodings.scores._gathers import needs_all_keys
 from posenc.torch.attention_paths import skewed_path, strided_path, tiles
-from posenc.torch.attention_paths.arguments import Arguments, collected
-from posenc.torch.attention_paths.choose import AttentionChoice, Impl, choose
+from posenc.torch.attention_paths.arguments import AttentionCall, checked_call
 from posenc.torch.attention_paths.shared_bias import SharedBias
 from posenc.torch.attention_paths.visible import visible
 from posenc.torch.modules.encoding_module import EncodingModule
+
+Path = Literal["sdpa", "strided", "skewed", "tiles", "dense", "flex", "reference"]
+Impl = Literal["auto", Path]
+IMPLS = get_args(Impl)
+
+
+@dataclass(frozen=True)
+class AttentionChoice:
+    """The path that `attention` takes for some arguments, and why.
+
+    Attributes:
+        impl: Its name.
+        reason: Why it is taken.
+    """
+
+    impl: Path
+    reason: str
 
 
 def attention(
@@ -42,20 +61,15 @@ def attention(
 ) -> Any:
     """softmax(scale·rotation(q)·rotation(k)ᵀ + biases + scores)·v with any encodings, by the fastest path that fits.
 
-    Vaswani et al. 2017, arXiv:1706.03762, eq. 1; `posenc.attention.attention` is the same, written to be read. Logits
-    and what is added to them are float32 at least; the output has the dtype and the layout of q.
+    `posenc.attention.attention` is the same, written to be read. Logits and what is added to them are float32 at least.
 
     Args:
-        q: (batch, heads, n, d), (batch, key heads, m, d) and (batch, key heads, m, width) for layout "bhtd", tokens
-            before heads for "bthd"; key heads divide heads.
-        k: (batch, heads, n, d), (batch, key heads, m, d) and (batch, key heads, m, width) for layout "bhtd", tokens
-            before heads for "bthd"; key heads divide heads.
-        v: (batch, heads, n, d), (batch, key heads, m, d) and (batch, key heads, m, width) for layout "bhtd", tokens
-            before heads for "bthd"; key heads divide heads.
-        query_positions: Positions (n,) or (batch, n), and (m,) or (batch, m), with a last axis of coordinates for
-            encodings that have several.
-        key_positions: Positions (n,) or (batch, n), and (m,) or (batch, m), with a last axis of coordinates for
-            encodings that have several.
+        q: Queries, (batch, heads, n, d) for layout "bhtd".
+        k: Keys, (batch, key heads, m, d); key heads divide heads.
+        v: Values, (batch, key heads, m, width).
+        query_positions: (n,) or (batch, n), with a last axis of coordinates for encodings that have several.
+        key_positions: (m,) or (batch, m), likewise.
+        layout: Order of the axes of q, k and v, "bhtd" or "bthd".
         encodings: Encodings, and modules of `posenc.torch.module` for what learns, of the doors that rotate, bias and
             score, any number; and what `shared_bias` makes once a step for all layers.
         causal: A query sees no key behind its own index, counted from the ends: the last query stands at the last key.
@@ -65,53 +79,52 @@ def attention(
             (w - 1, 0).
         mask: True where a query may see a key, four axes that broadcast to (batch, heads, n, m): padding. A query that
             sees nothing gives zeros.
-        documents: Of the queries and of the keys, numbers in the shape of their positions, where a row holds several: a
-            query sees the keys of its own.
+        documents: Document numbers of the queries and of the keys, each in the shape of their positions, where a row
+            holds several: a query sees the keys of its own.
         hidden: Inputs of the layer, for encodings that read them.
-        scale: 1/√d unless given.
-        dropout: The share of weights that is dropped; 0.0 in evaluation.
-        keys_rotated: K and v come from `rotate_keys`, as a cache should hold them; queries alone are rotated here.
+        scale: Factor of the products; 1/√d for None.
+        dropout: Share of weights that is dropped; 0.0 in evaluation.
+        keys_rotated: k and v come from `rotate_keys`, as a cache should hold them; queries alone are rotated here.
         impl: "sdpa" is PyTorch's own attention after rotation; "strided" one number a distance for relative biases at
             positions that rise by one; "skewed" one product a distance for scores that have a vector for each (Shaw,
             DeBERTa); "tiles" a few queries at a time, in memory linear in n and computed again for a gradient; "dense"
             all queries at once; "flex" PyTorch's flex_attention, compiled at its first call (which takes up to a
-            minute); "reference" the readable one. ValueError where the one that is named cannot. "auto" is the first of
-            sdpa, strided, skewed and tiles that fits, and dense where a score of your own reads all keys between:
-            `chosen_attention` says which and why.
+            minute); "reference" the readable one. "auto" is the first of sdpa, strided, skewed and tiles that fits, and
+            dense where a score of your own reads all keys between: `chosen_attention` says which and why.
+
+    Returns:
+        The output, in the dtype and the layout of q.
 
     Raises:
-        TypeError: A value breaks its rule; the message names the argument.
-        ValueError: A value breaks its rule; the message names the argument.
+        TypeError: An argument is of another kind than stated; the message names it.
+        ValueError: Arguments do not belong together, positions contradict `causal` or `window`, or the `impl` that is
+            named cannot take these arguments; the message names the argument.
+
+    References:
+        Vaswani et al. 2017, "Attention Is All You Need", arXiv:1706.03762, eq. 1.
 
     Example:
         >>> import torch
         >>> from posenc import ALiBi, RoPE
         >>> q, k, v = torch.randn(1, 4, 3, 8), torch.randn(1, 2, 5, 8), torch.randn(1, 2, 5, 8)
-        >>> query, key = torch.arange(2, 5), torch.arange(5)  # the last three of five tokens
+        >>> at = {"query_positions": torch.arange(2, 5), "key_positions": torch.arange(5)}  # the last three of five
         >>> encodings = [RoPE(dim=8), ALiBi(heads=4)]
-        >>> attention(q, k, v, query_positions=query, key_positions=key, encodings=encodings, causal=True, layout="bhtd").shape
+        >>> attention(q, k, v, **at, encodings=encodings, causal=True, layout="bhtd").shape
         torch.Size([1, 4, 3, 8])
     """
-    asked = collected(
-        q,
-        k,
-        v,
-        query_positions=query_positions,
-        key_positions=key_positions,
-        encodings=encodings,
-        layout=layout,
-        causal=causal,
-        window=window,
-        mask=mask,
-        documents=documents,
-        hidden=hidden,
-        scale=scale,
-        dropout=dropout,
-        keys_rotated=keys_rotated,
-    )
-    output = _attended(asked, choose(asked, impl))
-    output = output if asked.guard is None else output + asked.guard.to(output.dtype)
-    return output if layout == "bhtd" else output.transpose(1, 2)
+    given = AttentionArguments(
+        q, k, v, query_positions, key_positions, layout, encodings, (), causal, window, mask, documents, hidden, scale,
+        dropout, keys_rotated,
+    )  # fmt: skip
+    return attended(given, impl)
+
+
+def attended(given: AttentionArguments, impl: Impl) -> Any:
+    """The output of `attention` for these arguments."""
+    call = checked_call(given)
+    output = PATHS[choose(call, impl).impl].attend(call)
+    output = output if call.guard is None else output + call.guard.to(output.dtype)
+    return output if given.layout == "bhtd" else output.transpose(1, 2)
 
 
 def chosen_attention(
@@ -133,86 +146,187 @@ def chosen_attention(
     keys_rotated: bool = False,
     impl: Impl = "auto",
 ) -> AttentionChoice:
-    """The path that `attention` takes for these arguments, and why.
+    """Say which path `attention` takes for these arguments, and why.
 
-    A named one that cannot be taken is a ValueError.
+    Args:
+        q: As for `attention`.
+        k: As for `attention`.
+        v: As for `attention`.
+        query_positions: As for `attention`.
+        key_positions: As for `attention`.
+        layout: As for `attention`.
+        encodings: As for `attention`.
+        causal: As for `attention`.
+        window: As for `attention`.
+        mask: As for `attention`.
+        documents: As for `attention`.
+        hidden: As for `attention`.
+        scale: As for `attention`.
+        dropout: As for `attention`.
+        keys_rotated: As for `attention`.
+        impl: As for `attention`.
+
+    Returns:
+        The name of the path and the reason.
+
+    Raises:
+        TypeError: As for `attention`.
+        ValueError: As for `attention`.
 
     Example:
         >>> import torch
         >>> from posenc import T5Bias
         >>> from posenc.torch import module
-        >>> x, place = torch.randn(1, 2, 6, 8), torch.arange(6)
+        >>> x, at = torch.randn(1, 2, 6, 8), torch.arange(6)
+        >>> arguments = {"query_positions": at, "key_positions": at, "layout": "bhtd"}
         >>> with torch.no_grad():
-        ...     chosen_attention(x, x, x, query_positions=place, key_positions=place, encodings=[module(T5Bias(heads=2))], layout="bhtd")
+        ...     chosen_attention(x, x, x, encodings=[module(T5Bias(heads=2))], **arguments)
         AttentionChoice(impl='strided', reason='every bias depends on the distance alone, and positions rise by one')
     """
-    asked = collected(
-        q,
-        k,
-        v,
-        query_positions=query_positions,
-        key_positions=key_positions,
-        encodings=encodings,
-        layout=layout,
-        causal=causal,
-        window=window,
-        mask=mask,
-        documents=documents,
-        hidden=hidden,
-        scale=scale,
-        dropout=dropout,
-        keys_rotated=keys_rotated,
+    given = AttentionArguments(
+        q, k, v, query_positions, key_positions, layout, encodings, (), causal, window, mask, documents, hidden, scale,
+        dropout, keys_rotated,
+    )  # fmt: skip
+    return choose(checked_call(given), impl)
+
+
+@dataclass(frozen=True)
+class AttentionPath:
+    """One way to compute attention.
+
+    Args:
+        attend: From a call to its output, (batch, heads, n, width).
+        unsupported_reason: Why it cannot take a call; None where it can.
+    """
+
+    attend: Callable[[AttentionCall], Any]
+    unsupported_reason: Callable[[AttentionCall], str | None]
+
+
+def choose(call: AttentionCall, impl: Impl) -> AttentionChoice:
+    """The path that is named, a ValueError where it cannot be taken, or of `auto` the first that fits."""
+    validation.choice("impl", impl, IMPLS)
+    if impl == "auto":
+        return _first_that_fits(call)
+    reason = PATHS[impl].unsupported_reason(call)
+    if call.shared and impl not in ("tiles", "dense"):
+        reason = "a shared bias is a matrix, which tiles and dense alone read"
+    if reason is not None:
+        raise ValueError(f"impl must be a path that fits these arguments; got {impl!r}, but {reason}. Use 'auto'.")
+    return AttentionChoice(impl, "asked for")
+
+
+def _first_that_fits(call: AttentionCall) -> AttentionChoice:
+    if _sdpa_unsupported(call) is None:
+        return AttentionChoice(
+            "sdpa", "no encoding adds to the logits, and no pair is hidden that SDPA does not hide itself"
+        )
+    whole = _needs_all_at_once(call)
+    if whole:
+        return AttentionChoice("dense", whole)
+    if arrays.library(call.q).compiling():
+        return AttentionChoice("dense", "the number of tiles would become part of a traced program")
+    if call.shared:
+        return AttentionChoice("tiles", "a shared bias is a matrix, of which each tile reads its part")
+    if call.biases:
+        reason = strided_path.unsupported_reason(call)
+        if reason is None:
+            return AttentionChoice("strided", "every bias depends on the distance alone, and positions rise by one")
+        return AttentionChoice("tiles", reason)
+    if call.scores and skewed_path.unsupported_reason(call) is None:
+        return AttentionChoice(
+            "skewed", "every score is a product with one vector a distance, and positions rise by one"
+        )
+    if call.scores:
+        return AttentionChoice("tiles", f"{type(call.scores[0].encoding).__name__} reads content")
+    return AttentionChoice(
+        "tiles", "a window, a mask or documents hide pairs, and tiles leave out what no query of theirs sees"
     )
-    return choose(asked, impl)
 
 
-def _attended(asked: Arguments, choice: AttentionChoice) -> Any:
-    if choice.impl == "sdpa":
-        return _sdpa(asked)
-    if choice.impl == "strided":
-        return strided_path.attend(asked)
-    if choice.impl == "skewed":
-        return skewed_path.attend(asked)
-    if choice.impl == "tiles":
-        return tiles.attend_in_tiles(asked, tiles.queries_per_tile(asked))
-    if choice.impl == "dense":
-        return tiles.attend_in_tiles(asked, max(1, asked.queries))
-    if choice.impl == "flex":
-        from posenc.torch.attention_paths import flex_path  # it takes torch's compiler with it
-
-        return flex_path.attend(asked)
-    return _reference(asked)
+def _needs_all_at_once(call: AttentionCall) -> str | None:
+    return needs_all_keys((score.encoding for score in call.scores), call.queries)
 
 
-def _sdpa(asked: Arguments) -> Any:
-    q, k, v = tiles.rotated_vectors(asked)
+def _sdpa(call: AttentionCall) -> Any:
+    q, k, v = tiles.rotated_vectors(call)
     output = scaled_dot_product_attention(
         q,
         k,
         v,
-        dropout_p=asked.dropout,
-        is_causal=asked.causal and asked.queries > 1,
-        scale=asked.scale,
-        enable_gqa=not validation.equals_one_of(q.shape[1], k.shape[1]),
+        dropout_p=call.dropout,
+        is_causal=call.causal and call.queries > 1,
+        scale=call.scale,
+        enable_gqa=bool(q.shape[1] != k.shape[1]),
     )
-    return tiles.rotated_back(asked, output, asked.query_positions)
+    return tiles.rotated_back(call, output, call.query_positions)
 
 
-def _reference(asked: Arguments) -> Any:
-    parts = asked.modules
-    visible_keys = visible(asked, 0, asked.queries, 0, asked.keys)
-    attended = reference.attention(
-        asked.q,
-        asked.k,
-        asked.v,
-        query_positions=asked.query_positions,
-        key_positions=asked.key_positions,
+def _sdpa_unsupported(call: AttentionCall) -> str | None:
+    if call.shared:
+        return "a shared bias adds to the logits"
+    if call.biases or call.scores:
+        return f"{type((*call.biases, *call.scores)[0].encoding).__name__} adds to the logits"
+    if call.mask is not None or call.documents is not None or call.window != (None, None):
+        return "a mask, a window or documents hide pairs"
+    if not call.queries or not call.keys:
+        return "there are no pairs"
+    if call.causal and call.queries not in (1, call.keys):
+        return "SDPA aligns causal queries with the first keys, and these belong to the last"
+    return None
+
+
+def _dense(call: AttentionCall) -> Any:
+    return tiles.attend_in_tiles(call, max(1, call.queries))
+
+
+def _tiles(call: AttentionCall) -> Any:
+    return tiles.attend_in_tiles(call, tiles.queries_per_tile(call))
+
+
+def _flex(call: AttentionCall) -> Any:
+    from posenc.torch.attention_paths import flex_path  # it takes torch's compiler with it
+
+    return flex_path.attend(call)
+
+
+def _flex_unsupported(call: AttentionCall) -> str | None:
+    from posenc.torch.attention_paths import flex_path
+
+    return flex_path.unsupported_reason(call)
+
+
+def _reference(call: AttentionCall) -> Any:
+    visible_keys = visible(call, 0, call.queries, 0, call.keys)
+    result = reference.attention(
+        call.q,
+        call.k,
+        call.v,
+        query_positions=call.query_positions,
+        key_positions=call.key_positions,
         layout="bhtd",
-        encodings=[each.encoding for each in parts],
-        params=[each.params for each in parts],
-        mask=None if visible_keys is None else visible_keys.expand(*asked.q.shape[:3], asked.keys),
-        scale=asked.scale,
-        hidden=asked.hidden,
-        documents=asked.documents,
+        encodings=[each.encoding for each in call.held],
+        params=[each.params for each in call.held],
+        mask=None if visible_keys is None else visible_keys.expand(*call.q.shape[:3], call.keys),
+        scale=call.scale,
+        hidden=call.hidden,
+        documents=call.documents,
     )
-    return attended.output
+    return result.output
+
+
+def _reference_unsupported(call: AttentionCall) -> str | None:
+    if call.keys_rotated:
+        return "the reference rotates keys itself"
+    return "the reference has no dropout" if call.dropout else None
+
+
+PATHS: dict[Path, AttentionPath] = {
+    "sdpa": AttentionPath(_sdpa, _sdpa_unsupported),
+    "strided": AttentionPath(strided_path.attend, strided_path.unsupported_reason),
+    "skewed": AttentionPath(skewed_path.attend, skewed_path.unsupported_reason),
+    "tiles": AttentionPath(_tiles, _needs_all_at_once),
+    "dense": AttentionPath(_dense, lambda call: None),
+    "flex": AttentionPath(_flex, _flex_unsupported),
+    "reference": AttentionPath(_reference, _reference_unsupported),
+}

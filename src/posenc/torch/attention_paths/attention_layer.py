@@ -1,4 +1,4 @@
-"""Attention as a layer: projections, any encodings, and the keys and values of earlier tokens."""
+"""Attention as a layer: projections, any encodings, and the rotated keys and values of earlier tokens."""
 
 from __future__ import annotations
 
@@ -11,13 +11,24 @@ import torch
 
 from posenc.core import validation
 from posenc.core.arrays import Array
-from posenc.core.checked_attention import Window, check_inside, check_list, number_of_axes
+from posenc.core.attention_arguments import AttentionArguments
+from posenc.core.checked_attention import (
+    Window,
+    check_inside,
+    check_list,
+    checked_vectors,
+    number_of_axes,
+    repeated,
+    token_positions,
+)
 from posenc.core.doors import AttentionScore, Documents, Encoding, RotaryEncoding
-from posenc.torch.attention_paths.attend import attention
-from posenc.torch.attention_paths.choose import Impl
-from posenc.torch.attention_paths.rotate_keys import rotate_keys
-from posenc.torch.modules.encoding_module import EncodingModule, on_same_device
+from posenc.core.rotation import Layout
+from posenc.torch.attention_paths.arguments import held_encodings
+from posenc.torch.attention_paths.attend import Impl, attended
+from posenc.torch.modules.encoding_module import EncodingModule
 from posenc.torch.modules.modules import module
+from posenc.torch.modules.one_call import rotate_at
+from posenc.torch.tensor_arguments import check_alike, on_same_device
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,14 +191,14 @@ class Attention(torch.nn.Module):  # type: ignore[misc]
     ) -> Array:
         q = self.query(x).reshape(*x.shape[:2], self.heads, self.head_dim)
         hidden = {"query": [x], "key": [keys.hidden], "both": [x, keys.hidden], None: []}[self.reads]
-        output = attention(
+        given = AttentionArguments(
             q,
             keys.k,
             keys.v,
-            query_positions=positions,
-            key_positions=keys.key_positions,
-            layout="bthd",
-            encodings=list(self.encodings),
+            positions,
+            keys.key_positions,
+            "bthd",
+            list(self.encodings),
             causal=self.causal,
             window=self.window,
             mask=mask,
@@ -196,8 +207,8 @@ class Attention(torch.nn.Module):  # type: ignore[misc]
             scale=self.scale,
             dropout=self.dropout if self.training else 0.0,
             keys_rotated=keys_rotated,
-            impl=self.impl,
         )
+        output = attended(given, self.impl)
         return self.out(output.reshape(*x.shape[:2], self.heads * self.head_dim))
 
     def _positions(self, x: Array, positions: Array | None, cache: AttentionCache | None) -> Array:
@@ -254,3 +265,47 @@ def _modules(encodings: Any) -> list[EncodingModule]:
             each.encoding if isinstance(each, EncodingModule) else each, "posenc.torch.module(encoding)(x, positions)"
         )
     return [each if isinstance(each, EncodingModule) else module(each) for each in encodings]
+
+
+def rotate_keys(
+    k: Array, v: Array, *, key_positions: Array, encodings: Sequence[Any | EncodingModule], layout: Layout
+) -> tuple[Array, Array]:
+    """Keys and values after the rotations among the encodings, which `attention` takes with `keys_rotated=True`.
+
+    A cache that holds them so rotates each key once, and not again in every step of decoding.
+
+    Args:
+        k: (batch, key heads, m, d) and (batch, key heads, m, width) for layout "bhtd", tokens before heads for "bthd".
+        v: (batch, key heads, m, d) and (batch, key heads, m, width) for layout "bhtd", tokens before heads for "bthd".
+        key_positions: Positions (m,) or (batch, m), with a last axis of coordinates for encodings that have several.
+        encodings: Those of attention; what biases is passed over. Result: k and v, new where they are rotated; for a
+            rotation with a table for each head of queries, repeated for these heads.
+
+    Raises:
+        TypeError: A value breaks its rule; the message names the argument.
+        ValueError: A value breaks its rule; the message names the argument.
+
+    Example:
+        >>> import torch
+        >>> from posenc import RoPE
+        >>> from posenc.torch import attention
+        >>> q, k, place, encodings = torch.randn(1, 2, 1, 8), torch.randn(1, 2, 5, 8), torch.arange(5), [RoPE(dim=8)]
+        >>> cached, values = rotate_keys(k, k, key_positions=place, encodings=encodings, layout="bhtd")
+        >>> given = {"query_positions": place[4:], "key_positions": place, "encodings": encodings, "layout": "bhtd"}
+        >>> torch.allclose(attention(q, cached, values, keys_rotated=True, **given), attention(q, k, k, **given), atol=1e-6)
+        True
+    """
+    check_alike(k=k, v=v)
+    _, k, v = checked_vectors(k, k, v, layout)
+    held, _ = held_encodings(encodings)
+    rotations = [each for each in held if isinstance(each.encoding, RotaryEncoding)]
+    axes = number_of_axes([each.encoding for each in held])
+    key_positions = token_positions("key_positions", on_same_device("key_positions", key_positions, k), k, axes).array
+    heads: Any = next(filter(None, (getattr(each.encoding, "heads", None) for each in rotations)), k.shape[1])
+    k, v = repeated(k, heads), repeated(v, heads)
+    for each in rotations:
+        if each.door == "value_rotations":
+            v = rotate_at(each.encoding, each.params, v, key_positions, "value", "bhtd")
+        else:
+            k = rotate_at(each.encoding, each.params, k, key_positions, "key", "bhtd")
+    return (k, v) if layout == "bhtd" else (k.transpose(1, 2), v.transpose(1, 2))

@@ -12,7 +12,7 @@ from posenc.core import arrays, validation
 from posenc.core.arrays import Array
 from posenc.core.checked_attention import check_causal, check_learns_nothing, number_of_axes
 from posenc.core.doors import AttentionBias
-from posenc.torch.attention_paths.decode_bias import check_together, row_of_positions
+from posenc.torch.attention_paths.kernel_biases import check_together, row_of_positions
 from posenc.torch.modules.encoding_module import EncodingModule
 from posenc.torch.modules.modules import Bias
 
@@ -87,7 +87,7 @@ def shared_bias(
         >>> from posenc.torch import attention, module
         >>> q, place, fire = torch.randn(1, 2, 5, 8), torch.arange(5), module(FIRE(heads=2))
         >>> bias = shared_bias([fire], place, place, causal=True)  # once a step
-        >>> given = {"query": place, "key": place, "causal": True, "layout": "bhtd"}
+        >>> given = {"query_positions": place, "key_positions": place, "causal": True, "layout": "bhtd"}
         >>> attended = attention(q, q, q, encodings=[bias], **given)  # in every layer
         >>> torch.allclose(attended, attention(q, q, q, encodings=[fire], **given), atol=1e-6)
         True
@@ -144,7 +144,7 @@ def _matrix(modules: list[Bias], query_positions: Any, key_positions: Any, last:
         modules[0].encoding.heads,
     )
     arrays.library(query_positions).check_size(
-        "query and key", batch[0] * heads * queries * keys, dtype, query_positions, key_positions
+        "query_positions and key_positions", batch[0] * heads * queries * keys, dtype, query_positions, key_positions
     )
     whole = torch.full((*batch, heads, queries, keys), float("-inf"), dtype=dtype, device=query_positions.device)
     size = max(1, NUMBERS // (batch[0] * heads * keys))

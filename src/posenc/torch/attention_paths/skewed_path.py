@@ -15,36 +15,35 @@ from torch.utils.checkpoint import checkpoint
 from posenc.core import arrays
 from posenc.core.checked_attention import repeated
 from posenc.encodings.scores._by_distance import ByDistance, DistanceTerms
-from posenc.torch.attention_paths.arguments import Arguments
+from posenc.torch.attention_paths.arguments import AttentionCall, HeldEncoding
 from posenc.torch.attention_paths.tiles import adds_to_output, new_output, rotated_back, rotated_vectors
 from posenc.torch.attention_paths.visible import key_range, unsupported_steps, visible, window_sides
-from posenc.torch.modules.modules import Score
 
 #: Numbers in the logits of a tile, 1 MiB in float32, which a processor's second cache holds; queries of a tile.
 NUMBERS, QUERIES = 1 << 18, 128
 
 
-def unsupported_reason(asked: Arguments) -> str | None:
+def unsupported_reason(call: AttentionCall) -> str | None:
     """Why the scores are no products with one vector a distance; None where they are."""
-    if not asked.scores:
+    if not call.scores:
         return "no encoding scores"
-    for score in asked.scores:
+    for score in call.scores:
         if not isinstance(score.encoding, ByDistance):
             return f"{type(score.encoding).__name__} is no product with one vector a distance"
-    if asked.biases:
-        return f"{type(asked.biases[0].encoding).__name__} adds a bias besides"
-    if asked.dropout and any(map(adds_to_output, asked.scores)):
+    if call.biases:
+        return f"{type(call.biases[0].encoding).__name__} adds a bias besides"
+    if call.dropout and any(map(adds_to_output, call.scores)):
         return "dropout needs weights that are divided by their sum"
-    if not asked.queries or not asked.keys:
+    if not call.queries or not call.keys:
         return "there are no pairs"
-    return _unsupported_positions(asked)
+    return _unsupported_positions(call)
 
 
-def _unsupported_positions(asked: Arguments) -> str | None:
-    reason = unsupported_steps(asked)
+def _unsupported_positions(call: AttentionCall) -> str | None:
+    reason = unsupported_steps(call)
     if reason is not None:
         return reason
-    steps = asked.key_positions[..., 0].double() - asked.query_positions[..., 0].double()
+    steps = call.key_positions[..., 0].double() - call.query_positions[..., 0].double()
     if not (steps == steps.flatten()[0]).all() or not (steps == steps.round()).all():
         return "queries of several rows are ahead of their keys by several distances, or by a part of one"
     return None
@@ -88,52 +87,52 @@ class _Score:
     of_values: _Table | None
 
     def of_heads(self, heads: slice) -> _Score:
-        asked, told, alone = (
+        of_query, told, alone = (
             None if x is None else x[:, heads] for x in (self.terms.asked, self.terms.told, self.terms.of_key_alone)
         )
         of_queries, of_keys = (
             None if each is None else each.of_heads(heads) for each in (self.of_queries, self.of_keys)
         )
-        vectors = DistanceTerms(asked=asked, told=told, of_key_alone=alone)
+        vectors = DistanceTerms(asked=of_query, told=told, of_key_alone=alone)
         return _Score(vectors, of_queries, of_keys, self.of_values)
 
 
-def attend(asked: Arguments) -> Any:
+def attend(call: AttentionCall) -> Any:
     """The output, (batch, heads, n, width): a few heads and a few queries at a time."""
-    q, k, v = rotated_vectors(asked)
-    heads, scores = q.shape[1], _scores(asked)
+    q, k, v = rotated_vectors(call)
+    heads, scores = q.shape[1], _scores(call)
     k, v = repeated(k, heads), repeated(v, heads)
-    queries = min(QUERIES, asked.queries)
-    several = max(1, NUMBERS // (queries * asked.keys * q.shape[0]))
-    whole, by_heads = new_output(asked, q, v), []
+    queries = min(QUERIES, call.queries)
+    several = max(1, NUMBERS // (queries * call.keys * q.shape[0]))
+    whole, by_heads = new_output(call, q, v), []
     # Each tile is computed again for a gradient, but for one of torch.func, which knows no checkpoints.
-    again = asked.recorded and arrays.library(q).concrete(q)
+    again = call.recorded and arrays.library(q).concrete(q)
     for head in range(0, heads, several):
         some = slice(head, min(head + several, heads))
         part, tiles = [each.of_heads(some) for each in scores], []
-        for start in range(0, asked.queries, queries):
-            stop = min(start + queries, asked.queries)
-            tile = (asked, q[:, some, start:stop], k[:, some], v[:, some], part, some, start, stop)
+        for start in range(0, call.queries, queries):
+            stop = min(start + queries, call.queries)
+            tile = (call, q[:, some, start:stop], k[:, some], v[:, some], part, some, start, stop)
             if whole is None:
                 tiles.append(checkpoint(_tile, *tile, use_reentrant=False) if again else _tile(*tile))
             else:
                 whole[:, some, start:stop] = _tile(*tile)
         if whole is None:
             by_heads.append(torch.cat(tiles, 2))
-    return rotated_back(asked, torch.cat(by_heads, 1) if whole is None else whole, asked.query_positions)
+    return rotated_back(call, torch.cat(by_heads, 1) if whole is None else whole, call.query_positions)
 
 
-def _scores(asked: Arguments) -> list[_Score]:
+def _scores(call: AttentionCall) -> list[_Score]:
     """Every score with tables of the distances that its visible pairs have."""
-    k, (before, after) = repeated(asked.k, asked.q.shape[1]), window_sides(asked)
-    first = _step(asked, 0, 0)
-    own = first + asked.keys - asked.queries  # from a query to its own key, counted from the ends
-    least = first - (asked.queries - 1) if before is None else own - before
-    most = first + asked.keys - 1 if after is None else own + after
-    return [_score(asked, score, k, least, most) for score in asked.scores]
+    k, (before, after) = repeated(call.k, call.q.shape[1]), window_sides(call)
+    first = _step(call, 0, 0)
+    own = first + call.keys - call.queries  # from a query to its own key, counted from the ends
+    least = first - (call.queries - 1) if before is None else own - before
+    most = first + call.keys - 1 if after is None else own + after
+    return [_score(call, score, k, least, most) for score in call.scores]
 
 
-def _score(asked: Arguments, score: Score, k: Any, least: int, most: int) -> _Score:
+def _score(call: AttentionCall, score: HeldEncoding, k: Any, least: int, most: int) -> _Score:
     encoding: Any = score.encoding
     if encoding.changes_within is not None:
         low, high = encoding.changes_within
@@ -141,7 +140,7 @@ def _score(asked: Arguments, score: Score, k: Any, least: int, most: int) -> _Sc
     count = max(1, most - least + 1)
     with arrays.library(k).full_precision():
         terms = encoding.distance_terms(
-            asked.q, k, least, count, score.params, hidden=asked.hidden if encoding.reads else None
+            call.q, k, least, count, score.params, hidden=call.hidden if encoding.reads else None
         )
     return _Score(
         terms,
@@ -151,30 +150,32 @@ def _score(asked: Arguments, score: Score, k: Any, least: int, most: int) -> _Sc
     )
 
 
-def _step(asked: Arguments, query_positions: int, key_positions: int) -> int:
+def _step(call: AttentionCall, query_positions: int, key_positions: int) -> int:
     """From the position of a query to that of a key, by their indices."""
-    first = asked.key_positions[..., 0].double() - asked.query_positions[..., 0].double()
+    first = call.key_positions[..., 0].double() - call.query_positions[..., 0].double()
     return int(first.flatten()[0].item()) + key_positions - query_positions
 
 
-def _tile(asked: Arguments, q: Any, k: Any, v: Any, scores: list[_Score], heads: slice, start: int, stop: int) -> Any:
-    first, last = key_range(asked, start, stop)
+def _tile(
+    call: AttentionCall, q: Any, k: Any, v: Any, scores: list[_Score], heads: slice, start: int, stop: int
+) -> Any:
+    first, last = key_range(call, start, stop)
     if first == last:
         return torch.zeros_like(q[..., :1]).expand(*q.shape[:3], v.shape[-1])
     k, v = k[:, :, first:last], v[:, :, first:last]
     with arrays.library(q).full_precision():
-        added = _added(asked, scores, start, stop, first, last)
-        if asked.mask is not None or asked.documents is not None:
-            seen = visible(asked, start, stop, first, last)
+        added = _added(call, scores, start, stop, first, last)
+        if call.mask is not None or call.documents is not None:
+            seen = visible(call, start, stop, first, last)
             added = torch.where(seen if seen.shape[1] == 1 else seen[:, heads], added, float("-inf"))
         if any(each.of_values is not None for each in scores):
-            return _weighed(asked, q, k, v, added, scores, _step(asked, start, first))
-    return scaled_dot_product_attention(q, k, v, attn_mask=added, dropout_p=asked.dropout, scale=asked.scale)
+            return _weighed(call, q, k, v, added, scores, _step(call, start, first))
+    return scaled_dot_product_attention(q, k, v, attn_mask=added, dropout_p=call.dropout, scale=call.scale)
 
 
-def _added(asked: Arguments, scores: list[_Score], start: int, stop: int, first: int, last: int) -> Any:
+def _added(call: AttentionCall, scores: list[_Score], start: int, stop: int, first: int, last: int) -> Any:
     """What scores add to the scaled logits of a tile; -inf where a query does not see a key by index."""
-    rows, columns, step = stop - start, last - first, _step(asked, start, first)
+    rows, columns, step = stop - start, last - first, _step(call, start, first)
     by_step = None
     for each in scores:
         if each.of_queries is not None:
@@ -183,7 +184,7 @@ def _added(asked: Arguments, scores: list[_Score], start: int, stop: int, first:
     if by_step is None:
         like = scores[0].terms.told
         by_step = like.new_zeros((*like.shape[:2], rows, rows + columns - 1))
-    _hide(by_step, asked, start, stop, first)
+    _hide(by_step, call, start, stop, first)
     added = askew(by_step, columns)
     for each in scores:
         if each.terms.of_key_alone is not None:
@@ -193,10 +194,10 @@ def _added(asked: Arguments, scores: list[_Score], start: int, stop: int, first:
     return added
 
 
-def _hide(by_step: Any, asked: Arguments, start: int, stop: int, first: int) -> None:
+def _hide(by_step: Any, call: AttentionCall, start: int, stop: int, first: int) -> None:
     """-inf at the steps by index that no query sees."""
-    before, after = window_sides(asked)
-    own = asked.keys - asked.queries + stop - 1 - first  # the column of the step from a query to its own key
+    before, after = window_sides(call)
+    own = call.keys - call.queries + stop - 1 - first  # the column of the step from a query to its own key
     if after is not None and own + after + 1 < by_step.shape[-1]:
         by_step[..., max(0, own + after + 1) :] = float("-inf")
     if before is not None and own - before > 0:
@@ -226,10 +227,10 @@ def _changing(least: int, most: int, step: int, rows: int, columns: int) -> tupl
     return near, min(max(near, most - step + rows - 1), columns)
 
 
-def _weighed(asked: Arguments, q: Any, k: Any, v: Any, added: Any, scores: list[_Score], step: int) -> Any:
+def _weighed(call: AttentionCall, q: Any, k: Any, v: Any, added: Any, scores: list[_Score], step: int) -> Any:
     """A tile with its weights written out, for scores that add to the output."""
     dtype = added.dtype
-    logits = torch.matmul(q.to(dtype) * asked.scale, k.to(dtype).transpose(-1, -2)).add_(added)
+    logits = torch.matmul(q.to(dtype) * call.scale, k.to(dtype).transpose(-1, -2)).add_(added)
     top = logits.detach().amax(-1, keepdim=True)
     powers = logits.sub_(top.masked_fill_(torch.isneginf(top), 0.0)).exp_()
     total = powers.sum(-1, keepdim=True)

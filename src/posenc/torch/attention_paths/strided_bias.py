@@ -12,9 +12,9 @@ from posenc.core import arrays, validation
 from posenc.core.arrays import Array
 from posenc.core.checked_positions import checked
 from posenc.core.doors import AttentionBias, Params
-from posenc.torch.attention_paths.decode_bias import check_together, row_of_positions
+from posenc.torch.attention_paths.kernel_biases import check_together, row_of_positions
 from posenc.torch.modules.encoding_module import EncodingModule, encoding_and_params
-from posenc.torch.modules.plain_tensor import plain_tensor
+from posenc.torch.tensor_arguments import plain_tensor
 
 #: Pieces of the queries of a causal bias: more save little more, and each costs calls. None is smaller than SMALLEST.
 PIECES, SMALLEST = 8, 64

@@ -1,4 +1,4 @@
-"""Which keys a query may see: by index counted from the ends, so that the last query stands at the last key."""
+"""Keys that a query may see, by index counted from the ends, and keys whose weight vanishes wherever they are seen."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ from typing import Any
 import torch
 
 from posenc.core import arrays
-from posenc.torch.attention_paths.arguments import Arguments
+from posenc.torch.attention_paths.arguments import AttentionCall
 
 
-def key_range(asked: Arguments, start: int, stop: int) -> tuple[int, int]:
+def key_range(call: AttentionCall, start: int, stop: int) -> tuple[int, int]:
     """The first and the last key, excluded, that a query from start to stop may see."""
-    ahead, (before, after) = asked.keys - asked.queries, window_sides(asked)
+    ahead, (before, after) = call.keys - call.queries, window_sides(call)
     first = 0 if before is None else max(0, start + ahead - before)
-    last = asked.keys if after is None else min(asked.keys, max(0, stop + ahead + after))
+    last = call.keys if after is None else min(call.keys, max(0, stop + ahead + after))
     return min(first, last), last
 
 
-def visible(asked: Arguments, start: int, stop: int, first: int, last: int) -> Any:
+def visible(call: AttentionCall, start: int, stop: int, first: int, last: int) -> Any:
     """True where a query from start to stop may see a key from first to last, four axes; None where all see all."""
-    ahead, (before, after) = asked.keys - asked.queries, window_sides(asked)
-    after = None if any(each.causal for each in asked.shared) else after  # it hides those keys itself
-    row = torch.arange(start + ahead, stop + ahead, device=asked.q.device)[:, None]
-    column = torch.arange(first, last, device=asked.q.device)
+    ahead, (before, after) = call.keys - call.queries, window_sides(call)
+    after = None if any(each.causal for each in call.shared) else after  # it hides those keys itself
+    row = torch.arange(start + ahead, stop + ahead, device=call.q.device)[:, None]
+    column = torch.arange(first, last, device=call.q.device)
     allowed_keys = None
     if after is not None and last - 1 > start + ahead + after:
         allowed_keys = column <= row + after
@@ -32,26 +32,26 @@ def visible(asked: Arguments, start: int, stop: int, first: int, last: int) -> A
         allowed_keys = near if allowed_keys is None else allowed_keys & near
     if allowed_keys is not None:
         allowed_keys = allowed_keys[None, None]
-    if asked.documents is not None:
-        of_query, of_key = asked.documents
+    if call.documents is not None:
+        of_query, of_key = call.documents
         same = of_query[:, None, start:stop, None] == of_key[:, None, None, first:last]
         allowed_keys = same if allowed_keys is None else allowed_keys & same
-    if asked.mask is None:
+    if call.mask is None:
         return allowed_keys
-    mask = asked.mask
+    mask = call.mask
     mask = mask[:, :, start:stop] if mask.shape[2] != 1 else mask
     mask = mask[..., first:last] if mask.shape[3] != 1 else mask
     return mask if allowed_keys is None else mask & allowed_keys
 
 
-def with_hidden_keys(asked: Arguments, added: Any, visible_keys: Any, start: int, first: int) -> Any:
+def with_hidden_keys(call: AttentionCall, added: Any, visible_keys: Any, start: int, first: int) -> Any:
     """What is added to logits, -inf where a query sees no key; written in place where nobody else reads it."""
     if visible_keys is None:
         return added
-    if asked.recorded or asked.shared or shares_memory(added) or asked.mask is not None or asked.documents is not None:
+    if call.recorded or call.shared or shares_memory(added) or call.mask is not None or call.documents is not None:
         return torch.where(visible_keys, added, float("-inf"))
     # Before the own key of the first query only a window hides keys.
-    begin = max(0, start + asked.keys - asked.queries - first) if asked.window[0] is None else 0
+    begin = max(0, start + call.keys - call.queries - first) if call.window[0] is None else 0
     added[..., begin:].masked_fill_(~visible_keys[..., begin:], float("-inf"))
     return added
 
@@ -61,17 +61,62 @@ def shares_memory(x: Any) -> bool:
     return any(stride == 0 and size > 1 for stride, size in zip(x.stride(), x.shape, strict=True))
 
 
-def unsupported_steps(asked: Arguments) -> str | None:
+def unsupported_steps(call: AttentionCall) -> str | None:
     """Why distances of positions are not those of indices; None where both rise by one from token to token."""
-    lib = arrays.library(asked.query_positions)
-    if not lib.concrete(asked.query_positions) or not lib.concrete(asked.key_positions):
+    lib = arrays.library(call.query_positions)
+    if not lib.concrete(call.query_positions) or not lib.concrete(call.key_positions):
         return "positions cannot be looked at without a cost"
-    if not all(bool((torch.diff(x.double()) == 1).all()) for x in (asked.query_positions, asked.key_positions)):
+    if not all(bool((torch.diff(x.double()) == 1).all()) for x in (call.query_positions, call.key_positions)):
         return "positions do not rise by one from token to token"
     return None
 
 
-def window_sides(asked: Arguments) -> tuple[int | None, int | None]:
+def window_sides(call: AttentionCall) -> tuple[int | None, int | None]:
     """Keys before and after its own that a query sees; causal is a window that ends at the query."""
-    before, after = asked.window
-    return before, 0 if asked.causal else after
+    before, after = call.window
+    return before, 0 if call.causal else after
+
+
+#: Weights below e to minus this, 4e-18, of a query's greatest are left out: a million of them are 4e-12 of it, and
+#: float32 rounds at 6e-8.
+SMALLEST_POWER = 40.0
+#: With fewer queries the lengths of all keys cost more than is saved.
+FEWEST_QUERIES = 64
+
+
+def largest_difference(call: AttentionCall, q: Any, k: Any) -> Any:
+    """By how much the scaled products of one query with two keys may differ at most.
+
+    |scale·q·k| is at most the product of the greatest lengths.
+    """
+    longest = [torch.linalg.vector_norm(x.detach(), dim=-1, dtype=torch.float32).amax() for x in (q, k)]
+    return 2.001 * call.scale * longest[0] * longest[1]
+
+
+def vanishing(call: AttentionCall, added: Any, start: int, first: int, far: Any) -> int:
+    """How many of the first keys of a tile no query reads; what is added is set to -inf where single queries do not.
+
+    A processor takes several times as long for weights that are almost zero in float32: subnormal numbers, from e^-87
+    on.
+
+    Args:
+        far: `largest_difference` of all queries and keys, None where nothing may be left out.
+    """
+    if far is None or shares_memory(added):
+        return 0
+    own = torch.diagonal(added, start + call.keys - call.queries - first, -2, -1)[..., None]
+    least = own - (SMALLEST_POWER + far)
+    if not (added[..., :1] < least).any():  # what falls with the distance falls most at the first key
+        return 0
+    vanished = added < least
+    read = (~vanished.flatten(0, -2).all(0)).nonzero()
+    added.masked_fill_(vanished, float("-inf"))
+    return int(read[0].item())
+
+
+def comparable(call: AttentionCall) -> bool:
+    """Whether each query sees its own key, and numbers can be looked at and written over."""
+    alone = call.mask is None and call.documents is None and call.queries <= call.keys
+    plain = arrays.library(call.q).concrete(call.q) and call.q.dtype != torch.float64
+    many = call.queries >= FEWEST_QUERIES and bool(call.biases or call.scores)
+    return many and alone and plain and not call.recorded

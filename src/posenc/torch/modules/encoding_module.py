@@ -9,7 +9,6 @@ import numpy as np
 import torch
 
 from posenc.core import arrays, validation
-from posenc.core.arrays import Array
 from posenc.core.doors import Encoding, Params
 
 
@@ -42,7 +41,8 @@ class EncodingModule(torch.nn.Module):  # type: ignore[misc]
     def params(self) -> Params | None:
         """The parameters by the encoding's names; None where nothing is learned."""
         # Not get_parameter, which refuses the plain tensors that functional_call puts in their place.
-        return {name: attrgetter(name)(self) for name in self.encoding.shapes} or None
+        shapes = self.encoding.shapes
+        return {name: attrgetter(name)(self) for name in shapes} if shapes else None
 
     def extra_repr(self) -> str:
         return repr(self.encoding)
@@ -74,19 +74,6 @@ def fill(parameter: Any, value: np.ndarray) -> None:
     """Write drawn numbers into a parameter, wherever it lives and whatever its dtype."""
     with torch.no_grad():
         parameter.copy_(torch.tensor(np.asarray(value), device="cpu"))
-
-
-def on_same_device(name: str, positions: Any, like: Array) -> Array:
-    """Positions as a tensor on the device of `like`; a tensor elsewhere is an error, not a silent copy."""
-    positions = arrays.as_array(name, positions, like)
-    if arrays.library_name(positions) != "torch":
-        positions = arrays.library(like).constant(positions)
-    if positions.device != like.device:
-        raise ValueError(
-            f"{name} must be on the device of the other arguments, {like.device}; got {positions.device}. "
-            "Move it there."
-        )
-    return positions
 
 
 def _register_parameter(module: Any, name: str, parameter: Any) -> None:

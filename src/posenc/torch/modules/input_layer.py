@@ -12,10 +12,11 @@ from posenc.compose import Concatenated
 from posenc.core import arrays, validation
 from posenc.core.arrays import Array
 from posenc.core.doors import AdditiveEncoding
-from posenc.torch.modules.encoding_module import fill, on_same_device, seeded_generator
+from posenc.torch.modules.encoding_module import fill, seeded_generator
 from posenc.torch.modules.modules import Add
 from posenc.torch.modules.token_embedding import check_ids, check_in_vocabulary, embedded
 from posenc.torch.modules.vector_table import table
+from posenc.torch.tensor_arguments import on_same_device
 
 
 @final

@@ -11,11 +11,17 @@ from posenc.core.arrays import Array
 from posenc.core.doors import AdditiveEncoding, AttentionBias, AttentionScore, Documents, Encoding, RotaryEncoding
 from posenc.core.rotation import LAYOUTS, Layout
 from posenc.encodings.adds.learned import Learned
-from posenc.torch.learned_lookup import looked_up
-from posenc.torch.modules.encoding_module import EncodingModule, on_same_device
-from posenc.torch.modules.module_positions import both_counted, counted
-from posenc.torch.modules.one_call import add_at, rotate_at, rotate_pair_at
-from posenc.torch.modules.plain_tensor import plain_tensor
+from posenc.torch.modules.encoding_module import EncodingModule
+from posenc.torch.modules.one_call import add_at, looked_up, rotate_at, rotate_pair_at
+from posenc.torch.tensor_arguments import (
+    both_counted,
+    check_heads,
+    check_token_positions,
+    check_width,
+    counted,
+    on_same_device,
+    plain_tensor,
+)
 
 
 def module(encoding: Encoding, *, seed: int | None = None) -> Add | Rotate | RotateValues | Bias | Score:
@@ -111,13 +117,11 @@ class Rotate(EncodingModule):
         layout: Layout,
     ) -> tuple[Array, Array]:
         validation.choice("layout", layout, LAYOUTS)
-        _check_heads(plain_tensor("q", q), plain_tensor("k", k), self.encoding.head_dim, layout)
-        query_positions, key_positions = both_counted(
-            query_positions, key_positions, q, k, layout.index("t"), self.encoding
-        )
-        _check_positions("q", q, "query_positions", query_positions, layout, self.encoding.axes)
-        _check_positions("k", k, "key_positions", key_positions, layout, self.encoding.axes)
         encoding, params = self.encoding, self.params
+        check_heads(q, k, encoding.head_dim, layout)
+        query_positions, key_positions = both_counted(query_positions, key_positions, q, k, layout.index("t"), encoding)
+        check_token_positions("q", q, "query_positions", query_positions, layout, encoding)
+        check_token_positions("k", k, "key_positions", key_positions, layout, encoding)
         if query_positions is key_positions:
             return rotate_pair_at(encoding, params, q, k, query_positions, layout)
         rotated = rotate_at(encoding, params, q, query_positions, "query", layout)
@@ -155,9 +159,9 @@ class RotateValues(EncodingModule):
         self, name: str, x: Array, positions_name: str, positions: Array | None, role: Any, layout: Layout
     ) -> Array:
         validation.choice("layout", layout, LAYOUTS)
-        _check_width(name, plain_tensor(name, x), self.encoding.head_dim, layout)
+        check_width(name, x, self.encoding.head_dim, layout)
         positions = counted(positions_name, positions, x, layout.index("t"), self.encoding)
-        _check_positions(name, x, positions_name, positions, layout, self.encoding.axes)
+        check_token_positions(name, x, positions_name, positions, layout, self.encoding)
         return rotate_at(self.encoding, self.params, x, positions, role, layout)
 
 
@@ -247,37 +251,3 @@ def _rotating(role: Any, encoding: Any) -> RotaryEncoding:
             "module(encoding), which chooses."
         )
     return encoding  # type: ignore[no-any-return]
-
-
-def _check_width(name: str, x: Any, dim: int, layout: Layout) -> None:
-    if x.ndim != 4 or x.shape[-1] != dim:
-        raise ValueError(
-            f"{name} must have shape {layout!r} with d = {dim}; got {tuple(x.shape)}. Give whole heads, four axes."
-        )
-
-
-def _check_heads(q: Any, k: Any, dim: int, layout: Layout) -> None:
-    """Queries and keys of one model: four axes, whole heads, one batch, grouped evenly."""
-    for name, x in (("q", q), ("k", k)):
-        _check_width(name, x, dim, layout)
-    if q.shape[0] != k.shape[0]:
-        raise ValueError(
-            f"k must have the batch of q, {q.shape[0]}; got {k.shape[0]}. Give queries and keys of one batch."
-        )
-    axis = layout.index("h")
-    if not k.shape[axis] or q.shape[axis] % k.shape[axis]:
-        raise ValueError(
-            f"k must have a number of heads that divides those of q, {q.shape[axis]}; got {k.shape[axis]} in "
-            f"{tuple(k.shape)} ({layout}). Check the layout and the groups."
-        )
-
-
-def _check_positions(name: str, x: Any, positions_name: str, positions: Any, layout: Layout, axes: int) -> None:
-    """A position for each token, in one row for the batch or in a row each."""
-    batch, length, last = x.shape[0], x.shape[layout.index("t")], () if axes == 1 else (axes,)
-    row = (length, *last)
-    if not validation.equals_one_of(tuple(positions.shape), row, (1, *row), (batch, *row)):
-        raise ValueError(
-            f"{positions_name} must have shape {row} or {(batch, *row)}, a position for each token of {name} "
-            f"({layout}); got {tuple(positions.shape)}. Give the positions of these tokens."
-        )

@@ -1,37 +1,54 @@
-"""Positions and vectors in, rotated vectors or a sum out.
+"""Positions and vectors in, rotated vectors or a sum out: what a module does in one call.
 
-Turn or table is made on the way, by the kernel where it can.
-
-Modules do this. Where many layers share positions, `posenc.torch.rotation` once and `rotate` in each layer do less.
+Modules make the rotation or the table on the way, by the compiled kernel where it can. Where many layers share
+positions, `posenc.torch.rotation` once and `rotate` in each layer do less.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
+import numpy as np
 import torch
 
 from posenc.core import arrays
 from posenc.core.arrays import Array
+from posenc.core.checked_positions import LARGEST_POSITION, checked
 from posenc.core.doors import AdditiveEncoding, Params, Role, RotaryEncoding
 from posenc.core.rotation import Layout, Operator, Rotation
-from posenc.kernels import native_embedding
-from posenc.phase import fixed_frequencies_of, fixed_sinusoids_of
+from posenc.kernels import native, native_embedding
+from posenc.phase import FixedFrequencies, fixed_frequencies_of, fixed_sinusoids_of, frequency_limbs
 from posenc.torch.modules.learned_operator import with_operator
 from posenc.torch.modules.vector_table import table
-from posenc.torch.rotary_paths.angles import rotation
-from posenc.torch.rotary_paths.apply_rotation import rotate, rotate_one
+from posenc.torch.rotary_paths import fast_path
+from posenc.torch.rotary_paths.angles import Angles, rotation
+from posenc.torch.rotary_paths.apply_rotation import rotate, rotate_checked, rotate_one
 
 #: Numbers of a table that is remembered, at most, and how many positions it has at least: a few are made as fast.
 REMEMBERED, MANY = 1 << 22, 32
+
+
+@dataclass(frozen=True, eq=False)
+class _RotaryFacts:
+    """What a call needs to know of an encoding: found once, since finding it takes longer than rotating a token."""
+
+    fixed: FixedFrequencies
+    limbs: np.ndarray
+    form: int
 
 
 def rotate_at(
     encoding: RotaryEncoding, params: Params | None, x: Array, positions: Array, role: Role, layout: Layout
 ) -> Array:
     """x rotated at its positions, as `encoding.rotation(positions, params, role=role)` does."""
-    by = rotation_at(encoding, params, x, positions, role)
-    return by(x, layout=layout) if _is_traced() else rotate_one(x, by, layout=layout)
+    by = _kernel_angles(encoding, params, x, positions)
+    if by is not None:
+        rotated = fast_path.rotate_one(x, by, layout)
+        return rotate_one(x, by.compiled_rotation(), layout=layout) if rotated is None else rotated
+    operator = rotation_at(encoding, params, x, positions, role)
+    return operator(x, layout=layout) if _is_traced() else rotate_one(x, operator, layout=layout)
 
 
 def rotate_pair_at(
@@ -39,13 +56,54 @@ def rotate_pair_at(
 ) -> tuple[Array, Array]:
     """q and k rotated at positions that they share: by one rotation, where it does not depend on the role."""
     same_type = q.dtype == k.dtype and q.device == k.device
+    by = _kernel_angles(encoding, params, q, positions) if same_type else None
+    if by is not None:
+        return fast_path.rotate(q, k, by, layout, "auto") or rotate_checked(q, k, by, layout, "auto")
     if not same_type or not one_rotation_serves(encoding):
         rotated = rotate_at(encoding, params, q, positions, "query", layout)
         return rotated, rotate_at(encoding, params, k, positions, "key", layout)
-    by = rotation_at(encoding, params, q, positions, "both")
-    if type(by) is Rotation and not _is_traced():
-        return rotate(q, k, by, layout=layout)
-    return by(q, layout=layout), by(k, layout=layout)
+    operator = rotation_at(encoding, params, q, positions, "both")
+    if type(operator) is Rotation and not _is_traced():
+        return rotate(q, k, operator, layout=layout)
+    return operator(q, layout=layout), operator(k, layout=layout)
+
+
+def _kernel_angles(encoding: RotaryEncoding, params: Params | None, x: Array, positions: Array) -> Angles | None:
+    """Angles for the compiled kernel, which makes the rotation in its pass; None where it is made before.
+
+    It is made before where a program is traced or compiled, where no kernel is, and for other positions than int64.
+    """
+    if native.MISSING is not None or params is not None or torch.compiler.is_dynamo_compiling():
+        return None
+    if type(positions) is not torch.Tensor or positions.dtype is not torch.int64 or not positions.is_cpu:
+        return None
+    if x.dtype not in native.DTYPES or torch._C._get_tracing_state() or torch._C._are_functorch_transforms_active():
+        return None
+    facts = _facts(encoding)
+    if facts is None or not positions.numel():
+        return None
+    if positions.min() < -LARGEST_POSITION or positions.max() > LARGEST_POSITION:
+        checked(positions)  # raises the error that names them
+    rows = positions[None, ..., None] if positions.ndim == 1 else positions[..., None]
+    # Autograd keeps positions for backward: a copy, since the next step may write to these.
+    rows = rows.clone() if torch.is_grad_enabled() else rows.contiguous()
+    return Angles(encoding, facts.fixed, positions, rows, torch.from_numpy(facts.limbs), None, facts.form)
+
+
+def _facts(encoding: RotaryEncoding) -> _RotaryFacts | None:
+    """The facts of an encoding of one coordinate whose queries and keys rotate alike; None of others."""
+    try:
+        return _remembered_facts(encoding)
+    except TypeError:  # an encoding of a user with a field that has no hash
+        return None
+
+
+@lru_cache(maxsize=256)
+def _remembered_facts(encoding: RotaryEncoding) -> _RotaryFacts | None:
+    fixed = fixed_frequencies_of(encoding)
+    if fixed is None or encoding.axes > 1 or not one_rotation_serves(encoding):
+        return None
+    return _RotaryFacts(fixed, frequency_limbs(fixed), native.packed_form(fixed.pairing))
 
 
 @arrays.host
@@ -106,3 +164,42 @@ def _is_traced() -> bool:
     """
     tracing = torch.compiler.is_exporting() or torch.jit.is_tracing()
     return bool(tracing or torch._C._are_functorch_transforms_active())
+
+
+#: What adds two numbers in float32 at least and rounds once, as the definition does.
+LOOKUP_DTYPES = (torch.float32, torch.bfloat16, torch.float16, torch.float64)
+
+
+def looked_up(table: Any, x: Any, positions: Any) -> Any:
+    """x + table[positions], to the bits of the definition; None where the definition must decide.
+
+    It decides where autograd records, a program is traced, arguments are of several kinds or do not fit, or a
+    position has no row, which PyTorch refuses before it reads.
+    """
+    if torch.compiler.is_compiling() or type(x) is not torch.Tensor or type(positions) is not torch.Tensor:
+        return None
+    if torch.is_grad_enabled() and (x.requires_grad or table.requires_grad):
+        return None
+    if (
+        not _is_plain_lookup(table, x, positions)
+        or torch._C._are_functorch_transforms_active()
+        or torch._C._get_tracing_state()
+    ):
+        return None
+    try:
+        return x + torch.embedding(table, positions)
+    except IndexError:  # the definition says which position it is
+        return None
+
+
+def _is_plain_lookup(table: Any, x: Any, positions: Any) -> bool:
+    """Whether all lie in memory of the CPU in one dtype, a position for each vector."""
+    dtype, shape = x.dtype, x.shape
+    return bool(
+        (table.is_cpu and x.is_cpu and positions.is_cpu)
+        and (table.dtype is dtype and dtype in LOOKUP_DTYPES and positions.dtype is torch.int64)
+        and (type(table) is torch.nn.Parameter or type(table) is torch.Tensor)
+        and (x.layout is torch.strided and not x.is_nested)
+        and (positions.ndim == 1 and len(shape) > 1)
+        and (shape[-1] == table.shape[-1] and shape[-2] == positions.shape[0])
+    )

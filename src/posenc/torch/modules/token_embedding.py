@@ -9,7 +9,7 @@ import torch
 from posenc.core import arrays, validation
 from posenc.core.arrays import Array
 from posenc.kernels import native_embedding as kernel
-from posenc.torch.modules.plain_tensor import plain_tensor
+from posenc.torch.tensor_arguments import plain_tensor
 
 IMPLS = ("auto", "reference", "native")
 

@@ -13,15 +13,15 @@ from posenc.core.doors import AdditiveEncoding, Params
 from posenc.kernels import native
 from posenc.kernels import native_cos_sin as kernel
 from posenc.phase import FixedSinusoids, fixed_sinusoids_of, frequency_limbs
-from posenc.torch.modules.plain_tensor import plain_tensor
-from posenc.torch.rotary_paths.aliasing import mark_written
-from posenc.torch.rotary_paths.out_arguments import (
+from posenc.torch.rotary_paths.aliasing import (
     check_out,
     copied,
+    mark_written,
     rows_of_out,
     unsupported_positions,
     unsupported_rows,
 )
+from posenc.torch.tensor_arguments import plain_tensor
 
 IMPLS = ("auto", "reference", "native")
 
@@ -104,7 +104,7 @@ def _unsupported_reason(
 ) -> str | None:
     """Why the kernel cannot make this table; None where it can."""
     if sinusoids is None:
-        return f"{type(encoding).__name__} is made of more than waves of exact frequencies"
+        return f"{type(encoding).__name__} is made of more than sinusoids of exact frequencies"
     if torch._C._are_functorch_transforms_active():
         return "a transform of functions sees through the reference"
     return unsupported_positions(positions, dtype) or unsupported_rows(out)

@@ -1,4 +1,4 @@
-"""Turns made by compiled code, and angles: what a rotation is made of, for kernels that make it themselves."""
+"""Rotations made by compiled code, and angles, of which kernels make rotations themselves."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from posenc.core.rotation import Rotation, of_pairs
 from posenc.kernels import native
 from posenc.kernels import native_cos_sin as kernel
 from posenc.phase import FixedFrequencies, fixed_frequencies_of, frequency_limbs, frequency_words
-from posenc.positions.coordinates import coordinates
-from posenc.torch.modules.plain_tensor import plain_tensor
-from posenc.torch.rotary_paths.aliasing import mark_written
-from posenc.torch.rotary_paths.out_arguments import (
+from posenc.positions.grid import coordinates
+from posenc.torch.rotary_paths.aliasing import (
     check_pair,
     copied,
+    mark_written,
     rows_of_out,
     unsupported_positions,
     unsupported_rows,
 )
+from posenc.torch.tensor_arguments import plain_tensor
 
 IMPLS = ("auto", "reference", "native")
 
@@ -38,8 +38,10 @@ class Angles:
     Args:
         positions: The argument, (*batch, n), with a last axis of coordinates where there are several.
         integer_positions: The same, (rows, n, axes), int64.
-        limbs: The frequencies as kernels take them, from `posenc.phase.frequency_limbs` and `frequency_words`.
-        words: The frequencies as kernels take them, from `posenc.phase.frequency_limbs` and `frequency_words`.
+        limbs: The frequencies as the compiled kernel takes them, `posenc.phase.frequency_limbs`.
+        words: The frequencies as the Triton kernel takes them, `posenc.phase.frequency_words`; None on the CPU for
+            modules, which no Triton kernel serves.
+        form: `posenc.kernels.native.packed_form` of the pairing.
     """
 
     encoding: RotaryEncoding
@@ -47,7 +49,8 @@ class Angles:
     positions: Array
     integer_positions: Array
     limbs: Array
-    words: Array
+    words: Array | None
+    form: int
 
     @property
     def dim(self) -> int:
@@ -57,6 +60,11 @@ class Angles:
     def rotation(self, *, dtype: Any = None) -> Rotation:
         """The rotation itself, as the encoding makes it."""
         return of_pairs("encoding", self.encoding.rotation(self.positions, dtype=dtype))
+
+    def compiled_rotation(self) -> Rotation:
+        """The same rotation in float32, (rows, time, pairs), by the compiled kernel."""
+        cosine, sine = kernel.cos_sin(self.integer_positions, self.limbs, self.fixed.factor)
+        return Rotation(cosine, sine, self.fixed.pairing, self.fixed.factor)
 
 
 def angles(encoding: RotaryEncoding, positions: Array) -> Angles:
@@ -79,7 +87,7 @@ def angles(encoding: RotaryEncoding, positions: Array) -> Angles:
     Example:
         >>> import torch, posenc
         >>> q, k = torch.ones(1, 4, 3, 8), torch.ones(1, 2, 3, 8)
-        >>> far = posenc.torch.rotary_paths.angles(posenc.RoPE(dim=8), torch.arange(3) + 10_000_000)
+        >>> far = posenc.torch.angles(posenc.RoPE(dim=8), torch.arange(3) + 10_000_000)
         >>> posenc.torch.rotate(q, k, far, layout="bhtd")[0].shape
         torch.Size([1, 4, 3, 8])
     """
@@ -88,13 +96,17 @@ def angles(encoding: RotaryEncoding, positions: Array) -> Angles:
     fixed = fixed_frequencies_of(encoding)
     if fixed is None:
         raise ValueError(
-            f"encoding must rotate each pair by a coordinate times an exact frequency; got {encoding!r}. Use turn."
+            f"encoding must rotate each pair by a coordinate times an exact frequency; got {encoding!r}. "
+            "Use posenc.torch.rotation."
         )
     if arrays.kind(positions) != "integer":
-        raise TypeError(f"positions must be whole numbers; got {arrays.dtype_name(positions.dtype)}. Use turn.")
+        raise TypeError(
+            f"positions must be whole numbers; got {arrays.dtype_name(positions.dtype)}. Use posenc.torch.rotation."
+        )
     lib = arrays.library(positions)
     limbs, words = lib.constant(frequency_limbs(fixed)), lib.constant(frequency_words(fixed))
-    return Angles(encoding, fixed, positions, _integer_positions(positions, fixed), limbs, words)
+    form = native.packed_form(fixed.pairing)
+    return Angles(encoding, fixed, positions, _integer_positions(positions, fixed), limbs, words, form)
 
 
 def rotation(
@@ -188,6 +200,6 @@ def _unsupported_reason(
 ) -> str | None:
     """Why the kernel cannot make this rotation; None where it can."""
     if fixed is None:
-        return f"{type(encoding).__name__} turns in another way than by a coordinate times an exact frequency"
+        return f"{type(encoding).__name__} rotates in another way than by a coordinate times an exact frequency"
     reason = unsupported_positions(positions, dtype)
     return reason if reason or out is None else unsupported_rows(out[0]) or unsupported_rows(out[1])

@@ -11,9 +11,9 @@ from posenc.core.arrays import Array
 from posenc.core.doors import RotaryEncoding
 from posenc.core.rotation import Layout, Operator, Rotation
 from posenc.torch.modules.encoding_module import EncodingModule
-from posenc.torch.modules.plain_tensor import plain_tensor
 from posenc.torch.rotary_paths.aliasing import check_writable, disjoint, require_no_grad
 from posenc.torch.rotary_paths.angles import Angles
+from posenc.torch.tensor_arguments import plain_tensor
 
 
 def heads_first(x: Array, layout: Layout) -> Array:
@@ -41,7 +41,7 @@ def check_rotation(rotation: Any) -> None:
         got, advice = f"positions, it seems ({type(rotation).__name__})", "Give encoding.rotation(positions)"
     else:
         got, advice = validation.shown(rotation), "Give encoding.rotation(positions)"
-    raise TypeError(f"rotation must be a Rotation, or what posenc.torch.rotary_paths.angles gives; got {got}. {advice}.")
+    raise TypeError(f"rotation must be a Rotation, or what posenc.torch.angles gives; got {got}. {advice}.")
 
 
 def check_vectors(q: Array, k: Array, rotation: Rotation | Angles, layout: Layout) -> None:

@@ -14,7 +14,7 @@ from torch.autograd import forward_ad
 
 from posenc.core.rotation import Rotation
 from posenc.kernels import native, plain_torch
-from posenc.kernels.packed_form import LAYOUTS, PAGED, packed_form
+from posenc.kernels.native import PACKED_LAYOUTS, PAGED, packed_form
 from posenc.torch.rotary_paths.angles import Angles
 
 IMPLS = ("auto", "native", "torch")
@@ -40,7 +40,7 @@ _rotate, _rotate_, _by_angles, _by_angles_, _into_cache_, _cos_sin = map(
 )
 
 
-def rotate(q: Any, k: Any, rotation: Any, layout: Any, impl: Any) -> Any:
+def rotate(q: Any, k: Any, rotation: Any, layout: Any, impl: Any) -> tuple[Any, Any] | None:
     """q and k rotated into new memory; None where that is left to the checked path."""
     if _is_compiling() or impl not in IMPLS:
         return None
@@ -51,14 +51,27 @@ def rotate(q: Any, k: Any, rotation: Any, layout: Any, impl: Any) -> Any:
         if type(rotation) is Rotation:
             if _is_untraced(q, k, rotation.cos, rotation.sin):
                 return _rotate(
-                    q, k, rotation.cos, rotation.sin, packed_form(rotation.pairing, rotation.heads) | LAYOUTS[layout]
+                    q,
+                    k,
+                    rotation.cos,
+                    rotation.sin,
+                    packed_form(rotation.pairing, rotation.heads) | PACKED_LAYOUTS[layout],
                 )
         elif type(rotation) is Angles and _is_untraced(q, k, rotation.integer_positions, rotation.limbs):
-            form = packed_form(rotation.fixed.pairing) | LAYOUTS[layout]
+            form = rotation.form | PACKED_LAYOUTS[layout]
             return _by_angles(q, k, rotation.integer_positions, rotation.limbs, rotation.fixed.factor, form)
     except UNSUPPORTED:
         pass
     return None
+
+
+def rotate_one(x: Any, angles: Angles, layout: Any) -> Any:
+    """x rotated by angles into new memory; None where that is left to the checked path."""
+    if native.MISSING is not None or layout not in HEADS_AXIS or x.ndim != 4:
+        return None
+    no_heads = x[:, :0] if layout == "bhtd" else x[:, :, :0]
+    both = rotate(x, no_heads, angles, layout, "native")
+    return None if both is None else both[0]
 
 
 def rotate_(q: Any, k: Any, rotation: Any, layout: Any, impl: Any) -> bool:
@@ -74,13 +87,15 @@ def rotate_(q: Any, k: Any, rotation: Any, layout: Any, impl: Any) -> bool:
         if type(rotation) is Rotation:
             if not (_is_untraced(q, k, rotation.cos, rotation.sin) and _are_writable(q, k)):
                 return False
-            _rotate_(q, k, rotation.cos, rotation.sin, packed_form(rotation.pairing, rotation.heads) | LAYOUTS[layout])
+            _rotate_(
+                q, k, rotation.cos, rotation.sin, packed_form(rotation.pairing, rotation.heads) | PACKED_LAYOUTS[layout]
+            )
         elif (
             type(rotation) is Angles
             and _is_untraced(q, k, rotation.integer_positions, rotation.limbs)
             and _are_writable(q, k)
         ):
-            form = packed_form(rotation.fixed.pairing) | LAYOUTS[layout]
+            form = rotation.form | PACKED_LAYOUTS[layout]
             _by_angles_(q, k, rotation.integer_positions, rotation.limbs, rotation.fixed.factor, form)
         else:
             return False
@@ -104,13 +119,13 @@ def rotate_into_cache_(rotation: Any, slots: Any, layout: Any, paged: Any, impl:
             cosine, sine, form = rotation.cos, rotation.sin, packed_form(rotation.pairing, rotation.heads)
         elif type(rotation) is Angles and _is_untraced(q, k, rotation.integer_positions, rotation.limbs):
             cosine, sine = _cos_sin(rotation.integer_positions, rotation.limbs, rotation.fixed.factor)
-            form = packed_form(rotation.fixed.pairing)
+            form = rotation.form
         else:
             return False
         tensors_are_plain = _is_untraced(q, k, cosine, sine) and _is_untraced(v, slots, k_cache, v_cache)
         if not (tensors_are_plain and _are_writable(q, k_cache, v_cache)):
             return False
-        form |= LAYOUTS[layout] | (PAGED if paged else 0)
+        form |= PACKED_LAYOUTS[layout] | (PAGED if paged else 0)
         _into_cache_(q, k, v, cosine, sine, k_cache, v_cache, slots, form)
     except UNSUPPORTED:
         return False

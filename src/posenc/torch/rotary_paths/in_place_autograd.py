@@ -1,6 +1,6 @@
 """Rotated in place where autograd follows: results of other operations, which are no leaves and may be written to.
 
-Backward turns the gradient that comes into new memory. In place it would need to be nobody else's, and that cannot be
+Backward rotates the gradient into new memory. In place it would need to be nobody else's, and that cannot be
 known: a sum hands one gradient to both its terms, and a hook, or who asked for gradients and gave this one, may hold it
 by Python alone.
 """
@@ -13,9 +13,10 @@ import torch
 from torch.autograd import forward_ad
 
 from posenc.core.rotation import Layout, Rotation
-from posenc.kernels import native, plain_torch
+from posenc.kernels import native
 from posenc.torch.rotary_paths.aliasing import require_no_grad
 from posenc.torch.rotary_paths.argument_checks import heads_first
+from posenc.torch.rotary_paths.rotation_kernels import RotationKernel
 
 
 def requires_autograd(name: str, x: Any) -> bool:
@@ -34,24 +35,26 @@ def requires_autograd(name: str, x: Any) -> bool:
     return True
 
 
-def rotated_(q: Any, k: Any, rotation: Rotation, layout: Layout, name: str) -> None:
-    """q and k rotated where they are, by "native" or "torch", with gradients for those that need one."""
+def rotated_(q: Any, k: Any, rotation: Rotation, layout: Layout, kernel: RotationKernel) -> None:
+    """Rotate q and k where they are, by a kernel, with gradients for those that need one."""
     for x in (q, k):
         if x.requires_grad:
-            _InPlace.apply(x, rotation.cos, rotation.sin, rotation, layout, name)
+            _InPlace.apply(x, rotation.cos, rotation.sin, rotation, layout, kernel)
         else:
-            (native if name == "native" else plain_torch).rotate_in_place(rotation, heads_first(x, layout))
+            kernel.rotate_in_place(rotation, heads_first(x, layout))
 
 
 class _InPlace(torch.autograd.Function):  # type: ignore[misc]
     """One tensor, for autograd lets no function write to several that are views. Nothing is kept but the table."""
 
     @staticmethod
-    def forward(ctx: Any, x: Any, cosine: Any, sine: Any, rotation: Rotation, layout: Layout, name: str) -> Any:
+    def forward(
+        ctx: Any, x: Any, cosine: Any, sine: Any, rotation: Rotation, layout: Layout, kernel: RotationKernel
+    ) -> Any:
         ctx.mark_dirty(x)
         ctx.save_for_backward(cosine, sine)  # by their names in `rotation` autograd would not see them written since
-        ctx.rotation, ctx.layout, ctx.name = rotation, layout, name
-        (native if name == "native" else plain_torch).rotate_in_place(rotation, heads_first(x, layout))
+        ctx.rotation, ctx.layout, ctx.kernel = rotation, layout, kernel
+        kernel.rotate_in_place(rotation, heads_first(x, layout))
         return x
 
     @staticmethod
@@ -59,9 +62,6 @@ class _InPlace(torch.autograd.Function):  # type: ignore[misc]
         """The transpose of a rotation is the rotation the other way, its factor kept."""
         cosine, sine = ctx.saved_tensors
         back = Rotation(cosine, -sine, ctx.rotation.pairing, ctx.rotation.factor, ctx.rotation.heads)
-        gradient = heads_first(gradient, ctx.layout)
-        if ctx.name == "native":
-            rotated = native.rotate(native.with_contiguous_channels(gradient), back)
-        else:
-            (rotated,) = plain_torch.rotate(back, gradient)
+        gradient = native.with_contiguous_channels(heads_first(gradient, ctx.layout))
+        (rotated,) = ctx.kernel.rotate(back, gradient)
         return heads_first(rotated, ctx.layout), None, None, None, None, None

@@ -9,14 +9,13 @@ import torch
 from posenc.core import validation
 from posenc.core.arrays import Array
 from posenc.core.rotation import Layout, Rotation
-from posenc.kernels import native
-from posenc.kernels import native_cos_sin as kernel
-from posenc.torch.modules.plain_tensor import plain_tensor
 from posenc.torch.rotary_paths import fast_path
 from posenc.torch.rotary_paths.aliasing import beyond, disjoint, mark_written, require_no_grad
 from posenc.torch.rotary_paths.angles import Angles
-from posenc.torch.rotary_paths.apply_rotation import Impl, rotate, taken, triton_cos_sin
+from posenc.torch.rotary_paths.apply_rotation import kernel_for, rotate
 from posenc.torch.rotary_paths.argument_checks import heads_first, writable
+from posenc.torch.rotary_paths.rotation_kernels import Impl
+from posenc.torch.tensor_arguments import plain_tensor
 
 
 def rotate_into_cache_(
@@ -58,48 +57,34 @@ def rotate_into_cache_(
         >>> q, k, v = torch.ones(1, 4, 1, 8), torch.ones(1, 2, 1, 8), torch.ones(1, 2, 1, 8)
         >>> keys, values = torch.zeros(1, 2, 16, 8), torch.zeros(1, 2, 16, 8)
         >>> rotation = posenc.RoPE(dim=8).rotation(torch.tensor([5]))
-        >>> rotated = rotate_into_cache_(q, k, v, turn, keys, values, torch.tensor([5]), layout="bhtd")
+        >>> rotated = rotate_into_cache_(q, k, v, rotation, keys, values, torch.tensor([5]), layout="bhtd")
         >>> torch.equal(keys[0, 0, 5], rotated[0, 0, 0]), values.sum().item()
         (True, 16.0)
     """
     if fast_path.rotate_into_cache_(rotation, slots, layout, paged, impl, (q, k, v, k_cache, v_cache)):
         return q
-    name, _ = taken(q, k, rotation, layout, impl)
+    kernel, _ = kernel_for(q, k, rotation, layout, impl)
     validation.truth("paged", paged)
     _check_values(q, k, v, layout)
     extent = _check_caches(k, v, k_cache, v_cache, layout, paged)
     slots = _checked_slots(slots, k, layout, extent, paged)
     _check_memory(q, k, v, k_cache, v_cache)
     tensors = tuple(heads_first(x, layout) for x in (q, k, v, k_cache, v_cache))
-    if name in ("native", "triton"):
+    named = kernel is not None and impl == kernel.name
+    if kernel is not None and kernel.into_cache is not None:
         if all(x.stride(-1) == 1 for x in tensors[2:]):
-            _into_cache(name, rotation, tensors, slots, paged)
+            kernel.into_cache(rotation, tensors, slots, paged)
             mark_written(q, k_cache, v_cache)
             return q
-        if impl == name:
+        if named:
             raise ValueError(
                 f"impl must be one that can write these caches; got {impl!r}, but the channels of a tensor are not "
                 "side by side. Use 'auto'."
             )
-    rotated, keys = rotate(q, k, rotation, layout=layout, impl=name if impl == name else "auto")
+    rotated, keys = rotate(q, k, rotation, layout=layout, impl=impl if named or impl == "reference" else "auto")
     for x, cache in ((heads_first(keys, layout), tensors[3]), (tensors[2], tensors[4])):
         _put(x, cache, slots, paged)
     return q.copy_(rotated)
-
-
-def _into_cache(name: str, rotation: Rotation | Angles, tensors: tuple[Array, ...], slots: Array, paged: bool) -> None:
-    q, k, v, k_cache, v_cache = tensors
-    if name == "triton":
-        from posenc.kernels import triton
-
-        cos_sin, channels = triton_cos_sin(rotation)
-        triton.rotate_into_cache(q, k, v, (k_cache, v_cache), slots, paged, cos_sin, channels)
-        return
-    if isinstance(rotation, Angles):
-        fixed = rotation.fixed
-        cosine, sine = kernel.cos_sin(rotation.integer_positions, rotation.limbs, fixed.factor)
-        rotation = Rotation(cosine, sine, fixed.pairing, fixed.factor)
-    native.rotate_into_cache(rotation, q, k, v, k_cache, v_cache, slots, paged)
 
 
 def _put(x: Array, cache: Array, slots: Array, paged: bool) -> None:
@@ -121,7 +106,7 @@ def _check_values(q: Array, k: Array, v: Array, layout: Layout) -> None:
             f"v must have the dtype and device of k, {k.dtype} and {k.device}; got {v.dtype}, {v.device}. Convert it."
         )
     for name, x in (("k", k), ("v", v)):
-        require_no_grad(name, x, "for a cache encodings none", "Detach it")
+        require_no_grad(name, x, "for a cache, which records none", "Detach it")
 
 
 def _check_caches(k: Array, v: Array, k_cache: Array, v_cache: Array, layout: Layout, paged: bool) -> tuple[int, int]:

@@ -9,11 +9,12 @@ import torch
 from posenc.core import validation
 from posenc.core.arrays import Array
 from posenc.core.rotation import Layout, Rotation
-from posenc.torch.modules.plain_tensor import plain_tensor
 from posenc.torch.rotary_paths.aliasing import mark_written, require_no_grad
 from posenc.torch.rotary_paths.angles import Angles
-from posenc.torch.rotary_paths.apply_rotation import Impl, as_rotation, chosen, triton_cos_sin
+from posenc.torch.rotary_paths.apply_rotation import kernel_for
 from posenc.torch.rotary_paths.argument_checks import check_rotation, heads_first, shape_of_rotation, writable_pair
+from posenc.torch.rotary_paths.rotation_kernels import KERNELS, Impl, RotationKernel, as_rotation
+from posenc.torch.tensor_arguments import plain_tensor
 
 
 def rotate_normed(
@@ -48,19 +49,17 @@ def rotate_normed(
         >>> import torch, posenc
         >>> q, k, weight = torch.ones(1, 4, 3, 8), torch.ones(1, 2, 3, 8), torch.ones(8)
         >>> rotation = posenc.RoPE(dim=8).rotation(torch.arange(3))
-        >>> q, k = rotate_normed(2 * q, k, turn, q_weight=weight, k_weight=weight, epsilon=0.0, layout="bhtd")
+        >>> q, k = rotate_normed(2 * q, k, rotation, q_weight=weight, k_weight=weight, epsilon=0.0, layout="bhtd")
         >>> torch.allclose(q[0, 0], k[0, 0]), round(float(q[0, 0, 2].norm() ** 2), 4)
         (True, 8.0)
     """
     norm = _checked(rotation, q_weight, k_weight, epsilon, plus_one)
-    if _choice(q, k, rotation, layout, impl) == "reference":
+    kernel = _kernel(q, k, rotation, layout, impl)
+    if kernel is None:
         rotation = as_rotation(rotation, q)
         return _normed(q, q_weight, rotation, *norm, layout), _normed(k, k_weight, rotation, *norm, layout)
-    from posenc.kernels import triton
-
-    cos_sin, channels = triton_cos_sin(rotation)
-    weights = triton.Norm(q_weight, k_weight, *norm)
-    first, second = triton.rotate(heads_first(q, layout), heads_first(k, layout), cos_sin, channels, weights)
+    heads = heads_first(q, layout), heads_first(k, layout)
+    first, second = kernel.rotate(rotation, *heads, norm=(q_weight, k_weight, *norm))
     return heads_first(first, layout), heads_first(second, layout)
 
 
@@ -85,43 +84,41 @@ def rotate_normed_(
         >>> q, k, weight = torch.ones(1, 4, 3, 8), torch.ones(1, 2, 3, 8), torch.zeros(8)
         >>> rotation = posenc.RoPE(dim=8).rotation(torch.arange(3))
         >>> norm = {"q_weight": weight, "k_weight": weight, "epsilon": 1e-6, "plus_one": True}
-        >>> rotate_normed_(q, k, turn, **norm, layout="bhtd")[0] is q
+        >>> rotate_normed_(q, k, rotation, **norm, layout="bhtd")[0] is q
         True
     """
     norm = _checked(rotation, q_weight, k_weight, epsilon, plus_one)
-    choice = _choice(q, k, rotation, layout, impl)
+    kernel = _kernel(q, k, rotation, layout, impl)
     writable_pair(q, k)
     for name, x in (("q", q), ("k", k), ("q_weight", q_weight), ("k_weight", k_weight)):
         require_no_grad(name, x, "in place", "Use rotate_normed, or torch.no_grad()")
-    if choice == "reference":
+    if kernel is None:
         rotation = as_rotation(rotation, q)
         q.copy_(_normed(q, q_weight, rotation, *norm, layout))
         k.copy_(_normed(k, k_weight, rotation, *norm, layout))
     else:
-        from posenc.kernels import triton
-
-        cos_sin, channels = triton_cos_sin(rotation)
-        weights = triton.Norm(q_weight, k_weight, *norm)
-        triton.rotate_in_place(heads_first(q, layout), heads_first(k, layout), cos_sin, channels, weights)
+        heads = heads_first(q, layout), heads_first(k, layout)
+        kernel.rotate_in_place(rotation, *heads, norm=(q_weight, k_weight, *norm))
         mark_written(q, k)
     return q, k
 
 
 def _normed(x: Array, weight: Array, rotation: Rotation, epsilon: float, plus_one: bool, layout: Layout) -> Array:
-    """The definition: norm, weight, turn, in float32 or in x's float64; rounded once."""
+    """The definition: norm, weight, rotation, in float32 or in x's float64; rounded once."""
     wide = torch.float64 if x.dtype == torch.float64 else torch.float32
     y, gain = x.to(wide), weight.to(wide)
     y = y * torch.rsqrt(y.square().mean(-1, keepdim=True) + epsilon) * (gain + 1.0 if plus_one else gain)
     return rotation(y, layout=layout).to(x.dtype)
 
 
-def _choice(q: Array, k: Array, rotation: Rotation | Angles, layout: Layout, impl: Impl) -> str:
-    if impl in ("native", "torch"):
+def _kernel(q: Array, k: Array, rotation: Rotation | Angles, layout: Layout, impl: Impl) -> RotationKernel | None:
+    """The kernel that norms and rotates in one pass; None for the reference."""
+    if impl in KERNELS and not KERNELS[impl].takes_norm:
         raise ValueError(
             f"impl must be 'auto', 'reference' or 'triton' here; got {impl!r}, which has no norm. Use 'auto'."
         )
-    choice = chosen(q, k, rotation, layout=layout, impl=impl).impl
-    return "triton" if choice == "triton" else "reference"
+    kernel, _ = kernel_for(q, k, rotation, layout, impl)
+    return kernel if kernel is not None and kernel.takes_norm else None
 
 
 def _checked(rotation: Any, q_weight: Any, k_weight: Any, epsilon: Any, plus_one: Any) -> tuple[float, bool]:

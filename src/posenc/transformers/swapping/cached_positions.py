@@ -1,4 +1,4 @@
-"""Where the keys of a cache stand: kept with each key, so that they follow whatever the cache does to it."""
+"""Positions of cached keys, kept with each key, so that they follow whatever the cache does to it."""
 
 from __future__ import annotations
 
@@ -13,22 +13,24 @@ BYTES = 8
 
 @dataclass(eq=False)
 class LayerCall:
-    """One call of an attention layer: positions of its queries and of its keys, (batch or 1, tokens), and its input.
+    """One call of an attention layer.
 
     Args:
-        key: Those of the new tokens, until the cache adds the earlier ones.
+        query_positions: Positions of the queries, (batch or 1, tokens).
+        key_positions: Positions of the keys, (batch or 1, tokens): of new tokens until the cache adds the earlier ones.
+        hidden: Input of the layer, (batch, tokens, width).
     """
 
-    query: Any
-    key: Any
+    query_positions: Any
+    key_positions: Any
     hidden: Any
 
 
 class PositionedCache:
-    """A cache of transformers that keeps the position of each key in channels behind it.
+    """Cache of transformers that keeps the position of each key in channels behind it.
 
-    Beams that are reordered, windows that slide, rows that are cropped or allocated ahead: the position is where its
-    key is. Everything but `update` is the cache's own.
+    Where beams are reordered, windows slide, or rows are cropped or allocated ahead, the position stays with its key.
+    Everything but `update` is the cache's own.
     """
 
     def __init__(self, cache: Any, call: LayerCall) -> None:
@@ -41,9 +43,9 @@ class PositionedCache:
         """Write new keys and values, (batch, key heads, tokens, width), and return all of the layer."""
         width = keys.shape[-1]
         self._check(layer, width)
-        position_channels = _as_channels(self.call.key, keys)
+        position_channels = _as_channels(self.call.key_positions, keys)
         keys, values = self.cache.update(torch.cat([keys, position_channels], -1), values, layer, *more, **named)
-        self.call.key = _as_positions(keys[:, 0, :, width:])
+        self.call.key_positions = _as_positions(keys[:, 0, :, width:])
         return keys[..., :width], values
 
     def _check(self, layer: int, width: int) -> None:
@@ -64,11 +66,11 @@ class PositionedCache:
 
 
 def _as_channels(positions: Any, like: Any) -> Any:
-    """Positions (batch or 1, tokens) as channels, (batch, key heads, tokens, BYTES), in the dtype of keys."""
+    """Write positions (batch or 1, tokens) as channels (batch, key heads, tokens, BYTES) in the dtype of keys."""
     channels = positions.contiguous()[..., None].view(torch.uint8).to(like.dtype)
     return channels[:, None].expand(*like.shape[:3], BYTES)
 
 
 def _as_positions(channels: Any) -> Any:
-    """The inverse of `_as_channels`, from the channels of one head: (batch, tokens), int64."""
+    """Read positions (batch, tokens), int64, from the channels of one head; the inverse of `_as_channels`."""
     return channels.to(torch.uint8).contiguous().view(torch.int64)[..., 0]

@@ -1,4 +1,4 @@
-"""The encodings of one attention layer in place of its own: a child module of the attention of a transformers model."""
+"""Encodings of one attention layer in place of its own: a child module of the attention of a transformers model."""
 
 from __future__ import annotations
 
@@ -15,22 +15,25 @@ from posenc.torch.attention_paths.tiles import adds_to_output
 from posenc.torch.modules.encoding_module import EncodingModule
 from posenc.torch.modules.modules import Bias, Rotate, RotateValues, Score
 from posenc.torch.modules.one_call import rotation_at
-from posenc.transformers.swapping.attention_function import NAME, OURS
-from posenc.transformers.swapping.attention_mask import as_seen, documents_seen, module_is_causal
+from posenc.transformers.swapping.attention_interface import NAME, OURS, as_seen, documents_seen, module_is_causal
 from posenc.transformers.swapping.cached_positions import LayerCall, PositionedCache
 
+#: Queries, keys and values.
+Vectors = tuple[Any, Any, Any]
 #: Arguments of attention that change its logits in ways that encodings do not share; None where a model has none.
 CHANGES_LOGITS = ("softcap", "s_aux", "position_bias", "head_mask", "cache")
 
 
 class LayerPositions(torch.nn.ModuleList):  # type: ignore[misc]
-    """What one attention layer does with positions instead of what its own code does.
+    """Encodings that act in one attention layer instead of its own.
 
     The layer's own rotation gets other tables: those of `by_table`, or none, so that queries and keys pass unchanged.
     What such tables cannot say acts `inside` attention, where the positions of all keys are known.
 
     Args:
-        arguments: The names of what the layer is called with, in order.
+        arguments: Names of the arguments of the layer, in order.
+        by_table: Rotation that the layer's own code applies, if there is one.
+        inside: Encodings that act inside attention.
         repeat: How the layer's own tables hold each frequency twice, if they do.
     """
 
@@ -46,9 +49,10 @@ class LayerPositions(torch.nn.ModuleList):  # type: ignore[misc]
         return bool(self.inside)
 
     def before(self, module: Any, given: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
-        """Before each call of the layer: other tables, and positions for what acts inside attention."""
+        """Give the layer other tables before each call, and positions for what acts inside attention."""
         named = dict(zip(self.arguments, given, strict=False)) | named
-        hidden, positions = named["hidden_states"], checked_positions(named.get("position_ids"), named["hidden_states"])
+        hidden = named["hidden_states"]
+        positions = checked_position_ids(named.get("position_ids"), hidden)
         if named.get("position_embeddings") is not None:
             named["position_embeddings"] = self._tables(named["position_embeddings"], positions)
         if self.acts_inside:
@@ -60,7 +64,7 @@ class LayerPositions(torch.nn.ModuleList):  # type: ignore[misc]
         return (), named
 
     def _tables(self, own: Any, positions: Any) -> tuple[Any, Any]:
-        """Cosines and sines (batch, tokens, width) for the layer's own rotation."""
+        """Cosines and sines (batch, tokens, width) for the layer's own rotation, in place of `own`."""
         if not isinstance(own, tuple | list) or len(own) != 2:
             raise ValueError(
                 f"model must give each layer two tables, cosines and sines; got {validation.shown(own)}. Its rotation "
@@ -79,80 +83,79 @@ class LayerPositions(torch.nn.ModuleList):  # type: ignore[misc]
         return self._as_wide_as(cos, rotation.cos), self._as_wide_as(sin, rotation.sin)
 
     def _as_wide_as(self, own: Any, part: Any) -> Any:
-        """The cosine or sine of each pair as the model's own table has it: once or twice, in its dtype."""
+        """Cosine or sine of each pair as the model's own table has it: once or twice, in its dtype."""
         if own.shape[-1] > part.shape[-1]:
             part = torch.cat((part, part), -1) if self.repeat == "halves" else part.repeat_interleave(2, -1)
         return part.to(own.dtype)
 
     def _check_reached(self, module: Any) -> None:
+        """Refuse a call that would leave out what acts inside attention."""
         name = module.config._attn_implementation
         if name not in OURS.values():
             raise ValueError(
                 f"model must keep the attention it was swapped with; got {name!r}, which would leave out "
-                f"{[each.encoding for each in self.inside]}. Undo the swap, set the attention, and swap again."
+                f"{[part.encoding for part in self.inside]}. Undo the swap, set the attention, and swap again."
             )
 
     def attend(
-        self,
-        function: Callable[..., Any],
-        name: str,
-        module: Any,
-        query: Any,
-        key: Any,
-        value: Any,
-        attention_mask: Any,
-        **named: Any,
+        self, function: Callable[..., Any], name: str, module: Any, vectors: Vectors, mask: Any, **named: Any
     ) -> Any:
-        """Attention with the encodings that act inside.
-
-        Output (batch, tokens, heads, width), and the weights or None.
+        """Attend with the encodings that act inside.
 
         Args:
-            function: The layer's own attention, which transformers calls `name`.
+            function: The layer's own attention.
+            name: What transformers calls it.
+            module: The layer.
+            vectors: Queries, keys and values, (batch, heads, tokens, width).
+            mask: Mask as transformers gives it, or None.
+            named: Other arguments of the layer's own attention.
+
+        Returns:
+            Output (batch, tokens, heads, width), and the weights or None.
         """
         call = named.pop(NAME)
-        if not self._adds(Bias, Score) and not self._by_head(query, key):
-            q, k, v = self._rotated(call, query, key, value)
-            output, weights = function(module, q, k, v, attention_mask, **named)
+        if not self._of(Bias, Score) and not self._by_head(vectors):
+            output, weights = function(module, *self._rotated(call, vectors), mask, **named)
             return self._rotated_back(call, output), weights
-        for each in CHANGES_LOGITS:
-            if named.get(each) is not None:
+        for argument in CHANGES_LOGITS:
+            if named.get(argument) is not None:
                 raise ValueError(
-                    f"model must attend by softmax of scaled logits alone, for {self.inside[0].encoding!r}; got {each} "
-                    f"in {type(module).__name__}. Swap in what rotates."
+                    f"model must attend by softmax of scaled logits alone, for {self.inside[0].encoding!r}; got "
+                    f"{argument} in {type(module).__name__}. Swap in what rotates."
                 )
         if name == "eager":
-            return self._in_mask(call, function, module, query, key, value, attention_mask, **named)
-        return self._by_posenc(call, module, query, key, value, attention_mask, **named), None
+            return self._in_mask(call, function, module, vectors, mask, **named)
+        return self._by_posenc(call, module, vectors, mask, **named), None
 
-    def _adds(self, *kinds: type) -> list[Any]:
-        return [each for each in self.inside if isinstance(each, kinds)]
+    def _of(self, *kinds: type) -> list[Any]:
+        """Encodings inside attention of these kinds."""
+        return [part for part in self.inside if isinstance(part, kinds)]
 
-    def _by_head(self, query: Any, key: Any) -> bool:
+    def _by_head(self, vectors: Vectors) -> bool:
         """Whether keys that heads share must be rotated for each head, which the layer's own attention cannot take."""
-        return query.shape[1] != key.shape[1] and any(
-            getattr(each.encoding, "heads", None) for each in self._adds(Rotate)
-        )
+        shared = vectors[0].shape[1] != vectors[1].shape[1]
+        return shared and any(getattr(part.encoding, "heads", None) for part in self._of(Rotate))
 
-    def _rotated(self, call: LayerCall, query: Any, key: Any, value: Any) -> tuple[Any, Any, Any]:
-        for each in self._adds(Rotate):
-            query, key = each(query, key, call.query, call.key, layout="bhtd")
-        for each in self._adds(RotateValues):
-            value = each(value, call.key, layout="bhtd")
+    def _rotated(self, call: LayerCall, vectors: Vectors) -> Vectors:
+        """Queries, keys and values, rotated."""
+        query, key, value = vectors
+        for part in self._of(Rotate):
+            query, key = part(query, key, call.query_positions, call.key_positions, layout="bhtd")
+        for part in self._of(RotateValues):
+            value = part(value, call.key_positions, layout="bhtd")
         return query, key, value
 
     def _rotated_back(self, call: LayerCall, output: Any) -> Any:
-        for each in self._adds(RotateValues)[::-1]:
-            output = each.back(output, call.query, layout="bthd")
+        """Output (batch, tokens, heads, width) after rotations of values are taken back."""
+        for part in self._of(RotateValues)[::-1]:
+            output = part.back(output, call.query_positions, layout="bthd")
         return output
 
     def _by_posenc(
         self,
         call: LayerCall,
         module: Any,
-        query: Any,
-        key: Any,
-        value: Any,
+        vectors: Vectors,
         mask: Any,
         *,
         scaling: float | None = None,
@@ -160,19 +163,20 @@ class LayerPositions(torch.nn.ModuleList):  # type: ignore[misc]
         is_causal: bool | None = None,
         **unused: Any,
     ) -> Any:
-        """Attention by `posenc.torch.attention`: logits in float32, memory that grows with the tokens."""
+        """Attend by `posenc.torch.attention`: logits in float32, memory that grows with the tokens."""
+        query, key, value = vectors
         causal = module_is_causal(module) if is_causal is None else is_causal
-        causal, positions = mask is None and causal and query.shape[2] > 1, call.key
+        causal, key_positions = mask is None and causal and query.shape[2] > 1, call.key_positions
         if causal and key.shape[2] > query.shape[2]:  # keys that a static cache has no tokens for yet
-            key, value, positions = (x[:, :, : query.shape[2]] for x in (key, value, positions[:, None]))
-            positions = positions[:, 0]
+            count = query.shape[2]
+            key, value, key_positions = key[:, :, :count], value[:, :, :count], key_positions[:, :count]
         seen = None if mask is None else as_seen(mask)
         output = attention(
             query,
             key,
             value,
-            query_positions=call.query,
-            key_positions=positions,
+            query_positions=call.query_positions,
+            key_positions=key_positions,
             layout="bhtd",
             encodings=self.inside,
             causal=causal,
@@ -185,53 +189,55 @@ class LayerPositions(torch.nn.ModuleList):  # type: ignore[misc]
         return output.transpose(1, 2).contiguous()
 
     def _in_mask(
-        self, call: LayerCall, function: Any, module: Any, query: Any, key: Any, value: Any, mask: Any, **named: Any
+        self, call: LayerCall, function: Any, module: Any, vectors: Vectors, mask: Any, **named: Any
     ) -> tuple[Any, Any]:
-        """The layer's own attention with what is added to the logits in its mask, in its dtype, and so its weights."""
+        """Attend by the layer's own function with what is added to the logits in its mask, in its dtype."""
+        query, key, _ = vectors
         heads = query.shape[1]
-        if self._by_head(query, key):
+        if self._by_head(vectors):
             raise ValueError(
                 f"encoding must rotate all heads alike where attention is eager and {key.shape[1]} heads of keys serve "
-                f"{heads}; got {self._adds(Rotate)[0].encoding!r}. Call model.set_attn_implementation('sdpa') first."
+                f"{heads}; got {self._of(Rotate)[0].encoding!r}. Call model.set_attn_implementation('sdpa') first."
             )
         documents = self._documents(None if mask is None else as_seen(mask), module, query, key)
         precise = torch.promote_types(query.dtype, torch.float32)
-        added = [each(call.query, call.key, dtype=precise) for each in self._adds(Bias)]
+        places = call.query_positions, call.key_positions
+        terms = [bias(*places, dtype=precise) for bias in self._of(Bias)]
         keys = repeated(key, heads)
-        for each in self._adds(Score):
-            hidden = self._hidden(call, key) if each.encoding.reads else None
-            added.append(each(query, keys, call.query, call.key, hidden=hidden, documents=documents))
-        total = sum(each if each.ndim == 4 else each[None] for each in added).to(query.dtype)
-        q, k, v = self._rotated(call, query, key, value)
-        output, weights = function(module, q, k, v, total if mask is None else mask + total, **named)
+        for score in self._of(Score):
+            hidden = self._hidden(call, key) if score.encoding.reads else None
+            terms.append(score(query, keys, *places, hidden=hidden, documents=documents))
+        total = sum(term if term.ndim == 4 else term[None] for term in terms).to(query.dtype)
+        rotated = self._rotated(call, vectors)
+        output, weights = function(module, *rotated, total if mask is None else mask + total, **named)
         output = self._rotated_back(call, output)
-        for each in filter(adds_to_output, self._adds(Score)):
-            output = output + each.values(weights, call.query, call.key).transpose(1, 2)
+        for score in filter(adds_to_output, self._of(Score)):
+            output = output + score.values(weights, *places).transpose(1, 2)
         return output, weights
 
     def _documents(self, seen: Any, module: Any, query: Any, key: Any) -> tuple[Any, Any] | None:
-        """Which tokens are of one text, where a score reads the keys in between; None where all are."""
-        if seen is None or not any(each.encoding.gathers for each in self._adds(Score)):
+        """Numbers of the texts that tokens are of, where a score reads the keys in between; else None."""
+        if seen is None or not any(score.encoding.gathers for score in self._of(Score)):
             return None
         return documents_seen(
             seen.expand(key.shape[0], 1, query.shape[2], key.shape[2])[:, 0], module_is_causal(module)
         )
 
     def _hidden(self, call: LayerCall, key: Any) -> Any:
-        """The input of the layer at the tokens that a score reads it at; None where none does."""
-        reads = {each.encoding.reads for each in self._adds(Score)} - {None}
+        """Input of the layer at the tokens where a score reads it; None where none does."""
+        reads = {score.encoding.reads for score in self._of(Score)} - {None}
         if not reads:
             return None
         if reads != {"query"} and call.hidden.shape[1] != key.shape[2]:
             raise ValueError(
-                f"use_cache must be False for {self._adds(Score)[0].encoding!r}, which reads the layer's input at every "
+                f"use_cache must be False for {self._of(Score)[0].encoding!r}, which reads the layer's input at every "
                 f"key; got {call.hidden.shape[1]} inputs for {key.shape[2]} keys. Pass use_cache=False."
             )
         return torch.cat([call.hidden, call.hidden], 1) if "both" in reads else call.hidden
 
 
-def checked_positions(positions: Any, hidden: Any) -> Any:
-    """Positions of the new tokens, (batch or 1, tokens), int64, as the model gives them to its layers."""
+def checked_position_ids(positions: Any, hidden: Any) -> Any:
+    """Positions (batch or 1, tokens) of the new tokens as int64, as the model gives them to its layers."""
     shape = None if positions is None else tuple(positions.shape)
     if not validation.equals_one_of(shape, (1, hidden.shape[1]), tuple(hidden.shape[:2])):
         raise ValueError(

@@ -1,4 +1,4 @@
-"""What a loaded model of transformers does with positions by itself, and where in its modules."""
+"""Positions of a loaded model of transformers: what its own code does with them, and where in its modules."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ import torch
 from posenc.core.doors import RotaryEncoding
 from posenc.encodings.adds.learned import Learned
 from posenc.models import LayerGroup, ModelPositions, from_config
-from posenc.transformers.swapping.attention_function import INTERFACE
+from posenc.transformers.refusals import unsupported
+from posenc.transformers.swapping.attention_interface import INTERFACE
 
 #: The last parts of the names of modules that hold a learned table of positions.
 HOLDS_POSITIONS = ("position_embeddings", "embed_positions", "wpe")
@@ -22,10 +23,17 @@ LONGEST = 2048
 
 @dataclass(frozen=True, eq=False)
 class AttentionLayer:
-    """One layer of attention, by its number, with the module of the whole layer, and what its own code rotates by.
+    """One layer of attention.
 
     Args:
-        arguments: The names of what the module is called with, in order.
+        number: Its number in the model.
+        name: Name of its module.
+        module: Module of its attention.
+        block: Module of the whole layer.
+        arguments: Names of the arguments of the module, in order.
+        rotation: Encoding that its own code rotates by, if there is one.
+        heads: Heads of queries.
+        head_dim: Channels of a head.
     """
 
     number: int
@@ -40,7 +48,13 @@ class AttentionLayer:
 
 @dataclass(frozen=True, eq=False)
 class OwnTable:
-    """A learned table of positions at the input: its module, the row that the first token reads, and those from it."""
+    """Learned table of positions at the input.
+
+    Args:
+        name: Name of its module.
+        module: Module that holds the table.
+        offset: Row that the first token reads.
+    """
 
     name: str
     module: Any
@@ -48,17 +62,20 @@ class OwnTable:
 
     @property
     def encoding(self) -> Learned:
+        """Encoding of the rows from the first that is read."""
         rows, dim = self.module.weight.shape
         return Learned(dim=dim, length=rows - self.offset)
 
 
 @dataclass(frozen=True, eq=False)
 class OwnPositions:
-    """A model's layers of attention, in order, and its table of positions, if it has one.
+    """What a model does with positions.
 
     Args:
+        layers: Its layers of attention, in order.
+        table: Its table of positions, if it has one.
         width: Channels of its layers.
-        length: Tokens that `rotation` is for, where frequencies depend on it.
+        length: Tokens that the rotations are for, where frequencies depend on it.
     """
 
     layers: tuple[AttentionLayer, ...]
@@ -68,7 +85,7 @@ class OwnPositions:
 
 
 def own_positions(model: Any) -> OwnPositions:
-    """Read a model; ValueError where what it does with positions cannot be replaced."""
+    """Read a model; raise ValueError where what it does with positions cannot be replaced."""
     length = min(getattr(model.config.get_text_config(), "max_position_embeddings", None) or LONGEST, LONGEST)
     read, groups = _read_config(model, length)
     table = next((_position_table(model, group) for group in groups if not group.layers), None)
@@ -78,35 +95,31 @@ def own_positions(model: Any) -> OwnPositions:
         rotation = _rotation(by_layer.get(module.layer_idx), table, read.model_type)
         arguments = tuple(inspect.signature(module.forward).parameters)
         if rotation is not None and "position_embeddings" not in arguments:
-            raise _unsupported(read.model_type, f"{type(module).__name__} makes its rotation itself")
+            raise unsupported(read.model_type, f"{type(module).__name__} makes its rotation itself")
         shape, block = _query_heads(module, rotation), _block(model, name)
         layers.append(AttentionLayer(module.layer_idx, name, module, block, arguments, rotation, *shape))
     numbers = [layer.number for layer in layers]
     if not layers:
-        raise _unsupported(read.model_type, "its attention does not go through transformers' AttentionInterface")
+        raise unsupported(read.model_type, "its attention does not go through transformers' AttentionInterface")
     if len(set(numbers)) < len(numbers) or not set(by_layer) <= set(numbers):
-        raise _unsupported(read.model_type, f"its attention is reached in layers {sorted(numbers)} alone")
+        raise unsupported(read.model_type, f"its attention is reached in layers {sorted(numbers)} alone")
     return OwnPositions(tuple(sorted(layers, key=lambda layer: layer.number)), table, model.config.hidden_size, length)
 
 
-def _unsupported(model_type: str, why: str) -> ValueError:
-    return ValueError(f"model must do with positions what can be replaced; got {model_type!r}: {why}.")
-
-
 def _read_config(model: Any, length: int) -> tuple[ModelPositions, tuple[LayerGroup, ...]]:
-    """What the config says, and the groups of the one stack of layers that reads text."""
+    """Read the config, and the groups of the one stack of layers that reads text."""
     config = model.config
     try:
         read = from_config(config.to_dict(), length=length, numerics="float32")
     except (ValueError, TypeError) as error:
         raise ValueError(f"model must be of a type that is read; got {config.model_type!r}: {error}") from error
     if getattr(config, "is_encoder_decoder", False) or read.parts != ("text",):
-        raise _unsupported(read.model_type, f"it has {' and '.join(read.parts) or 'no part that reads text'}")
+        raise unsupported(read.model_type, f"it has {' and '.join(read.parts) or 'no part that reads text'}")
     return read, read.groups
 
 
 def _attentions(model: Any) -> Iterator[tuple[str, Any]]:
-    """Modules of attention that reach the functions of transformers by their common name."""
+    """Yield the modules of attention that reach the functions of transformers by their common name."""
     for name, module in model.named_modules():
         code = getattr(inspect.unwrap(type(module).forward), "__code__", None)
         if isinstance(getattr(module, "layer_idx", None), int) and code and INTERFACE in code.co_names:
@@ -114,25 +127,25 @@ def _attentions(model: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _rotation(group: LayerGroup | None, table: OwnTable | None, model_type: str) -> RotaryEncoding | None:
-    """The one encoding that a layer rotates by; None where it knows no position. Anything else cannot be taken out."""
+    """Encoding that a layer rotates by; None where it knows no position. Anything else cannot be taken out."""
     if group is None:
         if table is None:
-            raise _unsupported(model_type, "its config does not say what every layer of attention does")
+            raise unsupported(model_type, "its config does not say what every layer of attention does")
         return None
     rotation = group.rotary_encoding
     if len(group.encodings) > (rotation is not None) or group.query_temperature is not None:
         others = [*(encoding for encoding in group.encodings if encoding is not rotation), group.query_temperature]
-        raise _unsupported(model_type, f"its code applies {next(filter(None, others))!r} itself")
+        raise unsupported(model_type, f"its code applies {next(filter(None, others))!r} itself")
     if rotation is not None and rotation.axes > 1:
-        raise _unsupported(model_type, f"its positions have {rotation.axes} coordinates")
+        raise unsupported(model_type, f"its positions have {rotation.axes} coordinates")
     return rotation
 
 
 def _position_table(model: Any, group: LayerGroup) -> OwnTable:
-    """The module that a config's table of positions is read from."""
+    """Module that holds the table of positions of a config."""
     model_type = model.config.model_type
     if [type(encoding) for encoding in group.encodings] != [Learned]:
-        raise _unsupported(model_type, f"its code adds {group.encodings!r} itself")
+        raise unsupported(model_type, f"its code adds {group.encodings!r} itself")
     tables = [
         (name, module)
         for name, module in model.named_modules()
@@ -140,12 +153,12 @@ def _position_table(model: Any, group: LayerGroup) -> OwnTable:
     ]
     if len(tables) != 1 or type(tables[0][1]) is not torch.nn.Embedding:
         kinds = ", ".join(f"{name} of {type(module).__name__}" for name, module in tables) or "no module"
-        raise _unsupported(model_type, f"its table of positions must be one torch.nn.Embedding, and is {kinds}")
+        raise unsupported(model_type, f"its table of positions must be one torch.nn.Embedding, and is {kinds}")
     return OwnTable(*tables[0], group.offset)
 
 
 def _block(model: Any, name: str) -> Any:
-    """The whole layer around a module of attention: the member of the list of layers."""
+    """Whole layer around a module of attention: the member of the list of layers."""
     parts = name.split(".")
     for end in range(len(parts), 0, -1):
         if isinstance(model.get_submodule(".".join(parts[: end - 1])), torch.nn.ModuleList):

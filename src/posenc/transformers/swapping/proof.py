@@ -1,4 +1,4 @@
-"""The proof on the spot: what a model does with positions by itself, swapped in, changes none of its logits."""
+"""Proof on the spot that a model's own positions, swapped in, change none of its logits."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ import torch
 
 from posenc.core.rotation import PairLayout
 from posenc.torch.modules.modules import Add, Rotate, module
-from posenc.transformers.evaluation_mode import evaluating
+from posenc.transformers.model_changes import evaluating, few_tokens, largest_difference
+from posenc.transformers.swapping.attention_interface import NAME
 from posenc.transformers.swapping.install import Parts, installed
-from posenc.transformers.swapping.layer_positions import LayerPositions
+from posenc.transformers.swapping.layer_positions import LayerPositions, Vectors
 from posenc.transformers.swapping.own_positions import AttentionLayer, OwnPositions
 
 #: Two rows of tokens: the first at far positions, the second with padding before it. Where a model has a cache the last
@@ -22,14 +23,14 @@ TOKENS, PADDED, LATER = 6, 2, 2
 
 @dataclass(frozen=True)
 class Proof:
-    """What swapping in a model's own positions did to its logits.
+    """Effect of a model's own positions, swapped in, on its logits.
 
-    Args:
-        logits: How many were compared.
-        difference: The largest; 0.0 where no bit changed.
-        tables: The largest difference of a cosine or sine, as a share of what rounding to the model's dtype allows.
-        attention: That between the model's own attention and ours without an encoding, as a share of what rounding
-            allows; None where the model's own attention stays in use.
+    Attributes:
+        logits: Number of logits that were compared.
+        difference: Largest difference of a logit; 0.0 where no bit changed.
+        tables: Largest difference of a cosine or sine, as a share of what rounding to the model's dtype allows.
+        attention: Largest difference of the model's own attention and ours without an encoding, as a share of what
+            rounding allows; None where the model's own attention stays in use.
     """
 
     logits: int
@@ -41,11 +42,19 @@ class Proof:
 def proved(
     model: Any, own: OwnPositions, layers: tuple[AttentionLayer, ...], attends: bool
 ) -> tuple[Proof, PairLayout]:
-    """Swap in what the layers have by themselves, and compare; ValueError where that is not what they do.
+    """Swap in what the layers have by themselves, and compare the logits.
 
     Args:
-        attends: Whether our attention is to take the place of the model's own, which is then compared too. Result: the
-            proof, and how the model's tables hold each frequency twice.
+        model: Loaded model.
+        own: What it does with positions.
+        layers: Layers of attention that are compared.
+        attends: Whether our attention is to take the place of the model's own, which is then compared too.
+
+    Returns:
+        The proof, and how the model's tables hold each frequency twice.
+
+    Raises:
+        ValueError: The model does something else with positions than its config says.
     """
     far = max(0, own.length - TOKENS)
     before = logits_of_few_tokens(model, own, far)
@@ -66,16 +75,15 @@ def proved(
 
 
 def logits_of_few_tokens(model: Any, own: OwnPositions, far: int = 0, cached: bool = True) -> list[Any]:
-    """What a model says of a few tokens, in float32: of those that are no padding; the last ones from a cache.
+    """Logits in float32 of a few tokens that are no padding.
 
     Args:
-        far: The position of the first row's first token.
+        model: Loaded model.
+        own: What it does with positions.
+        far: Position of the first row's first token.
+        cached: Whether the last tokens come in a second call, where the model has a cache.
     """
-    vocabulary = model.config.get_text_config().vocab_size
-    device = model.get_input_embeddings().weight.device
-    tokens = torch.randint(vocabulary, (2, TOKENS), generator=torch.Generator().manual_seed(0)).to(device)
-    mask = torch.ones_like(tokens)
-    mask[1, :PADDED] = 0
+    tokens, mask = few_tokens(model, TOKENS, PADDED)
     positions = (mask.cumsum(-1) - 1).clamp(min=0) + (0 if own.table is None else own.table.offset)
     positions[0] += far
     with torch.no_grad(), evaluating(model):
@@ -89,7 +97,7 @@ def logits_of_few_tokens(model: Any, own: OwnPositions, far: int = 0, cached: bo
 
 
 def _own_table(own: OwnPositions) -> tuple[Add, ...]:
-    """The table of a model as a module of ours, with its numbers."""
+    """Table of a model as a module of ours, with its numbers."""
     if own.table is None:
         return ()
     add = module(own.table.encoding, seed=0).to(own.table.module.weight)
@@ -99,7 +107,7 @@ def _own_table(own: OwnPositions) -> tuple[Add, ...]:
 
 
 class _ComparedLayer(LayerPositions):
-    """The own positions of a layer, with the largest differences from what its code does."""
+    """Own positions of a layer, with the largest differences from what its code does."""
 
     def __init__(self, layer: AttentionLayer, repeat: PairLayout, attends: bool) -> None:
         rotation = None if layer.rotation is None else Rotate(layer.rotation)
@@ -108,56 +116,40 @@ class _ComparedLayer(LayerPositions):
 
     @property
     def acts_inside(self) -> bool:
+        """Whether attention is compared."""
         return self.attends
 
     def _tables(self, own: Any, positions: Any) -> tuple[Any, Any]:
-        """Ours; each may be a rounding away, and what float32 loses of the angle."""
+        """Return ours; each number may be a rounding away, and what float32 loses of the angle."""
         tables = super()._tables(own, positions)
         allowed = torch.finfo(own[0].dtype).eps + float(positions.max() + 1) * torch.finfo(torch.float32).eps
         if self.by_table[0] is not None:
-            difference = max(_largest_difference(mine, theirs) for mine, theirs in zip(tables, own, strict=True))
+            difference = max(largest_difference(mine, theirs) for mine, theirs in zip(tables, own, strict=True))
             self.tables = max(self.tables, difference / (allowed * max(1.0, float(own[0].abs().max()))))
         return tables
 
     def attend(
-        self,
-        function: Callable[..., Any],
-        name: str,
-        module: Any,
-        query: Any,
-        key: Any,
-        value: Any,
-        attention_mask: Any,
-        **named: Any,
+        self, function: Callable[..., Any], name: str, module: Any, vectors: Vectors, mask: Any, **named: Any
     ) -> Any:
-        """The layer's own attention, after ours is compared with it."""
-        call = named.pop("posenc")
-        output, weights = function(module, query, key, value, attention_mask, **named)
+        """Return what the layer's own attention gives, after ours is compared with it."""
+        call = named.pop(NAME)
+        output, weights = function(module, *vectors, mask, **named)
         if name == "sdpa":
-            ours = self._by_posenc(call, module, query, key, value, attention_mask, **named)
-            seen = (
-                torch.ones_like(query[..., 0], dtype=torch.bool) if attention_mask is None else attention_mask.any(-1)
-            )
+            ours = self._by_posenc(call, module, vectors, mask, **named)
+            seen = torch.ones_like(vectors[0][..., 0], dtype=torch.bool) if mask is None else mask.any(-1)
             seen = seen.transpose(1, 2).expand(output.shape[:3])
-            difference = _largest_difference(ours[seen], output[seen])
-            allowed = _attention_tolerance(query, key, value, named.get("scaling"))
-            self.attention = max(self.attention, difference / allowed)
+            difference = largest_difference(ours[seen], output[seen])
+            self.attention = max(self.attention, difference / _attention_tolerance(vectors, named.get("scaling")))
         return output, weights
 
 
-def _largest_difference(mine: Any, theirs: Any) -> float:
-    """The largest difference; infinite where shapes differ."""
-    if mine.shape != theirs.shape:
-        return float("inf")
-    return float((mine.float() - theirs.float()).abs().max()) if mine.numel() else 0.0
-
-
-def _attention_tolerance(query: Any, key: Any, value: Any, scale: float | None) -> float:
-    """How far two ways of attention may differ by rounding: twice what one may err.
+def _attention_tolerance(vectors: Vectors, scale: float | None) -> float:
+    """Largest difference of two ways of attention by rounding: twice what one may err.
 
     A logit of width d errs by (d + 1) roundings of float32 and two of the dtype of at most |q||k|, a weight by that
     factor twice over (itself and the sum), and the mean of n values by n roundings of float32 and two of the dtype.
     """
+    query, key, value = vectors
     eps, wide = torch.finfo(query.dtype).eps, torch.finfo(torch.float32).eps
     width, keys = query.shape[-1], key.shape[-2]
     largest = float(query.float().norm(dim=-1).max() * key.float().norm(dim=-1).max())

@@ -14,7 +14,7 @@ export const claimsView = {
   about:
     "What lectures and articles say about encodings, each statement decided by a rule that was fixed beforehand. " +
     "Open one for its rule and its figures.",
-  ofRecord: false,
+  ofEncoding: false,
   asks: "claims",
   build,
 };

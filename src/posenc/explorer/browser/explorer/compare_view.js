@@ -17,7 +17,7 @@ export const compareView = {
   id: "compare",
   title: "Two models",
   about: "Drop two configs, or type two encodings: do they agree about positions, and if not, which mistake is it?",
-  ofRecord: false,
+  ofEncoding: false,
   asks: "compare",
   build,
 };

@@ -25,7 +25,7 @@ export const configView = {
   about:
     "Drop a config.json: what its layers do with positions, layer by layer, and where each value comes from. " +
     "It stays on this machine.",
-  ofRecord: false,
+  ofEncoding: false,
   asks: "config",
   build,
 };

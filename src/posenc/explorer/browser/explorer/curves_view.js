@@ -13,7 +13,7 @@ export const curvesView = {
     "A line for each of four channels: fast ones wave, slow ones hardly move. " +
     "Where four lines meet a position, they name it. Unless you set the step, they are a quarter of the " +
     "width apart: for sinusoids the same frequencies, and so the same lines, at every width that 8 divides.",
-  ofRecord: true,
+  ofEncoding: true,
   asks: "table",
   build,
 };

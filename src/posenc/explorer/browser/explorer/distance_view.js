@@ -12,7 +12,7 @@ export const distanceView = {
   title: "Score by distance",
   about:
     "What position alone says about two tokens: q·k for equal content, or the bias, as the key falls behind the query.",
-  ofRecord: true,
+  ofEncoding: true,
   asks: "distance",
   build,
 };

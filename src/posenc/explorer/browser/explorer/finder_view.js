@@ -14,7 +14,7 @@ export const finderView = {
   about:
     "Type the values that you know, a dimension and its value on each line. " +
     "posenc finds the positions under every published convention.",
-  ofRecord: false,
+  ofEncoding: false,
   asks: "finder",
   build,
 };

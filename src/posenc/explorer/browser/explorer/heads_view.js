@@ -10,7 +10,7 @@ export const headsView = {
   id: "heads",
   title: "Biases by head",
   about: "What every head adds to its logits. Steep heads look near, flat ones look far.",
-  ofRecord: true,
+  ofEncoding: true,
   asks: "heads",
   build,
 };

@@ -15,7 +15,7 @@ export const heatMapView = {
   title: "Heat map",
   about:
     "Every value as a colour. Click a cell, or walk with the arrow keys: its formula appears with the numbers in it.",
-  ofRecord: true,
+  ofEncoding: true,
   asks: "table",
   build,
 };

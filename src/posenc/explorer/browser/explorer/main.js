@@ -34,14 +34,14 @@ let facts = null;
 /** What the sliders say and no answer holds yet: a slider moved while another's answer is on its way loses neither. */
 const moved = {};
 
-const askRecord = latestOnly(
+const askTable = latestOnly(
   (asked) => ask("table", asked),
   (answer, asked) => {
     facts = { ...answer, live };
     state.encoding = answer.encoding;
     for (const name of Object.keys(moved)) if (moved[name] === asked[name]) delete moved[name];
     say("");
-    showRecord();
+    showEncoding();
     draw();
   },
   say,
@@ -65,7 +65,7 @@ function show() {
   fill(parts.stage, open.element);
   parts.title.textContent = view.title;
   parts.about.textContent = view.about;
-  parts.recordBar.hidden = !view.ofRecord;
+  parts.encodingBar.hidden = !view.ofEncoding;
   for (const link of parts.links) link.setAttribute("aria-current", link.dataset.view === view.id ? "page" : "false");
   document.title = `${view.title} · posenc explorer`;
   say("");
@@ -76,7 +76,7 @@ function show() {
 function change(patch) {
   Object.assign(state, patch);
   if ("encoding" in patch) forgetSliders();
-  if (open.ofRecord && facts && !needsAsking(patch)) draw();
+  if (open.ofEncoding && facts && !needsAsking(patch)) draw();
   else refresh();
 }
 
@@ -86,12 +86,12 @@ function needsAsking(patch) {
 }
 
 function refresh() {
-  if (!open.ofRecord) draw();
-  else askRecord(recordQuestion());
+  if (!open.ofEncoding) draw();
+  else askTable(tableQuestion());
 }
 
 /** The question for the encoding's table; what has its default value is left out, as in the answers that a file holds. */
-function recordQuestion() {
+function tableQuestion() {
   const given = ["positions", "first", "head"].filter((name) => Number(state[name] || 0) !== 0);
   return { encoding: state.encoding, ...moved, ...Object.fromEntries(given.map((name) => [name, Number(state[name])])) };
 }
@@ -119,7 +119,7 @@ function say(line) {
 
 // The encoding and its sliders
 
-function showRecord() {
+function showEncoding() {
   if (document.activeElement !== parts.encoding.input) parts.encoding.set(facts.encoding);
   for (const [name, made] of Object.entries(parts.sliders)) {
     const value = facts.sliders[name];
@@ -135,14 +135,14 @@ function showRecord() {
 function layout() {
   const made = {
     encoding: textField({
-      label: "Record",
+      label: "Encoding",
       value: state.encoding,
       list: "encodings",
       placeholder: "RoPE(dim=64)",
       onInput: (encoding) => change({ encoding: encoding.trim(), row: undefined, column: undefined, head: undefined }),
     }),
     sliders: Object.fromEntries(
-      Object.entries(SLIDERS).map(([name, [label, values]]) => [name, recordSlider(name, label, values)]),
+      Object.entries(SLIDERS).map(([name, [label, values]]) => [name, encodingSlider(name, label, values)]),
     ),
     source: element("p", { class: "hint" }),
     learned: element("p", { class: "hint" }),
@@ -163,7 +163,7 @@ function layout() {
     ...Object.entries(DOORS).map(([door, label]) => element("optgroup", { label }, catalogOptions(door))),
   );
   pick.input.disabled = !live;
-  made.recordBar = element(
+  made.encodingBar = element(
     "section",
     { class: "encoding card", "aria-label": "The encoding" },
     element("div", { class: "encoding-line" }, made.encoding, pick),
@@ -201,7 +201,7 @@ function catalogOptions(door) {
   return rows.map(({ name, encodings }) => element("option", { value: encodings[0] }, name));
 }
 
-function recordSlider(name, label, values) {
+function encodingSlider(name, label, values) {
   const made = slider({
     label,
     values,
@@ -209,7 +209,7 @@ function recordSlider(name, label, values) {
     format: (value) => shown(value),
     onInput: (value) => {
       moved[name] = value;
-      askRecord(recordQuestion());
+      askTable(tableQuestion());
     },
   });
   made.hidden = true;
@@ -269,7 +269,7 @@ function main(made) {
   return element(
     "main",
     { id: "view", tabindex: "-1" },
-    made.recordBar,
+    made.encodingBar,
     made.line,
     element(
       "section",

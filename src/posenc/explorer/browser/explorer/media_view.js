@@ -14,7 +14,7 @@ export const mediaView = {
   about:
     "Positions of mixed media, as M-RoPE numbers them: each token has a time, a row and a column. " +
     "Text moves all three together.",
-  ofRecord: false,
+  ofEncoding: false,
   asks: "media",
   build,
 };

@@ -11,7 +11,7 @@ export const orderView = {
   about:
     "The same words in two orders. Each cell says how much a word's output of self-attention changes: " +
     "0 means that attention cannot tell.",
-  ofRecord: false,
+  ofEncoding: false,
   asks: "order",
   build,
 };

@@ -7,7 +7,7 @@ import { latestOnly } from "./ask.js";
  * question(facts, state): what is asked for; values of undefined are left out.
  */
 export function asking(context, view, question, draw) {
-  const made = (recordFacts, state) => ask(question(recordFacts, state));
+  const made = (tableFacts, state) => ask(question(tableFacts, state));
   const ask = latestOnly(
     (asked) => context.ask(view, Object.fromEntries(Object.entries(asked).filter(([, value]) => value !== undefined))),
     (facts) => {

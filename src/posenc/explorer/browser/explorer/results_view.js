@@ -14,7 +14,7 @@ export const resultsView = {
   title: "Lab results",
   about:
     "A comparison of encodings by training: lines are means over the seeds, and the table has their 95 % intervals.",
-  ofRecord: false,
+  ofEncoding: false,
   asks: "results",
   build,
 };

@@ -15,7 +15,7 @@ export const scalingsView = {
   about:
     "Ways to a longer context, over the bands of frequency: fast pairs on the left must stay, " +
     "slow ones on the right must not meet angles they never saw.",
-  ofRecord: true,
+  ofEncoding: true,
   asks: "scalings",
   build,
 };

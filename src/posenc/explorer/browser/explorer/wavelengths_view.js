@@ -13,7 +13,7 @@ export const wavelengthsView = {
   about:
     "Positions for one revolution of each pair. Pairs above the line never finish a revolution within the context: " +
     "they tell near from far.",
-  ofRecord: true,
+  ofEncoding: true,
   asks: "spectrum",
   build,
 };

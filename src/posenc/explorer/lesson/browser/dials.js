@@ -105,7 +105,7 @@ function dial(number, pair, frequency, limbs) {
       element("br"),
       `cos ${shown(cosine, 4)}`,
       element("br"),
-      element("span", { class: "hint" }, `a rotation in ${shown((2 * Math.PI) / frequency, 4)}`),
+      element("span", { class: "hint" }, `a revolution in ${shown((2 * Math.PI) / frequency, 4)}`),
     ),
   );
 }

@@ -19,7 +19,7 @@ export const RUNGS = [
   ["Pairs with divisors 1, 2, 3", "Several speeds keep more places apart. Three guessed speeds are not enough."],
   [
     "Many pairs, geometric speeds",
-    "The encoding of 2017, here with six channels: from a rotation in 6 words to one in thousands.",
+    "The encoding of 2017, here with six channels: from a revolution in 6 words to one in thousands.",
   ],
 ];
 

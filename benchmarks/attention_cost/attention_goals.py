@@ -1,0 +1,117 @@
+"""What attention with an encoding should cost at most, over causal attention without one."""
+
+from __future__ import annotations
+
+from attention_cost.attention import AUTO, CAUSAL, LENGTHS, RECORDS, title
+from attention_cost.attention_decoding import KEYS, PLAIN, ROWS, SHARED, STEP
+from attention_cost.attention_memory import MEMORY
+from attention_cost.attention_shared import GIVEN, NAME, shared_title
+from attention_cost.attention_training import CAUSAL_TRAINED, LENGTH, TRAINED
+from measuring.goal import Goal
+from torch import bfloat16, float32
+
+#: At most, and what it cost when the goals were set: the mask made whole, 1024 tokens in float32.
+COSTS = {
+    "RoPE": (1.08, "1.32"),
+    "ALiBi": (1.2, "6.8"),
+    "KERPLE": (1.2, "8.0"),
+    "T5": (1.2, "9.3"),
+    "Sandwich": (1.2, ""),
+    "FIRE": (6.0, "31"),
+    "Shaw": (2.5, "5.1"),
+    "DeBERTa": (2.5, "10"),
+    "CoPE": (6.0, "33"),
+    "forgetting gate": (1.4, "4.5"),
+    "Transformer-XL": (2.5, ""),
+    "distance bank": (2.5, ""),
+    "DAPE": (6.0, ""),
+    "PaTH": (6.0, ""),
+}
+DTYPES = (float32, bfloat16)
+STEPS = tuple(name for name, encoding in RECORDS.items() if encoding.door != "scores")
+
+
+def _name(name: str, length: int, dtype: object) -> str:
+    return f"attention, {name}, {length}, {str(dtype).removeprefix('torch.')}"
+
+
+ATTENTION = (
+    *(
+        Goal(_name(name, length, dtype), "attention", title(name, length, dtype), AUTO, CAUSAL, most, before)
+        for dtype in DTYPES
+        for length in LENGTHS
+        for name, (most, before) in COSTS.items()
+    ),
+    *(
+        Goal(f"attention in training, {name}", "attention_training", f"{title(name, LENGTH, float32)}, trained",
+            TRAINED, CAUSAL_TRAINED, most, "")
+        for name, (most, _) in COSTS.items()
+    ),
+    *(
+        Goal(f"attention, a query of {ROWS} rows, {name}, {str(dtype).removeprefix('torch.')}", "attention_decoding",
+            title(name, KEYS, dtype).replace("tokens", f"keys, a query of {ROWS} rows"), STEP, PLAIN, 1.2, "")
+        for dtype in DTYPES
+        for name in STEPS
+    ),
+    *(
+        Goal(f"attention, a query of {ROWS} rows, {name}, {str(dtype).removeprefix('torch.')}, row made once a step",
+            "attention_decoding", title(name, KEYS, dtype).replace("tokens", f"keys, a query of {ROWS} rows"), SHARED,
+            PLAIN, 1.2, "")
+        for dtype in DTYPES
+        for name in STEPS
+        if RECORDS[name].door == "biases"
+    ),
+    *(
+        Goal(f"{_name(NAME, length, dtype)}, made once a step", "attention_shared", shared_title(length, dtype), GIVEN,
+            CAUSAL, 1.4, "")
+        for dtype in DTYPES
+        for length in LENGTHS
+    ),
+    *(
+        Goal(f"attention, MiB at 8192 tokens, {name}", "attention_memory", MEMORY, name, "", 64.0, "")
+        for name in RECORDS
+    ),
+)  # fmt: skip
+
+IN_BFLOAT16 = (
+    "on a processor with matrix instructions for bfloat16, attention without an encoding takes 0.4 of its time in "
+    "float32, while attention with what is added to the logits, made in float32, takes 0.4 (biases) to 1.1 of it: "
+    "PyTorch has no product of bfloat16 numbers with a float32 result on a CPU"
+)
+READ = (
+    "a mask is read, in float32, and the pieces at the diagonal hold keys that no query sees; the fused kernel leaves "
+    "them out by itself"
+)
+READ_IN_FLOAT32 = (
+    "a mask is read in float32, 4 bytes a pair and head, and attention without an encoding takes 0.4 of its time in "
+    "float32 on a processor with matrix instructions for bfloat16"
+)
+BY_DISTANCE = (
+    "the product with a vector a distance is half of what attention multiplies; where keys have vectors too it is made "
+    "twice, with distances that no pair has, and their products are added transposed, a nanosecond a pair; "
+    "Transformer-XL makes and projects its sinusoids in each call; Shaw's values need the weights written out"
+)
+TRAINED_BY_DISTANCE = (
+    "the backward pass forms the weights again and sums the gradient of each distance, in plain PyTorch: the five "
+    "products are half of its time, the rest passes over the logits that fused attention does not make"
+)
+NETWORK = "each pair runs a network of 32 channels, whose products alone take as long as attention"
+#: Why a goal is not reached, by how its name begins; the first that fits is said.
+ATTENTION_REASONS = {
+    **{f"{_name(NAME, length, bfloat16)}, made once a step": READ_IN_FLOAT32 for length in LENGTHS},
+    **{_name(name, length, bfloat16): IN_BFLOAT16 for name in COSTS for length in LENGTHS if name != "RoPE"},
+    **{f"attention, {name},": READ for name in ("ALiBi", "KERPLE", "T5", "Sandwich")},
+    **{f"attention, {name},": BY_DISTANCE for name in ("Shaw", "DeBERTa", "Transformer-XL", "distance bank")},
+    **{f"{_name(NAME, length, float32)}, made once a step": READ for length in LENGTHS},
+    **{f"attention, {name},": NETWORK for name in ("FIRE", "DAPE")},
+    "attention, RoPE": "rotated queries and keys are new tensors, which the default allocator maps page by page",
+    "attention, PaTH": "reflections are taken back one block of keys after the other, four products a block",
+    "attention, forgetting gate": "the sums between a query and its nearest keys are formed in float64",
+    "attention in training, T5": TRAINED_BY_DISTANCE,
+    "attention in training, KERPLE": TRAINED_BY_DISTANCE,
+    "attention in training": "tiles are computed again for the gradient, and the gradients of what is gathered or "
+    "skewed are matrices of a tile each",
+    f"attention, a query of {ROWS} rows": "the row of the bias is made in each call, for as many keys as are read; "
+    "shared_bias makes it once for all layers",
+    "attention, MiB": "every key has vectors of its own, for all heads, which are made at once",
+}

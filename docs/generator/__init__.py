@@ -1,1 +1,0 @@
-"""The parts of docs/generate.py, one for each kind of generated page; only pictures need matplotlib, nothing torch."""

@@ -1,0 +1,74 @@
+"""docs/claims.md: every claim of the sources with its verdict, from the findings that ship with posenc."""
+
+from __future__ import annotations
+
+from generator.text import WIDE, escaped, table
+from posenc.lab.claims import claim_catalog, findings
+from posenc.lab.claims.claim import Claim, ClaimFinding
+
+START = """# What the sources claim
+
+The documents that posenc is built on, a lecture, an article, a lesson, notes and a chapter ([the mission](mission.md)
+lists them), say what positional encodings do. Each statement that can be checked stands here, in our words, with the
+rule by which it is decided, which was fixed before anything was run, and with what came out, also where it speaks
+against the sources. Some are decided by computation, others by training small models: those verdicts hold for the
+models, tasks and budgets named with them, and no further.
+
+`posenc claims NAME --run` checks one again, `posenc claims --run --out claims` all of them.
+"""
+
+TRAINED = """
+Each dot is one seed. A claim is supported if the whole interval of the mean lies beyond the margin, contradicted if it
+lies before it, and undecided otherwise. The intervals are Student's at 99.75 %: with at most twenty such claims, the
+chance of any wrong verdict is one in twenty. The models are small (0.1 to 0.3 million parameters; width 64, 2 layers, 4
+heads) and the budgets short; the learning rate is 0.002, and ten times that for the parameters of encodings.
+Where all sides answer everything right, no difference can show.
+
+![The numbers of every seed, with intervals and margins](images/claims.svg)
+"""
+
+
+def page() -> str:
+    """The whole page."""
+    filed = findings.read_findings()
+    missing = [name for name in claim_catalog.NAMES if name not in filed]
+    assert not missing, f"claims without a finding: {missing}; run `posenc claims NAME --run` and keep what it files"
+    decided = {name: (claim, filed[name].finding) for name, claim in claim_catalog.CLAIMS.items()}
+    verdicts = [finding.verdict for _, finding in decided.values()]
+    counted = ", ".join(f"{verdicts.count(word)} {word}" for word in ("supported", "contradicted", "undecided"))
+    rows = (
+        (f"**{finding.verdict}**", f"[{escaped(claim.statement)}](#{name})", _sources(claim), _way(claim))
+        for name, (claim, finding) in decided.items()
+    )
+    parts = [
+        f"{WIDE}{START}",
+        f"{len(decided)} statements: {counted}.\n",
+        table(["verdict", "statement", "said by", "decided by"], rows),
+    ]
+    for title, names in (
+        ("Decided by computation", claim_catalog.COMPUTED),
+        ("Decided by training", claim_catalog.TRAINED),
+    ):
+        parts += [f"\n## {title}", *([TRAINED] if names is claim_catalog.TRAINED else [])]
+        parts += [_section(name, *decided[name]) for name in names]
+    return "\n".join(parts) + "\n"
+
+
+def _sources(claim: Claim) -> str:
+    return ", ".join(claim.sources)
+
+
+def _way(claim: Claim) -> str:
+    return "training" if claim.trained else "computation"
+
+
+def _section(name: str, claim: Claim, finding: ClaimFinding) -> str:
+    figures = [f"- {escaped(figure)}: {number:.6g}" for figure, number in finding.figures]
+    lines = [
+        f"\n### {escaped(claim.statement)} {{: #{name} }}\n",
+        f"**{finding.verdict.capitalize()}.** {escaped(finding.note)}\n",
+        f"Rule: {escaped(claim.rule)}\n",
+        *figures,
+        f"\n`posenc claims {name} --run`",
+    ]
+    return "\n".join(lines)

@@ -1,0 +1,96 @@
+"""Read one side of a comparison: an encoding, a config or a file; errors name the side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from posenc.core.doors import Encoding, RotaryEncoding
+from posenc.core.rotation import PairLayout
+from posenc.diagnosis.rotation.rotation_usage import RotationUsage, rope_in_head
+from posenc.frequencies import DynamicNTK
+from posenc.models.checkpoints.conversion import layout_of_receipt
+from posenc.models.config.converted_type import as_converted_from
+from posenc.models.config.json_file import load_config
+from posenc.models.config.reader import from_config
+from posenc.models.formats.gguf_read import from_gguf
+from posenc.models.model_positions import LayerGroup, ModelPositions
+from posenc.models.reordered_rows import with_encodings
+
+
+def in_layout(model: ModelPositions, layout: PairLayout | None) -> ModelPositions:
+    """The model with this layout of pairs in its text; as it is for None."""
+
+    def paired(encoding: Encoding, group: LayerGroup) -> Encoding:
+        if not isinstance(encoding, RotaryEncoding) or group.part not in ("text", *model.parts[:1]):
+            return encoding
+        changed = RotationUsage(encoding).with_rope(pairing=layout)
+        return encoding if changed is None else changed.encoding
+
+    return model if layout is None else with_encodings(model, paired)
+
+
+def served_longer(model: ModelPositions, length: int) -> ModelPositions:
+    """The model at a longer sequence than it was trained with, where dynamic NTK has scaled its base."""
+
+    def longer(encoding: Encoding, group: LayerGroup) -> Encoding:
+        head = rope_in_head(encoding)
+        if head is None or not isinstance(head.rope.scaling, DynamicNTK) or not isinstance(encoding, RotaryEncoding):
+            return encoding
+        changed = RotationUsage(encoding).with_scaling(length=length)
+        return encoding if changed is None else changed.encoding
+
+    return with_encodings(model, longer)
+
+
+def longest_trained(*models: ModelPositions) -> int | None:
+    """The longest trained length of dynamic NTK in these models; None where none has it."""
+    encodings = (encoding for model in models for group in model.groups for encoding in group.encodings)
+    scalings = (head.rope.scaling for encoding in encodings if (head := rope_in_head(encoding)) is not None)
+    lengths = [scaling.original for scaling in scalings if isinstance(scaling, DynamicNTK)]
+    return max(lengths, default=None)
+
+
+NOUNS = {"expected": "the first side, what is meant", "actual": "the second side, what is there"}
+
+
+class ModelSource(NamedTuple):
+    """The encodings of one side, and where they were read.
+
+    Args:
+        positions: An encoding, or what a model does with positions.
+        config: Its config as plain data, where it has one.
+        path: Path of its file or folder.
+        converted: Layout of pairs in its rows since posenc converted them, as its config or its receipt says.
+    """
+
+    positions: Encoding | ModelPositions
+    config: Mapping[str, Any] | None = None
+    path: Path | None = None
+    converted: PairLayout | None = None
+
+    @property
+    def folder(self) -> Path | None:
+        """The folder of a checkpoint."""
+        return self.path if self.path is not None and self.path.is_dir() else None
+
+
+def read_source(name: str, given: Any, waive: Iterable[str] = ()) -> ModelSource:
+    """An encoding, a config, the path of one, or what `from_config` returns. Errors begin with the name of the side."""
+    if isinstance(given, Encoding | ModelPositions):
+        return ModelSource(given)
+    if not isinstance(given, Mapping | str | Path) and not callable(getattr(given, "to_dict", None)):
+        raise TypeError(
+            f"{name} must be an encoding, a config or what from_config returns; got {type(given).__name__}. "
+            "Give one of these."
+        )
+    path = Path(given) if isinstance(given, str | Path) else None
+    try:
+        if path is not None and path.suffix == ".gguf":
+            return ModelSource(from_gguf(path, waive=waive), None, path)
+        config, converted = as_converted_from(load_config(given))
+        positions = from_config(config, waive=waive)
+        return ModelSource(in_layout(positions, converted), config, path, converted or layout_of_receipt(path))
+    except (ValueError, TypeError) as error:
+        raise type(error)(f"{name} ({NOUNS[name]}) cannot be read: {error}") from None

@@ -1,0 +1,206 @@
+"""Frequencies, cosines, sines and rotated vectors as code computes them, in plain float64."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from functools import lru_cache
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from posenc.core.doors import RotaryEncoding
+from posenc.diagnosis.rotation.rotation_usage import Reversal, RoleUsage, RotationUsage, rope_in_head
+from posenc.encodings.rotates.axial_rope import AxialRoPE
+from posenc.encodings.rotates.rope import RoPE
+from posenc.frequencies import Llama3, Scaling, YaRN
+from posenc.inspect.rounding import narrowed
+from posenc.models.pair_rotation import pair_rotation
+
+Role = Literal["query", "key"]
+ROLES: tuple[Role, Role] = ("query", "key")
+
+
+class RotatedPairs(NamedTuple):
+    """Pairs of channels that rotate together, and the coordinate of each.
+
+    Args:
+        first: First channel of each pair, (pairs,).
+        second: Second channel of each pair, (pairs,).
+        axis: Coordinate that each pair reads, (pairs,).
+        frequencies: Radians a step, (1, pairs), or (2, pairs) where the first and the second channel have their own.
+        factor: Multiplies cosines and sines.
+        dim: Channels of the head.
+    """
+
+    first: np.ndarray
+    second: np.ndarray
+    axis: np.ndarray
+    frequencies: np.ndarray
+    factor: float
+    dim: int
+
+
+def rotated_pairs(usage: RotationUsage, role: Role, exact: bool = True) -> RotatedPairs:
+    """The pairs of queries or keys; frequencies to float32 alone where `exact` is False, which is faster."""
+    side: RoleUsage = getattr(usage, role)
+    encoding = side.encoding or usage.encoding
+    first, second, axis, factor, dim = _channels(encoding)
+    frequencies = _frequencies(encoding, usage.scalings, usage.reversal, exact) * usage.frequency_factor
+    if usage.frequency_type:
+        frequencies = narrowed(frequencies, usage.frequency_type)
+    both = _of_other_layout(frequencies, first, second) if usage.other_layout else frequencies[None]
+    return RotatedPairs(first, second, axis, both, factor**side.attention_factors, dim)
+
+
+def used_positions(usage: RotationUsage, positions: np.ndarray, role: Role) -> np.ndarray:
+    """The positions that are really used, times how often the vector is rotated."""
+    side: RoleUsage = getattr(usage, role)
+    used = positions.astype(np.float64) + np.asarray(side.shift, dtype=np.float64)
+    if side.moves:
+        used = _moved(used, dict(side.moves))
+    if usage.table is not None:
+        length, beyond = usage.table
+        used = np.mod(used, length) if beyond == "repeat" else np.minimum(used, length - 1)
+    if usage.position_type:
+        used = narrowed(used, usage.position_type)
+    return used * side.rotations
+
+
+def used_cos_sin(
+    usage: RotationUsage, positions: np.ndarray, role: Role, exact: bool = True
+) -> tuple[np.ndarray, np.ndarray]:
+    """Cosines and sines, (1, n, pairs), or (2, n, pairs) where the two channels of a pair have their own."""
+    pairs = rotated_pairs(usage, role, exact)
+    angle = _of_each_pair(used_positions(usage, positions, role), pairs) * pairs.frequencies[:, None]
+    cosine, sine = (np.sin, np.cos) if usage.sine_for_cosine else (np.cos, np.sin)
+    return cosine(angle) * pairs.factor, sine(angle) * pairs.factor
+
+
+def rotate_vectors(
+    usage: RotationUsage, x: np.ndarray, positions: np.ndarray, role: Role, exact: bool = True
+) -> np.ndarray:
+    """Vectors (n, dim) as this usage rotates them."""
+    pairs = rotated_pairs(usage, role, exact)
+    cos, sin = used_cos_sin(usage, positions, role, exact)
+    first, second = x[:, pairs.first], x[:, pairs.second]
+    first_after, second_after = written_channels(usage, pairs)
+    y = x.astype(np.float64)
+    y[:, first_after] = first * cos[0] - second * sin[0]
+    y[:, second_after] = second * cos[-1] + first * sin[-1]
+    return y
+
+
+def written_channels(usage: RotationUsage, pairs: RotatedPairs) -> tuple[np.ndarray, np.ndarray]:
+    """Channels that the two rotated channels of each pair are written to."""
+    if not usage.regrouped:
+        return pairs.first, pairs.second
+    start, half = min(pairs.first.min(), pairs.second.min()), len(pairs.first)
+    return np.arange(start, start + half), np.arange(start + half, start + 2 * half)
+
+
+def pairs_adjacent(encoding: RotaryEncoding) -> bool:
+    """Whether neighbours rotate together, or the one pair there is."""
+    first, second, *_ = _channels(encoding)
+    return bool(np.all(second - first == 1))
+
+
+def _moved(positions: np.ndarray, moves: dict[tuple[float, ...], tuple[float, ...]]) -> np.ndarray:
+    """Positions (n,) or (n, axes), those that are moved in their new place."""
+    rows, number = np.unique(positions.reshape(len(positions), -1), axis=0, return_inverse=True)
+    moved = np.array([moves.get(row, row) for row in map(tuple, rows.tolist())])
+    return np.asarray(moved[number.reshape(-1)].reshape(positions.shape))
+
+
+def _of_each_pair(positions: np.ndarray, pairs: RotatedPairs) -> np.ndarray:
+    """Positions (n,) or (n, axes) as what each pair reads; (n, 1) or (n, pairs)."""
+    if positions.ndim == 1:
+        return positions[:, None]
+    if pairs.axis.max(initial=0) >= positions.shape[1]:
+        raise ValueError(
+            f"positions must have a coordinate for each axis; got {positions.shape[1]} for a rotation that reads "
+            f"number {pairs.axis.max()}. Give (n, axes)."
+        )
+    return np.asarray(positions[:, pairs.axis])
+
+
+def _of_other_layout(frequencies: np.ndarray, first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """The frequency that each channel of a pair gets where they lie as the other pairing lays them; (2, pairs)."""
+    start, half = int(min(first.min(), second.min())), len(frequencies)
+    adjacent = bool(np.all(second - first == 1))
+    index = [(channels - start) % half if adjacent else (channels - start) // 2 for channels in (first, second)]
+    return np.asarray(frequencies[np.stack(index)])
+
+
+@lru_cache(maxsize=1024)
+def _channels(encoding: RotaryEncoding) -> tuple[np.ndarray, np.ndarray, np.ndarray, float, int]:
+    head = rope_in_head(encoding)
+    if head is None or isinstance(head.rope, AxialRoPE):
+        pairs = pair_rotation(encoding)
+        if pairs is None:
+            raise TypeError(f"encoding must rotate pairs by fixed angles; got {encoding!r}. Compare fields.")
+        return np.array(pairs.first), np.array(pairs.second), np.array(pairs.axis), pairs.factor, pairs.dim
+    rope, half = head.rope, head.rope.head_dim // 2
+    pair = np.arange(half)
+    first, second = (2 * pair, 2 * pair + 1) if rope.pairing == "adjacent" else (pair, pair + half)
+    return first + head.start, second + head.start, np.zeros(half, int), rope.attention_factor, head.dim
+
+
+@lru_cache(maxsize=2048)
+def _frequencies(encoding: RotaryEncoding, scalings: int, reversal: Reversal | None, exact: bool) -> np.ndarray:
+    head = rope_in_head(encoding)
+    if head is None:
+        pairs = pair_rotation(encoding)
+        return np.zeros(0) if pairs is None else pairs.radians()
+    frequencies = head.rope.frequencies
+    scaled = frequencies.radians() if exact else frequencies.float32(np.zeros(1, np.float32)).astype(np.float64)
+    if head.rope.scaling is None or (scalings == 1 and reversal is None):
+        return scaled
+    unscaled = replace(head.rope, scaling=None).frequencies.radians()
+    if reversal is not None and isinstance(head.rope, RoPE):
+        return of_reversed_ramp(head.rope, unscaled, scaled, reversal)
+    return np.asarray(unscaled * (scaled / unscaled) ** scalings)
+
+
+def of_reversed_ramp(rope: RoPE, unscaled: np.ndarray, scaled: np.ndarray, reversal: Reversal) -> np.ndarray:
+    """The frequencies (pairs,) of this RoPE with its ramp reversed; as they are where its scaling has none."""
+    scaling = rope.scaling
+    slowest = unscaled / getattr(scaling, "factor", 1.0)
+    if isinstance(scaling, Llama3):
+        position = _in_middle_band(scaling, unscaled)
+        ends = unscaled / ((1.0 - position) * scaling.factor + position)
+        blended = ends if reversal == "ends" else unscaled + slowest - scaled
+        return np.where((position > 0.0) & (position < 1.0), blended, scaled)
+    if isinstance(scaling, YaRN) and reversal == "ends":
+        share = _exchanged_share(scaling, rope)
+        fast, slow = unscaled.astype(np.float32), slowest.astype(np.float32)
+        return np.asarray(slow * share + fast * (1 - share), dtype=np.float64)
+    return np.asarray(unscaled + slowest - scaled)
+
+
+def in_middle_band(scaling: Scaling | None, unscaled: np.ndarray) -> np.ndarray | None:
+    """Mask (pairs,) of the pairs that Llama 3's scaling blends; None for other scalings."""
+    if not isinstance(scaling, Llama3):
+        return None
+    position = _in_middle_band(scaling, unscaled)
+    return (position > 0.0) & (position < 1.0)
+
+
+def _in_middle_band(scaling: Llama3, unscaled: np.ndarray) -> np.ndarray:
+    """0 where the band begins, at the wavelength original/high, and 1 where it ends, at original/low."""
+    first, last = scaling.original / scaling.high, scaling.original / scaling.low
+    return np.asarray((2 * np.pi / unscaled - first) / max(last - first, 1e-9))
+
+
+def _exchanged_share(scaling: YaRN, rope: RoPE) -> np.ndarray:
+    """How much each pair is stretched where beta_fast stands for beta_slow and the other way round, in float32."""
+
+    def pair_of(rotations: float) -> float:
+        return rope.head_dim * math.log(scaling.original / (rotations * 2 * math.pi)) / (2 * math.log(rope.base))
+
+    low, high = pair_of(scaling.beta_slow), pair_of(scaling.beta_fast)
+    if scaling.truncate:
+        low, high = math.floor(low), math.ceil(high)
+    low, high = max(low, 0), min(high, rope.head_dim - 1)
+    ramp = (np.arange(rope.head_dim // 2, dtype=np.float32) - np.float32(low)) / np.float32((high - low) or 0.001)
+    return np.asarray(np.clip(ramp, np.float32(0), np.float32(1)))

@@ -1,0 +1,199 @@
+"""Tasks that say an earlier token: at a fixed distance, at an index that the content names, or at a key."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import numpy as np
+
+from posenc.core.declared_fields import Whole
+from posenc.lab.tasks.task import NOTHING, Batch, Task, TaskRow
+
+
+@dataclass(frozen=True)
+class FixedOffset(Task):
+    """Say the token a fixed number of places back: yᵢ = x₍ᵢ₋offset₎, for random x.
+
+    Args:
+        offset: How many places.
+        symbols: How many different tokens there are.
+
+    Example:
+        >>> batch = FixedOffset(offset=2).batch(np.random.default_rng(0), 1, 5)
+        >>> bool((batch.targets[0, 2:] == batch.tokens[0, :3]).all()), batch.targets[0, :2].tolist()
+        (True, [-100, -100])
+    """
+
+    offset: Annotated[int, Whole(1, 1 << 16)] = 3
+    symbols: Annotated[int, Whole(2, 1 << 16)] = 16
+
+    @property
+    def vocabulary(self) -> int:
+        return self.symbols
+
+    def batch(self, rng: np.random.Generator, size: int, length: int) -> Batch:
+        tokens = rng.integers(0, self.symbols, (size, length))
+        targets = np.full_like(tokens, NOTHING)
+        targets[:, self.offset :] = tokens[:, : max(0, length - self.offset)]
+        return Batch(tokens, targets)
+
+
+@dataclass(frozen=True)
+class CuedOffset(Task):
+    """Say the symbol at the distance that the content names: yᵢ = the symbol at i - kᵢ, where there is one.
+
+    Each token is a symbol with a cue k from 1 to `cues`. Tokens: the symbols as they are said, then each symbol with
+    each cue.
+
+    Args:
+        cues: How many different distances there are.
+        symbols: How many different symbols there are.
+    """
+
+    cues: Annotated[int, Whole(1, 1 << 10)] = 8
+    symbols: Annotated[int, Whole(2, 1 << 10)] = 8
+
+    @property
+    def vocabulary(self) -> int:
+        return self.symbols * (1 + self.cues)
+
+    def batch(self, rng: np.random.Generator, size: int, length: int) -> Batch:
+        symbols, cues = rng.integers(0, self.symbols, (size, length)), rng.integers(0, self.cues, (size, length))
+        return naming(symbols, cues, np.arange(length) - cues - 1, self.symbols)
+
+
+@dataclass(frozen=True)
+class AbsoluteIndex(CuedOffset):
+    """Say the symbol at the index that the content names, where there is one.
+
+    Each token is a symbol with a cue j from 0 to `cues` - 1.
+
+    Args:
+        cues: How many different indices there are.
+        symbols: How many different symbols there are.
+    """
+
+    cues: Annotated[int, Whole(1, 1 << 10)] = 16
+
+    def batch(self, rng: np.random.Generator, size: int, length: int) -> Batch:
+        symbols, cues = rng.integers(0, self.symbols, (size, length)), rng.integers(0, self.cues, (size, length))
+        return naming(symbols, cues, cues, self.symbols)
+
+
+def naming(symbols: np.ndarray, cues: np.ndarray, index: np.ndarray, count: int) -> Batch:
+    """Batch of tokens that are a symbol with a cue, and say the symbol at an index, where the sequence has it.
+
+    Tokens: the symbols as they are said, then each symbol with each cue.
+
+    Args:
+        symbols: (batch, n).
+        cues: (batch, n).
+        index: (batch, n), of the symbols that are said.
+        count: How many different symbols there are.
+
+    Returns:
+        The batch.
+
+    Example:
+        >>> batch = naming(np.array([[0, 1, 1]]), np.array([[0, 0, 2]]), np.array([[-1, 0, 3]]), count=2)
+        >>> batch.tokens.tolist(), batch.targets.tolist()
+        ([[2, 3, 7]], [[-100, 0, -100]])
+    """
+    length = symbols.shape[1]
+    named = np.take_along_axis(symbols, index.clip(0, length - 1), 1)
+    return Batch(count * (1 + cues) + symbols, np.where((index >= 0) & (index < length), named, NOTHING))
+
+
+@dataclass(frozen=True)
+class Last(Task):
+    """Say the value at the last earlier token with the same key.
+
+    Each token is a key with a value. Tokens: the values as they are said, then each key with each value.
+
+    Args:
+        keys: How many different keys there are.
+        values: How many different values there are.
+    """
+
+    keys: Annotated[int, Whole(1, 1 << 10)] = 8
+    values: Annotated[int, Whole(2, 1 << 10)] = 16
+
+    @property
+    def vocabulary(self) -> int:
+        return self.values * (1 + self.keys)
+
+    def batch(self, rng: np.random.Generator, size: int, length: int) -> Batch:
+        keys, values = rng.integers(0, self.keys, (size, length)), rng.integers(0, self.values, (size, length))
+        return naming(values, keys, self.earlier(keys), self.values)
+
+    def earlier(self, keys: np.ndarray) -> np.ndarray:
+        """Index of the earlier token that is meant, (batch, n), -1 where there is none."""
+        same = (keys[:, :, None] == np.arange(self.keys)) * np.arange(1, keys.shape[1] + 1)[:, None]
+        latest = np.maximum.accumulate(same, 1)
+        before = np.concatenate([np.zeros_like(latest[:, :1]), latest[:, :-1]], 1)
+        return np.take_along_axis(before, keys[..., None], 2)[..., 0] - 1
+
+
+@dataclass(frozen=True)
+class First(Last):
+    """Say the value at the first token with the same key, in sequences as those of `Last`."""
+
+    def earlier(self, keys: np.ndarray) -> np.ndarray:
+        first = (keys[:, :, None] == np.arange(self.keys)).argmax(1)
+        index = np.take_along_axis(first, keys, 1)
+        return np.where(index < np.arange(keys.shape[1]), index, -1)
+
+
+ROWS = (
+    TaskRow(
+        "fixed-offset",
+        FixedOffset,
+        "What stands three places back?",
+        "Barbero et al. 2024, arXiv:2410.06205, §5: heads that attend to the previous token need positions",
+        ("encoder", "decoder"),
+        length=32,
+        test_lengths=(32, 64, 128),
+        steps=150,
+    ),
+    TaskRow(
+        "cued-offset",
+        CuedOffset,
+        "What stands k places back, where the token here says k?",
+        "the content-addressed form of fixed-offset",
+        ("encoder", "decoder"),
+        length=32,
+        test_lengths=(32, 64, 128),
+        steps=1000,
+    ),
+    TaskRow(
+        "absolute-index",
+        AbsoluteIndex,
+        "What stands at index j of the sequence?",
+        "an index without a first token to count from",
+        ("encoder",),
+        length=32,
+        test_lengths=(32, 64, 128),
+        steps=500,
+    ),
+    TaskRow(
+        "last",
+        Last,
+        "Which came last?",
+        "the recall of a key with its value (Arora et al. 2023, arXiv:2312.04927), with repeated keys",
+        ("decoder",),
+        32,
+        (32, 64, 128),
+        1000,
+    ),
+    TaskRow(
+        "first",
+        First,
+        "Which came first?",
+        "the recall of a key with its value (Arora et al. 2023, arXiv:2312.04927), with repeated keys",
+        ("decoder",),
+        32,
+        (32, 64, 128),
+        1000,
+    ),
+)

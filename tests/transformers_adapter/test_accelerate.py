@@ -1,0 +1,195 @@
+"""Loaded models of transformers with our rotation inside: the same logits, undone without a trace, others refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+import transformers
+
+from posenc.transformers import accelerate, accelerated_attention
+from transformers_adapter.tiny_models import TOKENS, model
+
+KINDS = ("Llama", "Qwen3", "Gemma3", "GPTNeoX", "GPTJ", "Glm4")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_same_logits_before_within_and_after(kind: str) -> None:
+    one = model(kind)
+    forwards = [type(module).forward for module in one.modules()]
+    with torch.no_grad():
+        before = one(TOKENS).logits
+        with accelerate(one) as accelerated:
+            within = one(TOKENS).logits
+        after = one(TOKENS).logits
+    assert len(accelerated.changed) == 2
+    # Queries and keys are the same bits; attention may sum them in another order where they lie otherwise in memory.
+    assert (within - before).abs().max() <= 64 * 2**-24 * (1 + before.abs().max())
+    assert torch.equal(after, before)
+    assert [type(module).forward for module in one.modules()] == forwards
+    assert not any("forward" in module.__dict__ for module in one.modules())
+
+
+def test_other_models_are_left_alone() -> None:
+    one, other = model("Llama"), model("Llama")
+    accelerated = accelerate(one)
+    assert not any("forward" in module.__dict__ for module in other.modules())
+    accelerated.undo()
+
+
+def test_a_model_decodes_and_learns_with_it() -> None:
+    one, plain = model("Llama"), model("Llama")
+    accelerate(one)
+    for each in (one, plain):
+        each(TOKENS, labels=TOKENS).loss.backward()
+    for mine, theirs in zip(one.parameters(), plain.parameters(), strict=True):
+        assert (mine.grad - theirs.grad).abs().max() <= 2**-16 * (1 + theirs.grad.abs().max())
+    with torch.no_grad():
+        known = one(TOKENS[:, :6], use_cache=True)
+        step = one(TOKENS[:, 6:], past_key_values=known.past_key_values).logits[:, -1]
+        whole = one(TOKENS).logits[:, -1]
+    assert (step - whole).abs().max() <= 64 * 2**-24 * (1 + whole.abs().max())
+
+
+def test_sixteen_bits_round_less() -> None:
+    one = model("Llama").to(torch.bfloat16)
+    with torch.no_grad():
+        before = one(TOKENS).logits
+        with accelerate(one):
+            within = one(TOKENS).logits
+    assert within.dtype == torch.bfloat16
+    assert (within - before).abs().max() <= 2**-4 * (1 + before.abs().max())
+
+
+def apply_rotary_pos_emb(q: Any, k: Any, cos: Any, sin: Any, unsqueeze_dim: int = 1) -> Any:
+    """A rotation the other way round."""
+    cos, sin = cos.unsqueeze(unsqueeze_dim), sin.unsqueeze(unsqueeze_dim)
+    halves = [torch.cat([x[..., x.shape[-1] // 2 :], -x[..., : x.shape[-1] // 2]], -1) for x in (q, k)]
+    return q * cos + halves[0] * sin, k * cos + halves[1] * sin
+
+
+class Backwards(torch.nn.Module):
+    def forward(self, q: Any, k: Any, cos: Any, sin: Any) -> Any:
+        return apply_rotary_pos_emb(q, k, cos, sin)
+
+
+def test_what_is_refused() -> None:
+    with pytest.raises(TypeError, match=r"^model must be a loaded model"):
+        accelerate("llama")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=r"^model must have attention that calls"):
+        accelerate(torch.nn.Linear(2, 2))
+    backwards = Backwards()
+    with pytest.raises(ValueError, match=r"^model must rotate pairs of channels as .*another rotation"):
+        accelerate(backwards)
+    assert "forward" not in backwards.__dict__
+    one = model("Llama")
+    accelerate(one)
+    with pytest.raises(ValueError, match=r"^model must be as it was loaded"):
+        accelerate(one)
+
+
+def in_small(kind: str) -> Any:
+    """A model whose positions act inside attention, weights large enough that they show."""
+    torch.manual_seed(0)
+    t5 = {"vocab_size": 32, "d_model": 16, "d_kv": 8, "d_ff": 16, "num_layers": 2, "num_heads": 2}
+    deberta = {
+        "vocab_size": 32,
+        "hidden_size": 16,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 2,
+        "intermediate_size": 16,
+        "relative_attention": True,
+        "position_buckets": 8,
+        "max_relative_positions": -1,
+        "max_position_embeddings": 32,
+        "pos_att_type": ["p2c", "c2p"],
+        "norm_rel_ebd": "layer_norm",
+        "share_att_key": True,
+        "position_biased_input": False,
+    }
+    made = {
+        "T5": lambda: transformers.T5ForConditionalGeneration(transformers.T5Config(**t5)),
+        "DeBERTa": lambda: transformers.DebertaV2Model(transformers.DebertaV2Config(**deberta)),
+        "DeBERTa, projections of their own": lambda: transformers.DebertaV2Model(
+            transformers.DebertaV2Config(**deberta | {"share_att_key": False, "position_buckets": -1})
+        ),
+        "BLOOM": lambda: transformers.BloomForCausalLM(
+            transformers.BloomConfig(vocab_size=32, hidden_size=24, n_layer=2, n_head=6)
+        ),
+        "MPT": lambda: transformers.MptForCausalLM(
+            transformers.MptConfig(vocab_size=32, d_model=24, n_layers=2, n_heads=6, max_seq_len=64)
+        ),
+    }[kind]()
+    for parameter in made.parameters():
+        parameter.data.mul_(2.0)
+    return made.eval()
+
+
+INSIDE = ("T5", "DeBERTa", "DeBERTa, projections of their own", "BLOOM", "MPT")
+IDS = torch.randint(32, (2, 20), generator=torch.Generator().manual_seed(1))
+
+
+def given(kind: str, padding: int) -> tuple[dict[str, Any], Any]:
+    """Two rows, padding before the second, and which tokens are none."""
+    real = torch.ones(2, 20, dtype=torch.bool)
+    real[1, :padding] = False
+    asked = {"input_ids": IDS, "attention_mask": real.long()}
+    return asked | ({"decoder_input_ids": IDS, "use_cache": False} if kind == "T5" else {}), real
+
+
+@pytest.mark.parametrize("kind", INSIDE)
+def test_positions_inside_attention_give_the_same_and_the_same_gradients(kind: str, monkeypatch: Any) -> None:
+    one, calls, results = in_small(kind), [], []
+    attend = accelerated_attention.attention
+    monkeypatch.setattr(accelerated_attention, "attention", lambda *a, **b: calls.append(b) or attend(*a, **b))
+    accelerated = accelerate(one)
+    calls.clear()
+    for ours in (True, False):
+        asked = [given(kind, padding) for padding in (0, 3)]
+        found = [one(**each)[0][real] for each, real in asked]
+        one.zero_grad()
+        found[0].square().mean().backward()
+        results.append((found, [p.grad for p in one.parameters() if p.grad is not None]))
+        if ours:
+            assert len(calls) == 2 * len(accelerated.changed), "each layer attends by ours"
+            assert {call["mask"] is None for call in calls[: len(calls) // 2]} == {True}, "no mask where none is needed"
+            accelerated.undo()
+    for mine, theirs in zip(results[0][0] + results[0][1], results[1][0] + results[1][1], strict=True):
+        assert (mine - theirs).abs().max() <= 64 * 2**-23 * (1 + theirs.abs().max())
+    assert not any("forward" in module.__dict__ for module in one.modules())
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("kind", ["T5", "BLOOM", "MPT"])
+def test_they_generate_the_same(kind: str) -> None:
+    one, ids = in_small(kind), IDS[:, :7]
+    mask = torch.ones_like(ids)
+    mask[1, :2] = 0
+    asked = {"attention_mask": mask, "min_new_tokens": 6, "max_new_tokens": 6, "do_sample": False}
+    asked |= {"decoder_start_token_id": 0} if kind == "T5" else {}
+    stock = one.generate(ids, **asked)
+    with accelerate(one):
+        assert torch.equal(one.generate(ids, **asked), stock)
+        assert torch.equal(one.generate(ids, cache_implementation="static", **asked), stock)
+
+
+def test_weights_that_are_asked_for_are_the_model_s_own() -> None:
+    one = in_small("MPT")
+    stock = one(IDS, output_attentions=True).attentions
+    with accelerate(one):
+        within = one(IDS, output_attentions=True).attentions
+    assert all(torch.equal(mine, theirs) for mine, theirs in zip(within, stock, strict=True))
+
+
+def test_a_model_that_attends_otherwise_is_refused_and_left_as_it_was() -> None:
+    one = in_small("T5")
+    one.set_attn_implementation("eager")
+    with pytest.raises(ValueError, match=r"^model must make calls that attention can take; got none at .*'eager'"):
+        accelerate(one)
+    assert not any("forward" in module.__dict__ for module in one.modules())
+    other = in_small("BLOOM")
+    for block in other.transformer.h:
+        block.self_attention.inv_norm_factor *= 1.01
+    with pytest.raises(ValueError, match=r"^model must attend as its config says; got another output at 'transformer"):
+        accelerate(other)
