@@ -144,7 +144,7 @@ SAID = (
     (
         "gptj",
         {},
-        "RoPE: 64 of 256 channels from 0 of a head, pairs (2i, 2i+1), base 10,000, one rotation in 6.283",
+        "RoPE: 64 of 256 channels from 0 of a head, pairs (2i, 2i+1), base 10,000, one revolution in 6.283",
         "Partial(",
     ),
     (

@@ -68,4 +68,4 @@ def _wavelengths(encoding: Encoding) -> list[str]:
         finite = [length for length in spectrum(encoding).wavelengths if length != float("inf")]
     except TypeError:
         return []
-    return [f"one rotation in {min(finite):.4g} to {max(finite):.4g} positions"] if finite else []
+    return [f"one revolution in {min(finite):.4g} to {max(finite):.4g} positions"] if finite else []
