@@ -13,7 +13,7 @@ from posenc.cli.answer import Answer, Heading, Verb, attributes, columns
 
 if TYPE_CHECKING:
     from posenc.models.extension_planning.metrics import Band
-    from posenc.models.extension_planning.planner import ContextPlan, Planned
+    from posenc.models.extension_planning.planner import ContextPlan, RankedCandidate
 
 
 CAPTION = (
@@ -61,13 +61,13 @@ class PlanVerb(Verb):
 def _facts(plan: ContextPlan) -> dict[str, Any]:
     ways = [
         {
-            **attributes(one.way, "name", "encoding"),
+            **attributes(one.candidate, "name", "encoding"),
             "figures": one.figures,
-            **attributes(one.way, "tune", "source"),
+            **attributes(one.candidate, "tune", "source"),
             "snippets": dict(one.snippets),
             "checked": one.checked,
         }
-        for one in plan.ways
+        for one in plan.candidates
     ]
     return {
         **attributes(plan, "model_type", "encoding", "trained", "trained_from", "length", "typical", "left"),
@@ -87,24 +87,26 @@ def _lines(plan: ContextPlan) -> Iterator[str]:
     yield ""
     short = f"changed within {plan.typical:,}"
     headers = ("", "way", "unseen pairs", "beyond", "disturbance", short, "logits", "sum of cosines")
-    yield from columns(headers, [_row(rank, one) for rank, one in enumerate(plan.ways, 1)], numbers=(2, 3, 4, 5, 6))
+    yield from columns(
+        headers, [_row(rank, one) for rank, one in enumerate(plan.candidates, 1)], numbers=(2, 3, 4, 5, 6)
+    )
     yield ""
     yield from CAPTION
-    for one in plan.ways[:3]:
+    for one in plan.candidates[:3]:
         yield ""
-        yield Heading(one.way.name)
+        yield Heading(one.candidate.name)
         yield f"  pairs: {'; '.join(map(_band, one.figures.bands))}"
-        yield f"  tune: {one.way.tune} ({one.way.source})"
+        yield f"  tune: {one.candidate.tune} ({one.candidate.source})"
         yield from (f"  {engine}: {text}" for engine, text in one.snippets)
         yield f"  checked: {one.checked}"
 
 
-def _row(rank: int, one: Planned) -> tuple[str, ...]:
+def _row(rank: int, one: RankedCandidate) -> tuple[str, ...]:
     numbers = one.figures
     positive = "positive throughout" if numbers.aggregates_to is None else f"negative from {numbers.aggregates_to:,}"
     beyond = f"{numbers.beyond:.2f}" if numbers.unseen else "-"
     figures = (f"{numbers.disturbance:.3g}", f"{numbers.short:.3f}", f"{numbers.attention**2:.3f}")
-    return (str(rank), one.way.name, str(numbers.unseen), beyond, *figures, positive)
+    return (str(rank), one.candidate.name, str(numbers.unseen), beyond, *figures, positive)
 
 
 def _band(band: Band) -> str:

@@ -15,7 +15,7 @@ from posenc.inspect.sinusoid_channels import SinusoidChannels, required_channels
 from posenc.inspect.spectrum import derivative as derivative_of
 from posenc.inspect.spectrum import frequencies_of
 from posenc.models.extension_planning.metrics import slowed_by
-from posenc.models.extension_planning.planner import ways
+from posenc.models.extension_planning.planner import scaling_candidates
 from posenc.phase import cosine_sine
 from posenc.plot import canvas
 
@@ -212,7 +212,7 @@ def scalings(
     target = validation.integer("target", target, 1, 1 << 30)
     lengths, before = encoding.frequencies.wavelengths(), encoding.frequencies.radians()
     ax = canvas.single(ax)
-    for index, way in enumerate(ways(encoding, trained, target, min(4096, trained))):
+    for index, way in enumerate(scaling_candidates(encoding, trained, target, min(4096, trained))):
         line = {"color": canvas.colour(index), "linestyle": canvas.style(index), "label": way.name}
         ax.loglog(lengths, slowed_by(before, way.encoding.frequencies.radians()), **{**line, **keywords})
     canvas.legend(ax, ax.lines)
