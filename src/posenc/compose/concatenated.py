@@ -25,6 +25,8 @@ class Concatenated(AddsOne):
     Raises:
         TypeError: `encoding` is no additive encoding.
 
+        ValueError: A field breaks its rule; the message names it.
+
     Example:
         >>> import numpy as np
         >>> from posenc import Sinusoidal

@@ -93,6 +93,8 @@ class Backward(RotatesOne):
     Raises:
         TypeError: `encoding` is no rotary encoding.
 
+        ValueError: A field breaks its rule; the message names it.
+
     Example:
         >>> import numpy as np
         >>> from posenc import RoPE

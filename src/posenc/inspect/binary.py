@@ -52,7 +52,11 @@ class BinaryCounting(text_lines.Lines):
         ]
 
     def corrections(self) -> list[str]:
-        """Differences that the analogy with bits leaves out."""
+        """Differences that the analogy with bits leaves out.
+
+        Returns:
+            Lines of text.
+        """
         fastest, last = float(self.wavelengths[0]), float(self.wavelengths[-1])
         ratio = spectrum(self.encoding).ratio
         growth = "no fixed multiple of" if math.isnan(ratio) else f"{text_lines.number(ratio, 4)} times"

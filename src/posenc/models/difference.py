@@ -47,6 +47,11 @@ class FieldDifference:
     second: str
 
     def line(self) -> str:
+        """Say the field and both values in a line.
+
+        Returns:
+            A line of text.
+        """
         return f"{self.name}: {self.first} and {self.second}"
 
 
@@ -67,6 +72,11 @@ class Effect:
     index: int
 
     def line(self) -> str:
+        """Say the effect in a line.
+
+        Returns:
+            A line of text.
+        """
         sentences = {
             "angle": "the angle differs by up to {} rad, in pair {}",
             "value": "a value differs by up to {}, in channel {}",
@@ -104,6 +114,11 @@ class Difference:
     notes: tuple[str, ...] = ()
 
     def lines(self) -> list[str]:
+        """Say the differences and their effects, a line each.
+
+        Returns:
+            Lines of text.
+        """
         if not self.where:
             same = f"the same mathematics{' in what was compared' if self.not_compared else ''}"
             head = [f"{self.first} and {self.second}: {same if self.same else 'not the same'}"]

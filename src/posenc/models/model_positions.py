@@ -39,6 +39,10 @@ class Value(Declared):
         value: As it was used.
         source: "file", "class default" of the model type, or "caller" for what the caller stated.
         key: Its place in that source, "rope_parameters.rope_theta" for example.
+
+    Raises:
+        ValueError: A field breaks its rule; the message names it.
+        TypeError: A field has the wrong type.
     """
 
     name: str
@@ -57,6 +61,10 @@ class Window(Declared):
     Args:
         before: Positions before the query, from 0.
         after: Positions behind the query; 0 under a causal mask.
+
+    Raises:
+        ValueError: A field breaks its rule; the message names it.
+        TypeError: A field has the wrong type.
     """
 
     before: Annotated[int, Whole(0, 2**53)]
@@ -73,6 +81,10 @@ class Chunks(Declared):
 
     Args:
         size: Positions of a chunk.
+
+    Raises:
+        ValueError: A field breaks its rule; the message names it.
+        TypeError: A field has the wrong type.
     """
 
     size: Annotated[int, Whole(1, 2**53)]
@@ -197,14 +209,22 @@ class LayerGroup:
         raise ValueError(f"name must be a value that was read; got {name!r}. Known here: {known or 'none'}.")
 
     def explain(self) -> str:
-        """Return one line: the layers, what they use, and every value with its source."""
+        """Return one line: the layers, what they use, and every value with its source.
+
+        Returns:
+            A line of text.
+        """
         uses = " and ".join(map(repr, self.encodings)) or "no positional encoding"
         layers = f"{self.part}, {self.attention}, {layer_ranges(self.layers)}: {uses}"
         values = ["; ".join(map(str, self.values))] if self.values else []
         return ". ".join([layers, *self.beside_encodings(), *values]) + "."
 
     def beside_encodings(self) -> list[str]:
-        """Return a sentence for each thing that happens to positions besides the encodings."""
+        """Return a sentence for each thing that happens to positions besides the encodings.
+
+        Returns:
+            Sentences without a full stop.
+        """
         sentences = []
         if self.offset:
             sentences.append(f"the first token reads row {self.offset} of the table")
@@ -290,7 +310,11 @@ class ModelPositions:
         return tuple(group for group in groups if layer in group.layers)
 
     def explain(self) -> str:
-        """Return the model type, one line for each group of layers, and the notes."""
+        """Return the model type, one line for each group of layers, and the notes.
+
+        Returns:
+            Lines of text.
+        """
         rows = [group.explain() for group in self.groups]
         notes = dict.fromkeys([*self.notes, *(note for group in self.groups for note in group.notes)])
         return "\n".join([self.model_type, *rows, *(f"note: {note}" for note in notes)])
