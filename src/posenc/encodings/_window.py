@@ -19,7 +19,9 @@ def sizes_of_window(least: int) -> TupleOf:
 def distances(query_positions: Positions, key_positions: Positions, axes: int) -> tuple[list[Array], Array]:
     """Distances query - key along every axis, for whole coordinates on their last axis; and a guard, 0.0 or NaN."""
     pairs = zip(
-        split_coordinates(query_positions, axes, "query"), split_coordinates(key_positions, axes, "key"), strict=True
+        split_coordinates(query_positions, axes, "query_positions"),
+        split_coordinates(key_positions, axes, "key_positions"),
+        strict=True,
     )
     differences, guards = zip(*(whole_difference(m, n) for m, n in pairs), strict=True)
     return [-difference for difference in differences], sum(guards[1:], guards[0])
