@@ -17,8 +17,8 @@ from .compose import Sum as Sum
 from .core.doors import AdditiveEncoding as AdditiveEncoding
 from .core.doors import AttentionBias as AttentionBias
 from .core.doors import AttentionScore as AttentionScore
-from .core.doors import Encoding as Encoding
 from .core.doors import RotaryEncoding as RotaryEncoding
+from .core.encoding import Encoding as Encoding
 from .core.rotation import Pairing as Pairing
 from .core.rotation import Rotation as Rotation
 from .core.row import Row as Row

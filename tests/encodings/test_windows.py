@@ -156,7 +156,7 @@ def test_gradients_of_decomposed() -> None:
         (
             lambda: BIASES["window"][0].matrix(QUERY, KEY[:, :1], drawn(BIASES["window"][0])),
             ValueError,
-            "^key must have a last",
+            "^key_positions must have a last",
         ),
         (lambda: BIASES["window"][0].init(3), TypeError, r"^rng must be a numpy.random.Generator; got 3"),
         (lambda: LogCPB(heads=1, window=(1, 7)), ValueError, r"^window must be an integer from 2"),
@@ -170,7 +170,7 @@ def test_gradients_of_decomposed() -> None:
         (
             lambda: BIASES["graph"][0].matrix(GRAPH[:, :6], GRAPH, drawn(BIASES["graph"][0])),
             ValueError,
-            "^query must have a last",
+            "^query_positions must have a last",
         ),
         (lambda: BIASES["graph"][0].init(3), TypeError, r"^rng must be a numpy.random.Generator; got 3"),
         (lambda: Decomposed(dim=0), ValueError, r"^dim must be an integer from 1"),
