@@ -13,7 +13,7 @@ from posenc.core.doors import Encoding
 from posenc.encodings.adds.nope import NoPE
 from posenc.encodings.rotates.rope import RoPE
 from posenc.frequencies import Clipped, LongRoPE, NTKByParts, NTKFixed, NTKMixed, Proportional, Resonance, YaRN
-from posenc.models.extension_planning.planner import ways
+from posenc.models.extension_planning.planner import scaling_candidates
 
 #: Su 2023, kexue.fm/archives/9706, in the published patch.
 MIXED = 0.75
@@ -59,7 +59,8 @@ def extension_candidates(encoding: RoPE, trained: int, length: int, width: int) 
         ['as it is', 'YaRN', 'Llama 3']
     """
     planned = [
-        ExtensionCandidate(way.name, way.encoding, way.short) for way in ways(encoding, trained, length, trained)
+        ExtensionCandidate(way.name, way.encoding, way.short)
+        for way in scaling_candidates(encoding, trained, length, trained)
     ]
     nothing = NoPE(dim=width)
     return (
