@@ -130,7 +130,7 @@ def released(encoding: DAPE | DAPEv2, logits: torch.Tensor, bias: torch.Tensor, 
 def test_dape_is_what_the_released_modules_add(encoding: DAPE | DAPEv2) -> None:
     params = encoding.init(np.random.default_rng(2))
     q = RNG.standard_normal((2, 12, 7, 5))
-    own = {name.removeprefix("encoding."): value for name, value in params.items() if "." in name}
+    own = {name.removeprefix("inner."): value for name, value in params.items() if "." in name}
     bias = torch.tensor(encoding.encoding.matrix(PLACES, PLACES, own or None))
     logits = torch.tensor(q @ K.swapaxes(-1, -2) / math.sqrt(5))
     found = torch.tensor(encoding.score(q, K, PLACES, PLACES, params))
