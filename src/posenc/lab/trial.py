@@ -21,7 +21,7 @@ from posenc.lab.models.generate import generate
 from posenc.lab.models.model_folder import ModelFolder, model_folder
 from posenc.lab.models.transformer import Transformer
 from posenc.lab.result import Progress, Result
-from posenc.lab.scoring import bleu_signature, by_context, scores
+from posenc.lab.scoring import Examination, bleu_signature, by_context, scores
 from posenc.lab.tasks.language import CharacterLM
 from posenc.lab.tasks.task import Batch, Task
 from posenc.lab.tasks.task_table import task_of, task_row
@@ -216,7 +216,7 @@ def run(
 def _measured(trial: Trial, curve: tuple[Progress, ...], began: float, training: tuple[tuple[str, str], ...]) -> Result:
     """Result of a trained model."""
     experiment, model, task = trial.experiment, trial.model.eval(), trial.task
-    lengths, stream = experiment.test_lengths, trial.streams.samples
+    exam = Examination(model, task, trial.streams.samples, trial.place)
     versions = [*((name, version(name)) for name in ("posenc", "torch", "numpy")), *training]
     if trial.device != "cpu":
         versions.append(("device", described(trial.device)))
@@ -227,8 +227,8 @@ def _measured(trial: Trial, curve: tuple[Progress, ...], began: float, training:
     return Result(
         experiment,
         curve,
-        scores(model, task, lengths, stream, trial.place),
-        by_context(model, task, lengths, stream, trial.place),
+        scores(exam, experiment.test_lengths),
+        by_context(exam, experiment.test_lengths),
         parameters=sum(parameter.numel() for parameter in model.parameters() if parameter.requires_grad),
         learned=sum(parameter.numel() for parameter in model.encoding_parameters()),
         sample=_sample(trial),
