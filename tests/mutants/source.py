@@ -265,7 +265,7 @@ SUBSTITUTIONS = (
     Substitution(
         "shapes_unchecked",
         "parameters of any shape are accepted",
-        "core/doors.py",
+        "core/encoding.py",
         "if tuple(params[key].shape) != shape:",
         "if False:",
         BUCKETS,
@@ -275,8 +275,10 @@ SUBSTITUTIONS = (
         "matrix_transposed",
         "query and key axes of the matrix are exchanged",
         "core/doors.py",
-        "query_positions[..., None, :, None], key_positions[..., None, None, :]",
-        "query_positions[..., None, None, :], key_positions[..., None, :, None]",
+        "query_positions[(..., None, slice(None), None, *rest)],\n"
+        "            key_positions[(..., None, None, slice(None)",
+        "query_positions[(..., None, None, slice(None), *rest)],\n"
+        "            key_positions[(..., None, slice(None), None",
         SLOPES,
         "queries_and_keys_of_unequal_number",
     ),
