@@ -11,7 +11,7 @@ from posenc.core import arrays, validation
 from posenc.core.arrays import Array, Library
 from posenc.core.checked_attention import (
     check_causal,
-    check_heads,
+    check_head_count,
     check_hidden_is_read,
     check_inside,
     check_list,
@@ -206,7 +206,7 @@ def _logits(
     logits = (rotated_q @ rotated_k.swapaxes(-1, -2)) * scale
     for encoding, values in inside:
         if isinstance(encoding, AttentionBias):
-            check_heads(encoding, q)
+            check_head_count(encoding, q)
             logits = logits + lib.astype(encoding.matrix(query_positions, key_positions, values, dtype=dtype), dtype)
         elif isinstance(encoding, AttentionScore):
             packed = {"documents": documents} if encoding.gathers else {}

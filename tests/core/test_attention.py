@@ -93,7 +93,7 @@ def test_a_cache_gives_what_the_whole_gives():
             cache.k,
             cache.v,
             query_positions=[i],
-            key_positions=cache.key,
+            key_positions=cache.key_positions,
             layout="bhtd",
             encodings=encodings,
             causal=True,
@@ -155,7 +155,7 @@ REFUSED = [
     ),
     ({"params": [None]}, ValueError, r"^params must be a list with one entry for each of 0"),
     (
-        {"query": [0]},
+        {"query_positions": [0]},
         ValueError,
         r"^query_positions must hold a position for each of 5 tokens, with or without a batch of 2; got shape \(1,\)",
     ),
@@ -177,7 +177,8 @@ REFUSED = [
 @pytest.mark.parametrize(("change", "error", "message"), REFUSED)
 def test_refusals_name_the_argument(change, error, message):
     q, k, v = draw()
-    arguments = {"q": q, "k": k, "v": v, "query": range(5), "key": range(7), "layout": "bhtd"} | change
+    positions = {"query_positions": range(5), "key_positions": range(7)}
+    arguments = {"q": q, "k": k, "v": v, **positions, "layout": "bhtd"} | change
     with pytest.raises(error, match=message):
         attention(**arguments)
 

@@ -132,7 +132,7 @@ def test_the_remedies_give_what_tokens_give_alone():
     q, k, v = (draw((1, 2, 16, 8)).astype(np.float32) for _ in range(3))
     mask = (PLACE[4:8, None] >= PLACE)[None, None]
     for library, (array, attention) in LIBRARIES.items():
-        placed = {"query": array(PLACE[4:8]), "key": array(PLACE), "layout": "bhtd"}
+        placed = {"query_positions": array(PLACE[4:8]), "key_positions": array(PLACE), "layout": "bhtd"}
         part = attention(*map(array, (q[:, :, 4:8], k, v)), mask=array(mask), **placed)
         # Sums of at most 16 terms below 8, in another order.
         assert np.abs(np.asarray(part) - whole[:, :, 4:8]).max() <= 16 * 8 * 2**-23, library

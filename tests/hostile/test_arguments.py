@@ -74,14 +74,28 @@ def _attention(**changed: Any) -> Any:
 NOT_Q = (*NOT_CONTENT, np.zeros((1, 1, 2, 5)))
 #: Those that do not fit logits of shape (1, 1, 2, 2): a mask never adds to batch, heads, queries, keys or axes.
 NARROW_MASKS = tuple(np.ones(shape, bool) for shape in ((2, 1, 2, 2), (3, 1, 1), (3, 2), (3,), (1, 1, 1, 2, 2), (0,)))
-ATTENDED = {"q": X, "k": X, "v": X, "query": TWO, "key": TWO, "layout": "bhtd", "encodings": [WHEEL], "params": [None]}
+ATTENDED = {
+    "q": X,
+    "k": X,
+    "v": X,
+    "query_positions": TWO,
+    "key_positions": TWO,
+    "layout": "bhtd",
+    "encodings": [WHEEL],
+    "params": [None],
+}
 
 CALLS = (
     Call("span", span, {"length": 3, "start": 0}, {"length": (*NOT_WHOLE, -1), "start": NOT_WHOLE}),
     Call("from_mask", from_mask, {"mask": [0, 1]}, {"mask": NOT_MASKS}),
     Call("packed", packed, {"lengths": [3, 2]}, {"lengths": NOT_LENGTHS}),
     Call("decoding", decoding, {"cached": [3, 2], "steps": 1}, {"cached": NOT_COUNTS, "steps": (*NOT_WHOLE, -1)}),
-    Call("difference", difference, {"query": TWO, "key": TWO}, {"query": NOT_POSITIONS, "key": NOT_POSITIONS}),
+    Call(
+        "difference",
+        difference,
+        {"query_positions": TWO, "key_positions": TWO},
+        {"query_positions": NOT_POSITIONS, "key_positions": NOT_POSITIONS},
+    ),
     Call(
         "cosine_sine",
         cosine_sine,
@@ -141,23 +155,29 @@ CALLS = (
     Call(
         "matrix",
         SLOPES.matrix,
-        {"query": TWO, "key": TWO, "params": None, "dtype": None},
-        {"query": NOT_POSITIONS, "key": NOT_POSITIONS, "params": NOT_PARAMS, "dtype": NOT_DTYPE},
+        {"query_positions": TWO, "key_positions": TWO, "params": None, "dtype": None},
+        {"query_positions": NOT_POSITIONS, "key_positions": NOT_POSITIONS, "params": NOT_PARAMS, "dtype": NOT_DTYPE},
     ),
     Call(
         "bias",
         SLOPES.bias,
-        {"head": 1, "query": TWO, "key": TWO, "params": None, "dtype": None},
-        {"head": NOT_HEADS, "query": NOT_POSITIONS, "key": NOT_POSITIONS, "params": NOT_PARAMS, "dtype": NOT_DTYPE},
+        {"head": 1, "query_positions": TWO, "key_positions": TWO, "params": None, "dtype": None},
+        {
+            "head": NOT_HEADS,
+            "query_positions": NOT_POSITIONS,
+            "key_positions": NOT_POSITIONS,
+            "params": NOT_PARAMS,
+            "dtype": NOT_DTYPE,
+        },
     ),
     Call(
         "bias_t5",
         BUCKETS.bias,
-        {"head": 1, "query": TWO, "key": TWO, "params": _params(BUCKETS), "dtype": None},
+        {"head": 1, "query_positions": TWO, "key_positions": TWO, "params": _params(BUCKETS), "dtype": None},
         {
             "head": NOT_HEADS,
-            "query": (*NOT_POSITIONS, [0.5]),
-            "key": (*NOT_POSITIONS, [0.5]),
+            "query_positions": (*NOT_POSITIONS, [0.5]),
+            "key_positions": (*NOT_POSITIONS, [0.5]),
             "params": (None, *NOT_PARAMS),
             "dtype": NOT_DTYPE,
         },
@@ -166,12 +186,12 @@ CALLS = (
     Call(
         "score_shaw",
         SHAW.score,
-        {"q": X, "k": X, "query": TWO, "key": TWO, "params": _params(SHAW)},
+        {"q": X, "k": X, "query_positions": TWO, "key_positions": TWO, "params": _params(SHAW)},
         {
             "q": NOT_Q,
             "k": NOT_Q,
-            "query": (*NOT_POSITIONS, [0.5, 1.0], [0]),
-            "key": (*NOT_POSITIONS, [0.5, 1.0], [0]),
+            "query_positions": (*NOT_POSITIONS, [0.5, 1.0], [0]),
+            "key_positions": (*NOT_POSITIONS, [0.5, 1.0], [0]),
             "params": (None, *NOT_PARAMS),
             "hidden": (np.ones((1, 2, 4)), X, "x", 0),
         },
@@ -179,23 +199,23 @@ CALLS = (
     Call(
         "values_shaw",
         SHAW.values,
-        {"weights": np.ones((1, 1, 2, 2)), "query": TWO, "key": TWO, "params": _params(SHAW)},
+        {"weights": np.ones((1, 1, 2, 2)), "query_positions": TWO, "key_positions": TWO, "params": _params(SHAW)},
         {
             "weights": (None, "x", 1.5, object(), np.ones((1, 1, 2, 2), int), np.ones((2, 2))),
-            "query": (*NOT_POSITIONS, [0]),
-            "key": (*NOT_POSITIONS, [0]),
+            "query_positions": (*NOT_POSITIONS, [0]),
+            "key_positions": (*NOT_POSITIONS, [0]),
             "params": (None, *NOT_PARAMS),
         },
     ),
     Call(
         "score_xl",
         XL.score,
-        {"q": X, "k": X, "query": TWO, "key": TWO, "params": _params(XL)},
+        {"q": X, "k": X, "query_positions": TWO, "key_positions": TWO, "params": _params(XL)},
         {
             "q": NOT_Q,
             "k": NOT_Q,
-            "query": (*NOT_POSITIONS, [0]),
-            "key": (*NOT_POSITIONS, [0]),
+            "query_positions": (*NOT_POSITIONS, [0]),
+            "key_positions": (*NOT_POSITIONS, [0]),
             "params": (None, *NOT_PARAMS),
         },
     ),
@@ -207,8 +227,8 @@ CALLS = (
             "q": (*NOT_CONTENT, np.zeros((1, 2, 4))),
             "k": NOT_Q,
             "v": NOT_CONTENT,
-            "query": NOT_POSITIONS,
-            "key": NOT_POSITIONS,
+            "query_positions": NOT_POSITIONS,
+            "key_positions": NOT_POSITIONS,
             "layout": NOT_A_WORD,
             "encodings": (None, "RoPE", WHEEL, [None], [WAVES], [RoPE], {}),
             "params": (None, [None, None], "x", {}, 3),
@@ -235,7 +255,7 @@ def test_a_bad_argument_is_refused_by_its_name(call: Call, name: str) -> None:
 
 def test_a_matrix_of_a_million_squared_is_refused_before_it_exists() -> None:
     many = np.broadcast_to(np.zeros(1, np.int64), (10**6,))
-    assert str(refusal(lambda: SLOPES.matrix(many, many))).startswith("query and key")
+    assert str(refusal(lambda: SLOPES.matrix(many, many))).startswith("query_positions and key_positions")
 
 
 @pytest.mark.parametrize("row", [row for row in catalog.CATALOG if row.encoding.door in ("rotates", "biases")])

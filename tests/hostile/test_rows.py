@@ -15,7 +15,7 @@ from posenc.core.doors import AdditiveEncoding, AttentionBias, Encoding, RotaryE
 from posenc.core.rotation import Operator
 from posenc.testing.one_coordinate import spread_over_axes
 
-PLACES = ("positions", "query", "key")
+PLACES = ("positions", "query_positions", "key_positions")
 #: In place of an array of floats.
 NOT_FLOATS: tuple[Any, ...] = (None, "x", 1.5, [[1.0]], object(), np.ones((1, 2, 3, 4), int), np.ones(3, complex))
 Asked = tuple[Callable[..., Any], dict[str, Any]]
@@ -29,10 +29,17 @@ def asked(encoding: Any) -> Asked:
     if isinstance(encoding, RotaryEncoding):
         return encoding.rotation, {"positions": places, "params": params, "role": encoding.roles[0], "dtype": None}
     if isinstance(encoding, AttentionBias):
-        return encoding.matrix, {"query": places, "key": places, "params": params, "dtype": None}
+        return encoding.matrix, {"query_positions": places, "key_positions": places, "params": params, "dtype": None}
     x = np.random.default_rng(2).standard_normal((1, getattr(encoding, "heads", 2), 3, getattr(encoding, "dim", 8)))
     hidden = None if encoding.reads is None else np.ones((1, encoding.hidden_length(3, 3), encoding.model_dim))
-    return encoding.score, {"q": x, "k": x, "query": places, "key": places, "params": params, "hidden": hidden}
+    return encoding.score, {
+        "q": x,
+        "k": x,
+        "query_positions": places,
+        "key_positions": places,
+        "params": params,
+        "hidden": hidden,
+    }
 
 
 def not_params(params: Any) -> Iterator[Any]:
@@ -88,7 +95,7 @@ def test_what_is_rotated_must_be_floats_of_the_head(row: Any) -> None:
 def test_a_head_must_be_one_of_the_encoding(row: Any) -> None:
     encoding = row.samples[0]
     _, good = asked(encoding)
-    query, params = good["query"], good["params"]
+    query, params = good["query_positions"], good["params"]
     for bad in (-1, encoding.heads, 1.5, "0", None, [0, encoding.heads]):
         error = refusal(lambda bad=bad: encoding.bias(bad, query[0], query[1], params))  # type: ignore[misc]
         assert str(error).startswith("head")

@@ -85,16 +85,8 @@ def _lines(plan: ContextPlan) -> Iterator[str]:
     if plan.bound is not None:
         yield f"least base for this length without a scaling (Men et al. 2024): {plan.bound:,.0f}"
     yield ""
-    headers = (
-        "",
-        "way",
-        "unseen pairs",
-        "beyond",
-        "disturbance",
-        f"changed within {plan.typical:,}",
-        "logits",
-        "sum of cosines",
-    )
+    short = f"changed within {plan.typical:,}"
+    headers = ("", "way", "unseen pairs", "beyond", "disturbance", short, "logits", "sum of cosines")
     yield from columns(
         headers, [_row(rank, one) for rank, one in enumerate(plan.candidates, 1)], numbers=(2, 3, 4, 5, 6)
     )
@@ -113,26 +105,13 @@ def _row(rank: int, one: RankedCandidate) -> tuple[str, ...]:
     numbers = one.figures
     positive = "positive throughout" if numbers.aggregates_to is None else f"negative from {numbers.aggregates_to:,}"
     beyond = f"{numbers.beyond:.2f}" if numbers.unseen else "-"
-    return (
-        str(rank),
-        one.candidate.name,
-        str(numbers.unseen),
-        beyond,
-        f"{numbers.disturbance:.3g}",
-        f"{numbers.short:.3f}",
-        f"{numbers.attention**2:.3f}",
-        positive,
-    )
+    figures = (f"{numbers.disturbance:.3g}", f"{numbers.short:.3f}", f"{numbers.attention**2:.3f}")
+    return (str(rank), one.candidate.name, str(numbers.unseen), beyond, *figures, positive)
 
 
 def _band(band: Band) -> str:
     least, most = (f"{slowed:.3g}" for slowed in band.slowed)
-    by = (
-        "as trained"
-        if least == most == "1"
-        else f"slowed {least} times"
-        if least == most
-        else f"slowed {least} to {most} times"
-    )
+    between = least if least == most else f"{least} to {most}"
+    by = "as trained" if between == "1" else f"slowed {between} times"
     unseen = f", {band.unseen} at angles never trained" if band.unseen else ""
     return f"{band.pairs} {band.name}{f' {by}' if band.pairs else ''}{unseen}"

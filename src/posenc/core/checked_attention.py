@@ -295,7 +295,7 @@ def _document_rows(numbers: Any, x: Array) -> Array:
     return numbers
 
 
-def check_heads(encoding: Any, q: Any) -> None:
+def check_head_count(encoding: Any, q: Any) -> None:
     """Refuse an encoding that was made for other heads."""
     heads = getattr(encoding, "heads", None)
     if heads is not None and heads != q.shape[1]:
@@ -307,7 +307,7 @@ def check_heads(encoding: Any, q: Any) -> None:
 
 def check_fits(encoding: Any, q: Any, v: Any) -> None:
     """Refuse an encoding that was made for other heads or another width."""
-    check_heads(encoding, q)
+    check_head_count(encoding, q)
     of_values = isinstance(encoding, RotaryEncoding) and "value" in encoding.roles
     width = encoding.head_dim if isinstance(encoding, RotaryEncoding) else getattr(encoding, "dim", None)
     x, name = (v, "v") if of_values else (q, "q")

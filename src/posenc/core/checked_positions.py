@@ -109,13 +109,8 @@ def checked(positions: Any, name: str = "positions", like: Array | None = None) 
 def checked_pair(query_positions: Any, key_positions: Any, like: Array | None = None) -> tuple[Positions, Positions]:
     """Check positions of queries and of keys, of one library: numbers and lists follow the other array, or `like`."""
     if like is None:
-        like = (
-            query_positions
-            if arrays.library_name(query_positions) is not None
-            else key_positions
-            if arrays.library_name(key_positions) is not None
-            else None
-        )
+        given = (each for each in (query_positions, key_positions) if arrays.library_name(each) is not None)
+        like = next(given, None)
     query_positions, key_positions = (
         checked(query_positions, "query_positions", like),
         checked(key_positions, "key_positions", like),

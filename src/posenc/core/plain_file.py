@@ -41,7 +41,7 @@ def opened(
     """A plain file of at most `most` bytes, open to be read; ValueError for any other, and OSError as `open` gives."""
     name = name or str(path)
     plain_size(path, name, advice)
-    with open(path, "rb", opener=_without_waiting) as file:  # noqa: PTH123: Path.open takes no opener
+    with open(path, "rb", opener=_without_waiting) as file:  # Path.open takes no opener
         _check_bytes(_size_of(os.fstat(file.fileno()), name, advice), most, name, advice)  # it may have been replaced
         yield file
 

@@ -72,7 +72,7 @@ def equals_one_of(value: Any, *options: Any) -> bool:
     `value in options` says no to sizes that a tracer does not know yet, and `value == option` of two of them is no
     bool, which PyTorch's attention asks for.
     """
-    for option in options:
+    for option in options:  # noqa: SIM110  a generator costs a call for each option
         if value == option:
             return True
     return False

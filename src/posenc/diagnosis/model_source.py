@@ -18,6 +18,8 @@ from posenc.models.formats.gguf_read import from_gguf
 from posenc.models.model_positions import LayerGroup, ModelPositions
 from posenc.models.reordered_rows import with_encodings
 
+NOUNS = {"expected": "the first side, what is meant", "actual": "the second side, what is there"}
+
 
 def in_layout(model: ModelPositions, layout: PairLayout | None) -> ModelPositions:
     """The model with this layout of pairs in its text; as it is for None."""
@@ -50,9 +52,6 @@ def longest_trained(*models: ModelPositions) -> int | None:
     scalings = (head.rope.scaling for encoding in encodings if (head := rope_in_head(encoding)) is not None)
     lengths = [scaling.original for scaling in scalings if isinstance(scaling, DynamicNTK)]
     return max(lengths, default=None)
-
-
-NOUNS = {"expected": "the first side, what is meant", "actual": "the second side, what is there"}
 
 
 class ModelSource(NamedTuple):

@@ -10,6 +10,7 @@ from posenc.core import arrays, text_lines, validation
 from posenc.core.arrays import Array
 from posenc.core.doors import AdditiveEncoding, AttentionBias, AttentionScore, Encoding, Params, RotaryEncoding
 from posenc.core.rotation import at_every_head
+from posenc.inspect.encoding_facts import drawn_params
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,9 +63,8 @@ def similarity(encoding: AdditiveEncoding, positions: Array, *, params: Params |
     validation.one_axis("encoding", encoding)
     at = _line("positions", positions)
     validation.size("positions", at.size**2)
-    rows = np.asarray(encoding.embed(at, _drawn(encoding, params)))
-    products: np.ndarray = rows @ rows.T
-    return products
+    rows = np.asarray(encoding.embed(at, drawn_params(encoding, params)))
+    return np.asarray(rows @ rows.T)
 
 
 def score_by_distance(
@@ -97,7 +97,7 @@ def score_by_distance(
     validation.one_axis("encoding", encoding)
     distances = _line("distances", distances)
     at_key = np.array([validation.integer("key_position", key_position, -(2**52), 2**52)])
-    query_positions, params = arrays.library(distances).signed(distances) + at_key, _drawn(encoding, params)
+    query_positions, params = arrays.library(distances).signed(distances) + at_key, drawn_params(encoding, params)
     if isinstance(encoding, AdditiveEncoding):
         scores = (np.asarray(encoding.embed(query_positions, params)) @ np.asarray(encoding.embed(at_key, params)).T).T
         return ScoreByDistance(encoding, distances, scores, "PE(query)·PE(key)")
@@ -134,7 +134,3 @@ def _line(name: str, values: Array) -> np.ndarray:
     if array.ndim != 1:
         raise ValueError(f"{name} must be a list of numbers; got shape {array.shape}. Give range(100), say.")
     return array
-
-
-def _drawn(encoding: Encoding, params: Params | None) -> Params | None:
-    return encoding.init(np.random.default_rng(0)) if params is None and encoding.shapes else params

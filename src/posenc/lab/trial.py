@@ -14,9 +14,9 @@ import torch
 
 from posenc.lab.data import Seeds, seeds
 from posenc.lab.encodings import encodings
-from posenc.lab.experiment import Experiment, Sampler, Shape
+from posenc.lab.experiment import Experiment, Shape
 from posenc.lab.machine import check_device, described, forget_peak, peak
-from posenc.lab.models.example import Example, example
+from posenc.lab.models.example import Example, example, sampled_positions
 from posenc.lab.models.generate import generate
 from posenc.lab.models.model_folder import ModelFolder, model_folder
 from posenc.lab.models.transformer import Transformer
@@ -27,48 +27,8 @@ from posenc.lab.tasks.task import Batch, Task
 from posenc.lab.tasks.task_table import task_of, task_row
 from posenc.lab.tasks.written import Written
 from posenc.lab.train import OneProcess, Replicas, train
-from posenc.positions import randomised, shifted
 
-
-def positions(
-    sampler: Sampler,
-    tokens: np.ndarray,
-    coupled: np.ndarray | None,
-    limit: int,
-    rng: np.random.Generator,
-    *,
-    training: bool,
-) -> np.ndarray | None:
-    """Positions of a batch's tokens.
-
-    "offset" starts each training sequence anywhere from 0 such that it ends before `limit`, and each test sequence at 0
-    (Kiyono et al. 2021, arXiv:2109.05644). "randomised" draws rising positions below `limit` in training and tests
-    (Ruoss et al. 2023, arXiv:2305.16843). "coupled" are those of the task.
-
-    Args:
-        sampler: The rule.
-        tokens: Shape (batch, n).
-        coupled: The position ids of the task, shape (batch, n), or None.
-        limit: No position reaches this number.
-        rng: Draws them.
-        training: Whether the batch is trained on.
-
-    Returns:
-        Shape (batch, n); None for 0, 1, ….
-
-    Example:
-        >>> positions("offset", np.zeros((2, 4)), None, 9, np.random.default_rng(0), training=True).tolist()
-        [[5, 6, 7, 8], [3, 4, 5, 6]]
-    """
-    rows, count = tokens.shape
-    if sampler == "coupled":
-        return coupled
-    if sampler == "randomised":
-        return randomised(count, max(limit, count), rng, rows=rows)
-    if sampler == "offset" and training:
-        start = np.broadcast_to(np.arange(count), (rows, count))
-        return np.asarray(shifted(start, max(0, limit - count), rng))
-    return None
+SAMPLE = 160
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,8 +76,8 @@ class Trial:
         sampler, limit = self.experiment.positions, self.limit
         source = None
         if batch.source is not None:
-            source = positions(sampler, batch.source, None, limit, rng, training=training)
-        own = positions(sampler, batch.tokens, batch.coupled, limit, rng, training=training)
+            source = sampled_positions(sampler, batch.source, None, limit, rng, training=training)
+        own = sampled_positions(sampler, batch.tokens, batch.coupled, limit, rng, training=training)
         return example(batch, own, source, self.device)
 
 
@@ -207,9 +167,6 @@ def _try_ends(trial: Trial) -> None:
     memory = None if trial.model.source is None else trial.model.read(tokens, ends)
     if not bool(trial.model(tokens, ends, memory=memory).isfinite().all()):
         raise ValueError(f"it gives no finite numbers at position {trial.limit - 1}. Use shorter test lengths.")
-
-
-SAMPLE = 160
 
 
 def run(

@@ -18,6 +18,10 @@ from posenc.models.extension_planning.planner import scaling_candidates
 #: Su 2023, kexue.fm/archives/9706, in the published patch.
 MIXED = 0.75
 SEARCHED = "searched"
+#: How far a step of the search goes, in natural logarithms of a divisor; and the most that a pair is slowed, of what
+#: linear interpolation slows it.
+STEP, MOST = 0.25, 2.0
+Divisors = tuple[float, ...]
 
 
 class ExtensionCandidate(NamedTuple):
@@ -89,13 +93,6 @@ def _others(encoding: RoPE, trained: int, stretch: float) -> tuple[ExtensionCand
         }
     others = [(name, replace(encoding, scaling=scaling)) for name, scaling in scalings.items()]
     return tuple(ExtensionCandidate(name, new, new) for name, new in others)
-
-
-#: How far a step of the search goes, in natural logarithms of a divisor; and the most that a pair is slowed, of what
-#: linear interpolation slows it.
-STEP, MOST = 0.25, 2.0
-
-Divisors = tuple[float, ...]
 
 
 def search(

@@ -11,6 +11,7 @@ from posenc.core.doors import AdditiveEncoding, Params
 from posenc.encodings.adds.count import Count, NormalisedCount
 from posenc.encodings.adds.divisor_pairs import DivisorPairs
 from posenc.encodings.adds.one_sine import OneSine
+from posenc.inspect.encoding_facts import drawn_params
 from posenc.inspect.properties import Properties, properties
 
 #: The steps of the notes, in their order; each mends something that the one before lacks.
@@ -88,8 +89,7 @@ def ladder_figures(encoding: AdditiveEncoding, count: int = 1001, *, params: Par
     validation.instance("encoding", encoding, AdditiveEncoding, "an encoding that adds")
     validation.one_axis("encoding", encoding)
     count = validation.integer("count", count, 16, 1 << 17)
-    if params is None and encoding.shapes:
-        params = encoding.init(np.random.default_rng(0))
+    params = drawn_params(encoding, params)
     values = tuple(_rows_at(_worded(encoding, words), np.array([1]), params)[0] for words in (2, 4))
     return LadderFigures(
         encoding,

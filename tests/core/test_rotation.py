@@ -59,7 +59,7 @@ REFUSED = [
     (
         lambda: TURN(np.zeros((2, 4))),
         ValueError,
-        r"^x must have as many tokens as the rotation has positions, \(3,\); got shape \(2, 4\)\. Make the rotation from",
+        r"^x must have as many tokens as the rotation has positions, \(3,\); got shape \(2, 4\)\. Make the rotation",
     ),
     (lambda: TURN(np.zeros((1, 1, 3, 4))), ValueError, r"^layout must be 'bhtd' or 'bthd' for x with heads; got None"),
     (
