@@ -105,9 +105,8 @@ def of_class(owner: type, where: str) -> Iterator[str]:
     begin = vars(owner).get("__init__")
     if is_dataclass(owner):
         told = sections(text)
-        yield from wrong_names(
-            told, [field.name for field in fields(owner) if field.init and field.name[0] != "_"], where
-        )
+        stated = [field.name for field in fields(owner) if field.init and field.name[0] != "_"]
+        yield from wrong_names(told, stated, where)
         checks = vars(owner).get("_check_together"), vars(owner).get("__post_init__")
         errors = set().union(*(raised(check) for check in checks if check))
         if issubclass(owner, Declared) and owner._rules:

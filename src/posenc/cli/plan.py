@@ -87,7 +87,9 @@ def _lines(plan: ContextPlan) -> Iterator[str]:
     yield ""
     short = f"changed within {plan.typical:,}"
     headers = ("", "way", "unseen pairs", "beyond", "disturbance", short, "logits", "sum of cosines")
-    yield from columns(headers, [_row(rank, one) for rank, one in enumerate(plan.candidates, 1)], numbers=(2, 3, 4, 5, 6))
+    yield from columns(
+        headers, [_row(rank, one) for rank, one in enumerate(plan.candidates, 1)], numbers=(2, 3, 4, 5, 6)
+    )
     yield ""
     yield from CAPTION
     for one in plan.candidates[:3]:

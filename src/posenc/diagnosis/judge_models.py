@@ -21,7 +21,7 @@ from posenc.models.checkpoints.head_shape import head_shapes
 from posenc.models.config.converted_type import layout_of
 from posenc.models.difference import diff
 from posenc.models.model_positions import LayerGroup, ModelPositions
-from posenc.models.reordered_rows import in_same_terms, with_records
+from posenc.models.reordered_rows import in_same_terms, with_encodings
 
 #: Mistakes about which layer does what, from which its windows follow.
 ABOUT_LAYERS = frozenset(mistake.name for mistake in LAYERS)
@@ -143,7 +143,7 @@ def _as_model(model: Encoding | ModelPositions, other: Encoding | ModelPositions
     if not isinstance(other, ModelPositions):
         raise TypeError("other must be what from_config returns; got an encoding. Compare encodings with encodings.")
     lone = model
-    replaced = with_records(other, lambda encoding, group: lone if encoding.door == lone.door else encoding)
+    replaced = with_encodings(other, lambda encoding, group: lone if encoding.door == lone.door else encoding)
     return ModelPositions(other.model_type, replaced.groups, other.notes)
 
 

@@ -90,11 +90,8 @@ class OrderBlindness(text_lines.Lines):
         """A title, a line for each word, and remarks."""
         name = "no encoding" if self.encoding is None else text_lines.short(self.encoding)
         masked = "causal" if self.causal else "not causal"
-        return [
-            f'"{self.sentence}" / "{self.other}", {name}, {masked}',
-            *change_lines(self.words),
-            *self._notes(),
-        ]
+        title = f'"{self.sentence}" / "{self.other}", {name}, {masked}'
+        return [title, *change_lines(self.words), *self._notes()]
 
     def _notes(self) -> list[str]:
         notes = []

@@ -102,16 +102,14 @@ def score_by_distance(
         scores = (np.asarray(encoding.embed(query_positions, params)) @ np.asarray(encoding.embed(at_key, params)).T).T
         return ScoreByDistance(encoding, distances, scores, "PE(query)·PE(key)")
     if isinstance(encoding, RotaryEncoding):
-        q = at_every_head(
-            encoding.rotation(query_positions, params, role="query"), np.ones((query_positions.size, encoding.head_dim))
-        )
-        k = at_every_head(encoding.rotation(at_key, params, role="key"), np.ones((1, encoding.head_dim)))
+        ones = np.ones((query_positions.size, encoding.head_dim))
+        q = at_every_head(encoding.rotation(query_positions, params, role="query"), ones)
+        k = at_every_head(encoding.rotation(at_key, params, role="key"), ones[:1])
         scores = (q @ np.swapaxes(k, -1, -2) / np.sqrt(encoding.head_dim)).reshape(-1, query_positions.size)
         return ScoreByDistance(encoding, distances, scores, "q·k/√d for q and k of ones")
     if isinstance(encoding, AttentionBias):
-        return ScoreByDistance(
-            encoding, distances, encoding.matrix(query_positions, at_key, params)[..., 0], "the bias of each head"
-        )
+        scores = encoding.matrix(query_positions, at_key, params)[..., 0]
+        return ScoreByDistance(encoding, distances, scores, "the bias of each head")
     if isinstance(encoding, AttentionScore):
         heads, width = int(getattr(encoding, "heads", 1)), int(getattr(encoding, "dim", 8))
         q, k = np.ones((1, heads, query_positions.size, width)), np.ones((1, heads, 1, width))

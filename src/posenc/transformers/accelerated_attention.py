@@ -232,12 +232,7 @@ def _by_ours(
 ) -> Any:
     """Attend by `posenc.torch.attention` with q, k and v of layout "bthd" whose last tokens stand together.
 
-    Args:
-        mask: Mask as transformers gives it, or None.
-        causal: Whether attention is causal where there is no mask.
-
-    Returns:
-        Output (batch, n, channels).
+    The mask is as transformers gives it, or None; `causal` counts where there is none. Gives (batch, n, channels).
     """
     seen, causal = _mask_and_causal(mask, q.shape[1], k.shape[1], causal)
     key_positions = torch.arange(k.shape[1], device=k.device)

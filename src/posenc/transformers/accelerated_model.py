@@ -79,7 +79,9 @@ def accelerate(model: torch.nn.Module) -> Accelerated:
     if inside:
         check_equal(model, inside)
     ours = {original: _proved_rotation(original, name) for name, layer in layers for original in [_original(layer)]}
-    forwards = [(layer, _rebound(type(layer).forward, ours[_original(layer)])) for _, layer in layers]
+    forwards: list[tuple[Any, Any]] = [
+        (layer, _rebound(type(layer).forward, ours[_original(layer)])) for _, layer in layers
+    ]
     forwards += [(layer, calling(attended)) for _, layer, attended in inside]
     with ExitStack() as stack:
         for layer, forward in forwards:

@@ -91,15 +91,10 @@ def ladder_figures(encoding: AdditiveEncoding, count: int = 1001, *, params: Par
     count = validation.integer("count", count, 16, 1 << 17)
     params = drawn_params(encoding, params)
     values = tuple(_rows_at(_worded(encoding, words), np.array([1]), params)[0] for words in (2, 4))
-    return LadderFigures(
-        encoding,
-        _bounded(encoding, count, params),
-        _continuous(_worded(encoding, count), count, params),
-        bool(np.array_equal(*values)),
-        (values[0], values[1]),
-        properties(_worded(encoding, count), count, params=params),
-        _linear(_worded(encoding, count), count, params),
-    )
+    worded, same = _worded(encoding, count), bool(np.array_equal(*values))
+    bounded, continuous = _bounded(encoding, count, params), _continuous(worded, count, params)
+    nearest, linear = properties(worded, count, params=params), _linear(worded, count, params)
+    return LadderFigures(encoding, bounded, continuous, same, (values[0], values[1]), nearest, linear)
 
 
 def _worded(encoding: AdditiveEncoding, words: int) -> AdditiveEncoding:

@@ -256,7 +256,7 @@ def _sdpa(call: AttentionCall) -> Any:
         dropout_p=call.dropout,
         is_causal=call.causal and call.queries > 1,
         scale=call.scale,
-        enable_gqa=bool(q.shape[1] != k.shape[1]),
+        enable_gqa=not validation.equals_one_of(q.shape[1], k.shape[1]),
     )
     return tiles.rotated_back(call, output, call.query_positions)
 
