@@ -28,7 +28,7 @@ def test_the_scores_are_sums_of_cosines_of_the_distance_from_the_target():
 
 
 def test_too_few_frequencies_miss():
-    """The check can fail: one pair comes back after 44 tokens (7 turns less 0.018), and then any of them may win."""
+    """The check can fail: one pair comes back after 44 tokens (7 revolutions less 0.018): then any of them may win."""
     head = look_back(Sinusoidal(dim=2), 1, 400)
     assert head.margin < 1e-4
 

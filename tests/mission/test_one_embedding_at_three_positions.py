@@ -49,7 +49,7 @@ def test_rotary_vector_and_rotated_vector_at_0_50_99():
 
 
 def test_the_articles_rotary_slices_are_rotations_by_1_51_100():
-    """Its code starts at position 1, so even its slice 0 turns the vector."""
+    """Its code starts at position 1, so even its slice 0 rotates the vector."""
     vector = article()
     rate = 10000.0 ** (-2.0 * np.arange(64) / 128)
     expected = []
