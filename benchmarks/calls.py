@@ -22,6 +22,7 @@ from measuring.measure import Variant, compared
 
 import posenc
 import posenc.torch
+from posenc.diagnosis import diagnose
 from posenc.models import from_config
 from posenc.phase.fixed_point import WIDE, limbs
 
@@ -251,27 +252,19 @@ def reading() -> dict[str, Any]:
     return {"case": "Python calls that read a config", "values": values, "left out": {}}
 
 
-#: The config.json of Llama 3.1 8B, and the most calls that comparing it with another theta may take.
-LLAMA31_FILE = {
+#: The rest of that config.json, and the most calls that comparing it with another theta may take.
+LLAMA31_FILE = LLAMA31 | {
     "architectures": ["LlamaForCausalLM"], "attention_bias": False, "attention_dropout": 0.0, "bos_token_id": 128_000,
-    "eos_token_id": 128_001, "hidden_act": "silu", "hidden_size": 4096, "initializer_range": 0.02,
-    "intermediate_size": 14_336, "max_position_embeddings": 131_072, "mlp_bias": False, "model_type": "llama",
-    "num_attention_heads": 32, "num_hidden_layers": 32, "num_key_value_heads": 8, "pretraining_tp": 1,
-    "rms_norm_eps": 1e-05, "rope_theta": 500_000.0, "tie_word_embeddings": False, "torch_dtype": "bfloat16",
-    "transformers_version": "4.43.0.dev0", "use_cache": True, "vocab_size": 128_256,
-    "rope_scaling": {
-        "factor": 8.0, "high_freq_factor": 4.0, "low_freq_factor": 1.0, "original_max_position_embeddings": 8192,
-        "rope_type": "llama3",
-    },
+    "eos_token_id": 128_001, "hidden_act": "silu", "initializer_range": 0.02, "intermediate_size": 14_336,
+    "mlp_bias": False, "pretraining_tp": 1, "rms_norm_eps": 1e-05, "tie_word_embeddings": False,
+    "torch_dtype": "bfloat16", "transformers_version": "4.43.0.dev0", "use_cache": True, "vocab_size": 128_256,
 }  # fmt: skip
 MOST_TO_DIAGNOSE = 8000
 
 
 def diagnosing() -> dict[str, Any]:
     """How many Python functions the comparison of two configs enters, next to the most that it may."""
-    from posenc.diagnosis import diagnose
-
     other = {**LLAMA31_FILE, "rope_theta": 1_000_000.0}
-    count = len(entered(partial(diagnose, LLAMA31_FILE, other)))
-    values = {"diagnose of Llama 3.1 with another theta": count, "goal": MOST_TO_DIAGNOSE}
+    made = len(entered(partial(diagnose, LLAMA31_FILE, other)))
+    values = {"diagnose of Llama 3.1 with another theta": made, "goal": MOST_TO_DIAGNOSE}
     return {"case": "Python calls that compare two configs", "values": values, "left out": {}}

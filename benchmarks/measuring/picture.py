@@ -1,7 +1,7 @@
 """The picture of the figures: what each way of rotating costs over a copy of the same numbers, on an axis of powers.
 
-`python benchmarks/measuring/picture.py` draws speed.svg in each folder of benchmarks/results from the JSON next to it; `make
-bench` does so at its end.
+`python benchmarks/measuring/picture.py` draws speed.svg in each folder of benchmarks/results from the JSON next to it;
+`make bench` does so at its end.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ DOORS = {"adds": "Adds", "rotates": "Rotates", "biases": "Biases", "scores": "Sc
 
 
 def catalog_table() -> str:
-    """One line an encoding: name, door, claims, paper."""
+    """Table of the encodings: name, door, claims, paper."""
     rows = (
         (
             f"[`{row.name}`](encodings/{file_name(row.name)}.md)",
@@ -51,7 +51,7 @@ def index() -> str:
 
 
 def doors(docs: str) -> str:
-    """One line a door: what it does, by which method, and three of its encodings; `docs` leads to their pages."""
+    """Table of the doors: task, method and three encodings of each; `docs` leads to their pages."""
     rows = []
     for door, (does, method) in gallery.WAYS.items():
         count = sum(row.samples[0].door == door for row in posenc.CATALOG)
@@ -61,7 +61,7 @@ def doors(docs: str) -> str:
 
 
 def claims() -> str:
-    """One line a claim: what it means."""
+    """Table of the claims and their meanings."""
     return table(["claim", "meaning"], ((f"**{name}**", meaning) for name, meaning in encoding.CLAIMS.items()))
 
 

@@ -1,4 +1,4 @@
-"""What MkDocs adds to the whole site: the lesson, the executed lecture, and a live view on the page of every encoding.
+"""Hooks of MkDocs for the whole site: the lesson, the executed lecture, and a live view on the page of every encoding.
 
 The lesson and the views are HTML files without a server, as `posenc tour` and `posenc explore RECORD --output FILE`
 write them. The lecture is Markdown and pictures, as nbconvert writes them.

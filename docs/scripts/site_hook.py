@@ -1,4 +1,4 @@
-"""What MkDocs does to the pages while it builds them: formulas become MathML, pictures load when they are reached."""
+"""Hooks of MkDocs for every page: formulas become MathML, pictures load when they are reached."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ INTERFACES = {
         "rotate_into_cache", "rotate_into_cache_",
     },
     "attention: a path of PyTorch, or its twin in NumPy or JAX": {
-        "attend", "attention", "collected", "queries_per_tile", "rotated_vectors", "rotated_back",
+        "attend", "attention", "queries_per_tile", "rotated_vectors", "rotated_back",
     },
     "what posenc.inspect measures and posenc.plot draws": {
         "attention_map", "derivative", "dials", "input_sum", "look_back", "number_waves", "score_by_distance",

@@ -8,11 +8,11 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 
 from posenc.encodings.adds.sinusoidal import Sinusoidal
-from posenc.explorer.lesson import journey, trained_models
+from posenc.explorer.lesson import journey
 from posenc.explorer.lesson.lesson_page import SECTIONS, lesson_page
 from posenc.explorer.lesson.numbers import lesson_data
 from posenc.explorer.lesson.orders import PAIRS
-from posenc.explorer.lesson.trained_models import trained_models
+from posenc.explorer.lesson.trained_models import learned_maps, trained_models
 from posenc.inspect import input_sum, order_by_architecture, shift_derivation
 from posenc.inspect.order import word_layer
 from posenc.lab.result import Progress
@@ -51,7 +51,7 @@ def pretend_models():
 def lesson(tmp_path_factory):
     """The page with its real numbers, attention trained for a moment, and pretended language models."""
     data = lesson_data(PAIRS, 0)
-    data["maps"] = [trained_models.learned_maps(*each, 2, 0) for each in journey.LEARNERS[:4]]
+    data["maps"] = [learned_maps(*each, 2, 0) for each in journey.LEARNERS[:4]]
     data["models"] = pretend_models()
     path = tmp_path_factory.mktemp("lesson") / "lesson.html"
     path.write_text(lesson_page(data, ""), encoding="utf-8")

@@ -127,24 +127,24 @@ def test_options_of_a_config_belong_to_a_config(posenc):
 #: Model types, with keys of a file; the sentence of its first group in words; and what explain() says of the same.
 SAID = (
     ("t5", {}, "T5Bias: a bias for each of 8 heads, heads=8, buckets=32", "T5Bias(heads=8"),
-    ("t5", {}, "logits are multiplied by 8 besides 1/√d", "logits times 8 besides 1/√d"),
+    ("t5", {}, "logits are multiplied by 8 besides 1/√d", "logits are multiplied by 8 besides 1/√d"),
     (
         "mpnet",
         {},
         "Learned: a vector of 768 channels, 512 rows is added to the embeddings",
         "before the layers: Learned",
     ),
-    ("mpnet", {}, "the first token reads row 2 of the table", "the table is read from row 2 on"),
+    ("mpnet", {}, "the first token reads row 2 of the table", "the first token reads row 2 of the table"),
     (
         "falcon",
         {"alibi": True, "num_attention_heads": 8, "hidden_size": 64},
         "biases are multiplied by 0.353553 before they are added to the scaled logits",
-        "biases times 0.353553",
+        "biases are multiplied by 0.353553",
     ),
     (
         "gptj",
         {},
-        "RoPE: 64 of 256 channels from 0 of a head, pairs (2i, 2i+1), base 10,000, one rotation in 6.283",
+        "RoPE: 64 of 256 channels from 0 of a head, pairs (2i, 2i+1), base 10,000, one revolution in 6.283",
         "Partial(",
     ),
     (
@@ -170,4 +170,4 @@ def test_layers_without_positions_and_the_temperature_of_their_queries_are_said(
     nothing, temperature = in_words(group)
     assert nothing == "no positional encoding"
     assert temperature.startswith("queries are multiplied by StepTemperature(")
-    assert ": no positional encoding. queries times StepTemperature(" in group.explain()
+    assert ": no positional encoding. queries are multiplied by StepTemperature(" in group.explain()

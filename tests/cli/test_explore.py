@@ -37,8 +37,8 @@ def test_a_folder_of_results_becomes_a_view(posenc, tmp_path, monkeypatch):
     facts = next(one["facts"] for one in data["answers"] if one["view"] == "results")
     (setting,) = facts["settings"]
     assert data["first"] == "results"
-    assert setting["contestants"][0]["losses"] == [2.5, 1.0]
-    assert setting["contestants"][0]["scores"] == [0.5, 0.5, 0.5]
+    assert setting["candidates"][0]["losses"] == [2.5, 1.0]
+    assert setting["candidates"][0]["scores"] == [0.5, 0.5, 0.5]
     (tmp_path / "comparison" / "results.jsonl").write_text("{}\n")
     refused = posenc("explore", "comparison", "--output", "results.html")
     assert (refused.code, "line 1 is damaged" in refused.err) == (2, True)

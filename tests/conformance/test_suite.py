@@ -100,11 +100,11 @@ def test_an_expected_failure_that_passes_is_a_failure(monkeypatch: pytest.Monkey
     [
         (lambda: check_encoding(NoPE(dim=2), expected_failures={"no_such": "why"}), ValueError, "expected_failures"),
         (
-            lambda: check_encoding(NoPE(dim=2), expected_failures={"record_is_frozen": " "}),
+            lambda: check_encoding(NoPE(dim=2), expected_failures={"encoding_is_frozen": " "}),
             ValueError,
             "expected_failures",
         ),
-        (lambda: check_encoding(NoPE(dim=2), expected_failures=["record_is_frozen"]), TypeError, "expected_failures"),  # type: ignore[arg-type]
+        (lambda: check_encoding(NoPE(dim=2), expected_failures=["encoding_is_frozen"]), TypeError, "expected_failures"),  # type: ignore[arg-type]
         (lambda: check_encoding(NoPE(dim=2), slow=1), TypeError, "slow"),  # type: ignore[arg-type]
         (lambda: check_encoding(NoPE), TypeError, "encoding"),  # type: ignore[arg-type]
         (lambda: checks_for("NoPE"), TypeError, "encoding"),  # type: ignore[arg-type]

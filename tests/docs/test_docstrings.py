@@ -17,6 +17,7 @@ from typing import Any
 import griffe
 import pytest
 
+from generator import reference
 from posenc.core.declared_fields import Declared
 
 SOURCES = Path(__file__).parents[2] / "src"
@@ -31,12 +32,9 @@ RIDDLES_AT_MOST = 60
 
 @cache
 def public_objects() -> dict[str, Any]:
-    """The classes and functions that a package lists in its `__all__`, by their full names."""
+    """The classes and functions that the packages of the API reference list in `__all__`, by their full names."""
     found = {}
-    for path in sorted(SOURCES.glob("posenc/**/__init__.py")):
-        if "__all__" not in path.read_text(encoding="utf-8"):
-            continue
-        package = importlib.import_module(".".join(path.parent.relative_to(SOURCES).parts))
+    for package in map(importlib.import_module, reference.PACKAGES):
         for name in package.__all__:
             value = getattr(package, name)
             if isinstance(value, type | FunctionType) and value.__module__.startswith("posenc."):
@@ -107,7 +105,8 @@ def of_class(owner: type, where: str) -> Iterator[str]:
     begin = vars(owner).get("__init__")
     if is_dataclass(owner):
         told = sections(text)
-        yield from wrong_names(told, [field.name for field in fields(owner) if field.init], where)
+        stated = [field.name for field in fields(owner) if field.init and field.name[0] != "_"]
+        yield from wrong_names(told, stated, where)
         checks = vars(owner).get("_check_together"), vars(owner).get("__post_init__")
         errors = set().union(*(raised(check) for check in checks if check))
         if issubclass(owner, Declared) and owner._rules:

@@ -37,8 +37,8 @@ def test_the_short_form_rebuilds_the_encoding(row: posenc.catalog.Row) -> None:
 def test_no_word_of_a_docstring_is_lost(row: posenc.catalog.Row) -> None:
     told = docstring(row.about)
     listed = [word for entry in (*told.arguments.items(), *told.raises) for word in entry]
-    found = " ".join([told.formula, *told.prose, *listed, told.example])
-    text = re.sub(r"^(Args|Raises|Example):$", "", inspect.getdoc(row.about) or "", flags=re.MULTILINE)
+    found = " ".join([told.formula, *told.prose, *listed, told.references, told.example])
+    text = re.sub(r"^(Args|Raises|References|Example):$", "", inspect.getdoc(row.about) or "", flags=re.MULTILINE)
     assert re.findall(r"\w+", found) == re.findall(r"\w+", text)
 
 

@@ -22,8 +22,8 @@ def test_zeros_and_ones_are_exact_however_many_turns_a_step_makes() -> None:
     row = FourierFeatures(bands=24).embed([2**53 - 1])[0]
     assert row[0::2].tolist() == [0.0] * 24
     assert row[1::2].tolist() == [-1.0] + [1.0] * 23
-    # A quarter of the fastest period, and the last fraction that a float64 near 1000 has: 2^23·2^-43 half revolutions from a
-    # whole.
+    # A quarter of the fastest period, and the last fraction that a float64 near 1000 has: 2^23·2^-43 half revolutions
+    # from a whole.
     assert FourierFeatures(bands=24).embed([2.0**-24])[0, -2:].tolist() == [1.0, 0.0]
     near = FourierFeatures(bands=24).embed([1000 + 2.0**-43])[0, -2]
     assert near == pytest.approx(math.sin(math.pi * 2.0**-20), rel=4 * 2.0**-53)

@@ -88,7 +88,7 @@ def test_a_rotation_that_stretches_keeps_its_roles() -> None:
                 role="key",
             ),
             ValueError,
-            r"params\['A_u'\] and params\['A_v'\] must rotate by at most 65536 radians; got about 500000 .*Give smaller",
+            r"params\['A_u'\] and params\['A_v'\] must rotate by at most 65536 radians; got about 500000 .*smaller",
         ),
         (
             lambda: SMALL.rotation([0], moved_parameters(SMALL)),

@@ -23,7 +23,7 @@ def released(params: dict[str, torch.Tensor], heads: int, relative: bool) -> tor
         torch.nn.functional.linear(norm, params[f"{side}_weight"], params[f"{side}_bias"])
         .reshape(len(norm), heads, -1)
         .transpose(0, 1)
-        for side in ("query_positions", "key")
+        for side in ("query", "key")
     )
     product = query_positions @ key_positions.mT / math.sqrt(2 * query_positions.shape[-1])
     bias = product[:, 1:, 1:].clone()

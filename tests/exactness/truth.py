@@ -9,7 +9,7 @@ import mpmath
 import numpy as np
 from mpmath import libmp
 
-#: Bits carried. A product of a 53-bit position keeps 2^-180 of a revolution, and trigonometry reduces at that precision.
+#: Bits carried. A product of a 53-bit position keeps 2^-180 of a revolution, and trigonometry reduces so precisely.
 BITS = 240
 FLOAT32 = (24, -149)
 FLOAT64 = (53, -1074)

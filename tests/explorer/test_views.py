@@ -1,5 +1,6 @@
 """What the explorer's views answer: numbers of posenc, one table and one worked cell that agree, and clear refusals."""
 
+import base64
 import json
 
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 from every import every
 from posenc import CATALOG, ALiBi, RoPE, Sinusoidal, parse
 from posenc.explorer.views import VIEWS
-from posenc.explorer.views.view import unpacked, written
+from posenc.explorer.views.view import written
 from posenc.inspect.plain import as_plain
 from posenc.lab.claims import claim_catalog, findings
 from posenc.models.pair_rotation import pair_rotation
@@ -17,6 +18,11 @@ LLAMA = {
     "model_type": "llama", "rope_theta": 5e5, "hidden_size": 64, "num_attention_heads": 4, "num_hidden_layers": 2,
     "max_position_embeddings": 8192,
 }  # fmt: skip
+
+
+def unpacked(text):
+    """Values that `in_base64` wrote, in a row."""
+    return np.frombuffer(base64.b64decode(text), "<f8")
 
 
 def facts(view, **asked):
@@ -42,6 +48,21 @@ def test_a_clicked_cell_has_the_value_of_the_table_for_every_encoding():
         assert parse.record(table["encoding"]) == encoding
 
     every(CATALOG, check)
+
+
+@pytest.mark.parametrize(
+    ("view", "asked"),
+    [
+        ("table", {"encoding": "RoPE(dim=8)"}), ("table", {"encoding": "Learned(dim=8, length=9)"}),
+        ("table", {"encoding": "T5Bias(heads=2)"}), ("spectrum", {"encoding": "RoPE(dim=8)"}),
+        ("distance", {"encoding": "ALiBi(heads=2)"}), ("scalings", {"encoding": "RoPE(dim=8)"}),
+        ("heads", {"encoding": "ALiBi(heads=2)"}), ("order", {}), ("finder", {"values": {"2": "0.1411"}, "dim": 8}),
+        ("media", {"segments": [{"kind": "text", "length": 2}]}),
+    ],
+)  # fmt: skip
+def test_the_code_of_a_view_runs(view, asked, capsys):
+    exec(facts(view, **asked)["code"], {})
+    assert ("print(" in facts(view, **asked)["code"]) == bool(capsys.readouterr().out)
 
 
 def test_sliders_change_the_fields_of_the_encoding_or_of_the_encoding_within_it():

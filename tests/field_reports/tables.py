@@ -276,8 +276,8 @@ def sections_of_qwen3_vl_in_blocks(folder: Path) -> Evidence:
 
 @mistake(TABLE, "multimodal", "XPU-Forces/mojo_opset#276", names={"interleav", "section"})
 def sections_dealt_out_to_the_last_pair(folder: Path) -> Evidence:
-    """An operator dealt the axes out over all pairs, without the bounds that the sections set: the last two pairs rotate
-    with height and width where time is meant."""
+    """An operator dealt the axes out over all pairs, without the bounds that the sections set: the last two pairs
+    rotate with height and width where time is meant."""
     config = qwen(QWEN_3_VL, "qwen3_vl_text")
     unbounded = Qwen3VLTextRotaryEmbedding(config)
     unbounded.mrope_section = [21, 21, 22]

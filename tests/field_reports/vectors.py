@@ -151,8 +151,8 @@ def whole_head_of_minimax_rotated(folder: Path) -> Evidence:
 
 @mistake(VECTORS, "partial rotary", "AI-Hypercomputer/maxtext#4616", names={"partial", "whole head", "share"})
 def share_of_the_head_lost_under_mrope(folder: Path) -> Evidence:
-    """maxtext took another class for M-RoPE, which knows no partial_rotary_factor: Qwen3.5's whole head rotated in place
-    of a quarter."""
+    """maxtext took another class for M-RoPE, which knows no partial_rotary_factor: Qwen3.5's whole head rotated in
+    place of a quarter."""
     mrope = {"rope_type": "default", "rope_theta": 10_000_000.0, "mrope_section": [3, 3, 2], "mrope_interleaved": True}
     fields = {"head_dim": 64, "layer_types": ["full_attention"] * 2}
     expected = tiny("qwen3_5_text", rope_parameters=mrope | {"partial_rotary_factor": 0.25}, **fields)

@@ -149,7 +149,7 @@ def test_every_encoding_that_says_what_its_turns_are_made_of() -> None:
             positions = places(encoding, 40)
             wanted, found = encoding.rotation(positions), rotation(encoding, positions, impl="native")
             for mine, theirs in ((found.cos, wanted.cos), (found.sin, wanted.sin)):
-                # Whole fractions of a revolution come back to a quarter: what is left there is below the last bit of either.
+                # Near a quarter revolution what is left is below the last bit of either.
                 last = (mine.abs() < 1e-28) & (theirs.abs() < 1e-28)
                 assert ((mine == theirs) | last).all(), encoding
             assert (found.pairing, found.factor, found.heads) == (wanted.pairing, wanted.factor, wanted.heads)
@@ -177,8 +177,8 @@ def test_rotating_by_angles_is_rotating_by_the_rotation(encoding: Any, layout: A
 @pytest.mark.parametrize(("dtype", "bits"), [(torch.bfloat16, 8), (torch.float16, 11)])
 @pytest.mark.parametrize("pairing", ["adjacent", "halves"])
 def test_sixteen_bits_are_correctly_rounded(dtype: torch.dtype, bits: int, pairing: Any) -> None:
-    """At least 999 of 1000 results lie within half a unit of the rotation in float64, whose own error is nothing next to
-    it."""
+    """At least 999 of 1000 results lie within half a unit of the rotation in float64, whose own error is nothing
+    next to it."""
     encoding, positions = RoPE(dim=128, pairing=pairing), places(RoPE(dim=2), 300)
     q, k = (heads(count, 300, 128, dtype, "bhtd") for count in (8, 2))
     found = rotate(q, k, angles(encoding, positions), layout="bhtd", impl="native")[0].double()
@@ -282,8 +282,8 @@ def test_threads_change_nothing() -> None:
 
 
 def test_what_the_kernel_does_not_make_is_the_reference() -> None:
-    """Places between whole ones, other dtypes, encodings that rotate in another way; and without a kernel angles turn as
-    well."""
+    """Places between whole ones, other dtypes, encodings that rotate in another way; and without a kernel angles
+    rotate as well."""
     encoding, whole, between = RoPE(dim=8), torch.arange(3), torch.tensor([0.5, 1.5])
     assert torch.equal(rotation(encoding, between).cos, encoding.rotation(between).cos)
     assert rotation(encoding, whole, dtype=torch.float64).cos.dtype == torch.float64

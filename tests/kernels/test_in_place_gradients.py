@@ -1,5 +1,5 @@
-"""Rotated in place under autograd: gradients as out of place, errors where autograd cannot follow, and nobody's gradient
-overwritten."""
+"""Rotated in place under autograd: gradients as out of place, errors where autograd cannot follow, and no
+gradient overwritten that may belong to somebody else."""
 
 from __future__ import annotations
 

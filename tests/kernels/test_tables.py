@@ -1,5 +1,5 @@
-"""Tables made by compiled code, into new memory or into memory that is there: the numbers of the encodings; tracers; bad
-input."""
+"""Tables made by compiled code, into new memory or into memory that is there: the numbers of the encodings; tracers;
+bad input."""
 
 from __future__ import annotations
 

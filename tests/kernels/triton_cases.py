@@ -90,8 +90,8 @@ def exact_waves() -> None:
         raise SystemExit("a place too far away gave a number")
 
 
-def exact_revolutions() -> None:
-    """Both pairings, channels that stay, a factor, places of every row, counted places, gradients: against the rotation."""
+def exact_rotations() -> None:
+    """Both pairings, channels that stay, a factor, positions of every row, counted ones, gradients: as the rotation."""
     for encoding, rows, dtype in (
         (RoPE(dim=10, pairing="halves", scaling=YaRN(factor=8.0, original=128)), (2,), torch.float32),
         (Partial(RoPE(dim=6), dim=11, start=3), (), torch.bfloat16),

@@ -21,7 +21,7 @@ from posenc.lab.extension_study.study import (
 from posenc.lab.extension_study.study_summary import StudySummary, planned_ways, summaries
 from posenc.lab.extension_study.ways import extension_candidates, searched
 from posenc.lab.result import Progress
-from posenc.lab.scoring import by_depth
+from posenc.lab.scoring import Examination, by_depth
 from posenc.lab.tasks.needle import Needle
 from posenc.lab.tasks.task_table import experiment
 from posenc.lab.trial import prepare
@@ -89,7 +89,7 @@ def test_depths_are_equally_many_and_in_order():
 
     task = Needle(needles=1)
     trial = prepare(dataclasses.replace(study("needle").experiment, test_lengths=(16, 64)))
-    found = by_depth(Early(task), task, 64, 0, trial.place, parts=4, sequences=16)
+    found = by_depth(Examination(Early(task), task, 0, trial.place), 64, parts=4, sequences=16)
     assert found == (1.0, 1.0, 0.0, 0.0)
 
 

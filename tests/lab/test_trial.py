@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 import torch
 
+from posenc.lab.models.example import sampled_positions
 from posenc.lab.models.transformer import DecoderCache
 from posenc.lab.result import Progress, Result
 from posenc.lab.scoring import bleu, cut
 from posenc.lab.tasks.task import NOTHING
 from posenc.lab.tasks.task_table import experiment, task_row
 from posenc.lab.train import DivergedError, train
-from posenc.lab.trial import positions, prepare, run
+from posenc.lab.trial import prepare, run
 
 SMALL = {"steps": 3, "batch": 4, "width": 16, "heads": 2, "layers": 1, "warmup": 1}
 
@@ -129,19 +130,19 @@ def test_bleu_of_the_references_is_100():
 
 def test_samplers_keep_below_the_limit_and_in_order():
     tokens, rng = np.zeros((200, 5)), np.random.default_rng(0)
-    offset = positions("offset", tokens, None, 9, rng, training=True)
+    offset = sampled_positions("offset", tokens, None, 9, rng, training=True)
     assert (np.diff(offset, axis=1) == 1).all()
     assert set(offset[:, 0].tolist()) == {0, 1, 2, 3, 4}
-    assert positions("offset", tokens, None, 9, rng, training=False) is None
-    drawn = positions("randomised", tokens, None, 9, rng, training=False)
+    assert sampled_positions("offset", tokens, None, 9, rng, training=False) is None
+    drawn = sampled_positions("randomised", tokens, None, 9, rng, training=False)
     assert (np.diff(drawn, axis=1) > 0).all()
     assert (drawn.min(), drawn.max()) == (0, 8)
     coupled = np.ones((200, 5), int)
-    assert positions("coupled", tokens, coupled, 9, rng, training=True) is coupled
+    assert sampled_positions("coupled", tokens, coupled, 9, rng, training=True) is coupled
 
 
 @pytest.mark.parametrize("sampler", ["offset", "randomised", "coupled"])
-def test_a_model_trains_at_any_sampled_positions(sampler):
+def test_a_model_trains_at_any_positions(sampler):
     result = done("T5Bias(heads=2, bidirectional=False)", "addition", length=3, test_lengths=(3, 5), positions=sampler)
     assert result.at(5).loss > 0
 

@@ -41,7 +41,7 @@ def test_the_encoding_of_150_as_four_dials():
     seen = dials(Sinusoidal(dim=8), 150)
     angles = [150 / 10_000 ** (i / 4) for i in range(4)]
     assert seen.completed.tolist() == [23, 2, 0, 0]
-    assert seen.rotations == pytest.approx([angle / (2 * math.pi) % 1 for angle in angles], abs=1e-14)
+    assert seen.revolutions == pytest.approx([angle / (2 * math.pi) % 1 for angle in angles], abs=1e-14)
     assert seen.degrees.round(1).tolist() == [314.4, 139.4, 85.9, 8.6]
     row = Sinusoidal(dim=8).embed([150])[0]
     np.testing.assert_allclose(seen.y, row[0::2], atol=1e-14)

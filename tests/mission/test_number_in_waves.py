@@ -22,7 +22,7 @@ def test_digits_of_any_length(number):
 def test_150_beside_its_dials():
     shown = number_waves(150)
     assert shown.lines()[0] == "150 = 10010110 in binary"
-    np.testing.assert_array_equal(shown.dials.rotations, dials(Sinusoidal(dim=8), 150).rotations)
+    np.testing.assert_array_equal(shown.dials.revolutions, dials(Sinusoidal(dim=8), 150).revolutions)
     # Every wave ends at the number, where its sine is the encoding's.
     np.testing.assert_allclose(shown.sines[:, -1], Sinusoidal(dim=8).embed([150])[0, ::2], atol=1e-15)
 

@@ -35,7 +35,7 @@ def test_several_frequencies_together():
     waves = [line for line in axes.lines if str(line.get_label()).startswith("pair")]
     assert [line.get_label() for line in waves] == ["pair 0", "pair 8", "pair 16", "pair 24"]
     rotations = [int((np.diff(np.sign(line.get_ydata() + 2.5 * index)) > 0).sum()) for index, line in enumerate(waves)]
-    # 100 positions hold 100 / (2π·10000^(i/64)) turns: 15.9, 5.0, 1.6 and 0.5 of them. A rotation ends where the sine rises
+    # 100 positions hold 100 / (2π·10000^(i/64)) revolutions: 15.9, 5.0, 1.6 and 0.5. One ends where the sine rises
     # through zero; the rise from exactly zero at the start counts as one more.
     assert rotations == [16, 6, 2, 1]
 

@@ -45,7 +45,7 @@ def spoken(sample):
 
 
 def comes_back(sample, seen):
-    """Octaves of half revolutions, made for coordinates in [-1, 1], are alike at whole positions an even number apart."""
+    """Octaves of half revolutions, made for coordinates in [-1, 1], are alike at positions an even number apart."""
     octaves = isinstance(sample, FourierFeatures) and sample.spacing == "octaves" and not sample.coordinate
     return octaves and all((word.here - word.there) % 2 == 0 for word in seen.words)
 

@@ -41,7 +41,7 @@ def test_the_sum_of_the_chapter():
     vectors = np.zeros((3, 16))
     vectors[2] = BOOK
     shown = input_sum("classify the book", CHAPTER, embeddings=vectors)
-    np.testing.assert_array_equal(shown.total, shown.embeddings + shown.encoding)
+    np.testing.assert_array_equal(shown.total, shown.embeddings + shown.positional)
     # The printed sum adds numbers of two decimals each: two half units of the last digit.
     np.testing.assert_allclose(shown.total[2], SUM, atol=0.01 + 1e-9)
     assert shown.lines()[1] == "classify, position 0"
@@ -50,7 +50,7 @@ def test_the_sum_of_the_chapter():
 def test_the_picture_of_the_sum_shows_every_number():
     shown = input_sum("classify the book", CHAPTER)
     axes = plot.input_sum(shown)
-    for ax, values in zip(axes, (shown.embeddings, shown.encoding, shown.total), strict=True):
+    for ax, values in zip(axes, (shown.embeddings, shown.positional, shown.total), strict=True):
         np.testing.assert_array_equal(np.asarray(ax.images[0].get_array()), values)
         assert {text.get_text() for text in ax.texts} >= {f"{values[1, 3]:.2f}".replace("-", "−")}
 

@@ -15,7 +15,7 @@ COUNTS_TOKENS = frozenset({
 })  # fmt: skip
 #: Types that rotate the first head of a layer alone.
 FIRST_HEAD_ALONE = frozenset({"qwen2_5_omni_dit"})
-#: Types that are built, and do with queries and keys what no encoding says; each has a note, or stands next to positions.
+#: Types that are built, and do with queries and keys what no encoding says; each has a note, or adds no position.
 NOT_COMPARED = {
     "blt_local_encoder": "the model around it makes its mask",
     "deepseek_v4": "its keys are those of tokens and compressed ones",

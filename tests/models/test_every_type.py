@@ -97,8 +97,8 @@ def test_every_type_of_the_installed_transformers():
     pytest.importorskip("transformers")
     from transformers.models.auto.configuration_auto import CONFIG_MAPPING_NAMES
 
-    from parity.model_classes import config_classes as installed
     from parity.test_models_beside import UNREAD as UNREAD_ROWS
+    from write_model_classes import config_classes as installed
 
     classes = installed()
     assert not set(classes) - {*MODEL_TYPES, *MADE_OF_PARTS}

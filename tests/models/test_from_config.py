@@ -275,10 +275,9 @@ def test_dots3_widths_by_layer():
     assert (sliding.rotary_encoding.start, sliding.rotary_encoding.encoding.dim) == (48, 32)
     with pytest.raises(ValueError, match="rope_parameters must hold an object for each type of layer"):
         from_config({**dots, "rope_parameters": {"rope_type": "default", "rope_theta": 1e4}})
+    ropes = {name: {"rope_type": "proportional"} for name in ("indexed_attention", "sliding_attention")}
     with pytest.raises(ValueError, match="must not be 'proportional'"):
-        from_config(
-            {**dots, "rope_parameters": {"indexed_attention": {"rope_type": "proportional", "rope_theta": 1e4}}}
-        )
+        from_config({**dots, "rope_parameters": ropes})
 
 
 def test_seamless_says_what_its_speech_encoder_does():
@@ -320,7 +319,7 @@ def test_nanochat_turns_the_other_way_round():
     assert found.groups[0].encodings == (Backward(plain),)
     written = to_config(found, {name: NANOCHAT[name] for name in NANOCHAT if name != "rope_theta"})
     assert from_config(written).groups[0].encodings == (Backward(plain),)
-    assert {way.checked for way in plan_context(NANOCHAT, length=8192).ways} == {
+    assert {way.checked for way in plan_context(NANOCHAT, length=8192).candidates} == {
         "read back through from_config: the same encodings"
     }
     (line,) = diff(Backward(plain), plain).fields

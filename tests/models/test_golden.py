@@ -43,7 +43,7 @@ def make() -> ModuleType:
 
 
 def close(got: Any, golden: np.ndarray) -> bool:
-    """Within units in the last place; a wave that is exactly 0 may be what is left of 170 bits of a rotation at 2^20."""
+    """Within units in the last place; where a wave is exactly 0, within what 170 bits leave of a rotation."""
     return bool(np.all(np.abs(np.asarray(got) - golden) <= ULPS * np.spacing(np.abs(golden)) + 2.0**-140))
 
 

@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
+from every import every
 from posenc import ALiBi, Learned, Linear, Partial, PowerTemperature, RoPE
 from posenc.models import from_config
+from posenc.models.pair_rotation import unwrapped
 
 
 def rotations(model_type: str, **keys: Any) -> list[Any]:
@@ -189,3 +191,31 @@ def test_the_list_of_layers_of_zamba2_is_that_of_its_class():
 def test_a_config_whose_parts_are_all_waived_is_refused():
     with pytest.raises(ValueError, match=r"^gemma3 must have a config inside it that is read; got none of"):
         from_config({"model_type": "gemma3"}, waive=("text_config", "vision_config"))
+
+
+def test_an_object_for_each_type_of_layer_lacks_none_that_the_class_does_not_add() -> None:
+    """Live, lfm3 and most others keep rope_parameters as it is, so that no layer of the other type can be made."""
+    one, sides = {"rope_type": "default", "rope_theta": 7e3}, ("full_attention", "sliding_attention")
+
+    def check(model_type: str) -> None:
+        for given, missing in (sides, sides[::-1]):
+            with pytest.raises(
+                ValueError, match=rf"^rope_parameters must hold an object .*; \['{missing}'\] is missing"
+            ):
+                from_config({"model_type": model_type, "rope_parameters": {given: one}})
+
+    every(("lfm3", "gemma4_text", "embedding_gemma2_text", "mimo_v2_flash", "ultrabert"), check)
+    groups = from_config({"model_type": "gemma3_text", "rope_parameters": {"full_attention": one}}).groups
+    bases = {group.attention: getattr(unwrapped(group.rotary_encoding), "base", None) for group in groups}
+    assert bases == {"full_attention": 7e3, "sliding_attention": 1e4}
+
+
+def test_what_the_class_of_step3p5_drops_is_refused() -> None:
+    for dropped in ({"rope_type": "linear", "factor": 2.0}, {"full_attention": {"rope_type": "default"}}):
+        with pytest.raises(
+            ValueError, match=r"^rope_parameters must hold an object for each of .*, or its class drops it"
+        ):
+            from_config(
+                {"model_type": "step3p5", "num_hidden_layers": 2, "rope_parameters": dropped,
+                 "layer_types": ["full_attention", "sliding_attention"]}
+            )  # fmt: skip

@@ -11,8 +11,8 @@ import pytest
 ROOT = Path(__file__).parents[2]
 
 
-def loaded(name: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(name, ROOT / "tests" / "parity" / f"{name}.py")
+def loaded(path: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(Path(path).stem, ROOT / path)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -21,19 +21,19 @@ def loaded(name: str) -> ModuleType:
 
 
 def test_the_page_is_current():
-    page = loaded("models_page")
+    page = loaded("tests/parity/models_page.py")
     assert page.PAGE.read_text(encoding="utf-8") == page.written(), "run python tests/parity/models_page.py"
 
 
 @pytest.mark.parity
 def test_the_table_of_classes_is_current():
     pytest.importorskip("transformers")
-    table = loaded("model_classes")
-    assert table.FILE.read_text(encoding="utf-8") == table.generated(), "run python tests/parity/model_classes.py"
+    table = loaded("quality/write_model_classes.py")
+    assert table.FILE.read_text(encoding="utf-8") == table.generated(), "run python quality/write_model_classes.py"
 
 
 def test_the_counts_said_elsewhere_are_those_of_the_page():
-    said = loaded("models_page").written().split("**")[3]
+    said = loaded("tests/parity/models_page.py").written().split("**")[3]
     checked, total = said.split()[0], said.split()[3]
     changes = " ".join((ROOT / "CHANGELOG.md").read_text(encoding="utf-8").split())
     assert f"{checked} of the {total} rotary classes" in (ROOT / "README.md").read_text(encoding="utf-8")

@@ -14,7 +14,7 @@ from posenc import Partial, RoPE
 from posenc.frequencies import Linear, Llama3, YaRN
 from posenc.models import LayerGroup, ModelPositions, from_onnx, to_onnx
 
-RECORDS = [
+ENCODINGS = [
     RoPE(dim=8, pairing="adjacent"),
     RoPE(dim=6, base=5e5, pairing="halves"),
     RoPE(dim=128, base=1e6, pairing="halves"),
@@ -34,7 +34,7 @@ def inner(encoding):
     return encoding.encoding if isinstance(encoding, Partial) else encoding
 
 
-@pytest.mark.parametrize("encoding", RECORDS)
+@pytest.mark.parametrize("encoding", ENCODINGS)
 def test_the_reference_evaluator_turns_as_the_encoding_does(encoding):
     heads, length = 12, 97
     model = to_onnx(positions_of(encoding), length=length, heads=heads)
@@ -54,7 +54,7 @@ def test_the_reference_evaluator_turns_as_the_encoding_does(encoding):
     assert np.abs(mixed - ours).max() > 0.1  # the layout matters, and the test would see it
 
 
-@pytest.mark.parametrize("encoding", RECORDS)
+@pytest.mark.parametrize("encoding", ENCODINGS)
 def test_there_and_back(tmp_path, encoding):
     model = to_onnx(positions_of(encoding), length=4096, heads=4)
     onnx.save(model, tmp_path / "a.onnx")
@@ -172,19 +172,19 @@ def of_onnx_runtime(encoding, **attributes):
     return model
 
 
-@pytest.mark.parametrize("encoding", RECORDS[:5])
+@pytest.mark.parametrize("encoding", ENCODINGS[:5])
 def test_the_operator_of_onnx_runtime_is_read(encoding):
     assert from_onnx(of_onnx_runtime(encoding)).groups[0].encodings == (encoding,)
 
 
 def test_a_scale_of_onnx_runtime_is_refused_by_name():
-    assert from_onnx(of_onnx_runtime(RECORDS[0], scale=1.0)).groups[0].encodings == (RECORDS[0],)
+    assert from_onnx(of_onnx_runtime(ENCODINGS[0], scale=1.0)).groups[0].encodings == (ENCODINGS[0],)
     with pytest.raises(ValueError, match=r"scale must be 1 in com\.microsoft's RotaryEmbedding; got 2\.0"):
-        from_onnx(of_onnx_runtime(RECORDS[0], scale=2.0))
+        from_onnx(of_onnx_runtime(ENCODINGS[0], scale=2.0))
 
 
 def test_the_package_that_is_missing_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "onnx", None)
-    for call in (lambda: from_onnx("a.onnx"), lambda: to_onnx(positions_of(RECORDS[0]), length=4, heads=1)):
+    for call in (lambda: from_onnx("a.onnx"), lambda: to_onnx(positions_of(ENCODINGS[0]), length=4, heads=1)):
         with pytest.raises(ModuleNotFoundError, match=r"^ONNX models need the onnx package.* pip install onnx$"):
             call()

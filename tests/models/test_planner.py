@@ -90,20 +90,20 @@ def test_figures_by_hand():
 
 def test_ways_for_a_plain_rotation():
     plan = plan_context(LLAMA, length=16384)
-    found = {planned.way.name: planned for planned in plan.ways}
+    found = {planned.candidate.name: planned for planned in plan.candidates}
     plain = RoPE(dim=128, base=1e4, pairing="halves")
     assert (plan.encoding, plan.trained, plan.typical) == (plain, 4096, 4096)
     assert plan.trained_from == "max_position_embeddings = 4096 (file: max_position_embeddings)"
-    assert found["YaRN"].way.encoding.scaling == YaRN(4.0, 4096)
-    assert found["Llama 3"].way.encoding.scaling == Llama3(4.0, 4096)
-    assert found["linear"].way.encoding.scaling == Linear(4.0)
-    assert found["dynamic"].way.encoding.scaling == DynamicNTK(4.0, 4096, 16384)
+    assert found["YaRN"].candidate.encoding.scaling == YaRN(4.0, 4096)
+    assert found["Llama 3"].candidate.encoding.scaling == Llama3(4.0, 4096)
+    assert found["linear"].candidate.encoding.scaling == Linear(4.0)
+    assert found["dynamic"].candidate.encoding.scaling == DynamicNTK(4.0, 4096, 16384)
     assert found["dynamic"].figures.short == 0.0
-    assert found["larger base"].way.encoding.base == pytest.approx(1e4 * 4 ** (128 / 126), rel=1e-5)
+    assert found["larger base"].candidate.encoding.base == pytest.approx(1e4 * 4 ** (128 / 126), rel=1e-5)
     assert found["YaRN"].figures.attention == pytest.approx(0.1 * math.log(4) + 1)
     assert list(found) == ["Llama 3", "YaRN", "larger base", "dynamic", "linear", "as it is"]
     assert {name for name, planned in found.items() if planned.figures.unseen} == {"larger base", "as it is"}
-    assert plan.ways[-1].figures.beyond == pytest.approx(4.0)
+    assert plan.candidates[-1].figures.beyond == pytest.approx(4.0)
     assert plan.bound == pytest.approx(2.3e5, rel=0.02)  # kexue.fm/archives/10122
 
 
@@ -124,13 +124,13 @@ def test_ways_for_a_plain_rotation():
 def test_every_snippet_says_what_was_planned(config):
     length = config["max_position_embeddings"] * 2
     plan = plan_context(config, length=length)
-    assert len(plan.ways) >= 2
-    for planned in plan.ways:
+    assert len(plan.candidates) >= 2
+    for planned in plan.candidates:
         text = dict(planned.snippets)["transformers"].removeprefix("config.json: ")
         read = from_config({**config, **json.loads(text)}, length=length)
         group = next(one for one in read.groups if one.attention == "full_attention")
         inner = group.rotary_encoding.encoding if isinstance(group.rotary_encoding, Partial) else group.rotary_encoding
-        assert inner == planned.way.encoding, planned.way.name
+        assert inner == planned.candidate.encoding, planned.candidate.name
         assert planned.checked == "read back through from_config: the same encodings"
         others = [one.encodings for one in read.groups if one.attention != "full_attention"]
         assert others == [one.encodings for one in from_config(config).groups if one.attention != "full_attention"]
@@ -142,18 +142,21 @@ def test_every_snippet_says_what_was_planned(config):
 def test_a_snippet_for_the_class_default_of_every_kind_of_config(kind):
     before = from_config({"model_type": kind})
     plan = plan_context({"model_type": kind}, length=8192, trained=2048)
-    assert len(plan.ways) >= 2
-    for planned in plan.ways:
-        assert planned.checked.startswith("read back through from_config: the same encodings"), (kind, planned.way.name)
+    assert len(plan.candidates) >= 2
+    for planned in plan.candidates:
+        assert planned.checked.startswith("read back through from_config: the same encodings"), (
+            kind,
+            planned.candidate.name,
+        )
         keys = json.loads(dict(planned.snippets)["transformers"].removeprefix("config.json: "))
         read = from_config({"model_type": kind, **keys}, length=8192)
         changed = [one != other for one, other in zip(read.groups, before.groups, strict=True)]
         assert any(changed)
     if kind == "gpt_oss":  # one rotation for both types of layers: its keys cannot part them
-        assert "layers with a window rotate by the same keys" in plan.ways[0].checked
+        assert "layers with a window rotate by the same keys" in plan.candidates[0].checked
     if kind == "gemma3_text":
-        assert "layers with a window" not in plan.ways[0].checked
-        assert "llama.cpp" not in dict(plan.ways[0].snippets)  # whose options are for all layers alike
+        assert "layers with a window" not in plan.candidates[0].checked
+        assert "llama.cpp" not in dict(plan.candidates[0].snippets)  # whose options are for all layers alike
 
 
 @pytest.mark.parity
@@ -162,15 +165,15 @@ def test_transformers_builds_the_same_frequencies_from_the_snippet():
     from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding
 
     base = {name: value for name, value in LLAMA.items() if name != "model_type"}
-    for planned in plan_context(LLAMA, length=16384).ways:
-        if planned.way.name == "dynamic":
+    for planned in plan_context(LLAMA, length=16384).candidates:
+        if planned.candidate.name == "dynamic":
             continue  # its frequencies follow the length of the call
         keys = json.loads(dict(planned.snippets)["transformers"].removeprefix("config.json: "))
         theirs = LlamaRotaryEmbedding(transformers.LlamaConfig(**{**base, **keys}))
-        ours = planned.way.encoding.frequencies.radians()
+        ours = planned.candidate.encoding.frequencies.radians()
         # float32 powers and a ramp formed in float32.
         np.testing.assert_allclose(theirs.inv_freq.numpy(), ours, rtol=1e-5)
-        assert theirs.attention_scaling == pytest.approx(planned.way.encoding.attention_factor)
+        assert theirs.attention_scaling == pytest.approx(planned.candidate.encoding.attention_factor)
 
 
 def test_llama_cpp_options_are_what_its_keys_mean():
@@ -180,21 +183,21 @@ def test_llama_cpp_options_are_what_its_keys_mean():
                "--yarn-orig-ctx": "rope.scaling.original_context_length",
                "--rope-freq-base": "rope.freq_base"}  # fmt: skip
     seen = 0
-    for planned in plan_context(LLAMA, length=16384).ways:
+    for planned in plan_context(LLAMA, length=16384).candidates:
         text = dict(planned.snippets).get("llama.cpp")
         if text:
             words = text.split()
             pairs = [(words[i], words[i + 1]) for i, word in enumerate(words) if word in options]
             stated = {options[name]: value if value.isalpha() else float(value) for name, value in pairs}
             stated = {name: int(value) if "context" in name else value for name, value in stated.items()}
-            assert from_gguf(head, stated=stated).groups[0].encodings == (planned.way.encoding,), text
+            assert from_gguf(head, stated=stated).groups[0].encodings == (planned.candidate.encoding,), text
             seen += 1
     assert seen == 4
 
 
 def test_what_needs_no_plan_and_what_has_none():
-    (only,) = plan_context(LLAMA, length=2048).ways
-    assert (only.way.name, only.figures.unseen, only.figures.short) == ("as it is", 0, 0.0)
+    (only,) = plan_context(LLAMA, length=2048).candidates
+    assert (only.candidate.name, only.figures.unseen, only.figures.short) == ("as it is", 0, 0.0)
     assert plan_context(GEMMA, length=4096).left == ("text, sliding_attention: it does not see the whole context",)
     assert plan_context(LLAMA, length=8192, trained=2048).trained_from == "stated by the caller"
     with pytest.raises(ValueError, match="length must be an integer from 2 to"):
@@ -209,10 +212,10 @@ def test_what_needs_no_plan_and_what_has_none():
 def test_the_encoding_of_a_way_by_its_name():
     """YaRN from a model's config in one call, around what the model leaves unrotated."""
     plan = plan_context(LLAMA, length=16384)
-    for planned in plan.ways:
-        assert plan.rotation(planned.way.name) == planned.way.encoding
+    for planned in plan.candidates:
+        assert plan.rotary_encoding(planned.candidate.name) == planned.candidate.encoding
     partial = plan_context(LLAMA | {"model_type": "glm", "partial_rotary_factor": 0.5}, length=16384)
-    assert partial.rotation("YaRN").head_dim == partial.encoding.head_dim
-    assert type(partial.rotation("YaRN")) is type(partial.encoding) is Partial
-    with pytest.raises(ValueError, match=r"^way must be one of 'Llama 3', 'YaRN'.*; got 'yarn'"):
-        plan.rotation("yarn")
+    assert partial.rotary_encoding("YaRN").head_dim == partial.encoding.head_dim
+    assert type(partial.rotary_encoding("YaRN")) is type(partial.encoding) is Partial
+    with pytest.raises(ValueError, match=r"^name must be one of 'Llama 3', 'YaRN'.*; got 'yarn'"):
+        plan.rotary_encoding("yarn")

@@ -140,9 +140,9 @@ def test_a_plan_needs_one_rotation_of_a_plain_kind():
     with pytest.raises(ValueError, match=r"^config must have one rotation for the layers that see the whole context"):
         plan_context({"model_type": "t5"}, length=4096, trained=512)
     unchanged = plan_context(LLAMA | {"max_position_embeddings": 64, "rope_parameters": rope}, length=64)
-    assert [way.way.name for way in unchanged.ways] == ["as it is"]
+    assert [way.candidate.name for way in unchanged.candidates] == ["as it is"]
     two_channels = {"head_dim": 2, "max_position_embeddings": 64, "rope_parameters": rope}
-    names = {way.way.name for way in plan_context(LLAMA | two_channels, length=256).ways}
+    names = {way.candidate.name for way in plan_context(LLAMA | two_channels, length=256).candidates}
     assert not names & {"larger base", "dynamic"}  # whose exponent is d / (d - 2)
 
 

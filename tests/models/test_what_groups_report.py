@@ -1,4 +1,4 @@
-"""What a group says next to its encoding: the keys it was read from, what no encoding holds, and which layers are its."""
+"""Reports of a group next to its encoding: the keys it was read from, what no encoding holds, and its layers."""
 
 from typing import Any
 

@@ -15,10 +15,10 @@ import torch
 
 pytest.importorskip("transformers")
 
-from parity.model_classes import config_classes
 from posenc import FactorisedLearned, GridLearned, Learned
 from posenc.models import from_config
 from posenc.models.config.model_types import MODEL_TYPES
+from write_model_classes import config_classes
 
 pytestmark = pytest.mark.parity
 #: Types whose defaults cannot be read, and what the error says.

@@ -10,9 +10,9 @@ import pytest
 
 pytest.importorskip("transformers")
 
-from parity.model_classes import config_classes
 from posenc.models import ModelPositions, from_config
 from posenc.models.config.config_classes import config_classes as known_classes
+from write_model_classes import config_classes
 
 pytestmark = pytest.mark.parity
 CLASSES = config_classes()

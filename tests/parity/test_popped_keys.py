@@ -15,11 +15,11 @@ import pytest
 pytest.importorskip("transformers")
 
 from model_peers.ledger import SETTINGS
-from parity.model_classes import config_classes
 from posenc.models import from_config
 from posenc.models.config.config_classes import config_classes as facts
 from posenc.models.config.config_classes import nested
 from posenc.models.config.model_types import MODEL_TYPES
+from write_model_classes import config_classes
 
 pytestmark = pytest.mark.parity
 POPPED = re.compile(r'kwargs\.(?:pop|get|setdefault)\(\s*"(\w+)"|"(\w+)" in kwargs|kwargs\["(\w+)"\]')
@@ -180,7 +180,7 @@ def beside_objects(model_type: str) -> list[dict[str, Any]]:
     [
         pytest.param(name, marks=() if name in BY_DAY else pytest.mark.nightly)
         for name in TYPES
-        if facts()[name].theta is not None
+        if facts()[name].absent is not None
     ],
 )
 def test_a_base_beside_a_scaling_reads_as_the_class_reads_it(model_type: str):

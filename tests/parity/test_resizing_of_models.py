@@ -13,9 +13,9 @@ import torch
 
 pytest.importorskip("transformers")
 
-from parity.model_classes import config_classes
 from posenc import Resizing
 from posenc.models import from_config
+from write_model_classes import config_classes
 
 pytestmark = pytest.mark.parity
 #: Sixteen taps of float32, whose places are rounded to float32 before, of numbers below 5.

@@ -17,13 +17,13 @@ import torch
 pytest.importorskip("transformers")
 
 from model_peers.live_attention import SIZES, model_classes
-from parity.model_classes import config_classes
 from posenc import Decomposed, FactorisedLearned, GridLearned, Learned, Sinusoidal, WindowBias
 from posenc.models import LayerGroup, from_config
 from posenc.models.config.added_tables import embeddings_only
 from posenc.models.config.model_types import MODEL_TYPES
-from posenc.models.config.model_types.biases import RESIZED_SAM, SAM_KIN
 from posenc.models.config.model_types.no_positions import NO_POSITIONS
+from posenc.models.config.model_types.tables_and_biases import RESIZED_SAM, SAM_KIN
+from write_model_classes import config_classes
 
 pytestmark = [pytest.mark.parity, pytest.mark.nightly, pytest.mark.filterwarnings("ignore")]
 TOKENS = torch.tensor([[10, 11, 12, 13, 14, 15]])

@@ -10,13 +10,12 @@ from torch.utils._python_dispatch import TorchDispatchMode
 import posenc
 from every import every
 from posenc import attention as reference
-from posenc.core.checked_attention import AttentionArguments
 from posenc.core.doors import AdditiveEncoding, AttentionBias, RotaryEncoding
 from posenc.encodings.scores._by_distance import ByDistance
 from posenc.testing.one_coordinate import spread_over_axes
 from posenc.torch import attention, chosen_attention, module, strided, strided_attention
 from posenc.torch.attention_paths import skewed_path, strided_path, tiles
-from posenc.torch.attention_paths.arguments import checked_call
+from posenc.torch.attention_paths.arguments import AttentionArguments, checked_call
 
 HEADS, KEY_HEADS, WIDTH, BATCH = 12, 4, 8, 2
 RECORDS = [sample for row in posenc.CATALOG for sample in row.samples if not isinstance(sample, AdditiveEncoding)]

@@ -1,5 +1,5 @@
-"""An encoding that is made inside a compiled function: the sentence that helps where one graph is demanded, else the right
-numbers."""
+"""An encoding that is made inside a compiled function: the sentence that helps where one graph is demanded, else the
+right numbers."""
 
 from __future__ import annotations
 

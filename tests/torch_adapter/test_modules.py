@@ -292,8 +292,11 @@ def test_positions_that_must_be_given(use: Callable[..., object], error: type[Ex
             RoPE(dim=8).rotation(np.arange(5)),
             r"hold PyTorch tensors; got cos and sin of numpy.ndarray. .*torch.arange\(n\)",
         ),
-        (torch.arange(5), r"be a Rotation, .*; got positions, it seems \(Tensor\). Give encoding.turn\(positions\)"),
-        (range(5), r"be a Rotation, .*; got positions, it seems \(range\). Give encoding.turn\(positions\)"),
+        (
+            torch.arange(5),
+            r"be a Rotation, .*; got positions, it seems \(Tensor\). Give encoding.rotation\(positions\)",
+        ),
+        (range(5), r"be a Rotation, .*; got positions, it seems \(range\). Give encoding.rotation\(positions\)"),
         (RoPE(dim=8), r"be a Rotation, .*; got RoPE\(dim=8.*Call its rotation\(positions\)"),
         (Rotate(RoPE(dim=8)), r"be a Rotation, .*; got Rotate\(RoPE.*Call the module itself"),
         (NoPE(dim=8), r"be a Rotation, .*; got NoPE"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
@@ -106,3 +107,39 @@ def test_modules_reach_the_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
             with torch.no_grad():
                 first = layer(q[:, :, :1], k[:, :, :1], positions[:1], key[:1], layout="bhtd")
             assert all(torch.equal(part, whole[:, :, :1]) for part, whole in zip(first, expected, strict=True))
+
+
+def test_positions_may_be_written_to_before_backward() -> None:
+    """A training loop that moves its positions on in place gets the gradients of the positions that it gave."""
+    layer, positions = module(RoPE(dim=8)), torch.arange(3)
+    q, k = (heads(layer.encoding, count, 3, torch.float32) for count in (4, 2))
+    rotation = layer.encoding.rotation(positions.clone())
+    for key in (positions, positions.clone()):
+        found = layer(q, k, positions, key, layout="bhtd")
+        expected = rotation(q, layout="bhtd"), rotation(k, layout="bhtd")
+        positions += 7
+        for mine, theirs in zip(gradients(found, [q, k]), gradients(expected, [q, k]), strict=True):
+            assert mine is not None
+            assert torch.equal(mine, theirs)
+        positions -= 7
+
+
+@dataclass(frozen=True)
+class WithList(RoPE):
+    """A user's encoding with a field that has no hash."""
+
+    notes: list[str] = field(default_factory=list)
+
+
+def test_an_encoding_without_a_hash_rotates_as_its_definition() -> None:
+    layer, positions = module(WithList(dim=8)), torch.arange(3)
+    q, k = (heads(layer.encoding, count, 3, torch.float32) for count in (4, 2))
+    rotation = layer.encoding.rotation(positions)
+    assert torch.equal(layer(q, k, positions, positions, layout="bhtd")[0], rotation(q, layout="bhtd"))
+
+
+def test_a_position_out_of_range_is_named() -> None:
+    layer, (q, k) = module(RoPE(dim=8)), torch.zeros(2, 1, 2, 1, 8)
+    for far in (2**53 + 1, -(2**53) - 1):
+        with pytest.raises(ValueError, match=r"^positions must be finite and of magnitude at most 2\^53"):
+            layer(q, k, *[torch.tensor([far])] * 2, layout="bhtd")

@@ -44,8 +44,8 @@ def test_a_rotation_for_each_head_needs_as_many_heads():
     ("given", "says"),
     [
         (RoPE(dim=8), r"Call its rotation\(positions\)"),
-        (torch.arange(5), r"got positions, it seems \(Tensor\). Give encoding.turn\(positions\)"),
-        (3, r"got 3 \(int\). Give encoding.turn\(positions\)"),
+        (torch.arange(5), r"got positions, it seems \(Tensor\). Give encoding.rotation\(positions\)"),
+        (3, r"got 3 \(int\). Give encoding.rotation\(positions\)"),
     ],
 )
 def test_what_is_no_turn(given, says):

@@ -1,4 +1,4 @@
-"""What each peer chose where the papers leave a choice, and how posenc writes it: the rows of docs/conventions.md.
+"""Choices of each peer where the papers leave one, and how posenc writes them: the rows of docs/conventions.md.
 
 A row with a figure is measured by tests/parity; one without says where it was read.
 """
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Choice:
-    """One peer's choice.
+    """Choice of one peer.
 
     theirs: what it computes.   ours: how posenc says the same, or what it does instead.
     figure: the name of a measured figure in docs/conventions.json, with `size` the words around it, {} its place;

@@ -21,7 +21,7 @@ PARTS = {
 
 @dataclass(frozen=True)
 class Item:
-    """One item of the survey."""
+    """Item of the survey."""
 
     key: str
     name: str

@@ -16,6 +16,7 @@ class Docstring:
     prose: list[str]
     arguments: dict[str, str]
     raises: list[tuple[str, str]]
+    references: str
     example: str
 
 
@@ -23,15 +24,16 @@ def docstring(encoding: type) -> Docstring:
     """The docstring of an encoding's class in parts."""
     found = griffe.parse_google(griffe.Docstring(inspect.getdoc(encoding) or ""), warnings=False)
     formula, *prose = next(section.value for section in found if section.kind == "text").split("\n\n")
-    arguments, raises, example = {}, [], ""
+    arguments, raises, admonitions = {}, [], {}
     for section in found:
         if section.kind == "parameters":
             arguments = {entry.name: _one_line(entry.description) for entry in section.value}
         elif section.kind == "raises":
             raises = [(str(entry.annotation), _one_line(entry.description)) for entry in section.value]
-        elif section.kind == "admonition" and section.title == "Example":
-            example = section.value.description
-    return Docstring(_one_line(formula), [*map(_one_line, prose)], arguments, raises, example)
+        elif section.kind == "admonition":
+            admonitions[section.title] = section.value.description
+    references, example = _one_line(admonitions.get("References", "")), admonitions.get("Example", "")
+    return Docstring(_one_line(formula), [*map(_one_line, prose)], arguments, raises, references, example)
 
 
 def _one_line(text: str) -> str:

@@ -40,7 +40,7 @@ def page(row: Row) -> str:
         f"*{escaped(kinds.caption(row))}* Drawn: `{short(kinds.drawn_encoding(row))}`.",
         "## Formula",
         f"``` {{ .text .formula }}\n{described.formula}\n```",
-        *map(escaped, described.prose),
+        *map(escaped, filter(None, (*described.prose, described.references))),
         *_arguments(row.about, described),
         *_example(described.example),
         "## Claims",

@@ -26,7 +26,7 @@ CAPTIONS = {
 
 
 def kind(row: Row) -> str:
-    """Which of the pictures tells most of a row."""
+    """Kind of picture that tells most of a row."""
     encoding, grid = row.samples[0], row.samples[0].axes > 1
     if isinstance(encoding, AdditiveEncoding):
         return "likeness" if grid else "value" if encoding.width == 1 else "table"
@@ -50,6 +50,6 @@ def drawn_encoding(row: Row) -> Encoding:
 
 
 def caption(row: Row) -> str:
-    """What the picture shows, in words."""
+    """Caption of the picture."""
     fresh = " Parameters are untrained, as drawn by `init`." if row.samples[0].shapes else ""
     return CAPTIONS[kind(row)] + fresh

@@ -76,7 +76,7 @@ class _Reader:
         return items
 
     def denominator(self) -> list[str]:
-        """What stands below a fraction bar: one factor, with the number or function in front of it."""
+        """Denominator below a fraction bar: one factor, with the number or function in front of it."""
         self.skip_spaces()
         first = self.pieces[self.at]
         applied = first.text in FUNCTIONS and self.pieces[self.at + 1].text != "("
@@ -146,7 +146,7 @@ class _Reader:
         return self.at < len(self.pieces) and self.pieces[self.at].text == mark
 
     def script(self) -> str:
-        """What follows _ or ^: a name, a number, or a group without its brackets."""
+        """Script after _ or ^: a name, a number, or a group without its brackets."""
         self.at += 1
         opening = self.pieces[self.at].text
         if opening in "({":

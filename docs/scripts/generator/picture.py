@@ -56,7 +56,7 @@ def _small(ax: Any, text: str) -> bytes:
 
 
 def _first_accepted(choices: Any, attempt: Callable[[Any], Any]) -> Any:
-    """What the first choice gives that the encoding does not refuse: tables end somewhere, and grids too."""
+    """Result for the first choice that the encoding accepts: tables and grids end somewhere."""
     *most, last = choices
     for choice in most:
         try:

@@ -42,7 +42,7 @@ _JAX = {
 
 
 def _written(encoding: Encoding, words: dict[str, Any]) -> str:
-    """One snippet: imports, the module or pytree, inputs, the call, and the shape of the result."""
+    """Write one snippet: imports, the module or pytree, inputs, the call, and the shape of the result."""
     names = words["made by"] if isinstance(encoding, AdditiveEncoding) else f"attention, {words['made by']}"
     head = [line.format(imports=imports(encoding), encoding=short(encoding), names=names) for line in words["head"]]
     head = [line for lines in head for line in lines.split("\n")]

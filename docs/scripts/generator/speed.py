@@ -80,7 +80,7 @@ METHOD = """\
 
 
 def read(kind: str) -> dict[str, Any]:
-    """What the benchmarks wrote on this kind of processor, by name; those that have not been run are not there."""
+    """Results of the benchmarks on this kind of processor, by name, as far as they have been run."""
     paths = {name: RESULTS / kind / f"{name}.json" for name in (*PARTS, "goals")}
     return {name: json.loads(path.read_text(encoding="utf-8")) for name, path in paths.items() if path.exists()}
 
@@ -135,7 +135,7 @@ def _part(part: str, title: str, results: dict[str, dict[str, Any]]) -> str:
 
 
 def _inside_attention(results: list[dict[str, Any]]) -> str:
-    """What speed brings to a model whose positions act inside attention."""
+    """Effect of speed on a model whose positions act inside attention."""
     ratios = [case["ratios"] for result in results for case in result["cases"] if "ratios" in case]
     faster = sorted(1.0 / of[INSIDE]["median"] for of in ratios if INSIDE in of)
     return (
@@ -147,7 +147,7 @@ def _inside_attention(results: list[dict[str, Any]]) -> str:
 
 
 def _whole_models(results: list[dict[str, Any]]) -> str:
-    """What speed brings to a whole model, in the figures of all its cases."""
+    """Effect of speed on a whole model, in the figures of all its cases."""
     ratios = [case["ratios"] for result in results for case in result["cases"]]
     shares = [100.0 * (1.0 - of[WITHOUT]["median"]) for of in ratios if WITHOUT in of]
     ours = [of[ACCELERATED]["median"] for of in ratios if ACCELERATED in of]
@@ -164,7 +164,7 @@ def _whole_models(results: list[dict[str, Any]]) -> str:
 
 
 def _gpu() -> str:
-    """What is known of the kernel for accelerators."""
+    """Results of the kernel for accelerators."""
     known = (
         "Every run of the tests compares the Triton kernel with the reference in Triton's interpreter, in float32 bit "
         "for bit, and compiles it for a GPU: memory is read and written 16 bytes at a time, and no register is spilled."

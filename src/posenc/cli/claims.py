@@ -10,7 +10,7 @@ from typing import Annotated
 import tyro
 
 from posenc.cli import engines
-from posenc.cli.answer import Answer, Heading, Verb, attributes, columns, wrap_text
+from posenc.cli.answer import Answer, Heading, attributes, columns, wrap_text
 from posenc.cli.progress_bar import run_with_progress
 from posenc.cli.terminal import say
 from posenc.lab.claims import claim_catalog, findings
@@ -20,7 +20,7 @@ from posenc.lab.store import Store
 
 
 @dataclass(frozen=True)
-class ClaimsVerb(Verb):
+class ClaimsVerb(engines.EngineVerb):
     """List what the source documents say about positional encodings, statement by statement, with the verdict.
 
     A verdict is supported, contradicted or undecided. With names, show rule and figures. With --run, check them
@@ -46,12 +46,6 @@ class ClaimsVerb(Verb):
     engine: engines.Name = "local"
     """Where --run trains: processes of this machine, Ray, or Slurm."""
 
-    workers: int | None = None
-    """Processes of the local engine; one for each core if left out."""
-
-    slurm: Annotated[tuple[str, ...], tyro.conf.arg(metavar="KEY=VALUE")] = ()
-    """Parameters of submitit for --engine slurm."""
-
     def run(self) -> Answer:
         chosen = {name: claim_catalog.claim(name) for name in dict.fromkeys(self.names or claim_catalog.NAMES)}
         known = {name: each.finding for name, each in findings.read_findings().items() if name in chosen}
@@ -68,7 +62,7 @@ class ClaimsVerb(Verb):
 
     def _run(self, chosen: Mapping[str, Claim]) -> dict[str, ClaimFinding]:
         runs = experiments(list(chosen.values()))
-        engine = engines.engine(self.engine, workers=self.workers, folder=self.out, options=self.slurm)
+        engine = self.engine_in(self.out, self.engine)
         with Store(self.out) as store:
             if store.note:
                 say(store.note)

@@ -9,7 +9,7 @@ from typing import Annotated, Any, get_args
 import tyro
 
 from posenc.cli import engines, report
-from posenc.cli.answer import Answer, Verb
+from posenc.cli.answer import Answer
 from posenc.cli.progress_bar import run_with_progress
 from posenc.cli.terminal import say
 from posenc.lab.comparison import comparison_plan, comparison_report, planned_runs
@@ -29,7 +29,7 @@ Numbers = Annotated[tuple[int, ...], tyro.conf.arg(metavar="INT")]
 
 
 @dataclass(frozen=True)
-class CompareVerb(Verb):
+class CompareVerb(engines.EngineVerb):
     """Compare encodings by training.
 
     Models that differ in nothing else learn tasks that ask for positions, or your own text, from the same data in the
@@ -110,12 +110,6 @@ class CompareVerb(Verb):
     """Where to train: processes of this machine, Ray (joins RAY_ADDRESS or starts a local one), Slurm, or one run at a
     time on all processes of torchrun (accelerate)."""
 
-    workers: Annotated[int | None, tyro.conf.arg(metavar="INT")] = None
-    """Processes of the local engine; one for each core if left out."""
-
-    slurm: Annotated[tuple[str, ...], tyro.conf.arg(metavar="KEY=VALUE")] = ()
-    """Parameters of submitit for --engine slurm."""
-
     device: Annotated[str | None, tyro.conf.arg(metavar="DEVICE")] = None
     """cpu, cuda, cuda:1 or mps; the CPU if left out, and with --engine accelerate the GPU of each process, if any."""
 
@@ -127,7 +121,7 @@ class CompareVerb(Verb):
         if together:
             engines.follow_unless_first(device)
         runs = self._plan(device)
-        engine = engines.engine(self.engine, workers=self.workers, folder=self.out, options=self.slurm, device=device)
+        engine = self.engine_in(self.out, self.engine, device)
         with Store(self.out) as store:
             if store.note:
                 say(store.note)

@@ -99,16 +99,8 @@ class ConvertVerb(Verb):
         if (self.output is None) != self.dry_run:
             raise ValueError("output must be given, or --dry-run, and not both. Give one of the two.")
         heads = self._heads()
-        plan = plan_conversion(
-            self.checkpoint,
-            source=self.source,
-            target=self.target,
-            heads=heads,
-            under=self.under,
-            leave=self.leave,
-            config=self.config,
-            waive=self.waive,
-        )
+        options = attributes(self, "source", "target", "under", "leave", "config", "waive")
+        plan = plan_conversion(self.checkpoint, heads=heads, **options)
         self._leaves_something(plan)
         if self.output is None:
             receipt_of(plan)

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import tyro
 
-from posenc.cli.answer import Answer, Verb, of_report
+from posenc.cli.answer import Answer, Verb, attributes, of_report
 from posenc.cli.inputs import each_waived_has_an_effect, encoding_or_path
 from posenc.core.doors import Encoding
 from posenc.diagnosis import diagnose
@@ -61,15 +61,8 @@ class DoctorVerb(Verb):
         expected, actual = encoding_or_path("expected", self.expected), _actual(self.actual)
         self._only_for_arrays(expected)
         each_waived_has_an_effect((expected, actual), self.waive)
-        diagnosis = diagnose(
-            expected,
-            actual,
-            layer=self.layer,
-            layout=self.layout,
-            part=self.part,
-            length=self.length,
-            waive=self.waive,
-        )
+        options = attributes(self, "layer", "layout", "part", "length", "waive")
+        diagnosis = diagnose(expected, actual, **options)
         return of_report(diagnosis, code=0 if diagnosis.agree else 1)
 
     def _only_for_arrays(self, expected: Any) -> None:

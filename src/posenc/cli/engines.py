@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
 import functools
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
+import tyro
+
+from posenc.cli.answer import Verb
 from posenc.lab.engines import cluster, local
 from posenc.lab.running import Engine
 
@@ -17,6 +21,21 @@ Name = Literal["local", "ray", "slurm"]
 Together = Literal["accelerate"]
 #: How a run is done with --engine accelerate.
 TOGETHER = "posenc.lab.engines.all_processes:train_together"
+
+
+@dataclasses.dataclass(frozen=True)
+class EngineVerb(Verb):
+    """A verb that trains, with the options of its engine."""
+
+    workers: Annotated[int | None, tyro.conf.arg(metavar="INT")] = dataclasses.field(default=None, kw_only=True)
+    """Processes of the local engine; one for each core if left out."""
+
+    slurm: Annotated[tuple[str, ...], tyro.conf.arg(metavar="KEY=VALUE")] = dataclasses.field(default=(), kw_only=True)
+    """Parameters of submitit for --engine slurm."""
+
+    def engine_in(self, folder: Path, name: Name | Together, device: str = "cpu") -> Engine:
+        """Engine of a name, whose results are kept in a folder."""
+        return engine(name, workers=self.workers, folder=folder, options=self.slurm, device=device)
 
 
 def engine(

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
-
 from posenc.catalog import row_of
 from posenc.cli.answer import Answer, Heading, attributes, headed
-from posenc.core.doors import AdditiveEncoding, Encoding, RotaryEncoding
+from posenc.core.doors import AdditiveEncoding, Encoding
 from posenc.inspect import Spectrum, position_table, spectrum
+from posenc.inspect.encoding_facts import drawn_params, width_of
 from posenc.learn import Worked, worked
 
 #: Dimensions, and pairs of the spectrum, that are shown when none are chosen.
@@ -28,12 +27,12 @@ def explain_encoding(
 
     `position` and `key` are () for the default; `dims` is None for the first few, or for all with `every`.
     """
-    if _width(encoding) > WIDEST:
+    if width_of(encoding) > WIDEST:
         raise ValueError(
-            f"encoding must have at most {WIDEST:,} channels or heads to be explained; got {_width(encoding):,}. "
+            f"encoding must have at most {WIDEST:,} channels or heads to be explained; got {width_of(encoding):,}. "
             "Explain a narrower one: the formula is the same."
         )
-    shortened = dims is None and not every and _width(encoding) > MOST
+    shortened = dims is None and not every and width_of(encoding) > MOST
     example = worked(
         encoding,
         _position(position or tuple(range(3, 3 + encoding.axes)), encoding),
@@ -70,13 +69,6 @@ def _position(numbers: Position, encoding: Encoding) -> Any:
     return numbers[0] if encoding.axes == 1 and len(numbers) == 1 else numbers
 
 
-def _width(encoding: Encoding) -> int:
-    """How many dimensions, or heads, there are."""
-    if isinstance(encoding, AdditiveEncoding):
-        return encoding.width
-    return encoding.head_dim if isinstance(encoding, RotaryEncoding) else int(getattr(encoding, "heads", 1))
-
-
 def _spectrum(encoding: Encoding) -> Spectrum | None:
     try:
         return spectrum(encoding)
@@ -108,8 +100,7 @@ def _fact_lines(encoding: Encoding) -> Iterator[str]:
 
 def explain_table(encoding: AdditiveEncoding, positions: tuple[int | float, ...], seed: int) -> Answer:
     """Show the encoding at each position, a row each; what it learns is drawn from the seed."""
-    params = encoding.init(np.random.default_rng(seed)) if encoding.shapes else None
-    table = position_table(encoding, list(positions), params=params)
+    table = position_table(encoding, list(positions), params=drawn_params(encoding, seed=seed))
     return Answer(
         lambda: {"encoding": encoding, **attributes(table, "positions", "rows")}, lambda: headed(table.lines())
     )

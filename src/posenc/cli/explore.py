@@ -10,7 +10,7 @@ import tyro
 
 from posenc import parse
 from posenc.cli.answer import Answer, Verb
-from posenc.cli.inputs import encoding, is_config
+from posenc.cli.inputs import encoding, in_existing_folder, is_config
 from posenc.cli.terminal import escaped
 from posenc.explorer.explorer_page import FIRST_ENCODING, Opening, static_page
 from posenc.explorer.server.serve import serve
@@ -66,8 +66,7 @@ class ExploreVerb(Verb):
             raise ValueError("port and no-browser must be left out with --output, which starts no server; got one.")
         if output.suffix.lower() != ".html":
             raise ValueError(f"output must end in .html; got {str(output)!r}. Write explorer.html, say.")
-        if not output.absolute().parent.is_dir():
-            raise ValueError(f"output must be in an existing folder; got {str(output)!r}. Create the folder first.")
+        in_existing_folder(output)
         write_whole(output, static_page(opening).encode())
         return Answer(lambda: {"written": str(output)}, lambda: [f"wrote {output}"])
 

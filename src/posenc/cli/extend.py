@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 import tyro
 
 from posenc.cli import engines
-from posenc.cli.answer import Answer, Heading, Verb, columns, wrap_text
+from posenc.cli.answer import Answer, Heading, attributes, columns, wrap_text
 from posenc.cli.progress_bar import run_with_progress
 from posenc.lab.comparison.judge import SEEDS
 from posenc.lab.engines.events import Job
@@ -34,7 +34,7 @@ LIMITS = (
 
 
 @dataclass(frozen=True)
-class ExtendVerb(Verb):
+class ExtendVerb(engines.EngineVerb):
     """Train small rotary models, then use them at a longer context in every way that posenc knows.
 
     Measures them as they are and after a little training at that length: the loss of the same tokens with more and
@@ -77,28 +77,14 @@ class ExtendVerb(Verb):
     engine: Literal["local", "ray", "slurm"] = "local"
     """Where to train: processes of this machine, Ray, or Slurm."""
 
-    workers: int | None = None
-    """Processes of the local engine; one for each core if left out."""
-
-    slurm: Annotated[tuple[str, ...], tyro.conf.arg(metavar="KEY=VALUE")] = ()
-    """Parameters of submitit for --engine slurm."""
-
     def run(self) -> Answer:
         from posenc.lab.extension_study.run_study import begun
 
-        studies = plan_extension(
-            self.encoding,
-            self.task,
-            length=self.length,
-            trained=self.trained,
-            seeds=self.seeds,
-            steps=self.steps,
-            tuning=self.tuning,
-            text=self.text,
-        )
+        options = attributes(self, "length", "trained", "seeds", "steps", "tuning", "text")
+        studies = plan_extension(self.encoding, self.task, **options)
         for study in studies[: len(self.task)]:  # the first seed of each task
             begun(study)
-        engine = engines.engine(self.engine, workers=self.workers, folder=self.out, options=self.slurm)
+        engine = self.engine_in(self.out, self.engine)
         missing = [study for study in studies if read_extension(self.out, study) is None]
         if missing:
             run_with_progress(_run(missing, engine, self.out), len(missing))

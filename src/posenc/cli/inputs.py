@@ -26,6 +26,12 @@ def encoding(name: str, text: str, advice: str) -> Encoding:
     return encoding
 
 
+def in_existing_folder(output: Path) -> None:
+    """Refuse an output in a folder that does not exist."""
+    if not output.absolute().parent.is_dir():
+        raise ValueError(f"output must be in an existing folder; got {str(output)!r}. Create the folder first.")
+
+
 def draws(encoding: Encoding) -> bool:
     """Whether what an encoding learns begins as random numbers, which a seed decides."""
     if not encoding.shapes:

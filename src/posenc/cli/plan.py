@@ -13,7 +13,7 @@ from posenc.cli.answer import Answer, Heading, Verb, attributes, columns
 
 if TYPE_CHECKING:
     from posenc.models.extension_planning.metrics import Band
-    from posenc.models.extension_planning.planner import ContextPlan, Planned
+    from posenc.models.extension_planning.planner import ContextPlan, RankedCandidate
 
 
 CAPTION = (
@@ -61,13 +61,13 @@ class PlanVerb(Verb):
 def _facts(plan: ContextPlan) -> dict[str, Any]:
     ways = [
         {
-            **attributes(one.way, "name", "encoding"),
+            **attributes(one.candidate, "name", "encoding"),
             "figures": one.figures,
-            **attributes(one.way, "tune", "source"),
+            **attributes(one.candidate, "tune", "source"),
             "snippets": dict(one.snippets),
             "checked": one.checked,
         }
-        for one in plan.ways
+        for one in plan.candidates
     ]
     return {
         **attributes(plan, "model_type", "encoding", "trained", "trained_from", "length", "typical", "left"),
@@ -85,52 +85,33 @@ def _lines(plan: ContextPlan) -> Iterator[str]:
     if plan.bound is not None:
         yield f"least base for this length without a scaling (Men et al. 2024): {plan.bound:,.0f}"
     yield ""
-    headers = (
-        "",
-        "way",
-        "unseen pairs",
-        "beyond",
-        "disturbance",
-        f"changed within {plan.typical:,}",
-        "logits",
-        "sum of cosines",
+    short = f"changed within {plan.typical:,}"
+    headers = ("", "way", "unseen pairs", "beyond", "disturbance", short, "logits", "sum of cosines")
+    yield from columns(
+        headers, [_row(rank, one) for rank, one in enumerate(plan.candidates, 1)], numbers=(2, 3, 4, 5, 6)
     )
-    yield from columns(headers, [_row(rank, one) for rank, one in enumerate(plan.ways, 1)], numbers=(2, 3, 4, 5, 6))
     yield ""
     yield from CAPTION
-    for one in plan.ways[:3]:
+    for one in plan.candidates[:3]:
         yield ""
-        yield Heading(one.way.name)
+        yield Heading(one.candidate.name)
         yield f"  pairs: {'; '.join(map(_band, one.figures.bands))}"
-        yield f"  tune: {one.way.tune} ({one.way.source})"
+        yield f"  tune: {one.candidate.tune} ({one.candidate.source})"
         yield from (f"  {engine}: {text}" for engine, text in one.snippets)
         yield f"  checked: {one.checked}"
 
 
-def _row(rank: int, one: Planned) -> tuple[str, ...]:
+def _row(rank: int, one: RankedCandidate) -> tuple[str, ...]:
     numbers = one.figures
     positive = "positive throughout" if numbers.aggregates_to is None else f"negative from {numbers.aggregates_to:,}"
     beyond = f"{numbers.beyond:.2f}" if numbers.unseen else "-"
-    return (
-        str(rank),
-        one.way.name,
-        str(numbers.unseen),
-        beyond,
-        f"{numbers.disturbance:.3g}",
-        f"{numbers.short:.3f}",
-        f"{numbers.attention**2:.3f}",
-        positive,
-    )
+    figures = (f"{numbers.disturbance:.3g}", f"{numbers.short:.3f}", f"{numbers.attention**2:.3f}")
+    return (str(rank), one.candidate.name, str(numbers.unseen), beyond, *figures, positive)
 
 
 def _band(band: Band) -> str:
     least, most = (f"{slowed:.3g}" for slowed in band.slowed)
-    by = (
-        "as trained"
-        if least == most == "1"
-        else f"slowed {least} times"
-        if least == most
-        else f"slowed {least} to {most} times"
-    )
+    between = least if least == most else f"{least} to {most}"
+    by = "as trained" if between == "1" else f"slowed {between} times"
     unseen = f", {band.unseen} at angles never trained" if band.unseen else ""
     return f"{band.pairs} {band.name}{f' {by}' if band.pairs else ''}{unseen}"

@@ -14,17 +14,9 @@ import numpy as np
 import tyro
 
 from posenc.cli.answer import Answer, Verb
-from posenc.cli.inputs import draws, encoding, model
+from posenc.cli.inputs import draws, encoding, in_existing_folder, model
 from posenc.core.doors import Encoding
 from posenc.lab.write_whole import write_whole
-
-#: The sizes that a segment is written with, in this order.
-SIZES = {
-    "text": ("length",),
-    "image": ("height", "width", "merge"),
-    "video": ("frames", "height", "width", "merge", "interval"),
-}
-SEGMENTS = "; ".join(f"{kind}: {' x '.join(names)}" for kind, names in SIZES.items())
 
 
 def of_encoding(text: str) -> Any:
@@ -38,18 +30,19 @@ def of_encoding_or_none(text: str) -> Any:
 
 def of_segments(text: str) -> Any:
     """Segments as the explorer's links write them: "text 4, image 4x6x1, video 2x4x4x2x1"."""
-    from posenc.positions import Image, Text, Video
+    from posenc.explorer.views.media_view import KINDS
 
-    kinds: dict[str, Any] = {"text": Text, "image": Image, "video": Video}
     segments = []
     for part in text.split(","):
         kind, _, numbers = part.strip().partition(" ")
+        segment, names = KINDS.get(kind, (None, ()))
         sizes = numbers.split("x")
-        if kind not in kinds or len(sizes) != len(SIZES[kind]) or not all(map(str.isdecimal, sizes)):
+        if segment is None or len(sizes) != len(names) or not all(map(str.isdecimal, sizes)):
+            written = "; ".join(f"{kind}: {' x '.join(names)}" for kind, (_, names) in KINDS.items())
             raise ValueError(
-                f'subject must be segments such as "text 4, image 4x6x1" ({SEGMENTS}); got {text!r:.60}. Write some.'
+                f'subject must be segments such as "text 4, image 4x6x1" ({written}); got {text!r:.60}. Write some.'
             )
-        segments.append(kinds[kind](**dict(zip(SIZES[kind], map(int, sizes), strict=True))))
+        segments.append(segment(**dict(zip(names, map(int, sizes), strict=True))))
     return segments
 
 
@@ -245,14 +238,10 @@ class PlotVerb(Verb):
             raise ValueError(
                 f"output must end in {', '.join(FORMATS)}; got {str(self.output)!r}. Choose one of these endings."
             )
-        if not self.output.absolute().parent.is_dir():
-            raise ValueError(
-                f"output must be in an existing folder; got {str(self.output)!r}. Create the folder first."
-            )
+        in_existing_folder(self.output)
         written = self._all(subject, ending) if self.picture == "all" else [self._one(subject, self.picture, ending)]
-        return Answer(
-            lambda: {"subject": self.subject, "written": written}, lambda: [f"wrote {path}" for path in written]
-        )
+        facts = {"subject": self.subject, "written": written}
+        return Answer(lambda: facts, lambda: [f"wrote {path}" for path in written])
 
     def _all(self, encoding: Encoding, ending: str) -> list[str]:
         """Each picture that fits the encoding, with the options that it takes; each option must be taken by one."""

@@ -26,17 +26,12 @@ def run_with_progress(events: Generator[RunEvent, None, None], runs: int) -> lis
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
     from rich.progress import Progress as Bars
 
-    columns = (
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("runs, left"),
-        TimeRemainingColumn(),
-        TextColumn("{task.fields[note]}", markup=False),
-    )
+    columns = (BarColumn(), MofNCompleteColumn(), TextColumn("runs, left"), TimeRemainingColumn())
+    note = TextColumn("{task.fields[note]}", markup=False)
     part: dict[str, float] = {}
     failed: list[str] = []
     finished, said = 0, time.monotonic()
-    bars = Bars(*columns, console=Console(stderr=True), disable=not sys.stderr.isatty())
+    bars = Bars(*columns, note, console=Console(stderr=True), disable=not sys.stderr.isatty())
     with contextlib.closing(events), bars:
         bar = bars.add_task("runs", total=runs, note="")
         for event in events:

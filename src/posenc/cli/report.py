@@ -74,25 +74,21 @@ def _setting(judged: Judged) -> Iterable[str]:
 
 
 def _facts(found: ComparisonReport, written: tuple[Path, ...]) -> dict[str, Any]:
+    settings = [_setting_facts(judged) for judged in found.judged]
+    return {"settings": settings, **attributes(found, "finished", "missing", "note"), "files": written}
+
+
+def _setting_facts(judged: Judged) -> dict[str, Any]:
+    setting, (headers, rows, _) = judged.setting, score_table(judged.setting)
     return {
-        "settings": [
-            {
-                "conditions": judged.setting.conditions(),
-                "experiment": judged.setting.common,
-                "seeds": judged.setting.seeds,
-                "table": [
-                    dict(zip(score_table(judged.setting).headers, row, strict=True))
-                    for row in score_table(judged.setting).rows
-                ],
-                "scores": {str(measure): judged.setting.scores(measure) for measure in judged.setting.measures},
-                "recommendations": [
-                    {"measure": str(each.measure), "best": each.best, "undecided": each.rivals, "worse": each.worse}
-                    for each in judged.recommendations
-                ],
-                "verdicts": {str(measure): verdicts for measure, verdicts in judged.verdicts},
-            }
-            for judged in found.judged
+        "conditions": setting.conditions(),
+        "experiment": setting.common,
+        "seeds": setting.seeds,
+        "table": [dict(zip(headers, row, strict=True)) for row in rows],
+        "scores": {str(measure): setting.scores(measure) for measure in setting.measures},
+        "recommendations": [
+            {"measure": str(each.measure), "best": each.best, "undecided": each.rivals, "worse": each.worse}
+            for each in judged.recommendations
         ],
-        **attributes(found, "finished", "missing", "note"),
-        "files": written,
+        "verdicts": {str(measure): verdicts for measure, verdicts in judged.verdicts},
     }

@@ -109,14 +109,9 @@ def _show_progress(steps: Iterator[StageProgress]) -> None:
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
     columns = (TextColumn("{task.description:<12}"), BarColumn(), TextColumn("{task.percentage:>3.0f}%"))
-    times = (
-        TextColumn("left"),
-        TimeRemainingColumn(),
-        TextColumn("taken"),
-        TimeElapsedColumn(),
-        TextColumn("{task.fields[note]}", markup=False),
-    )
-    with Progress(*columns, *times, console=Console(stderr=True)) as progress:
+    times = (TextColumn("left"), TimeRemainingColumn(), TextColumn("taken"), TimeElapsedColumn())
+    note = TextColumn("{task.fields[note]}", markup=False)
+    with Progress(*columns, *times, note, console=Console(stderr=True)) as progress:
         bars: dict[str, Any] = {}
         for step in steps:
             if step.stage not in bars:

@@ -10,7 +10,7 @@ from posenc.core.arrays import Array
 from posenc.core.declared_fields import Instance
 from posenc.core.doors import AdditiveEncoding, Params
 from posenc.core.row import Row
-from posenc.encodings._of_one import AddsOne
+from posenc.encodings._wrapped import AddsOne
 from posenc.encodings.adds.learned import Learned
 from posenc.encodings.adds.sinusoidal import Sinusoidal
 
@@ -24,6 +24,8 @@ class Concatenated(AddsOne):
 
     Raises:
         TypeError: `encoding` is no additive encoding.
+
+        ValueError: A field breaks its rule; the message names it.
 
     Example:
         >>> import numpy as np

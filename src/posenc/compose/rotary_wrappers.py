@@ -12,7 +12,7 @@ from posenc.core.declared_fields import Instance, Whole
 from posenc.core.doors import Params, Role, RotaryEncoding
 from posenc.core.rotation import Pairing, Rotation, of_pairs
 from posenc.core.row import Row
-from posenc.encodings._of_one import RotatesOne
+from posenc.encodings._wrapped import RotatesOne
 from posenc.encodings.rotates.rope import RoPE
 from posenc.frequencies import YaRN
 from posenc.phase import FixedFrequencies, fixed_frequencies_of
@@ -92,6 +92,8 @@ class Backward(RotatesOne):
 
     Raises:
         TypeError: `encoding` is no rotary encoding.
+
+        ValueError: A field breaks its rule; the message names it.
 
     Example:
         >>> import numpy as np

@@ -13,7 +13,7 @@ from posenc.core.declared_fields import Instance, Real
 from posenc.core.doors import AdditiveEncoding, Claim, Params, first_array
 from posenc.core.row import Row
 from posenc.encodings import _wrapped
-from posenc.encodings._of_one import AddsOne
+from posenc.encodings._wrapped import AddsOne
 from posenc.encodings.adds.learned import Learned
 from posenc.encodings.adds.sinusoidal import Sinusoidal
 

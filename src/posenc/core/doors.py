@@ -64,6 +64,11 @@ class AdditiveEncoding(Encoding):
     def checked_call(self, positions: Array, params: Params | None, dtype: Any) -> tuple[Positions, Params, Any]:
         """Check the arguments of `embed` once.
 
+        Args:
+            positions: As `embed` takes them.
+            params: As `embed` takes them.
+            dtype: Of the result, or None.
+
         Returns:
             Positions, parameters of their library, and the dtype of the result.
         """
@@ -147,8 +152,17 @@ class RotaryEncoding(Encoding):
     ) -> tuple[Positions, Params, Any]:
         """Check the arguments of `rotation` once.
 
+        Args:
+            positions: As `rotation` takes them.
+            params: As `rotation` takes them.
+            role: Whose vectors rotate.
+            dtype: Of the result, or None.
+
         Returns:
             Positions, parameters of their library, and the dtype of the result.
+
+        Raises:
+            ValueError: `role` is unknown, or positions have too few axes or ask for too much memory.
         """
         learned = self.checked(params)
         if not self.roles_differ:
@@ -175,6 +189,9 @@ class AttentionBias(Encoding):
 
     Args:
         heads: Number of heads.
+
+    Raises:
+        ValueError: `heads` breaks its rule.
     """
 
     door: ClassVar[str] = "biases"
@@ -215,6 +232,13 @@ class AttentionBias(Encoding):
         self, head: Array, query_positions: Array, key_positions: Array, params: Params | None, dtype: Any
     ) -> tuple[Array, Positions, Positions, Params, Any]:
         """Check the arguments of `bias` once.
+
+        Args:
+            head: As `bias` takes it.
+            query_positions: As `bias` takes them.
+            key_positions: As `bias` takes them.
+            params: As `bias` takes them.
+            dtype: Of the result, or None.
 
         Returns:
             Heads, positions of queries and of keys, parameters of their library, and the dtype of the result.
@@ -352,8 +376,20 @@ class AttentionScore(Encoding):
         Channels must be the `dim` of the encoding and heads its `heads`, where it states them; parameters of an
         encoding within it, whose names have a dot, stay as they are.
 
+        Args:
+            q: As `score` takes it.
+            k: As `score` takes it.
+            query_positions: As `score` takes them.
+            key_positions: As `score` takes them.
+            params: As `score` takes them.
+            documents: Document of each query and of each key, or None.
+            hidden: Inputs of the layer, or None.
+
         Returns:
             Queries, keys, positions of both, and parameters as wide as queries.
+
+        Raises:
+            ValueError: An argument breaks its rule; the message names it.
         """
         learned = self.checked(params)
         if hidden is not None and self.reads is None:
@@ -377,7 +413,15 @@ class AttentionScore(Encoding):
 
     @final
     def hidden_length(self, queries: int, keys: int) -> int:
-        """Number of places of `hidden` for so many queries and keys."""
+        """Number of places of `hidden` for so many queries and keys.
+
+        Args:
+            queries: Number of queries.
+            keys: Number of keys.
+
+        Returns:
+            Number of places.
+        """
         return {"query": queries, "key": keys, "both": queries + keys, None: 0}[self.reads]
 
     def values(

@@ -55,7 +55,14 @@ class Pairing(Declared):
             )
 
     def split(self, x: Array) -> tuple[Array, Array]:
-        """Split the channels of x, (..., dim), into the first and the second of every pair, (..., width/2) each."""
+        """Split the channels of x, (..., dim), into the first and the second of every pair, (..., width/2) each.
+
+        Args:
+            x: Vectors, (..., dim).
+
+        Returns:
+            First and second channels, (..., width/2) each.
+        """
         part = x[..., self.start : self.start + self.width]
         if self.layout == "adjacent":
             return part[..., 0::2], part[..., 1::2]
@@ -65,7 +72,16 @@ class Pairing(Declared):
         return halves[..., 0, :].reshape(pairs), halves[..., 1, :].reshape(pairs)
 
     def join(self, first: Array, second: Array, x: Array) -> Array:
-        """Join pairs again, the inverse of `split`, with the channels that do not rotate taken from x."""
+        """Join pairs again, the inverse of `split`, with the channels that do not rotate taken from x.
+
+        Args:
+            first: First channels of the pairs, (..., width/2).
+            second: Second channels, of the same shape.
+            x: Vectors, (..., dim), whose other channels are kept.
+
+        Returns:
+            Vectors, (..., dim).
+        """
         xp, shape = arrays.library(x).xp, x.shape[:-1]
         if self.layout == "adjacent":
             rotated_part = xp.stack([first, second], -1).reshape((*shape, self.width))
@@ -147,7 +163,11 @@ class Rotation(Operator):
         return lib.astype(rotated, x.dtype)
 
     def inverse(self) -> Rotation:
-        """Rotation that undoes this one."""
+        """Rotation that undoes this one.
+
+        Returns:
+            The rotation, with the same pairing and heads.
+        """
         if self.factor == 1.0:
             return Rotation(self.cos, -self.sin, self.pairing, 1.0, self.heads)
         if self.factor is None:  # divided twice, since the square of a small length may be no number

@@ -1,20 +1,29 @@
-"""Learned tables of positions in a checkpoint, compared with what a config says of their rows and columns."""
+"""Learned tables of positions in checkpoints: their shapes by a config, and whether one was resized from another."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
 
 from posenc.core.doors import Encoding
+from posenc.diagnosis.checkpoint_rows import Checkpoint, checkpoint_of
 from posenc.diagnosis.mistake import Finding
+from posenc.diagnosis.model_source import ModelSource
+from posenc.diagnosis.named_arrays import NamedArray, as_rounded
 from posenc.encodings.adds.grid_learned import GridLearned
 from posenc.encodings.adds.learned import Learned
+from posenc.encodings.adds.resize_table import Resizing
 from posenc.encodings.biases.t5 import T5Bias
 from posenc.encodings.biases.window_bias import WindowBias
 from posenc.encodings.scores.gated_bias import GatedBias
+from posenc.models.checkpoints.position_table import read_table
 from posenc.models.formats.safetensors_header import read_header
-from posenc.models.model_positions import LayerGroup
+from posenc.models.model_positions import LayerGroup, ModelPositions
 
 #: How the names of tables end, by what reads them.
 OF_POSITIONS = (
@@ -33,6 +42,15 @@ ENDINGS: dict[type, tuple[str, ...]] = {
 #: Words in names that say which part of a model a tensor belongs to.
 PARTS = frozenset({"encoder", "decoder"})
 Shapes = dict[str, tuple[int, ...]]
+
+#: How far a table may be off, of its largest number, that was resized in a type and rounded to it.
+ROUNDED = {"float64": 2.0**-16, "float32": 2.0**-16, "float16": 2.0**-9, "bfloat16": 2.0**-6}
+RULES = tuple(
+    Resizing(method, antialias=antialias, align_corners=corners)
+    for method in ("bicubic", "bilinear")
+    for antialias, corners in ((False, False), (True, False), (False, True))
+)
+EXCHANGED = "height and width exchanged"
 
 
 def table_shapes(path: Path) -> Shapes:
@@ -80,3 +98,130 @@ def _compare(name: str, shape: tuple[int, ...], expected: tuple[int, int]) -> It
         yield Finding("rows of a table", sentence, fix)
     if width != expected[1]:
         yield Finding("width of a table", f"{name} has {width} columns where {expected[1]} are meant.", f"{load}.")
+
+
+class ResizedTable(NamedTuple):
+    """Finding on the second folder's table, and that side's positions with the grid of the first."""
+
+    finding: Finding | None
+    compared: str
+    positions: ModelPositions
+
+
+class _Pair(NamedTuple):
+    """The table of both sides by its name, and the encodings that read it."""
+
+    name: str
+    one: np.ndarray
+    other: NamedArray
+    expected: GridLearned
+    actual: GridLearned
+    rule: Resizing
+
+
+def compare_resized(first: ModelSource, second: ModelSource) -> ResizedTable | None:
+    """Compare two learned tables; None where there is no such table, or no known resizing led to the second."""
+    pair = _pair(first, second)
+    if pair is None or not isinstance(second.positions, ModelPositions):
+        return None
+    sizes, new = pair.expected.sizes, pair.actual.sizes
+    found = () if _fits(pair, _resized(pair, pair.rule, new)) else next(_mistakes(pair), None)
+    if found is None:
+        return None
+    compared = f"{pair.name} of {_grid(new)} patches with that of {_grid(sizes)}, resized"
+    encoding = replace(pair.actual, sizes=sizes)
+    groups = tuple(
+        replace(group, encodings=(encoding,)) if _grid_of(group) == pair.actual else group
+        for group in second.positions.groups
+    )
+    return ResizedTable(found or None, compared, replace(second.positions, groups=groups))
+
+
+def _mistakes(pair: _Pair) -> Iterator[Finding]:
+    """Mistakes that make the second table of the first, the likeliest first."""
+    old, new = pair.expected.sizes, pair.actual.sizes
+    fix = f"Resize the table of {_grid(old)} patches once more: posenc.resize_table ({pair.rule})."
+    where = f"{pair.name} has a row for each of {_grid(new)} patches"
+    if _fits(pair, pair.one):
+        yield Finding("table not resized", f"{where}, and holds the table of {_grid(old)} unchanged.", fix)
+    for rows in _exchanged(pair):
+        if _fits(pair, rows):
+            sentence = f"{where}, and was resized with height and width swapped, to {_grid(new[::-1])}."
+            yield Finding(EXCHANGED, sentence, fix)
+    for rule in RULES:
+        if _fits(pair, _resized(pair, rule, new)):
+            sentence = f"{where}, and was resized otherwise ({rule}) than is meant ({pair.rule})."
+            yield Finding("resizing", sentence, fix)
+
+
+def _exchanged(pair: _Pair) -> Iterator[np.ndarray]:
+    """The table resized with rows for columns on one side or the other."""
+    old, new, front = pair.expected.sizes, pair.actual.sizes, pair.expected.prefix
+    yield _resized(pair, pair.rule, new[::-1])
+    yield _resized(pair, pair.rule, new, old[::-1])
+    right = _resized(pair, pair.rule, new[::-1])
+    transposed = right[front:].reshape(*new[::-1], -1).swapaxes(0, 1).reshape(math.prod(new), -1)
+    yield np.concatenate([right[:front], transposed])
+
+
+def _resized(pair: _Pair, rule: Resizing, new: tuple[int, ...], old: tuple[int, ...] | None = None) -> np.ndarray:
+    return np.asarray(rule.table(pair.one, old or pair.expected.sizes, new, prefix=pair.expected.prefix))
+
+
+def _fits(pair: _Pair, rows: np.ndarray) -> bool:
+    """Whether the second table holds these rows, up to the rounding of its type."""
+    other = pair.other.values
+    tolerance = ROUNDED[pair.other.dtype] * float(np.abs(other).max(initial=0.0))
+    return rows.shape == other.shape and bool(np.all(np.abs(rows - other) <= tolerance))
+
+
+def _pair(first: ModelSource, second: ModelSource) -> _Pair | None:
+    """The learned table of patches that both folders hold, of grids that differ; None where there is no such one."""
+    if first.folder is None or second.folder is None:
+        return None
+    groups = [_group_of(side.positions) for side in (first, second)]
+    checkpoints = [checkpoint_of(folder, None) for folder in (first.folder, second.folder)]
+    if None in groups or None in checkpoints:
+        return None
+    (expected, actual), rule = map(_grid_of, groups), groups[0].resizing  # type: ignore[arg-type, union-attr]
+    if expected is None or actual is None or rule is None or expected.sizes == actual.sizes:
+        return None
+    if (expected.dim, expected.prefix) != (actual.dim, actual.prefix):
+        return None
+    one, other = (
+        _table(checkpoint, encoding)  # type: ignore[arg-type]
+        for checkpoint, encoding in zip(checkpoints, (expected, actual), strict=True)
+    )
+    if one is None or other is None or one[0] != other[0]:
+        return None
+    rounded = as_rounded(NamedArray(other[1], "float32"))
+    return _Pair(one[0], one[1], rounded, expected, actual, rule)
+
+
+def _group_of(model: object) -> LayerGroup | None:
+    """The one group that adds a learned table of patches."""
+    groups = [group for group in getattr(model, "groups", ()) if _grid_of(group) is not None]
+    return groups[0] if len(groups) == 1 else None
+
+
+def _grid_of(group: LayerGroup) -> GridLearned | None:
+    encodings = [encoding for encoding in group.encodings if isinstance(encoding, GridLearned)]
+    return encodings[0] if len(encodings) == 1 == len(group.encodings) else None
+
+
+def _table(checkpoint: Checkpoint, encoding: GridLearned) -> tuple[str, np.ndarray] | None:
+    """The one tensor of a checkpoint, by its name, that has the shape of an encoding's table."""
+    rows, width = encoding.shapes["table"]
+    names = [
+        name
+        for name, (_, entry) in checkpoint.tensors.items()
+        if name.endswith(OF_POSITIONS) and entry.shape[-1:] == (width,) and math.prod(entry.shape[:-1]) == rows
+    ]
+    if len(names) != 1:
+        return None
+    values = read_table(checkpoint.folder / checkpoint.tensors[names[0]][0], names[0])
+    return names[0], np.asarray(values, np.float64).reshape(rows, width)
+
+
+def _grid(sizes: tuple[int, ...]) -> str:
+    return " by ".join(map(str, sizes))

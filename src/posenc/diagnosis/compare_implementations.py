@@ -41,11 +41,12 @@ def diagnose(
 
     Args:
         expected: An encoding, what `from_config` returns, or a config (a dict, or the path of its file or folder).
-        actual: Any of these; a live torch module; what `posenc.transformers.capture` recorded of a model; or arrays, as a dict or in an .npz or
-            .safetensors file (never a pickle): `inv_freq`; `cos` and `sin`; `q` and `q_rotated`, `k` and `k_rotated`;
-            or `q`, `k` and `logits`; with `positions` where they are not 0, 1, 2, .... Of ALiBi and T5: `bias`, or `q`,
-            `k` and `logits`, of all heads (heads, n, m), and the learned `table`. Of sinusoids that are added: `table`.
-            Of a checkpoint: its inv_freq, or the shapes of its learned tables.
+        actual: Any of these; a live torch module; what `posenc.transformers.capture` recorded of a model; or arrays, as
+            a dict or in an .npz or .safetensors file (never a pickle): `inv_freq`; `cos` and `sin`; `q` and
+            `q_rotated`, `k` and `k_rotated`; or `q`, `k` and `logits`; with `positions` where they are not 0, 1, 2,
+            .... Of ALiBi and T5: `bias`, or `q`, `k` and `logits`, of all heads (heads, n, m), and the learned
+            `table`. Of sinusoids that are added: `table`. Of a checkpoint: its inv_freq, or the shapes of its learned
+            tables.
         layer: Number of the layer that the arrays belong to, where layers differ.
         layout: "bhtd" or "bthd", for q and k with heads.
         part: Part of the model that the arrays belong to, such as "encoder", where parts differ.
@@ -138,8 +139,6 @@ def _groups(wanted: Encoding | ModelPositions, layer: int | None, part: str | No
 
 def _length(wanted: Encoding | ModelPositions) -> int | None:
     """The served length that the encodings state, where they state one."""
-    encodings = (
-        [wanted] if isinstance(wanted, Encoding) else [one for group in wanted.groups for one in group.encodings]
-    )
+    encodings = [encoding for group in _groups(wanted, None, None) for encoding in group.encodings]
     ropes = [head.rope for encoding in encodings if (head := rope_in_head(encoding))]
     return min((length for rope in ropes if (length := getattr(rope.scaling, "length", None))), default=None)

@@ -29,9 +29,8 @@ Parts = Mapping[tuple[str, str], Layers]
 def compare_models(expected: ModelPositions, actual: ModelPositions) -> tuple[Finding, ...] | None:
     """The mistakes that lead from one model to the other: none where they are the same, None where no known ones do."""
     first, second = layers_by_part(expected), layers_by_part(actual)
-    if {key: layers.numbers for key, layers in first.items()} != {
-        key: layers.numbers for key, layers in second.items()
-    }:
+    numbers = [{key: layers.numbers for key, layers in parts.items()} for parts in (first, second)]
+    if numbers[0] != numbers[1]:
         return None
     differing = [key for key, layers in first.items() if not OtherLayers(second[key].contents).fits(layers.contents)]
     if not differing:
@@ -136,12 +135,8 @@ def _encodings(expected: Encoding | None, actual: Encoding | None) -> tuple[Find
         return (Finding("added", f"{actual!r} is used where nothing of its kind is meant.", "Leave it out."),)
     if actual is None:
         return (Finding("left out", f"{expected!r} is left out.", "Use it."),)
-    if (
-        isinstance(expected, RotaryEncoding)
-        and isinstance(actual, RotaryEncoding)
-        and pair_rotation(expected)
-        and pair_rotation(actual)
-    ):
+    pairs = pair_rotation(expected) and pair_rotation(actual)
+    if pairs and isinstance(expected, RotaryEncoding) and isinstance(actual, RotaryEncoding):
         explanation = explain([RotationUsage(expected)], IN_CONFIGS, OtherRotation(actual))
         if explanation is not None or rope_in_head(expected) is not None:
             return None if explanation is None else explanation.findings

@@ -9,6 +9,8 @@ import numpy as np
 from posenc.core.text_lines import number
 from posenc.diagnosis.mistake import Finding
 
+_NOT_FINITE = "Look at how it is made: memory that was never set, a root or power of a negative number, 16-bit sums."
+
 
 def not_finite(arrays: Mapping[str, np.ndarray]) -> Finding | None:
     """Finding on the first array with NaN or an infinity in it; None where all is finite."""
@@ -18,10 +20,7 @@ def not_finite(arrays: Mapping[str, np.ndarray]) -> Finding | None:
             kind = "NaN (not a number)" if np.isnan(values[tuple(wrong[0])]) else "an infinity"
             where = ", ".join(map(str, wrong[0]))
             sentence = f"{name} holds {kind} first at [{where}], and {len(wrong)} of {values.size} are not finite."
-            fix = (
-                "Look at how it is made: memory that was never set, a root or power of a negative number, 16-bit sums."
-            )
-            return Finding("not finite", sentence, fix)
+            return Finding("not finite", sentence, _NOT_FINITE)
     return None
 
 

@@ -9,19 +9,28 @@ from typing import Any
 from posenc.core.doors import Encoding
 from posenc.core.rotation import PairLayout
 from posenc.diagnosis.checkpoint_rows import checkpoint_of, compare_rows
+from posenc.diagnosis.checkpoint_tables import compare_resized
 from posenc.diagnosis.compare_models import compare_models
 from posenc.diagnosis.layers.judge_windows import compare_windows
 from posenc.diagnosis.layers.mistakes_layers import LAYERS
 from posenc.diagnosis.mistake import Finding
 from posenc.diagnosis.model_source import ModelSource, in_layout, longest_trained, served_longer
-from posenc.diagnosis.resized_tables import compare_resized
 from posenc.diagnosis.verdict import Diagnosis
 from posenc.models.checkpoints.conversion import RECEIPT
 from posenc.models.checkpoints.head_shape import head_shapes
 from posenc.models.config.converted_type import layout_of
 from posenc.models.difference import diff
 from posenc.models.model_positions import LayerGroup, ModelPositions
-from posenc.models.reordered_rows import in_same_terms
+from posenc.models.reordered_rows import in_same_terms, with_encodings
+
+#: Mistakes about which layer does what, from which its windows follow.
+ABOUT_LAYERS = frozenset(mistake.name for mistake in LAYERS)
+SCALE_KEY = "scale_embedding"
+#: Types whose class multiplies where the file does not say; the others that know the key do not.
+SCALED_BY_DEFAULT = frozenset(
+    {"bigbird_pegasus", "fsmt", "m2m_100", "nllb-moe", "pegasus_x", "plbart", "seamless_m4t", "seamless_m4t_v2",
+     "speech_to_text", "xglm"}
+)  # fmt: skip
 
 
 def judge_models(first: ModelSource, second: ModelSource) -> Diagnosis:
@@ -89,11 +98,8 @@ def _compare_folders(
     """The rows of two folders with weights; None where one has none, or nothing in them rotates."""
     if first.folder is None or second.folder is None or first.config is None:
         return None
-    one, other = (
-        checkpoint_of(side.folder, side.converted or _layout(side))
-        for side in (first, second)
-        if side.folder is not None
-    )
+    one = checkpoint_of(first.folder, first.converted or _layout(first))
+    other = checkpoint_of(second.folder, second.converted or _layout(second))
     if one is None or other is None or _layout(first) is None or _layout(second) is None:
         return None
     try:
@@ -103,17 +109,13 @@ def _compare_folders(
     return compare_rows(one._replace(layout=_layout(first)), other._replace(layout=_layout(second)), heads)
 
 
-#: Mistakes about which layer does what, from which its windows follow.
-ABOUT_LAYERS = frozenset(mistake.name for mistake in LAYERS)
-
-
 def judge_configs(first: ModelSource, second: ModelSource) -> Diagnosis:
     """Compare what two configs say of every layer."""
     expected, actual = first.positions, second.positions
     notes: tuple[str, ...] = ()
     if isinstance(expected, Encoding) and isinstance(actual, Encoding):
         one, other = (
-            ModelPositions("encoding", (LayerGroup("text", "", (0,), (model,)),)) for model in (expected, actual)
+            ModelPositions("encoding", (LayerGroup("text", "", (0,), (side,)),)) for side in (expected, actual)
         )
         difference = diff(expected, actual)
     else:
@@ -140,35 +142,26 @@ def _as_model(model: Encoding | ModelPositions, other: Encoding | ModelPositions
         return model
     if not isinstance(other, ModelPositions):
         raise TypeError("other must be what from_config returns; got an encoding. Compare encodings with encodings.")
-    groups = []
-    for group in other.groups:
-        encodings = tuple(model if encoding.door == model.door else encoding for encoding in group.encodings)
-        groups.append(replace(group, encodings=encodings))
-    return ModelPositions(other.model_type, tuple(groups), other.notes)
-
-
-KEY = "scale_embedding"
-#: Types whose class multiplies where the file does not say; the others that know the key do not.
-BY_DEFAULT = frozenset(
-    {"bigbird_pegasus", "fsmt", "m2m_100", "nllb-moe", "pegasus_x", "plbart", "seamless_m4t", "seamless_m4t_v2",
-     "speech_to_text", "xglm"}
-)  # fmt: skip
+    lone = model
+    replaced = with_encodings(other, lambda encoding, group: lone if encoding.door == lone.door else encoding)
+    return ModelPositions(other.model_type, replaced.groups, other.notes)
 
 
 def compare_embedding_scales(expected: Mapping[str, Any] | None, actual: Mapping[str, Any] | None) -> Finding | None:
     """Finding on different scales of the token embedding; None where they agree, or neither config says."""
-    if expected is None or actual is None or not {KEY} & (set(expected) | set(actual)):
+    if expected is None or actual is None or not {SCALE_KEY} & (set(expected) | set(actual)):
         return None
     scaled, got = (_is_scaled(config) for config in (expected, actual))
     if scaled == got:
         return None
     names = {True: "multiplied by √d", False: "left as they are"}
-    sentence = f"{KEY} is {got} where {scaled} is meant: token embeddings are {names[got]} before positions are added."
-    return Finding(
-        "embedding scale", sentence, f"Set {KEY}={scaled}: it decides how much positions weigh compared with words."
+    sentence = (
+        f"{SCALE_KEY} is {got} where {scaled} is meant: token embeddings are {names[got]} before positions are added."
     )
+    fix = f"Set {SCALE_KEY}={scaled}: it decides how much positions weigh compared with words."
+    return Finding("embedding scale", sentence, fix)
 
 
 def _is_scaled(config: Mapping[str, Any]) -> bool:
-    value = config.get(KEY)
-    return config.get("model_type") in BY_DEFAULT if value is None else bool(value)
+    value = config.get(SCALE_KEY)
+    return config.get("model_type") in SCALED_BY_DEFAULT if value is None else bool(value)

@@ -32,6 +32,7 @@ def module_evidence(module: Any, length: int | None = None) -> list[tuple[str, R
     """For every set of frequencies that a module holds: the layer type it belongs to, or "", and what it shows.
 
     Args:
+        module: A torch module.
         length: The length served, below which positions stay, since some modules change with the longest one.
 
     Raises:
@@ -68,7 +69,7 @@ def _frequencies(owner: Any) -> Iterator[tuple[str, ObservedFrequencies]]:
 
 
 def _table(owner: Any, label: str, length: int | None) -> ObservedTable | None:
-    """cos and sin as the module returns them, where it is called with x and position_ids."""
+    """Cosines and sines as the module returns them, where it is called with x and position_ids."""
     torch: Any = sys.modules.get("torch")
     names = list(inspect.signature(owner.forward).parameters)
     if torch is None or "position_ids" not in names:

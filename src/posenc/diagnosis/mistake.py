@@ -83,6 +83,9 @@ class Mistake(Generic[Subject]):
 
         Args:
             other: Another mistake.
+
+        Returns:
+            True where a pair of them is worth trying.
         """
         return not (self.alone or other.alone) and (self.topic or self.name) != (other.topic or other.name)
 

@@ -16,7 +16,9 @@ from posenc.models.config.json_file import load_config
 from posenc.models.config.reader import from_config
 from posenc.models.formats.gguf_read import from_gguf
 from posenc.models.model_positions import LayerGroup, ModelPositions
-from posenc.models.reordered_rows import with_records
+from posenc.models.reordered_rows import with_encodings
+
+NOUNS = {"expected": "the first side, what is meant", "actual": "the second side, what is there"}
 
 
 def in_layout(model: ModelPositions, layout: PairLayout | None) -> ModelPositions:
@@ -28,7 +30,7 @@ def in_layout(model: ModelPositions, layout: PairLayout | None) -> ModelPosition
         changed = RotationUsage(encoding).with_rope(pairing=layout)
         return encoding if changed is None else changed.encoding
 
-    return model if layout is None else with_records(model, paired)
+    return model if layout is None else with_encodings(model, paired)
 
 
 def served_longer(model: ModelPositions, length: int) -> ModelPositions:
@@ -41,7 +43,7 @@ def served_longer(model: ModelPositions, length: int) -> ModelPositions:
         changed = RotationUsage(encoding).with_scaling(length=length)
         return encoding if changed is None else changed.encoding
 
-    return with_records(model, longer)
+    return with_encodings(model, longer)
 
 
 def longest_trained(*models: ModelPositions) -> int | None:
@@ -50,9 +52,6 @@ def longest_trained(*models: ModelPositions) -> int | None:
     scalings = (head.rope.scaling for encoding in encodings if (head := rope_in_head(encoding)) is not None)
     lengths = [scaling.original for scaling in scalings if isinstance(scaling, DynamicNTK)]
     return max(lengths, default=None)
-
-
-NOUNS = {"expected": "the first side, what is meant", "actual": "the second side, what is there"}
 
 
 class ModelSource(NamedTuple):

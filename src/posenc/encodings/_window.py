@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from posenc.core.arrays import Array, Library
 from posenc.core.checked_positions import Positions, split_coordinates
 from posenc.core.declared_fields import TupleOf, Whole
@@ -16,13 +18,15 @@ def sizes_of_window(least: int) -> TupleOf:
     return TupleOf(Whole(least, LONGEST), "a tuple of two to four sizes", "Give (7, 7), say.", 2, 4)
 
 
-def distances(query_positions: Positions, key_positions: Positions, axes: int) -> tuple[list[Array], Array]:
+def coordinate_pairs(query: Positions, key: Positions, axes: int) -> Iterator[tuple[Positions, Positions]]:
+    """Coordinates of the queries and of the keys, axis by axis."""
+    queries = split_coordinates(query, axes, "query_positions")
+    return zip(queries, split_coordinates(key, axes, "key_positions"), strict=True)
+
+
+def distances(query: Positions, key: Positions, axes: int) -> tuple[list[Array], Array]:
     """Distances query - key along every axis, for whole coordinates on their last axis; and a guard, 0.0 or NaN."""
-    pairs = zip(
-        split_coordinates(query_positions, axes, "query_positions"),
-        split_coordinates(key_positions, axes, "key_positions"),
-        strict=True,
-    )
+    pairs = coordinate_pairs(query, key, axes)
     differences, guards = zip(*(whole_difference(m, n) for m, n in pairs), strict=True)
     return [-difference for difference in differences], sum(guards[1:], guards[0])
 

@@ -1,4 +1,4 @@
-"""Parameters and biases of a wrapped encoding, under names of their own."""
+"""Encodings made of another one: what they hand on, and its parameters under names of their own."""
 
 from __future__ import annotations
 
@@ -10,10 +10,71 @@ import numpy as np
 from posenc.core.arrays import Array
 from posenc.core.checked_positions import Positions
 from posenc.core.declared_fields import Instance
-from posenc.core.doors import AttentionBias, AttentionScore, Claim, Encoding, Params
+from posenc.core.doors import (
+    AdditiveEncoding,
+    AttentionBias,
+    AttentionScore,
+    Claim,
+    Encoding,
+    Params,
+    Role,
+    RotaryEncoding,
+)
 
 #: What a bias may claim that still holds when content decides how much of it counts.
 KEPT: frozenset[Claim] = frozenset({"relative", "streaming", "bounded", "unlimited", "fractional", "symmetric"})
+
+
+@dataclass(frozen=True)
+class OfOne(Encoding):
+    """An encoding that holds `encoding`, learns what that one learns and claims what that one claims."""
+
+    encoding: Any
+
+    @property
+    def axes(self) -> int:
+        axes: int = self.encoding.axes
+        return axes
+
+    @property
+    def claims(self) -> frozenset[Claim]:  # type: ignore[override]
+        claims: frozenset[Claim] = self.encoding.claims
+        return claims
+
+    @property
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        shapes: dict[str, tuple[int, ...]] = self.encoding.shapes
+        return shapes
+
+    def init(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
+        drawn: dict[str, np.ndarray] = self.encoding.init(rng)
+        return drawn
+
+
+@dataclass(frozen=True)
+class AddsOne(OfOne, AdditiveEncoding):
+    """An encoding that adds, made of one that adds."""
+
+    encoding: AdditiveEncoding
+
+    @property
+    def width(self) -> int:
+        return self.encoding.width
+
+
+@dataclass(frozen=True)
+class RotatesOne(OfOne, RotaryEncoding):
+    """An encoding that rotates, made of one that rotates."""
+
+    encoding: RotaryEncoding
+
+    @property
+    def roles(self) -> tuple[Role, ...]:  # type: ignore[override]
+        return self.encoding.roles
+
+    @property
+    def head_dim(self) -> int:
+        return self.encoding.head_dim
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from posenc.explorer.one_file import BROWSER, linked, one_file, policy
 from posenc.explorer.views import VIEWS
 from posenc.explorer.views.table_view import TableView
 from posenc.explorer.views.view import encoding_of
+from posenc.inspect.encoding_facts import width_of
 
 FOLDER = BROWSER / "explorer"
 ENTRY = FOLDER / "main.js"
@@ -118,8 +119,7 @@ def _cells(text: str) -> list[tuple[str, dict[str, Any]]]:
     encoding = encoding_of("encoding", text)
     rows = TableView(encoding=text).rows(encoding)[:WORKED_ROWS]
     if isinstance(encoding, AdditiveEncoding | RotaryEncoding):
-        width = encoding.width if isinstance(encoding, AdditiveEncoding) else encoding.head_dim
-        columns: list[dict[str, Any]] = [{"column": column} for column in range(min(width, WORKED_COLUMNS))]
+        columns: list[dict[str, Any]] = [{"column": one} for one in range(min(width_of(encoding), WORKED_COLUMNS))]
     else:
         columns = [{"key": key} for key in np.asarray(rows).tolist()]
     return [

@@ -57,7 +57,11 @@ class Bands(Frequencies):
         return self.count
 
     def multiples(self) -> tuple[Decimal, ...]:
-        """Frequencies f_k in half revolutions for one unit of position, to 100 digits."""
+        """Frequencies f_k in half revolutions for one unit of position, to 100 digits.
+
+        Returns:
+            A number for each frequency.
+        """
         if self.spacing == "octaves":
             return tuple(Decimal(1 << k) for k in range(self.count))
         top, steps = Decimal(self.resolution or 0.0) / 2, Decimal(max(self.count - 1, 1))

@@ -76,6 +76,8 @@ class Joined(Frequencies):
     Raises:
         TypeError: `parts` is no tuple of frequencies.
 
+        ValueError: A field breaks its rule; the message names it.
+
     Example:
         >>> from posenc.frequencies import Geometric
         >>> Joined((Geometric(dim=2), Geometric(dim=4))).radians().tolist()
@@ -110,6 +112,8 @@ class InRevolutions(Frequencies):
 
     Raises:
         TypeError: The field holds no frequencies.
+
+        ValueError: A field breaks its rule; the message names it.
 
     Example:
         >>> from posenc.frequencies import Geometric

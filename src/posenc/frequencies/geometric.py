@@ -55,7 +55,11 @@ class Geometric(Frequencies):
         return self.dim // 2 if self.exponent == "i/(d/2-1)" else (self.dim + 1) // 2
 
     def exponents(self) -> tuple[tuple[int, int], ...]:
-        """Exponent of each pair as a fraction (numerator, denominator)."""
+        """Exponent of each pair as a fraction (numerator, denominator).
+
+        Returns:
+            A numerator and a denominator for each pair.
+        """
         if self.exponent == "i/(d/2-1)":
             return tuple((i, self.dim // 2 - 1) for i in range(self.pairs))
         step = 2 if self.exponent == "2i/d" else 1
@@ -72,7 +76,14 @@ class Geometric(Frequencies):
         return 1.0 / self.powers(lib)
 
     def powers(self, like: Array | Library) -> Array:
-        """Powers base^e(i) in float32 (pairs,), the reciprocals of the frequencies, as rotary code raises them."""
+        """Powers base^e(i) in float32 (pairs,), the reciprocals of the frequencies, as rotary code raises them.
+
+        Args:
+            like: An array, or the library of the call.
+
+        Returns:
+            Powers (pairs,), float32.
+        """
         return powers(self.base, self, arrays.library(like))
 
 

@@ -47,7 +47,11 @@ class Drawn(Frequencies):
         return self.count
 
     def draws(self) -> tuple[float, ...]:
-        """Numbers b_k, as float32 numbers; those of a smaller count are the first of a larger one."""
+        """Numbers b_k, as float32 numbers; those of a smaller count are the first of a larger one.
+
+        Returns:
+            A number for each frequency.
+        """
         return _draws(self.seed, self.count * (self.axis + 1))[self.count * self.axis :]
 
     def exact(self) -> tuple[Decimal, ...]:

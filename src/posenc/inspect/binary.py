@@ -52,7 +52,11 @@ class BinaryCounting(text_lines.Lines):
         ]
 
     def corrections(self) -> list[str]:
-        """Differences that the analogy with bits leaves out."""
+        """Differences that the analogy with bits leaves out.
+
+        Returns:
+            Lines of text.
+        """
         fastest, last = float(self.wavelengths[0]), float(self.wavelengths[-1])
         ratio = spectrum(self.encoding).ratio
         growth = "no fixed multiple of" if math.isnan(ratio) else f"{text_lines.number(ratio, 4)} times"
@@ -91,21 +95,11 @@ def binary_counting(count: int = 16, bits: int = 4, encoding: AdditiveEncoding |
     count = validation.integer("count", count, 1, 1 << 20)
     if count > 1 << bits:
         raise ValueError(f"count must be at most {1 << bits} for {bits} bits; got {count}. Give more bits.")
-    encoding = (
-        Sinusoidal(dim=2 * bits)
-        if encoding is None
-        else validation.instance("encoding", encoding, AdditiveEncoding, "an encoding that adds")
-    )
-    numbers = np.arange(count)
-    weights = np.arange(bits)[::-1]
-    return BinaryCounting(
-        (numbers[:, None] >> weights) & 1,
-        1 << weights,
-        2 << weights,
-        encoding,
-        np.asarray(encoding.embed(numbers)),
-        frequencies_of(encoding).wavelengths(),
-    )
+    encoding = Sinusoidal(dim=2 * bits) if encoding is None else encoding
+    validation.instance("encoding", encoding, AdditiveEncoding, "an encoding that adds")
+    numbers, weights = np.arange(count), np.arange(bits)[::-1]
+    table, rows = (numbers[:, None] >> weights) & 1, np.asarray(encoding.embed(numbers))
+    return BinaryCounting(table, 1 << weights, 2 << weights, encoding, rows, frequencies_of(encoding).wavelengths())
 
 
 @dataclass(frozen=True, eq=False)

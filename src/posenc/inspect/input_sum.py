@@ -9,6 +9,7 @@ import numpy as np
 
 from posenc.core import text_lines, validation
 from posenc.core.doors import AdditiveEncoding, Params
+from posenc.inspect.encoding_facts import drawn_params
 from posenc.inspect.order import checked_words, embedding
 
 
@@ -64,9 +65,8 @@ def position_table(encoding: AdditiveEncoding, positions: Any, *, params: Params
     if positions.ndim != 1 or not positions.size:
         raise ValueError(f"positions must be a row of numbers; got shape {positions.shape}. Write [0, 1, 2], say.")
     validation.size("positions", positions.size * encoding.width)
-    if params is None and encoding.shapes:
-        params = encoding.init(np.random.default_rng(0))
-    return PositionTable(encoding, positions, np.asarray(encoding.embed(positions, params), dtype=np.float64))
+    rows = np.asarray(encoding.embed(positions, drawn_params(encoding, params)), dtype=np.float64)
+    return PositionTable(encoding, positions, rows)
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,6 +18,7 @@ from posenc.encodings.biases.alibi import ALiBi
 from posenc.encodings.biases.t5 import T5Bias
 from posenc.encodings.rotates.rope import RoPE
 from posenc.encodings.scores.shaw import Shaw
+from posenc.inspect.encoding_facts import drawn_params
 
 #: What may stand around a word, and is no part of it.
 PUNCTUATION = string.punctuation + "“”„‘’‚«»‹›…–—¿¡"
@@ -89,11 +90,8 @@ class OrderBlindness(text_lines.Lines):
         """A title, a line for each word, and remarks."""
         name = "no encoding" if self.encoding is None else text_lines.short(self.encoding)
         masked = "causal" if self.causal else "not causal"
-        return [
-            f'"{self.sentence}" / "{self.other}", {name}, {masked}',
-            *change_lines(self.words),
-            *self._notes(),
-        ]
+        title = f'"{self.sentence}" / "{self.other}", {name}, {masked}'
+        return [title, *change_lines(self.words), *self._notes()]
 
     def _notes(self) -> list[str]:
         notes = []
@@ -217,10 +215,8 @@ class WordLayer:
         elif encoding is not None and not without:
             inside, with_params, row_positions = (encoding,), (params if encoding.shapes else None,), positions
         heads, size = _heads(encoding, params, positions)
-        projections = np.random.default_rng([self.seed, 0, 0]).standard_normal((3, heads, x.shape[-1], size)) / np.sqrt(
-            x.shape[-1]
-        )
-        q, k, v = (x[:, None] @ projection for projection in projections)
+        drawn = np.random.default_rng([self.seed, 0, 0]).standard_normal((3, heads, x.shape[-1], size))
+        q, k, v = (x[:, None] @ projection for projection in drawn / np.sqrt(x.shape[-1]))
         read = None
         if inside and isinstance(encoding, AttentionScore) and encoding.reads:
             read = np.concatenate([x, x], 1) if encoding.reads == "both" else x
@@ -289,14 +285,10 @@ def word_layer(
     validation.truth("causal", causal)
     if encoding is not None:
         validation.instance("encoding", encoding, Encoding, "an encoding, or None")
-        if (
-            isinstance(encoding, AdditiveEncoding)
-            and encoding.width < NARROW
-            and not isinstance(encoding, Concatenated)
-        ):
+        added = isinstance(encoding, AdditiveEncoding) and not isinstance(encoding, Concatenated)
+        if added and isinstance(encoding, AdditiveEncoding) and encoding.width < NARROW:
             encoding = Concatenated(encoding)
-        if params is None and encoding.shapes:
-            params = encoding.init(np.random.default_rng(seed))
+        params = drawn_params(encoding, params, seed)
     return WordLayer(encoding, params, causal, width_of_words(encoding, dim), seed)
 
 

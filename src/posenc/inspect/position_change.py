@@ -9,6 +9,7 @@ import numpy as np
 from posenc.core import arrays, text_lines, validation
 from posenc.core.arrays import Array
 from posenc.core.doors import AdditiveEncoding, Encoding, Params, RotaryEncoding
+from posenc.inspect.encoding_facts import drawn_params, width_of
 
 #: The positions of the article: beginning, middle and end of 100 tokens.
 ARTICLE_POSITIONS = (0, 50, 99)
@@ -93,19 +94,14 @@ def position_change(
             "Give Sinusoidal(dim=128), say."
         )
     validation.one_axis("encoding", encoding)
-    width = encoding.width if isinstance(encoding, AdditiveEncoding) else encoding.head_dim
-    x = (
-        np.random.RandomState(42).standard_normal(width)
-        if vector is None
-        else _host("vector", vector).astype(np.float64)
-    )
+    width = width_of(encoding)
+    x = np.random.RandomState(42).standard_normal(width) if vector is None else np.float64(_host("vector", vector))
     if x.shape != (width,):
         raise ValueError(f"vector must have shape ({width},); got {x.shape}. Give one number for each dimension.")
     at = _host("positions", positions)
     if at.ndim != 1 or at.size < 2:
         raise ValueError(f"positions must be a list of two or more; got shape {at.shape}. Give [0, 50, 99], say.")
-    if params is None and encoding.shapes:
-        params = encoding.init(np.random.default_rng(0))
+    params = drawn_params(encoding, params)
     if isinstance(encoding, AdditiveEncoding):
         encoded = x + np.asarray(encoding.embed(at, params))
         differences, against, compared = encoded[1:] - encoded[0], f"position {text_lines.number(at[0])}", at[1:]

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from posenc.core import text_lines, validation
 from posenc.core.doors import AdditiveEncoding, Params
+from posenc.inspect.encoding_facts import drawn_params
 from posenc.inspect.rounding import to_bfloat16
 
 #: Rows compared with all others at once: bounds the memory, not the result.
@@ -16,8 +18,7 @@ BLOCK = 256
 EQUAL = 1e-9
 
 
-@dataclass(frozen=True)
-class Closest:
+class Closest(NamedTuple):
     """The nearest two rows.
 
     Attributes:
@@ -33,15 +34,13 @@ class Closest:
     spacing: int
 
 
-def closest(rows: np.ndarray) -> Closest | None:
-    """Nearest pair of rows (n, d), exact although found by products; None for fewer than two rows.
+def closest(rows: np.ndarray) -> Closest:
+    """Nearest pair of rows (n, d), of which there are two or more; exact although found by products.
 
     Products find candidates, a block of rows against all others at a time; the candidates' distances are then taken as
     differences, which lose nothing to cancellation.
     """
     rows = np.asarray(rows, dtype=np.float64)
-    if len(rows) < 2:
-        return None
     best, pairs = np.inf, np.empty((0, 2), dtype=np.int64)
     squares = (rows**2).sum(axis=1)
     # A product of d terms is off by at most d units of rounding of the squares that cancel in it.
@@ -158,22 +157,9 @@ def properties(
     validation.one_axis("encoding", encoding)
     count = validation.integer("count", count, 2, 1 << 17)
     rows = rows_in_dtype(encoding, count, dtype, params=params, seed=seed)
-    nearest = closest(rows)
-    if nearest is None:  # never: there are two rows at least
-        raise ValueError(f"count must be at least 2; got {count}. Give more positions.")
-    return Properties(
-        encoding,
-        count,
-        dtype,
-        len(np.unique(rows, axis=0)),
-        nearest.pair,
-        nearest.distance,
-        nearest.ties,
-        nearest.spacing,
-        float(rows.min()),
-        float(rows.max()),
-        float(np.linalg.norm(np.diff(rows, axis=0), axis=1).max()),
-    )
+    distinct, step = len(np.unique(rows, axis=0)), float(np.linalg.norm(np.diff(rows, axis=0), axis=1).max())
+    low, high = float(rows.min()), float(rows.max())
+    return Properties(encoding, count, dtype, distinct, *closest(rows), low, high, step)
 
 
 def rows_in_dtype(
@@ -182,9 +168,6 @@ def rows_in_dtype(
     """Table of positions 0 … count-1 as its dtype holds it, as float64 numbers; (count, width)."""
     validation.choice("dtype", dtype, DTYPES)
     validation.size("count", count * encoding.width)
-    if params is None and encoding.shapes:
-        params = encoding.init(np.random.default_rng(validation.integer("seed", seed, 0)))
-    rows = np.asarray(
-        encoding.embed(np.arange(count), params, dtype=np.dtype("float64" if dtype == "float64" else "float32"))
-    )
+    computed = np.dtype("float64" if dtype == "float64" else "float32")
+    rows = np.asarray(encoding.embed(np.arange(count), drawn_params(encoding, params, seed), dtype=computed))
     return np.asarray(to_bfloat16(rows) if dtype == "bfloat16" else rows, dtype=np.float64)

@@ -89,9 +89,7 @@ def rotation_matrices(encoding: RotaryEncoding, positions: Array, params: Params
         >>> rotation_matrices(RoPE(dim=2), [1]).round(4).tolist()
         [[[0.5403, -0.8415], [0.8415, 0.5403]]]
     """
-    _rotating(encoding)
-    validation.one_axis("encoding", encoding)
-    positions = np.atleast_1d(np.asarray(arrays.as_array("positions", positions)))
+    positions = _positions(encoding, positions)
     validation.size("positions", positions.size * encoding.head_dim**2)
     rotation = of_pairs("encoding", encoding.rotation(positions, params, role="query"))
     first, second = rotation.pairing.split(np.arange(encoding.head_dim))
@@ -129,14 +127,11 @@ def rotation_error(
         >>> rotation_error(RoPE(dim=8), range(50)).efficient < 1e-14
         True
     """
-    _rotating(encoding)
-    validation.one_axis("encoding", encoding)
-    positions = np.atleast_1d(np.asarray(arrays.as_array("positions", positions)))
+    positions = _positions(encoding, positions)
     shift = validation.integer("shift", shift, -(2**31), 2**31)
     matrices = rotation_matrices(encoding, positions, params)
-    x = np.random.default_rng(validation.integer("seed", seed, 0)).standard_normal(
-        (2, positions.size, encoding.head_dim)
-    )
+    rng = np.random.default_rng(validation.integer("seed", seed, 0))
+    x = rng.standard_normal((2, positions.size, encoding.head_dim))
     lengths = np.linalg.norm(x, axis=-1)
     here = _products(encoding, x, positions, params)
     there = _products(encoding, x, arrays.library(positions).signed(positions) + shift, params)
@@ -155,9 +150,11 @@ def _products(encoding: RotaryEncoding, x: np.ndarray, positions: np.ndarray, pa
     """q·k of every two positions; shape (n, n)."""
     q = arrays.to_numpy(encoding.rotation(positions, params, role="query")(x[0]))
     k = arrays.to_numpy(encoding.rotation(positions, params, role="key")(x[1]))
-    products: np.ndarray = q @ k.T
-    return products
+    return np.asarray(q @ k.T)
 
 
-def _rotating(encoding: RotaryEncoding) -> None:
+def _positions(encoding: RotaryEncoding, positions: Array) -> np.ndarray:
+    """Positions (n,) of an encoding that rotates along one axis."""
     validation.instance("encoding", encoding, RotaryEncoding, "an encoding that rotates")
+    validation.one_axis("encoding", encoding)
+    return np.atleast_1d(np.asarray(arrays.as_array("positions", positions)))

@@ -10,6 +10,7 @@ from posenc.core import arrays, text_lines, validation
 from posenc.core.arrays import Array
 from posenc.core.doors import AdditiveEncoding, AttentionBias, AttentionScore, Encoding, Params, RotaryEncoding
 from posenc.core.rotation import at_every_head
+from posenc.inspect.encoding_facts import drawn_params
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,9 +63,8 @@ def similarity(encoding: AdditiveEncoding, positions: Array, *, params: Params |
     validation.one_axis("encoding", encoding)
     at = _line("positions", positions)
     validation.size("positions", at.size**2)
-    rows = np.asarray(encoding.embed(at, _drawn(encoding, params)))
-    products: np.ndarray = rows @ rows.T
-    return products
+    rows = np.asarray(encoding.embed(at, drawn_params(encoding, params)))
+    return np.asarray(rows @ rows.T)
 
 
 def score_by_distance(
@@ -97,21 +97,19 @@ def score_by_distance(
     validation.one_axis("encoding", encoding)
     distances = _line("distances", distances)
     at_key = np.array([validation.integer("key_position", key_position, -(2**52), 2**52)])
-    query_positions, params = arrays.library(distances).signed(distances) + at_key, _drawn(encoding, params)
+    query_positions, params = arrays.library(distances).signed(distances) + at_key, drawn_params(encoding, params)
     if isinstance(encoding, AdditiveEncoding):
         scores = (np.asarray(encoding.embed(query_positions, params)) @ np.asarray(encoding.embed(at_key, params)).T).T
         return ScoreByDistance(encoding, distances, scores, "PE(query)·PE(key)")
     if isinstance(encoding, RotaryEncoding):
-        q = at_every_head(
-            encoding.rotation(query_positions, params, role="query"), np.ones((query_positions.size, encoding.head_dim))
-        )
-        k = at_every_head(encoding.rotation(at_key, params, role="key"), np.ones((1, encoding.head_dim)))
+        ones = np.ones((query_positions.size, encoding.head_dim))
+        q = at_every_head(encoding.rotation(query_positions, params, role="query"), ones)
+        k = at_every_head(encoding.rotation(at_key, params, role="key"), ones[:1])
         scores = (q @ np.swapaxes(k, -1, -2) / np.sqrt(encoding.head_dim)).reshape(-1, query_positions.size)
         return ScoreByDistance(encoding, distances, scores, "q·k/√d for q and k of ones")
     if isinstance(encoding, AttentionBias):
-        return ScoreByDistance(
-            encoding, distances, encoding.matrix(query_positions, at_key, params)[..., 0], "the bias of each head"
-        )
+        scores = encoding.matrix(query_positions, at_key, params)[..., 0]
+        return ScoreByDistance(encoding, distances, scores, "the bias of each head")
     if isinstance(encoding, AttentionScore):
         heads, width = int(getattr(encoding, "heads", 1)), int(getattr(encoding, "dim", 8))
         q, k = np.ones((1, heads, query_positions.size, width)), np.ones((1, heads, 1, width))
@@ -134,7 +132,3 @@ def _line(name: str, values: Array) -> np.ndarray:
     if array.ndim != 1:
         raise ValueError(f"{name} must be a list of numbers; got shape {array.shape}. Give range(100), say.")
     return array
-
-
-def _drawn(encoding: Encoding, params: Params | None) -> Params | None:
-    return encoding.init(np.random.default_rng(0)) if params is None and encoding.shapes else params

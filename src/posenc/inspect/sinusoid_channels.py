@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import singledispatch
 
 import numpy as np
@@ -139,9 +139,7 @@ def _(encoding: Scaled) -> SinusoidChannels | None:
     inner = sinusoid_channels(encoding.encoding)
     if inner is None:
         return None
-    return SinusoidChannels(
-        inner.frequencies, inner.sine, inner.cosine, inner.width, inner.factor * encoding.factor, inner.start
-    )
+    return replace(inner, factor=inner.factor * encoding.factor)
 
 
 @sinusoid_channels.register

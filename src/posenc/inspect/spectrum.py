@@ -36,13 +36,9 @@ class Spectrum(text_lines.Lines):
 
     def lines(self) -> list[str]:
         """A row for each pair, and whether the wavelengths are a geometric progression."""
+        number = text_lines.number
         rows = [
-            [
-                str(pair),
-                "-" if np.isnan(e) else text_lines.number(e),
-                text_lines.number(w),
-                text_lines.number(length, 4),
-            ]
+            [str(pair), "-" if np.isnan(e) else number(e), number(w), number(length, 4)]
             for pair, (e, w, length) in enumerate(zip(self.exponents, self.frequencies, self.wavelengths, strict=True))
         ]
         head = ["pair", "exponent", "frequency (rad/step)", "wavelength (steps)"]

@@ -14,7 +14,7 @@ from posenc.core.arrays import Array
 from posenc.core.checked_attention import number_of_axes
 from posenc.core.doors import AttentionBias, AttentionScore, RotaryEncoding
 from posenc.encodings.scores._gathers import Gathers, PreparedKeys
-from posenc.jax.attention_arguments import JaxArguments
+from posenc.jax.jax_arguments import JaxArguments
 
 #: Numbers in the logits of a tile, 4 MiB in float32.
 NUMBERS = 1 << 20

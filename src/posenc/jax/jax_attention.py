@@ -27,9 +27,9 @@ from posenc.core.checked_attention import (
 from posenc.core.doors import AttentionBias, AttentionScore, Documents, Encoding
 from posenc.core.rotation import Layout
 from posenc.encodings.scores._gathers import needs_all_keys
-from posenc.jax.attention_arguments import JaxArguments, bound_encodings, check_arrays, checked_mask
 from posenc.jax.attention_tiles import in_tiles, queries_per_tile, rotated_back, rotated_vectors, visible_by_index
 from posenc.jax.bound import Bound
+from posenc.jax.jax_arguments import JaxArguments, bound_encodings, check_arrays, checked_mask
 
 JaxImpl = Literal["auto", "dot_product", "tiles", "dense"]
 JAX_IMPLS = ("auto", "dot_product", "tiles", "dense")

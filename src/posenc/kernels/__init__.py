@@ -1,1 +1,1 @@
-"""Fast implementations that apply a rotation, each equal to the reference; the reference itself is `core.rotation.Rotation`."""
+"""Fast implementations that apply a rotation, each equal to the reference, `core.rotation.Rotation`."""

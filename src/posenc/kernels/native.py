@@ -76,16 +76,22 @@ def tables(rotation: Rotation) -> tuple[Any, Any]:
 
 
 def rotate(x: Any, rotation: Rotation, *, inverse: bool = False, instruction_set: str = "") -> Any:
-    """x, (batch, heads, time, dim), rotated into new memory; with a gradient for x.
+    """Rotate x, (batch, heads, time, dim), into new memory; with a gradient for x.
 
     Args:
-        instruction_set: One of `instruction_sets()`, for tests; the best by default.
+        x: The tensor.
+        rotation: The rotation.
+        inverse: Whether it is rotated back.
+        instruction_set: One of `instruction_sets()`, for tests; the best for "".
+
+    Returns:
+        The rotated tensor.
     """
     return torch.ops.posenc.rotate_one(x, *tables(rotation), *channels(rotation), inverse, instruction_set)
 
 
 def rotate_in_place(rotation: Rotation, *tensors: Any) -> None:
-    """Tensors, (batch, heads, time, dim), rotated where they are; no gradient is recorded."""
+    """Rotate tensors, (batch, heads, time, dim), in place; no gradient is recorded."""
     for x in tensors:
         torch.ops.posenc.rotate_one_(x, *tables(rotation), *channels(rotation), False)
 
@@ -93,14 +99,18 @@ def rotate_in_place(rotation: Rotation, *tensors: Any) -> None:
 def rotate_into_cache(
     rotation: Rotation, q: Any, k: Any, v: Any, k_cache: Any, v_cache: Any, slots: Any, paged: bool
 ) -> None:
-    """q rotated where it is, k rotated into its cache and v copied into its own; no gradient is recorded.
+    """Rotate q in place, rotate k into its cache and copy v into its own; no gradient is recorded.
 
     Args:
-        q: (batch, heads, time, dim);.
-        k: (batch, heads, time, dim);.
-        v: (batch, heads, time, dim);.
-        slots: (batch or 1, time), each token's index in its row of caches (batch, heads, length, dim), or, paged, in
-            caches (pages, heads, page, dim): page times size plus index in the page.
+        rotation: The rotation.
+        q: (batch, heads, time, dim).
+        k: (batch, key heads, time, dim).
+        v: (batch, key heads, time, width).
+        k_cache: (batch, key heads, length, dim), or, paged, (pages, key heads, page, dim).
+        v_cache: Likewise, in the width of v.
+        slots: (batch or 1, time), each token's index in its row of the caches, or, paged, page times size plus index in
+            the page.
+        paged: Whether caches are paged.
     """
     tensors = q, k, v, *tables(rotation), k_cache, v_cache, slots
     torch.ops.posenc.rotate_into_cache_(*tensors, paged, *channels(rotation))
@@ -177,17 +187,13 @@ def unmapped_batch(x: Any, dim: int | None) -> int:
 
 
 def with_mapped_axis(x: Any, dim: int | None, size: int, batch: int | None = None) -> Any:
-    """x whose batch holds its mapped axis too; where it is not mapped it serves all.
-
-    Args:
-        batch: Of a table for several rows, how many there are.
-    """
+    """Put the mapped axis of x into its batch, or repeat x; `batch` is that of a table for several rows."""
     x = x.movedim(dim, 0) if dim is not None else x.expand(size, *x.shape)
     return (x if batch is None else x.expand(size, batch, *x.shape[2:])).flatten(0, 1)
 
 
 def _open() -> str | None:
-    """Open the library; why not, where that failed."""
+    """Open the library; say why not, where that failed."""
     if find_spec("posenc_kernels") is None:
         return "posenc-kernels is not installed"
     import posenc_kernels

@@ -1,6 +1,4 @@
-"""Cosines and sines made by the compiled kernel from integer positions.
-
-A table of them, and rotation without a table.
+"""Cosines and sines made by the compiled kernel from integer positions: a table of them, and rotation without a table.
 
 The angle is a fraction of a revolution in 160 bits, as in `posenc.phase`; cosine and sine are polynomials in double
 precision. The table is the reference's, correctly rounded, up to 2^53. Backward keeps positions alone.
@@ -22,12 +20,16 @@ def unsupported_reason(positions: Any, *tensors: Any) -> str | None:
 
 
 def cos_sin(positions: Any, frequencies: Any, factor: float, *, instruction_set: str = "") -> tuple[Any, Any]:
-    """Cosines and sines times the factor, float32 (rows, time, pairs).
+    """Make cosines and sines times the factor, float32 (rows, time, pairs).
 
     Args:
-        positions: (rows, time, axes);.
-        frequencies: `posenc.phase.frequency_limbs`;.
+        positions: (rows, time, axes), int64.
+        frequencies: `posenc.phase.frequency_limbs`.
+        factor: The factor.
         instruction_set: As for `native.rotate`.
+
+    Returns:
+        Cosines and sines.
     """
     both: tuple[Any, Any] = torch.ops.posenc.cos_sin(positions, frequencies, factor, instruction_set)
     return both
@@ -47,14 +49,14 @@ def cos_sin_within(
 
 
 def rotate(q: Any, k: Any, positions: Any, frequencies: Any, fixed: FixedFrequencies) -> tuple[Any, Any]:
-    """q and k, (batch, heads, time, dim), rotated into new memory; with gradients for both."""
+    """Rotate q and k, (batch, heads, time, dim), into new memory; with gradients for both."""
     how = positions, frequencies, fixed.factor, *native.channels(fixed), False
     both: tuple[Any, Any] = torch.ops.posenc.rotate_by_angles(q, k, *how)
     return both
 
 
 def rotate_in_place(q: Any, k: Any, positions: Any, frequencies: Any, fixed: FixedFrequencies) -> None:
-    """q and k, (batch, heads, time, dim), rotated where they are; no gradient is recorded."""
+    """Rotate q and k, (batch, heads, time, dim), in place; no gradient is recorded."""
     how = positions, frequencies, fixed.factor, *native.channels(fixed), False
     torch.ops.posenc.rotate_by_angles_(q, k, *how)
 

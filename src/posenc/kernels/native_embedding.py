@@ -1,7 +1,4 @@
-"""Rows of a weight by token ids, times a scale, plus rows of positions, by the compiled kernel.
-
-One pass, rounded once.
-"""
+"""Rows of a weight by token ids, times a scale, plus rows of positions, in one pass of the compiled kernel."""
 
 from __future__ import annotations
 
@@ -24,22 +21,26 @@ def unsupported_reason(ids: Any, weight: Any, table: Any) -> str | None:
 
 
 def scaled_embedding(ids: Any, weight: Any, table: Any, scale: float, *, instruction_set: str = "") -> Any:
-    """weight[ids]·scale + table.
-
-    Ids (batch, n), weight (vocabulary, width), table (batch or 1, n, width); with gradients.
+    """Return weight[ids]·scale + table, with gradients.
 
     Args:
+        ids: (batch, n), int64.
+        weight: (vocabulary, width).
+        table: (batch or 1, n, width), float32.
+        scale: The factor.
         instruction_set: As for `native.rotate`.
+
+    Returns:
+        The sum, (batch, n, width), in the dtype of the weight.
     """
     return torch.ops.posenc.scaled_embedding(ids, weight, table, scale, instruction_set)
 
 
 def add(x: Any, table: Any) -> Any:
-    """x + table, formed in float32 and rounded once to the dtype of x.
+    """Return x + table, formed in float32 and rounded once to the dtype of x, with a gradient for x.
 
-    X (*batch, n, width), table (n, width) or (*batch, n, width), float32; with a gradient for x.
-
-    A sum in 16 bits is one pass of the kernel, as of an embedding whose token i is i; PyTorch makes three.
+    x is (*batch, n, width), table (n, width) or (*batch, n, width), float32. A sum in 16 bits is one pass of the
+    kernel, as of an embedding whose token i is i; PyTorch makes three.
     """
     if x.dtype == torch.float32:
         return x + table

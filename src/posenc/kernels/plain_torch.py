@@ -1,6 +1,4 @@
-"""Rotation in plain PyTorch, for where no kernel is.
-
-In blocks that stay in the cache, and of single tokens in few calls.
+"""Rotation in plain PyTorch, where no kernel is: in blocks that stay in the cache, and of single tokens in few calls.
 
 It applies a `Rotation`, whichever encoding made it, to the bits of the reference, `Rotation.__call__`: the same
 products and sums, each rounded by itself. A block is made float32 once, rotated by whole rows, and rounded once into
@@ -35,11 +33,7 @@ STEP = 16
 
 
 def unsupported_reason(x: Any, rotation: Rotation | None) -> str | None:
-    """Why x, or what is like it, is left to the reference; None where blocks are better.
-
-    Args:
-        rotation: None of angles.
-    """
+    """Why x is left to the reference, None where blocks are better; the rotation is None for angles."""
     if torch.compiler.is_compiling():
         return "a compiler sees through the reference"
     if torch._C._are_functorch_transforms_active() or torch.autograd.forward_ad._current_level >= 0:
@@ -95,7 +89,7 @@ def _rotate(pairing: Pairing, cosine: Any, sine: Any, *tensors: Any) -> tuple[An
 
 
 def _rotate_into(pairing: Pairing, cosine: Any, sine: Any, *pairs_of_tensors: tuple[Any, Any]) -> None:
-    """For each (x, out): x rotated into `out`, which may be x itself, block by block; other channels are not touched."""
+    """Rotate each x of (x, out) into `out`, which may be x itself, block by block; other channels stay."""
     wide = WIDE[pairs_of_tensors[0][0].dtype]
     if cosine.dtype != wide:
         cosine, sine = cosine.to(wide), sine.to(wide)
@@ -115,10 +109,7 @@ def _rotate_into(pairing: Pairing, cosine: Any, sine: Any, *pairs_of_tensors: tu
 
 
 def _blocks(size: int, x: Any, out: Any, *tables: Any) -> Iterator[tuple[Any, ...]]:
-    """The tensors and tables cut alike, into about `size` channels of x.
-
-    Whole rows of the batch, or some tokens of one.
-    """
+    """Cut the tensors and tables alike into about `size` channels of x: rows of the batch, or tokens of one."""
     if x.numel() <= size:
         yield (x, out, *tables)
         return
@@ -182,10 +173,7 @@ def _swap_pairs(x: Any, pairing: Pairing) -> Any:
 
 
 def _is_complex_product(x: Any, out: Any, pairing: Pairing) -> bool:
-    """Whether complex products have the bits of the reference.
-
-    Of whole steps, and in one thread, which cuts no step.
-    """
+    """Whether complex products have the bits of the reference: whole steps, in a single thread."""
     return (
         EXACT
         and pairing.layout == "adjacent"
@@ -216,11 +204,7 @@ EXACT = _rounds_one_by_one(torch.float32) and _rounds_one_by_one(torch.float64)
 
 
 def fits_token(q: Any, k: Any, rotation: Rotation, heads: int) -> bool:
-    """Whether q and k are single tokens of whole heads, few enough, that belong to the rotation.
-
-    Args:
-        heads: Their axis.
-    """
+    """Whether q and k are single tokens of whole heads, few enough, of this rotation; `heads` is their axis."""
     cosine, sine, pairing, shape, of_k = rotation.cos, rotation.sin, rotation.pairing, q.shape, k.shape
     if len(shape) != 4 or len(of_k) != 4 or pairing.blocks != 1 or rotation.heads is not None:
         return False

@@ -10,6 +10,7 @@ from pathlib import Path
 import torch
 
 RULE = "device must be cpu, cuda, cuda:NUMBER or mps"
+_LINUX = Path("/proc/self")
 
 
 def check_device(name: str) -> None:
@@ -39,9 +40,6 @@ def check_device(name: str) -> None:
 def described(name: str) -> str:
     """Name of a device in results: a GPU by its model."""
     return torch.cuda.get_device_name(name) if name.startswith("cuda") else name
-
-
-_LINUX = Path("/proc/self")
 
 
 def forget_peak() -> None:

@@ -14,7 +14,7 @@ from posenc.lab.experiment import LONGEST, Experiment, are_pairs
 
 
 @dataclass(frozen=True)
-class TupleOf:
+class InstancesOf:
     """Rule of a field: a tuple of dataclasses of a kind."""
 
     kind: type[Declared]
@@ -124,8 +124,8 @@ class Result(Declared):
     """
 
     experiment: Annotated[Experiment, Instance("an Experiment")]
-    curve: Annotated[tuple[Progress, ...], TupleOf(Progress)]
-    scores: Annotated[tuple[LengthScore, ...], TupleOf(LengthScore)]
+    curve: Annotated[tuple[Progress, ...], InstancesOf(Progress)]
+    scores: Annotated[tuple[LengthScore, ...], InstancesOf(LengthScore)]
     by_context: Annotated[tuple[tuple[int, float], ...], Losses()] = ()
     parameters: Count = 0
     learned: Count = 0

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -11,7 +12,6 @@ from torch.nn.functional import cross_entropy
 
 from posenc.lab.models.example import Example
 from posenc.lab.models.generate import greedy
-from posenc.lab.models.transformer import Transformer
 from posenc.lab.result import LengthScore
 from posenc.lab.tasks.task import NOTHING, Batch, Task
 from posenc.lab.tasks.written import END, Written
@@ -42,87 +42,104 @@ class Predictions(NamedTuple):
     about: np.ndarray
 
 
-def scores(
-    model: Transformer, task: Task, lengths: tuple[int, ...], seed: int, place: Placing
-) -> tuple[LengthScore, ...]:
+@dataclass(frozen=True, eq=False)
+class Examination:
+    """A trained model, and the sequences that it is measured on.
+
+    Args:
+        model: Trained, in evaluation mode.
+        task: Gives the sequences.
+        seed: Of the sequences.
+        place: Gives the tokens of a batch their positions.
+    """
+
+    model: Any
+    task: Task
+    seed: int
+    place: Placing
+
+    def sequences(self, length: int, count: int = SEQUENCES) -> Batch:
+        """Sequences of a length, the same for equal tasks, seeds and counts."""
+        return self.task.test_batch(np.random.default_rng([self.seed, length]), count, length)
+
+    def examples(self, batch: Batch, *stream: int) -> Iterator[Example]:
+        """The batch in parts of some rows, placed with a generator of its own."""
+        rng = np.random.default_rng([self.seed, *stream])
+        rows = max(1, min(TOKENS, LOGITS // self.model.vocabulary) // batch.tokens.shape[1])
+        for start in range(0, len(batch.tokens), rows):
+            parts = (None if part is None else part[start : start + rows] for part in vars(batch).values())
+            yield self.place(Batch(*parts), rng)  # type: ignore[arg-type]
+
+    @torch.no_grad()  # type: ignore[untyped-decorator]
+    def predictions(self, batch: Batch, *stream: int) -> Predictions:
+        """The model's predictions for a batch."""
+        losses, right = [], []
+        for example in self.examples(batch, *stream):
+            logits, targets = example.logits(self.model), example.targets
+            flat = cross_entropy(logits.flatten(0, 1), targets.flatten(), ignore_index=NOTHING, reduction="none")
+            losses.append(flat.view_as(targets).cpu().double().numpy())
+            right.append((logits.argmax(-1) == targets).cpu().numpy())
+        return Predictions(np.concatenate(losses), np.concatenate(right), batch.targets != NOTHING, _about(batch))
+
+
+def scores(exam: Examination, lengths: tuple[int, ...]) -> tuple[LengthScore, ...]:
     """Score a model at each length.
 
     Each length has a generator of its own, so that no length changes the sequences of another.
 
     Args:
-        model: Trained, in evaluation mode.
-        task: Gives the sequences.
+        exam: The model and its task.
         lengths: In rising order.
-        seed: Of the sequences.
-        place: Gives the tokens of a batch their positions.
 
     Returns:
         A score for each length.
     """
-    if task.cuttable:
-        whole, last = _longest(task, lengths, seed), _last_targets(lengths)
-        return tuple(_score(model, task, n, cut(whole, n), seed, place, last=last) for n in lengths)
-    return tuple(_score(model, task, n, _test_batch(task, n, seed), seed, place) for n in lengths)
+    if exam.task.cuttable:
+        whole, last = exam.sequences(lengths[-1], WINDOWS), _last_targets(lengths)
+        return tuple(_score(exam, n, cut(whole, n), last) for n in lengths)
+    return tuple(_score(exam, n, exam.sequences(n)) for n in lengths)
 
 
 def by_context(
-    model: Transformer,
-    task: Task,
-    lengths: tuple[int, ...],
-    seed: int,
-    place: Placing,
-    contexts: Sequence[int] | None = None,
-    windows: int = WINDOWS,
+    exam: Examination, lengths: tuple[int, ...], contexts: Sequence[int] | None = None, windows: int = WINDOWS
 ) -> tuple[tuple[int, float], ...]:
     """Loss of the same last targets with more and more tokens to read.
 
     Args:
-        model: Trained, in evaluation mode.
-        task: Gives the sequences.
+        exam: The model and its task.
         lengths: In rising order; a quarter of the first is how many targets are measured.
-        seed: Of the sequences.
-        place: Gives the tokens of a batch their positions.
         contexts: Tokens to read; equal steps up to the longest length where None.
         windows: How many sequences.
 
     Returns:
         (context, nats a token); empty for tasks whose targets mean something else when the start is cut off.
     """
-    if not task.cuttable:
+    if not exam.task.cuttable:
         return ()
-    whole, last = _longest(task, lengths, seed, windows), _last_targets(lengths)
+    whole, last = exam.sequences(lengths[-1], windows), _last_targets(lengths)
     if contexts is None:
         contexts = sorted({max(last, lengths[-1] * part // CONTEXTS) for part in range(1, CONTEXTS + 1)})
     means = []
     for context in contexts:
-        predictions = _predictions(model, cut(whole, context), np.random.default_rng([seed, context]), place)
-        means.append(float(predictions.losses[:, -last:][predictions.predicted[:, -last:]].mean()))
+        found = exam.predictions(cut(whole, context), context)
+        means.append(float(found.losses[:, -last:][found.predicted[:, -last:]].mean()))
     return tuple(zip(contexts, means, strict=True))
 
 
-def by_depth(
-    model: Transformer, task: Task, length: int, seed: int, place: Placing, *, parts: int = CONTEXTS, sequences: int
-) -> tuple[float, ...]:
+def by_depth(exam: Examination, length: int, *, parts: int = CONTEXTS, sequences: int) -> tuple[float, ...]:
     """Share of right answers at a length, by where in the sequence the fact asked for stands.
 
     Args:
-        model: Trained, in evaluation mode.
-        task: Gives the sequences.
+        exam: The model and its task.
         length: Of the sequences.
-        seed: Of the sequences.
-        place: Gives the tokens of a batch their positions.
         parts: How many depths; equally many sequences are in each.
         sequences: How many in all.
 
     Returns:
         A share for each depth, from the start of the sequence to its end.
     """
-    predictions = _predictions(
-        model, _test_batch(task, length, seed, sequences), np.random.default_rng([seed, length, 1]), place
-    )
-    in_order = predictions.right[predictions.predicted][
-        np.argsort(predictions.about[predictions.predicted], kind="stable")
-    ]
+    found = exam.predictions(exam.sequences(length, sequences), length, 1)
+    in_order = found.right[found.predicted][np.argsort(found.about[found.predicted], kind="stable")]
     return tuple(float(part.mean()) for part in np.array_split(in_order, parts))
 
 
@@ -157,49 +174,28 @@ def bleu_signature() -> str:
     return str(metric.get_signature())
 
 
-def _score(
-    model: Transformer, task: Task, length: int, batch: Batch, seed: int, place: Placing, last: int | None = None
-) -> LengthScore:
-    predictions = _predictions(model, batch, np.random.default_rng([seed, length, 1]), place)
-    counted = predictions.predicted.copy()
+def _score(exam: Examination, length: int, batch: Batch, last: int | None = None) -> LengthScore:
+    found = exam.predictions(batch, length, 1)
+    counted = found.predicted.copy()
     if last is not None:
         counted[:, :-last] = False
     rows = counted.any(1)
     return LengthScore(
         length,
-        accuracy=_mean(predictions.right[counted]),
-        exact=_mean((predictions.right | ~counted).all(1)[rows]),
-        loss=_mean(predictions.losses[counted]),
-        bleu=_bleu(model, task, length, batch, seed, place),
-        by_position=_binned(predictions),
+        accuracy=_mean(found.right[counted]),
+        exact=_mean((found.right | ~counted).all(1)[rows]),
+        loss=_mean(found.losses[counted]),
+        bleu=_bleu(exam, length, batch),
+        by_position=_binned(found),
     )
 
 
-@torch.no_grad()  # type: ignore[untyped-decorator]
-def _predictions(model: Transformer, batch: Batch, rng: np.random.Generator, place: Placing) -> Predictions:
-    losses, right = [], []
-    for example in _examples(model, batch, rng, place):
-        logits = example.logits(model)
-        flat = cross_entropy(logits.flatten(0, 1), example.targets.flatten(), ignore_index=NOTHING, reduction="none")
-        losses.append(flat.view_as(example.targets).cpu().double().numpy())
-        right.append((logits.argmax(-1) == example.targets).cpu().numpy())
-    return Predictions(np.concatenate(losses), np.concatenate(right), batch.targets != NOTHING, _about(batch))
-
-
-def _bleu(model: Transformer, task: Task, length: int, batch: Batch, seed: int, place: Placing) -> float | None:
-    if not isinstance(task, Written):
+def _bleu(exam: Examination, length: int, batch: Batch) -> float | None:
+    if not isinstance(exam.task, Written):
         return None
-    rng, most = np.random.default_rng([seed, length, 1]), task.tokens_at(length) + 1
-    written = [row for example in _examples(model, batch, rng, place) for row in greedy(model, example, most, end=END)]
-    return bleu(task, batch, written)
-
-
-def _examples(model: Transformer, batch: Batch, rng: np.random.Generator, place: Placing) -> Iterator[Example]:
-    """The batch in parts of some rows."""
-    rows = max(1, min(TOKENS, LOGITS // model.vocabulary) // batch.tokens.shape[1])
-    for start in range(0, len(batch.tokens), rows):
-        parts = (None if part is None else part[start : start + rows] for part in vars(batch).values())
-        yield place(Batch(*parts), rng)  # type: ignore[arg-type]
+    most = exam.task.tokens_at(length) + 1
+    examples = exam.examples(batch, length, 1)
+    return bleu(exam.task, batch, [row for each in examples for row in greedy(exam.model, each, most, end=END)])
 
 
 def _binned(predictions: Predictions) -> tuple[tuple[int, float], ...]:
@@ -225,11 +221,3 @@ def _mean(values: np.ndarray) -> float:
 def _last_targets(lengths: tuple[int, ...]) -> int:
     """Number of last tokens that are the same targets at every context length."""
     return max(1, lengths[0] // 4)
-
-
-def _test_batch(task: Task, length: int, seed: int, sequences: int = SEQUENCES) -> Batch:
-    return task.test_batch(np.random.default_rng([seed, length]), sequences, length)
-
-
-def _longest(task: Task, lengths: tuple[int, ...], seed: int, windows: int = WINDOWS) -> Batch:
-    return task.test_batch(np.random.default_rng([seed, lengths[-1]]), windows, lengths[-1])

@@ -8,6 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+#: Two-sided error rate of a verdict, and the chance with which the smallest visible effect would be seen.
+LEVEL, POWER = 0.05, 0.8
+Curve = Sequence[tuple[int, float]]
+
 
 def finite_sample(name: str, values: Sequence[float]) -> np.ndarray:
     """Measurements as an array of shape (n,).
@@ -70,10 +74,6 @@ def student_interval(values: Sequence[float], level: float = 0.95) -> Interval:
         return Interval(mean, math.nan, math.nan)
     half = float(t.ppf(0.5 + level / 2, len(sample) - 1)) * float(sample.std(ddof=1)) / math.sqrt(len(sample))
     return Interval(mean, mean - half, mean + half)
-
-
-#: Two-sided error rate of a verdict, and the chance with which the smallest visible effect would be seen.
-LEVEL, POWER = 0.05, 0.8
 
 
 @dataclass(frozen=True)
@@ -215,9 +215,6 @@ def holm(p_values: Sequence[float]) -> tuple[float, ...]:
     adjusted = np.empty_like(sample)
     adjusted[order] = np.maximum.accumulate(scaled)
     return tuple(map(float, adjusted))
-
-
-Curve = Sequence[tuple[int, float]]
 
 
 def steps_to(curve: Curve, threshold: float) -> float:

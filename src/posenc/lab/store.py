@@ -25,6 +25,16 @@ LONGEST_LINE = 1 << 24
 LARGEST_FILE = 1 << 34
 NO_RESULTS = "It is no file of results: move it away, or name another folder."
 _LINE = re.compile(r'\{"digest":"([0-9a-f]{16})","result":(.*)\}')
+#: A row for each run and test length. What only some tasks have is NULL elsewhere.
+_QUERY = """
+COPY (
+    SELECT experiment.* EXCLUDE (test_lengths, options), CAST(to_json(experiment.options) AS VARCHAR) AS options,
+           score.length AS test_length, score.accuracy, score.exact, score.loss, CAST(score.bleu AS DOUBLE) AS bleu,
+           parameters, learned, seconds, memory
+    FROM (SELECT unnest(result), unnest(result.scores) AS score
+          FROM read_json($source, format = 'newline_delimited', maximum_object_size = 1073741824, sample_size = -1))
+) TO '{target}' (FORMAT parquet)
+"""
 
 
 class Stored(NamedTuple):
@@ -195,18 +205,6 @@ def _lock(file: IO[bytes], folder: Path) -> None:
         raise ValueError(
             f"out must not be in use; another comparison writes to {str(folder)!r}. Wait for it or use another folder."
         ) from None
-
-
-#: A row for each run and test length. What only some tasks have is NULL elsewhere.
-_QUERY = """
-COPY (
-    SELECT experiment.* EXCLUDE (test_lengths, options), CAST(to_json(experiment.options) AS VARCHAR) AS options,
-           score.length AS test_length, score.accuracy, score.exact, score.loss, CAST(score.bleu AS DOUBLE) AS bleu,
-           parameters, learned, seconds, memory
-    FROM (SELECT unnest(result), unnest(result.scores) AS score
-          FROM read_json($source, format = 'newline_delimited', maximum_object_size = 1073741824, sample_size = -1))
-) TO '{target}' (FORMAT parquet)
-"""
 
 
 def write_parquet(folder: str | os.PathLike[str]) -> Path:

@@ -18,6 +18,8 @@ from posenc.lab.experiment import Shape
 from posenc.lab.result import Progress
 
 Counted = Annotated[int, Whole(1, 10**7)]
+#: The rate of an encoding's own parameters, as a multiple of the model's.
+LR_MULTIPLIER = 10.0
 
 
 @dataclass(frozen=True)
@@ -125,10 +127,6 @@ class TrainingOutcome:
             Shape (windows,).
         """
         return np.asarray(self.losses[:, round(share * self.losses.shape[1]) - 1])
-
-
-#: The rate of an encoding's own parameters, as a multiple of the model's.
-LR_MULTIPLIER = 10.0
 
 
 def tour_candidates(recipe: TrainingRecipe) -> tuple[Candidate, ...]:

@@ -18,6 +18,9 @@ from posenc.lab.tasks.task import Batch
 from posenc.lab.tour_plan import Candidate, TrainingOutcome, TrainingRecipe
 from posenc.lab.train import train
 
+#: Windows read at once: few enough for the logits of a long context to stay in a processor's cache.
+BATCH = 8
+
 
 def train_and_measure(
     candidate: Candidate, corpus: Corpus, recipe: TrainingRecipe
@@ -89,10 +92,6 @@ def _examples(model: Transformer, tokens: np.ndarray, recipe: TrainingRecipe) ->
         if not model.shape.causal:
             inputs, targets = masked(inputs, model.shape.vocabulary, blanks)
         yield example(Batch(inputs, targets))
-
-
-#: Windows read at once: few enough for the logits of a long context to stay in a processor's cache.
-BATCH = 8
 
 
 def ends(tokens: int, longest: int, block: int, windows: int) -> np.ndarray:

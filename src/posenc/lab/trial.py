@@ -14,61 +14,21 @@ import torch
 
 from posenc.lab.data import Seeds, seeds
 from posenc.lab.encodings import encodings
-from posenc.lab.experiment import Experiment, Sampler, Shape
+from posenc.lab.experiment import Experiment, Shape
 from posenc.lab.machine import check_device, described, forget_peak, peak
-from posenc.lab.models.example import Example, example
+from posenc.lab.models.example import Example, example, sampled_positions
 from posenc.lab.models.generate import generate
 from posenc.lab.models.model_folder import ModelFolder, model_folder
 from posenc.lab.models.transformer import Transformer
 from posenc.lab.result import Progress, Result
-from posenc.lab.scoring import bleu_signature, by_context, scores
+from posenc.lab.scoring import Examination, bleu_signature, by_context, scores
 from posenc.lab.tasks.language import CharacterLM
 from posenc.lab.tasks.task import Batch, Task
 from posenc.lab.tasks.task_table import task_of, task_row
 from posenc.lab.tasks.written import Written
 from posenc.lab.train import OneProcess, Replicas, train
-from posenc.positions import randomised, shifted
 
-
-def positions(
-    sampler: Sampler,
-    tokens: np.ndarray,
-    coupled: np.ndarray | None,
-    limit: int,
-    rng: np.random.Generator,
-    *,
-    training: bool,
-) -> np.ndarray | None:
-    """Positions of a batch's tokens.
-
-    "offset" starts each training sequence anywhere from 0 such that it ends before `limit`, and each test sequence at 0
-    (Kiyono et al. 2021, arXiv:2109.05644). "randomised" draws rising positions below `limit` in training and tests
-    (Ruoss et al. 2023, arXiv:2305.16843). "coupled" are those of the task.
-
-    Args:
-        sampler: The rule.
-        tokens: Shape (batch, n).
-        coupled: The position ids of the task, shape (batch, n), or None.
-        limit: No position reaches this number.
-        rng: Draws them.
-        training: Whether the batch is trained on.
-
-    Returns:
-        Shape (batch, n); None for 0, 1, ….
-
-    Example:
-        >>> positions("offset", np.zeros((2, 4)), None, 9, np.random.default_rng(0), training=True).tolist()
-        [[5, 6, 7, 8], [3, 4, 5, 6]]
-    """
-    rows, count = tokens.shape
-    if sampler == "coupled":
-        return coupled
-    if sampler == "randomised":
-        return randomised(count, max(limit, count), rng, rows=rows)
-    if sampler == "offset" and training:
-        start = np.broadcast_to(np.arange(count), (rows, count))
-        return np.asarray(shifted(start, max(0, limit - count), rng))
-    return None
+SAMPLE = 160
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,8 +76,8 @@ class Trial:
         sampler, limit = self.experiment.positions, self.limit
         source = None
         if batch.source is not None:
-            source = positions(sampler, batch.source, None, limit, rng, training=training)
-        own = positions(sampler, batch.tokens, batch.coupled, limit, rng, training=training)
+            source = sampled_positions(sampler, batch.source, None, limit, rng, training=training)
+        own = sampled_positions(sampler, batch.tokens, batch.coupled, limit, rng, training=training)
         return example(batch, own, source, self.device)
 
 
@@ -209,9 +169,6 @@ def _try_ends(trial: Trial) -> None:
         raise ValueError(f"it gives no finite numbers at position {trial.limit - 1}. Use shorter test lengths.")
 
 
-SAMPLE = 160
-
-
 def run(
     experiment: Experiment, *, every: int = 10, device: str = "cpu", replicas: Replicas | None = None
 ) -> Iterator[Progress | Result]:
@@ -259,7 +216,7 @@ def run(
 def _measured(trial: Trial, curve: tuple[Progress, ...], began: float, training: tuple[tuple[str, str], ...]) -> Result:
     """Result of a trained model."""
     experiment, model, task = trial.experiment, trial.model.eval(), trial.task
-    lengths, stream = experiment.test_lengths, trial.streams.samples
+    exam = Examination(model, task, trial.streams.samples, trial.place)
     versions = [*((name, version(name)) for name in ("posenc", "torch", "numpy")), *training]
     if trial.device != "cpu":
         versions.append(("device", described(trial.device)))
@@ -270,8 +227,8 @@ def _measured(trial: Trial, curve: tuple[Progress, ...], began: float, training:
     return Result(
         experiment,
         curve,
-        scores(model, task, lengths, stream, trial.place),
-        by_context(model, task, lengths, stream, trial.place),
+        scores(exam, experiment.test_lengths),
+        by_context(exam, experiment.test_lengths),
         parameters=sum(parameter.numel() for parameter in model.parameters() if parameter.requires_grad),
         learned=sum(parameter.numel() for parameter in model.encoding_parameters()),
         sample=_sample(trial),

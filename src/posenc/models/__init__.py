@@ -1,4 +1,4 @@
-"""What a released model does with positions: read, compared and converted; why two differ is in `diagnosis`.
+"""Positions of released models: read from their configs, compared, converted and written.
 
 Needs NumPy alone; other formats import their own library when used. Every result is a frozen encoding of plain numbers
 that says where each of them came from.

@@ -1,4 +1,4 @@
-"""What differs between two encodings or two models, by name, and what it does to angles, values and logits."""
+"""Differences between two encodings or two models, by name, and their effect on angles, values and logits."""
 
 from __future__ import annotations
 
@@ -34,23 +34,36 @@ ABSENT = "none"
 
 @dataclass(frozen=True)
 class FieldDifference:
-    """A field by its name, and its two values as encodings write them; "none" where an encoding has no such field."""
+    """A field in which two encodings differ.
+
+    Attributes:
+        name: Of the field; fields of encodings inside stand behind a dot.
+        first: The value of the first encoding, as text; "none" where it has no such field.
+        second: The value of the second encoding, as text.
+    """
 
     name: str
     first: str
     second: str
 
     def line(self) -> str:
+        """Say the field and both values in a line.
+
+        Returns:
+            A line of text.
+        """
         return f"{self.name}: {self.first} and {self.second}"
 
 
 @dataclass(frozen=True)
 class Effect:
-    """The largest difference at a position, and where.
+    """The largest difference that two encodings make at one position.
 
-    Args:
-        kind: "angle", in radians before whole revolutions are taken away, where `index` is the pair; "value", where it
-            is the channel; "bias", of a logit for a key so many positions away, where it is the head.
+    Attributes:
+        position: In tokens; of a bias, the distance of the key.
+        kind: "angle" of a rotation, "value" of an added vector, "bias" of a logit.
+        largest: The difference; of an angle in radians, before whole revolutions are taken away.
+        index: The pair of an angle, the channel of a value, the head of a bias.
     """
 
     position: int
@@ -59,6 +72,11 @@ class Effect:
     index: int
 
     def line(self) -> str:
+        """Say the effect in a line.
+
+        Returns:
+            A line of text.
+        """
         sentences = {
             "angle": "the angle differs by up to {} rad, in pair {}",
             "value": "a value differs by up to {}, in channel {}",
@@ -69,13 +87,15 @@ class Effect:
 
 @dataclass(frozen=True)
 class Difference:
-    """What differs between two encodings, or between the same layers of two models.
+    """The differences between two encodings, or between the same layers of two models, from `diff`.
 
-    Args:
+    Attributes:
+        first: The first encoding or model type, in short.
+        second: The second one.
         same: Whether the mathematics is equal.
-        where: The layers, in words; "" for encodings.
+        where: The layers, in words; "" for encodings and whole models.
         fields: Those that differ, also where that changes no number.
-        effects: At 1k, 8k and 128k; empty where values are learned or doors differ.
+        effects: At 1,024, 8,192 and 131,072 positions; empty where values are learned or doors differ.
         attention: The second attention factor divided by the first; logits differ by its square.
         parts: For models, a Difference for each group of layers that is not the same.
         not_compared: For models, what they do with positions that posenc does not read.
@@ -94,6 +114,11 @@ class Difference:
     notes: tuple[str, ...] = ()
 
     def lines(self) -> list[str]:
+        """Say the differences and their effects, a line each.
+
+        Returns:
+            Lines of text.
+        """
         if not self.where:
             same = f"the same mathematics{' in what was compared' if self.not_compared else ''}"
             head = [f"{self.first} and {self.second}: {same if self.same else 'not the same'}"]
@@ -118,7 +143,7 @@ def not_compared_lines(not_compared: tuple[str, ...]) -> list[str]:
 
 
 def not_read_of_either(first: ModelPositions, second: ModelPositions) -> tuple[str, ...]:
-    """What two models do with positions that posenc does not read, and of which of the two where it is one alone."""
+    """Return the unread features of either model, tagged by side where only one has them."""
     sides = {"first": first.not_read, "second": second.not_read}
     notes = dict.fromkeys((*first.not_read, *second.not_read))
     alone = {note: [side for side, own in sides.items() if note in own] for note in notes}
@@ -126,15 +151,20 @@ def not_read_of_either(first: ModelPositions, second: ModelPositions) -> tuple[s
 
 
 def diff(first: Any, second: Any) -> Difference:
-    """The fields in which two encodings differ, and what that does at positions 1024, 8192 and 131072.
+    """Compare two encodings, or two models layer by layer.
+
+    A model that was read from a GGUF file, or from Meta's, is compared with a config as its converter left it, with the
+    rows of queries and keys reordered; `notes` says so.
 
     Args:
-        first: Two encodings of an encoding, or two of what `from_config` returns, compared layer by layer. TypeError
-            for anything else. What is read of a GGUF file, or of Meta's, is compared with a config as its converter
-            left it, with the rows of queries and keys reordered; `notes` says so.
-        second: Two encodings of an encoding, or two of what `from_config` returns, compared layer by layer. TypeError
-            for anything else. What is read of a GGUF file, or of Meta's, is compared with a config as its converter
-            left it, with the rows of queries and keys reordered; `notes` says so.
+        first: An encoding, or what `from_config` and its kin return.
+        second: The same kind of thing.
+
+    Returns:
+        The fields that differ, and what that does at positions 1,024, 8,192 and 131,072.
+
+    Raises:
+        TypeError: An argument is neither, or only one of them is a model.
 
     Example:
         >>> from posenc import RoPE
@@ -148,7 +178,7 @@ def diff(first: Any, second: Any) -> Difference:
     if isinstance(first, ModelPositions) and isinstance(second, ModelPositions):
         return _models(first, second)
     for name, encoding in (("first", first), ("second", second)):
-        validation.instance(name, encoding, Encoding, "an encoding of an encoding, or both what from_config returns")
+        validation.instance(name, encoding, Encoding, "an encoding, or both what from_config returns")
     return _encodings(first, second, "")
 
 

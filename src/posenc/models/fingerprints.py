@@ -33,17 +33,22 @@ LENGTH = 16
 
 
 def fingerprint(encoding: Any) -> str:
-    """Sixteen hexadecimal digits that are equal exactly where the mathematics is equal, in every release of posenc.
+    """Return sixteen hexadecimal digits that are equal exactly where the mathematics is equal.
 
-    Equal: other spellings of one function, such as `Partial` of its own full width, a scaling by 1, the slopes of ALiBi
-    by two rules that agree for this number of heads. Not part of it: `numerics`, which says how numbers are rounded,
-    how learned parameters are first drawn, and which keys a query sees (`LayerGroup.window`). Encodings inside
-    encodings are compared one by one. Frequencies count to 40 digits, factors to 12. Different: the pairing, since it
-    says which channels of a checkpoint belong together. TypeError for anything else.
+    They stay the same in every release. Equal: other spellings of one function, such as `Partial` of its own full
+    width, a scaling by 1, the slopes of ALiBi by two rules that agree for this number of heads. Different: the pairing,
+    since it says which channels of a checkpoint belong together. Not part of it: `numerics`, which says how numbers are
+    rounded, how learned parameters are first drawn, and the keys that a query sees (`LayerGroup.window`). Encodings
+    inside encodings are compared one by one. Frequencies count to 40 digits, factors to 12.
 
     Args:
-        encoding: Any encoding of an encoding, `PerLayer`, or what `from_config` returns; None is a layer without
-            positions.
+        encoding: An encoding, `PerLayer`, or what `from_config` returns; None is a layer without positions.
+
+    Returns:
+        The digits.
+
+    Raises:
+        TypeError: `encoding` is none of these.
 
     Example:
         >>> from posenc import Linear, RoPE
@@ -113,20 +118,20 @@ def _(encoding: ModelPositions) -> Form:
 
 
 @_form.register
-def _(record: LayerGroup) -> Form:
-    """What a group does, whatever its layers are called."""
-    forms = [form for form in map(canonical, record.encodings) if form != NOTHING]
+def _(group: LayerGroup) -> Form:
+    """Make the form of a group, whatever its layers are called."""
+    forms = [form for form in map(canonical, group.encodings) if form != NOTHING]
     factors: list[Form] = []
-    if record.query_temperature is not None:
-        factors += _temperature(record.query_temperature)
-    if record.bias_factor != 1.0 and any(encoding.door == "biases" for encoding in record.encodings):
-        factors.append(("biases times", to_digits(record.bias_factor, FACTOR)))
-    factors += [(rotation.role, rotation.rate, canonical(rotation.encoding)) for rotation in record.roles]
-    return ("group", record.offset if forms else 0, to_digits(record.logit_factor, FACTOR), *factors, *forms)
+    if group.query_temperature is not None:
+        factors += _temperature(group.query_temperature)
+    if group.bias_factor != 1.0 and any(encoding.door == "biases" for encoding in group.encodings):
+        factors.append(("biases times", to_digits(group.bias_factor, FACTOR)))
+    factors += [(rotation.role, rotation.rate, canonical(rotation.encoding)) for rotation in group.roles]
+    return ("group", group.offset if forms else 0, to_digits(group.logit_factor, FACTOR), *factors, *forms)
 
 
 def _temperature(encoding: QueryTemperature) -> list[Form]:
-    """What queries are multiplied by, whatever the width of a head; nothing where it is 1 everywhere."""
+    """Make the form of a factor of queries, whatever the width of a head; nothing where it is 1 everywhere."""
     if isinstance(encoding, StepTemperature):
         form: list[Form] = [("query temperature", to_digits(encoding.scale, FACTOR), encoding.floor, encoding.start)]
         return form if encoding.scale else []
@@ -231,7 +236,7 @@ def _terms(encoding: AdditiveEncoding) -> Terms | None:
 
 
 def _own_terms(encoding: AdditiveEncoding) -> Terms | None:
-    """As `_terms`, of one encoding; a frequency of 0 is a constant, and sin(-x) = -sin(x)."""
+    """Return the `_terms` of one encoding; a frequency of 0 is a constant, and sin(-x) = -sin(x)."""
     sinusoids = sinusoid_channels(encoding)
     if sinusoids is None:
         return None
@@ -261,7 +266,7 @@ def _fields(encoding: Any) -> Form:
 
 
 def _idle(encoding: Any, name: str) -> bool:
-    """Whether a field says only how numbers are formed, or from where training starts."""
+    """Say whether a field says only how numbers are formed, or from where training starts."""
     learned = getattr(encoding, "shapes", {})
     if name == "numerics" or (type(encoding).__name__, name) in INITIAL_FIELDS:
         return True

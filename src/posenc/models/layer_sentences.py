@@ -1,4 +1,4 @@
-"""What a group of layers does with positions, in sentences."""
+"""Sentences on what a group of layers does with positions."""
 
 from __future__ import annotations
 
@@ -10,22 +10,9 @@ from posenc.models.model_positions import LayerGroup
 
 
 def in_words(group: LayerGroup) -> list[str]:
-    """What happens to positions in these layers, a sentence each."""
-    words = [_of_encoding(encoding, group) for encoding in group.encodings] or ["no positional encoding"]
-    if group.offset:
-        words.append(f"the first token reads row {group.offset} of the table")
-    if group.logit_factor != 1.0:
-        words.append(f"logits are multiplied by {group.logit_factor:.6g} besides 1/√d")
-    if group.bias_factor != 1.0:
-        words.append(f"biases are multiplied by {group.bias_factor:.6g} before they are added to the scaled logits")
-    if group.query_temperature is not None:
-        words.append(f"queries are multiplied by {group.query_temperature!r}")
-    words += map(str, group.roles)
-    if group.window is not None:
-        words.append(f"queries see {group.window}")
-    if group.resizing is not None:
-        words.append(f"for a picture of another grid the table is resized: {group.resizing}")
-    return words
+    """Say what happens to positions in these layers, a sentence each."""
+    encodings = [_of_encoding(encoding, group) for encoding in group.encodings] or ["no positional encoding"]
+    return [*encodings, *group.beside_encodings()]
 
 
 def _of_encoding(encoding: Encoding, group: LayerGroup) -> str:
@@ -68,4 +55,4 @@ def _wavelengths(encoding: Encoding) -> list[str]:
         finite = [length for length in spectrum(encoding).wavelengths if length != float("inf")]
     except TypeError:
         return []
-    return [f"one rotation in {min(finite):.4g} to {max(finite):.4g} positions"] if finite else []
+    return [f"one revolution in {min(finite):.4g} to {max(finite):.4g} positions"] if finite else []

@@ -1,10 +1,10 @@
-"""What a model does with positions, layer by layer, and where every number of it came from."""
+"""Positions of a model, layer by layer, and where every number of them came from."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 from posenc.core import validation
 from posenc.core.declared_fields import Declared, Whole
@@ -32,12 +32,17 @@ class Waived(NotRead):
 
 @dataclass(frozen=True)
 class Value(Declared):
-    """One value that an encoding was made from.
+    """A value that an encoding was made from, and where it stands.
 
-    name    the field or notion, "base", say
-    value   as it was used
-    source  "file", "class default" of the model type, or stated by the "caller"
-    key     where it stands in that source, "rope_parameters.rope_theta", say
+    Attributes:
+        name: The key or notion, "rope_theta" for example.
+        value: As it was used.
+        source: "file", "class default" of the model type, or "caller" for what the caller stated.
+        key: Its place in that source, "rope_parameters.rope_theta" for example.
+
+    Raises:
+        ValueError: A field breaks its rule; the message names it.
+        TypeError: A field has the wrong type.
     """
 
     name: str
@@ -51,7 +56,16 @@ class Value(Declared):
 
 @dataclass(frozen=True)
 class Window(Declared):
-    """A query sees the keys up to `before` positions before it, and up to `after` positions behind it."""
+    """A sliding window: a query sees the keys near it, and its own.
+
+    Args:
+        before: Positions before the query, from 0.
+        after: Positions behind the query; 0 under a causal mask.
+
+    Raises:
+        ValueError: A field breaks its rule; the message names it.
+        TypeError: A field has the wrong type.
+    """
 
     before: Annotated[int, Whole(0, 2**53)]
     after: Annotated[int, Whole(0, 2**53)] = 0
@@ -63,7 +77,15 @@ class Window(Declared):
 
 @dataclass(frozen=True)
 class Chunks(Declared):
-    """A query sees the keys of its own chunk of `size` positions; chunks are counted from position 0."""
+    """Chunked attention: a query sees the keys of its own chunk, counted from position 0.
+
+    Args:
+        size: Positions of a chunk.
+
+    Raises:
+        ValueError: A field breaks its rule; the message names it.
+        TypeError: A field has the wrong type.
+    """
 
     size: Annotated[int, Whole(1, 2**53)]
 
@@ -71,19 +93,19 @@ class Chunks(Declared):
         return f"keys of the same chunk of {self.size:,} positions"
 
 
-#: What besides the queries and keys of attention is rotated.
+#: What is rotated besides the queries and keys of attention.
 Role = Literal["indexer", "compressor", "output", "values"]
 
 
 @dataclass(frozen=True)
 class RoleRotation:
-    """A rotation other than that of the queries and keys of attention.
+    """A rotation of something other than the queries and keys of attention.
 
-    Args:
-        role: Of the queries and keys of an "indexer", which chooses the keys of attention; of the keys that a
-            "compressor" makes of several tokens; of the "output" of attention; of its "values".
-        encoding: The encoding.
-        rate: Vector i stands at position i·rate, as the keys of a compressor do.
+    Attributes:
+        role: What rotates: "indexer", the queries and keys that choose the keys of attention; "compressor", the keys
+            made of several tokens each; "output", the output of attention; "values", its values.
+        encoding: The rotary encoding.
+        rate: Positions from one vector to the next: vector i stands at position i·rate.
     """
 
     role: Role
@@ -95,7 +117,7 @@ class RoleRotation:
         return f"{self.role}: {self.encoding!r}{at}"
 
 
-#: Which keys near it a query sees.
+#: The keys that a query sees, where it does not see all.
 NearKeys = Window | Chunks
 
 
@@ -103,19 +125,21 @@ NearKeys = Window | Chunks
 class LayerGroup:
     """Layers of one part of a model that treat positions alike.
 
-    part               "text", "vision", "audio", "encoder" or "decoder", say
-    attention          the layer type in the file, "full_attention", say; "embedding" for what is added before layer 0
-    layers             counted from 0
-    encodings          the encodings, in the order of use; empty where the layers know no position
-    offset             the row of a learned table that the first token reads
-    logit_factor       what logits are multiplied by besides 1/√d
-    query_temperature  what queries are multiplied by
-    values             where each number came from
-    notes              traps of this file or class
-    bias_factor        what biases are multiplied by before they are added to the scaled logits
-    window             which keys near it a query sees; None where it sees all, up to a causal mask
-    roles              rotations other than that of the queries and keys of attention
-    resizing           how its learned table of a grid is resized to another grid; None where it never is
+    Attributes:
+        part: Of the model: "text", "vision", "audio", "encoder" or "decoder", for example.
+        attention: The layer type as the file names it, "full_attention" for example; "embedding" for what is added
+            before layer 0.
+        layers: Numbers of the layers, from 0; empty for what is added before layer 0.
+        encodings: In the order of use; empty where the layers know no position.
+        offset: The row of a learned table that the first token reads.
+        logit_factor: The factor of logits besides 1/√d.
+        query_temperature: The factor of queries by their position; None for 1.
+        values: Every value that was read, and its source.
+        notes: Traps of this file or class.
+        bias_factor: The factor of biases before they are added to the scaled logits.
+        window: The keys that a query sees; None where it sees all, up to a causal mask.
+        roles: Rotations of something other than the queries and keys of attention.
+        resizing: How a learned table of a grid is resized to another grid; None where it never is.
     """
 
     part: str
@@ -134,29 +158,50 @@ class LayerGroup:
 
     @property
     def rotary_encoding(self) -> RotaryEncoding | None:
-        """The encoding that rotates queries and keys; None where nothing does."""
+        """The encoding that rotates queries and keys of attention; None where none does."""
         return next((encoding for encoding in self.encodings if isinstance(encoding, RotaryEncoding)), None)
 
     def rotary_encoding_of(self, role: Role) -> RotaryEncoding | None:
-        """The encoding that rotates in a role other than attention; None where nothing does."""
+        """Return the encoding that rotates in another role than attention.
+
+        Args:
+            role: "indexer", "compressor", "output" or "values".
+
+        Returns:
+            The rotary encoding; None where nothing rotates in this role.
+
+        Raises:
+            ValueError: `role` is not one of the four.
+        """
+        validation.choice("role", role, get_args(Role))
         return next((rotation.encoding for rotation in self.roles if rotation.role == role), None)
 
     @property
     def channels(self) -> Pairing | None:
-        """Which channels of a head rotate together; None where nothing rotates."""
-        rotation = self.rotary_encoding
-        if rotation is None:
+        """The channels of a head that rotate together, in pairs; None where nothing rotates."""
+        encoding = self.rotary_encoding
+        if encoding is None:
             return None
-        origin = [0] if rotation.axes == 1 else [[0] * rotation.axes]
-        return of_pairs("rotation", rotation.rotation(origin)).pairing
+        origin = [0] if encoding.axes == 1 else [[0] * encoding.axes]
+        return of_pairs("rotation", encoding.rotation(origin)).pairing
 
     @property
     def pairing(self) -> PairLayout | None:
-        """The layout of the channels that rotate together; None where nothing rotates."""
+        """The layout of the pairs, "adjacent" or "halves"; None where nothing rotates."""
         return None if self.channels is None else self.channels.layout
 
     def value(self, name: str) -> Value:
-        """Where a number came from, by its name in the encoding."""
+        """Return a value that was read, with its source.
+
+        Args:
+            name: As `Value.name` has it, "rope_theta" for example.
+
+        Returns:
+            The value.
+
+        Raises:
+            ValueError: No value of this name was read; the message lists those that were.
+        """
         for value in self.values:
             if value.name == name:
                 return value
@@ -164,35 +209,48 @@ class LayerGroup:
         raise ValueError(f"name must be a value that was read; got {name!r}. Known here: {known or 'none'}.")
 
     def explain(self) -> str:
-        """One row: layers, what they use, and every value with its source."""
+        """Return one line: the layers, what they use, and every value with its source.
+
+        Returns:
+            A line of text.
+        """
         uses = " and ".join(map(repr, self.encodings)) or "no positional encoding"
-        parts = [f"{self.part}, {self.attention}, {layer_ranges(self.layers)}: {uses}"]
+        layers = f"{self.part}, {self.attention}, {layer_ranges(self.layers)}: {uses}"
+        values = ["; ".join(map(str, self.values))] if self.values else []
+        return ". ".join([layers, *self.beside_encodings(), *values]) + "."
+
+    def beside_encodings(self) -> list[str]:
+        """Return a sentence for each thing that happens to positions besides the encodings.
+
+        Returns:
+            Sentences without a full stop.
+        """
+        sentences = []
         if self.offset:
-            parts.append(f"the table is read from row {self.offset} on")
+            sentences.append(f"the first token reads row {self.offset} of the table")
         if self.logit_factor != 1.0:
-            parts.append(f"logits times {self.logit_factor:.6g} besides 1/√d")
+            sentences.append(f"logits are multiplied by {self.logit_factor:.6g} besides 1/√d")
         if self.bias_factor != 1.0:
-            parts.append(f"biases times {self.bias_factor:.6g}")
-        if self.query_temperature:
-            parts.append(f"queries times {self.query_temperature!r}")
-        parts += map(str, self.roles)
-        if self.window:
-            parts.append(f"queries see {self.window}")
-        if self.resizing:
-            parts.append(f"for a picture of another grid the table is resized: {self.resizing}")
-        if self.values:
-            parts.append("; ".join(map(str, self.values)))
-        return ". ".join(parts) + "."
+            factor = f"{self.bias_factor:.6g}"
+            sentences.append(f"biases are multiplied by {factor} before they are added to the scaled logits")
+        if self.query_temperature is not None:
+            sentences.append(f"queries are multiplied by {self.query_temperature!r}")
+        sentences += map(str, self.roles)
+        if self.window is not None:
+            sentences.append(f"queries see {self.window}")
+        if self.resizing is not None:
+            sentences.append(f"for an image of another grid the table is resized: {self.resizing}")
+        return sentences
 
 
 @dataclass(frozen=True)
 class ModelPositions:
-    """Every group of layers of a model, as read from its config.
+    """The groups of layers of a model, as read from a config, a GGUF file or the arguments of a trainer.
 
-    Args:
+    Attributes:
         model_type: As the file names it.
         groups: In the order of the layers.
-        notes: What concerns the whole file.
+        notes: Traps that concern the whole file.
         windows_known: Whether a group without a window has none; where it is false, the format does not say.
     """
 
@@ -218,19 +276,45 @@ class ModelPositions:
         return tuple(note for note in self.not_read if isinstance(note, Waived))
 
     def of(self, part: str) -> tuple[LayerGroup, ...]:
-        """The groups of a part."""
+        """Return the groups of a part.
+
+        Args:
+            part: One of `parts`.
+
+        Returns:
+            The groups, in the order of the layers.
+
+        Raises:
+            ValueError: The model has no such part.
+        """
         validation.choice("part", part, self.parts)
         return tuple(group for group in self.groups if group.part == part)
 
     def at(self, layer: int, part: str = "text") -> tuple[LayerGroup, ...]:
-        """The groups that a layer belongs to: one, or more where it has cross-attention."""
+        """Return the groups that a layer belongs to: one, or more where it has cross-attention.
+
+        Args:
+            layer: Its number, from 0.
+            part: One of `parts`.
+
+        Returns:
+            The groups of the layer.
+
+        Raises:
+            ValueError: The model has no such part, or the part no such layer.
+            TypeError: `layer` is no whole number.
+        """
         groups = self.of(part)
         last = max((max(group.layers, default=0) for group in groups), default=0)
         validation.integer("layer", layer, 0, last)
         return tuple(group for group in groups if layer in group.layers)
 
     def explain(self) -> str:
-        """One row a group of layers, then the notes."""
+        """Return the model type, one line for each group of layers, and the notes.
+
+        Returns:
+            Lines of text.
+        """
         rows = [group.explain() for group in self.groups]
         notes = dict.fromkeys([*self.notes, *(note for group in self.groups for note in group.notes)])
         return "\n".join([self.model_type, *rows, *(f"note: {note}" for note in notes)])
@@ -248,7 +332,7 @@ def without_windows(model: ModelPositions) -> ModelPositions:
 
 
 def layer_ranges(layers: tuple[int, ...]) -> str:
-    """Layers as runs.
+    """Write numbers of layers as runs.
 
     Example:
         >>> layer_ranges((0, 1, 2, 4)), layer_ranges((3,)), layer_ranges(())

@@ -65,7 +65,7 @@ def pair_rotation(encoding: Encoding) -> PairRotation | None:
         >>> pair_rotation(Partial(RoPE(dim=4, pairing="halves"), dim=6, start=2)).first
         (2, 3)
     """
-    validation.instance("encoding", encoding, Encoding, "an encoding of an encoding")
+    validation.instance("encoding", encoding, Encoding, "an encoding")
     return None
 
 

@@ -39,7 +39,7 @@ def in_same_terms(
     return first, second, ()
 
 
-def with_records(model: ModelPositions, change: Callable[[Encoding, LayerGroup], Encoding]) -> ModelPositions:
+def with_encodings(model: ModelPositions, change: Callable[[Encoding, LayerGroup], Encoding]) -> ModelPositions:
     """The model with each encoding changed."""
     groups = (
         replace(group, encodings=tuple(change(encoding, group) for encoding in group.encodings))
@@ -72,7 +72,7 @@ def _as_converted(model: ModelPositions, other: ModelPositions) -> tuple[ModelPo
             encoding = _in_halves(encoding)
         return expected if _close(encoding, expected) else encoding
 
-    return with_records(model, converted), tuple(notes)
+    return with_encodings(model, converted), tuple(notes)
 
 
 def _rope(encoding: Encoding | None) -> RoPE | None:
@@ -90,7 +90,7 @@ def _in_halves(encoding: Encoding) -> Encoding:
 
 
 def _close(encoding: Encoding, other: Encoding) -> bool:
-    """Whether two rotations are the same up to float32."""
+    """Say whether two rotations are the same up to float32."""
     if not isinstance(encoding, RotaryEncoding) or not isinstance(other, RotaryEncoding):
         return False
     one, two = pair_rotation(encoding), pair_rotation(other)

@@ -45,7 +45,7 @@ class FixedFrequencies(_WithLimbs):
     pairing: Pairing
     factor: float = 1.0
 
-    @cached_property
+    @property  # a cached one holds a lock, which torch.compile cannot trace
     def axes(self) -> int:
         """Coordinates that are read."""
         return max(self.axis) + 1

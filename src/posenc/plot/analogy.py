@@ -52,24 +52,14 @@ def dials(
     columns, rows = min(len(chosen), COLUMNS), -(-len(chosen) // COLUMNS)
     ax = canvas.single(ax, (max(3.4, 1.4 * columns), 2.1 * rows + 0.4))
     circle = np.linspace(0, 2 * np.pi, 121)
+    hand = {"color": canvas.COLOURS[0], "linewidth": 2, "marker": "o", "markevery": [1], "markersize": 4}
     for index, pair in enumerate(chosen):
         x, y = STEP_X * (index % COLUMNS), -STEP_Y * (index // COLUMNS)
         tip = x + read.x[pair], y + read.y[pair]
         ax.plot(x + np.cos(circle), y + np.sin(circle), color="#8c8c8c", linewidth=0.9)
         ax.plot([x - 1, x + 1, np.nan, x, x], [y, y, np.nan, y - 1, y + 1], color="#dcdcdc", linewidth=0.7, zorder=0)
         ax.plot([tip[0], tip[0]], [y, tip[1]], color=canvas.COLOURS[1], linewidth=1, linestyle=":")
-        ax.plot(
-            [x, tip[0]],
-            [y, tip[1]],
-            **{
-                "color": canvas.COLOURS[0],
-                "linewidth": 2,
-                "marker": "o",
-                "markevery": [1],
-                "markersize": 4,
-                **keywords,
-            },
-        )
+        ax.plot([x, tip[0]], [y, tip[1]], **{**hand, **keywords})
         text = (
             f"pair {pair}: {read.degrees[pair]:.1f}°\nsin {read.y[pair]:.4f}\ncos {read.x[pair]:.4f}\n"
             f"period {canvas.position_count(read.wavelengths[pair])}"
@@ -115,14 +105,8 @@ def binary(
     left.set_xticks(np.arange(width), [f"{flip}s" for flip in counting.flips])
     left.set_yticks(numbers[:: max(1, len(numbers) // 16)])
     canvas.finish(left, "bits: fastest on the right", "bit (flips every)", "number")
-    canvas.draw_heatmap(
-        right,
-        counting.rows,
-        numbers,
-        np.arange(counting.rows.shape[1]),
-        "value",
-        {**canvas.centred(counting.rows), **keywords},
-    )
+    look = {**canvas.centred(counting.rows), **keywords}
+    canvas.draw_heatmap(right, counting.rows, numbers, np.arange(counting.rows.shape[1]), "value", look)
     right.xaxis.set_major_locator(MaxNLocator(integer=True))
     canvas.finish(right, "encoding: fastest on the left", "dimension", "")
     return axes

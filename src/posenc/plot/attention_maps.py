@@ -88,10 +88,7 @@ def look_back(
     """
     shown = encoding if isinstance(encoding, LookBack) else look_back_of(encoding, offset, positions)
     index = np.arange(len(shown.target))
-    ax = canvas.single(ax, (4.6, 3.8))
-    canvas.draw_heatmap(
-        ax, shown.scores, index, index, "score", {"cmap": canvas.SEQUENTIAL, "aspect": "equal", **keywords}
-    )
+    ax = canvas.draw_square(ax, shown.scores, index, "score", keywords)
     ax.plot(shown.target, index, linestyle="none", marker="o", markersize=3, color="#D55E00")
     title = f"A head that looks {shown.offset} back, {canvas.name(shown.encoding, 36)}"
     return canvas.finish(ax, title, "key position s", "query position t")

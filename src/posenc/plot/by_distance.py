@@ -12,6 +12,7 @@ from posenc.core import validation
 from posenc.core.doors import AttentionBias, Encoding, Params
 from posenc.inspect import ScoreByDistance
 from posenc.inspect import score_by_distance as score_of
+from posenc.inspect.encoding_facts import drawn_params
 from posenc.plot import canvas
 
 #: Heads drawn unless more are asked for.
@@ -45,11 +46,9 @@ def score_by_distance(
         TypeError: `encoding` is no encoding, or scores the keys between as well.
         ValueError: An argument breaks its rule; the message names it.
     """
-    measured = (
-        encoding
-        if isinstance(encoding, ScoreByDistance)
-        else score_of(encoding, canvas.positions_to_draw("distances", distances), params=params)
-    )
+    measured = encoding
+    if not isinstance(measured, ScoreByDistance):
+        measured = score_of(measured, canvas.positions_to_draw("distances", distances), params=params)
     chosen = canvas.spread("heads", heads, len(measured.scores), HEADS)
     ax = canvas.single(ax)
     ax.axhline(0, color="#c8c8c8", linewidth=0.8, zorder=0)
@@ -88,21 +87,11 @@ def bias(
     validation.one_axis("encoding", encoding)
     positions = np.arange(validation.integer("length", length, 1, 4096))
     head = validation.integer("head", head, 0, encoding.heads - 1)
-    matrix = canvas.as_float64(
-        encoding.bias(head, positions[:, None], positions[None, :], canvas.parameters_or_fresh(encoding, params))
-    )
-    ax = canvas.single(ax, (4.6, 3.8))
-    canvas.draw_heatmap(
-        ax,
-        matrix,
-        positions,
-        positions,
-        "bias of the logit",
-        {"cmap": canvas.SEQUENTIAL, "aspect": "equal", **keywords},
-    )
-    return canvas.finish(
-        ax, f"Head {head} of {canvas.name(encoding, 44, params=params)}", "key position", "query position"
-    )
+    drawn = drawn_params(encoding, params)
+    matrix = canvas.as_float64(encoding.bias(head, positions[:, None], positions[None, :], drawn))
+    ax = canvas.draw_square(ax, matrix, positions, "bias of the logit", keywords)
+    title = f"Head {head} of {canvas.name(encoding, 44, params=params)}"
+    return canvas.finish(ax, title, "key position", "query position")
 
 
 def heads(
@@ -128,9 +117,8 @@ def heads(
     validation.one_axis("encoding", encoding)
     positions = np.arange(validation.integer("length", length, 1, 1024))
     chosen = canvas.spread("heads", None, encoding.heads, HEADS)
-    matrix = canvas.as_float64(encoding.matrix(positions, positions, canvas.parameters_or_fresh(encoding, params)))[
-        chosen
-    ]
+    drawn = drawn_params(encoding, params)
+    matrix = canvas.as_float64(encoding.matrix(positions, positions, drawn))[chosen]
     columns = min(4, len(chosen))
     rows = -(-len(chosen) // columns)
     panels = canvas.several(ax, 1, len(chosen), (0, 0)) if ax is not None else _grid(rows, columns, len(chosen))
@@ -186,11 +174,8 @@ def _lines(
     ax: Axes, distances: np.ndarray, scores: np.ndarray, chosen: Sequence[int], keywords: dict[str, Any]
 ) -> None:
     for index, head in enumerate(chosen):
-        line = {
-            "color": canvas.colour(index),
-            "linestyle": canvas.style(index // len(canvas.COLOURS)),
-            "label": f"head {head}",
-        }
+        style = canvas.style(index // len(canvas.COLOURS))
+        line = {"color": canvas.colour(index), "linestyle": style, "label": f"head {head}"}
         ax.plot(distances, scores[head], **{**line, **keywords})
     if len(scores) > 1:
         canvas.legend(ax, chosen, loc="center left", bbox_to_anchor=(1, 0.5))

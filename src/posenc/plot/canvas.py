@@ -93,11 +93,6 @@ def as_float64(values: Any) -> np.ndarray:
     return np.asarray(arrays.to_numpy(values), dtype=np.float64)
 
 
-def parameters_or_fresh(encoding: Encoding, params: Params | None) -> Params | None:
-    """The parameters; fresh ones from a fixed seed where an encoding learns and none are given."""
-    return encoding.init(np.random.default_rng(0)) if params is None and encoding.shapes else params
-
-
 def name(encoding: Encoding, most: int = 64, *, params: Params | None = None) -> str:
     """Title of an encoding: its class, the fields that are not at their defaults, and whether it is untrained."""
     text = short(encoding)
@@ -117,6 +112,15 @@ def draw_heatmap(
     )
     ax.figure.colorbar(image, ax=ax, label=label)
     return image
+
+
+def draw_square(
+    ax: Axes | None, values: np.ndarray, positions: np.ndarray, label: str, keywords: dict[str, Any]
+) -> Axes:
+    """Draw a heat map of every two positions, whose cells are squares; the Axes."""
+    ax = single(ax, (4.6, 3.8))
+    draw_heatmap(ax, values, positions, positions, label, {"cmap": SEQUENTIAL, "aspect": "equal", **keywords})
+    return ax
 
 
 def draw_numbers(ax: Axes, values: np.ndarray, written: Callable[[Any], str], light: Callable[[Any], bool]) -> None:

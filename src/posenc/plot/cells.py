@@ -14,6 +14,7 @@ from posenc.core.text_lines import decimals
 from posenc.inspect import InputSum, rotation_matrices
 from posenc.inspect import input_sum as input_sum_of
 from posenc.inspect import shift_matrix as shift_matrix_of
+from posenc.inspect.encoding_facts import drawn_params
 from posenc.inspect.shift_matrix import shift_derivation
 from posenc.plot import canvas
 
@@ -112,7 +113,7 @@ def rotation_matrix(
     """
     validation.instance("encoding", encoding, RotaryEncoding, canvas.ROTATES)
     validation.integer("encoding.head_dim", encoding.head_dim, 2, WIDEST)
-    matrix = rotation_matrices(encoding, [position], canvas.parameters_or_fresh(encoding, params))[0]
+    matrix = rotation_matrices(encoding, [position], drawn_params(encoding, params))[0]
     title = f"R({position}) of {canvas.name(encoding, 40, params=params)}"
     return _square(matrix, title, ax, keywords)
 

@@ -15,7 +15,7 @@ from posenc.inspect.sinusoid_channels import SinusoidChannels, required_channels
 from posenc.inspect.spectrum import derivative as derivative_of
 from posenc.inspect.spectrum import frequencies_of
 from posenc.models.extension_planning.metrics import slowed_by
-from posenc.models.extension_planning.planner import ways
+from posenc.models.extension_planning.planner import scaling_candidates
 from posenc.phase import cosine_sine
 from posenc.plot import canvas
 
@@ -52,25 +52,17 @@ def waves(
     frequencies = frequencies_of(encoding)
     lengths = frequencies.wavelengths()
     length = validation.integer("length", length, 1, canvas.MOST)
-    chosen = (
-        _informative_pairs(lengths, length)
-        if pairs is None
-        else canvas.spread("pairs", pairs, len(lengths), len(lengths))
-    )
+    pairs = _informative_pairs(lengths, length) if pairs is None else pairs
+    chosen = canvas.spread("pairs", pairs, len(lengths), len(lengths))
     positions = np.linspace(0.0, length, POINTS)
     _, sine = cosine_sine(positions, frequencies, dtype=np.float64)
     ax = canvas.single(ax)
     for index, pair in enumerate(chosen):
         ax.axhline(-STEP * index, color="#c8c8c8", linewidth=0.6, zorder=0)
-        ax.plot(
-            positions,
-            sine[:, pair] - STEP * index,
-            **{"color": canvas.colour(index), "label": f"pair {pair}", **keywords},
-        )
-    ax.set_yticks(
-        [-STEP * i for i in range(len(chosen))],
-        [f"pair {pair}\nperiod {canvas.position_count(lengths[pair])}" for pair in chosen],
-    )
+        look = {"color": canvas.colour(index), "label": f"pair {pair}", **keywords}
+        ax.plot(positions, sine[:, pair] - STEP * index, **look)
+    labels = [f"pair {pair}\nperiod {canvas.position_count(lengths[pair])}" for pair in chosen]
+    ax.set_yticks([-STEP * index for index in range(len(chosen))], labels)
     ax.tick_params(axis="y", labelsize="small", length=0)
     ax.margins(x=0)
     return canvas.finish(ax, f"Waves of {canvas.name(encoding)}", "position", "")
@@ -100,21 +92,13 @@ def wavelengths(encoding: Encoding, *, length: int | None = None, ax: Axes | Non
     """
     lengths = frequencies_of(encoding).wavelengths()
     ax = canvas.single(ax)
-    ax.semilogy(
-        np.arange(len(lengths)),
-        lengths,
-        **{"color": canvas.COLOURS[0], "marker": "o", "markersize": 3, "linewidth": 1, **keywords},
-    )
+    look = {"color": canvas.COLOURS[0], "marker": "o", "markersize": 3, "linewidth": 1, **keywords}
+    ax.semilogy(np.arange(len(lengths)), lengths, **look)
     if length is not None:
         length = validation.integer("length", length, 1, 2**53)
         slow = int((lengths > length).sum())
-        ax.axhline(
-            length,
-            color="black",
-            linestyle="--",
-            linewidth=1,
-            label=f"context of {length:,}: {slow} of {len(lengths)} pairs rotate less than once",
-        )
+        label = f"context of {length:,}: {slow} of {len(lengths)} pairs rotate less than once"
+        ax.axhline(length, color="black", linestyle="--", linewidth=1, label=label)
         canvas.legend(ax, [length])
     return canvas.finish(ax, f"Wavelengths of {canvas.name(encoding)}", "pair", "wavelength (positions a revolution)")
 
@@ -194,11 +178,8 @@ def _formula(channels: SinusoidChannels, dim: int, position: float, slope: float
     angle = text_lines.number(frequency * (position + channels.start))
     scale = "ω" if channels.factor == 1 else f"{text_lines.number(channels.factor)}·ω"
     at = "ωt" if not channels.start else f"ω(t + {channels.start})"
-    symbols, numbers = (
-        (f"{scale}·cos({at})", f"{factor}·cos({angle})")
-        if kind == "sine"
-        else (f"-{scale}·sin({at})", f"-{factor}·sin({angle})")
-    )
+    sign, wave = ("", "cos") if kind == "sine" else ("-", "sin")
+    symbols, numbers = f"{sign}{scale}·{wave}({at})", f"{sign}{factor}·{wave}({angle})"
     return canvas.literal(f"dimension {dim}: {symbols} = {numbers} = {text_lines.number(slope, 4)}".replace("--", ""))
 
 
@@ -231,7 +212,7 @@ def scalings(
     target = validation.integer("target", target, 1, 1 << 30)
     lengths, before = encoding.frequencies.wavelengths(), encoding.frequencies.radians()
     ax = canvas.single(ax)
-    for index, way in enumerate(ways(encoding, trained, target, min(4096, trained))):
+    for index, way in enumerate(scaling_candidates(encoding, trained, target, min(4096, trained))):
         line = {"color": canvas.colour(index), "linestyle": canvas.style(index), "label": way.name}
         ax.loglog(lengths, slowed_by(before, way.encoding.frequencies.radians()), **{**line, **keywords})
     canvas.legend(ax, ax.lines)

@@ -13,6 +13,7 @@ from posenc.core import validation
 from posenc.core.doors import AdditiveEncoding, Params, RotaryEncoding
 from posenc.core.rotation import Rotation
 from posenc.inspect import similarity as similarity_of
+from posenc.inspect.encoding_facts import drawn_params
 from posenc.inspect.rotation_matrix import rotation_table
 from posenc.plot import canvas
 
@@ -86,18 +87,14 @@ def dimensions(
     chosen = [validation.integer("dims", dim, 0, table.shape[1] - 1) for dim in dims]
     ax = canvas.single(ax)
     for index, dim in enumerate(chosen):
-        ax.plot(
-            rows,
-            table[:, dim],
-            **{
-                "color": canvas.colour(index),
-                "marker": ".",
-                "markersize": 3,
-                "linewidth": 1,
-                "label": f"dimension {dim}",
-                **keywords,
-            },
-        )
+        line = {
+            "color": canvas.colour(index),
+            "marker": ".",
+            "markersize": 3,
+            "linewidth": 1,
+            "label": f"dimension {dim}",
+        }
+        ax.plot(rows, table[:, dim], **{**line, **keywords})
     ax.xaxis.set_major_locator(MaxNLocator(integer=rows.dtype.kind in "iu"))
     canvas.legend(ax, chosen, loc="upper left", bbox_to_anchor=(0, -0.18), ncols=4)
     return canvas.finish(ax, f"Chosen dimensions of {canvas.name(encoding, params=params)}", "position", "value")
@@ -130,22 +127,19 @@ def similarity(
     rows = canvas.even("positions", canvas.positions_to_draw("positions", positions))
     validation.instance("encoding", encoding, AdditiveEncoding, canvas.ADDS)
     products = similarity_of(encoding, rows, params=params)
-    ax = canvas.single(ax, (4.6, 3.8))
-    canvas.draw_heatmap(
-        ax, products, rows, rows, "PE(m) · PE(n)", {"cmap": canvas.SEQUENTIAL, "aspect": "equal", **keywords}
-    )
-    return canvas.finish(
-        ax, f"Similarity of positions, {canvas.name(encoding, 40, params=params)}", "position n", "position m"
-    )
+    ax = canvas.draw_square(ax, products, rows, "PE(m) · PE(n)", keywords)
+    title = f"Similarity of positions, {canvas.name(encoding, 40, params=params)}"
+    return canvas.finish(ax, title, "position n", "position m")
 
 
 def _table(encoding: AdditiveEncoding | RotaryEncoding, positions: np.ndarray, params: Params | None) -> np.ndarray:
     if not isinstance(encoding, AdditiveEncoding):
         validation.instance("encoding", encoding, RotaryEncoding, "an encoding that adds or rotates")
     validation.one_axis("encoding", encoding)
+    drawn = drawn_params(encoding, params)
     if isinstance(encoding, AdditiveEncoding):
-        return canvas.as_float64(encoding.embed(positions, canvas.parameters_or_fresh(encoding, params)))
-    rotation = encoding.rotation(positions, canvas.parameters_or_fresh(encoding, params), role=encoding.roles[0])
+        return canvas.as_float64(encoding.embed(positions, drawn))
+    rotation = encoding.rotation(positions, drawn, role=encoding.roles[0])
     if not isinstance(rotation, Rotation) or rotation.heads is not None:
         raise TypeError(
             f"encoding must rotate pairs, equally in every head; got {canvas.name(encoding, 60)}. Draw another picture."

@@ -58,14 +58,7 @@ def curves(
         ax.plot(xs, ys, **{**line, **keywords})
     for label, where in (marks or {}).items():
         ax.axvline(where, color="#8c8c8c", linewidth=0.9, linestyle=":")
-        ax.annotate(
-            canvas.literal(label),
-            (where, 1),
-            xycoords=("data", "axes fraction"),
-            xytext=(3, -3),
-            textcoords="offset points",
-            va="top",
-            fontsize="x-small",
-        )
+        look: dict[str, Any] = {"textcoords": "offset points", "va": "top", "fontsize": "x-small"}
+        ax.annotate(canvas.literal(label), (where, 1), xycoords=("data", "axes fraction"), xytext=(3, -3), **look)
     canvas.legend(ax, list(named))
     return canvas.finish(ax, canvas.literal(title), canvas.literal(x), canvas.literal(y))

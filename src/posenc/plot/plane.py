@@ -85,9 +85,8 @@ def pairing(encoding: RotaryEncoding, *, params: Params | None = None, ax: Axes 
     for one, span in zip(first, second - first, strict=True):
         arch = Arc((one + span / 2, 0), span, 2 * np.sqrt(span), theta1=0, theta2=180, color=shades[one], linewidth=1.4)
         ax.add_patch(arch)
-    ax.scatter(
-        np.arange(encoding.head_dim), np.zeros(encoding.head_dim), **{"c": shades, "s": 36, "zorder": 3, **keywords}
-    )
+    look = {"c": shades, "s": 36, "zorder": 3, **keywords}
+    ax.scatter(np.arange(encoding.head_dim), np.zeros(encoding.head_dim), **look)
     ax.set(ylim=(-0.5, max(2.0, np.sqrt((second - first).max())) + 0.4), yticks=[])
     ax.spines[["left", "right", "top", "bottom"]].set_visible(False)
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))

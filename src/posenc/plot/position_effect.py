@@ -40,20 +40,18 @@ def rotated(
         TypeError: `encoding` does not rotate.
         ValueError: An argument breaks its rule; the message names it.
     """
-    change_of_position = encoding if isinstance(encoding, PositionChange) else None
-    validation.instance(
-        "encoding", change_of_position.encoding if change_of_position else encoding, RotaryEncoding, canvas.ROTATES
-    )
-    change_of_position = change_of_position or _computed(encoding, vector, positions, params)
-    axes = canvas.stacked(ax, len(change_of_position.positions))
-    for one, position, row in zip(axes, change_of_position.positions, change_of_position.encoded, strict=True):
-        one.plot(change_of_position.vector, color="black", linewidth=0.9, label="vector")
+    shown = encoding if isinstance(encoding, PositionChange) else None
+    validation.instance("encoding", shown.encoding if shown else encoding, RotaryEncoding, canvas.ROTATES)
+    shown = shown or _computed(encoding, vector, positions, params)
+    axes = canvas.stacked(ax, len(shown.positions))
+    for one, position, row in zip(axes, shown.positions, shown.encoded, strict=True):
+        one.plot(shown.vector, color="black", linewidth=0.9, label="vector")
         one.plot(
             row, **{"color": canvas.COLOURS[1], "linewidth": 1.1, "linestyle": "--", "label": "rotated", **keywords}
         )
         canvas.finish(one, f"position {position:g}", "", "value")
-    _head(axes, change_of_position.encoding, params, has_own_axes=ax is None)
-    canvas.legend(axes[0], [change_of_position], ncols=2, loc="lower right", bbox_to_anchor=(1.0, 0.98), borderpad=0)
+    _head(axes, shown.encoding, params, has_own_axes=ax is None)
+    canvas.legend(axes[0], [shown], ncols=2, loc="lower right", bbox_to_anchor=(1.0, 0.98), borderpad=0)
     return axes
 
 
@@ -87,17 +85,13 @@ def differences(
         TypeError: `encoding` neither adds nor rotates.
         ValueError: An argument breaks its rule; the message names it.
     """
-    change_of_position = (
-        encoding if isinstance(encoding, PositionChange) else _computed(encoding, vector, positions, params)
-    )
-    axes = canvas.stacked(ax, len(change_of_position.compared))
-    for one, position, change, shares in zip(
-        axes, change_of_position.compared, change_of_position.differences, change_of_position.shares, strict=True
-    ):
+    shown = encoding if isinstance(encoding, PositionChange) else _computed(encoding, vector, positions, params)
+    axes = canvas.stacked(ax, len(shown.compared))
+    for one, position, change, shares in zip(axes, shown.compared, shown.differences, shown.shares, strict=True):
         one.plot(change, **{"color": canvas.COLOURS[0], "linewidth": 1, **keywords})
-        canvas.finish(one, f"position {position:g} minus {change_of_position.against}", "", "difference")
+        canvas.finish(one, f"position {position:g} minus {shown.against}", "", "difference")
         _mark(one, len(change), shares)
-    _head(axes, change_of_position.encoding, params, has_own_axes=ax is None)
+    _head(axes, shown.encoding, params, has_own_axes=ax is None)
     return axes
 
 

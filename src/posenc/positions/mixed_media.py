@@ -35,7 +35,11 @@ class Text(Declared):
         return self.length
 
     def coordinates(self) -> np.ndarray:
-        """Coordinates counted from 0; shape (tokens, 3), int64."""
+        """Coordinates counted from 0; shape (tokens, 3), int64.
+
+        Returns:
+            Coordinates (tokens, 3): time, row, column.
+        """
         return np.repeat(np.arange(self.length, dtype=np.int64)[:, None], 3, -1)
 
 
@@ -66,7 +70,11 @@ class Image(Declared):
         return max(self.height, self.width) // self.merge
 
     def coordinates(self) -> np.ndarray:
-        """Coordinates counted from 0; shape (tokens, 3), int64."""
+        """Coordinates counted from 0; shape (tokens, 3), int64.
+
+        Returns:
+            Coordinates (tokens, 3): time, row, column.
+        """
         return grid(self.height // self.merge, self.width // self.merge, frames=1)
 
 
@@ -103,7 +111,11 @@ class Video(Declared):
         return max(self.height, self.width) // self.merge
 
     def coordinates(self) -> np.ndarray:
-        """Coordinates counted from 0; shape (tokens, 3), int64."""
+        """Coordinates counted from 0; shape (tokens, 3), int64.
+
+        Returns:
+            Coordinates (tokens, 3): time, row, column.
+        """
         cells = grid(self.height // self.merge, self.width // self.merge, frames=self.frames)
         step = Fraction(repr(self.interval)).limit_denominator(1 << 20)
         cells[:, 0] = cells[:, 0] * step.numerator // step.denominator
@@ -139,7 +151,11 @@ class Film(Declared):
         return max(self.video.extent, self.sound.extent)
 
     def coordinates(self) -> np.ndarray:
-        """Coordinates counted from 0, in the order of the tokens; shape (tokens, 3), int64."""
+        """Coordinates counted from 0, in the order of the tokens; shape (tokens, 3), int64.
+
+        Returns:
+            Coordinates (tokens, 3): time, row, column.
+        """
         parts = np.concatenate([self.video.coordinates(), self.sound.coordinates()])
         return parts[np.argsort(parts[:, 0] // self.chunk, kind="stable")]
 

@@ -23,7 +23,7 @@ class CheckFailed(AssertionError):  # noqa: N818  (the past tense says what came
 
 @dataclass(frozen=True)
 class Check:
-    """One named property of an encoding.
+    """Named property of an encoding.
 
     Args:
         name: Name in reports.
@@ -34,7 +34,8 @@ class Check:
         needs: Libraries without which it is left out.
         slow: Whether it is left out unless asked for.
         several: Whether it is about positions with several coordinates alone.
-        unasked: Function of an encoding that says why the check is left out for it; "" where it is run.
+        unasked: Function of an encoding that says why the check is left out for it, "" where it is run; None to run it
+            for all.
     """
 
     name: str
@@ -45,7 +46,7 @@ class Check:
     needs: tuple[str, ...] = ()
     slow: bool = False
     several: bool = False
-    unasked: Callable[[Encoding], str] = lambda encoding: ""
+    unasked: Callable[[Encoding], str] | None = None
 
     def applies(self, encoding: Encoding) -> bool:
         """Whether the check is about encodings of this door with these claims.
@@ -72,7 +73,7 @@ class Check:
         unknown = [name for name in self.needs if name not in encoding.libraries]
         if unknown:
             return f"not asked: the encoding takes arrays of {' and '.join(encoding.libraries)}, not of {unknown[0]}"
-        return self.unasked(encoding)
+        return "" if self.unasked is None else self.unasked(encoding)
 
 
 def named_check(
@@ -83,7 +84,7 @@ def named_check(
     needs: tuple[str, ...] = (),
     slow: bool = False,
     several: bool = False,
-    unasked: Callable[[Encoding], str] = lambda encoding: "",
+    unasked: Callable[[Encoding], str] | None = None,
 ) -> Callable[[Callable[[Encoding], None]], Check]:
     """Make a function the check of its name; `Check` says what the arguments are."""
     return lambda run: Check(run.__name__, run, explains, doors, claims, needs, slow, several, unasked)

@@ -13,7 +13,7 @@ from posenc.core import arrays
 from posenc.core.arrays import Array
 from posenc.core.doors import AdditiveEncoding, AttentionBias, AttentionScore, Encoding, Params, Role, RotaryEncoding
 from posenc.core.rotation import Operator
-from posenc.encodings._of_one import AddsOne, OfOne, RotatesOne
+from posenc.encodings._wrapped import AddsOne, OfOne, RotatesOne
 
 
 def one_coordinate(encoding: Any, *, spread: bool = False) -> Any:

@@ -54,8 +54,8 @@ def counted(name: str, positions: Array | None, x: Array, axis: int, encoding: E
         return on_same_device(name, positions, x)
     if encoding.axes > 1:
         raise ValueError(
-            f"{name} must be given for {type(encoding).__name__}, whose positions have {encoding.axes} coordinates; got "
-            "None. Give those of your grid: torch.from_numpy(posenc.positions.grid(height, width)), say."
+            f"{name} must be given for {type(encoding).__name__}, whose positions have {encoding.axes} coordinates; "
+            "got None. Give those of your grid: torch.from_numpy(posenc.positions.grid(height, width)), say."
         )
     length = x.shape[axis] if x.ndim > 1 else 0
     if length == 1:

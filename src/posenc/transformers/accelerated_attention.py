@@ -23,7 +23,7 @@ from posenc.models import from_config
 from posenc.torch.attention_paths.attend import attention
 from posenc.torch.modules.encoding_module import EncodingModule
 from posenc.torch.modules.modules import module
-from posenc.transformers.model_changes import evaluating, few_tokens, largest_difference, replace_attribute
+from posenc.transformers.model_changes import evaluating, few_tokens, largest_gap, replace_attribute
 from posenc.transformers.swapping.attention_interface import as_seen
 
 Call = Callable[..., Any]
@@ -105,7 +105,7 @@ class _ComparedCall:
         if ours is not None:
             mine, own = ours[0][self.real], theirs[0][self.real]
             allowed = mine.shape[-1] * torch.finfo(own.dtype).eps * (1.0 + float(own.float().abs().max()))
-            self.compared, share = True, largest_difference(mine, own) / allowed
+            self.compared, share = True, largest_gap(mine, own) / allowed
             self.difference = max(self.difference, share)
         return theirs
 
@@ -232,12 +232,7 @@ def _by_ours(
 ) -> Any:
     """Attend by `posenc.torch.attention` with q, k and v of layout "bthd" whose last tokens stand together.
 
-    Args:
-        mask: Mask as transformers gives it, or None.
-        causal: Whether attention is causal where there is no mask.
-
-    Returns:
-        Output (batch, n, channels).
+    The mask is as transformers gives it, or None; `causal` counts where there is none. Gives (batch, n, channels).
     """
     seen, causal = _mask_and_causal(mask, q.shape[1], k.shape[1], causal)
     key_positions = torch.arange(k.shape[1], device=k.device)

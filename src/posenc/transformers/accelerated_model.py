@@ -23,7 +23,7 @@ Applied = Callable[..., Any]
 
 @dataclass(frozen=True, eq=False)
 class Accelerated(ModelChange):
-    """What `accelerate` changed; `undo()`, or the end of a `with` block, takes it back.
+    """Change by `accelerate`; `undo()`, or the end of a `with` block, takes it back.
 
     Attributes:
         changed: Modules with a forward of ours, each with its name in the model.
@@ -79,12 +79,14 @@ def accelerate(model: torch.nn.Module) -> Accelerated:
     if inside:
         check_equal(model, inside)
     ours = {original: _proved_rotation(original, name) for name, layer in layers for original in [_original(layer)]}
-    forwards = [(layer, _rebound(type(layer).forward, ours[_original(layer)])) for _, layer in layers]
+    forwards: list[tuple[Any, Any]] = [
+        (layer, _rebound(type(layer).forward, ours[_original(layer)])) for _, layer in layers
+    ]
     forwards += [(layer, calling(attended)) for _, layer, attended in inside]
     with ExitStack() as stack:
         for layer, forward in forwards:
             replace_attribute(stack, layer, "forward", MethodType(forward, layer))
-        return Accelerated(tuple(changed), _stack=stack.pop_all())
+        return Accelerated(tuple(changed))._undone_by(stack)
 
 
 def _calls_rotation(module: Any) -> bool:

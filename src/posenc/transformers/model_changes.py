@@ -10,11 +10,16 @@ from typing import Any, Self
 import torch
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False)
 class ModelChange:
     """Change of a loaded model, taken back by `undo()` or at the end of a `with` block."""
 
-    _stack: ExitStack = field(repr=False)
+    _stack: ExitStack = field(default_factory=ExitStack, init=False, repr=False)
+
+    def _undone_by(self, stack: ExitStack) -> Self:
+        """Take over the callbacks of a stack, which `undo` calls."""
+        self._stack.push(stack.pop_all())
+        return self
 
     def undo(self) -> None:
         """Take the change back: the model computes what it did before."""
@@ -62,7 +67,7 @@ def few_tokens(model: Any, count: int, padded: int) -> tuple[Any, Any]:
     return ids.to(device), mask.to(device)
 
 
-def largest_difference(ours: Any, theirs: Any) -> float:
+def largest_gap(ours: Any, theirs: Any) -> float:
     """Largest difference of two tensors in float32; infinite where their shapes differ."""
     if ours.shape != theirs.shape:
         return float("inf")

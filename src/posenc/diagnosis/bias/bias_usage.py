@@ -67,10 +67,8 @@ class BiasUsage:
     def _used_positions(self, query_positions: np.ndarray, key_positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         query_positions = query_positions + self.query_shift
         if self.position_type:
-            query_positions, key_positions = (
-                narrowed(positions, self.position_type).astype(np.int64)
-                for positions in (query_positions, key_positions)
-            )
+            both = (narrowed(part, self.position_type).astype(np.int64) for part in (query_positions, key_positions))
+            query_positions, key_positions = both
         return (-query_positions, -key_positions) if self.swapped else (query_positions, key_positions)
 
 

@@ -97,10 +97,8 @@ def head_order(usage: BiasUsage, evidence: ObservedBiases) -> Changes:
     yield from_defaults(usage, order=tuple(range(heads))[::-1]), {"message": "stand in the opposite order"}
     for local in (heads // shards for shards in SHARDS if heads % shards == 0 and heads > shards):
         order = tuple(head % local for head in range(heads))
-        yield (
-            from_defaults(usage, order=order),
-            {"message": f"are those of the first {local}, again and again, as on shards that each count from 0"},
-        )
+        message = f"are those of the first {local}, again and again, as on shards that each count from 0"
+        yield from_defaults(usage, order=order), {"message": message}
 
 
 def other_slopes(usage: BiasUsage, evidence: ObservedBiases) -> Changes:
@@ -117,10 +115,8 @@ def other_slopes(usage: BiasUsage, evidence: ObservedBiases) -> Changes:
     if wrong and len(wrong) < len(factors):
         slopes = np.asarray(usage.encoding.slopes())
         listed = (f"head {head} has {slopes[head] * factors[head]:.6g} for {slopes[head]:.6g}" for head in wrong[:4])
-        yield (
-            from_defaults(usage, head_factors=factors),
-            {"heads": ", ".join(listed), "count": len(wrong), "all": len(factors)},
-        )
+        words = {"heads": ", ".join(listed), "count": len(wrong), "all": len(factors)}
+        yield from_defaults(usage, head_factors=factors), words
 
 
 def shard_slopes(usage: BiasUsage, evidence: ObservedBiases) -> Changes:

@@ -100,9 +100,8 @@ class ObservedBiases:
         rows = subsample(self.query_positions)
         columns = np.unique(np.linspace(0, len(self.key_positions) - 1, KEYS).astype(int))
         arrays = {name: getattr(self, name)[:, rows][:, :, columns] for name in ("logits", "product", "tolerance")}
-        return replace(
-            self, query_positions=self.query_positions[rows], key_positions=self.key_positions[columns], **arrays
-        )
+        query_positions, key_positions = self.query_positions[rows], self.key_positions[columns]
+        return replace(self, query_positions=query_positions, key_positions=key_positions, **arrays)
 
 
 def observed_biases(arrays: Arrays, encoding: ALiBi | T5Bias, logit_factor: float, causal: bool) -> ObservedBiases:
@@ -120,13 +119,11 @@ def observed_biases(arrays: Arrays, encoding: ALiBi | T5Bias, logit_factor: floa
     logits = _by_head(name, arrays[name].values, encoding.heads)
     product, size, head_dim = _product(arrays, logits.shape, logit_factor) if name == "logits" else (0.0, 0.0, None)
     queries, keys = logits.shape[1:]
-    query_positions, key_positions = (
-        _positions(arrays, role, count) for role, count in (("query", queries), ("key", keys))
-    )
+    query_positions, key_positions = _positions(arrays, "query", queries), _positions(arrays, "key", keys)
     if queries != keys and not {"query_positions", "positions"} & set(arrays):
         raise ValueError(
-            f"query_positions must be given where queries and keys differ in number; got {queries} and {keys}. Give "
-            "both."
+            f"query_positions must be given where queries and keys differ in number; got {queries} and {keys}. "
+            "Give both."
         )
     unmasked = np.where(np.isfinite(logits) & (logits > MASKED), np.abs(logits), 0.0)
     # A bias that is rounded to bfloat16 before it is added is a mistake, and no rounding of a result.

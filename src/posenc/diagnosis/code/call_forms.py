@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 
 from posenc.diagnosis.code.cosine_and_sine import rotations
-from posenc.diagnosis.code.module_tensors import Tensor
 from posenc.diagnosis.code.observed_values import ObservedValues, ProbedBias
 from posenc.diagnosis.code.recipe import Door
-from posenc.diagnosis.code.user_code import Caller, CodeFailedError, UnsupportedFormError
+from posenc.diagnosis.code.user_code import Caller, CodeFailedError, Tensor, UnsupportedFormError
 from posenc.diagnosis.mistake import Finding
 from posenc.diagnosis.named_arrays import NamedArray
 
@@ -39,6 +38,9 @@ _KEYS = Finding(
     "Queries and keys at one position are rotated differently.",
     "Rotate both the same way: the score then depends on the difference of positions alone.",
 )
+
+#: Queries and keys that are asked for: beyond the distance of 128 at which T5's last bucket begins.
+LENGTH = 160
 
 
 @dataclass(frozen=True, eq=False)
@@ -325,10 +327,6 @@ def _probe(caller: Caller, positions: np.ndarray, answer: NamedArray) -> Probe:
     length = 0 if _takes_positions(caller) else len(positions)
     door: Door = "adds" if values.ndim == 2 else "rotates"
     return Probe(ObservedValues(door, positions[kept].astype(np.float64), values[kept], dtype, length))
-
-
-#: Queries and keys that are asked for: beyond the distance of 128 at which T5's last bucket begins.
-LENGTH = 160
 
 
 def by_length(caller: Caller) -> ProbedBias:

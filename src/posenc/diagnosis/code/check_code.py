@@ -37,6 +37,9 @@ _BATCH = Finding(
     "match.",
 )
 
+#: Heads that are asked for: a power of two, for which every rule of slopes is one.
+HEADS = 8
+
 
 def check_code(
     target: Any,
@@ -242,10 +245,6 @@ def _right_but_for_last_channel(observed: ObservedValues, base: float) -> bool:
     without_last = replace(observed, values=observed.values[:, :-1], precision="float32")
     expected = Sinusoidal(observed.dim, base, odd="truncate").embed(observed.positions)
     return without_last.agrees(expected[:, :-1])
-
-
-#: Heads that are asked for: a power of two, for which every rule of slopes is one.
-HEADS = 8
 
 
 def probe(code: UserCode, dim: int, base: float, heads: int = HEADS, layout: PairLayout = "adjacent") -> Probe:

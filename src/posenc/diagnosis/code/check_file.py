@@ -10,9 +10,8 @@ import numpy as np
 
 from posenc.core import validation
 from posenc.diagnosis.code.child_process import ChildProcess, StoppedError
-from posenc.diagnosis.code.module_tensors import Tensor
 from posenc.diagnosis.code.parameter_roles import Parameter
-from posenc.diagnosis.code.user_code import CodeFailedError, PreparedCode, UnsupportedFormError
+from posenc.diagnosis.code.user_code import CodeFailedError, PreparedCode, Tensor, UnsupportedFormError
 from posenc.diagnosis.named_arrays import NamedArray
 
 SERVER = "posenc.diagnosis.code.child_server"
@@ -26,7 +25,7 @@ class RemoteCode:
 
     def __init__(self, child: ChildProcess, target: str) -> None:
         self.child = child
-        self.is_encoding = self.ask("load", target=target) == {"is_record": True}
+        self.is_encoding = self.ask("load", target=target) == {"is_encoding": True}
 
     def prepare(self, dim: int, base: float, heads: int) -> PreparedCode:
         answer = self.ask("prepare", dim=dim, base=base, heads=heads)

@@ -12,8 +12,7 @@ from typing import Any, BinaryIO
 
 from posenc.core.doors import Encoding
 from posenc.diagnosis.code.child_messages import receive, send
-from posenc.diagnosis.code.module_tensors import Tensor
-from posenc.diagnosis.code.user_code import CodeFailedError, LocalCode, UnsupportedFormError
+from posenc.diagnosis.code.user_code import CodeFailedError, LocalCode, Tensor, UnsupportedFormError
 from posenc.diagnosis.code.user_file import load_target
 
 #: Tensors whose names are sent, and the most numbers of them together.
@@ -34,7 +33,7 @@ class UserFile:
         self.target = load_target(target)
         self.code = LocalCode(self.target)
         kind = self.target if isinstance(self.target, type) else type(self.target)
-        return {"is_record": issubclass(kind, Encoding)}
+        return {"is_encoding": issubclass(kind, Encoding)}
 
     def prepare(self, dim: int, base: float, heads: int) -> dict[str, Any]:
         return asdict(self.code.prepare(dim, base, heads))

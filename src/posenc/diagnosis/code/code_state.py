@@ -32,13 +32,13 @@ def kept_values(target: Any) -> list[KeptValue]:
     found = {}
     for place, value, put in _places(target):
         if place not in found and not isinstance(value, ModuleType | type) and not inspect.isroutine(value):
-            before = value if value is MISSING else copied(value)
+            before = value if value is MISSING else deep_copied(value)
             if before is not None or value is None:
                 found[place] = KeptValue(put, before)
     return list(found.values())
 
 
-def copied(value: Any) -> Any:
+def deep_copied(value: Any) -> Any:
     """A copy that shares nothing with the value; None where there is none."""
     try:
         return copy.deepcopy(value)

@@ -13,8 +13,8 @@ from posenc.diagnosis.bias.bias_usage import BiasUsage
 from posenc.diagnosis.bias.mistakes_bias import BIASES
 from posenc.diagnosis.bias.observed_biases import MASKED, ObservedBiases
 from posenc.diagnosis.code.code_report import CodeReport, FirstBiasDifference, measured
-from posenc.diagnosis.code.module_tensors import Tensor
 from posenc.diagnosis.code.observed_values import ProbedBias
+from posenc.diagnosis.code.user_code import Tensor
 from posenc.diagnosis.degenerate import degenerate
 from posenc.diagnosis.rotation.comparison import ROUNDING
 from posenc.diagnosis.search import explain

@@ -9,8 +9,8 @@ import numpy as np
 
 from posenc.core.doors import Encoding
 from posenc.diagnosis.code.code_report import CodeReport
-from posenc.diagnosis.code.module_tensors import Tensor
 from posenc.diagnosis.code.observed_values import ObservedValues
+from posenc.diagnosis.code.user_code import Tensor
 from posenc.diagnosis.mistake import Finding
 from posenc.encodings.adds.learned import Learned
 
@@ -58,10 +58,7 @@ def _report(observed: ObservedValues, tensor: Tensor, first: int, against: Encod
     notes = [f"Each position has its row of {tensor.name}, the module's own table."]
     notes += [f"The first token reads row {first}."] if first else []
     notes += ["The table is a buffer: it is not trained."] if tensor.kind == "buffer" else []
-    fits = against is not None and (encoding.dim, encoding.length) == (
-        getattr(against, "dim", 0),
-        getattr(against, "length", 0),
-    )
+    fits = isinstance(against, Learned) and (encoding.dim, encoding.length) == (against.dim, against.length)
     return CodeReport(
         right=fits and not findings and not first,
         door="adds",

@@ -27,6 +27,10 @@ from posenc.inspect.rotation_matrix import rotation_matrices
 EVEN: tuple[Literal["error"], ...] = ("error",)
 ODD: tuple[Literal["truncate", "zero"], ...] = ("truncate", "zero")
 
+USUAL_BASE = 10_000.0
+#: Of how many conventions two mistakes at once are tried: the usual ones.
+USUAL = 2
+
 
 @dataclass(frozen=True)
 class Convention:
@@ -77,11 +81,6 @@ def conventions(observed: ObservedValues, base: float, against: Encoding | None)
         for exponent, first in product(("2i/d", "i/(d/2-1)") if dim > 3 else ("2i/d",), ("sine", "cosine")):
             encodings.append(Sinusoidal(dim, base, "concatenated", exponent, first, odd=odd))  # type: ignore[arg-type]
     return [Convention(encoding) for encoding in encodings]
-
-
-USUAL_BASE = 10_000.0
-#: Of how many conventions two mistakes at once are tried: the usual ones.
-USUAL = 2
 
 
 def judge_values(observed: ObservedValues, *, base: float = USUAL_BASE, against: Encoding | None = None) -> CodeReport:

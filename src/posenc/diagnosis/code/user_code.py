@@ -1,4 +1,4 @@
-"""A user's code as the probe sees it: what it is called with, and the numbers that come back.
+"""A user's code as the probe sees it: what it is called with, the numbers that come back, the tensors of its modules.
 
 `LocalCode` calls it in this process. `RemoteCode` asks a child process, so that nothing in a user's file can reach what
 compares its numbers.
@@ -6,22 +6,83 @@ compares its numbers.
 
 from __future__ import annotations
 
+import copy
 import inspect
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 
 from posenc.core.rotation import PairLayout
-from posenc.diagnosis.code.code_state import copied, kept_values
-from posenc.diagnosis.code.module_tensors import Tensor, moving_error, tensors_of
+from posenc.diagnosis.code.code_state import deep_copied, kept_values
 from posenc.diagnosis.code.parameter_roles import ArgumentRoles, Parameter, construction, has_width, parameters_of
 from posenc.diagnosis.code.user_file import error_line, quiet, source_file
 from posenc.diagnosis.named_arrays import NamedArray, on_host
 
+#: The most numbers of a tensor whose values are compared.
+MOST = 1 << 22
 Function = Callable[..., Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Tensor:
+    """A tensor by its path in the module.
+
+    Args:
+        name: Path in the module.
+        kind: "parameter", "buffer", or "plain" for an attribute that the module does not know of.
+        shape: Its sizes.
+        values: Its numbers as float64; None where there are too many.
+    """
+
+    name: str
+    kind: Literal["parameter", "buffer", "plain"]
+    shape: tuple[int, ...]
+    values: np.ndarray | None = None
+
+
+def tensors_of(module: Any) -> list[Tensor]:
+    """Tensors that a torch module holds; none for other objects."""
+    if not hasattr(module, "named_modules"):
+        return []
+    registered = [("parameter", *named) for named in module.named_parameters()]
+    registered += [("buffer", *named) for named in module.named_buffers()]
+    named_tensors = [*registered, *(("plain", *named) for named in _plain(module))]
+    return [Tensor(name, kind, tuple(value.shape), _values(value)) for kind, name, value in named_tensors]
+
+
+def moving_error(module: Any, positional: tuple[Any, ...], named: Mapping[str, Any]) -> str:
+    """Error of a module with plain tensors that is moved to another device and called there; "" where it works.
+
+    The device is "meta", which every build of torch has and which mixes with no other.
+    """
+    if not hasattr(module, "named_modules") or not any(True for _ in _plain(module)):
+        return ""
+    try:
+        moved = copy.deepcopy(module).to("meta")
+        moved(*map(_moved, positional), **{name: _moved(value) for name, value in named.items()})
+    except Exception as error:
+        return " ".join(str(error).split())[:200] or type(error).__name__
+    return ""
+
+
+def _plain(module: Any) -> Iterator[tuple[str, Any]]:
+    for path, owner in module.named_modules():
+        for name, value in vars(owner).items():
+            if hasattr(value, "detach") and hasattr(value, "device"):
+                yield (f"{path}.{name}" if path else name), value
+
+
+def _moved(value: Any) -> Any:
+    return value.to("meta") if hasattr(value, "detach") else value
+
+
+def _values(value: Any) -> np.ndarray | None:
+    if value.numel() > MOST or value.is_complex():
+        return None
+    return on_host(value).values.astype(np.float64)
 
 
 class UnsupportedFormError(Exception):
@@ -90,7 +151,7 @@ class LocalCode:
         self.function: Function = target
         self.last: tuple[tuple[Any, ...], dict[str, Any]] = ((), {})
         self.kept = kept_values(target)
-        self.uncalled = None if inspect.isroutine(target) or isinstance(target, type) else copied(target)
+        self.uncalled = None if inspect.isroutine(target) or isinstance(target, type) else deep_copied(target)
 
     def prepare(self, dim: int, base: float, heads: int) -> PreparedCode:
         target, name, built_with = self.target, _name_of(self.target), {}
@@ -100,30 +161,24 @@ class LocalCode:
             built_with = construction(target, {**sizes, "distance": 128})
             target = self._construct(target, name, built_with)
             name = f"{name}({', '.join(built_with)})"
-            self.uncalled = copied(target)
+            self.uncalled = deep_copied(target)
         self.function = _callable(target)
         if not callable(self.function):
             raise ValueError(
                 f"target must be a function, a class or an object that can be called; got {name}. Name another one."
             )
         heads_of_module = heads if heads > 1 and heads in built_with.values() else 0
-        return PreparedCode(
-            name, tuple(parameters_of(self.function)), tuple(_libraries(self.function)), heads_of_module
-        )
+        parameters, libraries = tuple(parameters_of(self.function)), tuple(_libraries(self.function))
+        return PreparedCode(name, parameters, libraries, heads_of_module)
 
     def call(self, library: str, positional: Sequence[Any], named: Mapping[str, Any]) -> list[NamedArray]:
-        self.last = (
-            tuple(_array(value, library) for value in positional),
-            {name: _array(value, library) for name, value in named.items()},
-        )
+        by_name = {name: _array(value, library) for name, value in named.items()}
+        self.last = tuple(_array(value, library) for value in positional), by_name
         try:
             with quiet():
                 result = self.function(*self.last[0], **self.last[1])
-                return [
-                    numbers
-                    for each in (result if isinstance(result, tuple) else (result,))
-                    for numbers in _numbers(each)
-                ]
+                results = result if isinstance(result, tuple) else (result,)
+                return [numbers for each in results for numbers in _numbers(each)]
         except (KeyboardInterrupt, UnsupportedFormError):
             raise
         except BaseException as error:
@@ -133,7 +188,7 @@ class LocalCode:
         for value in self.kept:
             value.restore()
         if self.uncalled is not None:
-            self.function = _callable(copied(self.uncalled))
+            self.function = _callable(deep_copied(self.uncalled))
 
     def tensors(self) -> list[Tensor]:
         return tensors_of(getattr(self.function, "__self__", self.function))

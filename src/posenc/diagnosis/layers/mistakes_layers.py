@@ -93,7 +93,7 @@ def scaling_exchanged(contents: Contents, evidence: OtherLayers) -> Changes:
 def one_base(contents: Contents, evidence: OtherLayers) -> Changes:
     ropes = [content.rope for content in different_contents(contents)]
     for base in dict.fromkeys(rope_base(rope) for rope in ropes if rope is not None):
-        yield of_each_layer(contents, lambda content, base=base: content.with_rope(base=base)), {"base": base}
+        yield of_each_layer(contents, partial(Content.with_rope, base=base)), {"base": base}
 
 
 def layers_shifted(contents: Contents, evidence: OtherLayers) -> Changes:

@@ -196,11 +196,9 @@ def _of_other_layers(
     """Whether other layers' encoding is used here."""
     for group in () if isinstance(model, Encoding) else model.groups:
         for other in group.encodings:
-            if (
-                not isinstance(other, RotaryEncoding)
-                or pair_rotation(other) is None
-                or _unserved(other) == _unserved(usage.encoding)
-            ):
+            if not isinstance(other, RotaryEncoding) or pair_rotation(other) is None:
+                continue
+            if _unserved(other) == _unserved(usage.encoding):
                 continue
             if evidence.fits(_as_shown(RotationUsage(other), evidence)[0]):
                 sentence = f"What {group.attention or 'other'} layers are to use is used here."

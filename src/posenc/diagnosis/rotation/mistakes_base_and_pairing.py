@@ -56,11 +56,9 @@ def partial_ignored(usage: RotationUsage, evidence: RotationEvidence) -> Changes
         words = {"got": dim, "meant": rope.head_dim}
         if isinstance(rope, RoPE):
             yield usage.with_rope(dim=dim), words
-        elif (
-            rope.head_dim < dim
-            and rope.frequency_index == tuple(range(len(rope.frequency_index)))
-            and rope.frequency_dim == rope.head_dim
-        ):
+            return
+        in_order = rope.frequency_index == tuple(range(len(rope.frequency_index)))
+        if rope.head_dim < dim and in_order and rope.frequency_dim == rope.head_dim:
             axis = (*rope.axis, *(0,) * ((dim - rope.head_dim) // 2))
             yield usage.with_rope(axis=axis, frequency_index=tuple(range(dim // 2)), frequency_dim=dim), words
 
@@ -82,10 +80,8 @@ def other_rotary_dim(usage: RotationUsage, evidence: RotationEvidence) -> Change
 def other_start(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
     head = usage.in_head
     for got in evidence.starts(head) if head is not None else ():
-        yield (
-            usage.with_head(start=got),
-            {"got": got, "meant": head and head.start, "width": head and head.rope.head_dim},
-        )
+        words = {"got": got, "meant": head and head.start, "width": head and head.rope.head_dim}
+        yield usage.with_head(start=got), words
 
 
 def other_head_dim(usage: RotationUsage, evidence: OtherRotation) -> Changes:

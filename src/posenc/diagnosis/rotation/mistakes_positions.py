@@ -88,23 +88,19 @@ def rule_of(used: UsedPositions) -> tuple[RoleUsage, str] | None:
 def _message(expected: np.ndarray, used: np.ndarray, wrong: np.ndarray) -> str | None:
     """Describe the rule of whole positions (n,), of which those numbered are wrong; None where there is none."""
     first, after = f"{expected[wrong[0]]:g}", used[wrong]
-    where = f"from position {first} on, " if wrong[0] else ""
+    where = f", from position {first} on" if wrong[0] else ""
     shifts = after - expected[wrong]
-    to_the_end = np.array_equal(wrong, np.arange(wrong[0], len(expected)))
-    if to_the_end and len(wrong) > 1 and np.all(shifts == shifts[0]):
+    to_the_end = len(wrong) > 1 and np.array_equal(wrong, np.arange(wrong[0], len(expected)))
+    if to_the_end and np.all(shifts == shifts[0]):
         if after[0] == 0 and wrong[0]:
             return f"begin again at position 0 from position {first} on"
-        return f"are at positions {abs(shifts[0]):g} too {'high' if shifts[0] > 0 else 'low'}{f', {where}'[:-2]}"
-    if to_the_end and len(wrong) > 1 and np.all(after == after[0]):
-        return f"are all at position {after[0]:g}{f', {where}'[:-2]}"
-    away = np.all(expected[wrong] != 0)
-    if (
-        to_the_end
-        and away
-        and len(wrong) > 1
-        and np.allclose(after / expected[wrong], after[0] / expected[wrong[0]], atol=1e-6)
-    ):
-        return f"are at their positions times {after[0] / expected[wrong[0]]:g}"
+        return f"are at positions {abs(shifts[0]):g} too {'high' if shifts[0] > 0 else 'low'}{where}"
+    if to_the_end and np.all(after == after[0]):
+        return f"are all at position {after[0]:g}{where}"
+    if to_the_end and np.all(expected[wrong] != 0):
+        times = after / expected[wrong]
+        if np.allclose(times, times[0], atol=1e-6):
+            return f"are at their positions times {times[0]:g}"
     if len(wrong) <= FEWEST and len(wrong) <= len(expected) / 2:
         moved = (f"{one:g} is at {other:g}" for one, other in zip(expected[wrong], after, strict=True))
         return f"stand elsewhere: position {', position '.join(moved)}"
@@ -135,18 +131,16 @@ def _rule_of_axes(used: UsedPositions) -> tuple[RoleUsage, str] | None:
 def _other_axis(axis: int, used: UsedPositions, got: np.ndarray) -> tuple[np.ndarray, str] | None:
     for other in range(used.expected.shape[1]):
         if other != axis and np.all(np.abs(got - used.expected[:, other]) <= WHOLE / 100):
-            return used.expected[:, other].astype(
-                np.float64
-            ), f"have coordinate {other} in the place of coordinate {axis}"
+            coordinate = used.expected[:, other].astype(np.float64)
+            return coordinate, f"have coordinate {other} in the place of coordinate {axis}"
     return None
 
 
 def _rule_of_axis(axis: int, expected: np.ndarray, got: np.ndarray, wrong: np.ndarray) -> tuple[np.ndarray, str] | None:
     """The coordinate as it is used in every row, and in words."""
     if np.ptp(got[wrong]) <= WHOLE and np.ptp(expected[wrong]) > WHOLE:
-        value = (
-            float(np.round(np.median(got[wrong]))) if np.all(expected == np.round(expected)) else float(got[wrong[0]])
-        )
+        are_whole = np.all(expected == np.round(expected))
+        value = float(np.round(np.median(got[wrong])) if are_whole else got[wrong[0]])
         used = expected.copy()
         used[wrong] = value
         span = f"{expected[wrong].min():g} to {expected[wrong].max():g}"

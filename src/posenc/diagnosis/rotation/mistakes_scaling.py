@@ -173,6 +173,7 @@ def middle_band(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
     scaled = rotated_pairs(usage, "query").frequencies[0]
     off = np.abs(shown - scaled) > 1e-5 * scaled
     pairs, outside = np.flatnonzero(band & off), off & ~band
+    lists: list[LongRoPE | None]
     if isinstance(evidence, OtherRotation):
         lists = [] if outside.any() else [one for one in evidence.scalings(usage) if isinstance(one, LongRoPE)]
     else:

@@ -14,6 +14,9 @@ from posenc.diagnosis.rotation.rotation_evidence import AtPositions, RotationEvi
 from posenc.diagnosis.rotation.rotation_usage import RotationUsage, frequency_unit
 from posenc.inspect.rounding import NARROW_TYPES
 
+#: cos and sin are rounded once; a vector is the sum of two products of rounded numbers.
+OF_TABLE = 0.5
+
 
 @dataclass(frozen=True, eq=False)
 class ObservedFrequencies(RotationEvidence):
@@ -60,10 +63,6 @@ class ObservedFrequencies(RotationEvidence):
         return self.attention
 
 
-#: cos and sin are rounded once; a vector is the sum of two products of rounded numbers.
-OF_TABLE = 0.5
-
-
 @dataclass(frozen=True, eq=False)
 class ObservedTable(AtPositions):
     """Cosines and sines that running code gave.
@@ -104,9 +103,8 @@ class ObservedTable(AtPositions):
 
     @cached_property
     def _rotations(self) -> ObservedRotations:
-        return rotations_of(
-            np.ones(self.cos.shape, complex), self.cos + 1j * self.sin, self.positions, self.dtype in NARROW_TYPES
-        )
+        before, after = np.ones(self.cos.shape, complex), self.cos + 1j * self.sin
+        return rotations_of(before, after, self.positions, self.dtype in NARROW_TYPES)
 
     @cached_property
     def _frequencies(self) -> np.ndarray | None:

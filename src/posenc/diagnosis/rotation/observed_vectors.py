@@ -124,9 +124,8 @@ class ObservedVectors(AtPositions):
             return None
         first, second = written_channels(usage, pairs)
         before = self.x[:, pairs.first] + 1j * self.x[:, pairs.second]
-        return rotations_of(
-            before, self.y[:, first] + 1j * self.y[:, second], self.positions, self.dtype in NARROW_TYPES
-        )
+        after = self.y[:, first] + 1j * self.y[:, second]
+        return rotations_of(before, after, self.positions, self.dtype in NARROW_TYPES)
 
     def frequencies(self, usage: RotationUsage) -> np.ndarray | None:
         rotations = self.rotations(usage, self.role)
@@ -135,10 +134,9 @@ class ObservedVectors(AtPositions):
 
     def describe(self, index: tuple[int, ...]) -> str:
         row, channel = index
-        where = (
-            f"{self.role} at position {shown_position(self.positions[row])}, head {self.heads[row]}, channel {channel}"
-        )
-        return f"{where}, batch row {self.batch[row]}" if self.batch.any() else where
+        where = f"{self.role} at position {shown_position(self.positions[row])}, head {self.heads[row]}"
+        batch = f", batch row {self.batch[row]}" if self.batch.any() else ""
+        return f"{where}, channel {channel}{batch}"
 
     def numbers(self) -> dict[str, np.ndarray]:
         letter = self.role[0]

@@ -47,7 +47,7 @@ class DivisorPairs(AdditiveEncoding):
 
     @cached_property
     def frequencies(self) -> Divisors:
-        """How fast each pair rotates."""
+        """Frequency of each pair."""
         return Divisors(self.divisors)
 
     def embed(self, positions: Array, params: Params | None = None, *, dtype: Any = None) -> Array:

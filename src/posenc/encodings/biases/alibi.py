@@ -10,9 +10,11 @@ import numpy as np
 
 from posenc.core import arrays
 from posenc.core.arrays import Array, remembered
+from posenc.core.checked_positions import Positions
 from posenc.core.declared_fields import Real
-from posenc.core.doors import AttentionBias, Claim, Params
+from posenc.core.doors import Claim, Params
 from posenc.core.row import Row
+from posenc.encodings._checked import CheckedBias
 from posenc.positions.distance import steps
 
 Rule = Literal["paper", "geometric", "linear"]
@@ -20,7 +22,7 @@ Form = Literal["symmetric", "signed"]
 
 
 @dataclass(frozen=True)
-class ALiBi(AttentionBias):
+class ALiBi(CheckedBias):
     """bias(h, m, n) = -slope_h · |m - n|, slope_h = 2^(-8(h+1)/heads) for a power of two of heads.
 
     Press et al. 2022, arXiv:2108.12409, §3. For another number of heads, `rule` gives the slopes; for a power of two,
@@ -75,19 +77,8 @@ class ALiBi(AttentionBias):
         """
         return slopes_of(self.heads, self.steepest, self.rule)
 
-    def bias(
-        self,
-        head: Array,
-        query_positions: Array,
-        key_positions: Array,
-        params: Params | None = None,
-        *,
-        dtype: Any = None,
-    ) -> Array:
-        head, query_positions, key_positions, _, dtype = self.checked_call(
-            head, query_positions, key_positions, params, dtype
-        )
-        lib, distance = query_positions.lib, steps(query_positions, key_positions, dtype)
+    def _bias(self, head: Array, query: Positions, key: Positions, learned: Params, dtype: Any) -> Array:
+        lib, distance = query.lib, steps(query, key, dtype)
         slope = lib.constant(_slopes(self), distance.dtype)[head]
         if self.form == "symmetric":
             distance = 0.0 - lib.xp.abs(distance)  # 0.0 and not -0.0 for a token's bias towards itself

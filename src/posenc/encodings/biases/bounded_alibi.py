@@ -8,15 +8,17 @@ from typing import Annotated, Any
 import numpy as np
 
 from posenc.core.arrays import Array
+from posenc.core.checked_positions import Positions
 from posenc.core.declared_fields import Real
-from posenc.core.doors import AttentionBias, Params
+from posenc.core.doors import Params
 from posenc.core.row import Row
+from posenc.encodings._checked import CheckedBias
 from posenc.encodings.biases.alibi import slopes_of_heads
 from posenc.positions.distance import steps
 
 
 @dataclass(frozen=True)
-class BoundedALiBi(AttentionBias):
+class BoundedALiBi(CheckedBias):
     """bias(h, m, n) = max(-|scale| · slope_h · |m - n|, -|bound_h|), slope_h = 2^(-8(h+1)/heads).
 
     The slopes hold for any number of heads. `BoundedALiBi` of google-research/meliad (transformer/position_alibi.py);
@@ -54,20 +56,9 @@ class BoundedALiBi(AttentionBias):
         """A scale of 1 and a bound of `initial_bound`; nothing is drawn."""
         return {"scale": np.array(1.0), "bound": np.full(self.shapes["bound"], self.initial_bound)}
 
-    def bias(
-        self,
-        head: Array,
-        query_positions: Array,
-        key_positions: Array,
-        params: Params | None = None,
-        *,
-        dtype: Any = None,
-    ) -> Array:
-        head, query_positions, key_positions, learned, dtype = self.checked_call(
-            head, query_positions, key_positions, params, dtype
-        )
-        lib, xp = query_positions.lib, query_positions.lib.xp
-        distance = xp.abs(steps(query_positions, key_positions, dtype))
+    def _bias(self, head: Array, query: Positions, key: Positions, learned: Params, dtype: Any) -> Array:
+        lib, xp = query.lib, query.lib.xp
+        distance = xp.abs(steps(query, key, dtype))
         slopes = lib.constant(slopes_of_heads(self, "geometric"), distance.dtype)
         scale, bound = (xp.abs(lib.astype(learned[name], slopes.dtype)) for name in ("scale", "bound"))
         # Written with a minimum, so that a token's bias towards itself is 0.0 and not -0.0.

@@ -9,14 +9,16 @@ import numpy as np
 
 from posenc.core import validation
 from posenc.core.arrays import Array, Library
+from posenc.core.checked_positions import Positions
 from posenc.core.declared_fields import Whole
-from posenc.core.doors import AttentionBias, Params
+from posenc.core.doors import Params
 from posenc.core.row import Row
+from posenc.encodings._checked import CheckedBias
 from posenc.positions.distance import steps
 
 
 @dataclass(frozen=True)
-class DynamicPositionBias(AttentionBias):
+class DynamicPositionBias(CheckedBias):
     """bias(h, m, n) = MLP(x)_h, x = m - n, or sgn(m - n)·ln(|m - n| + 1) with log_distance.
 
     Wang et al. 2021, arXiv:2108.00154 (the dynamic position bias of CrossFormer), along one axis and with the layers of
@@ -66,22 +68,11 @@ class DynamicPositionBias(AttentionBias):
         ends = {name: 1.0 if name.endswith("_in") else self.dim**-0.5 for name in self.shapes}
         return {name: rng.uniform(-ends[name], ends[name], shape) for name, shape in self.shapes.items()}
 
-    def bias(
-        self,
-        head: Array,
-        query_positions: Array,
-        key_positions: Array,
-        params: Params | None = None,
-        *,
-        dtype: Any = None,
-    ) -> Array:
-        head, query_positions, key_positions, learned, dtype = self.checked_call(
-            head, query_positions, key_positions, params, dtype
-        )
-        lib, xp = query_positions.lib, query_positions.lib.xp
+    def _bias(self, head: Array, query: Positions, key: Positions, learned: Params, dtype: Any) -> Array:
+        lib, xp = query.lib, query.lib.xp
         # float64: a network of float32 sums loses bits, and autocast would turn its products into bfloat16.
         learned = {name: lib.widest(value) for name, value in learned.items()}
-        x = -steps(query_positions, key_positions, lib.real)
+        x = -steps(query, key, lib.real)
         if self.log_distance:
             x = xp.sign(x) * xp.log1p(xp.abs(x))
         hidden = self._hidden(x, learned, lib)

@@ -11,14 +11,15 @@ from posenc.core import validation
 from posenc.core.arrays import Array, Library
 from posenc.core.checked_positions import Positions
 from posenc.core.declared_fields import Real, Whole
-from posenc.core.doors import AttentionBias, Params
+from posenc.core.doors import Params
 from posenc.core.row import Row
+from posenc.encodings._checked import CheckedBias
 from posenc.encodings._layers import over_pairs
 from posenc.positions.distance import steps
 
 
 @dataclass(frozen=True)
-class FIRE(AttentionBias):
+class FIRE(CheckedBias):
     """bias(h, m, n) = f_h(ψ(|m - n|) / (ψ(max(|threshold·multiplier|, m)) + epsilon)), ψ(x) = ln(1 + |c·x|).
 
     Li et al. 2023, arXiv:2310.04418, and the authors' code: f is a network of one hidden layer with ReLU, c and the
@@ -70,22 +71,11 @@ class FIRE(AttentionBias):
         drawn = {name: rng.uniform(-end, end, self.shapes[name]) for name, end in ends.items()}
         return {"c": np.array(self.initial_c), "multiplier": np.array(1.0), **drawn}
 
-    def bias(
-        self,
-        head: Array,
-        query_positions: Array,
-        key_positions: Array,
-        params: Params | None = None,
-        *,
-        dtype: Any = None,
-    ) -> Array:
-        head, query_positions, key_positions, learned, dtype = self.checked_call(
-            head, query_positions, key_positions, params, dtype
-        )
-        lib = query_positions.lib
+    def _bias(self, head: Array, query: Positions, key: Positions, learned: Params, dtype: Any) -> Array:
+        lib = query.lib
         # float64: a hidden layer of float32 sums loses bits, and autocast would turn its products into bfloat16.
         learned = {name: lib.widest(value) for name, value in learned.items()}
-        share = self._share(query_positions, steps(query_positions, key_positions, lib.real), learned)
+        share = self._share(query, steps(query, key, lib.real), learned)
         # A matrix: all heads have the hidden layer of a pair in common.
         is_matrix = head.shape[1:] == (1, 1) and share.ndim > 2 and share.shape[-3] == 1 and lib.concrete(share)
         number = (

@@ -10,14 +10,16 @@ import numpy as np
 
 from posenc.core import validation
 from posenc.core.arrays import Array
+from posenc.core.checked_positions import Positions
 from posenc.core.declared_fields import Whole
-from posenc.core.doors import AttentionBias, Params
+from posenc.core.doors import Params
 from posenc.core.row import Row
 from posenc.encodings import _window
+from posenc.encodings._checked import CheckedBias
 
 
 @dataclass(frozen=True)
-class GraphDistance(AttentionBias):
+class GraphDistance(CheckedBias):
     """bias(h, m, n) = table[min(d(m, n), rows - 1), h], d the length of the shortest path between two nodes of a graph.
 
     Ying et al. 2021, arXiv:2106.05234, the spatial encoding of Graphormer. The position of a node is the row of its
@@ -66,20 +68,9 @@ class GraphDistance(AttentionBias):
         """N(0, 0.02²), the usual spread of an embedding."""
         return {"table": rng.standard_normal(self.shapes["table"]) * 0.02}
 
-    def bias(
-        self,
-        head: Array,
-        query_positions: Array,
-        key_positions: Array,
-        params: Params | None = None,
-        *,
-        dtype: Any = None,
-    ) -> Array:
-        head, query_positions, key_positions, learned, dtype = self.checked_call(
-            head, query_positions, key_positions, params, dtype
-        )
-        lib, xp, wide = query_positions.lib, query_positions.lib.xp, query_positions.lib.wide_dtype(dtype)
-        steps, guard = _window.distances(query_positions, key_positions, self.axes)
+    def _bias(self, head: Array, query: Positions, key: Positions, learned: Params, dtype: Any) -> Array:
+        lib, xp, wide = query.lib, query.lib.xp, query.lib.wide_dtype(dtype)
+        steps, guard = _window.distances(query, key, self.axes)
         row = xp.clip(xp.amax(xp.abs(xp.stack(steps, -1)), -1), 0, self.rows - 1)
         return lib.astype(lib.astype(learned["table"][row, head], wide) + lib.astype(guard, wide), dtype)
 

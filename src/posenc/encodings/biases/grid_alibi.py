@@ -6,16 +6,18 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 from posenc.core.arrays import Array
-from posenc.core.checked_positions import split_coordinates
+from posenc.core.checked_positions import Positions
 from posenc.core.declared_fields import Whole
-from posenc.core.doors import AttentionBias, Params
+from posenc.core.doors import Params
 from posenc.core.row import Row
+from posenc.encodings import _window
+from posenc.encodings._checked import CheckedBias
 from posenc.encodings.biases.alibi import slopes_of_heads
 from posenc.positions.distance import steps
 
 
 @dataclass(frozen=True)
-class GridALiBi(AttentionBias):
+class GridALiBi(CheckedBias):
     """bias(h, m, n) = -slope_h · √(Σ_a (m_a - n_a)²), slope_h = 2^(-8(h+1)/heads) for a power of two of heads.
 
     2D-ALiBi of Fuller et al. 2023, arXiv:2311.00566 (CROMA), over two axes or more: the slopes of Press et al. 2022,
@@ -42,24 +44,9 @@ class GridALiBi(AttentionBias):
 
     claims = frozenset({"relative", "streaming", "unlimited", "fractional", "symmetric"})
 
-    def bias(
-        self,
-        head: Array,
-        query_positions: Array,
-        key_positions: Array,
-        params: Params | None = None,
-        *,
-        dtype: Any = None,
-    ) -> Array:
-        head, query_positions, key_positions, _, dtype = self.checked_call(
-            head, query_positions, key_positions, params, dtype
-        )
-        lib, xp = query_positions.lib, query_positions.lib.xp
-        pairs = zip(
-            split_coordinates(query_positions, self.axes, "query_positions"),
-            split_coordinates(key_positions, self.axes, "key_positions"),
-            strict=True,
-        )
+    def _bias(self, head: Array, query: Positions, key: Positions, learned: Params, dtype: Any) -> Array:
+        lib, xp = query.lib, query.lib.xp
+        pairs = _window.coordinate_pairs(query, key, self.axes)
         sides = xp.stack([xp.abs(steps(m, n, lib.real)) for m, n in pairs], -1)
         # In units of the longest side: squares neither overflow nor vanish, and the root has a slope at distance 0.
         longest = xp.amax(sides, -1)

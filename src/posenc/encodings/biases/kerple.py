@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from posenc.core.arrays import Array, Library
-from posenc.core.doors import AttentionBias, Params
+from posenc.core.arrays import Array
+from posenc.core.checked_positions import Positions
+from posenc.core.doors import Params
 from posenc.core.row import Row
+from posenc.encodings._checked import CheckedBias
 from posenc.positions.distance import steps
 
 #: The authors' code keeps every parameter at or above this.
@@ -19,7 +21,7 @@ STEEPEST = 2.0
 
 
 @dataclass(frozen=True)
-class _Kerple(AttentionBias):
+class _Kerple(CheckedBias):
     """A kernel of the distance with two parameters a head."""
 
     claims = frozenset({"relative", "streaming", "unlimited", "fractional", "learned", "symmetric"})
@@ -29,22 +31,13 @@ class _Kerple(AttentionBias):
         return {"r1": (self.heads,), "r2": (self.heads,)}
 
     def _parts(
-        self,
-        head: Array,
-        query_positions: Array,
-        key_positions: Array,
-        params: Params | None,
-        dtype: Any,
-        most: float | None = None,
-    ) -> tuple[Array, Array, Array, Any, Library]:
-        """r1 and r2 of the heads asked for, within their bounds; |m - n|; the dtype of the result, and its library."""
-        head, query_positions, key_positions, learned, dtype = self.checked_call(
-            head, query_positions, key_positions, params, dtype
-        )
-        lib, distance = query_positions.lib, query_positions.lib.xp.abs(steps(query_positions, key_positions, dtype))
+        self, head: Array, query: Positions, key: Positions, learned: Params, dtype: Any, most: float | None = None
+    ) -> tuple[Array, Array, Array]:
+        """r1 and r2 of the heads asked for, within their bounds; and |m - n|."""
+        lib, distance = query.lib, query.lib.xp.abs(steps(query, key, dtype))
         r1 = lib.xp.clip(lib.astype(learned["r1"], distance.dtype), FLOOR, None)
         r2 = lib.xp.clip(lib.astype(learned["r2"], distance.dtype), FLOOR, most)
-        return r1[head], r2[head], distance, dtype, lib
+        return r1[head], r2[head], distance
 
 
 @dataclass(frozen=True)
@@ -75,16 +68,8 @@ class KerpleLog(_Kerple):
         """r1 uniform from 0 to 2 and r2 from 0 to 1, each raised to the floor, as the authors' code draws them."""
         return _drawn(rng, self.heads, r1=2.0, r2=1.0)
 
-    def bias(
-        self,
-        head: Array,
-        query_positions: Array,
-        key_positions: Array,
-        params: Params | None = None,
-        *,
-        dtype: Any = None,
-    ) -> Array:
-        r1, r2, distance, dtype, lib = self._parts(head, query_positions, key_positions, params, dtype)
+    def _bias(self, head: Array, query: Positions, key: Positions, learned: Params, dtype: Any) -> Array:
+        lib, (r1, r2, distance) = query.lib, self._parts(head, query, key, learned, dtype)
         # Taken from zero, so that a token's bias towards itself is 0.0 and not -0.0.
         return lib.astype(0.0 - r1 * lib.xp.log1p(r2 * distance), dtype)
 
@@ -117,17 +102,9 @@ class KerplePower(_Kerple):
         """r1 uniform from 0 to 1 and r2 from 0 to 2, each raised to the floor, as the authors' code draws them."""
         return _drawn(rng, self.heads, r1=1.0, r2=2.0)
 
-    def bias(
-        self,
-        head: Array,
-        query_positions: Array,
-        key_positions: Array,
-        params: Params | None = None,
-        *,
-        dtype: Any = None,
-    ) -> Array:
-        r1, r2, distance, dtype, lib = self._parts(head, query_positions, key_positions, params, dtype, STEEPEST)
-        xp = lib.xp
+    def _bias(self, head: Array, query: Positions, key: Positions, learned: Params, dtype: Any) -> Array:
+        lib, xp = query.lib, query.lib.xp
+        r1, r2, distance = self._parts(head, query, key, learned, dtype, STEEPEST)
         # The slope of |x|^r at 0 is infinite for r < 1: no gradient may pass there.
         here = distance == 0
         power = xp.where(here, xp.zeros_like(distance), xp.where(here, xp.ones_like(distance), distance) ** r2)

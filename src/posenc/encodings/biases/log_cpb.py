@@ -10,11 +10,12 @@ import numpy as np
 
 from posenc.core import validation
 from posenc.core.arrays import Array, Library
-from posenc.core.checked_positions import split_coordinates
+from posenc.core.checked_positions import Positions
 from posenc.core.declared_fields import Whole
-from posenc.core.doors import AttentionBias, Params
+from posenc.core.doors import Params
 from posenc.core.row import Row
 from posenc.encodings import _window
+from posenc.encodings._checked import CheckedBias
 from posenc.encodings._layers import uniform_layers
 from posenc.positions.distance import steps
 from posenc.positions.sums_between import sigmoid
@@ -24,7 +25,7 @@ FURTHEST, LARGEST = 8.0, 16.0
 
 
 @dataclass(frozen=True)
-class LogCPB(AttentionBias):
+class LogCPB(CheckedBias):
     """bias(h, m, n) = 16·σ(MLP(x)_h), x_a = sgn(Δ_a)·log₂(1 + |8Δ_a / (M_a - 1)|) / log₂ 8, Δ = m - n along each axis.
 
     Liu et al. 2022, arXiv:2111.09883 (Swin v2), with the factors of the authors' code: one hidden layer with ReLU, no
@@ -72,26 +73,11 @@ class LogCPB(AttentionBias):
         """Each layer uniform within ±1/√(its inputs), PyTorch's rule."""
         return uniform_layers(rng, self.shapes, {"weight_out": self.width}, self.axes)
 
-    def bias(
-        self,
-        head: Array,
-        query_positions: Array,
-        key_positions: Array,
-        params: Params | None = None,
-        *,
-        dtype: Any = None,
-    ) -> Array:
-        head, query_positions, key_positions, learned, dtype = self.checked_call(
-            head, query_positions, key_positions, params, dtype
-        )
-        lib = query_positions.lib
+    def _bias(self, head: Array, query: Positions, key: Positions, learned: Params, dtype: Any) -> Array:
+        lib = query.lib
         # float64: a hidden layer of float32 sums loses bits, and autocast would turn its products into bfloat16.
         learned = {name: lib.widest(value) for name, value in learned.items()}
-        pairs = zip(
-            split_coordinates(query_positions, self.axes, "query_positions"),
-            split_coordinates(key_positions, self.axes, "key_positions"),
-            strict=True,
-        )
+        pairs = _window.coordinate_pairs(query, key, self.axes)
         hidden = learned["bias_in"]
         for axis, (m, n) in enumerate(pairs):
             x = self._read(-steps(m, n, lib.real), self.window[axis], lib)

@@ -9,14 +9,16 @@ import numpy as np
 
 from posenc.core import validation
 from posenc.core.arrays import Array
+from posenc.core.checked_positions import Positions
 from posenc.core.declared_fields import Whole
-from posenc.core.doors import AttentionBias, Params
+from posenc.core.doors import Params
 from posenc.core.row import Row
+from posenc.encodings._checked import CheckedBias
 from posenc.positions.whole_positions import whole_difference
 
 
 @dataclass(frozen=True)
-class RelativeBias(AttentionBias):
+class RelativeBias(CheckedBias):
     """bias(h, m, n) = table[clip(m - n, -clip, clip) + clip, h]: no buckets, a row of the table for every distance.
 
     The table of Liu et al. 2021, arXiv:2103.14030, §3.2, along one axis; for windows of M tokens, clip = M - 1. Beyond
@@ -55,20 +57,9 @@ class RelativeBias(AttentionBias):
         """N(0, 0.02²), as Swin's code draws it; its cut at ±2 is a hundred deviations out."""
         return {"table": rng.standard_normal(self.shapes["table"]) * 0.02}
 
-    def bias(
-        self,
-        head: Array,
-        query_positions: Array,
-        key_positions: Array,
-        params: Params | None = None,
-        *,
-        dtype: Any = None,
-    ) -> Array:
-        head, query_positions, key_positions, learned, dtype = self.checked_call(
-            head, query_positions, key_positions, params, dtype
-        )
-        lib, wide = query_positions.lib, query_positions.lib.wide_dtype(dtype)
-        distance, guard = whole_difference(query_positions, key_positions)
+    def _bias(self, head: Array, query: Positions, key: Positions, learned: Params, dtype: Any) -> Array:
+        lib, wide = query.lib, query.lib.wide_dtype(dtype)
+        distance, guard = whole_difference(query, key)
         row = self.clip - lib.xp.clip(distance, -self.clip, self.clip)
         return lib.astype(lib.astype(learned["table"][row, head], wide) + lib.astype(guard, wide), dtype)
 

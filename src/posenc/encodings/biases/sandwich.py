@@ -12,14 +12,15 @@ from posenc.core import arrays
 from posenc.core.arrays import Array
 from posenc.core.checked_positions import Positions
 from posenc.core.declared_fields import Base, Whole
-from posenc.core.doors import AttentionBias, Params
+from posenc.core.doors import Params
 from posenc.core.row import Row
+from posenc.encodings._checked import CheckedBias
 from posenc.frequencies import Geometric
 from posenc.phase import cos_sin
 
 
 @dataclass(frozen=True)
-class Sandwich(AttentionBias):
+class Sandwich(CheckedBias):
     """bias(h, m, n) = Σ_i cos((m - n)·ω_i) / r_h, ω_i = base^(-2i/dim), r_h = 8(h+1)/heads, i = 0 … dim/2 - 1.
 
     Chi et al. 2022, arXiv:2212.10356: the inner product of the sinusoids of two positions, the only part of the
@@ -59,21 +60,10 @@ class Sandwich(AttentionBias):
         """
         return 8.0 * np.arange(1, self.heads + 1) / self.heads
 
-    def bias(
-        self,
-        head: Array,
-        query_positions: Array,
-        key_positions: Array,
-        params: Params | None = None,
-        *,
-        dtype: Any = None,
-    ) -> Array:
-        head, query_positions, key_positions, _, dtype = self.checked_call(
-            head, query_positions, key_positions, params, dtype
-        )
-        lib = query_positions.lib
+    def _bias(self, head: Array, query: Positions, key: Positions, learned: Params, dtype: Any) -> Array:
+        lib = query.lib
         # cos((m - n)ω) = cos mω·cos nω + sin mω·sin nω: no sinusoid is made for a pair of positions.
-        total = lib.contracted(self._cos_sin(query_positions), self._cos_sin(key_positions))
+        total = lib.contracted(self._cos_sin(query), self._cos_sin(key))
         ratios = lib.constant(_ratios(self), total.dtype)[head]
         return lib.astype(lib.astype(total / ratios, lib.wide_dtype(dtype)), dtype)
 

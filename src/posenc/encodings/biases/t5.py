@@ -10,15 +10,16 @@ import numpy as np
 
 from posenc.core import arrays, validation
 from posenc.core.arrays import Array, Library, remembered
-from posenc.core.checked_positions import checked
+from posenc.core.checked_positions import Positions, checked
 from posenc.core.declared_fields import Real, Whole
-from posenc.core.doors import AttentionBias, Params
+from posenc.core.doors import Params
 from posenc.core.row import Row
+from posenc.encodings._checked import CheckedBias
 from posenc.positions.whole_positions import whole, whole_difference
 
 
 @dataclass(frozen=True)
-class T5Bias(AttentionBias):
+class T5Bias(CheckedBias):
     """bias(h, m, n) = scale · table[bucket(n - m), h], with n the key's position and m the query's.
 
     Raffel et al. 2020, arXiv:1910.10683, §2.1, with the buckets of the authors' code. Of the B buckets of a direction
@@ -102,20 +103,9 @@ class T5Bias(AttentionBias):
         later = lib.astype(steps > 0, lookup.dtype) * self._one_way
         return later + lookup[xp.clip(xp.abs(steps), 0, self.max_distance)]
 
-    def bias(
-        self,
-        head: Array,
-        query_positions: Array,
-        key_positions: Array,
-        params: Params | None = None,
-        *,
-        dtype: Any = None,
-    ) -> Array:
-        head, query_positions, key_positions, learned, dtype = self.checked_call(
-            head, query_positions, key_positions, params, dtype
-        )
-        lib, wide = query_positions.lib, query_positions.lib.wide_dtype(dtype)
-        distance, guard = whole_difference(query_positions, key_positions)
+    def _bias(self, head: Array, query: Positions, key: Positions, learned: Params, dtype: Any) -> Array:
+        lib, wide = query.lib, query.lib.wide_dtype(dtype)
+        distance, guard = whole_difference(query, key)
         table = lib.astype(learned["table"], wide) * self.scale
         return lib.astype(table[self._bucket(distance, lib), head] + lib.astype(guard, wide), dtype)
 

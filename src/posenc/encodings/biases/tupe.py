@@ -13,8 +13,9 @@ from posenc.core import validation
 from posenc.core.arrays import Array, Library
 from posenc.core.checked_positions import Positions
 from posenc.core.declared_fields import Real, Whole, Width
-from posenc.core.doors import AttentionBias, Params
+from posenc.core.doors import Params
 from posenc.core.row import Row
+from posenc.encodings._checked import CheckedBias
 from posenc.encodings.biases.t5 import T5Bias
 from posenc.positions.whole_positions import whole
 
@@ -23,7 +24,7 @@ BUCKETS, FARTHEST = 32, 128
 
 
 @dataclass(frozen=True)
-class TUPE(AttentionBias):
+class TUPE(CheckedBias):
     """bias(h, m, n) = Q_h(p_m)·K_h(p_n) / √(2·dim) + table[bucket(n - m), h]; where m or n is 0, numbers of its own.
 
     Ke et al. 2021, arXiv:2006.15595, in the authors' code (guolinke/TUPE). p are learned vectors of positions after a
@@ -101,22 +102,10 @@ class TUPE(AttentionBias):
         }
         return {name: fixed.get(name, 0.02 * rng.standard_normal(shape)) for name, shape in shapes.items()}
 
-    def bias(
-        self,
-        head: Array,
-        query_positions: Array,
-        key_positions: Array,
-        params: Params | None = None,
-        *,
-        dtype: Any = None,
-    ) -> Array:
-        head, query_positions, key_positions, learned, dtype = self.checked_call(
-            head, query_positions, key_positions, params, dtype
-        )
-        lib, xp = query_positions.lib, query_positions.lib.xp
+    def _bias(self, head: Array, query: Positions, key: Positions, learned: Params, dtype: Any) -> Array:
+        lib, xp = query.lib, query.lib.xp
         (m, outside_m), (n, outside_n) = (
-            self._index(name, at)
-            for name, at in (("query_positions", query_positions), ("key_positions", key_positions))
+            self._index(name, at) for name, at in (("query_positions", query), ("key_positions", key))
         )
         learned = {name: lib.widest(value) for name, value in learned.items()}
         asking, asked = (self._projected(learned, side, lib) for side in ("query", "key"))

@@ -11,13 +11,14 @@ import numpy as np
 from posenc.core import validation
 from posenc.core.arrays import Array
 from posenc.core.checked_positions import Positions
-from posenc.core.doors import AttentionBias, Params
+from posenc.core.doors import Params
 from posenc.core.row import Row
 from posenc.encodings import _window
+from posenc.encodings._checked import CheckedBias
 
 
 @dataclass(frozen=True)
-class WindowBias(AttentionBias):
+class WindowBias(CheckedBias):
     """bias(h, m, n) = table[(Δ_0 + M_0 - 1)·(2M_1 - 1) + Δ_1 + M_1 - 1, h], Δ = m - n in a window M_0 × M_1.
 
     Liu et al. 2021, arXiv:2103.14030, with the rows of the authors' code, over two axes or more (a window of video has
@@ -71,23 +72,12 @@ class WindowBias(AttentionBias):
         """N(0, 0.02²), as Swin's code draws it; its cut at ±2 is a hundred deviations out."""
         return {"table": rng.standard_normal(self.shapes["table"]) * 0.02}
 
-    def bias(
-        self,
-        head: Array,
-        query_positions: Array,
-        key_positions: Array,
-        params: Params | None = None,
-        *,
-        dtype: Any = None,
-    ) -> Array:
-        head, query_positions, key_positions, learned, dtype = self.checked_call(
-            head, query_positions, key_positions, params, dtype
-        )
-        lib, wide = query_positions.lib, query_positions.lib.wide_dtype(dtype)
-        steps, guard = _window.distances(query_positions, key_positions, self.axes)
+    def _bias(self, head: Array, query: Positions, key: Positions, learned: Params, dtype: Any) -> Array:
+        lib, wide = query.lib, query.lib.wide_dtype(dtype)
+        steps, guard = _window.distances(query, key, self.axes)
         row = _window.window_rows(steps, self.window, lib)
         if self.class_token:
-            row = self._with_token(row, query_positions, key_positions)
+            row = self._with_token(row, query, key)
         return lib.astype(lib.astype(learned["table"][row, head], wide) + lib.astype(guard, wide), dtype)
 
     def _with_token(self, row: Array, query_positions: Positions, key_positions: Positions) -> Array:

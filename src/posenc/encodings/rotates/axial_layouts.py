@@ -2,17 +2,75 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Literal
 
 from posenc.core import validation
 from posenc.core.rotation import PairLayout
-from posenc.encodings.rotates import _axial_rules as rules
 from posenc.encodings.rotates.axial_rope import AxialRoPE
 from posenc.frequencies import Geometric, InRevolutions, Joined, Proportional, Scaling
 from posenc.phase import Frequencies, Numerics
+
+#: Axis and frequency index of each pair, and whether indices are counted anew on each axis.
+Pairs = tuple[tuple[int, ...], tuple[int, ...], bool]
+
+
+def bands(sections: tuple[int, ...]) -> Pairs:
+    """Axes one after another, each with frequencies of its own: 0 0 1 1."""
+    axis = tuple(axis for axis, count in enumerate(sections) for _ in range(count))
+    return axis, tuple(index for count in sections for index in range(count)), True
+
+
+def bands_last_first(sections: tuple[int, ...]) -> Pairs:
+    """Bands, the last axis first: 1 1 0 0."""
+    axis, index, restarts = bands(sections[::-1])
+    return tuple(len(sections) - 1 - one for one in axis), index, restarts
+
+
+def slots_last_first(sections: tuple[int, ...]) -> Pairs:
+    """Axes take turns, the last one first, each with frequencies of its own: 1 0 1 0."""
+    count, pairs = len(sections), range(sum(sections))
+    return tuple(count - 1 - pair % count for pair in pairs), tuple(pair // count for pair in pairs), True
+
+
+def dealt(sections: tuple[int, ...]) -> Pairs:
+    """Frequencies dealt out to the axes in turn, then put axis by axis: axes 0 0 1 1, indices 0 2 1 3."""
+    count = len(sections)
+    index = tuple(index for axis in range(count) for index in range(axis, sum(sections), count))
+    return tuple(one % count for one in index), index, False
+
+
+def dealt_in_place(sections: tuple[int, ...]) -> Pairs:
+    """Frequencies dealt out to the axes in turn: axes 0 1 0 1."""
+    return _shared(pair % len(sections) for pair in range(sum(sections)))
+
+
+def chunks(sections: tuple[int, ...]) -> Pairs:
+    """Frequencies cut into sections, one an axis: axes 0 0 1 1 2 2."""
+    return _shared(bands(sections)[0])
+
+
+def strides(sections: tuple[int, ...]) -> Pairs:
+    """Shared frequencies: thirds for height and width as far as sections reach, else time: 0 1 2 0 1 2 0 0."""
+    reach = (0, 3 * sections[1], 3 * sections[2])
+    return _shared(pair % 3 if pair < reach[pair % 3] else 0 for pair in range(sum(sections)))
+
+
+def time_last(sections: tuple[int, ...]) -> Pairs:
+    """Shared frequencies: height and width take turns on the fast ones, time has the slow ones: 1 2 1 2 0."""
+    return _shared(1 + pair % 2 if pair < sections[1] + sections[2] else 0 for pair in range(sum(sections)))
+
+
+def by_sixteens(sections: tuple[int, ...]) -> Pairs:
+    """Shared frequencies, by sixteens: four pairs of time, then two of height and two of width, three times."""
+    return _shared((0, 0, 0, 0, *3 * (1, 1, 2, 2))[pair % 16] for pair in range(sum(sections)))
+
+
+def _shared(axes: Iterable[int]) -> Pairs:
+    axis = tuple(axes)
+    return axis, tuple(range(len(axis))), False
 
 
 @dataclass(frozen=True)
@@ -29,7 +87,7 @@ class AxialLayout:
         fixed_time: Whether the pairs of time do not rotate.
     """
 
-    rule: Callable[[tuple[int, ...]], rules.Pairs]
+    rule: Callable[[tuple[int, ...]], Pairs]
     pairing: PairLayout
     used_by: str
     axes: int | None = None
@@ -41,37 +99,37 @@ class AxialLayout:
 #: The first two rows differ in pairing alone, and so on: what is left is what released code really decides.
 LAYOUTS: Mapping[str, AxialLayout] = MappingProxyType({
     "qwen2-vl-vision": AxialLayout(
-        rules.bands, "halves", "Qwen2-VL, Qwen3-VL, GLM-4V and Ernie 4.5-VL vision; Cosmos (diffusers)"
+        bands, "halves", "Qwen2-VL, Qwen3-VL, GLM-4V and Ernie 4.5-VL vision; Cosmos (diffusers)"
     ),
     "sam2": AxialLayout(
-        rules.bands,
+        bands,
         "adjacent",
         "SAM 2 (positions are (column, row)), rope-vit axial, timm RotaryEmbeddingCat, Flux, Wan, CogVideoX "
         "(diffusers), get_axial_freqs",
     ),
-    "gemma4-vision": AxialLayout(rules.bands, "halves", "Gemma 4 vision (positions are (column, row))", blocks="axes"),
-    "step3-vision": AxialLayout(rules.bands_last_first, "halves", "Step 3 vision"),
+    "gemma4-vision": AxialLayout(bands, "halves", "Gemma 4 vision (positions are (column, row))", blocks="axes"),
+    "step3-vision": AxialLayout(bands_last_first, "halves", "Step 3 vision"),
     "inkling2-vision": AxialLayout(
-        rules.bands_last_first, "adjacent", "Inkling 2 vision; Llama 4 vision (positions from 1)"
+        bands_last_first, "adjacent", "Inkling 2 vision; Llama 4 vision (positions from 1)"
     ),
-    "kimi-vision": AxialLayout(rules.slots_last_first, "halves", "Kimi K2.5 vision"),
-    "dinov3": AxialLayout(rules.bands, "halves", "DINOv3 (positions.centres, from -1 to 1)", revolutions=True),
-    "pixtral": AxialLayout(rules.dealt, "halves", "Pixtral", axes=2),
-    "neomme": AxialLayout(rules.dealt_in_place, "halves", "NeoMME; HunyuanImage 3 (positions.rope_tie)", axes=2),
-    "vrope": AxialLayout(rules.dealt_in_place, "halves", "VRoPE (positions.vrope)", axes=4),
-    "qwen2-vl": AxialLayout(rules.chunks, "halves", "M-RoPE: Qwen2-VL, Qwen2.5-VL; XD-RoPE of HunYuan-VL in vLLM"),
-    "glm4v": AxialLayout(rules.chunks, "adjacent", "M-RoPE on adjacent pairs: GLM-4V, GLM-OCR"),
+    "kimi-vision": AxialLayout(slots_last_first, "halves", "Kimi K2.5 vision"),
+    "dinov3": AxialLayout(bands, "halves", "DINOv3 (positions.centres, from -1 to 1)", revolutions=True),
+    "pixtral": AxialLayout(dealt, "halves", "Pixtral", axes=2),
+    "neomme": AxialLayout(dealt_in_place, "halves", "NeoMME; HunyuanImage 3 (positions.rope_tie)", axes=2),
+    "vrope": AxialLayout(dealt_in_place, "halves", "VRoPE (positions.vrope)", axes=4),
+    "qwen2-vl": AxialLayout(chunks, "halves", "M-RoPE: Qwen2-VL, Qwen2.5-VL; XD-RoPE of HunYuan-VL in vLLM"),
+    "glm4v": AxialLayout(chunks, "adjacent", "M-RoPE on adjacent pairs: GLM-4V, GLM-OCR"),
     "qwen3-vl": AxialLayout(
-        rules.strides, "halves", "interleaved M-RoPE: Qwen3-VL, Qwen3.5, timm RotaryEmbeddingMRope", axes=3
+        strides, "halves", "interleaved M-RoPE: Qwen3-VL, Qwen3.5, timm RotaryEmbeddingMRope", axes=3
     ),
     "ernie4.5-vl": AxialLayout(
-        rules.time_last, "adjacent", "Ernie 4.5-VL (its file lists the section of time last)", axes=3
+        time_last, "adjacent", "Ernie 4.5-VL (its file lists the section of time last)", axes=3
     ),
-    "videorope": AxialLayout(rules.time_last, "halves", "VideoRoPE", axes=3),
+    "videorope": AxialLayout(time_last, "halves", "VideoRoPE", axes=3),
     "hope": AxialLayout(
-        rules.time_last, "halves", "HoPE of video models: VideoRoPE whose time does not rotate", axes=3, fixed_time=True
+        time_last, "halves", "HoPE of video models: VideoRoPE whose time does not rotate", axes=3, fixed_time=True
     ),
-    "lumos": AxialLayout(rules.by_sixteens, "halves", "MM-RoPE of Lumos-1 (modeling_chameleon_mm_rope)", axes=3),
+    "lumos": AxialLayout(by_sixteens, "halves", "MM-RoPE of Lumos-1 (modeling_chameleon_mm_rope)", axes=3),
 })  # fmt: skip
 
 
@@ -144,7 +202,7 @@ def axial(
 
 
 #: Rules that share pairs out evenly between rows and columns.
-_EVEN = (rules.bands, rules.bands_last_first, rules.slots_last_first, rules.dealt, rules.dealt_in_place)
+_EVEN = (bands, bands_last_first, slots_last_first, dealt, dealt_in_place)
 
 
 def _of_an_image(kind: AxialLayout, layout: str, sections: Any, dim: int | None) -> Any:
@@ -181,7 +239,7 @@ def _sections(kind: AxialLayout, layout: str, sections: Any) -> tuple[int, ...]:
 def _fit(kind: AxialLayout, layout: str, sections: tuple[int, ...], axis: tuple[int, ...]) -> None:
     """Refuse sections that the rule does not give; those of strides say how far they reach, not how many they are."""
     counts = tuple(axis.count(one) for one in range(len(sections)))
-    if (counts != sections and kind.rule is not rules.strides) or (kind.blocks == "axes" and len({*sections}) > 1):
+    if (counts != sections and kind.rule is not strides) or (kind.blocks == "axes" and len({*sections}) > 1):
         raise ValueError(
             f"sections must be those of {layout!r} for as many pairs, {counts}; got {sections}. Use those."
         )

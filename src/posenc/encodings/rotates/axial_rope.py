@@ -102,7 +102,7 @@ class AxialRoPE(RotaryEncoding):
 
     @property
     def channels(self) -> Pairing:
-        """Which channels form the pairs."""
+        """Pairing of the channels."""
         return Pairing(self.pairing, self.head_dim, self.head_dim, 0, self.blocks)
 
     @property
@@ -128,7 +128,7 @@ class AxialRoPE(RotaryEncoding):
 
     @cached_property
     def attention_factor(self) -> float:
-        """What cos and sin are multiplied by; logits by its square."""
+        """Factor of cos and sin; logits are multiplied by its square."""
         return 1.0 if self.scaling is None else self.scaling.attention_factor
 
     @cached_property

@@ -59,12 +59,12 @@ class DualBaseRoPE(RotaryEncoding):
 
     @cached_property
     def channels(self) -> Pairing:
-        """Which channels form the pairs."""
+        """Pairing of the channels."""
         return Pairing(self.pairing, self.dim, self.dim, 0, 2 if self.pairing == "halves" else 1)
 
     @cached_property
     def frequencies(self) -> Joined:
-        """How fast each pair rotates."""
+        """Frequency of each pair."""
         return Joined((Geometric(self.dim // 2, self.base), Geometric(self.dim // 2, self.second_base)))
 
     @cached_property

@@ -80,7 +80,7 @@ class FoPE(RotaryEncoding):
         return dict.fromkeys(("cosines", "sines"), (self.heads, self.kept, self.kept))
 
     def init(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
-        """One plus N(0, gain²·2/(kept·(kept + heads))), the spread of the authors' xavier_normal_ for this shape."""
+        """Draw 1 + N(0, gain²·2/(kept·(kept + heads))), the spread of the authors' xavier_normal_ for this shape."""
         spread = self.gain * (2 / (self.kept * (self.kept + self.heads))) ** 0.5
         return {name: np.eye(self.kept) + spread * rng.standard_normal(shape) for name, shape in self.shapes.items()}
 

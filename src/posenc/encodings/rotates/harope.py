@@ -16,7 +16,7 @@ from posenc.core.operators import MatrixRotation
 from posenc.core.rotation import of_pairs
 from posenc.core.row import Row
 from posenc.encodings import _wrapped
-from posenc.encodings._of_one import RotatesOne
+from posenc.encodings._wrapped import RotatesOne
 from posenc.encodings.rotates.axial_layouts import axial
 from posenc.encodings.rotates.learned_rope import LearnedRoPE
 from posenc.phase import exponential

@@ -60,7 +60,7 @@ class LearnedRoPE(RotaryEncoding):
 
     @cached_property
     def channels(self) -> Pairing:
-        """Which channels form the pairs."""
+        """Pairing of the channels."""
         return Pairing(self.pairing, self.dim, self.dim)
 
     def rotation(

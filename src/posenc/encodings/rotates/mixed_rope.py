@@ -73,7 +73,7 @@ class MixedRoPE(RotaryEncoding):
 
     @cached_property
     def channels(self) -> Pairing:
-        """Which channels form the pairs."""
+        """Pairing of the channels."""
         return Pairing(self.pairing, self.dim, self.dim)
 
     def rotation(

@@ -63,18 +63,18 @@ class RoPE(RotaryEncoding):
 
     @cached_property
     def channels(self) -> Pairing:
-        """Which channels form the pairs."""
+        """Pairing of the channels."""
         return Pairing(self.pairing, self.dim, self.dim)
 
     @cached_property
     def frequencies(self) -> Frequencies:
-        """How fast each pair rotates."""
+        """Frequency of each pair."""
         unscaled = Geometric(self.dim, self.base)
         return unscaled if self.scaling is None else Rescaled(unscaled, self.scaling)
 
     @cached_property
     def attention_factor(self) -> float:
-        """What cos and sin are multiplied by; logits by its square."""
+        """Factor of cos and sin; logits are multiplied by its square."""
         return 1.0 if self.scaling is None else self.scaling.attention_factor
 
     @cached_property

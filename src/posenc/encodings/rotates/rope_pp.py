@@ -60,7 +60,7 @@ class RoPEPlusPlus(RotaryEncoding):
 
     @cached_property
     def frequencies(self) -> Geometric:
-        """How fast each pair rotates."""
+        """Frequency of each pair."""
         return Geometric(self.dim, self.base)
 
     def rotation(

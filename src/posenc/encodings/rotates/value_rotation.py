@@ -10,7 +10,7 @@ from posenc.core.arrays import Array
 from posenc.core.doors import Params, Role, RotaryEncoding
 from posenc.core.rotation import Rotation, of_pairs
 from posenc.core.row import Row
-from posenc.encodings._of_one import RotatesOne
+from posenc.encodings._wrapped import RotatesOne
 from posenc.encodings.rotates.learned_rope import LearnedRoPE
 from posenc.encodings.rotates.rope import RoPE
 

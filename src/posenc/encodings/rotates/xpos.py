@@ -92,7 +92,7 @@ class XPos(RotaryEncoding):
 
     @cached_property
     def frequencies(self) -> Geometric:
-        """How fast each pair rotates."""
+        """Frequency of each pair."""
         return Geometric(self.dim, self.base)
 
     @cached_property

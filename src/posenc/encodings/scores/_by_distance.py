@@ -10,7 +10,8 @@ from posenc.core import arrays
 from posenc.core.arrays import Array
 from posenc.core.checked_content import content, inputs
 from posenc.core.checked_positions import Positions, checked
-from posenc.core.doors import AttentionScore, Params
+from posenc.core.doors import Params
+from posenc.encodings._checked import CheckedScore
 
 
 class DistanceTerms(NamedTuple):
@@ -36,7 +37,7 @@ class DistanceTerms(NamedTuple):
 
 
 @dataclass(frozen=True)
-class ByDistance(AttentionScore):
+class ByDistance(CheckedScore):
     """A score whose terms are products of what stands at the query, or at the key, with one vector a distance."""
 
     @property

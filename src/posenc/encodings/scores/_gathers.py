@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import abc
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, final
 
 from posenc.core import arrays
-from posenc.core.arrays import Array
+from posenc.core.arrays import Array, Library
 from posenc.core.checked_content import content, inputs, inputs_of_both, of_documents, placed
 from posenc.core.checked_positions import Positions
 from posenc.core.doors import AttentionScore, Documents, Params
@@ -145,3 +146,31 @@ def _as_wide(learned: Params, x: Array) -> Params:
     """Parameters in the dtype of x; those of a wrapped encoding, whose names have a dot, as they are."""
     lib = arrays.library(x)
     return {name: value if "." in name else lib.astype(value, x.dtype) for name, value in learned.items()}
+
+
+def score_of_rotation(q: Array, k: Array, rotated_q: Array, rotated_k: Array) -> Array:
+    """Difference (R(there)q · R(here)k - q·k) / √dim that a rotation makes to the product that attention adds itself.
+
+    Args:
+        q: Queries, (*batch, heads, n, dim).
+        k: Keys, (*batch, heads, m, dim).
+        rotated_q: The rotated queries.
+        rotated_k: The rotated keys.
+
+    Returns:
+        The score, (*batch, heads, n, m).
+    """
+    return (rotated_q @ rotated_k.swapaxes(-1, -2) - q @ k.swapaxes(-1, -2)) / math.sqrt(q.shape[-1])
+
+
+def rotated_by_angles(x: Array, angle: Array, lib: Library) -> Array:
+    """Pairs (i, i + dim/2) of x, (*batch, heads, places, dim), rotated by their angles."""
+    cos, sin = (lib.astype(part, x.dtype) for part in (lib.xp.cos(angle), lib.xp.sin(angle)))
+    return rotated_halves(x, cos, sin, lib)
+
+
+def rotated_halves(x: Array, cos: Array, sin: Array, lib: Library) -> Array:
+    """Pairs (i, i + dim/2) of x rotated by angles with these cosines and sines."""
+    half = x.shape[-1] // 2
+    first, second = x[..., :half], x[..., half:]
+    return lib.xp.concatenate([first * cos - second * sin, first * sin + second * cos], -1)

@@ -10,9 +10,11 @@ import numpy as np
 
 from posenc.core import validation
 from posenc.core.arrays import Array, Library
+from posenc.core.checked_positions import Positions
 from posenc.core.declared_fields import Heads, Width
-from posenc.core.doors import AttentionScore, Params
+from posenc.core.doors import Params
 from posenc.core.row import Row
+from posenc.encodings._checked import CheckedScore
 from posenc.encodings.biases.alibi import slopes_of_heads
 from posenc.positions.distance import steps
 from posenc.positions.sums_between import log_sigmoid
@@ -23,7 +25,7 @@ LEAST = 1e-6
 
 
 @dataclass(frozen=True)
-class AdditiveGRAPE(AttentionScore):
+class AdditiveGRAPE(CheckedScore):
     """score(h, m, n) = -max(m - n, 0) · s_h · softplus(ω_h) · (softplus(v_h·q_m / √dim) + softplus(u_h·k_n / √dim)).
 
     Zhang et al. 2025, arXiv:2512.07805, the gated additive GRAPE, as in the authors' code: s_h are the slopes of ALiBi
@@ -71,23 +73,9 @@ class AdditiveGRAPE(AttentionScore):
         drawn = {name: rng.standard_normal(shape) * self.dim**-0.5 for name, shape in self.shapes.items()}
         return drawn | {"omega": np.full(self.heads, math.log(math.e - 1))}
 
-    def score(
-        self,
-        q: Array,
-        k: Array,
-        query_positions: Array,
-        key_positions: Array,
-        params: Params | None = None,
-        *,
-        hidden: Array | None = None,
-    ) -> Array:
-        q, k, query_positions, key_positions, learned = self.checked_call(
-            q, k, query_positions, key_positions, params, hidden=hidden
-        )
-        lib = query_positions.lib
-        distance = steps(
-            query_positions.part((..., slice(None), None)), key_positions.part((..., None, slice(None))), q.dtype
-        )
+    def _score(self, q: Array, k: Array, query: Positions, key: Positions, learned: Params, hidden: Array) -> Array:
+        lib = query.lib
+        distance = steps(query.part((..., slice(None), None)), key.part((..., None, slice(None))), q.dtype)
         behind = lib.xp.clip(-distance, 0.0, None)[..., None, :, :]
         slopes = lib.constant(slopes_of_heads(self), q.dtype) * _softplus(learned["omega"])
         gates = [self._gate(q, learned["v"], lib)] if "v" in learned else []

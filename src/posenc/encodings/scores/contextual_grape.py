@@ -14,8 +14,7 @@ from posenc.core.checked_positions import Positions
 from posenc.core.declared_fields import Base, EvenWidth, Heads, Real, Width
 from posenc.core.doors import Params
 from posenc.core.row import Row
-from posenc.encodings.scores._gathers import Gathers, PreparedKeys
-from posenc.encodings.scores._rotated import rotated_by_angles, score_of_rotation
+from posenc.encodings.scores._gathers import Gathers, PreparedKeys, rotated_by_angles, score_of_rotation
 from posenc.frequencies import Geometric
 from posenc.positions.ordered_keys import OrderedKeys
 from posenc.positions.sums_between import sigmoid, sums_upto

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from posenc.core import validation
 from posenc.core.arrays import Array, Library
 from posenc.core.checked_positions import Positions
+from posenc.core.declared_fields import Whole, Width
 from posenc.core.doors import Params
 from posenc.core.row import Row
 from posenc.encodings import _layers, _wrapped
+from posenc.encodings._checked import CheckedScore
 from posenc.encodings.biases.alibi import ALiBi
 from posenc.encodings.biases.kerple import KerpleLog
 
@@ -22,7 +24,7 @@ LEAK = 0.01
 
 
 @dataclass(frozen=True)
-class DAPE(_wrapped.ScoresByBias):
+class DAPE(_wrapped.ScoresByBias, CheckedScore):
     """score(m, n) = B(m, n) + f([A(m, n), B(m, n)]), with A = q_m·k_n / √dim of all heads and B a bias of all heads.
 
     Zheng et al. 2024, arXiv:2405.14722: f is a network of one hidden layer with LeakyReLU over the 2·heads numbers of a
@@ -51,11 +53,10 @@ class DAPE(_wrapped.ScoresByBias):
         [[[[1.0, 2.0, 3.0]]]]
     """
 
-    dim: int
-    width: int = 32
+    dim: Width
+    width: Annotated[int, Whole(1, 1 << 14)] = 32
 
     def _check_together(self) -> None:
-        check_widths(self)
         validation.size("width", self.width * 3 * self.heads)
 
     @property
@@ -68,33 +69,10 @@ class DAPE(_wrapped.ScoresByBias):
         """Each layer uniform within ±1/√(its inputs), as the authors' code draws it; the bias as it draws itself."""
         return drawn_network(self, rng, 1)
 
-    def score(
-        self,
-        q: Array,
-        k: Array,
-        query_positions: Array,
-        key_positions: Array,
-        params: Params | None = None,
-        *,
-        hidden: Array | None = None,
-    ) -> Array:
-        q, k, query_positions, key_positions, learned = self.checked_call(
-            q, k, query_positions, key_positions, params, hidden=hidden
-        )
-        bias, x = logits_and_bias(self, q, k, query_positions, key_positions, learned)
+    def _score(self, q: Array, k: Array, query: Positions, key: Positions, learned: Params, hidden: Array) -> Array:
+        bias, x = logits_and_bias(self, q, k, query, key, learned)
         inner, outer = ((learned[f"weight_{end}"], learned[f"bias_{end}"]) for end in ("in", "out"))
-        return bias + _layers.over_pairs(
-            x, inner, outer, lambda hidden: leaky(hidden, query_positions.lib), query_positions.lib
-        )
-
-
-def check_widths(encoding: Any) -> None:
-    """Check the fields that both versions have."""
-    validation.settle(
-        encoding,
-        dim=validation.integer("dim", encoding.dim, 1),
-        width=validation.integer("width", encoding.width, 1, 1 << 14),
-    )
+        return bias + _layers.over_pairs(x, inner, outer, lambda hidden: leaky(hidden, query.lib), query.lib)
 
 
 def drawn_network(encoding: Any, rng: np.random.Generator, kernel: int) -> dict[str, np.ndarray]:

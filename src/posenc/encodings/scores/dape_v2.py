@@ -10,14 +10,14 @@ import numpy as np
 from posenc.core import validation
 from posenc.core.arrays import Array, Library
 from posenc.core.checked_positions import Positions
-from posenc.core.declared_fields import Whole
+from posenc.core.declared_fields import Whole, Width
 from posenc.core.doors import Claim, Params
 from posenc.core.row import Row
 from posenc.encodings import _wrapped
 from posenc.encodings.biases.alibi import ALiBi
 from posenc.encodings.biases.t5 import T5Bias
 from posenc.encodings.scores._gathers import Gathers, PreparedKeys
-from posenc.encodings.scores.dape import check_widths, drawn_network, leaky, logits_and_bias, mixed
+from posenc.encodings.scores.dape import drawn_network, leaky, logits_and_bias, mixed
 from posenc.positions.ordered_keys import OrderedKeys
 
 
@@ -56,12 +56,11 @@ class DAPEv2(_wrapped.ScoresByBias, Gathers):
         [[[[-1.0, 2.5, 5.0, 0.0]]]]
     """
 
-    dim: int
-    width: int = 32
+    dim: Width
+    width: Annotated[int, Whole(1, 1 << 14)] = 32
     kernel: Annotated[int, Whole(3, 63)] = 3
 
     def _check_together(self) -> None:
-        check_widths(self)
         if self.kernel % 2 == 0:
             raise ValueError(f"kernel must be odd; got {self.kernel}. Give {self.kernel + 1}, say.")
         validation.size("width", self.kernel * self.width * 2 * self.heads)

@@ -103,21 +103,9 @@ class DeBERTa(ByDistance):
             terms = terms._replace(told=k, of_keys=learned["position_queries"][:, row] * self.scale)
         return terms
 
-    def score(
-        self,
-        q: Array,
-        k: Array,
-        query_positions: Array,
-        key_positions: Array,
-        params: Params | None = None,
-        *,
-        hidden: Array | None = None,
-    ) -> Array:
-        q, k, query_positions, key_positions, learned = self.checked_call(
-            q, k, query_positions, key_positions, params, hidden=hidden
-        )
-        lib = query_positions.lib
-        distance, guard = whole_distances(query_positions, key_positions)
+    def _score(self, q: Array, k: Array, query: Positions, key: Positions, learned: Params, hidden: Array) -> Array:
+        lib = query.lib
+        distance, guard = whole_distances(query, key)
         row = self._row(-distance, lib)
         first, last = lib.extremes(row) or (0, 2 * self.buckets - 1)  # the rows that these distances read
         row = lib.xp.broadcast_to(row - first, (*q.shape[:-1], k.shape[-2]))

@@ -10,16 +10,17 @@ import numpy as np
 
 from posenc.core import validation
 from posenc.core.arrays import Array
-from posenc.core.checked_positions import split_coordinates
+from posenc.core.checked_positions import Positions
 from posenc.core.declared_fields import Width
-from posenc.core.doors import AttentionScore, Params
+from posenc.core.doors import Params
 from posenc.core.row import Row
 from posenc.encodings import _window
+from posenc.encodings._checked import CheckedScore
 from posenc.positions.whole_positions import guarded, whole_distances
 
 
 @dataclass(frozen=True)
-class Decomposed(AttentionScore):
+class Decomposed(CheckedScore):
     """score(m, n) = Σ_a q_m · axis_a[Δ_a + size_a - 1], Δ = m - n along each axis of a grid.
 
     Li et al. 2022, arXiv:2112.01526 (MViTv2), as in ViTDet (Li et al. 2022, arXiv:2203.16527) and SAM: the query is not
@@ -66,25 +67,9 @@ class Decomposed(AttentionScore):
         """N(0, 0.02²), as transformers draws those of ViTDet; its cut at ±2 is a hundred deviations out."""
         return {name: rng.standard_normal(shape) * 0.02 for name, shape in self.shapes.items()}
 
-    def score(
-        self,
-        q: Array,
-        k: Array,
-        query_positions: Array,
-        key_positions: Array,
-        params: Params | None = None,
-        *,
-        hidden: Array | None = None,
-    ) -> Array:
-        q, k, query_positions, key_positions, learned = self.checked_call(
-            q, k, query_positions, key_positions, params, hidden=hidden
-        )
-        lib, xp, total = query_positions.lib, query_positions.lib.xp, 0.0
-        pairs = zip(
-            split_coordinates(query_positions, self.axes, "query_positions"),
-            split_coordinates(key_positions, self.axes, "key_positions"),
-            strict=True,
-        )
+    def _score(self, q: Array, k: Array, query: Positions, key: Positions, learned: Params, hidden: Array) -> Array:
+        lib, xp, total = query.lib, query.lib.xp, 0.0
+        pairs = _window.coordinate_pairs(query, key, self.axes)
         for axis, (size, (m, n)) in enumerate(zip(self.size, pairs, strict=True)):
             distance, guard = whole_distances(m, n)
             row = xp.clip(-distance, 1 - size, size - 1) + size - 1

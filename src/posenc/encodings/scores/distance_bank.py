@@ -79,22 +79,10 @@ class DistanceBank(ByDistance):
         profiles = learned["bank"][:, xp.clip(distance, 0, self.extent - 1)] * inside
         return DistanceTerms(x[..., None, :, :] @ learned["weights"], profiles.swapaxes(0, 1)[None])
 
-    def score(
-        self,
-        q: Array,
-        k: Array,
-        query_positions: Array,
-        key_positions: Array,
-        params: Params | None = None,
-        *,
-        hidden: Array | None = None,
-    ) -> Array:
-        q, k, query_positions, key_positions, learned = self.checked_call(
-            q, k, query_positions, key_positions, params, hidden=hidden
-        )
-        lib, xp = query_positions.lib, query_positions.lib.xp
+    def _score(self, q: Array, k: Array, query: Positions, key: Positions, learned: Params, hidden: Array) -> Array:
+        lib, xp = query.lib, query.lib.xp
         profiles = (inputs(hidden, q, self.model_dim)[..., None, :, :] @ learned["weights"]) @ learned["bank"]
-        distance, guard = whole_distances(query_positions, key_positions)
+        distance, guard = whole_distances(query, key)
         steps = -distance
         row = xp.broadcast_to(xp.clip(steps, 0, self.extent - 1), (*q.shape[:-1], k.shape[-2]))
         inside = lib.astype((steps >= 0) & (steps < self.extent), q.dtype)

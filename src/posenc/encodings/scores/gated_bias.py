@@ -9,10 +9,12 @@ import numpy as np
 
 from posenc.core.arrays import Array
 from posenc.core.checked_content import inputs
+from posenc.core.checked_positions import Positions
 from posenc.core.declared_fields import Width
 from posenc.core.doors import Params
 from posenc.core.row import Row
 from posenc.encodings import _wrapped
+from posenc.encodings._checked import CheckedScore
 from posenc.encodings.biases.alibi import ALiBi
 from posenc.encodings.biases.t5 import T5Bias
 from posenc.positions.sums_between import sigmoid
@@ -22,7 +24,7 @@ CHANNELS = 4
 
 
 @dataclass(frozen=True)
-class GatedBias(_wrapped.ScoresByBias):
+class GatedBias(_wrapped.ScoresByBias, CheckedScore):
     """score(h, m, n) = (σ(a)·(σ(b)·constant_h - 1) + 2) · B(h, m, n).
 
     a and b are sums of four channels each of weight·x_{m,h} + bias.
@@ -72,25 +74,13 @@ class GatedBias(_wrapped.ScoresByBias):
         linear = {name: rng.uniform(-end, end, self.shapes[name]) for name in ("weight", "bias")}
         return {**linear, "constant": np.ones(self.heads), **_wrapped.inner_init(self.encoding, rng)}
 
-    def score(
-        self,
-        q: Array,
-        k: Array,
-        query_positions: Array,
-        key_positions: Array,
-        params: Params | None = None,
-        *,
-        hidden: Array | None = None,
-    ) -> Array:
-        q, k, query_positions, key_positions, learned = self.checked_call(
-            q, k, query_positions, key_positions, params, hidden=hidden
-        )
+    def _score(self, q: Array, k: Array, query: Positions, key: Positions, learned: Params, hidden: Array) -> Array:
         x = inputs(hidden, q, self.model_dim)
         x = x.reshape((*x.shape[:-1], self.heads, self.dim)).swapaxes(-2, -3)
         channels = x @ learned["weight"].swapaxes(0, 1) + learned["bias"]
         a, b = (sigmoid(part.sum(-1)) for part in (channels[..., :CHANNELS], channels[..., CHANNELS:]))
         gate = a * (b * learned["constant"][:, None] - 1) + 2
-        return gate[..., None] * _wrapped.bias_matrix(self.encoding, query_positions, key_positions, learned, q.dtype)
+        return gate[..., None] * _wrapped.bias_matrix(self.encoding, query, key, learned, q.dtype)
 
 
 ROW = Row(

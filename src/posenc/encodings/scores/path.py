@@ -97,7 +97,7 @@ class PaTH(Gathers):
         return k, w, solved[..., : -self.dim], solved[..., -self.dim :]
 
     def _solved(self, k: Array, w: Array, beta: Array, keys: OrderedKeys) -> Iterator[Array]:
-        """Of each block of keys what its reflections take from every key of it, a column each, and from any vector."""
+        """Parts that the reflections of each block take from its keys, a column each, and from any vector."""
         lib, xp = keys.key.lib, keys.key.lib.xp
         sizes = blocks(k.shape[-2], BLOCK, lib)
         for block in sizes:

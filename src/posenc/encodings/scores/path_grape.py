@@ -16,8 +16,7 @@ from posenc.core.declared_fields import EvenWidth, Heads, Real, Width
 from posenc.core.doors import Params
 from posenc.core.row import Row
 from posenc.encodings.biases.alibi import slopes_of_heads
-from posenc.encodings.scores._gathers import Gathers, PreparedKeys
-from posenc.encodings.scores._rotated import rotated_halves
+from posenc.encodings.scores._gathers import Gathers, PreparedKeys, rotated_halves
 from posenc.frequencies import Geometric
 from posenc.phase import cos_sin
 from posenc.positions.ordered_keys import OrderedKeys

@@ -15,8 +15,7 @@ from posenc.core.declared_fields import Base, EvenWidth, Heads, Real, Whole, Wid
 from posenc.core.doors import Params
 from posenc.core.row import Row
 from posenc.encodings._layers import uniform_layers
-from posenc.encodings.scores._gathers import Gathers, PreparedKeys
-from posenc.encodings.scores._rotated import rotated_by_angles, score_of_rotation
+from posenc.encodings.scores._gathers import Gathers, PreparedKeys, rotated_by_angles, score_of_rotation
 from posenc.frequencies import Geometric
 from posenc.positions.ordered_keys import OrderedKeys
 from posenc.positions.sums_between import over_keys, sigmoid, sums_upto
@@ -83,7 +82,7 @@ class SelectiveRoPE(Gathers):
 
     @cached_property
     def frequencies(self) -> Geometric:
-        """What the angles of each pair are multiplied by."""
+        """Factor of the angles of each pair."""
         return Geometric(self.dim, self.base)
 
     @property

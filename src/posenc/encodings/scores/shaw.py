@@ -86,20 +86,8 @@ class Shaw(ByDistance):
         keys, values = learned["relative_keys"][row], learned["relative_values"][row]
         return DistanceTerms(q, keys[None] / math.sqrt(self.dim), of_values=values)
 
-    def score(
-        self,
-        q: Array,
-        k: Array,
-        query_positions: Array,
-        key_positions: Array,
-        params: Params | None = None,
-        *,
-        hidden: Array | None = None,
-    ) -> Array:
-        q, k, query_positions, key_positions, learned = self.checked_call(
-            q, k, query_positions, key_positions, params, hidden=hidden
-        )
-        lib, (row, guard) = query_positions.lib, self._rows(query_positions, key_positions)
+    def _score(self, q: Array, k: Array, query: Positions, key: Positions, learned: Params, hidden: Array) -> Array:
+        lib, (row, guard) = query.lib, self._rows(query, key)
         products = (q / math.sqrt(self.dim)) @ learned["relative_keys"].swapaxes(0, 1)
         row = lib.xp.broadcast_to(row, (*q.shape[:-1], k.shape[-2]))
         return guarded(lib.take_along(products, row), guard)

@@ -93,29 +93,17 @@ class TransformerXL(ByDistance):
         cosine, sine = cos_sin(steps, self.frequencies, dtype)
         return steps.lib.xp.concatenate([sine, cosine], -1) @ learned["W_R"] / math.sqrt(self.dim)
 
-    def score(
-        self,
-        q: Array,
-        k: Array,
-        query_positions: Array,
-        key_positions: Array,
-        params: Params | None = None,
-        *,
-        hidden: Array | None = None,
-    ) -> Array:
-        q, k, query_positions, key_positions, learned = self.checked_call(
-            q, k, query_positions, key_positions, params, hidden=hidden
-        )
-        xp, u, half = query_positions.lib.xp, learned["u"], self.model_dim // 2
+    def _score(self, q: Array, k: Array, query: Positions, key: Positions, learned: Params, hidden: Array) -> Array:
+        xp, u, half = query.lib.xp, learned["u"], self.model_dim // 2
         asked = (q + learned["v"][:, None, :]) @ learned["W_R"].swapaxes(-1, -2)
         asked_sine, asked_cosine = asked[..., :half], asked[..., half:]
         # r of a difference is a rotation of r of the key, so the query's position turns what is asked, and no vector
         # is made for each pair of positions: sin(m-n) = sin m cos n - cos m sin n, cos(m-n) = cos m cos n + sin m sin
         # n.
-        cosine, sine = self._cos_sin(query_positions, q.dtype)
+        cosine, sine = self._cos_sin(query, q.dtype)
         of_cosine = asked_sine * sine + asked_cosine * cosine
         of_sine = asked_cosine * sine - asked_sine * cosine
-        cosine, sine = self._cos_sin(key_positions, k.dtype)
+        cosine, sine = self._cos_sin(key, k.dtype)
         terms = xp.concatenate([of_cosine, of_sine], -1) @ xp.concatenate([cosine, sine], -1).swapaxes(-1, -2)
         return (terms + (k @ u[:, :, None]).swapaxes(-1, -2)) / math.sqrt(self.dim)
 

@@ -88,13 +88,14 @@ class Journey:
         reading = read_tokens(self.settings.text)
         yield StageProgress("text", 1, 1, f"{reading.tokens} tokens")
         self.data = lesson_data(self.settings.pairs, self.settings.seed)
-        yield self._written("numbers", 1, 1)
+        self._write("This page is partial. More stages follow.")
+        yield StageProgress("numbers", 1, 1)
         maps: list[dict[str, Any]] = []
         for name, encoding in LEARNERS:
             maps.append(learned_maps(name, encoding, min(self.settings.steps, ROLE_STEPS), self.settings.seed))
             yield StageProgress("attention", len(maps), len(LEARNERS), name)
         self.data["maps"] = maps
-        self._write("The models are not trained yet.")
+        self._write("This page is partial. The models are not trained yet.")
         yield from self._trained(reading)
 
     def _trained(self, reading: Reading) -> Generator[StageProgress, None, None]:
@@ -121,16 +122,9 @@ class Journey:
         finished = [self.outcomes[index] for index in sorted(self.outcomes)]
         self.data["models"] = trained_models(finished, self.settings.recipe, reading)
         missing = [name for index, name in enumerate(names) if index not in self.outcomes]
-        self._put(f"This page is partial: not trained yet: {', '.join(missing)}." if missing else "")
+        self._write(f"This page is partial: not trained yet: {', '.join(missing)}." if missing else "")
 
-    def _written(self, stage: str, done: int, total: int) -> StageProgress:
-        self._write("More stages follow.")
-        return StageProgress(stage, done, total)
-
-    def _write(self, rest: str) -> None:
-        self._put(f"This page is partial. {rest}")
-
-    def _put(self, status: str) -> None:
+    def _write(self, status: str) -> None:
         write_atomically(self.settings.output, lesson_page(self.data, status))
         self.written = True
 

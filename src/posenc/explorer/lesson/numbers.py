@@ -17,11 +17,10 @@ from posenc.explorer.lesson.orders import architectures_of, orders_of, own_words
 from posenc.explorer.lesson.rounded import rounded
 from posenc.inspect import input_sum, score_by_distance
 from posenc.learn import ERRATA, LADDER, ladder_figures
-from posenc.learn.course.questions import QUESTIONS, Question, grade
+from posenc.learn.course.questions import BOOK, QUESTIONS, Question, grade
 from posenc.phase import fixed_sinusoids_of
 
 WIDTHS, BASES = (2, 4, 6, 8, 16, 32, 64), (10.0, 100.0, 1000.0, 10_000.0, 500_000.0)
-BOOK = (0.02, 0.15, 0.31, 0.08, -0.26, 0.21, -0.58, 1.12, -0.38, -0.91, 0.52, 0.87, -0.17, 0.73, -0.38, 0.18)
 
 
 def lesson_data(pairs: tuple[tuple[str, str], ...], seed: int) -> dict[str, Any]:
@@ -73,14 +72,15 @@ def _grid() -> dict[str, Any]:
     return {
         "widths": WIDTHS,
         "bases": BASES,
-        "encodings": {
-            key: {
-                "sinusoids": browser_sinusoids(fixed_sinusoids_of(encoding), encoding.width),
-                "frequencies": encoding.frequencies.radians().tolist(),
-                "ledger": _ledger(encoding),
-            }
-            for key, encoding in encodings.items()
-        },
+        "encodings": {key: _waves(encoding) for key, encoding in encodings.items()},
+    }
+
+
+def _waves(encoding: Sinusoidal) -> dict[str, Any]:
+    return {
+        "sinusoids": browser_sinusoids(fixed_sinusoids_of(encoding), encoding.width),
+        "frequencies": encoding.frequencies.radians().tolist(),
+        "ledger": _ledger(encoding),
     }
 
 

@@ -13,7 +13,8 @@ from posenc.core.declared_fields import Whole
 from posenc.core.doors import AdditiveEncoding, AttentionScore, Encoding, RotaryEncoding
 from posenc.core.rotation import Rotation
 from posenc.explorer.views.table_view import values_of
-from posenc.explorer.views.view import OfEncoding, learned
+from posenc.explorer.views.view import OfEncoding
+from posenc.inspect.encoding_facts import drawn_params
 from posenc.inspect.plain import as_plain
 from posenc.inspect.rotation_matrix import pair_channels
 from posenc.learn import worked
@@ -49,8 +50,8 @@ class CellView(OfEncoding):
             found = values_of(encoding, np.concatenate([position, key]), self.head).values
             return float("nan") if found is None else float(found[0, 1])
         if isinstance(encoding, AdditiveEncoding):
-            return float(np.asarray(encoding.embed(position, learned(encoding)))[0, self.column])
-        rotation = encoding.rotation(position, learned(encoding), role=encoding.roles[0])
+            return float(np.asarray(encoding.embed(position, drawn_params(encoding)))[0, self.column])
+        rotation = encoding.rotation(position, drawn_params(encoding), role=encoding.roles[0])
         if not isinstance(rotation, Rotation) or rotation.heads is not None:
             found = values_of(encoding, position, self.head).values
             return float("nan") if found is None else float(found[0, self.column])
@@ -63,7 +64,7 @@ class CellView(OfEncoding):
             return {"dims": [self.column]}
         if isinstance(encoding, RotaryEncoding):
             rotation = encoding.rotation(
-                np.array([_position("position", self.position)]), learned(encoding), role=encoding.roles[0]
+                np.array([_position("position", self.position)]), drawn_params(encoding), role=encoding.roles[0]
             )
             ones = None if isinstance(rotation, Rotation) and rotation.heads is None else np.ones(encoding.head_dim)
             return {"dims": [self.column], "vector": ones}

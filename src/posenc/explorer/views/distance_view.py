@@ -28,22 +28,18 @@ class DistanceView(OfEncoding):
     def facts(self) -> dict[str, Any]:
         encoding = self.parsed
         first = -self.distances if self.before else 0
-        distances = np.arange(first, self.distances + 1)
+        distances = range(first, self.distances + 1)
         found = score_by_distance(encoding, distances)
         heads = np.unique(np.linspace(0, len(found.scores) - 1, min(MOST_CURVES, len(found.scores))).astype(int))
-        bound = envelope(encoding, distances, found.scores[0])
+        bound = envelope(encoding, found.distances, found.scores[0])
         return {
             **self.described(encoding),
-            "distances": distances.tolist(),
+            "distances": list(distances),
             "curves": [{"head": int(head), "scores": found.scores[head].tolist()} for head in heads],
             "heads": len(found.scores),
             "meaning": found.meaning,
             "envelope": None if bound is None else bound.tolist(),
-            "code": script(
-                f"encoding = {written(encoding)}",
-                f"found = inspect.score_by_distance(encoding, range({first}, {self.distances + 1}))",
-                "print(found)",
-            ),
+            "code": script(f"print(inspect.score_by_distance({written(encoding)}, {distances}))"),
         }
 
 

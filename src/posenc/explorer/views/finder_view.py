@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from posenc.core import validation
 from posenc.core.declared_fields import Base, Whole
-from posenc.explorer.views.view import View, script, written
+from posenc.explorer.views.view import View, written
 from posenc.inspect.plain import as_plain
 from posenc.learn import find_positions
 
@@ -35,8 +35,12 @@ class FinderView(View):
             }
             for fit in found.fits
         ]
-        call = f"learn.find_positions({values!r}, dim={self.dim}, base={self.base!r}, largest={self.largest})"
-        return {"fits": fits, "lines": found.lines(), "code": script(f"print({call})")}
+        call = f"find_positions({values!r}, dim={self.dim}, base={self.base!r}, largest={self.largest})"
+        return {
+            "fits": fits,
+            "lines": found.lines(),
+            "code": f"from posenc.learn import find_positions\n\nprint({call})",
+        }
 
     def _values(self) -> dict[int, str]:
         if not isinstance(self.values, Mapping) or not 0 < len(self.values) <= MOST_VALUES:

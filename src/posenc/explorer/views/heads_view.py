@@ -9,7 +9,8 @@ import numpy as np
 
 from posenc.core.declared_fields import Whole
 from posenc.core.doors import AttentionBias
-from posenc.explorer.views.view import MOST_VALUES, OfEncoding, in_base64, learned, written
+from posenc.explorer.views.view import MOST_VALUES, OfEncoding, in_base64, written
+from posenc.inspect.encoding_facts import drawn_params
 
 MOST_HEADS = 16
 
@@ -29,7 +30,7 @@ class HeadsView(OfEncoding):
             )
         heads = min(encoding.heads, MOST_HEADS, MOST_VALUES // self.tokens**2)
         rows = np.arange(self.tokens)
-        matrix = np.asarray(encoding.matrix(rows, rows, learned(encoding)))[:heads]
+        matrix = np.asarray(encoding.matrix(rows, rows, drawn_params(encoding)))[:heads]
         return {
             **self.described(encoding),
             "heads": encoding.heads,

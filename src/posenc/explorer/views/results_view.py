@@ -31,13 +31,13 @@ def _setting(judged: Judged) -> dict[str, Any]:
         "conditions": setting.conditions(),
         "metric": WORDS[setting.metric][0],
         "lengths": list(setting.common.test_lengths),
-        "contestants": [_contestant(setting, name) for name in setting.results],
+        "candidates": [_candidate(setting, name) for name in setting.results],
         "table": {"headers": list(headers), "rows": [list(row) for row in rows]},
         "recommendations": [each.sentence() for each in judged.recommendations],
     }
 
 
-def _contestant(setting: Setting, name: str) -> dict[str, Any]:
+def _candidate(setting: Setting, name: str) -> dict[str, Any]:
     """Means over the seeds: of the score at each test length, and of the training loss at each step."""
     curves = [run.curve for run in setting.results[name].values()]
     return {

@@ -10,7 +10,7 @@ from posenc.encodings.rotates.rope import RoPE
 from posenc.explorer.views.view import OfEncoding, script, written
 from posenc.inspect.plain import as_plain
 from posenc.models.extension_planning.metrics import figures, slowed_by
-from posenc.models.extension_planning.planner import ways
+from posenc.models.extension_planning.planner import scaling_candidates
 from posenc.models.pair_rotation import pair_rotation
 
 #: Where figures can still be computed while a slider moves.
@@ -31,7 +31,7 @@ class ScalingsView(OfEncoding):
                 f"encoding must be a rotation, RoPE(dim=128), to be scaled; got {written(encoding)}. Write RoPE(...)."
             )
         typical = min(4096, self.trained)
-        found = ways(encoding, self.trained, self.target, typical)
+        found = scaling_candidates(encoding, self.trained, self.target, typical)
         return {
             **self.described(encoding),
             "wavelengths": as_plain(encoding.frequencies.wavelengths()),

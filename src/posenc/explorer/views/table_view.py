@@ -11,7 +11,8 @@ from posenc.core.declared_fields import Real, Whole
 from posenc.core.doors import AdditiveEncoding, AttentionBias, AttentionScore, Encoding, RotaryEncoding
 from posenc.core.rotation import Rotation, at_every_head
 from posenc.explorer.browser_frequencies import browser_sinusoids
-from posenc.explorer.views.view import MOST_POSITIONS, MOST_VALUES, OfEncoding, in_base64, learned, written
+from posenc.explorer.views.view import MOST_POSITIONS, MOST_VALUES, OfEncoding, in_base64, written
+from posenc.inspect.encoding_facts import drawn_params
 from posenc.inspect.rotation_matrix import rotation_table
 from posenc.phase import FixedSinusoids, fixed_frequencies_of, fixed_sinusoids_of
 from posenc.positions import grid
@@ -91,7 +92,7 @@ def values_of(encoding: Encoding, rows: np.ndarray, head: int) -> Values:
         return _rotated(encoding, rows)
     _limit(len(rows) ** 2)
     if isinstance(encoding, AttentionBias):
-        matrix = np.asarray(encoding.matrix(rows, rows, learned(encoding)))
+        matrix = np.asarray(encoding.matrix(rows, rows, drawn_params(encoding)))
         return Values(f"bias of head {head}", len(rows), matrix[_head(head, len(matrix))])
     return _scored(encoding, rows, head)
 
@@ -101,7 +102,7 @@ def _added(encoding: AdditiveEncoding, rows: np.ndarray) -> Values:
     computed = browser_sinusoids(fixed_sinusoids_of(encoding), encoding.width)
     if computed is not None:
         return Values("value", encoding.width, sinusoids=computed)
-    return Values("value", encoding.width, np.asarray(encoding.embed(rows, learned(encoding))))
+    return Values("value", encoding.width, np.asarray(encoding.embed(rows, drawn_params(encoding))))
 
 
 def _rotated(encoding: RotaryEncoding, rows: np.ndarray) -> Values:
@@ -109,7 +110,7 @@ def _rotated(encoding: RotaryEncoding, rows: np.ndarray) -> Values:
     computed = cosines_and_sines(encoding)
     if computed is not None:
         return Values("cosine, then sine, of each pair", encoding.head_dim, sinusoids=computed)
-    operator = encoding.rotation(rows, learned(encoding), role=encoding.roles[0])
+    operator = encoding.rotation(rows, drawn_params(encoding), role=encoding.roles[0])
     if isinstance(operator, Rotation) and operator.heads is None:
         return Values("cosine, then sine, of each pair", encoding.head_dim, rotation_table(operator))
     rotated = np.asarray(at_every_head(operator, np.ones((len(rows), encoding.head_dim))))
@@ -134,7 +135,7 @@ def _scored(encoding: Encoding, rows: np.ndarray, head: int) -> Values:
         return Values("It reads the content of other tokens, so positions alone give no table", 0)
     heads, width = int(getattr(encoding, "heads", 1)), int(getattr(encoding, "dim", 8))
     ones = np.ones((1, heads, len(rows), width))
-    scores = np.asarray(encoding.score(ones, ones, rows, rows, learned(encoding)))[0]
+    scores = np.asarray(encoding.score(ones, ones, rows, rows, drawn_params(encoding)))[0]
     return Values(f"score of head {head}, for queries and keys of ones", len(rows), scores[_head(head, len(scores))])
 
 

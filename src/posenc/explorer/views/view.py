@@ -14,7 +14,8 @@ import numpy as np
 from posenc import parse
 from posenc.core import text_lines, validation
 from posenc.core.declared_fields import Declared, Heads, Real, Whole
-from posenc.core.doors import AdditiveEncoding, Encoding, RotaryEncoding
+from posenc.core.doors import Encoding
+from posenc.inspect.encoding_facts import width_of
 
 #: Wider, longer or with more to learn than any picture shows.
 WIDEST, MOST_POSITIONS, MOST_LEARNED = 4096, 1024, 1 << 22
@@ -122,18 +123,6 @@ def bounded(encoding: Encoding) -> Encoding:
     return encoding
 
 
-def width_of(encoding: Encoding) -> int:
-    """How many channels, or heads, an encoding has."""
-    if isinstance(encoding, AdditiveEncoding):
-        return encoding.width
-    return encoding.head_dim if isinstance(encoding, RotaryEncoding) else int(getattr(encoding, "heads", 1))
-
-
-def learned(encoding: Encoding) -> Mapping[str, np.ndarray] | None:
-    """Learned parameters of the encoding, drawn with seed 0; None where it learns nothing."""
-    return encoding.init(np.random.default_rng(0)) if encoding.shapes else None
-
-
 def in_base64(values: np.ndarray) -> str:
     """Values in order as float64, little-endian, in base64; a page reads them at once, and not finite ones are NaN.
 
@@ -143,13 +132,3 @@ def in_base64(values: np.ndarray) -> str:
     """
     finite = np.where(np.isfinite(values), values, np.nan)
     return base64.b64encode(finite.astype("<f8").tobytes()).decode("ascii")
-
-
-def unpacked(text: str) -> np.ndarray:
-    """Values that `in_base64` wrote, in a row.
-
-    Example:
-        >>> unpacked(in_base64(np.array([[1.0], [0.1]]))).tolist()
-        [1.0, 0.1]
-    """
-    return np.frombuffer(base64.b64decode(text), "<f8")

@@ -51,7 +51,14 @@ class Proportional(Scaling):
             )
 
     def rotating(self, unscaled: Geometric) -> int:
-        """Number of pairs that rotate."""
+        """Number of pairs that rotate.
+
+        Args:
+            unscaled: Frequencies before the scaling.
+
+        Returns:
+            Number of pairs.
+        """
         return int(self.fraction * unscaled.dim // 2)
 
     def exact(self, unscaled: Geometric) -> tuple[Decimal, ...]:

@@ -34,7 +34,14 @@ class Scaling(Untraced, abc.ABC):
 
     @abc.abstractmethod
     def exact(self, unscaled: Geometric) -> tuple[Decimal, ...]:
-        """Scaled frequencies to 100 digits, in radians a step, one for each pair."""
+        """Scaled frequencies to 100 digits, in radians a step, one for each pair.
+
+        Args:
+            unscaled: Frequencies before the scaling.
+
+        Returns:
+            A frequency for each pair.
+        """
 
     @property
     def attention_factor(self) -> float:
@@ -45,11 +52,22 @@ class Scaling(Untraced, abc.ABC):
         """Scaled frequencies as released models compute them in float32, in the library of a call.
 
         Where no released arithmetic is followed: the exact ones, rounded.
+
+        Args:
+            unscaled: Frequencies before the scaling.
+            lib: Array library of the call.
+
+        Returns:
+            Frequencies (pairs,), float32.
         """
         return lib.constant(_rounded(self, unscaled), lib.xp.float32)
 
     def fits(self, unscaled: Geometric) -> None:
-        """Raise ValueError where this scaling has no meaning for these frequencies."""
+        """Raise ValueError where this scaling has no meaning for these frequencies.
+
+        Args:
+            unscaled: Frequencies to be scaled.
+        """
         return
 
 

@@ -1,12 +1,11 @@
 """The kernel for accelerators, in Triton: queries and keys in one launch, in place or into new memory.
 
-It applies a `Rotation`, whichever encoding made it, or makes cosines and sines itself of whole places and exact
-frequencies (`waves`); its reference is `Rotation.__call__`. A program turns a tile of heads of one token (`heads`,
-`launch`), so that what is the same for them is had once. Products and sums are rounded one by one in float32, never
-fused, so a rotation gives the bits of its reference.
+It applies a `Rotation`, whichever encoding made it, or makes cosines and sines itself of whole positions and exact
+frequencies (`cos_sin_kernel`); its reference is `Rotation.__call__`. A program rotates a tile of heads of one token
+(`head_block`, `launch`), so that what is the same for them is read once. Products and sums are rounded one by one in
+float32, never fused, so a rotation gives the bits of its reference.
 
-Importing this package needs Triton, and tells PyTorch of the operators. How long it takes on a GPU has not been
-measured.
+Importing this package needs Triton, and tells PyTorch of the operators.
 """
 
 from __future__ import annotations
@@ -42,14 +41,14 @@ PLAIN = Norm()
 
 
 def unsupported_reason(rotation: Rotation, *tensors: Any) -> str | None:
-    """Why the kernel cannot turn these tensors, (batch, heads, time, dim); None where it can."""
+    """Why the kernel cannot rotate these tensors, (batch, heads, time, dim); None where it can."""
     if rotation.cos.dtype != torch.float32 or rotation.cos.requires_grad or rotation.sin.requires_grad:
         return "the rotation is not float32, or is learned"
     return unsupported_tensors(rotation.cos, *tensors)
 
 
 def unsupported_tensors(table: Any, *tensors: Any) -> str | None:
-    """Why the kernel cannot take these tensors with this table, or these places."""
+    """Why the kernel cannot take these tensors with this table or these positions; None where it can."""
     for x in (table, *tensors):
         if x.device.type != WHERE:
             return f"a tensor is on {x.device.type}, and Triton runs on {WHERE}"
@@ -64,13 +63,13 @@ def unsupported_tensors(table: Any, *tensors: Any) -> str | None:
 
 
 def rotate(q: Any, k: Any, cos_sin: CosSinSource, channels: Channels, norm: Norm = PLAIN) -> tuple[Any, Any]:
-    """q and k, (batch, heads, time, dim), turned into new memory; with gradients for both."""
+    """Rotate q and k, (batch, heads, time, dim), into new memory; with gradients for both."""
     rotated: tuple[Any, Any] = torch.ops.posenc.rotate_pair_triton(q, k, False, *cos_sin, *channels, *norm)
     return rotated
 
 
 def rotate_in_place(q: Any, k: Any, cos_sin: CosSinSource, channels: Channels, norm: Norm = PLAIN) -> None:
-    """q and k, (batch, heads, time, dim), rotated where they are; no gradient is recorded."""
+    """Rotate q and k, (batch, heads, time, dim), in place; no gradient is recorded."""
     torch.ops.posenc.rotate_pair_triton_(q, k, False, *cos_sin, *channels, *norm)
 
 
@@ -78,14 +77,9 @@ def rotate_into_cache(
     q: Any, k: Any, v: Any, caches: tuple[Any, Any], slots: Any, paged: bool,
     cos_sin: CosSinSource, channels: Channels, norm: Norm = PLAIN,
 ) -> None:  # fmt: skip
-    """q rotated where it is, k turned into the first cache and v copied into the second; no gradient is recorded.
+    """Rotate q in place, rotate k into the first cache and copy v into the second; no gradient is recorded.
 
-    Args:
-        q: (batch, heads, time, dim).
-        k: (batch, heads, time, dim).
-        v: (batch, heads, time, dim).
-        slots: Whole numbers (batch or 1, time), each token's place in its row of caches (batch, heads, length, dim),
-            or, paged, in caches (pages, heads, page, dim): page times size plus place in it. One that does not exist
-            writes nothing, and gives NaN for the token's query.
+    Slots and caches are those of `native.rotate_into_cache`. A slot that does not exist writes nothing, and gives NaN
+    for the token's query.
     """
     torch.ops.posenc.rotate_into_cache_triton_(q, k, v, *caches, slots, paged, *cos_sin, *channels, *norm)

@@ -37,11 +37,11 @@ C0, C1, C2, C3 = (
 
 
 class CosSinSource(NamedTuple):
-    """Where the kernel has its cosines and sines from, as its operators take it.
+    """Source of the kernel's cosines and sines, as its operators take it.
 
-    A table: cosine and sine, (batch or 1, heads or 1, time, pairs), float32. Or whole places and words: places (batch
-    or 1, time, axes), None for first, first + 1, …; words (2, axes, pairs), int64, the frequencies in 2^-128 turns, the
-    upper bits first; cosine and sine are multiplied by factor.
+    A table: cosine and sine, (batch or 1, heads or 1, time, pairs), float32. Or whole positions and words: positions
+    (batch or 1, time, axes), None for first, first + 1, …; words (2, axes, pairs), int64, the frequencies in 2^-128
+    revolutions, the upper bits first; cosine and sine are multiplied by factor.
     """
 
     cosine: Any = None
@@ -57,10 +57,7 @@ class CosSinSource(NamedTuple):
 
 
 class Channels(NamedTuple):
-    """Which channels rotate, as the operators take it.
-
-    The first, the number of blocks, whether pairs are neighbours.
-    """
+    """Channels that rotate, as operators take them: the first, number of blocks, whether pairs are neighbours."""
 
     start: int
     blocks: int
@@ -68,7 +65,7 @@ class Channels(NamedTuple):
 
 
 def of_table(rotation: Rotation) -> tuple[CosSinSource, Channels]:
-    """The waves of a rotation, and its channels."""
+    """Cosines and sines of a rotation, and its channels."""
     return CosSinSource(*tables(rotation)), Channels(*channels(rotation))
 
 
@@ -76,7 +73,7 @@ def of_table(rotation: Rotation) -> tuple[CosSinSource, Channels]:
 def exact(
     positions, of_axis, first, words, factor, pair, pairs: tl.constexpr, axes: tl.constexpr, counted: tl.constexpr
 ):
-    """cos and sin, one a pair, of the places at `places`, one an axis; of the place `first` where they are counted."""
+    """Make cosine and sine for each pair, of `positions`, one an axis, or of `first` where they are counted."""
     phase = tl.zeros_like(pair).to(tl.int64)
     outside = 0.0
     for axis in tl.static_range(axes):

@@ -1,7 +1,4 @@
-"""The operators that PyTorch's tracers, autograd and vmap know.
-
-By schema, which costs a call some microseconds less.
-"""
+"""Operators that PyTorch's tracers, autograd and vmap know, by schema, which costs a call some microseconds less."""
 
 from __future__ import annotations
 
@@ -27,16 +24,19 @@ ROTATION_ARGUMENTS = f"{COS_SIN}, {CHANNELS}, {NORM}"
 
 
 def rotate_pair(q: Any, k: Any, inverse: bool, *how: Any) -> tuple[Any, Any]:
+    """Rotate q and k into new memory."""
     rotated = torch.empty_like(q), torch.empty_like(k)
     launch(q, k, *rotated, inverse, _parts(how))
     return rotated
 
 
 def rotate_pair_(q: Any, k: Any, inverse: bool, *how: Any) -> None:
+    """Rotate q and k in place."""
     launch(q, k, q, k, inverse, _parts(how))
 
 
 def rotate_into_cache_(q: Any, k: Any, v: Any, to_k: Any, to_v: Any, slots: Any, paged: bool, *how: Any) -> None:
+    """Rotate q in place, k into its cache, and copy v into its own."""
     launch_into_cache(q, k, v, to_k, to_v, slots, paged, _parts(how))
 
 
@@ -69,7 +69,10 @@ def _backward(ctx: Any, of_q: Any, of_k: Any) -> tuple[Any, ...]:
 
 
 def _through_norm(x: Any, weight: Any, gradient: Any, epsilon: float, plus_one: bool) -> tuple[Any, Any]:
-    """From the gradient of n·w, n = x·r, r = 1/√(mean x² + ε), to those of x, r·(g - n·mean(g·n)) with g = w·gradient, and of w."""
+    """Gradients of x and w from that of n·w, where n = x·r and r = 1/√(mean x² + ε).
+
+    That of x is r·(g - n·mean(g·n)) with g = w·gradient.
+    """
     y = x.float()
     scale = torch.rsqrt(y.square().mean(-1, keepdim=True) + epsilon)
     y = y * scale

@@ -13,11 +13,7 @@ def load(
     rows, present,
     start: tl.constexpr, half: tl.constexpr, pairs: tl.constexpr, adjacent: tl.constexpr, block: tl.constexpr,
 ):  # fmt: skip
-    """First and second channels of every pair in float32, (heads, block);
-
-    Args:
-        rows: A pointer a head; here: which there are.
-    """
+    """Load first and second channels of every pair in float32, (heads, block), of heads that are present."""
     if adjacent:  # neighbours come in one wide read
         channel = tl.arange(0, 2 * block)[None, :]
         x = tl.load(rows + start + channel, mask=present & (channel < 2 * pairs), other=0.0).to(tl.float32)
@@ -35,7 +31,7 @@ def store(
     rows, present, a, b,
     start: tl.constexpr, half: tl.constexpr, pairs: tl.constexpr, adjacent: tl.constexpr, block: tl.constexpr,
 ):  # fmt: skip
-    """The way back from `load`, each number rounded once."""
+    """Store what `load` has loaded, each number rounded once."""
     if adjacent:
         channel = tl.arange(0, 2 * block)[None, :]
         x = tl.reshape(tl.join(a, b), (a.shape[0], 2 * block))
@@ -52,10 +48,7 @@ def load_cos_sin(
     cosine, sine, of_head, head, present, positions, of_axis, first, words, factor,
     pairs: tl.constexpr, axes: tl.constexpr, counted: tl.constexpr, by_head: tl.constexpr, block: tl.constexpr,
 ):  # fmt: skip
-    """cos and sin for one token, (1, block) or, where each head has its own, (heads, block).
-
-    From the table if axes is 0.
-    """
+    """Load cosines and sines of one token, (1 or heads, block), or make them if axes is not 0."""
     pair = tl.arange(0, block)
     if axes:
         cos, sin = exact(positions, of_axis, first, words, factor, pair, pairs, axes, counted)
@@ -99,11 +92,10 @@ def rotation_heads(
     inverse: tl.constexpr, passes: tl.constexpr, axes: tl.constexpr, counted: tl.constexpr, by_head: tl.constexpr,
     normed: tl.constexpr, plus_one: tl.constexpr, tile: tl.constexpr, block: tl.constexpr, wide: tl.constexpr,
 ):  # fmt: skip
-    """The `number`th tile of heads of one token: from `source` to `target`, pointers to its first head.
+    """Rotate the `number`th tile of heads of one token from `source` to `target`, pointers to its first head.
 
-    Args:
-        guard: 0.0, or NaN for a token that must not get a number.
-        passes: Channels that do not rotate are written too.
+    `guard` is 0.0, or NaN for a token that must not get a number; with `passes` channels that do not rotate are written
+    too.
     """
     head = (number * tile + tl.arange(0, tile)).to(tl.int64)[:, None]  # a head may lie more than 2^31 numbers away
     present = head < heads

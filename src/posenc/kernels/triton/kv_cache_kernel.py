@@ -19,7 +19,7 @@ from posenc.kernels.triton.launch import RotationArguments, kernel_inputs, launc
 def copy_heads(
     source, target, heads, step, to_step, number, width: tl.constexpr, tile: tl.constexpr, wide: tl.constexpr
 ):
-    """The `number`th tile of heads of one token, as it is."""
+    """Copy the `number`th tile of heads of one token."""
     head = (number * tile + tl.arange(0, tile)).to(tl.int64)[:, None]
     channel = tl.arange(0, wide)[None, :]
     mask = (head < heads) & (channel < width)
@@ -74,14 +74,7 @@ def rotate_into_cache(
 def launch_into_cache(
     q: Any, k: Any, v: Any, to_k: Any, to_v: Any, slots: Any, paged: bool, how: RotationArguments
 ) -> None:
-    """
-
-    Args:
-        q: (batch, heads, time, dim); caches: (batch or pages, heads, length, dim);.
-        k: (batch, heads, time, dim); caches: (batch or pages, heads, length, dim);.
-        v: (batch, heads, time, dim); caches: (batch or pages, heads, length, dim);.
-        slots: (batch or 1, time).
-    """
+    """Rotate q in place, k into its cache and copy v into its own; slots are (batch or 1, time)."""
     (batch, q_heads, time, width), k_heads, v_width = q.shape, k.shape[1], v.shape[3]
     if 0 in (batch, time):
         return

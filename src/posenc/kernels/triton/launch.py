@@ -1,4 +1,4 @@
-"""How the work is cut: a program a token and tile of heads, its warps by the size of the tile."""
+"""Launches of the Triton kernel: a program a token and tile of heads, its warps by the size of the tile."""
 
 from __future__ import annotations
 
@@ -20,9 +20,7 @@ PAIRS_A_WARP = 1024
 
 
 class Norm(NamedTuple):
-    """What queries and keys are divided and multiplied by before they rotate, as the operators take it.
-
-    None for nothing.
+    """A norm of queries and keys before they rotate, as the operators take it; no weights for none.
 
     x / √(mean x² + epsilon) · weight, or · (1 + weight), over a whole head; weights (dim,).
     """
@@ -87,7 +85,7 @@ def rotate_token(
 
 
 def table_strides(cos_sin: CosSinSource) -> tuple[int, int, int, int]:
-    """Strides of the table or of the places, by batch, head, time and axis; 0 where one serves all."""
+    """Strides of the table or of the positions, by batch, head, time and axis; 0 where one serves all."""
     if cos_sin.cosine is not None:
         batch, head = (0 if cos_sin.cosine.shape[axis] == 1 else cos_sin.cosine.stride(axis) for axis in (0, 1))
         return batch, head, cos_sin.cosine.stride(2), 0
@@ -98,10 +96,7 @@ def table_strides(cos_sin: CosSinSource) -> tuple[int, int, int, int]:
 
 
 def kernel_inputs(cos_sin: CosSinSource, norm: Norm, instead: Any) -> tuple[Any, ...]:
-    """What the kernel takes of the waves and of the norm.
-
-    For a tensor that there is not, another that will not be read.
-    """
+    """Arguments of the kernel for cosines, sines and norm; `instead` for a tensor that will not be read."""
     tensors = [instead if part is None else part for part in (*cos_sin[:4], *norm[:2])]
     return *tensors[:4], cos_sin.first, cos_sin.factor, *tensors[4:], norm.epsilon
 
@@ -112,20 +107,14 @@ def on_device_of(x: Any) -> Any:
 
 
 class Plan(NamedTuple):
-    """How many programs a token has, for its queries and for its keys, and what the kernel is compiled for.
-
-    Not to be changed.
-    """
+    """Programs of a token, for its queries and its keys, and constants of the compiled kernel, not to be changed."""
 
     programs: tuple[int, int]
     constants: dict[str, Any]
 
 
 def launch_plan(q: Any, k: Any, how: RotationArguments) -> Plan:
-    """The plan for these tensors, remembered by what it depends on.
-
-    A small call is over sooner than it would be made.
-    """
+    """The plan for these tensors, remembered: making it would take longer than a small call."""
     cos_sin, channels, norm = how
     axes = 0 if cos_sin.words is None else cos_sin.words.shape[1]
     by_head = cos_sin.cosine is not None and cos_sin.cosine.shape[1] > 1
@@ -169,7 +158,7 @@ def _plan(
 
 
 def launch(q: Any, k: Any, to_q: Any, to_k: Any, inverse: bool, how: RotationArguments) -> None:
-    """Queries and keys, (batch, heads, time, dim), turned into to_q and to_k, which may be themselves."""
+    """Rotate q and k, (batch, heads, time, dim), into to_q and to_k, which may be themselves."""
     (batch, q_heads, time, width), k_heads = q.shape, k.shape[1]
     if 0 in (batch, time):
         return

@@ -7,6 +7,8 @@ import numpy as np
 from posenc import ALiBi, Concatenated, Learned, RoPE, Sinusoidal
 from posenc.lab.claims.claim import Computation, computed
 
+CONCATENATED = Concatenated(Sinusoidal(dim=4))
+
 
 @computed(
     statement="Fixed encodings have no parameters; learned ones pay for their flexibility with parameters.",
@@ -59,9 +61,6 @@ def rotary_needs_less_arithmetic() -> Computation:
     added = length * width
     rotated = layers * 2 * length * width * 3
     return rotated < added, {"sinusoidal": added, "rotary": rotated, "ratio": rotated / added}
-
-
-CONCATENATED = Concatenated(Sinusoidal(dim=4))
 
 
 @computed(

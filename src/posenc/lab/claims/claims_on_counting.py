@@ -8,6 +8,8 @@ from posenc import Count, Encoding, NormalisedCount, OneSine, Sinusoidal
 from posenc.inspect import properties
 from posenc.lab.claims.claim import Computation, computed
 
+LENGTH, WIDTH = 512, 64
+
 
 @computed(
     statement="A count appended to the embedding grows without bound.",
@@ -33,9 +35,6 @@ def normalised_counts_are_inconsistent() -> Computation:
     """The count divided by the length."""
     short, long = (float(NormalisedCount(length=length).embed(np.array([1]))[0, 0]) for length in (2, 4))
     return short != long, {"second of two words": short, "second of four": long}
-
-
-LENGTH, WIDTH = 512, 64
 
 
 def _condition(encoding: Encoding) -> float:

@@ -17,6 +17,8 @@ from posenc.inspect import (
 from posenc.inspect.properties import rows_in_dtype
 from posenc.lab.claims.claim import Computation, computed
 
+LENGTHS = (1, 7, 512, 100_000)
+
 
 @computed(
     statement="The values of the sinusoidal encoding stay between -1 and 1.",
@@ -29,9 +31,6 @@ def values_stay_between_minus_one_and_one() -> Computation:
     positions = np.concatenate([np.arange(10_000), 10 ** np.arange(4, 16)])
     rows = Sinusoidal(dim=128).embed(positions)
     return bool(np.abs(rows).max() <= 1), {"smallest": rows.min(), "largest": rows.max()}
-
-
-LENGTHS = (1, 7, 512, 100_000)
 
 
 def _has_a_last_row(table: Learned) -> bool:
@@ -56,7 +55,7 @@ def _has_a_last_row(table: Learned) -> bool:
     ),
 )
 def sinusoidal_suits_varying_lengths() -> Computation:
-    """One formula for sequences of all lengths."""
+    """A formula for sequences of all lengths."""
     encoding = Sinusoidal(dim=64)
     whole = encoding.embed(np.arange(LENGTHS[-1]))
     changed = max(float(np.abs(encoding.embed(np.arange(n)) - whole[:n]).max()) for n in LENGTHS)

@@ -24,7 +24,7 @@ Numbers = Mapping[int, float]
 Measured = Callable[[Result], float]
 #: A number for each seed, of finished runs.
 OfResults = Callable[[Sequence[Result]], Numbers]
-#: What is trained for a rule, by task, at the budget of `recipes`.
+#: What is trained for a rule, by task, at the budgets below.
 SETUPS = {
     "character-lm": "A decoder of 0.1 million parameters reads characters of English, 300 steps of 16 windows of 64",
     "fixed-offset": "An encoder of 0.1 million parameters says which token stands three places back, 150 steps of 32 "
@@ -40,6 +40,11 @@ RULE = (
     "Supported if the 99.75 % Student interval over the seeds lies above the margin, contradicted if below, else "
     "undecided."
 )
+NONE, SINUSOIDAL, ROTARY, ALIBI = "NoPE(dim=64)", "Sinusoidal(dim=64)", "RoPE(dim=16)", "ALiBi(heads=4)"
+#: What learns does so at ten times the model's rate: at 1, tables hardly move in a short training.
+RATE = 10.0
+#: Seeds of a claim, and of one whose sides lie close.
+FIVE, EIGHT = range(5), range(8)
 
 
 def trained(
@@ -139,13 +144,6 @@ def exceeds(numbers: Mapping[str, Numbers], margin: float, note: str) -> ClaimFi
     return ClaimFinding(
         verdict, tuple(figures.items()), note, tuple((name, tuple(by.items())) for name, by in numbers.items())
     )
-
-
-NONE, SINUSOIDAL, ROTARY, ALIBI = "NoPE(dim=64)", "Sinusoidal(dim=64)", "RoPE(dim=16)", "ALiBi(heads=4)"
-#: What learns does so at ten times the model's rate: at 1, tables hardly move in a short training.
-RATE = 10.0
-#: Seeds of a claim, and of one whose sides lie close.
-FIVE, EIGHT = range(5), range(8)
 
 
 def learned_table(rows: int) -> str:

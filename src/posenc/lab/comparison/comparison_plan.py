@@ -7,24 +7,30 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from posenc.compose import LearnedScale, Partial, Sum
+from posenc import (
+    FIRE,
+    ALiBi,
+    KerpleLog,
+    Learned,
+    LearnedScale,
+    NoPE,
+    Partial,
+    RoPE,
+    Sinusoidal,
+    Sum,
+    T5Bias,
+    XPos,
+)
 from posenc.core.declared_fields import Declared, Whole
 from posenc.core.doors import Encoding
 from posenc.core.text_lines import short
-from posenc.encodings.adds.learned import Learned
-from posenc.encodings.adds.nope import NoPE
-from posenc.encodings.adds.sinusoidal import Sinusoidal
-from posenc.encodings.biases.alibi import ALiBi
-from posenc.encodings.biases.fire import FIRE
-from posenc.encodings.biases.kerple import KerpleLog
-from posenc.encodings.biases.t5 import T5Bias
-from posenc.encodings.rotates.rope import RoPE
-from posenc.encodings.rotates.xpos import XPos
 from posenc.lab import encodings as read_encodings
 from posenc.lab.experiment import Experiment
 from posenc.lab.models.model_folder import OWN, head_dim_of_folder, model_folder, rotates_itself
 from posenc.lab.tasks.language import SubwordLM
 from posenc.lab.tasks.task_table import TASKS, experiment, task_of, task_row
+
+TierName = Literal["smoke", "core", "full", "big"]
 
 
 def for_transformers_model(
@@ -70,9 +76,6 @@ def many(width: int, heads: int, length: int, *, causal: bool) -> tuple[Encoding
         LearnedScale(sinusoidal),
         Sum((sinusoidal, Learned(dim=width, length=length, outside="clamp"))),
     )
-
-
-TierName = Literal["smoke", "core", "full", "big"]
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,8 @@ from posenc.lab.store import write_parquet
 from posenc.lab.tasks.task_table import task_row
 from posenc.lab.write_whole import write_whole
 
+PICTURE = "report.png"
+
 
 class ScoreTable(NamedTuple):
     """A table as text.
@@ -114,9 +116,6 @@ def write_events(folder: str | os.PathLike[str], settings: Sequence[Setting]) ->
                             f"by_length/{setting.metric}", metric_value(score, setting.metric), score.length
                         )
     return target
-
-
-PICTURE = "report.png"
 
 
 @dataclass(frozen=True)

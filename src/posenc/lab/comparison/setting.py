@@ -21,6 +21,10 @@ WORDS: Mapping[str, tuple[str, bool]] = {
 }
 #: A length counts towards the effective length while this share of what can be right is right.
 PASSES = 0.85
+#: What stands in the place of the encoding in the experiment that describes a setting.
+ANY = "any"
+#: What is left to learn where the training loss counts as learned.
+LEFT = 0.1
 
 
 @dataclass(frozen=True)
@@ -75,12 +79,6 @@ def effective_reach(result: Result, metric: Metric) -> int:
 def steps_to_loss(result: Result, threshold: float) -> float:
     """First step from which the training loss stays at or below a threshold."""
     return steps_to([(point.step, point.loss) for point in result.curve], threshold)
-
-
-#: What stands in the place of the encoding in the experiment that describes a setting.
-ANY = "any"
-#: What is left to learn where the training loss counts as learned.
-LEFT = 0.1
 
 
 @dataclass(frozen=True)

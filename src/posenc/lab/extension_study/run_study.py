@@ -18,7 +18,7 @@ from posenc.lab.extension_study.ways import Divisors, ExtensionCandidate, extens
 from posenc.lab.machine import reproducible
 from posenc.lab.models.transformer import Transformer
 from posenc.lab.result import Progress
-from posenc.lab.scoring import by_context, by_depth
+from posenc.lab.scoring import Examination, by_context, by_depth
 from posenc.lab.tasks.needle import Needle
 from posenc.lab.train import train
 from posenc.lab.trial import Trial, prepare
@@ -109,14 +109,13 @@ def _within_and_beyond(study: Study, long: Trial, short: Trial) -> tuple[tuple[i
 
 
 def _measured_at(study: Study, trial: Trial, lengths: list[int]) -> Iterator[tuple[int, tuple[float, ...]]]:
-    model, seed = trial.model.eval(), trial.streams.samples
+    exam = Examination(trial.model.eval(), trial.task, trial.streams.samples, trial.place)
     if isinstance(trial.task, Needle):
         for length in lengths:
-            yield length, by_depth(model, trial.task, length, seed, trial.place, sequences=study.sequences)
+            yield length, by_depth(exam, length, sequences=study.sequences)
         return
     ends = (study.experiment.length, study.length)
-    losses = by_context(model, trial.task, ends, seed, trial.place, contexts=lengths, windows=study.sequences)
-    for context, loss in losses:
+    for context, loss in by_context(exam, ends, contexts=lengths, windows=study.sequences):
         yield context, (loss,)
 
 

@@ -14,13 +14,16 @@ from posenc.core import plain_file
 from posenc.core.declared_fields import Declared, Instance, Real, Whole
 from posenc.core.plain_file import json_of
 from posenc.lab.experiment import LONGEST, Experiment, digest
-from posenc.lab.result import Count, TupleOf, Versions
+from posenc.lab.result import Count, InstancesOf, Versions
 from posenc.lab.tasks.corpus import text_options
 from posenc.lab.tasks.task_table import experiment
 from posenc.lab.write_whole import write_whole
 
 #: How many lengths are read, in equal steps up to the one to reach.
 LENGTHS = 4
+TASKS = ("character-lm", "needle")
+#: A study has a few numbers for each way and length.
+LARGEST_FILE = 1 << 24
 
 
 @dataclass(frozen=True)
@@ -116,7 +119,7 @@ class Extension(Declared):
     """
 
     study: Annotated[Study, Instance("a Study")]
-    ways: Annotated[tuple[Extended, ...], TupleOf(Extended)]
+    ways: Annotated[tuple[Extended, ...], InstancesOf(Extended)]
     seconds: Annotated[float, Real(0.0, 1e12)] = 0.0
     versions: Annotated[tuple[tuple[str, str], ...], Versions()] = ()
 
@@ -132,9 +135,6 @@ class Extension(Declared):
         fields["study"] = Study(**{**study, "experiment": Experiment(**study["experiment"])})
         fields["ways"] = tuple(Extended(**each) for each in fields["ways"])
         return cls(**fields)
-
-
-TASKS = ("character-lm", "needle")
 
 
 class Budget(NamedTuple):
@@ -200,10 +200,6 @@ def plan_extension(
         return Study(experiment(encoding, task, seed, **own), length or usual.length, tuning, usual.sequences)
 
     return tuple(study(task, seed) for seed in range(seeds) for task in dict.fromkeys(tasks))
-
-
-#: A study has a few numbers for each way and length.
-LARGEST_FILE = 1 << 24
 
 
 def read_extension(folder: str | os.PathLike[str], study: Study) -> Extension | None:

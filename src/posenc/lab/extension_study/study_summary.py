@@ -170,4 +170,4 @@ def planned_ways(encoding: RoPE, trained: int, length: int) -> tuple[str, ...]:
         "num_hidden_layers": 1,
         "max_position_embeddings": trained,
     }
-    return tuple(planned.way.name for planned in plan_context(config, length=length).ways)
+    return tuple(planned.candidate.name for planned in plan_context(config, length=length).candidates)

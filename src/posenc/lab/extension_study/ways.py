@@ -13,11 +13,15 @@ from posenc.core.doors import Encoding
 from posenc.encodings.adds.nope import NoPE
 from posenc.encodings.rotates.rope import RoPE
 from posenc.frequencies import Clipped, LongRoPE, NTKByParts, NTKFixed, NTKMixed, Proportional, Resonance, YaRN
-from posenc.models.extension_planning.planner import ways
+from posenc.models.extension_planning.planner import scaling_candidates
 
 #: Su 2023, kexue.fm/archives/9706, in the published patch.
 MIXED = 0.75
 SEARCHED = "searched"
+#: How far a step of the search goes, in natural logarithms of a divisor; and the most that a pair is slowed, of what
+#: linear interpolation slows it.
+STEP, MOST = 0.25, 2.0
+Divisors = tuple[float, ...]
 
 
 class ExtensionCandidate(NamedTuple):
@@ -55,7 +59,8 @@ def extension_candidates(encoding: RoPE, trained: int, length: int, width: int) 
         ['as it is', 'YaRN', 'Llama 3']
     """
     planned = [
-        ExtensionCandidate(way.name, way.encoding, way.short) for way in ways(encoding, trained, length, trained)
+        ExtensionCandidate(way.name, way.encoding, way.short)
+        for way in scaling_candidates(encoding, trained, length, trained)
     ]
     nothing = NoPE(dim=width)
     return (
@@ -88,13 +93,6 @@ def _others(encoding: RoPE, trained: int, stretch: float) -> tuple[ExtensionCand
         }
     others = [(name, replace(encoding, scaling=scaling)) for name, scaling in scalings.items()]
     return tuple(ExtensionCandidate(name, new, new) for name, new in others)
-
-
-#: How far a step of the search goes, in natural logarithms of a divisor; and the most that a pair is slowed, of what
-#: linear interpolation slows it.
-STEP, MOST = 0.25, 2.0
-
-Divisors = tuple[float, ...]
 
 
 def search(

@@ -1,4 +1,4 @@
-"""Batches as models take them."""
+"""Batches as models take them, and the positions that samplers give their tokens."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
+from posenc.lab.experiment import Sampler
 from posenc.lab.models.transformer import Transformer
 from posenc.lab.tasks.task import NOTHING, Batch
+from posenc.positions import randomised, shifted
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,3 +89,44 @@ def example(
         tensor(source_positions),
         tensor(batch.visible),
     )
+
+
+def sampled_positions(
+    sampler: Sampler,
+    tokens: np.ndarray,
+    coupled: np.ndarray | None,
+    limit: int,
+    rng: np.random.Generator,
+    *,
+    training: bool,
+) -> np.ndarray | None:
+    """Positions of a batch's tokens.
+
+    "offset" starts each training sequence anywhere from 0 such that it ends before `limit`, and each test sequence at 0
+    (Kiyono et al. 2021, arXiv:2109.05644). "randomised" draws rising positions below `limit` in training and tests
+    (Ruoss et al. 2023, arXiv:2305.16843). "coupled" are those of the task.
+
+    Args:
+        sampler: The rule.
+        tokens: Shape (batch, n).
+        coupled: The position ids of the task, shape (batch, n), or None.
+        limit: No position reaches this number.
+        rng: Draws them.
+        training: Whether the batch is trained on.
+
+    Returns:
+        Shape (batch, n); None for 0, 1, ….
+
+    Example:
+        >>> sampled_positions("offset", np.zeros((2, 4)), None, 9, np.random.default_rng(0), training=True).tolist()
+        [[5, 6, 7, 8], [3, 4, 5, 6]]
+    """
+    rows, count = tokens.shape
+    if sampler == "coupled":
+        return coupled
+    if sampler == "randomised":
+        return randomised(count, max(limit, count), rng, rows=rows)
+    if sampler == "offset" and training:
+        start = np.broadcast_to(np.arange(count), (rows, count))
+        return np.asarray(shifted(start, max(0, limit - count), rng))
+    return None

@@ -11,6 +11,9 @@ from posenc.core.declared_fields import Real, Whole
 from posenc.lab.tasks.task import NOTHING, Batch, Task, TaskRow
 from posenc.positions import coupled
 
+PLUS, EQUALS = 10, 11
+WRITE, READ, IGNORE = 2, 3, 4
+
 
 @dataclass(frozen=True)
 class Copy(Task):
@@ -61,9 +64,6 @@ def question_and_answer(question: np.ndarray, answer: np.ndarray) -> Batch:
     tokens = np.concatenate([question, answer[:, :-1]], 1)
     targets = np.concatenate([np.full_like(question[:, 1:], NOTHING), answer], 1)
     return Batch(tokens, targets)
-
-
-PLUS, EQUALS = 10, 11
 
 
 @dataclass(frozen=True)
@@ -155,9 +155,6 @@ class SelectiveCopy(Task):
         return length + self.count
 
 
-WRITE, READ, IGNORE = 2, 3, 4
-
-
 @dataclass(frozen=True)
 class FlipFlop(Task):
     """Pairs of an instruction and a bit: write, ignore, or read, after which the model says the bit last written.
@@ -213,36 +210,25 @@ class Parity(Task):
 
 
 ROWS = (
-    TaskRow(
-        "copy",
-        Copy,
-        "Say it again.",
-        "Kazemnejad et al. 2023, arXiv:2305.19466, Table 1",
-        ("decoder",),
-        20,
-        (20, 30, 40, 80),
-        2000,
-        "symbols",
-        "exact",
-    ),
-    TaskRow(
-        "reverse",
-        Reverse,
-        "Say it backwards.",
-        "Kazemnejad et al. 2023, arXiv:2305.19466, Table 1",
-        ("decoder",),
-        20,
-        (20, 30, 40, 80),
-        2000,
-        "symbols",
-        "exact",
+    *(
+        TaskRow(
+            name,
+            kind,
+            question,
+            "Kazemnejad et al. 2023, arXiv:2305.19466, Table 1",
+            length=20,
+            test_lengths=(20, 30, 40, 80),
+            steps=2000,
+            unit="symbols",
+            metric="exact",
+        )
+        for name, kind, question in (("copy", Copy, "Say it again."), ("reverse", Reverse, "Say it backwards."))
     ),
     TaskRow(
         "addition",
         Addition,
         "Which digits belong together?",
         "Kazemnejad et al. 2023, arXiv:2305.19466; coupled ids: Cho et al. 2024, arXiv:2405.20671",
-        ("decoder",),
         length=8,
         test_lengths=(8, 12, 16, 24),
         steps=3000,
@@ -254,9 +240,6 @@ ROWS = (
         SelectiveCopy,
         "Which tokens count, and in which order?",
         "Golovneva et al. 2024, arXiv:2405.18719, §4.2",
-        ("decoder",),
-        length=32,
-        test_lengths=(32, 64, 128),
         steps=2000,
         unit="symbols and blanks",
         metric="exact",
@@ -266,10 +249,6 @@ ROWS = (
         FlipFlop,
         "Which bit was written last?",
         "Liu et al. 2023, arXiv:2306.00946; Golovneva et al. 2024, arXiv:2405.18719, §4.1",
-        ("decoder",),
-        length=32,
-        test_lengths=(32, 64, 128),
-        steps=1000,
         unit="instructions",
         metric="exact",
     ),
@@ -279,8 +258,6 @@ PARITY = TaskRow(
     Parity,
     "Is the number of ones odd? A control: no encoding should generalise here.",
     "Hahn 2020, arXiv:1906.06755; Kazemnejad et al. 2023, arXiv:2305.19466",
-    ("decoder",),
     length=20,
     test_lengths=(20, 40, 80),
-    steps=1000,
 )

@@ -12,6 +12,12 @@ import numpy as np
 from posenc.lab.experiment import digest
 from posenc.lab.tokens import default_text, encode, learn_pieces, long_enough, paragraphs, read_text
 
+HELD_OUT = 0.1
+#: How a tokenizer reads a text as it is, of any length.
+PLAIN = {"add_special_tokens": False, "verbose": False}
+#: What a name of a data set begins with, as in "datasets:wikitext,wikitext-2-raw-v1".
+DATASETS = "datasets:"
+
 
 def data_set_rows(argument: str, name: str, split: str, column: str) -> Any:
     """Load the rows of a data set of the Hugging Face hub, or of a folder of files, through `datasets`.
@@ -49,13 +55,6 @@ def data_set_rows(argument: str, name: str, split: str, column: str) -> Any:
             f"{', '.join(rows.column_names)}. Name another one."
         )
     return rows
-
-
-HELD_OUT = 0.1
-#: How a tokenizer reads a text as it is, of any length.
-PLAIN = {"add_special_tokens": False, "verbose": False}
-#: What a name of a data set begins with, as in "datasets:wikitext,wikitext-2-raw-v1".
-DATASETS = "datasets:"
 
 
 class TextCorpus(NamedTuple):

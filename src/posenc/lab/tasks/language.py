@@ -103,31 +103,23 @@ class MaskedLM(SubwordLM):
         return Batch(tokens, targets)
 
 
-_SOURCE = "Press et al. 2022, arXiv:2108.12409: train short, test long"
 ROWS = (
-    TaskRow(
-        "character-lm",
-        CharacterLM,
-        "Which character comes next?",
-        _SOURCE,
-        ("decoder",),
-        64,
-        (64, 128, 256, 512),
-        1500,
-        "characters",
-        "loss",
-    ),
-    TaskRow(
-        "bpe-lm",
-        SubwordLM,
-        "Which piece of a word comes next?",
-        _SOURCE,
-        ("decoder",),
-        64,
-        (64, 128, 256, 512),
-        1500,
-        "tokens",
-        "loss",
+    *(
+        TaskRow(
+            name,
+            kind,
+            question,
+            "Press et al. 2022, arXiv:2108.12409: train short, test long",
+            length=64,
+            test_lengths=(64, 128, 256, 512),
+            steps=1500,
+            unit=unit,
+            metric="loss",
+        )
+        for name, kind, question, unit in (
+            ("character-lm", CharacterLM, "Which character comes next?", "characters"),
+            ("bpe-lm", SubwordLM, "Which piece of a word comes next?", "tokens"),
+        )
     ),
     TaskRow(
         "masked-lm",
@@ -135,10 +127,9 @@ ROWS = (
         "Which pieces are blanked?",
         "Devlin et al. 2019, arXiv:1810.04805, §3.1",
         ("encoder",),
-        64,
-        (64, 128, 256),
-        1500,
-        "tokens",
-        "loss",
+        length=64,
+        test_lengths=(64, 128, 256),
+        steps=1500,
+        metric="loss",
     ),
 )

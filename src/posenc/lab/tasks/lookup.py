@@ -152,8 +152,6 @@ ROWS = (
         "What stands three places back?",
         "Barbero et al. 2024, arXiv:2410.06205, §5: heads that attend to the previous token need positions",
         ("encoder", "decoder"),
-        length=32,
-        test_lengths=(32, 64, 128),
         steps=150,
     ),
     TaskRow(
@@ -162,9 +160,6 @@ ROWS = (
         "What stands k places back, where the token here says k?",
         "the content-addressed form of fixed-offset",
         ("encoder", "decoder"),
-        length=32,
-        test_lengths=(32, 64, 128),
-        steps=1000,
     ),
     TaskRow(
         "absolute-index",
@@ -172,28 +167,15 @@ ROWS = (
         "What stands at index j of the sequence?",
         "an index without a first token to count from",
         ("encoder",),
-        length=32,
-        test_lengths=(32, 64, 128),
         steps=500,
     ),
-    TaskRow(
-        "last",
-        Last,
-        "Which came last?",
-        "the recall of a key with its value (Arora et al. 2023, arXiv:2312.04927), with repeated keys",
-        ("decoder",),
-        32,
-        (32, 64, 128),
-        1000,
-    ),
-    TaskRow(
-        "first",
-        First,
-        "Which came first?",
-        "the recall of a key with its value (Arora et al. 2023, arXiv:2312.04927), with repeated keys",
-        ("decoder",),
-        32,
-        (32, 64, 128),
-        1000,
+    *(
+        TaskRow(
+            name,
+            kind,
+            question,
+            "the recall of a key with its value (Arora et al. 2023, arXiv:2312.04927), with repeated keys",
+        )
+        for name, kind, question in (("last", Last, "Which came last?"), ("first", First, "Which came first?"))
     ),
 )

@@ -77,7 +77,6 @@ ROW = TaskRow(
     Needle,
     "Where in a long text is the one fact that is asked for?",
     "the passkey of Mohtashami and Jaggi 2023, arXiv:2305.16300; length and depth as in RULER, arXiv:2404.06654",
-    ("decoder",),
     length=64,
     test_lengths=(64, 128, 256),
     steps=2000,

@@ -117,10 +117,10 @@ class TaskRow:
     kind: type[Task]
     question: str
     source: str
-    models: tuple[Model, ...]
-    length: int
-    test_lengths: tuple[int, ...]
-    steps: int
+    models: tuple[Model, ...] = ("decoder",)
+    length: int = 32
+    test_lengths: tuple[int, ...] = (32, 64, 128)
+    steps: int = 1000
     unit: str = "tokens"
     metric: Metric = "accuracy"
     options: tuple[tuple[str, int | float | str], ...] = ()

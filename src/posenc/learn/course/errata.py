@@ -34,7 +34,11 @@ class Erratum:
     read: tuple[int, float] | None = None
 
     def line(self) -> str:
-        """The erratum in a sentence."""
+        """The erratum in a sentence.
+
+        Returns:
+            A line of text.
+        """
         return f"Erratum ({self.source}): printed {self.printed}; correct is {self.correct}."
 
 

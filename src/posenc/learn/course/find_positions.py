@@ -158,7 +158,11 @@ class Fit:
     exact: float | None
 
     def line(self) -> str:
-        """The fit in a line."""
+        """The fit in a line.
+
+        Returns:
+            A line of text.
+        """
         encoding = self.encoding
         convention = f"exponent {encoding.exponent}, {encoding.layout}, {encoding.first} first, start {encoding.start}"
         if self.first is None:

@@ -11,6 +11,7 @@ from posenc.core.doors import AdditiveEncoding, Params
 from posenc.encodings.adds.count import Count, NormalisedCount
 from posenc.encodings.adds.divisor_pairs import DivisorPairs
 from posenc.encodings.adds.one_sine import OneSine
+from posenc.inspect.encoding_facts import drawn_params
 from posenc.inspect.properties import Properties, properties
 
 #: The steps of the notes, in their order; each mends something that the one before lacks.
@@ -88,18 +89,12 @@ def ladder_figures(encoding: AdditiveEncoding, count: int = 1001, *, params: Par
     validation.instance("encoding", encoding, AdditiveEncoding, "an encoding that adds")
     validation.one_axis("encoding", encoding)
     count = validation.integer("count", count, 16, 1 << 17)
-    if params is None and encoding.shapes:
-        params = encoding.init(np.random.default_rng(0))
+    params = drawn_params(encoding, params)
     values = tuple(_rows_at(_worded(encoding, words), np.array([1]), params)[0] for words in (2, 4))
-    return LadderFigures(
-        encoding,
-        _bounded(encoding, count, params),
-        _continuous(_worded(encoding, count), count, params),
-        bool(np.array_equal(*values)),
-        (values[0], values[1]),
-        properties(_worded(encoding, count), count, params=params),
-        _linear(_worded(encoding, count), count, params),
-    )
+    worded, same = _worded(encoding, count), bool(np.array_equal(*values))
+    bounded, continuous = _bounded(encoding, count, params), _continuous(worded, count, params)
+    nearest, linear = properties(worded, count, params=params), _linear(worded, count, params)
+    return LadderFigures(encoding, bounded, continuous, same, (values[0], values[1]), nearest, linear)
 
 
 def _worded(encoding: AdditiveEncoding, words: int) -> AdditiveEncoding:

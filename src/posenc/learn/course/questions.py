@@ -17,7 +17,7 @@ from posenc.learn.course.errata import ERRATA
 #: How far an answer may be off: two decimals, rounded or cut off. Two such numbers added may be off twice as far.
 TWO_DECIMALS = 0.005
 _PRACTICE = (5120, 1088, 0.488814)
-_BOOK = (0.02, 0.15, 0.31, 0.08, -0.26, 0.21, -0.58, 1.12, -0.38, -0.91, 0.52, 0.87, -0.17, 0.73, -0.38, 0.18)
+BOOK = (0.02, 0.15, 0.31, 0.08, -0.26, 0.21, -0.58, 1.12, -0.38, -0.91, 0.52, 0.87, -0.17, 0.73, -0.38, 0.18)
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,7 @@ QUESTIONS: tuple[Question, ...] = (
     Question(
         "chapter-sum", "the chapter", 'The sum of the embedding of "book" and its encoding: the sixteen numbers.',
         "numbers",
-        numbers=lambda: tuple(e + p for e, p in zip(_BOOK, _row_at(Sinusoidal(dim=16, base=100.0), 2), strict=True)),
+        numbers=lambda: tuple(e + p for e, p in zip(BOOK, _row_at(Sinusoidal(dim=16, base=100.0), 2), strict=True)),
         tolerance=2 * TWO_DECIMALS + 1e-9, note="The chapter's sum goes wrong from the third number on.",
     ),
     Question(

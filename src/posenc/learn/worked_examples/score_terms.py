@@ -76,15 +76,9 @@ def score_terms(
         >>> [float(term.item()) for term in (terms.content_content, terms.content_position, terms.total)]
         [1.0, 2.0, 4.0]
     """
-    named = {
-        "content_query": content_query,
-        "content_key": content_key,
-        "position_query": position_query,
-        "position_key": position_key,
-    }
-    terms = {
-        name: np.asarray(arrays.to_numpy(arrays.as_array(name, value)), np.float64) for name, value in named.items()
-    }
+    queries, keys = ("content_query", "position_query"), ("content_key", "position_key")
+    named = zip((*queries, *keys), (content_query, position_query, content_key, position_key), strict=True)
+    terms = {name: np.asarray(arrays.to_numpy(arrays.as_array(name, value)), np.float64) for name, value in named}
     width = terms["content_query"].shape[-1:]
     for name, array in terms.items():
         if array.ndim < 2 or array.shape[-1:] != width:
@@ -93,5 +87,4 @@ def score_terms(
                 f"got {array.shape}. Project all four with the same matrices."
             )
     scale = width[0] ** -0.5 if scale is None else validation.real("scale", scale, 0.0, 1e6, above=True)
-    queries, keys = ("content_query", "position_query"), ("content_key", "position_key")
     return ScoreTerms(*(terms[query] @ terms[key].swapaxes(-1, -2) * scale for query in queries for key in keys))

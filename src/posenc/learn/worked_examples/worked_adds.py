@@ -78,9 +78,8 @@ def _(encoding: RandomFourierFeatures, request: Request) -> Formula:
 
 @_formula.register
 def _(encoding: TimestepEmbedding, request: Request) -> Formula:
-    power = (
-        f"{text_lines.number(encoding.max_period)}^(i / ({encoding.dim // 2} - {text_lines.number(encoding.shift)}))"
-    )
+    period, shift = text_lines.number(encoding.max_period), text_lines.number(encoding.shift)
+    power = f"{period}^(i / ({encoding.dim // 2} - {shift}))"
     return _of_sinusoids(encoding, request, f"PE(t) = sin and cos of {factor_text(encoding.scale)}t / {power}")
 
 
@@ -126,10 +125,8 @@ def _(encoding: Learned, request: Request) -> Formula:
 
 @_formula.register
 def _(encoding: Scaled, request: Request) -> Formula:
-    row, factor = (
-        _row_at(encoding.encoding, request, request.params_of(encoding.encoding)),
-        text_lines.number(encoding.factor),
-    )
+    row = _row_at(encoding.encoding, request, request.params_of(encoding.encoding))
+    factor = text_lines.number(encoding.factor)
     text = f"PE(p) = {factor} · {text_lines.short(encoding.encoding)}"
     return Formula(text, lambda dimension: f"{factor} · {text_lines.number(row[dimension])}")
 

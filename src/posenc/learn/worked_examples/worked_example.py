@@ -13,6 +13,7 @@ from posenc.core import arrays, text_lines, validation
 from posenc.core.arrays import Array
 from posenc.core.checked_positions import LARGEST_POSITION
 from posenc.core.doors import AdditiveEncoding, AttentionBias, AttentionScore, Encoding, Params, RotaryEncoding
+from posenc.inspect.encoding_facts import drawn_params, width_of
 from posenc.learn.course.errata import Erratum, errata
 from posenc.learn.worked_examples.steps import Position, Request, WorkedStep, WorkedSteps, position_text
 from posenc.learn.worked_examples.worked_adds import worked_adds
@@ -93,33 +94,24 @@ def worked(
         PE(3, 2) = sin(3 / 10000^(2/4)) = sin(0.03) = 0.029996
     """
     validation.instance("encoding", encoding, Encoding, "an encoding")
-    explain = next((corrections for door, corrections in DOORS if isinstance(encoding, door)), None)
+    explain = next((explained for door, explained in DOORS if isinstance(encoding, door)), None)
     if explain is None:
         raise TypeError(
             f"encoding must enter through one of the four doors; got {validation.shown(encoding)}. Derive it from one."
         )
     seed = validation.integer("seed", seed, 0, (1 << 63) - 1)
-    drawn = params is None and bool(encoding.shapes)
-    if drawn:
-        params = encoding.init(np.random.default_rng(seed))
     request = Request(
         _position("position", position, encoding.axes),
         _position("key", (0 if encoding.axes == 1 else (0,) * encoding.axes) if key is None else key, encoding.axes),
-        None if dims is None else _dims(dims, _count_of_dims(encoding)),
-        encoding.checked(params),
+        None if dims is None else _dims(dims, width_of(encoding)),
+        encoding.checked(drawn_params(encoding, params, seed)),
         None if vector is None else _vector(vector, encoding),
         seed,
-        drawn,
+        drawn=params is None and bool(encoding.shapes),
     )
-    explanation = explain(encoding, request)
-    return Worked(
-        encoding,
-        request.position,
-        explanation.formula,
-        explanation.steps,
-        explanation.notes,
-        _errata_of(encoding, request),
-    )
+    found = explain(encoding, request)
+    corrections = _errata_of(encoding, request)
+    return Worked(encoding, request.position, found.formula, found.steps, found.notes, corrections)
 
 
 def _errata_of(encoding: Encoding, request: Request) -> tuple[Erratum, ...]:
@@ -142,15 +134,6 @@ def _number(name: str, value: Any) -> int | float:
     if isinstance(value, numbers.Integral) and not isinstance(value, bool):
         return validation.integer(name, value, -LARGEST_POSITION, LARGEST_POSITION)
     return validation.real(name, value, -LARGEST_POSITION, LARGEST_POSITION)
-
-
-def _count_of_dims(encoding: Encoding) -> int:
-    """How many dimensions or heads there are to choose from."""
-    if isinstance(encoding, AdditiveEncoding):
-        return encoding.width
-    if isinstance(encoding, RotaryEncoding):
-        return encoding.head_dim
-    return int(getattr(encoding, "heads", 1))
 
 
 def _dims(dims: Sequence[int], count: int) -> tuple[int, ...]:

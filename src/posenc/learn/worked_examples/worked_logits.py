@@ -40,10 +40,9 @@ def _formula(encoding: AttentionBias, request: Request) -> Formula:
 @_formula.register
 def _(encoding: ALiBi, request: Request) -> Formula:
     slopes, heads, symmetric = encoding.slopes(), encoding.heads, encoding.form == "symmetric"
-    sign, between = ("-", f"|{request.shown} - {request.key_shown}|")
-    distance = request.distance
+    sign, between, distance = "-", f"|{request.shown} - {request.key_shown}|", request.distance
     if not symmetric:
-        sign, between = ("", f"({request.key_shown} - {request.shown})")
+        sign, between = "", f"({request.key_shown} - {request.shown})"
         distance = text_lines.number(request.key_number - request.number)
     # Where one power of two gives every slope.
     of_two = encoding.rule == "geometric" or (encoding.rule == "paper" and heads & (heads - 1) == 0)
@@ -92,13 +91,12 @@ def _(encoding: KerplePower, request: Request) -> Formula:
 
 @_formula.register
 def _(encoding: BoundedALiBi, request: Request) -> Formula:
-    bound = np.abs(arrays.to_numpy(request.params["bound"])) * np.ones(encoding.heads)
+    heads = encoding.heads
+    bound = np.abs(arrays.to_numpy(request.params["bound"])) * np.ones(heads)
     factor = f"{text_lines.number(abs(float(request.params['scale'])))} · 2^(-8·"
     return Formula(
         "bias(h, m, n) = max(-|scale| · slope_h · |m - n|, -|bound_h|)",
-        lambda head: (
-            f"max(-{factor}{head + 1}/{encoding.heads}) · {request.distance}, -{text_lines.number(bound[head])})"
-        ),
+        lambda head: f"max(-{factor}{head + 1}/{heads}) · {request.distance}, -{text_lines.number(bound[head])})",
     )
 
 
@@ -189,13 +187,9 @@ def _(encoding: Shaw, request: Request) -> WorkedSteps:
     product, root = q[0] @ np.asarray(request.params["relative_keys"])[row], text_lines.number(math.sqrt(encoding.dim))
     bounds = f"-{clip}, {ahead}) + {clip}"
     index = f"row = clip(key - query, {bounds} = clip({request.key_shown} - {request.shown}, {bounds}"
-    sides = (
-        _left(request, 0),
-        f"q · relative_keys[{row}] / √{encoding.dim}",
-        f"{text_lines.number(product)} / {root}",
-        text_lines.number(value),
-    )
-    steps = (WorkedStep(f"{index} = {row}", (float(row),)), WorkedStep(" = ".join(sides), (float(value),)))
+    scored = f"q · relative_keys[{row}] / √{encoding.dim} = {text_lines.number(product)} / {root}"
+    line = f"{_left(request, 0)} = {scored} = {text_lines.number(value)}"
+    steps = (WorkedStep(f"{index} = {row}", (float(row),)), WorkedStep(line, (float(value),)))
     formula = "score(m, n) = q_m · relative_keys[clip(n - m) + clip] / √dim"
     return WorkedSteps(formula, steps, request.notes())
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import math
 import os
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -15,7 +17,6 @@ import numpy as np
 import posenc
 from posenc.core import plain_file
 from posenc.core.rotation import PairLayout
-from posenc.models.checkpoints.atomic_write import atomic_path, require_space, require_unused, write_synced
 from posenc.models.checkpoints.conversion_plan import ConversionPlan, TensorStep, converted_config
 from posenc.models.checkpoints.tensor_layout import Move
 from posenc.models.config.converted_type import as_converted_from
@@ -34,16 +35,25 @@ LARGEST_RECEIPT = 1 << 26
 
 
 def convert_checkpoint(plan: ConversionPlan, output: str | Path, *, progress: Progress | None = None) -> dict[str, Any]:
-    """Write the converted checkpoint to a new file, or to a new folder where the plan is of a folder.
+    """Convert a checkpoint from one pairing of channels to the other, by a plan, into new files.
 
-    No tensor is held whole: a few megabytes at a time are read, moved as raw bytes, and written. What was written is
-    then read again, moved back, and must have the hash of the original. Only then does it get its name; killed at any
-    moment, the conversion leaves the original untouched and nothing under the new name. Returns the receipt, which is
-    also written as a JSON file and says what was done. A folder also gets the tokenizer and other small files, and a
-    config.json for the new layout: with the key of its type that says it, or under a model type that nobody loads.
+    No tensor is held whole: a few megabytes at a time are read, moved as raw bytes, and written. The written file is
+    then read again, moved back, and must have the hash of the original; only then does it get its name. A conversion
+    that is killed leaves the original untouched and nothing under the new name. A folder also gets the tokenizer and
+    other small files, and a config.json for the new layout: with the key of its type that says it, or under a model
+    type that no loader knows.
+
+    Args:
+        plan: From `plan_conversion`.
+        output: A new file, or a new folder where the plan is of a folder.
+        progress: Called with the bytes done and the bytes in all; None for no calls.
+
+    Returns:
+        The receipt, which says what was done; it is also written next to the output as a JSON file.
 
     Raises:
-        ValueError: The output exists, the original changed since it was planned, or the proof fails.
+        ValueError: The output exists, the disk is full, the original changed since it was planned or was converted
+            before, or the proof fails.
     """
     output = require_unused("output", Path(output))
     is_folder = plan.path.is_dir()
@@ -89,7 +99,7 @@ def _companions(plan: ConversionPlan) -> dict[str, bytes]:
 
 
 def receipt_path(path: Path) -> Path:
-    """Where the receipt of a file or folder lies."""
+    """Return the path of the receipt of a file or folder."""
     return path / RECEIPT if path.is_dir() else path.with_name(f"{path.name}.receipt.json")
 
 
@@ -113,7 +123,7 @@ def receipt_of(plan: ConversionPlan) -> dict[str, Any] | None:
 
 
 def layout_of_receipt(path: Path | None) -> PairLayout | None:
-    """What rows were converted to, by the receipt in a folder; None where there is none."""
+    """Return the layout that rows were converted to, by the receipt in a folder; None where there is none."""
     receipt = None if path is None else path / RECEIPT
     if receipt is None or not receipt.is_file() or receipt.stat().st_size > LARGEST_RECEIPT:
         return None
@@ -177,7 +187,7 @@ def _converted_chunks(read: BinaryIO, header: Header, steps: dict[str, TensorSte
 
 
 def _receipt(plan: ConversionPlan, output: Path, files: list[dict[str, Any]]) -> dict[str, Any]:
-    """What was done, as plain data."""
+    """Write down the conversion as plain data."""
     return {
         "made_by": f"posenc {posenc.__version__}",
         "input": plan.path.name,
@@ -257,3 +267,62 @@ def _read(file: BinaryIO, size: int) -> bytes:
             f"checkpoint must not change while it is read; {size - len(chunk)} bytes are missing. Run it again."
         )
     return chunk
+
+
+def require_unused(name: str, path: Path) -> Path:
+    """The path, if nothing is there and its folder exists."""
+    if path.exists() or path.is_symlink():
+        raise ValueError(f"{name} must not exist yet; {path.name} does. Choose another name: nothing is overwritten.")
+    if not path.absolute().parent.is_dir():
+        raise ValueError(f"{name} must be in an existing folder; {path.parent} does not exist. Create it first.")
+    return path
+
+
+def require_space(path: Path, size: int) -> None:
+    """Refuse a file that does not fit on the disk."""
+    free = shutil.disk_usage(path.absolute().parent).free
+    if free < size:
+        raise ValueError(
+            f"output must fit on the disk; it takes {size:,} bytes and {free:,} are free. Choose another disk."
+        )
+
+
+@contextlib.contextmanager
+def atomic_path(path: Path, *, folder: bool) -> Iterator[Path]:
+    """A temporary path next to the final one: renamed to it when the block ends well, removed when it does not.
+
+    Names are synced to the disk before the rename, so that a killed process or a power cut leaves the whole or nothing.
+    """
+    temporary = path.absolute().parent / f".{path.name}.{os.getpid()}.partial"
+    try:
+        if folder:
+            temporary.mkdir()
+        yield temporary
+        if folder:
+            _sync(temporary)
+        require_unused("output", path)
+        temporary.rename(path)
+        _sync(path.absolute().parent)
+    finally:
+        if temporary.is_dir():
+            shutil.rmtree(temporary, ignore_errors=True)
+        else:
+            temporary.unlink(missing_ok=True)
+
+
+def write_synced(path: Path, text: bytes) -> None:
+    """Write a small file, which is on the disk when this returns."""
+    with path.open("wb") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _sync(folder: Path) -> None:
+    """Put the names in a folder on the disk, where the system can."""
+    with contextlib.suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)

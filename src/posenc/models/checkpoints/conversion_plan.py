@@ -1,4 +1,4 @@
-"""What converting a checkpoint would do: every tensor that moves or stays, and why; nothing is read but headers."""
+"""Plans of conversions: every tensor that moves or stays, and why; nothing is read but headers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,15 @@ PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl")
 
 @dataclass(frozen=True)
 class TensorStep:
-    """What happens to one tensor: `move` says where its rows go; None where it stays as it is."""
+    """A tensor of a checkpoint, and the move of its rows.
+
+    Attributes:
+        name: Of the tensor.
+        file: That holds it.
+        shape: Of the tensor.
+        reason: Why it moves or stays.
+        move: Where its rows go; None where it stays as it is.
+    """
 
     name: str
     file: str
@@ -35,13 +43,15 @@ class TensorStep:
 
 @dataclass(frozen=True)
 class ConversionPlan:
-    """What a conversion would do to every tensor of every file.
+    """The moves of every tensor of a checkpoint, from `plan_conversion`.
 
-    Args:
+    Attributes:
         path: The file or folder.
-        files: The safetensors files in it, in order.
+        source: How pairs of channels lie in the checkpoint, "adjacent" or "halves".
+        target: How they shall lie.
+        files: Names of the safetensors files, in order.
         steps: One for each tensor.
-        config: The config.json that belongs to it, where there is one.
+        config: The config.json that belongs to the checkpoint; None where there is none.
     """
 
     path: Path
@@ -62,11 +72,25 @@ class ConversionPlan:
         return tuple(step for step in self.steps if step.move is None)
 
     def of_file(self, file: str) -> dict[str, TensorStep]:
-        """The steps of one file, by tensor."""
+        """Return the steps of one file.
+
+        Args:
+            file: One of `files`.
+
+        Returns:
+            The steps, by the name of the tensor.
+        """
         return {step.name: step for step in self.steps if step.file == file}
 
     def path_of(self, file: str) -> Path:
-        """Where one of the files lies."""
+        """Return the path of one file.
+
+        Args:
+            file: One of `files`.
+
+        Returns:
+            Its path.
+        """
         return self.path / file if self.path.is_dir() else self.path
 
 
@@ -81,21 +105,26 @@ def plan_conversion(
     config: str | Path | None = None,
     waive: Sequence[str] = (),
 ) -> ConversionPlan:
-    """Plan the conversion of a safetensors file, or of a folder of shards with their index.
+    """Plan the conversion of a safetensors file, or of a folder of shards with their index; only headers are read.
 
     Args:
-        source: How pairs lie in the checkpoint, and how they shall: "adjacent" or "halves".
-        target: How pairs lie in the checkpoint, and how they shall: "adjacent" or "halves".
-        heads: Of every layer, or one for each layer, None for a layer that does not rotate.
+        path: The file or folder.
+        source: How pairs of channels lie in the checkpoint, "adjacent" or "halves".
+        target: How they shall lie.
+        heads: Of every layer, or one for each layer, None for a layer that does not rotate; see `head_shapes`.
         under: The beginning of the names to convert ("model.language_model."), required where several stacks of layers
             have queries and keys: a vision tower that does not rotate must stay as it is.
         leave: Names, with * for any text, of tensors that stay although posenc does not know them.
-        config: The config.json that belongs to the checkpoint; the one in its folder if left out. What it says of pairs
-            must be `source`, unless waive has "pairing".
+        config: The config.json that belongs to the checkpoint; None for the one in its folder. What it says of pairs
+            must be `source`, unless `waive` has "pairing".
+        waive: ("pairing",) to convert although the config contradicts `source`; otherwise empty.
+
+    Returns:
+        The plan, with a step for each tensor.
 
     Raises:
-        ValueError: In one line, also for an unknown tensor that may have to move with queries and keys.
-        TypeError: In one line, also for an unknown tensor that may have to move with queries and keys.
+        ValueError: A layout is unknown or the same twice, the config contradicts `source`, the files are damaged or no
+            safetensors, or a tensor that may have to move with queries and keys is not known.
     """
     path = Path(path)
     for name, layout in (("source", source), ("target", target)):
@@ -285,7 +314,7 @@ def converted_config(config: Mapping[str, Any], target: PairLayout) -> dict[str,
 
 
 def stated_layout(config: Mapping[str, Any]) -> PairLayout | None:
-    """How pairs lie in the text of a model by its config; a config that cannot be read says nothing."""
+    """Return the layout of pairs that a config states for text; None for a config that cannot be read."""
     try:
         return layout_of(from_config(config))
     except (ValueError, TypeError):

@@ -1,4 +1,4 @@
-"""How the heads of a layer are cut: what a conversion of its weights must know, and what a config says of it."""
+"""Heads of a layer, as a conversion of its weights must know them, and as a config states them."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ KV_HEADS = ("num_key_value_heads", "num_kv_heads", "n_kv_heads")
 
 @dataclass(frozen=True)
 class HeadShape(Declared):
-    """The heads of a layer's queries and keys.
+    """The heads of a layer's queries and keys, as a conversion of their weights must know them.
 
     Args:
-        heads: Of queries, and of keys and values.
-        kv_heads: Of queries, and of keys and values.
-        head_dim: Channels of a head of queries.
-        width: The slice of a head that rotates; the whole head if width is None.
-        start: The slice of a head that rotates; the whole head if width is None.
+        heads: Heads of queries.
+        kv_heads: Heads of keys and values; they divide `heads`.
+        head_dim: Channels of a head of queries, from 2.
+        width: Channels of a head that rotate; None for all from `start` on.
+        start: The first of them.
         latent: Channels of the compressed keys and values that lie before the shared rotary slice of multi-head latent
             attention (`kv_lora_rank` of DeepSeek: heads=128, kv_heads=128, head_dim=192, width=64, start=128,
             latent=512); None without it.
         grouped: For projections that make queries, keys and values in one: see `Fused`; None where there are none.
 
     Raises:
-        ValueError: A value breaks its rule; the message names the field.
-        TypeError: A value breaks its rule; the message names the field.
+        ValueError: A number is out of range, `kv_heads` does not divide `heads`, or the slice does not fit the head.
+        TypeError: A number is no whole number.
 
     Example:
         >>> HeadShape(heads=32, kv_heads=8, head_dim=128).pairing("halves")
@@ -63,18 +63,42 @@ class HeadShape(Declared):
         self.pairing("halves")
 
     def pairing(self, layout: PairLayout) -> Pairing:
-        """Of a head of queries."""
+        """Return the pairing of a head of queries.
+
+        Args:
+            layout: "adjacent" or "halves".
+
+        Returns:
+            The channels of a head that rotate together.
+        """
         return Pairing(layout, self.head_dim, self.width or self.head_dim, self.start)
 
     def latent_pairing(self, layout: PairLayout) -> Pairing:
-        """Of the rows that make compressed keys and values and the one rotary slice behind them."""
+        """Return the pairing of the rows that make compressed keys and values and the one rotary slice behind them.
+
+        Args:
+            layout: "adjacent" or "halves".
+
+        Returns:
+            The pairing of these rows (kv_a_proj_with_mqa of DeepSeek).
+
+        Raises:
+            ValueError: `latent` is None.
+        """
         if self.latent is None:
             raise ValueError("latent must be given for multi-head latent attention; got None. Give kv_lora_rank.")
         width = self.width or self.head_dim
         return Pairing(layout, self.latent + width, width, self.latent)
 
     def fused(self) -> Fused:
-        """The heads of one projection for all three."""
+        """Return the heads of one projection for queries, keys and values.
+
+        Returns:
+            The heads, in the order of the rows.
+
+        Raises:
+            ValueError: `grouped` is None.
+        """
         if self.grouped is None:
             raise ValueError(
                 "grouped must be given where one projection makes queries, keys and values; got None. Say True for one "
@@ -87,16 +111,22 @@ class HeadShape(Declared):
 def head_shapes(
     config: Mapping[str, Any] | str | Path, *, part: str = "text", grouped: bool | None = None
 ) -> tuple[HeadShape | None, ...]:
-    """How the heads of each layer are cut, as `from_config` reads it; None for a layer that does not rotate.
+    """Read the heads of every layer from a config, as `from_config` reads it.
+
+    A file without a count of key and value heads means as many as of queries; a checkpoint that has others is refused
+    when its conversion is planned.
 
     Args:
+        config: As for `from_config`.
         part: Of the model, as `from_config` names it.
-        grouped: As in `HeadShape`; no config states it. A file without a count of key and value heads means as many as
-            of queries; a checkpoint that has others is then refused.
+        grouped: As in `HeadShape`, since no config states it.
+
+    Returns:
+        The heads of each layer; None for a layer that does not rotate.
 
     Raises:
-        ValueError: A value breaks its rule; the message names the key.
-        TypeError: A value breaks its rule; the message names the key.
+        ValueError: A key cannot be read, the model has no such part, or a layer has two kinds of rotation.
+        TypeError: A value of the config has another type than its key takes.
 
     Example:
         >>> head_shapes({"model_type": "llama", "rope_theta": 1e4, "hidden_size": 96, "num_attention_heads": 12,
@@ -121,7 +151,7 @@ def head_shapes(
 
 
 def _shape(part_data: Mapping[str, Any], dim: int, width: int, start: int, grouped: bool | None) -> HeadShape:
-    """One layer's heads; in multi-head latent attention a slice of its own rotates."""
+    """Make the heads of a layer; in multi-head latent attention a slice of its own rotates."""
     heads = _count(part_data, HEADS)
     if heads is None:
         raise ValueError(

@@ -18,19 +18,26 @@ _READ = {"F32": "<f4", "F16": "<f2", "F64": "<f8", "BF16": "<u2"}
 
 
 def fitted_table(table: Array, positions: int, *, offset: int, how: How) -> Array:
-    """A learned table (offset + old, dim) as one of `positions` positions, (offset + positions, dim).
+    """Give a learned table of positions another length.
 
     Args:
-        offset: The rows in front that belong to no position and are kept (2 for OPT and BART, padding_idx + 1 = 2 for
+        table: Shape (offset + old, dim), of floats; NumPy, PyTorch or JAX.
+        positions: Rows for positions of the result.
+        offset: Rows in front that belong to no position and are kept (2 for OPT and BART, padding_idx + 1 = 2 for
             RoBERTa). Stretched with the others they would shift every position.
         how: "stretch" interpolates the old rows linearly over the new positions and keeps the first and the last
-            (`resized`); "repeat" starts again after the last row, as Longformer does (Beltagy et al. 2020,
-            arXiv:2004.05150), so that neighbours stay as they were; "cut" keeps the first rows, and refuses to make
-            more. NumPy, PyTorch or JAX; the dtype is kept.
+            (`resized`); "repeat" starts again after the last row, as Longformer does, so that neighbours stay as they
+            were; "cut" keeps the first rows, and refuses to make more.
+
+    Returns:
+        The table, shape (offset + positions, dim), in the dtype of `table`.
 
     Raises:
-        ValueError: A value breaks its rule; the message names the argument.
-        TypeError: A value breaks its rule; the message names the argument.
+        ValueError: `table` has not two axes, a number is out of range, `how` is unknown, or "cut" would make more rows.
+        TypeError: `table` holds no floats, or a number is no whole number.
+
+    References:
+        Beltagy et al. 2020, "Longformer", arXiv:2004.05150.
 
     Example:
         >>> table = np.array([[9.0], [0.0], [3.0]])  # one row for padding, two positions
@@ -64,10 +71,18 @@ def fitted_table(table: Array, positions: int, *, offset: int, how: How) -> Arra
 
 
 def read_table(path: str | Path, name: str) -> np.ndarray:
-    """One table of a safetensors file, alone: nothing else is read. float32 for bfloat16, which NumPy has not.
+    """Read one tensor of a safetensors file, and nothing else of it.
+
+    Args:
+        path: The file.
+        name: Of the tensor.
+
+    Returns:
+        The tensor in its own dtype; float32 for bfloat16, which NumPy has not.
 
     Raises:
-        ValueError: A value breaks its rule; the message names the file or the tensor.
+        ValueError: The file is damaged or no safetensors, has no such tensor, or the tensor holds no floats of 16 bits
+            or more.
     """
     path = Path(path)
     header = read_header(path)

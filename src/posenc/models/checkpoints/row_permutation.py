@@ -17,18 +17,18 @@ MOST_HEADS = 1 << 16
 
 @dataclass(frozen=True)
 class Fused(Declared):
-    """Heads of a projection that makes queries, keys and values at once.
+    """The heads of a projection that makes queries, keys and values in one; all heads have one width.
 
     Args:
-        query: How many heads of each; all heads have one width.
-        key: How many heads of each; all heads have one width.
-        value: How many heads of each; all heads have one width.
+        query: Heads of queries.
+        key: Heads of keys.
+        value: Heads of values.
         grouped: False for all queries, then all keys, then all values (Phi-3); True for one group after another, each
             with its query heads, one key head and one value head (GPT-NeoX, Falcon, Megatron).
 
     Raises:
-        ValueError: A value breaks its rule; the message names the field.
-        TypeError: A value breaks its rule; the message names the field.
+        ValueError: A count is out of range, or grouped heads are not as many values as keys, which divide the queries.
+        TypeError: A count is no whole number.
     """
 
     query: Heads
@@ -50,7 +50,11 @@ class Fused(Declared):
         return self.query + self.key + self.value
 
     def rotates(self) -> np.ndarray:
-        """For every head, in the order of the rows, whether it rotates: queries and keys do, values do not."""
+        """Return for every head whether it rotates: queries and keys do, values do not.
+
+        Returns:
+            Shape (count,), bool, in the order of the rows.
+        """
         if not self.grouped:
             return np.arange(self.count) < self.query + self.key
         group = self.query // self.key + 2
@@ -58,14 +62,22 @@ class Fused(Declared):
 
 
 def channel_order(source: Pairing, target: Pairing) -> np.ndarray:
-    """The channel of a source head that becomes channel j of the target head, for every j; shape (dim,), int64.
+    """Return the order of channels that turns one pairing of a head into another.
 
     x[order] rotates under `target` as x does under `source`: pair i keeps its number, hence its frequency. Channels
     that do not rotate keep their order. The way back is channel_order(target, source); the two differ unless each pair
     of swaps undoes itself.
 
+    Args:
+        source: The pairing of the head as it is.
+        target: The pairing that it shall have, with as many channels and as many that rotate.
+
+    Returns:
+        Shape (dim,), int64: for every channel of the new head the channel of the old one.
+
     Raises:
         ValueError: The heads are not equally wide or do not rotate equally many channels.
+        TypeError: An argument is no `Pairing`.
 
     Example:
         >>> channel_order(Pairing("adjacent", 6, 6), Pairing("halves", 6, 6)).tolist()
@@ -115,28 +127,30 @@ def convert_qk(
 ) -> Array:
     """Move the rows of queries or keys, so that a model that pairs channels as `target` computes the same logits.
 
-    Give it everything that has a row for each channel of a query or key: weights (rows, inputs), biases (rows,), norms
+    Convert everything that has a row for each channel of a query or key: weights (rows, inputs), biases (rows,), norms
     of queries and keys, scales with a row each, the B of LoRA (its A has none and stays). Numbers are moved, never
-    changed, in whatever dtype. Convert queries and keys alike: converting one of them alone breaks the model.
+    changed. Convert queries and keys alike: converting one of them alone breaks the model.
 
     Args:
-        tensor: A NumPy, PyTorch or JAX array.
+        tensor: A NumPy, PyTorch or JAX array of any dtype, with heads·head_dim rows along `axis`.
         source: "adjacent" for pairs (2i, 2i+1), "halves" for (i, i + width/2), or a whole Pairing, which then says
             head_dim, width and start by itself.
-        target: "adjacent" for pairs (2i, 2i+1), "halves" for (i, i + width/2), or a whole Pairing, which then says
-            head_dim, width and start by itself.
+        target: The same for the result.
         heads: Of this tensor: for keys under grouped-query attention the count of key heads, 1 for a norm that all
             heads share, a `Fused` for queries, keys and values in one.
-        head_dim: Channels of a head, required with a word; heads·head_dim must be the number of rows.
-        width: The slice that rotates (DeepSeek's q_b_proj: head_dim=192, start=128, width=64); the whole head if left
-            out.
-        start: The slice that rotates (DeepSeek's q_b_proj: head_dim=192, start=128, width=64); the whole head if left
-            out.
-        axis: Which axis holds the rows (1 for a transposed weight).
+        head_dim: Channels of a head; required where source or target is a word.
+        width: Channels of a head that rotate (64 in DeepSeek's q_b_proj, with head_dim=192 and start=128); None for all
+            from `start` on.
+        start: The first of them.
+        axis: Of the rows; 1 for a transposed weight.
+
+    Returns:
+        The tensor with its rows moved, in new memory.
 
     Raises:
-        ValueError: A value breaks its rule; the message names the argument.
-        TypeError: A value breaks its rule; the message names the argument.
+        ValueError: A number is out of range, the rows are not those of the heads, or a Pairing contradicts head_dim,
+            width or start.
+        TypeError: `tensor` is no array, a number is no whole number, or head_dim is missing.
 
     Example:
         >>> import numpy as np

@@ -1,4 +1,4 @@
-"""What must move with queries and keys: where the rows of each tensor of an attention module go, or that it stays."""
+"""Moves of the tensors of an attention module: the order of the rows of each, or the reason why it stays."""
 
 from __future__ import annotations
 
@@ -18,13 +18,17 @@ Shapes = dict[str, tuple[str, tuple[int, ...]]]
 
 @dataclass(frozen=True)
 class Move:
-    """How the rows of one tensor move from one pairing of its heads to the other.
+    """The move of the rows of a tensor from one pairing of its heads to the other.
 
-    kind   of the module
-    heads  of this tensor
-    axis   which axis holds the rows
-    block  how many rows share one number (128 for the scales of 8-bit blocks)
-    bits   of a number, where several lie in one word along the axis (the zero points of GPTQ); None for whole numbers
+    Attributes:
+        kind: Of the module.
+        source: The pairing of its heads as they are.
+        target: The pairing that they shall have.
+        heads: Of this tensor.
+        axis: Of the rows.
+        block: Rows that share one number (128 for the scales of 8-bit blocks).
+        bits: Of a number, where several lie in one word along the axis (the zero points of GPTQ); None for whole
+            numbers.
     """
 
     kind: str
@@ -36,7 +40,7 @@ class Move:
     bits: int | None = None
 
     def order(self) -> np.ndarray:
-        """Which number along the axis each one is taken from."""
+        """Return for each number along the axis the one that it is taken from."""
         rows = row_order(self.source, self.target, self.heads)
         return rows if self.block == 1 else _blocks(rows, self.block)
 

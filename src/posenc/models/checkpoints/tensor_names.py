@@ -1,4 +1,4 @@
-"""Which tensors of a checkpoint have a row for each channel of a query or a key, by name."""
+"""Names of the tensors of a checkpoint that have a row for each channel of a query or a key."""
 
 from __future__ import annotations
 
@@ -65,12 +65,12 @@ def parents(name: str) -> list[str]:
 
 
 def part_moves(part: str) -> Moves | None:
-    """How what follows a module's name moves; None where that is not known."""
+    """Return how a part of a module moves with the rows of the weight; None where that is not known."""
     return next((moves for pattern, moves in _PARTS if re.fullmatch(pattern, part)), None)
 
 
 def suspect(name: str) -> bool:
-    """Whether a name outside attention speaks of queries or keys all the same."""
+    """Say whether a name outside attention speaks of queries or keys all the same."""
     return _SUSPECT.search(name) is not None
 
 

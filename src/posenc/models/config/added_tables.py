@@ -1,4 +1,4 @@
-"""What models add before the first layer: learned tables and sines for text, learned vectors for patches."""
+"""Tables and sines that models add before the first layer, for text and for patches."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ BEFORE_PADDING = (
 class TextTable:
     """A vector for every token's position.
 
-    Args:
+    Attributes:
         part: Of the model.
-        rows: The keys of its rows and channels.
-        dim: The keys of its rows and channels.
+        rows: The key of its rows.
+        dim: The key of its channels.
         start: The row of the first token: "none", the first; "two", behind two that fairseq left; "padding", behind the
             padding token's.
         kind: "learned"; "split", sines then cosines with the exponent 2i/d (Marian); "split/√d", the same divided by √d
@@ -112,7 +112,7 @@ def patch_table(
     offset: int = 0,
     resizing: Resizing | None = None,
 ) -> Reader:
-    """A vector for every patch of a picture, or stretch of sound, and how the table is resized to another grid."""
+    """A vector for every patch of an image, or stretch of sound, and how the table is resized to another grid."""
 
     def table(fields: Fields) -> Groups:
         before = len(fields.values)
@@ -142,11 +142,7 @@ def patches_and_class(fields: Fields) -> Encoding:
 
 
 def grid_sides(fields: Fields, image: str = "image_size", *, square: bool = False) -> tuple[int, int]:
-    """How many patches lie along the height and the width of an image.
-
-    Args:
-        square: Whether the class takes one number, and a list only of equal ones.
-    """
+    """Count the patches along the height and the width of an image; `square` for classes that take one number."""
     whole, patch = side_lengths(fields, image, square=square), side_lengths(fields, "patch_size", square=square)
     if any(length > side for side, length in zip(whole, patch, strict=True)):
         sides = [one[0] if one[0] == one[1] else list(one) for one in (whole, patch)]
@@ -197,7 +193,7 @@ def class_tokens_and_patches(fields: Fields) -> Groups:
 
 
 def by_interpolate_mode(fields: Fields) -> Groups:
-    """HunYuan-VL: a vector for every patch of the largest picture, resized as interpolate_mode says."""
+    """HunYuan-VL: a vector for every patch of the largest image, resized as interpolate_mode says."""
     mode = fields.require("interpolate_mode")
     method: Any = validation.choice(mode.key, mode.value, ("bicubic", "bilinear"))
     resizing = Resizing(method, antialias=False, align_corners=False)
@@ -221,7 +217,7 @@ def stacked_frames(fields: Fields) -> Encoding:
 
 
 def stated_or_378(fields: Fields) -> Encoding:
-    """Molmo 2: num_position_embeddings rows, or as many as a picture has patches, of 378 by 378 if none is stated."""
+    """Molmo 2: num_position_embeddings rows, or as many as an image has patches, of 378 by 378 if none is stated."""
     if fields.get("num_position_embeddings"):
         rows = fields.integer("num_position_embeddings", 1, MOST_ROWS)
     else:
@@ -232,7 +228,7 @@ def stated_or_378(fields: Fields) -> Encoding:
 
 
 def grid_of_count(key: str = "num_position_embeddings") -> Callable[[Fields], Encoding]:
-    """As many patches of a square as the key says."""
+    """Make a square grid of as many patches as the key says."""
 
     def encoding(fields: Fields) -> Encoding:
         count = fields.integer(key, 1, LARGEST_GRID**2)

@@ -1,4 +1,4 @@
-"""Text models that bias or score by distance: ALiBi, T5, DeBERTa, MPNet."""
+"""Models that bias logits or score content by distance: text, speech and proteins."""
 
 from __future__ import annotations
 
@@ -103,11 +103,7 @@ def mpnet(fields: Fields) -> Groups:
 
 
 def deberta(fields: Fields, log_buckets: bool) -> Groups:
-    """DeBERTa: scores between content and distance, and a learned table where position_biased_input says so.
-
-    Args:
-        log_buckets: Whether position_buckets makes buckets that widen with distance, as in DeBERTa-v2.
-    """
+    """DeBERTa: scores between content and distance, and a learned table where position_biased_input says so."""
     groups: Groups = ()
     rows = fields.integer("max_position_embeddings", 1, MOST_ROWS)
     fields.mark_used("norm_rel_ebd", "share_att_key", "pos_att_type", "position_buckets", "max_relative_positions")
@@ -223,7 +219,7 @@ def seamless(fields: Fields) -> Groups:
 
 
 def _sines(fields: Fields, part: str, width: int, padding: str) -> LayerGroup:
-    """As tensor2tensor has them, counted from behind the padding token."""
+    """Sines as tensor2tensor has them, counted from behind the padding token."""
     start, numerics = fields.integer(padding, 0) + 1, fields.options.numerics
     encoding = Sinusoidal(width, layout="concatenated", exponent="i/(d/2-1)", start=start, numerics=numerics)
     return LayerGroup(part, "embedding", (), (encoding,), values=fields.values_of("hidden_size", padding))

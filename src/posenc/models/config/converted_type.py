@@ -15,7 +15,7 @@ _CONVERTED = re.compile(r"(?P<type>.+)-(?P<layout>adjacent|halves)-pairs")
 
 
 def layout_of(positions: ModelPositions) -> PairLayout | None:
-    """How pairs lie in the text of a model, or in its only part; None where that differs or nothing rotates."""
+    """Return the layout of pairs in the text of a model, or in its only part; None where it differs."""
     parts = ("text",) if "text" in positions.parts else positions.parts
     layouts = {group.pairing for group in positions.groups if group.part in parts} - {None}
     return layouts.pop() if len(layouts) == 1 else None
@@ -43,7 +43,7 @@ def as_converted_from(config: Mapping[str, Any]) -> tuple[dict[str, Any], PairLa
 
 
 def as_stated(positions: ModelPositions, model_type: str, layout: PairLayout) -> ModelPositions:
-    """What was read of a converted config, under the type that the file names; ValueError where pairs lie otherwise."""
+    """Put what was read of a converted config under the type that the file names."""
     if layout_of(positions) != layout:
         raise ValueError(
             f"model_type must be that of a model whose pairs can lie {layout}; got {model_type!r:.100}. Give the "

@@ -1,4 +1,4 @@
-"""What logits and queries are multiplied by, next to the rotation."""
+"""Factors of logits and of queries, next to the rotation."""
 
 from __future__ import annotations
 

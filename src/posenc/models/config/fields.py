@@ -1,4 +1,4 @@
-"""One part of a config, read key by key; every value remembers where it came from."""
+"""A part of a config, read key by key; every value remembers where it came from."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ MOST_NAMED, LONGEST_NAME = 5, 80
 
 @dataclass(frozen=True)
 class Options:
-    """What the caller asks for besides the file; see `from_config`.
+    """Requests of the caller besides the file; see `from_config`.
 
     Args:
         layout: Of pairs in rows that posenc converted, as the model type of the file says; None where it says nothing.
@@ -54,7 +54,7 @@ class Options:
 
 
 class Fields:
-    """One part of a config: what the caller states, then the file, then the defaults of its class."""
+    """A part of a config: what the caller states, then the file, then the defaults of its class."""
 
     def __init__(
         self,
@@ -139,7 +139,7 @@ class Fields:
         return validation.integer(value.key, value.value, least, most)
 
     def integer_or(self, name: str, usual: int, least: int = 1, most: int = validation.LARGEST_WIDTH) -> int:
-        """What the caller or the file states; else a constant of the class."""
+        """Return what the caller or the file states; else a constant of the class."""
         return self.integer(name, least, most) if self.states(name) else usual
 
     def real(self, name: str) -> float:
@@ -152,12 +152,9 @@ class Fields:
         return value is not None and validation.truth(value.key, value.value)
 
     def states(self, name: str) -> bool:
-        """Whether the caller or the file has a value for the key."""
+        """Say whether the caller or the file has a value for the key."""
         stated, data = self.options.stated, self.data
-        for key in self._spellings(name):
-            if stated.get(key) is not None or data.get(key) is not None:
-                return True
-        return False
+        return any(stated.get(key) is not None or data.get(key) is not None for key in self._spellings(name))
 
     def json_object(self, name: str) -> tuple[dict[str, Any], Source] | None:
         """A key that holds an object; None where it is absent, null or empty."""
@@ -193,7 +190,7 @@ class Fields:
         ]
 
     def notes_of_unknown_keys(self, neutral: Iterable[str], waive: Iterable[str]) -> tuple[Waived, ...]:
-        """What goes unread in formats without objects of their own, of keys that are neither null nor false.
+        """Note the unread keys of formats without objects of their own that are neither null nor false.
 
         ValueError where the caller has not waived it.
         """
@@ -222,12 +219,7 @@ def immutable(key: str, value: Any) -> Plain:
 def refuse_unknown_keys(
     keys: Iterable[str], waive: Iterable[str], where: str = "", problems: Mapping[str, str] | None = None
 ) -> None:
-    """Raise the error that names keys on positions which no reader understands and the caller has not waived.
-
-    Args:
-        where: The path of the keys in the file.
-        problems: What is known of some keys.
-    """
+    """Raise the error that names keys on positions which nobody understands and the caller has not waived."""
     waived = frozenset(waive)
     unknown = [key for key in keys if not {key, where + key} & waived]
     if not unknown:

@@ -1,4 +1,4 @@
-"""How many channels the heads of a model have, and which of them rotate: a rule for each habit of the classes."""
+"""Channels of the heads of a model, and those that rotate: a rule for each habit of the classes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ HEAD_KEYS = (
 
 @dataclass(frozen=True)
 class Head:
-    """Which channels of a head rotate: `width` of `dim`, from `start` on."""
+    """Channels of a head: `width` of `dim` rotate, from `start` on."""
 
     dim: int
     width: int

@@ -1,4 +1,4 @@
-"""How many layers a model has, and of which type each is where its file does not list them: a rule for each habit."""
+"""Count and types of layers where a file does not list them: a rule for each habit of the classes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SettledTypes = Callable[[Fields, tuple[str, ...]], tuple[str, ...]]
 
 
 def count_of(key: str) -> LayerCount:
-    """As many layers as a key says."""
+    """Make the rule that a key states the count of layers."""
     return lambda fields: fields.integer(key, 1, MOST_LAYERS)
 
 
@@ -51,12 +51,13 @@ def cycles_of_stacks(fields: Fields) -> int:
 class EveryNth:
     """Every n-th layer is of one type, the others of another.
 
-    Args:
+    Attributes:
         n: The period; `key` may state another.
-        nth: The two types.
-        other: The two types.
-        at: Which layer of each period is the n-th, counted from 0; the last if it is -1.
-        first: How many layers at the start are of the type `nth` as well.
+        key: Of the period.
+        nth: The type of every n-th layer.
+        other: The type of the others.
+        at: The place in each period of the n-th, from 0; the last if it is -1.
+        first: Layers at the start that are of the type `nth` as well.
         last: Whether the last layer is.
         from_end: Whether periods are counted from the last layer.
     """
@@ -159,7 +160,7 @@ def by_prefix_and_pattern(fields: Fields, count: int) -> tuple[str, ...]:
 
 
 def by_cross_attention_layers(fields: Fields, count: int) -> tuple[str, ...]:
-    """Llama 3.2 with pictures: cross_attention_layers attend to the picture alone."""
+    """Llama 3.2 with images: cross_attention_layers attend to the image alone."""
     listed = fields.get("cross_attention_layers")
     crossing = listed.value if listed is not None and isinstance(listed.value, tuple) else range(3, 40, 5)
     return tuple("cross_attention" if i in crossing else "full_attention" for i in range(count))
@@ -268,7 +269,7 @@ def by_layers_block_type(fields: Fields, count: int) -> tuple[str, ...]:
 
 
 def rope_flags(fields: Fields, count: int) -> tuple[bool, ...]:
-    """Whether each layer rotates: no_rope_layers, in spite of its name 1 for a layer that does rotate.
+    """Return whether each layer rotates: no_rope_layers holds 1, in spite of its name, for a layer that does.
 
     Where a file has no list: all layers but every no_rope_layer_interval-th.
     """
@@ -299,11 +300,7 @@ def sliding_where_not_rotating(fields: Fields, count: int) -> tuple[str, ...]:
 def layer_types(
     fields: Fields, count: int, rule: LayerTypeRule, settled: SettledTypes | None = None
 ) -> tuple[str, ...]:
-    """The type of every layer, from the file, else by the rule of its class.
-
-    Args:
-        settled: What the class makes of the types that a file lists.
-    """
+    """Return the type of every layer, from the file as `settled` by the class, else by the rule of the class."""
     listed = fields.get("layer_types", listed=False)
     if listed is None:
         return rule(fields, count)

@@ -1,4 +1,4 @@
-"""One row of the table of model types: what their classes do with positions and no config says."""
+"""A row of the table of model types: what their classes do with positions and no config says."""
 
 from __future__ import annotations
 
@@ -36,36 +36,34 @@ ALL_ROTATE = ByLayerType()
 class ModelType:
     """Model types that treat positions alike.
 
-    Of every type:
-    names          as configs state them under model_type
-    part           of the model: "text", "vision", "audio", "encoder" or "decoder", say
-    tables         what is added before the first layer
-    reader         what reads the layers that do not rotate; it returns None where those of this file do after all
-    older_names    how older files spell keys, which the class renames
-    ignored_keys   keys on positions that these types ignore
-    neutral_keys   keys on positions, each with the value that changes nothing; any other is refused
-    unsupported    why no encoding says what these types do
-    left_out       whether a model with such an unsupported part is read without it, with a note
-
-    Of layers that rotate queries and keys:
-    layer_count    how many layers there are
-    layer_types    of which type each layer is, where the file does not list them
-    settled_types  what the class makes of types that the file lists
-    rotations      which layers rotate, and by which values
-    rope_keys      keys inside rope_parameters that these types read besides the common ones
-    pairing        which channels rotate together; "rope_interleave" where the key of that name says it
-    head_dim       how many channels a head has
-    partial        whether partial_rotary_factor counts at rope_type "default"
-    last           whether the last channels of a head rotate, not the first
-    rotated_slice  which channels rotate, where neither head_dim nor partial_rotary_factor says it
-    axes           how pairs are shared among several axes
-    sections       how many pairs each axis has where the file states no mrope_section
-    backward       whether all angles are negative
-    logit_factor   what logits are multiplied by besides 1/√d
-    notes          traps of these classes
-    unrotated      what the layers that do not rotate do in its place
-    window         which keys near it a query sees
-    roles          what is rotated besides the queries and keys of attention
+    Attributes:
+        names: As configs state them under model_type.
+        part: Of the model: "text", "vision", "audio", "encoder" or "decoder", for example.
+        tables: Readers of what is added before the first layer.
+        reader: Of layers that do not rotate; it returns None where those of this file do after all.
+        older_names: The spelling of keys in older files, which the class renames.
+        ignored_keys: Keys on positions that these types ignore.
+        neutral_keys: Keys on positions, each with the value that changes nothing; any other is refused.
+        unsupported: Why no encoding says what these types do.
+        left_out: Whether a model with such an unsupported part is read without it, with a note.
+        layer_count: Of layers that rotate queries and keys, as all that follows: their count.
+        layer_types: The type of each layer, where the file does not list them.
+        settled_types: What the class makes of types that the file lists.
+        rotations: The layers that rotate, and their values.
+        rope_keys: Keys inside rope_parameters that these types read besides the common ones.
+        pairing: The channels that rotate together; "rope_interleave" where the key of that name says it.
+        head_dim: Channels of a head.
+        partial: Whether partial_rotary_factor counts at rope_type "default".
+        last: Whether the last channels of a head rotate, not the first.
+        rotated_slice: The channels that rotate, where neither head_dim nor partial_rotary_factor says it.
+        axes: How pairs are shared among several axes.
+        sections: Pairs of each axis where the file states no mrope_section.
+        backward: Whether all angles are negative.
+        logit_factor: The factor of logits besides 1/√d.
+        notes: Traps of these classes.
+        unrotated: What the layers that do not rotate do in its place.
+        window: The keys near it that a query sees.
+        roles: What is rotated besides the queries and keys of attention.
     """
 
     names: tuple[str, ...]
@@ -125,9 +123,10 @@ def neutral_keys(fields: Fields, row: ModelType) -> list[str]:
 
 
 def unsupported_values(fields: Fields, row: ModelType) -> dict[str, str]:
-    """What is wrong with the known keys of a file that are not read over."""
+    """Say what is wrong with the known keys of a file that are not neutral."""
     problems = {
-        key: f"its value {validation.shown(fields.data[key])} is not supported; for this type it can be {_either(values)}"
+        key: f"its value {validation.shown(fields.data[key])} is not supported; for this type it can be "
+        f"{_either(values)}"
         for key, values in _supported(fields, row).items()
         if key in fields.data and fields.data[key] not in values
     }

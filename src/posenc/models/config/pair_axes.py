@@ -1,4 +1,4 @@
-"""Rotations over several axes: which coordinate and frequency every pair reads, for each layout that models use."""
+"""Rotations over several axes: the coordinate and frequency of every pair, for each layout that models use."""
 
 from __future__ import annotations
 
@@ -13,14 +13,15 @@ Sections = tuple[int, ...]
 
 @dataclass(frozen=True)
 class PairAxes:
-    """Which coordinate and which frequency every pair reads.
+    """The coordinate and the frequency that every pair reads.
 
-    axis             the coordinate of each pair
-    frequency_index  its frequency: base^(-2·frequency_index / frequency_dim)
-    frequency_dim    the width that these exponents are taken of
-    blocks           in how many blocks of channels pairs are formed
-    sections         of each axis, where they cut through the channels of a pair, so that a pair has no axis
-    turns            whether frequencies are whole revolutions, for the coordinates of centres from -1 to 1
+    Attributes:
+        axis: The coordinate of each pair.
+        frequency_index: Of each pair, whose frequency is base^(-2·frequency_index / frequency_dim).
+        frequency_dim: The width that these exponents are taken of.
+        blocks: Blocks of channels in which pairs are formed.
+        sections: Of each axis, where they cut through the channels of a pair, so that a pair has no axis.
+        in_revolutions: Whether frequencies are whole revolutions, for the coordinates of centres from -1 to 1.
     """
 
     axis: tuple[int, ...]
@@ -28,18 +29,19 @@ class PairAxes:
     frequency_dim: int
     blocks: int = 1
     sections: Sections = ()
-    rotations: bool = False
+    in_revolutions: bool = False
 
 
 @dataclass(frozen=True)
 class AxisLayout:
-    """One way to share pairs among axes.
+    """A rule that shares pairs among axes.
 
-    text     what it does, for docs
-    of       the axes of the pairs of a width
-    stated   whether mrope_section says how many pairs each axis has
-    divisor  what the width must be a multiple of
-    rotated  how many channels of a head the axes share; None where partial_rotary_factor says it
+    Attributes:
+        text: What it does, for docs.
+        of: Makes the axes of the pairs of a width.
+        stated: Whether mrope_section says how many pairs each axis has.
+        divisor: The width is a multiple of it.
+        rotated: Channels of a head that the axes share; None where partial_rotary_factor says it.
     """
 
     text: str
@@ -69,7 +71,12 @@ def layout(
     *, stated: bool = False, divisor: int = 4, rotated: Callable[[int], int] | None = None
 ) -> Callable[[Callable[[int, Sections], PairAxes]], AxisLayout]:
     """Make a layout of a function, whose docstring is its text."""
-    return lambda of: AxisLayout((of.__doc__ or "").rstrip("."), of, stated, divisor, rotated)
+
+    def made(of: Callable[[int, Sections], PairAxes]) -> AxisLayout:
+        text = (of.__doc__ or "").rstrip(".")
+        return AxisLayout(text[:1].lower() + text[1:], of, stated, divisor, rotated)
+
+    return made
 
 
 def _whole_head(dim: int) -> int:
@@ -84,12 +91,12 @@ def _check_sum(width: int, sections: Sections) -> None:
         )
 
 
-# Text with pictures and video: time, height and width, as mrope_section shares them out.
+# Text with images and video: time, height and width, as mrope_section shares them out.
 
 
 @layout(stated=True, divisor=2)
 def section_runs(width: int, sections: Sections) -> PairAxes:
-    """runs of pairs, axis after axis and round again"""
+    """Runs of pairs, axis after axis and round again."""
     _check_sum(width, sections)
     axis = tuple(i % 3 for i, count in enumerate(sections) for _ in range(count))
     return PairAxes(axis, tuple(range(width // 2)), width)
@@ -97,14 +104,14 @@ def section_runs(width: int, sections: Sections) -> PairAxes:
 
 @layout(stated=True, divisor=2)
 def channel_runs(width: int, sections: Sections) -> PairAxes:
-    """runs of twice as many channels, axis after axis, whichever pairs they cut through"""
+    """Runs of twice as many channels, axis after axis, whichever pairs they cut through."""
     _check_sum(width, sections)
     return PairAxes((), (), width, sections=sections)
 
 
 @layout(stated=True, divisor=2)
 def every_third(width: int, sections: Sections) -> PairAxes:
-    """height and width on every third pair from the second and third on, time on all others"""
+    """Height and width on every third pair from the second and third on, time on all others."""
     axis = [0] * (width // 2)
     for number in (1, 2):
         for pair in range(number, min(3 * sections[number], width // 2), 3):
@@ -114,7 +121,7 @@ def every_third(width: int, sections: Sections) -> PairAxes:
 
 @layout(stated=True, divisor=2)
 def alternating(width: int, sections: Sections) -> PairAxes:
-    """height and width in turn, time on the slow pairs at the end"""
+    """Height and width in turn, time on the slow pairs at the end."""
     pairs, fast = width // 2, sections[0] + sections[1]
     if sum(sections) != pairs or sections[0] != sections[1]:
         raise ValueError(
@@ -125,7 +132,7 @@ def alternating(width: int, sections: Sections) -> PairAxes:
 
 @layout(divisor=1)
 def even_and_odd(width: int, _: Sections) -> PairAxes:
-    """rows on even pairs, columns on odd ones, of one set of frequencies"""
+    """Rows on even pairs, columns on odd ones, of one set of frequencies."""
     return PairAxes(tuple(i % 2 for i in range(width // 2)), tuple(range(width // 2)), width)
 
 
@@ -134,37 +141,37 @@ def even_and_odd(width: int, _: Sections) -> PairAxes:
 
 @layout(rotated=_whole_head)
 def rows_then_columns(width: int, _: Sections) -> PairAxes:
-    """height, then width, each with frequencies of its own"""
+    """Height, then width, each with frequencies of its own."""
     return _axis_by_axis(width, 0, 1)
 
 
 @layout(rotated=_whole_head)
-def rows_then_columns_in_turns(width: int, _: Sections) -> PairAxes:
-    """height, then width, each with frequencies of its own in whole revolutions, at `positions.centres` from -1 to 1"""
-    return replace(_axis_by_axis(width, 0, 1), rotations=True)
+def rows_then_columns_in_revolutions(width: int, _: Sections) -> PairAxes:
+    """Height, then width, each with frequencies in whole revolutions, at `positions.centres` from -1 to 1."""
+    return replace(_axis_by_axis(width, 0, 1), in_revolutions=True)
 
 
 @layout(rotated=_whole_head)
 def columns_then_rows(width: int, _: Sections) -> PairAxes:
-    """width, then height, each with frequencies of its own"""
+    """Width, then height, each with frequencies of its own."""
     return _axis_by_axis(width, 1, 0)
 
 
 @layout(rotated=_whole_head)
 def column_then_row(width: int, _: Sections) -> PairAxes:
-    """width, the first coordinate of a position, then height, each with frequencies of its own"""
+    """Width, the first coordinate of a position, then height, each with frequencies of its own."""
     return _axis_by_axis(width, 0, 1)
 
 
 @layout(rotated=_whole_head)
 def column_then_row_in_blocks(width: int, _: Sections) -> PairAxes:
-    """width, the first coordinate of a position, then height, the pairs of each formed in a half of the head"""
+    """Width, the first coordinate of a position, then height, the pairs of each formed in a half of the head."""
     return replace(_axis_by_axis(width, 0, 1), blocks=2)
 
 
 @layout(divisor=1, rotated=lambda dim: 6 * (dim // 3 // 2))
 def time_rows_columns(width: int, _: Sections) -> PairAxes:
-    """time, height and width, each with frequencies of its own"""
+    """Time, height and width, each with frequencies of its own."""
     return _axis_by_axis(width, 0, 1, 2)
 
 
@@ -175,19 +182,19 @@ def _axis_by_axis(width: int, *axes: int) -> PairAxes:
 
 @layout(rotated=_whole_head)
 def columns_and_rows_in_turn(width: int, _: Sections) -> PairAxes:
-    """width and height pair by pair, each with frequencies of its own"""
+    """Width and height pair by pair, each with frequencies of its own."""
     return PairAxes(tuple(1 - i % 2 for i in range(width // 2)), tuple(i // 2 for i in range(width // 2)), width // 2)
 
 
 @layout(rotated=_whole_head)
 def rows_and_columns_in_turn(width: int, _: Sections) -> PairAxes:
-    """height and width pair by pair, each with frequencies of its own"""
+    """Height and width pair by pair, each with frequencies of its own."""
     return PairAxes(tuple(i % 2 for i in range(width // 2)), tuple(i // 2 for i in range(width // 2)), width // 2)
 
 
 @layout(rotated=_whole_head)
 def even_and_odd_frequencies(width: int, _: Sections) -> PairAxes:
-    """height on the even ones of one set of frequencies, width on the odd ones"""
+    """Height on the even ones of one set of frequencies, width on the odd ones."""
     each = width // 4
     indices = (*range(0, 2 * each, 2), *range(1, 2 * each, 2))
     return PairAxes((0,) * each + (1,) * each, indices, width)

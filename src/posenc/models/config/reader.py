@@ -1,4 +1,4 @@
-"""What the positions of a model are, read from its config."""
+"""Reads the positions of a model from its config."""
 
 from __future__ import annotations
 
@@ -40,9 +40,7 @@ def from_config(
     length: int | None = None,
     numerics: Numerics = "exact",
 ) -> ModelPositions:
-    """Read a Hugging Face config: for each group of layers the encodings, and where every value came from.
-
-    Nothing is imported, fetched or executed.
+    """Read the encodings of every layer from a Hugging Face config; nothing is imported, fetched or executed.
 
     Args:
         config: A dict, the path of a config.json, its folder, or a config of transformers (anything with `to_dict`);
@@ -50,13 +48,16 @@ def from_config(
         stated: Values that the caller states, by the names of the file's keys; they win, and are marked "caller". A
             model type that is not known needs its "pairing" here, "adjacent" or "halves", since no config states it.
         waive: Keys that concern positions and may go unread.
-        length: The length to serve, for rope types whose frequencies depend on it (dynamic, longrope); where it is
-            None, the file's max_position_embeddings.
+        length: Positions to serve, for rope types whose frequencies depend on it (dynamic, longrope); None for the
+            file's max_position_embeddings.
         numerics: "exact", or "float32" for what released models compute.
 
+    Returns:
+        The groups of layers, each with its encodings and where every value came from.
+
     Raises:
-        ValueError: A value breaks its rule; the message names the key.
-        TypeError: A value breaks its rule; the message names the key.
+        ValueError: A key on positions is not understood, a value breaks its rule, or the model type is not read.
+        TypeError: A value has another type than its key takes, or `config` is no config.
 
     Example:
         >>> positions = from_config({"model_type": "llama", "rope_theta": 500000.0, "hidden_size": 64,
@@ -137,7 +138,7 @@ def _notes_of_row(row: ModelType, where: str) -> tuple[str, ...]:
 
 
 def _notes_of_missing(data: Mapping[str, Any], known: ConfigClass, options: Options, where: str) -> tuple[str, ...]:
-    """What to know of the configs that a file of this class can hold, and that are waived or not there."""
+    """Note the configs inside that a file of this class can hold, and that are waived or missing."""
     waived = [key for key in known.parts if key in options.waive and (key in data or key not in known.optional)]
     filled = [key for key in known.parts if key not in (*known.optional, *options.waive, "attn_config")]
     missing = [key for key in filled if not isinstance(data.get(key), Mapping)]
@@ -154,11 +155,7 @@ def _notes_of_missing(data: Mapping[str, Any], known: ConfigClass, options: Opti
 
 
 def _groups(fields: Fields, row: ModelType, layout: PairLayout | None) -> Groups:
-    """
-
-    Args:
-        layout: Of the pairs in converted rows; None where they lie as the type says.
-    """
+    """Read the groups of one config; `layout` is that of the pairs in converted rows."""
     fields.mark_used(*row.ignored_keys, *neutral_keys(fields, row))
     tables = tuple(group for table in row.tables for group in table(fields))
     layers = row.reader(fields) if row.reader else None
@@ -231,8 +228,8 @@ def _read_inside(
         model_type = known.parts[key] or data[key].get("model_type")
         if not isinstance(model_type, str):
             raise ValueError(
-                f"{where}{key}.model_type must be known; got {validation.shown(model_type)}. State it in the config, or "
-                f"give waive=({key!r},)."
+                f"{where}{key}.model_type must be known; got {validation.shown(model_type)}. State it in the "
+                f"config, or give waive=({key!r},)."
             )
         row = MODEL_TYPES.get(model_type)
         if row and row.left_out:

@@ -1,4 +1,4 @@
-"""What layers rotate besides the queries and keys of attention: a rule for each habit of the classes."""
+"""Rotations besides those of the queries and keys of attention: a rule for each habit of the classes."""
 
 from __future__ import annotations
 

@@ -15,11 +15,12 @@ from posenc.models.model_positions import Source, Value
 
 @dataclass(frozen=True)
 class RopeType:
-    """One rope_type.
+    """A rope_type.
 
-    scaling  the class of its encodings
-    fields   the keys of rope_parameters, each with the field of the encoding that it sets
-    partial  whether partial_rotary_factor counts
+    Attributes:
+        scaling: The class of its scalings.
+        fields: The keys of rope_parameters that it reads, each with the field of the scaling that it sets.
+        partial: Whether partial_rotary_factor counts.
     """
 
     scaling: type[Scaling] | None = None
@@ -74,7 +75,7 @@ TRAINED = "original_max_position_embeddings"
 
 @dataclass(frozen=True)
 class OlderBase:
-    """How older files state the base of one type of layer.
+    """The spelling of the base of one type of layer in older files.
 
     Args:
         key: Of the base.
@@ -100,7 +101,7 @@ class RopeParameters:
         return None
 
     def key(self, name: str) -> str:
-        """Where a value stands in the file; its name where it has none."""
+        """Return the place of a value in the file; its name where it has none."""
         value = self.get(name)
         return name if value is None else value.key
 
@@ -162,13 +163,10 @@ def _frozen(values: Mapping[str, Value]) -> RopeParameters:
 def one_rotation(
     fields: Fields, keys: Mapping[str, str] = OUTER_KEYS, known: ConfigClass | None = None
 ) -> RopeParameters:
-    """The values of a model with one rotation.
+    """Return the values of a model with one rotation.
 
-    In this order: what the caller states, rope_scaling or rope_parameters, keys next to them, what the class fills in.
-
-    Args:
-        keys: How the class spells those keys.
-        known: Another class than that of the config, to be filled in from.
+    In this order: what the caller states, rope_scaling or rope_parameters, keys next to them (as `keys` spells them),
+    what the class fills in (`known`, or that of the config).
     """
     known = known or fields.config_class
     name = "rope_scaling" if fields.json_object("rope_scaling") else "rope_parameters"
@@ -180,9 +178,9 @@ def one_rotation(
                 f"{fields.where}{name}.rope_theta must be in the file, since its class fills in none there; got "
                 f"{validation.shown(stated[0])}. Add it."
             )
-        return _frozen(_completed(fields, rope, _defaults(known.filled), keys, known.theta))
+        return _frozen(_completed(fields, rope, _defaults(known.filled), keys, known))
     absent = (None if fields.states("rope_parameters") else _defaults(known.absent)) or _defaults(known.filled)
-    return _frozen(_completed(fields, {}, absent, keys, known.theta))
+    return _frozen(_completed(fields, {}, absent, keys, known))
 
 
 def rope_values(rope: Mapping[str, Any], source: Source, path: str, *, older_type: bool = True) -> dict[str, Value]:
@@ -194,7 +192,7 @@ def rope_values(rope: Mapping[str, Any], source: Source, path: str, *, older_typ
 
 
 def _completed(
-    fields: Fields, rope: Mapping[str, Value], filled: Mapping[str, Value], keys: Mapping[str, str], theta: Any
+    fields: Fields, rope: Mapping[str, Value], filled: Mapping[str, Value], keys: Mapping[str, str], known: ConfigClass
 ) -> dict[str, Value]:
     """Values completed from the keys next to them and from the class; a null that the file states stays one."""
     values = dict(rope)
@@ -207,8 +205,8 @@ def _completed(
     values |= {name: value for name, value in filled.items() if name not in values}
     if "rope_theta" not in values and (outer := fields.get("rope_theta", listed=False)) is not None:
         values["rope_theta"] = outer
-    if "rope_theta" not in values and isinstance(theta, int | float):
-        values["rope_theta"] = Value("rope_theta", theta, "class default", "default_theta")
+    if "rope_theta" not in values and "rope_theta" in (defaults := _defaults(known.absent)):
+        values["rope_theta"] = defaults["rope_theta"]
     # A class or file that keeps the trained length next to the dict means that one, whatever the dict says.
     trained = fields.get(TRAINED, listed=False)
     if trained is not None and _frozen(values).rope_type in ("llama3", "yarn", "longrope"):
@@ -217,22 +215,13 @@ def _completed(
 
 
 def rotation_by_layer_type(
-    fields: Fields, older: Mapping[str, OlderBase] | None = None
+    fields: Fields, types: tuple[str, ...], older: Mapping[str, OlderBase] | None = None
 ) -> dict[str, RopeParameters | None]:
     """The values of every type of layer of a model with a rotation for each; None for a type without one."""
-    known, older = fields.config_class, older or {}
+    older = older or {}
     stated, source = fields.json_object("rope_parameters") or ({}, "file")
-    if not any(base.scaled for base in older.values()) and fields.json_object("rope_scaling"):
-        raise ValueError(
-            f"{fields.where}rope_scaling must be left out, since its class reads an object for each type of layer in "
-            "rope_parameters. Write it there."
-        )
-    absent = known.absent or {}
-    if not nested(stated) and (stated or (absent and fields.states("rope_parameters"))):
-        raise ValueError(
-            f"{fields.where}rope_parameters must hold an object for each type of layer, {sorted(absent)}, since its "
-            f"class reads no other; got {validation.shown(stated)}. Write one for each."
-        )
+    _require_object_for_each_type(fields, stated, types, any(base.scaled for base in older.values()))
+    absent = fields.config_class.absent or {}
     ropes: dict[str, RopeParameters | None] = {}
     for layer_type in dict.fromkeys([*absent, *stated]):
         of_type = stated[layer_type] if layer_type in stated else absent.get(layer_type)
@@ -240,16 +229,35 @@ def rotation_by_layer_type(
             ropes[layer_type] = None
             continue
         path = f"{fields.where}rope_parameters.{layer_type}"
-        validation.instance(path, stated.get(layer_type) or {}, Mapping, "a JSON object")
-        ropes[layer_type] = _of_layer_type(
-            fields,
-            layer_type,
-            rope_values(stated.get(layer_type) or {}, source, f"{path}."),
-            layer_type in stated,
-            older,
-        )
+        of_file = validation.instance(path, stated.get(layer_type) or {}, Mapping, "a JSON object")
+        values = rope_values(of_file, source, f"{path}.")
+        ropes[layer_type] = _of_layer_type(fields, layer_type, values, layer_type in stated, older)
     fields.mark_used(*(base.key for base in older.values() if base.key))
     return ropes
+
+
+def _require_object_for_each_type(
+    fields: Fields, stated: Mapping[str, Any], types: tuple[str, ...], reads_scaling: bool
+) -> None:
+    """Refuse a file from which the class would take no rotation for a type of its layers."""
+    known, where = fields.config_class, fields.where
+    absent = known.absent or {}
+    if not reads_scaling and fields.json_object("rope_scaling"):
+        raise ValueError(
+            f"{where}rope_scaling must be left out, since its class reads an object for each type of layer in "
+            "rope_parameters. Write it there."
+        )
+    if not nested(stated) and (stated or (absent and fields.states("rope_parameters"))):
+        raise ValueError(
+            f"{where}rope_parameters must hold an object for each type of layer, {sorted(absent)}, since its "
+            f"class reads no other; got {validation.shown(stated)}. Write one for each."
+        )
+    missing = sorted({name for name in types if absent.get(name) is not None} - stated.keys())
+    if stated and missing and not known.fills_layer_types:
+        raise ValueError(
+            f"{where}rope_parameters must hold an object for each type of layer that rotates, since its class fills in "
+            f"none; {missing} is missing. Add it."
+        )
 
 
 def _of_layer_type(

@@ -12,9 +12,10 @@ from posenc.models.model_positions import Value
 
 
 def scaling_of(rope: RopeParameters, longest: Value | None, length: int | None) -> Scaling | None:
-    """The scaling of a rotation; None where its frequencies are plain.
+    """Return the scaling of a rotation; None where its frequencies are plain.
 
     Args:
+        rope: Its values.
         longest: max_position_embeddings.
         length: The length served, for the two types that depend on it, or None for `longest`.
     """

@@ -128,14 +128,14 @@ def _head(fields: Fields, row: ModelType, rope: RopeParameters, layer_type: str,
 
 
 def _pairing(fields: Fields, row: ModelType) -> PairLayout:
-    """Which channels rotate together; files of some classes say it, since checkpoints come in both layouts."""
+    """Return the layout of pairs, which files of some classes state, since checkpoints come in both."""
     if row.pairing == "rope_interleave":
         return "adjacent" if fields.flag("rope_interleave") else "halves"
     return row.pairing
 
 
 def _axes(row: ModelType, rope: RopeParameters, width: int) -> tuple[PairAxes | None, tuple[Value, ...]]:
-    """How pairs are shared among axes, and where their sections come from; None for one axis."""
+    """Return how pairs are shared among axes, and where their sections come from; None for one axis."""
     if row.axes is None:
         return None, ()
     if not row.axes.stated:
@@ -182,7 +182,7 @@ def _over_axes(
     axes: PairAxes, base: float, pairing: PairLayout, numerics: Numerics, scaling: Scaling | None
 ) -> AxialRoPE:
     """The rotation over axes, as `axial` makes it."""
-    if not axes.rotations:
+    if not axes.in_revolutions:
         return AxialRoPE(
             axes.axis, axes.frequency_index, axes.frequency_dim, base, pairing, axes.blocks, numerics, scaling
         )

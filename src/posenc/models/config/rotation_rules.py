@@ -1,4 +1,4 @@
-"""Which layers rotate, and by which rope_parameters: a rule for each habit of the classes."""
+"""Rotations of the layers, by their rope_parameters: a rule for each habit of the classes."""
 
 from __future__ import annotations
 
@@ -33,16 +33,15 @@ NO_SELF_ATTENTION = frozenset(
 
 @dataclass(frozen=True)
 class ByLayerType:
-    """Every layer with attention rotates.
+    """Every layer with attention rotates, by one rotation for all or by one for its type.
 
-    By one rotation for all, or by one for its type, as the class reads the file.
-
-    only   the types that rotate, where not all do
-    unwindowed  where sliding_window is null: whether "only" these types rotate as ever, "all" do, or "none" does
-    where  a key, what it must be for any layer to rotate, and the other words that it may be, if not any
-    keys   the class's spelling of keys next to rope_parameters
-    older  how older files state the bases of the types
-    base   the key of the base, or the base itself, of a class that reads no rope_parameters
+    Attributes:
+        only: The types that rotate, where not all do.
+        unwindowed: Where sliding_window is null: whether "only" these types rotate as ever, "all" do, or "none" does.
+        where: A key, what it must be for any layer to rotate, and the other words that it may be, if not any.
+        keys: The class's spelling of keys next to rope_parameters.
+        older: The spelling of the bases of the types in older files.
+        base: The key of the base, or the base itself, of a class that reads no rope_parameters.
     """
 
     only: tuple[str, ...] = ()
@@ -80,7 +79,7 @@ class ByLayerType:
             base = Value("rope_theta", self.base, "class default", "a constant of the class")
             return dict.fromkeys(types, RopeParameters((base,)))
         if nested(fields.config_class.absent):
-            return rotation_by_layer_type(fields, self.older)
+            return rotation_by_layer_type(fields, types, self.older)
         rope = one_rotation(fields, {**OUTER_KEYS, **self.keys})
         return dict.fromkeys(types, _with_rotary_dim(fields, rope))
 
@@ -136,8 +135,11 @@ def bases_by_width(fields: Fields, types: tuple[str, ...]) -> LayerRotations:
         )
     bases = {} if stated else {"sliding_attention": "swa_rope_theta"}
     older = {name: OlderBase(bases.get(name, "rope_theta")) for name in types}
-    ropes = rotation_by_layer_type(fields, older)
-    ropes.setdefault("full_attention", ropes["indexed_attention"])
+    # Full layers rotate as indexed ones do, unless the file has an object for them.
+    own = stated is not None and "full_attention" in stated[0]
+    needed = tuple(name if own or name != "full_attention" else "indexed_attention" for name in types)
+    ropes = rotation_by_layer_type(fields, needed, older)
+    ropes.setdefault("full_attention", ropes.get("indexed_attention"))
     for rope in ropes.values():
         if rope is not None and rope.rope_type == "proportional":
             raise ValueError(
@@ -172,7 +174,7 @@ def base_in_attn_config(fields: Fields, types: tuple[str, ...]) -> LayerRotation
 
 def object_for_each_type(fields: Fields, types: tuple[str, ...]) -> LayerRotations:
     """Cohere Compass: an object for each type of layer, or null for one without rotation; its class knows no other."""
-    ropes = rotation_by_layer_type(fields)
+    ropes = rotation_by_layer_type(fields, types)
     missing = sorted(set(types) - set(ropes))
     if missing:
         raise ValueError(f"{fields.where}rope_parameters must hold an object or null for {missing}; got none. Add it.")
@@ -237,7 +239,7 @@ def main_and_compress(fields: Fields, types: tuple[str, ...]) -> LayerRotations:
         )
     if fields.json_object("rope_scaling") is None and by_label:
         fields.mark_used(*older)
-        ropes = rotation_by_layer_type(fields)
+        ropes = rotation_by_layer_type(fields, ("main", "compress"))
         main, compress = ropes.get("main"), ropes.get("compress")
     else:
         main, compress = _main_and_compress_from_older_keys(fields)
@@ -261,8 +263,13 @@ def _main_and_compress_from_older_keys(fields: Fields) -> tuple[RopeParameters, 
 def lists_by_layer(fields: Fields, types: tuple[str, ...]) -> LayerRotations:
     """Step 3.5: bases and fractions listed for every layer, of which the class takes the first of each type."""
     stated = fields.json_object("rope_parameters")
-    if stated is not None and all(isinstance(stated[0].get(layer_type), Mapping) for layer_type in types):
-        by_type = rotation_by_layer_type(fields)
+    if stated is not None:
+        if not all(isinstance(stated[0].get(layer_type), Mapping) for layer_type in types):
+            raise ValueError(
+                f"{fields.where}rope_parameters must hold an object for each of {sorted(set(types))}, or its class "
+                f"drops it; got {validation.shown(stated[0])}. Write one for each, or none."
+            )
+        by_type = rotation_by_layer_type(fields, types)
         return tuple(by_type[layer_type] for layer_type in types)
     thetas, shares = fields.get("rope_theta"), fields.get("partial_rotary_factors")
     scaling = fields.json_object("rope_scaling")
@@ -282,7 +289,8 @@ def lists_by_layer(fields: Fields, types: tuple[str, ...]) -> LayerRotations:
 def _entry(fields: Fields, name: str, value: Value | None, index: int) -> Value:
     """The value of one layer, from a list for all layers or one number."""
     if value is None:
-        return Value(name, fields.config_class.theta, "class default", name)
+        default = (fields.config_class.absent or {})["full_attention"]["rope_theta"]
+        return Value(name, default, "class default", "rope_parameters.full_attention.rope_theta")
     if not isinstance(value.value, tuple):
         return replace(value, name=name)
     if index >= len(value.value):

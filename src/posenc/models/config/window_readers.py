@@ -60,7 +60,7 @@ def sam(fields: Fields, resizing: Resizing | None = None) -> Groups:
 
 
 def _whole_layers(fields: Fields, count: int) -> frozenset[int]:
-    """The layers whose patches see the whole picture."""
+    """The layers whose patches see the whole image."""
     listed = fields.require("global_attn_indexes")
     if not isinstance(listed.value, tuple):
         raise TypeError(wrong(listed.key, "must list layers", listed.value))

@@ -1,4 +1,4 @@
-"""Which keys near a query its layer sees: a rule for each habit of the classes."""
+"""Keys near a query that its layer sees: a rule for each habit of the classes."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def _size(fields: Fields, key: str = "sliding_window") -> int | None:
 
 
 def _before(size: int | None) -> Window | None:
-    """As many keys as `size` says, the query's own among them."""
+    """A window of `size` keys, the query's own among them."""
     return None if size is None else Window(size - 1)
 
 

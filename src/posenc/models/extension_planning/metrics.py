@@ -1,4 +1,4 @@
-"""What a change of frequencies does to a trained model, in numbers that are computed and not guessed."""
+"""Effects of other frequencies on a trained model, in numbers that are computed and not guessed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from posenc.models.pair_rotation import PairRotation
 
 #: The longest length that is planned for: the mean cosine is formed at every distance up to it.
 LONGEST = 1 << 22
-#: Turns over the trained length that separate the bands: beta_fast and beta_slow of YaRN.
+#: Revolutions over the trained length that separate the bands: beta_fast and beta_slow of YaRN.
 FAST, SLOW = 32.0, 1.0
 #: The ratio of two bases that are tried one after the other, and where to stop.
 STEP, HIGHEST = 1.001, 1e12
@@ -25,10 +25,11 @@ MEMORY = 63
 class Band:
     """Pairs that make about as many revolutions over the trained length.
 
-    name    "fast" from 32 turns on, "middle" from one, "slow" below
-    pairs   how many
-    slowed  the least and the greatest trained frequency / new frequency
-    unseen  pairs that reach angles at the new length which training did not show: less than a rotation then, and more now
+    Attributes:
+        name: "fast" from 32 revolutions on, "middle" from one, "slow" below.
+        pairs: Their count.
+        slowed: The least and the greatest trained frequency / new frequency.
+        unseen: Pairs with less than a revolution in training that now reach angles which training did not show.
     """
 
     name: str
@@ -39,17 +40,18 @@ class Band:
 
 @dataclass(frozen=True)
 class Figures:
-    """Of one way to reach a length.
+    """The effect of a candidate on a trained rotation.
 
-    bands          fast, middle and slow pairs
-    unseen         pairs at angles never trained
-    beyond         how many times farther than in training the farthest of these gets
-    disturbance    how much the model must get used to: Σ ln(slowed) over the pairs that made a full revolution in training,
-                   which tell neighbours apart, and Σ ln(reach) over the slower ones that go farther than they did
-    short          the largest change of the mean cosine within the typical length: 0 is as trained, 2 the most
-    attention      what cos and sin are multiplied by; logits by its square
-    aggregates_to  the first distance at which the sum of cosines is negative, below which similar tokens draw more
-                   attention than others (Men et al. 2024); None where it never is up to the length
+    Attributes:
+        bands: Fast, middle and slow pairs.
+        unseen: Pairs at angles never trained.
+        beyond: How many times farther than in training the farthest of these gets.
+        disturbance: What the model must get used to: Σ ln(slowed) over the pairs that made a full revolution in
+            training, which tell neighbours apart, and Σ ln(reach) over the slower ones that go farther than they did.
+        short: The largest change of the mean cosine within the typical length: 0 is as trained, 2 the most.
+        attention: The factor of cos and sin; logits are multiplied by its square.
+        aggregates_to: The first distance at which the sum of cosines is negative, below which similar tokens draw more
+            attention than others (Men et al. 2024); None where it never is up to the length.
     """
 
     bands: tuple[Band, ...]
@@ -132,14 +134,26 @@ def first_negative(frequencies: np.ndarray, length: int, unrotated: int = 0) -> 
 
 @lru_cache(maxsize=64)
 def base_bound(dim: int, length: int, unrotated: int = 0) -> float:
-    """The least base, in steps of 0.1%, for which Σ_i cos(m·base^(-2i/dim)) + unrotated ≥ 0 at every m below `length`.
+    """Return the least base with which similar tokens draw more attention than others at every distance.
 
-    Men et al. 2024, arXiv:2405.14591: below it, a token similar to the query draws no more attention than any other,
-    far away. A base that holds does not mean that all larger ones do, so bases are tried upwards. It is about random
-    vectors: it bounds, and promises nothing.
+    It is the least base, in steps of 0.1 %, for which Σ_i cos(m·base^(-2i/dim)) + unrotated ≥ 0 at every distance m
+    below `length`. A base that holds does not mean that all larger ones do, so bases are tried upwards. The bound is
+    about random vectors: below it similarity cannot decide far away, above it nothing is promised.
 
     Args:
+        dim: Channels of a head that rotate; even, from 2.
+        length: Positions, from 2 to 4,194,304.
         unrotated: Pairs of the head that do not rotate; with as many of them as of the others, every base holds.
+
+    Returns:
+        The base; infinity where none up to 1e12 holds.
+
+    Raises:
+        ValueError: A number is out of range.
+        TypeError: A number is no whole number.
+
+    References:
+        Men et al. 2024, "Base of RoPE Bounds Context Length", arXiv:2405.14591.
 
     Example:
         >>> f"{base_bound(dim=128, length=4096):.1e}"

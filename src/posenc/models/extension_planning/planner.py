@@ -1,4 +1,4 @@
-"""Plan a longer context: the ways there, ranked, with figures, what to tune, and what to write."""
+"""Plan a longer context: candidates, ranked, with figures, what to tune, and what to write."""
 
 from __future__ import annotations
 
@@ -23,149 +23,15 @@ LONGEST_BOUND = 1 << 17
 
 
 @dataclass(frozen=True)
-class Planned:
-    """One way with its figures;
+class ScalingCandidate:
+    """A rotation that reaches a longer length, with what its authors say of it.
 
-    Args:
-        snippets: Text by engine;.
-        checked: How it was validated.
-    """
-
-    way: Way
-    figures: Figures
-    snippets: tuple[tuple[str, str], ...]
-    checked: str
-
-
-@dataclass(frozen=True)
-class ContextPlan:
-    """The ways to a length, the first ranked best.
-
-    trained       the length that the model was trained for
-    trained_from  where that length stands
-    bound         the least base of Men et al. 2024 for this length; None beyond 131,072, where it is not searched
-    left          layers that are not planned for
-    """
-
-    model_type: str
-    encoding: RotaryEncoding
-    trained: int
-    trained_from: str
-    length: int
-    typical: int
-    bound: float | None
-    ways: tuple[Planned, ...]
-    left: tuple[str, ...]
-
-    def rotation(self, way: str) -> RotaryEncoding:
-        """The model's rotation at the new length by one of the ways, "YaRN" say: the encoding to rotate with.
-
-        Example:
-            >>> config = {"model_type": "llama", "rope_theta": 1e4, "hidden_size": 64, "num_attention_heads": 4,
-            ...           "num_hidden_layers": 2, "max_position_embeddings": 4096}
-            >>> plan_context(config, length=16384).rotation("YaRN").scaling.factor
-            4.0
-        """
-        encodings = {planned.way.name: planned.way.encoding for planned in self.ways}
-        return rewrapped(self.encoding, encodings[validation.choice("way", way, tuple(encodings))])
-
-
-def plan_context(
-    config: Mapping[str, Any] | str | Path, *, length: int, typical: int | None = None, trained: int | None = None
-) -> ContextPlan:
-    """Ranked ways for a model to reach `length` positions.
-
-    Args:
-        config: As for `from_config`.
-        typical: The length of most inputs, for what is lost there; 4096, or the trained length if that is shorter.
-        trained: The length the model was trained for; the file's max_position_embeddings if left out. The figures are
-            computed from the frequencies. The order is a rule of thumb: what disturbs the trained pairs least comes
-            first, and changing nothing last. Small trained models agree with it in the main (`posenc extend`,
-            docs/planning.md); only a test on your own text decides.
-
-    Raises:
-        ValueError: A value breaks its rule; the message names the argument or key.
-        TypeError: A value breaks its rule; the message names the argument or key.
-
-    Example:
-        >>> config = {"model_type": "llama", "rope_theta": 1e4, "hidden_size": 4096, "num_attention_heads": 32,
-        ...           "num_hidden_layers": 2, "max_position_embeddings": 4096}
-        >>> [planned.way.name for planned in plan_context(config, length=16384).ways]
-        ['Llama 3', 'YaRN', 'larger base', 'dynamic', 'linear', 'as it is']
-    """
-    length = validation.integer("length", length, 2, LONGEST)
-    data = load_config(config)
-    positions = from_config(data)
-    group, left = _planned_group(positions)
-    if trained is None:
-        value = group.value("max_position_embeddings")
-        trained, trained_from = validation.integer(value.key, value.value, 2, LONGEST), str(value)
-    else:
-        trained, trained_from = validation.integer("trained", trained, 2, LONGEST), "stated by the caller"
-    typical = min(4096, trained) if typical is None else validation.integer("typical", typical, 2, LONGEST)
-    encoding = group.rotary_encoding
-    inner = unwrapped(encoding)
-    if encoding is None or not isinstance(inner, RoPE):
-        raise ValueError(
-            f"config must have layers that rotate by one plain rotation; got {encoding!r:.100}. posenc has no plan for "
-            "others."
-        )
-    target = Target(positions, group, inner, length)
-    planned = [_planned(way, data, target, trained, typical) for way in ways(inner, trained, length, typical)]
-    planned.sort(key=_rank)
-    unrotated = (encoding.head_dim - inner.dim) // 2
-    bound = base_bound(inner.dim, length, unrotated) if length <= LONGEST_BOUND else None
-    return ContextPlan(
-        positions.model_type, encoding, trained, trained_from, length, typical, bound, tuple(planned), left
-    )
-
-
-def _planned_group(positions: ModelPositions) -> tuple[LayerGroup, tuple[str, ...]]:
-    """The layers that see the whole context, and what is left as it is."""
-    part = "text" if "text" in positions.parts else positions.parts[0]
-    whole = [group for group in positions.of(part) if group.rotary_encoding is not None and sees_whole_context(group)]
-    if len({group.rotary_encoding for group in whole}) != 1:
-        raise ValueError(
-            f"config must have one rotation for the layers that see the whole context; got {len(whole)}. "
-            "Plan each kind by itself."
-        )
-    others = [group for group in positions.groups if group not in whole]
-    left = tuple(
-        f"{group.part}, {group.attention}: "
-        f"{'no rotation' if not group.rotary_encoding else 'it does not see the whole context'}"
-        for group in others
-    )
-    return whole[0], left
-
-
-def _planned(way: Way, data: Mapping[str, Any], target: Target, trained: int, typical: int) -> Planned:
-    """A way with its figures and its text.
-
-    Args:
-        target: With the rotation as it is.
-    """
-    encoding = target.group.rotary_encoding
-    before, new, short = (pair_rotation(rewrapped(encoding, one)) for one in (target.new, way.encoding, way.short))
-    if before is None or new is None or short is None:
-        raise ValueError("config must have a known rotation; this one is not. posenc has no plan for it.")
-    text, checked = snippets(data, replace(target, new=way.encoding))
-    return Planned(way, figures(before, new, trained, target.length, typical, short), tuple(text.items()), checked)
-
-
-def _rank(planned: Planned) -> tuple[bool, float, float]:
-    """What changes something first, and of it what disturbs least; then little change nearby."""
-    return planned.way.name == UNCHANGED, planned.figures.disturbance, planned.figures.short
-
-
-@dataclass(frozen=True)
-class Way:
-    """One way to reach a longer length.
-
-    name    in a word
-    encoding  the rotation that serves the new length
-    short   the rotation that serves inputs of the typical length; another one where the frequencies follow the length
-    tune    what to train, as its source says
-    source  where that stands
+    Attributes:
+        name: In a word.
+        encoding: Serves the new length.
+        short: Serves inputs of the typical length; another one where frequencies follow the length.
+        tune: What to train, as its source says.
+        source: Where that stands.
     """
 
     name: str
@@ -175,15 +41,15 @@ class Way:
     source: str
 
 
-#: The name of the way that changes nothing.
+#: The name of the candidate that changes nothing.
 UNCHANGED = "as it is"
 _PLAIN = "none: nothing is changed, and what lies beyond the trained length was never seen"
 
 
-def ways(encoding: RoPE, trained: int, length: int, typical: int) -> tuple[Way, ...]:
-    """The ways that are known for this rotation, the unchanged one first."""
+def scaling_candidates(encoding: RoPE, trained: int, length: int, typical: int) -> tuple[ScalingCandidate, ...]:
+    """The candidates that are known for this rotation, the unchanged one first."""
     stretch = length / trained
-    unchanged = Way(UNCHANGED, encoding, encoding, _PLAIN, "arithmetic")
+    unchanged = ScalingCandidate(UNCHANGED, encoding, encoding, _PLAIN, "arithmetic")
     if stretch <= 1:
         return (unchanged,)
     scaling = encoding.scaling
@@ -215,18 +81,14 @@ _STRETCHED: dict[type[Scaling], tuple[str, str, str]] = {
 }
 
 
-def _scaled(encoding: RoPE, scaling: Scaling, more: str = "") -> Way:
-    """The way of one scaling.
-
-    Args:
-        more: Behind its name.
-    """
+def _scaled(encoding: RoPE, scaling: Scaling, more: str = "") -> ScalingCandidate:
+    """The candidate of one scaling; `more` goes behind its name."""
     scaled, (name, tune, source) = replace(encoding, scaling=scaling), _STRETCHED[type(scaling)]
-    return Way(name + more, scaled, scaled, tune, source)
+    return ScalingCandidate(name + more, scaled, scaled, tune, source)
 
 
-def _of_plain(encoding: RoPE, stretch: float, trained: int, length: int, typical: int) -> list[Way]:
-    """Ways for a rotation without a scaling."""
+def _of_plain(encoding: RoPE, stretch: float, trained: int, length: int, typical: int) -> list[ScalingCandidate]:
+    """Candidates for a rotation without a scaling."""
     scalings = (YaRN(stretch, trained), Llama3(stretch, trained), Linear(stretch))
     candidates = [_scaled(encoding, scaling) for scaling in scalings]
     if encoding.dim > 2:
@@ -234,7 +96,164 @@ def _of_plain(encoding: RoPE, stretch: float, trained: int, length: int, typical
         dynamic = replace(encoding, scaling=DynamicNTK(stretch, trained, length))
         served = replace(encoding, scaling=DynamicNTK(stretch, trained, max(typical, 1)))
         candidates += [
-            Way("larger base", larger, larger, _NTK, _NTK_SOURCE),
-            Way("dynamic", dynamic, served, _DYNAMIC, _DYNAMIC_SOURCE),
+            ScalingCandidate("larger base", larger, larger, _NTK, _NTK_SOURCE),
+            ScalingCandidate("dynamic", dynamic, served, _DYNAMIC, _DYNAMIC_SOURCE),
         ]
     return candidates
+
+
+@dataclass(frozen=True)
+class RankedCandidate:
+    """A candidate with its figures, and what to write to run it.
+
+    Attributes:
+        candidate: The rotation, with its source.
+        figures: What it does to the trained pairs.
+        snippets: The text to write, by engine.
+        checked: How the text was validated; why there is none.
+    """
+
+    candidate: ScalingCandidate
+    figures: Figures
+    snippets: tuple[tuple[str, str], ...]
+    checked: str
+
+
+@dataclass(frozen=True)
+class ContextPlan:
+    """Ranked candidates for a longer context, from `plan_context`.
+
+    Attributes:
+        model_type: As the config names it.
+        encoding: The rotary encoding of the layers that see the whole context, as trained.
+        trained: Positions that the model was trained for.
+        trained_from: Where that length stands.
+        length: Positions to reach.
+        typical: Positions of most inputs.
+        bound: The least base of Men et al. 2024 for `length`; None beyond 131,072 positions, where it is not searched.
+        candidates: The best first, by a rule of thumb.
+        left: Layers that are not planned for.
+    """
+
+    model_type: str
+    encoding: RotaryEncoding
+    trained: int
+    trained_from: str
+    length: int
+    typical: int
+    bound: float | None
+    candidates: tuple[RankedCandidate, ...]
+    left: tuple[str, ...]
+
+    def rotary_encoding(self, name: str) -> RotaryEncoding:
+        """Return the encoding that rotates the model's queries and keys by one of the candidates.
+
+        Args:
+            name: Of the candidate, "YaRN" for example.
+
+        Returns:
+            The encoding, with the width of the model's heads.
+
+        Raises:
+            ValueError: No candidate has this name.
+
+        Example:
+            >>> config = {"model_type": "llama", "rope_theta": 1e4, "hidden_size": 64, "num_attention_heads": 4,
+            ...           "num_hidden_layers": 2, "max_position_embeddings": 4096}
+            >>> plan_context(config, length=16384).rotary_encoding("YaRN").scaling.factor
+            4.0
+        """
+        encodings = {ranked.candidate.name: ranked.candidate.encoding for ranked in self.candidates}
+        return rewrapped(self.encoding, encodings[validation.choice("name", name, tuple(encodings))])
+
+
+def plan_context(
+    config: Mapping[str, Any] | str | Path, *, length: int, typical: int | None = None, trained: int | None = None
+) -> ContextPlan:
+    """Rank the scalings of a rotation that take a model to a longer context.
+
+    Figures are computed from the frequencies. The order is a rule of thumb: what disturbs the trained pairs least comes
+    first, and changing nothing last. Small trained models mostly agree with it (`posenc extend`, docs/planning.md);
+    only a test on your own text decides.
+
+    Args:
+        config: As for `from_config`.
+        length: Positions to reach, from 2 to 4,194,304.
+        typical: Positions of most inputs, for what is lost there; None for 4096, or `trained` if that is shorter.
+        trained: Positions that the model was trained for; None for the file's max_position_embeddings.
+
+    Returns:
+        The plan, the best candidate first.
+
+    Raises:
+        ValueError: A length is out of range, a key of the config cannot be read, or the layers that see the whole
+            context do not rotate by one plain RoPE.
+        TypeError: A length is no whole number, or `config` is no config.
+
+    Example:
+        >>> config = {"model_type": "llama", "rope_theta": 1e4, "hidden_size": 4096, "num_attention_heads": 32,
+        ...           "num_hidden_layers": 2, "max_position_embeddings": 4096}
+        >>> [ranked.candidate.name for ranked in plan_context(config, length=16384).candidates]
+        ['Llama 3', 'YaRN', 'larger base', 'dynamic', 'linear', 'as it is']
+    """
+    length = validation.integer("length", length, 2, LONGEST)
+    data = load_config(config)
+    positions = from_config(data)
+    group, left = _planned_group(positions)
+    if trained is None:
+        value = group.value("max_position_embeddings")
+        trained, trained_from = validation.integer(value.key, value.value, 2, LONGEST), str(value)
+    else:
+        trained, trained_from = validation.integer("trained", trained, 2, LONGEST), "stated by the caller"
+    typical = min(4096, trained) if typical is None else validation.integer("typical", typical, 2, LONGEST)
+    encoding = group.rotary_encoding
+    inner = unwrapped(encoding)
+    if encoding is None or not isinstance(inner, RoPE):
+        raise ValueError(
+            f"config must have layers that rotate by one plain rotation; got {encoding!r:.100}. posenc has no plan for "
+            "others."
+        )
+    target = Target(positions, group, inner, length)
+    candidates = scaling_candidates(inner, trained, length, typical)
+    ranked = sorted((_measured(candidate, data, target, trained, typical) for candidate in candidates), key=_rank)
+    unrotated = (encoding.head_dim - inner.dim) // 2
+    bound = base_bound(inner.dim, length, unrotated) if length <= LONGEST_BOUND else None
+    return ContextPlan(
+        positions.model_type, encoding, trained, trained_from, length, typical, bound, tuple(ranked), left
+    )
+
+
+def _planned_group(positions: ModelPositions) -> tuple[LayerGroup, tuple[str, ...]]:
+    """The layers that see the whole context, and what is left as it is."""
+    part = "text" if "text" in positions.parts else positions.parts[0]
+    whole = [group for group in positions.of(part) if group.rotary_encoding is not None and sees_whole_context(group)]
+    if len({group.rotary_encoding for group in whole}) != 1:
+        raise ValueError(
+            f"config must have one rotation for the layers that see the whole context; got {len(whole)}. "
+            "Plan each kind by itself."
+        )
+    others = [group for group in positions.groups if group not in whole]
+    left = tuple(
+        f"{group.part}, {group.attention}: "
+        f"{'no rotation' if not group.rotary_encoding else 'it does not see the whole context'}"
+        for group in others
+    )
+    return whole[0], left
+
+
+def _measured(
+    candidate: ScalingCandidate, data: Mapping[str, Any], target: Target, trained: int, typical: int
+) -> RankedCandidate:
+    """Add figures and text to a candidate; `target` has the rotation as it is."""
+    rotations = (target.new, candidate.encoding, candidate.short)
+    before, new, short = (pair_rotation(rewrapped(target.group.rotary_encoding, rope)) for rope in rotations)
+    if before is None or new is None or short is None:
+        raise ValueError("config must have a known rotation; this one is not. posenc has no plan for it.")
+    text, checked = snippets(data, replace(target, new=candidate.encoding))
+    numbers = figures(before, new, trained, target.length, typical, short)
+    return RankedCandidate(candidate, numbers, tuple(text.items()), checked)
+
+
+def _rank(ranked: RankedCandidate) -> tuple[bool, float, float]:
+    """Sort key: changed first, then least disturbance, then least change nearby."""
+    return ranked.candidate.name == UNCHANGED, ranked.figures.disturbance, ranked.figures.short

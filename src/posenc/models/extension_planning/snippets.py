@@ -1,4 +1,4 @@
-"""What to write for transformers, vLLM and llama.cpp, read back before it is shown."""
+"""Options for transformers, vLLM and llama.cpp, read back before they are shown."""
 
 from __future__ import annotations
 
@@ -25,12 +25,9 @@ SCALING_KEYS = frozenset({"rope_type", "type"}).union(*(rope_type.fields for rop
 
 @dataclass(frozen=True)
 class Target:
-    """What is to be written.
+    """The change to write down: `new` in the layers that see the whole context, for `length` positions.
 
-    `new` in place of `old`, in the layers that see the whole context, for `length` positions.
-
-    Args:
-        windows: Whether layers with a window, which rotate as the others did, change with them.
+    With `windows`, layers with a window, which rotate as the others did, change with them.
     """
 
     positions: ModelPositions
@@ -52,7 +49,7 @@ class Target:
 
 
 def sees_whole_context(group: LayerGroup) -> bool:
-    """Whether layers see the whole context, and not a window of it."""
+    """Say whether layers see the whole context, and not a window of it."""
     return not any(word in group.attention for word in ("sliding", "chunked", "local"))
 
 

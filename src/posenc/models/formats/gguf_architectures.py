@@ -1,4 +1,4 @@
-"""What llama.cpp knows of an architecture and no GGUF key says: a row for those that rotate alike.
+"""Facts of llama.cpp on architectures that no GGUF key states: a row for those that rotate alike.
 
 Read in the sources of llama.cpp, `llama_model_rope_type` and `load_hparams`.
 """
@@ -17,16 +17,19 @@ from posenc.core.rotation import PairLayout
 class Architecture:
     """Architectures that rotate alike.
 
-    names    as files state them under general.architecture
-    pairing  which channels rotate together; None where none do
-    last     whether the rotated channels lie last in a head, as in multi-head latent attention
-    varying  whether layers differ in ways that no key states: some do not rotate, or rotate otherwise
-    windows  what layers with a window take where a file that has one lacks these keys; such layers are never scaled
-    period   every so manieth layer has no window, where no key says which have one; 0 where llama.cpp's code alone says
-    window   the window where no key says it; 0 where there is none then
-    scale    what logits are multiplied by: "head", 1/√(width of a head); "key", attention.scale where a file has it,
-             and rope.scaling.finetuned says whether layers rotate at all; "layers", 1/√(embedding_length / head_count)
-             in the model of `largest` layers
+    Attributes:
+        names: As files state them under general.architecture.
+        pairing: The channels that rotate together; None where none do.
+        last: Whether the rotated channels lie last in a head, as in multi-head latent attention.
+        varying: Whether layers differ in ways that no key states: some do not rotate, or rotate otherwise.
+        windows: What layers with a window take where a file that has one lacks these keys; such layers are never
+            scaled.
+        period: Every n-th layer has no window, where no key says which have one; 0 where llama.cpp's code alone says.
+        window: The window where no key says it; 0 where there is none then.
+        scale: The factor of logits: "head", 1/√(width of a head); "key", attention.scale where a file has it, and
+            rope.scaling.finetuned says whether layers rotate at all; "layers", 1/√(embedding_length / head_count) in
+            the model of `largest` layers.
+        largest: Layers of that model.
     """
 
     names: tuple[str, ...]

@@ -23,12 +23,13 @@ DIVISORS = ("rope_freqs.weight", "rope_factors_long.weight", "rope_factors_short
 
 @dataclass(frozen=True)
 class GGUFHead:
-    """
+    """The head of a GGUF file, without its weights.
 
-    Args:
-        keys: Metadata, without long lists;.
-        tensors: Names;.
-        divisors: The small tensors of `DIVISORS` that are there.
+    Attributes:
+        keys: Metadata, without long lists.
+        tensors: Names of the tensors.
+        divisors: Of frequencies: the small tensors rope_freqs.weight, rope_factors_long.weight and
+            rope_factors_short.weight that are there.
     """
 
     keys: dict[str, Any]

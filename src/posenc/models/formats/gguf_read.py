@@ -39,16 +39,23 @@ def from_gguf(
 ) -> ModelPositions:
     """Read what a GGUF file says of positions, as llama.cpp understands it.
 
+    The pairing is in no key: it follows from the architecture. The scaling of Llama 3 is in no key either: its divisors
+    are the tensor rope_freqs.weight, from which the encoding is recovered; divisors of another origin become a LongRoPE
+    with one list.
+
     Args:
         file: A path, or a head that was read.
-        stated: Values by their keys without the name of the architecture, which win.
-        waive: Keys that concern positions and may go unread. The pairing is in no key: it follows from the
-            architecture. The scaling of Llama 3 is in no key either: its divisors are the tensor rope_freqs.weight,
-            from which the encoding is recovered; divisors of another origin become a LongRoPE with one list.
+        stated: Values by their keys without the name of the architecture, which win; "pairing" among them.
+        waive: Keys that concern positions and may go unread, without the name of the architecture; "layers" where
+            layers differ in ways that no key states.
+
+    Returns:
+        The groups of layers.
 
     Raises:
-        ValueError: A value breaks its rule; the message names the key.
-        TypeError: A value breaks its rule; the message names the key.
+        ValueError: The file is damaged, its architecture is not known or does not rotate, or a key on positions is not
+            understood.
+        TypeError: A value has another type than its key takes.
     """
     head, waive = file if isinstance(file, GGUFHead) else read_gguf(file), frozenset(waive)
     keys = _Keys(head, dict(stated or {}))
@@ -114,7 +121,7 @@ def _head_width(encoding: RotaryEncoding) -> int:
 
 
 def _logit_factor(keys: _Keys, dim: int, layers: int) -> float:
-    """What logits are multiplied by besides 1/√d."""
+    """Return the factor of logits besides 1/√d."""
     if keys.row.scale == "key" and keys.states("attention.scale"):
         scale = keys.real("attention.scale")
         return scale * math.sqrt(dim) if scale else 1.0  # where it is 0, llama.cpp takes 1/√d
@@ -186,8 +193,8 @@ def _scaling(keys: _Keys, base: float) -> Scaling | None:
 def _yarn(keys: _Keys, factor: float, attention: float) -> YaRN:
     if keys.real("rope.scaling.yarn_ext_factor") != 1.0:
         raise ValueError(
-            f"{keys.arch}.rope.scaling.yarn_ext_factor must be 1 for YaRN; posenc has no encoding of a mixture. Look at "
-            "the file."
+            f"{keys.arch}.rope.scaling.yarn_ext_factor must be 1 for YaRN; posenc has no encoding of a mixture. "
+            "Look at the file."
         )
     ends = keys.real("rope.scaling.yarn_beta_fast"), keys.real("rope.scaling.yarn_beta_slow")
     times = attention * keys.real("rope.scaling.yarn_attn_factor")
@@ -244,7 +251,7 @@ def recovered_scaling(divisors: tuple[float, ...], base: float, length: int) -> 
 
 
 def divisors_of(scaling: Scaling, dim: int, base: float) -> tuple[float, ...]:
-    """What each frequency is divided by."""
+    """Return the divisor of each frequency."""
     plain_frequencies = Geometric(dim, base)
     pairs = zip(plain_frequencies.exact(), Rescaled(plain_frequencies, scaling).exact(), strict=True)
     return tuple(float(EXACT.divide(before, after)) for before, after in pairs)
@@ -253,7 +260,7 @@ def divisors_of(scaling: Scaling, dim: int, base: float) -> tuple[float, ...]:
 def _groups(
     keys: _Keys, layers: tuple[int, ...], full: RotaryEncoding, sliding: RotaryEncoding
 ) -> tuple[LayerGroup, ...]:
-    """One group, or one for each kind of layer where sliding layers rotate otherwise."""
+    """Make one group, or one for each kind of layer where sliding layers rotate otherwise."""
     slides, window = (False,) * len(layers), _window(keys)
     if full != sliding or window:
         slides = _slides(keys, keys.require("attention.sliding_window_pattern").value, len(layers))
@@ -288,7 +295,7 @@ def _notes_of_window(keys: _Keys) -> tuple[NotRead, ...]:
 
 
 def _slides(keys: _Keys, pattern: Any, count: int) -> tuple[bool, ...]:
-    """Which layers slide: by a list, or all but every n-th."""
+    """Return whether each layer slides: by a list, or all but every n-th."""
     if isinstance(pattern, tuple) and len(pattern) == count:
         return tuple(map(bool, pattern))
     period = validation.integer(f"{keys.arch}.attention.sliding_window_pattern", pattern, 1, MOST_LAYERS)

@@ -19,17 +19,23 @@ from posenc.models.model_positions import ModelPositions, Window, windows_of_lay
 def to_gguf(
     positions: ModelPositions, arch: str, *, context_length: int
 ) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """The keys and the small float32 tensors that make llama.cpp rotate as the encoding does.
+    """Write encodings as the keys and small tensors of a GGUF file that make llama.cpp rotate alike.
+
+    Give the keys to `gguf.GGUFWriter.add_key_value` with the types of the format: whole numbers as UINT32, others as
+    FLOAT32. Scalings other than linear, YaRN and LongRoPE become divisors of the frequencies, rope_freqs.weight.
+    Windows are written for Gemma 2, Gemma 3 and gpt-oss alone; elsewhere llama.cpp has them in its code, or not at all.
 
     Args:
+        positions: From any reader.
         arch: The architecture, whose pairing must be the encoding's: GGUF has no key for it (see `convert_checkpoint`).
-        context_length: The longest length the file is for. Give the keys to `gguf.GGUFWriter.add_key_value` with the
-            types of the format: whole numbers as UINT32, others as FLOAT32. Scalings other than linear, YaRN and
-            LongRoPE become divisors of the frequencies, rope_freqs.weight. Windows are written for Gemma 2, Gemma 3 and
-            gpt-oss alone; elsewhere llama.cpp has them in its code, or not at all.
+        context_length: Positions that the file is for.
+
+    Returns:
+        The keys, and the tensors by name, float32.
 
     Raises:
-        ValueError: A value breaks its rule; the message names what the format cannot say.
+        ValueError: The format cannot say what the encodings say, or `arch` does not fit them.
+        TypeError: `context_length` is no whole number.
 
     Example:
         >>> from posenc.models import from_gguf, GGUFHead
@@ -75,8 +81,8 @@ def _rotations(positions: ModelPositions, arch: str) -> list[SingleRotation]:
     for rotation in rotations:
         if rotation.pairing != row.pairing:
             raise ValueError(
-                f"arch must pair channels as the encoding does, {rotation.pairing!r}; {arch!r} does not. Choose another "
-                "one, or convert the checkpoint and its encoding first."
+                f"arch must pair channels as the encoding does, {rotation.pairing!r}; {arch!r} does not. Choose "
+                "another one, or convert the checkpoint and its encoding first."
             )
         if rotation.start != (rotation.dim - rotation.width if row.last else 0):
             raise ValueError(

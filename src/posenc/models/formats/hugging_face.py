@@ -33,13 +33,21 @@ OUTER_KEYS = (
 def to_config(
     positions: ModelPositions, config: Mapping[str, Any] | str | Path, *, length: int | None = None
 ) -> dict[str, Any]:
-    """A config whose rotations are those of `positions`, with everything else as it was.
+    """Write encodings into a Hugging Face config: its rotations become those of `positions`, all else stays as it was.
+
+    The result is in the present spelling, and is read back before it is returned.
 
     Args:
         positions: From any reader: a GGUF file, params.json, Megatron's arguments.
-        config: Of the same architecture; it says what no rotation does: the model type, sizes, types of layers.
-        length: As in `from_config`. The result is in the present spelling, and is read back before it is returned:
-            ValueError where its class cannot say what the encodings say, such as another pairing (see
+        config: As for `from_config`, of the same architecture; it says what no rotation does: the model type, sizes,
+            types of layers.
+        length: As for `from_config`.
+
+    Returns:
+        The config.
+
+    Raises:
+        ValueError: The config's class cannot say what the encodings say, such as another pairing (see
             `convert_checkpoint`).
 
     Example:
@@ -86,7 +94,7 @@ def rope_parameters_of_group(group: LayerGroup) -> dict[str, Any] | None:
 
 
 def _candidates(groups: tuple[LayerGroup, ...]) -> list[dict[str, Any]]:
-    """One rotation for all layers that rotate, if they have one, and one for each type of layer.
+    """Propose one rotation for all layers that rotate, if they have one, and one for each type of layer.
 
     Both also without the share of a head that rotates, for classes that state a width in its place.
     """
@@ -108,7 +116,7 @@ def _with_rope_parameters(data: Mapping[str, Any], rope_parameters: dict[str, An
 
 
 def _by_layer(groups: tuple[LayerGroup, ...]) -> dict[int, tuple[Any, ...]]:
-    """What each layer does: its encodings, and what multiplies queries and logits."""
+    """Return for each layer its encodings, and the factors of queries and logits."""
     return {
         layer: (*group.encodings, group.query_temperature, group.logit_factor)
         for group in groups

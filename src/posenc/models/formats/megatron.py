@@ -46,20 +46,23 @@ def from_megatron(
 ) -> ModelPositions:
     """Read the arguments that Megatron-LM was started with, or that its checkpoint holds.
 
+    An argument that is left out is as on its command line: learned_absolute positions, rotary_base 10000. The scaling
+    of Llama 3 has constants there: low 1, high 4, original 8192.
+
     Args:
         arguments: A dict or a namespace, by the names with underscores.
-        stated: Values that win.
-        waive: Arguments that concern positions and may go unread. What is left out is as on its command line:
-            learned_absolute positions, rotary_base 10000. The scaling of Llama 3 has constants there: low 1, high 4,
-            original 8192.
+        stated: Values that win, by the same names.
+        waive: Arguments that concern positions and may go unread.
+
+    Returns:
+        The groups of layers.
 
     Raises:
-        ValueError: A value breaks its rule; the message names the argument.
-        TypeError: A value breaks its rule; the message names the argument.
+        ValueError: An argument on positions is not understood, or a value breaks its rule.
+        TypeError: A value has another type than its argument takes.
 
     Example:
-        >>> arguments = {"num_layers": 2, "hidden_size": 96, "num_attention_heads": 12, "position_embedding_type": "rope",
-        ...              "rotary_base": 500000}
+        >>> arguments = {"num_layers": 2, "kv_channels": 8, "position_embedding_type": "rope", "rotary_base": 500000}
         >>> from_megatron(arguments).groups[0].encodings
         (RoPE(dim=8, base=500000.0, pairing='halves', numerics='exact'),)
     """
@@ -148,7 +151,17 @@ def _unrotated(fields: Fields, layers: tuple[int, ...]) -> frozenset[int]:
 
 
 def to_megatron(positions: ModelPositions) -> dict[str, Any]:
-    """The arguments that say the same, without sizes that no encoding knows; ValueError for what they cannot say."""
+    """Write encodings as arguments of Megatron-LM, without sizes that no encoding knows.
+
+    Args:
+        positions: From any reader.
+
+    Returns:
+        The arguments, by the names with underscores.
+
+    Raises:
+        ValueError: The arguments cannot say what the encodings say.
+    """
     (first, *rest) = positions.groups
     if not rest and len(first.encodings) == 1 and isinstance(first.encodings[0], Learned):
         table = first.encodings[0]

@@ -36,17 +36,21 @@ CONSTANTS = ConfigClass(
 def from_meta(
     params: Mapping[str, Any] | str | Path, *, stated: Mapping[str, Any] | None = None, waive: Iterable[str] = ()
 ) -> ModelPositions:
-    """Read a params.json of Meta's Llama releases, or one of the same form. Channels pair up adjacent.
+    """Read a params.json of Meta's Llama releases, or one of the same form; channels pair up adjacent.
 
     Args:
+        params: A dict, or the path of the file.
         stated: Values by the file's keys, which win. Two must often be stated, since files leave them to the code of
             their release: rope_theta (10000 in Llama 1 and 2), and rope_scaling_factor where use_scaled_rope is true (8
             in Llama 3.1, 32 in Llama 3.2).
         waive: Keys that concern positions and may go unread.
 
+    Returns:
+        The groups of layers.
+
     Raises:
-        ValueError: A value breaks its rule; the message names the key.
-        TypeError: A value breaks its rule; the message names the key.
+        ValueError: A key on positions is not understood or missing, or a value breaks its rule.
+        TypeError: A value has another type than its key takes.
 
     Example:
         >>> params = {"dim": 4096, "n_layers": 32, "n_heads": 32, "rope_theta": 5e5, "use_scaled_rope": True}
@@ -83,10 +87,16 @@ def _scaling(fields: Fields) -> Llama3 | None:
 
 
 def to_meta(positions: ModelPositions) -> dict[str, Any]:
-    """The keys of a params.json that say the same; ValueError for what it cannot say.
+    """Write encodings as keys of Meta's params.json; head_dim stands for dim / n_heads.
 
-    head_dim stands for dim / n_heads: add what the file says besides. The pairing must be adjacent: see
-    `convert_checkpoint`.
+    Args:
+        positions: From any reader, with adjacent pairs (see `convert_checkpoint`).
+
+    Returns:
+        The keys; add what the file says besides.
+
+    Raises:
+        ValueError: The file cannot say what the encodings say.
     """
     rotation = only_rotation(positions, "params.json")
     if rotation.pairing != "adjacent" or rotation.width != rotation.dim:

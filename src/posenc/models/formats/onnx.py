@@ -43,14 +43,24 @@ TOLERANCE = 1e-4
 
 
 def to_onnx(positions: ModelPositions, *, length: int, heads: int) -> ModelProto:
-    """A model of one RotaryEmbedding node: x (batch, heads, n, dim) and positions (batch, n) to y.
+    """Make an ONNX model of one RotaryEmbedding node (opset 23); needs the onnx package.
+
+    Its inputs are x, shape (batch, heads, n, dim), float32, and position_ids, shape (batch, n), int64; its output is y,
+    as x. The node rotates the first channels of a head.
 
     Args:
+        positions: With one rotation for all layers.
         length: Rows of its caches, which hold cos and sin of every pair times the attention factor, half as wide as
-            those of transformers. The node rotates the first channels of a head. Needs the onnx package.
+            those of transformers.
+        heads: Of x.
+
+    Returns:
+        The model.
 
     Raises:
-        ValueError: For what the operator cannot say.
+        ValueError: The operator cannot say what the encoding says, or a number is out of range.
+        TypeError: A number is no whole number.
+        ModuleNotFoundError: The onnx package is not installed.
 
     Example:
         >>> from posenc import RoPE
@@ -99,15 +109,21 @@ def to_onnx(positions: ModelPositions, *, length: int, heads: int) -> ModelProto
 def from_onnx(model: ModelProto | str | Path, *, stated: Mapping[str, Any] | None = None) -> ModelPositions:
     """Read the RotaryEmbedding nodes of an ONNX model: pairing and width from attributes, frequencies from caches.
 
-    Nodes may be of opset 23 or of ONNX Runtime (com.microsoft), whose inputs are in another order.
+    Nodes may be of opset 23 or of ONNX Runtime (com.microsoft), whose inputs are in another order. Caches must be
+    initializers with a row for each position. Nodes are layers, in order. Needs the onnx package.
 
     Args:
-        stated: "base", "scaling" (an encoding) and "head_dim", where the graph does not show them. What is stated must
-            agree with the caches; with nothing stated the base is recovered, and a table that is no plain rotation is
-            an error that says so. Caches must be initializers with a row for each position. Nodes are layers, in order.
+        model: The model, or the path of its file.
+        stated: "base", "scaling" (a scaling of posenc) and "head_dim", where the graph does not show them. They must
+            agree with the caches; without them the base is recovered from the caches.
+
+    Returns:
+        The groups of nodes that rotate alike.
 
     Raises:
-        ValueError: Or TypeError.
+        ValueError: The file is damaged or has no such node, or the caches are not those of the rotation.
+        TypeError: `model` is neither, or a stated value has another type.
+        ModuleNotFoundError: The onnx package is not installed.
     """
     graph = _load(model).graph
     nodes = [node for node in graph.node if node.op_type == "RotaryEmbedding"]
@@ -166,7 +182,7 @@ def _load(model: ModelProto | str | Path) -> ModelProto:
 def _encoding(
     graph: GraphProto, node: NodeProto, of_caches: Callable[[str, str], RoPE], stated: dict[str, Any]
 ) -> tuple[RotaryEncoding, tuple[Value, ...]]:
-    """One node's rotation, compared with its caches."""
+    """Make the rotation of a node, compared with its caches."""
     attributes = _attributes(node)
     pairing: PairLayout = "adjacent" if attributes["interleaved"] else "halves"
     # The operator of ONNX Runtime takes the positions before the caches.
@@ -321,7 +337,7 @@ PACKED = 32
 
 
 def more_parts_than(most: int, data: bytes, message: Any) -> bool:
-    """Whether a message of this descriptor has more than `most` fields, those of the messages inside it included.
+    """Say whether a message has more than `most` fields, those of the messages inside it included.
 
     An empty message takes two bytes in a file and a hundred in memory. Nothing is decoded, and counting stops at
     `most`. Damaged data is counted as far as it goes; the parser says that it is damaged.

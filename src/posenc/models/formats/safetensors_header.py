@@ -24,7 +24,7 @@ MOST_AXES = 16
 
 @dataclass(frozen=True)
 class Entry:
-    """One tensor: its name, dtype and shape, and where its bytes lie, counted from the end of the header."""
+    """A tensor: its name, dtype and shape, and where its bytes lie, counted from the end of the header."""
 
     name: str
     dtype: str

@@ -14,7 +14,7 @@ from posenc.models.model_positions import LayerGroup, ModelPositions, Value
 
 @dataclass(frozen=True)
 class SingleRotation:
-    """One group's rotation: `width` of `dim` channels rotate, from `start` on."""
+    """The rotation of a group: `width` of `dim` channels rotate, from `start` on."""
 
     group: LayerGroup
     base: float
@@ -42,11 +42,7 @@ def single_rotation(group: LayerGroup, form: str) -> SingleRotation | None:
 
 
 def only_rotation(positions: ModelPositions, form: str, *, of_all_layers: bool = False) -> SingleRotation:
-    """The one rotation of a model.
-
-    Args:
-        of_all_layers: Whether layers without a rotation are refused as well.
-    """
+    """Return the one rotation of a model; with `of_all_layers`, every layer must have it."""
     groups = [single_rotation(group, form) for group in positions.groups]
     rotations = [rotation for rotation in groups if rotation is not None]
     if len(rotations) != 1 or (of_all_layers and len(groups) != 1):
@@ -75,7 +71,7 @@ def groups_by_rotation(
 
 
 def layer_count(positions: ModelPositions) -> int:
-    """How many layers there are."""
+    """Count the layers."""
     return 1 + max(layer for group in positions.groups for layer in group.layers)
 
 

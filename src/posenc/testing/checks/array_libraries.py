@@ -72,7 +72,7 @@ def _budget(encoding: Encoding, dtype: str, name: str, wanted: np.ndarray, input
     "Bit-equal tables let two implementations be compared by hash.", unasked=budgets.without_float64, needs=("torch",)
 )
 def torch_float32_bits(encoding: Encoding) -> None:
-    """What is a table of positions alone, rounded once from float64, is one set of bits whoever computes it."""
+    """A table of positions alone, rounded once from float64, has the same bits in each library."""
     if encoding.shapes or summed(encoding):
         return
     most = last_position(encoding)

@@ -19,23 +19,16 @@ NAMES = {"adds": ("positions",), "rotates": ("positions",), "biases": PAIR, "sco
 
 @named_check("Packed and padded batches hold positions in any order, in views of other arrays.")
 def positions_in_any_order(encoding: Encoding) -> None:
+    orders = {
+        f"positions {list(SOME)}": np.array(SOME),
+        "a strided view of positions": np.repeat(np.array(SOME), 3)[::3],
+        "a reversed view of positions": np.array(SOME[::-1])[::-1],
+    }
     for side in sides(encoding):
-        sorted_rows = probed_rows(encoding, np.arange(5), side=side)
-        wanted = sorted_rows[..., list(SOME), :]
-        same_but_for_rounding(
-            encoding,
-            f"positions {list(SOME)} ({side}) against sorted ones",
-            probed_rows(encoding, np.array(SOME), side=side),
-            wanted,
-        )
-        strided = np.repeat(np.array(SOME), 3)[::3]
-        same_but_for_rounding(
-            encoding, f"a strided view of positions ({side})", probed_rows(encoding, strided, side=side), wanted
-        )
-        backwards = np.array(SOME[::-1])[::-1]
-        same_but_for_rounding(
-            encoding, f"a reversed view of positions ({side})", probed_rows(encoding, backwards, side=side), wanted
-        )
+        wanted = probed_rows(encoding, np.arange(5), side=side)[..., list(SOME), :]
+        for what, positions in orders.items():
+            rows = probed_rows(encoding, positions, side=side)
+            same_but_for_rounding(encoding, f"{what} ({side}) against sorted ones", rows, wanted)
 
 
 @named_check("The integer type of a position must not change the result.")
@@ -62,18 +55,9 @@ def integers_do_not_wrap(encoding: Encoding) -> None:
 
 @named_check("A list of positions is what a newcomer types.")
 def lists_are_arrays(encoding: Encoding) -> None:
-    wanted = probed_rows(encoding, np.array(SOME))
-    for inputs in (list(SOME), tuple(SOME)):
-        same_but_for_rounding(
-            encoding, f"positions as a {type(inputs).__name__}", probed_rows(encoding, inputs), wanted
-        )
-    same_but_for_rounding(
-        encoding, "positions as a range", probed_rows(encoding, range(4)), probed_rows(encoding, np.arange(4))
-    )
-    nested = [[0, 1], [2, 3]]
-    same_but_for_rounding(
-        encoding, "positions as nested lists", probed_rows(encoding, nested), probed_rows(encoding, np.array(nested))
-    )
+    for inputs in (list(SOME), tuple(SOME), range(4), [[0, 1], [2, 3]]):
+        what = f"positions as a {type(inputs).__name__} of shape {np.shape(inputs)}"
+        same_but_for_rounding(encoding, what, probed_rows(encoding, inputs), probed_rows(encoding, np.array(inputs)))
 
 
 @named_check("3.0 is position 3, or an error; never something else.")

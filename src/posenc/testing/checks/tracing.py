@@ -116,7 +116,7 @@ def _mapped(plain: Callable[[Array], Array], name: str, vmap: Any) -> None:
 
 @_traced("A wrong number that looks right is worse than NaN.", needs=("torch",))
 def traced_torch_refuses_by_nan(encoding: Encoding) -> None:
-    """What the plain call refuses, a traced call answers with NaN: values cannot be looked at there."""
+    """A traced call answers with NaN where the plain call refuses: values cannot be read there."""
     _not_a_number(
         encoding, "torch", lambda call: array_module("torch").func.vmap(call), np.int64, (2**60, -(2**60), -3, 10**9)
     )

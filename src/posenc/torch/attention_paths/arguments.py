@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 
 from posenc.core import arrays, validation
+from posenc.core.arrays import Array
 from posenc.core.checked_attention import (
-    AttentionArguments,
     Window,
     check_causal,
     check_fits,
@@ -28,10 +29,50 @@ from posenc.core.checked_attention import (
     token_positions,
 )
 from posenc.core.checked_positions import Positions
-from posenc.core.doors import AttentionBias, Params, RotaryEncoding
+from posenc.core.doors import AttentionBias, Documents, Params, RotaryEncoding
+from posenc.core.rotation import Layout
 from posenc.torch.attention_paths.shared_bias import SharedBias, check_shared
 from posenc.torch.modules.encoding_module import EncodingModule
 from posenc.torch.tensor_arguments import check_alike, on_same_device
+
+
+@dataclass(frozen=True, eq=False)
+class AttentionArguments:
+    """Arguments of `attention` as they are given, not yet checked: listed once, made once and handed on.
+
+    Args:
+        q: Queries, in `layout`.
+        k: Keys, in `layout`.
+        v: Values, in `layout`.
+        query_positions: Positions of the queries.
+        key_positions: Positions of the keys.
+        layout: Order of the axes.
+        encodings: Encodings that act inside attention, modules, and shared biases.
+        causal: Whether a query sees no key behind its own index.
+        window: Keys before and after its own index that a query sees.
+        mask: True where a query may see a key.
+        documents: Document numbers of the queries and of the keys.
+        hidden: Inputs of the layer, for encodings that read them.
+        scale: Factor of the products; 1/√d for None.
+        dropout: Share of weights that is dropped.
+        keys_rotated: Whether k and v come from `rotate_keys`.
+    """
+
+    q: Array
+    k: Array
+    v: Array
+    query_positions: Array
+    key_positions: Array
+    layout: Layout
+    encodings: Sequence[Any] = ()
+    causal: bool = False
+    window: Window | None = None
+    mask: Array | None = None
+    documents: Documents = None
+    hidden: Array | None = None
+    scale: float | None = None
+    dropout: float = 0.0
+    keys_rotated: bool = False
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,12 +11,12 @@ from torch.nn.functional import scaled_dot_product_attention
 from posenc import attention as reference
 from posenc.core import arrays, validation
 from posenc.core.arrays import Array
-from posenc.core.checked_attention import AttentionArguments, Window
+from posenc.core.checked_attention import Window
 from posenc.core.doors import Documents, Encoding
 from posenc.core.rotation import Layout
 from posenc.encodings.scores._gathers import needs_all_keys
 from posenc.torch.attention_paths import skewed_path, strided_path, tiles
-from posenc.torch.attention_paths.arguments import AttentionCall, checked_call
+from posenc.torch.attention_paths.arguments import AttentionArguments, AttentionCall, checked_call
 from posenc.torch.attention_paths.shared_bias import SharedBias
 from posenc.torch.attention_paths.visible import visible
 from posenc.torch.modules.encoding_module import EncodingModule
@@ -112,7 +112,7 @@ def attention(
         torch.Size([1, 4, 3, 8])
     """
     given = AttentionArguments(
-        q, k, v, query_positions, key_positions, layout, encodings, (), causal, window, mask, documents, hidden, scale,
+        q, k, v, query_positions, key_positions, layout, encodings, causal, window, mask, documents, hidden, scale,
         dropout, keys_rotated,
     )  # fmt: skip
     return attended(given, impl)
@@ -183,7 +183,7 @@ def chosen_attention(
         AttentionChoice(impl='strided', reason='every bias depends on the distance alone, and positions rise by one')
     """
     given = AttentionArguments(
-        q, k, v, query_positions, key_positions, layout, encodings, (), causal, window, mask, documents, hidden, scale,
+        q, k, v, query_positions, key_positions, layout, encodings, causal, window, mask, documents, hidden, scale,
         dropout, keys_rotated,
     )  # fmt: skip
     return choose(checked_call(given), impl)
@@ -256,7 +256,7 @@ def _sdpa(call: AttentionCall) -> Any:
         dropout_p=call.dropout,
         is_causal=call.causal and call.queries > 1,
         scale=call.scale,
-        enable_gqa=bool(q.shape[1] != k.shape[1]),
+        enable_gqa=not validation.equals_one_of(q.shape[1], k.shape[1]),
     )
     return tiles.rotated_back(call, output, call.query_positions)
 

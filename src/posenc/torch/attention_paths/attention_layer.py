@@ -12,7 +12,6 @@ import torch
 from posenc.core import validation
 from posenc.core.arrays import Array
 from posenc.core.checked_attention import (
-    AttentionArguments,
     Window,
     check_inside,
     check_list,
@@ -23,7 +22,7 @@ from posenc.core.checked_attention import (
 )
 from posenc.core.doors import AttentionScore, Documents, Encoding, RotaryEncoding
 from posenc.core.rotation import Layout
-from posenc.torch.attention_paths.arguments import held_encodings
+from posenc.torch.attention_paths.arguments import AttentionArguments, held_encodings
 from posenc.torch.attention_paths.attend import Impl, attended
 from posenc.torch.modules.encoding_module import EncodingModule
 from posenc.torch.modules.modules import module
@@ -33,13 +32,16 @@ from posenc.torch.tensor_arguments import check_alike, on_same_device
 
 @dataclass(frozen=True, eq=False)
 class AttentionCache:
-    """What a layer keeps of earlier tokens.
-
-    K and v, (batch, m, key heads, width), their `key_positions`, (m,) or (batch, m), and the inputs of the layer,
-    (batch, m, model_dim), where an encoding reads them, else None.
+    """Keys and values that a layer keeps of earlier tokens.
 
     Keys and values are kept as `rotate_keys` gives them, so that no step rotates them again, or as they are before any
     rotation where the layer says `caches_rotated=False`.
+
+    Attributes:
+        k: Keys, (batch, m, key heads, width).
+        v: Values, (batch, m, key heads, width).
+        key_positions: (m,) or (batch, m).
+        hidden: Inputs of the layer, (batch, m, model_dim), where an encoding reads them, else None.
     """
 
     k: Array
@@ -48,7 +50,15 @@ class AttentionCache:
     hidden: Array | None
 
     def extended(self, new: AttentionCache, axes: int) -> AttentionCache:
-        """With new tokens behind the old ones, whose positions have so many coordinates."""
+        """Append new tokens behind the old ones.
+
+        Args:
+            new: The cache of the new tokens.
+            axes: Coordinates of a position.
+
+        Returns:
+            A cache of all tokens.
+        """
         hidden = None if self.hidden is None else torch.cat([self.hidden, new.hidden], 1)
         key = _joined(self.key_positions, new.key_positions, self.k.shape[0], axes)
         return AttentionCache(torch.cat([self.k, new.k], 1), torch.cat([self.v, new.v], 1), key, hidden)
@@ -64,32 +74,31 @@ def _joined(old: Any, new: Any, batch: int, axes: int) -> Any:
 
 @final
 class Attention(torch.nn.Module):  # type: ignore[misc]
-    """out(attention(query(x), key(x), value(x))) with any encodings, by `posenc.torch.attention`.
+    """Attention layer: out(attention(query(x), key(x), value(x))) with any encodings.
 
-    Vaswani et al. 2017, arXiv:1706.03762, §3.2.2; grouped heads as in Ainslie et al. 2023, arXiv:2305.13245.
-
-    forward(x, positions=None): x is (batch, n, model_dim); positions (n,) or (batch, n), with a last axis of
-    coordinates for encodings that have several, 0 to n - 1 unless given. Result: the shape and dtype of x. `step` takes
-    new tokens behind those of a cache, which holds rotated keys unless an encoding needs them as they are
+    `step` takes new tokens behind those of a cache, which holds rotated keys unless an encoding needs them as they are
     (`caches_rotated`).
 
     Args:
         model_dim: Channels of x.
-        heads: Of queries.
+        heads: Heads of queries.
         encodings: Encodings, and modules of `posenc.torch.module`, for one that several layers share; an encoding that
             learns gets parameters of its own here.
-        key_heads: Heads of keys and values, which divide heads; as many as heads unless given.
-        head_dim: Channels of a head, model_dim / heads unless given.
+        key_heads: Heads of keys and values, which divide heads; as many as heads for None.
+        head_dim: Channels of a head; model_dim / heads for None.
         bias: Whether the projections add one.
-        causal: As in `attention`; dropout acts in training alone.
-        window: As in `attention`; dropout acts in training alone.
-        scale: As in `attention`; dropout acts in training alone.
-        dropout: As in `attention`; dropout acts in training alone.
-        impl: As in `attention`; dropout acts in training alone.
+        causal: As for `attention`.
+        window: As for `attention`.
+        scale: As for `attention`.
+        dropout: As for `attention`, in training alone.
+        impl: As for `attention`.
 
     Raises:
-        TypeError: A value breaks its rule; the message names the argument.
-        ValueError: A value breaks its rule; the message names the argument.
+        TypeError: An argument is of another kind than stated.
+        ValueError: A number is out of range, or heads do not divide.
+
+    References:
+        Vaswani et al. 2017, arXiv:1706.03762, §3.2.2; grouped heads: Ainslie et al. 2023, arXiv:2305.13245.
 
     Example:
         >>> import torch
@@ -144,6 +153,18 @@ class Attention(torch.nn.Module):  # type: ignore[misc]
     def forward(
         self, x: Array, positions: Array | None = None, *, mask: Array | None = None, documents: Documents = None
     ) -> Array:
+        """Attend over all tokens of x.
+
+        Args:
+            x: (batch, n, model_dim).
+            positions: (n,) or (batch, n), with a last axis of coordinates for encodings that have several; 0 to n - 1
+                for None.
+            mask: As for `attention`.
+            documents: As for `attention`.
+
+        Returns:
+            The output, in the shape and dtype of x.
+        """
         positions = self._positions(_checked_input(x, self.model_dim), positions, None)
         return self._attended(x, positions, self._projected(x, positions), mask, documents, keys_rotated=False)
 
@@ -155,11 +176,16 @@ class Attention(torch.nn.Module):  # type: ignore[misc]
         *,
         mask: Array | None = None,
     ) -> tuple[Array, AttentionCache]:
-        """The output for new tokens, and the cache with them; no cache for the first ones.
+        """Attend with new tokens behind those of a cache.
 
         Args:
-            positions: Of the new tokens, those after the last of the cache unless given.
-            mask: Over all keys, those of the cache first.
+            x: The new tokens, (batch, n, model_dim).
+            cache: The cache of earlier tokens; None for the first ones.
+            positions: Positions of the new tokens; those after the last of the cache for None.
+            mask: As for `attention`, over all keys, those of the cache first.
+
+        Returns:
+            The output for the new tokens, and the cache with them.
         """
         positions = self._positions(_checked_input(x, self.model_dim), positions, cache)
         new = self._projected(x, positions)
@@ -170,6 +196,7 @@ class Attention(torch.nn.Module):  # type: ignore[misc]
         return self._attended(x, positions, cache, mask, None, keys_rotated=self.caches_rotated), cache
 
     def extra_repr(self) -> str:
+        """Show the sizes."""
         return f"model_dim={self.model_dim}, heads={self.heads}, key_heads={self.key_heads}, causal={self.causal}"
 
     def _projected(self, x: Array, positions: Array) -> AttentionCache:
@@ -270,29 +297,33 @@ def _modules(encodings: Any) -> list[EncodingModule]:
 def rotate_keys(
     k: Array, v: Array, *, key_positions: Array, encodings: Sequence[Any | EncodingModule], layout: Layout
 ) -> tuple[Array, Array]:
-    """Keys and values after the rotations among the encodings, which `attention` takes with `keys_rotated=True`.
+    """Rotate keys and values once, when they enter a cache; `attention` takes them with `keys_rotated=True`.
 
     A cache that holds them so rotates each key once, and not again in every step of decoding.
 
     Args:
-        k: (batch, key heads, m, d) and (batch, key heads, m, width) for layout "bhtd", tokens before heads for "bthd".
-        v: (batch, key heads, m, d) and (batch, key heads, m, width) for layout "bhtd", tokens before heads for "bthd".
-        key_positions: Positions (m,) or (batch, m), with a last axis of coordinates for encodings that have several.
-        encodings: Those of attention; what biases is passed over. Result: k and v, new where they are rotated; for a
-            rotation with a table for each head of queries, repeated for these heads.
+        k: Keys, (batch, key heads, m, d) for layout "bhtd".
+        v: Values, (batch, key heads, m, width).
+        key_positions: (m,) or (batch, m), with a last axis of coordinates for encodings that have several.
+        encodings: Those of attention; biases are passed over.
+        layout: Order of the axes of k and v, "bhtd" or "bthd".
+
+    Returns:
+        k and v, new where they are rotated; repeated for the heads of queries where these have rotations of their own.
 
     Raises:
-        TypeError: A value breaks its rule; the message names the argument.
-        ValueError: A value breaks its rule; the message names the argument.
+        TypeError: k or v is no dense tensor, or `encodings` is no list of encodings and modules.
+        ValueError: k, v and positions do not belong together.
 
     Example:
         >>> import torch
         >>> from posenc import RoPE
         >>> from posenc.torch import attention
-        >>> q, k, place, encodings = torch.randn(1, 2, 1, 8), torch.randn(1, 2, 5, 8), torch.arange(5), [RoPE(dim=8)]
-        >>> cached, values = rotate_keys(k, k, key_positions=place, encodings=encodings, layout="bhtd")
-        >>> given = {"query_positions": place[4:], "key_positions": place, "encodings": encodings, "layout": "bhtd"}
-        >>> torch.allclose(attention(q, cached, values, keys_rotated=True, **given), attention(q, k, k, **given), atol=1e-6)
+        >>> q, k, at, encodings = torch.randn(1, 2, 1, 8), torch.randn(1, 2, 5, 8), torch.arange(5), [RoPE(dim=8)]
+        >>> cached, values = rotate_keys(k, k, key_positions=at, encodings=encodings, layout="bhtd")
+        >>> given = {"query_positions": at[4:], "key_positions": at, "encodings": encodings, "layout": "bhtd"}
+        >>> output = attention(q, cached, values, keys_rotated=True, **given)
+        >>> torch.allclose(output, attention(q, k, k, **given), atol=1e-6)
         True
     """
     check_alike(k=k, v=v)

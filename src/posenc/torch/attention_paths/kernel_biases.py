@@ -22,19 +22,22 @@ def decode_row(
     *,
     dtype: Any = None,
 ) -> Any:
-    """The bias of one query for all its keys, as a step of decoding wants it.
+    """Make the bias of one query for all its keys, as a step of decoding wants it.
 
     Args:
-        encoding: An encoding, or its module, which brings its parameters;.
-        query_positions: () or (batch,), where the new token of each sequence stands;.
+        encoding: An encoding that biases, or its module, which brings its parameters.
+        query_positions: () or (batch,), the position of the new token of each sequence.
         key_positions: (m,) or (batch, m), positions of the keys in the cache, the new one's among them; with a last
-            axis of coordinates where the encoding has several axes. Result: (1, heads, 1, m) or (batch, heads, 1, m),
-            what `scaled_dot_product_attention` takes as `attn_mask`; float32 unless dtype says otherwise.
-        params: What an encoding learns, None if nothing.
+            axis of coordinates where the encoding has several.
+        params: What an encoding learns; None if nothing.
+        dtype: Of the result; float32 for None.
+
+    Returns:
+        The row, (1, heads, 1, m) or (batch, heads, 1, m), as `scaled_dot_product_attention` takes it for `attn_mask`.
 
     Raises:
-        TypeError: A value breaks its rule; the message names the argument.
-        ValueError: A value breaks its rule; the message names the argument.
+        TypeError: `encoding` does not bias, or positions are no tensors.
+        ValueError: Positions have another shape, batch or device.
 
     Example:
         >>> import torch
@@ -51,8 +54,8 @@ def decode_row(
         or tuple(query_positions.shape[query_positions.ndim - len(last) :]) != last
     ):
         raise ValueError(
-            f"query_positions must have shape {last} or (batch,{f' {last[0]}' if last else ''}); got {tuple(query_positions.shape)}. "
-            "Give one position a sequence."
+            f"query_positions must have shape {last} or (batch,{f' {last[0]}' if last else ''}); got "
+            f"{tuple(query_positions.shape)}. Give one position a sequence."
         )
     query_positions, key_positions = (
         query_positions.unsqueeze(-1 - len(last)),
@@ -64,18 +67,21 @@ def decode_row(
 
 
 def slopes(encoding: ALiBi, *, device: Any = None) -> Any:
-    """The slopes of ALiBi as fused kernels take them (`alibi_slopes=` of flash-attention).
-
-    Positive, float32, (heads,).
+    """Return the slopes of ALiBi as fused kernels take them (`alibi_slopes=` of flash-attention).
 
     Such a kernel adds -slope · |distance| to the scaled logits, its queries set against the end of the keys: positions
     that are packed or padded must be told to it in its own way.
 
     Args:
-        device: Where the tensor lives; the CPU unless given.
+        encoding: ALiBi with `form="symmetric"`.
+        device: Where the tensor lives; the CPU for None.
+
+    Returns:
+        Positive slopes, float32, (heads,).
 
     Raises:
-        TypeError: For another encoding, ValueError for form="signed".
+        TypeError: `encoding` is another one.
+        ValueError: `encoding` has `form="signed"`.
 
     Example:
         >>> from posenc import ALiBi
@@ -96,7 +102,7 @@ def slopes(encoding: ALiBi, *, device: Any = None) -> Any:
 
 
 def row_of_positions(name: str, positions: Any, axes: int = 1) -> Any:
-    """A tensor of positions, one row for all sequences or one each, with a last axis of coordinates where there are several."""
+    """A tensor of positions, (n,) or (batch, n), with a last axis of coordinates where there are several."""
     _tensor(name, positions)
     last = "" if axes == 1 else f", {axes}"
     if positions.ndim - (axes > 1) not in (1, 2) or (axes > 1 and positions.shape[-1] != axes):
@@ -108,7 +114,7 @@ def row_of_positions(name: str, positions: Any, axes: int = 1) -> Any:
 
 
 def check_together(query_positions: Any, key_positions: Any, axes: int = 1) -> None:
-    """Positions of queries and keys of one batch, on one device."""
+    """Refuse positions of queries and keys of other batches or devices."""
     if key_positions.device != query_positions.device:
         raise ValueError(
             f"key_positions must be on the device of query_positions, {query_positions.device}; got "
@@ -132,24 +138,25 @@ ScoreMod = Callable[[Any, Any, Any, Any, Any], Any]
 def score_mod(
     encoding: AttentionBias | EncodingModule, query_positions: Array, key_positions: Array, params: Params | None = None
 ) -> ScoreMod:
-    """The `score_mod` of `torch.nn.attention.flex_attention` that adds the encoding's bias.
+    """Make the `score_mod` of `torch.nn.attention.flex_attention` that adds the encoding's bias.
 
-    A number that is a sum itself (Sandwich, FIRE, DynamicPositionBias) runs in flex_attention uncompiled alone, since
-    PyTorch compiles no sum inside a score_mod; take `strided_attention` where the encoding is relative.
-
-    It is `encoding.bias` at one place, so it equals the dense bias of `posenc.torch.Bias`.
+    It equals the dense bias of `posenc.torch.Bias`. A number that is a sum itself (Sandwich, FIRE, DynamicPositionBias)
+    runs in flex_attention uncompiled alone, since PyTorch compiles no sum inside a score_mod; take `strided_attention`
+    where the encoding is relative.
 
     Args:
-        encoding: An encoding, or its module, which brings its parameters;.
-        query_positions: (n,) or (batch, n).
-        key_positions: (m,) or (batch, m), positions of the queries and keys, integer or float tensors on the device of
-            attention, with a last axis of coordinates where the encoding has several: a step of decoding gives its own
-            `query`. With grouped heads (`enable_gqa=True`) the encoding's heads are those of the queries.
-        params: What an encoding learns, None if nothing.
+        encoding: An encoding that biases, or its module, which brings its parameters.
+        query_positions: (n,) or (batch, n), integers or floats on the device of attention, with a last axis of
+            coordinates where the encoding has several; a step of decoding gives its own.
+        key_positions: (m,) or (batch, m), likewise.
+        params: What an encoding learns; None if nothing.
+
+    Returns:
+        The function. With grouped heads (`enable_gqa=True`) the encoding's heads are those of the queries.
 
     Raises:
-        TypeError: A value breaks its rule; the message names the argument.
-        ValueError: A value breaks its rule; the message names the argument.
+        TypeError: `encoding` does not bias, or positions are no tensors.
+        ValueError: Positions have another shape, or `params` are given for a module.
 
     Example:
         >>> import torch

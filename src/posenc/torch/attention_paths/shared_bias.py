@@ -24,19 +24,19 @@ NUMBERS = 1 << 20
 class SharedBias:
     """A bias for all layers of a step: `shared_bias` makes it, and `attention` takes it among its encodings.
 
-    Args:
+    Attributes:
         matrix: (batch or 1, heads, n, m), -inf where it is causal and hides a key.
-        encodings: What it is the sum of.
-        query_positions: The positions that it was made for, and alone serves.
-        key_positions: The positions that it was made for, and alone serves.
+        encodings: The biases that it is the sum of.
+        query_positions: Positions of the queries that it serves.
+        key_positions: Positions of the keys that it serves.
         causal: Whether a query sees no key behind it.
 
     Example:
         >>> from posenc import FIRE
         >>> from posenc.torch import module
-        >>> place = torch.arange(1024)
+        >>> at = torch.arange(1024)
         >>> with torch.no_grad():
-        ...     shared_bias([module(FIRE(heads=2, width=4))], place, place, causal=True)
+        ...     shared_bias([module(FIRE(heads=2, width=4))], at, at, causal=True)
         SharedBias(FIRE, 2 heads, 1024 queries, 1024 keys, causal, 8.0 MiB)
     """
 
@@ -48,6 +48,7 @@ class SharedBias:
 
     @property
     def heads(self) -> int:
+        """Heads of the bias."""
         return int(self.matrix.shape[1])
 
     def __repr__(self) -> str:
@@ -65,12 +66,11 @@ def shared_bias(
     causal: bool = False,
     dtype: torch.dtype = torch.float32,
 ) -> SharedBias:
-    """The sum of biases as a matrix, made once a step for all layers; `attention` takes it among its encodings.
+    """Make the sum of biases as a matrix, once a step for all layers; `attention` takes it among its encodings.
 
     It pays where many layers have one bias that costs more than attention itself: FIRE, and other functions of both
     positions; and in a step of decoding. Biases of the distance alone are as fast by themselves, without a matrix.
-
-    The result takes 4·heads·n·m bytes, which it prints. Gradients of what learns go through it.
+    Gradients of what learns go through it.
 
     Args:
         encodings: Encodings that bias, and modules of `posenc.torch.module` for those that learn, all of as many heads.
@@ -79,15 +79,19 @@ def shared_bias(
         causal: Whether a query sees no key behind its own index, counted from the ends; give `attention` the same.
         dtype: float64 for float64 queries, float32 for all others.
 
+    Returns:
+        The bias, which takes 4·heads·n·m bytes and prints them.
+
     Raises:
-        TypeError: Or ValueError naming the argument.
+        TypeError: `encodings` is no list of encodings that bias and their modules, or positions are no tensors.
+        ValueError: Heads, shapes or devices do not belong together, or `dtype` is another one.
 
     Example:
         >>> from posenc import FIRE
         >>> from posenc.torch import attention, module
-        >>> q, place, fire = torch.randn(1, 2, 5, 8), torch.arange(5), module(FIRE(heads=2))
-        >>> bias = shared_bias([fire], place, place, causal=True)  # once a step
-        >>> given = {"query_positions": place, "key_positions": place, "causal": True, "layout": "bhtd"}
+        >>> q, at, fire = torch.randn(1, 2, 5, 8), torch.arange(5), module(FIRE(heads=2))
+        >>> bias = shared_bias([fire], at, at, causal=True)  # once a step
+        >>> given = {"query_positions": at, "key_positions": at, "causal": True, "layout": "bhtd"}
         >>> attended = attention(q, q, q, encodings=[bias], **given)  # in every layer
         >>> torch.allclose(attended, attention(q, q, q, encodings=[fire], **given), atol=1e-6)
         True
@@ -116,8 +120,8 @@ def shared_bias(
 def _modules(encodings: Any) -> list[Bias]:
     if not isinstance(encodings, list | tuple) or not encodings:
         raise TypeError(
-            f"encodings must be a list of encodings that bias, and of their modules; got {validation.shown(encodings)}. "
-            "Put it in a list."
+            f"encodings must be a list of encodings that bias, and of their modules; got "
+            f"{validation.shown(encodings)}. Put it in a list."
         )
     modules = []
     for each in encodings:
@@ -162,11 +166,7 @@ def _matrix(modules: list[Bias], query_positions: Any, key_positions: Any, last:
 def _rows_of_bias(
     modules: list[Bias], query_positions: Any, key_positions: Any, start: int, ahead: int, causal: bool, dtype: Any
 ) -> Any:
-    """Some of its rows, of which the first is that of query `start`;
-
-    Args:
-        ahead: Keys before the first query's own.
-    """
+    """Some rows of the sum, the first that of query `start`, which has `ahead` keys before its own."""
     first, *others = (each(query_positions, key_positions, dtype=dtype) for each in modules)
     added: Any = sum(others, first)
     added = added if added.ndim == 4 else added[None]

@@ -64,7 +64,7 @@ class _Table:
         return self if len(self.vectors) == 1 else _Table(self.vectors[heads], self.least)
 
     def times(self, x: Any, least: int, count: int) -> Any:
-        """x times the vectors of so many distances from the least on: (batch, heads, rows, count)."""
+        """Multiply x by the vectors of `count` distances from the least on: (batch, heads, rows, count)."""
         low, high = (min(max(step, self.least), self.most) for step in (least, least + count - 1))
         products = x @ self.vectors[:, low - self.least : high - self.least + 1].transpose(-1, -2)
         if products.shape[-1] == count:
@@ -79,7 +79,11 @@ class _Table:
 
 @dataclass(frozen=True, eq=False)
 class _Score:
-    """A score: its vectors, (batch, heads, tokens, width), and their tables; distances are n - m, the key's position minus the query's, in those of queries and of values, and m - n in that of keys."""
+    """A score: its vectors, (batch, heads, tokens, width), and their tables.
+
+    Distances are n - m, the key's position minus the query's, in the tables of queries and of values, and m - n in that
+    of keys.
+    """
 
     terms: DistanceTerms
     of_queries: _Table | None
@@ -222,7 +226,7 @@ def _add_of_keys(added: Any, table: _Table, told: Any, step: int) -> None:
 
 
 def _changing(least: int, most: int, step: int, rows: int, columns: int) -> tuple[int, int]:
-    """The columns j in which a table from least to most has more than one vector for all rows i, at distance step + j - i."""
+    """The columns j in which a table has more than one vector for all rows i, at distance step + j - i."""
     near = min(max(0, least - step + 1), columns)
     return near, min(max(near, most - step + rows - 1), columns)
 

@@ -26,11 +26,11 @@ class StridedBias:
 
     It is no tensor, and PyTorch's functions refuse it: seen as a mask, its queries would stand in reverse order.
 
-    Args:
+    Attributes:
         numbers: (batch or 1, heads, n + m - 1); the first m belong to the last query and its keys, and each query
             before it begins one number later.
-        queries: N and m.
-        keys: N and m.
+        queries: n.
+        keys: m.
         causal: Whether keys after the query have -inf.
         ahead: By how much the position of the last query exceeds that of the last key, in the row where it does most;
             None where positions could not be seen.
@@ -50,7 +50,14 @@ class StridedBias:
         )
 
     def last_query_first(self, dtype: Any) -> Any:
-        """A mask (batch or 1, heads, n, m) of overlapping rows for queries in reverse order, since no stride is negative."""
+        """View it as a mask of overlapping rows, for queries in reverse order, since no stride is negative.
+
+        Args:
+            dtype: Of the mask.
+
+        Returns:
+            The mask, (batch or 1, heads, n, m).
+        """
         numbers = self.numbers.to(dtype).contiguous()
         batch, heads, count = numbers.shape
         return numbers.as_strided((batch, heads, self.queries, self.keys), (heads * count, count, 1, 1))
@@ -65,21 +72,24 @@ def strided(
     causal: bool = False,
     dtype: Any = None,
 ) -> StridedBias:
-    """The bias of an encoding that claims "relative", as n + m - 1 numbers a head, for `strided_attention`.
+    """Make the bias of an encoding that claims "relative" as n + m - 1 numbers a head, for `strided_attention`.
 
     Args:
-        encoding: An encoding, or its module, which brings its parameters;.
-        query_positions: (n,) or (batch, n).
-        key_positions: (m,) or (batch, m), positions that rise by one from token to token, wherever they begin.
-        params: What an encoding learns, None if nothing.
-        causal: Keys after the query get -inf (by position, not by index).
-        dtype: Of the numbers, float32 unless given; float64 queries need float64.
+        encoding: An encoding that biases, or its module, which brings its parameters.
+        query_positions: (n,) or (batch, n), positions that rise by one from token to token, wherever they begin; those
+            that cannot be seen (compiled, or on an accelerator) and do not give NaN.
+        key_positions: (m,) or (batch, m), likewise.
+        params: What an encoding learns; None if nothing.
+        causal: Whether keys after the query get -inf (by position, not by index).
+        dtype: Of the numbers; float32 for None. float64 queries need float64.
+
+    Returns:
+        The bias.
 
     Raises:
-        TypeError: A value breaks its rule; the message names the argument; positions that cannot be seen (compiled, or
-            on an accelerator) and do not rise by one give NaN.
-        ValueError: A value breaks its rule; the message names the argument; positions that cannot be seen (compiled, or
-            on an accelerator) and do not rise by one give NaN.
+        TypeError: `encoding` does not bias, or positions are no tensors.
+        ValueError: `encoding` does not claim "relative", or positions do not rise by one, require a gradient or do not
+            belong together.
 
     Example:
         >>> import torch
@@ -126,22 +136,25 @@ def strided(
 
 
 def strided_attention(q: Any, k: Any, v: Any, bias: StridedBias, *, scale: float | None = None) -> Any:
-    """softmax(scale·q·kᵀ + bias)·v by `scaled_dot_product_attention`, for a bias from `strided`.
+    """Return softmax(scale·q·kᵀ + bias)·v by `scaled_dot_product_attention`, for a bias from `strided`.
 
     Of a causal bias, eight pieces of the queries attend each to the keys that they may see, about half the work;
     compiled, and on an accelerator for query and key positions that are two tensors, all queries attend at once.
 
     Args:
-        q: (batch, heads, n, d), k: (batch, key heads, m, d).
-        v: (batch, key heads, m, width), in the order of their positions; key heads divide heads.
-        bias: What `strided` gives; next to 16-bit q it stays in float32 on the CPU, and is rounded to their dtype
-            elsewhere, where PyTorch's fast kernels take no other. scale: 1/√d unless given.
+        q: (batch, heads, n, d), in the order of their positions.
+        k: (batch, key heads, m, d); key heads divide heads.
+        v: (batch, key heads, m, width).
+        bias: A bias from `strided`; next to 16-bit q it stays in float32 on the CPU, and is rounded to their dtype
+            elsewhere, where PyTorch's fast kernels take no other.
+        scale: Factor of the products; 1/√d for None.
+
+    Returns:
+        The output, (batch, heads, n, width).
 
     Raises:
-        TypeError: A value breaks its rule; the message names the argument; a dense bias belongs in
-            `scaled_dot_product_attention`.
-        ValueError: A value breaks its rule; the message names the argument; a dense bias belongs in
-            `scaled_dot_product_attention`.
+        TypeError: `bias` is dense or less precise than q, or q, k or v is no dense tensor.
+        ValueError: q, k or v has another shape than the bias was made for.
 
     Example:
         >>> import torch
@@ -183,7 +196,8 @@ def _check_attention(q: Any, k: Any, v: Any, bias: Any) -> None:
     if q.shape[1:3] != (heads, bias.queries) or not validation.equals_one_of(rows, 1, q.shape[0]):
         raise ValueError(
             f"q must have shape (batch, heads, n, d) with {heads} heads and {bias.queries} queries, as the bias has"
-            f"{f', and a batch of {rows}' if rows != 1 else ''}; got {tuple(q.shape)}. Check the layout and the encoding."
+            f"{f', and a batch of {rows}' if rows != 1 else ''}; got {tuple(q.shape)}. Check the "
+            "layout and the encoding."
         )
     for name, x in (("k", k), ("v", v)):
         if x.shape[0] != q.shape[0] or x.shape[2] != bias.keys or not x.shape[1] or heads % x.shape[1]:
@@ -200,10 +214,7 @@ def _check_attention(q: Any, k: Any, v: Any, bias: Any) -> None:
 
 
 def _ahead(query_positions: Any, key_positions: Any) -> int | None:
-    """By how much the last query lies after the last key, in the row where it does most.
-
-    None where it cannot be seen.
-    """
+    """By how much the last query lies after the last key, in the row where it does most; None if it cannot be seen."""
     lib = arrays.library(query_positions)
     if not (lib.concrete(query_positions) and lib.concrete(key_positions)):
         return None
@@ -229,13 +240,9 @@ def _by_grid(
     *,
     hidden: bool,
 ) -> Any:
-    """The same.
+    """The bias of every distance, as a few queries and every so many keys give it; -inf where `hidden`.
 
-    Distances of the last query come from a few queries and every so many keys, as an encoding that multiplies two
-    tables makes a grid sooner than a row.
-
-    Args:
-        hidden: The distances after these are -inf.
+    An encoding that multiplies two tables makes a grid sooner than a row.
     """
     queries, keys = query_positions.shape[-1], key_positions.shape[-1]
     side = min(queries, math.isqrt(keys - 1) + 1)
@@ -251,10 +258,7 @@ def _by_grid(
 
 
 def _ends(query_positions: Any, key_positions: Any) -> tuple[Any, Any]:
-    """Every distance once, from two positions that are there.
-
-    The last query with all keys, then the last key with the rest.
-    """
+    """Every distance once, from two positions that are there: the last query and all keys, then the last key."""
     step = torch.arange(query_positions.shape[-1] + key_positions.shape[-1] - 1, device=query_positions.device) - (
         key_positions.shape[-1] - 1
     )

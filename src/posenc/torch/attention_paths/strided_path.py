@@ -121,7 +121,7 @@ def trains(call: AttentionCall) -> bool:
 
 
 def _unsupported_positions(call: AttentionCall) -> str | None:
-    """Distances of positions are distances of indices, counted from the ends, where both rise by one and end together."""
+    """Why distances of positions are not those of indices, counted from the ends; None where they are."""
     reason = unsupported_steps(call)
     if reason is not None:
         return reason

@@ -44,10 +44,7 @@ def queries_per_tile(call: AttentionCall) -> int:
 
 
 def attend_in_tiles(call: AttentionCall, queries: int) -> Any:
-    """The output for so many queries at a time, (batch, heads, n, width).
-
-    For a gradient each tile is computed again.
-    """
+    """Attend with so many queries at a time, (batch, heads, n, width); for a gradient each tile is computed again."""
     if not call.queries or not call.keys:
         return (call.q[..., :1] * 0).expand(*call.q.shape[:3], call.v.shape[-1]) + call.v.sum() * 0
     q, k, v = rotated_vectors(call)

@@ -1,4 +1,4 @@
-"""Keys that a query may see, by index counted from the ends, and keys whose weight vanishes wherever they are seen."""
+"""Keys that a query may see, by index counted from the ends, and keys whose weight vanishes."""
 
 from __future__ import annotations
 
@@ -85,22 +85,16 @@ FEWEST_QUERIES = 64
 
 
 def largest_difference(call: AttentionCall, q: Any, k: Any) -> Any:
-    """By how much the scaled products of one query with two keys may differ at most.
-
-    |scale·q·k| is at most the product of the greatest lengths.
-    """
+    """The most by which scaled products of one query with two keys may differ: from the greatest lengths."""
     longest = [torch.linalg.vector_norm(x.detach(), dim=-1, dtype=torch.float32).amax() for x in (q, k)]
     return 2.001 * call.scale * longest[0] * longest[1]
 
 
 def vanishing(call: AttentionCall, added: Any, start: int, first: int, far: Any) -> int:
-    """How many of the first keys of a tile no query reads; what is added is set to -inf where single queries do not.
+    """Count the first keys of a tile that no query reads; what is added is set to -inf where single queries do not.
 
     A processor takes several times as long for weights that are almost zero in float32: subnormal numbers, from e^-87
-    on.
-
-    Args:
-        far: `largest_difference` of all queries and keys, None where nothing may be left out.
+    on. `far` is `largest_difference` of all queries and keys, None where nothing may be left out.
     """
     if far is None or shares_memory(added):
         return 0

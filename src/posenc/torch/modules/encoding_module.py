@@ -1,4 +1,4 @@
-"""What every module here is: an encoding, a seed, and the parameters that the encoding names."""
+"""The module of an encoding: a frozen encoding, a seed, and the parameters that the encoding names."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from posenc.core.doors import Encoding, Params
 
 
 class EncodingModule(torch.nn.Module):  # type: ignore[misc]
-    """An encoding and its parameters, as float32 `Parameter`s under the encoding's own names; no buffers.
+    """Module of an encoding: its parameters are float32 `Parameter`s under the encoding's own names; no buffers.
 
     Args:
         encoding: A frozen encoding.
-        seed: What its parameters are drawn from, the same at every `reset_parameters()`; None for PyTorch's default
+        seed: Seed of the parameters, the same numbers at every `reset_parameters()`; None for PyTorch's default
             generator, as `torch.nn.Linear` draws.
     """
 
@@ -39,17 +39,18 @@ class EncodingModule(torch.nn.Module):  # type: ignore[misc]
 
     @property
     def params(self) -> Params | None:
-        """The parameters by the encoding's names; None where nothing is learned."""
+        """Parameters by the encoding's names; None if nothing is learned."""
         # Not get_parameter, which refuses the plain tensors that functional_call puts in their place.
         shapes = self.encoding.shapes
         return {name: attrgetter(name)(self) for name in shapes} if shapes else None
 
     def extra_repr(self) -> str:
+        """Show the encoding."""
         return repr(self.encoding)
 
 
 def encoding_and_params(encoding: Any, params: Params | None) -> tuple[Any, Params | None]:
-    """An encoding and its parameters as they are given; of a module its own."""
+    """An encoding and its parameters as they are given; the own ones of a module."""
     if not isinstance(encoding, EncodingModule):
         return encoding, params
     if params is not None:

@@ -21,23 +21,25 @@ from posenc.torch.tensor_arguments import on_same_device
 
 @final
 class InputLayer(torch.nn.Module):  # type: ignore[misc]
-    """dropout(embedding[ids]·√d + encoding(positions)): what stands in front of `nn.TransformerEncoder`.
+    """Input layer: dropout(embedding[ids]·√d + encoding(positions)), in front of `nn.TransformerEncoder`.
 
-    Vaswani et al. 2017, arXiv:1706.03762, §3.4 (the factor √d), §3.5 (the sum) and §5.4 (dropout of the sum, 0.1).
-
-    forward(ids, positions=None): integer ids; positions count from 0 unless given, as (n,) or in the shape of ids.
-    Result: ids' axes and then d, in the dtype of the embedding. `embedding` is the (vocabulary, d) weight, free to tie.
+    `embedding` is the (vocabulary, d) weight, free to tie.
 
     Args:
         vocabulary: Number of token ids.
-        encoding: Any encoding that adds; it gives d, except that `Concatenated` widens the embedding and needs `width`,
-            the channels of the embedding itself.
+        encoding: An encoding that adds; it gives d, except that `Concatenated` widens the embedding and needs `width`.
+        dropout: Share of the sum that is dropped in training.
         batch_first: Whether ids are (batch, n) or (n, batch); say the same to `nn.TransformerEncoderLayer`.
-        seed: What the embedding, normal with variance 1/d (so that its rows have length about √d after the factor), and
-            learned positions are drawn from; None for PyTorch's default generator.
+        width: Channels of the embedding, for `Concatenated` alone.
+        seed: Seed of the embedding, normal with variance 1/d (so that its rows have length about √d after the factor),
+            and of learned positions; None for PyTorch's default generator.
 
     Raises:
-        ValueError: For ids outside the vocabulary and, from the encoding, for a position it does not have.
+        TypeError: `encoding` does not add, or another argument is of another kind than stated.
+        ValueError: `width` is missing or is not that of the encoding, or a number is out of range.
+
+    References:
+        Vaswani et al. 2017, arXiv:1706.03762, §3.4 (the factor √d), §3.5 (the sum) and §5.4 (dropout of the sum, 0.1).
 
     Example:
         >>> import torch
@@ -77,6 +79,19 @@ class InputLayer(torch.nn.Module):  # type: ignore[misc]
         self.encoding.reset_parameters()
 
     def forward(self, ids: Array, positions: Array | None = None) -> Array:
+        """Embed tokens and add their positions.
+
+        Args:
+            ids: Integer token ids, (batch, n) or (n, batch).
+            positions: (n,), or in the shape of ids; 0 to n - 1 for None.
+
+        Returns:
+            The input of the first layer: the axes of ids and then d, in the dtype of the embedding.
+
+        Raises:
+            TypeError: `ids` are no int64 or int32 tensor.
+            ValueError: An id is outside the vocabulary, or the encoding does not have a position.
+        """
         check_ids(ids, "(batch, n)" if self.batch_first else "(n, batch)")
         check_in_vocabulary(ids, self.vocabulary)
         rows = ids if self.batch_first else ids.transpose(0, 1)
@@ -94,6 +109,7 @@ class InputLayer(torch.nn.Module):  # type: ignore[misc]
         return self.encoding(arrays.library(x).wide(x) * scale, positions).to(x.dtype)
 
     def extra_repr(self) -> str:
+        """Show the sizes and the order of the axes."""
         return f"vocabulary={self.vocabulary}, width={self.width}, batch_first={self.batch_first}"
 
     def _row_positions(self, ids: Any, positions: Array | None) -> Array:

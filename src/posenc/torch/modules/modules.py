@@ -1,4 +1,4 @@
-"""One module for each door."""
+"""Modules of the four doors: each holds an encoding and its parameters."""
 
 from __future__ import annotations
 
@@ -25,17 +25,18 @@ from posenc.torch.tensor_arguments import (
 
 
 def module(encoding: Encoding, *, seed: int | None = None) -> Add | Rotate | RotateValues | Bias | Score:
-    """The module for an encoding.
-
-    `Add`, `Rotate` (`RotateValues` for one that rotates values), `Bias` or `Score`, by its door.
+    """Make the module for an encoding: `Add`, `Rotate`, `RotateValues`, `Bias` or `Score`, by its door.
 
     Args:
         encoding: Any encoding.
-        seed: What learned parameters are drawn from; None for PyTorch's default generator, which `torch.manual_seed`
-            sets.
+        seed: Seed of learned parameters, the same numbers at every call; None for PyTorch's default generator, which
+            `torch.manual_seed` sets.
+
+    Returns:
+        The module. `RotateValues` is that of an encoding that rotates values.
 
     Raises:
-        TypeError: For anything else.
+        TypeError: `encoding` is no encoding of one of the four doors.
 
     Example:
         >>> from posenc import RoPE
@@ -51,16 +52,21 @@ def module(encoding: Encoding, *, seed: int | None = None) -> Add | Rotate | Rot
     if isinstance(encoding, AttentionScore):
         return Score(encoding, seed=seed)
     raise TypeError(
-        f"encoding must be an encoding of one of the four doors; got {validation.shown(encoding)}. Give RoPE(dim=64), say."
+        f"encoding must be an encoding of one of the four doors; got {validation.shown(encoding)}. Give "
+        "RoPE(dim=64), say."
     )
 
 
 @final
 class Add(EncodingModule):
-    """x + encoding, for an encoding that adds.
+    """Module that adds an encoding to its input.
 
-    x: (*batch, n, width), any float dtype; positions: (*batch, n) or (n,), integers or float32/float64; left out, those
-    of a whole sequence, 0 to n - 1. The sum is formed in float32 at least and rounded once to the dtype of x.
+    Args:
+        encoding: An encoding that adds.
+        seed: As for `module`.
+
+    Raises:
+        TypeError: `encoding` does not add.
 
     Example:
         >>> import torch
@@ -77,6 +83,15 @@ class Add(EncodingModule):
         self._is_lookup = type(encoding) is Learned and encoding.outside == "error"
 
     def forward(self, x: Array, positions: Array | None = None) -> Array:
+        """Return x + encoding, formed in float32 at least and rounded once to the dtype of x.
+
+        Args:
+            x: (*batch, n, width), any float dtype.
+            positions: (*batch, n) or (n,), integers or float32/float64; 0 to n - 1 for None.
+
+        Returns:
+            The sum, in the shape and dtype of x.
+        """
         if self._is_lookup and (total := looked_up(self.table, x, positions)) is not None:
             return total
         positions = counted("positions", positions, plain_tensor("x", x), -2, self.encoding)
@@ -85,15 +100,17 @@ class Add(EncodingModule):
 
 @final
 class Rotate(EncodingModule):
-    """Rotated queries and keys, for an encoding that rotates.
-
-    q: (batch, heads, n, dim) and k: (batch, key heads, m, dim) for layout "bhtd", the middle axes swapped for "bthd"; k
-    may have fewer heads, of which the heads of q are a multiple. query_positions: (n,) or (batch, n), key_positions:
-    (m,) or (batch, m); both left out, those of a whole sequence, 0 to n - 1. A 16-bit q is rotated in float32 and
-    rounded once; a float64 q is rotated in float64.
+    """Module that rotates queries and keys.
 
     Give one tensor as both positions where queries and keys share them: then one rotation serves both. Where many
     layers share positions, `posenc.torch.rotation` once and `posenc.torch.rotate` in each layer do less.
+
+    Args:
+        encoding: An encoding that rotates queries and keys.
+        seed: As for `module`.
+
+    Raises:
+        TypeError: `encoding` does not rotate queries and keys.
 
     Example:
         >>> import torch
@@ -116,6 +133,23 @@ class Rotate(EncodingModule):
         *,
         layout: Layout,
     ) -> tuple[Array, Array]:
+        """Rotate queries and keys at their positions.
+
+        Args:
+            q: Queries, (batch, heads, n, dim) for layout "bhtd". 16-bit numbers are rotated in float32 and rounded
+                once, float64 in float64.
+            k: Keys, (batch, key heads, m, dim); key heads divide heads.
+            query_positions: (n,) or (batch, n); 0 to n - 1 if neither is given.
+            key_positions: (m,) or (batch, m).
+            layout: Order of the axes of q and k, "bhtd" or "bthd".
+
+        Returns:
+            Rotated q and k, in their own dtype and layout.
+
+        Raises:
+            TypeError: q or k is no dense tensor, or one of the positions is missing.
+            ValueError: Shapes, heads, devices or the number of positions do not belong together.
+        """
         validation.choice("layout", layout, LAYOUTS)
         encoding, params = self.encoding, self.params
         check_heads(q, k, encoding.head_dim, layout)
@@ -130,11 +164,14 @@ class Rotate(EncodingModule):
 
 @final
 class RotateValues(EncodingModule):
-    """Rotated values, and the output rotated back, for an encoding that rotates values.
+    """Module that rotates values, and the output of attention back.
 
-    v: (batch, key heads, m, dim) for layout "bhtd", the middle axes swapped for "bthd"; key_positions: (m,) or (batch,
-    m). `back` takes the attention output, (batch, heads, n, dim), and the positions of the queries. Positions left out
-    are those of a whole sequence, from 0. Dtypes as in `Rotate`.
+    Args:
+        encoding: An encoding that rotates values.
+        seed: As for `module`.
+
+    Raises:
+        TypeError: `encoding` does not rotate values.
 
     Example:
         >>> import torch
@@ -149,10 +186,29 @@ class RotateValues(EncodingModule):
         super().__init__(_rotating("value", encoding), seed)
 
     def forward(self, v: Array, key_positions: Array | None = None, *, layout: Layout) -> Array:
+        """Rotate values at the positions of their keys.
+
+        Args:
+            v: Values, (batch, key heads, m, dim) for layout "bhtd".
+            key_positions: (m,) or (batch, m); 0 to m - 1 for None.
+            layout: Order of the axes of v, "bhtd" or "bthd".
+
+        Returns:
+            Rotated values, in the dtype and layout of v.
+        """
         return self._rotated("v", v, "key_positions", key_positions, "value", layout)
 
     def back(self, output: Array, query_positions: Array | None = None, *, layout: Layout) -> Array:
-        """The output of attention, rotated back at the positions of its queries."""
+        """Rotate the output of attention back at the positions of its queries.
+
+        Args:
+            output: (batch, heads, n, dim) for layout "bhtd".
+            query_positions: (n,) or (batch, n); 0 to n - 1 for None.
+            layout: Order of the axes of output, "bhtd" or "bthd".
+
+        Returns:
+            The output rotated back, in its dtype and layout.
+        """
         return self._rotated("output", output, "query_positions", query_positions, "output", layout)
 
     def _rotated(
@@ -167,11 +223,17 @@ class RotateValues(EncodingModule):
 
 @final
 class Bias(EncodingModule):
-    """The dense bias of the scaled logits, for an encoding that biases.
+    """Module that makes the dense bias of the scaled logits.
 
-    query_positions: (*batch, n), key_positions: (*batch, m); result (*batch, heads, n, m), float32 unless dtype says
-    otherwise. It is what `scaled_dot_product_attention` takes as `attn_mask`; give it four axes ([None]), as with three
-    PyTorch leaves its fast kernels. For long sequences use `strided_attention` or `score_mod`, which never form it.
+    Give the bias to `scaled_dot_product_attention` as `attn_mask` with four axes ([None]), as with three PyTorch leaves
+    its fast kernels. For long sequences use `strided_attention` or `score_mod`, which never form it.
+
+    Args:
+        encoding: An encoding that biases.
+        seed: As for `module`.
+
+    Raises:
+        TypeError: `encoding` does not bias.
 
     Example:
         >>> import torch
@@ -186,6 +248,16 @@ class Bias(EncodingModule):
         super().__init__(validation.instance("encoding", encoding, AttentionBias, "an encoding that biases"), seed)
 
     def forward(self, query_positions: Array, key_positions: Array, *, dtype: Any = None) -> Array:
+        """Make the bias of every head and pair of positions.
+
+        Args:
+            query_positions: (*batch, n).
+            key_positions: (*batch, m).
+            dtype: Of the result; float32 for None.
+
+        Returns:
+            The bias, (*batch, heads, n, m).
+        """
         params = self.params
         tensors = [x for x in (query_positions, key_positions, *(params or {}).values()) if isinstance(x, torch.Tensor)]
         like = tensors[0] if tensors else torch.zeros(())
@@ -198,13 +270,16 @@ class Bias(EncodingModule):
 
 @final
 class Score(EncodingModule):
-    """What an encoding that scores adds to the scaled logits, and to the output (`values`).
+    """Module that scores: terms of the scaled logits, and of the output (`values`), that read queries and keys.
 
-    q: (*batch, heads, n, dim), k: (*batch, heads, m, dim); query_positions: (*batch, n), key_positions: (*batch, m);
-    both left out, those of a whole sequence, 0 to n - 1. hidden: what the encoding documents, if it reads it.
-    documents: of the queries and of the keys, numbers in the shape of their positions, where a row holds several; a
-    encoding that reads the keys in between leaves the others out. Result (*batch, heads, n, m). Autocast does not reach
-    inside.
+    Autocast does not reach inside.
+
+    Args:
+        encoding: An encoding that scores.
+        seed: As for `module`.
+
+    Raises:
+        TypeError: `encoding` does not score.
     """
 
     encoding: AttentionScore
@@ -222,6 +297,20 @@ class Score(EncodingModule):
         hidden: Array | None = None,
         documents: Documents = None,
     ) -> Array:
+        """Make the term of the scaled logits.
+
+        Args:
+            q: (*batch, heads, n, dim).
+            k: (*batch, heads, m, dim).
+            query_positions: (*batch, n); 0 to n - 1 if neither is given.
+            key_positions: (*batch, m).
+            hidden: Inputs of the layer, if the encoding reads them.
+            documents: Document numbers of the queries and of the keys, in the shape of their positions, where a row
+                holds several; an encoding that reads the keys in between leaves the others out.
+
+        Returns:
+            The term, (*batch, heads, n, m).
+        """
         query_positions, key_positions = both_counted(
             query_positions, key_positions, plain_tensor("q", q), plain_tensor("k", k), -2, self.encoding
         )
@@ -233,7 +322,16 @@ class Score(EncodingModule):
     def values(
         self, weights: Array, query_positions: Array | None = None, key_positions: Array | None = None
     ) -> Array | None:
-        """What is added to the attention output for weights (*batch, heads, n, m); None where nothing is."""
+        """Make the term of the attention output.
+
+        Args:
+            weights: (*batch, heads, n, m).
+            query_positions: (*batch, n); 0 to n - 1 if neither is given.
+            key_positions: (*batch, m).
+
+        Returns:
+            The term, in the shape of the output; None if the encoding adds nothing to it.
+        """
         columns = plain_tensor("weights", weights).transpose(-1, -2)
         query_positions, key_positions = both_counted(
             query_positions, key_positions, weights, columns, -2, self.encoding
@@ -243,7 +341,7 @@ class Score(EncodingModule):
 
 
 def _rotating(role: Any, encoding: Any) -> RotaryEncoding:
-    """An encoding that rotates what is meant."""
+    """Return the encoding, which must rotate queries and keys, or values."""
     validation.instance("encoding", encoding, RotaryEncoding, "an encoding that rotates")
     if role not in encoding.roles:
         raise TypeError(

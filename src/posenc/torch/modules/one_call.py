@@ -42,7 +42,7 @@ class _RotaryFacts:
 def rotate_at(
     encoding: RotaryEncoding, params: Params | None, x: Array, positions: Array, role: Role, layout: Layout
 ) -> Array:
-    """x rotated at its positions, as `encoding.rotation(positions, params, role=role)` does."""
+    """Rotate x at its positions, as `encoding.rotation(positions, params, role=role)` does."""
     by = _kernel_angles(encoding, params, x, positions)
     if by is not None:
         rotated = fast_path.rotate_one(x, by, layout)
@@ -54,11 +54,12 @@ def rotate_at(
 def rotate_pair_at(
     encoding: RotaryEncoding, params: Params | None, q: Array, k: Array, positions: Array, layout: Layout
 ) -> tuple[Array, Array]:
-    """q and k rotated at positions that they share: by one rotation, where it does not depend on the role."""
+    """Rotate q and k at positions that they share, by one rotation where it does not depend on the role."""
     same_type = q.dtype == k.dtype and q.device == k.device
     by = _kernel_angles(encoding, params, q, positions) if same_type else None
     if by is not None:
-        return fast_path.rotate(q, k, by, layout, "auto") or rotate_checked(q, k, by, layout, "auto")
+        both: tuple[Array, Array] | None = fast_path.rotate(q, k, by, layout, "auto")
+        return rotate_checked(q, k, by, layout, "auto") if both is None else both
     if not same_type or not one_rotation_serves(encoding):
         rotated = rotate_at(encoding, params, q, positions, "query", layout)
         return rotated, rotate_at(encoding, params, k, positions, "key", layout)
@@ -69,7 +70,7 @@ def rotate_pair_at(
 
 
 def _kernel_angles(encoding: RotaryEncoding, params: Params | None, x: Array, positions: Array) -> Angles | None:
-    """Angles for the compiled kernel, which makes the rotation in its pass; None where it is made before.
+    """Angles for the compiled kernel, which makes the rotation in its pass; None if the rotation is made before.
 
     It is made before where a program is traced or compiled, where no kernel is, and for other positions than int64.
     """
@@ -171,10 +172,10 @@ LOOKUP_DTYPES = (torch.float32, torch.bfloat16, torch.float16, torch.float64)
 
 
 def looked_up(table: Any, x: Any, positions: Any) -> Any:
-    """x + table[positions], to the bits of the definition; None where the definition must decide.
+    """Add rows of a learned table in two operations, x + table[positions]; None where the definition must decide.
 
-    It decides where autograd records, a program is traced, arguments are of several kinds or do not fit, or a
-    position has no row, which PyTorch refuses before it reads.
+    It decides where autograd records, a program is traced, arguments are of several kinds or do not fit, or a position
+    has no row, which PyTorch refuses before it reads. Checks take longer than the sum of a token.
     """
     if torch.compiler.is_compiling() or type(x) is not torch.Tensor or type(positions) is not torch.Tensor:
         return None

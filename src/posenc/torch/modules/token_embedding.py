@@ -1,4 +1,4 @@
-"""What stands before the first layer: embeddings of tokens, scaled, plus vectors of their positions."""
+"""The input of the first layer: embeddings of tokens, scaled, plus vectors of their positions."""
 
 from __future__ import annotations
 
@@ -22,27 +22,29 @@ def embed(
     scale: float,
     impl: Literal["auto", "reference", "native"] = "auto",
 ) -> Array:
-    """weight[ids]·scale + table.
+    """Return weight[ids]·scale + table, in one pass, rounded once to the dtype of the weight.
 
-    Rows of tokens and of positions in one pass, rounded once to the dtype of the weight.
-
-    Vaswani et al. 2017, arXiv:1706.03762, §3.4 (the factor, √d there) and §3.5 (the sum).
+    Product and sum are formed in the dtype of the table. Gradients reach weight (no sparse one) and table.
 
     Args:
-        ids: int64 or int32, (batch, n).
+        ids: Token ids, int64 or int32, (batch, n).
         weight: (vocabulary, d), any float dtype.
         table: (n, d), or (batch, n, d) for positions of their own, as an encoding's `embed` gives it: float32, and
             float64 for a weight of float64.
-        scale: A plain number. Result: (batch, n, d). Product and sum are formed in the dtype of the table. With
-            gradients for weight (no sparse one) and table.
+        scale: A plain number.
         impl: "reference" is four operations of PyTorch; "native" the kernel of posenc-kernels for the CPU, to the same
-            bits, ValueError where it cannot; "auto" is that where it can, else the reference.
+            bits; "auto" is that where it can, else the reference.
+
+    Returns:
+        The sum, (batch, n, d).
 
     Raises:
-        TypeError: A value breaks its rule; the message names the argument; ids outside the vocabulary are refused
-            wherever they can be seen, before anything is made.
-        ValueError: A value breaks its rule; the message names the argument; ids outside the vocabulary are refused
-            wherever they can be seen, before anything is made.
+        TypeError: An argument is no dense tensor of the dtype stated.
+        ValueError: Shapes or devices do not belong together, an id is outside the vocabulary, or the `impl` that is
+            named cannot take these tensors.
+
+    References:
+        Vaswani et al. 2017, arXiv:1706.03762, §3.4 (the factor, √d there) and §3.5 (the sum).
 
     Example:
         >>> import torch, posenc
@@ -75,11 +77,7 @@ def embedded(ids: Array, weight: Array, table: Array, scale: float, impl: str = 
 
 
 def check_ids(ids: Any, order: str = "(batch, n)") -> None:
-    """Refuse what is no tensor of token ids with two axes.
-
-    Args:
-        order: What these are.
-    """
+    """Refuse what is no tensor of token ids with two axes in this order."""
     if not isinstance(ids, torch.Tensor) or ids.dtype not in (torch.int32, torch.int64):
         raise TypeError(
             f"ids must be an int64 or int32 tensor; got {validation.shown(getattr(ids, 'dtype', ids))}. Give token ids."

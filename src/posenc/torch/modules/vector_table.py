@@ -35,26 +35,28 @@ def table(
     out: Array | None = None,
     impl: Literal["auto", "reference", "native"] = "auto",
 ) -> Array:
-    """`encoding.embed(positions)`, by compiled code where it can: the same vectors, to the bit.
+    """Make `encoding.embed(positions)`, by compiled code where it can: the same vectors, to the bit.
+
+    The kernel takes whole positions on the CPU, float32, and `Sinusoidal` with `numerics="exact"` in any of its
+    conventions.
 
     Args:
-        encoding: As for the encoding's own `embed`; positions are a tensor. The kernel takes whole positions on the
-            CPU, float32, and `Sinusoidal` with `numerics="exact"` in any of its conventions.
-        positions: As for the encoding's own `embed`; positions are a tensor. The kernel takes whole positions on the
-            CPU, float32, and `Sinusoidal` with `numerics="exact"` in any of its conventions.
-        params: As for the encoding's own `embed`; positions are a tensor. The kernel takes whole positions on the CPU,
-            float32, and `Sinusoidal` with `numerics="exact"` in any of its conventions.
-        dtype: As for the encoding's own `embed`; positions are a tensor. The kernel takes whole positions on the CPU,
-            float32, and `Sinusoidal` with `numerics="exact"` in any of its conventions.
-        out: Memory to write into, which is returned: (*batch, n, width), of the dtype of the result, on the device of
-            positions, that needs no gradient and overlaps neither itself nor positions. Rows may lie apart, as in a
-            slice.
-        impl: "reference" is `encoding.embed`; "native" the kernel of posenc-kernels, ValueError where it cannot; "auto"
-            is that where it can, else the reference.
+        encoding: An encoding that adds.
+        positions: A tensor, (*batch, n), as for `encoding.embed`.
+        params: What the encoding learns; None if nothing.
+        dtype: Of the result; float32 for None.
+        out: Memory to write into: (*batch, n, width), of the dtype of the result, on the device of positions, that
+            needs no gradient and overlaps neither itself nor positions. Rows may lie apart, as in a slice.
+        impl: "reference" is `encoding.embed`; "native" the kernel of posenc-kernels; "auto" is that where it can, else
+            the reference.
+
+    Returns:
+        The table, (*batch, n, width); `out` itself where it is given.
 
     Raises:
-        TypeError: A value breaks its rule; the message names the argument.
-        ValueError: A value breaks its rule; the message names the argument.
+        TypeError: An argument is of another kind than stated.
+        ValueError: `out` cannot take the table, the encoding does not have a position, or the `impl` that is named
+            cannot make this table.
 
     Example:
         >>> import torch, posenc

@@ -15,10 +15,7 @@ Axis = tuple[int, int, int]
 
 
 def overlaps(x: Array) -> bool:
-    """Whether two numbers of x lie in one place, as far as can be seen.
-
-    Yes where an axis does not step over all that smaller ones reach.
-    """
+    """Whether two numbers of x lie in one place, as far as can be seen: an axis steps into what smaller ones reach."""
     known = torch._debug_has_internal_overlap(x)  # 0: no; 1: yes; 2: it does not look closer
     return bool(known == 1 or (known == 2 and _self_overlapping(_axes(x, x))))
 
@@ -32,10 +29,7 @@ def beyond(one: Array, other: Array) -> bool:
 
 
 def disjoint(one: Array, other: Array) -> bool:
-    """Whether two tensors share no number, as far as can be seen, though one may reach into the other's memory.
-
-    As queries and keys of one projection do, or keys and values of one cache.
-    """
+    """Whether two tensors share no number, as far as can be seen; they may interleave, as parts of a projection."""
     if beyond(one, other):
         return True
     bytes_behind = other.data_ptr() - one.data_ptr()
@@ -53,10 +47,7 @@ def require_no_grad(name: str, x: Array, reason: str, instead: str) -> None:
 
 
 def check_writable(name: str, x: Array, instead: str) -> None:
-    """Refuse memory that PyTorch lets nobody write to, and memory that would be written twice.
-
-    Asks nothing while compiling.
-    """
+    """Refuse memory that PyTorch lets nobody write to, or that would be written twice; not while compiling."""
     if torch.compiler.is_compiling():
         return
     if x.is_inference() and not torch.is_inference_mode_enabled():
@@ -72,7 +63,7 @@ def check_writable(name: str, x: Array, instead: str) -> None:
 
 
 def mark_written(*tensors: Array) -> None:
-    """Let autograd know of tensors that an operator of ours has written, so that one which it keeps is not taken for what it was."""
+    """Tell autograd of tensors that an operator of ours has written, so that it refuses what it had kept."""
     if not torch.compiler.is_compiling():
         torch.autograd.graph.increment_version(tensors)
 
@@ -98,10 +89,7 @@ def _self_overlapping(axes: list[Axis]) -> bool:
 
 
 def _meet(axes: list[Axis], behind: int) -> bool:
-    """Whether steps along the axes lead from the one tensor to the other, which begins so many numbers behind.
-
-    True where axes reach into each other.
-    """
+    """Whether steps along the axes lead from one tensor to another, `behind` numbers later; also if axes interleave."""
     if not axes:
         return behind == 0
     (stride, one, other), *rest = axes
@@ -138,7 +126,7 @@ def check_pair(out: tuple[Any, Any], shape: tuple[int, ...], dtype: Any, positio
 
 
 def copied(result: Array, out: Array) -> Array:
-    """What the reference made, in `out`."""
+    """Copy what the reference made into `out`."""
     if torch.is_grad_enabled() and result.requires_grad:
         raise ValueError("out must be None where a gradient is recorded; got memory to write into. Leave it out.")
     return out.copy_(result)

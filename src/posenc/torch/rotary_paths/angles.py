@@ -33,10 +33,12 @@ IMPLS = ("auto", "reference", "native")
 class Angles:
     """Whole positions and an encoding that rotates by them, cosines and sines not yet made.
 
-    `angles` gives it, `rotate` takes it.
+    `angles` makes it, `rotate` takes it.
 
     Args:
-        positions: The argument, (*batch, n), with a last axis of coordinates where there are several.
+        encoding: The encoding.
+        fixed: Its exact frequencies.
+        positions: As given, (*batch, n), with a last axis of coordinates where there are several.
         integer_positions: The same, (rows, n, axes), int64.
         limbs: The frequencies as the compiled kernel takes them, `posenc.phase.frequency_limbs`.
         words: The frequencies as the Triton kernel takes them, `posenc.phase.frequency_words`; None on the CPU for
@@ -58,31 +60,45 @@ class Angles:
         return self.fixed.pairing.dim
 
     def rotation(self, *, dtype: Any = None) -> Rotation:
-        """The rotation itself, as the encoding makes it."""
+        """Make the rotation itself, by the encoding.
+
+        Args:
+            dtype: Of cosines and sines; float32 for None.
+
+        Returns:
+            The rotation of these positions.
+        """
         return of_pairs("encoding", self.encoding.rotation(self.positions, dtype=dtype))
 
     def compiled_rotation(self) -> Rotation:
-        """The same rotation in float32, (rows, time, pairs), by the compiled kernel."""
+        """Make the same rotation in float32 by the compiled kernel.
+
+        Returns:
+            The rotation, of cosines and sines (rows, time, pairs).
+        """
         cosine, sine = kernel.cos_sin(self.integer_positions, self.limbs, self.fixed.factor)
         return Rotation(cosine, sine, self.fixed.pairing, self.fixed.factor)
 
 
 def angles(encoding: RotaryEncoding, positions: Array) -> Angles:
-    """Angles of whole positions, for `rotate` and `rotate_`.
+    """Make angles of whole positions, for `rotate` and `rotate_`.
 
     A kernel makes cosines and sines of them in its pass over queries and keys, the numbers of `encoding.rotation`;
-    nothing is stored but positions, and backward keeps no more.
+    nothing is stored but positions, and backward keeps no more. Where no kernel is at hand, `rotate` makes the rotation
+    at every call: then make it once, by `rotation`.
 
     Args:
         encoding: One whose every pair rotates by one coordinate times an exact frequency: RoPE with any scaling,
-            AxialRoPE, DualBaseRoPE, `Partial` of them; anything with `numerics="float32"`, learned frequencies or
-            directions is refused.
-        positions: A tensor of whole numbers, (*batch, n), or (*batch, n, axes). Where no kernel is at hand `rotate`
-            makes the rotation at every call: then make it once, by `rotation`.
+            AxialRoPE, DualBaseRoPE, `Partial` of them.
+        positions: A tensor of whole numbers, (*batch, n), or (*batch, n, axes).
+
+    Returns:
+        The angles.
 
     Raises:
-        TypeError: A value breaks its rule; the message names the argument.
-        ValueError: A value breaks its rule; the message names the argument.
+        TypeError: `encoding` does not rotate, or positions are no dense tensor of whole numbers.
+        ValueError: `encoding` has `numerics="float32"`, learned frequencies or directions, or a position is out of
+            range.
 
     Example:
         >>> import torch, posenc
@@ -119,28 +135,29 @@ def rotation(
     out: tuple[Array, Array] | None = None,
     impl: Literal["auto", "reference", "native"] = "auto",
 ) -> Rotation:
-    """`encoding.rotation(positions)`, by compiled code where it can: the same cosines and sines, correctly rounded.
+    """Make `encoding.rotation(positions)`, by compiled code where it can: the same numbers, correctly rounded.
+
+    The kernel takes whole positions on the CPU, float32, and the encodings that `angles` takes.
 
     Args:
-        encoding: As for the encoding's own `rotation`; positions are a tensor. The kernel takes whole positions on the
-            CPU, float32, and the encodings that `angles` takes.
-        positions: As for the encoding's own `rotation`; positions are a tensor. The kernel takes whole positions on the
-            CPU, float32, and the encodings that `angles` takes.
-        params: As for the encoding's own `rotation`; positions are a tensor. The kernel takes whole positions on the
-            CPU, float32, and the encodings that `angles` takes.
-        role: As for the encoding's own `rotation`; positions are a tensor. The kernel takes whole positions on the CPU,
-            float32, and the encodings that `angles` takes.
-        dtype: As for the encoding's own `rotation`; positions are a tensor. The kernel takes whole positions on the
-            CPU, float32, and the encodings that `angles` takes.
+        encoding: An encoding that rotates.
+        positions: A tensor, (*batch, n), or (*batch, n, axes), as for `encoding.rotation`.
+        params: What the encoding learns; None if nothing.
+        role: "query", "key" or "both", as for `encoding.rotation`.
+        dtype: Of cosines and sines; float32 for None.
         out: Memory for cosines and for sines, (*batch, n, pairs) each, which the rotation then holds: of the dtype of
             the rotation, on the device of positions, that needs no gradient and shares no number with the other or with
             positions.
-        impl: "reference" is `encoding.rotation`; "native" the kernel of posenc-kernels, ValueError where it cannot;
-            "auto" is that where it can, else the reference.
+        impl: "reference" is `encoding.rotation`; "native" the kernel of posenc-kernels; "auto" is that where it can,
+            else the reference.
+
+    Returns:
+        The rotation.
 
     Raises:
-        TypeError: A value breaks its rule; the message names the argument.
-        ValueError: A value breaks its rule; the message names the argument.
+        TypeError: An argument is of another kind than stated, or the encoding rotates no pairs of channels.
+        ValueError: `out` cannot take the rotation, the encoding does not have a position, or the `impl` that is named
+            cannot make this rotation.
 
     Example:
         >>> import torch, posenc

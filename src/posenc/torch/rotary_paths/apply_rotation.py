@@ -71,7 +71,8 @@ def rotate(
         >>> q.shape, k.shape
         (torch.Size([1, 4, 3, 8]), torch.Size([1, 2, 3, 8]))
     """
-    return fast_path.rotate(q, k, rotation, layout, impl) or rotate_checked(q, k, rotation, layout, impl)
+    both: tuple[Array, Array] | None = fast_path.rotate(q, k, rotation, layout, impl)
+    return rotate_checked(q, k, rotation, layout, impl) if both is None else both
 
 
 def rotate_checked(q: Array, k: Array, rotation: Rotation | Angles, layout: Layout, impl: Impl) -> tuple[Array, Array]:

@@ -17,12 +17,12 @@ from posenc.torch.tensor_arguments import plain_tensor
 
 
 def heads_first(x: Array, layout: Layout) -> Array:
-    """x as (batch, heads, time, dim), a view."""
+    """View x as (batch, heads, time, dim)."""
     return x if layout == "bhtd" else x.transpose(1, 2)
 
 
 def check_rotation(rotation: Any) -> None:
-    """Refuse what is no rotation, and a rotation of another library's arrays, with the call that makes the right one."""
+    """Refuse what is no rotation of tensors, with the call that makes the right one."""
     if (isinstance(rotation, Rotation) and isinstance(rotation.cos, torch.Tensor)) or isinstance(rotation, Angles):
         return
     if isinstance(rotation, Rotation):
@@ -63,8 +63,8 @@ def check_vectors(q: Array, k: Array, rotation: Rotation | Angles, layout: Layou
             )
         if by_head is not None and by_head != shape[heads]:
             raise ValueError(
-                f"{name} must have {by_head} heads, one for each rotation of the rotation; got {tuple(shape)} ({layout}). "
-                "Repeat grouped heads first."
+                f"{name} must have {by_head} heads, one for each rotation of the rotation; got {tuple(shape)} "
+                f"({layout}). Repeat grouped heads first."
             )
     where = q.device
     if q.dtype != k.dtype or k.device != where or q.shape[0] != k.shape[0]:
@@ -77,7 +77,7 @@ def check_vectors(q: Array, k: Array, rotation: Rotation | Angles, layout: Layou
 
 
 def shape_of_rotation(rotation: Rotation | Angles) -> tuple[int, int, int | None, Any]:
-    """Rows of positions (1 where one serves every batch row) and their number in a row, heads that each rotation in their own way, device."""
+    """Rows of positions (1 for the whole batch), their number in a row, heads with own rotations, and device."""
     if isinstance(rotation, Angles):
         return (
             rotation.integer_positions.shape[0],
@@ -97,10 +97,7 @@ def writable(name: str, x: Array) -> None:
 
 
 def writable_pair(q: Array, k: Array) -> None:
-    """Refuse queries and keys of which one cannot be written in place, or not without the other.
-
-    Of gradients ask separately.
-    """
+    """Refuse queries and keys of which one cannot be written in place, or not without the other."""
     for name, x in (("q", q), ("k", k)):
         check_writable(name, x, "Clone it, or use rotate")
     if not torch.compiler.is_compiling() and not disjoint(q, k):

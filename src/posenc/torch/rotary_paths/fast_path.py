@@ -40,8 +40,8 @@ _rotate, _rotate_, _by_angles, _by_angles_, _into_cache_, _cos_sin = map(
 )
 
 
-def rotate(q: Any, k: Any, rotation: Any, layout: Any, impl: Any) -> tuple[Any, Any] | None:
-    """q and k rotated into new memory; None where that is left to the checked path."""
+def rotate(q: Any, k: Any, rotation: Any, layout: Any, impl: Any) -> Any:
+    """Rotate q and k into new memory; None where that is left to the checked path."""
     if _is_compiling() or impl not in IMPLS:
         return None
     if impl == "torch" or native.MISSING is not None:
@@ -66,7 +66,7 @@ def rotate(q: Any, k: Any, rotation: Any, layout: Any, impl: Any) -> tuple[Any, 
 
 
 def rotate_one(x: Any, angles: Angles, layout: Any) -> Any:
-    """x rotated by angles into new memory; None where that is left to the checked path."""
+    """Rotate x by angles into new memory; None where that is left to the checked path."""
     if native.MISSING is not None or layout not in HEADS_AXIS or x.ndim != 4:
         return None
     no_heads = x[:, :0] if layout == "bhtd" else x[:, :, :0]
@@ -106,11 +106,7 @@ def rotate_(q: Any, k: Any, rotation: Any, layout: Any, impl: Any) -> bool:
 
 
 def rotate_into_cache_(rotation: Any, slots: Any, layout: Any, paged: Any, impl: Any, tensors: tuple[Any, ...]) -> bool:
-    """Whether q has been rotated where it is, k into its cache, and v copied.
-
-    Args:
-        tensors: Q, k, v and both caches.
-    """
+    """Whether q has been rotated in place, k into its cache, and v copied; tensors are q, k, v and both caches."""
     if native.MISSING is not None or _is_compiling() or impl not in IMPLS[:2] or type(paged) is not bool:
         return False
     q, k, v, k_cache, v_cache = tensors
@@ -159,10 +155,7 @@ def _are_separate(q: Any, k: Any) -> bool:
 
 
 def _is_untraced(q: Any, k: Any, first: Any, second: Any) -> bool:
-    """Whether all are plain PyTorch tensors, of which no gradient, forward derivative or mode must know.
-
-    Tracers, transforms and modes of the dispatcher are refused by the operators.
-    """
+    """Whether all are plain PyTorch tensors, of which no gradient, forward derivative or mode must know."""
     return (
         type(q) is type(k) is type(first) is type(second) is Tensor
         and q.is_cpu

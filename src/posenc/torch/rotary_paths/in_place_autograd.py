@@ -1,8 +1,7 @@
-"""Rotated in place where autograd follows: results of other operations, which are no leaves and may be written to.
+"""Rotations in place that autograd records: of results of other operations, which are no leaves and may be written to.
 
-Backward rotates the gradient into new memory. In place it would need to be nobody else's, and that cannot be
-known: a sum hands one gradient to both its terms, and a hook, or who asked for gradients and gave this one, may hold it
-by Python alone.
+Backward rotates the gradient into new memory. In place it would need to be nobody else's, and that cannot be known: a
+sum hands one gradient to both its terms, and a hook may hold it.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ def rotated_(q: Any, k: Any, rotation: Rotation, layout: Layout, kernel: Rotatio
 
 
 class _InPlace(torch.autograd.Function):  # type: ignore[misc]
-    """One tensor, for autograd lets no function write to several that are views. Nothing is kept but the table."""
+    """One tensor in place, since autograd lets no function write to several views; nothing is kept but the table."""
 
     @staticmethod
     def forward(

@@ -31,26 +31,33 @@ def rotate_into_cache_(
     paged: bool = False,
     impl: Impl = "auto",
 ) -> Array:
-    """q rotated where it is, and returned.
+    """Rotate q in place, rotate k into its cache and copy v into its own, at `slots`; k and v stay.
 
-    K turned into `k_cache` and v copied into `v_cache` at `slots`; k and v stay.
-
-    q, k, turn, layout, impl as for `rotate_`, of which the cache gets the bits.
-
-    On an accelerator slots are not looked at: one that does not exist writes nothing, and gives NaN for its query.
+    The cache gets the bits of `rotate_`; no gradient is recorded. On an accelerator slots are not looked at: one that
+    does not exist writes nothing, and gives NaN for its query.
 
     Args:
-        v: (batch, key heads, time, any width) for layout "bhtd", the middle axes swapped for "bthd". Caches: (batch,
-            key heads, length, width) for "bhtd", (batch, length, key heads, width) for "bthd", of the dtype of q;.
-        slots: int64 or int32, (time,) or (batch, time), the place of each token in its row.
-        paged: Caches are (pages, key heads, page, width) or (pages, page, key heads, width), and a slot is its page
-            times the size of a page plus the place in it. What no slot names is not touched; no gradient is recorded.
+        q: Queries, (batch, heads, time, dim) for layout "bhtd".
+        k: Keys, (batch, key heads, time, dim).
+        v: Values, (batch, key heads, time, any width).
+        rotation: As for `rotate`.
+        k_cache: (batch, key heads, length, dim) for "bhtd", (batch, length, key heads, dim) for "bthd", of the dtype of
+            q.
+        v_cache: Likewise, in the width of v.
+        slots: int64 or int32, (time,) or (batch, time): the index of each token in its row of the caches. What no slot
+            names is not touched.
+        layout: Order of the axes of all tensors, "bhtd" or "bthd".
+        paged: Whether caches are (pages, key heads, page, width) or (pages, page, key heads, width), and a slot is its
+            page times the size of a page plus the index in it.
+        impl: As for `rotate_`.
+
+    Returns:
+        q itself, rotated.
 
     Raises:
-        TypeError: A value breaks its rule; the message names the argument: slots that do not exist or are named twice,
-            caches of another shape, dtype or device, or that share memory with what they are made from.
-        ValueError: A value breaks its rule; the message names the argument: slots that do not exist or are named twice,
-            caches of another shape, dtype or device, or that share memory with what they are made from.
+        TypeError: As for `rotate_`; or slots are no whole numbers.
+        ValueError: As for `rotate_`; or slots do not exist or are named twice, caches have another shape, dtype or
+            device, or tensors share memory.
 
     Example:
         >>> import torch, posenc
@@ -88,7 +95,7 @@ def rotate_into_cache_(
 
 
 def _put(x: Array, cache: Array, slots: Array, paged: bool) -> None:
-    """The definition: x, (batch, heads, time, width), at its slots of a cache (batch or pages, heads, length, width)."""
+    """Write x, (batch, heads, time, width), at its slots of a cache (batch or pages, heads, length, width)."""
     size = cache.shape[2]
     row = slots // size if paged else torch.arange(x.shape[0], device=x.device)[:, None]
     cache.transpose(1, 2)[row, slots % size if paged else slots] = x.transpose(1, 2)
@@ -135,10 +142,7 @@ def _check_caches(k: Array, v: Array, k_cache: Array, v_cache: Array, layout: La
 
 
 def _checked_slots(slots: Any, k: Array, layout: Layout, extent: tuple[int, int], paged: bool) -> Array:
-    """Slots as int64 (batch or 1, time).
-
-    Those that do not exist or are named twice are refused where they can be seen.
-    """
+    """Slots as int64 (batch or 1, time), each of which exists and is named once, as far as can be seen."""
     plain_tensor("slots", slots)
     if slots.dtype not in (torch.int64, torch.int32):
         raise TypeError(f"slots must be int64 or int32; got {slots.dtype}. Give indices into the cache.")

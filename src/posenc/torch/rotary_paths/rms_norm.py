@@ -29,21 +29,28 @@ def rotate_normed(
     layout: Layout,
     impl: Impl = "auto",
 ) -> tuple[Array, Array]:
-    """`rotate` after x / √(mean x² + ε) · w over each whole head, as in Qwen3 (w = weight) and Gemma 3 (w = 1 + weight).
+    """Rotate queries and keys after x / √(mean x² + ε) · w over each whole head, in one pass where a kernel can.
 
-    q, k, turn (or angles), layout as for `rotate`; q_weight
+    w is the weight in Qwen3, and 1 + weight in Gemma 3. All is formed in float32 at least and rounded once, where
+    released models round after the norm as well. Gradients reach q, k and the weights.
 
     Args:
-        k_weight: (dim,);.
-        epsilon: ε;.
-        plus_one: Which of the two w is. All is formed in float32 at least and rounded once, where released models round
-            after the norm as well. With gradients for q, k and the weights.
-        impl: "triton" turns in the pass that norms; "reference" is plain PyTorch; "native" and "torch" have no norm and
-            are refused.
+        q: As for `rotate`.
+        k: As for `rotate`.
+        rotation: As for `rotate`.
+        q_weight: Weight of the queries' norm, (dim,).
+        k_weight: Weight of the keys' norm, (dim,).
+        epsilon: ε, from 0 to 1.
+        plus_one: Whether w is 1 + weight.
+        layout: As for `rotate`.
+        impl: "triton" rotates in the pass that norms; "reference" is plain PyTorch; "auto" is the first where it can.
+
+    Returns:
+        Normed and rotated q and k, in their own dtype and layout.
 
     Raises:
-        TypeError: A value breaks its rule; the message names the argument.
-        ValueError: A value breaks its rule; the message names the argument.
+        TypeError: As for `rotate`; or a weight is no dense tensor.
+        ValueError: As for `rotate`; or a weight has another shape or device, or `impl` names a kernel without a norm.
 
     Example:
         >>> import torch, posenc
@@ -75,9 +82,26 @@ def rotate_normed_(
     layout: Layout,
     impl: Impl = "auto",
 ) -> tuple[Array, Array]:
-    """`rotate_normed`, in place.
+    """Norm and rotate queries and keys in place, as `rotate_normed` does.
 
-    What needs a gradient, weights too, and tensors that overlap themselves are refused.
+    Args:
+        q: As for `rotate_normed`.
+        k: As for `rotate_normed`.
+        rotation: As for `rotate_normed`.
+        q_weight: As for `rotate_normed`.
+        k_weight: As for `rotate_normed`.
+        epsilon: As for `rotate_normed`.
+        plus_one: As for `rotate_normed`.
+        layout: As for `rotate_normed`.
+        impl: As for `rotate_normed`.
+
+    Returns:
+        q and k themselves, normed and rotated.
+
+    Raises:
+        TypeError: As for `rotate_normed`.
+        ValueError: As for `rotate_normed`; or a tensor or weight requires a gradient, or q or k overlaps itself or the
+            other.
 
     Example:
         >>> import torch, posenc

@@ -1,4 +1,4 @@
-"""The kernels that rotate queries and keys, a row each: why one cannot, and how it rotates, in place and into a cache."""
+"""The kernels that rotate queries and keys, a row each: what it cannot take, and how it rotates."""
 
 from __future__ import annotations
 
@@ -66,20 +66,23 @@ def _native_unsupported(rotation: Rotation | Angles, *tensors: Array) -> str | N
 
 def _native_rotate(rotation: Rotation | Angles, *tensors: Array) -> tuple[Array, ...]:
     if isinstance(rotation, Angles):
-        return native_cos_sin.rotate(*tensors, rotation.integer_positions, rotation.limbs, rotation.fixed)
+        q, k = tensors
+        return native_cos_sin.rotate(q, k, rotation.integer_positions, rotation.limbs, rotation.fixed)
     return tuple(native.rotate(x, rotation) for x in tensors)
 
 
 def _native_rotate_in_place(rotation: Rotation | Angles, *tensors: Array) -> None:
     if isinstance(rotation, Angles):
-        native_cos_sin.rotate_in_place(*tensors, rotation.integer_positions, rotation.limbs, rotation.fixed)
+        q, k = tensors
+        native_cos_sin.rotate_in_place(q, k, rotation.integer_positions, rotation.limbs, rotation.fixed)
     else:
         native.rotate_in_place(rotation, *tensors)
 
 
 def _native_into_cache(rotation: Rotation | Angles, tensors: tuple[Array, ...], slots: Array, paged: bool) -> None:
     rotation = rotation.compiled_rotation() if isinstance(rotation, Angles) else rotation
-    native.rotate_into_cache(rotation, *tensors, slots, paged)
+    q, k, v, k_cache, v_cache = tensors
+    native.rotate_into_cache(rotation, q, k, v, k_cache, v_cache, slots, paged)
 
 
 def _torch_unsupported(rotation: Rotation | Angles, *tensors: Array) -> str | None:
@@ -104,24 +107,23 @@ def _triton_unsupported(rotation: Rotation | Angles, *tensors: Array) -> str | N
     return triton.unsupported_reason(rotation, *tensors)
 
 
-def _triton_rotate(
-    rotation: Rotation | Angles, *tensors: Array, norm: tuple[Any, ...] = (), in_place: bool = False
-) -> tuple[Array, ...]:
+def _triton_rotate(rotation: Rotation | Angles, q: Array, k: Array, norm: tuple[Any, ...] = ()) -> tuple[Array, Array]:
     from posenc.kernels import triton
 
-    run = triton.rotate_in_place if in_place else triton.rotate
-    rotated: tuple[Array, ...] = run(*tensors, *_triton_source(rotation), triton.Norm(*norm))
-    return rotated
+    return triton.rotate(q, k, *_triton_source(rotation), triton.Norm(*norm))
 
 
-def _triton_rotate_in_place(rotation: Rotation | Angles, *tensors: Array, norm: tuple[Any, ...] = ()) -> None:
-    _triton_rotate(rotation, *tensors, norm=norm, in_place=True)
+def _triton_rotate_in_place(rotation: Rotation | Angles, q: Array, k: Array, norm: tuple[Any, ...] = ()) -> None:
+    from posenc.kernels import triton
+
+    triton.rotate_in_place(q, k, *_triton_source(rotation), triton.Norm(*norm))
 
 
 def _triton_into_cache(rotation: Rotation | Angles, tensors: tuple[Array, ...], slots: Array, paged: bool) -> None:
     from posenc.kernels import triton
 
-    triton.rotate_into_cache(*tensors[:3], tensors[3:], slots, paged, *_triton_source(rotation))
+    q, k, v, *caches = tensors
+    triton.rotate_into_cache(q, k, v, (caches[0], caches[1]), slots, paged, *_triton_source(rotation))
 
 
 def _triton_source(rotation: Rotation | Angles) -> tuple[Any, Any]:

@@ -13,7 +13,7 @@ BYTES = 8
 
 @dataclass(eq=False)
 class LayerCall:
-    """One call of an attention layer.
+    """Call of an attention layer.
 
     Args:
         query_positions: Positions of the queries, (batch or 1, tokens).

@@ -23,7 +23,7 @@ LONGEST = 2048
 
 @dataclass(frozen=True, eq=False)
 class AttentionLayer:
-    """One layer of attention.
+    """Layer of attention.
 
     Args:
         number: Its number in the model.
@@ -69,7 +69,7 @@ class OwnTable:
 
 @dataclass(frozen=True, eq=False)
 class OwnPositions:
-    """What a model does with positions.
+    """Positions of a model by itself.
 
     Args:
         layers: Its layers of attention, in order.

@@ -10,7 +10,7 @@ import torch
 
 from posenc.core.rotation import PairLayout
 from posenc.torch.modules.modules import Add, Rotate, module
-from posenc.transformers.model_changes import evaluating, few_tokens, largest_difference
+from posenc.transformers.model_changes import evaluating, few_tokens, largest_gap
 from posenc.transformers.swapping.attention_interface import NAME
 from posenc.transformers.swapping.install import Parts, installed
 from posenc.transformers.swapping.layer_positions import LayerPositions, Vectors
@@ -124,7 +124,7 @@ class _ComparedLayer(LayerPositions):
         tables = super()._tables(own, positions)
         allowed = torch.finfo(own[0].dtype).eps + float(positions.max() + 1) * torch.finfo(torch.float32).eps
         if self.by_table[0] is not None:
-            difference = max(largest_difference(mine, theirs) for mine, theirs in zip(tables, own, strict=True))
+            difference = max(largest_gap(mine, theirs) for mine, theirs in zip(tables, own, strict=True))
             self.tables = max(self.tables, difference / (allowed * max(1.0, float(own[0].abs().max()))))
         return tables
 
@@ -138,7 +138,7 @@ class _ComparedLayer(LayerPositions):
             ours = self._by_posenc(call, module, vectors, mask, **named)
             seen = torch.ones_like(vectors[0][..., 0], dtype=torch.bool) if mask is None else mask.any(-1)
             seen = seen.transpose(1, 2).expand(output.shape[:3])
-            difference = largest_difference(ours[seen], output[seen])
+            difference = largest_gap(ours[seen], output[seen])
             self.attention = max(self.attention, difference / _attention_tolerance(vectors, named.get("scaling")))
         return output, weights
 

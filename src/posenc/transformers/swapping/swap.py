@@ -20,7 +20,7 @@ from posenc.transformers.swapping.swap_request import EncodingLike, SwapRequest,
 
 @dataclass(frozen=True, eq=False)
 class Swapped(ModelChange):
-    """What `swap` put into a model; `undo()`, or the end of a `with` block, takes it out.
+    """Modules that `swap` put into a model; `undo()`, or the end of a `with` block, takes them out.
 
     Attributes:
         layers: Numbers of the layers.
@@ -89,7 +89,7 @@ def swap(
         stack.enter_context(installed(own, parts_to_install(request, repeat)))
         logits_of_few_tokens(model, own, cached=request.reads_cache)  # what cannot run is taken out again
         added = {name: part for name, part in model.named_modules() if name not in before and name.endswith(NAME)}
-        return Swapped(tuple(layer.number for layer in chosen), added, proof, _stack=stack.pop_all())
+        return Swapped(tuple(layer.number for layer in chosen), added, proof)._undone_by(stack)
 
 
 def _check_free(own: OwnPositions, request: SwapRequest) -> None:

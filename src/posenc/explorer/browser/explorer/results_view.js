@@ -61,18 +61,18 @@ function build(context) {
   };
 }
 
-function scoresOf({ contestants, lengths, metric }) {
+function scoresOf({ candidates, lengths, metric }) {
   return {
-    series: contestants.map(({ name, scores }) => ({ name, x: lengths, y: scores })),
+    series: candidates.map(({ name, scores }) => ({ name, x: lengths, y: scores })),
     xTitle: "test length",
     yTitle: metric,
     xLog: lengths[0] < lengths.at(-1),
   };
 }
 
-function curvesOf({ contestants }) {
+function curvesOf({ candidates }) {
   return {
-    series: contestants.map(({ name, steps, losses }) => ({ name, x: steps, y: losses })),
+    series: candidates.map(({ name, steps, losses }) => ({ name, x: steps, y: losses })),
     xTitle: "step",
     yTitle: "training loss (nats a token)",
   };

@@ -70,7 +70,7 @@ REASONS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "adds sines of patches over frames": ("videomae",),
         "adds a table of patches again in every layer, with rows for the objects that it detects": ("yolos",),
         "adds a table of patches in every stage, for a grid of its own": ("pvt",),
-        "cuts a window of each picture's shape out of its table": ("radio",),
+        "cuts a window of each image's shape out of its table": ("radio",),
         "adds gated tables of patches and of tiles": ("mllama_vision_model",),
         "adds a background table and a window table, tiled over each other": ("sam2_hiera_det_model",),
         "adds tables of rows and columns that it concatenates, or one table, as axial_pos_embds says": ("reformer",),
@@ -87,13 +87,13 @@ REASONS: Mapping[str, tuple[str, ...]] = MappingProxyType(
             "pp_doclayout_v3", "pp_doclayout_v4", "rf_detr", "rt_detr", "rt_detr_v2", "sam3_detr_decoder",
             "sam3_detr_encoder", "sam3_lite_text_detr_decoder", "sam3_lite_text_detr_encoder", "table-transformer",
         ),
-        "adds random Fourier features of points and boxes to the tokens of its prompt and of its picture": (
+        "adds random Fourier features of points and boxes to the tokens of its prompt and of its image": (
             "edgetam_prompt_encoder", "edgetam_video_prompt_encoder", "sam2_prompt_encoder",
             "sam2_video_prompt_encoder",
             "sam3_geometry_encoder", "sam3_lite_text_geometry_encoder", "sam3_tracker_prompt_encoder",
             "sam3_tracker_video_prompt_encoder", "sam_hq_prompt_encoder", "sam_prompt_encoder",
         ),
-        "adds the positions of the prompt and of the picture to queries and keys of every layer": (
+        "adds the positions of the prompt and of the image to queries and keys of every layer": (
             "edgetam_mask_decoder", "edgetam_video_mask_decoder", "sam2_mask_decoder", "sam2_video_mask_decoder",
             "sam3_lite_text_mask_decoder", "sam3_mask_decoder", "sam3_tracker_mask_decoder",
             "sam3_tracker_video_mask_decoder", "sam_hq_mask_decoder", "sam_mask_decoder",

@@ -18,10 +18,10 @@ from posenc.models.model_positions import NotRead
 
 PatchType = partial(ModelType, part="vision", reader=embeddings_only)
 
-BUCKETS = "of a smaller picture, a patch reads the row of the patch at the same share of height and width"
+BUCKETS = "of a smaller image, a patch reads the row of the patch at the same share of height and width"
 FROM_ONE = "its processor counts rows and columns from 1"
 
-#: Square pictures, whose table is resized bicubically.
+#: Square images, whose table is resized bicubically.
 CLIP_KIN = (
     "altclip_vision_model", "blip_2_vision_model", "blip_vision_model", "bridgetower_vision_model",
     "chinese_clip_vision_model", "clip_vision_model", "clipseg_vision_model", "git_vision_model", "idefics_vision",

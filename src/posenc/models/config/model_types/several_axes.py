@@ -43,7 +43,7 @@ VISION = (
     Tower(
         ("dinov3_vit", "eomt_dinov3", "sapiens2"),
         head_dim=hidden_over_heads,
-        axes=pair_axes.rows_then_columns_in_turns,
+        axes=pair_axes.rows_then_columns_in_revolutions,
         notes=("positions are the centres of patches in coordinates from -1 to 1, posenc.positions.centres",),
     ),
     Tower(("pixtral",), axes=pair_axes.even_and_odd_frequencies),
@@ -78,7 +78,7 @@ VISION = (
         tables=(
             patch_table(
                 added_tables.grid_of_height_and_width,
-                "the table is resized to as many rows as the picture has columns, and read in the order of its patches",
+                "the table is resized to as many rows as the image has columns, and read in the order of its patches",
                 resizing=BILINEAR_IN_ZEROS,
             ),
         ),

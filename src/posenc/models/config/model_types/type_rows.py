@@ -7,13 +7,12 @@ from types import MappingProxyType
 
 from posenc.models.config.model_type import ModelType
 from posenc.models.config.model_types.audio import AUDIO
-from posenc.models.config.model_types.biases import BIASES
 from posenc.models.config.model_types.latent_attention import LATENT_ATTENTION
-from posenc.models.config.model_types.learned_tables import LEARNED_TABLES
 from posenc.models.config.model_types.no_positions import NO_POSITIONS
 from posenc.models.config.model_types.not_read import NOT_READ
 from posenc.models.config.model_types.patch_tables import PATCH_TABLES
 from posenc.models.config.model_types.several_axes import MEDIA_TEXT, VISION
+from posenc.models.config.model_types.tables_and_biases import BIASES, LEARNED_TABLES
 from posenc.models.config.model_types.text import TEXT
 from posenc.models.model_positions import NotRead
 

@@ -1,8 +1,7 @@
-"""Write src/posenc/models/config/classes.json: what the config classes of the installed transformers fill in for
-themselves.
+"""Write src/posenc/models/config/classes.json: what the config classes of the installed transformers fill in.
 
-Facts alone: names of classes and keys, and their default values. `python tests/parity/model_classes.py` rewrites the
-file; a test regenerates and compares it.
+Facts alone: names of classes and keys, and their default values. `python quality/write_model_classes.py` rewrites the
+file; tests/models/test_models_page.py generates it again and compares.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[1]
 FILE = ROOT / "src" / "posenc" / "models" / "config" / "classes.json"
 #: Keys whose defaults matter to positions.
 KEYS = re.compile(
@@ -101,11 +100,12 @@ def row(kind: type) -> dict[str, Any] | None:
         found["optional"] = optional
     if getattr(made, "rope_parameters", None) is not None or "rope_parameters" in declared:
         found |= {
-            "theta": getattr(made, "rope_theta", None) or kind.default_theta,
             "absent": made.rope_parameters,
             "filled": completed(kind, made.rope_parameters),
             "ignores": ignores(kind),
         }
+        if fills_layer_types(kind, made.rope_parameters):
+            found["fills_layer_types"] = True
         if beside := ignores_beside(kind, made.rope_parameters):
             found["ignores_beside"] = beside
     return found
@@ -114,6 +114,16 @@ def row(kind: type) -> dict[str, Any] | None:
 def completed(kind: type, absent: Any) -> dict[str, Any]:
     """What a rope_parameters that says nothing but its type becomes."""
     return changed(kind, rope_parameters=emptied(absent)) or {}
+
+
+def fills_layer_types(kind: type, absent: Any) -> bool:
+    """Whether the class adds the types of layers that an object for one type lacks."""
+    of_type = emptied(absent)
+    if "rope_type" in of_type or not of_type:
+        return False
+    first = next(iter(of_type))
+    made = changed(kind, rope_parameters={first: {"rope_type": "default", "rope_theta": OLDER_KEYS["rope_theta"]}})
+    return isinstance(made, dict) and of_type.keys() <= made.keys()
 
 
 def emptied(absent: Any) -> dict[str, Any]:

@@ -1,0 +1,53 @@
+"""Biases and scores whose arguments are checked once, before they compute."""
+
+from __future__ import annotations
+
+import abc
+from dataclasses import dataclass
+from typing import Any
+
+from posenc.core.arrays import Array
+from posenc.core.checked_positions import Positions
+from posenc.core.doors import AttentionBias, AttentionScore, Params
+
+
+@dataclass(frozen=True)
+class CheckedBias(AttentionBias):
+    """A bias computed by `_bias` from checked arguments."""
+
+    def bias(
+        self,
+        head: Array,
+        query_positions: Array,
+        key_positions: Array,
+        params: Params | None = None,
+        *,
+        dtype: Any = None,
+    ) -> Array:
+        return self._bias(*self.checked_call(head, query_positions, key_positions, params, dtype))
+
+    @abc.abstractmethod
+    def _bias(self, head: Array, query: Positions, key: Positions, learned: Params, dtype: Any) -> Array:
+        """Bias of positions that broadcast against each other, in `dtype`."""
+
+
+@dataclass(frozen=True)
+class CheckedScore(AttentionScore):
+    """A score computed by `_score` from checked arguments."""
+
+    def score(
+        self,
+        q: Array,
+        k: Array,
+        query_positions: Array,
+        key_positions: Array,
+        params: Params | None = None,
+        *,
+        hidden: Array | None = None,
+    ) -> Array:
+        checked = self.checked_call(q, k, query_positions, key_positions, params, hidden=hidden)
+        return self._score(*checked, hidden)
+
+    @abc.abstractmethod
+    def _score(self, q: Array, k: Array, query: Positions, key: Positions, learned: Params, hidden: Array) -> Array:
+        """Score of queries (*batch, h, n, d) and keys (*batch, h, m, d), with unchecked `hidden`."""

@@ -1,0 +1,22 @@
+"""Facts that measures need of any encoding: its width, and its learned parameters."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from posenc.core import validation
+from posenc.core.doors import AdditiveEncoding, Encoding, Params, RotaryEncoding
+
+
+def width_of(encoding: Encoding) -> int:
+    """How many channels an encoding has, or heads where it acts on logits."""
+    if isinstance(encoding, AdditiveEncoding):
+        return encoding.width
+    return encoding.head_dim if isinstance(encoding, RotaryEncoding) else int(getattr(encoding, "heads", 1))
+
+
+def drawn_params(encoding: Encoding, params: Params | None = None, seed: int = 0) -> Params | None:
+    """Parameters as they are given, else drawn from the seed; None where the encoding learns nothing."""
+    if params is not None or not encoding.shapes:
+        return params
+    return encoding.init(np.random.default_rng(validation.integer("seed", seed, 0, (1 << 63) - 1)))
