@@ -204,9 +204,9 @@ def test_rotated_vectors(encoding: Any, library: str) -> None:
         given = {name: ways.array(library, value) for name, value in params.items()}
         for kind, role in product(released_places if released(encoding) else places(encoding), roles(oracle)):
             rotation = partial(encoding.rotation, role=role, dtype=ways.dtype(library, "float64"))
-            rotated = ways.run(library, lambda at, x, params, rotation=rotation: rotation(at, params)(x))
+            applied = ways.run(library, lambda at, x, params, rotation=rotation: rotation(at, params)(x))
             got = ways.numbers(
-                rotated(ways.array(library, kind), ways.array(library, np.tile(x, (len(kind), 1))), given)
+                applied(ways.array(library, kind), ways.array(library, np.tile(x, (len(kind), 1))), given)
             )
             for place, row in zip(kind, got, strict=True):
                 expected = rotated(oracle, encoding, x.tolist(), place, role, lists)
