@@ -105,19 +105,19 @@ def adds_to_output(score: Any) -> bool:
     return type(score.encoding).values is not AttentionScore.values
 
 
-def prepared_scores(call: AttentionCall) -> dict[HeldEncoding, PreparedKeys]:
+def prepared_scores(call: AttentionCall) -> dict[int, PreparedKeys]:
     """What scores read of the keys alone, once for all tiles."""
     k, documents = repeated(call.k, call.q.shape[1]), call.documents
     with arrays.library(k).full_precision():
         return {
-            score: score.encoding.prepare(
+            place: score.encoding.prepare(
                 k,
                 call.key_positions,
                 score.params,
                 hidden=_hidden_at_keys(call, score, 0, call.keys),
                 documents=None if documents is None else documents[1],
             )
-            for score in call.scores
+            for place, score in enumerate(call.scores)
             if isinstance(score.encoding, Gathers)
         }
 
@@ -127,7 +127,7 @@ def _tile(
     q: Any,
     k: Any,
     v: Any,
-    prepared: dict[HeldEncoding, PreparedKeys],
+    prepared: dict[int, PreparedKeys],
     far: Any,
     start: int,
     stop: int,
@@ -154,12 +154,12 @@ def _tile(
     return rotated_back(call, output, _positions_of(call, call.query_positions, start, stop))
 
 
-def _faded(call: AttentionCall, prepared: dict[HeldEncoding, PreparedKeys], far: Any, start: int, stop: int) -> int:
+def _faded(call: AttentionCall, prepared: dict[int, PreparedKeys], far: Any, start: int, stop: int) -> int:
     """How many of the first keys have no weight for any of these queries, whatever stands there."""
-    if far is None or call.biases or call.shared or len(call.scores) != 1 or call.scores[0] not in prepared:
+    if far is None or call.biases or call.shared or len(call.scores) != 1 or 0 not in prepared:
         return 0
     encoding: Any = call.scores[0].encoding
-    keys = prepared[call.scores[0]]
+    keys = prepared[0]
     if keys.keys.order is not None:
         return 0
     # Up to the own key of the first query by index: the own keys of the others come behind it.
@@ -168,7 +168,7 @@ def _faded(call: AttentionCall, prepared: dict[HeldEncoding, PreparedKeys], far:
 
 
 def _added(
-    call: AttentionCall, prepared: dict[HeldEncoding, PreparedKeys], start: int, stop: int, first: int, last: int
+    call: AttentionCall, prepared: dict[int, PreparedKeys], start: int, stop: int, first: int, last: int
 ) -> Any:
     """What biases and scores add to the scaled logits of a tile, four axes, in float32 at least; None where nothing."""
     query_positions, key_positions = (
@@ -183,9 +183,9 @@ def _added(
         more = bias.encoding.matrix(query_positions, key_positions, bias.params, dtype=dtype)
         more = more if more.ndim == 4 else more[None]
         added = more if added is None else added + more
-    for score in call.scores:
-        if score in prepared:
-            more = _between(call, score, prepared[score], start, stop, first, last)
+    for place, score in enumerate(call.scores):
+        if place in prepared:
+            more = _between(call, score, prepared[place], start, stop, first, last)
         elif score.encoding.gathers:  # it reads the keys between, so it needs them all
             more = _scored(call, score, start, stop, 0, call.keys)[..., first:last]
         else:
