@@ -167,7 +167,7 @@ def _value(node: ast.expr, field: str) -> Any:
             f"{field}='{node.id}'."
         )
     raise ValueError(
-        f"{field} must be a number, a word in quotes, True, False, None, a tuple or a record{_at(node)}; got "
+        f"{field} must be a number, a word in quotes, True, False, None, a tuple or an encoding{_at(node)}; got "
         f"{_cut(ast.unparse(node))}. Nothing is calculated: write the value itself."
     )
 

@@ -285,7 +285,7 @@ def test_a_link_reopens_a_view_and_a_button_saves_its_pictures(watched, lesson):
         page.locator("#view-dials").get_by_role("button", name="Save SVG").click()
     drawn = Path(dials.value.path()).read_text(encoding="utf-8")
     assert drawn.count("<circle") == 8
-    assert "turn in 6.283" in drawn
+    assert "revolution in 6.283" in drawn
     assert "var(" not in drawn
     total = lesson[1]["sum"][0]["X"][0][0]
     assert written.startswith("<svg")

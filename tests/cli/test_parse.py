@@ -108,4 +108,4 @@ def test_nothing_is_run(monkeypatch):
     ],
 )
 def test_an_encoding_is_told_from_a_sentence(text, encoding):
-    assert parse.record(text) is encoding
+    assert parse.is_record(text) is encoding
