@@ -51,7 +51,7 @@ CALLS: dict[str, Callable[[Callable[[Any], Any]], Any]] = {
         odd(Q), Q, Q, query_positions=AT, key_positions=AT, encodings=[ROTATION], layout="bhtd"
     ),
     "v": lambda odd: reference(Q, Q, odd(Q), query_positions=AT, key_positions=AT, encodings=[ROTATION], layout="bhtd"),
-    "query_positions": lambda odd: strided(ALiBi(heads=2), odd(AT), AT),
+    "query_positions ": lambda odd: strided(ALiBi(heads=2), odd(AT), AT),
 }
 
 
