@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
+from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
 from posenc import attention as reference
@@ -40,9 +41,9 @@ class AttentionChoice:
 
 
 def attention(
-    q: Array,
-    k: Array,
-    v: Array,
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
     *,
     query_positions: Array,
     key_positions: Array,
@@ -127,9 +128,9 @@ def attended(given: AttentionArguments, impl: Impl) -> Any:
 
 
 def chosen_attention(
-    q: Array,
-    k: Array,
-    v: Array,
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
     *,
     query_positions: Array,
     key_positions: Array,

@@ -8,6 +8,7 @@ from typing import Any, final
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from posenc.core import validation
 from posenc.core.arrays import Array
@@ -44,8 +45,8 @@ class AttentionCache:
         hidden: Inputs of the layer, (batch, m, model_dim), where an encoding reads them, else None.
     """
 
-    k: Array
-    v: Array
+    k: Tensor
+    v: Tensor
     key_positions: Array
     hidden: Array | None
 
@@ -151,8 +152,8 @@ class Attention(torch.nn.Module):  # type: ignore[misc]
         )
 
     def forward(
-        self, x: Array, positions: Array | None = None, *, mask: Array | None = None, documents: Documents = None
-    ) -> Array:
+        self, x: Tensor, positions: Array | None = None, *, mask: Array | None = None, documents: Documents = None
+    ) -> Tensor:
         """Attend over all tokens of x.
 
         Args:
@@ -170,12 +171,12 @@ class Attention(torch.nn.Module):  # type: ignore[misc]
 
     def step(
         self,
-        x: Array,
+        x: Tensor,
         cache: AttentionCache | None = None,
         positions: Array | None = None,
         *,
         mask: Array | None = None,
-    ) -> tuple[Array, AttentionCache]:
+    ) -> tuple[Tensor, AttentionCache]:
         """Attend with new tokens behind those of a cache.
 
         Args:
@@ -199,7 +200,7 @@ class Attention(torch.nn.Module):  # type: ignore[misc]
         """Show the sizes."""
         return f"model_dim={self.model_dim}, heads={self.heads}, key_heads={self.key_heads}, causal={self.causal}"
 
-    def _projected(self, x: Array, positions: Array) -> AttentionCache:
+    def _projected(self, x: Tensor, positions: Array) -> AttentionCache:
         """Keys and values of some tokens."""
         shape = (*x.shape[:2], self.key_heads, self.head_dim)
         return AttentionCache(
@@ -208,14 +209,14 @@ class Attention(torch.nn.Module):  # type: ignore[misc]
 
     def _attended(
         self,
-        x: Array,
+        x: Tensor,
         positions: Array,
         keys: AttentionCache,
         mask: Any,
         documents: Documents,
         *,
         keys_rotated: bool,
-    ) -> Array:
+    ) -> Tensor:
         q = self.query(x).reshape(*x.shape[:2], self.heads, self.head_dim)
         hidden = {"query": [x], "key": [keys.hidden], "both": [x, keys.hidden], None: []}[self.reads]
         given = AttentionArguments(
@@ -238,7 +239,7 @@ class Attention(torch.nn.Module):  # type: ignore[misc]
         output = attended(given, self.impl)
         return self.out(output.reshape(*x.shape[:2], self.heads * self.head_dim))
 
-    def _positions(self, x: Array, positions: Array | None, cache: AttentionCache | None) -> Array:
+    def _positions(self, x: Tensor, positions: Array | None, cache: AttentionCache | None) -> Tensor:
         if positions is not None:
             return on_same_device("positions", positions, x)
         if self.axes > 1:
@@ -295,8 +296,8 @@ def _modules(encodings: Any) -> list[EncodingModule]:
 
 
 def rotate_keys(
-    k: Array, v: Array, *, key_positions: Array, encodings: Sequence[Any | EncodingModule], layout: Layout
-) -> tuple[Array, Array]:
+    k: Tensor, v: Tensor, *, key_positions: Array, encodings: Sequence[Any | EncodingModule], layout: Layout
+) -> tuple[Tensor, Tensor]:
     """Rotate keys and values once, when they enter a cache; `attention` takes them with `keys_rotated=True`.
 
     A cache that holds them so rotates each key once, and not again in every step of decoding.

@@ -167,9 +167,7 @@ def _faded(call: AttentionCall, prepared: dict[int, PreparedKeys], far: Any, sta
     return int(encoding.faded(checked(call.query_positions[..., start:stop]), keys, SMALLEST_POWER + float(far)))
 
 
-def _added(
-    call: AttentionCall, prepared: dict[int, PreparedKeys], start: int, stop: int, first: int, last: int
-) -> Any:
+def _added(call: AttentionCall, prepared: dict[int, PreparedKeys], start: int, stop: int, first: int, last: int) -> Any:
     """What biases and scores add to the scaled logits of a tile, four axes, in float32 at least; None where nothing."""
     query_positions, key_positions = (
         _positions_of(call, call.query_positions, start, stop),

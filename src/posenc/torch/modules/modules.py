@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, final
 
 import torch
+from torch import Tensor
 
 from posenc.core import arrays, validation
 from posenc.core.arrays import Array
@@ -82,7 +83,7 @@ class Add(EncodingModule):
         super().__init__(validation.instance("encoding", encoding, AdditiveEncoding, "an encoding that adds"), seed)
         self._is_lookup = type(encoding) is Learned and encoding.outside == "error"
 
-    def forward(self, x: Array, positions: Array | None = None) -> Array:
+    def forward(self, x: Tensor, positions: Array | None = None) -> Tensor:
         """Return x + encoding, formed in float32 at least and rounded once to the dtype of x.
 
         Args:
@@ -126,13 +127,13 @@ class Rotate(EncodingModule):
 
     def forward(
         self,
-        q: Array,
-        k: Array,
+        q: Tensor,
+        k: Tensor,
         query_positions: Array | None = None,
         key_positions: Array | None = None,
         *,
         layout: Layout,
-    ) -> tuple[Array, Array]:
+    ) -> tuple[Tensor, Tensor]:
         """Rotate queries and keys at their positions.
 
         Args:
@@ -185,7 +186,7 @@ class RotateValues(EncodingModule):
     def __init__(self, encoding: RotaryEncoding, *, seed: int | None = None) -> None:
         super().__init__(_rotating("value", encoding), seed)
 
-    def forward(self, v: Array, key_positions: Array | None = None, *, layout: Layout) -> Array:
+    def forward(self, v: Tensor, key_positions: Array | None = None, *, layout: Layout) -> Tensor:
         """Rotate values at the positions of their keys.
 
         Args:
@@ -198,7 +199,7 @@ class RotateValues(EncodingModule):
         """
         return self._rotated("v", v, "key_positions", key_positions, "value", layout)
 
-    def back(self, output: Array, query_positions: Array | None = None, *, layout: Layout) -> Array:
+    def back(self, output: Tensor, query_positions: Array | None = None, *, layout: Layout) -> Tensor:
         """Rotate the output of attention back at the positions of its queries.
 
         Args:
@@ -212,8 +213,8 @@ class RotateValues(EncodingModule):
         return self._rotated("output", output, "query_positions", query_positions, "output", layout)
 
     def _rotated(
-        self, name: str, x: Array, positions_name: str, positions: Array | None, role: Any, layout: Layout
-    ) -> Array:
+        self, name: str, x: Tensor, positions_name: str, positions: Array | None, role: Any, layout: Layout
+    ) -> Tensor:
         validation.choice("layout", layout, LAYOUTS)
         check_width(name, x, self.encoding.head_dim, layout)
         positions = counted(positions_name, positions, x, layout.index("t"), self.encoding)
@@ -247,7 +248,7 @@ class Bias(EncodingModule):
     def __init__(self, encoding: AttentionBias, *, seed: int | None = None) -> None:
         super().__init__(validation.instance("encoding", encoding, AttentionBias, "an encoding that biases"), seed)
 
-    def forward(self, query_positions: Array, key_positions: Array, *, dtype: Any = None) -> Array:
+    def forward(self, query_positions: Array, key_positions: Array, *, dtype: Any = None) -> Tensor:
         """Make the bias of every head and pair of positions.
 
         Args:
@@ -289,14 +290,14 @@ class Score(EncodingModule):
 
     def forward(
         self,
-        q: Array,
-        k: Array,
+        q: Tensor,
+        k: Tensor,
         query_positions: Array | None = None,
         key_positions: Array | None = None,
         *,
         hidden: Array | None = None,
         documents: Documents = None,
-    ) -> Array:
+    ) -> Tensor:
         """Make the term of the scaled logits.
 
         Args:
@@ -321,7 +322,7 @@ class Score(EncodingModule):
 
     def values(
         self, weights: Array, query_positions: Array | None = None, key_positions: Array | None = None
-    ) -> Array | None:
+    ) -> Tensor | None:
         """Make the term of the attention output.
 
         Args:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from torch import Tensor
+
 from posenc.core import validation
-from posenc.core.arrays import Array
 from posenc.core.rotation import LAYOUTS, Layout, Operator, Rotation
 from posenc.torch.rotary_paths import fast_path, in_place_autograd
 from posenc.torch.rotary_paths.aliasing import mark_written
@@ -37,8 +38,8 @@ class Choice:
 
 
 def rotate(
-    q: Array, k: Array, rotation: Rotation | Angles, *, layout: Layout, impl: Impl = "auto"
-) -> tuple[Array, Array]:
+    q: Tensor, k: Tensor, rotation: Rotation | Angles, *, layout: Layout, impl: Impl = "auto"
+) -> tuple[Tensor, Tensor]:
     """Rotate queries and keys that share their positions, in one pass.
 
     Autograd, `torch.compile`, `torch.export` and vmap see through. Each product is formed in float32 at least and
@@ -71,11 +72,13 @@ def rotate(
         >>> q.shape, k.shape
         (torch.Size([1, 4, 3, 8]), torch.Size([1, 2, 3, 8]))
     """
-    both: tuple[Array, Array] | None = fast_path.rotate(q, k, rotation, layout, impl)
+    both: tuple[Tensor, Tensor] | None = fast_path.rotate(q, k, rotation, layout, impl)
     return rotate_checked(q, k, rotation, layout, impl) if both is None else both
 
 
-def rotate_checked(q: Array, k: Array, rotation: Rotation | Angles, layout: Layout, impl: Impl) -> tuple[Array, Array]:
+def rotate_checked(
+    q: Tensor, k: Tensor, rotation: Rotation | Angles, layout: Layout, impl: Impl
+) -> tuple[Tensor, Tensor]:
     """`rotate` of whatever the path of a single call leaves: with autograd and tracers, or with the error."""
     kernel, _ = kernel_for(q, k, rotation, layout, impl)
     if kernel is None:
@@ -85,7 +88,7 @@ def rotate_checked(q: Array, k: Array, rotation: Rotation | Angles, layout: Layo
     return heads_first(first, layout), heads_first(second, layout)
 
 
-def rotate_one(x: Array, rotation: Operator, *, layout: Layout) -> Array:
+def rotate_one(x: Tensor, rotation: Operator, *, layout: Layout) -> Tensor:
     """One tensor rotated as `rotation(x, layout=layout)` does, by the kernel or plain PyTorch where they can."""
     if type(rotation) is not Rotation or x.ndim != 4 or not x.is_cpu:
         return rotation(x, layout=layout)
@@ -97,8 +100,8 @@ def rotate_one(x: Array, rotation: Operator, *, layout: Layout) -> Array:
 
 
 def rotate_(
-    q: Array, k: Array, rotation: Rotation | Angles, *, layout: Layout, impl: Impl = "auto"
-) -> tuple[Array, Array]:
+    q: Tensor, k: Tensor, rotation: Rotation | Angles, *, layout: Layout, impl: Impl = "auto"
+) -> tuple[Tensor, Tensor]:
     """Rotate queries and keys in place; the kernel allocates nothing.
 
     Results of other operations are rotated and recorded by autograd; what autograd had kept of them is an error in
@@ -147,7 +150,7 @@ def rotate_(
     return q, k
 
 
-def chosen(q: Array, k: Array, rotation: Rotation | Angles, *, layout: Layout, impl: Impl = "auto") -> Choice:
+def chosen(q: Tensor, k: Tensor, rotation: Rotation | Angles, *, layout: Layout, impl: Impl = "auto") -> Choice:
     """Say which implementation `rotate` and `rotate_` take for these arguments, and why.
 
     Args:
@@ -179,7 +182,7 @@ def chosen(q: Array, k: Array, rotation: Rotation | Angles, *, layout: Layout, i
 
 
 def kernel_for(
-    q: Array, k: Array, rotation: Rotation | Angles, layout: Layout, impl: Impl
+    q: Tensor, k: Tensor, rotation: Rotation | Angles, layout: Layout, impl: Impl
 ) -> tuple[RotationKernel | None, list[str]]:
     """The kernel that rotates these, None for the reference, and why each that would come before it cannot."""
     validation.choice("impl", impl, IMPLS)

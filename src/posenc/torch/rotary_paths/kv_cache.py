@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from posenc.core import validation
-from posenc.core.arrays import Array
 from posenc.core.rotation import Layout, Rotation
 from posenc.torch.rotary_paths import fast_path
 from posenc.torch.rotary_paths.aliasing import beyond, disjoint, mark_written, require_no_grad
@@ -19,18 +19,18 @@ from posenc.torch.tensor_arguments import plain_tensor
 
 
 def rotate_into_cache_(
-    q: Array,
-    k: Array,
-    v: Array,
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
     rotation: Rotation | Angles,
-    k_cache: Array,
-    v_cache: Array,
-    slots: Array,
+    k_cache: Tensor,
+    v_cache: Tensor,
+    slots: Tensor,
     *,
     layout: Layout,
     paged: bool = False,
     impl: Impl = "auto",
-) -> Array:
+) -> Tensor:
     """Rotate q in place, rotate k into its cache and copy v into its own, at `slots`; k and v stay.
 
     The cache gets the bits of `rotate_`; no gradient is recorded. On an accelerator slots are not looked at: one that
@@ -94,14 +94,14 @@ def rotate_into_cache_(
     return q.copy_(rotated)
 
 
-def _put(x: Array, cache: Array, slots: Array, paged: bool) -> None:
+def _put(x: Tensor, cache: Tensor, slots: Tensor, paged: bool) -> None:
     """Write x, (batch, heads, time, width), at its slots of a cache (batch or pages, heads, length, width)."""
     size = cache.shape[2]
     row = slots // size if paged else torch.arange(x.shape[0], device=x.device)[:, None]
     cache.transpose(1, 2)[row, slots % size if paged else slots] = x.transpose(1, 2)
 
 
-def _check_values(q: Array, k: Array, v: Array, layout: Layout) -> None:
+def _check_values(q: Tensor, k: Tensor, v: Tensor, layout: Layout) -> None:
     plain_tensor("v", v)
     if v.ndim != 4 or v.shape[:3] != k.shape[:3]:
         raise ValueError(
@@ -116,7 +116,9 @@ def _check_values(q: Array, k: Array, v: Array, layout: Layout) -> None:
         require_no_grad(name, x, "for a cache, which records none", "Detach it")
 
 
-def _check_caches(k: Array, v: Array, k_cache: Array, v_cache: Array, layout: Layout, paged: bool) -> tuple[int, int]:
+def _check_caches(
+    k: Tensor, v: Tensor, k_cache: Tensor, v_cache: Tensor, layout: Layout, paged: bool
+) -> tuple[int, int]:
     """Rows or pages of both caches, and the places of each."""
     heads, time = (1, 2) if layout == "bhtd" else (2, 1)
     for name, cache, x in (("k_cache", k_cache, k), ("v_cache", v_cache, v)):
@@ -141,7 +143,7 @@ def _check_caches(k: Array, v: Array, k_cache: Array, v_cache: Array, layout: La
     return extent
 
 
-def _checked_slots(slots: Any, k: Array, layout: Layout, extent: tuple[int, int], paged: bool) -> Array:
+def _checked_slots(slots: Any, k: Tensor, layout: Layout, extent: tuple[int, int], paged: bool) -> Tensor:
     """Slots as int64 (batch or 1, time), each of which exists and is named once, as far as can be seen."""
     plain_tensor("slots", slots)
     if slots.dtype not in (torch.int64, torch.int32):
@@ -170,7 +172,7 @@ def _checked_slots(slots: Any, k: Array, layout: Layout, extent: tuple[int, int]
     return slots
 
 
-def _check_memory(q: Array, k: Array, v: Array, k_cache: Array, v_cache: Array) -> None:
+def _check_memory(q: Tensor, k: Tensor, v: Tensor, k_cache: Tensor, v_cache: Tensor) -> None:
     """Refuse to write where one of the others is read, or twice."""
     for name, x in (("q", q), ("k_cache", k_cache), ("v_cache", v_cache)):
         writable(name, x)

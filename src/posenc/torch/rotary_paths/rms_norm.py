@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from posenc.core import validation
-from posenc.core.arrays import Array
 from posenc.core.rotation import Layout, Rotation
 from posenc.torch.rotary_paths.aliasing import mark_written, require_no_grad
 from posenc.torch.rotary_paths.angles import Angles
@@ -18,17 +18,17 @@ from posenc.torch.tensor_arguments import plain_tensor
 
 
 def rotate_normed(
-    q: Array,
-    k: Array,
+    q: Tensor,
+    k: Tensor,
     rotation: Rotation | Angles,
     *,
-    q_weight: Array,
-    k_weight: Array,
+    q_weight: Tensor,
+    k_weight: Tensor,
     epsilon: float,
     plus_one: bool = False,
     layout: Layout,
     impl: Impl = "auto",
-) -> tuple[Array, Array]:
+) -> tuple[Tensor, Tensor]:
     """Rotate queries and keys after x / √(mean x² + ε) · w over each whole head, in one pass where a kernel can.
 
     w is the weight in Qwen3, and 1 + weight in Gemma 3. All is formed in float32 at least and rounded once, where
@@ -71,17 +71,17 @@ def rotate_normed(
 
 
 def rotate_normed_(
-    q: Array,
-    k: Array,
+    q: Tensor,
+    k: Tensor,
     rotation: Rotation | Angles,
     *,
-    q_weight: Array,
-    k_weight: Array,
+    q_weight: Tensor,
+    k_weight: Tensor,
     epsilon: float,
     plus_one: bool = False,
     layout: Layout,
     impl: Impl = "auto",
-) -> tuple[Array, Array]:
+) -> tuple[Tensor, Tensor]:
     """Norm and rotate queries and keys in place, as `rotate_normed` does.
 
     Args:
@@ -127,7 +127,7 @@ def rotate_normed_(
     return q, k
 
 
-def _normed(x: Array, weight: Array, rotation: Rotation, epsilon: float, plus_one: bool, layout: Layout) -> Array:
+def _normed(x: Tensor, weight: Tensor, rotation: Rotation, epsilon: float, plus_one: bool, layout: Layout) -> Tensor:
     """The definition: norm, weight, rotation, in float32 or in x's float64; rounded once."""
     wide = torch.float64 if x.dtype == torch.float64 else torch.float32
     y, gain = x.to(wide), weight.to(wide)
@@ -135,7 +135,7 @@ def _normed(x: Array, weight: Array, rotation: Rotation, epsilon: float, plus_on
     return rotation(y, layout=layout).to(x.dtype)
 
 
-def _kernel(q: Array, k: Array, rotation: Rotation | Angles, layout: Layout, impl: Impl) -> RotationKernel | None:
+def _kernel(q: Tensor, k: Tensor, rotation: Rotation | Angles, layout: Layout, impl: Impl) -> RotationKernel | None:
     """The kernel that norms and rotates in one pass; None for the reference."""
     if impl in KERNELS and not KERNELS[impl].takes_norm:
         raise ValueError(
