@@ -106,7 +106,7 @@ def _call(node: ast.Call) -> Any:
     name = node.func.id
     if name not in known:
         raise ValueError(
-            f"encoding must begin with the name of a record; got {_cut(name)}{_at(node)}. {_near(name, list(known))}"
+            f"encoding must begin with the name of an encoding; got {_cut(name)}{_at(node)}. {_near(name, list(known))}"
         )
     kind: Any = known[name]
     fields = [field.name for field in dataclasses.fields(kind) if field.init]

@@ -19,6 +19,7 @@ INTERFACES = {
     "attention: a path of PyTorch, or its twin in NumPy or JAX": {
         "attend", "attention", "queries_per_tile", "rotated_vectors", "rotated_back",
     },
+    "cosines and sines: posenc.torch makes them, posenc.plot draws what they do": {"rotation"},
     "what posenc.inspect measures and posenc.plot draws": {
         "attention_map", "derivative", "dials", "input_sum", "look_back", "number_waves", "score_by_distance",
         "shift_matrix", "similarity",

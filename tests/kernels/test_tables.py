@@ -117,21 +117,21 @@ def test_the_operators_keep_their_promises() -> None:
 
 @needs_kernel
 def test_tracers_see_through() -> None:
-    encoding, rotation, places = Sinusoidal(dim=9, odd="zero"), RoPE(dim=6), torch.arange(60)
+    encoding, rope, places = Sinusoidal(dim=9, odd="zero"), RoPE(dim=6), torch.arange(60)
 
     def made(places: Any) -> Any:
         return table(encoding, places) + 1.0
 
     def into(places: Any) -> Any:
         held = torch.empty(2, 60, 3)
-        return table(encoding, places, out=torch.zeros(60, 9)), rotation(rotation, places, out=(held[0], held[1])).sin
+        return table(encoding, places, out=torch.zeros(60, 9)), rotation(rope, places, out=(held[0], held[1])).sin
 
     compiled = torch.compile(made, fullgraph=True, backend="aot_eager")
     assert torch.equal(compiled(places), encoding.embed(places) + 1.0)
     assert torch.equal(compiled(torch.arange(77)), encoding.embed(torch.arange(77)) + 1.0)
     found = torch.compile(into, fullgraph=True, backend="aot_eager")(places)
     assert torch.equal(found[0], encoding.embed(places))
-    assert torch.equal(found[1], rotation.rotation(places).sin)
+    assert torch.equal(found[1], rope.rotation(places).sin)
     assert torch.equal(torch.func.vmap(made)(places.reshape(2, 30)), encoding.embed(places.reshape(2, 30)) + 1.0)
 
 

@@ -16,7 +16,7 @@ from triton.backends.compiler import GPUTarget
 
 from posenc.kernels.triton.cos_sin_kernel import Channels, CosSinSource
 from posenc.kernels.triton.kv_cache_kernel import rotate_into_cache
-from posenc.kernels.triton.launch import RotationArguments, launch_plan, rotate_token
+from posenc.kernels.triton.launch import RotationArguments, launch_plan, rotate_token_block
 
 HOPPER = GPUTarget("cuda", 90, 32)
 #: As PyTorch allocates: at 16 bytes, with strides of as many numbers.
@@ -55,7 +55,7 @@ def heads_of_llama(**changes: Any) -> dict[str, Any]:
 def rotations() -> None:
     for changes in ({}, {"adjacent": True, "axes": 1}, {"axes": 3}, {"axes": 1, "counted": True, "normed": True}):
         constants = heads_of_llama(inverse=False, **changes)
-        check(compiled(rotate_token, constants), constants)
+        check(compiled(rotate_token_block, constants), constants)
 
 
 def caches() -> None:

@@ -8,7 +8,7 @@ LEAK = mpmath.mpf("0.01")
 
 
 def inner_bias(encoding, head, query, key, params):
-    own = within.own(params, "encoding")
+    own = within.own(params, "inner")
     return mpmath.mpf(within.oracle(encoding.encoding).bias(encoding.encoding, head, query, key, own))
 
 

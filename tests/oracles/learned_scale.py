@@ -7,7 +7,7 @@ from oracles import within
 
 def row(encoding, position, params):
     with mpmath.workprec(300):
-        found = within.oracle(encoding.encoding).row(encoding.encoding, position, within.own(params, "encoding"))
+        found = within.oracle(encoding.encoding).row(encoding.encoding, position, within.own(params, "inner"))
         return [mpmath.mpf(params["scale"]) * value for value in found]
 
 

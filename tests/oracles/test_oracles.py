@@ -432,8 +432,8 @@ def test_jax_without_64_bits(encoding: Any) -> None:
         )
         params, lists = learned(encoding)
         params = {name: ways.array("jax", value.astype(np.float32)) for name, value in params.items()}
-        rotated = jax.jit(lambda at, x, params: encoding.rotation(at, params, role=roles(oracle)[0])(x))
-        got = ways.numbers(rotated(given, ways.array("jax", np.tile(np.float32(unit), (len(kind), 1))), params))
+        compiled = jax.jit(lambda at, x, params: encoding.rotation(at, params, role=roles(oracle)[0])(x))
+        got = ways.numbers(compiled(given, ways.array("jax", np.tile(np.float32(unit), (len(kind), 1))), params))
         expected = [rotated(oracle, encoding, unit, place, roles(oracle)[0], lists) for place in kind]
     assert got.dtype == np.float32
     # 1.2e-7, the promise of tests/exactness/test_jax.py; a product with an attention factor rounds once more, one with

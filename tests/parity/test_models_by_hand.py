@@ -65,7 +65,7 @@ def test_dino_turns_by_centres_of_patches(name: str, width: int, heads: int, bas
     cos, sin = module(torch.zeros(1, 3, 3 * patch, 5 * patch))
     rows, columns = ((torch.arange(n) + 0.5) / n * 2 - 1 for n in (3, 5))
     centres = torch.stack(torch.meshgrid(rows, columns, indexing="ij"), -1).reshape(15, 2)
-    encoding = read(name, settings).rotation
+    encoding = read(name, settings).rotary_encoding
     assert encoding == axial("dinov3", dim=width // heads, base=base, numerics="float32")  # so positions are the same
     rotation = encoding.rotation(centres)
     pairs = width // heads // 2
@@ -89,7 +89,7 @@ def test_esm_rotates_where_its_file_says_rotary(name: str, width: int, heads: in
         "position_embedding_type": "rotary",
     }
     module = one.built(one.configured(settings))
-    encoding = read(name, settings).rotation
+    encoding = read(name, settings).rotary_encoding
     assert torch.equal(encoding.frequencies.float32(LIKE), module.inv_freq)
     positions = torch.arange(9)
     cos, sin = module(torch.zeros(1, 9, 8), positions[None])
@@ -107,7 +107,7 @@ def test_conformers_rotate_the_input_of_the_layer(name: str, width: int, heads: 
         "hidden_size": width, of_heads: heads, "rotary_embedding_base": base, "position_embeddings_type": "rotary",
     }  # fmt: skip
     module = one.built(one.configured(settings))
-    encoding = read(name, settings).rotation
+    encoding = read(name, settings).rotary_encoding
     assert torch.equal(encoding.frequencies.float32(LIKE), module.inv_freq)
     x = torch.randn(1, 9, width, generator=torch.Generator().manual_seed(0))
     attention = next(
@@ -128,7 +128,7 @@ def test_llama4_vision_counts_patches_from_one(width: int, heads: int, image: in
     theirs = one.built(one.configured(settings)).freqs_ci[:-1, 0]
     side = image // 14
     places = torch.stack(torch.meshgrid(torch.arange(side), torch.arange(side), indexing="ij"), -1).reshape(-1, 2)
-    rotation = read(one.name, settings).rotation.rotation(places + 1)
+    rotation = read(one.name, settings).rotary_encoding.rotation(places + 1)
     assert torch.equal(rotation.cos, theirs.real)
     assert torch.equal(rotation.sin, theirs.imag)
     x = torch.randn(1, side**2, heads, width // heads, generator=torch.Generator().manual_seed(0))
@@ -158,7 +158,7 @@ def test_attention_over_pictures(name: str):
     places = torch.stack(torch.meshgrid(torch.arange(rows), torch.arange(columns), indexing="ij"), -1).reshape(-1, 2)
     tables = peer(MEMORIES[name]).built(config)(torch.zeros(1, rows * columns, width), position_ids=places.T[None])
     x = torch.randn(1, rows * columns, width, generator=generator)
-    rotation = read(name, settings).rotation.rotation(places)
+    rotation = read(name, settings).rotary_encoding.rotation(places)
     q, k, v = (
         made(x).view(1, -1, heads, width // heads).transpose(1, 2)
         for made in (layer.q_proj, layer.k_proj, layer.v_proj)
@@ -182,7 +182,7 @@ def test_efficientloftr_turns_all_heads_together(width: int, heads: int, base: f
     module = one.built(one.configured({**settings, "out_features": [64, 64, 128, width]}))
     cos, sin = (table.reshape(-1, width) for table in module(torch.zeros(1, width, 24, 16)))
     places = torch.stack(torch.meshgrid(torch.arange(6), torch.arange(4), indexing="ij"), -1).reshape(-1, 2)
-    rotation = read(one.name, settings).rotation.rotation(places + 1)
+    rotation = read(one.name, settings).rotary_encoding.rotation(places + 1)
     for ours, theirs in ((rotation.cos, cos), (rotation.sin, sin)):
         assert torch.equal(ours, theirs[:, ::2])
         assert torch.equal(ours, theirs[:, 1::2])
@@ -198,7 +198,7 @@ def test_clvp_turns_the_first_channels_of_a_head(width: int, heads: int, project
     one = peer("clvp.ClvpRotaryPositionalEmbedding")
     settings = {"hidden_size": width, "num_attention_heads": heads, "projection_dim": projection}
     module = one.built(one.configured(settings))
-    encoding = read(one.name, settings).rotation
+    encoding = read(one.name, settings).rotary_encoding
     inner = getattr(encoding, "encoding", encoding)
     assert torch.equal(inner.frequencies.float32(LIKE), module.inv_freq)
     angles = module(torch.zeros(1, 9, width))[0]
@@ -221,7 +221,7 @@ def test_hunyuan_cuts_its_sections_through_pairs(rope: dict[str, Any]):
     settings = {"head_dim": 64, "hidden_size": 256, "num_attention_heads": 4, "num_hidden_layers": 2}
     one = peer(HUNYUAN)
     module = one.built(one.configured(settings | {"rope_parameters": {"rope_theta": 5e4} | rope}))
-    encoding = read(HUNYUAN, settings | {"rope_theta": 5e4, "rope_scaling": rope}).rotation
+    encoding = read(HUNYUAN, settings | {"rope_theta": 5e4, "rope_scaling": rope}).rotary_encoding
     places = torch.randint(0, 4000, (9, encoding.axes), generator=torch.Generator().manual_seed(0))
     cos, sin = module(torch.zeros(1, 9, 8), places.T[:, None])
     rotation = encoding.rotation(places, dtype=torch.float32)

@@ -14,7 +14,7 @@ QUALITY = Path(__file__).parents[2] / "quality"
 
 
 def test_a_branch_of_the_core_that_nothing_runs_is_named(tmp_path: Path):
-    source = tmp_path / "src" / "posenc" / "turn.py"
+    source = tmp_path / "src" / "posenc" / "core" / "rotation.py"
     source.parent.mkdir(parents=True)
     source.write_text("import sys\nif sys.argv[1:]:\n    side = 'left'\nelse:\n    side = 'right'\n")
 

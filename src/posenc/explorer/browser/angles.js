@@ -1,9 +1,9 @@
 // Cosine and sine of position × frequency: the only numbers that the page computes; all others come from posenc.
 //
-// The product is a fixed-point number of revolutions, so whole revolutions fall off exactly, however large the position is. A
-// frequency comes from posenc (`browser_frequencies.py`) as [whole, l0, l1, l2, l3]: revolutions for one step of position,
-// whole + l0·2^-26 + l1·2^-52 + l2·2^-78 + l3·2^-104. A product of a 27-bit piece and a 26-bit limb is exact in a
-// double.
+// The product is a fixed-point number of revolutions, so whole ones fall off exactly, however large the position is. A
+// frequency comes from posenc (`browser_frequencies.py`) as [whole, l0, l1, l2, l3]: revolutions for one step of
+// position, whole + l0·2^-26 + l1·2^-52 + l2·2^-78 + l3·2^-104. A product of a 27-bit piece and a 26-bit limb is exact
+// in a double.
 
 const UNIT = 2 ** 26;
 const PIECE = 2 ** 27;
@@ -115,8 +115,8 @@ function carry() {
 
 /**
  * Cosine and sine from the nearest quarter turn and what is left of it. Their errors are absolute, not relative: a
- * frequency ends at 2^-104 of a revolution, and `multiply` keeps 26 bits of it for what a position has below 2^-52. So a tiny
- * sine, as at position 1e-30, has few right digits.
+ * frequency ends at 2^-104 of a revolution, and `multiply` keeps 26 bits of it for what a position has below 2^-52. So
+ * a tiny sine, as at position 1e-30, has few right digits.
  */
 function rotate() {
   let scale = 4 / UNIT;

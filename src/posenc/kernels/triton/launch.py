@@ -53,7 +53,7 @@ def warps(tiles: tuple[int, ...], block: int) -> int:
 
 
 @triton.jit(do_not_specialize=["first"])
-def rotate_token(
+def rotate_token_block(
     q, k, to_q, to_k, cosine, sine, positions, words, first, factor, q_weight, k_weight, epsilon,
     q_batch, q_head, q_time, k_batch, k_head, k_time,
     to_q_batch, to_q_head, to_q_time, to_k_batch, to_k_head, to_k_time,
@@ -166,7 +166,7 @@ def launch(q: Any, k: Any, to_q: Any, to_k: Any, inverse: bool, how: RotationArg
     (of_q, of_k), constants = launch_plan(q, k, how)
     stay = 2 * constants["pairs"] < width
     with on_device_of(q):
-        rotate_token[(batch * time, of_q + of_k)](
+        rotate_token_block[(batch * time, of_q + of_k)](
             q, k, to_q, to_k, *kernel_inputs(cos_sin, norm, q),
             *q.stride()[:3], *k.stride()[:3], *to_q.stride()[:3], *to_k.stride()[:3],
             *table_strides(cos_sin), time, q_heads, k_heads,

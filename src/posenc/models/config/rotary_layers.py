@@ -4,13 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from posenc.compose import Backward, Partial
-from posenc.core.doors import RotaryEncoding
+from posenc.compose import Backward
 from posenc.core.rotation import PairLayout
-from posenc.encodings.rotates.axial_rope import AxialRoPE
-from posenc.encodings.rotates.rope import RoPE
-from posenc.encodings.rotates.xd_rope import XDRoPE
-from posenc.frequencies import Geometric, InRevolutions, Rescaled, Scaling
 from posenc.models.config.factors import root_of_width, rope_temperature
 from posenc.models.config.fields import Fields, refuse_unknown_keys
 from posenc.models.config.head_rules import HEAD_KEYS, Head, head_dim_of_layer
@@ -18,11 +13,10 @@ from posenc.models.config.layer_type_rules import layer_types
 from posenc.models.config.model_type import Groups, ModelType
 from posenc.models.config.pair_axes import PairAxes, pair_axes
 from posenc.models.config.rope_parameters import ROPE_TYPES, RopeParameters
-from posenc.models.config.rope_scaling import scaling_of
+from posenc.models.config.rotary_encoding import rotary_encoding
 from posenc.models.config.rotation_rules import NO_SELF_ATTENTION, LayerRotations
 from posenc.models.config.window_rules import WINDOW_KEYS
 from posenc.models.model_positions import LayerGroup, NearKeys, Value
-from posenc.phase import Numerics
 
 #: Keys inside rope_parameters of models with several axes.
 AXES_KEYS = ("mrope_section", "mrope_interleaved")
@@ -156,43 +150,3 @@ def _values(rope: RopeParameters) -> tuple[Value, ...]:
     reads = ROPE_TYPES[rope.rope_type].reads | {"rope_type", "rope_theta", "llama_4_scaling_beta"}
     reads |= {"alpha"} if rope.rope_type == "dynamic" else set()
     return tuple(value for value in rope.values if value.name in reads and value.value is not None)
-
-
-def rotary_encoding(
-    fields: Fields, rope: RopeParameters, head: Head, pairing: PairLayout, axes: PairAxes | None, longest: Value | None
-) -> RotaryEncoding:
-    """The encoding of a rotation, inside its head."""
-    if rope.get("rope_theta") is None:
-        raise ValueError(
-            "rope_theta must be known; neither the file nor the class has it. State it: stated={'rope_theta': …}."
-        )
-    base, numerics = rope.real("rope_theta"), fields.options.numerics
-    scaling = scaling_of(rope, longest, fields.options.length)
-    encoding: RotaryEncoding
-    if axes is None:
-        encoding = RoPE(head.width, base, pairing, numerics, scaling)
-    elif axes.sections:
-        encoding = XDRoPE(axes.sections, base, numerics, scaling)
-    else:
-        encoding = _over_axes(axes, base, pairing, numerics, scaling)
-    return encoding if head.width == head.dim else Partial(encoding, head.dim, head.start)
-
-
-def _over_axes(
-    axes: PairAxes, base: float, pairing: PairLayout, numerics: Numerics, scaling: Scaling | None
-) -> AxialRoPE:
-    """The rotation over axes, as `axial` makes it."""
-    if not axes.in_revolutions:
-        return AxialRoPE(
-            axes.axis, axes.frequency_index, axes.frequency_dim, base, pairing, axes.blocks, numerics, scaling
-        )
-    if scaling is not None and scaling.attention_factor != 1.0:
-        raise ValueError(
-            "rope_type must have no attention factor where frequencies are whole revolutions; got "
-            f"{scaling.attention_factor:.6g} of {scaling!r:.100}. Use 'default'."
-        )
-    unscaled = Geometric(axes.frequency_dim, base)
-    frequencies = InRevolutions(unscaled if scaling is None else Rescaled(unscaled, scaling))
-    return AxialRoPE(
-        axes.axis, axes.frequency_index, frequencies, pairing=pairing, blocks=axes.blocks, numerics=numerics
-    )

@@ -45,7 +45,7 @@ def rotate_at(
     """Rotate x at its positions, as `encoding.rotation(positions, params, role=role)` does."""
     by = _kernel_angles(encoding, params, x, positions)
     if by is not None:
-        rotated = fast_path.rotate_one(x, by, layout)
+        rotated = fast_path.rotate_one_untraced(x, by, layout)
         return rotate_one(x, by.compiled_rotation(), layout=layout) if rotated is None else rotated
     operator = rotation_at(encoding, params, x, positions, role)
     return operator(x, layout=layout) if _is_traced() else rotate_one(x, operator, layout=layout)

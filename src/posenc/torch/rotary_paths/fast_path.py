@@ -65,7 +65,7 @@ def rotate(q: Any, k: Any, rotation: Any, layout: Any, impl: Any) -> Any:
     return None
 
 
-def rotate_one(x: Any, angles: Angles, layout: Any) -> Any:
+def rotate_one_untraced(x: Any, angles: Angles, layout: Any) -> Any:
     """Rotate x by angles into new memory; None where that is left to the checked path."""
     if native.MISSING is not None or layout not in HEADS_AXIS or x.ndim != 4:
         return None

@@ -90,10 +90,11 @@ function refresh() {
   else askTable(tableQuestion());
 }
 
-/** The question for the encoding's table; what has its default value is left out, as in the answers that a file holds. */
+/** The question for the encoding's table; defaults are left out, as in the answers that a file holds. */
 function tableQuestion() {
   const given = ["positions", "first", "head"].filter((name) => Number(state[name] || 0) !== 0);
-  return { encoding: state.encoding, ...moved, ...Object.fromEntries(given.map((name) => [name, Number(state[name])])) };
+  const numbers = Object.fromEntries(given.map((name) => [name, Number(state[name])]));
+  return { encoding: state.encoding, ...moved, ...numbers };
 }
 
 /** Another encoding begins with its own values. */

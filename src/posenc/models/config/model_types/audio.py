@@ -2,11 +2,11 @@
 
 from functools import partial
 
-from posenc.models.config.bias_readers import CONVOLUTION, ROTATED_INPUT, conformer_scores
 from posenc.models.config.factors import unscaled
 from posenc.models.config.head_rules import hidden_over_heads
 from posenc.models.config.model_type import ModelType
 from posenc.models.config.rotation_rules import ByLayerType
+from posenc.models.config.speech_readers import CONVOLUTION, ROTATED_INPUT, conformer_scores
 from posenc.models.config.window_rules import in_every_layer, own_block
 
 #: Keys of conformers that only size their tables.

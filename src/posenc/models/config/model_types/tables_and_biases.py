@@ -12,8 +12,9 @@ from posenc.models.config.added_tables import (
     patch_table,
     stacked_frames,
 )
-from posenc.models.config.bias_readers import bloom, deberta, mpnet, mpt, parakeet, seamless, t5, wavlm
+from posenc.models.config.bias_readers import bloom, deberta, mpnet, mpt, t5
 from posenc.models.config.model_type import ModelType
+from posenc.models.config.speech_readers import parakeet, seamless, wavlm
 from posenc.models.config.window_readers import beit, sam, swin, swin_without_table, swinv2
 from posenc.models.model_positions import NotRead
 
