@@ -61,9 +61,7 @@ def test_float32_entries_are_correctly_rounded(sampled: dict, backend: str) -> N
 
 def test_rounded_frequencies_would_be_seen(sampled: dict, monkeypatch: pytest.MonkeyPatch) -> None:
     revolutions = fixed_point._revolutions
-    monkeypatch.setattr(
-        fixed_point, "_revolutions", lambda one: [Decimal(float(each)) for each in revolutions(one)]
-    )
+    monkeypatch.setattr(fixed_point, "_revolutions", lambda one: [Decimal(float(each)) for each in revolutions(one)])
     monkeypatch.setattr(fixed_point, "_limbs", fixed_point._limbs.__wrapped__)
     assert wrong_entries(sampled, "numpy")[1] > 50_000
 
