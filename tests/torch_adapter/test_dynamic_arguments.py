@@ -58,6 +58,9 @@ def normed(x: Any, positions: Any, number: float, count: int) -> Any:
 CALLS: dict[str, Callable[..., Any]] = {
     "nothing": attended(),
     "a rotation": attended(ROTATION),
+    "a rotation, causal": lambda x, places, number, count: attention(
+        x, x, x, query_positions=places, key_positions=places, encodings=[ROTATION], layout="bhtd", causal=True
+    ),
     "a bias": attended(BIAS),
     "a score": attended(SCORE),
     "a shared bias": lambda x, places, number, count: attended(shared_bias([BIAS], places, places))(
@@ -71,7 +74,7 @@ CALLS: dict[str, Callable[..., Any]] = {
     "InputLayer": lambda x, places, number, count: INPUT(places[None] % 50),
     "embed": lambda x, places, number, count: embed(places[None], WEIGHT, x[0, 0], scale=number),
 }
-DAILY = ("nothing", "a rotation", "a bias", "a score", "rotate_normed")
+DAILY = ("a rotation", "a rotation, causal", "a bias", "a score", "rotate_normed")
 
 
 def compare(call: Callable[..., Any], backend: str) -> None:

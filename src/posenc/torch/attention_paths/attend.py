@@ -255,7 +255,7 @@ def _sdpa(call: AttentionCall) -> Any:
         k,
         v,
         dropout_p=call.dropout,
-        is_causal=call.causal and call.queries > 1,
+        is_causal=call.causal and not validation.equals_one_of(call.queries, 1),
         scale=call.scale,
         enable_gqa=not validation.equals_one_of(q.shape[1], k.shape[1]),
     )
