@@ -3,6 +3,7 @@
 from . import cameras as cameras
 from . import diagnosis as diagnosis
 from . import inspect as inspect
+from . import learn as learn
 from . import models as models
 from . import positions as positions
 from . import testing as testing
