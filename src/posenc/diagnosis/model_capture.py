@@ -27,7 +27,7 @@ class Recorded:
 
 @dataclass(frozen=True, eq=False)
 class Capture:
-    """What a model did with positions while it ran once, as `posenc.transformers.capture` records it.
+    """Record of what a model did with positions in one run, from `posenc.transformers.capture`.
 
     Attributes:
         rotations: Queries and keys before and after their rotation, layer by layer.

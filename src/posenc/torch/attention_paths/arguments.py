@@ -1,4 +1,4 @@
-"""What attention is call for, checked before any path is taken."""
+"""Arguments of attention, checked before any path is taken."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class HeldEncoding:
 
 @dataclass(frozen=True, eq=False)
 class AttentionCall:
-    """One attention, checked: q, k and v as (batch, heads, tokens, width), and the encodings by their doors.
+    """Checked arguments of attention: q, k and v as (batch, heads, tokens, width), and the encodings by their doors.
 
     Args:
         shared: Biases that are matrices already.

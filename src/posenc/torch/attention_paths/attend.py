@@ -192,7 +192,7 @@ def chosen_attention(
 
 @dataclass(frozen=True)
 class AttentionPath:
-    """One way to compute attention.
+    """Path by which attention is computed.
 
     Args:
         attend: From a call to its output, (batch, heads, n, width).

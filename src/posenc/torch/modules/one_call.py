@@ -32,7 +32,7 @@ REMEMBERED, MANY = 1 << 22, 32
 
 @dataclass(frozen=True, eq=False)
 class _RotaryFacts:
-    """What a call needs to know of an encoding: found once, since finding it takes longer than rotating a token."""
+    """Facts of an encoding that calls need, found once, since finding them takes longer than rotating a token."""
 
     fixed: FixedFrequencies
     limbs: np.ndarray

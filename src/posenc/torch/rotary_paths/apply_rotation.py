@@ -89,7 +89,7 @@ def rotate_checked(
 
 
 def rotate_one(x: Tensor, rotation: Operator, *, layout: Layout) -> Tensor:
-    """One tensor rotated as `rotation(x, layout=layout)` does, by the kernel or plain PyTorch where they can."""
+    """Rotate one tensor as `rotation(x, layout=layout)` does, by the kernel or plain PyTorch where they can."""
     if type(rotation) is not Rotation or x.ndim != 4 or not x.is_cpu:
         return rotation(x, layout=layout)
     for kernel in KERNELS["native"], KERNELS["torch"]:

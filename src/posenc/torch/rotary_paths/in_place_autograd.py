@@ -44,7 +44,7 @@ def rotated_(q: Any, k: Any, rotation: Rotation, layout: Layout, kernel: Rotatio
 
 
 class _InPlace(torch.autograd.Function):  # type: ignore[misc]
-    """One tensor in place, since autograd lets no function write to several views; nothing is kept but the table."""
+    """Rotate one tensor in place: autograd lets no function write to several views; only the table is kept."""
 
     @staticmethod
     def forward(

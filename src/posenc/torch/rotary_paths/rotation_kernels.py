@@ -23,7 +23,7 @@ HAS_TRITON = find_spec("triton") is not None
 
 @dataclass(frozen=True)
 class RotationKernel:
-    """One implementation of a rotation besides the reference; tensors are (batch, heads, time, dim).
+    """Implementation of a rotation besides the reference; tensors are (batch, heads, time, dim).
 
     Args:
         name: Its name, as `impl` gives it.
