@@ -4,6 +4,7 @@ import platform
 from pathlib import Path
 
 from setuptools import Extension, setup
+from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.build_ext import build_ext
 from torch.utils.cpp_extension import include_paths, library_paths
 
@@ -52,8 +53,15 @@ class BuildInstructionSets(build_ext):
         return str(Path(*name.split("."))) + ".so"  # no module of Python: torch.ops.load_library opens it
 
 
+class WheelForEveryPython(bdist_wheel):
+    """The library is opened by PyTorch and calls nothing of Python, so one wheel serves every version of it."""
+
+    def get_tag(self) -> tuple[str, str, str]:
+        return "py3", "none", super().get_tag()[2]
+
+
 names = ["rotate", "cos_sin", "cache", "embedding", "tensors", "instruction_sets", "instruction_set"]
 setup(
     ext_modules=[Extension("posenc_kernels.library", [str(SOURCES / f"{name}.cpp") for name in names])],
-    cmdclass={"build_ext": BuildInstructionSets},
+    cmdclass={"build_ext": BuildInstructionSets, "bdist_wheel": WheelForEveryPython},
 )
