@@ -16,7 +16,7 @@ class DiffVerb(Verb):
     """Show what differs between two encodings, or two models layer by layer, and what that does at 1k, 8k and 128k.
 
     Exit code: 0 when both compute the same, however they are written, 1 when they differ, 2 when they cannot be
-    compared.
+    compared, 3 when they are the same in what was compared; what was not is listed.
 
     Some examples:
       posenc diff "RoPE(dim=64)" "RoPE(dim=64, base=500_000)"
@@ -36,12 +36,14 @@ class DiffVerb(Verb):
 
     def run(self) -> Answer:
         from posenc.models import diff, fingerprint
+        from posenc.models.difference import EXIT_CODES
 
         first, second = implementations({"first": self.first, "second": self.second}, self.waive)
         difference = diff(first, second)
-        same = difference.same
+        same, verdict = difference.same, difference.verdict
 
         def facts() -> dict[str, Any]:
-            return {"same": same, "fingerprints": [fingerprint(first), fingerprint(second)], "difference": difference}
+            fingerprints = [fingerprint(first), fingerprint(second)]
+            return {"same": same, "verdict": verdict, "fingerprints": fingerprints, "difference": difference}
 
-        return Answer(facts, difference.lines, 0 if same else 1)
+        return Answer(facts, difference.lines, EXIT_CODES[verdict])

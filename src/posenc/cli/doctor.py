@@ -28,7 +28,8 @@ class DoctorVerb(Verb):
     heads, and the table. Mistakes are tried alone and in pairs. Differences that no logit can show are not flagged:
     other spellings, one shift of all positions under a rotation, float32 rounding.
 
-    Exit code: 0 when they agree, 1 when they differ, 2 when they cannot be compared.
+    Exit code: 0 when they agree in everything that positions are, 1 when they differ, 2 when they cannot be compared, 3
+    when they agree in what was compared; what was not is listed, with what to give so that it is.
 
     Some examples:
       posenc doctor config.json served.json
@@ -63,7 +64,7 @@ class DoctorVerb(Verb):
         each_waived_has_an_effect((expected, actual), self.waive)
         options = attributes(self, "layer", "layout", "part", "length", "waive")
         diagnosis = diagnose(expected, actual, **options)
-        return of_report(diagnosis, code=0 if diagnosis.agree else 1)
+        return of_report(diagnosis, code=diagnosis.exit_code, verdict=diagnosis.verdict)
 
     def _only_for_arrays(self, expected: Any) -> None:
         """Refuse the options that say nothing about what is compared."""

@@ -17,6 +17,7 @@ from posenc.diagnosis.live_module import is_module, module_evidence
 from posenc.diagnosis.model_capture import Capture
 from posenc.diagnosis.model_source import read_source
 from posenc.diagnosis.named_arrays import ARRAY_FILES, ARRAY_NAMES, from_file, named_arrays
+from posenc.diagnosis.position_fields import shown_by
 from posenc.diagnosis.rotation.evidence_from_arrays import rotation_evidence
 from posenc.diagnosis.rotation.judge_rotations import judge_rotations
 from posenc.diagnosis.rotation.rotation_usage import rope_in_head
@@ -55,7 +56,7 @@ def diagnose(
         waive: Keys of configs that concern positions and may go unread, as in `from_config`.
 
     Returns:
-        Whether both agree, and the findings and notes; `print` shows them as text.
+        Whether both agree, the findings and notes, and what was looked at and what was not; `print` shows them as text.
 
     Raises:
         ValueError: Arrays, a config or an option break their rule; the message begins with the argument's name.
@@ -69,18 +70,18 @@ def diagnose(
     """
     one = read_source("expected", expected, waive)
     if isinstance(actual, Capture):
-        return judge_capture(_require_model(one.positions), actual, length)
+        return judge_capture(_require_model(one.positions), actual, length).looked_at_in(one.positions)
     groups = _groups(one.positions, layer, part)
     verdict = _tables_of_checkpoint(actual, groups)
     arrays = _arrays(actual) if verdict is None else {}
     if arrays is None and not is_module(actual):
-        return judge_models(one, read_source("actual", actual, waive))
+        return replace(judge_models(one, read_source("actual", actual, waive)), looked_at=shown_by("configs"))
     if arrays is None:
         evidence = module_evidence(actual, length or _length(one.positions))
         verdict = judge_rotations(groups, one.positions, evidence, length)
     verdict = verdict or _judge_arrays(groups, one.positions, arrays or {}, layout, length)
     waived = one.positions.waived if isinstance(one.positions, ModelPositions) else ()
-    return replace(verdict, not_compared=tuple(map(str, waived)))
+    return replace(verdict, not_compared=tuple(map(str, waived))).looked_at_in(one.positions)
 
 
 def _judge_arrays(

@@ -12,6 +12,7 @@ from posenc.core.doors import AttentionBias
 from posenc.diagnosis.bias.judge_biases import judge_biases
 from posenc.diagnosis.mistake import Finding
 from posenc.diagnosis.model_capture import Capture
+from posenc.diagnosis.position_fields import shown_by
 from posenc.diagnosis.rotation.evidence_from_arrays import rotation_evidence
 from posenc.diagnosis.rotation.judge_rotations import judge_rotations
 from posenc.diagnosis.verdict import Diagnosis, merged_diagnosis
@@ -55,6 +56,7 @@ def _biases(model: ModelPositions, captured: Capture) -> Iterator[Diagnosis]:
 
 def _rows(model: ModelPositions, captured: Capture) -> Iterator[Diagnosis]:
     """Compare the rows of a learned table that tokens read: `offset` first, then each next one."""
+    looked_at = shown_by("rows that tokens read")
     for name, rows in captured.rows.items():
         group = _group_of(model, name)
         if group is None:
@@ -63,9 +65,9 @@ def _rows(model: ModelPositions, captured: Capture) -> Iterator[Diagnosis]:
         expected = group.offset + np.arange(every.shape[1])
         compared = f"rows {every.min()} to {every.max()} of {name}, read by {every.shape[1]} tokens"
         if np.all(every == expected):
-            yield Diagnosis(True, compared=compared)
+            yield Diagnosis(True, compared=compared, looked_at=looked_at)
             continue
-        yield Diagnosis(False, (_wrong_rows(name, every, expected),), compared=compared)
+        yield Diagnosis(False, (_wrong_rows(name, every, expected),), compared=compared, looked_at=looked_at)
 
 
 def _group_of(model: ModelPositions, name: str) -> LayerGroup | None:

@@ -15,6 +15,7 @@ from posenc.diagnosis.code.observed_values import ObservedValues
 from posenc.diagnosis.degenerate import not_finite
 from posenc.diagnosis.mistake import Finding
 from posenc.diagnosis.named_arrays import Arrays
+from posenc.diagnosis.position_fields import shown_by
 from posenc.diagnosis.verdict import Diagnosis
 from posenc.encodings.adds.grid_sinusoidal import GridSinusoidal
 from posenc.encodings.adds.sinusoidal import Sinusoidal
@@ -56,7 +57,8 @@ def judge_sinusoids(encoding: Sinusoidal | GridSinusoidal, arrays: Arrays) -> Di
         findings = _of_grid(encoding, observed, [report.farthest_position for report in reports])
     notes = tuple(dict.fromkeys(note for report in reports for note in report.notes))
     worst = () if agree or findings else tuple(line for report in reports for line in _worst(report))
-    return Diagnosis(agree and not findings, findings, notes, compared=compared, worst=worst)
+    looked_at = shown_by("table")
+    return Diagnosis(agree and not findings, findings, notes, compared=compared, worst=worst, looked_at=looked_at)
 
 
 def _parts(

@@ -6,8 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from posenc.core import text_lines
+from posenc.core.doors import Encoding
 from posenc.diagnosis.mistake import Finding
-from posenc.models.difference import Difference, not_compared_lines
+from posenc.diagnosis.position_fields import PositionField, not_shown
+from posenc.models.difference import EVERYTHING, EXIT_CODES, PARTLY, Difference, Verdict, not_compared_lines
+from posenc.models.model_positions import ModelPositions
 
 
 @dataclass(frozen=True)
@@ -23,10 +26,12 @@ class Diagnosis(text_lines.Lines):
         compared: What was compared, in words.
         worst: Where an unexplained difference is largest, a line for each array.
         not_compared: What either side does with positions that posenc does not read.
+        looked_at: Fields of the positions that the evidence shows, "frequencies" or "window" for example.
+        not_shown: Fields that the evidence does not show, each with what to give so that it does.
 
     Example:
         >>> print(Diagnosis(agree=True, compared="what two configs say of every layer"))
-        they agree
+        they agree in everything that this evidence can show
         compared: what two configs say of every layer
     """
 
@@ -37,6 +42,20 @@ class Diagnosis(text_lines.Lines):
     compared: str = ""
     worst: tuple[str, ...] = ()
     not_compared: tuple[str, ...] = ()
+    looked_at: tuple[PositionField, ...] = ()
+    not_shown: tuple[str, ...] = ()
+
+    @property
+    def verdict(self) -> Verdict:
+        """The result in words: "agree in what was compared" where part of the positions was never looked at."""
+        if not self.agree:
+            return "differ"
+        return PARTLY if self.not_compared or self.not_shown else EVERYTHING
+
+    @property
+    def exit_code(self) -> int:
+        """0 where they agree in everything, 1 where they differ, 3 where they agree in what was compared."""
+        return EXIT_CODES[self.verdict]
 
     @property
     def explained(self) -> bool:
@@ -46,7 +65,7 @@ class Diagnosis(text_lines.Lines):
     def lines(self) -> list[str]:
         """Return the lines that are printed."""
         if self.agree:
-            lines = ["they agree in what was compared" if self.not_compared else "they agree"]
+            lines = [f"they {self.verdict}"]
         elif self.findings:
             lines = [line for finding in self.findings for line in finding.lines()]
         else:
@@ -55,14 +74,34 @@ class Diagnosis(text_lines.Lines):
             lines += [] if self.difference is None else replace(self.difference, not_compared=(), notes=()).lines()[1:]
         compared = [f"compared: {self.compared}"] if self.compared else []
         notes = [f"note: {note}" for note in self.notes]
-        return [*lines, *compared, *not_compared_lines(self.not_compared), *notes]
+        return [*lines, *compared, *self._fields(), *not_compared_lines(self.not_compared), *notes]
+
+    def _fields(self) -> list[str]:
+        """What was looked at and what was not, where anything was not; without advice where a difference was found."""
+        if not self.not_shown:
+            return []
+        looked_at = [f"looked at: {', '.join(self.looked_at)}"] if self.looked_at else []
+        if self.agree:
+            return [*looked_at, *(f"not compared: {fields}" for fields in self.not_shown)]
+        return [*looked_at, "not compared: " + ", ".join(fields.partition(":")[0] for fields in self.not_shown)]
+
+    def looked_at_in(self, positions: Encoding | ModelPositions) -> Diagnosis:
+        """Return the diagnosis with the fields of these positions that the evidence did not show.
+
+        Args:
+            positions: What was expected.
+
+        Returns:
+            The same diagnosis with `not_shown`.
+        """
+        return replace(self, not_shown=not_shown(positions, self.looked_at))
 
 
 def merged_diagnosis(verdicts: Sequence[Diagnosis]) -> Diagnosis:
     """Merge several comparisons of the same two implementations, each finding and note once."""
     each = {
         name: tuple(dict.fromkeys(one for verdict in verdicts for one in getattr(verdict, name)))
-        for name in ("findings", "notes", "worst")
+        for name in ("findings", "notes", "worst", "looked_at")
     }
     compared = "; ".join(dict.fromkeys(verdict.compared for verdict in verdicts if verdict.compared))
     return Diagnosis(all(verdict.agree for verdict in verdicts), compared=compared, **each)  # type: ignore[arg-type]

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, is_dataclass, replace
 from itertools import zip_longest
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -30,6 +30,14 @@ POSITIONS = (1024, 8192, 131_072)
 LONGEST = 100
 #: What stands for a field that the other encoding does not have.
 ABSENT = "none"
+
+
+#: How two implementations compare, as the first line of every comparison says it.
+Verdict = Literal["agree in everything that this evidence can show", "agree in what was compared", "differ"]
+EVERYTHING: Verdict = "agree in everything that this evidence can show"
+PARTLY: Verdict = "agree in what was compared"
+#: Exit codes of the command line; 2 is for what cannot be compared.
+EXIT_CODES: dict[Verdict, int] = {EVERYTHING: 0, "differ": 1, PARTLY: 3}
 
 
 @dataclass(frozen=True)
@@ -112,6 +120,13 @@ class Difference:
     parts: tuple[Difference, ...] = ()
     not_compared: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+
+    @property
+    def verdict(self) -> Verdict:
+        """The result in words: "agree in what was compared" where posenc does not read all that either side does."""
+        if not self.same:
+            return "differ"
+        return PARTLY if self.not_compared else EVERYTHING
 
     def lines(self) -> list[str]:
         """Say the differences and their effects, a line each.

@@ -12,6 +12,7 @@ from posenc.diagnosis.bias.mistakes_bias import BIASES
 from posenc.diagnosis.bias.observed_biases import observed_biases
 from posenc.diagnosis.degenerate import not_finite
 from posenc.diagnosis.named_arrays import named_arrays
+from posenc.diagnosis.position_fields import shown_by
 from posenc.diagnosis.search import explain
 from posenc.diagnosis.verdict import Diagnosis
 from posenc.encodings.biases.alibi import ALiBi
@@ -35,6 +36,14 @@ def judge_biases(groups: tuple[LayerGroup, ...], arrays: Mapping[str, Any], is_m
             f"expected must be ALiBi or T5Bias to be compared with arrays of a bias; got {encoding!r:.100}. "
             "Compare encodings instead."
         )
+    looked_at = shown_by("logits" if "logits" in arrays else "bias")
+    verdict = _judge(encoding, factor, logit_factor, arrays, is_model)
+    return replace(verdict, looked_at=looked_at)
+
+
+def _judge(
+    encoding: ALiBi | T5Bias, factor: float, logit_factor: float, arrays: Mapping[str, Any], is_model: bool
+) -> Diagnosis:
     # Models with ALiBi mask later keys, whatever their code writes there.
     evidence = observed_biases(
         named_arrays(arrays), encoding, logit_factor, causal=is_model and isinstance(encoding, ALiBi)

@@ -29,6 +29,9 @@ class CombinedEvidence(RotationEvidence):
     def fits(self, usage: RotationUsage, exact: bool = True) -> bool:
         return all(part.fits(usage, exact) for part in self.parts)
 
+    def kinds(self) -> tuple[str, ...]:
+        return tuple(kind for part in self.parts for kind in part.kinds())
+
     def compare(self, usage: RotationUsage, exact: bool = True) -> Comparison | None:
         wrong = next((part for part in self.parts if not part.fits(usage, exact)), self.parts[0])
         return wrong.compare(usage, exact)

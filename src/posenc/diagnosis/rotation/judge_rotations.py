@@ -10,6 +10,7 @@ import numpy as np
 from posenc.core.doors import Encoding, RotaryEncoding
 from posenc.diagnosis.degenerate import not_finite
 from posenc.diagnosis.mistake import Finding
+from posenc.diagnosis.position_fields import shown_by
 from posenc.diagnosis.rotation.applied_rotation import ROLES, pairs_adjacent, rotated_pairs
 from posenc.diagnosis.rotation.mistakes_positions import positions_read_off, shift_of
 from posenc.diagnosis.rotation.observed_table import ObservedFrequencies, ObservedTable
@@ -47,7 +48,7 @@ def judge_rotations(
     for label, evidence in labelled:
         if label in LABELS and not _labelled(groups, label):
             continue  # no layer of this model uses it
-        verdict = _judge(groups, model, label, evidence, length)
+        verdict = replace(_judge(groups, model, label, evidence, length), looked_at=shown_by(*evidence.kinds()))
         if not verdict.agree and not verdict.findings:
             return verdict
         verdicts.append(verdict)

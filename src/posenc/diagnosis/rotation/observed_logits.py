@@ -25,6 +25,9 @@ class ObservedLogits(RotationEvidence):
     scale: float
     dtype: str
 
+    def kinds(self) -> tuple[str, ...]:
+        return ("logits",)
+
     def compare(self, usage: RotationUsage, exact: bool = True) -> Comparison | None:
         if usage.axis != "tokens" or {rotated_pairs(usage, role, exact).dim for role in ROLES} != {self.q.shape[1]}:
             return None

@@ -25,6 +25,9 @@ class ObservedFrequencies(RotationEvidence):
     values: np.ndarray
     attention: float | None = None
 
+    def kinds(self) -> tuple[str, ...]:
+        return ("inv_freq" if self.attention is None else "inv_freq and its attention factor",)
+
     def compare(self, usage: RotationUsage, exact: bool = True) -> Comparison | None:
         if usage.sine_for_cosine or usage.other_layout or usage.query.rotations != 1.0:
             return None
@@ -83,6 +86,9 @@ class ObservedTable(AtPositions):
     dtype: str
     buffered: ObservedFrequencies | None = None
     layout: str = ""
+
+    def kinds(self) -> tuple[str, ...]:
+        return ("cos and sin",)
 
     def compare(self, usage: RotationUsage, exact: bool = True) -> Comparison | None:
         wrong_layout = self.layout == "adjacent" and not pairs_adjacent(usage.encoding)

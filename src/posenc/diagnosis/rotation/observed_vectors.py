@@ -50,6 +50,9 @@ class ObservedVectors(AtPositions):
     dtype: str
     other: np.ndarray | None = None
 
+    def kinds(self) -> tuple[str, ...]:
+        return ("q and q_rotated" if self.role == "query" else "k and k_rotated",)
+
     def compare(self, usage: RotationUsage, exact: bool = True) -> Comparison | None:
         rows = slice(None) if exact else self._subsample
         pairs = rotated_pairs(usage, self.role, exact)

@@ -55,6 +55,10 @@ class RotationEvidence(abc.ABC):
         return comparison is not None and comparison.fits(exact)
 
     @abc.abstractmethod
+    def kinds(self) -> tuple[str, ...]:
+        """Kinds of evidence that it is, as `position_fields.SHOWN_BY` names them."""
+
+    @abc.abstractmethod
     def compare(self, usage: RotationUsage, exact: bool = True) -> Comparison | None:
         """Its numbers and those of the usage; None where there are none to be compared, as of another width."""
 
@@ -202,6 +206,9 @@ class OtherRotation(RotationEvidence):
     def ropes(self) -> tuple[RoPE | AxialRoPE, ...]:
         """The RoPE, if there is one."""
         return () if self.in_head is None else (self.in_head.rope,)
+
+    def kinds(self) -> tuple[str, ...]:
+        return ("configs",)
 
     def compare(self, usage: RotationUsage, exact: bool = True) -> Comparison | None:
         return None

@@ -21,6 +21,7 @@ class CompareView(View):
         found = diagnose(_side("expected", self.expected), _side("actual", self.actual))
         return {
             "agree": found.agree,
+            "verdict": found.verdict,
             "explained": found.explained,
             "lines": found.lines(),
             "findings": [finding.sentence for finding in found.findings],

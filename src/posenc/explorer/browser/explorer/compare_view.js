@@ -49,8 +49,8 @@ function build(context) {
   return { controls: [], element: element("div", {}, both, result), update: ask, code: () => ask.facts.code };
 }
 
-function verdict({ agree, lines }) {
-  const answer = agree ? "They agree in what was compared." : "They differ.";
+function verdict({ agree, verdict: found, lines }) {
+  const answer = `They ${found}.`;
   return [
     element("p", { class: agree ? "verdict good" : "verdict bad" }, answer),
     element(
