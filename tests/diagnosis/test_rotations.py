@@ -331,10 +331,6 @@ NEITHER: dict[str, tuple[Any, Any]] = {
     "reversed order": (MEANT, table(RATES[::-1])),
     "one pair wrong": (MEANT, table(one_pair_wrong())),
     "frequencies evenly spaced": (MEANT, table(np.linspace(1.0, 2e-6, 32))),
-    "every second head unturned": (
-        MEANT,
-        {"q": Q, "q_rotated": np.where(P[:, None] % 2, Q, rotated(rotary.halves, RATES)["q_rotated"])},
-    ),
     "noise on rotated vectors": (MEANT, {"q": Q, "q_rotated": rotated(rotary.halves, RATES)["q_rotated"] + 0.05 * K}),
     "positions squared": (MEANT, table(RATES, P * P)),
     "three at once": (LLAMA3, far_rotated(rotary.bfloat16(TEN_RATES), FAR + 1, rotary.neighbours)),

@@ -7,18 +7,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from posenc.core.doors import AttentionBias, Encoding
-from posenc.diagnosis.bias.judge_biases import judge_biases
+from posenc.core.doors import Encoding
 from posenc.diagnosis.checkpoint_tables import compare_tables, table_shapes
+from posenc.diagnosis.judge_arrays import judge_arrays
 from posenc.diagnosis.judge_capture import judge_capture
 from posenc.diagnosis.judge_models import judge_models
-from posenc.diagnosis.judge_sinusoids import judge_sinusoids, sinusoids_among
 from posenc.diagnosis.live_module import is_module, module_evidence
 from posenc.diagnosis.model_capture import Capture
 from posenc.diagnosis.model_source import read_source
-from posenc.diagnosis.named_arrays import ARRAY_FILES, ARRAY_NAMES, from_file, named_arrays
+from posenc.diagnosis.named_arrays import ARRAY_FILES, ARRAY_NAMES, from_file
 from posenc.diagnosis.position_fields import shown_by
-from posenc.diagnosis.rotation.evidence_from_arrays import rotation_evidence
 from posenc.diagnosis.rotation.judge_rotations import judge_rotations
 from posenc.diagnosis.rotation.rotation_usage import rope_in_head
 from posenc.diagnosis.verdict import Diagnosis
@@ -43,11 +41,12 @@ def diagnose(
     Args:
         expected: An encoding, what `from_config` returns, or a config (a dict, or the path of its file or folder).
         actual: Any of these; a live torch module; what `posenc.transformers.capture` recorded of a model; or arrays, as
-            a dict or in an .npz or .safetensors file (never a pickle): `inv_freq`; `cos` and `sin`; `q` and
-            `q_rotated`, `k` and `k_rotated`; or `q`, `k` and `logits`; with `positions` where they are not 0, 1, 2,
-            .... Of ALiBi and T5: `bias`, or `q`, `k` and `logits`, of all heads (heads, n, m), and the learned
-            `table`. Of sinusoids that are added: `table`. Of a checkpoint: its inv_freq, or the shapes of its learned
-            tables.
+            a dict or in an .npz or .safetensors file (never a pickle): `inv_freq`; `cos` and `sin`, or a
+            `cos_sin_cache`; `q` and `q_rotated`, `k` and `k_rotated`; or `q`, `k` and `logits` or `probabilities`, of
+            one head or several; with `positions` where they are not 0, 1, 2, .... A mask in logits shows the window. Of
+            ALiBi and T5: `bias`, or `q`, `k` and `logits`, of all heads (heads, n, m), and the learned `table`. Of
+            sinusoids that are added: `table`, or `embeddings` and `hidden_states`. Of a checkpoint: its inv_freq, or
+            the shapes of its learned tables.
         layer: Number of the layer that the arrays belong to, where layers differ.
         layout: "bhtd" or "bthd", for q and k with heads.
         part: Part of the model that the arrays belong to, such as "encoder", where parts differ.
@@ -79,26 +78,9 @@ def diagnose(
     if arrays is None:
         evidence = module_evidence(actual, length or _length(one.positions))
         verdict = judge_rotations(groups, one.positions, evidence, length)
-    verdict = verdict or _judge_arrays(groups, one.positions, arrays or {}, layout, length)
+    verdict = verdict or judge_arrays(groups, one.positions, arrays or {}, layout, length)
     waived = one.positions.waived if isinstance(one.positions, ModelPositions) else ()
     return replace(verdict, not_compared=tuple(map(str, waived))).looked_at_in(one.positions)
-
-
-def _judge_arrays(
-    groups: tuple[LayerGroup, ...],
-    wanted: Encoding | ModelPositions,
-    arrays: Mapping[str, Any],
-    layout: str | None,
-    length: int | None,
-) -> Diagnosis:
-    """Compare arrays with what is meant for their layers."""
-    added = sinusoids_among([encoding for group in groups for encoding in group.encodings])
-    if added is not None and "table" in arrays:
-        return judge_sinusoids(added, named_arrays(arrays))
-    if any(isinstance(encoding, AttentionBias) for group in groups for encoding in group.encodings):
-        return judge_biases(groups, arrays, isinstance(wanted, ModelPositions))
-    logit_factor = next((group.logit_factor for group in groups if group.rotary_encoding is not None), 1.0)
-    return judge_rotations(groups, wanted, [("", rotation_evidence(arrays, layout, logit_factor))], length)
 
 
 def _tables_of_checkpoint(actual: Any, groups: tuple[LayerGroup, ...]) -> Diagnosis | None:

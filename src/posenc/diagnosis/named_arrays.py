@@ -23,20 +23,24 @@ ARRAY_NAMES = {
     "cos": "(n, pairs), or (n, channels) with every frequency twice",
     "sin": "as cos",
     "positions": "(n,), or (batch, n), or (n, axes); 0, 1, 2, ... where left out",
-    "q": "queries (n, dim), or with heads and a layout",
+    "q": "queries (n, dim), (heads, n, dim), or with a batch and a layout",
     "k": "keys",
     "q_rotated": "the queries once rotated",
     "k_rotated": "the keys once rotated",
     "query_positions": "of q, where they differ from those of k",
     "key_positions": "of k",
-    "logits": "(n, m), before the softmax",
+    "logits": "before the softmax, (n, m) or (heads, n, m); also less a number a row, log-softmax, or masked",
+    "probabilities": "after the softmax, as logits: what output_attentions gives",
+    "cos_sin_cache": "row p of position p: (n, 2·pairs), cosines before sines, or (n, pairs, 2)",
+    "embeddings": "of tokens, (n, dim), before positions are added",
+    "hidden_states": "(n, dim), embeddings with positions added",
     "scale": "what q·k is multiplied by; 1/√dim, or what the model multiplies by, where left out",
     "bias": "of ALiBi or T5, (heads, n, m)",
     "table": "of T5, (buckets, heads); of sinusoids that are added, (n, dim)",
 }
 POSITION_NAMES = ("positions", "query_positions", "key_positions")
 #: Arrays whose numbers show the type that they were rounded to, whatever type the file has.
-COMPUTED = frozenset({"cos", "sin", "q", "k", "q_rotated", "k_rotated", "logits"})
+COMPUTED = frozenset({"cos", "sin", "q", "k", "q_rotated", "k_rotated", "logits", "probabilities", "cos_sin_cache"})
 #: So many different numbers must all be held by a narrow type before it is believed that they were rounded to it.
 ENOUGH_NUMBERS = 16
 #: The most numbers of one array that are compared.

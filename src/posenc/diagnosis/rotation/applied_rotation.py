@@ -14,7 +14,7 @@ from posenc.diagnosis.rotation.rotation_usage import Reversal, RoleUsage, Rotati
 from posenc.encodings.rotates.axial_rope import AxialRoPE
 from posenc.encodings.rotates.rope import RoPE
 from posenc.frequencies import Llama3, Scaling, YaRN
-from posenc.inspect.rounding import narrowed
+from posenc.inspect.rounding import narrowed, to_tf32
 from posenc.models.pair_rotation import pair_rotation
 
 Role = Literal["query", "key"]
@@ -49,6 +49,8 @@ def rotated_pairs(usage: RotationUsage, role: Role, exact: bool = True) -> Rotat
     frequencies = _frequencies(encoding, usage.scalings, usage.reversal, exact) * usage.frequency_factor
     if usage.frequency_type:
         frequencies = narrowed(frequencies, usage.frequency_type)
+    if usage.tf32 in ("angles", "all"):
+        frequencies = to_tf32(frequencies)
     both = _of_other_layout(frequencies, first, second) if usage.other_layout else frequencies[None]
     return RotatedPairs(first, second, axis, both, factor**side.attention_factors, dim)
 
@@ -64,6 +66,8 @@ def used_positions(usage: RotationUsage, positions: np.ndarray, role: Role) -> n
         used = np.mod(used, length) if beyond == "repeat" else np.minimum(used, length - 1)
     if usage.position_type:
         used = narrowed(used, usage.position_type)
+    if usage.tf32 in ("angles", "all"):
+        used = to_tf32(used)
     return used * side.rotations
 
 

@@ -9,9 +9,11 @@ from typing import Any, Literal
 import numpy as np
 
 from posenc.core.rotation import PairLayout
+from posenc.diagnosis.logit_forms import LOGIT_NAMES, shown_logits
 from posenc.diagnosis.named_arrays import Arrays, named_arrays, scalar
 from posenc.diagnosis.rotation.applied_rotation import ROLES, Role
 from posenc.diagnosis.rotation.comparison import ROUNDING, Comparison
+from posenc.diagnosis.rotation.head_axes import for_each_head, of_logits, with_all_axes
 from posenc.diagnosis.rotation.observed_logits import ObservedLogits
 from posenc.diagnosis.rotation.observed_rotations import ObservedRotations
 from posenc.diagnosis.rotation.observed_table import ObservedFrequencies, ObservedTable
@@ -46,6 +48,16 @@ class CombinedEvidence(RotationEvidence):
 
     def table_lengths(self) -> tuple[int, ...]:
         return tuple(dict.fromkeys(length for part in self.parts for length in part.table_lengths()))
+
+    def first_wrong(self, usage: RotationUsage) -> tuple[int, ...]:
+        return tuple(dict.fromkeys(position for part in self.parts for position in part.first_wrong(usage)))
+
+    def head_order(self, usage: RotationUsage) -> tuple[int, ...]:
+        return next((order for part in self.parts if (order := part.head_order(usage))), ())
+
+    def used_positions(self, usage: RotationUsage, role: Role) -> tuple[np.ndarray, np.ndarray] | None:
+        every = (part.used_positions(usage, role) for part in self.parts)
+        return next((used for used in every if used is not None), None)
 
     def logit_factors(self, usage: RotationUsage) -> tuple[float, ...]:
         return tuple(factor for part in self.parts for factor in part.logit_factors(usage))
@@ -96,12 +108,14 @@ def rotation_evidence(
     """
     arrays = named_arrays(arrays_by_name)
     parts: list[RotationEvidence] = []
-    if "cos" in arrays or "sin" in arrays:
+    if "cos_sin_cache" in arrays:
+        parts.append(_cache(arrays))
+    elif "cos" in arrays or "sin" in arrays:
         parts.append(_table(arrays))
     elif "inv_freq" in arrays:
         parts.append(_frequencies(arrays))
-    if "logits" in arrays:
-        parts.append(_logits(arrays, logit_factor))
+    if any(name in arrays for name in LOGIT_NAMES):
+        parts.append(_logits(arrays, layout, logit_factor))
     parts += _with_each_other([_vectors(arrays, role, layout) for role in ROLES if f"{role[0]}_rotated" in arrays])
     if not parts:
         raise ValueError(
@@ -141,6 +155,38 @@ def _table(arrays: Arrays) -> ObservedTable:
     return ObservedTable(cos, sin, positions, arrays["cos"].dtype, buffered, layout)
 
 
+def _cache(arrays: Arrays) -> ObservedTable:
+    """A cache of cosines and sines whose row p is that of position p, as engines keep it."""
+    cache, dtype = arrays["cos_sin_cache"]
+    cos, sin = columns_of_cache(cache.reshape(-1, *cache.shape[-2:]) if _in_turn(cache) else cache)
+    return ObservedTable(cos, sin, np.arange(len(cos)), dtype)
+
+
+def _in_turn(cache: np.ndarray) -> bool:
+    """Whether the last axis holds the cosine and the sine of a pair."""
+    return cache.ndim > 2 and cache.shape[-1] == 2
+
+
+def columns_of_cache(cache: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Cosines and sines (n, pairs) of a cache: all cosines before all sines, or each next to its sine.
+
+    Raises:
+        ValueError: The cache has another shape.
+    """
+    if _in_turn(cache):
+        return cache[..., 0], cache[..., 1]
+    rows = cache.reshape(-1, cache.shape[-1])
+    if cache.ndim < 2 or rows.shape[1] % 2:
+        raise ValueError(
+            f"cos_sin_cache must have shape (n, 2·pairs) or (n, pairs, 2); got {cache.shape}. Give the whole cache, "
+            "or cos and sin."
+        )
+    half = rows.shape[1] // 2
+    apart, side_by_side = (rows[:, :half], rows[:, half:]), (rows[:, ::2], rows[:, 1::2])
+    uneven = [float(np.std(cos**2 + sin**2)) for cos, sin in (apart, side_by_side)]
+    return side_by_side if uneven[1] < uneven[0] else apart
+
+
 def each_frequency_once(cos: np.ndarray, sin: np.ndarray) -> tuple[np.ndarray, np.ndarray, PairLayout | Literal[""]]:
     """Every frequency once, and the pairing that a table with each twice was laid out for."""
     half = cos.shape[1] // 2
@@ -178,15 +224,7 @@ def _vectors(arrays: Arrays, role: Role, layout: str | None) -> ObservedVectors:
     x, y = _required(arrays, letter, f"{letter}_rotated")
     if x.shape != y.shape or x.ndim < 2:
         raise ValueError(f"{letter} and {letter}_rotated must have one shape (n, dim); got {x.shape} and {y.shape}.")
-    if x.ndim == 2:
-        x, y, layout = x[None, None], y[None, None], "bhtd"
-    elif x.ndim != 4 or layout not in ("bhtd", "bthd"):
-        raise ValueError(
-            f"layout must be 'bhtd' or 'bthd' for {letter} with heads, four axes; got {layout!r} for shape {x.shape}. "
-            "Say which axis is which."
-        )
-    if layout == "bthd":
-        x, y = x.swapaxes(1, 2), y.swapaxes(1, 2)
+    x, y = (with_all_axes(letter, part, layout) for part in (x, y))
     batch, heads, length, dim = x.shape
     batch_number, head_number, _ = np.indices((batch, heads, length)).reshape(3, -1)
     if (batch, heads) == (1, 1):
@@ -199,14 +237,30 @@ def _vectors(arrays: Arrays, role: Role, layout: str | None) -> ObservedVectors:
     return ObservedVectors(role, x.reshape(-1, dim), y.reshape(-1, dim), positions, head_number, batch_number, dtype)
 
 
-def _logits(arrays: Arrays, logit_factor: float) -> ObservedLogits:
-    q, k, logits = _required(arrays, "q", "k", "logits")
-    if q.ndim != 2 or k.ndim != 2 or logits.shape != (len(q), len(k)) or q.shape[1] != k.shape[1]:
+def _logits(arrays: Arrays, layout: str | None, logit_factor: float) -> ObservedLogits:
+    q, k = _required(arrays, "q", "k")
+    shown = shown_logits(arrays)
+    logits, visible = (_of_heads(shown.form, part) for part in (shown.values, shown.visible))
+    heads, queries, keys = logits.shape
+    q, k = of_logits("q", q, queries, layout), of_logits("k", k, keys, layout)
+    if len(q) != heads or q.shape[-1] != k.shape[-1]:
         raise ValueError(
-            f"logits must have shape (n, m) for q (n, dim) and k (m, dim); got {logits.shape}, {q.shape} and "
-            f"{k.shape}. Give one head."
+            f"logits must have shape (heads, n, m) for q (heads, n, dim) and k (heads, m, dim); got {logits.shape}, "
+            f"{q.shape} and {k.shape}. Give the same heads of each."
         )
-    query, key = (_positions(arrays, f"{role}_positions", (len(x),)) for role, x in (("query", q), ("key", k)))
-    scale = scalar(arrays, "scale", logit_factor * q.shape[1] ** -0.5)
-    narrowest = max((arrays[name].dtype for name in ("q", "k", "logits")), key=ROUNDING.__getitem__)
-    return ObservedLogits(q, k, logits, query, key, scale, narrowest)
+    query, key = (_positions(arrays, f"{role}_positions", (x.shape[1],)) for role, x in (("query", q), ("key", k)))
+    scale = scalar(arrays, "scale", logit_factor * q.shape[-1] ** -0.5)
+    types = [arrays["q"].dtype, arrays["k"].dtype, *([] if "probabilities" in arrays else [shown.dtype])]
+    narrowest = max(types, key=ROUNDING.__getitem__)
+    observed = ObservedLogits(q, for_each_head(k, heads), logits, visible, query, key, scale, narrowest)
+    return replace(observed, up_to_rows=shown.up_to_rows, rounding=float(shown.rounding), form=shown.form)
+
+
+def _of_heads(name: str, logits: np.ndarray) -> np.ndarray:
+    """Logits as (heads, n, m)."""
+    one = logits[0] if logits.ndim == 4 and len(logits) == 1 else logits
+    if one.ndim not in (2, 3):
+        raise ValueError(
+            f"{name} must have shape (n, m), or (heads, n, m); got {logits.shape}. Give one row of the batch."
+        )
+    return one if one.ndim == 3 else one[None]

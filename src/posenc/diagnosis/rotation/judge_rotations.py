@@ -11,13 +11,13 @@ from posenc.core.doors import Encoding, RotaryEncoding
 from posenc.diagnosis.degenerate import not_finite
 from posenc.diagnosis.mistake import Finding
 from posenc.diagnosis.position_fields import shown_by
-from posenc.diagnosis.rotation.applied_rotation import ROLES, pairs_adjacent, rotated_pairs
-from posenc.diagnosis.rotation.mistakes_positions import positions_read_off, shift_of
+from posenc.diagnosis.rotation.applied_rotation import ROLES, rotated_pairs
+from posenc.diagnosis.rotation.explain_rotation import explained_by, may_regroup
+from posenc.diagnosis.rotation.mistakes_positions import positions_read_off
 from posenc.diagnosis.rotation.observed_table import ObservedFrequencies, ObservedTable
+from posenc.diagnosis.rotation.position_rules import shift_of
 from posenc.diagnosis.rotation.rotation_evidence import RotationEvidence
-from posenc.diagnosis.rotation.rotation_mistakes import IN_CODE
 from posenc.diagnosis.rotation.rotation_usage import RoleUsage, RotationUsage
-from posenc.diagnosis.search import explain
 from posenc.diagnosis.verdict import Diagnosis, merged_diagnosis
 from posenc.encodings.rotates.xd_rope import XDRoPE
 from posenc.frequencies import DynamicNTK, LongRoPE
@@ -55,6 +55,20 @@ def judge_rotations(
     return merged_diagnosis(verdicts)
 
 
+def agrees(
+    groups: tuple[LayerGroup, ...],
+    model: Encoding | ModelPositions,
+    evidence: RotationEvidence,
+    length: int | None = None,
+) -> bool:
+    """Whether the evidence shows the rotation in these groups, as `judge_rotations` says, without a search."""
+    encoding = _rotation(groups, "")
+    if encoding is None or not_finite(evidence.numbers()) is not None:
+        return False
+    usage, _ = _as_shown(_served(encoding, model, evidence, length), evidence)
+    return any(evidence.fits(start) for start, _ in _equivalent_usages(usage, evidence))
+
+
 def _judge(
     groups: tuple[LayerGroup, ...],
     model: Encoding | ModelPositions,
@@ -83,11 +97,9 @@ def _judge(
             return Diagnosis(True, notes=tuple(notes), compared=compared)
     if evidence.differs_by_angle_rounding(usage):
         return Diagnosis(True, notes=(*notes, ROUNDED), compared=compared)
-    found = _of_other_layers(model, usage, evidence, label) or _never_set(usage, evidence)
-    if not found:
-        starts = [usage, *([replace(usage, regrouped=True)] if evidence.roles() and _may_regroup(usage) else [])]
-        explanation = explain(starts, IN_CODE, evidence)
-        found = () if explanation is None else explanation.findings
+    found = (
+        _of_other_layers(model, usage, evidence, label) or _never_set(usage, evidence) or explained_by(usage, evidence)
+    )
     if not found:
         return Diagnosis(False, (), tuple(notes), compared=compared, worst=tuple(evidence.describe_worst(usage)))
     return Diagnosis(False, found, tuple(notes), compared=compared)
@@ -121,7 +133,7 @@ def _equivalent_usages(usage: RotationUsage, evidence: RotationEvidence) -> Iter
     """The usage, and what no logit tells from it, each with a note."""
     yield usage, ""
     both = set(evidence.roles()) in ({"query", "key"}, set())
-    regrouped = [replace(usage, regrouped=True)] if both and evidence.roles() and _may_regroup(usage) else []
+    regrouped = [replace(usage, regrouped=True)] if both and evidence.roles() and may_regroup(usage) else []
     for start in regrouped:
         yield start, REGROUPED
     for start in (usage, *regrouped) if both else ():
@@ -138,10 +150,6 @@ def _each_channel(table: ObservedTable, dim: int) -> ObservedTable:
     if 2 * table.cos.shape[1] != dim:
         return table
     return replace(table, cos=np.tile(table.cos, 2), sin=np.tile(table.sin, 2), layout="")
-
-
-def _may_regroup(usage: RotationUsage) -> bool:
-    return usage.in_head is not None and pairs_adjacent(usage.encoding) and usage.in_head.rope.head_dim > 2
 
 
 def _common_shift(usage: RotationUsage, evidence: RotationEvidence) -> tuple[int, ...]:

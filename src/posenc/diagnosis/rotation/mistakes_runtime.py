@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any
 
 from posenc.diagnosis.mistake import Change, Mistake, from_defaults, setting
 from posenc.diagnosis.rotation.applied_rotation import Role
 from posenc.diagnosis.rotation.rotation_evidence import Changes, RotationEvidence
-from posenc.diagnosis.rotation.rotation_usage import RotationUsage, TableEnd
+from posenc.diagnosis.rotation.rotation_usage import Products, RotationUsage, TableEnd
 from posenc.frequencies import DynamicNTK, LongRoPE
+
+#: Products that may be formed in TF32, in words.
+PRODUCTS: dict[Products, str] = {
+    "angles": "positions and frequencies",
+    "logits": "queries and keys",
+    "all": "positions and frequencies, and of queries and keys,",
+}
 
 
 def to_role(role: Role, **values: Any) -> Change[RotationUsage]:
@@ -32,14 +39,35 @@ def to_both(**values: Any) -> Change[RotationUsage]:
     return change
 
 
-def table_end(beyond: Literal["repeat", "stay"]) -> Change[RotationUsage]:
-    """A table that ends, at any length that the positions pass."""
+def table_repeats(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
+    """A table that begins again: after a power of two, or where rows first differ and twice as many are shown."""
+    longest = evidence.longest() or 0
+    differing = (length for length in evidence.first_wrong(usage) if 1 < 2 * length <= longest)
+    for length in dict.fromkeys((*evidence.table_lengths(), *differing)):
+        yield from_defaults(usage, table=TableEnd(length, "repeat")), {"length": length}
 
-    def change(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
-        for length in evidence.table_lengths():
-            yield from_defaults(usage, table=TableEnd(length, beyond)), {"length": length}
 
-    return change
+def table_ends(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
+    """A table whose last row stands for all that follow."""
+    longest = evidence.longest() or 0
+    differing = (length for length in evidence.first_wrong(usage) if 1 < length < longest - 1)
+    for length in dict.fromkeys((*evidence.table_lengths(), *differing)):
+        yield from_defaults(usage, table=TableEnd(length, "stay")), {"length": length}
+
+
+def heads_permuted(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
+    """Vectors of heads in another order, read off."""
+    order = evidence.head_order(usage)
+    moved = [head for head, other in enumerate(order) if head != other]
+    if moved:
+        listed = ", ".join(f"head {head} has that of head {order[head]}" for head in moved[:3])
+        yield from_defaults(usage, head_order=order), {"listed": listed, "count": len(moved), "all": len(order)}
+
+
+def products_in_tf32(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
+    """Angles, logits or both from products in TF32."""
+    for products, words in PRODUCTS.items():
+        yield from_defaults(usage, tf32=products), {"products": words}
 
 
 def cached_unscaled(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
@@ -91,6 +119,7 @@ def one_sided(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
             yield replace(usage, **{role: changed}) if changed else None, {"side": side, "meant": factor}
 
 
+_TF32 = "Form them in float32: torch.backends.cuda.matmul.allow_tf32 = False, or multiply element by element."
 _OFF_BY_ONE = "The first token of a sequence is at position 0, for queries and keys alike."
 _POSITIONS = "Keep positions as integers; they never take the model's dtype."
 _FREQUENCIES = "Keep the frequencies in float32, outside of what .to(), .half() and .bfloat16() cast."
@@ -152,6 +181,11 @@ RUNTIME: tuple[Mistake[RotationUsage], ...] = (
             "The second half of every rotated query is that of the key, and the first half of every key that of the "
             "query.",
             "Look at which tensor the kernel loads for each half.", setting(crossed=True), alone=True),
-    Mistake("table repeats", "Positions begin again after {length}.", _TABLE, table_end("repeat")),
-    Mistake("table ends", "Every position from {length} on is taken for the last of them.", _TABLE, table_end("stay")),
+    Mistake("table repeats", "Positions begin again after {length}.", _TABLE, table_repeats),
+    Mistake("table ends", "Every position from {length} on is taken for the last of them.", _TABLE, table_ends),
+    Mistake("products in TF32", "Products of {products} are formed in TF32, with 10 bits behind the point.", _TF32,
+            products_in_tf32, alone=True),
+    Mistake("order of heads", "{count} of {all} heads stand in another order: {listed}.",
+            "Give every head its own vectors; with shards, those of its number in the whole layer.", heads_permuted,
+            alone=True),
 )  # fmt: skip

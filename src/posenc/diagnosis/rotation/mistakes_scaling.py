@@ -29,6 +29,15 @@ def scaling_dropped(usage: RotationUsage, evidence: RotationEvidence) -> Changes
         yield usage.with_rope(scaling=None), {"meant": usage.scaling}
 
 
+def factor_kept(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
+    """Frequencies that are not scaled, under the attention factor of the scaling all the same."""
+    if usage.scaling is not None and usage.scaling.attention_factor != 1.0 and usage.rope is not None:
+        factor, ones = usage.scaling.attention_factor, (1.0,) * (usage.rope.head_dim // 2)
+        unscaled = unless_refused(lambda: LongRoPE(ones, ones, 2, 2, 1.0, attention=factor))
+        words = {"meant": usage.scaling, "factor": factor}
+        yield None if unscaled is None else usage.with_rope(scaling=unscaled), words
+
+
 def scaling_added(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
     for scaling in evidence.scalings(usage) if usage.scaling is None else ():
         yield usage.with_rope(scaling=scaling), {"got": scaling}
@@ -95,10 +104,14 @@ def ramp_of_the_paper(usage: RotationUsage, evidence: RotationEvidence) -> Chang
 
 
 def without_exponent(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
-    if usage.rope is not None and isinstance(usage.scaling, NTKAware):
-        factor = usage.scaling.factor
+    scaling = usage.scaling
+    if usage.rope is not None and isinstance(scaling, NTKAware | DynamicNTK):
+        factor = scaling.factor
+        if isinstance(scaling, DynamicNTK):
+            factor = factor * max(scaling.length, scaling.original) / scaling.original - (factor - 1.0)
+        width = usage.rope.head_dim
         changed = usage.with_rope(scaling=None, base=usage.rope.base * factor)
-        yield changed, {"factor": factor, "width": usage.rope.head_dim}
+        yield changed, {"factor": factor, "width": width, "less": width - 2}
 
 
 def attention_to(power: int) -> Change[RotationUsage]:
@@ -129,9 +142,10 @@ def mscale_dialect(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
     scaling = usage.scaling
     if not isinstance(scaling, YaRN):
         return
+    shown = evidence.attention_factors(usage)
     for values, name in product(((scaling.mscale, scaling.mscale_all_dim), *MSCALES), DIALECTS):
         factor = attention_of(name, scaling.factor, *values)  # type: ignore[arg-type]
-        matching = [one for one in evidence.attention_factors(usage) if abs(factor - one) <= 2e-5 * one]
+        matching = [one for one in shown if abs(factor - one) <= 2e-5 * one]
         if matching and abs(factor - scaling.attention_factor) > 2e-5:
             changed, words = _with_attention(usage, matching[0])
             yield changed, words | {"got": factor, "dialect": name}
@@ -212,7 +226,7 @@ SCALING: tuple[Mistake[RotationUsage], ...] = (
             "Pass rope_scaling (in new files rope_parameters) on to the code that makes the frequencies.",
             scaling_dropped, topic="scheme"),
     Mistake("exponent of NTK", "The base is multiplied by {factor:g} itself, without the exponent d/(d-2).",
-            "Multiply the base by factor^({width}/({width}-2)).", without_exponent, topic="scheme"),
+            "Multiply the base by {factor:g}^({width}/{less}).", without_exponent, topic="scheme"),
     Mistake("scaling applied twice", *_TWICE, factor_squared, only_in="configs"),
     Mistake("scaling applied twice", *_TWICE, scaled_twice, only_in="code"),
     Mistake("ramp of the paper",
@@ -258,6 +272,10 @@ SCALING: tuple[Mistake[RotationUsage], ...] = (
             "Use long_factor for lengths above the trained one and short_factor below.", lists_swapped),
     Mistake("served length", "The frequencies are those of a length of {got} where {meant} is served.",
             "Choose the frequencies for {meant} positions, once and for all of a sequence.", other_length),
+    Mistake("scaling ignored",
+            "The frequencies of the scaling {meant!r} are not applied, and its attention factor {factor:.6g} is.",
+            "Take frequencies and attention factor from one place, the scaling of the file.", factor_kept,
+            only_in="code", topic="scheme"),
     Mistake("scheme", "The scaling is {got!r} where {meant!r} is meant.", "Use the rope_type of the file.",
             other_scheme),
     Mistake("scaling added", "The scaling {got!r} is applied where none is meant.",

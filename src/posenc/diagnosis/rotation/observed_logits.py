@@ -2,83 +2,219 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
-from posenc.diagnosis.rotation.applied_rotation import ROLES, rotate_vectors, rotated_pairs
+from posenc.diagnosis.rotation.applied_rotation import ROLES, Role, rotate_vectors, rotated_pairs
 from posenc.diagnosis.rotation.comparison import ANGLE, ROUGH, ROUNDING, SIGNIFICANT, Comparison, farness, subsample
-from posenc.diagnosis.rotation.rotation_evidence import RotationEvidence, longest_with, powers_within, shown_position
+from posenc.diagnosis.rotation.observed_vectors import nearest_heads
+from posenc.diagnosis.rotation.rotation_evidence import (
+    RotationEvidence,
+    first_wrong_of,
+    longest_with,
+    powers_within,
+    shown_position,
+)
 from posenc.diagnosis.rotation.rotation_usage import RotationUsage
+from posenc.inspect.rounding import to_tf32
+
+#: Heads of a first look.
+HEADS = 3
+#: Tokens of the other side that show where one stands, and how many places are tried for all.
+WITNESSES, MOST_PLACES = 8, 1 << 20
+#: How far float32 may tip the rounding of a vector to TF32 over, of a product.
+TF32_TIP = 2.0**-16
 
 
 @dataclass(frozen=True, eq=False)
 class ObservedLogits(RotationEvidence):
-    """Logits (n, m) of queries (n, dim) and keys (m, dim) at positions, times `scale`; masked where not finite."""
+    """Logits of queries and keys at positions, times `scale`.
+
+    Args:
+        q: Queries, (heads, n, dim).
+        k: Keys, (heads, m, dim).
+        logits: Logits, (heads, n, m).
+        visible: Mask of the logits that show anything, (heads, n, m).
+        query_positions: (n,) or (n, axes).
+        key_positions: (m,) or (m, axes).
+        scale: Factor of q·k.
+        dtype: The narrowest type of queries, keys and logits.
+        up_to_rows: Whether every row may differ by a number of its own.
+        rounding: How far rounding may move a logit besides.
+        form: What the logits are, in words.
+        head_numbers: Numbers of the heads, where they are some of more.
+    """
 
     q: np.ndarray
     k: np.ndarray
     logits: np.ndarray
+    visible: np.ndarray
     query_positions: np.ndarray
     key_positions: np.ndarray
     scale: float
     dtype: str
+    up_to_rows: bool = False
+    rounding: float = 0.0
+    form: str = "logits"
+    head_numbers: tuple[int, ...] = ()
 
     def kinds(self) -> tuple[str, ...]:
         return ("logits",)
 
     def compare(self, usage: RotationUsage, exact: bool = True) -> Comparison | None:
-        if usage.axis != "tokens" or {rotated_pairs(usage, role, exact).dim for role in ROLES} != {self.q.shape[1]}:
+        part = self if exact or usage.head_order else self._subsample
+        if usage.axis != "tokens" or {rotated_pairs(usage, role, exact).dim for role in ROLES} != {self.q.shape[-1]}:
             return None
-        rows, columns = (slice(None), slice(None)) if exact else self._subsample
-        query_positions, key_positions = self.query_positions[rows], self.key_positions[columns]
-        logits, scale = self.logits[rows][:, columns], self.scale * usage.logit_factor
-        product, size = self._product(usage, rows, columns, exact)
+        product, size = part.product(usage, exact)
+        scale = self.scale * usage.logit_factor
         fastest = float(np.abs(rotated_pairs(usage, "query", exact).frequencies[0]).max(initial=0.0))
-        steps = farness(query_positions)[:, None] + farness(key_positions)
-        tolerance = ROUNDING[self.dtype] * 2 + (ANGLE if exact else ROUGH) * fastest * steps
-        significant = (tolerance <= SIGNIFICANT) & (logits > -1e30)
-        return Comparison(np.abs(product * scale - logits), tolerance * size * abs(scale), significant)
+        steps = farness(part.query_positions)[:, None] + farness(part.key_positions)
+        relative = ROUNDING[self.dtype] * 2 + (ANGLE if exact else ROUGH) * fastest * steps
+        significant = np.broadcast_to(relative <= SIGNIFICANT, part.logits.shape) & part.visible
+        gap = product * scale - part.logits
+        tolerance = relative * size * abs(scale) + self.rounding
+        if usage.tf32 in ("logits", "all"):  # a product of rounded numbers: one more ulp where the rounding tips over
+            tolerance = tolerance + TF32_TIP * size * abs(scale)
+        if self.up_to_rows:
+            gap = less_row_mean(gap, significant)
+            tolerance = tolerance + _row_mean(tolerance, significant)
+        return Comparison(np.abs(gap), tolerance, significant)
 
-    def _product(
-        self, usage: RotationUsage, rows: slice | np.ndarray, columns: slice | np.ndarray, exact: bool
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """q·k of rotated vectors, (n, m), and the product of their lengths."""
-        q = rotate_vectors(usage, self.q[rows], self.query_positions[rows], "query", exact)
-        k = rotate_vectors(usage, self.k[columns], self.key_positions[columns], "key", exact)
-        return q @ k.T, np.linalg.norm(q, axis=1)[:, None] * np.linalg.norm(k, axis=1)
+    def product(self, usage: RotationUsage, exact: bool = True) -> tuple[np.ndarray, np.ndarray]:
+        """q·k of rotated vectors, (heads, n, m), and the product of their lengths."""
+        q = rotated_heads(usage, self.q, self.query_positions, "query", exact)
+        k = rotated_heads(usage, self.k, self.key_positions, "key", exact)
+        if usage.tf32 in ("logits", "all"):
+            q, k = to_tf32(q), to_tf32(k)
+        if usage.head_order:
+            q, k = (part[list(usage.head_order)] for part in (q, k))
+        size = np.linalg.norm(q, axis=-1)[..., None] * np.linalg.norm(k, axis=-1)[:, None]
+        return q @ k.swapaxes(-1, -2), size
 
     def logit_factors(self, usage: RotationUsage) -> tuple[float, ...]:
         """Factor of q·k·scale that comes nearest to the logits."""
-        product, _ = self._product(usage, slice(None), slice(None), True)
-        visible = np.isfinite(self.logits) & (self.logits > -1e30)
-        size = float((product[visible] ** 2).sum()) * self.scale
-        return (float((product[visible] * self.logits[visible]).sum()) / size,) if size else ()
+        part = self._few_rows
+        product, logits = part.product(usage)[0], part.logits
+        if self.up_to_rows:
+            product, logits = less_row_mean(product, part.visible), less_row_mean(logits, part.visible)
+        size = float((product[part.visible] ** 2).sum()) * self.scale
+        return (float((product[part.visible] * logits[part.visible]).sum()) / size,) if size else ()
 
     def describe(self, index: tuple[int, ...]) -> str:
-        row, column = index
+        head, row, column = index
+        of_head = f"head {self._heads[head]}, " if len(self.q) > 1 or self.head_numbers else ""
         return (
-            f"query at position {shown_position(self.query_positions[row])}, key at "
+            f"{of_head}query at position {shown_position(self.query_positions[row])}, key at "
             f"{shown_position(self.key_positions[column])}"
         )
 
     def numbers(self) -> dict[str, np.ndarray]:
         positions = {"query_positions": self.query_positions, "key_positions": self.key_positions}
-        return {"q": self.q, "k": self.k, **positions, "logits": np.where(np.isneginf(self.logits), 0.0, self.logits)}
+        return {"q": self.q, "k": self.k, **positions, self.form: self.logits}
 
     def width(self) -> str:
-        return f"logits of {len(self.q)} queries and {len(self.k)} keys of {self.q.shape[1]} channels, {self.dtype}"
+        heads, queries, dim = self.q.shape
+        of_heads = f"{heads} heads, " if heads > 1 else ""
+        return f"{self.form} of {of_heads}{queries} queries and {self.k.shape[1]} keys of {dim} channels, {self.dtype}"
 
     def channels(self) -> int:
-        return int(self.q.shape[1])
+        return int(self.q.shape[-1])
 
     def longest(self) -> int:
         return max(longest_with(self.query_positions), longest_with(self.key_positions))
 
+    def of_heads(self, heads: np.ndarray) -> ObservedLogits:
+        """The same logits of some heads alone."""
+        numbers = tuple(self._heads[head] for head in heads)
+        arrays = {name: getattr(self, name)[heads] for name in ("q", "k", "logits", "visible")}
+        return replace(self, head_numbers=numbers, **arrays)
+
+    def of_tokens(self, queries: np.ndarray, keys: np.ndarray) -> ObservedLogits:
+        """The same logits of some queries and keys alone."""
+        q, query_positions = self.q[:, queries], self.query_positions[queries]
+        k, key_positions = self.k[:, keys], self.key_positions[keys]
+        logits, visible = (part[:, queries][..., keys] for part in (self.logits, self.visible))
+        changed = replace(self, q=q, k=k, logits=logits, visible=visible)
+        return replace(changed, query_positions=query_positions, key_positions=key_positions)
+
+    @property
+    def _heads(self) -> tuple[int, ...]:
+        return self.head_numbers or tuple(range(len(self.q)))
+
     @cached_property
-    def _subsample(self) -> tuple[np.ndarray, np.ndarray]:
-        return subsample(self.query_positions), subsample(self.key_positions)
+    def _subsample(self) -> ObservedLogits:
+        heads = np.unique(np.linspace(0, len(self.q) - 1, HEADS).astype(int))
+        return self.of_heads(heads).of_tokens(subsample(self.query_positions), subsample(self.key_positions))
+
+    @cached_property
+    def _few_rows(self) -> ObservedLogits:
+        """Some rows with all their keys, enough to read a factor off."""
+        rows = np.unique(np.linspace(0, self.q.shape[1] - 1, 64).astype(int))
+        return self.of_tokens(rows, np.arange(self.k.shape[1]))
+
+    def first_wrong(self, usage: RotationUsage) -> tuple[int, ...]:
+        comparison = self.compare(usage)
+        if comparison is None or self.query_positions.ndim > 1:
+            return ()
+        # Positions that differ on both sides first do so against the first token of the other.
+        of_queries = first_wrong_of(
+            comparison, self.query_positions, axis=1, among=(slice(None), slice(None), slice(1))
+        )
+        of_keys = first_wrong_of(comparison, self.key_positions, axis=2, among=(slice(None), slice(1)))
+        return tuple(dict.fromkeys(of_queries + of_keys))
+
+    def head_order(self, usage: RotationUsage) -> tuple[int, ...]:
+        if len(self.q) == 1 or self.head_numbers:
+            return ()
+        part = self._few_rows
+        visible = part.visible.all(0)
+        expected, shown = (
+            less_row_mean(values, part.visible)[:, visible]
+            for values in (part.product(usage)[0] * self.scale, part.logits)
+        )
+        return nearest_heads(expected, shown)
+
+    def used_positions(self, usage: RotationUsage, role: Role) -> tuple[np.ndarray, np.ndarray] | None:
+        """Positions that queries or keys were rotated from, as the logits with a few of the other side show them."""
+        x, positions = (self.q, self.query_positions) if role == "query" else (self.k, self.key_positions)
+        others = self.key_positions if role == "query" else self.query_positions
+        visible = self.visible[0] if role == "query" else self.visible[0].T
+        if self.up_to_rows or positions.ndim > 1 or len(positions) * len(positions) > MOST_PLACES:
+            return None
+        seen = np.flatnonzero(visible.all(0))[-WITNESSES:]
+        if len(seen) < 2 or np.any(positions != np.floor(positions)):
+            return None
+        side: Role = "key" if role == "query" else "query"
+        other = rotated_heads(usage, (self.k if role == "query" else self.q)[:1, seen], others[seen], side)[0]
+        shown = (self.logits[0][:, seen] if role == "query" else self.logits[0][seen].T) / (
+            self.scale * usage.logit_factor
+        )
+        places = np.arange(int(positions.min()), int(positions.max()) + 2)
+        gaps = [
+            np.abs(rotated_heads(usage, x[:1], np.full(len(positions), place), role)[0] @ other.T - shown).max(1)
+            for place in places
+        ]
+        return positions, places[np.argmin(gaps, axis=0)].astype(np.float64)
 
     def table_lengths(self) -> tuple[int, ...]:
         return powers_within(np.concatenate([self.query_positions, self.key_positions]))
+
+
+def rotated_heads(
+    usage: RotationUsage, x: np.ndarray, positions: np.ndarray, role: Role, exact: bool = True
+) -> np.ndarray:
+    """Vectors (heads, n, dim) as a usage rotates them; `positions` are those of the n tokens."""
+    every = np.tile(positions, (len(x), *(1,) * (positions.ndim - 1)))
+    return rotate_vectors(usage, x.reshape(-1, x.shape[-1]), every, role, exact).reshape(x.shape)
+
+
+def less_row_mean(values: np.ndarray, visible: np.ndarray) -> np.ndarray:
+    """Numbers (..., n, m) less the mean of what is visible in their row."""
+    return np.asarray(values - _row_mean(values, visible))
+
+
+def _row_mean(values: np.ndarray, visible: np.ndarray) -> np.ndarray:
+    count = np.maximum(visible.sum(-1, keepdims=True), 1)
+    return np.asarray(np.where(visible, values, 0.0).sum(-1, keepdims=True) / count)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -92,7 +92,8 @@ class ObservedTable(AtPositions):
 
     def compare(self, usage: RotationUsage, exact: bool = True) -> Comparison | None:
         wrong_layout = self.layout == "adjacent" and not pairs_adjacent(usage.encoding)
-        if usage.other_layout or usage.axis != "tokens" or usage.crossed or wrong_layout:
+        of_vectors = usage.other_layout or usage.crossed or bool(usage.head_order) or usage.tf32 in ("logits", "all")
+        if of_vectors or usage.axis != "tokens" or wrong_layout:
             return None
         rows = slice(None) if exact else self._subsample
         cos, sin = (part[0] for part in used_cos_sin(usage, self.positions[rows], "query", exact))
@@ -103,6 +104,10 @@ class ObservedTable(AtPositions):
         size = max(1.0, float(np.nanmax(np.abs(self.cos), initial=0.0)))
         used = used_positions(usage, self.positions[rows], "query")
         return comparison_of(gap, size, used, frequencies, self.dtype, exact, of_values=OF_TABLE)
+
+    def of_rows(self, rows: np.ndarray) -> ObservedTable:
+        """The same table in some rows alone."""
+        return replace(self, cos=self.cos[rows], sin=self.sin[rows], positions=self.positions[rows])
 
     def rotations(self, usage: RotationUsage, role: Role = "query") -> ObservedRotations | None:
         return self._rotations if rotated_pairs(usage, role).frequencies.shape[1] == self.cos.shape[1] else None

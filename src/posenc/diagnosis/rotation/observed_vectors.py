@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -24,6 +24,23 @@ from posenc.inspect.rounding import NARROW_TYPES
 #: length, of itself.
 FURTHER_OUT = 1024
 LENGTH = 4e-6
+#: Rows that values are read off: more of one position tell nothing new.
+MOST_READ_OFF = 4096
+
+
+def nearest_heads(expected: np.ndarray, shown: np.ndarray) -> tuple[int, ...]:
+    """For every row of numbers that are shown the expected row that is nearest; () where that is no permutation.
+
+    Args:
+        expected: (heads, numbers).
+        shown: (heads, numbers).
+
+    Example:
+        >>> nearest_heads(np.eye(3), np.eye(3)[[2, 0, 1]])
+        (2, 0, 1)
+    """
+    nearest = (shown @ expected.T - 0.5 * (expected * expected).sum(1)).argmax(1)
+    return tuple(nearest.tolist()) if len(set(nearest.tolist())) == len(nearest) else ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,9 +73,9 @@ class ObservedVectors(AtPositions):
     def compare(self, usage: RotationUsage, exact: bool = True) -> Comparison | None:
         rows = slice(None) if exact else self._subsample
         pairs = rotated_pairs(usage, self.role, exact)
-        if pairs.dim != self.x.shape[1] or (usage.crossed and self.other is None):
+        if pairs.dim != self.x.shape[1] or (usage.crossed and self.other is None) or usage.tf32 in ("logits", "all"):
             return None
-        x, y, positions = self.x[rows], self.y[rows], self._counted(usage)[rows]
+        x, y, positions = self._of_heads(usage)[rows], self.y[rows], self._counted(usage)[rows]
         expected = rotate_vectors(usage, x, positions, self.role, exact)
         if usage.crossed and self.other is not None:
             others = rotate_vectors(usage, self.other[rows], positions, self.role, exact)
@@ -94,17 +111,41 @@ class ObservedVectors(AtPositions):
         rounding = comparison.tolerance + angle * np.linalg.norm(self.x, axis=1)[:, None]
         return bool(np.all(np.abs(after - before) <= LENGTH * before + 1e-9) and np.all(comparison.gap <= rounding))
 
+    def _of_heads(self, usage: RotationUsage) -> np.ndarray:
+        """The vectors that are rotated, those of other heads where a usage takes these."""
+        if not usage.head_order:
+            return self.x
+        by_head = self.x.reshape(int(self.batch.max()) + 1, len(usage.head_order), -1, self.x.shape[1])
+        return by_head[:, list(usage.head_order)].reshape(self.x.shape)
+
+    def head_order(self, usage: RotationUsage) -> tuple[int, ...]:
+        heads, batch = int(self.heads.max()) + 1, int(self.batch.max()) + 1
+        length, rest = divmod(len(self.x), heads * batch)
+        whole = rest == 0 and np.array_equal(self.heads, np.tile(np.repeat(np.arange(heads), length), batch))
+        pairs = rotated_pairs(usage, self.role)
+        if heads == 1 or not whole or pairs.dim != self.x.shape[1]:
+            return ()
+        rows = slice(0, heads * length)
+        expected, shown = (
+            part.reshape(heads, length, -1)[:, : self.x.shape[1]].reshape(heads, -1)
+            for part in (rotate_vectors(usage, self.x[rows], self.positions[rows], self.role), self.y[rows])
+        )
+        return nearest_heads(expected, shown)
+
     def _counted(self, usage: RotationUsage) -> np.ndarray:
         """The numbers that are taken for the position of each row."""
-        one_axis = self.positions.ndim == 1
-        counted = {
-            "tokens": self.positions,
-            "heads": self.heads,
-            "batch": self.batch,
-            "tokens and heads": self.positions + (self.heads if one_axis else self.heads[:, None]),
-            "tokens and batch": self.positions + (self.batch if one_axis else self.batch[:, None]),
-        }
-        return np.asarray(counted[usage.axis])
+        if usage.axis == "tokens":
+            return self.positions
+        numbers = self.heads if "heads" in usage.axis else self.batch
+        if "tokens" not in usage.axis:
+            return numbers
+        return np.asarray(self.positions + (numbers if self.positions.ndim == 1 else numbers[:, None]))
+
+    def of_rows(self, rows: np.ndarray) -> ObservedVectors:
+        """The same vectors in some rows alone."""
+        names = ("x", "y", "positions", "heads", "batch")
+        other = None if self.other is None else self.other[rows]
+        return replace(self, other=other, **{name: getattr(self, name)[rows] for name in names})
 
     @cached_property
     def _unwritten(self) -> np.ndarray:
@@ -126,9 +167,21 @@ class ObservedVectors(AtPositions):
         if role != self.role or pairs.dim != self.x.shape[1] or usage.other_layout:
             return None
         first, second = written_channels(usage, pairs)
-        before = self.x[:, pairs.first] + 1j * self.x[:, pairs.second]
-        after = self.y[:, first] + 1j * self.y[:, second]
-        return rotations_of(before, after, self.positions, self.dtype in NARROW_TYPES)
+        x, y = (part[self._read_off] for part in (self.x, self.y))
+        before = x[:, pairs.first] + 1j * x[:, pairs.second]
+        after = y[:, first] + 1j * y[:, second]
+        return rotations_of(before, after, self.positions[self._read_off], self.dtype in NARROW_TYPES)
+
+    @cached_property
+    def _read_off(self) -> np.ndarray:
+        """Rows that values are read off, (rows,): as many of every position, of other heads first."""
+        _, number = np.unique(self.positions, axis=0, return_inverse=True)
+        number = number.reshape(-1)
+        order = np.argsort(number, kind="stable")
+        starts = np.searchsorted(number[order], np.arange(number.max() + 1))
+        rank = np.arange(len(order)) - starts[number[order]]
+        most = max(MOST_READ_OFF // len(starts), 1)
+        return np.asarray(order[rank < most])
 
     def frequencies(self, usage: RotationUsage) -> np.ndarray | None:
         rotations = self.rotations(usage, self.role)

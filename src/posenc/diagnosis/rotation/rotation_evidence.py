@@ -24,6 +24,8 @@ from posenc.models.fingerprints import canonical
 
 #: How far a base may be off, of itself, that was read off narrow numbers.
 NEAR_BASE = 0.03
+#: Digits of a base that no file states so, as a stretched one.
+MOST_DIGITS = 9
 #: What a mistake in a rotation yields.
 Changes = Iterator[tuple[RotationUsage | None, Words]]
 
@@ -138,6 +140,18 @@ class RotationEvidence(abc.ABC):
         """Lengths after which a table may have ended."""
         return ()
 
+    def first_wrong(self, usage: RotationUsage) -> tuple[int, ...]:
+        """The first position that differs from a usage, of queries and of keys, where positions are shown."""
+        return ()
+
+    def head_order(self, usage: RotationUsage) -> tuple[int, ...]:
+        """For every head the head whose vectors stand there; () where none or too little is shown."""
+        return ()
+
+    def used_positions(self, usage: RotationUsage, role: Role) -> tuple[np.ndarray, np.ndarray] | None:
+        """Positions of queries or keys, and those that were used, where rotations are not shown but products are."""
+        return None
+
     def bases(self, usage: RotationUsage) -> tuple[float, ...]:
         shown = self.frequencies(usage)
         if usage.rope is None:
@@ -168,7 +182,13 @@ class RotationEvidence(abc.ABC):
 
     def scalings(self, usage: RotationUsage) -> tuple[Scaling, ...]:
         """Scalings that may have been added."""
-        return tuple(Linear(factor) for factor in self.stretches(usage) if factor >= 1.0)
+        linear = tuple(Linear(factor) for factor in self.stretches(usage) if factor >= 1.0)
+        shown = self.frequencies(usage)
+        if shown is None or not isinstance(usage.rope, RoPE) or usage.rope.head_dim < 4:
+            return linear
+        power = 1.0 - 2.0 / usage.rope.head_dim
+        factors = ((base / usage.rope.base) ** power for base in _bases_of(shown, usage.rope.head_dim, False)[-1:])
+        return (*linear, *(NTKAware(round(one, 2)) for one in factors if 1.0 < round(one, 2) < 1e3))
 
     def schemes(self, usage: RotationUsage) -> tuple[Scaling, ...]:
         """Scalings that may stand in place of the right one: every other, with its factor and lengths."""
@@ -269,7 +289,8 @@ def _bases_of(frequencies: np.ndarray, head_dim: int, is_scaled: bool) -> tuple[
         return ()
     rounded = (float(f"{base:.{digits}g}") for digits in range(1, 5))
     near = (value for value in (*rounded, *BASES) if abs(value - base) <= NEAR_BASE * base)
-    return tuple(dict.fromkeys((fewest_digits(base), *near)))
+    of_more_digits = (float(f"{base:.{digits}g}") for digits in range(5, MOST_DIGITS))
+    return tuple(dict.fromkeys((fewest_digits(base), *near, *of_more_digits, base)))
 
 
 def _dynamic(factor: float, original: int) -> DynamicNTK:
@@ -290,6 +311,19 @@ class AtPositions(RotationEvidence):
 
     def longest(self) -> int:
         return longest_with(self.positions)
+
+    def first_wrong(self, usage: RotationUsage) -> tuple[int, ...]:
+        comparison = self.compare(usage)
+        return () if comparison is None or self.positions.ndim > 1 else first_wrong_of(comparison, self.positions, 0)
+
+
+def first_wrong_of(
+    comparison: Comparison, positions: np.ndarray, axis: int, among: tuple[slice, ...] = ()
+) -> tuple[int, ...]:
+    """The least position at which a comparison differs, along one of its axes, among some of its numbers."""
+    wrong = ((comparison.gap > comparison.tolerance) & comparison.significant)[among]
+    rows = wrong.any(tuple(other for other in range(wrong.ndim) if other != axis))
+    return (int(positions[rows].min()),) if rows.any() else ()
 
 
 def longest_with(positions: np.ndarray) -> int:

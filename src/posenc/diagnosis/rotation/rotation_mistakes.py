@@ -2,10 +2,13 @@
 
 from posenc.diagnosis.rotation.mistakes_axes import AXES
 from posenc.diagnosis.rotation.mistakes_base_and_pairing import FIELDS
+from posenc.diagnosis.rotation.mistakes_one_side import ONE_SIDE
 from posenc.diagnosis.rotation.mistakes_positions import READ_OFF
 from posenc.diagnosis.rotation.mistakes_runtime import RUNTIME
 from posenc.diagnosis.rotation.mistakes_scaling import SCALING
 
 #: In the order of the search: what a config can say before what running code alone can do.
 IN_CONFIGS = tuple(mistake for mistake in (*SCALING, *FIELDS, *AXES) if mistake.only_in != "code")
-IN_CODE = tuple(mistake for mistake in (*SCALING, *FIELDS, *AXES, *RUNTIME, *READ_OFF) if mistake.only_in != "configs")
+IN_CODE = tuple(
+    mistake for mistake in (*SCALING, *FIELDS, *AXES, *RUNTIME, *ONE_SIDE, *READ_OFF) if mistake.only_in != "configs"
+)

@@ -17,6 +17,8 @@ from posenc.inspect.rounding import NarrowType
 
 #: What is exchanged in a ramp: its two ends, or the frequencies that it blends.
 Reversal = Literal["ends", "blend"]
+#: Products that are formed in TF32: of positions and frequencies, or of queries and keys.
+Products = Literal["angles", "logits", "all"]
 #: What code takes for the position of a token, or adds to it.
 Axis = Literal["tokens", "heads", "batch", "tokens and heads", "tokens and batch"]
 
@@ -118,6 +120,8 @@ class RotationUsage:
         regrouped: Whether adjacent pairs come out as halves, as DeepSeek's code leaves them.
         crossed: Whether the second halves of queries and the first halves of keys are those of the other.
         zeros: Whether rows of zeros were never written.
+        tf32: Products that are formed in TF32.
+        head_order: The vectors of head `head_order[h]` stand where those of head h are meant; empty for h itself.
     """
 
     encoding: RotaryEncoding
@@ -136,6 +140,8 @@ class RotationUsage:
     regrouped: bool = False
     crossed: bool = False
     zeros: bool = False
+    tf32: Products | None = None
+    head_order: tuple[int, ...] = ()
 
     @property
     def is_default(self) -> bool:

@@ -1,0 +1,72 @@
+"""Judge arrays that running code gave: tables, biases, rotations, and the mask in logits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from posenc.core.doors import AttentionBias, Encoding
+from posenc.diagnosis.bias.judge_biases import judge_biases
+from posenc.diagnosis.judge_masks import judge_mask
+from posenc.diagnosis.judge_sinusoids import judge_sinusoids, sinusoids_among
+from posenc.diagnosis.mistake import unless_refused
+from posenc.diagnosis.named_arrays import named_arrays, on_host
+from posenc.diagnosis.rotation.evidence_from_arrays import rotation_evidence
+from posenc.diagnosis.rotation.judge_rotations import agrees, judge_rotations
+from posenc.diagnosis.verdict import Diagnosis, merged_diagnosis
+from posenc.models.model_positions import LayerGroup, ModelPositions
+
+TOKENS_FIRST = "three axes were read as (tokens, heads, dim), as they agree so; layout='bthd' says it"
+
+
+def judge_arrays(
+    groups: tuple[LayerGroup, ...],
+    wanted: Encoding | ModelPositions,
+    arrays: Mapping[str, Any],
+    layout: str | None,
+    length: int | None,
+) -> Diagnosis:
+    """Compare arrays with what is meant for their layers, the mask in them too.
+
+    Args:
+        groups: Layers that the arrays belong to.
+        wanted: The encoding or model that is meant.
+        arrays: Arrays of any library under the names of `ARRAY_NAMES`.
+        layout: "bhtd" or "bthd", for vectors with heads.
+        length: Tokens that are served; those of the evidence if None.
+
+    Raises:
+        ValueError: Arrays are unknown or do not fit together.
+    """
+    verdict = _judge_values(groups, wanted, arrays, layout, length)
+    if not isinstance(wanted, ModelPositions):
+        return verdict
+    mask = judge_mask(groups, named_arrays(arrays), wanted.windows_known)
+    if mask is None or verdict.explained:
+        return verdict if mask is None else merged_diagnosis([verdict, mask])
+    return replace(verdict, notes=(*verdict.notes, *(finding.sentence for finding in mask.findings)))
+
+
+def _judge_values(
+    groups: tuple[LayerGroup, ...],
+    wanted: Encoding | ModelPositions,
+    arrays: Mapping[str, Any],
+    layout: str | None,
+    length: int | None,
+) -> Diagnosis:
+    """Compare the numbers of arrays, leaving out what is masked."""
+    added = sinusoids_among([encoding for group in groups for encoding in group.encodings])
+    if added is not None and "table" in arrays:
+        return judge_sinusoids(added, named_arrays(arrays))
+    if any(isinstance(encoding, AttentionBias) for group in groups for encoding in group.encodings):
+        return judge_biases(groups, arrays, isinstance(wanted, ModelPositions))
+    logit_factor = next((group.logit_factor for group in groups if group.rotary_encoding is not None), 1.0)
+    evidence = rotation_evidence(arrays, layout, logit_factor)
+    three_axes = any(on_host(arrays[name]).values.ndim == 3 for name in ("q", "k") if name in arrays)
+    if layout is None and three_axes and not agrees(groups, wanted, evidence, length):
+        tokens_first = unless_refused(lambda: rotation_evidence(arrays, "bthd", logit_factor))
+        if tokens_first is not None and agrees(groups, wanted, tokens_first, length):
+            verdict = judge_rotations(groups, wanted, [("", tokens_first)], length)
+            return replace(verdict, notes=(*verdict.notes, TOKENS_FIRST))
+    return judge_rotations(groups, wanted, [("", evidence)], length)

@@ -1,0 +1,247 @@
+"""Kinds of dumps and faults of a row, a head or a side, planted in NumPy: each is agreed with, or named with its place.
+
+Nothing of posenc computes a number here, so that a mistake in it cannot plant itself.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from diagnosis import rotary_implementation as rotary
+from posenc import AxialRoPE, DynamicNTK, RoPE, YaRN
+from posenc.diagnosis import diagnose
+
+N, D, HEADS = 256, 64, 16
+P = np.arange(N)
+Q, K = rotary.drawn(N, D), rotary.drawn(N, D, seed=1)
+Q_HEADS, K_HEADS = rotary.drawn(HEADS, 130, D, seed=2), rotary.drawn(HEADS // 4, 130, D, seed=3)
+RATES = rotary.frequencies(D, 1e4)
+MEANT = RoPE(D, pairing="halves")
+YARN = RoPE(D, base=1e6, pairing="halves", scaling=YaRN(4.0, 8192))
+YARN_RATES, FACTOR = rotary.yarn(D, 1e6, 4.0, 8192), rotary.mscale(4.0)
+DYNAMIC = RoPE(D, pairing="halves", scaling=DynamicNTK(2.0, 128, 512))
+LATER = P[:, None] < P
+MISTRAL = {
+    "model_type": "mistral", "head_dim": D, "num_attention_heads": 4, "hidden_size": 256, "num_hidden_layers": 2,
+    "rope_theta": 10_000.0, "sliding_window": 64, "max_position_embeddings": 4096,
+}  # fmt: skip
+LLAMA = MISTRAL | {"model_type": "llama", "sliding_window": None}
+
+
+def rotate(x: np.ndarray, rates: Any = RATES, positions: Any = None, rotation: Any = rotary.halves, factor: Any = 1.0):
+    positions = np.arange(x.shape[-2]) if positions is None else np.asarray(positions)
+    cos, sin = rotary.waves(np.asarray(rates), positions)
+    return rotation(x, cos * factor, sin * factor)
+
+
+def queries(rotated: np.ndarray, x: np.ndarray = Q) -> dict[str, Any]:
+    return {"q": x, "q_rotated": rotated}
+
+
+def both(q: np.ndarray, k: np.ndarray) -> dict[str, Any]:
+    return {"q": Q, "k": K, "q_rotated": q, "k_rotated": k}
+
+
+def logits(q: np.ndarray | None = None, k: np.ndarray | None = None, scale: float = D**-0.5) -> dict[str, Any]:
+    q, k = rotate(Q) if q is None else q, rotate(K) if k is None else k
+    return {"q": Q, "k": K, "logits": q @ k.T * scale}
+
+
+def masked(values: np.ndarray, seen: int = N, later: int = 0, by: float = -np.inf) -> np.ndarray:
+    distance = P[:, None] - P
+    return np.where((distance < seen) & (distance >= -later), values, by)
+
+
+def softmax(values: np.ndarray) -> np.ndarray:
+    power = np.exp(values - values.max(-1, keepdims=True))
+    return power / power.sum(-1, keepdims=True)
+
+
+def probabilities(seen: int = N, **what: Any) -> dict[str, Any]:
+    whole = logits(**what)
+    return {"q": Q, "k": K, "probabilities": softmax(masked(whole["logits"], seen))}
+
+
+def attention(keys: Any = None, **how: Any) -> dict[str, Any]:
+    """Logits of all heads of grouped queries, (heads, tokens, tokens)."""
+    k = np.repeat(rotate(K_HEADS) if keys is None else keys, HEADS // len(K_HEADS), 0)
+    return {"q": Q_HEADS, "k": K_HEADS, "logits": rotate(Q_HEADS, **how) @ k.swapaxes(-1, -2) * D**-0.5}
+
+
+def one_head_of_another_base(head: int = 3) -> dict[str, Any]:
+    rates = rotary.frequencies(D, 5e5)
+    wrong = attention(rates=rates, keys=rotate(K_HEADS, rates))["logits"]
+    right = attention()
+    return {**right, "logits": np.where(np.arange(HEADS)[:, None, None] == head, wrong, right["logits"])}
+
+
+def heads_from(head: int, changed: np.ndarray) -> dict[str, Any]:
+    """Queries whose heads from this one on are others."""
+    right = rotate(Q_HEADS)
+    return queries(np.where(np.arange(HEADS)[:, None, None] >= head, changed, right), Q_HEADS)
+
+
+def rows(wrong: np.ndarray, changed: np.ndarray, right: np.ndarray | None = None) -> dict[str, Any]:
+    """Queries whose rows of this mask are others."""
+    return queries(np.where(wrong[:, None], changed, rotate(Q) if right is None else right))
+
+
+SECTIONS = (8, 12, 12)
+BLOCKS = (0,) * 8 + (1,) * 12 + (2,) * 12
+VISION = AxialRoPE(axis=BLOCKS, frequency_index=tuple(range(32)), frequency_dim=64, base=1e6, pairing="halves")
+VISION_RATES = rotary.frequencies(64, 1e6)
+ROWS, COLUMNS, TEXT = 9, 13, 5
+
+
+def interleaved() -> list[int]:
+    """t h w t h w ..., then time."""
+    return [pair % 3 if pair < 3 * SECTIONS[pair % 3] else 0 for pair in range(32)]
+
+
+def grid(transposed: bool = False, after: int = TEXT + COLUMNS) -> np.ndarray:
+    """Text, a picture of 9 by 13, and text again from `after` on: time, height, width."""
+    tokens = range(ROWS * COLUMNS)
+    places = [(i % ROWS, i // ROWS) if transposed else (i // COLUMNS, i % COLUMNS) for i in tokens]
+    text, rest = [[t] * 3 for t in range(TEXT)], [[after + t] * 3 for t in range(40)]
+    return np.array(text + [[TEXT, TEXT + h, TEXT + w] for h, w in places] + rest)
+
+
+IMAGE = rotary.drawn(len(grid()), 64, seed=4)
+IMAGE_HEADS = rotary.drawn(HEADS, len(grid()), 64, seed=5)
+
+
+def seen(axes: Any = BLOCKS, positions: np.ndarray | None = None, x: np.ndarray = IMAGE) -> np.ndarray:
+    angle = (grid() if positions is None else positions)[:, list(axes)] * VISION_RATES
+    return rotary.halves(x, np.cos(angle), np.sin(angle))
+
+
+def on_grid(rotated: np.ndarray, x: np.ndarray = IMAGE) -> dict[str, Any]:
+    return queries(rotated, x) | {"positions": grid()}
+
+
+def tf32(values: Any) -> np.ndarray:
+    """Float32 numbers with 10 bits behind the point, as tensor cores take them."""
+    bits = np.asarray(values, np.float32).view(np.uint32).astype(np.uint64) + 0x1000
+    return (bits & 0xFFFFE000).astype(np.uint32).view(np.float32).astype(float)
+
+
+FAR = np.concatenate([np.arange(40), np.arange(40, 8000, 31)])
+FAR_Q = rotary.drawn(len(FAR), D, seed=6)
+
+
+def far(rates: Any, positions: Any = FAR, factor: Any = 1.0) -> dict[str, Any]:
+    cos, sin = rotary.waves(rates, positions)
+    return {"cos": cos * factor, "sin": sin * factor, "positions": FAR}
+
+
+def cached_unscaled() -> dict[str, Any]:
+    """Keys of unscaled frequencies, with the factor of the scaling all the same."""
+    q, k = (rotate(FAR_Q, rates, FAR, factor=FACTOR) for rates in (YARN_RATES, rotary.frequencies(D, 1e6)))
+    return {"q": FAR_Q, "q_rotated": q, "k": FAR_Q, "k_rotated": k, "positions": FAR}
+
+
+def without_exponent() -> np.ndarray:
+    return rotary.frequencies(D, 1e4 * (2.0 * 512 / 128 - 1.0))
+
+
+ORDER = np.arange(HEADS).reshape(2, -1).T.reshape(-1)
+#: What is meant, what is there, the name of the mistake, and words of its place or sentence.
+ONE: dict[str, tuple[Any, Any, str, str]] = {
+    # kinds of dumps
+    "probabilities of another base": (MEANT, probabilities(q=rotate(Q, rotary.frequencies(D, 5e5)),
+        k=rotate(K, rotary.frequencies(D, 5e5))), "base", "500000"),
+    "probabilities of another scale": (MEANT, probabilities(scale=1 / D), "scale of the logits", ""),
+    "log-softmax of late queries": (MEANT, {"q": Q, "k": K, "logits":
+        np.log(softmax(logits(q=rotate(Q, positions=P + 1))["logits"]))}, "off by one", "Queries"),
+    "a fused cache of another base": (MEANT, {"cos_sin_cache":
+        np.concatenate(rotary.waves(rotary.frequencies(D, 5e5), P), -1)}, "base", "500000"),
+    "a window one too wide in the mask": (MISTRAL, logits() | {"logits": masked(logits()["logits"], 65)},
+        "window", "64 positions before"),
+    "a window in probabilities": (MISTRAL, probabilities(65), "window", "64 positions before"),
+    "no window": (MISTRAL, logits() | {"logits": masked(logits()["logits"])}, "window", "all keys"),
+    "a window where none is meant": (LLAMA, logits() | {"logits": masked(logits()["logits"], 64)}, "window", "63"),
+    "one later key": (MISTRAL, logits() | {"logits": masked(logits()["logits"], 64, later=1)}, "causal mask", "1"),
+    # a set of rows or heads
+    "the factor from a row on": (YARN, rows(P >= 200, rotate(Q, YARN_RATES, factor=FACTOR), rotate(Q, YARN_RATES)),
+        "attention factor ignored", "0 to 199"),
+    "positions that repeat after 96": (MEANT, queries(rotate(Q, positions=P % 96)), "table repeats", "96"),
+    "positions that repeat after 96, in logits": (MEANT,
+        logits(rotate(Q, positions=P % 96), rotate(K, positions=P % 96)), "table repeats", "96"),
+    "positions that stay at 110": (MEANT, queries(rotate(Q, positions=np.minimum(P, 110))), "table ends", "111"),
+    "one head unrotated": (MEANT, heads_from(HEADS, Q_HEADS) | {"q_rotated":
+        np.where(np.arange(HEADS)[:, None, None] == 5, Q_HEADS, rotate(Q_HEADS))}, "not rotated", "head 5"),
+    "heads permuted": (MEANT, queries(rotate(Q_HEADS)[ORDER], Q_HEADS), "order of heads", "1 has that of head 8"),
+    "the other pairing from head 8 on": (MEANT, heads_from(8, rotate(Q_HEADS, rotation=rotary.neighbours)),
+        "layout", "heads 8 to 15"),
+    "interleaved sections from head 8 on": (VISION, on_grid(np.where(np.arange(HEADS)[:, None, None] >= 8,
+        seen(interleaved(), x=IMAGE_HEADS), seen(x=IMAGE_HEADS)), IMAGE_HEADS), "sections arranged otherwise",
+        "heads 8 to 15"),
+    "late rows from 200 on": (MEANT, queries(rotate(Q, positions=P + (P >= 200))), "positions", "200"),
+    "the base of another layer every 48 rows": (MEANT, rows(P % 48 == 47, rotate(Q, rotary.frequencies(D, 5e5))),
+        "base", "every 48 positions, from 47 on"),
+    "one head of logits of another base": (MEANT, one_head_of_another_base(), "base", "head 3"),
+    "every second row unrotated": (MEANT, rows(P % 2 == 1, Q), "not rotated", "every 2 positions, from 1 on"),
+    "noise in a block of rows": (MEANT, rows((P >= 64) & (P < 128), K), "some differ", "positions 64 to 127"),
+    # one side
+    "keys in the other layout": (MEANT, both(rotate(Q), rotate(K, rotation=rotary.neighbours)), "layout", "keys"),
+    "keys in the other layout, in logits": (MEANT, logits(k=rotate(K, rotation=rotary.neighbours)), "layout", "keys"),
+    "queries in blocks, keys interleaved": (VISION, {"q": IMAGE, "q_rotated": seen(), "k": IMAGE, "positions": grid(),
+        "k_rotated": seen(interleaved())}, "sections arranged otherwise", "keys"),
+    "keys unscaled, with the factor": (YARN, cached_unscaled(), "scaling ignored", "keys"),
+    "a ring buffer rolled": (MEANT, both(rotate(Q), rotate(K, positions=np.roll(P, 17))), "positions", "17"),
+    "a ring buffer rolled, in logits": (MEANT, logits(k=rotate(K, positions=np.roll(P, 17))), "positions", "17"),
+    # grids
+    "a transposed grid": (VISION, on_grid(seen(positions=grid(transposed=True))), "positions", "column by column"),
+    "text counted by patches": (VISION, on_grid(seen(positions=grid(after=TEXT + ROWS * COLUMNS))), "positions", "104"),
+    # numbers
+    "products in TF32": (MEANT, far(tf32(RATES), tf32(FAR)), "products in TF32", "TF32"),
+    "logits in TF32": (MEANT, logits(tf32(rotate(Q)), tf32(rotate(K))), "products in TF32", "TF32"),
+    "a base of six digits": (MEANT, far(rotary.frequencies(D, 612_345.0)), "base", "612345"),
+    "a base of NTK": (MEANT, far(rotary.frequencies(D, 1e4 * 3.3 ** (64 / 62))), "scaling added", "3.3"),
+    "dynamic NTK without its exponent": (DYNAMIC, far(without_exponent()), "exponent of NTK", "64/62"),
+}  # fmt: skip
+
+HARMLESS: dict[str, tuple[Any, Any]] = {
+    "probabilities": (MEANT, probabilities()),
+    "probabilities in float32": (MEANT, {**probabilities(), "probabilities":
+        probabilities()["probabilities"].astype(np.float32)}),
+    "probabilities in bfloat16": (MEANT, {**probabilities(), "probabilities":
+        rotary.bfloat16(probabilities()["probabilities"]).astype(np.float32)}),
+    "less the maximum of the row": (MEANT, {**logits(), "logits":
+        logits()["logits"] - logits()["logits"].max(-1, keepdims=True)}),
+    "less the maximum, masked": (MEANT, {**logits(), "logits":
+        masked(logits()["logits"]) - masked(logits()["logits"]).max(-1, keepdims=True)}),
+    "log-softmax": (MEANT, {**logits(), "logits": np.log(softmax(logits()["logits"]))}),
+    "a window in the mask": (MISTRAL, {**logits(), "logits": masked(logits()["logits"], 64)}),
+    "a window in the mask of large numbers": (MISTRAL,
+        {**logits(), "logits": masked(logits()["logits"], 64, by=-3.4e38)}),
+    "a window in probabilities": (MISTRAL, probabilities(64)),
+    "a causal mask": (LLAMA, {**logits(), "logits": masked(logits()["logits"])}),
+    "no mask": (MISTRAL, logits()),
+    "a fused cache": (MEANT, {"cos_sin_cache": np.concatenate(rotary.waves(RATES, P), -1)}),
+    "a fused cache, cos and sin in turn": (MEANT, {"cos_sin_cache": np.stack(rotary.waves(RATES, P), -1)}),
+    "heads, tokens, channels": (MEANT, queries(rotate(Q_HEADS), Q_HEADS)),
+    "tokens, heads, channels": (MEANT, queries(rotate(Q_HEADS).swapaxes(0, 1), Q_HEADS.swapaxes(0, 1))),
+    "logits of many heads": (MEANT, attention()),
+    "logits of many heads in a batch": (MEANT, {name: values[None] for name, values in attention().items()}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", ONE)
+def test_a_planted_mistake_is_named_with_its_place(case: str) -> None:
+    meant, there, name, words = ONE[case]
+    found = diagnose(meant, there)
+    assert not found.agree
+    assert [finding.name for finding in found.findings] == [name], str(found)
+    (finding,) = found.findings
+    assert words in f"{finding.where} {finding.sentence} {finding.fix}", str(found)
+
+
+@pytest.mark.parametrize("case", HARMLESS)
+def test_what_is_harmless_is_agreed_with(case: str) -> None:
+    found = diagnose(*HARMLESS[case])
+    assert found.agree, str(found)
+    assert found.findings == ()
