@@ -72,6 +72,23 @@ def bfloat16(values: np.ndarray) -> np.ndarray:
     return np.ldexp(np.round(mantissa * 256) / 256, exponent)
 
 
+def paper(heads: int) -> np.ndarray:
+    """Slopes of the authors' code: of 8 for 12 heads, and every second of 16."""
+    near = 2 ** int(np.log2(heads))
+    return np.concatenate([slopes(near), slopes(2 * near)[::2][: heads - near]])
+
+
+def with_neighbour(heads: int, head: int = 2) -> np.ndarray:
+    """Slopes of which one is that of the next head."""
+    return np.where(np.arange(heads) == head, np.roll(paper(heads), -1), paper(heads))
+
+
+def probabilities(bias: np.ndarray, scale: float) -> dict[str, Any]:
+    dump = logits(bias, scale)
+    power = np.exp(dump["logits"] - dump["logits"].max(-1, keepdims=True))
+    return {"q": Q, "k": K, "probabilities": power / power.sum(-1, keepdims=True)}
+
+
 ROOT = D**-0.5
 ONE: dict[str, tuple[Any, Any, str]] = {
     "no bias at all": (BLOOM, logits(masked(np.zeros((H, N, N))), ROOT), "bias left out"),
@@ -109,6 +126,15 @@ ONE: dict[str, tuple[Any, Any, str]] = {
     "no table added": (ENCODER, {"bias": np.zeros((H, N, N)), "table": TABLE}, "bias left out"),
     "t5 divided by the root": (T5, {**logits(buckets(), ROOT), "table": TABLE}, "scale of the logits"),
     "t5 divided, table not given": (T5, logits(buckets(), ROOT), "scale of the logits"),
+    **{f"slopes of {heads} heads rolled": (ALiBi(heads), {"bias": linear(np.roll(paper(heads), 1))}, "order of heads")
+       for heads in (8, 12, 16)},
+    **{f"one of {heads} heads with its neighbour's slope":
+       (ALiBi(heads), {"bias": linear(with_neighbour(heads))}, "slopes of heads") for heads in (8, 12, 16)},
+    "heads of two shards in turn": (ALiBi(12), {"bias": linear(paper(12).reshape(2, 6).T.reshape(-1))},
+        "order of heads"),
+    "half of the buckets": (ENCODER, {"bias": buckets(buckets=16), "table": TABLE}, "buckets"),
+    "half of the buckets of a decoder": (DECODER, {"bias": buckets(both=False, buckets=16), "table": TABLE}, "buckets"),
+    "probabilities of slopes to 2^-16": (BLOOM, probabilities(masked(linear(slopes(steepest=16.0))), ROOT), "steepest"),
     "the table negated": (ENCODER, {"bias": -buckets(), "table": TABLE}, "sign of the bias"),
 }  # fmt: skip
 
@@ -146,6 +172,8 @@ HARMLESS: dict[str, tuple[Any, Any]] = {
     "one decoded token": (BLOOM, {"bias": slopes()[:, None, None] * P, "query_positions": P[-1:]}),
     "t5": (ENCODER, {"bias": buckets(), "table": TABLE}),
     "t5 without its table": (ENCODER, {"bias": buckets()}),
+    "probabilities": (BLOOM, probabilities(masked(linear(slopes())), ROOT)),
+    "t5's probabilities": (T5, probabilities(buckets(), 1.0)),
     "t5's logits": (T5, logits(buckets(), 1.0)),
     "t5's decoder": (DECODER, {"bias": masked(buckets(both=False), -1e9), "table": TABLE}),
 }

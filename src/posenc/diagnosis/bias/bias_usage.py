@@ -41,6 +41,8 @@ class BiasUsage:
 
     def biases(self, query_positions: np.ndarray, key_positions: np.ndarray, table: np.ndarray | None) -> np.ndarray:
         """Biases that are added to the logits, (heads, n, m); `table` is the learned one of T5, (buckets, heads)."""
+        if table is not None and isinstance(self.encoding, T5Bias):
+            table = table[: self.encoding.buckets]  # code that makes fewer buckets reads the first rows
         params = {"table": table} if isinstance(self.encoding, T5Bias) else None
         if self.unclamped and table is not None and isinstance(self.encoding, T5Bias):
             buckets = self.buckets(query_positions, key_positions)

@@ -36,7 +36,7 @@ def judge_biases(groups: tuple[LayerGroup, ...], arrays: Mapping[str, Any], is_m
             f"expected must be ALiBi or T5Bias to be compared with arrays of a bias; got {encoding!r:.100}. "
             "Compare encodings instead."
         )
-    looked_at = shown_by("logits" if "logits" in arrays else "bias")
+    looked_at = shown_by("bias" if "bias" in arrays else "logits")
     verdict = _judge(encoding, factor, logit_factor, arrays, is_model)
     return replace(verdict, looked_at=looked_at)
 

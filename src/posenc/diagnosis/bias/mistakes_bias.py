@@ -11,6 +11,7 @@ import numpy as np
 from posenc.diagnosis.bias.bias_usage import BiasUsage
 from posenc.diagnosis.bias.observed_biases import ObservedBiases
 from posenc.diagnosis.mistake import Change, Mistake, Words, fewest_digits, from_defaults, setting, with_fields
+from posenc.diagnosis.nearest_heads import nearest_heads
 from posenc.encodings.biases.alibi import ALiBi
 from posenc.encodings.biases.t5 import T5Bias
 from posenc.inspect.rounding import NARROW_TYPES
@@ -101,6 +102,24 @@ def head_order(usage: BiasUsage, evidence: ObservedBiases) -> Changes:
         yield from_defaults(usage, order=order), {"message": message}
 
 
+def order_read_off(usage: BiasUsage, evidence: ObservedBiases) -> Changes:
+    """Biases of heads rolled, or in any other order, read off."""
+    if evidence.reads_table_off(usage):
+        return
+    expected, rest = _expected_and_shown(usage, evidence.subsample)
+    heads = len(expected)
+    order = nearest_heads(expected.reshape(heads, -1), rest.reshape(heads, -1))
+    moved = [head for head, other in enumerate(order) if head != other]
+    if moved:
+        by = order[0]
+        is_rolled = order == (*range(by, heads), *range(by))
+        message = (
+            f"are rolled by {by if 2 * by <= heads else by - heads}: " if is_rolled else "stand in another order: "
+        )
+        listed = ", ".join(f"head {head} has that of head {order[head]}" for head in moved[:3])
+        yield from_defaults(usage, order=order), {"message": message + listed}
+
+
 def other_slopes(usage: BiasUsage, evidence: ObservedBiases) -> Changes:
     """Another slope in some heads, read off."""
     if not isinstance(usage.encoding, ALiBi):
@@ -110,13 +129,24 @@ def other_slopes(usage: BiasUsage, evidence: ObservedBiases) -> Changes:
     if not np.all(size > 0.0):
         return
     shown = (expected * rest).sum((1, 2)) / size
-    factors = tuple(0.0 if abs(one) < 1e-6 else fewest_digits(float(one)) for one in shown)
-    wrong = [head for head, one in enumerate(factors) if abs(one - 1.0) > 1e-4]
-    if wrong and len(wrong) < len(factors):
-        slopes = np.asarray(usage.encoding.slopes())
-        listed = (f"head {head} has {slopes[head] * factors[head]:.6g} for {slopes[head]:.6g}" for head in wrong[:4])
-        words = {"heads": ", ".join(listed), "count": len(wrong), "all": len(factors)}
+    wrong = [head for head, one in enumerate(shown) if abs(one - 1.0) > 1e-4]
+    if not wrong or len(wrong) == len(shown):
+        return
+    slopes = np.asarray(usage.encoding.slopes())
+    listed = ", ".join(_other_slope(slopes, head, float(shown[head])) for head in wrong[:4])
+    words = {"heads": listed, "count": len(wrong), "all": len(shown)}
+    short = tuple(0.0 if abs(one) < 1e-6 else fewest_digits(float(one)) for one in shown)
+    exact = tuple(float(one) if head in wrong else 1.0 for head, one in enumerate(shown))
+    for factors in (short, exact):
         yield from_defaults(usage, head_factors=factors), words
+
+
+def _other_slope(slopes: np.ndarray, head: int, factor: float) -> str:
+    """The slope that a head has, whose it is, and the one that is meant."""
+    slope = slopes[head] * factor
+    owner = np.flatnonzero(np.abs(slopes - slope) <= 1e-5 * slopes)
+    of_head = f", that of head {owner[0]}," if owner.size else ""
+    return f"head {head} has {slope:.6g}{of_head} for {slopes[head]:.6g}"
 
 
 def shard_slopes(usage: BiasUsage, evidence: ObservedBiases) -> Changes:
@@ -142,9 +172,9 @@ def directions(usage: BiasUsage, evidence: ObservedBiases) -> Changes:
 
 
 def bucket_count(usage: BiasUsage, evidence: ObservedBiases) -> Changes:
-    """Another number of buckets: where T5's table is given, it has as many rows as are meant."""
-    if evidence.reads_table_off(usage):
-        yield from bias_field("buckets", *BUCKETS)(usage, evidence)
+    """Another number of buckets; where T5's table is given, no more than it has rows."""
+    rows = max(BUCKETS) if evidence.table is None else len(evidence.table)
+    yield from bias_field("buckets", *(count for count in BUCKETS if count <= rows))(usage, evidence)
 
 
 def off_by_one(usage: BiasUsage, evidence: ObservedBiases) -> Changes:
@@ -195,6 +225,9 @@ BIASES: tuple[Mistake[BiasUsage], ...] = (
             _SHARDS, shard_slopes),
     Mistake("order of heads", "The biases of heads {message}.",
             "Give every head its own; with shards, those of its number in the whole layer.", head_order),
+    Mistake("order of heads", "The biases of heads {message}.",
+            "Give every head its own; look at how heads are dealt out to shards, and at an index that begins at 1.",
+            order_read_off, alone=True),
     Mistake("far buckets",
             "Far keys fall into buckets beyond the last one of their direction: the limit is missing.",
             "Take the minimum of a bucket and the last one: min(bucket, buckets - 1).", setting(unclamped=True)),

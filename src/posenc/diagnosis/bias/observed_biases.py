@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from posenc.diagnosis.bias.bias_usage import BiasUsage
+from posenc.diagnosis.logit_forms import LOGIT_NAMES, shown_logits
 from posenc.diagnosis.named_arrays import Arrays, scalar
 from posenc.diagnosis.rotation.comparison import ROUNDING, subsample
 from posenc.encodings.biases.alibi import ALiBi
@@ -32,6 +33,7 @@ class ObservedBiases:
         table: Learned table of T5, where it is given.
         causal: Whether later keys are masked, so that their biases count for nothing.
         head_dim: Channels of a head, where they are known.
+        up_to_rows: Whether every row may differ by a number of its own, as probabilities show them.
     """
 
     logits: np.ndarray
@@ -42,6 +44,7 @@ class ObservedBiases:
     table: np.ndarray | None
     causal: bool
     head_dim: int | None
+    up_to_rows: bool = False
 
     def fits(self, usage: BiasUsage, exact: bool = True) -> bool:
         """Whether the usage explains every logit, up to a number for each row, which no softmax sees."""
@@ -63,8 +66,16 @@ class ObservedBiases:
         rest = np.where(finite, self.logits - usage.product_factor * self.product, np.nan)
         if self.reads_table_off(usage):
             buckets = usage.buckets(self.query_positions, self.key_positions)
+            rest = self._less_own_key(rest) if self.up_to_rows else rest
             return _less_its_bucket(rest, buckets) if usage.factor else rest
         return np.asarray(rest - usage.biases(self.query_positions, self.key_positions, self.table))
+
+    def _less_own_key(self, rest: np.ndarray) -> np.ndarray:
+        """Each row less what it holds for the query's own position; NaN where that is not shown."""
+        own = self.key_positions == self.query_positions[:, None]
+        shown = own.any(1) & np.isfinite(rest[:, np.arange(len(own)), own.argmax(1)]).all(0)
+        less = rest - rest[:, np.arange(len(own)), own.argmax(1)][..., None]
+        return np.where(shown[:, None], less, np.nan)
 
     def reads_table_off(self, usage: BiasUsage) -> bool:
         """Whether T5's table is not given, so that any number a bucket explains the logits."""
@@ -98,7 +109,8 @@ class ObservedBiases:
     def subsample(self) -> ObservedBiases:
         """A few queries and keys of it: what does not fit these fits nothing."""
         rows = subsample(self.query_positions)
-        columns = np.unique(np.linspace(0, len(self.key_positions) - 1, KEYS).astype(int))
+        own = np.flatnonzero(np.isin(self.key_positions, self.query_positions[rows]))
+        columns = np.union1d(np.linspace(0, len(self.key_positions) - 1, KEYS).astype(int), own)
         arrays = {name: getattr(self, name)[:, rows][:, :, columns] for name in ("logits", "product", "tolerance")}
         query_positions, key_positions = self.query_positions[rows], self.key_positions[columns]
         return replace(self, query_positions=query_positions, key_positions=key_positions, **arrays)
@@ -110,14 +122,16 @@ def observed_biases(arrays: Arrays, encoding: ALiBi | T5Bias, logit_factor: floa
     Raises:
         ValueError: The arrays do not fit together, or show no bias.
     """
-    name = "bias" if "bias" in arrays else "logits"
-    if name not in arrays:
+    name = next((name for name in ("bias", *LOGIT_NAMES) if name in arrays), "")
+    if not name:
         raise ValueError(
             f"actual must hold bias, or q, k and logits, for {type(encoding).__name__}; got {', '.join(arrays)}. "
             "Dump one of these."
         )
-    logits = _by_head(name, arrays[name].values, encoding.heads)
-    product, size, head_dim = _product(arrays, logits.shape, logit_factor) if name == "logits" else (0.0, 0.0, None)
+    shown = None if name == "bias" else shown_logits(arrays)
+    values = arrays[name].values if shown is None else np.where(shown.visible, shown.values, -np.inf)
+    logits = _by_head(name, values, encoding.heads)
+    product, size, head_dim = (0.0, 0.0, None) if shown is None else _product(arrays, logits.shape, logit_factor)
     queries, keys = logits.shape[1:]
     query_positions, key_positions = _positions(arrays, "query", queries), _positions(arrays, "key", keys)
     if queries != keys and not {"query_positions", "positions"} & set(arrays):
@@ -129,11 +143,14 @@ def observed_biases(arrays: Arrays, encoding: ALiBi | T5Bias, logit_factor: floa
     # A bias that is rounded to bfloat16 before it is added is a mistake, and no rounding of a result.
     dtype = "float32" if name == "bias" and arrays[name].dtype == "bfloat16" else arrays[name].dtype
     tolerance = ROUNDING[dtype] * (unmasked.max(-1, keepdims=True) + size) + 1e-9
+    if shown is not None and shown.up_to_rows:
+        tolerance = 2 * (tolerance + shown.rounding)
     table = arrays["table"].values.astype(np.float64) if "table" in arrays and isinstance(encoding, T5Bias) else None
     if table is not None and table.shape != encoding.shapes["table"]:
         raise ValueError(f"table must have shape {encoding.shapes['table']}, buckets and heads; got {table.shape}.")
     product, tolerance = (np.broadcast_to(part, logits.shape) for part in (product, tolerance))
-    return ObservedBiases(logits, product, query_positions, key_positions, tolerance, table, causal, head_dim)
+    observed = ObservedBiases(logits, product, query_positions, key_positions, tolerance, table, causal, head_dim)
+    return replace(observed, up_to_rows=shown is not None and shown.up_to_rows)
 
 
 def _less_its_bucket(rest: np.ndarray, buckets: np.ndarray) -> np.ndarray:

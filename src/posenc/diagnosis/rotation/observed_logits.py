@@ -7,9 +7,9 @@ from functools import cached_property
 
 import numpy as np
 
+from posenc.diagnosis.nearest_heads import nearest_heads
 from posenc.diagnosis.rotation.applied_rotation import ROLES, Role, rotate_vectors, rotated_pairs
 from posenc.diagnosis.rotation.comparison import ANGLE, ROUGH, ROUNDING, SIGNIFICANT, Comparison, farness, subsample
-from posenc.diagnosis.rotation.observed_vectors import nearest_heads
 from posenc.diagnosis.rotation.rotation_evidence import (
     RotationEvidence,
     first_wrong_of,

@@ -7,6 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
+from posenc.diagnosis.nearest_heads import nearest_heads
 from posenc.diagnosis.rotation.applied_rotation import (
     Role,
     rotate_vectors,
@@ -26,21 +27,6 @@ FURTHER_OUT = 1024
 LENGTH = 4e-6
 #: Rows that values are read off: more of one position tell nothing new.
 MOST_READ_OFF = 4096
-
-
-def nearest_heads(expected: np.ndarray, shown: np.ndarray) -> tuple[int, ...]:
-    """For every row of numbers that are shown the expected row that is nearest; () where that is no permutation.
-
-    Args:
-        expected: (heads, numbers).
-        shown: (heads, numbers).
-
-    Example:
-        >>> nearest_heads(np.eye(3), np.eye(3)[[2, 0, 1]])
-        (2, 0, 1)
-    """
-    nearest = (shown @ expected.T - 0.5 * (expected * expected).sum(1)).argmax(1)
-    return tuple(nearest.tolist()) if len(set(nearest.tolist())) == len(nearest) else ()
 
 
 @dataclass(frozen=True, eq=False)
