@@ -197,6 +197,8 @@ ONE: dict[str, tuple[Any, Any, str, str]] = {
     "a transposed grid": (VISION, on_grid(seen(positions=grid(transposed=True))), "positions", "column by column"),
     "text counted by patches": (VISION, on_grid(seen(positions=grid(after=TEXT + ROWS * COLUMNS))), "positions", "104"),
     # numbers
+    "half of the pairs standing still": (MEANT, queries(rotate(Q, RATES * (np.arange(32) < 16))),
+        "pairs stand still", "32 of 64"),
     "products in TF32": (MEANT, far(tf32(RATES), tf32(FAR)), "products in TF32", "TF32"),
     "logits in TF32": (MEANT, logits(tf32(rotate(Q)), tf32(rotate(K))), "products in TF32", "TF32"),
     "a base of six digits": (MEANT, far(rotary.frequencies(D, 612_345.0)), "base", "612345"),

@@ -12,6 +12,7 @@ from posenc.core.text_lines import short
 from posenc.diagnosis.bias.bias_usage import BiasUsage
 from posenc.diagnosis.bias.mistakes_bias import BIASES
 from posenc.diagnosis.bias.observed_biases import MASKED, ObservedBiases
+from posenc.diagnosis.code.biases_of_tensors import bias_of_tensors
 from posenc.diagnosis.code.code_report import CodeReport, FirstBiasDifference, measured
 from posenc.diagnosis.code.observed_values import ProbedBias
 from posenc.diagnosis.code.user_code import Tensor
@@ -23,6 +24,11 @@ from posenc.encodings.biases.t5 import T5Bias
 
 #: What is meant, the table that it has learned, and the tensor that this is.
 Candidate = tuple[ALiBi | T5Bias, np.ndarray | None, str]
+
+READ_OFF = "Its table was read off its numbers, which show the buckets alone."
+OF_DISTANCE = (
+    "Every number depends on its head and distance alone, as a learned bias does: give the encoding that is meant."
+)
 
 
 def judge_bias_values(
@@ -46,13 +52,26 @@ def judge_bias_values(
     if fitting is not None:
         (encoding, table, name), shifted = fitting
         notes = [f"Its own table, {name}, was read."] if name else []
+        notes += [READ_OFF] if table is None and isinstance(encoding, T5Bias) else []
         notes += ["Rows differ from it by a number each, which no softmax sees."] if shifted else []
         return _report(probed, encoding, table, right=True, notes=tuple(notes))
-    for encoding, table, _ in candidates:
-        attempt = explain([BiasUsage(encoding)], BIASES, _evidence(probed, table))
-        if attempt is not None:
-            return _report(probed, encoding, table, findings=attempt.findings)
-    return _report(probed, *candidates[0][:2])
+    learned = bias_of_tensors(probed, tensors) if against is None else None
+    if learned is not None:
+        note = (f"Its own tensors, {', '.join(learned.tensors)}, were read.",) if learned.tensors else ()
+        return CodeReport(True, "biases", short(learned.encoding), notes=note, compared=int(probed.values.size))
+    for most in (1, 2):  # one mistake in any of them before two
+        for encoding, table, _ in candidates:
+            attempt = explain([BiasUsage(encoding)], BIASES, _evidence(probed, table), most)
+            if attempt is not None:
+                return _report(probed, encoding, table, findings=attempt.findings)
+    report = _report(probed, *candidates[0][:2])
+    return replace(report, notes=(*report.notes, OF_DISTANCE)) if against is None and _of_distance(probed) else report
+
+
+def _of_distance(probed: ProbedBias) -> bool:
+    """Whether every number depends on head and distance alone."""
+    first = probed.values[:, :-1, :-1]
+    return bool(np.allclose(first, probed.values[:, 1:, 1:], rtol=1e-5, atol=1e-6))
 
 
 def fitting_encoding(probed: ProbedBias, tensors: Sequence[Tensor] = ()) -> ALiBi | T5Bias | None:
@@ -80,8 +99,9 @@ def _candidates(probed: ProbedBias, tensors: Sequence[Tensor], against: Encoding
             for tensor, table, both in directions
             if len(table) % 2 == 0 and len(table) >= 4
         ]
-        alibi = [ALiBi(probed.heads), ALiBi(probed.heads, form="signed")] if not t5 else []
-        return [*t5, *((encoding, None, "") for encoding in alibi)]
+        alibi: list[ALiBi | T5Bias] = [ALiBi(probed.heads), ALiBi(probed.heads, form="signed")]
+        read_off = [] if t5 else [T5Bias(probed.heads, bidirectional=both) for both in (True, False)]
+        return [*t5, *((encoding, None, "") for encoding in (*alibi, *read_off))]
     if not isinstance(against, AttentionBias) or against.heads != probed.heads:
         raise ValueError(
             f"against must be an encoding that biases the logits of {probed.heads} heads; got {against!r:.100}. Give "

@@ -16,6 +16,7 @@ from posenc.diagnosis.code.code_report import CodeReport, FirstDifference, measu
 from posenc.diagnosis.code.mistakes_recipe import BY_DOOR
 from posenc.diagnosis.code.observed_values import ObservedValues
 from posenc.diagnosis.code.recipe import Recipe
+from posenc.diagnosis.code.rotations_of_code import explained_as_rotation
 from posenc.diagnosis.degenerate import degenerate
 from posenc.diagnosis.mistake import Finding
 from posenc.diagnosis.search import explain
@@ -116,8 +117,16 @@ def judge_values(observed: ObservedValues, *, base: float = USUAL_BASE, against:
         return _report(observed, known[0], (broken,))
     if explained is not None:
         return _report(*explained)
+    rotation = explained_as_rotation(_starts(known, against), observed) if observed.door == "rotates" else None
+    if rotation is not None and is_finite:
+        return _report(observed, Convention(rotation[0]), rotation[1])
     nearest = min(known, key=lambda convention: _share_that_differs(observed, convention))
     return _report(observed, nearest)
+
+
+def _starts(known: Sequence[Convention], against: Encoding | None) -> list[Encoding]:
+    """Encodings that a search begins from: the one that is meant, or the usual ones."""
+    return [against] if against is not None else [one.encoding for one in known if not one.start][:USUAL]
 
 
 Explained = tuple[ObservedValues, Convention, tuple[Finding, ...], tuple[str, ...]]

@@ -277,7 +277,10 @@ POSITION: tuple[Mistake[Recipe], ...] = (
     Mistake("divided by 2π", "Angles were divided by 2π.", _ANGLE, setting(angle_factor=1 / (2 * math.pi))),
     Mistake("times π", "Angles were multiplied by π.", _ANGLE, setting(angle_factor=math.pi)),
     Mistake("frequencies doubled", "Every frequency is twice what it should be.",
-            "The factor 2 belongs in the exponent alone.", setting(angle_factor=2.0)),
+            "The factor 2 belongs in the exponent alone.", setting(angle_factor=2.0), topic="angles"),
+    Mistake("positions ignored", "Positions are counted 0, 1, 2, ..., whatever positions are given.",
+            "Use the positions that are given, in place of arange(length): with a cache and with padding they differ.",
+            setting(counted=True), alone=True),
     Mistake("frequencies halved", "Every frequency is half of what it should be.", _FIRST_PAIR,
             setting(angle_factor=0.5)),
     Mistake("position divided by the length",
@@ -305,6 +308,11 @@ POSITION: tuple[Mistake[Recipe], ...] = (
               setting(rounded=("frequencies",), dtype=dtype)) for dtype in NARROW_TYPES),
     *(Mistake("16-bit angles", "Angles were rounded to {dtype}.", _WIDE_ANGLES, setting(rounded=rounded, dtype=dtype))
       for dtype in NARROW_TYPES for rounded in (("angles",), ("positions", "frequencies", "angles"))),
+    *(Mistake("16-bit angles",
+              "Positions, frequencies, angles, cosines and sines are in {dtype}: the whole module was cast.",
+              "Keep frequencies in float32: exempt them from .bfloat16() and .half(), and form angles in float32.",
+              setting(rounded=("positions", "frequencies", "angles", "values"), dtype=dtype))
+      for dtype in NARROW_TYPES),
     Mistake("table too short", "Positions from {length} on all get the values of position {last}, without a word.",
             _TABLE, recipe_table_end("stay"), alone=True),
     Mistake("table too short", "Positions start again at 0 after {last}, without a word.", _TABLE,
@@ -314,8 +322,15 @@ POSITION: tuple[Mistake[Recipe], ...] = (
 )  # fmt: skip
 
 
+#: Of rotations: before frequencies that are doubled, whose numbers are the same.
+TWICE: Mistake[Recipe] = Mistake(
+    "rotated twice", "Every vector is rotated by twice its angle: it is rotated twice, or every frequency is doubled.",
+    "Rotate once, in the projection or in the attention; the factor 2 belongs in the exponent alone.",
+    setting(angle_factor=2.0), topic="angles",
+)  # fmt: skip
+
 #: In the order of the search: the likelier before the stranger, what is read off the values after what is not.
 BY_DOOR: Mapping[Door, tuple[Mistake[Recipe], ...]] = {
     "adds": (*FREQUENCY, *SINUSOIDS, *POSITION),
-    "rotates": (*FREQUENCY, *ROTATIONS, *POSITION),
+    "rotates": (*FREQUENCY, *ROTATIONS, TWICE, *(one for one in POSITION if one.name != "frequencies doubled")),
 }

@@ -16,7 +16,7 @@ from posenc.core.rotation import PairLayout
 from posenc.inspect.rounding import NarrowType, narrowed
 
 Door = Literal["adds", "rotates"]
-Rounded = Literal["positions", "frequencies", "angles"]
+Rounded = Literal["positions", "frequencies", "angles", "values"]
 Rule = Callable[[float, np.ndarray, np.ndarray, int], np.ndarray]
 
 #: The frequency of a channel from the base, the number of its pair, its own number and the width.
@@ -65,6 +65,7 @@ class Recipe:
         rounded: Quantities that are rounded to `dtype`.
         dtype: 16-bit type.
         whole: Whether values are cut to whole numbers.
+        counted: Whether positions are counted from 0, whatever positions are given.
     """
 
     door: Door
@@ -86,6 +87,7 @@ class Recipe:
     rounded: tuple[Rounded, ...] = ()
     dtype: NarrowType = "bfloat16"
     whole: bool = False
+    counted: bool = False
 
     def frequencies(self, dim: int) -> np.ndarray:
         """Radians a step of every channel; shape (dim,)."""
@@ -107,7 +109,7 @@ class Recipe:
             values = self._table(angles) if self.door == "adds" else self._rotations(angles)
             if self.beyond == "zero":
                 values[positions >= self.table_length] = 0.0
-            values = values * self.scale
+            values = self._rounded("values", values * self.scale)
             return np.trunc(values) if self.whole else values
 
     def second_of_pair(self, dim: int) -> np.ndarray:
@@ -120,7 +122,8 @@ class Recipe:
 
     def _positions(self, positions: np.ndarray) -> np.ndarray:
         """The positions that are used, (n, 1)."""
-        used = positions.astype(np.float64)[:, None] + self.start
+        given = np.arange(len(positions)) if self.counted else positions
+        used = given.astype(np.float64)[:, None] + self.start
         if self.beyond == "stay":
             used = np.minimum(used, self.table_length - 1)
         if self.beyond == "repeat":

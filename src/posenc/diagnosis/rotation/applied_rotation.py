@@ -55,6 +55,7 @@ def rotated_pairs(usage: RotationUsage, role: Role, exact: bool = True) -> Rotat
     return RotatedPairs(first, second, axis, both, factor**side.attention_factors, dim)
 
 
+@np.errstate(invalid="ignore")  # positions beyond what float16 holds
 def used_positions(usage: RotationUsage, positions: np.ndarray, role: Role) -> np.ndarray:
     """The positions that are really used, times how often the vector is rotated."""
     side: RoleUsage = getattr(usage, role)
@@ -71,6 +72,7 @@ def used_positions(usage: RotationUsage, positions: np.ndarray, role: Role) -> n
     return used * side.rotations
 
 
+@np.errstate(invalid="ignore")
 def used_cos_sin(
     usage: RotationUsage, positions: np.ndarray, role: Role, exact: bool = True
 ) -> tuple[np.ndarray, np.ndarray]:

@@ -58,6 +58,7 @@ class Comparison(NamedTuple):
         return tuple(int(number) for number in np.unravel_index(int(excess.argmax()), excess.shape))
 
 
+@np.errstate(invalid="ignore")
 def comparison_of(
     gap: np.ndarray,
     size: np.ndarray | float,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 from posenc.diagnosis.mistake import Finding
 from posenc.diagnosis.rotation.applied_rotation import pairs_adjacent
@@ -19,24 +21,44 @@ SOME_DIFFER = Finding(
 )
 
 
-def explained_by(usage: RotationUsage, evidence: RotationEvidence) -> tuple[Finding, ...]:
+class Explanation(NamedTuple):
+    """The usage that is right, and the mistakes that lead from it to what is there."""
+
+    usage: RotationUsage
+    findings: tuple[Finding, ...]
+
+
+def explained_by(usages: Sequence[RotationUsage], evidence: RotationEvidence) -> Explanation | None:
     """The mistake that explains all of the evidence, or the part of it that differs, or else the two that explain it.
 
     Where nothing does, the part itself is named if it differs as a whole.
+
+    Args:
+        usages: What may be meant, the likeliest first.
+        evidence: What running code shows.
+
+    Returns:
+        The first explanation; None where there is none.
     """
-    starts = [usage, *([replace(usage, regrouped=True)] if evidence.roles() and may_regroup(usage) else [])]
+    starts = [start for usage in usages for start in with_regrouped(usage, evidence)]
     one = explain(starts, IN_CODE, evidence, most=1)
     if one is not None:
-        return one.findings
-    parts = list(parts_that_differ(evidence, usage))
-    for part in parts:
-        of_part = explain(starts, IN_CODE, part.evidence, most=1)
+        return Explanation(one.start, one.findings)
+    parts = [(usage, part) for usage in usages for part in parts_that_differ(evidence, usage)]
+    for usage, part in parts:
+        of_part = explain(with_regrouped(usage, evidence), IN_CODE, part.evidence, most=1)
         if of_part is not None:
-            return tuple(replace(finding, where=part.where) for finding in of_part.findings)
+            return Explanation(usage, tuple(replace(finding, where=part.where) for finding in of_part.findings))
     two = explain(starts, IN_CODE, evidence)
     if two is not None:
-        return two.findings
-    return tuple(replace(SOME_DIFFER, where=part.where) for part in parts if part.sharp)[:1]
+        return Explanation(two.start, two.findings)
+    sharp = ((usage, part) for usage, part in parts if part.sharp)
+    return next((Explanation(usage, (replace(SOME_DIFFER, where=part.where),)) for usage, part in sharp), None)
+
+
+def with_regrouped(usage: RotationUsage, evidence: RotationEvidence) -> list[RotationUsage]:
+    """The usage, and the same with pairs left as halves, where vectors may show that."""
+    return [usage, *([replace(usage, regrouped=True)] if evidence.roles() and may_regroup(usage) else [])]
 
 
 def may_regroup(usage: RotationUsage) -> bool:

@@ -97,9 +97,10 @@ def _judge(
             return Diagnosis(True, notes=tuple(notes), compared=compared)
     if evidence.differs_by_angle_rounding(usage):
         return Diagnosis(True, notes=(*notes, ROUNDED), compared=compared)
-    found = (
-        _of_other_layers(model, usage, evidence, label) or _never_set(usage, evidence) or explained_by(usage, evidence)
-    )
+    found = _of_other_layers(model, usage, evidence, label) or _never_set(usage, evidence)
+    if not found:
+        explanation = explained_by([usage], evidence)
+        found = () if explanation is None else explanation.findings
     if not found:
         return Diagnosis(False, (), tuple(notes), compared=compared, worst=tuple(evidence.describe_worst(usage)))
     return Diagnosis(False, found, tuple(notes), compared=compared)

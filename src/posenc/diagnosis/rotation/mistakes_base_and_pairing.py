@@ -11,6 +11,8 @@ from posenc.diagnosis.rotation.rotation_usage import RotationUsage, rope_base
 from posenc.encodings.rotates.rope import RoPE
 from posenc.frequencies import Proportional
 
+#: Shares of a head that code rotates.
+FRACTIONS = (0.5, 0.25, 0.75)
 OTHER_PAIRING = {"adjacent": "halves", "halves": "adjacent"}
 
 
@@ -75,6 +77,15 @@ def other_rotary_dim(usage: RotationUsage, evidence: RotationEvidence) -> Change
         if usage.in_head is not None:
             rope, dim, _ = usage.in_head
             yield usage.with_rope(dim=got), {"got": got, "meant": rope.head_dim, "dim": dim}
+
+
+def pairs_still(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
+    """A part of the pairs rotates by the frequencies of the whole head, the others not at all."""
+    rope = usage.rope
+    if isinstance(rope, RoPE) and rope.scaling is None:
+        for fraction in FRACTIONS:
+            words = {"got": int(fraction * rope.head_dim), "width": rope.head_dim}
+            yield usage.with_rope(scaling=Proportional(fraction)), words
 
 
 def other_start(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
@@ -144,6 +155,10 @@ FIELDS: tuple[Mistake[RotationUsage], ...] = (
             "widths.", proportional),
     Mistake("rotated width", "{got} of {dim} channels rotate where {meant} should.",
             "Rotate {meant} channels: look at partial_rotary_factor and rotary_dim.", other_rotary_dim),
+    Mistake("pairs stand still",
+            "Only {got} of {width} channels rotate, by the first frequencies of all; the other pairs stand still.",
+            "Rotate every pair: look at a loop that ends early, and at cos and sin of half the width.", pairs_still,
+            only_in="code", topic="proportional"),
     Mistake("start", "The {width} channels that rotate begin at {got} where {meant} is meant.",
             "Rotate the channels from {meant} on.", other_start),
     Mistake("head width", "The head has {got} channels where {meant} is meant.",

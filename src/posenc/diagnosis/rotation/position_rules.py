@@ -48,6 +48,8 @@ def rule_of(used: UsedPositions) -> tuple[RoleUsage, str] | None:
 
 def _message(expected: np.ndarray, used: np.ndarray, wrong: np.ndarray) -> str | None:
     """Describe the rule of whole positions (n,), of which those numbered are wrong; None where there is none."""
+    if np.array_equal(used, np.arange(len(used))):
+        return "are counted 0, 1, 2, ..., whatever positions are given"
     first, after = f"{expected[wrong[0]]:g}", used[wrong]
     where = f", from position {first} on" if wrong[0] else ""
     shifts = after - expected[wrong]
