@@ -1,4 +1,4 @@
-"""`check_code` of mistakes that configs and running models make too, against what is meant, and of every kind of bias."""
+"""`check_code` of mistakes that configs and running models make too, and of every kind of bias."""
 
 from __future__ import annotations
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from posenc.core.doors import AttentionBias, Encoding
 from posenc.diagnosis.bias.judge_biases import judge_biases
+from posenc.diagnosis.judge_hidden_states import judge_learned_rows, with_added_vectors
 from posenc.diagnosis.judge_masks import judge_mask
 from posenc.diagnosis.judge_sinusoids import judge_sinusoids, sinusoids_among
 from posenc.diagnosis.mistake import unless_refused
@@ -15,6 +16,7 @@ from posenc.diagnosis.named_arrays import named_arrays, on_host
 from posenc.diagnosis.rotation.evidence_from_arrays import rotation_evidence
 from posenc.diagnosis.rotation.judge_rotations import agrees, judge_rotations
 from posenc.diagnosis.verdict import Diagnosis, merged_diagnosis
+from posenc.encodings.adds.learned import Learned
 from posenc.models.model_positions import LayerGroup, ModelPositions
 
 TOKENS_FIRST = "three axes were read as (tokens, heads, dim), as they agree so; layout='bthd' says it"
@@ -57,8 +59,11 @@ def _judge_values(
 ) -> Diagnosis:
     """Compare the numbers of arrays, leaving out what is masked."""
     added = sinusoids_among([encoding for group in groups for encoding in group.encodings])
-    if added is not None and "table" in arrays:
-        return judge_sinusoids(added, named_arrays(arrays))
+    if added is not None and {"table", "hidden_states"} & set(arrays):
+        return judge_sinusoids(added, with_added_vectors(named_arrays(arrays)))
+    learned = next((group for group in groups if any(isinstance(one, Learned) for one in group.encodings)), None)
+    if learned is not None and "hidden_states" in arrays:
+        return judge_learned_rows(learned, named_arrays(arrays))
     if any(isinstance(encoding, AttentionBias) for group in groups for encoding in group.encodings):
         return judge_biases(groups, arrays, isinstance(wanted, ModelPositions))
     logit_factor = next((group.logit_factor for group in groups if group.rotary_encoding is not None), 1.0)

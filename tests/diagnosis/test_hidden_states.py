@@ -1,0 +1,76 @@
+"""Hidden states: sinusoids and rows of a learned table that were added to embeddings."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from posenc import Sinusoidal
+from posenc.diagnosis import diagnose
+
+RANDOM = np.random.default_rng(0)
+EMBEDDINGS = RANDOM.standard_normal((60, 32)).astype(np.float32)
+TABLE = RANDOM.standard_normal((128, 32)).astype(np.float32) * 0.02
+GPT2 = {"model_type": "gpt2", "n_embd": 32, "n_head": 4, "n_layer": 2, "n_positions": 128, "vocab_size": 100}
+OPT = {
+    "model_type": "opt", "hidden_size": 32, "num_attention_heads": 4, "num_hidden_layers": 2, "word_embed_proj_dim": 32,
+    "max_position_embeddings": 126, "vocab_size": 100, "ffn_dim": 64,
+}  # fmt: skip
+
+
+def sinusoids(base: float = 1e4, start: int = 0) -> np.ndarray:
+    angle = (np.arange(60) + start)[:, None] / base ** (np.arange(0, 32, 2) / 32)
+    return np.stack([np.sin(angle), np.cos(angle)], -1).reshape(60, 32)
+
+
+def added(vectors: np.ndarray, **more: Any) -> dict[str, Any]:
+    return {"embeddings": EMBEDDINGS, "hidden_states": (EMBEDDINGS + vectors).astype(np.float32), **more}
+
+
+def rows(numbers: Any) -> dict[str, Any]:
+    return added(TABLE[numbers], table=TABLE)
+
+
+TOKENS = np.arange(60)
+CASES: dict[str, tuple[Any, dict[str, Any], list[str]]] = {
+    "sinusoids": (Sinusoidal(32), added(sinusoids()), []),
+    "sinusoids beside large embeddings": (Sinusoidal(32), {"embeddings": EMBEDDINGS * 20,
+        "hidden_states": (EMBEDDINGS * 20 + sinusoids()).astype(np.float32)}, []),
+    "sinusoids of another base": (Sinusoidal(32), added(sinusoids(1e3)), ["base"]),
+    "sinusoids from 1": (Sinusoidal(32), added(sinusoids(start=1)), ["off by one"]),
+    "rows": (GPT2, rows(TOKENS), []),
+    "rows from the third": (OPT, rows(TOKENS + 2), []),
+    "rows from the first where the third is meant": (OPT, rows(TOKENS), ["offset of a table"]),
+    "rows read again": (GPT2, rows(TOKENS % 40), ["rows that are read"]),
+    "NaN": (GPT2, rows(TOKENS) | {"table": np.full((128, 32), np.nan)}, ["not finite"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_what_was_added_is_compared(case: str) -> None:
+    meant, there, names = CASES[case]
+    found = diagnose(meant, there)
+    assert found.agree == (not names), str(found)
+    assert [finding.name for finding in found.findings] == names
+
+
+def test_rows_of_no_table_differ() -> None:
+    found = diagnose(GPT2, added(sinusoids(), table=TABLE))
+    assert (found.agree, found.findings) == (False, ())
+    assert "the nearest of the table" in str(found)
+
+
+@pytest.mark.parametrize(
+    ("meant", "arrays", "message"),
+    [
+        (Sinusoidal(32), {"hidden_states": EMBEDDINGS}, "^embeddings must come with hidden_states"),
+        (Sinusoidal(32), added(sinusoids()) | {"embeddings": EMBEDDINGS.astype(np.float16)}, "^hidden_states must be"),
+        (GPT2, added(TABLE[:60]), "^table must be the learned table"),
+        (GPT2, rows(TOKENS) | {"positions": [0, 1]}, "^positions must have a number for each of 60 tokens"),
+    ],
+)
+def test_bad_input_is_named(meant: Any, arrays: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        diagnose(meant, arrays)
