@@ -10,6 +10,7 @@ import tyro
 from posenc.cli.answer import Answer, Verb, of_report
 from posenc.cli.inputs import encoding
 from posenc.cli.terminal import escaped, say
+from posenc.cli.working import working
 from posenc.core.doors import Encoding
 from posenc.diagnosis import CodeReport
 from posenc.diagnosis.code.check_code import check_user_code
@@ -90,7 +91,8 @@ class CheckVerb(Verb):
             )
         if self.target is None:
             raise ValueError("target must be FILE.py:NAME; got nothing. Write posenc check mine.py:MyEncoding.")
-        report = self.report(self.target)
+        with working("calling the code, and searching for its mistake"):
+            report = self.report(self.target)
         return of_report(report, report.exit_code)
 
     def report(self, target: str) -> CodeReport:

@@ -10,6 +10,7 @@ import tyro
 
 from posenc.cli.answer import Answer, Verb, attributes, of_report
 from posenc.cli.inputs import each_waived_has_an_effect, encoding_or_path
+from posenc.cli.working import working
 from posenc.core.doors import Encoding
 from posenc.diagnosis import diagnose
 from posenc.diagnosis.code.user_file import load_target
@@ -23,10 +24,12 @@ class DoctorVerb(Verb):
     """Compare two configs, or a config with a running implementation, and name the known mistake behind a difference.
 
     The second may be another config or encoding; arrays in an .npz or .safetensors file; or FILE.py:NAME, a torch
-    module of your own (posenc runs the file). Arrays are inv_freq; cos and sin; q and q_rotated, k and k_rotated; or q,
-    k and logits; with positions where they are not 0, 1, 2, ...; for ALiBi and T5, bias, or q, k and logits of all
-    heads, and the table. Mistakes are tried alone and in pairs. Differences that no logit can show are not flagged:
-    other spellings, one shift of all positions under a rotation, float32 rounding.
+    module of your own (posenc runs the file). Arrays are inv_freq; cos and sin, or a cos_sin_cache; q and q_rotated, k
+    and k_rotated; or q, k and logits or probabilities, whose mask shows the window; with positions where they are not
+    0, 1, 2, ...; for ALiBi and T5, bias, or q, k and logits of all heads, and the table; for positions that are added,
+    table, or embeddings and hidden_states. Mistakes are tried alone, then of some heads, rows or one side, then in
+    pairs. Differences that no logit can show are not flagged: other spellings, one shift of all positions under a
+    rotation, float32 rounding.
 
     Exit code: 0 when they agree in everything that positions are, 1 when they differ, 2 when they cannot be compared, 3
     when they agree in what was compared; what was not is listed, with what to give so that it is.
@@ -63,7 +66,8 @@ class DoctorVerb(Verb):
         self._only_for_arrays(expected)
         each_waived_has_an_effect((expected, actual), self.waive)
         options = attributes(self, "layer", "layout", "part", "length", "waive")
-        diagnosis = diagnose(expected, actual, **options)
+        with working("comparing, and searching for the mistake behind a difference"):
+            diagnosis = diagnose(expected, actual, **options)
         return of_report(diagnosis, code=diagnosis.exit_code, verdict=diagnosis.verdict)
 
     def _only_for_arrays(self, expected: Any) -> None:
