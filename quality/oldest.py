@@ -18,10 +18,10 @@ FOLDER = ROOT / "build" / "oldest"
 PYTHON = FOLDER / "bin" / "python"
 
 #: Extras whose bounds are tried; clusters and trackers are tried at one version only, by the nightly tests.
-EXTRAS = ("plot", "lab", "models", "explore")
-#: Folders of tests that need what these extras bring, and neither JAX nor a live peer.
-#: Old versions warn of each other; the rule of indices is tested in JAX too, which is not among the extras.
-WORDS = ("-q", "-W", "ignore::DeprecationWarning", "--ignore=tests/core/test_order_by_index.py")
+EXTRAS = ("jax", "plot", "lab", "models", "explore")
+#: Old versions warn of each other.
+WORDS = ("-q", "-W", "ignore::DeprecationWarning", "-m", "not nightly and not browser and not parity")
+#: Folders of tests that need what these extras bring, and no live peer.
 FOLDERS = ("core", "hostile", "encodings", "inspect", "plot", "models", "cli", "explorer")
 
 
@@ -53,15 +53,7 @@ def main() -> int:
         [*install, *requirements(), "pytest>=8", "mpmath>=1.3", "hypothesis>=6.100"],
         [*install, "--no-deps", "--editable", ROOT],
         [PYTHON, "-m", "posenc", "list"],
-        [
-            PYTHON,
-            "-m",
-            "pytest",
-            "-q",
-            "-m",
-            "not nightly and not browser and not parity",
-            *(f"tests/{one}" for one in FOLDERS),
-        ],
+        [PYTHON, "-m", "pytest", *WORDS, *(f"tests/{one}" for one in FOLDERS)],
     ]
     return next((code for code in (run(*step) for step in steps) if code), 0)
 
