@@ -41,7 +41,7 @@ def put(path: Path, name: str, code: str) -> None:
 
 
 def run(root: Path, *command: str) -> subprocess.CompletedProcess[str]:
-    env = {**os.environ, "PYTHONPATH": f"{root / 'src'}{os.pathsep}{root / 'tests'}"}
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(str(root / folder) for folder in ("src", "tests", "quality"))}
     return subprocess.run([sys.executable, *command], cwd=root, env=env, capture_output=True, text=True)
 
 
@@ -62,7 +62,7 @@ for model_type in {TYPES!r}:
 def copy(tmp_path_factory) -> Path:
     """The sources without what the page adds."""
     root = tmp_path_factory.mktemp("copy")
-    for folder in ("src/posenc", "tests/model_peers", "tests/parity"):
+    for folder in ("src/posenc", "tests/model_peers", "tests/parity", "quality"):
         shutil.copytree(ROOT / folder, root / folder, ignore=shutil.ignore_patterns("__pycache__"))
     for path, _, code in STEPS:
         text, count = pattern(code).subn("", (root / path).read_text(encoding="utf-8"))

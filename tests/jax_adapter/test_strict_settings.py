@@ -64,7 +64,7 @@ def test_strict_promotion_of_ranks_and_dtypes() -> None:
 
     def attended(x: jax.Array, mask: jax.Array) -> jax.Array:
         encodings, params = [RoPE(dim=8), ALiBi(heads=2), shaw.encoding], [None, None, shaw.params]
-        placed = {"query": positions, "key": positions, "layout": "bhtd", "causal": True}
+        placed = {"query_positions": positions, "key_positions": positions, "layout": "bhtd", "causal": True}
         return attention(x, x, x, encodings=encodings, params=params, mask=mask, **placed).output
 
     with jax.numpy_rank_promotion("raise"), jax.numpy_dtype_promotion("strict"):

@@ -213,7 +213,7 @@ SUBSTITUTIONS = (
         "differences in the positions' own type",
         "positions/distance.py",
         "there, here = lib.signed(query_positions.array), lib.signed(key_positions.array)",
-        "there, here = query.array, key.array",
+        "there, here = query_positions.array, key_positions.array",
         SLOPES,
         "integers_do_not_wrap",
     ),

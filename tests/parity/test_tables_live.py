@@ -233,11 +233,9 @@ def test_parakeet_scores_the_terms_of_transformer_xl():
     }
     seen: dict[str, torch.Tensor] = {}
 
-    def observe(
-        *_: Any, query_positions: torch.Tensor, key_positions: torch.Tensor, value: torch.Tensor, **named: Any
-    ) -> Any:
-        seen["logits"] = query_positions @ key_positions.mT * named["scaling"] + named["attention_mask"]
-        seen["q"], seen["k"] = query_positions - params["u"][None, :, None], key_positions
+    def observe(*_: Any, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, **named: Any) -> Any:
+        seen["logits"] = query @ key.mT * named["scaling"] + named["attention_mask"]
+        seen["q"], seen["k"] = query - params["u"][None, :, None], key
         return value.transpose(1, 2), None
 
     hidden = torch.randn(1, 9, 24, generator=generator)

@@ -13,6 +13,8 @@ import torch
 from torch._dynamo.testing import CompileCounter
 
 from posenc.core.doors import Encoding
+from posenc.encodings.scores.dape import DAPE
+from posenc.encodings.scores.dape_v2 import DAPEv2
 from posenc.encodings.scores.deberta import DeBERTa
 from posenc.encodings.scores.path import PaTH
 from posenc.torch import module
@@ -114,7 +116,13 @@ def test_inference_then_train(encoding: Encoding) -> None:
         before = call(whole)
     arguments = [x.requires_grad_() if x.is_floating_point() else x for x in inputs(encoding, 5)]
     after = whole(*arguments)
-    assert same(tuple(part.detach() for part in after), before)
+    detached = tuple(part.detach() for part in after)
+    if isinstance(encoding, DAPE | DAPEv2):
+        # torch.matmul sums in another order for weights that require gradients.
+        for now, then in zip(detached, before, strict=True):
+            torch.testing.assert_close(now, then, rtol=0.0, atol=2**-23 * 8 * float(then.abs().max()))
+    else:
+        assert same(detached, before)
     if any(part.requires_grad for part in after):
         sum(part.square().sum() for part in after).backward()
     # FIRE's threshold is no part of the number of a query so far out.
