@@ -1,0 +1,4 @@
+from .read import ProbeReading as ProbeReading
+from .read import read_probe as read_probe
+from .rotation_reading import LayerRotation as LayerRotation
+from .write import write_probe as write_probe

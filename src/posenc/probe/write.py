@@ -1,0 +1,134 @@
+"""Write a probe checkpoint for a config: weights, config, tokenizer and prompts in one folder."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from posenc.core import validation
+from posenc.models.checkpoints.conversion import atomic_path, require_unused, write_synced
+from posenc.models.config.json_file import load_config
+from posenc.models.config.reader import from_config
+from posenc.models.model_positions import ModelPositions, Window, windows_of_layers
+from posenc.models.pair_rotation import pair_rotation
+from posenc.probe.architecture import Architecture, Sizes
+from posenc.probe.architectures import architecture_of
+from posenc.probe.config import layers_needed, probe_config, require_same_positions, text_config
+from posenc.probe.layout import ProbeLayout
+from posenc.probe.prompts import Prompt, channel_prompts, placed_prompts, window_prompt
+from posenc.probe.stream import Stream, hidden_width
+from posenc.probe.tokenizer import tokenizer_files
+from posenc.probe.weights import Plan, tensors_of
+
+#: Size of the scores that are asked for: large enough to be read, small enough that no weight vanishes.
+GAIN = 2.0
+#: The longest distance that is asked for unless the caller says another.
+LENGTH = 512
+LONGEST = 1 << 20
+
+
+def write_probe(
+    config: Mapping[str, Any] | str | Path,
+    folder: str | Path,
+    *,
+    length: int | None = None,
+    position_ids: bool = False,
+    layers: int | None = None,
+) -> Path:
+    """Write a model of a few hundred channels that has a file's positions, and prompts that show them.
+
+    The folder holds config.json, model.safetensors, a tokenizer of token ids and probe.json. An engine loads it, runs
+    every prompt of probe.json, and returns the wanted rows of its logits (or log-probabilities) for `read_probe`.
+
+    Args:
+        config: A dict, a config.json or its folder.
+        folder: The folder to write; it must not exist yet.
+        length: The longest distance to ask, in tokens; 512, or as long as the config allows, if None.
+        position_ids: Whether to write prompts of three tokens with position ids, for engines that take these, in place
+            of prompts as long as the distance.
+        layers: Leading layers to write; as few as show every kind of layer if None.
+
+    Returns:
+        The folder.
+
+    Raises:
+        ValueError: No probe can be written for the config, or an argument breaks its rule.
+        TypeError: An argument has the wrong type.
+        ImportError: safetensors is not installed.
+
+    Example:
+        >>> import tempfile
+        >>> config = {"model_type": "llama", "hidden_size": 64, "num_attention_heads": 4, "num_hidden_layers": 2}
+        >>> with tempfile.TemporaryDirectory() as place:
+        ...     sorted(path.name for path in write_probe(config, place + "/probe", length=8).iterdir())
+        ['config.json', 'model.safetensors', 'probe.json', 'tokenizer.json', 'tokenizer_config.json']
+    """
+    from safetensors.numpy import save
+
+    written = _probe(text_config(load_config(config)), length, position_ids, layers)
+    path = require_unused("folder", Path(folder))
+    tensors = save(tensors_of(written.plan), metadata={"format": "pt"})
+    with atomic_path(path, folder=True) as temporary:
+        write_synced(temporary / "model.safetensors", tensors)
+        for name, content in written.files().items():
+            write_synced(temporary / name, json.dumps(content, indent=1).encode())
+    return path
+
+
+class _Probe(NamedTuple):
+    """A probe before it is written."""
+
+    config: dict[str, Any]
+    plan: Plan
+    layout: ProbeLayout
+    prompts: list[Prompt]
+
+    def files(self) -> dict[str, dict[str, Any]]:
+        """Files of the folder besides the weights, by name."""
+        stream = self.plan.stream
+        return {
+            "config.json": self.config,
+            "probe.json": self.layout.plain(self.prompts),
+            **tokenizer_files(stream.vocabulary, stream.constant),
+        }
+
+
+def _probe(config: dict[str, Any], length: int | None, position_ids: bool, layers: int | None) -> _Probe:
+    validation.truth("position_ids", position_ids)
+    row = architecture_of(str(config.get("model_type")))
+    positions = from_config(config)
+    all_layers = 1 + max(layer for group in positions.groups for layer in group.layers)
+    count = min(all_layers, layers_needed(positions)) if layers is None else layers
+    validation.integer("layers", count, 1, all_layers)
+    longest = LENGTH if length is None else validation.integer("length", length, 1, LONGEST)
+    stream, sizes, scale = _sizes(row, positions, config, count)
+    written = probe_config(config, row, sizes, count, all_layers, stream.constant)
+    positions = require_same_positions(config, written, count)
+    windows = {one.before + 1 for one in windows_of_layers(positions).values() if isinstance(one, Window)}
+    prompts = placed_prompts(stream.queries, longest) if position_ids else channel_prompts(
+        stream.queries, longest, windows
+    )  # fmt: skip
+    plan = Plan(row, stream, sizes, 0, scale, GAIN)
+    layout = ProbeLayout(row.quantity, sizes.head, 0, scale, GAIN, longest, stream)
+    return _Probe(written, plan, layout, [*prompts, *([] if position_ids else window_prompt(longest, windows))])
+
+
+def _sizes(
+    row: Architecture, positions: ModelPositions, config: Mapping[str, Any], layers: int
+) -> tuple[Stream, Sizes, float]:
+    """Widths of the probe, and the factor of its logits."""
+    rotations = [group for group in positions.groups if group.rotary_encoding is not None]
+    widths = {pair.dim for group in rotations if (pair := pair_rotation(group.rotary_encoding)) is not None}
+    factors = {group.logit_factor for group in positions.groups}
+    if len(widths) != 1 or len(factors) != 1:
+        raise ValueError(
+            f"config must rotate heads of one width, by fixed angles; got widths {sorted(widths)}. No probe can be "
+            "written for it yet."
+        )
+    (head,), (factor,) = widths, factors
+    stream = Stream(head, layers, 0, balanced=row.balanced)
+    hidden = hidden_width(stream.vocabulary + row.balanced, head)
+    stream = Stream(head, layers, hidden, balanced=row.balanced)
+    return stream, Sizes(hidden, head, hidden // head, 1, stream.vocabulary), factor / head**0.5
