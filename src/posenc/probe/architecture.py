@@ -44,6 +44,7 @@ class Sizes(NamedTuple):
         return tuple(widths[letter] for letter in letters)
 
 
+#: Keys of a config for the widths of a probe.
 SizeKeys = Callable[[Sizes], dict[str, Any]]
 
 
@@ -74,15 +75,17 @@ class Architecture:
         input_norm: Norm before attention; "" where there is none.
         output_norm: Norm after attention, of what it adds to the stream; "" where there is none.
         other_norms: Further norms, which have weight 1.
-        norms_bias: Whether norms have a bias and subtract the mean.
+        biased_norms: Whether norms have a bias.
         balanced: Whether norms subtract the mean.
         norm_offset: What the architecture adds to the weight of a norm.
         q_norm, k_norm: Norms of queries and keys, after their projection.
         wide_norm: Whether these two norms cover all heads together.
         zeros: Tensors of a layer that are zero, with the letters of their shapes.
+        outside: Tensors outside of the layers that are zero, with the letters of their shapes.
         sinks: Logits of attention sinks, which are set far below all others.
-        stream_scale: Factor that the model multiplies its embeddings with.
-        several_heads: Whether `hidden` must be heads times `head`.
+        scaled_embedding: Whether the model multiplies its embeddings by √hidden.
+        one_key_head: Whether one head of keys may serve all queries.
+        softcaps: Caps of attention's logits and of the output's where the file states none, by their keys.
     """
 
     model_types: tuple[str, ...]
@@ -113,8 +116,11 @@ class Architecture:
             {"mlp.gate_proj.weight": "ih", "mlp.up_proj.weight": "ih", "mlp.down_proj.weight": "hi"}
         )
     )
+    outside: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     sinks: str = ""
-    stream_scale: Callable[[Sizes], float] = lambda sizes: 1.0
+    scaled_embedding: bool = False
+    one_key_head: bool = True
+    softcaps: Mapping[str, float | None] = field(default_factory=lambda: MappingProxyType({}))
 
     @property
     def tied(self) -> bool:

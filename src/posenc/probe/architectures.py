@@ -1,20 +1,158 @@
-"""Every architecture that a probe can be written for."""
+"""Every architecture that a probe can be written for, a row each."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
-from posenc.probe.architecture import Architecture
+from posenc.probe.architecture import Architecture, SizeKeys, Sizes, llama_sizes
 
-LLAMA = Architecture(("llama", "mistral"), gguf="llama")
-QWEN2 = replace(
-    LLAMA,
-    model_types=("qwen2",),
-    gguf="qwen2",
-    zeros={**LLAMA.zeros, "self_attn.q_proj.bias": "q", "self_attn.k_proj.bias": "k", "self_attn.v_proj.bias": "k"},
+
+def with_keys(**more: Any) -> SizeKeys:
+    """Keys as Llama spells them, and some more."""
+    return lambda sizes: {**llama_sizes(sizes), **more}
+
+
+def biases(prefix: str, **letters: str) -> dict[str, str]:
+    """Biases of projections, which are zero, with the letters of their shapes."""
+    return {f"{prefix}.{name}.bias": shape for name, shape in letters.items()}
+
+
+def neox_sizes(sizes: Sizes) -> dict[str, Any]:
+    """Keys as GPT-NeoX spells them; the width of a head follows from the others."""
+    return {
+        "hidden_size": sizes.hidden, "intermediate_size": sizes.inner, "num_attention_heads": sizes.heads,
+        "vocab_size": sizes.vocabulary, "layer_norm_eps": 1e-12,
+    }  # fmt: skip
+
+
+GATED: Mapping[str, str] = {"mlp.gate_proj.weight": "ih", "mlp.up_proj.weight": "ih", "mlp.down_proj.weight": "hi"}
+GATE_AND_UP: Mapping[str, str] = {"mlp.gate_up_proj.weight": "Ih", "mlp.down_proj.weight": "hi"}
+QKV_BIASES = biases("self_attn", q_proj="q", k_proj="k", v_proj="k")
+HEAD_NORMS = {"q_norm": "self_attn.q_norm", "k_norm": "self_attn.k_norm"}
+GEMMA_NORMS = ("pre_feedforward_layernorm", "post_feedforward_layernorm")
+
+LLAMA = Architecture(("llama", "mistral", "ministral", "smollm3"), gguf="llama")
+QWEN2 = replace(LLAMA, model_types=("qwen2",), gguf="qwen2", zeros={**GATED, **QKV_BIASES})
+QWEN3 = replace(LLAMA, model_types=("qwen3",), gguf="qwen3", **HEAD_NORMS)
+GEMMA = replace(LLAMA, model_types=("gemma",), gguf="gemma", head="", norm_offset=1.0, scaled_embedding=True)
+GEMMA2 = replace(
+    GEMMA,
+    model_types=("gemma2",),
+    gguf="gemma2",
+    output_norm="post_attention_layernorm",
+    other_norms=GEMMA_NORMS,
+    softcaps={"attn_logit_softcapping": 50.0, "final_logit_softcapping": 30.0},
 )
+GEMMA3 = replace(
+    GEMMA2,
+    model_types=("gemma3_text",),
+    gguf="gemma3",
+    softcaps={"attn_logit_softcapping": None, "final_logit_softcapping": None},
+    **HEAD_NORMS,
+)
+GPT_OSS = replace(
+    LLAMA,
+    model_types=("gpt_oss",),
+    gguf="gpt-oss",
+    keys=with_keys(num_local_experts=4, num_experts_per_tok=2),
+    sinks="self_attn.sinks",
+    zeros={
+        **QKV_BIASES, **biases("self_attn", o_proj="h"), "mlp.router.weight": "eh", "mlp.router.bias": "e",
+        "mlp.experts.gate_up_proj": "ehI", "mlp.experts.gate_up_proj_bias": "eI",
+        "mlp.experts.down_proj": "eih", "mlp.experts.down_proj_bias": "eh",
+    },
+)  # fmt: skip
+PHI3 = replace(
+    LLAMA, model_types=("phi3",), gguf="phi3", q="self_attn.qkv_proj", fused="concatenated", zeros=GATE_AND_UP
+)
+GLM = replace(LLAMA, model_types=("glm",), gguf="glm4", zeros={**GATE_AND_UP, **QKV_BIASES})
+GLM4 = replace(
+    GLM,
+    model_types=("glm4",),
+    output_norm="post_self_attn_layernorm",
+    other_norms=("post_attention_layernorm", "post_mlp_layernorm"),
+)
+COHERE = replace(
+    LLAMA,
+    model_types=("cohere", "cohere2"),
+    gguf="",
+    keys=with_keys(layer_norm_eps=1e-12, logit_scale=1.0),
+    head="",
+    other_norms=(),
+    balanced=True,
+)
+OLMO2 = replace(
+    LLAMA,
+    model_types=("olmo2", "olmo3"),
+    gguf="",
+    input_norm="",
+    output_norm="post_attention_layernorm",
+    other_norms=("post_feedforward_layernorm",),
+    wide_norm=True,
+    **HEAD_NORMS,
+)
+EXAONE4 = replace(OLMO2, model_types=("exaone4",), wide_norm=False)
+GRANITE = replace(
+    LLAMA,
+    model_types=("granite",),
+    gguf="granite",
+    keys=with_keys(embedding_multiplier=1.0, residual_multiplier=1.0, logits_scaling=1.0),
+)
+PHI = replace(
+    LLAMA,
+    model_types=("phi",),
+    gguf="phi2",
+    keys=with_keys(layer_norm_eps=1e-12),
+    final="model.final_layernorm",
+    o="self_attn.dense",
+    other_norms=(),
+    biased_norms=True,
+    balanced=True,
+    zeros={
+        **QKV_BIASES, **biases("self_attn", dense="h"), **biases("mlp", fc1="i", fc2="h"), "mlp.fc1.weight": "ih",
+        "mlp.fc2.weight": "hi",
+    },
+    outside={"lm_head.bias": "v"},
+)  # fmt: skip
+STARCODER2 = replace(
+    LLAMA,
+    model_types=("starcoder2",),
+    gguf="starcoder2",
+    keys=with_keys(norm_epsilon=1e-12, use_bias=True),
+    biased_norms=True,
+    balanced=True,
+    zeros={
+        **QKV_BIASES, **biases("self_attn", o_proj="h"), **biases("mlp", c_fc="i", c_proj="h"),
+        "mlp.c_fc.weight": "ih", "mlp.c_proj.weight": "hi",
+    },
+)  # fmt: skip
+GPT_NEOX = Architecture(
+    ("gpt_neox",),
+    gguf="gptneox",
+    keys=neox_sizes,
+    layer="gpt_neox.layers.{}.",
+    embedding="gpt_neox.embed_in.weight",
+    head="embed_out.weight",
+    final="gpt_neox.final_layer_norm",
+    q="attention.query_key_value",
+    o="attention.dense",
+    fused="by head",
+    biased_norms=True,
+    balanced=True,
+    one_key_head=False,
+    zeros={
+        "attention.query_key_value.bias": "a", "attention.dense.bias": "h", "mlp.dense_h_to_4h.weight": "ih",
+        "mlp.dense_h_to_4h.bias": "i", "mlp.dense_4h_to_h.weight": "hi", "mlp.dense_4h_to_h.bias": "h",
+    },
+)  # fmt: skip
 
-ARCHITECTURES: dict[str, Architecture] = {name: row for row in (LLAMA, QWEN2) for name in row.model_types}
+ROWS = (
+    LLAMA, QWEN2, QWEN3, GEMMA, GEMMA2, GEMMA3, GPT_OSS, PHI3, GLM, GLM4, COHERE, OLMO2, EXAONE4, GRANITE, PHI,
+    STARCODER2, GPT_NEOX,
+)  # fmt: skip
+ARCHITECTURES: dict[str, Architecture] = {name: row for row in ROWS for name in row.model_types}
 
 
 def architecture_of(model_type: str) -> Architecture:

@@ -45,7 +45,7 @@ def probe_config(
     }
     special = {f"{name}_token_id": unused for name in ("bos", "eos", "pad")}
     own = {layer_key(config): layers, "tie_word_embeddings": row.tied, "dtype": "float32", **special}
-    return {**kept, **row.keys(sizes), **own}
+    return {**row.softcaps, **kept, **row.keys(sizes), **own}
 
 
 def require_same_positions(config: Mapping[str, Any], written: Mapping[str, Any], layers: int) -> ModelPositions:

@@ -30,6 +30,8 @@ class ProbeLayout:
         gain: Size of the scores.
         length: The longest distance.
         stream: Channels and tokens.
+        attention_cap: Softcap of attention's logits; 0 where there is none.
+        output_cap: Softcap of the output's logits; 0 where there is none.
     """
 
     quantity: Quantity
@@ -39,6 +41,8 @@ class ProbeLayout:
     gain: float
     length: int
     stream: Stream
+    attention_cap: float = 0.0
+    output_cap: float = 0.0
 
     def plain(self, prompts: Iterable[Prompt]) -> dict[str, Any]:
         """The content of probe.json."""

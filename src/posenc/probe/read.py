@@ -162,4 +162,4 @@ def _fits(reading: LayerRotation, size: int | None) -> bool:
     seen, hidden = reading.seen_to or 0, reading.hidden_from
     if size is None:
         return hidden is None
-    return seen < size and ((hidden is None and seen + 1 < size) or (hidden is not None and hidden >= size))
+    return seen < size and (hidden is None or hidden >= size)

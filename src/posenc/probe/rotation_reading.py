@@ -63,7 +63,8 @@ class LayerRotation:
         last = self.start + self.width - 1
         pairs = f"{self.pairing or 'unknown'} pairs in channels {self.start} to {last}"
         direction = {1: "forward", -1: "backward", 0: "direction not shown"}[self.direction]
-        shown = ", ".join(f"{one:.6g} ± {error:.1g}" for one, error in [*zip(self.frequencies, self.errors)][:3])
+        known = [*zip(self.frequencies, self.errors, strict=True)][:3]
+        shown = ", ".join(f"{one:.6g} ± {error:.1g}" for one, error in known)
         return [pairs, direction, f"frequencies {shown}{', ...' if len(self.frequencies) > 3 else ''}", size]
 
     def _window(self) -> list[str]:
@@ -103,8 +104,8 @@ def read_rotation(layer: int, shown: LayerScores) -> LayerRotation:
     lowest, last = int(np.flatnonzero(moving)[0]), int(np.flatnonzero(moving)[-1])
     if pairs.layout is None or pairs.layout == "other":
         width = last - lowest + 1
-        start = LayerRotation(layer, True, pairs.layout, 0, lowest, width, **window)  # type: ignore[arg-type]
-        return start if pairs.layout is None else _of_pairs(start, pairs, scores, errors, distances)
+        unpaired = LayerRotation(layer, True, pairs.layout, 0, lowest, width, **window)  # type: ignore[arg-type]
+        return unpaired if pairs.layout is None else _of_pairs(unpaired, pairs, scores, errors, distances)
     start, width = extent(pairs, lowest, last)
     everything = every_pair(pairs.layout, start, width, len(scores))
     rotation = LayerRotation(layer, True, pairs.layout, 0, start, width, **window)  # type: ignore[arg-type]

@@ -63,9 +63,16 @@ def key_weights(layout: ProbeLayout, rows: np.ndarray, layer: int, head: int = 0
     stream = layout.stream
     zero = rows[:, stream.constant]
     with np.errstate(all="ignore"):
-        return np.asarray(
-            (rows[:, stream.weight(layer, head)] - zero) / (rows[:, stream.whole(layer)] - zero), np.float64
+        key, whole = (
+            _without_cap(rows[:, token] - zero, layout.output_cap)
+            for token in (stream.weight(layer, head), stream.whole(layer))
         )
+        return np.asarray(key / whole, np.float64)
+
+
+def _without_cap(numbers: np.ndarray, cap: float) -> np.ndarray:
+    """Numbers before a softcap, cap·tanh(number/cap)."""
+    return cap * np.arctanh(numbers / cap) if cap else numbers
 
 
 def _scores(
@@ -77,7 +84,7 @@ def _scores(
     error = weight_errors(rows, dtype) / weight / (1 - weight)
     rounding = OPERATIONS * ROUNDOFF[dtype]
     with np.errstate(all="ignore"):
-        scores = np.log(weight * others / (1 - weight)) / layout.gain
+        scores = _without_cap(np.log(weight * others / (1 - weight)), layout.attention_cap) / layout.gain
     return scores, error / layout.gain + rounding * (1 + np.abs(scores))
 
 

@@ -15,6 +15,9 @@ TOKEN_VALUE = 4.0
 LAYER_SHARE = 2.0**-12
 #: Logit of a whole weight.
 LOGIT = 4.0
+#: Channels at the end: for norms that subtract the mean, what tokens and what layers write less than nothing, so that
+#: the mean stays zero; and one that nothing is written to.
+TOKEN_BALANCE, LAYER_BALANCE, NOTHING = -1, -2, -3
 #: How far the logits of input tokens lie below zero where the head is a matrix of its own.
 UNLIKELY = 12.0
 #: Factor of a tied model's final norm, so that logits of input tokens stay as small as those that are read.
@@ -31,7 +34,7 @@ class Stream:
         heads: Attention heads of a layer that are read.
         bits: Channels for the number of a learned table's row, in binary.
         hidden: Width of the stream.
-        balanced: Whether the last channel keeps the mean at zero, for norms that subtract it.
+        balanced: Whether the mean is kept at zero, for norms that subtract it.
     """
 
     queries: int
@@ -43,7 +46,7 @@ class Stream:
 
     @property
     def constant(self) -> int:
-        """The channel that is the same for every token; the token of this number has only zeros."""
+        """The channel that is the same for every token; the token of this number reads nothing."""
         return FIRST_QUERY + self.queries
 
     def weight(self, layer: int, head: int = 0) -> int:
@@ -75,7 +78,7 @@ class Stream:
         tokens = np.arange(self.constant)
         rows[tokens, tokens] = rows[tokens, self.constant] = TOKEN_VALUE
         if self.balanced:
-            rows[tokens, -1] = -2 * TOKEN_VALUE
+            rows[tokens, TOKEN_BALANCE] = -2 * TOKEN_VALUE
         return rows + self.head(TIED_NORM) if tied else rows
 
     def head(self, norm: float = 1.0) -> np.ndarray:
@@ -83,6 +86,8 @@ class Stream:
         rows = np.zeros((self.vocabulary, self.hidden), np.float32)
         layers = np.arange(self.constant + 1, self.bit(0))
         rows[layers, layers] = LOGIT / (LAYER_SHARE * self.unit * norm)
+        # Reads what a norm makes of a zero: the rounding of a mean that is subtracted from every channel.
+        rows[self.constant, NOTHING] = LOGIT / (LAYER_SHARE * self.unit * norm)
         bits = np.arange(self.bit(0), self.vocabulary)
         rows[bits, bits] = LOGIT / (self.unit * norm)
         if norm == 1.0:

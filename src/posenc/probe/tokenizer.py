@@ -12,7 +12,7 @@ def tokenizer_files(vocabulary: int, unused: int) -> dict[str, dict[str, Any]]:
         vocabulary: Number of tokens.
         unused: Token that stands for unknown text and for the end.
     """
-    tokenizer = {
+    tokenizer: dict[str, Any] = {
         "version": "1.0", "truncation": None, "padding": None, "added_tokens": [], "normalizer": None,
         "pre_tokenizer": {"type": "WhitespaceSplit"}, "post_processor": None, "decoder": None,
         "model": {

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from posenc.probe.architecture import Architecture, Sizes
-from posenc.probe.stream import FIRST_QUERY, KEY, LAYER_SHARE, TIED_NORM, TOKEN_VALUE, Stream
+from posenc.probe.stream import FIRST_QUERY, KEY, LAYER_BALANCE, LAYER_SHARE, TIED_NORM, TOKEN_VALUE, Stream
 
 Tensors = dict[str, np.ndarray]
 #: Logit of an attention sink, which must not count.
@@ -40,6 +40,7 @@ def tensors_of(plan: Plan) -> Tensors:
     tensors = {row.embedding: stream.embedding(row.tied)}
     if not row.tied:
         tensors[row.head] = stream.head()
+    tensors |= {name: np.zeros(sizes.shape(letters), np.float32) for name, letters in row.outside.items()}
     tensors |= _norm(row, row.final, TIED_NORM if row.tied else 1.0, sizes.hidden)
     for layer in range(stream.layers):
         prefix = row.layer.format(layer)
@@ -58,7 +59,7 @@ def _layer(plan: Plan, layer: int) -> Tensors:
     for name in filter(None, (row.input_norm, *row.other_norms)):
         tensors |= _norm(row, name, 1.0, sizes.hidden)
     if row.output_norm:
-        tensors |= _norm(row, row.output_norm, _written(plan), sizes.hidden)
+        tensors |= _norm(row, row.output_norm, _written(plan) / sizes.hidden**0.5, sizes.hidden)
     if row.sinks:
         tensors[row.sinks] = np.full(sizes.heads, NO_SINK, np.float32)
     tensors |= _query_and_key_norms(plan)
@@ -67,7 +68,8 @@ def _layer(plan: Plan, layer: int) -> Tensors:
 
 def _written(plan: Plan) -> float:
     """Value that a layer writes for a whole weight."""
-    return TOKEN_VALUE * LAYER_SHARE * plan.architecture.stream_scale(plan.sizes)
+    scale = plan.sizes.hidden**0.5 if plan.architecture.scaled_embedding else 1.0
+    return TOKEN_VALUE * LAYER_SHARE * scale
 
 
 def _query_and_key_norms(plan: Plan) -> Tensors:
@@ -113,7 +115,7 @@ def _output(o: np.ndarray, plan: Plan, layer: int) -> None:
         o[stream.weight(layer, head), head * sizes.head] = size
     o[stream.whole(layer), 1] = size
     if stream.balanced:
-        o[-1] = -o[:-1].sum(0)
+        o[LAYER_BALANCE] = -o.sum(0)
 
 
 def _fused(row: Architecture, sizes: Sizes, q: np.ndarray, k: np.ndarray, v: np.ndarray) -> np.ndarray:

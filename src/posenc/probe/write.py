@@ -111,7 +111,8 @@ def _probe(config: dict[str, Any], length: int | None, position_ids: bool, layer
         stream.queries, longest, windows
     )  # fmt: skip
     plan = Plan(row, stream, sizes, 0, scale, GAIN)
-    layout = ProbeLayout(row.quantity, sizes.head, 0, scale, GAIN, longest, stream)
+    caps = tuple(float(written[key] or 0) for key in row.softcaps)
+    layout = ProbeLayout(row.quantity, sizes.head, 0, scale, GAIN, longest, stream, *caps)
     return _Probe(written, plan, layout, [*prompts, *([] if position_ids else window_prompt(longest, windows))])
 
 
@@ -119,8 +120,8 @@ def _sizes(
     row: Architecture, positions: ModelPositions, config: Mapping[str, Any], layers: int
 ) -> tuple[Stream, Sizes, float]:
     """Widths of the probe, and the factor of its logits."""
-    rotations = [group for group in positions.groups if group.rotary_encoding is not None]
-    widths = {pair.dim for group in rotations if (pair := pair_rotation(group.rotary_encoding)) is not None}
+    rotations = [encoding for group in positions.groups if (encoding := group.rotary_encoding) is not None]
+    widths = {pair.dim for encoding in rotations if (pair := pair_rotation(encoding)) is not None}
     factors = {group.logit_factor for group in positions.groups}
     if len(widths) != 1 or len(factors) != 1:
         raise ValueError(
@@ -129,6 +130,7 @@ def _sizes(
         )
     (head,), (factor,) = widths, factors
     stream = Stream(head, layers, 0, balanced=row.balanced)
-    hidden = hidden_width(stream.vocabulary + row.balanced, head)
+    hidden = hidden_width(stream.vocabulary + 3, head)
     stream = Stream(head, layers, hidden, balanced=row.balanced)
-    return stream, Sizes(hidden, head, hidden // head, 1, stream.vocabulary), factor / head**0.5
+    heads = hidden // head
+    return stream, Sizes(hidden, head, heads, 1 if row.one_key_head else heads, stream.vocabulary), factor / head**0.5
