@@ -83,6 +83,9 @@ class Architecture:
         zeros: Tensors of a layer that are zero, with the letters of their shapes.
         outside: Tensors outside of the layers that are zero, with the letters of their shapes.
         sinks: Logits of attention sinks, which are set far below all others.
+        latent: Whether attention is multi-head latent attention.
+        table: Name of the learned table of positions.
+        embedding_norm: Norm behind the token embedding.
         scaled_embedding: Whether the model multiplies its embeddings by √hidden.
         one_key_head: Whether one head of keys may serve all queries.
         softcaps: Caps of attention's logits and of the output's where the file states none, by their keys.
@@ -118,6 +121,9 @@ class Architecture:
     )
     outside: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     sinks: str = ""
+    latent: bool = False
+    table: str = ""
+    embedding_norm: str = ""
     scaled_embedding: bool = False
     one_key_head: bool = True
     softcaps: Mapping[str, float | None] = field(default_factory=lambda: MappingProxyType({}))

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from posenc.probe.architecture import Architecture, SizeKeys, Sizes, llama_sizes
+from posenc.probe.latent_attention import latent_keys
 
 
 def with_keys(**more: Any) -> SizeKeys:
@@ -30,12 +31,12 @@ def neox_sizes(sizes: Sizes) -> dict[str, Any]:
 GATED: Mapping[str, str] = {"mlp.gate_proj.weight": "ih", "mlp.up_proj.weight": "ih", "mlp.down_proj.weight": "hi"}
 GATE_AND_UP: Mapping[str, str] = {"mlp.gate_up_proj.weight": "Ih", "mlp.down_proj.weight": "hi"}
 QKV_BIASES = biases("self_attn", q_proj="q", k_proj="k", v_proj="k")
-HEAD_NORMS = {"q_norm": "self_attn.q_norm", "k_norm": "self_attn.k_norm"}
+Q_NORM, K_NORM = "self_attn.q_norm", "self_attn.k_norm"
 GEMMA_NORMS = ("pre_feedforward_layernorm", "post_feedforward_layernorm")
 
 LLAMA = Architecture(("llama", "mistral", "ministral", "smollm3"), gguf="llama")
 QWEN2 = replace(LLAMA, model_types=("qwen2",), gguf="qwen2", zeros={**GATED, **QKV_BIASES})
-QWEN3 = replace(LLAMA, model_types=("qwen3",), gguf="qwen3", **HEAD_NORMS)
+QWEN3 = replace(LLAMA, model_types=("qwen3",), gguf="qwen3", q_norm=Q_NORM, k_norm=K_NORM)
 GEMMA = replace(LLAMA, model_types=("gemma",), gguf="gemma", head="", norm_offset=1.0, scaled_embedding=True)
 GEMMA2 = replace(
     GEMMA,
@@ -50,7 +51,8 @@ GEMMA3 = replace(
     model_types=("gemma3_text",),
     gguf="gemma3",
     softcaps={"attn_logit_softcapping": None, "final_logit_softcapping": None},
-    **HEAD_NORMS,
+    q_norm=Q_NORM,
+    k_norm=K_NORM,
 )
 GPT_OSS = replace(
     LLAMA,
@@ -91,7 +93,8 @@ OLMO2 = replace(
     output_norm="post_attention_layernorm",
     other_norms=("post_feedforward_layernorm",),
     wide_norm=True,
-    **HEAD_NORMS,
+    q_norm=Q_NORM,
+    k_norm=K_NORM,
 )
 EXAONE4 = replace(OLMO2, model_types=("exaone4",), wide_norm=False)
 GRANITE = replace(
@@ -148,9 +151,105 @@ GPT_NEOX = Architecture(
     },
 )  # fmt: skip
 
+DEEPSEEK = replace(LLAMA, model_types=("deepseek_v2", "deepseek_v3"), gguf="deepseek2", keys=latent_keys, latent=True)
+BLOOM = Architecture(
+    ("bloom",),
+    gguf="bloom",
+    quantity="bias",
+    keys=lambda sizes: {
+        "hidden_size": sizes.hidden, "n_head": sizes.heads, "vocab_size": sizes.vocabulary, "layer_norm_epsilon": 1e-12,
+    },
+    layer="transformer.h.{}.",
+    embedding="transformer.word_embeddings.weight",
+    embedding_norm="transformer.word_embeddings_layernorm",
+    head="",
+    final="transformer.ln_f",
+    q="self_attention.query_key_value",
+    o="self_attention.dense",
+    fused="by head",
+    biased_norms=True,
+    balanced=True,
+    one_key_head=False,
+    zeros={
+        "self_attention.query_key_value.bias": "a", "self_attention.dense.bias": "h", "mlp.dense_h_to_4h.weight": "fh",
+        "mlp.dense_h_to_4h.bias": "f", "mlp.dense_4h_to_h.weight": "hf", "mlp.dense_4h_to_h.bias": "h",
+    },
+)  # fmt: skip
+MPT = Architecture(
+    ("mpt",),
+    gguf="mpt",
+    quantity="bias",
+    keys=lambda sizes: {
+        "d_model": sizes.hidden, "n_heads": sizes.heads, "vocab_size": sizes.vocabulary, "layer_norm_epsilon": 1e-12,
+        "expansion_ratio": 4,
+    },
+    layer="transformer.blocks.{}.",
+    embedding="transformer.wte.weight",
+    head="",
+    final="transformer.norm_f",
+    input_norm="norm_1",
+    other_norms=("norm_2",),
+    q="attn.Wqkv",
+    o="attn.out_proj",
+    fused="concatenated",
+    balanced=True,
+    one_key_head=False,
+    zeros={"ffn.up_proj.weight": "fh", "ffn.down_proj.weight": "hf"},
+)  # fmt: skip
+GPT2 = Architecture(
+    ("gpt2",),
+    gguf="gpt2",
+    quantity="row",
+    keys=lambda sizes: {
+        "n_embd": sizes.hidden, "n_head": sizes.heads, "vocab_size": sizes.vocabulary, "layer_norm_epsilon": 1e-12,
+        "n_inner": None,
+    },
+    layer="transformer.h.{}.",
+    embedding="transformer.wte.weight",
+    table="transformer.wpe.weight",
+    head="",
+    final="transformer.ln_f",
+    input_norm="ln_1",
+    other_norms=("ln_2",),
+    q="attn.c_attn",
+    o="attn.c_proj",
+    fused="concatenated",
+    transposed=True,
+    biased_norms=True,
+    balanced=True,
+    one_key_head=False,
+    zeros={
+        "attn.c_attn.bias": "a", "attn.c_proj.bias": "h", "mlp.c_fc.weight": "hf", "mlp.c_fc.bias": "f",
+        "mlp.c_proj.weight": "fh", "mlp.c_proj.bias": "h",
+    },
+)  # fmt: skip
+OPT = Architecture(
+    ("opt",),
+    quantity="row",
+    keys=lambda sizes: {
+        "hidden_size": sizes.hidden, "num_attention_heads": sizes.heads, "vocab_size": sizes.vocabulary,
+        "ffn_dim": sizes.inner, "word_embed_proj_dim": sizes.hidden, "do_layer_norm_before": True,
+    },
+    layer="model.decoder.layers.{}.",
+    embedding="model.decoder.embed_tokens.weight",
+    table="model.decoder.embed_positions.weight",
+    head="",
+    final="model.decoder.final_layer_norm",
+    input_norm="self_attn_layer_norm",
+    other_norms=("final_layer_norm",),
+    o="self_attn.out_proj",
+    biased_norms=True,
+    balanced=True,
+    one_key_head=False,
+    zeros={
+        **QKV_BIASES, **biases("self_attn", out_proj="h"), "fc1.weight": "ih", "fc1.bias": "i", "fc2.weight": "hi",
+        "fc2.bias": "h",
+    },
+)  # fmt: skip
+
 ROWS = (
     LLAMA, QWEN2, QWEN3, GEMMA, GEMMA2, GEMMA3, GPT_OSS, PHI3, GLM, GLM4, COHERE, OLMO2, EXAONE4, GRANITE, PHI,
-    STARCODER2, GPT_NEOX,
+    STARCODER2, GPT_NEOX, DEEPSEEK, BLOOM, MPT, GPT2, OPT,
 )  # fmt: skip
 ARCHITECTURES: dict[str, Architecture] = {name: row for row in ROWS for name in row.model_types}
 

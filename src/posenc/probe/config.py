@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
+from posenc.encodings.adds.learned import Learned
 from posenc.models.config.reader import from_config
 from posenc.models.model_positions import LayerGroup, ModelPositions
 from posenc.probe.architecture import Architecture, Sizes
@@ -27,6 +29,13 @@ def text_config(config: Mapping[str, Any]) -> dict[str, Any]:
 def layers_needed(positions: ModelPositions) -> int:
     """The fewest leading layers, three or more, in which every kind of layer occurs."""
     return max([FEWEST_LAYERS, *(min(group.layers) + 1 for group in positions.groups if group.layers)])
+
+
+def layer_count(config: Mapping[str, Any], positions: ModelPositions) -> int:
+    """Layers of the whole model; as many as a probe has where neither the file nor its positions count them."""
+    numbered = [layer + 1 for group in positions.groups for layer in group.layers]
+    stated = config.get(layer_key(config))
+    return max([*numbered, stated if isinstance(stated, int) and not numbered else FEWEST_LAYERS])
 
 
 def layer_key(config: Mapping[str, Any]) -> str:
@@ -71,7 +80,8 @@ def _by_layer(positions: ModelPositions, layers: int) -> Positions:
 
 
 def _content(group: LayerGroup) -> tuple[object, ...]:
-    return group.encodings, group.window, group.offset, group.logit_factor, group.bias_factor
+    encodings = tuple(replace(one, dim=1) if isinstance(one, Learned) else one for one in group.encodings)
+    return encodings, group.window, group.offset, group.logit_factor, group.bias_factor
 
 
 def _first_difference(one: Positions, other: Positions) -> str:

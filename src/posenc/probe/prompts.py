@@ -9,6 +9,8 @@ from posenc.probe.stream import FILLER, FIRST_QUERY, KEY
 
 #: The longest window whose edge is asked for.
 LONGEST_WINDOW = 16_384
+#: The longest distance at which a bias is asked for.
+LONGEST_BIAS = 64
 #: Distances around the edge of a window that are asked for.
 EDGE = 2
 
@@ -73,6 +75,21 @@ def placed_prompts(queries: int, length: int) -> list[Prompt]:
         for channel in range(queries)
         for distance in powers(length)
     ]
+
+
+def bias_prompt(length: int) -> Prompt:
+    """One prompt whose rows are every distance, since each score is read off the sum of those before."""
+    longest = min(length, LONGEST_BIAS)
+    return Prompt("bias", (KEY, *(FILLER,) * longest), tuple(range(1, longest + 1)))
+
+
+def row_prompts(last: int, position_ids: bool) -> list[Prompt]:
+    """Positions 0 to 4, every power of two and its neighbours, and the last; in one prompt, or by position ids."""
+    near = {power + step for power in powers(max(last, 1)) for step in (-1, 0, 1)}
+    rows = tuple(sorted(row for row in {0, 1, 2, 3, 4, last, *near} if 0 <= row <= last))
+    if not position_ids:
+        return [Prompt("rows", (FILLER,) * (last + 1), rows)]
+    return [Prompt(f"row_{row}", (FILLER,), (0,), (row,)) for row in rows]
 
 
 def window_prompt(length: int, windows: Iterable[int]) -> list[Prompt]:

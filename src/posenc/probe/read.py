@@ -2,30 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from posenc.core import text_lines, validation
-from posenc.diagnosis.layers.judge_windows import REMEDY
-from posenc.diagnosis.mistake import Finding
-from posenc.diagnosis.position_fields import GIVE, PositionField
-from posenc.diagnosis.rotation.judge_rotations import judge_rotations
-from posenc.diagnosis.verdict import Diagnosis, merged_diagnosis
+from posenc.diagnosis.verdict import Diagnosis
 from posenc.models.config.json_file import load_config
 from posenc.models.config.reader import from_config
-from posenc.models.model_positions import ModelPositions, Window, layer_ranges, windows_of_layers
-from posenc.probe.answers import read_answers
-from posenc.probe.evidence import rotation_evidence
+from posenc.models.model_positions import ModelPositions
+from posenc.probe.answers import Answers, read_answers
+from posenc.probe.bias_reading import LayerBias, judge_bias, read_biases
+from posenc.probe.judge import judge_layers, merged_layers
 from posenc.probe.layout import ProbeLayout, read_layout
+from posenc.probe.prompts import Prompt
 from posenc.probe.rotation_reading import LayerRotation, read_rotation
-from posenc.probe.scores import ROUNDOFF, LayerScores, layer_scores
-
-#: Layers whose scores differ by no more than so many errors are judged once.
-ALIKE = 2.0
+from posenc.probe.row_reading import TableRows, judge_rows, read_rows
+from posenc.probe.scores import ROUNDOFF, layer_scores
 
 
 @dataclass(frozen=True)
@@ -39,7 +33,7 @@ class ProbeReading(text_lines.Lines):
         dtype: Precision that the error bars are of.
     """
 
-    layers: tuple[LayerRotation, ...]
+    layers: tuple[LayerRotation | LayerBias | TableRows, ...]
     diagnosis: Diagnosis
     engine: str = ""
     dtype: str = "float32"
@@ -80,86 +74,32 @@ def read_probe(
     given = read_answers(answers, prompts, layout.stream.vocabulary)
     precision = given.dtype if dtype is None else validation.choice("dtype", dtype, tuple(ROUNDOFF))
     expected = from_config(load_config(folder))
-    shown = layer_scores(layout, prompts, given, precision)
+    layers, diagnosis = _READERS[layout.quantity](layout, prompts, given, precision, expected)
+    return ProbeReading(layers, diagnosis.looked_at_in(expected), given.engine, precision)
+
+
+def _rotations(
+    layout: ProbeLayout, prompts: Sequence[Prompt], answers: Answers, dtype: str, expected: ModelPositions
+) -> tuple[tuple[LayerReading, ...], Diagnosis]:
+    shown = layer_scores(layout, prompts, answers, dtype)
     layers = tuple(read_rotation(layer, scores) for layer, scores in enumerate(shown))
-    return ProbeReading(layers, _diagnosis(layout, expected, shown, layers), given.engine, precision)
+    return layers, judge_layers(layout, expected, shown, layers)
 
 
-def _diagnosis(
-    layout: ProbeLayout, expected: ModelPositions, shown: list[LayerScores], layers: tuple[LayerRotation, ...]
-) -> Diagnosis:
-    """Every layer against its group, those with the same scores and group once; then the windows."""
-    judged: list[tuple[int, Diagnosis]] = []
-    for layer, scores in enumerate(shown):
-        like = next((one for one, _ in judged if _alike(expected, one, layer, shown)), None)
-        verdict = dict(judged)[like] if like is not None else _judge(layout, expected, layer, scores, layers[layer])
-        judged.append((layer, verdict))
-    verdicts = [verdict for _, verdict in judged]
-    merged = merged_diagnosis([replace(verdict, findings=()) for verdict in verdicts])
-    findings = (*_with_layers(judged), *_windows(expected, layers))
-    looked_at = tuple(field for field in GIVE if field in {*merged.looked_at, *_looked_at(layers)})
-    agree = merged.agree and not findings
-    return replace(merged, agree=agree, findings=findings, looked_at=looked_at).looked_at_in(expected)
+def _biases(
+    layout: ProbeLayout, prompts: Sequence[Prompt], answers: Answers, dtype: str, expected: ModelPositions
+) -> tuple[tuple[LayerReading, ...], Diagnosis]:
+    layers = read_biases(layout, prompts, answers, dtype)
+    return layers, merged_layers([judge_bias(expected, layer) for layer in layers], "biases", "causal mask")
 
 
-def _looked_at(layers: tuple[LayerRotation, ...]) -> tuple[PositionField, ...]:
-    """Fields that the weights of whole prompts show besides those of each layer's scores.
-
-    A score is right only if as many other keys are seen as stand before the query.
-    """
-    return ("other layers",) if layers[0].seen_to is None else ("other layers", "window", "causal mask")
-
-
-def _alike(expected: ModelPositions, one: int, other: int, shown: list[LayerScores]) -> bool:
-    if expected.at(one) != expected.at(other):
-        return False
-    gap = np.abs(shown[one].scores - shown[other].scores)
-    hidden = np.isnan(shown[one].scores) & np.isnan(shown[other].scores)
-    return bool(np.all(hidden | (gap <= ALIKE * shown[one].errors)))
+def _rows(
+    layout: ProbeLayout, prompts: Sequence[Prompt], answers: Answers, dtype: str, expected: ModelPositions
+) -> tuple[tuple[LayerReading, ...], Diagnosis]:
+    rows = read_rows(layout, prompts, answers)
+    return (rows,), judge_rows(expected, rows)
 
 
-def _judge(
-    layout: ProbeLayout, expected: ModelPositions, layer: int, scores: LayerScores, reading: LayerRotation
-) -> Diagnosis:
-    evidence = rotation_evidence(layout, scores, reading)
-    if evidence is None:
-        sentence = "The key is seen at none of the distances that were asked."
-        return Diagnosis(False, (Finding("key never seen", sentence, "Check the mask and the window."),))
-    groups = expected.at(layer)
-    return judge_rotations(groups, expected, [("", evidence)], layout.length + 1)
-
-
-def _with_layers(judged: list[tuple[int, Diagnosis]]) -> tuple[Finding, ...]:
-    """Findings of the layers, each once, with its layers where it is not in all."""
-    layers_of: dict[Finding, list[int]] = {}
-    for layer, verdict in judged:
-        for finding in verdict.findings:
-            layers_of.setdefault(finding, []).append(layer)
-    return tuple(
-        finding if len(layers) == len(judged) else replace(finding, where=layer_ranges(tuple(layers)))
-        for finding, layers in layers_of.items()
-    )
-
-
-def _windows(expected: ModelPositions, layers: tuple[LayerRotation, ...]) -> tuple[Finding, ...]:
-    """Findings on windows that end elsewhere than the config says."""
-    meant = {layer: window for (_, layer), window in windows_of_layers(expected).items()}
-    layers_of: dict[tuple[str, str], list[int]] = {}
-    for reading in layers:
-        window = meant.get(reading.layer)
-        size = window.before + 1 if isinstance(window, Window) else None
-        if not expected.windows_known or reading.seen_to is None or _fits(reading, size):
-            continue
-        found = "all keys" if reading.hidden_from is None else f"{reading.seen_to + 1} positions"
-        layers_of.setdefault((found, "all keys" if size is None else f"{size} positions"), []).append(reading.layer)
-    return tuple(
-        Finding("window", f"Queries see {found} where {stated} are meant.", REMEDY, layer_ranges(tuple(numbers)))
-        for (found, stated), numbers in layers_of.items()
-    )
-
-
-def _fits(reading: LayerRotation, size: int | None) -> bool:
-    seen, hidden = reading.seen_to or 0, reading.hidden_from
-    if size is None:
-        return hidden is None
-    return seen < size and (hidden is None or hidden >= size)
+#: A layer's rotation or biases, or the rows of a table that all layers share.
+LayerReading = LayerRotation | LayerBias | TableRows
+_READERS = {"rotation": _rotations, "bias": _biases, "row": _rows}

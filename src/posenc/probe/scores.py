@@ -17,6 +17,8 @@ ROUNDOFF = {"float32": 2.0**-24, "float16": 2.0**-11, "bfloat16": 2.0**-8}
 OPERATIONS = 8.0
 #: A weight below this is none: the key is not seen.
 UNSEEN = 1e-9
+#: What the rounding of a mean, which a norm subtracts, adds to a weight, of one rounding.
+SHARE_OF_MEAN = 2.0**-3
 #: Rows are log-probabilities if their exponentials sum to one as nearly as this.
 SUMS_TO_ONE = 0.02
 
@@ -81,20 +83,21 @@ def _scores(
     """Scores and their errors in rows that see the key and so many other tokens, whose score is zero."""
     weight = key_weights(layout, rows, layer)
     weight[~(weight > UNSEEN) | ~(weight < 1)] = np.nan
-    error = weight_errors(rows, dtype) / weight / (1 - weight)
-    rounding = OPERATIONS * ROUNDOFF[dtype]
+    error = weight_errors(layout, rows, dtype) / weight / (1 - weight)
+    rounding = OPERATIONS * ROUNDOFF[dtype] + layout.stream.drift(layer)
     with np.errstate(all="ignore"):
         scores = _without_cap(np.log(weight * others / (1 - weight)), layout.attention_cap) / layout.gain
     return scores, error / layout.gain + rounding * (1 + np.abs(scores))
 
 
-def weight_errors(rows: np.ndarray, dtype: str) -> np.ndarray:
-    """How far rounding of log-probabilities may put a weight, (rows,); logits keep the digits of small weights."""
+def weight_errors(layout: ProbeLayout, rows: np.ndarray, dtype: str) -> np.ndarray:
+    """How far a weight may be off whatever its size, (rows,): by log-probabilities, and norms that subtract a mean."""
     with np.errstate(all="ignore"):
         total = np.nansum(np.exp(rows), 1)
     largest = np.nanmax(np.abs(np.where(np.abs(rows) < 1e4, rows, 0.0)), 1, initial=1.0)
     are_probable = np.isnan(rows).any(1) | (np.abs(total - 1) < SUMS_TO_ONE)
-    return np.asarray(np.where(are_probable, 2 * ROUNDOFF[dtype] * largest, 0.0))
+    of_mean = ROUNDOFF[dtype] * SHARE_OF_MEAN if layout.stream.balanced else 0.0
+    return np.asarray(np.where(are_probable, 2 * ROUNDOFF[dtype] * largest, 0.0) + of_mean)
 
 
 def _seen(

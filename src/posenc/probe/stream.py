@@ -18,6 +18,7 @@ LOGIT = 4.0
 #: Channels at the end: for norms that subtract the mean, what tokens and what layers write less than nothing, so that
 #: the mean stays zero; and one that nothing is written to.
 TOKEN_BALANCE, LAYER_BALANCE, NOTHING = -1, -2, -3
+LAST_CHANNELS = 3
 #: How far the logits of input tokens lie below zero where the head is a matrix of its own.
 UNLIKELY = 12.0
 #: Factor of a tied model's final norm, so that logits of input tokens stay as small as those that are read.
@@ -72,6 +73,10 @@ class Stream:
         squares = 6.0 if self.balanced else 2.0
         return math.sqrt(self.hidden / squares)
 
+    def drift(self, layer: int) -> float:
+        """How far what earlier layers wrote may change what a norm makes of a token, of itself."""
+        return layer * (self.heads + 1) ** 2 * LAYER_SHARE**2 / 2
+
     def embedding(self, tied: bool) -> np.ndarray:
         """Rows of the input tokens, (vocabulary, hidden), and of the output tokens where the head is tied."""
         rows = np.zeros((self.vocabulary, self.hidden), np.float32)
@@ -80,6 +85,15 @@ class Stream:
         if self.balanced:
             rows[tokens, TOKEN_BALANCE] = -2 * TOKEN_VALUE
         return rows + self.head(TIED_NORM) if tied else rows
+
+    def table(self, rows: int) -> np.ndarray:
+        """Rows of a learned table of positions, (rows, hidden), whose signs are the bits of their numbers."""
+        table = np.zeros((rows, self.hidden), np.float32)
+        bits = np.arange(self.bits)
+        signs = 2 * (np.arange(rows)[:, None] >> bits & 1) - 1
+        table[:, self.bit(0) + bits] = TOKEN_VALUE * signs
+        table[:, TOKEN_BALANCE] = -table.sum(1)
+        return table
 
     def head(self, norm: float = 1.0) -> np.ndarray:
         """Rows of the output tokens, (vocabulary, hidden), behind a final norm with this weight."""

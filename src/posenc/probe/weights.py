@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from posenc.probe.architecture import Architecture, Sizes
+from posenc.probe.latent_attention import VALUES, latent_projections
 from posenc.probe.stream import FIRST_QUERY, KEY, LAYER_BALANCE, LAYER_SHARE, TIED_NORM, TOKEN_VALUE, Stream
 
 Tensors = dict[str, np.ndarray]
@@ -42,6 +43,10 @@ def tensors_of(plan: Plan) -> Tensors:
         tensors[row.head] = stream.head()
     tensors |= {name: np.zeros(sizes.shape(letters), np.float32) for name, letters in row.outside.items()}
     tensors |= _norm(row, row.final, TIED_NORM if row.tied else 1.0, sizes.hidden)
+    if row.table:
+        tensors[row.table] = stream.table(sizes.rows)
+    if row.embedding_norm:
+        tensors |= _norm(row, row.embedding_norm, TOKEN_VALUE / stream.unit, sizes.hidden)
     for layer in range(stream.layers):
         prefix = row.layer.format(layer)
         tensors |= {f"{prefix}{name}": array for name, array in _layer(plan, layer).items()}
@@ -63,6 +68,11 @@ def _layer(plan: Plan, layer: int) -> Tensors:
     if row.sinks:
         tensors[row.sinks] = np.full(sizes.heads, NO_SINK, np.float32)
     tensors |= _query_and_key_norms(plan)
+    if row.latent:
+        tensors |= latent_projections(plan.stream, sizes, plan.first, plan.gain / plan.scale)
+        output = np.zeros((sizes.hidden, sizes.heads * VALUES), np.float32)
+        _output(output, plan, layer, VALUES)
+        return tensors | {f"{row.o}.weight": output}
     return tensors | _projections(plan, layer)
 
 
@@ -94,7 +104,7 @@ def _projections(plan: Plan, layer: int) -> Tensors:
     q[plan.first + asked, FIRST_QUERY + asked] = plan.gain / plan.scale / unit
     k[: sizes.head, KEY] = 1 / unit
     _values(v, stream, sizes, unit)
-    _output(o, plan, layer)
+    _output(o, plan, layer, sizes.head)
     if row.fused is None:
         named = {row.q: q, row.k: k, row.v: v, row.o: o}
     else:
@@ -108,11 +118,12 @@ def _values(v: np.ndarray, stream: Stream, sizes: Sizes, unit: float) -> None:
         v[head * sizes.head, KEY] = v[head * sizes.head + 1, stream.constant] = 1 / unit
 
 
-def _output(o: np.ndarray, plan: Plan, layer: int) -> None:
-    stream, sizes = plan.stream, plan.sizes
+def _output(o: np.ndarray, plan: Plan, layer: int, width: int) -> None:
+    """Each head's first value goes to its own channel, the second value of the first head to that of the whole."""
+    stream = plan.stream
     size = 1.0 if plan.architecture.output_norm else _written(plan)
     for head in range(stream.heads):
-        o[stream.weight(layer, head), head * sizes.head] = size
+        o[stream.weight(layer, head), head * width] = size
     o[stream.whole(layer), 1] = size
     if stream.balanced:
         o[LAYER_BALANCE] = -o.sum(0)

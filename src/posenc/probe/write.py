@@ -12,18 +12,14 @@ from posenc.models.checkpoints.conversion import atomic_path, require_unused, wr
 from posenc.models.config.json_file import load_config
 from posenc.models.config.reader import from_config
 from posenc.models.model_positions import ModelPositions, Window, windows_of_layers
-from posenc.models.pair_rotation import pair_rotation
-from posenc.probe.architecture import Architecture, Sizes
 from posenc.probe.architectures import architecture_of
-from posenc.probe.config import layers_needed, probe_config, require_same_positions, text_config
+from posenc.probe.config import layer_count, layers_needed, probe_config, require_same_positions, text_config
 from posenc.probe.layout import ProbeLayout
-from posenc.probe.prompts import Prompt, channel_prompts, placed_prompts, window_prompt
-from posenc.probe.stream import Stream, hidden_width
+from posenc.probe.plans import plan_of
+from posenc.probe.prompts import Prompt, bias_prompt, channel_prompts, placed_prompts, row_prompts, window_prompt
 from posenc.probe.tokenizer import tokenizer_files
 from posenc.probe.weights import Plan, tensors_of
 
-#: Size of the scores that are asked for: large enough to be read, small enough that no weight vanishes.
-GAIN = 2.0
 #: The longest distance that is asked for unless the caller says another.
 LENGTH = 512
 LONGEST = 1 << 20
@@ -99,38 +95,27 @@ def _probe(config: dict[str, Any], length: int | None, position_ids: bool, layer
     validation.truth("position_ids", position_ids)
     row = architecture_of(str(config.get("model_type")))
     positions = from_config(config)
-    all_layers = 1 + max(layer for group in positions.groups for layer in group.layers)
+    all_layers = layer_count(config, positions)
     count = min(all_layers, layers_needed(positions)) if layers is None else layers
     validation.integer("layers", count, 1, all_layers)
     longest = LENGTH if length is None else validation.integer("length", length, 1, LONGEST)
-    stream, sizes, scale = _sizes(row, positions, config, count)
-    written = probe_config(config, row, sizes, count, all_layers, stream.constant)
+    plan = plan_of(row, positions, config, count)
+    written = probe_config(config, row, plan.sizes, count, all_layers, plan.stream.constant)
     positions = require_same_positions(config, written, count)
-    windows = {one.before + 1 for one in windows_of_layers(positions).values() if isinstance(one, Window)}
-    prompts = placed_prompts(stream.queries, longest) if position_ids else channel_prompts(
-        stream.queries, longest, windows
-    )  # fmt: skip
-    plan = Plan(row, stream, sizes, 0, scale, GAIN)
     caps = tuple(float(written[key] or 0) for key in row.softcaps)
-    layout = ProbeLayout(row.quantity, sizes.head, 0, scale, GAIN, longest, stream, *caps)
-    return _Probe(written, plan, layout, [*prompts, *([] if position_ids else window_prompt(longest, windows))])
+    layout = ProbeLayout(
+        row.quantity, plan.sizes.head, plan.first, plan.scale, plan.gain, longest, plan.stream, *caps
+    )  # fmt: skip
+    return _Probe(written, plan, layout, _prompts(plan, positions, longest, position_ids))
 
 
-def _sizes(
-    row: Architecture, positions: ModelPositions, config: Mapping[str, Any], layers: int
-) -> tuple[Stream, Sizes, float]:
-    """Widths of the probe, and the factor of its logits."""
-    rotations = [encoding for group in positions.groups if (encoding := group.rotary_encoding) is not None]
-    widths = {pair.dim for encoding in rotations if (pair := pair_rotation(encoding)) is not None}
-    factors = {group.logit_factor for group in positions.groups}
-    if len(widths) != 1 or len(factors) != 1:
-        raise ValueError(
-            f"config must rotate heads of one width, by fixed angles; got widths {sorted(widths)}. No probe can be "
-            "written for it yet."
-        )
-    (head,), (factor,) = widths, factors
-    stream = Stream(head, layers, 0, balanced=row.balanced)
-    hidden = hidden_width(stream.vocabulary + 3, head)
-    stream = Stream(head, layers, hidden, balanced=row.balanced)
-    heads = hidden // head
-    return stream, Sizes(hidden, head, heads, 1 if row.one_key_head else heads, stream.vocabulary), factor / head**0.5
+def _prompts(plan: Plan, positions: ModelPositions, length: int, position_ids: bool) -> list[Prompt]:
+    """The prompts that show what the probe is written for."""
+    if plan.architecture.quantity == "row":
+        return row_prompts(min(length, plan.sizes.rows - 1 - positions.groups[0].offset), position_ids)
+    windows = {one.before + 1 for one in windows_of_layers(positions).values() if isinstance(one, Window)}
+    if plan.architecture.quantity == "bias":
+        return [bias_prompt(length)]
+    if position_ids:
+        return placed_prompts(plan.stream.queries, length)
+    return [*channel_prompts(plan.stream.queries, length, windows), *window_prompt(length, windows)]
