@@ -11,7 +11,8 @@ from posenc.diagnosis.mistake import Finding
 from posenc.diagnosis.position_fields import GIVE, PositionField
 from posenc.diagnosis.rotation.judge_rotations import judge_rotations
 from posenc.diagnosis.verdict import Diagnosis, merged_diagnosis
-from posenc.models.model_positions import ModelPositions, Window, layer_ranges, windows_of_layers
+from posenc.models.model_positions import LayerGroup, ModelPositions, Window, layer_ranges, windows_of_layers
+from posenc.models.pair_rotation import pair_rotation
 from posenc.probe.evidence import rotation_evidence
 from posenc.probe.layout import ProbeLayout
 from posenc.probe.rotation_reading import LayerRotation
@@ -19,6 +20,21 @@ from posenc.probe.scores import LayerScores
 
 #: Layers whose scores differ by no more than so many errors are judged once.
 ALIKE = 2.0
+#: A number that was read is another than is meant if it is off by so many errors.
+ERRORS = 8.0
+#: Types in which an engine may have computed, and cached keys, the finer first.
+COARSER = (("float32", "float16"), ("float16", "float16"), ("bfloat16", "bfloat16"))
+
+
+def computed_in(dtype: str, verdict: Diagnosis) -> Diagnosis:
+    """The verdict with the error bars of a coarser type: a note where keys alone were cached in it, else a finding."""
+    if dtype == "float32":
+        note = "scores are as coarse as keys that are cached in float16, and error bars allow for that"
+        return replace(verdict, notes=(*verdict.notes, note))
+    sentence = f"Scores are off by as much as {dtype} rounds, where the weights and the answers are float32."
+    fix = f"Compute cos and sin in float32. If the engine is meant to run in {dtype}, read with dtype={dtype!r}."
+    finding = Finding("computed in 16 bits", sentence, fix)
+    return replace(verdict, agree=False, findings=(*verdict.findings, finding), worst=())
 
 
 def judge_layers(
@@ -67,7 +83,31 @@ def _judge(
         sentence = "The key is seen at none of the distances that were asked."
         return Diagnosis(False, (Finding("key never seen", sentence, "Check the mask and the window."),))
     groups = expected.at(layer)
-    return judge_rotations(groups, expected, [("", evidence)], layout.length + 1)
+    verdict = judge_rotations(groups, expected, [("", evidence)], layout.length + 1)
+    return verdict if verdict.explained else replace(verdict, findings=read_off(groups[0], reading))
+
+
+def read_off(group: LayerGroup, reading: LayerRotation) -> tuple[Finding, ...]:
+    """Findings on frequencies that all differ by one factor, and on the amplitude, where no known mistake explains it.
+
+    None where frequencies differ in another way.
+    """
+    pairs = None if group.rotary_encoding is None else pair_rotation(group.rotary_encoding)
+    if pairs is None or len(reading.frequencies) != pairs.pairs or reading.direction != 1:
+        return ()
+    ratios, errors = np.array([reading.frequencies, reading.errors]) / pairs.radians()
+    factor = float(np.average(ratios, weights=errors**-2))
+    if np.any(np.abs(ratios - factor) > ERRORS * errors):
+        return ()
+    findings = []
+    if abs(factor - 1) > ERRORS * errors.min():
+        sentence = f"Every frequency is {factor:.6g} times what is meant: positions are scaled besides."
+        findings.append(Finding("frequencies scaled", sentence, "Scale positions or frequencies once."))
+    meant = pairs.factor**2
+    if abs(reading.amplitude - meant) > ERRORS * reading.amplitude_error:
+        sentence = f"Scores of channels that rotate are {reading.amplitude / meant:.6g} times what is meant."
+        findings.append(Finding("amplitude", sentence, "Multiply cos and sin by the attention factor that is meant."))
+    return tuple(findings)
 
 
 def _with_layers(verdicts: list[Diagnosis]) -> tuple[Finding, ...]:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from posenc.core import text_lines, validation
 from posenc.diagnosis.verdict import Diagnosis
@@ -14,7 +16,7 @@ from posenc.models.config.reader import from_config
 from posenc.models.model_positions import ModelPositions
 from posenc.probe.answers import Answers, read_answers
 from posenc.probe.bias_reading import LayerBias, judge_bias, read_biases
-from posenc.probe.judge import judge_layers, merged_layers
+from posenc.probe.judge import COARSER, computed_in, judge_layers, merged_layers
 from posenc.probe.layout import ProbeLayout, read_layout
 from posenc.probe.prompts import Prompt
 from posenc.probe.rotation_reading import LayerRotation, read_rotation
@@ -74,30 +76,56 @@ def read_probe(
     given = read_answers(answers, prompts, layout.stream.vocabulary)
     precision = given.dtype if dtype is None else validation.choice("dtype", dtype, tuple(ROUNDOFF))
     expected = from_config(load_config(folder))
-    layers, diagnosis = _READERS[layout.quantity](layout, prompts, given, precision, expected)
-    return ProbeReading(layers, diagnosis.looked_at_in(expected), given.engine, precision)
+    evidence = Evidence(layout, prompts, given, expected)
+    reading = evidence.read(precision)
+    if dtype is None and precision == "float32":
+        reading = evidence.read_as_coarsely_as_needed(reading)
+    return reading
 
 
-def _rotations(
-    layout: ProbeLayout, prompts: Sequence[Prompt], answers: Answers, dtype: str, expected: ModelPositions
-) -> tuple[tuple[LayerReading, ...], Diagnosis]:
-    shown = layer_scores(layout, prompts, answers, dtype)
+class Evidence(NamedTuple):
+    """A probe, its answers and the config, before they are read."""
+
+    layout: ProbeLayout
+    prompts: Sequence[Prompt]
+    answers: Answers
+    expected: ModelPositions
+
+    def read(self, dtype: str, keys: str = "float32") -> ProbeReading:
+        """The reading with the error bars of a type, and of the one that keys are cached in."""
+        layers, diagnosis = _READERS[self.layout.quantity](self, dtype, keys)
+        return ProbeReading(layers, diagnosis.looked_at_in(self.expected), self.answers.engine, dtype)
+
+    def read_as_coarsely_as_needed(self, exact: ProbeReading) -> ProbeReading:
+        """The reading with the error bars of a narrow type where these explain more, with what that means.
+
+        Many engines compute in float32 and keep keys in float16.
+        """
+        if exact.diagnosis.agree or self.layout.quantity == "row":
+            return exact
+        fewest = len(exact.diagnosis.findings) if exact.explained else np.inf
+        for dtype, keys in COARSER:
+            reading = self.read(dtype, keys)
+            if reading.explained and len(reading.diagnosis.findings) < fewest:
+                return replace(reading, diagnosis=computed_in(dtype, reading.diagnosis))
+        return exact
+
+
+def _rotations(evidence: Evidence, dtype: str, keys: str) -> tuple[tuple[LayerReading, ...], Diagnosis]:
+    shown = layer_scores(evidence.layout, evidence.prompts, evidence.answers, dtype, keys)
     layers = tuple(read_rotation(layer, scores) for layer, scores in enumerate(shown))
-    return layers, judge_layers(layout, expected, shown, layers)
+    return layers, judge_layers(evidence.layout, evidence.expected, shown, layers)
 
 
-def _biases(
-    layout: ProbeLayout, prompts: Sequence[Prompt], answers: Answers, dtype: str, expected: ModelPositions
-) -> tuple[tuple[LayerReading, ...], Diagnosis]:
-    layers = read_biases(layout, prompts, answers, dtype)
-    return layers, merged_layers([judge_bias(expected, layer) for layer in layers], "biases", "causal mask")
+def _biases(evidence: Evidence, dtype: str, keys: str) -> tuple[tuple[LayerReading, ...], Diagnosis]:
+    layers = read_biases(evidence.layout, evidence.prompts, evidence.answers, dtype)
+    verdicts = [judge_bias(evidence.expected, layer) for layer in layers]
+    return layers, merged_layers(verdicts, "biases", "causal mask")
 
 
-def _rows(
-    layout: ProbeLayout, prompts: Sequence[Prompt], answers: Answers, dtype: str, expected: ModelPositions
-) -> tuple[tuple[LayerReading, ...], Diagnosis]:
-    rows = read_rows(layout, prompts, answers)
-    return (rows,), judge_rows(expected, rows)
+def _rows(evidence: Evidence, dtype: str, keys: str) -> tuple[tuple[LayerReading, ...], Diagnosis]:
+    rows = read_rows(evidence.layout, evidence.prompts, evidence.answers)
+    return (rows,), judge_rows(evidence.expected, rows)
 
 
 #: A layer's rotation or biases, or the rows of a table that all layers share.

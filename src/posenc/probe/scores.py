@@ -41,8 +41,10 @@ class LayerScores:
     seen: tuple[tuple[int, ...], tuple[int, ...]]
 
 
-def layer_scores(layout: ProbeLayout, prompts: Sequence[Prompt], answers: Answers, dtype: str) -> list[LayerScores]:
-    """Scores of every layer of a probe that asks for a rotation."""
+def layer_scores(
+    layout: ProbeLayout, prompts: Sequence[Prompt], answers: Answers, dtype: str, keys: str = "float32"
+) -> list[LayerScores]:
+    """Scores of every layer of a probe that asks for a rotation; `keys` is the type that keys are cached in."""
     asked = [prompt for prompt in prompts if prompt.name.startswith("channel_")]
     distances = sorted({distance for prompt in asked for distance in prompt.distances()})
     column = {distance: number for number, distance in enumerate(distances)}
@@ -55,6 +57,8 @@ def layer_scores(layout: ProbeLayout, prompts: Sequence[Prompt], answers: Answer
             columns = [column[distance] for distance in prompt.distances()]
             score = _scores(layout, answers.rows[prompt.name], layer, np.array(prompt.rows), dtype)
             scores[channel, columns], errors[channel, columns] = score
+        if keys != "float32":
+            errors += ROUNDOFF[keys] * np.abs(scores)
         seen = _seen(layout, prompts, answers, layer)
         result.append(LayerScores(np.array(distances), scores, errors, seen))
     return result

@@ -14,6 +14,7 @@ from posenc.models.config.reader import from_config
 from posenc.models.model_positions import ModelPositions, Window, windows_of_layers
 from posenc.probe.architectures import architecture_of
 from posenc.probe.config import layer_count, layers_needed, probe_config, require_same_positions, text_config
+from posenc.probe.gguf_file import require_gguf, write_gguf
 from posenc.probe.layout import ProbeLayout
 from posenc.probe.plans import plan_of
 from posenc.probe.prompts import Prompt, bias_prompt, channel_prompts, placed_prompts, row_prompts, window_prompt
@@ -32,6 +33,7 @@ def write_probe(
     length: int | None = None,
     position_ids: bool = False,
     layers: int | None = None,
+    gguf: bool = False,
 ) -> Path:
     """Write a model of a few hundred channels that has a file's positions, and prompts that show them.
 
@@ -45,6 +47,7 @@ def write_probe(
         position_ids: Whether to write prompts of three tokens with position ids, for engines that take these, in place
             of prompts as long as the distance.
         layers: Leading layers to write; as few as show every kind of layer if None.
+        gguf: Whether to write model.gguf besides, for llama.cpp. GGUF has no key for YaRN's `truncate`.
 
     Returns:
         The folder.
@@ -52,7 +55,7 @@ def write_probe(
     Raises:
         ValueError: No probe can be written for the config, or an argument breaks its rule.
         TypeError: An argument has the wrong type.
-        ImportError: safetensors is not installed.
+        ImportError: safetensors, or gguf for `gguf`, is not installed (`pip install posenc[models]`).
 
     Example:
         >>> import tempfile
@@ -65,9 +68,13 @@ def write_probe(
 
     written = _probe(text_config(load_config(config)), length, position_ids, layers)
     path = require_unused("folder", Path(folder))
-    tensors = save(tensors_of(written.plan), metadata={"format": "pt"})
+    if gguf:
+        require_gguf(written.plan)
+    tensors = tensors_of(written.plan)
     with atomic_path(path, folder=True) as temporary:
-        write_synced(temporary / "model.safetensors", tensors)
+        write_synced(temporary / "model.safetensors", save(tensors, metadata={"format": "pt"}))
+        if gguf:
+            write_gguf(temporary / "model.gguf", written.plan, tensors, written.positions, written.config)
         for name, content in written.files().items():
             write_synced(temporary / name, json.dumps(content, indent=1).encode())
     return path
@@ -77,6 +84,7 @@ class _Probe(NamedTuple):
     """A probe before it is written."""
 
     config: dict[str, Any]
+    positions: ModelPositions
     plan: Plan
     layout: ProbeLayout
     prompts: list[Prompt]
@@ -106,7 +114,7 @@ def _probe(config: dict[str, Any], length: int | None, position_ids: bool, layer
     layout = ProbeLayout(
         row.quantity, plan.sizes.head, plan.first, plan.scale, plan.gain, longest, plan.stream, *caps
     )  # fmt: skip
-    return _Probe(written, plan, layout, _prompts(plan, positions, longest, position_ids))
+    return _Probe(written, positions, plan, layout, _prompts(plan, positions, longest, position_ids))
 
 
 def _prompts(plan: Plan, positions: ModelPositions, length: int, position_ids: bool) -> list[Prompt]:
