@@ -12,7 +12,7 @@ from posenc.probe.scores import LayerScores
 #: A channel rotates if its score moves by so many errors.
 MOVES = 6.0
 #: Two channels are a pair if the sum of their squares moves by no more than so many errors, and any other sum by more.
-STEADY, UNSTEADY = 8.0, 32.0
+STEADY, UNSTEADY = 8.0, 16.0
 #: Rounding of an angle that an engine computes in float32, of itself.
 ANGLE = 2.0**-22
 
@@ -131,7 +131,21 @@ def find_pairs(scores: np.ndarray, errors: np.ndarray, moving: np.ndarray) -> Pa
     layout: Layout | None = None if not steps else "other"
     if len(steps) == 1:
         layout = "adjacent" if steps == {1} and len(scores) > 2 else "halves"
-    return Pairs(first, second, layout)
+    return Pairs(first, second, layout) if steps else _only_layout(scores, errors, channels)
+
+
+def _only_layout(scores: np.ndarray, errors: np.ndarray, channels: np.ndarray) -> Pairs:
+    """Pairs of the layout that is steady where the other is not, for errors too wide to tell partners one by one."""
+    start, width = int(channels[0]), int(channels[-1] - channels[0] + 2) // 2 * 2
+    fitting = []
+    for layout in ("adjacent", "halves"):
+        pairs = every_pair(layout, start, width, len(scores))
+        parts = [(scores[channel], errors[channel]) for channel in (pairs.first, pairs.second)]
+        total = sum(part**2 for part, _ in parts)
+        error = sum(2 * np.abs(part) * off for part, off in parts)
+        if np.all(np.abs(total - total.mean(1, keepdims=True)) <= error):
+            fitting.append(pairs)
+    return fitting[0] if len(fitting) == 1 else Pairs(channels[:0], channels[:0], None)
 
 
 def extent(pairs: Pairs, lowest: int, last: int) -> tuple[int, int]:
