@@ -73,6 +73,7 @@ def test_the_header_says_what_the_safetensors_package_says(tmp_path):
         (one(shape=[1 << 61, 1 << 61]), b"12345678", None, "'a' has 8 bytes for F32"),
         (one(shape=[10**30]), b"12345678", None, "no whole numbers"),
         (one(extra=1), b"12345678", None, "'a' has no dtype, shape and data_offsets"),
+        ({"q\n.weight": one()["a"]}, b"12345678", None, r"a tensor's name has a control character: 'q\n.weight'"),
         ({"__metadata__": {"a": 1}}, b"", None, "__metadata__ is no object of strings"),
         (b'{"a": 1, "a": 2}', b"", None, "the key 'a' occurs twice"),
         (b'{"a": ', b"", None, "its header is no JSON object"),

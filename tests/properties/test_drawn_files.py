@@ -37,11 +37,14 @@ def configs(draw: Any) -> dict[str, Any]:
     """A config of one of the types, with one to three of its keys set to anything that JSON can hold."""
     config = dict(draw(st.sampled_from(BASES)))
     for key in draw(st.lists(st.sampled_from((*config, *NEW)), min_size=1, max_size=3, unique=True)):
-        config[key] = draw(JSON)
+        config[draw(st.sampled_from((key, f"{key}\n", f"\x1b{key}")))] = draw(JSON)
     return config
 
 
 @given(configs())
+@example(BASES[0] | {"rope_\ntheta": 1e4})
+@example(BASES[0] | {"rope_scaling": {"rope_type": "linear", "factor": 2.0, "rope_\nfactor": 3}})
+@example({"model_type": "mine\n", "sliding_\nwindow": 4})
 @settings(max_examples=150, deadline=None)
 def test_any_value_of_a_key_is_read_or_refused(config: dict[str, Any]) -> None:
     assert isinstance(answered(lambda: from_config(config)), ModelPositions | None)
@@ -70,6 +73,7 @@ def whole_file(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 
 @given(st.lists(st.tuples(st.integers(0, 400), st.integers(0, 255)), max_size=4), st.integers(0, 600))
 @example([], 10_000)
+@example([(239, 10)], 10_000)  # a line break in the key rope.freq_base
 @settings(max_examples=200, deadline=None)
 def test_any_bytes_of_a_gguf_file_are_read_or_refused(
     whole_file: bytes, tmp_path_factory: pytest.TempPathFactory, changes: list[tuple[int, int]], kept: int

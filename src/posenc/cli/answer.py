@@ -11,7 +11,7 @@ import textwrap
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, Protocol
 
-from posenc.cli.terminal import escaped
+from posenc.core.text_lines import escaped
 from posenc.inspect.plain import as_plain
 
 #: The width of tables in a file or a pipe, where there is no terminal to ask.

@@ -9,9 +9,10 @@ import tyro
 
 from posenc.cli.answer import Answer, Verb, of_report
 from posenc.cli.inputs import encoding
-from posenc.cli.terminal import escaped, say
+from posenc.cli.terminal import say
 from posenc.cli.working import working
 from posenc.core.doors import Encoding
+from posenc.core.text_lines import escaped
 from posenc.diagnosis import CodeReport
 from posenc.diagnosis.code.check_code import check_user_code
 from posenc.diagnosis.code.check_file import GIGABYTES, SECONDS, RemoteCode, in_child

@@ -11,7 +11,7 @@ import tyro
 from posenc import parse
 from posenc.cli.answer import Answer, Verb
 from posenc.cli.inputs import encoding, in_existing_folder, is_config
-from posenc.cli.terminal import escaped
+from posenc.core.text_lines import escaped
 from posenc.explorer.explorer_page import FIRST_ENCODING, Opening, static_page
 from posenc.explorer.server.serve import serve
 from posenc.explorer.views.results_view import results

@@ -16,7 +16,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from posenc.cli.terminal import escaped, flushed_stdout, noticed_interrupts, say, wide_enough, write_every_character
+from posenc.cli.terminal import flushed_stdout, noticed_interrupts, say, wide_enough, write_every_character
+from posenc.core.text_lines import escaped
 
 USAGE = 2
 BUG = 70

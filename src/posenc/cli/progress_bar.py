@@ -8,7 +8,8 @@ import time
 from collections.abc import Generator
 from typing import Any
 
-from posenc.cli.terminal import escaped, say
+from posenc.cli.terminal import say
+from posenc.core.text_lines import escaped
 from posenc.lab.engines.events import Failure
 from posenc.lab.result import Progress
 from posenc.lab.running import RunEvent, name_of

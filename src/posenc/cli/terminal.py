@@ -11,9 +11,6 @@ import threading
 from collections.abc import Iterator
 from types import FrameType
 
-#: Characters of a line, above the longest that is meant: LongRoPE's factors.
-LONGEST_LINE = 4_000
-
 #: The fewest columns that help is laid out for.
 NARROWEST_HELP = 40
 
@@ -33,20 +30,6 @@ def wide_enough() -> Iterator[None]:
         os.environ.pop("COLUMNS", None)
         if stated is not None:
             os.environ["COLUMNS"] = stated
-
-
-def escaped(text: str, longest: int = LONGEST_LINE) -> str:
-    r"""Text as one line that a terminal only shows: control characters are spelled out, and a long end is cut off.
-
-    Names and values from files stand in what is printed, so every line goes through here.
-
-    Example:
-        >>> escaped("red \x1b[31m"), escaped("abcdef", longest=4)
-        ('red \\x1b[31m', 'abcd… (2 more characters)')
-    """
-    shown = "".join(letter if letter.isprintable() else _spelled(letter) for letter in text[:longest])
-    left_out = len(text) - longest
-    return shown if left_out <= 0 else f"{shown}… ({left_out:,} more characters)"
 
 
 def say(line: str) -> None:
@@ -101,7 +84,3 @@ def noticed_interrupts() -> Iterator[list[int]]:
     finally:
         if ours:
             signal.signal(signal.SIGINT, signal.default_int_handler)
-
-
-def _spelled(letter: str) -> str:
-    return letter.encode("unicode_escape").decode("ascii")

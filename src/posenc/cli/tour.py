@@ -13,7 +13,8 @@ from typing import Annotated, Any
 import tyro
 
 from posenc.cli.answer import Answer, Verb
-from posenc.cli.terminal import escaped, say
+from posenc.cli.terminal import say
+from posenc.core.text_lines import escaped
 from posenc.explorer.lesson.journey import ALL, STEPS, Journey, Settings, StageProgress
 from posenc.explorer.lesson.orders import PAIRS
 

@@ -1,10 +1,13 @@
-"""Numbers as the plain text of a terminal, a notebook and a page: one way to write them, so that all three agree."""
+"""Numbers and names as the plain text of a terminal, a notebook and a page: one way to write them for all three."""
 
 from __future__ import annotations
 
 import abc
 from collections.abc import Iterable, Sequence
 from dataclasses import MISSING, fields, is_dataclass
+
+#: Characters of a line, above the longest that is meant: LongRoPE's factors.
+LONGEST_LINE = 4_000
 
 
 class Lines(abc.ABC):
@@ -105,3 +108,21 @@ def yes(answer: bool) -> str:
 def count(amount: int, what: str) -> str:
     """Amount with its noun, such as "1 fit" and "2 fits"."""
     return f"{amount:,} {what}{'' if amount == 1 else 's'}"
+
+
+def escaped(text: str, longest: int = LONGEST_LINE) -> str:
+    r"""Text as one line that a terminal only shows: control characters are spelled out, and a long end is cut off.
+
+    Names and values from files stand in what is printed, so every line goes through here.
+
+    Example:
+        >>> escaped("red \x1b[31m"), escaped("abcdef", longest=4)
+        ('red \\x1b[31m', 'abcd… (2 more characters)')
+    """
+    shown = "".join(letter if letter.isprintable() else _spelled(letter) for letter in text[:longest])
+    left_out = len(text) - longest
+    return shown if left_out <= 0 else f"{shown}… ({left_out:,} more characters)"
+
+
+def _spelled(letter: str) -> str:
+    return letter.encode("unicode_escape").decode("ascii")

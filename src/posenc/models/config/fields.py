@@ -9,6 +9,7 @@ from typing import Any
 
 from posenc.core import validation
 from posenc.core.rotation import PairLayout
+from posenc.core.text_lines import escaped
 from posenc.models.config.config_classes import UNKNOWN_CLASS, ConfigClass
 from posenc.models.model_positions import Plain, Source, Value, Waived
 from posenc.phase import Numerics
@@ -202,18 +203,20 @@ class Fields:
 
 def wrong(key: str, rule: str, value: object) -> str:
     """The message about a value of a config that breaks a rule."""
-    return f"{key} {rule}; got {validation.shown(value)}. Correct the config."
+    return f"{escaped(key)} {rule}; got {validation.shown(value)}. Correct the config."
 
 
 def immutable(key: str, value: Any) -> Plain:
     """A value that cannot be changed: lists become tuples."""
     if isinstance(value, list | tuple):
         if len(value) > LONGEST_LIST:
-            raise ValueError(f"{key} must have at most {LONGEST_LIST} entries; got {len(value)}. Correct the config.")
+            raise ValueError(
+                f"{escaped(key)} must have at most {LONGEST_LIST} entries; got {len(value)}. Correct the config."
+            )
         return tuple(immutable(key, item) for item in value)
     if value is None or isinstance(value, bool | int | float | str):
         return value
-    raise TypeError(f"{key} must be a plain value; got {type(value).__name__}. Correct the config.")
+    raise TypeError(f"{escaped(key)} must be a plain value; got {type(value).__name__}. Correct the config.")
 
 
 def refuse_unknown_keys(
@@ -228,7 +231,7 @@ def refuse_unknown_keys(
     problem = (problems or {}).get(unknown[0], "got a key that is not known here")
     others = f" (nor {_named(more)})" if more else ""
     raise ValueError(
-        f"{first[:LONGEST_NAME]} must be understood, since it concerns positions; {problem}{others}. "
+        f"{escaped(first[:LONGEST_NAME])} must be understood, since it concerns positions; {problem}{others}. "
         f"If it is harmless, give waive=({_named([first, *more])},)."
     )
 
@@ -240,7 +243,7 @@ def waived_notes(keys: Iterable[tuple[str, Any]]) -> tuple[Waived, ...]:
         >>> waived_notes([("rope_style", "fancy")])
         ("rope_style = 'fancy' is waived",)
     """
-    return tuple(Waived(f"{key:.{LONGEST_NAME}} = {value!r:.{LONGEST_NAME}} is waived") for key, value in keys)
+    return tuple(Waived(f"{escaped(key[:LONGEST_NAME])} = {value!r:.{LONGEST_NAME}} is waived") for key, value in keys)
 
 
 def _named(keys: list[str]) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from posenc.core import validation
+from posenc.core.text_lines import escaped
 from posenc.models.config.fields import LONGEST_NAME, MOST_NAMED, Fields, wrong
 from posenc.models.config.head_rules import stated_for_layer
 from posenc.models.config.rotation_rules import NO_SELF_ATTENTION
@@ -38,7 +39,7 @@ def note_of_unknown_windows(model_type: str, file: Mapping[str, Any], where: str
         'what layers of mine see is not known here: sliding_window = 4096 (int) is not read; compare windows by hand'
     """
     named = [
-        f"{where}{key:.{LONGEST_NAME}} = {validation.shown(value)}"
+        f"{escaped(where + key[:LONGEST_NAME])} = {validation.shown(value)}"
         for key, value in file.items()
         if _may_say(key, value)
     ]
@@ -46,7 +47,7 @@ def note_of_unknown_windows(model_type: str, file: Mapping[str, Any], where: str
     verb = "is" if len(named) == 1 else "are"
     keys = f": {', '.join((*named[:MOST_NAMED], *more))} {verb} not read" if named else ""
     return UnknownWindows(
-        f"what layers of {model_type:.{LONGEST_NAME}} see is not known here{keys}; compare windows by hand"
+        f"what layers of {escaped(model_type[:LONGEST_NAME])} see is not known here{keys}; compare windows by hand"
     )
 
 

@@ -118,6 +118,8 @@ def _laid_out(path: Path, header: dict[str, Any], room: int) -> tuple[Entry, ...
 
 
 def _entry(path: Path, name: str, value: Any) -> Entry:
+    if not name.isprintable():
+        raise _bad(path, f"a tensor's name has a control character: {name!r:.80}", "Save it under a plain name")
     if not isinstance(value, dict) or set(value) != {"dtype", "shape", "data_offsets"}:
         raise _bad(path, f"{name!r:.80} has no dtype, shape and data_offsets")
     dtype, shape, offsets = value["dtype"], value["shape"], value["data_offsets"]
