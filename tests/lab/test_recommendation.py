@@ -19,7 +19,7 @@ def advice(**accuracies):
         for name, seeds in accuracies.items()
     }
     setting = Setting(Experiment("any", "copy", test_lengths=(8,)), "accuracy", results)
-    recommendation, verdicts = recommend(setting, Measure("accuracy", 8))
+    ((recommendation, verdicts),) = recommend([(setting, Measure("accuracy", 8))])
     shown = [(each.first, each.second) for each in verdicts if recommendation.rests_on(each)]
     return recommendation.sentence().removeprefix("accuracy at 8: "), shown
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from posenc.lab.comparison.judge import Question, judge, judge_together
 from posenc.lab.statistics import (
     area_under,
     effective_length,
@@ -37,6 +38,28 @@ def test_the_smallest_visible_effect_is_seen_four_times_in_five():
     samples = rng.normal(effect, deviation, (20_000, count))
     seen = (stats.ttest_1samp(samples, 0.0, axis=1).pvalue < 0.05).mean()
     assert seen == pytest.approx(0.8, abs=4 * math.sqrt(0.8 * 0.2 / 20_000))
+    shown = by_the_rule_of_verdicts(rng, count, smallest_visible(deviation, count, least_standardised=2.0), deviation)
+    assert shown == pytest.approx(0.8, abs=4 * math.sqrt(0.8 * 0.2 / 2_000))
+    assert by_the_rule_of_verdicts(rng, count, effect, deviation) < 0.5  # the t test alone says too much
+
+
+def by_the_rule_of_verdicts(rng, count, effect, deviation, repetitions=2_000):
+    """Share of repetitions in which a real effect between two encodings is called by its name."""
+    samples = rng.normal(effect, deviation, (repetitions, count))
+    zeros = dict.fromkeys(range(count), 0.0)
+    return np.mean([judge({"a": dict(enumerate(each)), "b": zeros})[0].better == "a" for each in samples.tolist()])
+
+
+def test_a_report_without_any_difference_has_a_false_verdict_once_in_twenty_times():
+    rng, reports = np.random.default_rng(1), 120
+    together = apart = 0
+    for _ in range(reports):
+        runs = rng.normal(0.5, 0.1, (9, 4, 8)).tolist()  # 3 tasks with 3 measures each, of 4 encodings with 8 seeds
+        questions = [Question({name: dict(enumerate(by)) for name, by in enumerate(each)}) for each in runs]
+        together += any(verdict.decided for verdicts in judge_together(questions) for verdict in verdicts)
+        apart += any(verdict.decided for question in questions for verdict in judge(question.scores))
+    assert together / reports <= 0.05 + 4 * math.sqrt(0.05 * 0.95 / reports)
+    assert apart / reports > 0.2  # a family for each measure: the fault that this would find
 
 
 def test_pairing_sees_what_differs_less_than_seeds_do():
@@ -47,8 +70,9 @@ def test_pairing_sees_what_differs_less_than_seeds_do():
 
 def test_equal_differences_have_no_spread():
     same, constant = paired_difference([1.0] * 5, [1.0] * 5), paired_difference([1.0] * 5, [0.25] * 5)
-    assert (same.p_value, same.standardised, same.visible) == (1.0, 0.0, 0.0)
-    assert (constant.p_value, constant.standardised) == (0.0, math.inf)
+    assert (same.p_value, same.standardised) == (1.0, 0.0)
+    assert math.isnan(same.visible)  # a saturated pair says nothing about what it could have seen
+    assert (constant.p_value, constant.standardised) == (stats.binomtest(5, 5).pvalue, math.inf)
     assert constant.interval.low == constant.interval.high == 0.75
 
 

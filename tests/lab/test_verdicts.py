@@ -60,6 +60,12 @@ def test_few_seeds_and_close_pairs_are_undecided():
     assert close.difference.standardised < 2
     assert "They lie close, so a verdict needs 8 seeds; there are 5." in close.reason
     assert "could have seen is" in close.sentence()
+    expected = smallest_visible(close.difference.deviation, 5, least_standardised=2.0)
+    assert close.difference.visible == pytest.approx(expected)
+    (saturated,) = judge({"a": by_seed([1.0] * 5), "b": by_seed([1.0] * 5)})
+    assert saturated.sentence().endswith("Without any spread these 5 seeds do not show what they could have seen.")
+    (constant,) = judge({"a": by_seed([1.0] * 5), "b": by_seed([0.75] * 5)})
+    assert (constant.better, constant.adjusted) == ("", 0.0625)
     assert judge(dict(zip("ab", with_gap(0.02, 8), strict=True)))[0].decided
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -84,8 +85,9 @@ class PairedDifference:
         differences: Of each seed.
         interval: Of their mean, at 95 %.
         deviation: Their standard deviation.
-        p_value: Of the paired t test, two-sided.
-        visible: The smallest mean difference that this test would have seen in four of five repetitions.
+        p_value: Of the paired t test, two-sided; of the sign test where the differences have no spread.
+        visible: The smallest mean difference that this test would have seen in four of five repetitions; NaN where the
+            differences have no spread, which says nothing about other seeds.
     """
 
     differences: tuple[float, ...]
@@ -108,16 +110,18 @@ class PairedDifference:
 
 
 def paired_difference(
-    first: Sequence[float], second: Sequence[float], *, visible_level: float = LEVEL
+    first: Sequence[float], second: Sequence[float], *, visible_level: float = LEVEL, least_standardised: float = 0.0
 ) -> PairedDifference:
     """Paired t test of measurements of the same seeds in the same order, with a 95 % interval.
 
-    Equal differences in every pair have no spread: p is then 0, or 1 where they are all 0.
+    Differences that are equal in every pair have no spread, so Student's t does not exist. p is then that of the sign
+    test, 2·2⁻ⁿ for n pairs, or 1 where all differences are 0.
 
     Args:
         first: At least two measurements.
         second: As many.
         visible_level: The error rate that `visible` is for, smaller where the test is one of several.
+        least_standardised: The least mean in standard deviations that counts as seen, for `visible`.
 
     Returns:
         The difference.
@@ -141,7 +145,7 @@ def paired_difference(
     gaps, count = one - other, len(one)
     deviation, mean = float(gaps.std(ddof=1)), float(gaps.mean())
     if deviation <= 1e-12 * max(1.0, abs(mean)):
-        deviation, p_value = 0.0, 1.0 if mean == 0 else 0.0
+        deviation, p_value = 0.0, 1.0 if mean == 0 else 2.0 ** (1 - count)
     else:
         p_value = 2 * float(t.sf(abs(mean) / (deviation / math.sqrt(count)), count - 1))
     return PairedDifference(
@@ -149,35 +153,47 @@ def paired_difference(
         student_interval(gaps.tolist(), 1 - LEVEL),
         deviation,
         p_value,
-        smallest_visible(deviation, count, visible_level),
+        smallest_visible(deviation, count, visible_level, least_standardised=least_standardised),
     )
 
 
-def smallest_visible(deviation: float, count: int, level: float = LEVEL, power: float = POWER) -> float:
+def smallest_visible(
+    deviation: float, count: int, level: float = LEVEL, power: float = POWER, *, least_standardised: float = 0.0
+) -> float:
     """Mean difference that a two-sided paired t test of `count` pairs finds with probability `power`.
 
     From the noncentral t distribution (Cohen 1988, Statistical Power Analysis, chapter 2); a verdict in the wrong
-    direction does not count as finding it.
+    direction does not count as finding it. A rule that asks in addition for a mean of so many standard deviations asks
+    for t ≥ least_standardised·√count.
 
     Args:
         deviation: Standard deviation of the differences.
         count: How many pairs.
         level: Two-sided error rate.
         power: Probability of finding it.
+        least_standardised: The least mean in standard deviations of the sample that counts as found.
 
     Returns:
-        The difference.
+        The difference; NaN where the deviation is 0.
 
     Example:
         >>> round(smallest_visible(1.0, 5), 3), round(smallest_visible(1.0, 8), 3)
         (1.682, 1.156)
+        >>> round(smallest_visible(1.0, 5, least_standardised=2.0), 3)
+        2.558
     """
+    if deviation == 0:
+        return math.nan
+    return _visible_deviations(count, level, power, least_standardised) * deviation
+
+
+@lru_cache(maxsize=256)
+def _visible_deviations(count: int, level: float, power: float, least_standardised: float) -> float:
+    """The smallest visible mean, in standard deviations; all pairs of a report ask for few different ones."""
     from scipy.optimize import brentq
     from scipy.stats import nct, t
 
-    if deviation == 0:
-        return 0.0
-    limit = float(t.ppf(1 - level / 2, count - 1))
+    limit = max(float(t.ppf(1 - level / 2, count - 1)), least_standardised * math.sqrt(count))
 
     def lacking(shift: float) -> float:
         return float(nct.sf(limit, count - 1, shift)) - power
@@ -185,7 +201,7 @@ def smallest_visible(deviation: float, count: int, level: float = LEVEL, power: 
     highest = limit + 2
     while lacking(highest) < 0:
         highest *= 2
-    return float(brentq(lacking, 0.0, highest)) * deviation / math.sqrt(count)
+    return float(brentq(lacking, 0.0, highest)) / math.sqrt(count)
 
 
 def holm(p_values: Sequence[float]) -> tuple[float, ...]:

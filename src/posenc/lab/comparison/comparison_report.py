@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import os
 import re
@@ -167,8 +168,9 @@ def report(folder: str | os.PathLike[str], only: Collection[str] | None = None) 
         raise ValueError(f"folder must hold results; got none in {str(folder)!r}. Run `posenc compare` first.")
     metric_of = {task: task_row(task).metric for task in {result.experiment.task for result in results}}
     wanted = {each.identity for each in planned if only is None or each.identity in only}
-    judged = tuple(_judged(setting) for setting in settings(results, metric_of))
-    return ComparisonReport(judged, len(results), len(wanted - stored.results.keys()), stored.note)
+    return ComparisonReport(
+        _judged(settings(results, metric_of)), len(results), len(wanted - stored.results.keys()), stored.note
+    )
 
 
 def write_report(folder: str | os.PathLike[str], found: ComparisonReport) -> tuple[Path, Path]:
@@ -188,10 +190,18 @@ def write_report(folder: str | os.PathLike[str], found: ComparisonReport) -> tup
     return write_whole(Path(folder) / PICTURE, data), write_parquet(folder)
 
 
-def _judged(setting: Setting) -> Judged:
-    found = [(measure, recommend(setting, measure)) for measure in setting.measures]
-    return Judged(
-        setting,
-        tuple(recommendation for _, (recommendation, _) in found),
-        tuple((measure, verdicts) for measure, (_, verdicts) in found),
-    )
+def _judged(found: Sequence[Setting]) -> tuple[Judged, ...]:
+    """Each setting with its verdicts, those of all settings and measures corrected together."""
+    asked = [(setting, measure) for setting in found for measure in setting.measures]
+    answers = iter(zip(asked, recommend(asked), strict=True))
+    judged = []
+    for setting in found:
+        own = list(itertools.islice(answers, len(setting.measures)))
+        judged.append(
+            Judged(
+                setting,
+                tuple(recommendation for _, (recommendation, _) in own),
+                tuple((measure, verdicts) for (_, measure), (_, verdicts) in own),
+            )
+        )
+    return tuple(judged)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
@@ -13,7 +13,7 @@ from posenc.lab.statistics import LEVEL, PairedDifference, holm, paired_differen
 #: Seeds that a verdict needs; where two lie close (the mean difference is below two deviations), it needs more.
 SEEDS, SEEDS_WHERE_CLOSE, CLOSE = 5, 8, 2.0
 
-AttentionScore = Mapping[str, Mapping[int, float]]
+Scores = Mapping[str, Mapping[int, float]]
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Verdict:
         second: The name of another.
         seeds: That both have.
         difference: First minus second; None with fewer than two seeds.
-        adjusted: The p value, corrected by Holm for all pairs of the question.
+        adjusted: The p value, corrected by Holm for all pairs of all questions that were judged together.
         better: The name of the better one, or "" where this is undecided.
         reason: Why it is undecided, or "".
     """
@@ -55,20 +55,45 @@ class Verdict:
                 f"{self.better} is better than {other} by {mean:.3g}{unit} (95 % interval {low:.3g} to {high:.3g}, "
                 f"{len(self.seeds)} seeds, p = {self.adjusted:.2g} after Holm)."
             )
+        undecided = f"{self.first} and {self.second}: undecided. {self.reason}"
+        if self.difference.deviation == 0:
+            return (
+                f"{undecided} Without any spread these {len(self.seeds)} seeds do not show what they could have seen."
+            )
         return (
-            f"{self.first} and {self.second}: undecided. {self.reason} Their mean difference is "
-            f"{self.difference.mean:+.3g}{unit} [{interval.low:+.3g}, {interval.high:+.3g}]; the smallest that these "
-            f"{len(self.seeds)} seeds could have seen is {self.difference.visible:.3g}{unit}."
+            f"{undecided} Their mean difference is {self.difference.mean:+.3g}{unit} [{interval.low:+.3g}, "
+            f"{interval.high:+.3g}]; the smallest that these {len(self.seeds)} seeds could have seen is "
+            f"{self.difference.visible:.3g}{unit}."
         )
 
 
-def judge(
-    scores: AttentionScore, *, higher_is_better: bool = True, pairs: Sequence[tuple[str, str]] | None = None
-) -> tuple[Verdict, ...]:
-    """Judge pairs of names on the seeds that both have.
+@dataclass(frozen=True)
+class Question:
+    """A measure on which pairs of names are compared.
 
-    Holm's correction covers all pairs of this call, so that any false verdict among them is made at most once in twenty
-    repetitions of the whole comparison.
+    Args:
+        scores: By name, then by seed.
+        higher_is_better: Whether a larger score is the better one.
+        pairs: To judge; all where None.
+    """
+
+    scores: Scores
+    higher_is_better: bool = True
+    pairs: Sequence[tuple[str, str]] | None = None
+
+    def asked(self) -> list[tuple[str, str, tuple[int, ...]]]:
+        """Each pair, with the seeds that both have."""
+        pairs = itertools.combinations(self.scores, 2) if self.pairs is None else self.pairs
+        return [
+            (first, second, tuple(sorted(self.scores[first].keys() & self.scores[second].keys())))
+            for first, second in pairs
+        ]
+
+
+def judge(
+    scores: Scores, *, higher_is_better: bool = True, pairs: Sequence[tuple[str, str]] | None = None
+) -> tuple[Verdict, ...]:
+    """Judge pairs of names on the seeds that both have: `judge_together` with one question.
 
     Args:
         scores: By name, then by seed.
@@ -83,26 +108,52 @@ def judge(
         >>> print(judge({"a": dict(enumerate(high)), "b": dict(enumerate(low))})[0].sentence())
         a is better than b by 0.398 (95 % interval 0.368 to 0.428, 5 seeds, p = 3.1e-06 after Holm).
     """
-    asked = list(itertools.combinations(scores, 2)) if pairs is None else list(pairs)
-    common = [tuple(sorted(scores[first].keys() & scores[second].keys())) for first, second in asked]
-    differences = [
-        paired_difference(
-            [scores[first][seed] for seed in seeds],
-            [scores[second][seed] for seed in seeds],
-            visible_level=LEVEL / len(asked),
-        )
-        if len(seeds) > 1
-        else None
-        for (first, second), seeds in zip(asked, common, strict=True)
-    ]
-    corrected = iter(holm([each.p_value for each in differences if each is not None]))
-    verdicts = []
-    for (first, second), seeds, difference in zip(asked, common, differences, strict=True):
+    return judge_together([Question(scores, higher_is_better, pairs)])[0]
+
+
+def judge_together(questions: Sequence[Question]) -> tuple[tuple[Verdict, ...], ...]:
+    """Judge all pairs of several questions as one family of tests.
+
+    Holm's correction covers every pair of every question, so that any false verdict among them is made at most once in
+    twenty repetitions of the whole.
+
+    Args:
+        questions: All that a report answers.
+
+    Returns:
+        For each question a verdict for each of its pairs.
+    """
+    tests = sum(len(question.asked()) for question in questions)
+    differences = [[_difference(question, *pair, tests) for pair in question.asked()] for question in questions]
+    corrected = iter(holm([each.p_value for of_one in differences for each in of_one if each is not None]))
+    return tuple(
+        tuple(_verdicts(question, of_one, corrected)) for question, of_one in zip(questions, differences, strict=True)
+    )
+
+
+def _difference(
+    question: Question, first: str, second: str, seeds: Sequence[int], tests: int
+) -> PairedDifference | None:
+    if len(seeds) < 2:
+        return None
+    return paired_difference(
+        [question.scores[first][seed] for seed in seeds],
+        [question.scores[second][seed] for seed in seeds],
+        visible_level=LEVEL / tests,
+        least_standardised=CLOSE if len(seeds) < SEEDS_WHERE_CLOSE else 0.0,
+    )
+
+
+def _verdicts(
+    question: Question, differences: Sequence[PairedDifference | None], corrected: Iterator[float]
+) -> Iterator[Verdict]:
+    """The verdict of each pair; its adjusted p value is the next one, where it has any."""
+    for (first, second, seeds), difference in zip(question.asked(), differences, strict=True):
         adjusted = 1.0 if difference is None else next(corrected)
         reason = _why_undecided(len(seeds), difference, adjusted)
-        better = "" if difference is None or reason else (first, second)[(difference.mean > 0) != higher_is_better]
-        verdicts.append(Verdict(first, second, seeds, difference, adjusted, better, reason))
-    return tuple(verdicts)
+        first_is_better = difference is not None and (difference.mean > 0) == question.higher_is_better
+        better = "" if reason else first if first_is_better else second
+        yield Verdict(first, second, seeds, difference, adjusted, better, reason)
 
 
 def _why_undecided(count: int, difference: PairedDifference | None, adjusted: float) -> str:
@@ -161,24 +212,30 @@ class Recommendation:
         return self.enough and (self.best[0] in (verdict.first, verdict.second) or verdict.better in self.best)
 
 
-def recommend(setting: Setting, measure: Measure) -> tuple[Recommendation, tuple[Verdict, ...]]:
-    """Find the best candidates of a setting.
+def recommend(asked: Sequence[tuple[Setting, Measure]]) -> tuple[tuple[Recommendation, tuple[Verdict, ...]], ...]:
+    """Find the best candidates of settings, by each measure that counts; all verdicts are one family of tests.
 
     Args:
-        setting: With the runs.
-        measure: What counts.
+        asked: Each setting with the runs, and what counts in it.
 
     Returns:
-        The recommendation, and the verdicts on all pairs that it rests on.
+        For each the recommendation, and the verdicts on all pairs that it rests on.
     """
-    scores = setting.scores(measure)
+    scores = [setting.scores(measure) for setting, measure in asked]
+    questions = [Question(each, measure.higher_is_better) for each, (_, measure) in zip(scores, asked, strict=True)]
+    return tuple(
+        (_recommendation(measure, each, verdicts), verdicts)
+        for (_, measure), each, verdicts in zip(asked, scores, judge_together(questions), strict=True)
+    )
+
+
+def _recommendation(measure: Measure, scores: Scores, verdicts: Sequence[Verdict]) -> Recommendation:
     means = {name: fmean(seeds.values()) for name, seeds in scores.items()}
     ranked = sorted(means, key=lambda name: means[name], reverse=measure.higher_is_better)
     best = tuple(name for name in ranked if means[name] == means[ranked[0]])
-    verdicts = judge(scores, higher_is_better=measure.higher_is_better)
     beaten = {each.second if each.better == each.first else each.first for each in verdicts if each.better in best}
     enough = all(len(seeds) >= SEEDS for seeds in scores.values())
     others = ranked[len(best) :]
     rivals = tuple(name for name in others if name not in beaten)
     worse = tuple(name for name in others if name in beaten)
-    return Recommendation(measure, best, rivals, worse, enough), verdicts
+    return Recommendation(measure, best, rivals, worse, enough)

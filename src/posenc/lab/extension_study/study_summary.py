@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from posenc import parse
 from posenc.encodings.rotates.rope import RoPE
-from posenc.lab.comparison.judge import SEEDS, Verdict, judge
+from posenc.lab.comparison.judge import SEEDS, Question, Verdict, judge_together
 from posenc.lab.extension_study.study import Extended, Extension, Study
 from posenc.lab.statistics import Interval, student_interval
 from posenc.models import plan_context
@@ -69,9 +70,20 @@ class StudySummary:
         return tuple(sorted(means, key=lambda way: means[way], reverse=self.finds))
 
     def verdicts(self, steps: int) -> tuple[Verdict, ...]:
-        """Judge each way against no change, at the new length, corrected by Holm."""
-        pairs = [(way, UNCHANGED) for way in self.names if way != UNCHANGED]
-        return judge(self.scores(steps, self.study.length), higher_is_better=self.finds, pairs=pairs)
+        """Judge each way against no change, at the new length."""
+        return self._judged()[2 * self.tunings.index(steps)]
+
+    def _judged(self) -> tuple[tuple[Verdict, ...], ...]:
+        """For each tuning the ways against no change and the planner's ways against each other, as one family."""
+        unchanged = [(way, UNCHANGED) for way in self.names if way != UNCHANGED]
+        planned = list(itertools.combinations([way for way in self.planned() if way in self.names], 2))
+        return judge_together(
+            [
+                Question(self.scores(steps, self.study.length), self.finds, pairs)
+                for steps in self.tunings
+                for pairs in (unchanged, planned)
+            ]
+        )
 
     def conditions(self) -> str:
         """Training of the models in a line: a verdict holds for this and no more."""
@@ -122,10 +134,8 @@ class StudySummary:
         return planned_ways(self.encoding, self.study.experiment.length, self.study.length)
 
     def plan_checked(self, steps: int) -> str:
-        """Agreement of the planner's order with what was measured, pair by pair, corrected by Holm."""
-        order = self.planned()
-        scores = {way: self.scores(steps, self.study.length)[way] for way in order}
-        verdicts = judge(scores, higher_is_better=self.finds)
+        """Agreement of the planner's order with what was measured, pair by pair."""
+        order, verdicts = self.planned(), self._judged()[2 * self.tunings.index(steps) + 1]
         agreeing = [each for each in verdicts if each.better == each.first]
         against = [f"{each.second} before {each.first}" for each in verdicts if each.better == each.second]
         contrary = f"; the runs show {', '.join(against)}" if against else ""
