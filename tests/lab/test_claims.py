@@ -1,5 +1,6 @@
 """The claims of the sources: each is found, and its finding on file is what comes out."""
 
+import datetime
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +14,7 @@ from posenc.lab.claims.claim import experiments
 SOURCES = {"lecture", "article", "lesson", "notes", "chapter"}
 CLAIMS = claim_catalog.CLAIMS
 FILED = findings.read_findings()
+DAY = "2026-01-31"
 
 
 def test_every_claim_is_found_and_has_a_finding_on_file():
@@ -42,15 +44,15 @@ def test_a_run_files_what_comes_out_and_says_what_changed(tmp_path, monkeypatch,
     name = "shift_is_linear"
     held, out = tmp_path / "held.json", tmp_path / "out" / "findings.json"
     finding = CLAIMS[name].decided({})
-    findings.write_findings(held, {name: (CLAIMS[name], replace(finding, verdict="contradicted", note="Once."))})
+    findings.write_findings(held, {name: (CLAIMS[name], replace(finding, verdict="contradicted", note="Once."))}, DAY)
     monkeypatch.setattr(findings.read_findings, "__defaults__", (held,))
     kept = {"base_matters": (CLAIMS["base_matters"], FILED["base_matters"].finding)}
-    findings.write_findings(out, kept)
+    findings.write_findings(out, kept, FILED["base_matters"].date)
     assert main(["claims", name, "--run", "--out", str(tmp_path / "out")]) == 1
     assert "Another verdict than the one on file: shift_is_linear." in capsys.readouterr().out
     assert findings.read_findings(out) == {
         "base_matters": FILED["base_matters"],
-        name: findings.Filed(finding, findings.claim_digest(CLAIMS[name])),
+        name: findings.Filed(finding, findings.claim_digest(CLAIMS[name]), datetime.date.today().isoformat()),
     }
 
 

@@ -6,7 +6,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from posenc.lab.claims.judging import LEVEL, exceeds, gain
+from posenc.lab.claims.claim_catalog import TRAINED
+from posenc.lab.claims.findings import read_findings
+from posenc.lab.claims.judging import LEVEL, Need, Part, compound, exceeds, runs, trained
+from posenc.lab.claims.quantities import Gain, accuracy_at
 from posenc.lab.comparison.comparison_picture import comparison_picture
 from posenc.lab.comparison.comparison_report import score_table
 from posenc.lab.comparison.judge import judge
@@ -15,6 +18,7 @@ from posenc.lab.experiment import Experiment
 from posenc.lab.result import LengthScore, Progress, Result
 from posenc.lab.statistics import smallest_visible
 
+FILED = read_findings()
 NOISE = np.array([0.3, -0.1, 0.05, -0.25, 0.1, 0.2, -0.2, -0.1])
 
 
@@ -69,25 +73,66 @@ def test_few_seeds_and_close_pairs_are_undecided():
     assert judge(dict(zip("ab", with_gap(0.02, 8), strict=True)))[0].decided
 
 
-def test_a_claim_is_judged_by_a_wide_interval_beside_its_margin():
+def test_a_part_is_judged_by_a_wide_interval_beside_its_margin():
     sample = [0.5, 0.6, 0.55, 0.52, 0.58]
-    low, high = stats.t.interval(0.9975, 4, np.mean(sample), stats.sem(sample))
+    low, high = stats.t.interval(1 - 0.05 / 40, 4, np.mean(sample), stats.sem(sample))
     for margin, verdict in ((low - 1e-6, "supported"), (high + 1e-6, "contradicted"), (low + 1e-6, "undecided")):
-        finding = exceeds({"gain": by_seed(sample)}, margin, "Note.")
-        assert finding.verdict == verdict
-        figures = dict(finding.figures)
+        word, listed = exceeds("gain", by_seed(sample), margin)
+        figures = dict(listed)
+        assert word == verdict
         assert (figures["gain, from"], figures["gain, to"]) == pytest.approx((low, high))
         assert ("gain, smallest visible" in figures) == (verdict == "undecided")
     assert figures["gain, smallest visible"] == pytest.approx(smallest_visible(np.std(sample, ddof=1), 5, LEVEL))
-    assert pytest.approx(0.0025) == LEVEL
-    several = {
-        "yes": by_seed(sample),
-        "no": by_seed([-each for each in sample]),
-        "who knows": by_seed([-1.0, 2.0, 0.0]),
-    }
-    assert exceeds(several, 0.1, "").verdict == "contradicted"
-    del several["no"]
-    assert exceeds(several, 0.1, "").verdict == "undecided"
+    assert exceeds("gain", by_seed([0.5] * 5), 0.1)[0] == "undecided"  # no spread, so no interval
+
+
+def claim_of(**parts):
+    (experiment, *_) = runs("fixed-offset", ("NoPE(dim=64)",))
+    return trained(
+        statement="s", sources=("lecture",), rule="r", experiments=(experiment,), parts=parts, margin=0.1, note="n"
+    )
+
+
+def runs_of(**accuracies):
+    return [
+        result(name, seed, [1.0], accuracy)
+        for name, by in accuracies.items()
+        for seed, accuracy in enumerate(np.linspace(*by, 8))
+    ]
+
+
+@pytest.mark.parametrize(
+    ("accuracies", "verdict"),
+    [
+        ({"a": (0.9, 0.95), "b": (0.5, 0.53), "none": (0.1, 0.12)}, "supported"),
+        ({"a": (0.5, 0.53), "b": (0.9, 0.95), "none": (0.1, 0.12)}, "contradicted"),
+        ({"a": (0.2, 0.9), "b": (0.5, 0.53), "none": (0.1, 0.12)}, "undecided"),
+        ({"a": (0.985, 1.0), "b": (0.985, 0.99), "none": (0.1, 0.12)}, "not testable"),  # at the ceiling
+        ({"a": (0.11, 0.15), "b": (0.12, 0.14), "none": (0.1, 0.12)}, "not testable"),  # at the floor
+    ],
+)
+def test_a_difference_needs_room_to_show(accuracies, verdict):
+    part = Part(Gain("a", "b", accuracy_at(32)))
+    finding = claim_of(gain=part).decide(runs_of(**accuracies))
+    assert (finding.verdict, finding.parts) == (verdict, (("gain", verdict),))
+
+
+def test_what_a_part_presupposes_is_shown_first():
+    results = runs_of(a=(0.9, 0.95), b=(0.5, 0.53), none=(0.86, 0.93))
+    needs = (Need("what a gains over none", Gain("a", "none", accuracy_at(32)), 0.1),)
+    claim = claim_of(free=Part(Gain("a", "b", accuracy_at(32))), bound=Part(Gain("a", "b", accuracy_at(32)), needs))
+    finding = claim.decide(results)
+    assert finding.parts == (("free", "supported"), ("bound", "not testable"))
+    assert finding.verdict == "undecided"
+    assert dict(finding.figures)["bound, needs what a gains over none"] == pytest.approx(0.03)
+    assert "Testable only if what a gains over none exceeds 0.1" in claim.rule
+    assert compound(["supported", "contradicted", "not testable"]) == "contradicted"
+    assert compound(["not testable", "not testable"]) == "not testable"
+
+
+def test_forty_parts_have_one_false_verdict_in_twenty_times():
+    assert pytest.approx(0.05 / 40) == LEVEL
+    assert sum(len(FILED[name].finding.parts) for name in TRAINED) <= 40
 
 
 def result(encoding, seed, losses, accuracy):
@@ -99,7 +144,7 @@ def result(encoding, seed, losses, accuracy):
 
 def test_an_advantage_is_of_equal_seeds():
     results = [result("a", 0, [1.0], 0.9), result("b", 1, [1.0], 0.1), result("b", 0, [1.0], 0.5)]
-    assert gain("a", "b", lambda each: each.at(32).accuracy)(results) == {0: pytest.approx(0.4)}
+    assert Gain("a", "b", accuracy_at(32)).by_seed(results) == {0: pytest.approx(0.4)}
 
 
 @pytest.fixture

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 from generator.text import WIDE, escaped, table
 from posenc.lab.claims import claim_catalog, findings
-from posenc.lab.claims.claim import Claim, ClaimFinding
+from posenc.lab.claims.claim import Claim, ClaimFinding, Word
+
+WORDS = get_args(Word)
 
 START = """# What the sources claim
 
@@ -18,11 +22,16 @@ models, tasks and budgets named with them, and no further.
 """
 
 TRAINED = """
-Each dot is one seed. A claim is supported if the whole interval of the mean lies beyond the margin, contradicted if it
-lies before it, and undecided otherwise. The intervals are Student's at 99.75 %: with at most twenty such claims, the
-chance of any wrong verdict is one in twenty. The models are small (0.1 to 0.3 million parameters; width 64, 2 layers, 4
-heads) and the budgets short; the learning rate is 0.002, and ten times that for the parameters of encodings.
-Where all sides answer everything right, no difference can show.
+Each dot is one seed. A part of a claim is supported if the whole interval of the mean lies beyond the margin,
+contradicted if it lies before it, and undecided otherwise. It is *not testable* where the runs cannot show it: where
+what it presupposes was not shown by the same rule (an encoding that changes nothing within the trained length shows
+nothing beyond it), or where all runs are at the ceiling or the floor of their scale. A claim is supported if all of its
+parts are, and contradicted if one is. The intervals are Student's at 99.875 %: with at most forty parts, the chance of
+any wrong verdict is one in twenty.
+
+All seeds are fresh: rules, margins and budgets were committed before any of these runs was started, and each claim says
+what was changed after an earlier run had been seen. The models are small (0.1 to 0.3 million parameters; width 64, 2
+layers, 4 heads) and the budgets short; the learning rate is 0.002, and ten times that for the parameters of encodings.
 
 ![The numbers of every seed, with intervals and margins](images/claims.svg)
 """
@@ -35,7 +44,7 @@ def page() -> str:
     assert not missing, f"claims without a finding: {missing}; run `posenc claims NAME --run` and keep what it files"
     decided = {name: (claim, filed[name].finding) for name, claim in claim_catalog.CLAIMS.items()}
     verdicts = [finding.verdict for _, finding in decided.values()]
-    counted = ", ".join(f"{verdicts.count(word)} {word}" for word in ("supported", "contradicted", "undecided"))
+    counted = ", ".join(f"{verdicts.count(word)} {word}" for word in dict.fromkeys(sorted(verdicts, key=WORDS.index)))
     rows = (
         (f"**{finding.verdict}**", f"[{escaped(claim.statement)}](#{name})", _sources(claim), _way(claim))
         for name, (claim, finding) in decided.items()
@@ -50,7 +59,7 @@ def page() -> str:
         ("Decided by training", claim_catalog.TRAINED),
     ):
         parts += [f"\n## {title}", *([TRAINED] if names is claim_catalog.TRAINED else [])]
-        parts += [_section(name, *decided[name]) for name in names]
+        parts += [_section(name, *decided[name], filed[name].date) for name in names]
     return "\n".join(parts) + "\n"
 
 
@@ -62,12 +71,15 @@ def _way(claim: Claim) -> str:
     return "training" if claim.trained else "computation"
 
 
-def _section(name: str, claim: Claim, finding: ClaimFinding) -> str:
+def _section(name: str, claim: Claim, finding: ClaimFinding, date: str) -> str:
     figures = [f"- {escaped(figure)}: {number:.6g}" for figure, number in finding.figures]
+    of_parts = [f"- {escaped(part)}: **{word}**" for part, word in finding.parts if len(finding.parts) > 1]
     lines = [
         f"\n### {escaped(claim.statement)} {{: #{name} }}\n",
-        f"**{finding.verdict.capitalize()}.** {escaped(finding.note)}\n",
+        f"**{finding.verdict.capitalize()}**, {date}. {escaped(finding.note)}\n",
         f"Rule: {escaped(claim.rule)}\n",
+        *([f"Revised: {escaped(claim.revised)}\n"] if claim.revised else []),
+        *([*of_parts, ""] if of_parts else []),
         *figures,
         f"\n`posenc claims {name} --run`",
     ]

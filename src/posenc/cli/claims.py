@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,8 +24,9 @@ from posenc.lab.store import Store
 class ClaimsVerb(engines.EngineVerb):
     """List what the source documents say about positional encodings, statement by statement, with the verdict.
 
-    A verdict is supported, contradicted or undecided. With names, show rule and figures. With --run, check them
-    again: some are computed in seconds, others train small models; a stopped run goes on where it was.
+    A verdict is supported, contradicted, undecided, or not testable where the runs could not show it. With names, show
+    rule, parts and figures. With --run, check them again: some are computed in seconds, others train small models; a
+    stopped run goes on where it was.
 
     Exit code: 0, or 1 where a rerun gives another verdict than the one on file.
 
@@ -73,7 +75,8 @@ class ClaimsVerb(engines.EngineVerb):
         new = {name: claim.decided(results) for name, claim in chosen.items()}
         finished = {name: finding for name, finding in new.items() if finding is not None}
         decided = {name: (chosen[name], finding) for name, finding in finished.items()}
-        findings.write_findings(self.out / findings.SHIPPED.name, decided)
+        today = datetime.date.today().isoformat()
+        findings.write_findings(self.out / findings.SHIPPED.name, decided, today)
         return finished
 
 
@@ -81,8 +84,9 @@ def _facts(chosen: Mapping[str, Claim], known: Mapping[str, ClaimFinding]) -> di
     return {
         "claims": {
             name: {
-                **attributes(claim, "statement", "sources", "rule", "trained"),
+                **attributes(claim, "statement", "sources", "rule", "trained", "revised"),
                 "verdict": known[name].verdict if name in known else None,
+                "parts": dict(known[name].parts) if name in known else {},
                 "figures": dict(known[name].figures) if name in known else {},
                 "note": known[name].note if name in known else "",
             }
@@ -113,7 +117,10 @@ def _details(name: str, claim: Claim, finding: ClaimFinding | None) -> Iterable[
         f"Said by: the {', the '.join(claim.sources)}. Decided by {'training' if claim.trained else 'computation'}."
     )
     yield from wrap_text(f"Rule: {claim.rule}")
+    if claim.revised:
+        yield from wrap_text(f"Revised: {claim.revised}")
     if finding is not None:
+        yield from (f"  {part}: {word}" for part, word in finding.parts if len(finding.parts) > 1)
         yield from (f"  {figure}: {number:.6g}" for figure, number in finding.figures)
         yield from wrap_text(finding.note)
     yield ""

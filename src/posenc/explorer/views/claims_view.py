@@ -34,7 +34,9 @@ def _claim(name: str, claim: Claim, filed: findings.Filed | None) -> dict[str, A
         "sources": list(claim.sources),
         "rule": claim.rule,
         "trained": claim.trained,
+        "revised": claim.revised,
         "verdict": "not run" if filed is None else filed.finding.verdict,
+        "parts": [] if filed is None else as_plain(filed.finding.parts),
         "figures": [] if filed is None else as_plain(filed.finding.figures),
         "note": "" if filed is None else filed.finding.note,
     }

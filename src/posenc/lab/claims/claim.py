@@ -9,7 +9,7 @@ from typing import Literal
 from posenc.lab.experiment import Experiment
 from posenc.lab.result import Result
 
-Word = Literal["supported", "contradicted", "undecided"]
+Word = Literal["supported", "contradicted", "undecided", "not testable"]
 Figure = tuple[str, float]
 #: Whether a statement holds, and the figures that say so.
 Computation = tuple[bool, Mapping[str, float]]
@@ -20,16 +20,18 @@ class ClaimFinding:
     """A verdict with its figures, and a sentence on what they mean.
 
     Args:
-        verdict: "supported", "contradicted" or "undecided".
+        verdict: "supported", "contradicted", "undecided", or "not testable" where these runs cannot show it.
         figures: Names and numbers.
         note: The sentence.
         runs: The numbers behind trained figures, by candidate and seed; empty for a computation.
+        parts: The verdict on each part of a trained claim.
     """
 
     verdict: Word
     figures: tuple[Figure, ...]
     note: str
     runs: tuple[tuple[str, tuple[tuple[int, float], ...]], ...] = ()
+    parts: tuple[tuple[str, Word], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,7 @@ class Claim:
         decide: The finding, from the results of `experiments`, in their order.
         experiments: What is trained, none where mathematics decides; several claims may share a run, which is done
         once.
+        revised: What was changed after results had been seen, or "".
     """
 
     statement: str
@@ -50,6 +53,7 @@ class Claim:
     rule: str
     decide: Callable[[Sequence[Result]], ClaimFinding]
     experiments: tuple[Experiment, ...] = ()
+    revised: str = ""
 
     @property
     def trained(self) -> bool:

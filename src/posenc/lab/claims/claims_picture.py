@@ -13,7 +13,7 @@ from posenc.lab.comparison.setting import WORDS
 from posenc.lab.tasks.task import Metric
 from posenc.lab.tasks.task_table import task_row
 
-COLOURS = {"supported": "#0072B2", "contradicted": "#D55E00", "undecided": "#7F7F7F"}
+COLOURS = {"supported": "#0072B2", "contradicted": "#D55E00", "undecided": "#7F7F7F", "not testable": "#BFBFBF"}
 
 
 class ClaimRow(NamedTuple):
@@ -30,7 +30,7 @@ class ClaimRow(NamedTuple):
 def claims_picture(decided: Mapping[str, tuple[Claim, ClaimFinding]]) -> Figure:
     """Draw a panel for each unit with a row for each number.
 
-    Blue is supported, red contradicted, grey undecided.
+    Blue is supported, red contradicted, grey undecided, light grey not testable.
 
     Args:
         decided: Trained claims and their findings, by name.
@@ -53,7 +53,7 @@ def claims_picture(decided: Mapping[str, tuple[Claim, ClaimFinding]]) -> Figure:
 
 def _claim_rows(name: str, finding: ClaimFinding) -> list[ClaimRow]:
     figures = dict(finding.figures)
-    shown = name.replace("_", " ")
+    shown, words = name.replace("_", " "), dict(finding.parts)
     return [
         ClaimRow(
             f"{shown}: {number}" if len(finding.runs) > 1 else shown,
@@ -61,7 +61,7 @@ def _claim_rows(name: str, finding: ClaimFinding) -> list[ClaimRow]:
             figures[f"{number}, from"],
             figures[f"{number}, to"],
             figures["margin"],
-            finding.verdict,
+            words[number],
         )
         for number, by_seed in finding.runs
     ]
@@ -77,5 +77,5 @@ def _draw(axes: Axes, rows: list[ClaimRow], unit: str) -> None:
     axes.set_ylim(len(rows) - 0.4, -0.6)
     axes.grid(axis="x", color="0.9")
     axes.set_axisbelow(True)
-    axes.set_xlabel(f"{unit}; bar: 99.75 % interval, black: margin", fontsize=8)
+    axes.set_xlabel(f"{unit}; bar: 99.875 % interval, black: margin", fontsize=8)
     axes.tick_params(axis="x", labelsize=7)

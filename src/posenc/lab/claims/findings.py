@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 from posenc.core import plain_file
 from posenc.lab.claims import claim_catalog
-from posenc.lab.claims.claim import Claim, ClaimFinding
+from posenc.lab.claims.claim import Claim, ClaimFinding, Word
 from posenc.lab.experiment import digest
 from posenc.lab.write_whole import write_whole
 
@@ -24,10 +24,12 @@ class Filed(NamedTuple):
     Attributes:
         finding: What came out.
         digest: Of the claim as it was decided.
+        date: Of the day on which it was decided, such as "2026-11-24".
     """
 
     finding: ClaimFinding
     digest: str
+    date: str
 
 
 def claim_digest(claim: Claim) -> str:
@@ -51,12 +53,13 @@ def read_findings(path: Path = SHIPPED) -> dict[str, Filed]:
     return {name: _filed(path, name, held) for name, held in _held(path).items()}
 
 
-def write_findings(path: Path, decided: Mapping[str, tuple[Claim, ClaimFinding]]) -> Path:
+def write_findings(path: Path, decided: Mapping[str, tuple[Claim, ClaimFinding]], date: str) -> Path:
     """File findings beside those of other claims. The file is replaced as a whole.
 
     Args:
         path: Of the file.
         decided: Claims and their findings, by name.
+        date: The day on which they were decided, in ISO format.
 
     Returns:
         The path; the file is on disk by then.
@@ -64,7 +67,7 @@ def write_findings(path: Path, decided: Mapping[str, tuple[Claim, ClaimFinding]]
     Raises:
         ValueError: The file that is there is damaged.
     """
-    held = _held(path) | {name: _plain(*each) for name, each in decided.items()}
+    held = _held(path) | {name: _plain(*each, date) for name, each in decided.items()}
     path.parent.mkdir(parents=True, exist_ok=True)
     return write_whole(path, (json.dumps(held, indent=1, ensure_ascii=False) + "\n").encode())
 
@@ -75,14 +78,16 @@ def trained_findings() -> dict[str, tuple[Claim, ClaimFinding]]:
     return {name: (claim_catalog.claim(name), filed[name].finding) for name in claim_catalog.TRAINED if name in filed}
 
 
-def _plain(claim: Claim, finding: ClaimFinding) -> dict[str, Any]:
+def _plain(claim: Claim, finding: ClaimFinding, date: str) -> dict[str, Any]:
     return {
         "statement": claim.statement,
         "verdict": finding.verdict,
         "note": finding.note,
         "figures": dict(finding.figures),
         "runs": {who: {str(seed): number for seed, number in by} for who, by in finding.runs},
+        "parts": dict(finding.parts),
         "digest": claim_digest(claim),
+        "date": date,
     }
 
 
@@ -103,9 +108,12 @@ def _filed(path: Path, name: str, held: Any) -> Filed:
     try:
         runs = tuple((who, tuple((int(seed), float(n)) for seed, n in by.items())) for who, by in held["runs"].items())
         figures = tuple((figure, float(number)) for figure, number in held["figures"].items())
-        if held["verdict"] not in ("supported", "contradicted", "undecided"):
-            raise ValueError(f"unknown verdict {held['verdict']!r:.40}")
-        return Filed(ClaimFinding(held["verdict"], figures, str(held["note"]), runs), str(held["digest"]))
+        parts = tuple(held["parts"].items())
+        unknown = {held["verdict"], *dict(parts).values()} - set(get_args(Word))
+        if unknown:
+            raise ValueError(f"unknown verdict {min(map(str, unknown))!r:.40}")
+        finding = ClaimFinding(held["verdict"], figures, str(held["note"]), runs, parts)
+        return Filed(finding, str(held["digest"]), str(held["date"]))
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ValueError(
             f"{path} is damaged at {name}: {type(error).__name__} {error}. Delete that part and run "

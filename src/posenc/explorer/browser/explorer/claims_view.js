@@ -24,7 +24,7 @@ function build(context) {
   const list = element("div", { class: "claims" });
   const verdict = choice({
     label: "Verdict",
-    options: [[ALL, "all of them"], "supported", "contradicted", "undecided"],
+    options: [[ALL, "all of them"], "supported", "contradicted", "undecided", "not testable"],
     value: context.state.verdict || ALL,
     onInput: (value) => context.change({ verdict: value === ALL ? "" : value }),
   });
@@ -45,17 +45,20 @@ function build(context) {
 
 function counted(claims) {
   const count = (verdict) => claims.filter((one) => one.verdict === verdict).length;
-  return `${claims.length} statements: ${Object.keys({ ...LOOKS, undecided: "" })
+  return `${claims.length} statements: ${["supported", "contradicted", "undecided", "not testable"]
+    .filter(count)
     .map((verdict) => `${count(verdict)} ${verdict}`)
     .join(", ")}.`;
 }
 
-function claimElement({ name, statement, sources, rule, trained, verdict, figures, note }) {
+function claimElement({ name, statement, sources, rule, trained, revised, verdict, parts, figures, note }) {
   return element(
     "details",
     { class: "claim" },
     element("summary", {}, element("strong", { class: `verdict ${LOOKS[verdict] || ""}` }, verdict), ` ${statement}`),
     element("p", {}, `Said by: ${sources.join(", ")}. Decided by ${trained ? "training" : "computation"}: ${rule}`),
+    ...(revised ? [element("p", {}, `Revised: ${revised}`)] : []),
+    ...(parts.length > 1 ? [element("p", {}, parts.map(([part, word]) => `${part}: ${word}`).join("; "))] : []),
     element("p", {}, note),
     tableElement(
       `Figures: ${name.replaceAll("_", " ")}`,

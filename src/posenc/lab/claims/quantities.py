@@ -1,0 +1,101 @@
+"""What trained claims measure: a number for each seed, of one encoding or of one against another."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from posenc.lab.comparison.setting import metric_value
+from posenc.lab.result import Result
+
+#: A number for each seed.
+Numbers = Mapping[int, float]
+#: From this accuracy on, or this BLEU, nothing is left to gain; up to the other, nothing was learned. The floor is well
+#: above chance: 1/8 or 1/16 in the tasks of the claims.
+ACCURACY_ENDS, BLEU_ENDS = (0.2, 0.98), (1.0, 99.0)
+
+
+@dataclass(frozen=True)
+class Scored:
+    """A number of a run, and the ends of its scale, at which no difference can show.
+
+    Args:
+        of: The number.
+        floor: At or below it, nothing was learned.
+        ceiling: At or above it, nothing is left to gain.
+    """
+
+    of: Callable[[Result], float]
+    floor: float = -math.inf
+    ceiling: float = math.inf
+
+    def by_seed(self, results: Sequence[Result], encoding: str) -> dict[int, float]:
+        """The number of each seed of an encoding.
+
+        Raises:
+            ValueError: The encoding was not run.
+        """
+        numbers = {each.experiment.seed: self.of(each) for each in results if each.experiment.encoding == encoding}
+        if not numbers:
+            raise ValueError(f"encoding must be one that was run; got {encoding}. Choose one of the claim's.")
+        return numbers
+
+
+class Quantity(Protocol):
+    """A number for each seed, from finished runs."""
+
+    def by_seed(self, results: Sequence[Result]) -> Numbers:
+        """The numbers."""
+
+    def saturation(self, results: Sequence[Result]) -> str:
+        """Why the numbers cannot show anything: "at the ceiling", "at the floor" or ""."""
+
+
+@dataclass(frozen=True)
+class Of:
+    """A number of one encoding."""
+
+    encoding: str
+    score: Scored
+
+    def by_seed(self, results: Sequence[Result]) -> Numbers:
+        return self.score.by_seed(results, self.encoding)
+
+    def saturation(self, results: Sequence[Result]) -> str:
+        return ""
+
+
+@dataclass(frozen=True)
+class Gain:
+    """Difference of a number between two encodings, seed by seed."""
+
+    better: str
+    than: str
+    score: Scored
+
+    def by_seed(self, results: Sequence[Result]) -> Numbers:
+        first, second = (self.score.by_seed(results, each) for each in (self.better, self.than))
+        return {seed: first[seed] - second[seed] for seed in first if seed in second}
+
+    def saturation(self, results: Sequence[Result]) -> str:
+        sides = [number for each in (self.better, self.than) for number in self.score.by_seed(results, each).values()]
+        if min(sides) >= self.score.ceiling:
+            return "at the ceiling"
+        return "at the floor" if max(sides) <= self.score.floor else ""
+
+
+def accuracy_at(length: int) -> Scored:
+    """Accuracy at a test length."""
+    return Scored(lambda result: result.at(length).accuracy, *ACCURACY_ENDS)
+
+
+def loss_at(length: int) -> Scored:
+    """Held-out loss at a test length."""
+    return Scored(lambda result: result.at(length).loss)
+
+
+def bleu_at(length: int) -> Scored:
+    """BLEU at a test length."""
+    return Scored(lambda result: metric_value(result.at(length), "bleu"), *BLEU_ENDS)
