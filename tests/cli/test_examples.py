@@ -52,11 +52,11 @@ def test_the_page_has_enough_examples():
 
 
 def examples() -> list[str]:
-    """The lines of every verb's docstring that can be copied, and those of the short help; the tour, the explorer
-    and comparisons have their own tests."""
+    """The lines of every verb's docstring that can be copied, and those of the short help; the tour, the explorer,
+    probes and comparisons have their own tests."""
     lines = list(EXAMPLES)
     for name in VERBS:
-        if name not in ("tour", "explore", "compare", "extend", "report"):
+        if name not in ("tour", "explore", "compare", "extend", "report", "probe"):
             lines += [
                 line.strip() for line in verb_class(name).__doc__.splitlines() if line.strip().startswith("posenc ")
             ]

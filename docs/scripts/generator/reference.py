@@ -23,6 +23,7 @@ PACKAGES = {
     "posenc.jax": "JAX",
     "posenc.models": "What released models do with positions",
     "posenc.diagnosis": "Why two implementations differ",
+    "posenc.probe": "Which positions an engine applies to a model",
     "posenc.testing": "The conformance suite",
 }
 #: Modules, and packages of modules, whose every public definition is listed.

@@ -9,7 +9,7 @@ from typing import Any
 from posenc.core.doors import AttentionBias
 from posenc.diagnosis.bias.bias_usage import BiasUsage
 from posenc.diagnosis.bias.mistakes_bias import BIASES
-from posenc.diagnosis.bias.observed_biases import observed_biases
+from posenc.diagnosis.bias.observed_biases import ObservedBiases, observed_biases
 from posenc.diagnosis.degenerate import not_finite
 from posenc.diagnosis.named_arrays import named_arrays
 from posenc.diagnosis.position_fields import shown_by
@@ -48,7 +48,11 @@ def _judge(
     evidence = observed_biases(
         named_arrays(arrays), encoding, logit_factor, causal=is_model and isinstance(encoding, ALiBi)
     )
-    usage = BiasUsage(encoding, factor)
+    return judge_observed_biases(BiasUsage(encoding, factor), evidence)
+
+
+def judge_observed_biases(usage: BiasUsage, evidence: ObservedBiases) -> Diagnosis:
+    """Compare the bias that is meant with one that was observed."""
     compared = evidence.width()
     wrong = not_finite(evidence.numbers())
     if wrong is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Self
 
 import numpy as np
 
@@ -125,13 +126,13 @@ class ObservedLogits(RotationEvidence):
     def longest(self) -> int:
         return max(longest_with(self.query_positions), longest_with(self.key_positions))
 
-    def of_heads(self, heads: np.ndarray) -> ObservedLogits:
+    def of_heads(self, heads: np.ndarray) -> Self:
         """The same logits of some heads alone."""
         numbers = tuple(self._heads[head] for head in heads)
         arrays = {name: getattr(self, name)[heads] for name in ("q", "k", "logits", "visible")}
         return replace(self, head_numbers=numbers, **arrays)
 
-    def of_tokens(self, queries: np.ndarray, keys: np.ndarray) -> ObservedLogits:
+    def of_tokens(self, queries: np.ndarray, keys: np.ndarray) -> Self:
         """The same logits of some queries and keys alone."""
         q, query_positions = self.q[:, queries], self.query_positions[queries]
         k, key_positions = self.k[:, keys], self.key_positions[keys]
@@ -144,12 +145,12 @@ class ObservedLogits(RotationEvidence):
         return self.head_numbers or tuple(range(len(self.q)))
 
     @cached_property
-    def _subsample(self) -> ObservedLogits:
+    def _subsample(self) -> Self:
         heads = np.unique(np.linspace(0, len(self.q) - 1, HEADS).astype(int))
         return self.of_heads(heads).of_tokens(subsample(self.query_positions), subsample(self.key_positions))
 
     @cached_property
-    def _few_rows(self) -> ObservedLogits:
+    def _few_rows(self) -> Self:
         """Some rows with all their keys, enough to read a factor off."""
         rows = np.unique(np.linspace(0, self.q.shape[1] - 1, 64).astype(int))
         return self.of_tokens(rows, np.arange(self.k.shape[1]))

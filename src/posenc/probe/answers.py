@@ -1,0 +1,162 @@
+"""Logits, or log-probabilities, that an engine returned for the prompts of a probe."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from posenc.core import plain_file
+from posenc.probe.prompts import Prompt
+
+#: Bytes of the largest answer that is read.
+LARGEST = 1 << 30
+GIVE = "Give an .npz, or a .json or .jsonl file with a line for each prompt."
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """What an engine returned.
+
+    Attributes:
+        rows: Logits or log-probabilities (rows, vocabulary), float64, by the name of the prompt; NaN where an engine
+            returned the most probable tokens alone.
+        engine: Its name and version, as the answer states them; "" where it does not.
+        dtype: Type of the numbers as they came.
+    """
+
+    rows: dict[str, np.ndarray]
+    engine: str = ""
+    dtype: str = "float32"
+
+
+def read_answers(answers: Mapping[str, Any] | str | Path, prompts: Sequence[Prompt], vocabulary: int) -> Answers:
+    """Read the answers of an engine and check them against the prompts.
+
+    Args:
+        answers: Arrays by prompt, or a file: .npz, .json or .jsonl.
+        prompts: The prompts of the probe.
+        vocabulary: Tokens of the probe.
+
+    Returns:
+        The answers, with a row for every row that was asked.
+
+    Raises:
+        ValueError: A prompt has no answer, or one of another shape; the message names it.
+        TypeError: `answers` is neither a mapping nor a path.
+    """
+    held = _held(answers, prompts, vocabulary)
+    rows = {prompt.name: _rows(held, prompt, vocabulary) for prompt in prompts}
+    engine = " ".join(str(held[name]) for name in ("engine", "version") if name in held)
+    kinds = {str(np.asarray(held[prompt.name]).dtype) for prompt in prompts}
+    return Answers(rows, engine, "float16" if "float16" in kinds else _narrowest(rows.values()))
+
+
+def _held(answers: Any, prompts: Sequence[Prompt], vocabulary: int) -> dict[str, Any]:
+    if isinstance(answers, Mapping):
+        return dict(answers)
+    if not isinstance(answers, str | Path):
+        raise TypeError(f"answers must be arrays by prompt or the path of a file; got {type(answers).__name__}. {GIVE}")
+    path = Path(answers)
+    if path.suffix == ".npz":
+        return _from_npz(path)
+    if path.suffix not in (".json", ".jsonl"):
+        raise ValueError(f"answers must be .npz, .json or .jsonl; got {path.name!r:.80}. {GIVE}")
+    return _from_lines(plain_file.read_bytes(path, LARGEST, name="answers", advice=GIVE), prompts, vocabulary)
+
+
+def _from_npz(path: Path) -> dict[str, Any]:
+    with plain_file.opened(path, LARGEST, name="answers", advice=GIVE) as file:
+        try:
+            with np.load(file, allow_pickle=False) as held:
+                return {name: held[name] for name in held.files}
+        except (ValueError, OSError, zipfile.BadZipFile, EOFError, KeyError) as error:
+            raise ValueError(f"answers must be a whole .npz without pickles; got {str(error)!r:.100}. {GIVE}") from None
+
+
+def _from_lines(text: bytes, prompts: Sequence[Prompt], vocabulary: int) -> dict[str, Any]:
+    """Objects one behind another: {"name": ..., "logits": ...} or {"name": ..., "response": a completion}."""
+    held: dict[str, Any] = {}
+    by_name = {prompt.name: prompt for prompt in prompts}
+    for number, line in enumerate(_objects(text), 1):
+        held |= {key: line[key] for key in ("engine", "version") if key in line}
+        name = line.get("name")
+        if name not in by_name:
+            if set(line) <= {"engine", "version"}:
+                continue
+            raise ValueError(f"answers must name a prompt of the probe in every line; line {number} has {name!r:.60}.")
+        values = next((line[key] for key in ("logits", "logprobs") if key in line), None)
+        if values is None:
+            held[name] = _completion(line.get("response", line), by_name[name], vocabulary)
+        else:
+            held[name] = np.asarray(values, np.float64) if _is_numbers(values) else np.zeros(0)
+    return held
+
+
+def _is_numbers(values: Any) -> bool:
+    return isinstance(values, list) and all(
+        isinstance(row, list) and all(type(one) in (int, float) for one in row) for row in values
+    )
+
+
+def _objects(text: bytes) -> Iterator[dict[str, Any]]:
+    """The objects of JSON lines, or of one JSON list."""
+    stripped = text.strip()
+    try:
+        whole = plain_file.json_of(stripped) if stripped.startswith(b"[") else None
+        lines = whole if whole is not None else [plain_file.json_of(line) for line in stripped.splitlines() if line]
+    except ValueError as error:
+        raise ValueError(f"answers must be JSON, an object a line; got text where {error}. {GIVE}") from None
+    for line in lines:
+        if not isinstance(line, dict):
+            raise ValueError(f"answers must be JSON objects; got {json.dumps(line)[:60]}. {GIVE}")
+        yield line
+
+
+def _completion(response: Any, prompt: Prompt, vocabulary: int) -> np.ndarray:
+    """Rows of a completion with echoed log-probabilities, in which entry i belongs to the logits of row i - 1."""
+    try:
+        (choice,) = response["choices"]
+        entries = choice["logprobs"]["top_logprobs"]
+        rows = np.full((len(prompt.rows), vocabulary), np.nan)
+        for number, row in enumerate(prompt.rows):
+            for token, value in entries[row + 1].items():
+                rows[number, int(token)] = value
+        return rows
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+        raise ValueError(
+            f"answers must hold choices[0].logprobs.top_logprobs for every token of {prompt.name}, with tokens as "
+            f"numbers; got none ({type(error).__name__}: {error!s:.60}). Ask with echo=true, max_tokens=1 and logprobs."
+        ) from None
+
+
+def _rows(held: Mapping[str, Any], prompt: Prompt, vocabulary: int) -> np.ndarray:
+    if prompt.name not in held:
+        raise ValueError(f"answers must hold {prompt.name}; it is missing. Run every prompt of probe.json.")
+    try:
+        rows = np.asarray(held[prompt.name])
+        rows = rows.astype(np.float64) if rows.dtype.kind in "fiu" else np.zeros(0)
+    except (TypeError, ValueError):
+        rows = np.zeros(0)
+    shape = (len(prompt.rows), vocabulary)
+    if rows.ndim != 2 or rows.shape[0] != shape[0] or rows.shape[1] < vocabulary:
+        raise ValueError(
+            f"answers must have shape {shape} for {prompt.name}, the rows that were asked; got {rows.shape}. Return "
+            "the logits of these rows."
+        )
+    return rows[:, :vocabulary]
+
+
+def _narrowest(arrays: Iterable[np.ndarray]) -> str:
+    """The narrowest type that holds all these numbers."""
+    numbers = np.concatenate([rows.ravel() for rows in arrays])
+    numbers = numbers[np.isfinite(numbers)].astype(np.float32)
+    if not np.any(numbers.view(np.uint32) & 0xFFFF):
+        return "bfloat16"
+    with np.errstate(over="ignore"):
+        return "float16" if np.array_equal(numbers.astype(np.float16).astype(np.float32), numbers) else "float32"

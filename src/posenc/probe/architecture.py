@@ -1,0 +1,134 @@
+"""Architectures as data: names of their tensors, how norms and projections are written, and which sizes are free."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any, Literal, NamedTuple
+
+#: What a probe reads: the score of each query channel by distance, the bias of each head, or the row of a table.
+Quantity = Literal["rotation", "bias", "row"]
+
+
+class Sizes(NamedTuple):
+    """Widths of a probe.
+
+    Args:
+        hidden: Of the stream.
+        head: Of a head of queries and keys.
+        heads: Heads of queries.
+        groups: Heads of keys and values.
+        inner: Of the feed-forward layers, which are zero.
+        vocabulary: Tokens.
+        experts: Experts of a layer, which are zero.
+        rows: Rows of a learned table of positions.
+    """
+
+    hidden: int
+    head: int
+    heads: int
+    groups: int
+    vocabulary: int
+    inner: int = 32
+    experts: int = 4
+    rows: int = 0
+
+    def shape(self, letters: str) -> tuple[int, ...]:
+        """Shape of a tensor by letters: hidden, inner (I: twice), queries, keys, d head, n heads, experts, rows."""
+        widths = {
+            "h": self.hidden, "i": self.inner, "I": 2 * self.inner, "q": self.heads * self.head,
+            "k": self.groups * self.head, "d": self.head, "n": self.heads, "e": self.experts, "r": self.rows,
+            "a": self.heads * self.head + 2 * self.groups * self.head, "f": 4 * self.hidden, "v": self.vocabulary,
+        }  # fmt: skip
+        return tuple(widths[letter] for letter in letters)
+
+
+#: Keys of a config for the widths of a probe.
+SizeKeys = Callable[[Sizes], dict[str, Any]]
+
+
+def llama_sizes(sizes: Sizes) -> dict[str, Any]:
+    """Keys of a config for these widths, as most architectures spell them."""
+    return {
+        "hidden_size": sizes.hidden, "intermediate_size": sizes.inner, "num_attention_heads": sizes.heads,
+        "num_key_value_heads": sizes.groups, "head_dim": sizes.head, "vocab_size": sizes.vocabulary,
+        "rms_norm_eps": 1e-12,
+    }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class ProbeArchitecture:
+    """How a probe is written for some model types.
+
+    Attributes:
+        model_types: As configs state them.
+        quantity: What the probe reads.
+        keys: Sizes as keys of the config.
+        layer: Prefix of a layer's tensors; {} is its number.
+        embedding: Name of the token embedding.
+        head: Name of the output head; "" where it is always the embedding.
+        final: Name of the final norm, without ".weight".
+        q, k, v, o: Names of the projections, in a layer.
+        fused: How one projection (`q`) holds queries, keys and values: all queries first, or head by head.
+        transposed: Whether projections are stored (in, out).
+        input_norm: Norm before attention; "" where there is none.
+        output_norm: Norm after attention, of what it adds to the stream; "" where there is none.
+        other_norms: Further norms, which have weight 1.
+        biased_norms: Whether norms have a bias.
+        balanced: Whether norms subtract the mean.
+        norm_offset: What the architecture adds to the weight of a norm.
+        q_norm, k_norm: Norms of queries and keys, after their projection.
+        wide_norm: Whether these two norms cover all heads together.
+        zeros: Tensors of a layer that are zero, with the letters of their shapes.
+        outside: Tensors outside of the layers that are zero, with the letters of their shapes.
+        sinks: Logits of attention sinks, which are set far below all others.
+        latent: Whether attention is multi-head latent attention.
+        table: Name of the learned table of positions.
+        embedding_norm: Norm behind the token embedding.
+        scaled_embedding: Whether the model multiplies its embeddings by √hidden.
+        one_key_head: Whether one head of keys may serve all queries.
+        softcaps: Caps of attention's logits and of the output's where the file states none, by their keys.
+    """
+
+    model_types: tuple[str, ...]
+    gguf: str = ""
+    quantity: Quantity = "rotation"
+    keys: SizeKeys = llama_sizes
+    layer: str = "model.layers.{}."
+    embedding: str = "model.embed_tokens.weight"
+    head: str = "lm_head.weight"
+    final: str = "model.norm"
+    q: str = "self_attn.q_proj"
+    k: str = "self_attn.k_proj"
+    v: str = "self_attn.v_proj"
+    o: str = "self_attn.o_proj"
+    fused: Literal["concatenated", "by head"] | None = None
+    transposed: bool = False
+    input_norm: str = "input_layernorm"
+    output_norm: str = ""
+    other_norms: tuple[str, ...] = ("post_attention_layernorm",)
+    biased_norms: bool = False
+    balanced: bool = False
+    norm_offset: float = 0.0
+    q_norm: str = ""
+    k_norm: str = ""
+    wide_norm: bool = False
+    zeros: Mapping[str, str] = field(
+        default_factory=lambda: MappingProxyType(
+            {"mlp.gate_proj.weight": "ih", "mlp.up_proj.weight": "ih", "mlp.down_proj.weight": "hi"}
+        )
+    )
+    outside: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    sinks: str = ""
+    latent: bool = False
+    table: str = ""
+    embedding_norm: str = ""
+    scaled_embedding: bool = False
+    one_key_head: bool = True
+    softcaps: Mapping[str, float | None] = field(default_factory=lambda: MappingProxyType({}))
+
+    @property
+    def tied(self) -> bool:
+        """Whether the output head is the embedding."""
+        return not self.head

@@ -1,0 +1,89 @@
+"""Config of a probe: the file's own position keys, with widths of a few hundred."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from posenc.encodings.adds.learned import Learned
+from posenc.models.config.reader import from_config
+from posenc.models.model_positions import LayerGroup, ModelPositions
+from posenc.probe.architecture import ProbeArchitecture, Sizes
+
+#: Layers of a probe at least, so that one with two neighbours is seen.
+FEWEST_LAYERS = 3
+#: Keys of files that describe weights, code or other parts.
+LEFT_OUT = frozenset(
+    {"quantization_config", "auto_map", "torch_dtype", "vision_config", "audio_config", "_name_or_path"}
+)
+LAYER_KEYS = ("num_hidden_layers", "n_layer", "n_layers", "num_layers")
+
+
+def text_config(config: Mapping[str, Any]) -> dict[str, Any]:
+    """The config of the text model, where a file has several parts."""
+    text = config.get("text_config")
+    return dict(text if isinstance(text, Mapping) else config)
+
+
+def layers_needed(positions: ModelPositions) -> int:
+    """The fewest leading layers, three or more, in which every kind of layer occurs."""
+    return max([FEWEST_LAYERS, *(min(group.layers) + 1 for group in positions.groups if group.layers)])
+
+
+def layers_of_model(config: Mapping[str, Any], positions: ModelPositions) -> int:
+    """Layers of the whole model; as many as a probe has where neither the file nor its positions count them."""
+    numbered = [layer + 1 for group in positions.groups for layer in group.layers]
+    stated = config.get(layer_key(config))
+    return max([*numbered, stated if isinstance(stated, int) and not numbered else FEWEST_LAYERS])
+
+
+def layer_key(config: Mapping[str, Any]) -> str:
+    """Key that states the number of layers; that of most architectures where the file leaves it out."""
+    return next((key for key in LAYER_KEYS if key in config), LAYER_KEYS[0])
+
+
+def probe_config(
+    config: Mapping[str, Any], row: ProbeArchitecture, sizes: Sizes, layers: int, all_layers: int, unused: int
+) -> dict[str, Any]:
+    """The config with the probe's widths; lists with an entry for every layer are cut, all else stays as it is."""
+    kept = {
+        key: value[:layers] if isinstance(value, list) and len(value) == all_layers else value
+        for key, value in config.items()
+        if key not in LEFT_OUT
+    }
+    special = {f"{name}_token_id": unused for name in ("bos", "eos", "pad")}
+    own = {layer_key(config): layers, "tie_word_embeddings": row.tied, "dtype": "float32", **special}
+    return {**row.softcaps, **kept, **row.keys(sizes), **own}
+
+
+def require_same_positions(config: Mapping[str, Any], written: Mapping[str, Any], layers: int) -> ModelPositions:
+    """The positions of the written config, where they are those of the first layers of the file.
+
+    Raises:
+        ValueError: The smaller widths change what the file says of positions.
+    """
+    one, other = (_by_layer(from_config(each), layers) for each in (config, written))
+    if one != other:
+        raise ValueError(
+            "config must state its positions apart from its widths; a probe of it would have others, "
+            f"{_first_difference(one, other):.300}. Write head_dim and the layers' kinds into the file."
+        )
+    return from_config(written)
+
+
+ByLayer = dict[int, tuple[object, ...]]
+
+
+def _by_layer(positions: ModelPositions, layers: int) -> ByLayer:
+    return {layer: _content(group) for group in positions.groups for layer in group.layers or (-1,) if layer < layers}
+
+
+def _content(group: LayerGroup) -> tuple[object, ...]:
+    encodings = tuple(replace(one, dim=1) if isinstance(one, Learned) else one for one in group.encodings)
+    return encodings, group.window, group.offset, group.logit_factor, group.bias_factor
+
+
+def _first_difference(one: ByLayer, other: ByLayer) -> str:
+    layer = next(layer for layer in {*one, *other} if one.get(layer) != other.get(layer))
+    return f"in layer {layer} {other.get(layer)!r} for {one.get(layer)!r}"

@@ -1,0 +1,146 @@
+"""Judge what was read of every layer against the config."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from posenc.diagnosis.layers.judge_windows import REMEDY
+from posenc.diagnosis.mistake import Finding
+from posenc.diagnosis.position_fields import GIVE, PositionField
+from posenc.diagnosis.rotation.judge_rotations import judge_rotations
+from posenc.diagnosis.verdict import Diagnosis, merged_diagnosis
+from posenc.models.model_positions import LayerGroup, ModelPositions, Window, layer_ranges, windows_of_layers
+from posenc.models.pair_rotation import pair_rotation
+from posenc.probe.evidence import probed_scores
+from posenc.probe.layout import ProbeLayout
+from posenc.probe.rotation_reading import LayerRotation
+from posenc.probe.scores import LayerScores
+
+#: Layers whose scores differ by no more than so many errors are judged once.
+ALIKE = 2.0
+#: A number that was read is another than is meant if it is off by so many errors.
+ERRORS = 8.0
+#: Types in which an engine may have computed, and cached keys, the finer first.
+COARSER = (("float32", "float16"), ("float16", "float16"), ("bfloat16", "bfloat16"))
+
+
+def computed_in(dtype: str, verdict: Diagnosis) -> Diagnosis:
+    """The verdict with the error bars of a coarser type: a note where keys alone were cached in it, else a finding."""
+    if dtype == "float32":
+        note = "scores are as coarse as keys that are cached in float16, and error bars allow for that"
+        return replace(verdict, notes=(*verdict.notes, note))
+    sentence = f"Scores are off by as much as {dtype} rounds, where the weights and the answers are float32."
+    fix = f"Compute cos and sin in float32. If the engine is meant to run in {dtype}, read with dtype={dtype!r}."
+    finding = Finding("computed in 16 bits", sentence, fix)
+    return replace(verdict, agree=False, findings=(*verdict.findings, finding), worst=())
+
+
+def judge_layers(
+    layout: ProbeLayout, expected: ModelPositions, shown: list[LayerScores], layers: tuple[LayerRotation, ...]
+) -> Diagnosis:
+    """Every layer against its group, those with the same scores and group once; then the windows."""
+    judged: list[tuple[int, Diagnosis]] = []
+    for layer, scores in enumerate(shown):
+        like = next((one for one, _ in judged if _alike(expected, one, layer, shown)), None)
+        verdict = dict(judged)[like] if like is not None else _judge(layout, expected, layer, scores, layers[layer])
+        judged.append((layer, verdict))
+    merged = merged_layers([verdict for _, verdict in judged], *_looked_at(layers))
+    findings = (*merged.findings, *_windows(expected, layers))
+    return replace(merged, agree=merged.agree and not findings, findings=findings)
+
+
+def merged_layers(verdicts: list[Diagnosis], *looked_at: PositionField) -> Diagnosis:
+    """The verdicts of all layers as one, which looked at these fields besides."""
+    merged = merged_diagnosis([replace(verdict, findings=()) for verdict in verdicts])
+    fields = {*merged.looked_at, "other layers", *looked_at}
+    shown = tuple(field for field in GIVE if field in fields)
+    return replace(merged, findings=_with_layers(verdicts), looked_at=shown)
+
+
+def _looked_at(layers: tuple[LayerRotation, ...]) -> tuple[PositionField, ...]:
+    """Fields that the weights of whole prompts show besides those of each layer's scores.
+
+    A score is right only if as many other keys are seen as stand before the query.
+    """
+    return () if layers[0].seen_to is None else ("window", "causal mask")
+
+
+def _alike(expected: ModelPositions, one: int, other: int, shown: list[LayerScores]) -> bool:
+    if expected.at(one) != expected.at(other):
+        return False
+    gap = np.abs(shown[one].scores - shown[other].scores)
+    hidden = np.isnan(shown[one].scores) & np.isnan(shown[other].scores)
+    return bool(np.all(hidden | (gap <= ALIKE * shown[one].errors)))
+
+
+def _judge(
+    layout: ProbeLayout, expected: ModelPositions, layer: int, scores: LayerScores, reading: LayerRotation
+) -> Diagnosis:
+    evidence = probed_scores(layout, scores, reading)
+    if evidence is None:
+        sentence = "The key is seen at none of the distances that were asked."
+        return Diagnosis(False, (Finding("key never seen", sentence, "Check the mask and the window."),))
+    groups = expected.at(layer)
+    verdict = judge_rotations(groups, expected, [("", evidence)], layout.length + 1)
+    return verdict if verdict.explained else replace(verdict, findings=read_off(groups[0], reading))
+
+
+def read_off(group: LayerGroup, reading: LayerRotation) -> tuple[Finding, ...]:
+    """Findings on frequencies that all differ by one factor, and on the amplitude, where no known mistake explains it.
+
+    None where frequencies differ in another way.
+    """
+    pairs = None if group.rotary_encoding is None else pair_rotation(group.rotary_encoding)
+    if pairs is None or len(reading.frequencies) != pairs.pairs or reading.direction != 1:
+        return ()
+    ratios, errors = np.array([reading.frequencies, reading.errors]) / pairs.radians()
+    factor = float(np.average(ratios, weights=errors**-2))
+    if np.any(np.abs(ratios - factor) > ERRORS * errors):
+        return ()
+    findings = []
+    if abs(factor - 1) > ERRORS * errors.min():
+        sentence = f"Every frequency is {factor:.6g} times what is meant: positions are scaled besides."
+        findings.append(Finding("frequencies scaled", sentence, "Scale positions or frequencies once."))
+    meant = pairs.factor**2
+    if abs(reading.amplitude - meant) > ERRORS * reading.amplitude_error:
+        sentence = f"Scores of channels that rotate are {reading.amplitude / meant:.6g} times what is meant."
+        findings.append(Finding("amplitude", sentence, "Multiply cos and sin by the attention factor that is meant."))
+    return tuple(findings)
+
+
+def _with_layers(verdicts: list[Diagnosis]) -> tuple[Finding, ...]:
+    """Findings of the layers, each once, with its layers where it is not in all."""
+    layers_of: dict[Finding, list[int]] = {}
+    for layer, verdict in enumerate(verdicts):
+        for finding in verdict.findings:
+            layers_of.setdefault(finding, []).append(layer)
+    return tuple(
+        finding if len(layers) == len(verdicts) else replace(finding, where=layer_ranges(tuple(layers)))
+        for finding, layers in layers_of.items()
+    )
+
+
+def _windows(expected: ModelPositions, layers: tuple[LayerRotation, ...]) -> tuple[Finding, ...]:
+    """Findings on windows that end elsewhere than the config says."""
+    meant = {layer: window for (_, layer), window in windows_of_layers(expected).items()}
+    layers_of: dict[tuple[str, str], list[int]] = {}
+    for reading in layers:
+        window = meant.get(reading.layer)
+        size = window.before + 1 if isinstance(window, Window) else None
+        if not expected.windows_known or reading.seen_to is None or _fits(reading, size):
+            continue
+        found = "all keys" if reading.hidden_from is None else f"{reading.seen_to + 1} positions"
+        layers_of.setdefault((found, "all keys" if size is None else f"{size} positions"), []).append(reading.layer)
+    return tuple(
+        Finding("window", f"Queries see {found} where {stated} are meant.", REMEDY, layer_ranges(tuple(numbers)))
+        for (found, stated), numbers in layers_of.items()
+    )
+
+
+def _fits(reading: LayerRotation, size: int | None) -> bool:
+    seen, hidden = reading.seen_to or 0, reading.hidden_from
+    if size is None:
+        return hidden is None
+    return seen < size and (hidden is None or hidden >= size)

@@ -1,0 +1,87 @@
+"""Widths of a probe: as narrow as its questions allow."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from posenc.compose import Partial
+from posenc.core.doors import AttentionBias, RotaryEncoding
+from posenc.encodings.adds.learned import Learned
+from posenc.models.model_positions import ModelPositions
+from posenc.models.pair_rotation import pair_rotation
+from posenc.probe.architecture import ProbeArchitecture, Sizes
+from posenc.probe.stream import LAST_CHANNELS, Stream, hidden_width
+from posenc.probe.weights import ProbePlan
+
+#: Size of the scores that are asked for: large enough to be read, small enough that no weight vanishes.
+GAIN = 2.0
+#: The most rows of a table that are written.
+MOST_ROWS = 1 << 17
+
+
+def plan_of(row: ProbeArchitecture, positions: ModelPositions, config: Mapping[str, Any], layers: int) -> ProbePlan:
+    """The plan of a probe with so many layers.
+
+    Raises:
+        ValueError: The positions are not of the kind that the architecture is known for.
+    """
+    if row.quantity == "row":
+        return _table_plan(row, positions, layers)
+    if row.quantity == "bias":
+        return _bias_plan(row, positions, layers)
+    return _rotation_plan(row, positions, layers)
+
+
+def _rotation_plan(row: ProbeArchitecture, positions: ModelPositions, layers: int) -> ProbePlan:
+    rotations = {group.rotary_encoding for group in positions.groups} - {None}
+    widths = {pair.dim for one in rotations if one and (pair := pair_rotation(one)) is not None and one.axes == 1}
+    factors = {group.logit_factor for group in positions.groups}
+    if len(widths) != 1 or len(factors) != 1:
+        raise ValueError(
+            f"config must rotate heads of one width, by fixed angles; got widths {sorted(widths)}. No probe can be "
+            "written for it yet."
+        )
+    (head,), (factor,) = widths, factors
+    first = min(_start(one) for one in rotations if one is not None) if row.latent else 0
+    queries = head - first
+    heads_width = queries if row.latent else head
+    stream = Stream(queries, layers, 0, balanced=row.balanced)
+    hidden = hidden_width(stream.vocabulary + LAST_CHANNELS, heads_width)
+    stream = Stream(queries, layers, hidden, balanced=row.balanced)
+    heads = 1 if row.latent else hidden // head
+    groups = 1 if row.one_key_head else heads
+    return ProbePlan(
+        row, stream, Sizes(hidden, head, heads, groups, stream.vocabulary), first, factor / head**0.5, GAIN
+    )
+
+
+def _start(encoding: RotaryEncoding) -> int:
+    return encoding.start if isinstance(encoding, Partial) else 0
+
+
+def _bias_plan(row: ProbeArchitecture, positions: ModelPositions, layers: int) -> ProbePlan:
+    encodings = [one for group in positions.groups for one in group.encodings if isinstance(one, AttentionBias)]
+    heads = encodings[0].heads if encodings else None
+    if heads is None:
+        raise ValueError(
+            f"config must bias attention for a probe of {positions.model_type}; it does not. No probe can be written."
+        )
+    features = Stream(0, layers, 0, heads=heads).vocabulary + LAST_CHANNELS
+    head = 2 * -(-features // (2 * heads))
+    stream = Stream(0, layers, heads * head, heads=heads, balanced=row.balanced)
+    return ProbePlan(row, stream, Sizes(heads * head, head, heads, heads, stream.vocabulary), 0, head**-0.5, 1.0)
+
+
+def _table_plan(row: ProbeArchitecture, positions: ModelPositions, layers: int) -> ProbePlan:
+    tables = [one for group in positions.groups for one in group.encodings if isinstance(one, Learned)]
+    if len(tables) != 1 or tables[0].length > MOST_ROWS:
+        raise ValueError(
+            f"config must have one learned table of at most {MOST_ROWS:,} positions; got {tables!r:.100}. No probe can "
+            "be written for it."
+        )
+    rows = tables[0].length
+    stream = Stream(0, layers, 0, bits=(rows - 1).bit_length() or 1, balanced=row.balanced)
+    hidden = hidden_width(stream.vocabulary + LAST_CHANNELS, 16)
+    stream = Stream(0, layers, hidden, bits=stream.bits, balanced=row.balanced)
+    return ProbePlan(row, stream, Sizes(hidden, hidden, 1, 1, stream.vocabulary, rows=rows), 0, hidden**-0.5, 1.0)

@@ -1,0 +1,133 @@
+"""Read an engine's positions off its answers to a probe, and name the mistake where they are not the config's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from posenc.core import text_lines, validation
+from posenc.diagnosis.verdict import Diagnosis
+from posenc.models.config.json_file import load_config
+from posenc.models.config.reader import from_config
+from posenc.models.model_positions import ModelPositions
+from posenc.probe.answers import Answers, read_answers
+from posenc.probe.bias_reading import LayerBias, judge_bias, read_biases
+from posenc.probe.judge_probe import COARSER, computed_in, judge_layers, merged_layers
+from posenc.probe.layout import ProbeLayout, read_layout
+from posenc.probe.prompts import Prompt
+from posenc.probe.rotation_reading import LayerRotation, read_rotation
+from posenc.probe.row_reading import TableRows, judge_rows, read_rows
+from posenc.probe.scores import ROUNDOFF, layer_scores
+
+
+@dataclass(frozen=True)
+class ProbeReading(text_lines.Lines):
+    """Positions that an engine applied, and how they differ from the config.
+
+    Attributes:
+        layers: What each layer does, in order.
+        diagnosis: Whether that is what the config states, and the mistake if not.
+        engine: The engine, as the answer names it; "" where it does not.
+        dtype: Precision that the error bars are of.
+    """
+
+    layers: tuple[LayerRotation | LayerBias | TableRows, ...]
+    diagnosis: Diagnosis
+    engine: str = ""
+    dtype: str = "float32"
+
+    @property
+    def explained(self) -> bool:
+        """Whether the engine agrees with the config or every difference has a name."""
+        return self.diagnosis.explained
+
+    def lines(self) -> list[str]:
+        """Return the lines that are printed."""
+        engine = f"engine: {self.engine}, " if self.engine else ""
+        read = [layer.sentence() for layer in self.layers]
+        return [*self.diagnosis.lines(), f"{engine}error bars of {self.dtype}", *read]
+
+
+def read_probe(
+    folder: str | Path, answers: Mapping[str, Any] | str | Path, *, dtype: str | None = None
+) -> ProbeReading:
+    """Read which positions an engine applied to a probe.
+
+    Args:
+        folder: The folder that `write_probe` wrote.
+        answers: Logits or log-probabilities, (rows, vocabulary) for each prompt by its name: a dict, an .npz, or JSON
+            lines of {"name": ..., "logits": ...} or {"name": ..., "response": a completion with logprobs}. "engine" and
+            "version" may stand besides.
+        dtype: Precision in which the engine computes, "float32", "float16" or "bfloat16"; that of the numbers if None.
+
+    Returns:
+        What each layer does, with error bars, and the difference from the config with the mistake by name.
+
+    Raises:
+        ValueError: The folder holds no probe, or an answer is missing or has another shape.
+        TypeError: `answers` is neither a mapping nor a path.
+    """
+    folder = Path(folder)
+    layout, prompts = read_layout(folder)
+    given = read_answers(answers, prompts, layout.stream.vocabulary)
+    precision = given.dtype if dtype is None else validation.choice("dtype", dtype, tuple(ROUNDOFF))
+    expected = from_config(load_config(folder))
+    evidence = AnsweredProbe(layout, prompts, given, expected)
+    reading = evidence.read(precision)
+    if dtype is None and precision == "float32":
+        reading = evidence.read_as_coarsely_as_needed(reading)
+    return reading
+
+
+class AnsweredProbe(NamedTuple):
+    """A probe, its answers and the config, before they are read."""
+
+    layout: ProbeLayout
+    prompts: Sequence[Prompt]
+    answers: Answers
+    expected: ModelPositions
+
+    def read(self, dtype: str, keys: str = "float32") -> ProbeReading:
+        """The reading with the error bars of a type, and of the one that keys are cached in."""
+        layers, diagnosis = _READERS[self.layout.quantity](self, dtype, keys)
+        return ProbeReading(layers, diagnosis.looked_at_in(self.expected), self.answers.engine, dtype)
+
+    def read_as_coarsely_as_needed(self, exact: ProbeReading) -> ProbeReading:
+        """The reading with the error bars of a narrow type where these explain more, with what that means.
+
+        Many engines compute in float32 and keep keys in float16.
+        """
+        if exact.diagnosis.agree or self.layout.quantity == "row":
+            return exact
+        fewest = len(exact.diagnosis.findings) if exact.explained else np.inf
+        for dtype, keys in COARSER:
+            reading = self.read(dtype, keys)
+            if reading.explained and len(reading.diagnosis.findings) < fewest:
+                return replace(reading, diagnosis=computed_in(dtype, reading.diagnosis))
+        return exact
+
+
+def _rotations(evidence: AnsweredProbe, dtype: str, keys: str) -> tuple[tuple[LayerReading, ...], Diagnosis]:
+    shown = layer_scores(evidence.layout, evidence.prompts, evidence.answers, dtype, keys)
+    layers = tuple(read_rotation(layer, scores) for layer, scores in enumerate(shown))
+    return layers, judge_layers(evidence.layout, evidence.expected, shown, layers)
+
+
+def _biases(evidence: AnsweredProbe, dtype: str, keys: str) -> tuple[tuple[LayerReading, ...], Diagnosis]:
+    layers = read_biases(evidence.layout, evidence.prompts, evidence.answers, dtype)
+    verdicts = [judge_bias(evidence.expected, layer) for layer in layers]
+    return layers, merged_layers(verdicts, "biases", "causal mask")
+
+
+def _rows(evidence: AnsweredProbe, dtype: str, keys: str) -> tuple[tuple[LayerReading, ...], Diagnosis]:
+    rows = read_rows(evidence.layout, evidence.prompts, evidence.answers)
+    return (rows,), judge_rows(evidence.expected, rows)
+
+
+#: A layer's rotation or biases, or the rows of a table that all layers share.
+LayerReading = LayerRotation | LayerBias | TableRows
+_READERS = {"rotation": _rotations, "bias": _biases, "row": _rows}

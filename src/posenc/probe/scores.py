@@ -1,0 +1,117 @@
+"""Weights and scores of attention, from the logits of a probe."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from posenc.probe.answers import Answers
+from posenc.probe.layout import ProbeLayout
+from posenc.probe.prompts import Prompt
+
+#: Rounding of one operation, by type.
+ROUNDOFF = {"float32": 2.0**-24, "float16": 2.0**-11, "bfloat16": 2.0**-8}
+#: How often a weight is rounded on its way through a model, in roundings of one operation.
+OPERATIONS = 8.0
+#: A weight below this is none: the key is not seen.
+UNSEEN = 1e-9
+#: What the rounding of a mean, which a norm subtracts, adds to a weight, of one rounding.
+SHARE_OF_MEAN = 2.0**-3
+#: Rows are log-probabilities if their exponentials sum to one as nearly as this.
+SUMS_TO_ONE = 0.02
+
+
+@dataclass(frozen=True, eq=False)
+class LayerScores:
+    """Scores of one layer.
+
+    Attributes:
+        distances: From the key to the query, (distances,).
+        scores: Of each query channel at each distance, (channels, distances), 1 where nothing rotates; NaN where the
+            key is not seen.
+        errors: How far rounding may put them, of the same shape.
+        seen: Distances of the window's prompt at which the key is seen, and those at which it is not.
+    """
+
+    distances: np.ndarray
+    scores: np.ndarray
+    errors: np.ndarray
+    seen: tuple[tuple[int, ...], tuple[int, ...]]
+
+
+def layer_scores(
+    layout: ProbeLayout, prompts: Sequence[Prompt], answers: Answers, dtype: str, keys: str = "float32"
+) -> list[LayerScores]:
+    """Scores of every layer of a probe that asks for a rotation; `keys` is the type that keys are cached in."""
+    asked = [prompt for prompt in prompts if prompt.name.startswith("channel_")]
+    distances = sorted({distance for prompt in asked for distance in prompt.distances()})
+    column = {distance: number for number, distance in enumerate(distances)}
+    result = []
+    for layer in range(layout.stream.layers):
+        scores = np.full((layout.stream.queries, len(distances)), np.nan)
+        errors = scores.copy()
+        for prompt in asked:
+            channel = int(prompt.name.split("_")[1])
+            columns = [column[distance] for distance in prompt.distances()]
+            score = _scores(layout, answers.rows[prompt.name], layer, np.array(prompt.rows), dtype)
+            scores[channel, columns], errors[channel, columns] = score
+        if keys != "float32":
+            errors += ROUNDOFF[keys] * np.abs(scores)
+        seen = _seen(layout, prompts, answers, layer)
+        result.append(LayerScores(np.array(distances), scores, errors, seen))
+    return result
+
+
+def key_weights(layout: ProbeLayout, rows: np.ndarray, layer: int, head: int = 0) -> np.ndarray:
+    """The weight of attention on the key token in each row, (rows,)."""
+    stream = layout.stream
+    zero = rows[:, stream.constant]
+    with np.errstate(all="ignore"):
+        key, whole = (
+            _without_cap(rows[:, token] - zero, layout.output_cap)
+            for token in (stream.weight(layer, head), stream.whole(layer))
+        )
+        return np.asarray(key / whole, np.float64)
+
+
+def _without_cap(numbers: np.ndarray, cap: float) -> np.ndarray:
+    """Numbers before a softcap, cap·tanh(number/cap)."""
+    return cap * np.arctanh(numbers / cap) if cap else numbers
+
+
+def _scores(
+    layout: ProbeLayout, rows: np.ndarray, layer: int, others: np.ndarray, dtype: str
+) -> tuple[np.ndarray, np.ndarray]:
+    """Scores and their errors in rows that see the key and so many other tokens, whose score is zero."""
+    weight = key_weights(layout, rows, layer)
+    weight[~(weight > UNSEEN) | ~(weight < 1)] = np.nan
+    error = weight_errors(layout, rows, dtype) / weight / (1 - weight)
+    rounding = OPERATIONS * ROUNDOFF[dtype] + layout.stream.drift(layer)
+    with np.errstate(all="ignore"):
+        scores = _without_cap(np.log(weight * others / (1 - weight)), layout.attention_cap) / layout.gain
+    return scores, error / layout.gain + rounding * (1 + np.abs(scores))
+
+
+def weight_errors(layout: ProbeLayout, rows: np.ndarray, dtype: str) -> np.ndarray:
+    """How far a weight may be off whatever its size, (rows,): by log-probabilities, and norms that subtract a mean."""
+    with np.errstate(all="ignore"):
+        total = np.nansum(np.exp(rows), 1)
+    largest = np.nanmax(np.abs(np.where(np.abs(rows) < 1e4, rows, 0.0)), 1, initial=1.0)
+    are_probable = np.isnan(rows).any(1) | (np.abs(total - 1) < SUMS_TO_ONE)
+    of_mean = ROUNDOFF[dtype] * SHARE_OF_MEAN if layout.stream.balanced else 0.0
+    return np.asarray(np.where(are_probable, 2 * ROUNDOFF[dtype] * largest, 0.0) + of_mean)
+
+
+def _seen(
+    layout: ProbeLayout, prompts: Sequence[Prompt], answers: Answers, layer: int
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    prompt = next((prompt for prompt in prompts if prompt.name == "window"), None)
+    if prompt is None:
+        return (), ()
+    weights = key_weights(layout, answers.rows["window"], layer)
+    distances = np.array(prompt.distances())
+    # Below half of what a key of score zero would have.
+    visible = weights * (distances + 1) > 0.5
+    return tuple(distances[visible].tolist()), tuple(distances[~visible].tolist())

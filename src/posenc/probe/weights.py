@@ -1,0 +1,137 @@
+"""Weights of a probe: every query token asks one channel, and every layer writes its weight on the key token."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from posenc.probe.architecture import ProbeArchitecture, Sizes
+from posenc.probe.latent_weights import VALUES, latent_projections
+from posenc.probe.stream import FIRST_QUERY, KEY, LAYER_BALANCE, LAYER_SHARE, TIED_NORM, TOKEN_VALUE, Stream
+
+Tensors = dict[str, np.ndarray]
+#: Logit of an attention sink, which must not count.
+NO_SINK = -1e4
+
+
+class ProbePlan(NamedTuple):
+    """What a probe asks and how it is built.
+
+    Args:
+        architecture: Names and forms of its tensors.
+        stream: Channels of the residual stream.
+        sizes: Its widths.
+        first: The first channel of a head that is asked.
+        scale: Factor of logits that the config states: z = scale·q·k.
+        gain: Size of the scores that are asked for, scale·q·k of one channel before any rotation.
+    """
+
+    architecture: ProbeArchitecture
+    stream: Stream
+    sizes: Sizes
+    first: int
+    scale: float
+    gain: float
+
+
+def probe_tensors(plan: ProbePlan) -> Tensors:
+    """Every tensor of the checkpoint by name, float32."""
+    row, stream, sizes = plan.architecture, plan.stream, plan.sizes
+    tensors = {row.embedding: stream.embedding(row.tied)}
+    if not row.tied:
+        tensors[row.head] = stream.head()
+    tensors |= {name: np.zeros(sizes.shape(letters), np.float32) for name, letters in row.outside.items()}
+    tensors |= _norm(row, row.final, TIED_NORM if row.tied else 1.0, sizes.hidden)
+    if row.table:
+        tensors[row.table] = stream.table(sizes.rows)
+    if row.embedding_norm:
+        tensors |= _norm(row, row.embedding_norm, TOKEN_VALUE / stream.unit, sizes.hidden)
+    for layer in range(stream.layers):
+        prefix = row.layer.format(layer)
+        tensors |= {f"{prefix}{name}": array for name, array in _layer(plan, layer).items()}
+    return {name: np.ascontiguousarray(array, np.float32) for name, array in tensors.items()}
+
+
+def _norm(row: ProbeArchitecture, name: str, weight: float, width: int) -> Tensors:
+    weights = {f"{name}.weight": np.full(width, weight - row.norm_offset, np.float32)}
+    return weights | ({f"{name}.bias": np.zeros(width, np.float32)} if row.biased_norms else {})
+
+
+def _layer(plan: ProbePlan, layer: int) -> Tensors:
+    row, sizes = plan.architecture, plan.sizes
+    tensors = {name: np.zeros(sizes.shape(letters), np.float32) for name, letters in row.zeros.items()}
+    for name in filter(None, (row.input_norm, *row.other_norms)):
+        tensors |= _norm(row, name, 1.0, sizes.hidden)
+    if row.output_norm:
+        tensors |= _norm(row, row.output_norm, _written(plan) / sizes.hidden**0.5, sizes.hidden)
+    if row.sinks:
+        tensors[row.sinks] = np.full(sizes.heads, NO_SINK, np.float32)
+    tensors |= _query_and_key_norms(plan)
+    if row.latent:
+        tensors |= latent_projections(plan.stream, sizes, plan.first, plan.gain / plan.scale)
+        output = np.zeros((sizes.hidden, sizes.heads * VALUES), np.float32)
+        _output(output, plan, layer, VALUES)
+        return tensors | {f"{row.o}.weight": output}
+    return tensors | _projections(plan, layer)
+
+
+def _written(plan: ProbePlan) -> float:
+    """Value that a layer writes for a whole weight."""
+    scale = plan.sizes.hidden**0.5 if plan.architecture.scaled_embedding else 1.0
+    return TOKEN_VALUE * LAYER_SHARE * scale
+
+
+def _query_and_key_norms(plan: ProbePlan) -> Tensors:
+    """Norms of queries and keys; the one of queries has their size, since a norm forgets it."""
+    row, sizes = plan.architecture, plan.sizes
+    if not row.q_norm:
+        return {}
+    widths = [heads * sizes.head if row.wide_norm else sizes.head for heads in (sizes.heads, sizes.groups)]
+    # A query of one channel comes out of the norm as √width, a key of ones in one head of several as √heads.
+    query = plan.gain / plan.scale / np.sqrt(widths[0]) / np.sqrt(widths[1] / sizes.head)
+    return _norm(row, row.q_norm, query, widths[0]) | _norm(row, row.k_norm, 1.0, widths[1])
+
+
+def _projections(plan: ProbePlan, layer: int) -> Tensors:
+    """Projections of queries, keys, values and the output, (out, in)."""
+    row, stream, sizes = plan.architecture, plan.stream, plan.sizes
+    unit = stream.unit if row.input_norm else TOKEN_VALUE
+    q = np.zeros((sizes.heads * sizes.head, sizes.hidden), np.float32)
+    k, v = (np.zeros((sizes.groups * sizes.head, sizes.hidden), np.float32) for _ in range(2))
+    o = np.zeros((sizes.hidden, sizes.heads * sizes.head), np.float32)
+    asked = np.arange(stream.queries)
+    q[plan.first + asked, FIRST_QUERY + asked] = plan.gain / plan.scale / unit
+    k[: sizes.head, KEY] = 1 / unit
+    _values(v, stream, sizes, unit)
+    _output(o, plan, layer, sizes.head)
+    if row.fused is None:
+        named = {row.q: q, row.k: k, row.v: v, row.o: o}
+    else:
+        named = {row.q: _fused(row, sizes, q, k, v), row.o: o}
+    return {f"{name}.weight": array.T if row.transposed else array for name, array in named.items()}
+
+
+def _values(v: np.ndarray, stream: Stream, sizes: Sizes, unit: float) -> None:
+    """Each head's first channel holds 1 for the key token, its second 1 for every token."""
+    for head in range(sizes.groups):
+        v[head * sizes.head, KEY] = v[head * sizes.head + 1, stream.constant] = 1 / unit
+
+
+def _output(o: np.ndarray, plan: ProbePlan, layer: int, width: int) -> None:
+    """Each head's first value goes to its own channel, the second value of the first head to that of the whole."""
+    stream = plan.stream
+    size = 1.0 if plan.architecture.output_norm else _written(plan)
+    for head in range(stream.heads):
+        o[stream.weight(layer, head), head * width] = size
+    o[stream.whole(layer), 1] = size
+    if stream.balanced:
+        o[LAYER_BALANCE] = -o.sum(0)
+
+
+def _fused(row: ProbeArchitecture, sizes: Sizes, q: np.ndarray, k: np.ndarray, v: np.ndarray) -> np.ndarray:
+    """One projection for all three: all queries first, or head by head."""
+    if row.fused == "concatenated":
+        return np.concatenate([q, k, v])
+    by_head = [array.reshape(sizes.heads, sizes.head, -1) for array in (q, k, v)]
+    return np.stack(by_head, 1).reshape(3 * sizes.heads * sizes.head, -1)

@@ -1,0 +1,177 @@
+"""Probes are written for any engine, and read what it does, with the engine of the guide and mistakes planted in it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from posenc.probe import read_probe, write_probe
+from probe.numpy_engine import BLOCKS, engine
+
+LLAMA = {
+    "model_type": "llama", "hidden_size": 128, "num_attention_heads": 8, "num_hidden_layers": 4, "head_dim": 16,
+    "rope_theta": 500_000.0,
+}  # fmt: skip
+BASE = 500_000.0
+#: Text of the guide's engine, what it becomes, and the mistake that is named.
+PLANTED = {
+    "base": ((), 10_000.0, "base"),
+    "direction": ((("np.tile(np.sin(angle), 2)", "-np.tile(np.sin(angle), 2)"),), BASE, "sign"),
+    "pairs": (
+        (
+            ("np.tile(np.cos(angle), 2), np.tile(np.sin(angle), 2)",
+             "np.repeat(np.cos(angle), 2, -1), np.repeat(np.sin(angle), 2, -1)"),
+            ("np.concatenate([-x[..., dim // 2 :], x[..., : dim // 2]], -1)",
+             "np.stack([-x[..., 1::2], x[..., ::2]], -1).reshape(x.shape)"),
+        ), BASE, "layout",
+    ),
+    "positions scaled": ((("base ** (", "0.25 * base ** ("),), BASE, "scaling added"),
+    "softmax scale": ((("/ np.sqrt(dim)", "/ np.sqrt(dim / 2)"),), BASE, "logit factor"),
+    "window": ((("np.tri(n, dtype=bool)", "np.tri(n, dtype=bool) & ~np.tri(n, k=-32, dtype=bool)"),), BASE, "window"),
+    "no rotation": ((("return x * cos + ", "return x + 0 * "),), BASE, "not rotated"),
+    "table ends": ((("np.outer(prompt[\"position_ids\"] or np.arange(n)",
+                     "np.outer(np.minimum(np.arange(n), 15)"),), BASE, "table ends"),
+    "16-bit angles": (
+        (("x = w[", "cos, sin = (a.astype(np.float16).astype(float) for a in (cos, sin)); x = w["),), BASE,
+        "computed in 16 bits",
+    ),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_probe(LLAMA, tmp_path_factory.mktemp("probes") / "llama", length=64)
+
+
+@pytest.fixture(scope="module")
+def answers(folder: Path) -> dict[str, object]:
+    return engine()(folder, BASE)
+
+
+def test_what_a_right_engine_applies_is_read(folder: Path, answers: dict[str, object]) -> None:
+    reading = read_probe(folder, answers)
+    assert reading.diagnosis.agree
+    assert reading.diagnosis.verdict == "agree in everything that this evidence can show"
+    assert reading.engine == "thirty lines of NumPy"
+    assert len(reading.layers) == 3
+    for layer in reading.layers:
+        assert (layer.pairing, layer.direction, layer.start, layer.width) == ("halves", 1, 0, 16)
+        gap = np.abs(np.array(layer.frequencies) - BASE ** (-np.arange(0, 16, 2) / 16))
+        assert np.all(gap <= layer.errors)
+        assert max(layer.errors) < 1e-6
+        assert abs(layer.amplitude - 1) <= layer.amplitude_error < 1e-5
+
+
+@pytest.mark.parametrize("name", PLANTED)
+def test_a_planted_mistake_is_named(name: str, folder: Path) -> None:
+    changes, base, mistake = PLANTED[name]
+    reading = read_probe(folder, engine(*changes)(folder, base))
+    assert not reading.diagnosis.agree
+    assert [finding.name for finding in reading.diagnosis.findings] == [mistake]
+
+
+def test_the_guide_prints_the_mistake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
+    monkeypatch.chdir(tmp_path)
+    exec(compile("\n".join(BLOCKS), "docs/probe.md", "exec"), {})
+    assert capsys.readouterr().out.startswith("mistake: base\nThe base is 10000 where 500000 is meant.\n")
+
+
+def test_position_ids_reach_far_with_three_tokens(tmp_path: Path) -> None:
+    folder = write_probe(LLAMA, tmp_path / "placed", length=1 << 16, position_ids=True)
+    prompts = json.loads((folder / "probe.json").read_text())["prompts"]
+    assert {len(prompt["tokens"]) for prompt in prompts} == {3}
+    reading = read_probe(folder, engine()(folder, BASE))
+    assert reading.diagnosis.agree
+    assert max(reading.layers[0].errors[4:]) < 1e-9
+    assert any(line.startswith("window") for line in reading.diagnosis.not_shown)
+
+
+def test_log_probabilities_and_completions_serve_as_well(
+    folder: Path, answers: dict[str, object], tmp_path: Path
+) -> None:
+    lines = []
+    for prompt in json.loads((folder / "probe.json").read_text())["prompts"]:
+        logits = np.asarray(answers[prompt["name"]], np.float64)
+        rows = logits - np.log(np.exp(logits).sum(1, keepdims=True))
+        top = [None] * (len(prompt["tokens"]) + 1)
+        for row, values in zip(prompt["rows"], rows, strict=True):
+            best = np.argsort(-values, kind="stable")[:7]
+            top[row + 1] = {str(token): float(np.float32(values[token])) for token in best}  # type: ignore[call-overload]
+        lines.append({"name": prompt["name"], "response": {"choices": [{"logprobs": {"top_logprobs": top}}]}})
+    path = tmp_path / "answers.jsonl"
+    path.write_text("\n".join(map(json.dumps, lines)))
+    reading = read_probe(folder, path)
+    assert reading.diagnosis.agree
+    assert 1e-6 < reading.layers[0].amplitude_error < 1e-2
+
+
+def test_a_narrow_answer_has_wide_error_bars(folder: Path, answers: dict[str, object]) -> None:
+    rounded = {name: np.asarray(rows, np.float16) for name, rows in answers.items() if name != "engine"}
+    reading = read_probe(folder, rounded)
+    assert reading.dtype == "float16"
+    assert reading.diagnosis.agree
+    assert reading.layers[0].amplitude_error > 1e-4
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda held: held.pop("channel_3"), "answers must hold channel_3; it is missing. Run every prompt"),
+        (lambda held: held.update(channel_3=held["channel_3"][:2]), r"answers must have shape .* for channel_3"),
+        (lambda held: held.update(channel_3=np.array(["a"])), r"answers must have shape .* for channel_3"),
+    ],
+)
+def test_a_missing_answer_is_named(change, message: str, folder: Path, answers: dict[str, object]) -> None:
+    held = dict(answers)
+    change(held)
+    with pytest.raises(ValueError, match=message):
+        read_probe(folder, held)
+
+
+def test_bad_files_are_one_line(folder: Path, tmp_path: Path) -> None:
+    for name, content in (
+        ("a.npz", b"PK\x03\x04"),
+        ("a.jsonl", b"{"),
+        ("b.jsonl", b'{"name": "other"}'),
+        ("a.pt", b""),
+    ):
+        (tmp_path / name).write_bytes(content)
+        with pytest.raises(ValueError, match=r"^answers must "):
+            read_probe(folder, tmp_path / name)
+    with pytest.raises(TypeError, match=r"^answers must "):
+        read_probe(folder, 3)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=r"^folder must hold probe.json"):
+        read_probe(tmp_path, {})
+    (tmp_path / "probe.json").write_text('{"schema": "other", "version": 1}')
+    with pytest.raises(ValueError, match=r"^folder must hold a probe of version 1"):
+        read_probe(tmp_path, {})
+
+
+def test_nan_answers_do_not_agree(folder: Path, answers: dict[str, object]) -> None:
+    held = {name: np.full_like(rows, np.nan) for name, rows in answers.items() if name != "engine"}
+    reading = read_probe(folder, held)
+    assert not reading.diagnosis.agree
+    assert reading.diagnosis.findings[0].name == "key never seen"
+
+
+@pytest.mark.parametrize(
+    ("config", "options", "message"),
+    [
+        ({"model_type": "rwkv"}, {}, "config must be of a model type that a probe can be written for; got 'rwkv'"),
+        (LLAMA, {"length": 0}, "length must be"),
+        (LLAMA, {"layers": 5}, "layers must be"),
+        ({**LLAMA, "model_type": "gemma2"}, {"gguf": True}, "gguf must be left out for this architecture"),
+    ],
+)
+def test_what_cannot_be_written_leaves_nothing(config, options, message: str, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=f"^{message}"):
+        write_probe(config, tmp_path / "probe", **options)
+    assert not list(tmp_path.iterdir())
+
+
+def test_nothing_is_overwritten(folder: Path) -> None:
+    with pytest.raises(ValueError, match=r"^folder must not exist yet"):
+        write_probe(LLAMA, folder)
