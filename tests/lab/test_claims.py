@@ -5,11 +5,15 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+import duckdb
+import numpy as np
 import pytest
+from scipy import stats
 
 from posenc.cli import main
 from posenc.lab.claims import claim_catalog, findings
 from posenc.lab.claims.claim import experiments
+from posenc.lab.claims.judging import NONE, ROTARY, SEEDS, SINUSOIDAL
 
 SOURCES = {"lecture", "article", "lesson", "notes", "chapter"}
 CLAIMS = claim_catalog.CLAIMS
@@ -90,3 +94,21 @@ def test_runs_that_claims_share_are_run_once_and_a_missing_one_decides_nothing()
 def test_bad_input_is_one_line(words, says, capsys):
     assert main(["claims", *words]) == 2
     assert capsys.readouterr().err.startswith(says)
+
+
+def test_findings_are_computed_again_from_the_runs_that_are_committed():
+    """The judged measures of two claims, by SQL and scipy alone."""
+    runs = Path(__file__).parents[2] / "docs" / "claims_runs" / "results.parquet"
+    asked = "SELECT encoding, seed, loss, list_avg([point.loss for point in curve]) FROM read_parquet(?) "
+    rows = duckdb.execute(asked + "WHERE task = 'character-lm' AND test_length = 64", [str(runs)]).fetchall()
+    held_out = {(encoding, seed): loss for encoding, seed, loss, _ in rows}
+    training = {(encoding, seed): loss for encoding, seed, _, loss in rows}
+    for name, part, first, second, of in (
+        ("encoding_improves_language_modelling", "rotary", NONE, ROTARY, held_out),
+        ("rotary_converges_faster", "sinusoidal - rotary, nats", SINUSOIDAL, ROTARY, training),
+    ):
+        gains = np.array([of[first, seed] - of[second, seed] for seed in SEEDS])
+        interval = stats.ttest_1samp(gains, 0.0).confidence_interval(1 - 0.05 / 40)
+        figures, margin = dict(FILED[name].finding.figures), 0.02
+        assert (figures[part], figures[f"{part}, from"]) == pytest.approx((gains.mean(), interval.low))
+        assert (interval.low > margin) == (dict(FILED[name].finding.parts)[part] == "supported")

@@ -9,7 +9,7 @@ from posenc.lab.claims import claim_catalog, findings
 
 PAGE = (Path(__file__).parents[2] / "docs" / "claims.md").read_text(encoding="utf-8")
 FILED = findings.read_findings()
-ROWS = re.findall(r"^\| \*\*(\w+)\*\* \| \[(.*?)\]\(#(\w+)\) \| (.*?) \|", PAGE, re.MULTILINE)
+ROWS = re.findall(r"^\| \*\*([\w ]+)\*\* \| \[(.*?)\]\(#(\w+)\) \| (.*?) \|", PAGE, re.MULTILINE)
 
 
 def test_every_statement_has_its_line_and_its_part_on_the_page():

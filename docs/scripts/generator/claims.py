@@ -32,6 +32,7 @@ any wrong verdict is one in twenty.
 All seeds are fresh: rules, margins and budgets were committed before any of these runs was started, and each claim says
 what was changed after an earlier run had been seen. The models are small (0.1 to 0.3 million parameters; width 64, 2
 layers, 4 heads) and the budgets short; the learning rate is 0.002, and ten times that for the parameters of encodings.
+Every run is in `docs/claims_runs/results.parquet` of the repository, with its training curve and its scores.
 
 ![The numbers of every seed, with intervals and margins](images/claims.svg)
 """
