@@ -51,7 +51,8 @@ def outcome(encoding: Any, name: str) -> str:
 @pytest.mark.parametrize("name", CORNERS)
 def test_a_root_of_the_distance_is_named_with_its_remedy(name: str) -> None:
     said = outcome(RootOfDistance(heads=2), name)
-    assert said.startswith("gradient of positions (") and "at position 0" in said
+    assert said.startswith("gradient of positions (")
+    assert "at position 0" in said
     assert "xp.where(x == 0, 0.0, xp.sqrt(xp.where(x == 0, 1.0, x)))" in said
 
 
