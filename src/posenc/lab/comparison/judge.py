@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
+from posenc.lab.comparison.learned_nothing import learned_nothing
 from posenc.lab.comparison.setting import Measure, Setting
 from posenc.lab.statistics import LEVEL, PairedDifference, holm, paired_difference
 
@@ -63,7 +64,11 @@ class Verdict:
 
 
 def judge(
-    scores: AttentionScore, *, higher_is_better: bool = True, pairs: Sequence[tuple[str, str]] | None = None
+    scores: AttentionScore,
+    *,
+    higher_is_better: bool = True,
+    pairs: Sequence[tuple[str, str]] | None = None,
+    untrained: Collection[str] = (),
 ) -> tuple[Verdict, ...]:
     """Judge pairs of names on the seeds that both have.
 
@@ -74,6 +79,7 @@ def judge(
         scores: By name, then by seed.
         higher_is_better: Whether a larger score is the better one.
         pairs: To judge; all where None.
+        untrained: Names whose runs learned nothing: none of them is called better.
 
     Returns:
         A verdict for each pair.
@@ -101,6 +107,8 @@ def judge(
         adjusted = 1.0 if difference is None else next(corrected)
         reason = _why_undecided(len(seeds), difference, adjusted)
         better = "" if difference is None or reason else (first, second)[(difference.mean > 0) != higher_is_better]
+        if better in untrained:
+            reason, better = f"{better} has the better mean, but learned nothing.", ""
         verdicts.append(Verdict(first, second, seeds, difference, adjusted, better, reason))
     return tuple(verdicts)
 
@@ -128,6 +136,7 @@ class Recommendation:
         rivals: Those that are not shown to be worse, best mean first.
         worse: Those that are.
         enough: Whether there were enough seeds for any verdict.
+        untrained: Why candidates learned nothing, by name; see `learned_nothing`.
     """
 
     measure: Measure
@@ -135,9 +144,24 @@ class Recommendation:
     rivals: tuple[str, ...]
     worse: tuple[str, ...]
     enough: bool
+    untrained: Mapping[str, str]
+
+    @property
+    def taken(self) -> str:
+        """The one that is recommended, or ""."""
+        alone = len(self.best) == 1 and not self.rivals and bool(self.worse)
+        return self.best[0] if alone and self.enough and self.best[0] not in self.untrained else ""
 
     def sentence(self) -> str:
         """Recommendation with its confidence."""
+        idle = [name for name in self.best if name in self.untrained]
+        if idle:
+            everyone = len(self.untrained) == len(self.best + self.rivals + self.worse)
+            who = "No encoding learned anything" if everyone else f"{idle[0]} has the best mean, but learned nothing"
+            return f"{self.measure}: no recommendation. {who}: {self.untrained[idle[0]]}. Train for more --steps."
+        return self._among_trained()
+
+    def _among_trained(self) -> str:
         leaders, them = " and ".join(self.best), "it is" if len(self.best) == 1 else "they are"
         lead = f"{leaders} {'has' if len(self.best) == 1 else 'share'} the best mean"
         if len(self.best + self.rivals + self.worse) == 1:
@@ -147,7 +171,7 @@ class Recommendation:
                 f"{self.measure}: no recommendation. {lead}, but a verdict needs {SEEDS} seeds of each: add "
                 f"--seeds {SEEDS}."
             )
-        if not self.rivals and len(self.best) == 1:
+        if self.taken:
             beaten = f"better than each of the other {len(self.worse)}" if len(self.worse) > 1 else "the better one"
             return f"{self.measure}: take {leaders}. It is {beaten} (95 % confidence, corrected by Holm)."
         shared = " and ".join(self.best + self.rivals)
@@ -175,10 +199,11 @@ def recommend(setting: Setting, measure: Measure) -> tuple[Recommendation, tuple
     means = {name: fmean(seeds.values()) for name, seeds in scores.items()}
     ranked = sorted(means, key=lambda name: means[name], reverse=measure.higher_is_better)
     best = tuple(name for name in ranked if means[name] == means[ranked[0]])
-    verdicts = judge(scores, higher_is_better=measure.higher_is_better)
+    untrained = learned_nothing(setting)
+    verdicts = judge(scores, higher_is_better=measure.higher_is_better, untrained=untrained)
     beaten = {each.second if each.better == each.first else each.first for each in verdicts if each.better in best}
     enough = all(len(seeds) >= SEEDS for seeds in scores.values())
     others = ranked[len(best) :]
     rivals = tuple(name for name in others if name not in beaten)
     worse = tuple(name for name in others if name in beaten)
-    return Recommendation(measure, best, rivals, worse, enough), verdicts
+    return Recommendation(measure, best, rivals, worse, enough, untrained), verdicts
