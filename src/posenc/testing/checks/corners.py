@@ -32,8 +32,9 @@ REMEDY = (
 )
 
 Leaves = dict[str, np.ndarray]
-#: From leaves of a library to the numbers of an encoding.
+#: From leaves of a library to the numbers of an encoding, and from leaves to the gradients of their sum.
 Numbers = Callable[[Mapping[str, Any]], Any]
+Gradients = Callable[[Leaves], dict[str, Any]]
 
 
 @named_check("Every token sees itself: a NaN gradient at distance 0 is a NaN model after one step.", needs=("torch",))
@@ -41,51 +42,58 @@ def gradients_are_finite_at_corners(encoding: Encoding) -> None:
     """Wherever an encoding's numbers are finite, so are their gradients by parameters, positions and content."""
     dtype = "float32" if budgets.without_float64(encoding) else "float64"
 
-    def gradients(numbers: Numbers, leaves: Leaves) -> dict[str, Any]:
-        held = {name: array(value, "torch", dtype).requires_grad_() for name, value in leaves.items()}
-        result = numbers(held)
-        if bool(result.isfinite().all()) and result.requires_grad:
-            result.sum().backward()
-        return {name: value.grad for name, value in held.items() if value.grad is not None}
+    def differentiated(numbers: Numbers) -> Gradients:
+        def gradients(leaves: Leaves) -> dict[str, Any]:
+            held = {name: array(value, "torch", dtype).requires_grad_() for name, value in leaves.items()}
+            result = numbers(held)
+            if bool(result.isfinite().all()) and result.requires_grad:
+                result.sum().backward()
+            return {name: value.grad for name, value in held.items() if value.grad is not None}
 
-    _all_finite(encoding, "torch", dtype, gradients)
+        return gradients
+
+    _all_finite(encoding, "torch", dtype, differentiated)
 
 
 @named_check("JAX differentiates what a `where` leaves out, as PyTorch does.", needs=("jax",))
 def jax_gradients_are_finite_at_corners(encoding: Encoding) -> None:
     """The same in JAX, in float32."""
+    jax, xp = import_module("jax"), array_module("jax")
 
-    def gradients(numbers: Numbers, leaves: Leaves) -> dict[str, Any]:
-        jax, xp = import_module("jax"), array_module("jax")
-
+    def differentiated(numbers: Numbers) -> Gradients:
         def total(held: Mapping[str, Any]) -> tuple[Any, Any]:
             result = numbers(held)
             return result.sum(), xp.isfinite(result).all()
 
-        held = {name: array(value, "jax", "float32") for name, value in leaves.items()}
-        found, finite = jax.jit(jax.grad(total, has_aux=True))(held)
-        return dict(found) if finite else {}
+        compiled = jax.jit(jax.grad(total, has_aux=True))  # once for all corners
 
-    _all_finite(encoding, "jax", "float32", gradients)
+        def gradients(leaves: Leaves) -> dict[str, Any]:
+            found, finite = compiled({name: array(value, "jax", "float32") for name, value in leaves.items()})
+            return dict(found) if finite else {}
+
+        return gradients
+
+    _all_finite(encoding, "jax", "float32", differentiated)
 
 
-def _all_finite(
-    encoding: Encoding, name: str, dtype: str, gradients: Callable[[Numbers, Leaves], dict[str, Any]]
-) -> None:
+def _all_finite(encoding: Encoding, name: str, dtype: str, differentiated: Callable[[Numbers], Gradients]) -> None:
     most = last_position(encoding)
     places = np.array([place for place in CORNERS if place <= most])
-    for side in sides(encoding):
-        for said, leaves in _corners(encoding, places):
+    corners = [corner for corner in _corners(encoding, places) if corner[1]]  # none of a table of integers
+    scores = isinstance(encoding, AttentionScore)  # whose queries and keys stand at the same places
+    for side in sides(encoding)[:1] if scores else sides(encoding):
 
-            def numbers(held: Mapping[str, Any], side: Any = side) -> Any:
-                positions = held["positions"] if "positions" in held else array(places, name)
-                params = {key: held[f"params[{key!r}]"] for key in encoding.shapes}
-                if not isinstance(encoding, AttentionScore):
-                    return program(encoding, name=name, dtype=dtype, side=side, params=params)(positions)
-                q, k, hidden = held["q"], held["k"], held.get("hidden")
-                return encoding.score(q, k, positions, positions, params or None, hidden=hidden)
+        def numbers(held: Mapping[str, Any], side: Any = side) -> Any:
+            positions = held["positions"] if "positions" in held else array(places, name)
+            params = {key: held[f"params[{key!r}]"] for key in encoding.shapes}
+            if not isinstance(encoding, AttentionScore):
+                return program(encoding, name=name, dtype=dtype, side=side, params=params)(positions)
+            q, k, hidden = held["q"], held["k"], held.get("hidden")
+            return encoding.score(q, k, positions, positions, params or None, hidden=hidden)
 
-            for leaf, gradient in gradients(numbers, leaves).items():
+        gradients = differentiated(numbers)
+        for said, leaves in corners:
+            for leaf, gradient in gradients(leaves).items():
                 _finite(f"{name}, {side}, {said}", leaf, as_numpy(gradient), places)
 
 
