@@ -148,6 +148,9 @@ NONSENSE = [
     ),
     ({"mask": np.ones((7, 9)) > 0}, ValueError, "mask must have four axes"),
     ({"window": 4}, TypeError, "window must be (keys before, keys after)"),
+    ({"window": (3, 0), "sliding_window": 4, "causal": True}, ValueError, "sliding_window must stand alone"),
+    ({"sliding_window": 4}, ValueError, "sliding_window must stand beside causal=True"),
+    ({"sliding_window": 0, "causal": True}, ValueError, "sliding_window must be an integer"),
     ({"query_positions": np.arange(8)}, ValueError, "query_positions must hold a position for each of 5 tokens"),
     ({"hidden": jnp.ones((2, 7, 4))}, ValueError, "hidden must be left out where no encoding reads it"),
     (

@@ -1,11 +1,16 @@
-"""What `posenc compare` tells a researcher to take."""
+"""What `posenc compare` tells a researcher to take, and when it tells nothing: runs that learned nothing."""
 
+import dataclasses
+
+import numpy as np
 import pytest
 
 from posenc.lab.comparison.judge import recommend
+from posenc.lab.comparison.learned_nothing import chance_is_known, learned_nothing
 from posenc.lab.comparison.setting import Measure, Setting
 from posenc.lab.experiment import Experiment
 from posenc.lab.result import LengthScore, Progress, Result
+from posenc.lab.scoring import _entropy
 
 LOW, HIGH = (0.2, 0.21, 0.2, 0.19, 0.2), (0.9, 0.9, 0.91, 0.9, 0.9)
 
@@ -68,3 +73,84 @@ def test_nothing_is_recommended_without_seeds_or_without_a_rival():
     assert advice(a=(0.5,), b=(0.4,))[0] == f"no recommendation. a has the best mean, {needs}"
     assert advice(a=(0.5,), b=(0.5,)) == (f"no recommendation. a and b share the best mean, {needs}", [])
     assert advice(a=HIGH)[0] == "no recommendation. a was compared with nothing: name another encoding."
+
+
+LOSS = (2.50, 2.52, 2.51, 2.49, 2.50)
+
+
+def trained(steps=500, chance=2.5, **losses):
+    """A setting of runs with these losses at length 8, by seed."""
+    shared = Experiment("any", "character-lm", steps=steps, test_lengths=(8, 16))
+    results = {
+        name: {
+            seed: Result(
+                dataclasses.replace(shared, encoding=name, seed=seed),
+                (Progress(1, 3.0), Progress(steps, loss)),
+                tuple(LengthScore(length, 0.1, 0.0, loss, chance=chance) for length in (8, 16)),
+            )
+            for seed, loss in enumerate(seeds)
+        }
+        for name, seeds in losses.items()
+    }
+    return Setting(shared, "loss", results)
+
+
+def says(setting, length=8):
+    ((recommendation, verdicts),) = recommend([(setting, Measure("loss", length))])
+    assert bool(recommendation.taken) == (": take " in recommendation.sentence())
+    return recommendation.sentence(), [each.better for each in verdicts]
+
+
+def lower(by):
+    """Losses lower by about so much: equal differences in every seed would have no spread, and so no t test."""
+    return tuple(loss - by * (1 + 0.01 * (seed - 2)) for seed, loss in enumerate(LOSS))
+
+
+def test_a_run_that_stops_in_its_warm_up_has_no_verdict():
+    better = {"a": LOSS, "b": lower(1.0)}
+    assert says(trained(51, **better))[0].startswith("loss (nats a token) at 8: take b.")
+    sentence, verdicts = says(trained(12, **better))
+    assert sentence == (
+        "loss (nats a token) at 8: no recommendation. No encoding learned anything: its 12 steps end within the "
+        "warm-up of 50. Train for more --steps."
+    )
+    assert verdicts == [""]
+    assert says(trained(50, **better))[1] == [""]
+
+
+def test_a_loss_of_chance_has_no_verdict_however_clear_the_difference():
+    """b is below a in every seed, and above chance, or below it by less than a hundredth or than the seeds' spread."""
+    for by, chance in ((0.0, 2.4), (0.02, 2.5), (0.03, 2.5)):
+        setting = trained(chance=chance, a=lower(by - 0.5), b=lower(by))
+        sentence, verdicts = says(setting)
+        assert "no recommendation. No encoding learned anything: its loss at 8, 2." in sentence
+        assert f"is not shown to be 1 % below that of chance, {chance:.3f}. Train for more" in sentence
+        assert verdicts == [""]
+        assert set(learned_nothing(setting)) == {"a", "b"}
+    assert says(trained(a=lower(-0.5), b=lower(0.05)))[1] == ["b"]
+
+
+def test_who_learned_something_is_better_than_who_did_not_and_never_the_other_way():
+    setting = trained(learns=lower(0.5), idle=LOSS)
+    assert says(setting)[0].startswith("loss (nats a token) at 8: take learns. It is the better one")
+    far = {name: dict(runs) for name, runs in setting.results.items()}
+    for seed, run in far["learns"].items():
+        worse = (run.scores[0], dataclasses.replace(run.scores[1], loss=9.0 + 0.01 * seed))
+        far["learns"][seed] = dataclasses.replace(run, scores=worse)
+    sentence, verdicts = says(Setting(setting.common, "loss", far), 16)
+    assert "no recommendation. idle has the best mean, but learned nothing: its loss at 8, 2.504," in sentence
+    assert verdicts == [""]
+
+
+def test_results_without_chance_are_judged_and_said_to_be():
+    setting = trained(chance=None, a=LOSS, b=lower(1.0))
+    assert says(setting)[1] == ["b"]
+    assert not chance_is_known(setting)
+    assert chance_is_known(trained(a=LOSS))
+
+
+def test_chance_is_what_the_best_guess_without_reading_loses():
+    """Of eight values in equal shares ln 8; and a model that says the frequencies has just this loss."""
+    assert _entropy(np.arange(8).repeat(3)) == pytest.approx(np.log(8))
+    assert _entropy(np.array([5, 5])) == 0.0
+    assert _entropy(np.array([1, 1, 1, 2])) == pytest.approx(-0.75 * np.log(0.75) - 0.25 * np.log(0.25))

@@ -1,6 +1,7 @@
 """A trial gives the same numbers twice, reads the same data whatever the encoding, and refuses what cannot be run."""
 
 import dataclasses
+import math
 
 import numpy as np
 import pytest
@@ -70,6 +71,8 @@ def test_an_encoding_of_zeros_and_none_are_one_run():
     zero = done("Learned(dim=16, length=16, std=0.0)", "last", **sizes, encoding_rate=0.0)
     assert bare.curve == zero.curve
     assert bare.scores == zero.scores
+    # The answers of this task are drawn from 16 values, in equal shares.
+    assert [score.chance for score in bare.scores] == pytest.approx([math.log(16)] * 2, rel=0.01)
     assert (bare.learned, zero.learned, zero.parameters - bare.parameters) == (0, 256, 256)
 
 

@@ -14,6 +14,7 @@ from posenc.encodings.biases.t5 import T5Bias
 from posenc.encodings.scores.cope import CoPE
 from posenc.encodings.scores.path import PaTH
 from posenc.encodings.scores.shaw import Shaw
+from posenc.positions.distance import steps
 
 
 @dataclass(frozen=True)
@@ -198,6 +199,19 @@ class PaddingCounted(CoPE):
         return super().score(q, k, query_positions, key_positions, params, documents=documents)
 
 
+@dataclass(frozen=True)
+class RootOfDistance(ALiBi):
+    """-√|m - n|, whose slope is infinite at distance 0."""
+
+    def bias(
+        self, head: Any, query_positions: Any, key_positions: Any, params: Any = None, *, dtype: Any = None
+    ) -> Any:
+        head, query, key, _, dtype = self.checked_call(head, query_positions, key_positions, params, dtype)
+        lib, distance = query.lib, steps(query, key, query.lib.real)
+        root = lib.xp.sqrt(lib.xp.abs(distance))
+        return lib.astype((0.0 - root) / lib.astype(head + 1, root.dtype), dtype)
+
+
 BUGS = (
     Bug("the head is ignored", HeadIgnored(heads=4), "heads_differ"),
     Bug(
@@ -213,6 +227,12 @@ BUGS = (
     Bug("one side has no bias", OneSided(heads=4), "claim_symmetric"),
     Bug("symmetry holds but is not claimed", QuietSymmetry(heads=4), "claim_symmetric"),
     Bug("an unsigned distance", UnsignedDistance(heads=4), "integer_types_agree"),
+    Bug(
+        "a root without a slope at distance 0",
+        RootOfDistance(heads=4),
+        "gradients_are_finite_at_corners",
+        ("jax_gradients_are_finite_at_corners",),
+    ),
     Bug("content is ignored", NoContent(dim=4, clip=4), "score_reads_content"),
     Bug("values are not linear in the weights", ValuesOfSoftmax(dim=4, clip=4), "values_are_linear"),
     Bug("scores formed in bfloat16", ScoreInHalf(dim=4, clip=4), "score_of_half_content"),

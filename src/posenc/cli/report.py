@@ -12,6 +12,7 @@ import tyro
 from posenc.cli.answer import Answer, Heading, Verb, attributes, columns, wrap_text
 from posenc.lab.comparison import comparison_report
 from posenc.lab.comparison.comparison_report import ComparisonReport, Judged, score_table, write_events
+from posenc.lab.comparison.learned_nothing import chance_is_known, learned_nothing
 
 LIMITS = (
     "A verdict holds for this budget, size and learning rate: orderings can change with each of them. Everything but "
@@ -64,6 +65,10 @@ def _lines(found: ComparisonReport, written: tuple[Path, ...]) -> Iterable[str]:
 def _setting(judged: Judged) -> Iterable[str]:
     yield from map(Heading, wrap_text(judged.setting.conditions()))
     yield from columns(*score_table(judged.setting))
+    for name, reason in learned_nothing(judged.setting).items():
+        yield from wrap_text(f"{name} learned nothing: {reason}.")
+    if not chance_is_known(judged.setting):
+        yield from wrap_text("Not looked at: whether these runs learned more than chance, which they do not record.")
     for recommendation, (measure, verdicts) in zip(judged.recommendations, judged.verdicts, strict=True):
         yield from wrap_text(recommendation.sentence())
         unit = "" if measure.length and judged.setting.metric != "loss" else " nats"
@@ -87,8 +92,17 @@ def _setting_facts(judged: Judged) -> dict[str, Any]:
         "table": [dict(zip(headers, row, strict=True)) for row in rows],
         "scores": {str(measure): setting.scores(measure) for measure in setting.measures},
         "recommendations": [
-            {"measure": str(each.measure), "best": each.best, "undecided": each.rivals, "worse": each.worse}
+            {
+                "measure": str(each.measure),
+                "taken": each.taken,
+                "says": each.sentence(),
+                "best": each.best,
+                "undecided": each.rivals,
+                "worse": each.worse,
+            }
             for each in judged.recommendations
         ],
+        "chance_is_known": chance_is_known(setting),
+        "learned_nothing": learned_nothing(setting),
         "verdicts": {str(measure): verdicts for measure, verdicts in judged.verdicts},
     }

@@ -324,22 +324,40 @@ def checked_scale(scale: Any, q: Any) -> float:
     return own if scale is None else validation.real("scale", scale, 0.0, 1e6, above=True)
 
 
-def checked_window(window: Any) -> Window:
+def checked_window(window: Any, sliding_window: Any, *, causal: bool) -> Window:
     """Number of keys before and after its own that a query sees; None for all.
 
     Example:
-        >>> checked_window((3, 0)), checked_window(None)
-        ((3, 0), (None, None))
+        >>> checked_window((3, 0), None, causal=True), checked_window(None, 4, causal=True)
+        ((3, 0), (3, 0))
     """
+    if sliding_window is not None:
+        return _before(window, validation.integer("sliding_window", sliding_window, 1, 2**53), causal), 0
     if window is None:
         return None, None
     if not isinstance(window, tuple | list) or len(window) != 2:
         raise TypeError(
-            f"window must be (keys before, keys after), each a number or None; got {validation.shown(window)}. A "
-            "sliding window of w keys that ends at the query is (w - 1, 0)."
+            f"window must be (keys before, keys after), each a number or None; got {validation.shown(window)}. Give "
+            "the number of keys up to the query's own, as configs have it, as sliding_window= instead."
         )
     before, after = (
         None if side is None else validation.integer(f"window[{index}]", side, 0, 2**53)
         for index, side in enumerate(window)
     )
     return before, after
+
+
+def _before(window: Any, keys: int, causal: bool) -> int:
+    """Keys before the query's own, of so many that it sees."""
+    if window is not None:
+        raise ValueError(
+            f"sliding_window must stand alone; got sliding_window={keys} beside window={validation.shown(window)}. "
+            f"Leave one out: sliding_window={keys} is window=({keys - 1}, 0)."
+        )
+    if not causal:
+        raise ValueError(
+            f"sliding_window must stand beside causal=True; got {keys} with causal=False, where models read it in "
+            f"different ways. Give window=({keys}, {keys}) for keys up to {keys} positions away on both sides, as the "
+            "masks of transformers have it, or what posenc.models.from_config reads as the window of your layers."
+        )
+    return keys - 1

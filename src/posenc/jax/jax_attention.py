@@ -47,6 +47,7 @@ def attention(
     encodings: Sequence[Encoding | Bound] = (),
     causal: bool = False,
     window: Window | None = None,
+    sliding_window: int | None = None,
     mask: Array | None = None,
     documents: Documents = None,
     hidden: Array | None = None,
@@ -69,7 +70,10 @@ def attention(
         causal: Whether a query sees no key behind its own index, counted from the ends: the last query stands at the
             last key. Positions of one coordinate that contradict this, or a window, are an error unless a mask or
             documents are given; where values cannot be read, the output is NaN.
-        window: (keys before, keys after) its own index that a query sees, None for all.
+        window: (keys before, keys after) its own index that a query sees, None for all. The query's own key does not
+            count.
+        sliding_window: In place of window beside `causal=True`: how many keys a query sees, its own among them, as
+            `sliding_window` of Hugging Face's configs counts; 4096 is `window=(4095, 0)`. None for all.
         mask: True where a query may see a key, four axes that broadcast to (batch, heads, n, m). A query that sees
             nothing gives zeros.
         documents: Numbers of the documents of the queries and of the keys, in the shape of their positions, where a row
@@ -109,7 +113,8 @@ def attention(
         check_fits(encoding, q, v)
     queries = token_positions("query_positions", query_positions, q, axes)
     keys = token_positions("key_positions", key_positions, k, axes)
-    causal, window = check_causal(causal, q.shape[2], k.shape[2]), checked_window(window)
+    causal = check_causal(causal, q.shape[2], k.shape[2])
+    window = checked_window(window, sliding_window, causal=causal)
     stated = mask is not None or documents is not None
     arguments = JaxArguments(
         q,

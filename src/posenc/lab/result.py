@@ -84,6 +84,8 @@ class LengthScore(Declared):
         bleu: Of the greedy output, from 0 to 100, where a task has references.
         by_position: (tokens up to its end, loss) for equal stretches of the sequence, without those where nothing is
             predicted.
+        chance: Nats of the best guess that reads nothing, the entropy of the targets' frequencies; None in results of
+            before it was recorded.
     """
 
     length: Annotated[int, Whole(1, LONGEST)]
@@ -92,6 +94,11 @@ class LengthScore(Declared):
     loss: Loss
     bleu: Annotated[float, Real(0.0, 100.01)] | None = None
     by_position: Annotated[tuple[tuple[int, float], ...], Losses()] = ()
+    chance: Loss | None = None
+
+
+#: Fields that lines of earlier versions lack.
+ADDED_LATER = {"chance"}
 
 
 @dataclass(frozen=True)
@@ -175,7 +182,7 @@ def _fields(kind: type[Declared], mapping: Any) -> dict[str, Any]:
     names = {field.name for field in dataclasses.fields(kind)}  # type: ignore[arg-type]
     if not isinstance(mapping, dict):
         raise ValueError(f"{kind.__name__} must be an object of {len(names)} fields, not {type(mapping).__name__}.")
-    wrong = sorted(names ^ set(mapping))
+    wrong = sorted((names ^ set(mapping)) - (names & ADDED_LATER))
     if wrong:
         raise ValueError(f"{kind.__name__} must have exactly its fields: {', '.join(wrong)} missing or unknown.")
     return dict(mapping)

@@ -187,7 +187,15 @@ def _score(exam: Examination, length: int, batch: Batch, last: int | None = None
         loss=_mean(found.losses[counted]),
         bleu=_bleu(exam, length, batch),
         by_position=_binned(found),
+        chance=_entropy(batch.targets[counted]),
     )
+
+
+def _entropy(targets: np.ndarray) -> float:
+    """Nats of a guess by the frequencies of the targets alone."""
+    counts = np.unique(targets, return_counts=True)[1]
+    shares = counts / max(1, targets.size)
+    return float(0.0 - (shares * np.log(shares)).sum())
 
 
 def _bleu(exam: Examination, length: int, batch: Batch) -> float | None:

@@ -30,6 +30,7 @@ _QUERY = """
 COPY (
     SELECT experiment.* EXCLUDE (test_lengths, options), CAST(to_json(experiment.options) AS VARCHAR) AS options,
            score.length AS test_length, score.accuracy, score.exact, score.loss, CAST(score.bleu AS DOUBLE) AS bleu,
+           CAST(to_json(score) ->> '$.chance' AS DOUBLE) AS chance,
            parameters, learned, seconds, memory, curve, by_context, CAST(to_json(versions) AS VARCHAR) AS versions
     FROM (SELECT unnest(result), unnest(result.scores) AS score
           FROM read_json($source, format = 'newline_delimited', maximum_object_size = 1073741824, sample_size = -1))

@@ -56,7 +56,10 @@ class Value(Declared):
 
 @dataclass(frozen=True)
 class Window(Declared):
-    """A sliding window: a query sees the keys near it, and its own.
+    """A sliding window: a query sees the keys near it, and its own, which is not counted here.
+
+    So `sliding_window` = 4096 of a Hugging Face decoder, which counts it, is Window(4095). As `window` of
+    `posenc.torch.attention` it is (before, after).
 
     Args:
         before: Positions before the query, from 0.

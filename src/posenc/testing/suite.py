@@ -11,6 +11,7 @@ from posenc.core.doors import Encoding
 from posenc.testing.checks import (
     array_libraries,
     claims_both_ways,
+    corners,
     derived,
     encoding_fields,
     gradients,
@@ -39,6 +40,7 @@ THEMES = (
     array_libraries,
     precision,
     gradients,
+    corners,
     tracing,
     module_life,
     grid_axes,

@@ -2,6 +2,10 @@
 
 from .accelerated_model import Accelerated as Accelerated
 from .accelerated_model import accelerate as accelerate
+from .longer_table import TableComparison as TableComparison
+from .longer_table import TableExtension as TableExtension
+from .longer_table import compare_extensions as compare_extensions
+from .longer_table import extend_table as extend_table
 from .recording import capture as capture
 from .rotary_module import HuggingFaceRotary as HuggingFaceRotary
 from .swapping.swap import Swapped as Swapped

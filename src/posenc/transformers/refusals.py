@@ -10,6 +10,7 @@ import torch
 from posenc.core import validation
 from posenc.core.doors import AdditiveEncoding, AttentionBias, AttentionScore, RotaryEncoding
 from posenc.core.rotation import of_pairs
+from posenc.encodings.adds.learned import Learned
 
 
 def unsupported(model_type: str, why: str) -> ValueError:
@@ -90,6 +91,17 @@ def check_all_layers(numbers: list[int], known: int, *, added: Any, scheduled: b
             f"layers must be left out for this model, whose own positions are added at its input, by {table}; got "
             f"{numbers}. Leave layers out, or give PerLayer."
         )
+
+
+def check_keeps_rows(added: Iterable[Any], table: str, rows: int) -> None:
+    """Refuse a table without numbers in place of one that is trained."""
+    for one in added:
+        if isinstance(one, Learned):
+            raise ValueError(
+                f"encoding must not put random numbers in place of the {rows} rows of {table}; got {one!r}. Keep them "
+                "with posenc.transformers.extend_table(model, length, way='stretch'), 'repeat', 'last' or 'draw'; or "
+                "give posenc.torch.module(Learned(...)), whose numbers are yours."
+            )
 
 
 def check_made_for(encoding: Any, *, width: int, heads: int, head_dim: int, layer: int, window: int | None) -> None:

@@ -86,8 +86,8 @@ class AdditiveGRAPE(CheckedScore):
     def _gate(self, x: Array, direction: Array, lib: Library) -> Array:
         """softplus(direction·x / √dim) of every head and place, (*batch, heads, places, 1)."""
         if self.normalised:
-            length = lib.xp.sqrt((direction * direction).sum(-1)[:, None])
-            direction = direction / lib.xp.clip(length, LEAST, None)
+            square = (direction * direction).sum(-1)[:, None]  # clipped inside the root, which has no slope at 0
+            direction = direction / lib.xp.sqrt(lib.xp.clip(square, LEAST**2, None))
         return _softplus(x @ direction[:, :, None] / math.sqrt(self.dim))
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
+from posenc.lab.comparison.learned_nothing import learned_nothing
 from posenc.lab.comparison.setting import Measure, Setting
 from posenc.lab.statistics import LEVEL, PairedDifference, holm, paired_difference
 
@@ -75,11 +76,13 @@ class Question:
         scores: By name, then by seed.
         higher_is_better: Whether a larger score is the better one.
         pairs: To judge; all where None.
+        untrained: Names whose runs learned nothing: none of them is called better.
     """
 
     scores: Scores
     higher_is_better: bool = True
     pairs: Sequence[tuple[str, str]] | None = None
+    untrained: Collection[str] = ()
 
     def asked(self) -> list[tuple[str, str, tuple[int, ...]]]:
         """Each pair, with the seeds that both have."""
@@ -153,6 +156,8 @@ def _verdicts(
         reason = _why_undecided(len(seeds), difference, adjusted)
         first_is_better = difference is not None and (difference.mean > 0) == question.higher_is_better
         better = "" if reason else first if first_is_better else second
+        if better in question.untrained:
+            reason, better = f"{better} has the better mean, but learned nothing.", ""
         yield Verdict(first, second, seeds, difference, adjusted, better, reason)
 
 
@@ -179,6 +184,7 @@ class Recommendation:
         rivals: Those that are not shown to be worse, best mean first.
         worse: Those that are.
         enough: Whether there were enough seeds for any verdict.
+        untrained: Why candidates learned nothing, by name; see `learned_nothing`.
     """
 
     measure: Measure
@@ -186,9 +192,24 @@ class Recommendation:
     rivals: tuple[str, ...]
     worse: tuple[str, ...]
     enough: bool
+    untrained: Mapping[str, str]
+
+    @property
+    def taken(self) -> str:
+        """The one that is recommended, or ""."""
+        alone = len(self.best) == 1 and not self.rivals and bool(self.worse)
+        return self.best[0] if alone and self.enough and self.best[0] not in self.untrained else ""
 
     def sentence(self) -> str:
         """Recommendation with its confidence."""
+        idle = [name for name in self.best if name in self.untrained]
+        if idle:
+            everyone = len(self.untrained) == len(self.best + self.rivals + self.worse)
+            who = "No encoding learned anything" if everyone else f"{idle[0]} has the best mean, but learned nothing"
+            return f"{self.measure}: no recommendation. {who}: {self.untrained[idle[0]]}. Train for more --steps."
+        return self._among_trained()
+
+    def _among_trained(self) -> str:
         leaders, them = " and ".join(self.best), "it is" if len(self.best) == 1 else "they are"
         lead = f"{leaders} {'has' if len(self.best) == 1 else 'share'} the best mean"
         if len(self.best + self.rivals + self.worse) == 1:
@@ -198,7 +219,7 @@ class Recommendation:
                 f"{self.measure}: no recommendation. {lead}, but a verdict needs {SEEDS} seeds of each: add "
                 f"--seeds {SEEDS}."
             )
-        if not self.rivals and len(self.best) == 1:
+        if self.taken:
             beaten = f"better than each of the other {len(self.worse)}" if len(self.worse) > 1 else "the better one"
             return f"{self.measure}: take {leaders}. It is {beaten} (95 % confidence, corrected by Holm)."
         shared = " and ".join(self.best + self.rivals)
@@ -222,14 +243,20 @@ def recommend(asked: Sequence[tuple[Setting, Measure]]) -> tuple[tuple[Recommend
         For each the recommendation, and the verdicts on all pairs that it rests on.
     """
     scores = [setting.scores(measure) for setting, measure in asked]
-    questions = [Question(each, measure.higher_is_better) for each, (_, measure) in zip(scores, asked, strict=True)]
+    untrained = [learned_nothing(setting) for setting, _ in asked]
+    questions = [
+        Question(each, measure.higher_is_better, untrained=idle)
+        for each, (_, measure), idle in zip(scores, asked, untrained, strict=True)
+    ]
     return tuple(
-        (_recommendation(measure, each, verdicts), verdicts)
-        for (_, measure), each, verdicts in zip(asked, scores, judge_together(questions), strict=True)
+        (_recommendation(measure, each, verdicts, idle), verdicts)
+        for (_, measure), each, verdicts, idle in zip(asked, scores, judge_together(questions), untrained, strict=True)
     )
 
 
-def _recommendation(measure: Measure, scores: Scores, verdicts: Sequence[Verdict]) -> Recommendation:
+def _recommendation(
+    measure: Measure, scores: Scores, verdicts: Sequence[Verdict], untrained: Mapping[str, str]
+) -> Recommendation:
     means = {name: fmean(seeds.values()) for name, seeds in scores.items()}
     ranked = sorted(means, key=lambda name: means[name], reverse=measure.higher_is_better)
     best = tuple(name for name in ranked if means[name] == means[ranked[0]])
@@ -238,4 +265,4 @@ def _recommendation(measure: Measure, scores: Scores, verdicts: Sequence[Verdict
     others = ranked[len(best) :]
     rivals = tuple(name for name in others if name not in beaten)
     worse = tuple(name for name in others if name in beaten)
-    return Recommendation(measure, best, rivals, worse, enough)
+    return Recommendation(measure, best, rivals, worse, enough, untrained)

@@ -22,7 +22,7 @@ from posenc.testing.door_probe import (
     summed,
 )
 from posenc.testing.effects import called
-from posenc.testing.named_check import close, ensure, named_check, refused, same_bits
+from posenc.testing.named_check import CheckFailed, close, ensure, named_check, refused, same_bits
 
 WIDE_POSITIONS = (0, 1, 3, 7, 1_000, 4_097, 131_071, 2**20 + 1, 2**31 - 130)
 
@@ -68,6 +68,13 @@ def _budget(encoding: Encoding, dtype: str, name: str, wanted: np.ndarray, input
     return budget + (4 * budgets.PHASE_WITHOUT_FLOAT64 * largest if name == "jax" else 0.0)
 
 
+#: What to do where libraries differ in the last bits alone.
+ROUND_ONCE = (
+    "These are the last bits: float32 roots, powers and exponentials of PyTorch are not always the nearest number. "
+    "Compute in the widest type, lib.widest(x), and round once: lib.astype(result, dtype)."
+)
+
+
 @named_check(
     "Bit-equal tables let two implementations be compared by hash.", unasked=budgets.without_float64, needs=("torch",)
 )
@@ -79,11 +86,13 @@ def torch_float32_bits(encoding: Encoding) -> None:
     inputs = np.array([position for position in (*WIDE_POSITIONS, 2**40 + 3, 2**50 - 1) if position <= most])
     for side in sides(encoding):
         wanted = probed_rows(encoding, inputs, dtype="float32", side=side)
-        same_bits(
-            f"PyTorch's float32 ({side}) against NumPy's",
-            probed_rows(encoding, inputs, name="torch", dtype="float32", side=side),
-            wanted,
-        )
+        got = probed_rows(encoding, inputs, name="torch", dtype="float32", side=side)
+        try:
+            same_bits(f"PyTorch's float32 ({side}) against NumPy's", got, wanted)
+        except CheckFailed as failure:
+            if got.shape != wanted.shape or (np.abs(got - wanted) > 4 * np.spacing(np.abs(wanted))).any():
+                raise
+            raise CheckFailed(f"{failure} {ROUND_ONCE}") from None
 
 
 @named_check("JAX has no float64 by default and must still be right.", needs=("jax",))

@@ -50,6 +50,7 @@ class AttentionArguments:
         encodings: Encodings that act inside attention, modules, and shared biases.
         causal: Whether a query sees no key behind its own index.
         window: Keys before and after its own index that a query sees.
+        sliding_window: Keys that a query sees up to its own, which counts.
         mask: True where a query may see a key.
         documents: Document numbers of the queries and of the keys.
         hidden: Inputs of the layer, for encodings that read them.
@@ -67,6 +68,7 @@ class AttentionArguments:
     encodings: Sequence[Any] = ()
     causal: bool = False
     window: Window | None = None
+    sliding_window: int | None = None
     mask: Array | None = None
     documents: Documents = None
     hidden: Array | None = None
@@ -154,7 +156,8 @@ def checked_call(given: AttentionArguments) -> AttentionCall:
     encodings = [each.encoding for each in held]
     axes = number_of_axes([*encodings, *(encoding for each in shared for encoding in each.encodings)])
     at, to = _checked_positions(given, q, k, axes)
-    causal, window = check_causal(given.causal, q.shape[2], k.shape[2]), checked_window(given.window)
+    causal = check_causal(given.causal, q.shape[2], k.shape[2])
+    window = checked_window(given.window, given.sliding_window, causal=causal)
     stated = given.mask is not None or given.documents is not None
     for encoding in encodings:
         check_fits(encoding, q, v)

@@ -51,6 +51,7 @@ def attention(
     encodings: Sequence[Encoding | EncodingModule | SharedBias] = (),
     causal: bool = False,
     window: Window | None = None,
+    sliding_window: int | None = None,
     mask: Array | None = None,
     documents: Documents = None,
     hidden: Array | None = None,
@@ -75,8 +76,10 @@ def attention(
         causal: A query sees no key behind its own index, counted from the ends: the last query stands at the last key.
             Positions of one coordinate that contradict this, or a window, are an error unless a mask or documents are
             given; where values cannot be read, the output is NaN.
-        window: (keys before, keys after) its own index that a query sees, None for all; a sliding window of w keys is
-            (w - 1, 0).
+        window: (keys before, keys after) its own index that a query sees, None for all. The query's own key does not
+            count.
+        sliding_window: In place of window beside `causal=True`: how many keys a query sees, its own among them, as
+            `sliding_window` of Hugging Face's configs counts; 4096 is `window=(4095, 0)`. None for all.
         mask: True where a query may see a key, four axes that broadcast to (batch, heads, n, m): padding. A query that
             sees nothing gives zeros.
         documents: Document numbers of the queries and of the keys, each in the shape of their positions, where a row
@@ -113,8 +116,8 @@ def attention(
         torch.Size([1, 4, 3, 8])
     """
     given = AttentionArguments(
-        q, k, v, query_positions, key_positions, layout, encodings, causal, window, mask, documents, hidden, scale,
-        dropout, keys_rotated,
+        q, k, v, query_positions, key_positions, layout, encodings, causal, window, sliding_window, mask,
+        documents, hidden, scale, dropout, keys_rotated,
     )  # fmt: skip
     return attended(given, impl)
 
@@ -138,6 +141,7 @@ def chosen_attention(
     encodings: Sequence[Encoding | EncodingModule | SharedBias] = (),
     causal: bool = False,
     window: Window | None = None,
+    sliding_window: int | None = None,
     mask: Array | None = None,
     documents: Documents = None,
     hidden: Array | None = None,
@@ -158,6 +162,7 @@ def chosen_attention(
         encodings: As for `attention`.
         causal: As for `attention`.
         window: As for `attention`.
+        sliding_window: As for `attention`.
         mask: As for `attention`.
         documents: As for `attention`.
         hidden: As for `attention`.
@@ -184,8 +189,8 @@ def chosen_attention(
         AttentionChoice(impl='strided', reason='every bias depends on the distance alone, and positions rise by one')
     """
     given = AttentionArguments(
-        q, k, v, query_positions, key_positions, layout, encodings, causal, window, mask, documents, hidden, scale,
-        dropout, keys_rotated,
+        q, k, v, query_positions, key_positions, layout, encodings, causal, window, sliding_window, mask,
+        documents, hidden, scale, dropout, keys_rotated,
     )  # fmt: skip
     return choose(checked_call(given), impl)
 

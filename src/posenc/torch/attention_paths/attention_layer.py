@@ -17,6 +17,7 @@ from posenc.core.checked_attention import (
     check_inside,
     check_list,
     checked_vectors,
+    checked_window,
     number_of_axes,
     repeated,
     token_positions,
@@ -90,6 +91,7 @@ class Attention(torch.nn.Module):  # type: ignore[misc]
         bias: Whether the projections add one.
         causal: As for `attention`.
         window: As for `attention`.
+        sliding_window: As for `attention`.
         scale: As for `attention`.
         dropout: As for `attention`, in training alone.
         impl: As for `attention`.
@@ -124,6 +126,7 @@ class Attention(torch.nn.Module):  # type: ignore[misc]
         bias: bool = False,
         causal: bool = False,
         window: Window | None = None,
+        sliding_window: int | None = None,
         scale: float | None = None,
         dropout: float = 0.0,
         impl: Impl = "auto",
@@ -135,7 +138,8 @@ class Attention(torch.nn.Module):  # type: ignore[misc]
         if self.heads % self.key_heads:
             raise ValueError(f"key_heads must divide heads, {heads}; got {key_heads}. Give {heads} or a divisor of it.")
         self.head_dim = _head_dim(head_dim, self.model_dim, self.heads)
-        self.causal, self.window = validation.truth("causal", causal), window
+        self.causal = validation.truth("causal", causal)
+        self.window = checked_window(window, sliding_window, causal=self.causal)
         self.scale, self.impl = scale, impl
         self.dropout = validation.real("dropout", dropout, 0.0, 1.0)
         with_bias, widths = validation.truth("bias", bias), (self.heads * self.head_dim, self.key_heads * self.head_dim)

@@ -88,7 +88,7 @@ def own_positions(model: Any) -> OwnPositions:
     """Read a model; raise ValueError where what it does with positions cannot be replaced."""
     length = min(getattr(model.config.get_text_config(), "max_position_embeddings", None) or LONGEST, LONGEST)
     read, groups = _read_config(model, length)
-    table = next((_position_table(model, group) for group in groups if not group.layers), None)
+    table = _table_of(model, groups)
     by_layer = {layer: group for group in groups for layer in group.layers}
     layers = []
     for name, module in _attentions(model):
@@ -104,6 +104,15 @@ def own_positions(model: Any) -> OwnPositions:
     if len(set(numbers)) < len(numbers) or not set(by_layer) <= set(numbers):
         raise unsupported(read.model_type, f"its attention is reached in layers {sorted(numbers)} alone")
     return OwnPositions(tuple(sorted(layers, key=lambda layer: layer.number)), table, model.config.hidden_size, length)
+
+
+def own_table(model: Any) -> OwnTable | None:
+    """Read the learned table of positions of a model, whatever its attention is; None where it has none."""
+    return _table_of(model, _read_config(model, LONGEST)[1])
+
+
+def _table_of(model: Any, groups: tuple[LayerGroup, ...]) -> OwnTable | None:
+    return next((_position_table(model, group) for group in groups if not group.layers), None)
 
 
 def _read_config(model: Any, length: int) -> tuple[ModelPositions, tuple[LayerGroup, ...]]:

@@ -23,7 +23,9 @@ TOKENS, PADDED, LATER = 6, 2, 2
 
 @dataclass(frozen=True)
 class Proof:
-    """Effect of a model's own positions, swapped in, on its logits.
+    """Effect of a model's own positions, swapped in, on its logits: the places are right, and nothing else is.
+
+    It says nothing about the encoding that is swapped in after it. `str` says the same in a sentence.
 
     Attributes:
         logits: Number of logits that were compared.
@@ -37,6 +39,12 @@ class Proof:
     difference: float
     tables: float
     attention: float | None
+
+    def __str__(self) -> str:
+        return (
+            f"the model's own positions, put in its modules, changed {self.logits} logits by at most "
+            f"{self.difference:.3g}; of the encoding that is in now, nothing was measured"
+        )
 
 
 def proved(

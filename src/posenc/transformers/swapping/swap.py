@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import torch
 
 from posenc.compose import PerLayer
+from posenc.torch.modules.encoding_module import EncodingModule
 from posenc.transformers.model_changes import ModelChange
 from posenc.transformers.refusals import check_attention_implementation, check_reads_tokens, check_unchanged
 from posenc.transformers.swapping.attention_interface import NAME, OURS
@@ -25,12 +26,14 @@ class Swapped(ModelChange):
     Attributes:
         layers: Numbers of the layers.
         modules: Modules that were put in, by name in the model; their parameters are what learns.
-        proof: What the model's own positions, swapped in, did to its logits.
+        proof: What the model's own positions, swapped in, did to its logits. It says nothing about `encoding`.
+        drawn: Names of parameters of the model that were drawn at random, and have to be trained.
     """
 
     layers: tuple[int, ...]
     modules: Mapping[str, torch.nn.Module]
     proof: Proof
+    drawn: tuple[str, ...]
 
 
 def swap(
@@ -49,7 +52,8 @@ def swap(
     are taken as the model gives them to its layers.
 
     Before that the model's own positions are swapped in: a model whose logits for a few tokens change by more than
-    rounding is refused. `proof` says by how much; where the arithmetic is the same, no bit changes.
+    rounding is refused. `proof` says by how much; where the arithmetic is the same, no bit changes. `drawn` names what
+    was drawn at random. A `Learned` that would take the place of a trained table is refused: `extend_table` keeps rows.
 
     Args:
         model: Decoder or encoder that reads text, whose positions `posenc.models.from_config` reads and whose attention
@@ -89,7 +93,20 @@ def swap(
         stack.enter_context(installed(own, parts_to_install(request, repeat)))
         logits_of_few_tokens(model, own, cached=request.reads_cache)  # what cannot run is taken out again
         added = {name: part for name, part in model.named_modules() if name not in before and name.endswith(NAME)}
-        return Swapped(tuple(layer.number for layer in chosen), added, proof)._undone_by(stack)
+        drawn = _drawn(added, request)
+        return Swapped(tuple(layer.number for layer in chosen), added, proof, drawn)._undone_by(stack)
+
+
+def _drawn(added: Mapping[str, torch.nn.Module], request: SwapRequest) -> tuple[str, ...]:
+    """Names of the parameters that came with no module of the caller's."""
+    encodings = [*request.added, *(one for _, encodings in request.layers for one in encodings)]
+    given = {id(each) for one in encodings if isinstance(one, EncodingModule) for each in one.parameters()}
+    return tuple(
+        f"{name}.{inner}"
+        for name, part in added.items()
+        for inner, parameter in part.named_parameters()
+        if id(parameter) not in given
+    )
 
 
 def _check_free(own: OwnPositions, request: SwapRequest) -> None:

@@ -16,7 +16,13 @@ from posenc.encodings.adds.nope import NoPE
 from posenc.torch.modules.encoding_module import EncodingModule
 from posenc.torch.modules.modules import module
 from posenc.torch.modules.one_call import one_rotation_serves
-from posenc.transformers.refusals import check_all_layers, check_made_for, check_schedule, checked_layer_numbers
+from posenc.transformers.refusals import (
+    check_all_layers,
+    check_keeps_rows,
+    check_made_for,
+    check_schedule,
+    checked_layer_numbers,
+)
 from posenc.transformers.swapping.install import Parts
 from posenc.transformers.swapping.layer_positions import LayerPositions
 from posenc.transformers.swapping.own_positions import AttentionLayer, OwnPositions
@@ -63,6 +69,8 @@ def checked_request(own: OwnPositions, encoding: Any, layers: Iterable[int] | No
     table = None if own.table is None else own.table.name
     first = _encoding_of(added[0]) if added else None
     check_all_layers(numbers, len(own.layers), added=first, scheduled=scheduled, table=table)
+    if own.table is not None:
+        check_keeps_rows(added, own.table.name, own.table.encoding.length)
     inside = [tuple(one for one in encodings if not _is_added(one)) for encodings in by_layer]
     chosen = tuple(zip([by_number[number] for number in numbers], inside, strict=True))
     for layer, encodings in chosen:
