@@ -29,7 +29,7 @@ def usable(name: str) -> str | None:
 
 def tried(name: str, path: str) -> int:
     """Make the environment of this Python where it is missing, and run the examples; the first exit code above 0."""
-    folder = ROOT / "build" / name
+    folder = ROOT / "build" / Path(name).name
     python = folder / ("Scripts" if os.name == "nt" else "bin") / "python"
     steps: list[list[str | Path]] = [] if python.exists() else [[path, "-m", "venv", folder]]
     steps += [
