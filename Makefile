@@ -9,7 +9,7 @@ SEED ?= $(shell date +%s)
 TOUR ?=
 
 .PHONY: site tour test browser nightly coverage mutants sanitize bench golden lint types contracts unit docs format \
-	oldest pythons clean doctest doctest-pages doctest-sources
+	oldest pythons numpy dist try-dist licences clean doctest doctest-pages doctest-sources
 
 tour: $(VENV)/.tour $(VENV)/.kernels
 	$(BIN)/posenc tour $(TOUR)
@@ -65,7 +65,7 @@ build/lecture/lecture.md: docs/lecture.ipynb $(VENV)/.test $(VENV)/.kernels
 	$(BIN)/python -m nbconvert --log-level=ERROR --execute --to markdown --output-dir $(@D) $<
 
 # What `make test` leaves out: every record in every library, compiled and traced. A stopped run goes on where it was.
-nightly: $(VENV)/.test $(VENV)/.kernels oldest pythons
+nightly: $(VENV)/.test $(VENV)/.kernels oldest pythons try-dist
 	OMP_NUM_THREADS=1 PYTHONPATH=quality $(BIN)/pytest -n $(WORKERS) -m nightly -p resume --resume build/nightly
 
 # The tests with the lowest version of everything but torch that pyproject.toml allows, in build/oldest.
@@ -75,6 +75,22 @@ oldest:
 # The mathematics with every newer Python that this machine has, in build/python3.*; those that are missing are named.
 pythons:
 	$(PYTHON) quality/newer_pythons.py
+
+# The same with one Python, PYTHON: for systems where PyTorch and the other extras are not wanted.
+numpy:
+	$(PYTHON) quality/newer_pythons.py $(PYTHON)
+
+# Source distributions and wheels of posenc and of its kernels, into dist/. Two runs on one commit give the same bytes.
+dist: $(VENV)/.release
+	$(BIN)/python quality/make_distributions.py
+
+# What lies in dist/, and what a stranger gets who installs it, with every Python that this machine has.
+try-dist: dist
+	$(BIN)/python quality/try_distributions.py
+
+# docs/licences.md, from the metadata of what the extras installed.
+licences: $(VENV)/.test
+	$(BIN)/python quality/write_licences.py
 
 # Branch coverage by file, of `make test` and of what it leaves out, into quality/coverage.json. Hours; a stopped run goes on.
 coverage: $(VENV)/.test $(VENV)/.kernels
@@ -100,7 +116,7 @@ format: $(VENV)/.test
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf $(VENV) site tour.html
+	rm -rf $(VENV) dist site tour.html
 
 $(BIN)/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "posenc needs Python 3.11 or newer; set PYTHON=python3.x")'
@@ -122,6 +138,10 @@ $(VENV)/.test: pyproject.toml $(VENV)/.torch
 	@# The layers of timm are compared with, behind stubs; what timm requires besides is a torchvision that breaks torch.
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --no-deps timm
 	touch $@ $(VENV)/.tour
+
+$(VENV)/.release: pyproject.toml constraints.txt $(VENV)/.torch
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[release]'
+	touch $@
 
 # The compiled kernel needs a compiler; without one everything works by the reference.
 $(VENV)/.kernels: $(wildcard native/*.py native/pyproject.toml native/source/* native/posenc_kernels/*.py) $(VENV)/.torch

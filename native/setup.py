@@ -1,6 +1,7 @@
 """One library: its loops are compiled once for each instruction set, each with its own flags."""
 
 import platform
+import sys
 from pathlib import Path
 
 from setuptools import Extension, setup
@@ -26,6 +27,9 @@ INSTRUCTION_SETS = {"baseline": []}
 if platform.machine().lower() in ("x86_64", "amd64"):
     INSTRUCTION_SETS |= {"avx2": AVX2, "avx512": AVX512, "avx512bf16": [*AVX512, "-mavx512bf16"]}
 
+# The static libgcc brings float16 conversions that libgcc_s.so has only from GCC 12 on, so systems with GCC 11 load it.
+LIBRARIES = ["torch_cpu", *(["gcc"] if sys.platform == "linux" else [])]
+
 
 class BuildInstructionSets(build_ext):
     """Compile one source for each instruction set and the others once, then link them."""
@@ -39,7 +43,7 @@ class BuildInstructionSets(build_ext):
             objects,
             self.get_ext_fullpath(extension.name),
             library_dirs=library_paths(),
-            libraries=["torch_cpu"],
+            libraries=LIBRARIES,
             target_lang="c++",
             build_temp=self.build_temp,
         )

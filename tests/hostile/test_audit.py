@@ -1,8 +1,13 @@
 """No pickle, network or process at import, or in verbs whose work is neither a process nor a server."""
 
 import json
+import shutil
 import subprocess
 import sys
+from pathlib import Path
+
+from models import checkpoints
+from posenc.cli.main import VERBS
 
 #: What Python's audit hooks call each of these. `eval` and `exec` are refused in the sources by ruff (S102, S307).
 REFUSED = (
@@ -53,21 +58,35 @@ def test_importing_every_public_name_starts_nothing():
     assert events(EVERY_NAME, *PACKAGES) == []
 
 
+#: What a comparison that is in the docs wrote.
+COMPARED = Path(__file__).parents[2] / "docs" / "comparisons" / "copy"
+SIZES = ("--heads", "12", "--kv-heads", "4", "--head-dim", "10", "--width", "6")
+#: Their work is a process of its own, training in several, or a server.
+OWN_PROCESSES = {"check", "compare", "explore", "extend", "tour"}
+
+
 def test_verbs_open_no_connection_and_start_no_process(tmp_path):
     path = tmp_path / "config.json"
     path.write_text(json.dumps({"model_type": "llama", "head_dim": 64, "num_hidden_layers": 2, "rope_theta": 1e4}))
-    config, picture = str(path), str(tmp_path / "picture.png")
+    config, picture, converted = str(path), str(tmp_path / "picture.png"), str(tmp_path / "new.safetensors")
+    weights = checkpoints.saved(tmp_path / "old.safetensors", checkpoints.model())
+    compared = shutil.copytree(COMPARED, tmp_path / "compared")
     verbs = [
         ["list"],
         ["explain", "RoPE(dim=8)", "--position", "3"],
+        ["explain", "Dog bites man", "--versus", "Man bites dog"],
         ["explain", config],
         ["diff", config, config],
+        ["diff", "RoPE(dim=8)", "RoPE(dim=8)"],
         ["doctor", config, config],
         ["recover", "--dim", "5120", "--at", "1088=0.488814"],
         ["plan", config, "--length", "8192"],
         ["claims"],
         ["plot", "RoPE(dim=8)", "--picture", "rotation", "--output", picture],
+        ["report", str(compared)],
+        ["convert", str(weights), "--source", "adjacent", "--target", "halves", "--output", converted, *SIZES],
     ]
+    assert {words[0] for words in verbs} == VERBS.keys() - OWN_PROCESSES
     assert events(EVERY_VERB, json.dumps(verbs)) == []
 
 
