@@ -1,253 +1,189 @@
-"""Rows of queries and keys in two checkpoints of one model.
+"""Rows of queries, keys and values in two checkpoints of one model.
 
-Whether they lie as their configs say, and what stayed behind.
+Whether they lie as their configs say, which heads or layers were exchanged, and what stayed behind.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 import numpy as np
 
-from posenc.core import plain_file
-from posenc.core.rotation import Pairing, PairLayout
+from posenc.diagnosis.attention_tensors import Checkpoint, Place, RowLayout, counterparts, places_of, row_layout
 from posenc.diagnosis.mistake import Finding
-from posenc.models.checkpoints import tensor_names
-from posenc.models.checkpoints.conversion_plan import contents_of
+from posenc.diagnosis.row_findings import OTHER_NUMBERS, Rows, findings_on_rows
+from posenc.diagnosis.row_orders import AS_THEY_WERE, heads_taken, in_words
 from posenc.models.checkpoints.head_shape import HeadShape
-from posenc.models.checkpoints.row_permutation import row_order
-from posenc.models.checkpoints.tensor_layout import Move, Shapes, move_of
-from posenc.models.formats.safetensors_header import Entry
+from posenc.models.checkpoints.stored_rows import RowNumbers, leading_numbers, order_of_rows, same_rows
 
-#: Numbers of each row that are compared: rows of weights differ in their first ones.
-COLUMNS = 32
-#: How far numbers may be off, of the largest in the tensor, that were rounded to a 16-bit type.
-ROUNDED = 2.0**-8
-#: Words in names of towers, whose layers are not those of the text.
-TOWERS = ("vision", "visual", "image", "audio", "tower")
-NUMBERS = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2"}
+#: So many tensors are looked at row by row; one mistake is seen in the first ones.
+LOOKED_INTO = 64
+#: Rows of a weight that are looked for in others.
+PROBES = 2
 
 
-class Checkpoint(NamedTuple):
-    """A folder, its tensors by name with the file of each, and the layout of pairs that its config says."""
+class HeadsStated(NamedTuple):
+    """What the first config says of heads."""
 
-    folder: Path
-    tensors: dict[str, tuple[str, Entry]]
-    layout: PairLayout | None
+    shapes: tuple[HeadShape | None, ...]
+    plain: HeadShape | None
+    model_type: str
+    by_head: bool
 
 
-class Rows(NamedTuple):
-    """Order of one tensor's rows in the second checkpoint, compared with the first.
+class RowsCompared(NamedTuple):
+    """What the rows of two checkpoints show.
 
     Args:
-        name: Name of the tensor.
-        kind: "weight", "bias", "norm", "scale" or "tower".
-        orders: Reorderings that fit, the expected one first; several where rows are alike, as in a norm of ones.
-        expected: The reordering that the configs say.
+        findings: Mistakes.
+        compared: What was compared, in words.
+        notes: Harmless observations.
+        left: What was not compared, in words.
     """
 
-    name: str
-    kind: str
-    orders: tuple[str, ...]
-    expected: str
-
-    @property
-    def order(self) -> str:
-        return self.orders[0]
-
-    @property
-    def module(self) -> str:
-        """The module that the tensor lies in."""
-        return self.name.rpartition(".")[0]
-
-    @property
-    def attention(self) -> str:
-        """The module around that one."""
-        return self.module.rpartition(".")[0]
+    findings: tuple[Finding, ...]
+    compared: str
+    notes: tuple[str, ...] = ()
+    left: tuple[str, ...] = ()
 
 
-def checkpoint_of(folder: Path, layout: PairLayout | None) -> Checkpoint | None:
-    """The tensors of a folder; None where it has none that can be compared."""
-    if not any(folder.glob("*.safetensors")):
-        return None
-    return Checkpoint(folder, contents_of(folder)[1], layout)
-
-
-def compare_rows(
-    first: Checkpoint, second: Checkpoint, heads: tuple[HeadShape | None, ...]
-) -> tuple[tuple[Finding, ...], str, tuple[str, ...]]:
-    """Compare the order of rows of queries and keys; returns findings, what was compared, and notes.
+def compare_rows(first: Checkpoint, second: Checkpoint, heads: HeadsStated) -> RowsCompared:
+    """Compare the order of rows of queries, keys and values.
 
     Args:
         first: The checkpoint that is meant.
         second: The checkpoint to check.
-        heads: Of each layer of the text, as the first config says.
+        heads: Of each layer of the text, as the first config says, and whether positions tell heads apart.
     """
-    rows = list(_rows_of(first, second, heads))
-    findings = dict.fromkeys([*_of_weights(rows, first), *_left_behind(rows), *_of_towers(rows)])
-    unlike = [row.name for row in rows if row.order == "other numbers"]
-    notes = (f"{len(unlike)} tensors hold other numbers, {unlike[0]} first, and show no order",) if unlike else ()
-    return tuple(findings), f"rows of {len(rows)} tensors of queries and keys", notes
+    places, other_names = places_of(first.tensors), counterparts(first.tensors, second.tensors)
+    names = {name: other_names[name] for name in places if name in other_names}
+    rows = list(_Comparison(first, second, heads, places, names).rows())
+    harmless = _moved_together(rows) if not heads.by_head else frozenset()
+    wrong = [row for row in rows if row.name not in harmless]
+    findings = findings_on_rows(wrong, first.layout)
+    notes = [f"heads of {len(harmless)} tensors were reordered together, which changes nothing"] if harmless else []
+    unlike = [row.name for row in rows if row.order == OTHER_NUMBERS]
+    missing = [name for name in places if name not in names]
+    left = []
+    if unlike:
+        left.append(f"{len(unlike)} tensors hold other numbers, {unlike[0]} first, and show no order")
+    if missing:
+        left.append(f"{len(missing)} tensors of attention are in the first alone, {missing[0]} first")
+    compared = f"rows of {len(rows)} tensors of attention, by their first numbers"
+    return RowsCompared(findings, compared, tuple(notes), tuple(left))
 
 
-def _rows_of(first: Checkpoint, second: Checkpoint, heads: tuple[HeadShape | None, ...]) -> Iterator[Rows]:
-    shapes: Shapes = {name: (entry.dtype, entry.shape) for name, (_, entry) in first.tensors.items()}
-    for name in first.tensors:
-        owner = tensor_names.attention_module_of(name) or _owner_of_norm(name, first.tensors)
-        if owner is None or name not in second.tensors:
-            continue
-        if any(word in name for word in TOWERS):
-            yield Rows(name, "tower", (_order_of_tower(name, first, second),), "as they were")
-            continue
-        layer = tensor_names.layer_of(owner)
-        shape = heads[layer] if layer is not None and layer < len(heads) else None
-        move = _move(name, owner, shape, shapes)
-        if move is None or shape is None or shapes[name][1] != second.tensors[name][1].shape:
-            continue
-        moved = first.layout is not None and second.layout is not None and first.layout != second.layout
-        expected = f"from {first.layout} to {second.layout}" if moved else "as they were"
-        yield Rows(name, _kind(name, move), _orders(name, move, shape, first, second, expected), expected)
+class _Comparison(NamedTuple):
+    """Two checkpoints, the tensors of attention of the first, and their names in the second."""
 
+    first: Checkpoint
+    second: Checkpoint
+    heads: HeadsStated
+    places: Mapping[str, Place]
+    names: Mapping[str, str]
 
-def _owner_of_norm(name: str, tensors: dict[str, tuple[str, Entry]]) -> str | None:
-    """The attention module that a norm of queries or keys lies in."""
-    parents = tensor_names.parents(name)
-    is_norm = len(parents) > 1 and tensor_names.MODULES.get(parents[0].rpartition(".")[2], "").endswith("norm")
-    owner = parents[1] if is_norm else ""
-    projections = tuple(f"{owner}.{module}." for module in tensor_names.MOVING)
-    return owner if is_norm and any(other.startswith(projections) for other in tensors) else None
+    def rows(self) -> Iterator[Rows]:
+        """Weights come before what belongs to them, whose rows may follow theirs."""
+        left, orders_of_module = LOOKED_INTO, dict[tuple[str, str], tuple[str, np.ndarray]]()
+        for name in sorted(self.names, key=lambda name: self.places[name].kind != "weight"):
+            place = self.places[name]
+            layout = self._layout(place)
+            order_of_weight = orders_of_module.get((place.owner, place.module))
+            if order_of_weight is not None and len(order_of_weight[1]) == len(layout.orders[AS_THEY_WERE]):
+                layout = layout._replace(orders=dict([order_of_weight]) | layout.orders)
+            found, order = self._of(place, layout, look=left > 0)
+            left -= order is not None
+            if order is not None and place.kind == "weight":
+                orders_of_module[place.owner, place.module] = found.order, order
+            yield found
 
+    def _layout(self, place: Place) -> RowLayout:
+        shapes, layer = self.heads.shapes, place.layer
+        shape = shapes[layer] if layer is not None and layer < len(shapes) else None
+        shape = None if place.is_tower else shape or self.heads.plain
+        return row_layout(place, self.first.tensors, shape, self.heads.model_type)
 
-def _move(name: str, attention: str, shape: HeadShape | None, shapes: Shapes) -> Move | None:
-    """Reordering of a tensor from adjacent pairs to halves; None where it has no rows of queries or keys."""
-    if shape is None:
+    def _of(self, place: Place, layout: RowLayout, look: bool) -> tuple[Rows, np.ndarray | None]:
+        """The order of a tensor's rows, by its name and, where it was looked for, by its numbers."""
+        expected, each = self._expected(place, layout), tuple(range(len(layout.heads.labels)))
+        tensors = self.first.tensors[place.name], self.second.tensors[self.names[place.name]]
+        same_shape = tensors[0].shape == tensors[1].shape
+        one, other = (leading_numbers(tensor, layout.axis) for tensor in tensors)
+        fitting = tuple(self._fitting(layout, expected, one, other)) if same_shape else ()
+        if fitting:
+            return Rows(place, fitting, expected, each), None
+        if not look or not same_shape:
+            return Rows(place, (OTHER_NUMBERS,), expected), None
+        meant = layout.orders[expected]
+        order = order_of_rows(one[meant], other)
+        if (order >= 0).all():
+            taken = heads_taken(order, layout.heads)
+            words = in_words(order, layout.heads, layout.moves)
+            return Rows(place, (words,), expected, None if taken is None else tuple(taken.tolist())), meant[order]
+        holder = self._holder(place, other, layout)
+        words = _in_part(order) if holder is None else f"those of {holder.name}"
+        return Rows(place, (words,), expected, holds=holder), order
+
+    def _expected(self, place: Place, layout: RowLayout) -> str:
+        name = f"from {self.first.layout} to {self.second.layout}"
+        stays = place.is_tower or place.role in ("value", "output", "other")
+        return AS_THEY_WERE if stays or name not in layout.orders else name
+
+    @staticmethod
+    def _fitting(layout: RowLayout, expected: str, one: RowNumbers, other: RowNumbers) -> Iterator[str]:
+        """Names of the known orders that lead from the first checkpoint to the second, the expected one first."""
+        for name in dict.fromkeys((expected, *layout.orders)):
+            if same_rows(one[layout.orders[name]], other).all():
+                yield name
+
+    def _holder(self, place: Place, other: RowNumbers, layout: RowLayout) -> Place | None:
+        """The tensor of the first that has these rows, in any order: of this layer, or of another one."""
+        count = PROBES if other.values.shape[1] > 1 else len(other.values)
+        probes = other[np.linspace(0, len(other.values) - 1, count).astype(int)]
+        shape = self.first.tensors[place.name].shape
+        for name, candidate in self.places.items():
+            if name != place.name and candidate.leaf == place.leaf and self.first.tensors[name].shape == shape:
+                rows = leading_numbers(self.first.tensors[name], layout.axis)
+                if (order_of_rows(rows, probes) >= 0).all():
+                    return candidate
         return None
-    try:
-        return move_of(name, attention, shape, "adjacent", "halves", shapes)[1]
-    except ValueError:  # a tensor of a form that no conversion knows shows nothing
-        return None
 
 
-def _kind(name: str, move: Move) -> str:
-    if move.kind.endswith("norm"):
-        return "norm"
-    if name.endswith("bias"):
-        return "bias"
-    return "scale" if "scale" in name.rpartition(".")[2] else "weight"
+def _in_part(order: np.ndarray) -> str:
+    """Rows of which some are known."""
+    unknown = np.flatnonzero(order < 0)
+    if len(unknown) > len(order) // 2:
+        return OTHER_NUMBERS
+    return f"other numbers in {len(unknown)} of {len(order)} rows, row {unknown[0]} first"
 
 
-def _orders(
-    name: str, move: Move, shape: HeadShape, first: Checkpoint, second: Checkpoint, expected: str
-) -> tuple[str, ...]:
-    """Names of the reorderings that lead from the first checkpoint to the second, the expected one first."""
-    one, other = (_numbers(checkpoint, name, move.axis) for checkpoint in (first, second))
-    to_halves = move.order()
-    to_adjacent = np.argsort(to_halves)
-    candidates = {
-        "as they were": np.arange(len(to_halves)),
-        "from adjacent to halves": to_halves,
-        "from halves to adjacent": to_adjacent,
-    }
-    if move.kind == "key" and isinstance(move.heads, int):
-        for count in {shape.heads, shape.kv_heads} - {move.heads}:
-            wrong = _with_heads(count, len(to_halves))
-            if wrong is not None:
-                words = f"with {count} heads in place of {move.heads}"
-                candidates |= {
-                    f"from halves to adjacent and back {words}": to_adjacent[wrong],
-                    f"from adjacent to halves and back {words}": to_halves[np.argsort(wrong)],
-                    f"from adjacent to halves {words}": wrong,
-                    f"from halves to adjacent {words}": np.argsort(wrong),
-                }
-    fitting = (order for order in dict.fromkeys((expected, *candidates)) if _same(one[candidates[order]], other))
-    return tuple(fitting) or ("other numbers",)
+def _moved_together(rows: Iterable[Rows]) -> frozenset[str]:
+    """Tensors of layers whose heads of queries, keys, values and outputs all moved alike: nothing else changes."""
+    of_owner: dict[str, list[Rows]] = {}
+    for row in rows:
+        of_owner.setdefault(row.place.owner, []).append(row)
+    together: set[str] = set()
+    for own in of_owner.values():
+        moved = [row for row in own if row.heads is not None and row.heads != tuple(range(len(row.heads)))]
+        taken = {row.place.role: row.heads for row in own if row.place.kind == "weight"}
+        if moved and _are_alike(taken) and all(_moves_heads_alone(row) for row in moved):
+            together |= {row.name for row in moved}
+    return frozenset(together)
 
 
-def _with_heads(count: int, rows: int) -> np.ndarray | None:
-    width = rows // count
-    if rows % count or width % 2:
-        return None
-    return row_order(Pairing("adjacent", width, width), Pairing("halves", width, width), count)
+def _moves_heads_alone(row: Rows) -> bool:
+    """Whether heads moved whole."""
+    return ";" not in row.order and "channels" not in row.order and row.place.kind in ("weight", "bias")
 
 
-def _numbers(checkpoint: Checkpoint, name: str, axis: int) -> np.ndarray:
-    """The first numbers of every row, as float64 where the type is known and as bytes where not."""
-    file, entry = checkpoint.tensors[name]
-    path = checkpoint.folder / file
-    start = _start(path) + entry.begin
-    if entry.dtype in NUMBERS:
-        array = np.memmap(path, NUMBERS[entry.dtype], "r", start, entry.shape)
-    else:  # of a type that NumPy lacks, its bytes
-        array = np.memmap(path, np.uint8, "r", start, (*entry.shape, entry.size // max(int(np.prod(entry.shape)), 1)))
-    rows: np.ndarray = np.moveaxis(np.asarray(array), axis, 0)
-    rows = rows.reshape(len(rows), -1)[:, :COLUMNS] if rows.ndim > 1 else rows[:, None]
-    if entry.dtype == "BF16":
-        return (rows.astype(np.uint32) << 16).view(np.float32).astype(np.float64)
-    return np.asarray(rows, dtype=np.float64)
-
-
-def _start(path: Path) -> int:
-    with plain_file.opened(path) as file:
-        return 8 + int.from_bytes(file.read(8), "little")
-
-
-def _same(one: np.ndarray, other: np.ndarray) -> bool:
-    """Whether rows are the same up to the rounding of a 16-bit type."""
-    if one.shape != other.shape:
+def _are_alike(taken: Mapping[str, tuple[int, ...] | None]) -> bool:
+    """Whether heads of queries and outputs moved alike, and those of keys and values with their groups."""
+    if not {"query", "key", "value", "output"} <= set(taken):
         return False
-    size = float(np.abs(one).max(initial=0.0))
-    return bool(np.all(np.abs(one - other) <= ROUNDED * np.maximum(np.abs(one), 1e-3 * size)))
-
-
-def _order_of_tower(name: str, first: Checkpoint, second: Checkpoint) -> str:
-    """Whether the rows of a tower that does not rotate stand where they stood."""
-    if first.tensors[name][1].shape != second.tensors[name][1].shape:
-        return "other numbers"
-    one, other = (_numbers(checkpoint, name, 0) for checkpoint in (first, second))
-    if _same(one, other):
-        return "as they were"
-    same_rows = _same(one[np.lexsort(one.T[::-1])], other[np.lexsort(other.T[::-1])])
-    return "in another order" if same_rows else "other numbers"
-
-
-def _of_weights(rows: list[Rows], first: Checkpoint) -> Iterator[Finding]:
-    """Weights that moved where they should not, did not where they should, or moved otherwise."""
-    wrong: dict[tuple[str, str], list[str]] = {}
-    for row in rows:
-        if row.kind == "weight" and row.order not in (row.expected, "other numbers"):
-            wrong.setdefault((row.order, row.expected), []).append(row.name)
-    for (order, expected), names in wrong.items():
-        count = f" ({len(names)} tensors)" if len(names) > 1 else ""
-        if order == "as they were":
-            sentence = f"Rows of {names[0]}{count} stay in their order, where the configs say {expected}."
-        elif "heads" in order:
-            sentence = f"Rows of the keys, {names[0]}{count}, were reordered {order}: a wrong number of heads."
-        else:
-            meant = expected if expected != "as they were" else f"that pairs stay {first.layout}"
-            sentence = f"Rows of {names[0]}{count} were reordered, pairs {order}, where the configs say {meant}."
-        fix = "Reorder rows once, and let the config say the layout of pairs that they then have: posenc convert."
-        yield Finding("order of rows", sentence, fix)
-
-
-def _left_behind(rows: list[Rows]) -> Iterator[Finding]:
-    """Biases, norms and scales that did not move with the weights that they belong to."""
-    of_weight = {row.module: row.order for row in rows if row.kind == "weight"}
-    of_layer = {row.attention: row.order for row in rows if row.kind == "weight"}
-    wrong: dict[tuple[str, str], list[str]] = {}
-    for row in rows:
-        order = of_weight.get(row.module) if row.kind != "norm" else of_layer.get(row.attention)
-        if row.kind in ("bias", "norm", "scale") and order not in (None, *row.orders, "other numbers"):
-            wrong.setdefault((row.kind, f"{order}"), []).append(row.name)
-    for (kind, order), names in wrong.items():
-        count = f" ({len(names)} tensors)" if len(names) > 1 else ""
-        sentence = f"The {kind} {names[0]}{count} was left in its order, and its weight was reordered {order}."
-        yield Finding(f"{kind} left behind", sentence, f"Reorder the {kind} with the rows that it belongs to.")
-
-
-def _of_towers(rows: list[Rows]) -> Iterator[Finding]:
-    names = [row.name for row in rows if row.kind == "tower" and row.order == "in another order"]
-    if names:
-        sentence = f"Rows of {names[0]} ({len(names)} tensors) were reordered, in a tower apart from the text."
-        yield Finding("tower reordered", sentence, "Convert the text model alone: posenc convert --under.")
+    query, key = taken["query"], taken["key"]
+    if query is None or key is None or taken["output"] != query or taken["value"] != key:
+        return False
+    each = len(query) // max(len(key), 1)
+    is_permutation = sorted(query) == list(range(len(query)))
+    return is_permutation and all(head // each == key[index // each] for index, head in enumerate(query))
