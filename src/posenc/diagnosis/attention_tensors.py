@@ -16,6 +16,7 @@ from posenc.diagnosis.row_orders import (
     TO_ADJACENT,
     TO_HALVES,
     Heads,
+    by_kind,
     channel_moves,
     fused_heads,
     heads_of,
@@ -33,6 +34,8 @@ TOWERS = ("vision", "visual", "image", "audio", "tower")
 WRAPPERS = frozenset({"model", "transformer", "language_model", "text_model", "backbone", "base_model", "module"})
 VALUES = ("v_proj", "wv", "value", "to_v", "linear_v", "v")
 OUTPUTS = ("o_proj", "wo", "out_proj", "dense", "to_out", "linear_proj", "linear_out", "c_proj", "o")
+#: Modules and buffers that have no row of a head.
+NO_ROWS = frozenset({"rotary_emb", "inv_freq", "relative_attention_bias"})
 #: Projections of T5, whose names are too short to be known anywhere else.
 SHORT = {"q": "query", "k": "key"}
 #: Types whose projection of queries, keys and values has one group of heads after another.
@@ -40,11 +43,24 @@ GROUPED = frozenset({"gpt_neox", "gpt_neox_japanese", "falcon", "bloom", "intern
 
 
 class Checkpoint(NamedTuple):
-    """A folder or GGUF file, its tensors by name, and the layout of pairs that its config says."""
+    """The tensors of a checkpoint.
+
+    Args:
+        path: A folder, or a GGUF file.
+        tensors: By name.
+        layout: Of pairs, as its config says.
+        added: What its converter added to norms.
+    """
 
     path: Path
     tensors: dict[str, StoredTensor]
     layout: PairLayout | None
+    added: float = 0.0
+
+    @property
+    def is_gguf(self) -> bool:
+        """Whether it is a GGUF file, which has no transposed tensor, and one order of fused projections."""
+        return self.path.suffix == ".gguf"
 
 
 class Place(NamedTuple):
@@ -87,6 +103,15 @@ class RowLayout(NamedTuple):
     moves: dict[str, np.ndarray]
     orders: dict[str, np.ndarray]
 
+    @property
+    def as_kinds(self) -> np.ndarray | None:
+        """The order that takes a fused projection of groups apart, as GGUF has it; None for any other tensor."""
+        labels, kinds = self.heads.labels, self.heads.elsewhere
+        if not kinds or by_kind(labels):
+            return None
+        heads = np.array([labels.index(label) for label in kinds])
+        return (heads[:, None] * self.heads.dim + np.arange(self.heads.dim)).reshape(-1)
+
 
 def checkpoint_of(folder: Path, layout: PairLayout | None) -> Checkpoint | None:
     """The tensors of a folder; None where it has none that can be compared."""
@@ -113,7 +138,7 @@ def places_of(tensors: Mapping[str, StoredTensor]) -> dict[str, Place]:
     for name in tensors:
         owner = next((parent for parent in reversed(tensor_names.parents(name)) if parent in owners), None)
         module, _, leaf = name[len(owner) + 1 :].partition(".") if owner is not None else ("", "", "")
-        if owner is not None and leaf and "relative" not in module:
+        if owner is not None and leaf and not ({module, leaf} & NO_ROWS):
             places[name] = Place(name, owner, module, _role(module), leaf, tensor_names.layer_of(owner))
     return places
 
@@ -162,7 +187,7 @@ def row_layout(
     tensor, grouped = tensors[place.name], model_type in GROUPED
     axis = int(_is_transposed(place, tensor, model_type))
     rows = tensor.shape[axis]
-    plain = RowLayout(axis, heads_of(1, rows), {}, {AS_THEY_WERE: np.arange(rows)})
+    plain = one_run(axis, tensor)
     if shape is None or (place.leaf not in ("weight", "bias") and place.kind != "norm"):
         return _moved(place, tensors, shape, grouped) or plain
     pairing, heads = shape.pairing("halves"), None
@@ -185,6 +210,12 @@ def row_layout(
     moves = channel_moves(pairing)
     orders = {name: heads.order(move) for name, move in moves.items()}
     return RowLayout(axis, heads, moves, plain.orders | orders | _with_other_counts(place, shape, orders))
+
+
+def one_run(axis: int, tensor: StoredTensor) -> RowLayout:
+    """Rows that lie in no heads."""
+    rows = tensor.shape[axis]
+    return RowLayout(axis, heads_of(1, rows), {}, {AS_THEY_WERE: np.arange(rows)})
 
 
 def _is_transposed(place: Place, tensor: StoredTensor, model_type: str) -> bool:

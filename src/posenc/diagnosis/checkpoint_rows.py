@@ -10,12 +10,28 @@ from typing import NamedTuple
 
 import numpy as np
 
-from posenc.diagnosis.attention_tensors import Checkpoint, Place, RowLayout, counterparts, places_of, row_layout
+from posenc.diagnosis.attention_tensors import (
+    Checkpoint,
+    Place,
+    RowLayout,
+    counterparts,
+    one_run,
+    places_of,
+    row_layout,
+)
+from posenc.diagnosis.gguf_tensors import compared_roles, names_in_gguf, unread_types
 from posenc.diagnosis.mistake import Finding
 from posenc.diagnosis.row_findings import OTHER_NUMBERS, Rows, findings_on_rows
-from posenc.diagnosis.row_orders import AS_THEY_WERE, heads_taken, in_words
+from posenc.diagnosis.row_orders import AS_THEY_WERE, KINDS, heads_taken, in_words
 from posenc.models.checkpoints.head_shape import HeadShape
-from posenc.models.checkpoints.stored_rows import RowNumbers, leading_numbers, order_of_rows, same_rows
+from posenc.models.checkpoints.stored_rows import (
+    BLOCKS,
+    RowNumbers,
+    StoredTensor,
+    leading_numbers,
+    order_of_rows,
+    same_rows,
+)
 
 #: So many tensors are looked at row by row; one mistake is seen in the first ones.
 LOOKED_INTO = 64
@@ -56,12 +72,17 @@ def compare_rows(first: Checkpoint, second: Checkpoint, heads: HeadsStated) -> R
         second: The checkpoint to check.
         heads: Of each layer of the text, as the first config says, and whether positions tell heads apart.
     """
-    places, other_names = places_of(first.tensors), counterparts(first.tensors, second.tensors)
+    places = places_of(first.tensors)
+    if second.is_gguf:
+        places = compared_roles(places)
+        other_names = names_in_gguf(places.values(), first, second)
+    else:
+        other_names = counterparts(first.tensors, second.tensors)
     names = {name: other_names[name] for name in places if name in other_names}
     rows = list(_Comparison(first, second, heads, places, names).rows())
     harmless = _moved_together(rows) if not heads.by_head else frozenset()
     wrong = [row for row in rows if row.name not in harmless]
-    findings = findings_on_rows(wrong, first.layout)
+    findings = findings_on_rows(wrong, first.layout, is_gguf=second.is_gguf)
     notes = [f"heads of {len(harmless)} tensors were reordered together, which changes nothing"] if harmless else []
     unlike = [row.name for row in rows if row.order == OTHER_NUMBERS]
     missing = [name for name in places if name not in names]
@@ -69,7 +90,8 @@ def compare_rows(first: Checkpoint, second: Checkpoint, heads: HeadsStated) -> R
     if unlike:
         left.append(f"{len(unlike)} tensors hold other numbers, {unlike[0]} first, and show no order")
     if missing:
-        left.append(f"{len(missing)} tensors of attention are in the first alone, {missing[0]} first")
+        types = f" or of {', '.join(unread_types(second))}" if second.is_gguf and unread_types(second) else ""
+        left.append(f"{len(missing)} tensors of attention are in the first alone{types}, {missing[0]} first")
     compared = f"rows of {len(rows)} tensors of attention, by their first numbers"
     return RowsCompared(findings, compared, tuple(notes), tuple(left))
 
@@ -94,7 +116,7 @@ class _Comparison(NamedTuple):
                 layout = layout._replace(orders=dict([order_of_weight]) | layout.orders)
             found, order = self._of(place, layout, look=left > 0)
             left -= order is not None
-            if order is not None and place.kind == "weight":
+            if order is not None and place.kind == "weight" and (order >= 0).all():
                 orders_of_module[place.owner, place.module] = found.order, order
             yield found
 
@@ -102,14 +124,16 @@ class _Comparison(NamedTuple):
         shapes, layer = self.heads.shapes, place.layer
         shape = shapes[layer] if layer is not None and layer < len(shapes) else None
         shape = None if place.is_tower else shape or self.heads.plain
-        return row_layout(place, self.first.tensors, shape, self.heads.model_type)
+        layout = row_layout(place, self.first.tensors, shape, self.heads.model_type)
+        if place.role == "output" and self._second(place).dtype in BLOCKS:  # its heads lie inside of rows
+            return one_run(1 - layout.axis, self.first.tensors[place.name])
+        apart = layout.as_kinds if self.second.is_gguf else None
+        return layout if apart is None else layout._replace(orders={**layout.orders, KINDS: apart})
 
     def _of(self, place: Place, layout: RowLayout, look: bool) -> tuple[Rows, np.ndarray | None]:
         """The order of a tensor's rows, by its name and, where it was looked for, by its numbers."""
         expected, each = self._expected(place, layout), tuple(range(len(layout.heads.labels)))
-        tensors = self.first.tensors[place.name], self.second.tensors[self.names[place.name]]
-        same_shape = tensors[0].shape == tensors[1].shape
-        one, other = (leading_numbers(tensor, layout.axis) for tensor in tensors)
+        one, other, same_shape = self._numbers(place, layout.axis)
         fitting = tuple(self._fitting(layout, expected, one, other)) if same_shape else ()
         if fitting:
             return Rows(place, fitting, expected, each), None
@@ -125,7 +149,23 @@ class _Comparison(NamedTuple):
         words = _in_part(order) if holder is None else f"those of {holder.name}"
         return Rows(place, (words,), expected, holds=holder), order
 
+    def _second(self, place: Place) -> StoredTensor:
+        return self.second.tensors[self.names[place.name]]
+
+    def _numbers(self, place: Place, axis: int) -> tuple[RowNumbers, RowNumbers, bool]:
+        """The rows of a tensor on both sides, and whether it has one shape; GGUF has no transposed projection."""
+        tensor, other = self.first.tensors[place.name], self._second(place)
+        along = int(place.role == "output" and len(other.shape) > 1 and other.dtype not in BLOCKS)
+        other_axis = along if self.second.is_gguf else axis
+        rows = leading_numbers(other, other_axis)
+        if place.role.endswith("norm"):
+            rows = rows._replace(values=rows.values - self.second.added)
+        same_shape = tensor.shape == (other.shape if axis == other_axis else other.shape[::-1])
+        return leading_numbers(tensor, axis), rows, same_shape
+
     def _expected(self, place: Place, layout: RowLayout) -> str:
+        if self.second.is_gguf and KINDS in layout.orders:
+            return KINDS
         name = f"from {self.first.layout} to {self.second.layout}"
         stays = place.is_tower or place.role in ("value", "output", "other")
         return AS_THEY_WERE if stays or name not in layout.orders else name
@@ -133,7 +173,8 @@ class _Comparison(NamedTuple):
     @staticmethod
     def _fitting(layout: RowLayout, expected: str, one: RowNumbers, other: RowNumbers) -> Iterator[str]:
         """Names of the known orders that lead from the first checkpoint to the second, the expected one first."""
-        for name in dict.fromkeys((expected, *layout.orders)):
+        others = [name for name in layout.orders if name != expected]
+        for name in (expected, *sorted(others, key=lambda name: not name.startswith(expected))):
             if same_rows(one[layout.orders[name]], other).all():
                 yield name
 

@@ -8,10 +8,11 @@ from typing import Any
 
 from posenc.core.doors import Encoding
 from posenc.core.rotation import PairLayout
-from posenc.diagnosis.attention_tensors import checkpoint_of
+from posenc.diagnosis.attention_tensors import Checkpoint, checkpoint_of
 from posenc.diagnosis.checkpoint_rows import HeadsStated, RowsCompared, compare_rows
 from posenc.diagnosis.checkpoint_tables import compare_resized
 from posenc.diagnosis.compare_models import compare_models
+from posenc.diagnosis.gguf_tensors import checkpoint_of_gguf
 from posenc.diagnosis.layers.judge_windows import compare_windows
 from posenc.diagnosis.layers.mistakes_layers import LAYERS
 from posenc.diagnosis.mistake import Finding
@@ -53,7 +54,7 @@ def judge_models(first: ModelSource, second: ModelSource) -> Diagnosis:
 def _judge_sides(first: ModelSource, second: ModelSource, *, resized: bool = False) -> Diagnosis:
     receipts = tuple(finding for side in (first, second) for finding in _against_receipt(side))
     rows = _compare_folders(first, second, resized=resized or _grids(first) != _grids(second))
-    looked_at = shown_by("configs", *(("rows of two folders",) if rows else ()))
+    looked_at = shown_by("configs", *(("rows of two checkpoints",) if rows else ()))
     if rows is None:
         verdict = judge_configs(first, second)
         agree, findings = verdict.agree and not receipts, (*receipts, *verdict.findings)
@@ -72,8 +73,8 @@ def _judge_sides(first: ModelSource, second: ModelSource, *, resized: bool = Fal
 
 def _rows_not_shown(first: ModelSource, second: ModelSource) -> tuple[str, ...]:
     """What the weights of one side alone do not show."""
-    weights = [side.folder is not None and checkpoint_of(side.folder, None) is not None for side in (first, second)]
-    return (f"order of rows: give {GIVE['order of rows']}",) if any(weights) else ()
+    weights = _weights(first) or _weights(second)
+    return () if weights is None else (f"order of rows: give {GIVE['order of rows']}",)
 
 
 def _with_weights(
@@ -108,16 +109,24 @@ def _against_receipt(side: ModelSource) -> tuple[Finding, ...]:
 
 
 def _compare_folders(first: ModelSource, second: ModelSource, *, resized: bool) -> RowsCompared | None:
-    """The rows of two folders with weights; None where one has none."""
-    if first.folder is None or second.folder is None or first.config is None:
+    """The rows of a folder and those of another, or of a GGUF file; None where one has no weights."""
+    one, other = _weights(first), _weights(second)
+    if one is None or other is None or one.is_gguf or first.config is None:
         return None
-    one, other = (checkpoint_of(side.folder, _layout(side)) for side in (first, second) if side.folder)
-    if one is None or other is None or not isinstance(first.positions, ModelPositions):
+    if not isinstance(first.positions, ModelPositions):
         return None
     rows = compare_rows(one, other, _heads(first.config, first.positions))
     findings, tables, left = compare_table_rows(one, other, same_weights=not rows.left, resized=resized)
     compared = f"{rows.compared}, and {tables} learned tables" if tables else rows.compared
     return rows._replace(findings=(*rows.findings, *findings), compared=compared, left=(*rows.left, *left))
+
+
+def _weights(side: ModelSource) -> Checkpoint | None:
+    """The weights of a side; None where it has none."""
+    if side.path is not None and side.path.suffix == ".gguf":
+        found = checkpoint_of_gguf(side.path, _layout(side))
+        return found if any(".attn_" in name for name in found.tensors) else None
+    return None if side.folder is None else checkpoint_of(side.folder, _layout(side))
 
 
 def _grids(side: ModelSource) -> list[tuple[int, ...]]:

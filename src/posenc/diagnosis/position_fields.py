@@ -35,14 +35,14 @@ GIVE: dict[PositionField, str] = {
     "causal mask": "a capture of the running model",
     "other roles": "both configs",
     "other layers": MODEL,
-    "order of rows": "both folders with their weights",
+    "order of rows": "the folder with its weights, then the other folder or a .gguf file",
 }
 
 ROTATION: Fields = frozenset({"frequencies", "amplitude", "direction", "pairing", "query positions", "key positions"})
 #: Fields that each kind of evidence shows, where the model has them.
 SHOWN_BY: dict[str, Fields] = {
     "configs": frozenset(GIVE) - {"order of rows"},
-    "rows of two folders": frozenset({"order of rows"}),
+    "rows of two checkpoints": frozenset({"order of rows"}),
     "inv_freq": frozenset({"frequencies"}),
     "inv_freq and its attention factor": frozenset({"frequencies", "amplitude"}),
     "cos and sin": frozenset({"frequencies", "amplitude", "direction"}),

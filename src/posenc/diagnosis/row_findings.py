@@ -14,6 +14,7 @@ OTHER_NUMBERS = "other numbers"
 #: So many layers are listed one by one.
 LISTED = 4
 ONCE = "Reorder rows once, and let the config say the layout of pairs that they then have: posenc convert."
+ONCE_GGUF = "Write the GGUF file again from the folder; its converter reorders each projection with its own heads."
 AGAIN = "Convert the checkpoint again from the first, each tensor under its own name with its rows in their order."
 
 
@@ -49,15 +50,22 @@ class Rows:
         return self.holds is None and self.order not in (self.expected, OTHER_NUMBERS)
 
 
-def findings_on_rows(rows: list[Rows], layout: PairLayout | None) -> tuple[Finding, ...]:
+def findings_on_rows(rows: list[Rows], layout: PairLayout | None, *, is_gguf: bool = False) -> tuple[Finding, ...]:
     """Findings on these tensors, each once.
 
     Args:
         rows: Of each tensor.
         layout: Of pairs, as the first config says.
+        is_gguf: Whether the second checkpoint is a GGUF file.
     """
+    says, once = ("llama.cpp means", ONCE_GGUF) if is_gguf else ("the configs say", ONCE)
     of_text = [row for row in rows if not row.place.is_tower]
-    found = [*_of_layers(of_text), *_of_modules(of_text), *_of_weights(of_text, layout), *_left_behind(of_text)]
+    found = [
+        *_of_layers(of_text),
+        *_of_modules(of_text),
+        *_of_weights(of_text, layout, says, once),
+        *_left_behind(of_text),
+    ]
     return tuple(dict.fromkeys([*found, *_of_towers(rows)]))
 
 
@@ -91,7 +99,7 @@ def _of_modules(rows: Iterable[Rows]) -> Iterator[Finding]:
         yield Finding("projections exchanged", sentence, AGAIN)
 
 
-def _of_weights(rows: list[Rows], layout: PairLayout | None) -> Iterator[Finding]:
+def _of_weights(rows: list[Rows], layout: PairLayout | None, says: str, once: str) -> Iterator[Finding]:
     """Weights that moved where they should not, did not where they should, or moved otherwise."""
     wrong: dict[tuple[str, str], list[Rows]] = {}
     for row in rows:
@@ -99,32 +107,31 @@ def _of_weights(rows: list[Rows], layout: PairLayout | None) -> Iterator[Finding
             wrong.setdefault((row.order, row.expected), []).append(row)
     for (order, expected), which in wrong.items():
         names = f"{which[0].name}{_count(which)}"
-        meant = expected if expected != AS_THEY_WERE else f"that pairs stay {layout}"
         alone = _alone(which, rows)
         if order == AS_THEY_WERE:
-            yield Finding(
-                "order of rows", f"Rows of {names} stay in their order, where the configs say {expected}{alone}.", ONCE
-            )
+            sentence = f"Rows of {names} stay in their order, where {says} {expected}{alone}."
+            yield Finding("order of rows", sentence, once)
         elif "heads in place" in order:
             sentence = f"Rows of the {_plural(which)}, {names}, were reordered {order}: a wrong number of heads."
-            yield Finding("order of rows", sentence, ONCE)
+            yield Finding("order of rows", sentence, once)
         elif order.startswith("from "):
-            sentence = f"Rows of {names} were reordered, pairs {order}, where the configs say {meant}{alone}."
-            yield Finding("order of rows", sentence, ONCE)
+            meant = expected if expected != AS_THEY_WERE else f"that pairs stay {layout}"
+            yield Finding(
+                "order of rows", f"Rows of {names} were reordered, pairs {order}, where {says} {meant}{alone}.", once
+            )
         elif order.startswith(OTHER_NUMBERS):
             yield Finding("numbers of some rows", f"{names} has {order}; the others are as they were.", AGAIN)
         else:
-            moved = f" and {expected}" if expected != AS_THEY_WERE else ""
-            name = (
-                "order of q, k and v"
-                if GROUPS in order
-                else "order of heads"
-                if "; " not in order
-                and ("exchanged" in order or "head" in order.split(" of ")[0])
-                and "channel" not in order
-                else "order of rows"
-            )
-            yield Finding(name, f"Rows of {names} are in another order{moved}: {order}{alone}.", AGAIN)
+            moved = f", beside {expected}" if expected != AS_THEY_WERE else ""
+            yield Finding(_name(order), f"Rows of {names} are in another order{moved}: {order}{alone}.", AGAIN)
+
+
+def _name(order: str) -> str:
+    """The name of a mistake in the order of heads, or of other rows."""
+    if GROUPS in order:
+        return "order of q, k and v"
+    moves_channels = any(word in order for word in ("channels", "halves", " rows moved"))
+    return "order of rows" if moves_channels else "order of heads"
 
 
 def _alone(which: list[Rows], rows: list[Rows]) -> str:

@@ -60,6 +60,12 @@ def fused_heads(shape: HeadShape, *, grouped: bool) -> Heads:
     return Heads(tuple(here), shape.head_dim, tuple(elsewhere))
 
 
+def by_kind(labels: Sequence[str]) -> bool:
+    """Whether all queries come before all keys, and these before all values."""
+    kinds = [label[0] for label in labels]
+    return kinds == sorted(kinds, key="qkv".index)
+
+
 def channel_moves(pairing: Pairing) -> dict[str, np.ndarray]:
     """Known ways to move the channels of a head, by name."""
     dim, width, start = pairing.dim, pairing.width, pairing.start
@@ -113,8 +119,7 @@ def _heads_in_words(taken: np.ndarray, heads: Heads) -> str:
     if not len(moved):
         return ""
     if heads.elsewhere and heads.elsewhere == tuple(labels[index] for index in taken):
-        by_kind = [label[0] for label in labels] == sorted((label[0] for label in labels), key="qkv".index)
-        return f"{GROUPS}, in place of {KINDS}" if by_kind else f"{KINDS}, in place of {GROUPS}"
+        return f"{GROUPS}, in place of {KINDS}" if by_kind(labels) else f"{KINDS}, in place of {GROUPS}"
     if len(moved) == 2 and taken[moved[0]] == moved[1] and taken[moved[1]] == moved[0]:
         return f"{labels[moved[0]]} and {labels[moved[1]]} exchanged"
     steps = (taken - np.arange(len(taken))) % len(taken)

@@ -68,7 +68,7 @@ def _rotations(positions: ModelPositions, arch: str) -> list[SingleRotation]:
     """The rotations of one or two kinds of layers, as this architecture makes them."""
     groups = [single_rotation(replace(group, logit_factor=1.0), "GGUF") for group in positions.groups]
     row = ARCHITECTURES.get(arch)
-    if row is None or row.pairing is None or row.varying or row.windows:
+    if row is None or row.pairing is None or row.varying or row.windows or row.windowed:
         raise ValueError(
             f"arch must be one that rotates all layers alike; got {arch!r}. Choose 'llama' or 'qwen3', say."
         )
