@@ -88,12 +88,16 @@ def compare_rows(first: Checkpoint, second: Checkpoint, heads: HeadsStated) -> R
     missing = [name for name in places if name not in names]
     left = []
     if unlike:
-        left.append(f"{len(unlike)} tensors hold other numbers, {unlike[0]} first, and show no order")
+        left.append(f"{_tensors(unlike)} of other numbers, {unlike[0]} first, which show no order")
     if missing:
         types = f" or of {', '.join(unread_types(second))}" if second.is_gguf and unread_types(second) else ""
-        left.append(f"{len(missing)} tensors of attention are in the first alone{types}, {missing[0]} first")
+        left.append(f"{_tensors(missing)} of attention in the first alone{types}, {missing[0]} first")
     compared = f"rows of {len(rows)} tensors of attention, by their first numbers"
     return RowsCompared(findings, compared, tuple(notes), tuple(left))
+
+
+def _tensors(names: list[str]) -> str:
+    return "1 tensor" if len(names) == 1 else f"{len(names)} tensors"
 
 
 class _Comparison(NamedTuple):

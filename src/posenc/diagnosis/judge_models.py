@@ -117,7 +117,9 @@ def _compare_folders(first: ModelSource, second: ModelSource, *, resized: bool) 
         return None
     rows = compare_rows(one, other, _heads(first.config, first.positions))
     findings, tables, left = compare_table_rows(one, other, same_weights=not rows.left, resized=resized)
-    compared = f"{rows.compared}, and {tables} learned tables" if tables else rows.compared
+    compared = (
+        f"{rows.compared}, and {tables} learned {'table' if tables == 1 else 'tables'}" if tables else rows.compared
+    )
     return rows._replace(findings=(*rows.findings, *findings), compared=compared, left=(*rows.left, *left))
 
 
