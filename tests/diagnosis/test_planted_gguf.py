@@ -94,20 +94,21 @@ def test_mistakes_of_a_converter_are_named(root: Path, tmp_path: Path) -> None:
     llama, stablelm, neox, qwen3 = (tensors_of(root / name) for name in ("llama", "stablelm", "gpt_neox", "qwen3"))
     right = as_converted("llama", llama)
     first, other = (f"model.layers.{layer}.self_attn.q_proj.weight" for layer in (0, 1))
+    keys = {name: llama[name] for name in llama if "k_proj" in name}
+    as_eight = changed(keys, lambda rows: to_adjacent(rows, 4), "k_proj")
+    moved = changed(qwen3, lambda rows: to_adjacent(rows, 8), "q_proj", "k_proj")
+    whole = changed(stablelm, lambda rows: to_adjacent(rows, 16), "q_proj", "k_proj")
+    heads = changed(qwen3, lambda rows: by_head(rows, 8, exchanged(8, 3, 5)), "q_proj")
     planted: list[tuple[str, Tensors, str]] = [
         ("llama", llama, "(4 tensors) stay in their order, where llama.cpp means from halves to adjacent."),
-        ("llama", right | {name: llama[name] for name in llama if "k_proj" in name}, "those of the queries are right"),
-        (
-            "llama",
-            right | changed({name: llama[name] for name in llama if "k_proj" in name}, lambda r: to_adjacent(r, 4), "k_proj"),
-            "from halves to adjacent with 8 heads in place of 4: a wrong number of heads",
-        ),
+        ("llama", right | keys, "those of the queries are right"),
+        ("llama", right | as_eight, "from halves to adjacent with 8 heads in place of 4: a wrong number of heads"),
         ("llama", right | {first: right[other], other: right[first]}, "layer 0 holds q_proj.weight of layer 1"),
-        ("qwen3", changed(qwen3, lambda rows: to_adjacent(rows, 8), "q_proj", "k_proj"), "pairs from halves to adjacent"),
-        ("qwen3", changed(qwen3, lambda rows: by_head(rows, 8, exchanged(8, 3, 5)), "q_proj"), "head 3 and head 5 exch"),
-        ("stablelm", changed(stablelm, lambda r: to_adjacent(r, 16), "q_proj", "k_proj"), "over all 16 channels of a head"),
+        ("qwen3", moved, "pairs from halves to adjacent"),
+        ("qwen3", heads, "head 3 and head 5 exchanged"),
+        ("stablelm", whole, "over all 16 channels of a head, of which 4 rotate"),
         ("gpt_neox", neox, "where llama.cpp means all queries, then all keys, then all values"),
-    ]  # fmt: skip
+    ]
     numbers = count()
 
     def check(case: tuple[str, Tensors, str, str | None]) -> None:

@@ -23,7 +23,7 @@ def to_gguf(
 
     Give the keys to `gguf.GGUFWriter.add_key_value` with the types of the format: whole numbers as UINT32, others as
     FLOAT32. Scalings other than linear, YaRN and LongRoPE become divisors of the frequencies, rope_freqs.weight.
-    Windows are written for Gemma 2, Gemma 3 and gpt-oss alone; elsewhere llama.cpp has them in its code, or not at all.
+    Windows are written for Gemma 2 and gpt-oss alone; elsewhere llama.cpp has them in its code, or not at all.
 
     Args:
         positions: From any reader.
