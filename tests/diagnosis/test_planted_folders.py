@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
@@ -9,7 +10,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from diagnosis.tiny_folders import FAMILIES, Tensors, by_head, changed, copied, mistakes, save_each, tensors_of
+from diagnosis.tiny_folders import (
+    FAMILIES,
+    Tensors,
+    by_channel,
+    by_head,
+    changed,
+    copied,
+    mistakes,
+    save_each,
+    tensors_of,
+)
 from every import every
 from posenc.diagnosis import diagnose
 
@@ -116,3 +127,24 @@ def test_what_is_said_can_be_acted_on(root: Path, tmp_path: Path) -> None:
         assert sentence in str(diagnose(root / family, other)), str(diagnose(root / family, other))
 
     every(said.items(), check)
+
+
+def test_channels_of_layers_that_do_not_rotate_may_move_in_queries_and_keys_alike(root: Path, tmp_path: Path) -> None:
+    """As a converter moves them in every layer; and posenc convert leaves them."""
+    config = json.loads((root / "llama" / "config.json").read_text())
+    config |= {"model_type": "smollm3", "no_rope_layers": [1, 0]}
+    tensors, order = tensors_of(root / "llama"), np.arange(8).reshape(2, -1).T.ravel()
+
+    def found(name: str, layer: int, *modules: str) -> str:
+        own = {key: rows for key, rows in tensors.items() if f".{layer}." in key}
+        moved = tensors | changed(own, lambda rows: by_channel(rows, 8, order), *modules)
+        folders = [
+            copied(root / "llama", one, tmp_path / f"{name} {side}") for side, one in enumerate((tensors, moved))
+        ]
+        for folder in folders:
+            (folder / "config.json").write_text(json.dumps(config))
+        return str(diagnose(*folders))
+
+    assert "note: 2 tensors were reordered together, which changes nothing" in found("both", 1, "q_proj", "k_proj")
+    assert "those of the keys are right" in found("queries", 1, "q_proj")
+    assert "(2 tensors) were reordered, pairs from halves" in found("a layer that rotates", 0, "q_proj", "k_proj")

@@ -156,7 +156,7 @@ def _role(module: str) -> str:
         return "value"
     if module in OUTPUTS:
         return "output"
-    kind = SHORT.get(module) or tensor_names.MODULES.get(module, "other")
+    kind: str = SHORT.get(module) or tensor_names.MODULES.get(module, "stays")
     return "other" if kind == "stays" else kind
 
 

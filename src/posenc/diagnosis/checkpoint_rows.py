@@ -35,17 +35,37 @@ from posenc.models.checkpoints.stored_rows import (
 
 #: So many tensors are looked at row by row; one mistake is seen in the first ones.
 LOOKED_INTO = 64
+#: A tensor of other numbers counts as so many: a trained model has them everywhere, and they show nothing.
+UNLIKE = 8
 #: Rows of a weight that are looked for in others.
 PROBES = 2
 
 
 class HeadsStated(NamedTuple):
-    """What the first config says of heads."""
+    """What the first config says of heads.
+
+    Args:
+        shapes: Of each layer of the text; None for one that does not rotate, empty where the layers are no text.
+        plain: Of those layers.
+        model_type: Of the model.
+        by_head: Whether positions tell heads apart, as ALiBi does.
+    """
 
     shapes: tuple[HeadShape | None, ...]
     plain: HeadShape | None
     model_type: str
     by_head: bool
+
+    def rotates(self, place: Place) -> bool:
+        """Whether a tensor belongs to a layer that is known to rotate, or of which nothing is known."""
+        layer = place.layer
+        return layer is None or layer >= len(self.shapes) or self.shapes[layer] is not None
+
+    def shape(self, place: Place) -> HeadShape | None:
+        """The heads of a tensor's layer; None in a tower."""
+        layer = place.layer
+        own = self.shapes[layer] if layer is not None and layer < len(self.shapes) else None
+        return None if place.is_tower else own or self.plain
 
 
 class RowsCompared(NamedTuple):
@@ -70,7 +90,7 @@ def compare_rows(first: Checkpoint, second: Checkpoint, heads: HeadsStated) -> R
     Args:
         first: The checkpoint that is meant.
         second: The checkpoint to check.
-        heads: Of each layer of the text, as the first config says, and whether positions tell heads apart.
+        heads: What the first config says of them.
     """
     places = places_of(first.tensors)
     if second.is_gguf:
@@ -80,10 +100,10 @@ def compare_rows(first: Checkpoint, second: Checkpoint, heads: HeadsStated) -> R
         other_names = counterparts(first.tensors, second.tensors)
     names = {name: other_names[name] for name in places if name in other_names}
     rows = list(_Comparison(first, second, heads, places, names).rows())
-    harmless = _moved_together(rows) if not heads.by_head else frozenset()
+    harmless = _moved_together(rows, heads)
     wrong = [row for row in rows if row.name not in harmless]
     findings = findings_on_rows(wrong, first.layout, is_gguf=second.is_gguf)
-    notes = [f"heads of {len(harmless)} tensors were reordered together, which changes nothing"] if harmless else []
+    notes = [f"{len(harmless)} tensors were reordered together, which changes nothing"] if harmless else []
     unlike = [row.name for row in rows if row.order == OTHER_NUMBERS]
     missing = [name for name in places if name not in names]
     left = []
@@ -119,16 +139,13 @@ class _Comparison(NamedTuple):
             if order_of_weight is not None and len(order_of_weight[1]) == len(layout.orders[AS_THEY_WERE]):
                 layout = layout._replace(orders=dict([order_of_weight]) | layout.orders)
             found, order = self._of(place, layout, look=left > 0)
-            left -= order is not None
+            left -= 0 if order is None else UNLIKE if found.order == OTHER_NUMBERS else 1
             if order is not None and place.kind == "weight" and (order >= 0).all():
                 orders_of_module[place.owner, place.module] = found.order, order
             yield found
 
     def _layout(self, place: Place) -> RowLayout:
-        shapes, layer = self.heads.shapes, place.layer
-        shape = shapes[layer] if layer is not None and layer < len(shapes) else None
-        shape = None if place.is_tower else shape or self.heads.plain
-        layout = row_layout(place, self.first.tensors, shape, self.heads.model_type)
+        layout = row_layout(place, self.first.tensors, self.heads.shape(place), self.heads.model_type)
         if place.role == "output" and self._second(place).dtype in BLOCKS:  # its heads lie inside of rows
             return one_run(1 - layout.axis, self.first.tensors[place.name])
         apart = layout.as_kinds if self.second.is_gguf else None
@@ -144,7 +161,7 @@ class _Comparison(NamedTuple):
         if not look or not same_shape:
             return Rows(place, (OTHER_NUMBERS,), expected), None
         meant = layout.orders[expected]
-        order = order_of_rows(one[meant], other)
+        order = order_of_rows(one.taken(meant), other)
         if (order >= 0).all():
             taken = heads_taken(order, layout.heads)
             words = in_words(order, layout.heads, layout.moves)
@@ -171,7 +188,7 @@ class _Comparison(NamedTuple):
         if self.second.is_gguf and KINDS in layout.orders:
             return KINDS
         name = f"from {self.first.layout} to {self.second.layout}"
-        stays = place.is_tower or place.role in ("value", "output", "other")
+        stays = place.is_tower or place.role in ("value", "output", "other") or not self.heads.rotates(place)
         return AS_THEY_WERE if stays or name not in layout.orders else name
 
     @staticmethod
@@ -179,13 +196,13 @@ class _Comparison(NamedTuple):
         """Names of the known orders that lead from the first checkpoint to the second, the expected one first."""
         others = [name for name in layout.orders if name != expected]
         for name in (expected, *sorted(others, key=lambda name: not name.startswith(expected))):
-            if same_rows(one[layout.orders[name]], other).all():
+            if same_rows(one.taken(layout.orders[name]), other).all():
                 yield name
 
     def _holder(self, place: Place, other: RowNumbers, layout: RowLayout) -> Place | None:
         """The tensor of the first that has these rows, in any order: of this layer, or of another one."""
         count = PROBES if other.values.shape[1] > 1 else len(other.values)
-        probes = other[np.linspace(0, len(other.values) - 1, count).astype(int)]
+        probes = other.taken(np.linspace(0, len(other.values) - 1, count).astype(int))
         shape = self.first.tensors[place.name].shape
         for name, candidate in self.places.items():
             if name != place.name and candidate.leaf == place.leaf and self.first.tensors[name].shape == shape:
@@ -203,23 +220,43 @@ def _in_part(order: np.ndarray) -> str:
     return f"other numbers in {len(unknown)} of {len(order)} rows, row {unknown[0]} first"
 
 
-def _moved_together(rows: Iterable[Rows]) -> frozenset[str]:
-    """Tensors of layers whose heads of queries, keys, values and outputs all moved alike: nothing else changes."""
+def _moved_together(rows: Iterable[Rows], heads: HeadsStated) -> frozenset[str]:
+    """Tensors of layers in which all that belongs together moved alike, which changes nothing."""
     of_owner: dict[str, list[Rows]] = {}
     for row in rows:
         of_owner.setdefault(row.place.owner, []).append(row)
     together: set[str] = set()
     for own in of_owner.values():
-        moved = [row for row in own if row.heads is not None and row.heads != tuple(range(len(row.heads)))]
-        taken = {row.place.role: row.heads for row in own if row.place.kind == "weight"}
-        if moved and _are_alike(taken) and all(_moves_heads_alone(row) for row in moved):
+        moved = [row for row in own if row.is_wrong]
+        in_heads = not heads.by_head and _heads_moved(own)
+        if moved and (in_heads or (not heads.rotates(own[0].place) and _channels_moved(own))):
             together |= {row.name for row in moved}
     return frozenset(together)
 
 
-def _moves_heads_alone(row: Rows) -> bool:
-    """Whether heads moved whole."""
-    return ";" not in row.order and "channels" not in row.order and row.place.kind in ("weight", "bias")
+def _heads_moved(own: Iterable[Rows]) -> bool:
+    """Whether whole heads of queries, keys, values and outputs moved alike, and nothing else has a row of a head."""
+    weights = {row.place.role: row for row in own if row.place.kind == "weight"}
+    for row in own:
+        kind, role = row.place.kind, row.place.role
+        whole = row.holds is None and not any(word in row.order for word in (";", "channels", "halves"))
+        in_place = row.heads == tuple(range(len(row.heads or ())))
+        alone = (kind == "weight" and role != "other" and not (row.is_wrong and in_place)) or (
+            kind == "bias" and role == "output"
+        )
+        beside = kind == "bias" and role in weights and weights[role].order in row.orders
+        shared = kind == "norm" and row.heads == (0,)
+        if not whole or not (alone or beside or shared):
+            return False
+    return _are_alike({role: row.heads for role, row in weights.items()})
+
+
+def _channels_moved(own: Iterable[Rows]) -> bool:
+    """Whether channels of queries and keys moved alike, and nothing else did: only a rotation tells them apart."""
+    moving = [row for row in own if row.place.role.partition(" ")[0] in ("query", "key")]
+    orders = {row.order for row in moving if row.place.kind != "norm"}
+    alike = len(orders) == 1 and all(orders <= set(row.orders) for row in moving)
+    return alike and all(row.order == row.expected for row in own if row not in moving)
 
 
 def _are_alike(taken: Mapping[str, tuple[int, ...] | None]) -> bool:

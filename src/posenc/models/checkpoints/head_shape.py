@@ -159,9 +159,9 @@ def plain_head_shape(config: Mapping[str, Any]) -> HeadShape | None:
     heads = _count(data, (*HEADS, "decoder_attention_heads", "encoder_attention_heads"))
     width = next((data[key] for key in ("head_dim", "d_kv") if data.get(key)), None)
     hidden = next((data[key] for key in ("hidden_size", "d_model", "n_embd") if data.get(key)), None)
-    if heads is None or (width is None and hidden is None):
+    dim = width if width is not None or hidden is None or heads is None else hidden // heads
+    if heads is None or dim is None:
         return None
-    dim = hidden // heads if width is None else width
     kv_heads = _count(data, KV_HEADS) or heads
     return None if dim < 2 or heads % kv_heads else HeadShape(heads, kv_heads, dim)
 

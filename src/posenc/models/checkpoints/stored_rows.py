@@ -42,9 +42,9 @@ class RowNumbers(NamedTuple):
     values: np.ndarray
     tolerance: np.ndarray
 
-    def __getitem__(self, rows: object) -> RowNumbers:  # type: ignore[override]
+    def taken(self, rows: np.ndarray) -> RowNumbers:
         """Take some rows, in this order."""
-        return RowNumbers(self.values[rows], self.tolerance[rows])  # type: ignore[index]
+        return RowNumbers(self.values[rows], self.tolerance[rows])
 
 
 def leading_numbers(tensor: StoredTensor, axis: int = 0) -> RowNumbers:
@@ -106,5 +106,5 @@ def order_of_rows(one: RowNumbers, other: RowNumbers) -> np.ndarray:
         rows = left[begin : begin + piece]
         distance = lengths - 2 * (other.values[rows].astype(np.float32) @ table.T)
         nearest = distance.argmin(1)
-        order[rows] = np.where(same_rows(one[nearest], other[rows]), nearest, -1)
+        order[rows] = np.where(same_rows(one.taken(nearest), other.taken(rows)), nearest, -1)
     return order
