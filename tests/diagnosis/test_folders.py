@@ -79,7 +79,7 @@ def test_rows_are_compared(case: str, tmp_path: Path) -> None:
     found = diagnose(folder(tmp_path / "one", weights()), folder(tmp_path / "other", tensors))
     assert found.agree == (not expected), str(found)
     assert names(found) == expected
-    assert "rows of 8 tensors of queries and keys" in found.compared
+    assert "rows of 10 tensors of attention" in found.compared
 
 
 def test_norms_of_ones_lie_in_any_order(tmp_path: Path) -> None:
@@ -144,7 +144,7 @@ def test_weights_of_another_model_show_no_order(tmp_path: Path) -> None:
     other = changed(ROTARY, lambda rows: rows + 1)
     found = diagnose(folder(tmp_path / "one", weights()), folder(tmp_path / "other", other))
     assert found.agree
-    assert "8 tensors hold other numbers" in str(found)
+    assert "8 tensors of other numbers" in str(found)
 
 
 def converted(tmp_path: Path, config: dict[str, Any], tensors: dict[str, np.ndarray], source: Any, target: Any) -> Path:

@@ -131,11 +131,16 @@ def test_gemma_3_takes_what_llama_cpp_takes(tmp_path):
     assert alone.encodings == full.encodings
 
 
+PLAIN = {"rope_type": "default", "rope_theta": 5e5}
 #: A small config of each architecture whose windows are read, and its base.
 WINDOWS = {
     "gemma2": ({"model_type": "gemma2", "query_pre_attn_scalar": 8}, 1e4),
     "gemma3": ({"model_type": "gemma3_text", "query_pre_attn_scalar": 8}, 1e6),
     "gpt-oss": ({"model_type": "gpt_oss", "rope_parameters": {"rope_type": "default", "rope_theta": 1.5e5}}, 1.5e5),
+    "olmo2": (
+        {"model_type": "olmo3", "rope_parameters": dict.fromkeys(("full_attention", "sliding_attention"), PLAIN)},
+        5e5,
+    ),
 }
 
 
@@ -159,6 +164,53 @@ def test_windows_are_read_where_llama_cpp_says_which_layers_have_one(arch):
     other = diagnose(expected, from_gguf(with_windows(arch, **{"attention.sliding_window": 511})[1]))
     assert [finding.name for finding in other.findings] == ["window"]
     assert not diff(found, from_gguf(with_windows(arch, **{"attention.sliding_window": 511})[1])).same
+
+
+def head_of(arch, **keys):
+    return GGUFHead({"general.architecture": arch, **{f"{arch}.{name}": value for name, value in keys.items()}}, (), {})
+
+
+def test_sliding_layers_of_olmo_3_are_not_scaled():
+    scaled = {"rope_type": "yarn", "rope_theta": 5e5, "factor": 8.0, "original_max_position_embeddings": 8192}
+    ropes = {"full_attention": scaled, "sliding_attention": {"rope_type": "default", "rope_theta": 5e5}}
+    sizes = {"head_dim": 8, "num_hidden_layers": 8, "sliding_window": 4096, "max_position_embeddings": 65536}
+    config = from_config({"model_type": "olmo3", "rope_parameters": ropes, **sizes})
+    keys = {"block_count": 8, "attention.key_length": 8, "rope.freq_base": 5e5, "rope.scaling.type": "yarn"}
+    keys |= {"rope.scaling.factor": 8.0, "rope.scaling.original_context_length": 8192, "context_length": 65536}
+    windows = {"attention.sliding_window": 4096, "attention.sliding_window_pattern": (True, True, True, False) * 2}
+    assert diagnose(config, from_gguf(head_of("olmo2", **keys, **windows))).agree
+    (alone,) = from_gguf(head_of("olmo2", **keys)).groups  # OLMo 2 has no window
+    assert alone.encodings[0].scaling == YaRN(factor=8.0, original=8192)
+
+
+def test_full_layers_of_the_large_exaone_4_do_not_rotate():
+    keys = {"attention.key_length": 8, "rope.freq_base": 1e6}
+    sizes = {"model_type": "exaone4", "head_dim": 8, "rope_parameters": {"rope_type": "default", "rope_theta": 1e6}}
+    large = from_config(sizes | {"num_hidden_layers": 64, "sliding_window": 4096, "sliding_window_pattern": 4})
+    found = from_gguf(head_of("exaone4", block_count=64, **keys, **{"attention.sliding_window": 4096}))
+    assert [len(group.encodings) for group in found.groups] == [0, 1]
+    assert diagnose(large, found).verdict == "agree in everything that this evidence can show"
+    kinds = {"layer_types": ["full_attention"] * 30}
+    small = from_config(sizes | kinds | {"num_hidden_layers": 30, "sliding_window": None})
+    assert diagnose(small, from_gguf(head_of("exaone4", block_count=30, **keys))).agree
+    with pytest.raises(ValueError, match="arch must be one that rotates all layers alike; got 'exaone4'"):
+        to_gguf(small, "exaone4", context_length=4096)
+
+
+@pytest.mark.parametrize("mscale", [1.0, 0.707])
+def test_deepseek_multiplies_logits_as_its_config_says(mscale):
+    scaled = {"rope_type": "yarn", "rope_theta": 1e4, "factor": 40.0, "original_max_position_embeddings": 4096}
+    scaled |= {"mscale": mscale, "mscale_all_dim": mscale}
+    sizes = {"num_hidden_layers": 2, "qk_nope_head_dim": 128, "qk_rope_head_dim": 64, "rope_interleave": True}
+    config = {"model_type": "deepseek_v3", "max_position_embeddings": 163_840, "rope_parameters": scaled, **sizes}
+    keys = {"block_count": 2, "context_length": 163_840, "rope.dimension_count": 64, "rope.freq_base": 1e4}
+    keys |= {"attention.key_length": 576, "attention.key_length_mla": 192, "rope.scaling.type": "yarn"}
+    keys |= {"rope.scaling.factor": 40.0, "rope.scaling.original_context_length": 4096}
+    multiplier = {"rope.scaling.yarn_log_multiplier": float(np.float32(0.1 * mscale))}
+    found = diagnose(from_config(config), from_gguf(head_of("deepseek2", **keys, **multiplier)))
+    assert found.verdict == "agree in everything that this evidence can show", str(found)
+    other = diagnose(from_config(config), from_gguf(head_of("deepseek2", **keys)))
+    assert not other.agree, "a file without the key leaves the factor of logits out"
 
 
 def test_gemma_2_takes_its_window_where_the_file_has_none():

@@ -1,253 +1,271 @@
-"""Rows of queries and keys in two checkpoints of one model.
+"""Rows of queries, keys and values in two checkpoints of one model.
 
-Whether they lie as their configs say, and what stayed behind.
+Whether they lie as their configs say, which heads or layers were exchanged, and what stayed behind.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 import numpy as np
 
-from posenc.core import plain_file
-from posenc.core.rotation import Pairing, PairLayout
+from posenc.diagnosis.attention_tensors import (
+    Checkpoint,
+    Place,
+    RowLayout,
+    counterparts,
+    one_run,
+    places_of,
+    row_layout,
+)
+from posenc.diagnosis.gguf_tensors import compared_roles, names_in_gguf, unread_types
 from posenc.diagnosis.mistake import Finding
-from posenc.models.checkpoints import tensor_names
-from posenc.models.checkpoints.conversion_plan import contents_of
+from posenc.diagnosis.row_findings import OTHER_NUMBERS, Rows, findings_on_rows
+from posenc.diagnosis.row_orders import AS_THEY_WERE, KINDS, heads_taken, in_words
 from posenc.models.checkpoints.head_shape import HeadShape
-from posenc.models.checkpoints.row_permutation import row_order
-from posenc.models.checkpoints.tensor_layout import Move, Shapes, move_of
-from posenc.models.formats.safetensors_header import Entry
+from posenc.models.checkpoints.stored_rows import (
+    BLOCKS,
+    RowNumbers,
+    StoredTensor,
+    leading_numbers,
+    order_of_rows,
+    same_rows,
+)
 
-#: Numbers of each row that are compared: rows of weights differ in their first ones.
-COLUMNS = 32
-#: How far numbers may be off, of the largest in the tensor, that were rounded to a 16-bit type.
-ROUNDED = 2.0**-8
-#: Words in names of towers, whose layers are not those of the text.
-TOWERS = ("vision", "visual", "image", "audio", "tower")
-NUMBERS = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2"}
-
-
-class Checkpoint(NamedTuple):
-    """A folder, its tensors by name with the file of each, and the layout of pairs that its config says."""
-
-    folder: Path
-    tensors: dict[str, tuple[str, Entry]]
-    layout: PairLayout | None
+#: So many tensors are looked at row by row; one mistake is seen in the first ones.
+LOOKED_INTO = 64
+#: A tensor of other numbers counts as so many: a trained model has them everywhere, and they show nothing.
+UNLIKE = 8
+#: Rows of a weight that are looked for in others.
+PROBES = 2
 
 
-class Rows(NamedTuple):
-    """Order of one tensor's rows in the second checkpoint, compared with the first.
+class HeadsStated(NamedTuple):
+    """What the first config says of heads.
 
     Args:
-        name: Name of the tensor.
-        kind: "weight", "bias", "norm", "scale" or "tower".
-        orders: Reorderings that fit, the expected one first; several where rows are alike, as in a norm of ones.
-        expected: The reordering that the configs say.
+        shapes: Of each layer of the text; None for one that does not rotate, empty where the layers are no text.
+        plain: Of those layers.
+        model_type: Of the model.
+        by_head: Whether positions tell heads apart, as ALiBi does.
     """
 
-    name: str
-    kind: str
-    orders: tuple[str, ...]
-    expected: str
+    shapes: tuple[HeadShape | None, ...]
+    plain: HeadShape | None
+    model_type: str
+    by_head: bool
 
-    @property
-    def order(self) -> str:
-        return self.orders[0]
+    def rotates(self, place: Place) -> bool:
+        """Whether a tensor belongs to a layer that is known to rotate, or of which nothing is known."""
+        layer = place.layer
+        return layer is None or layer >= len(self.shapes) or self.shapes[layer] is not None
 
-    @property
-    def module(self) -> str:
-        """The module that the tensor lies in."""
-        return self.name.rpartition(".")[0]
-
-    @property
-    def attention(self) -> str:
-        """The module around that one."""
-        return self.module.rpartition(".")[0]
+    def shape(self, place: Place) -> HeadShape | None:
+        """The heads of a tensor's layer; None in a tower."""
+        layer = place.layer
+        own = self.shapes[layer] if layer is not None and layer < len(self.shapes) else None
+        return None if place.is_tower else own or self.plain
 
 
-def checkpoint_of(folder: Path, layout: PairLayout | None) -> Checkpoint | None:
-    """The tensors of a folder; None where it has none that can be compared."""
-    if not any(folder.glob("*.safetensors")):
-        return None
-    return Checkpoint(folder, contents_of(folder)[1], layout)
+class RowsCompared(NamedTuple):
+    """What the rows of two checkpoints show.
+
+    Args:
+        findings: Mistakes.
+        compared: What was compared, in words.
+        notes: Harmless observations.
+        left: What was not compared, in words.
+    """
+
+    findings: tuple[Finding, ...]
+    compared: str
+    notes: tuple[str, ...] = ()
+    left: tuple[str, ...] = ()
 
 
-def compare_rows(
-    first: Checkpoint, second: Checkpoint, heads: tuple[HeadShape | None, ...]
-) -> tuple[tuple[Finding, ...], str, tuple[str, ...]]:
-    """Compare the order of rows of queries and keys; returns findings, what was compared, and notes.
+def compare_rows(first: Checkpoint, second: Checkpoint, heads: HeadsStated) -> RowsCompared:
+    """Compare the order of rows of queries, keys and values.
 
     Args:
         first: The checkpoint that is meant.
         second: The checkpoint to check.
-        heads: Of each layer of the text, as the first config says.
+        heads: What the first config says of them.
     """
-    rows = list(_rows_of(first, second, heads))
-    findings = dict.fromkeys([*_of_weights(rows, first), *_left_behind(rows), *_of_towers(rows)])
-    unlike = [row.name for row in rows if row.order == "other numbers"]
-    notes = (f"{len(unlike)} tensors hold other numbers, {unlike[0]} first, and show no order",) if unlike else ()
-    return tuple(findings), f"rows of {len(rows)} tensors of queries and keys", notes
+    places = places_of(first.tensors)
+    if second.is_gguf:
+        places = compared_roles(places)
+        other_names = names_in_gguf(places.values(), first, second)
+    else:
+        other_names = counterparts(first.tensors, second.tensors)
+    names = {name: other_names[name] for name in places if name in other_names}
+    rows = list(_Comparison(first, second, heads, places, names).rows())
+    harmless = _moved_together(rows, heads)
+    wrong = [row for row in rows if row.name not in harmless]
+    findings = findings_on_rows(wrong, first.layout, is_gguf=second.is_gguf)
+    notes = [f"{len(harmless)} tensors were reordered together, which changes nothing"] if harmless else []
+    unlike = [row.name for row in rows if row.order == OTHER_NUMBERS]
+    missing = [name for name in places if name not in names]
+    left = []
+    if unlike:
+        left.append(f"{_tensors(unlike)} of other numbers, {unlike[0]} first, which show no order")
+    if missing:
+        types = f" or of {', '.join(unread_types(second))}" if second.is_gguf and unread_types(second) else ""
+        left.append(f"{_tensors(missing)} of attention in the first alone{types}, {missing[0]} first")
+    compared = f"rows of {len(rows)} tensors of attention, by their first numbers"
+    return RowsCompared(findings, compared, tuple(notes), tuple(left))
 
 
-def _rows_of(first: Checkpoint, second: Checkpoint, heads: tuple[HeadShape | None, ...]) -> Iterator[Rows]:
-    shapes: Shapes = {name: (entry.dtype, entry.shape) for name, (_, entry) in first.tensors.items()}
-    for name in first.tensors:
-        owner = tensor_names.attention_module_of(name) or _owner_of_norm(name, first.tensors)
-        if owner is None or name not in second.tensors:
-            continue
-        if any(word in name for word in TOWERS):
-            yield Rows(name, "tower", (_order_of_tower(name, first, second),), "as they were")
-            continue
-        layer = tensor_names.layer_of(owner)
-        shape = heads[layer] if layer is not None and layer < len(heads) else None
-        move = _move(name, owner, shape, shapes)
-        if move is None or shape is None or shapes[name][1] != second.tensors[name][1].shape:
-            continue
-        moved = first.layout is not None and second.layout is not None and first.layout != second.layout
-        expected = f"from {first.layout} to {second.layout}" if moved else "as they were"
-        yield Rows(name, _kind(name, move), _orders(name, move, shape, first, second, expected), expected)
+def _tensors(names: list[str]) -> str:
+    return "1 tensor" if len(names) == 1 else f"{len(names)} tensors"
 
 
-def _owner_of_norm(name: str, tensors: dict[str, tuple[str, Entry]]) -> str | None:
-    """The attention module that a norm of queries or keys lies in."""
-    parents = tensor_names.parents(name)
-    is_norm = len(parents) > 1 and tensor_names.MODULES.get(parents[0].rpartition(".")[2], "").endswith("norm")
-    owner = parents[1] if is_norm else ""
-    projections = tuple(f"{owner}.{module}." for module in tensor_names.MOVING)
-    return owner if is_norm and any(other.startswith(projections) for other in tensors) else None
+class _Comparison(NamedTuple):
+    """Two checkpoints, the tensors of attention of the first, and their names in the second."""
 
+    first: Checkpoint
+    second: Checkpoint
+    heads: HeadsStated
+    places: Mapping[str, Place]
+    names: Mapping[str, str]
 
-def _move(name: str, attention: str, shape: HeadShape | None, shapes: Shapes) -> Move | None:
-    """Reordering of a tensor from adjacent pairs to halves; None where it has no rows of queries or keys."""
-    if shape is None:
+    def rows(self) -> Iterator[Rows]:
+        """Weights come before what belongs to them, whose rows may follow theirs."""
+        left, orders_of_module = LOOKED_INTO, dict[tuple[str, str], tuple[str, np.ndarray]]()
+        for name in sorted(self.names, key=lambda name: self.places[name].kind != "weight"):
+            place = self.places[name]
+            layout = self._layout(place)
+            order_of_weight = orders_of_module.get((place.owner, place.module))
+            if order_of_weight is not None and len(order_of_weight[1]) == len(layout.orders[AS_THEY_WERE]):
+                layout = layout._replace(orders=dict([order_of_weight]) | layout.orders)
+            found, order = self._of(place, layout, look=left > 0)
+            left -= 0 if order is None else UNLIKE if found.order == OTHER_NUMBERS else 1
+            if order is not None and place.kind == "weight" and (order >= 0).all():
+                orders_of_module[place.owner, place.module] = found.order, order
+            yield found
+
+    def _layout(self, place: Place) -> RowLayout:
+        layout = row_layout(place, self.first.tensors, self.heads.shape(place), self.heads.model_type)
+        if place.role == "output" and self._second(place).dtype in BLOCKS:  # its heads lie inside of rows
+            return one_run(1 - layout.axis, self.first.tensors[place.name])
+        apart = layout.as_kinds if self.second.is_gguf else None
+        return layout if apart is None else layout._replace(orders={**layout.orders, KINDS: apart})
+
+    def _of(self, place: Place, layout: RowLayout, look: bool) -> tuple[Rows, np.ndarray | None]:
+        """The order of a tensor's rows, by its name and, where it was looked for, by its numbers."""
+        expected, each = self._expected(place, layout), tuple(range(len(layout.heads.labels)))
+        one, other, same_shape = self._numbers(place, layout.axis)
+        fitting = tuple(self._fitting(layout, expected, one, other)) if same_shape else ()
+        if fitting:
+            return Rows(place, fitting, expected, each), None
+        if not look or not same_shape:
+            return Rows(place, (OTHER_NUMBERS,), expected), None
+        meant = layout.orders[expected]
+        order = order_of_rows(one.taken(meant), other)
+        if (order >= 0).all():
+            taken = heads_taken(order, layout.heads)
+            words = in_words(order, layout.heads, layout.moves)
+            return Rows(place, (words,), expected, None if taken is None else tuple(taken.tolist())), meant[order]
+        holder = self._holder(place, other, layout)
+        words = _in_part(order) if holder is None else f"those of {holder.name}"
+        return Rows(place, (words,), expected, holds=holder), order
+
+    def _second(self, place: Place) -> StoredTensor:
+        return self.second.tensors[self.names[place.name]]
+
+    def _numbers(self, place: Place, axis: int) -> tuple[RowNumbers, RowNumbers, bool]:
+        """The rows of a tensor on both sides, and whether it has one shape; GGUF has no transposed projection."""
+        tensor, other = self.first.tensors[place.name], self._second(place)
+        along = int(place.role == "output" and len(other.shape) > 1 and other.dtype not in BLOCKS)
+        other_axis = along if self.second.is_gguf else axis
+        rows = leading_numbers(other, other_axis)
+        if place.role.endswith("norm"):
+            rows = rows._replace(values=rows.values - self.second.added)
+        same_shape = tensor.shape == (other.shape if axis == other_axis else other.shape[::-1])
+        return leading_numbers(tensor, axis), rows, same_shape
+
+    def _expected(self, place: Place, layout: RowLayout) -> str:
+        if self.second.is_gguf and KINDS in layout.orders:
+            return KINDS
+        name = f"from {self.first.layout} to {self.second.layout}"
+        stays = place.is_tower or place.role in ("value", "output", "other") or not self.heads.rotates(place)
+        return AS_THEY_WERE if stays or name not in layout.orders else name
+
+    @staticmethod
+    def _fitting(layout: RowLayout, expected: str, one: RowNumbers, other: RowNumbers) -> Iterator[str]:
+        """Names of the known orders that lead from the first checkpoint to the second, the expected one first."""
+        others = [name for name in layout.orders if name != expected]
+        for name in (expected, *sorted(others, key=lambda name: not name.startswith(expected))):
+            if same_rows(one.taken(layout.orders[name]), other).all():
+                yield name
+
+    def _holder(self, place: Place, other: RowNumbers, layout: RowLayout) -> Place | None:
+        """The tensor of the first that has these rows, in any order: of this layer, or of another one."""
+        count = PROBES if other.values.shape[1] > 1 else len(other.values)
+        probes = other.taken(np.linspace(0, len(other.values) - 1, count).astype(int))
+        shape = self.first.tensors[place.name].shape
+        for name, candidate in self.places.items():
+            if name != place.name and candidate.leaf == place.leaf and self.first.tensors[name].shape == shape:
+                rows = leading_numbers(self.first.tensors[name], layout.axis)
+                if (order_of_rows(rows, probes) >= 0).all():
+                    return candidate
         return None
-    try:
-        return move_of(name, attention, shape, "adjacent", "halves", shapes)[1]
-    except ValueError:  # a tensor of a form that no conversion knows shows nothing
-        return None
 
 
-def _kind(name: str, move: Move) -> str:
-    if move.kind.endswith("norm"):
-        return "norm"
-    if name.endswith("bias"):
-        return "bias"
-    return "scale" if "scale" in name.rpartition(".")[2] else "weight"
+def _in_part(order: np.ndarray) -> str:
+    """Rows of which some are known."""
+    unknown = np.flatnonzero(order < 0)
+    if len(unknown) > len(order) // 2:
+        return OTHER_NUMBERS
+    return f"other numbers in {len(unknown)} of {len(order)} rows, row {unknown[0]} first"
 
 
-def _orders(
-    name: str, move: Move, shape: HeadShape, first: Checkpoint, second: Checkpoint, expected: str
-) -> tuple[str, ...]:
-    """Names of the reorderings that lead from the first checkpoint to the second, the expected one first."""
-    one, other = (_numbers(checkpoint, name, move.axis) for checkpoint in (first, second))
-    to_halves = move.order()
-    to_adjacent = np.argsort(to_halves)
-    candidates = {
-        "as they were": np.arange(len(to_halves)),
-        "from adjacent to halves": to_halves,
-        "from halves to adjacent": to_adjacent,
-    }
-    if move.kind == "key" and isinstance(move.heads, int):
-        for count in {shape.heads, shape.kv_heads} - {move.heads}:
-            wrong = _with_heads(count, len(to_halves))
-            if wrong is not None:
-                words = f"with {count} heads in place of {move.heads}"
-                candidates |= {
-                    f"from halves to adjacent and back {words}": to_adjacent[wrong],
-                    f"from adjacent to halves and back {words}": to_halves[np.argsort(wrong)],
-                    f"from adjacent to halves {words}": wrong,
-                    f"from halves to adjacent {words}": np.argsort(wrong),
-                }
-    fitting = (order for order in dict.fromkeys((expected, *candidates)) if _same(one[candidates[order]], other))
-    return tuple(fitting) or ("other numbers",)
+def _moved_together(rows: Iterable[Rows], heads: HeadsStated) -> frozenset[str]:
+    """Tensors of layers in which all that belongs together moved alike, which changes nothing."""
+    of_owner: dict[str, list[Rows]] = {}
+    for row in rows:
+        of_owner.setdefault(row.place.owner, []).append(row)
+    together: set[str] = set()
+    for own in of_owner.values():
+        moved = [row for row in own if row.is_wrong]
+        in_heads = not heads.by_head and _heads_moved(own)
+        if moved and (in_heads or (not heads.rotates(own[0].place) and _channels_moved(own))):
+            together |= {row.name for row in moved}
+    return frozenset(together)
 
 
-def _with_heads(count: int, rows: int) -> np.ndarray | None:
-    width = rows // count
-    if rows % count or width % 2:
-        return None
-    return row_order(Pairing("adjacent", width, width), Pairing("halves", width, width), count)
+def _heads_moved(own: Iterable[Rows]) -> bool:
+    """Whether whole heads of queries, keys, values and outputs moved alike, and nothing else has a row of a head."""
+    weights = {row.place.role: row for row in own if row.place.kind == "weight"}
+    for row in own:
+        kind, role = row.place.kind, row.place.role
+        whole = row.holds is None and not any(word in row.order for word in (";", "channels", "halves"))
+        in_place = row.heads == tuple(range(len(row.heads or ())))
+        alone = (kind == "weight" and role != "other" and not (row.is_wrong and in_place)) or (
+            kind == "bias" and role == "output"
+        )
+        beside = kind == "bias" and role in weights and weights[role].order in row.orders
+        shared = kind == "norm" and row.heads == (0,)
+        if not whole or not (alone or beside or shared):
+            return False
+    return _are_alike({role: row.heads for role, row in weights.items()})
 
 
-def _numbers(checkpoint: Checkpoint, name: str, axis: int) -> np.ndarray:
-    """The first numbers of every row, as float64 where the type is known and as bytes where not."""
-    file, entry = checkpoint.tensors[name]
-    path = checkpoint.folder / file
-    start = _start(path) + entry.begin
-    if entry.dtype in NUMBERS:
-        array = np.memmap(path, NUMBERS[entry.dtype], "r", start, entry.shape)
-    else:  # of a type that NumPy lacks, its bytes
-        array = np.memmap(path, np.uint8, "r", start, (*entry.shape, entry.size // max(int(np.prod(entry.shape)), 1)))
-    rows: np.ndarray = np.moveaxis(np.asarray(array), axis, 0)
-    rows = rows.reshape(len(rows), -1)[:, :COLUMNS] if rows.ndim > 1 else rows[:, None]
-    if entry.dtype == "BF16":
-        return (rows.astype(np.uint32) << 16).view(np.float32).astype(np.float64)
-    return np.asarray(rows, dtype=np.float64)
+def _channels_moved(own: Iterable[Rows]) -> bool:
+    """Whether channels of queries and keys moved alike, and nothing else did: only a rotation tells them apart."""
+    moving = [row for row in own if row.place.role.partition(" ")[0] in ("query", "key")]
+    orders = {row.order for row in moving if row.place.kind != "norm"}
+    alike = len(orders) == 1 and all(orders <= set(row.orders) for row in moving)
+    return alike and all(row.order == row.expected for row in own if row not in moving)
 
 
-def _start(path: Path) -> int:
-    with plain_file.opened(path) as file:
-        return 8 + int.from_bytes(file.read(8), "little")
-
-
-def _same(one: np.ndarray, other: np.ndarray) -> bool:
-    """Whether rows are the same up to the rounding of a 16-bit type."""
-    if one.shape != other.shape:
+def _are_alike(taken: Mapping[str, tuple[int, ...] | None]) -> bool:
+    """Whether heads of queries and outputs moved alike, and those of keys and values with their groups."""
+    if not {"query", "key", "value", "output"} <= set(taken):
         return False
-    size = float(np.abs(one).max(initial=0.0))
-    return bool(np.all(np.abs(one - other) <= ROUNDED * np.maximum(np.abs(one), 1e-3 * size)))
-
-
-def _order_of_tower(name: str, first: Checkpoint, second: Checkpoint) -> str:
-    """Whether the rows of a tower that does not rotate stand where they stood."""
-    if first.tensors[name][1].shape != second.tensors[name][1].shape:
-        return "other numbers"
-    one, other = (_numbers(checkpoint, name, 0) for checkpoint in (first, second))
-    if _same(one, other):
-        return "as they were"
-    same_rows = _same(one[np.lexsort(one.T[::-1])], other[np.lexsort(other.T[::-1])])
-    return "in another order" if same_rows else "other numbers"
-
-
-def _of_weights(rows: list[Rows], first: Checkpoint) -> Iterator[Finding]:
-    """Weights that moved where they should not, did not where they should, or moved otherwise."""
-    wrong: dict[tuple[str, str], list[str]] = {}
-    for row in rows:
-        if row.kind == "weight" and row.order not in (row.expected, "other numbers"):
-            wrong.setdefault((row.order, row.expected), []).append(row.name)
-    for (order, expected), names in wrong.items():
-        count = f" ({len(names)} tensors)" if len(names) > 1 else ""
-        if order == "as they were":
-            sentence = f"Rows of {names[0]}{count} stay in their order, where the configs say {expected}."
-        elif "heads" in order:
-            sentence = f"Rows of the keys, {names[0]}{count}, were reordered {order}: a wrong number of heads."
-        else:
-            meant = expected if expected != "as they were" else f"that pairs stay {first.layout}"
-            sentence = f"Rows of {names[0]}{count} were reordered, pairs {order}, where the configs say {meant}."
-        fix = "Reorder rows once, and let the config say the layout of pairs that they then have: posenc convert."
-        yield Finding("order of rows", sentence, fix)
-
-
-def _left_behind(rows: list[Rows]) -> Iterator[Finding]:
-    """Biases, norms and scales that did not move with the weights that they belong to."""
-    of_weight = {row.module: row.order for row in rows if row.kind == "weight"}
-    of_layer = {row.attention: row.order for row in rows if row.kind == "weight"}
-    wrong: dict[tuple[str, str], list[str]] = {}
-    for row in rows:
-        order = of_weight.get(row.module) if row.kind != "norm" else of_layer.get(row.attention)
-        if row.kind in ("bias", "norm", "scale") and order not in (None, *row.orders, "other numbers"):
-            wrong.setdefault((row.kind, f"{order}"), []).append(row.name)
-    for (kind, order), names in wrong.items():
-        count = f" ({len(names)} tensors)" if len(names) > 1 else ""
-        sentence = f"The {kind} {names[0]}{count} was left in its order, and its weight was reordered {order}."
-        yield Finding(f"{kind} left behind", sentence, f"Reorder the {kind} with the rows that it belongs to.")
-
-
-def _of_towers(rows: list[Rows]) -> Iterator[Finding]:
-    names = [row.name for row in rows if row.kind == "tower" and row.order == "in another order"]
-    if names:
-        sentence = f"Rows of {names[0]} ({len(names)} tensors) were reordered, in a tower apart from the text."
-        yield Finding("tower reordered", sentence, "Convert the text model alone: posenc convert --under.")
+    query, key = taken["query"], taken["key"]
+    if query is None or key is None or taken["output"] != query or taken["value"] != key:
+        return False
+    each = len(query) // max(len(key), 1)
+    is_permutation = sorted(query) == list(range(len(query)))
+    return is_permutation and all(head // each == key[index // each] for index, head in enumerate(query))

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from posenc.core.doors import Encoding
-from posenc.diagnosis.checkpoint_rows import Checkpoint, checkpoint_of
+from posenc.diagnosis.attention_tensors import Checkpoint, checkpoint_of
 from posenc.diagnosis.mistake import Finding
 from posenc.diagnosis.model_source import ModelSource
 from posenc.diagnosis.named_arrays import NamedArray, as_rounded
@@ -214,12 +214,12 @@ def _table(checkpoint: Checkpoint, encoding: GridLearned) -> tuple[str, np.ndarr
     rows, width = encoding.shapes["table"]
     names = [
         name
-        for name, (_, entry) in checkpoint.tensors.items()
-        if name.endswith(OF_POSITIONS) and entry.shape[-1:] == (width,) and math.prod(entry.shape[:-1]) == rows
+        for name, tensor in checkpoint.tensors.items()
+        if name.endswith(OF_POSITIONS) and tensor.shape[-1:] == (width,) and math.prod(tensor.shape[:-1]) == rows
     ]
     if len(names) != 1:
         return None
-    values = read_table(checkpoint.folder / checkpoint.tensors[names[0]][0], names[0])
+    values = read_table(checkpoint.tensors[names[0]].path, names[0])
     return names[0], np.asarray(values, np.float64).reshape(rows, width)
 
 

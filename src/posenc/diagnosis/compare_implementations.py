@@ -16,7 +16,6 @@ from posenc.diagnosis.live_module import is_module, module_evidence
 from posenc.diagnosis.model_capture import Capture
 from posenc.diagnosis.model_source import read_source
 from posenc.diagnosis.named_arrays import ARRAY_FILES, ARRAY_NAMES, from_file
-from posenc.diagnosis.position_fields import shown_by
 from posenc.diagnosis.rotation.judge_rotations import judge_rotations
 from posenc.diagnosis.rotation.rotation_usage import rope_in_head
 from posenc.diagnosis.verdict import Diagnosis
@@ -74,7 +73,7 @@ def diagnose(
     verdict = _tables_of_checkpoint(actual, groups)
     arrays = _arrays(actual) if verdict is None else {}
     if arrays is None and not is_module(actual):
-        return replace(judge_models(one, read_source("actual", actual, waive)), looked_at=shown_by("configs"))
+        return judge_models(one, read_source("actual", actual, waive))
     if arrays is None:
         evidence = module_evidence(actual, length or _length(one.positions))
         verdict = judge_rotations(groups, one.positions, evidence, length)

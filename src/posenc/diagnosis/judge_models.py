@@ -8,16 +8,21 @@ from typing import Any
 
 from posenc.core.doors import Encoding
 from posenc.core.rotation import PairLayout
-from posenc.diagnosis.checkpoint_rows import checkpoint_of, compare_rows
+from posenc.diagnosis.attention_tensors import Checkpoint, checkpoint_of
+from posenc.diagnosis.checkpoint_rows import HeadsStated, RowsCompared, compare_rows
 from posenc.diagnosis.checkpoint_tables import compare_resized
 from posenc.diagnosis.compare_models import compare_models
+from posenc.diagnosis.gguf_tensors import checkpoint_of_gguf
 from posenc.diagnosis.layers.judge_windows import compare_windows
 from posenc.diagnosis.layers.mistakes_layers import LAYERS
 from posenc.diagnosis.mistake import Finding
 from posenc.diagnosis.model_source import ModelSource, in_layout, longest_trained, served_longer
+from posenc.diagnosis.position_fields import GIVE, shown_by
+from posenc.diagnosis.table_rows import compare_table_rows
 from posenc.diagnosis.verdict import Diagnosis
+from posenc.encodings.adds.grid_learned import GridLearned
 from posenc.models.checkpoints.conversion import RECEIPT
-from posenc.models.checkpoints.head_shape import head_shapes
+from posenc.models.checkpoints.head_shape import head_shapes, plain_head_shape
 from posenc.models.config.converted_type import layout_of
 from posenc.models.difference import diff
 from posenc.models.model_positions import LayerGroup, ModelPositions
@@ -42,23 +47,34 @@ def judge_models(first: ModelSource, second: ModelSource) -> Diagnosis:
     table = compare_resized(first, second)
     if table is None:
         return _judge_sides(first, second)
-    verdict = _judge_sides(first, second._replace(positions=table.positions))
+    verdict = _judge_sides(first, second._replace(positions=table.positions), resized=True)
     return _with_weights(verdict, table.compared, (table.finding,) if table.finding else ())
 
 
-def _judge_sides(first: ModelSource, second: ModelSource) -> Diagnosis:
+def _judge_sides(first: ModelSource, second: ModelSource, *, resized: bool = False) -> Diagnosis:
     receipts = tuple(finding for side in (first, second) for finding in _against_receipt(side))
-    rows = _compare_folders(first, second)
+    rows = _compare_folders(first, second, resized=resized or _grids(first) != _grids(second))
+    looked_at = shown_by("configs", *(("rows of two checkpoints",) if rows else ()))
     if rows is None:
         verdict = judge_configs(first, second)
-        return replace(verdict, agree=verdict.agree and not receipts, findings=(*receipts, *verdict.findings))
-    findings, compared, notes = rows
+        agree, findings = verdict.agree and not receipts, (*receipts, *verdict.findings)
+        return replace(
+            verdict, agree=agree, findings=findings, looked_at=looked_at, not_shown=_rows_not_shown(first, second)
+        )
+    findings = rows.findings
     if receipts:
         findings = tuple(finding for finding in findings if finding.name != "order of rows")
-    layout = _layout(first)
-    positions = in_layout(second.positions, layout)  # type: ignore[arg-type]
+    positions = in_layout(second.positions, _layout(first))  # type: ignore[arg-type]
     verdict = judge_configs(first, second._replace(positions=positions))
-    return _with_weights(verdict, compared, receipts, findings, notes)
+    verdict = _with_weights(verdict, rows.compared, receipts, findings, rows.notes)
+    left = tuple(f"order of rows ({what}): give the same weights under the same names" for what in rows.left)
+    return replace(verdict, looked_at=looked_at, not_shown=left)
+
+
+def _rows_not_shown(first: ModelSource, second: ModelSource) -> tuple[str, ...]:
+    """What the weights of one side alone do not show."""
+    weights = _weights(first) or _weights(second)
+    return () if weights is None else (f"order of rows: give {GIVE['order of rows']}",)
 
 
 def _with_weights(
@@ -92,21 +108,44 @@ def _against_receipt(side: ModelSource) -> tuple[Finding, ...]:
     return (Finding("converted rows under the old config", sentence, fix),)
 
 
-def _compare_folders(
-    first: ModelSource, second: ModelSource
-) -> tuple[tuple[Finding, ...], str, tuple[str, ...]] | None:
-    """The rows of two folders with weights; None where one has none, or nothing in them rotates."""
-    if first.folder is None or second.folder is None or first.config is None:
+def _compare_folders(first: ModelSource, second: ModelSource, *, resized: bool) -> RowsCompared | None:
+    """The rows of a folder and those of another, or of a GGUF file; None where one has no weights."""
+    one, other = _weights(first), _weights(second)
+    if one is None or other is None or one.is_gguf or first.config is None:
         return None
-    one = checkpoint_of(first.folder, first.converted or _layout(first))
-    other = checkpoint_of(second.folder, second.converted or _layout(second))
-    if one is None or other is None or _layout(first) is None or _layout(second) is None:
+    if not isinstance(first.positions, ModelPositions):
         return None
+    rows = compare_rows(one, other, _heads(first.config, first.positions))
+    findings, tables, left = compare_table_rows(one, other, same_weights=not rows.left, resized=resized)
+    compared = (
+        f"{rows.compared}, and {tables} learned {'table' if tables == 1 else 'tables'}" if tables else rows.compared
+    )
+    return rows._replace(findings=(*rows.findings, *findings), compared=compared, left=(*rows.left, *left))
+
+
+def _weights(side: ModelSource) -> Checkpoint | None:
+    """The weights of a side; None where it has none."""
+    if side.path is not None and side.path.suffix == ".gguf":
+        found = checkpoint_of_gguf(side.path, _layout(side))
+        return found if any(".attn_" in name for name in found.tensors) else None
+    return None if side.folder is None else checkpoint_of(side.folder, _layout(side))
+
+
+def _grids(side: ModelSource) -> list[tuple[int, ...]]:
+    """The sizes of learned tables of patches."""
+    groups = side.positions.groups if isinstance(side.positions, ModelPositions) else ()
+    return [one.sizes for group in groups for one in group.encodings if isinstance(one, GridLearned)]
+
+
+def _heads(config: Mapping[str, Any], positions: ModelPositions) -> HeadsStated:
+    """The heads of each layer, those of layers that do not rotate by the counts of the config."""
+    plain = plain_head_shape(config)
     try:
-        heads = head_shapes(first.config)
-    except ValueError as error:
-        return (), "no rows", (f"rows were not compared: {error}",)
-    return compare_rows(one._replace(layout=_layout(first)), other._replace(layout=_layout(second)), heads)
+        shapes = head_shapes(config)
+    except ValueError:  # its layers are no text, or do not all rotate alike
+        shapes = ()
+    by_head = any(encoding.door in ("biases", "scores") for group in positions.groups for encoding in group.encodings)
+    return HeadsStated(shapes, plain, positions.model_type, by_head)
 
 
 def judge_configs(first: ModelSource, second: ModelSource) -> Diagnosis:

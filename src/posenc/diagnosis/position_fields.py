@@ -12,6 +12,7 @@ from posenc.models.model_positions import ModelPositions
 PositionField = Literal[
     "frequencies", "amplitude", "direction", "pairing", "query positions", "key positions", "added vectors",
     "table rows", "biases", "content scores", "softmax scale", "window", "causal mask", "other roles", "other layers",
+    "order of rows",
 ]  # fmt: skip
 Fields = frozenset[PositionField]
 
@@ -34,12 +35,14 @@ GIVE: dict[PositionField, str] = {
     "causal mask": "a capture of the running model",
     "other roles": "both configs",
     "other layers": MODEL,
+    "order of rows": "the folder with its weights, then the other folder or a .gguf file",
 }
 
 ROTATION: Fields = frozenset({"frequencies", "amplitude", "direction", "pairing", "query positions", "key positions"})
 #: Fields that each kind of evidence shows, where the model has them.
 SHOWN_BY: dict[str, Fields] = {
-    "configs": frozenset(GIVE),
+    "configs": frozenset(GIVE) - {"order of rows"},
+    "rows of two checkpoints": frozenset({"order of rows"}),
     "inv_freq": frozenset({"frequencies"}),
     "inv_freq and its attention factor": frozenset({"frequencies", "amplitude"}),
     "cos and sin": frozenset({"frequencies", "amplitude", "direction"}),

@@ -150,6 +150,22 @@ def head_shapes(
     return tuple(layers.get(layer) for layer in range(max(layers, default=-1) + 1))
 
 
+def plain_head_shape(config: Mapping[str, Any]) -> HeadShape | None:
+    """The heads of a config whose layers do not rotate, or not all of them; None where it does not state them.
+
+    Their channels are taken as if all rotated, for an order of rows is named by them.
+    """
+    data = config.get("text_config", config)
+    heads = _count(data, (*HEADS, "decoder_attention_heads", "encoder_attention_heads"))
+    width = next((data[key] for key in ("head_dim", "d_kv") if data.get(key)), None)
+    hidden = next((data[key] for key in ("hidden_size", "d_model", "n_embd") if data.get(key)), None)
+    dim = width if width is not None or hidden is None or heads is None else hidden // heads
+    if heads is None or dim is None:
+        return None
+    kv_heads = _count(data, KV_HEADS) or heads
+    return None if dim < 2 or heads % kv_heads else HeadShape(heads, kv_heads, dim)
+
+
 def _shape(part_data: Mapping[str, Any], dim: int, width: int, start: int, grouped: bool | None) -> HeadShape:
     """Make the heads of a layer; in multi-head latent attention a slice of its own rotates."""
     heads = _count(part_data, HEADS)

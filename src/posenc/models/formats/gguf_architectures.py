@@ -30,6 +30,8 @@ class Architecture:
             rope.scaling.finetuned says whether layers rotate at all; "layers", 1/√(embedding_length / head_count) in
             the model of `largest` layers.
         largest: Layers of that model.
+        windowed: Layers of the one model that has windows; 0 where every file with the key has them.
+        still: Whether layers without a window do not rotate where others have one.
     """
 
     names: tuple[str, ...]
@@ -41,6 +43,8 @@ class Architecture:
     window: int = 0
     scale: Literal["head", "key", "layers"] = "head"
     largest: int = 0
+    windowed: int = 0
+    still: bool = False
 
 
 _ROWS = (
@@ -73,8 +77,15 @@ _ROWS = (
         largest=62,
     ),
     Architecture(
-        ("afmoe", "exaone4", "exaone-moe", "gemma-embedding", "gemma3n", "gemma4", "lfm2", "lfm2moe", "mimo2",
-         "modern-bert", "olmo2", "plamo3", "qwen3next", "smallthinker", "step35"),
+        ("olmo2",),
+        "halves",
+        windows={"attention.sliding_window_pattern": 4},
+        period=4,
+    ),
+    Architecture(("exaone4",), "halves", period=4, window=4096, windowed=64, still=True),
+    Architecture(
+        ("afmoe", "exaone-moe", "gemma-embedding", "gemma3n", "gemma4", "lfm2", "lfm2moe", "mimo2",
+         "modern-bert", "plamo3", "qwen3next", "smallthinker", "step35"),
         "halves",
         varying=True,
     ),

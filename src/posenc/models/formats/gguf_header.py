@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import math
 import mmap
 import struct
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from posenc.core import plain_file
+from posenc.models.checkpoints.stored_rows import BLOCKS, COLUMNS, StoredTensor
 
 #: struct formats of the plain types of values, by their number in the format.
 _FORMATS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
@@ -18,6 +20,9 @@ _STRING, _ARRAY, _FLOAT32 = 8, 9, 0
 #: Far above any released file: keys, tensors, words of a vocabulary in all, and numbers in a list that is kept.
 MOST_KEYS, MOST_TENSORS, MOST_WORDS, LONGEST_LIST = 1 << 14, 1 << 18, 1 << 20, 1 << 16
 #: Tensors that belong to positions and are read: divisors of frequencies.
+#: Types of tensors that are read, by their number in the format, and the bytes of a number.
+_TYPES = {0: "F32", 1: "F16", 2: "Q4_0", 8: "Q8_0", 28: "F64", 30: "BF16"}
+_BYTES = {"F32": 4, "F16": 2, "F64": 8, "BF16": 2}
 DIVISORS = ("rope_freqs.weight", "rope_factors_long.weight", "rope_factors_short.weight")
 
 
@@ -30,11 +35,13 @@ class GGUFHead:
         tensors: Names of the tensors.
         divisors: Of frequencies: the small tensors rope_freqs.weight, rope_factors_long.weight and
             rope_factors_short.weight that are there.
+        stored: Where each tensor lies in the file, by name.
     """
 
     keys: dict[str, Any]
     tensors: tuple[str, ...]
     divisors: dict[str, tuple[float, ...]]
+    stored: dict[str, StoredTensor] = field(default_factory=dict, repr=False, compare=False)
 
 
 def read_gguf(path: str | Path) -> GGUFHead:
@@ -72,7 +79,9 @@ class _Reader:
                 raise _bad(self.path, f"{key!r:.80} occurs twice")
             metadata[key] = value
         entries = dict(self.tensor() for _ in range(tensors))
-        return GGUFHead(metadata, tuple(entries), self.divisors(entries, metadata.get("general.alignment", 32)))
+        start = self.start(metadata.get("general.alignment", 32))
+        stored = {name: self.stored(name, start, *entry) for name, entry in entries.items()}
+        return GGUFHead(metadata, tuple(entries), self.divisors(entries, start), stored)
 
     def number(self, form: str) -> Any:
         (value,) = struct.unpack_from(f"<{form}", self.data, self.at)
@@ -120,23 +129,38 @@ class _Reader:
             raise _bad(self.path, f"it has a value of type {kind}")
         return _FORMATS[kind]
 
-    def tensor(self) -> tuple[str, tuple[int, int, int]]:
-        """A name, with its count of numbers, type and offset."""
+    def tensor(self) -> tuple[str, tuple[tuple[int, ...], int, int]]:
+        """A name, with its shape, type and offset."""
         name, axes = self.text(), self.number("I")
         if axes > 8:
             raise _bad(self.path, f"{name!r:.80} has {axes} axes")
-        count = 1
-        for _ in range(axes):
-            count *= self.number("Q")
-        return name, (count, self.number("I"), self.number("Q"))
+        shape = tuple(self.number("Q") for _ in range(axes))
+        return name, (shape[::-1], self.number("I"), self.number("Q"))
 
-    def divisors(self, entries: dict[str, tuple[int, int, int]], alignment: Any) -> dict[str, tuple[float, ...]]:
+    def start(self, alignment: Any) -> int:
+        """Where the first tensor begins."""
         if not isinstance(alignment, int) or not 1 <= alignment <= 1 << 20:
             raise _bad(self.path, f"its alignment is {alignment!r:.40}")
-        start, divisors = -(-self.at // alignment) * alignment, {}
+        return -(-self.at // alignment) * alignment
+
+    def stored(self, name: str, start: int, shape: tuple[int, ...], kind: int, offset: int) -> StoredTensor:
+        """A tensor in its place; of size 0 where its type is not read, or it does not lie inside the file."""
+        dtype, count = _TYPES.get(kind, f"type {kind}"), math.prod(shape)
+        size = count * _BYTES.get(dtype, 0)
+        if dtype in BLOCKS and shape and shape[-1] % COLUMNS == 0:
+            size = count // COLUMNS * BLOCKS[dtype]
+        if not size or start + offset + size > len(self.data):
+            return StoredTensor(self.path, 0, 0, dtype if dtype.startswith("type") else f"{dtype}, cut off", shape)
+        return StoredTensor(self.path, start + offset, size, dtype, shape)
+
+    def divisors(
+        self, entries: dict[str, tuple[tuple[int, ...], int, int]], start: int
+    ) -> dict[str, tuple[float, ...]]:
+        divisors = {}
         for name in DIVISORS:
             if name in entries:
-                count, kind, offset = entries[name]
+                shape, kind, offset = entries[name]
+                count = math.prod(shape)
                 if kind != _FLOAT32 or count > LONGEST_LIST or start + offset + 4 * count > len(self.data):
                     raise _bad(self.path, f"{name} is no short list of float32 inside the file")
                 divisors[name] = tuple(np.frombuffer(self.data, "<f4", count, start + offset).astype(float).tolist())

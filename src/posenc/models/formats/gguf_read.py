@@ -32,6 +32,8 @@ from posenc.phase.frequencies import EXACT
 
 #: How far float32 divisors of a file may be from those of a formula: their blend is formed from wavelengths in float32.
 TOLERANCE = 1e-4
+#: A tenth of mscale_all_dim, in files of multi-head latent attention.
+LOG_MULTIPLIER = "rope.scaling.yarn_log_multiplier"
 
 
 def from_gguf(
@@ -125,6 +127,9 @@ def _logit_factor(keys: _Keys, dim: int, layers: int) -> float:
     if keys.row.scale == "key" and keys.states("attention.scale"):
         scale = keys.real("attention.scale")
         return scale * math.sqrt(dim) if scale else 1.0  # where it is 0, llama.cpp takes 1/√d
+    if keys.row.last and keys.states(LOG_MULTIPLIER):
+        times = 1.0 + keys.real(LOG_MULTIPLIER) * math.log(keys.real("rope.scaling.factor"))
+        return times * times
     if keys.row.scale == "layers" and layers == keys.row.largest:
         return math.sqrt(dim / (keys.integer("embedding_length") // keys.integer("attention.head_count")))
     return 1.0
@@ -199,6 +204,8 @@ def _yarn(keys: _Keys, factor: float, attention: float) -> YaRN:
     ends = keys.real("rope.scaling.yarn_beta_fast"), keys.real("rope.scaling.yarn_beta_slow")
     times = attention * keys.real("rope.scaling.yarn_attn_factor")
     scaling = YaRN(factor, _trained_length(keys), *ends)
+    if keys.row.last and keys.states(LOG_MULTIPLIER) and times == 1.0:
+        return replace(scaling, attention=1.0)  # logits are multiplied in its place
     if times == 1.0:
         return scaling
     factor_of_file = shortest_in_float32(times * scaling.attention_factor, lambda one: one / scaling.attention_factor)
@@ -264,9 +271,9 @@ def _groups(
     slides, window = (False,) * len(layers), _window(keys)
     if full != sliding or window:
         slides = _slides(keys, keys.require("attention.sliding_window_pattern").value, len(layers))
-    values = keys.values
+    values, of_full = keys.values, () if keys.row.still and window else (full,)
     groups = (
-        LayerGroup("text", "full_attention", tuple(i for i in layers if not slides[i]), (full,), values=values),
+        LayerGroup("text", "full_attention", tuple(i for i in layers if not slides[i]), of_full, values=values),
         LayerGroup(
             "text", "sliding_attention", tuple(i for i in layers if slides[i]), (sliding,), values=values, window=window
         ),
@@ -282,7 +289,8 @@ def _window(keys: _Keys) -> Window | None:
     name = "attention.sliding_window"
     # A file of Gemma 3 may say 0, for no window.
     least = 0 if keys.row.windows else 1
-    size = keys.integer(name, least) if keys.row.period and keys.get(name, listed=False) else 0
+    has_windows = keys.row.period and keys.row.windowed in (0, keys.integer("block_count", most=MOST_LAYERS))
+    size = keys.integer(name, least) if has_windows and keys.get(name, listed=False) else 0
     return Window(size - 1) if size else None
 
 

@@ -23,7 +23,7 @@ def to_gguf(
 
     Give the keys to `gguf.GGUFWriter.add_key_value` with the types of the format: whole numbers as UINT32, others as
     FLOAT32. Scalings other than linear, YaRN and LongRoPE become divisors of the frequencies, rope_freqs.weight.
-    Windows are written for Gemma 2, Gemma 3 and gpt-oss alone; elsewhere llama.cpp has them in its code, or not at all.
+    Windows are written for Gemma 2 and gpt-oss alone; elsewhere llama.cpp has them in its code, or not at all.
 
     Args:
         positions: From any reader.
@@ -68,7 +68,7 @@ def _rotations(positions: ModelPositions, arch: str) -> list[SingleRotation]:
     """The rotations of one or two kinds of layers, as this architecture makes them."""
     groups = [single_rotation(replace(group, logit_factor=1.0), "GGUF") for group in positions.groups]
     row = ARCHITECTURES.get(arch)
-    if row is None or row.pairing is None or row.varying or row.windows:
+    if row is None or row.pairing is None or row.varying or row.windows or row.windowed:
         raise ValueError(
             f"arch must be one that rotates all layers alike; got {arch!r}. Choose 'llama' or 'qwen3', say."
         )

@@ -1,0 +1,110 @@
+"""The first numbers of every row of a stored tensor, read where they lie, and how far each may be off."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+#: Numbers of each row that are read: rows of weights differ in their first ones. A block of GGUF has as many.
+COLUMNS = 32
+#: How far numbers may be off, of themselves, that were rounded to a 16-bit type; small ones of the largest.
+ROUNDED = 2.0**-8
+SMALL = 1e-3
+NUMBERS = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2"}
+#: Bytes of a block of 32 numbers, which begins with its step in float16.
+BLOCKS = {"Q8_0": 34, "Q4_0": 18}
+
+
+class StoredTensor(NamedTuple):
+    """A tensor in a file.
+
+    Args:
+        path: The file.
+        start: Its first byte.
+        size: Its bytes.
+        dtype: "F32" or "Q8_0", for example, as its format names it.
+        shape: The rows first, as PyTorch has them.
+    """
+
+    path: Path
+    start: int
+    size: int
+    dtype: str
+    shape: tuple[int, ...]
+
+
+class RowNumbers(NamedTuple):
+    """The first numbers of every row, and how far each may be off; both (rows, columns)."""
+
+    values: np.ndarray
+    tolerance: np.ndarray
+
+    def taken(self, rows: np.ndarray) -> RowNumbers:
+        """Take some rows, in this order."""
+        return RowNumbers(self.values[rows], self.tolerance[rows])
+
+
+def leading_numbers(tensor: StoredTensor, axis: int = 0) -> RowNumbers:
+    """The first numbers of every row, the rows along this axis; the bytes of a type that NumPy lacks."""
+    if tensor.dtype in BLOCKS:
+        return _of_blocks(tensor)
+    if tensor.dtype in NUMBERS:
+        array = np.memmap(tensor.path, NUMBERS[tensor.dtype], "r", tensor.start, tensor.shape)
+    else:
+        width = tensor.size // max(math.prod(tensor.shape), 1)
+        array = np.memmap(tensor.path, np.uint8, "r", tensor.start, (*tensor.shape, width))
+    rows: np.ndarray = np.moveaxis(np.asarray(array), axis, 0)
+    rows = rows.reshape(len(rows), -1)[:, :COLUMNS] if rows.ndim > 1 else rows[:, None]
+    if tensor.dtype == "BF16":
+        rows = (rows.astype(np.uint32) << 16).view(np.float32)
+    values = np.asarray(rows, dtype=np.float64)
+    size = float(np.abs(values).max(initial=0.0))
+    return RowNumbers(values, ROUNDED * np.maximum(np.abs(values), SMALL * size))
+
+
+def _of_blocks(tensor: StoredTensor) -> RowNumbers:
+    """The first block of each row, quantised: numbers may be off by a step, which clips the largest ones too."""
+    width = BLOCKS[tensor.dtype]
+    rows = math.prod(tensor.shape[:-1])
+    blocks = np.memmap(tensor.path, np.uint8, "r", tensor.start, (rows, tensor.shape[-1] // COLUMNS, width))[:, 0]
+    step = np.ascontiguousarray(blocks[:, :2]).view("<f2").astype(np.float64)
+    numbers = np.ascontiguousarray(blocks[:, 2:])
+    if tensor.dtype == "Q4_0":
+        whole = np.concatenate([numbers & 15, numbers >> 4], 1).astype(np.float64) - 8
+    else:
+        whole = numbers.view(np.int8).astype(np.float64)
+    values = step * whole
+    return RowNumbers(values, np.broadcast_to(1.01 * np.abs(step), values.shape) + ROUNDED * np.abs(values))
+
+
+def same_rows(one: RowNumbers, other: RowNumbers) -> np.ndarray:
+    """Whether each row is the same up to how far its numbers may be off; all False where there are other rows."""
+    if one.values.shape != other.values.shape:
+        return np.zeros(len(other.values), bool)
+    tolerance = np.maximum(one.tolerance, other.tolerance)
+    return np.asarray(np.all(np.abs(one.values - other.values) <= tolerance, axis=1))
+
+
+def order_of_rows(one: RowNumbers, other: RowNumbers) -> np.ndarray:
+    """For each row of the other the row of one that it holds; -1 where it holds none. Its own place goes first.
+
+    The nearest row is looked for in pieces, so memory stays bounded, and accepted within the tolerance.
+    """
+    order = np.full(len(other.values), -1)
+    if one.values.shape[1:] != other.values.shape[1:]:
+        return order
+    if len(one.values) == len(other.values):
+        order[same_rows(one, other)] = np.flatnonzero(same_rows(one, other))
+    left = np.flatnonzero(order < 0)
+    table = one.values.astype(np.float32)
+    lengths = (table * table).sum(1)
+    piece = max(1, (1 << 24) // max(len(table), 1))
+    for begin in range(0, len(left), piece):
+        rows = left[begin : begin + piece]
+        distance = lengths - 2 * (other.values[rows].astype(np.float32) @ table.T)
+        nearest = distance.argmin(1)
+        order[rows] = np.where(same_rows(one.taken(nearest), other.taken(rows)), nearest, -1)
+    return order
