@@ -57,14 +57,16 @@ def test_json_is_the_encoding(posenc, config):
     assert {"name": "factor", "value": 8.0, "source": "file", "key": "rope_scaling.factor"} in group["values"]
 
 
-def test_a_key_that_is_not_understood_is_named_and_can_be_waived(posenc, config):
+def test_a_key_that_no_class_reads_is_named_and_one_that_is_not_understood_can_be_waived(posenc, config):
     path = config(rope_style="spiral")
+    assert "rope_style = 'spiral' is read by no class of transformers" in posenc("explain", path).out
+    path = config(use_mrope=True)
     refused = posenc("explain", path)
     assert refused.code == 2
-    assert "give --waive rope_style." in refused.err
-    read = posenc("explain", path, "--waive", "rope_style")
+    assert "give --waive use_mrope." in refused.err
+    read = posenc("explain", path, "--waive", "use_mrope")
     assert read.code == 0
-    assert "rope_style = 'spiral' is waived" in read.out
+    assert "use_mrope = True is waived" in read.out
 
 
 @pytest.mark.parametrize("verb", ["doctor", "diff"])
