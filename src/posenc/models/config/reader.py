@@ -126,6 +126,8 @@ def _read_part(data: Mapping[str, Any], model_type: str, options: Options, where
     counting = {key: value for key, value in data.items() if key not in ignored}
     fields = Fields(counting, known, options, where, row.older_names)
     groups = _groups(fields, row, options.layout if row.part == "text" or not where else None)
+    if row.part == "module" and where:  # one type for both parts of T5Gemma, which the file keeps apart
+        groups = tuple(replace(group, part=where.removesuffix(".").rpartition(".")[2]) for group in groups)
     unread_notes = notes_of_unread_keys(fields, row, model_type)
     more, notes = _read_inside(data, known, inside, options, where)
     ignored_notes = (
