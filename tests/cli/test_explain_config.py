@@ -57,14 +57,16 @@ def test_json_is_the_encoding(posenc, config):
     assert {"name": "factor", "value": 8.0, "source": "file", "key": "rope_scaling.factor"} in group["values"]
 
 
-def test_a_key_that_is_not_understood_is_named_and_can_be_waived(posenc, config):
+def test_a_key_that_no_class_reads_is_named_and_one_that_is_not_understood_can_be_waived(posenc, config):
     path = config(rope_style="spiral")
+    assert "rope_style = 'spiral' is read by no class of transformers" in posenc("explain", path).out
+    path = config(use_mrope=True)
     refused = posenc("explain", path)
     assert refused.code == 2
-    assert "give --waive rope_style." in refused.err
-    read = posenc("explain", path, "--waive", "rope_style")
+    assert "give --waive use_mrope." in refused.err
+    read = posenc("explain", path, "--waive", "use_mrope")
     assert read.code == 0
-    assert "rope_style = 'spiral' is waived" in read.out
+    assert "use_mrope = True is waived" in read.out
 
 
 @pytest.mark.parametrize("verb", ["doctor", "diff"])
@@ -171,3 +173,26 @@ def test_layers_without_positions_and_the_temperature_of_their_queries_are_said(
     assert nothing == "no positional encoding"
     assert temperature.startswith("queries are multiplied by StepTemperature(")
     assert ": no positional encoding. queries are multiplied by StepTemperature(" in group.explain()
+
+
+def test_what_rotates_besides_queries_and_keys_is_said_in_words(posenc, config):
+    said = " ".join(posenc("explain", config(model_type="deepseek_v4", num_hidden_layers=4)).out.split())
+    assert "compressor: rotated as queries and keys are, vector i at position 128·i" in said
+    assert "indexer: RoPE: 64 of 128 channels from 64 of a head" in said
+    assert "output: rotated back by as much" in said
+    assert "numerics=" not in said
+
+
+def test_pairs_of_time_height_and_width_are_told_apart(posenc, config):
+    rope = {"rope_type": "default", "mrope_section": [24, 20, 20]}
+    said = posenc("explain", config(model_type="qwen3_vl_text", head_dim=128, rope_scaling=rope)).out
+    assert "of which time has 0, 3, … 60 and 61-63, height has 1, 4, … 58, width has 2, 5, … 59" in " ".join(
+        said.split()
+    )
+
+
+def test_an_encoder_and_a_decoder_of_one_type_keep_their_names(posenc, tmp_path):
+    part = {"model_type": "t5_gemma_module", "num_hidden_layers": 2}
+    (tmp_path / "config.json").write_text(json.dumps({"model_type": "t5gemma", "encoder": part, "decoder": part}))
+    found = posenc("explain", str(tmp_path), "--json").data
+    assert [group["part"] for group in found["groups"]] == ["decoder", "decoder", "encoder", "encoder"]

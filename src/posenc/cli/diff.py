@@ -35,15 +35,24 @@ class DiffVerb(Verb):
     """Keys of configs that concern positions and may go unread; the answer names them."""
 
     def run(self) -> Answer:
-        from posenc.models import diff, fingerprint
+        from posenc.models import ModelPositions, diff, fingerprint
         from posenc.models.difference import EXIT_CODES
+        from posenc.models.keys_that_differ import keys_that_differ
 
         first, second = implementations({"first": self.first, "second": self.second}, self.waive)
         difference = diff(first, second)
         same, verdict = difference.same, difference.verdict
+        models = isinstance(first, ModelPositions) and isinstance(second, ModelPositions)
+        keys = keys_that_differ(first, second) if models and not same else {}
 
         def facts() -> dict[str, Any]:
             fingerprints = [fingerprint(first), fingerprint(second)]
-            return {"same": same, "verdict": verdict, "fingerprints": fingerprints, "difference": difference}
+            shown = {key: list(values) for key, values in keys.items()}
+            found = {"same": same, "verdict": verdict, "fingerprints": fingerprints, "difference": difference}
+            return found | {"keys_that_differ": shown}
 
-        return Answer(facts, difference.lines, EXIT_CODES[verdict])
+        def lines() -> list[str]:
+            said = [f"{key} is {one!r} and {other!r}" for key, (one, other) in keys.items()]
+            return [*difference.lines(), *([f"in the files: {'; '.join(said)}"] if said else [])]
+
+        return Answer(facts, lines, EXIT_CODES[verdict])

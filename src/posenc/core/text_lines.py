@@ -35,6 +35,20 @@ def number(value: float, digits: int = 6) -> str:
     return f"{value:.6g}"
 
 
+def told_apart(value: float, others: Iterable[float], form: str = ".6g") -> str:
+    """A number as `form` writes it, with the digits that tell it from other numbers next to it.
+
+    Example:
+        >>> told_apart(1e6, [999_999.5], "g"), told_apart(0.5, [0.25]), told_apart(2.0, [2.0])
+        ('1000000', '0.5', '2')
+    """
+    text, rest = format(value, form), [other for other in others if other != value]
+    if all(format(other, form) != text for other in rest):
+        return text
+    digits = (more for more in range(7, 18) if all(f"{other:.{more}g}" != f"{value:.{more}g}" for other in rest))
+    return f"{value:.{next(digits, 17)}g}"
+
+
 def decimals(value: float, digits: int = 4) -> str:
     """Always so many decimals, and no minus before zero.
 

@@ -12,6 +12,7 @@ from posenc.diagnosis.attention_tensors import Checkpoint, checkpoint_of
 from posenc.diagnosis.checkpoint_rows import HeadsStated, RowsCompared, compare_rows
 from posenc.diagnosis.checkpoint_tables import compare_resized
 from posenc.diagnosis.compare_models import compare_models
+from posenc.diagnosis.file_keys import by_keys_of_the_file
 from posenc.diagnosis.gguf_tensors import checkpoint_of_gguf
 from posenc.diagnosis.layers.judge_windows import compare_windows
 from posenc.diagnosis.layers.mistakes_layers import LAYERS
@@ -170,7 +171,7 @@ def judge_configs(first: ModelSource, second: ModelSource) -> Diagnosis:
     if scale is not None and findings is not None:
         findings = (*findings, scale)
     if findings is not None and not {finding.name for finding in findings} & ABOUT_LAYERS:
-        findings = (*findings, *compare_windows(one, other))
+        findings = by_keys_of_the_file((*findings, *compare_windows(one, other)), one, other)
     compared, not_compared = "what two configs say of every layer", difference.not_compared
     return Diagnosis(findings == (), findings or (), notes, difference, compared, not_compared=not_compared)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, Generic, Literal, TypeVar
 
@@ -99,7 +99,8 @@ class Mistake(Generic[Subject]):
         Returns:
             The finding.
         """
-        short = {name: _Shortened(repr(value)) if is_dataclass(value) else value for name, value in words.items()}
+        numbers = [value for value in words.values() if isinstance(value, float)]
+        short = {name: _as_printed(value, numbers) for name, value in words.items()}
         return Finding(self.name, self.sentence.format(**short), self.fix.format(**short), where)
 
 
@@ -108,6 +109,26 @@ class _Shortened(str):
 
     def __repr__(self) -> str:
         return str(self) if len(self) <= LONGEST else f"{self[:LONGEST]}...)"
+
+
+class _Apart(float):
+    """A number that is printed with the digits that tell it from the others of its sentence."""
+
+    others: Sequence[float] = ()
+
+    def __format__(self, form: str) -> str:
+        return text_lines.told_apart(float(self), self.others, form) if form else repr(float(self))
+
+
+def _as_printed(value: Any, numbers: Sequence[float]) -> Any:
+    """A word of a sentence: an encoding cut short, a number told apart from the other numbers."""
+    if is_dataclass(value):
+        return _Shortened(repr(value))
+    if not isinstance(value, float):
+        return value
+    apart = _Apart(value)
+    apart.others = numbers
+    return apart
 
 
 def setting(**values: Any) -> Change[Any]:

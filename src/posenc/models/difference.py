@@ -347,12 +347,20 @@ def _fields(first: dict[str, Any], second: dict[str, Any]) -> Iterator[FieldDiff
     for name in dict.fromkeys((*first, *second)):
         one, other = first.get(name, ABSENT), second.get(name, ABSENT)
         if one != other:
-            yield FieldDifference(name, _shown(one), _shown(other))
+            yield FieldDifference(name, *_shown(one, other))
 
 
-def _shown(value: Any) -> str:
-    text = value if isinstance(value, str) else repr(value)
-    return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
+def _shown(first: Any, second: Any) -> tuple[str, str]:
+    """Both values as text; of long ones, what begins shortly before they differ."""
+    one, other = (value if isinstance(value, str) else repr(value) for value in (first, second))
+    same = next((place for place, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), 0)
+    start = 0 if one[:LONGEST] != other[:LONGEST] else max(same - LONGEST // 2, 0)
+    return _cut(one, start), _cut(other, start)
+
+
+def _cut(text: str, start: int) -> str:
+    end = start + LONGEST
+    return f"{'...' if start else ''}{text[start:end]}{'...' if end < len(text) else ''}"
 
 
 def _named(encoding: Encoding | None) -> str:
@@ -390,6 +398,8 @@ def _angles(first: RotaryEncoding, second: RotaryEncoding) -> tuple[Effect, ...]
         )
     ]
     pair = max(range(len(gaps)), key=gaps.__getitem__)
+    if not gaps[pair]:
+        return ()
     return tuple(Effect(position, "angle", float(position * gaps[pair]), pair) for position in POSITIONS)
 
 

@@ -2,17 +2,42 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from posenc.compose import Backward
+from posenc.core import text_lines
 from posenc.core.doors import AdditiveEncoding, AttentionBias, Encoding, RotaryEncoding
-from posenc.core.rotation import Pairing
+from posenc.core.rotation import Pairing, of_pairs
+from posenc.encodings.rotates.axial_rope import AxialRoPE
 from posenc.frequencies import Scaling
 from posenc.inspect import spectrum
-from posenc.models.model_positions import LayerGroup
+from posenc.models.model_positions import LayerGroup, RoleRotation
+
+#: The axes of a position, by how many it has. Of an image, some towers count columns first.
+AXES = {3: ("time", "height", "width"), 2: ("first coordinate", "second coordinate")}
 
 
 def in_words(group: LayerGroup) -> list[str]:
     """Say what happens to positions in these layers, a sentence each."""
     encodings = [_of_encoding(encoding, group) for encoding in group.encodings] or ["no positional encoding"]
-    return [*encodings, *group.beside_encodings()]
+    roles = {str(role): _of_role(role, group) for role in group.roles}
+    return [*encodings, *(roles.get(sentence, sentence) for sentence in group.beside_encodings())]
+
+
+def _of_role(role: RoleRotation, group: LayerGroup) -> str:
+    """What is rotated besides queries and keys, and whether as they are."""
+    encoding, meant = role.encoding, group.rotary_encoding
+    at = f", vector i at position {role.rate:,}·i" if role.rate != 1 else ""
+    if encoding == meant:
+        return f"{role.role}: rotated as queries and keys are{at}"
+    if isinstance(encoding, Backward) and encoding.encoding == meant:
+        return f"{role.role}: rotated back by as much{at}"
+    return f"{role.role}: {_rotation(encoding, _channels(encoding))}{at}"
+
+
+def _channels(encoding: RotaryEncoding) -> Pairing:
+    origin = [0] if encoding.axes == 1 else [[0] * encoding.axes]
+    return of_pairs("rotation", encoding.rotation(origin)).pairing
 
 
 def _of_encoding(encoding: Encoding, group: LayerGroup) -> str:
@@ -27,7 +52,7 @@ def _of_encoding(encoding: Encoding, group: LayerGroup) -> str:
         return f"{name}: a vector of {encoding.width} channels{rows} is added to the embeddings"
     if isinstance(encoding, RotaryEncoding) and encoding is group.rotary_encoding and group.channels is not None:
         return _rotation(encoding, group.channels)
-    return repr(encoding)
+    return text_lines.short(encoding)
 
 
 def _rotation(encoding: RotaryEncoding, channels: Pairing) -> str:
@@ -39,6 +64,8 @@ def _rotation(encoding: RotaryEncoding, channels: Pairing) -> str:
     which = f"all {channels.dim} channels" if channels.width == channels.dim else which
     pairs = "(2i, 2i+1)" if channels.layout == "adjacent" else "(i, i + half)"
     words = [f"{type(inner).__name__}: {which} of a head, pairs {pairs}"]
+    if isinstance(inner, AxialRoPE) and inner.axes in AXES:
+        words[0] += f", of which {_pairs_of_axes(inner)}"
     base, scaling = getattr(inner, "base", None), getattr(inner, "scaling", None)
     if base is not None:
         words.append(f"base {base:,.10g}")
@@ -48,6 +75,39 @@ def _rotation(encoding: RotaryEncoding, channels: Pairing) -> str:
     if factor != 1.0:
         words.append(f"cos and sin times {factor:.6g}")
     return ", ".join([*words, *_wavelengths(inner)])
+
+
+def _pairs_of_axes(encoding: AxialRoPE) -> str:
+    """Which pairs rotate with each coordinate of a position."""
+    pairs = {
+        name: [pair for pair, axis in enumerate(encoding.axis) if axis == number]
+        for number, name in enumerate(AXES[encoding.axes])
+    }
+    return ", ".join(f"{name} has {pair_numbers(numbers)}" for name, numbers in pairs.items())
+
+
+def pair_numbers(numbers: Sequence[int]) -> str:
+    """Write numbers of pairs as runs with one step each.
+
+    Example:
+        >>> pair_numbers([0, 1, 2]), pair_numbers([1, 4, 7, 10]), pair_numbers([0, 3, 6, 7, 8, 9]), pair_numbers([])
+        ('0-2', '1, 4, … 10', '0, 3, 6 and 7-9', 'none')
+    """
+    runs: list[list[int]] = []
+    for number in numbers:
+        last = runs[-1] if runs else []
+        if last and (len(last) == 1 or number - last[-1] == last[-1] - last[-2]):
+            last.append(number)
+        else:
+            runs.append([number])
+    return " and ".join(map(_run, runs)) or "none"
+
+
+def _run(numbers: list[int]) -> str:
+    first, *_, last = (*numbers, numbers[-1])
+    if len(numbers) > 1 and numbers[1] - first == 1:
+        return f"{first}-{last}"
+    return ", ".join(map(str, numbers)) if len(numbers) < 4 else f"{first}, {numbers[1]}, … {last}"
 
 
 def _wavelengths(encoding: Encoding) -> list[str]:

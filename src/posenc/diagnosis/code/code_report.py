@@ -27,7 +27,7 @@ class FirstDifference:
     def line(self) -> str:
         source = "" if self.source is None else f" of unit vector {self.source}"
         location = f"position {self.position:.0f}, dimension {self.channel}{source}"
-        return f"first differs   {location}: expected {self.expected:.6g}, received {self.received:.6g}"
+        return f"first differs   {location}: {_expected_and_received(self.expected, self.received)}"
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,13 @@ class FirstBiasDifference:
 
     def line(self) -> str:
         location = f"head {self.head}, query {self.query}, key {self.key}"
-        return f"first differs   {location}: expected {self.expected:.6g}, received {self.received:.6g}"
+        return f"first differs   {location}: {_expected_and_received(self.expected, self.received)}"
+
+
+def _expected_and_received(expected: float, received: float) -> str:
+    """Both numbers, with the digits that tell them apart."""
+    one, other = text_lines.told_apart(expected, [received]), text_lines.told_apart(received, [expected])
+    return f"expected {one}, received {other}"
 
 
 def measured(

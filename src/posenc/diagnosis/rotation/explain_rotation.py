@@ -14,10 +14,15 @@ from posenc.diagnosis.rotation.rotation_mistakes import IN_CODE
 from posenc.diagnosis.rotation.rotation_usage import RotationUsage
 from posenc.diagnosis.search import explain
 
-SOME_DIFFER = Finding(
-    "some differ",
-    "These differ from what is meant, by a mistake that is not known; all others are right.",
-    "Look at what treats them otherwise: a kernel's blocks, a shard, a cache, a second call.",
+SOME_DIFFER = "These differ from what is meant, by a mistake that is not known; all others are right."
+#: What to do where some heads, or some positions, differ.
+LOOK_AT_HEADS = (
+    "Print the cos and sin that these heads are given, beside those of a head that is right: a shard of tensor "
+    "parallelism, a block of a kernel or a group of keys may take another's."
+)
+LOOK_AT_POSITIONS = (
+    "Print the positions, cos and sin at the first of these and just before it: a table may end there, a cache begin "
+    "anew, a second call or a block of a kernel start."
 )
 
 
@@ -48,12 +53,21 @@ def explained_by(usages: Sequence[RotationUsage], evidence: RotationEvidence) ->
     for usage, part in parts:
         of_part = explain(with_regrouped(usage, evidence), IN_CODE, part.evidence, most=1)
         if of_part is not None:
-            return Explanation(usage, tuple(replace(finding, where=part.where) for finding in of_part.findings))
+            return Explanation(usage, tuple(_in_part(finding, part.where) for finding in of_part.findings))
     two = explain(starts, IN_CODE, evidence)
     if two is not None:
         return Explanation(two.start, two.findings)
     sharp = ((usage, part) for usage, part in parts if part.sharp)
-    return next((Explanation(usage, (replace(SOME_DIFFER, where=part.where),)) for usage, part in sharp), None)
+    return next((Explanation(usage, (_some_differ(part.where),)) for usage, part in sharp), None)
+
+
+def _in_part(finding: Finding, where: str) -> Finding:
+    """A finding about some heads or positions alone, and so its remedy."""
+    return replace(finding, where=where, fix=f"{finding.fix} This concerns {where} alone; the others are right.")
+
+
+def _some_differ(where: str) -> Finding:
+    return Finding("some differ", SOME_DIFFER, LOOK_AT_HEADS if "head" in where else LOOK_AT_POSITIONS, where)
 
 
 def with_regrouped(usage: RotationUsage, evidence: RotationEvidence) -> list[RotationUsage]:

@@ -238,6 +238,11 @@ def _sections(kind: AxialLayout, layout: str, sections: Any) -> tuple[int, ...]:
 
 def _fit(kind: AxialLayout, layout: str, sections: tuple[int, ...], axis: tuple[int, ...]) -> None:
     """Refuse sections that the rule does not give; those of strides say how far they reach, not how many they are."""
+    if kind.rule is by_sixteens and len(axis) % 16:
+        raise ValueError(
+            f"sections must have a multiple of 16 pairs in all for {layout!r}, which shares them out by sixteens; got "
+            f"{sections}, {len(axis)} pairs. Give (4, 6, 6) for a head of 32 channels, or a multiple of it."
+        )
     counts = tuple(axis.count(one) for one in range(len(sections)))
     if (counts != sections and kind.rule is not strides) or (kind.blocks == "axes" and len({*sections}) > 1):
         raise ValueError(

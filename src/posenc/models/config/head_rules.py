@@ -114,6 +114,12 @@ def latent_share(fields: Fields, rope: RopeParameters, layer_type: str, layer: i
     return _latent(rope, head.width, head.start)
 
 
+def latent_part(fields: Fields, rope: RopeParameters, layer_type: str, layer: int) -> Head:
+    """GLM-4.7 Flash: qk_rope_head_dim channels rotate, behind qk_nope_head_dim others; no part of them."""
+    head = latent(fields, rope.without(["partial_rotary_factor"]), layer_type, layer)
+    return _latent(rope, head.width, head.start, unread=("proportional",))
+
+
 def latent_windows(fields: Fields, rope: RopeParameters, layer_type: str, layer: int) -> Head:
     """Dots 3 Note: qk_rope_head_dim channels rotate; older files have keys of their own for layers with a window."""
     if layer_type != "sliding_attention" or fields.states("per_layer_config"):
@@ -122,8 +128,11 @@ def latent_windows(fields: Fields, rope: RopeParameters, layer_type: str, layer:
     return _latent(rope, fields.integer_or("swa_qk_rope_head_dim", dim - start), start)
 
 
-def _latent(rope: RopeParameters, width: int, start: int) -> Head:
-    share, ignored = rope.get("partial_rotary_factor"), rope.rope_type in ("default", "proportional")
+def _latent(
+    rope: RopeParameters, width: int, start: int, unread: tuple[str, ...] = ("default", "proportional")
+) -> Head:
+    """unread: the rope_types at which the class reads no share of these channels."""
+    share, ignored = rope.get("partial_rotary_factor"), rope.rope_type in unread
     if share and share.source != "class default" and share.value != 1 and not ignored:
         raise ValueError(
             f"{share.key} must be left out where qk_rope_head_dim says which channels rotate; got "

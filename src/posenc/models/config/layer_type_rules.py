@@ -235,6 +235,12 @@ def by_linear_attn_config(fields: Fields, count: int) -> tuple[str, ...]:
     return tuple("full_attention" if i + 1 in numbers else "linear_attention" for i in range(count))
 
 
+def without_next_tokens(fields: Fields, types: tuple[str, ...]) -> tuple[str, ...]:
+    """Step 3.5: released files list the layers that predict further tokens, behind those of the model."""
+    count, more = num_hidden_layers(fields), fields.integer_or("num_nextn_predict_layers", 0, 0)
+    return types[:count] if len(types) == count + more else types
+
+
 def last_full(fields: Fields, types: tuple[str, ...]) -> tuple[str, ...]:
     """Gemma 4: the last layer is full, whatever the file lists."""
     return (*types[:-1], "full_attention")
@@ -297,6 +303,15 @@ def sliding_where_not_rotating(fields: Fields, count: int) -> tuple[str, ...]:
     return tuple("full_attention" if rotates or not slides else "sliding_attention" for rotates in flags)
 
 
+#: Types of layers by older names, which every class renames.
+OLDER_NAMES: Mapping[str, str] = {
+    "attention": "full_attention",
+    "deepseek_sparse_attention": "indexed_attention",
+    "mamba": "linear_attention",
+    "qwen_sparse_attention": "indexed_attention",
+}
+
+
 def layer_types(
     fields: Fields, count: int, rule: LayerTypeRule, settled: SettledTypes | None = None
 ) -> tuple[str, ...]:
@@ -304,10 +319,12 @@ def layer_types(
     listed = fields.get("layer_types", listed=False)
     if listed is None:
         return rule(fields, count)
-    if not isinstance(listed.value, tuple) or len(listed.value) != count:
+    named = [word(listed.key, item) for item in listed.value] if isinstance(listed.value, tuple) else []
+    types = tuple(OLDER_NAMES.get(name, name) for name in named)
+    types = settled(fields, types) if settled and types else types
+    if len(types) != count:
         raise ValueError(wrong(listed.key, f"must name a type for each of {count} layers", listed.value))
-    types = tuple(word(listed.key, layer_type) for layer_type in listed.value)
-    return settled(fields, types) if settled else types
+    return types
 
 
 def word(key: str, value: object) -> str:

@@ -11,13 +11,20 @@ from posenc.core import validation
 from posenc.core.rotation import PairLayout
 from posenc.models.config.config_classes import UNKNOWN_CLASS, ConfigClass, config_classes
 from posenc.models.config.converted_type import as_converted_from, as_stated
-from posenc.models.config.fields import Fields, Options, refuse_unknown_keys, waived_notes, wrong
+from posenc.models.config.fields import LONGEST_NAME, Fields, Options, waived_notes, wrong
 from posenc.models.config.json_file import load_config
-from posenc.models.config.model_type import Groups, ModelType, neutral_keys, unsupported_values
+from posenc.models.config.model_type import Groups, ModelType, neutral_keys
 from posenc.models.config.model_types import MODEL_TYPES
-from posenc.models.config.model_types.type_rows import HANDED_DOWN, MADE_OF_PARTS
+from posenc.models.config.model_types.type_rows import HANDED_DOWN, MADE_OF_PARTS, SAME_AS
 from posenc.models.config.rotary_layers import rotary_groups
-from posenc.models.config.window_rules import UnknownWindows, note_of_unknown_windows, nowhere
+from posenc.models.config.unread_keys import notes_of_unread_keys, unread
+from posenc.models.config.window_rules import (
+    STATE_LAYER_TYPES,
+    UnknownWindows,
+    note_of_unknown_windows,
+    nowhere,
+    schedules,
+)
 from posenc.models.model_positions import LayerGroup, ModelPositions, NotRead, Waived
 from posenc.phase import Numerics
 
@@ -101,13 +108,14 @@ def _model_type(data: Mapping[str, Any], stated: Mapping[str, Any]) -> str:
 
 def _read_part(data: Mapping[str, Any], model_type: str, options: Options, where: str = "") -> Positions:
     """The groups of one config, and of the configs inside it."""
+    model_type, same = SAME_AS.get(model_type, model_type), note_of_other_name(model_type, where)
     known = config_classes().get(model_type, UNKNOWN_CLASS)
     inside = [
         key for key in known.parts if isinstance(data.get(key), Mapping) and key not in (*options.waive, "attn_config")
     ]
     if model_type not in MODEL_TYPES and known.parts:
         return _read_parts(data, model_type, known, inside, options, where)
-    row = MODEL_TYPES.get(model_type) or _stated_row(model_type, options.stated)
+    row = MODEL_TYPES.get(model_type) or _stated_row(model_type, options.stated, data)
     if row.unsupported:
         raise ValueError(
             f"model_type must be one whose positions are read; got {model_type!r}, which {row.unsupported}. "
@@ -118,8 +126,9 @@ def _read_part(data: Mapping[str, Any], model_type: str, options: Options, where
     counting = {key: value for key, value in data.items() if key not in ignored}
     fields = Fields(counting, known, options, where, row.older_names)
     groups = _groups(fields, row, options.layout if row.part == "text" or not where else None)
-    refuse_unknown_keys(fields.unknown_keys(), options.waive, where, unsupported_values(fields, row))
-    fields.mark_waived(*((where + key, data[key]) for key in fields.unknown_keys()))
+    if row.part == "module" and where:  # one type for both parts of T5Gemma, which the file keeps apart
+        groups = tuple(replace(group, part=where.removesuffix(".").rpartition(".")[2]) for group in groups)
+    unread_notes = notes_of_unread_keys(fields, row, model_type)
     more, notes = _read_inside(data, known, inside, options, where)
     ignored_notes = (
         f"{where}{key} = {validation.shown(value)} is not read by its class" for key, value in ignored.items()
@@ -128,7 +137,13 @@ def _read_part(data: Mapping[str, Any], model_type: str, options: Options, where
     of_row = _notes_of_row(row, where)
     if model_type not in MODEL_TYPES:
         of_row = (note_of_unknown_windows(model_type, {**data, **options.stated}, where),)
-    return (*groups, *more), (*fields.waived, *ignored_notes, *of_row, *notes, *missing)
+    return (*groups, *more), (*same, *fields.waived, *ignored_notes, *unread_notes, *of_row, *notes, *missing)
+
+
+def note_of_other_name(model_type: str, where: str) -> tuple[str, ...]:
+    """Note that a type is read as the one that it is under another name."""
+    other = SAME_AS.get(model_type)
+    return () if other is None else (f"{where}model_type = {model_type!r} is {other} under another name, and read so",)
 
 
 def _notes_of_row(row: ModelType, where: str) -> tuple[str, ...]:
@@ -164,13 +179,15 @@ def _groups(fields: Fields, row: ModelType, layout: PairLayout | None) -> Groups
     return (*tables, *layers)
 
 
-def _stated_row(model_type: str, stated: Mapping[str, Any]) -> ModelType:
+def _stated_row(model_type: str, stated: Mapping[str, Any], data: Mapping[str, Any]) -> ModelType:
     """The row of a model type that is not in the table: its pairing must be stated."""
     if "pairing" not in stated:
+        unread = [] if {"layer_types"} & {*stated, *data} else schedules(data)
+        listed = f" {unread[0]:.{LONGEST_NAME}} looks like a schedule of layers: {STATE_LAYER_TYPES}." if unread else ""
         raise ValueError(
             "model_type must be one that is known here, or its pairing must be stated; "
             f"got {validation.shown(model_type)}. "
-            "If it rotates queries and keys, give stated={'pairing': 'halves'} or 'adjacent'."
+            f"If it rotates queries and keys, give stated={{'pairing': 'halves'}} or 'adjacent'.{listed}"
         )
     pairing = validation.choice("stated['pairing']", stated["pairing"], ("adjacent", "halves"))
     return ModelType((model_type,), pairing=pairing, partial=True, window=nowhere)  # type: ignore[arg-type]
@@ -188,8 +205,9 @@ def _read_parts(
         notes = (OLDER_TEXT.format(where=where, config=known.config),)
     # A key that merely repeats one of a config inside says nothing more.
     unknown = [key for key in Fields(data).unknown_keys() if all(data[part].get(key) != data[key] for part in inside)]
-    refuse_unknown_keys(unknown, options.waive, where)
-    notes = (*waived_notes((where + key, data[key]) for key in unknown), *notes)
+    waived = {key for key in unknown if {key, where + key} & options.waive}
+    left = ((key, where + key, data[key]) for key in unknown if key not in waived)
+    notes = (*waived_notes((where + key, data[key]) for key in unknown if key in waived), *unread(left), *notes)
     if not inside:
         raise ValueError(
             f"{where}{model_type} must have a config inside it that is read; got none of {sorted(known.parts)}."
@@ -248,6 +266,7 @@ def _read_inside(
 
 
 def _is_read(model_type: str, stated: Mapping[str, Any]) -> bool:
+    model_type = SAME_AS.get(model_type, model_type)
     row = MODEL_TYPES.get(model_type)
     has_parts = bool(config_classes().get(model_type, UNKNOWN_CLASS).parts)
     return (row is not None and not row.unsupported) or has_parts or "pairing" in stated

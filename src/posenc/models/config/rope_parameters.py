@@ -89,9 +89,15 @@ class OlderBase:
 
 @dataclass(frozen=True)
 class RopeParameters:
-    """The values that make one rotation, under the names that rope_parameters gives them; some may be null."""
+    """The values that make one rotation, under the names that rope_parameters gives them; some may be null.
+
+    Attributes:
+        values: Those that count.
+        unread: Those of keys that the class does not read.
+    """
 
     values: tuple[Value, ...]
+    unread: tuple[Value, ...] = ()
 
     def get(self, name: str) -> Value | None:
         """A value that is there and not null."""
@@ -124,11 +130,17 @@ class RopeParameters:
 
     def updated(self, *values: Value) -> RopeParameters:
         """With these values in place of those of the same names."""
-        return _frozen({value.name: value for value in (*self.values, *values)})
+        return RopeParameters(_frozen({value.name: value for value in (*self.values, *values)}).values, self.unread)
 
     def without(self, names: Iterable[str]) -> RopeParameters:
         left_out = frozenset(names)
-        return RopeParameters(tuple(value for value in self.values if value.name not in left_out))
+        return RopeParameters(tuple(value for value in self.values if value.name not in left_out), self.unread)
+
+    def read_by(self, also_known: frozenset[str]) -> RopeParameters:
+        """With the values of keys that no reader understands set aside."""
+        unknown = self.unknown_keys(also_known)
+        unread = tuple(value for value in self.values if value.key in unknown)
+        return RopeParameters(tuple(value for value in self.values if value.key not in unknown), unread)
 
     def left_out_by(self, names: Iterable[str], also_known: frozenset[str] = frozenset()) -> list[Value]:
         """Values that go unread where these names, or these places in the file, are waived."""
@@ -215,9 +227,12 @@ def _completed(
 
 
 def rotation_by_layer_type(
-    fields: Fields, types: tuple[str, ...], older: Mapping[str, OlderBase] | None = None
+    fields: Fields, types: tuple[str, ...], older: Mapping[str, OlderBase] | None = None, *, older_type: bool = True
 ) -> dict[str, RopeParameters | None]:
-    """The values of every type of layer of a model with a rotation for each; None for a type without one."""
+    """The values of every type of layer of a model with a rotation for each; None for a type without one.
+
+    older_type: whether the class reads "type" where "rope_type" is missing.
+    """
     older = older or {}
     stated, source = fields.json_object("rope_parameters") or ({}, "file")
     _require_object_for_each_type(fields, stated, types, any(base.scaled for base in older.values()))
@@ -230,7 +245,7 @@ def rotation_by_layer_type(
             continue
         path = f"{fields.where}rope_parameters.{layer_type}"
         of_file = validation.instance(path, stated.get(layer_type) or {}, Mapping, "a JSON object")
-        values = rope_values(of_file, source, f"{path}.")
+        values = rope_values(of_file, source, f"{path}.", older_type=older_type)
         ropes[layer_type] = _of_layer_type(fields, layer_type, values, layer_type in stated, older)
     fields.mark_used(*(base.key for base in older.values() if base.key))
     return ropes

@@ -43,7 +43,7 @@ def scaling_of(rope: RopeParameters, longest: Value | None, length: int | None) 
 
 def _yarn(rope: RopeParameters, factor: float, original: int, attention: float | None) -> YaRN:
     both = attention is None and rope.real("mscale", 0.0) and rope.real("mscale_all_dim", 0.0)
-    truncate = rope.get("truncate")
+    truncate = next((value for value in rope.values if value.name == "truncate"), None)
     return YaRN(
         factor=factor,
         original=original,

@@ -6,8 +6,9 @@ from dataclasses import replace
 
 from posenc.compose import Backward
 from posenc.core.rotation import PairLayout
+from posenc.models.config.config_classes import UNKNOWN_CLASS
 from posenc.models.config.factors import root_of_width, rope_temperature
-from posenc.models.config.fields import Fields, refuse_unknown_keys
+from posenc.models.config.fields import Fields
 from posenc.models.config.head_rules import HEAD_KEYS, Head, head_dim_of_layer
 from posenc.models.config.layer_type_rules import layer_types
 from posenc.models.config.model_type import Groups, ModelType
@@ -15,6 +16,7 @@ from posenc.models.config.pair_axes import PairAxes, pair_axes
 from posenc.models.config.rope_parameters import ROPE_TYPES, RopeParameters
 from posenc.models.config.rotary_encoding import rotary_encoding
 from posenc.models.config.rotation_rules import NO_SELF_ATTENTION, LayerRotations
+from posenc.models.config.unread_keys import of_unknown_type, unread
 from posenc.models.config.window_rules import WINDOW_KEYS
 from posenc.models.model_positions import LayerGroup, NearKeys, Value
 
@@ -54,7 +56,7 @@ def _without_waived(fields: Fields, row: ModelType, stated: LayerRotations) -> L
     for rope in stated:
         if rope is not None and id(rope) not in of_stated:
             fields.mark_waived(*((value.key, value.value) for value in rope.left_out_by(waive, known)))
-            kept = rope.without(waive)
+            kept = rope.without(waive).read_by(known)
             of_stated[id(rope)] = distinct.setdefault(kept, kept)
     return tuple([of_stated[id(rope)] for rope in stated])
 
@@ -82,8 +84,6 @@ def _non_rotary_group(fields: Fields, row: ModelType, layer_type: str, layers: t
 def _rotary_group(
     fields: Fields, row: ModelType, layer_type: str, layers: tuple[int, ...], rope: RopeParameters, head: Head
 ) -> LayerGroup:
-    keys = _rope_keys(row)
-    refuse_unknown_keys(rope.unknown_keys(keys), fields.options.waive)
     longest = fields.get("max_position_embeddings")
     pairing = _pairing(fields, row)
     axes, sections = _axes(row, rope, head.width)
@@ -96,9 +96,26 @@ def _rotary_group(
         logit_factor=row.logit_factor(fields, rope, head.dim),
         query_temperature=rope_temperature(rope, head.dim),
         values=(*_values(rope), *sections, *fields.values_of(*HEAD_KEYS)),
-        notes=(*rope.unread_notes(keys), *row.notes),
+        notes=(*_notes_of_unread(fields, row, rope), *row.notes),
     )
     return replace(group, roles=row.roles(fields, group)) if row.roles else group
+
+
+def _notes_of_unread(fields: Fields, row: ModelType, rope: RopeParameters) -> tuple[str, ...]:
+    """Notes on keys of a rotation that its rope_type, its class or no class reads."""
+    share, waived = rope.get("partial_rotary_factor"), fields.options.waive
+    left = [(value.name, value.key, value.value) for value in rope.unread if value.key not in waived]
+    if share and share.source != "class default" and rope.rope_type == "default" and not _counts_share(row):
+        left.append((share.key, share.key, fields.data.get(share.key, share.value)))
+    if row.axes and (idle := rope.get("mrope_interleaved")):
+        left.append((idle.name, idle.key, idle.value))
+    notes = unread(left) if fields.config_class is not UNKNOWN_CLASS else of_unknown_type("its class", left)
+    return (*rope.unread_notes(_rope_keys(row)), *notes)
+
+
+def _counts_share(row: ModelType) -> bool:
+    """Say whether partial_rotary_factor counts at rope_type "default"."""
+    return row.partial or row.rotated_slice is not None or bool(row.axes and row.axes.rotated)
 
 
 def _head(fields: Fields, row: ModelType, rope: RopeParameters, layer_type: str, layer: int) -> Head:

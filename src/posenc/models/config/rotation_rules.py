@@ -42,6 +42,8 @@ class ByLayerType:
         keys: The class's spelling of keys next to rope_parameters.
         older: The spelling of the bases of the types in older files.
         base: The key of the base, or the base itself, of a class that reads no rope_parameters.
+        older_type: Whether an object for a type of layer may spell rope_type "type".
+        share: Of the channels at rope_type "default", where the class fills in none and rotates a part.
     """
 
     only: tuple[str, ...] = ()
@@ -50,6 +52,8 @@ class ByLayerType:
     keys: Mapping[str, str] = field(default_factory=dict)
     older: Mapping[str, OlderBase] = field(default_factory=dict)
     base: str | float | None = None
+    older_type: bool = True
+    share: float | None = None
 
     def __call__(self, fields: Fields, types: tuple[str, ...]) -> LayerRotations:
         rotates, ropes = self._is_met(fields), self._ropes(fields, types)
@@ -79,9 +83,15 @@ class ByLayerType:
             base = Value("rope_theta", self.base, "class default", "a constant of the class")
             return dict.fromkeys(types, RopeParameters((base,)))
         if nested(fields.config_class.absent):
-            return rotation_by_layer_type(fields, types, self.older)
+            ropes = rotation_by_layer_type(fields, types, self.older, older_type=self.older_type)
+            return {name: rope and self._with_usual_share(rope) for name, rope in ropes.items()}
         rope = one_rotation(fields, {**OUTER_KEYS, **self.keys})
         return dict.fromkeys(types, _with_rotary_dim(fields, rope))
+
+    def _with_usual_share(self, rope: RopeParameters) -> RopeParameters:
+        if self.share is None or rope.rope_type != "default" or rope.get("partial_rotary_factor") is not None:
+            return rope
+        return rope.updated(Value("partial_rotary_factor", self.share, "class default", "a constant of the class"))
 
     def _includes(self, fields: Fields, layer_type: str) -> bool:
         if layer_type in NO_SELF_ATTENTION:
@@ -232,7 +242,7 @@ def main_and_compress(fields: Fields, types: tuple[str, ...]) -> LayerRotations:
     stated = fields.json_object("rope_parameters")
     older = ("rope_theta", "compress_rope_theta", "partial_rotary_factor", "qk_rope_head_dim")
     by_label = nested(stated[0]) if stated else not any(map(fields.states, older))
-    if stated and by_label and not {"main", "compress"} <= stated[0].keys():
+    if stated and by_label and not all(isinstance(stated[0].get(label), Mapping) for label in ("main", "compress")):
         raise ValueError(
             f"{fields.where}rope_parameters must hold both main and compress, since its class drops one alone; got "
             f"{validation.shown(stated[0])}. Write both."
@@ -240,7 +250,13 @@ def main_and_compress(fields: Fields, types: tuple[str, ...]) -> LayerRotations:
     if fields.json_object("rope_scaling") is None and by_label:
         fields.mark_used(*older)
         ropes = rotation_by_layer_type(fields, ("main", "compress"))
-        main, compress = ropes.get("main"), ropes.get("compress")
+        main, compress = ropes["main"], ropes["compress"]
+        for label, rope in (("main", main), ("compress", compress)):
+            if rope is not None and rope.get("partial_rotary_factor") is None:
+                raise ValueError(
+                    f"{fields.where}rope_parameters.{label}.partial_rotary_factor must be in the file, since its class "
+                    f"fills it in at some rope_types alone; got {sorted(stated[0][label]) if stated else None}. Add it."
+                )
     else:
         main, compress = _main_and_compress_from_older_keys(fields)
     return tuple(main if layer_type == "sliding_attention" else compress for layer_type in types)

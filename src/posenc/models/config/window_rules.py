@@ -20,9 +20,16 @@ WINDOW_NAMES = re.compile(
     r"|_pattern$|(layer|attention)_(interval|period|offset)|^look_(ahead|backward)|^block_size$|cross_attention_layers"
 )
 #: Schedules of other things than attention.
-OTHER_LAYERS = re.compile(r"^(mlp|moe|expert)_")
+OTHER_LAYERS = re.compile(r"^(mlp|moe|mtp|expert)_")
 #: A list of layer types that says no more than that all layers see all keys.
 ALL_FULL = "full_attention"
+
+
+#: How to say which layers of an unknown type rotate.
+STATE_LAYER_TYPES = (
+    "state layer_types, a word for each layer: 'linear_attention' where a layer does not rotate, 'full_attention' "
+    "where it does"
+)
 
 
 class UnknownWindows(NotRead):
@@ -46,9 +53,27 @@ def note_of_unknown_windows(model_type: str, file: Mapping[str, Any], where: str
     more = [f"{len(named) - MOST_NAMED} more"] if len(named) > MOST_NAMED else []
     verb = "is" if len(named) == 1 else "are"
     keys = f": {', '.join((*named[:MOST_NAMED], *more))} {verb} not read" if named else ""
+    subject = f"what layers of {escaped(model_type[:LONGEST_NAME])} see"
+    if not schedules(file) or "layer_types" in file:
+        return UnknownWindows(f"{subject} is not known here{keys}; compare windows by hand")
     return UnknownWindows(
-        f"what layers of {escaped(model_type[:LONGEST_NAME])} see is not known here{keys}; compare windows by hand"
+        f"{subject}, and which of them rotate, is not known here{keys}, and all layers are taken to rotate; "
+        f"{STATE_LAYER_TYPES}"
     )
+
+
+def schedules(file: Mapping[str, Any]) -> list[str]:
+    """The keys of a file that list something else for some layers than for others.
+
+    Example:
+        >>> schedules({"attn_type_list": [0, 0, 1], "sliding_window": 4096, "layer_types": ["full_attention"] * 3})
+        ['attn_type_list']
+    """
+    return [key for key, value in file.items() if _may_say(key, value) and _differs_by_layer(value)]
+
+
+def _differs_by_layer(value: Any) -> bool:
+    return isinstance(value, list | tuple) and any(item != value[0] for item in value)
 
 
 def _may_say(key: Any, value: Any) -> bool:

@@ -4,7 +4,7 @@ from functools import partial
 
 from posenc.models.config import window_rules
 from posenc.models.config.factors import squared_mscale
-from posenc.models.config.head_rules import latent, latent_share, latent_windows
+from posenc.models.config.head_rules import latent, latent_part, latent_share, latent_windows
 from posenc.models.config.layer_type_rules import (
     EveryNth,
     full_as_indexed,
@@ -22,7 +22,8 @@ INDEXED = uniform("indexed_attention")
 LATENT_ATTENTION = (
     LatentType(("deepseek_v2",)),
     LatentType(("longcat_flash",), layer_count=two_in_each_layer),
-    LatentType(("axk1", "deepseek_v3", "glm4_moe_lite", "youtu"), pairing="rope_interleave"),
+    LatentType(("axk1", "deepseek_v3", "youtu"), pairing="rope_interleave"),
+    LatentType(("glm4_moe_lite",), pairing="rope_interleave", rotated_slice=latent_part),
     LatentType(
         ("mistral4",),
         pairing="rope_interleave",

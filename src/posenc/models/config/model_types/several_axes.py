@@ -18,7 +18,7 @@ from posenc.models.config.head_rules import all_heads, embed_over_heads, hidden_
 from posenc.models.config.layer_type_rules import EveryNth, by_max_window_layers, count_of, uniform
 from posenc.models.config.model_type import ModelType
 from posenc.models.config.pair_axes import alternating, channel_runs, even_and_odd, every_third, section_runs
-from posenc.models.config.rotation_rules import object_for_each_type
+from posenc.models.config.rotation_rules import ByLayerType, object_for_each_type
 from posenc.models.config.window_rules import short_and_long
 
 Tower = partial(ModelType, part="vision", axes=pair_axes.rows_then_columns)
@@ -183,5 +183,12 @@ MEDIA_TEXT = (
     ),
     ModelType(("ernie4_5_vl_moe_text",), pairing="adjacent", axes=alternating, sections=(22, 22, 20)),
     # Rows and columns.
-    ModelType(("neomme",), partial=True, axes=even_and_odd, layer_types=EveryNth(6, last=True), window=short_and_long),
+    ModelType(
+        ("neomme",),
+        partial=True,
+        axes=even_and_odd,
+        layer_types=EveryNth(6, last=True),
+        rotations=ByLayerType(older_type=False),
+        window=short_and_long,
+    ),
 )

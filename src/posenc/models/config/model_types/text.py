@@ -49,7 +49,7 @@ LLAMA_KIN = (
     "apertus", "arcee", "aria_text", "bitnet", "chameleon", "csm", "diffllama",
     "emu3_text_model", "esmc", "eurobert", "evolla", "falcon_h1", "flex_olmo", "gemma", "gradium_phonon_tts",
     "gte", "higgs_audio_v2", "hy_v3", "idefics", "internlm3", "iquestcoder", "jais2", "jetmoe", "jina_embeddings_v3",
-    "kyutai_speech_to_text", "lfm2_moe", "llama", "mellum", "moshi", "olmo", "olmo2",
+    "kyutai_speech_to_text", "lfm2_moe", "llama", "moshi", "olmo", "olmo2",
     "olmoe", "pocket_tts", "seed_oss", "timesfm2_5",
 )  # fmt: skip
 MISTRAL_KIN = ("doge", "mistral", "mixtral", "starcoder2", "voxtral_realtime_text")
@@ -57,7 +57,7 @@ GRANITE_KIN = (
     "granite", "granite4_vision_text", "granite_docling_text", "granitemoe", "granitemoeshared", "hyperclovax",
 )  # fmt: skip
 PARTLY_ROTATING = (
-    "glm4_moe", "laguna", "minimax_m2", "minimax_m3_vl_text", "nemotron", "persimmon", "phi",
+    "glm4_moe", "laguna", "mellum", "minimax_m2", "minimax_m3_vl_text", "nemotron", "persimmon", "phi",
     "solar_open", "stablelm",
 )  # fmt: skip
 ADJACENT = (
@@ -151,6 +151,7 @@ TEXT = (
         ("mimo_v2_flash",),
         neutral_keys={"swa_rope_theta": 10_000},
         partial=True,
+        rotations=ByLayerType(share=0.334),
         layer_types=EveryNth(6, first=1),
         window=window_rules.size_and_query,
     ),
@@ -237,6 +238,7 @@ TEXT = (
     ModelType(
         ("step3p5",),
         partial=True,
+        settled_types=layer_type_rules.without_next_tokens,
         rotations=rotation_rules.lists_by_layer,
         logit_factor=factors.by_query_pre_attn_scalar_or_width,
     ),

@@ -69,6 +69,9 @@ MADE_OF_PARTS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     dict.fromkeys(PARTS_ALONE, ()) | {name: (NotRead(note),) for name, note in ADDED.items()}
 )
 
+#: Types that are another one under a name of their own, which files of released models state.
+SAME_AS: Mapping[str, str] = MappingProxyType({"kimi_k2": "deepseek_v3"})
+
 
 ROWS = (
     *TEXT,
