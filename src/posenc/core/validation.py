@@ -14,11 +14,13 @@ from typing import Any
 LARGEST_WIDTH = 1 << 20
 #: The most bytes a table asked for by its sizes alone may take, checked before anything is allocated.
 LARGEST_BYTES = 1 << 33
+#: The most axes of an array that is accepted: fewer than those at which NumPy and PyTorch fail in their own words.
+MOST_AXES = 16
 
 
 def shown(value: object) -> str:
     """Repr of a value for a message: short, and with its type."""
-    text = " ".join(repr(value).split("\n"))
+    text = " ".join(repr(value).split())
     if len(text) > 80:
         text = text[:77] + "..."
     return f"{text} ({type(value).__name__})"
@@ -108,6 +110,12 @@ def size(name: str, count: int, itemsize: int = 8) -> None:
             f"{name} must need at most {LARGEST_BYTES} bytes at once; got {count} numbers of {itemsize} bytes. Ask "
             "for fewer positions at a time."
         )
+
+
+def rank(name: str, array: Any) -> None:
+    """Refuse an array of more axes than anything here has."""
+    if array.ndim > MOST_AXES:
+        raise ValueError(f"{name} must have at most {MOST_AXES} axes; got {array.ndim}. Leave out axes of one.")
 
 
 def settle(record: object, **fields: Any) -> None:
