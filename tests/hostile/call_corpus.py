@@ -8,6 +8,8 @@ import inspect
 import io
 import re
 import sys
+import time
+import tracemalloc
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -19,6 +21,9 @@ from hostile.good_calls import GoodCall
 
 def _torch(make: Callable[[Any], Any]) -> Callable[[], Any]:
     return lambda: make(importlib.import_module("torch"))
+
+
+TAKEN = "taken without a word"
 
 
 @dataclass(frozen=True)
@@ -34,7 +39,8 @@ class Hostile:
     told_by: str = "(?!)"
 
 
-NUMBERS, SEQUENCES = r"int|float|Any|Array|object", r"Sequence|list|tuple|Iterable|Any|Array|Mapping|Params|object"
+NUMBERS = r"int|float|Any|Array|object|Base|Spread|base|factor|std"
+SEQUENCES = r"Sequence|list|tuple|Iterable|Any|Array|Mapping|Params|object"
 VALUES: dict[str, Hostile] = {
     "object": Hostile(object),
     "function": Hostile(lambda: lambda: 0),
@@ -46,7 +52,7 @@ VALUES: dict[str, Hostile] = {
     "complex": Hostile(lambda: 1j),
     "NaN": Hostile(lambda: float("nan")),
     "infinity": Hostile(lambda: float("inf")),
-    "10**30": Hostile(lambda: 10**30, r"float|base"),
+    "10**30": Hostile(lambda: 10**30, r"float|[bB]ase"),
     "-3": Hostile(lambda: -3, NUMBERS),
     "2.5": Hostile(lambda: 2.5, NUMBERS),
     "[]": Hostile(list, SEQUENCES),
@@ -69,6 +75,19 @@ VALUES: dict[str, Hostile] = {
 }
 
 
+#: Arguments that may hold anything, or nearly: of `like` only the library counts.
+MAY_HOLD_ALL = {
+    "posenc.Encoding.init": "rng",
+    "posenc.positions.coordinates": "like",
+    "posenc.positions.difference": "like",
+    "posenc.positions.steps": "like dtype",
+    "posenc.models.Value": "value",
+    "posenc.models.fingerprint": "encoding",
+}
+#: Arguments whose right values take minutes, or whose wrong ones only the subject of a search can tell.
+LEFT_OUT = {"posenc.testing.check_encoding": "slow", "posenc.diagnosis.explain": "starts"}
+
+
 @dataclass(frozen=True)
 class HostileCall:
     """A good call with one hostile value in it."""
@@ -85,7 +104,7 @@ class HostileCall:
         out = io.StringIO()
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(out):
             try:
-                self.good.changed(self.argument, VALUES[self.value].make())
+                self.good.changed(self.argument, (VALUES | IMMENSE)[self.value].make())
             except (ValueError, TypeError, OSError) as error:
                 return self._fault_of(error)
             except Exception as error:
@@ -93,13 +112,15 @@ class HostileCall:
             finally:
                 if "matplotlib.pyplot" in sys.modules:
                     sys.modules["matplotlib.pyplot"].close("all")
-        return None if self._may_hold() else "taken without a word"
+        return None if self._may_hold() else TAKEN
 
     def _may_hold(self) -> bool:
         """Whether the argument's annotation or name says that it may hold the value."""
+        if self.argument in MAY_HOLD_ALL.get(self.good.name, "").split():
+            return True
         parameter = self.good.parameters[self.argument]
         said = f"{parameter.annotation} {'None' if parameter.default is None else ''} {self.argument}"
-        return re.search(VALUES[self.value].told_by, said) is not None
+        return re.search((VALUES | IMMENSE)[self.value].told_by, said) is not None
 
     def _fault_of(self, error: Exception) -> str | None:
         """What is wrong with an error; the name of another argument may begin it where a rule joins both."""
@@ -107,7 +128,8 @@ class HostileCall:
             return f"{type(error).__name__}: {_line(error)}"
         names = "|".join(map(re.escape, inspect.signature(self.good.entry).parameters))
         entry = self.good.entry.__name__ if isinstance(self.good.entry, type) else "arrays must come from one library"
-        begins = re.match(rf"(?:{names}|{entry}|arrays must come from one library)\b", str(error))
+        keys = r"\w+ must be (?:in the config|known)"  # of a config that lacks it
+        begins = re.match(rf"(?:(?:{names}|{entry}|arrays must come from one library)\b|{keys})", str(error))
         if isinstance(error, OSError) or (begins and "\n" not in str(error)):
             return None
         return f"{type(error).__name__}: {_line(error)}"
@@ -120,6 +142,45 @@ def _line(error: Exception) -> str:
 
 def calls_of(good: GoodCall) -> Iterator[HostileCall]:
     """Every hostile call of an entry."""
-    for argument in good.parameters:
+    for argument in sorted(good.parameters.keys() - {LEFT_OUT.get(good.name)}):
         for value in VALUES:
+            yield HostileCall(good, argument, value)
+
+
+#: Views and ranges of more numbers than any memory holds, which are made at once.
+IMMENSE: dict[str, Hostile] = {
+    "10**10 integers": Hostile(lambda: np.broadcast_to(np.int64(3), (10**10,))),
+    "10**10 floats": Hostile(lambda: np.broadcast_to(np.float32(0.5), (10**10,))),
+    "10**10 truths": Hostile(lambda: np.broadcast_to(np.True_, (10**10,))),
+    "10**5 by 10**5": Hostile(lambda: np.broadcast_to(np.float64(1.0), (10**5, 10**5))),
+    "four axes": Hostile(lambda: np.broadcast_to(np.float32(1.0), (1, 2, 10**10, 4))),
+    "10**11 tensor": Hostile(_torch(lambda torch: torch.tensor(3).expand(10**11))),
+    "10**11 float tensor": Hostile(_torch(lambda torch: torch.tensor(0.5).expand(10**11))),
+    "tensor of four axes": Hostile(_torch(lambda torch: torch.tensor(0.5).expand(1, 2, 10**10, 4))),
+    "range": Hostile(lambda: range(10**9)),
+}
+
+#: What an immense argument may cost before it is answered, beyond what the first use of a function loads.
+MOST_SECONDS, MOST_BYTES = 0.05, 1 << 24
+
+
+def cost(call: HostileCall) -> str | None:
+    """What is wrong with the answer to an immense argument; None for one that is soon given and takes no memory."""
+    fault = call.fault()  # which loads what the first use loads
+    if fault is not None and fault != TAKEN:
+        return fault
+    tracemalloc.start()
+    started = time.thread_time()
+    call.fault()
+    seconds, peak = time.thread_time() - started, tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    if seconds > MOST_SECONDS or peak > MOST_BYTES:
+        return f"{seconds * 1e3:.0f} ms, {peak} bytes"
+    return None
+
+
+def immense_calls_of(good: GoodCall) -> Iterator[HostileCall]:
+    """Every call of an entry with an immense argument."""
+    for argument in sorted(good.parameters):
+        for value in IMMENSE:
             yield HostileCall(good, argument, value)

@@ -109,8 +109,15 @@ def checked(positions: Any, name: str = "positions", like: Array | None = None) 
     return Positions(array, lib, kind == "integer", readable, bounds)
 
 
+def check_like(like: Any) -> None:
+    """Refuse what no library has made."""
+    if like is not None and not isinstance(like, Library) and arrays.library_name(like) is None:
+        raise TypeError(f"like must be a NumPy, PyTorch or JAX array; got {validation.shown(like)}. Leave it out.")
+
+
 def checked_pair(query_positions: Any, key_positions: Any, like: Array | None = None) -> tuple[Positions, Positions]:
     """Check positions of queries and of keys, of one library: numbers and lists follow the other array, or `like`."""
+    check_like(like)
     if like is None:
         given = (each for each in (query_positions, key_positions) if arrays.library_name(each) is not None)
         like = next(given, None)

@@ -126,6 +126,22 @@ def _even(name: str, value: Any) -> np.ndarray:
         ) from None
 
 
+def on_host(name: str, value: Any) -> np.ndarray:
+    """Numbers of an argument, of any library, as a NumPy array; bfloat16 as float32.
+
+    Example:
+        >>> on_host("positions", range(3)).tolist()
+        [0, 1, 2]
+    """
+    array = as_array(name, value)
+    validation.rank(name, array)
+    if kind(array) == "other":
+        raise TypeError(f"{name} must hold integers or floats; got {dtype_name(array.dtype)}. Convert it.")
+    if library(array).concrete(array):
+        validation.size(name, math.prod(array.shape))
+    return to_numpy(library(array).wide(array) if dtype_name(array.dtype) == "bfloat16" else array)
+
+
 def _holds_truth(value: list[Any] | tuple[Any, ...]) -> bool:
     """Whether a nest of lists holds True or False, which NumPy takes for 1 and 0 among numbers."""
     kinds = set(map(type, value))
@@ -167,7 +183,10 @@ def as_mask(name: str, value: Any, like: Array | None = None) -> Array:
         ValueError: `value` holds other numbers than 0 and 1.
     """
     if isinstance(value, list | tuple):
-        value = _even(name, value) if like is None else library(like).constant(_even(name, value))
+        value = _even(name, value)
+        if value.dtype.kind not in "biuf":
+            raise TypeError(f"{name} must hold truth values; got {validation.shown(value)}. Give true or false.")
+        value = value if like is None else library(like).constant(value)
     if library_name(value) is None:
         raise TypeError(f"{name} must be an array of truth values; got {validation.shown(value)}. Give true or false.")
     validation.rank(name, whole_array(name, value))
@@ -181,7 +200,7 @@ def as_mask(name: str, value: Any, like: Array | None = None) -> Array:
             "first."
         )
     ends = library(value).extremes(value)
-    if ends is not None and not (0 <= ends[0] and ends[1] <= 1 and bool(((value == 0) | (value == 1)).all())):
+    if ends is not None and not (ends[0] >= 0 and ends[1] <= 1 and bool(((value == 0) | (value == 1)).all())):
         raise ValueError(
             f"{name} must hold 0 and 1, or false and true; got values from {ends[0]} to {ends[1]}. "
             "Compare it with something first."

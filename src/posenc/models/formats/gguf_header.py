@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from posenc.core import plain_file
+from posenc.core import plain_file, validation
 
 #: struct formats of the plain types of values, by their number in the format.
 _FORMATS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
@@ -39,6 +39,8 @@ class GGUFHead:
 
 def read_gguf(path: str | Path) -> GGUFHead:
     """Read the head of a GGUF file (version 2 or 3, little-endian); weights are not touched. ValueError in one line."""
+    if not isinstance(path, str | Path):
+        raise TypeError(f"file must be a path or a head that was read; got {validation.shown(path)}. Give a path.")
     path = Path(path)
     if plain_file.plain_size(path) < 24:
         raise _bad(path, "it is too short")
