@@ -95,7 +95,7 @@ def integers(name: str, values: Any, least: int, most: int) -> list[int]:
 def texts(name: str, values: Any) -> frozenset[str]:
     """The texts of a list, a tuple or a set."""
     if not isinstance(values, list | tuple | set | frozenset) or not all(isinstance(value, str) for value in values):
-        raise TypeError(f"{name} must be a tuple of texts; got {shown(values)}. Write ('layers',), say.")
+        raise TypeError(f"{name} must be a tuple of words; got {shown(values)}. Write ('layers',), say.")
     return frozenset(values)
 
 

@@ -177,10 +177,11 @@ def _numbers(checkpoint: Checkpoint, name: str, axis: int) -> np.ndarray:
     file, entry = checkpoint.tensors[name]
     path = checkpoint.folder / file
     start = _start(path) + entry.begin
-    if entry.dtype in NUMBERS:
-        array = np.memmap(path, NUMBERS[entry.dtype], "r", start, entry.shape)
-    else:  # of a type that NumPy lacks, its bytes
-        array = np.memmap(path, np.uint8, "r", start, (*entry.shape, entry.size // max(int(np.prod(entry.shape)), 1)))
+    shape = entry.shape
+    if entry.dtype not in NUMBERS:  # of a type that NumPy lacks, its bytes
+        shape = (*shape, entry.size // max(int(np.prod(shape)), 1))
+    with plain_file.opened(path) as file:
+        array: np.ndarray = np.memmap(file, NUMBERS.get(entry.dtype, np.uint8), "r", start, shape)  # type: ignore
     rows: np.ndarray = np.moveaxis(np.asarray(array), axis, 0)
     rows = rows.reshape(len(rows), -1)[:, :COLUMNS] if rows.ndim > 1 else rows[:, None]
     if entry.dtype == "BF16":
