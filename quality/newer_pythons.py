@@ -1,4 +1,4 @@
-"""The mathematics and the readers of models with each newer Python of this machine: `make pythons`.
+"""The mathematics, the readers of models and first use from threads with each newer Python: `make pythons`.
 
 An environment for each lies in build/; it holds NumPy, what the package itself requires, and pytest, so that a version
 that torch or JAX do not support yet is tried all the same. Pythons that are not there are named.
@@ -35,6 +35,7 @@ def tried(name: str, path: str) -> int:
     steps += [
         [python, "-m", "pip", "install", "--quiet", "pytest>=8", "mpmath>=1.3", "--editable", ROOT],
         [python, "-m", "posenc", "list"],
+        *([python, ROOT / "tests" / "hostile" / "first_use.py", str(seed)] for seed in range(5)),
         [python, "-m", "pytest", *DOCTESTS, "--rootdir", ROOT, *(ROOT / "src" / "posenc" / room for room in EXAMPLES)],
     ]
     for step in steps:

@@ -234,7 +234,7 @@ def test_a_stranger_is_read_with_its_pairing_stated():
     ("options", "error", "message"),
     [
         ({"stated": [1]}, TypeError, "stated must be a dict of keys and values"),
-        ({"waive": "rope_foo"}, TypeError, "waive must be a tuple of keys"),
+        ({"waive": "rope_foo"}, TypeError, "waive must be a tuple of words"),
         ({"length": 0}, ValueError, "length must be an integer from 1"),
         ({"length": 1.5}, TypeError, "length must be an integer"),
         ({"numerics": "bfloat16"}, ValueError, "numerics must be one of"),

@@ -196,7 +196,7 @@ def test_an_encoding_without_frequencies_is_named():
         (lambda: plot.heatmap(CayleySTRING(dim=4)), TypeError, r"^encoding must rotate pairs, equally in every head"),
         (lambda: plot.word_order(R, "Dog bites man", "Cats sleep"), ValueError, r"^other must share words with"),
         (lambda: plot.layers("config.json"), TypeError, r"^model must be what posenc.models.from_config returns"),
-        (lambda: plot.media_positions([Text(5000)]), ValueError, r"^tokens of segments must be an integer from 1 to 4"),
+        (lambda: plot.media_positions([Text(5000)]), ValueError, r"^segments, counted in tokens, must be an integer"),
         (lambda: plot.image("picture"), TypeError, r"^picture must be a matplotlib Figure, an Axes or an array of"),
         (lambda: plot.image(Figure(), "jpeg"), ValueError, r"^kind must be one of 'auto', 'svg', 'png'; got 'jpeg'"),
         (lambda: plot.image(Figure(), dpi=0), ValueError, r"^dpi must be an integer from 10 to 1200; got 0"),

@@ -16,6 +16,7 @@ from posenc.core.text_lines import escaped
 from posenc.diagnosis import CodeReport
 from posenc.diagnosis.code.check_code import check_user_code
 from posenc.diagnosis.code.check_file import GIGABYTES, SECONDS, RemoteCode, in_child
+from posenc.diagnosis.code.child_process import hide_streams
 
 #: The module that answers in the child process: user's code, and encodings too.
 SERVER = "posenc.testing.encoding_server"
@@ -92,6 +93,7 @@ class CheckVerb(Verb):
             )
         if self.target is None:
             raise ValueError("target must be FILE.py:NAME; got nothing. Write posenc check mine.py:MyEncoding.")
+        hide_streams()  # a file could write a verdict of its own where the report goes
         with working("calling the code, and searching for its mistake"):
             report = self.report(self.target)
         return of_report(report, report.exit_code)

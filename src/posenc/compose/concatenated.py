@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from posenc.core import arrays
 from posenc.core.arrays import Array
 from posenc.core.declared_fields import Instance
-from posenc.core.doors import AdditiveEncoding, Params
+from posenc.core.doors import AdditiveEncoding, Params, check_tokens
 from posenc.core.row import Row
 from posenc.encodings._wrapped import AddsOne
 from posenc.encodings.adds.learned import Learned
@@ -56,11 +56,17 @@ class Concatenated(AddsOne):
         """
         positions = arrays.as_array("positions", positions, like=arrays.floats("x", x))
         lib = arrays.library(x, positions)
+        check_tokens(x, positions)
         rows = lib.astype(self.embed(positions, params, dtype=lib.wide_dtype(x.dtype)), x.dtype)
-        if x.ndim < 2 or x.shape[-2] != rows.shape[-2]:
+        if x.shape[:-1] != (*x.shape[:-2], rows.shape[-2]):
             raise ValueError(
                 f"x must have one token for each of {rows.shape[-2]} positions; got shape {tuple(x.shape)}. Give as "
                 "many positions as tokens."
+            )
+        if rows.ndim > x.ndim:
+            raise ValueError(
+                f"positions must be (n,) or (*batch, n) for x of shape {tuple(x.shape)}; got shape "
+                f"{tuple(positions.shape)}. Give one row, or one for each sequence."
             )
         return lib.xp.concatenate([x, lib.xp.broadcast_to(rows, (*x.shape[:-1], rows.shape[-1]))], -1)
 

@@ -86,13 +86,14 @@ def checked(positions: Any, name: str = "positions", like: Array | None = None) 
     if isinstance(positions, Positions):
         return positions
     array = arrays.as_array(name, positions, like)
-    lib = arrays.library(array) if like is None else arrays.library(array, like)
+    validation.rank(name, array)
     kind = arrays.kind(array)
     if kind == "narrow":
         raise TypeError(
             f"{name} must be integers, float32 or float64; got {arrays.dtype_name(array.dtype)}, which does not "
             "hold every whole number. Build positions as integers; they never take the model's dtype."
         )
+    lib = arrays.library(array) if like is None or kind == "other" else arrays.library(array, like)
     if kind == "other" or (lib.name == "torch" and array.dtype == lib.xp.uint64):
         raise TypeError(
             f"{name} must be integers, float32 or float64; got {arrays.dtype_name(array.dtype)}. Convert them."
@@ -100,14 +101,23 @@ def checked(positions: Any, name: str = "positions", like: Array | None = None) 
     if lib.name == "torch" and array.dtype in (lib.xp.uint16, lib.xp.uint32):
         array = lib.signed(array)  # PyTorch stores these and compares none of them
     bounds = lib.extremes(array)
+    if bounds is not None:
+        validation.size(name, math.prod(array.shape))
     if bounds is not None and not (bounds[0] > -LARGEST_NARROW_POSITION and bounds[1] < LARGEST_NARROW_POSITION):
         _within_range(name, bounds, lib.float64)
     readable = bounds is not None or lib.concrete(array)
     return Positions(array, lib, kind == "integer", readable, bounds)
 
 
+def check_like(like: Any) -> None:
+    """Refuse what no library has made."""
+    if like is not None and not isinstance(like, Library) and arrays.library_name(like) is None:
+        raise TypeError(f"like must be a NumPy, PyTorch or JAX array; got {validation.shown(like)}. Leave it out.")
+
+
 def checked_pair(query_positions: Any, key_positions: Any, like: Array | None = None) -> tuple[Positions, Positions]:
     """Check positions of queries and of keys, of one library: numbers and lists follow the other array, or `like`."""
+    check_like(like)
     if like is None:
         given = (each for each in (query_positions, key_positions) if arrays.library_name(each) is not None)
         like = next(given, None)

@@ -30,6 +30,15 @@ Role = Literal["both", "query", "key", "value", "output"]
 ROLES = ("both", "query", "key", "value", "output")
 
 
+def check_tokens(x: Array, positions: Array) -> None:
+    """Refuse embeddings and positions without an axis of tokens."""
+    if x.ndim < 2 or not positions.ndim:
+        raise ValueError(
+            f"x and positions must have an axis of tokens; got shapes {tuple(x.shape)} and {tuple(positions.shape)}. "
+            "Put a single position into a list."
+        )
+
+
 @dataclass(frozen=True)
 class AdditiveEncoding(Encoding):
     """Door at the input: a vector for every position, added to the token's embedding."""
@@ -94,8 +103,10 @@ class AdditiveEncoding(Encoding):
         """
         positions = arrays.as_array("positions", positions, like=arrays.floats("x", x))
         lib = arrays.library(x, positions)
+        check_tokens(x, positions)
+        lib.check_size("x", math.prod(x.shape), x.dtype, x)
         table = self.embed(positions, params, dtype=lib.wide_dtype(x.dtype))
-        if x.ndim < 2 or x.shape[-1] != self.width or x.shape[-2] != table.shape[-2]:
+        if x.shape[-1] != self.width or x.shape[-2] != table.shape[-2]:
             raise ValueError(
                 f"x must have shape (..., {table.shape[-2]}, {self.width}); got {tuple(x.shape)}. Give one vector for "
                 "each position."
@@ -167,10 +178,10 @@ class RotaryEncoding(Encoding):
         learned = self.checked(params)
         if not self.roles_differ:
             validation.choice("role", role, ROLES)
-        elif role not in self.roles:
+        elif not isinstance(role, str) or role not in self.roles:
             raise ValueError(
                 f"role must be {' or '.join(map(repr, self.roles))} for {type(self).__name__}, {self.roles_differ}; "
-                f"got {role!r}. Make a rotation for each."
+                f"got {validation.shown(role)}. Make a rotation for each."
             )
         positions = checked(positions, like=first_array(learned))
         if len(positions.array.shape) < (1 if self.axes == 1 else 2):
@@ -287,6 +298,8 @@ class AttentionBias(Encoding):
         query_positions, key_positions = arrays.as_arrays(
             query_positions=query_positions, key_positions=key_positions, like=first_array(params)
         )
+        for name, positions in (("query_positions", query_positions), ("key_positions", key_positions)):
+            validation.rank(name, positions)
         lib, last = arrays.library(query_positions), -1 if self.axes == 1 else -2
         if min(query_positions.ndim, key_positions.ndim) < -last:
             raise ValueError(

@@ -14,11 +14,15 @@ from typing import Any
 LARGEST_WIDTH = 1 << 20
 #: The most bytes a table asked for by its sizes alone may take, checked before anything is allocated.
 LARGEST_BYTES = 1 << 33
+#: The most numbers of a list that are checked one by one.
+LONGEST_LIST = 1 << 24
+#: The most axes of an array that is accepted: fewer than those at which NumPy and PyTorch fail in their own words.
+MOST_AXES = 16
 
 
 def shown(value: object) -> str:
     """Repr of a value for a message: short, and with its type."""
-    text = " ".join(repr(value).split("\n"))
+    text = " ".join(repr(value).split())
     if len(text) > 80:
         text = text[:77] + "..."
     return f"{text} ({type(value).__name__})"
@@ -78,6 +82,30 @@ def equals_one_of(value: Any, *options: Any) -> bool:
     return False
 
 
+def integers(name: str, values: Any, least: int, most: int) -> list[int]:
+    """A list of whole numbers in a range, as plain ints."""
+    listed = isinstance(values, Sequence) and not isinstance(values, str | bytes)
+    if not listed and getattr(values, "ndim", None) != 1:
+        raise TypeError(f"{name} must be a list of whole numbers; got {shown(values)}. Give [0, 1], say.")
+    if len(values) > LONGEST_LIST:
+        raise ValueError(f"{name} must be at most {LONGEST_LIST} numbers; got {len(values)}. Give fewer at a time.")
+    return [integer(name, value, least, most) for value in (values if listed else values.tolist())]
+
+
+def texts(name: str, values: Any) -> frozenset[str]:
+    """The texts of a list, a tuple or a set."""
+    if not isinstance(values, list | tuple | set | frozenset) or not all(isinstance(value, str) for value in values):
+        raise TypeError(f"{name} must be a tuple of words; got {shown(values)}. Write ('layers',), say.")
+    return frozenset(values)
+
+
+def text(name: str, value: Any) -> str:
+    """A text."""
+    if not isinstance(value, str):
+        raise TypeError(f"{name} must be text; got {shown(value)}. Write a word or a sentence.")
+    return value
+
+
 def truth(name: str, value: Any) -> bool:
     """True or False, nothing that merely counts as one of them."""
     if not isinstance(value, bool):
@@ -108,6 +136,12 @@ def size(name: str, count: int, itemsize: int = 8) -> None:
             f"{name} must need at most {LARGEST_BYTES} bytes at once; got {count} numbers of {itemsize} bytes. Ask "
             "for fewer positions at a time."
         )
+
+
+def rank(name: str, array: Any) -> None:
+    """Refuse an array of more axes than anything here has."""
+    if array.ndim > MOST_AXES:
+        raise ValueError(f"{name} must have at most {MOST_AXES} axes; got {array.ndim}. Leave out axes of one.")
 
 
 def settle(record: object, **fields: Any) -> None:

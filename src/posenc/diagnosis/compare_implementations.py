@@ -7,7 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from posenc.core import validation
 from posenc.core.doors import Encoding
+from posenc.core.rotation import LAYOUTS
 from posenc.diagnosis.checkpoint_tables import compare_tables, table_shapes
 from posenc.diagnosis.judge_arrays import judge_arrays
 from posenc.diagnosis.judge_capture import judge_capture
@@ -66,7 +68,11 @@ def diagnose(
         >>> print(diagnosis.findings[0].sentence)
         The base is 10000 where 500000 is meant.
     """
-    one = read_source("expected", expected, waive)
+    layer = None if layer is None else validation.integer("layer", layer, 0)
+    length = None if length is None else validation.integer("length", length, 1, 2**53)
+    layout = None if layout is None else validation.choice("layout", layout, LAYOUTS)
+    part = None if part is None else validation.text("part", part)
+    one = read_source("expected", expected, validation.texts("waive", waive))
     if isinstance(actual, Capture):
         return judge_capture(_require_model(one.positions), actual, length).looked_at_in(one.positions)
     groups = _groups(one.positions, layer, part)

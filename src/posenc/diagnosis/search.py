@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
+from posenc.core import validation
 from posenc.diagnosis.mistake import Finding, Mistake, Words
 
 Subject = TypeVar("Subject")
@@ -68,6 +69,16 @@ def explain(
         >>> explain([4], [doubled], Shown()).findings[0].sentence
         'It is doubled.'
     """
+    for name, values in (("starts", starts), ("bank", bank)):
+        if not isinstance(values, list | tuple):
+            raise TypeError(f"{name} must be a list; got {validation.shown(values)}. Give [start], say.")
+    if not all(isinstance(mistake, Mistake) for mistake in bank):
+        raise TypeError(
+            f"bank must be a list of mistakes; got {validation.shown(bank)}. Give posenc.diagnosis.Mistake."
+        )
+    if not callable(getattr(evidence, "fits", None)):
+        raise TypeError(f"evidence must have a method fits; got {validation.shown(evidence)}. See Evidence.")
+    most = validation.integer("most", most, 0, 8)
     attempts = [Attempt(start, start) for start in starts]
     tried = {attempt.start for attempt in attempts}
     for _ in range(most):

@@ -18,6 +18,11 @@ MOST_OCTAVES = 24
 LARGEST_RESOLUTION = 1 << 16
 
 
+def most_bands(spacing: Spacing) -> int:
+    """The most bands that positions in float32 can tell apart."""
+    return MOST_OCTAVES if spacing == "octaves" else validation.LARGEST_WIDTH // 2
+
+
 @dataclass(frozen=True)
 class Bands(Frequencies):
     """ω_k = π·f_k for the bands k = 0 … count-1, in radians for one unit of position.
@@ -43,8 +48,7 @@ class Bands(Frequencies):
 
     def _check_together(self) -> None:
         spacing = validation.choice("spacing", self.spacing, SPACINGS)
-        most = MOST_OCTAVES if spacing == "octaves" else validation.LARGEST_WIDTH // 2
-        validation.settle(self, count=validation.integer("bands", self.count, 1, most), spacing=spacing)
+        validation.settle(self, count=validation.integer("count", self.count, 1, most_bands(spacing)), spacing=spacing)
         if (self.resolution is None) != (spacing == "octaves"):
             raise ValueError(
                 f"resolution must be given with spacing='linear' or 'logarithmic' and only then; got "

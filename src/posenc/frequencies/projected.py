@@ -33,14 +33,11 @@ class Drawn(Frequencies):
         ValueError: A field is out of range.
     """
 
-    count: int
+    count: Annotated[int, Whole(1, validation.LARGEST_WIDTH // 2)]
     std: Annotated[float, Real(0.0, 1e4, above=True)] = 1.0
     seed: Annotated[int, Whole(0, 2**63 - 1)] = 0
     #: Which row of `count` numbers of the stream: one for each coordinate of a position.
     axis: Annotated[int, Whole(0, 15)] = 0
-
-    def _check_together(self) -> None:
-        validation.settle(self, count=validation.integer("features", self.count, 1, validation.LARGEST_WIDTH // 2))
 
     @property
     def pairs(self) -> int:

@@ -10,9 +10,9 @@ from typing import Annotated
 
 import numpy as np
 
-from posenc.core import arrays, validation
+from posenc.core import arrays
 from posenc.core.arrays import Array, Library
-from posenc.core.declared_fields import Real
+from posenc.core.declared_fields import Base, Real, Width
 from posenc.phase.frequencies import EXACT, Frequencies
 
 
@@ -33,13 +33,12 @@ class Shifted(Frequencies):
         ValueError: A field is out of range, or `shift` is not below `count`.
     """
 
-    count: int
-    base: float = 10_000.0
+    count: Width
+    base: Base = 10_000.0
     shift: Annotated[float, Real(0.0, 1e6)] = 1.0
     scale: Annotated[float, Real(-1e6, 1e6)] = 1.0
 
     def _check_together(self) -> None:
-        validation.settle(self, base=validation.real("max_period", self.base, 0.0, 1e30, above=True))
         if self.shift >= self.count:
             raise ValueError(
                 f"shift must be below the number of pairs, {self.count}, from which it is subtracted; got "

@@ -17,6 +17,8 @@ def width_of(encoding: Encoding) -> int:
 
 def drawn_params(encoding: Encoding, params: Params | None = None, seed: int = 0) -> Params | None:
     """Parameters as they are given, else drawn from the seed; None where the encoding learns nothing."""
-    if params is not None or not encoding.shapes:
+    rng = np.random.default_rng(validation.integer("seed", seed, 0, (1 << 63) - 1))
+    if params is not None:
+        encoding.checked(params)
         return params
-    return encoding.init(np.random.default_rng(validation.integer("seed", seed, 0, (1 << 63) - 1)))
+    return encoding.init(rng) if encoding.shapes else None

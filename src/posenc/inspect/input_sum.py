@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from posenc.core import text_lines, validation
+from posenc.core import arrays, text_lines, validation
 from posenc.core.doors import AdditiveEncoding, Params
 from posenc.inspect.encoding_facts import drawn_params
 from posenc.inspect.order import checked_words, embedding
@@ -61,7 +61,7 @@ def position_table(encoding: AdditiveEncoding, positions: Any, *, params: Params
     """
     validation.instance("encoding", encoding, AdditiveEncoding, "an encoding that adds")
     validation.one_axis("encoding", encoding)
-    positions = np.asarray(positions)
+    positions = arrays.on_host("positions", positions)
     if positions.ndim != 1 or not positions.size:
         raise ValueError(f"positions must be a row of numbers; got shape {positions.shape}. Write [0, 1, 2], say.")
     validation.size("positions", positions.size * encoding.width)
@@ -124,11 +124,11 @@ def input_sum(
         >>> input_sum("Dog bites man", Sinusoidal(dim=4)).total.shape
         (3, 4)
     """
-    words = checked_words("sentence", sentence)
+    words, seed = checked_words("sentence", sentence), validation.integer("seed", seed, 0, (1 << 63) - 1)
     table = position_table(encoding, np.arange(len(words)), params=params)
     if embeddings is None:
         embeddings = np.stack([embedding(word, encoding.width, seed) for word in words])
-    values = np.asarray(embeddings, dtype=np.float64)
+    values = np.asarray(arrays.on_host("embeddings", embeddings), dtype=np.float64)
     if values.shape != table.rows.shape or not np.isfinite(values).all():
         raise ValueError(
             f"embeddings must be finite numbers of shape {table.rows.shape}, words by dimensions; got shape "

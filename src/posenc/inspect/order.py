@@ -283,6 +283,8 @@ def word_layer(
     """
     seed = validation.integer("seed", seed, 0, (1 << 63) - 1)
     validation.truth("causal", causal)
+    if encoding is None and params is not None:
+        raise TypeError(f"params must be left out without an encoding; got {validation.shown(params)}. Leave them out.")
     if encoding is not None:
         validation.instance("encoding", encoding, Encoding, "an encoding, or None")
         added = isinstance(encoding, AdditiveEncoding) and not isinstance(encoding, Concatenated)

@@ -95,10 +95,14 @@ def position_change(
         )
     validation.one_axis("encoding", encoding)
     width = width_of(encoding)
-    x = np.random.RandomState(42).standard_normal(width) if vector is None else np.float64(_host("vector", vector))
+    x = (
+        np.random.RandomState(42).standard_normal(width)
+        if vector is None
+        else np.float64(arrays.on_host("vector", vector))
+    )
     if x.shape != (width,):
         raise ValueError(f"vector must have shape ({width},); got {x.shape}. Give one number for each dimension.")
-    at = _host("positions", positions)
+    at = arrays.on_host("positions", positions)
     if at.ndim != 1 or at.size < 2:
         raise ValueError(f"positions must be a list of two or more; got shape {at.shape}. Give [0, 50, 99], say.")
     params = drawn_params(encoding, params)
@@ -117,7 +121,3 @@ def _shares(differences: np.ndarray) -> np.ndarray:
     sums = np.stack([part.sum(axis=-1) for part in parts], axis=-1)
     whole = sums.sum(axis=-1, keepdims=True)
     return np.asarray(np.divide(sums, whole, out=np.zeros_like(sums), where=whole > 0))
-
-
-def _host(name: str, value: Array) -> np.ndarray:
-    return np.asarray(arrays.to_numpy(arrays.as_array(name, value)))

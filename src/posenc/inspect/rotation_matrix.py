@@ -157,4 +157,7 @@ def _positions(encoding: RotaryEncoding, positions: Array) -> np.ndarray:
     """Positions (n,) of an encoding that rotates along one axis."""
     validation.instance("encoding", encoding, RotaryEncoding, "an encoding that rotates")
     validation.one_axis("encoding", encoding)
-    return np.atleast_1d(np.asarray(arrays.as_array("positions", positions)))
+    row = np.atleast_1d(arrays.on_host("positions", positions))
+    if row.ndim != 1:
+        raise ValueError(f"positions must be a row of numbers; got shape {row.shape}. Write [0, 1, 2], say.")
+    return row

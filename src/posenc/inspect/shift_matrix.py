@@ -9,6 +9,7 @@ import numpy as np
 
 from posenc.core import arrays, text_lines, validation
 from posenc.core.arrays import Array
+from posenc.core.checked_positions import checked
 from posenc.core.doors import AdditiveEncoding
 from posenc.inspect.sinusoid_channels import SinusoidChannels, required_channels
 from posenc.phase import cosine_sine
@@ -64,7 +65,7 @@ def shift_matrix(encoding: AdditiveEncoding, offset: Array) -> np.ndarray:
         [[0.5403, 0.8415], [-0.8415, 0.5403]]
     """
     sinusoids = paired(encoding)
-    offset = np.asarray(arrays.as_array("offset", offset))
+    offset = _offsets("offset", offset)
     validation.size("offset", max(1, offset.size) * sinusoids.width**2)
     matrix = np.zeros((*offset.shape, sinusoids.width, sinusoids.width))
     matrix[..., range(sinusoids.width), range(sinusoids.width)] = 1.0  # what is always 0 stays where it is
@@ -100,8 +101,7 @@ def shift_error(encoding: AdditiveEncoding, positions: Array, offsets: Array) ->
     """
     sinusoids = paired(encoding)
     positions, offsets = (
-        np.atleast_1d(np.asarray(arrays.as_array(name, value)))
-        for name, value in (("positions", positions), ("offsets", offsets))
+        np.atleast_1d(_offsets(name, value)) for name, value in (("positions", positions), ("offsets", offsets))
     )
     validation.size("positions and offsets", positions.size * offsets.size * sinusoids.width)
     matrices = shift_matrix(encoding, offsets)
@@ -117,6 +117,15 @@ def shift_error(encoding: AdditiveEncoding, positions: Array, offsets: Array) ->
         float(np.abs(squares).max(initial=0.0)),
         float(np.abs(np.linalg.det(matrices) - 1.0).max(initial=0.0)),
     )
+
+
+def _offsets(name: str, value: Array) -> np.ndarray:
+    """A number or a row of numbers that may be positions."""
+    numbers = arrays.on_host(name, value)
+    if numbers.ndim > 1:
+        raise ValueError(f"{name} must be a number or a row of them; got shape {numbers.shape}. Give [0, 1, 2], say.")
+    checked(numbers, name)
+    return numbers
 
 
 def paired(encoding: AdditiveEncoding) -> SinusoidChannels:

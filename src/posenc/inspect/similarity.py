@@ -128,7 +128,9 @@ def score_by_distance(
 
 
 def _line(name: str, values: Array) -> np.ndarray:
-    array = np.asarray(arrays.to_numpy(arrays.as_array(name, values)))
-    if array.ndim != 1:
-        raise ValueError(f"{name} must be a list of numbers; got shape {array.shape}. Give range(100), say.")
+    array = arrays.on_host(name, values)
+    if array.ndim != 1 or not array.size:
+        raise ValueError(
+            f"{name} must be a list of numbers, at least one; got shape {array.shape}. Give range(100), say."
+        )
     return array

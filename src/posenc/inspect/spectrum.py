@@ -125,7 +125,7 @@ def derivative(encoding: AdditiveEncoding, position: Array, *, dtype: Any = None
         [1.0, 0.0, 0.01, 0.0]
     """
     channels = required_channels(encoding)
-    shifted = checked(position)
+    shifted = checked(position, "position")
     lib, xp = shifted.lib, shifted.lib.xp
     if channels.start:
         shifted = checked(lib.signed(shifted.array) + channels.start)

@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 from jax.extend.core import ClosedJaxpr, jaxpr_as_fun
 
-from posenc.core import validation
+from posenc.core import arrays, validation
 from posenc.core.arrays import Array
 from posenc.core.doors import AttentionBias, AttentionScore
 from posenc.jax.bound import Bound
@@ -122,6 +122,9 @@ def score_block(bound: Bound, q: Any, k: Any) -> Block:
     def block(q: Array, k: Array, query_positions: Array, key_positions: Array) -> Array:
         return encoding.score(q, k, query_positions, key_positions, bound.params)
 
+    for name, part in (("q", q), ("k", k)):
+        if arrays.floats(name, part).ndim < 3:
+            raise ValueError(f"{name} must have shape (heads, n, dim); got {tuple(part.shape)}. Give whole heads.")
     content = [jax.ShapeDtypeStruct(part.shape, part.dtype) for part in (q, k)]
     return _traced(block, *content, *_positions(encoding, q.shape[-2], k.shape[-2]))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
 
 from posenc.core import validation
 from posenc.core.declared_fields import Declared, Whole
@@ -16,6 +16,11 @@ from posenc.encodings.rotates.temperature import QueryTemperature
 Source = Literal["file", "class default", "caller"]
 #: What a value of a config may be once read: nothing that can be changed.
 Plain = None | bool | int | float | str | tuple["Plain", ...]
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether a value is plain."""
+    return isinstance(value, bool | int | float | str | None) or (type(value) is tuple and all(map(_is_plain, value)))
 
 
 class NotRead(str):
@@ -49,6 +54,15 @@ class Value(Declared):
     value: Plain
     source: Source
     key: str
+
+    def _check_together(self) -> None:
+        validation.text("name", self.name)
+        validation.text("key", self.key)
+        if not _is_plain(self.value):
+            raise TypeError(
+                f"value must be a number, a word, None or a tuple of them; got {validation.shown(self.value)}. Convert "
+                "it."
+            )
 
     def __str__(self) -> str:
         return f"{self.name} = {self.value!r} ({self.source}: {self.key})"
@@ -205,6 +219,7 @@ class LayerGroup:
         Raises:
             ValueError: No value of this name was read; the message lists those that were.
         """
+        validation.text("name", name)
         for value in self.values:
             if value.name == name:
                 return value

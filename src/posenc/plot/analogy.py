@@ -9,6 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
+from posenc.core import validation
 from posenc.core.doors import AdditiveEncoding, Encoding
 from posenc.inspect import BinaryCounting, Dials, NumberWaves, binary_counting
 from posenc.inspect import dials as dials_of
@@ -136,7 +137,10 @@ def number_waves(
         TypeError: `encoding` has no frequencies.
         ValueError: An argument breaks its rule; the message names it.
     """
-    shown = encoding if isinstance(encoding, NumberWaves) else number_waves_of(position, encoding)
+    if not isinstance(encoding, NumberWaves):
+        validation.instance("encoding", encoding, Encoding, "an encoding with frequencies")
+        encoding = number_waves_of(validation.integer("position", position, 0, 2**53), encoding)
+    shown = encoding
     bits, pairs = len(shown.digits), len(shown.sines)
     axes = canvas.several(ax, bits + pairs, 1, (5.6, 0.42 * (bits + pairs) + 0.8))
     back = np.linspace(-3.0, 0.0, STEPS)

@@ -7,10 +7,12 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
+from posenc.core import validation
 from posenc.core.doors import AdditiveEncoding, Encoding, Params
 from posenc.inspect import AttentionMap, LookBack
 from posenc.inspect import attention_map as attention_map_of
 from posenc.inspect import look_back as look_back_of
+from posenc.inspect.look_back import MOST
 from posenc.plot import canvas
 
 #: Words up to which every cell holds its number.
@@ -86,9 +88,16 @@ def look_back(
         TypeError: `encoding` is not made of sinusoids.
         ValueError: An argument breaks its rule; the message names it.
     """
-    shown = encoding if isinstance(encoding, LookBack) else look_back_of(encoding, offset, positions)
+    shown = _looked_back(encoding, offset, positions)
     index = np.arange(len(shown.target))
     ax = canvas.draw_square(ax, shown.scores, index, "score", keywords)
     ax.plot(shown.target, index, linestyle="none", marker="o", markersize=3, color="#D55E00")
     title = f"A head that looks {shown.offset} back, {canvas.name(shown.encoding, 36)}"
     return canvas.finish(ax, title, "key position s", "query position t")
+
+
+def _looked_back(encoding: AdditiveEncoding | LookBack, offset: int, positions: int) -> LookBack:
+    """The result that is given, or that of an encoding."""
+    if isinstance(encoding, LookBack):
+        return encoding
+    return look_back_of(encoding, offset, validation.integer("positions", positions, 2, MOST))

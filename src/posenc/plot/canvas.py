@@ -78,7 +78,7 @@ def positions_to_draw(name: str, value: Any) -> np.ndarray:
     """Positions to draw, as a row of numbers: a count stands for 0 … count-1."""
     if isinstance(value, int | np.integer) and not isinstance(value, bool):
         return np.arange(validation.integer(name, value, 1, MOST))
-    array = np.asarray(arrays.to_numpy(arrays.as_array(name, value)))
+    array = arrays.on_host(name, value)
     if array.ndim != 1 or not 1 <= array.size <= MOST:
         raise ValueError(
             f"{name} must be a count or a row of 1 to {MOST} numbers; got shape {array.shape}. Draw one row."
@@ -172,7 +172,7 @@ def spread(name: str, chosen: Sequence[int] | None, count: int, most: int) -> li
     """The chosen indices below `count`; if none are given, at most `most` of them from the first to the last."""
     if chosen is None:
         return sorted({round(tick) for tick in np.linspace(0, count - 1, min(most, count)).tolist()})
-    return [validation.integer(name, one, 0, count - 1) for one in chosen]
+    return validation.integers(name, chosen, 0, count - 1)
 
 
 def finish(ax: Axes, title: str, x: str, y: str) -> Axes:

@@ -83,7 +83,7 @@ def shift_matrix(encoding: AdditiveEncoding, offset: int = 1, *, ax: Axes | None
     """
     validation.instance("encoding", encoding, AdditiveEncoding, canvas.ADDS)
     validation.integer("encoding.width", encoding.width, 2, WIDEST)
-    matrix = shift_matrix_of(encoding, offset)
+    matrix = shift_matrix_of(encoding, validation.real("offset", offset, -(2**53), 2**53))
     return _square(matrix, f"M({offset}) of {canvas.name(encoding, 40)}", ax, keywords)
 
 
@@ -113,6 +113,7 @@ def rotation_matrix(
     """
     validation.instance("encoding", encoding, RotaryEncoding, canvas.ROTATES)
     validation.integer("encoding.head_dim", encoding.head_dim, 2, WIDEST)
+    validation.real("position", position, -(2**53), 2**53)
     matrix = rotation_matrices(encoding, [position], drawn_params(encoding, params))[0]
     title = f"R({position}) of {canvas.name(encoding, 40, params=params)}"
     return _square(matrix, title, ax, keywords)

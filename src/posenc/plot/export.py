@@ -62,7 +62,7 @@ def image(picture: Any, kind: str = "auto", *, dpi: int = 160) -> ImageFile:
 
 def figure_of(picture: Any) -> Figure:
     """Figure that a picture belongs to."""
-    if isinstance(picture, np.ndarray | list | tuple) and len(picture):
+    if isinstance(picture, np.ndarray | list | tuple) and np.size(np.asarray(picture, dtype=object)):
         picture = np.asarray(picture, dtype=object).reshape(-1)[0]
     if isinstance(picture, Axes):
         picture = picture.get_figure(root=True)

@@ -84,7 +84,7 @@ def dimensions(
     """
     rows = canvas.positions_to_draw("positions", positions)
     table = _table(encoding, rows, params)
-    chosen = [validation.integer("dims", dim, 0, table.shape[1] - 1) for dim in dims]
+    chosen = validation.integers("dims", dims, 0, table.shape[1] - 1)
     ax = canvas.single(ax)
     for index, dim in enumerate(chosen):
         line = {

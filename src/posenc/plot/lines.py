@@ -47,6 +47,9 @@ def curves(
     """
     if not isinstance(named, Mapping):
         raise TypeError(f"named must map names to (x values, y values); got {validation.shown(named)}. Give a dict.")
+    for name, words in (("x", x), ("y", y), ("title", title)):
+        validation.text(name, words)
+    validation.instance("marks", {} if marks is None else marks, Mapping, "a dict of names and x values")
     ax = canvas.single(ax)
     for index, (label, (xs, ys)) in enumerate(named.items()):
         if np.shape(xs) != np.shape(ys) or np.ndim(xs) != 1:
@@ -56,7 +59,8 @@ def curves(
             )
         line = {"color": canvas.colour(index), "linestyle": canvas.style(index), "label": canvas.literal(label)}
         ax.plot(xs, ys, **{**line, **keywords})
-    for label, where in (marks or {}).items():
+    for label, number in (marks or {}).items():
+        where = validation.real(f"marks[{label!r}]", number, -1e300, 1e300)
         ax.axvline(where, color="#8c8c8c", linewidth=0.9, linestyle=":")
         look: dict[str, Any] = {"textcoords": "offset points", "va": "top", "fontsize": "x-small"}
         ax.annotate(canvas.literal(label), (where, 1), xycoords=("data", "axes fraction"), xytext=(3, -3), **look)

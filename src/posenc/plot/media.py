@@ -45,7 +45,7 @@ def media_positions(
     """
     coordinates, following = media(segments, after=after)
     tokens = len(coordinates)
-    validation.integer("tokens of segments", tokens, 1, MOST_TOKENS)
+    validation.integer("segments, counted in tokens,", tokens, 1, MOST_TOKENS)
     ax = canvas.single(ax, (min(12.0, max(5.2, 0.3 * tokens + 1.4)), 2.4))
     scale = {"cmap": canvas.SEQUENTIAL, "vmin": 0, "vmax": max(following, 1), "aspect": "auto"}
     image = ax.imshow(coordinates.T, **{**scale, "interpolation": "nearest", **keywords})

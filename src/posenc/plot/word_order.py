@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
+from posenc.core import validation
 from posenc.core.doors import Encoding, Params
 from posenc.inspect import OrderBlindness, order_blindness
 from posenc.inspect.order import usual_encodings, words_of
@@ -46,6 +47,12 @@ def word_order(
     """
     if encoding is None or isinstance(encoding, Encoding):
         encoding = _compared(encoding, sentence, other, causal, params)
+    given = encoding if isinstance(encoding, list | tuple) else ()
+    if not given or not all(isinstance(one, OrderBlindness) for one in given):
+        raise TypeError(
+            f"encoding must be an encoding, None or a list of results of order_blindness; got "
+            f"{validation.shown(encoding)}. Give an encoding."
+        )
     first = encoding[0]
     if not first.words:
         raise ValueError(f"other must share words with sentence; got {other!r:.60}. Write the same words in it.")

@@ -72,7 +72,7 @@ def _start(span: int, longest: int | None, rng: np.random.Generator | None) -> i
     """Start of 1, or a draw that leaves room for the farthest token."""
     if (longest is None) != (rng is None):
         raise ValueError(
-            f"longest and rng must be given together or not at all; got longest={longest!r} and "
+            f"longest and rng must be given together or not at all; got longest={validation.shown(longest)} and "
             f"rng={validation.shown(rng)}. Give both for a random start."
         )
     if longest is None or rng is None:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
+import numpy as np
+
+from posenc.core import validation
 from posenc.core.arrays import Array, Library
 from posenc.core.checked_positions import Positions, checked_pair
 
@@ -33,7 +37,22 @@ def difference(
         >>> difference([5], [3, 5, 9]).tolist()
         [-2, 0, 4]
     """
-    return _difference(*checked_pair(query_positions, key_positions, like))
+    query_positions, key_positions = checked_pair(query_positions, key_positions, like)
+    _check_broadcast(query_positions, key_positions)
+    return _difference(query_positions, key_positions)
+
+
+def _check_broadcast(query_positions: Positions, key_positions: Positions) -> None:
+    """Refuse positions whose shapes do not go together, or whose differences would not fit into memory."""
+    here, there = query_positions.array.shape, key_positions.array.shape
+    for queries, keys in zip(reversed(here), reversed(there), strict=False):
+        if not (queries == 1 or keys == 1 or queries == keys):
+            raise ValueError(
+                f"query_positions and key_positions must broadcast; got shapes {tuple(here)} and {tuple(there)}. Give "
+                "query_positions[:, None] for every pair."
+            )
+    if query_positions.readable and key_positions.readable:
+        validation.size("query_positions and key_positions", math.prod(np.broadcast_shapes(here, there)))
 
 
 def _difference(query_positions: Positions, key_positions: Positions) -> Array:
@@ -69,6 +88,8 @@ def steps(
         [-2.0, 4.0]
     """
     query_positions, key_positions = checked_pair(query_positions, key_positions, like)
+    dtype = query_positions.lib.result_dtype(dtype)
+    _check_broadcast(query_positions, key_positions)
     lib, distance = query_positions.lib, _difference(query_positions, key_positions)
     floats = lib.astype(distance, lib.wide_dtype(dtype))
     whole = query_positions.integers and key_positions.integers

@@ -133,19 +133,30 @@ def _too_few(weights: np.ndarray) -> int:
 
 def _weights(adjacency: Any) -> np.ndarray:
     """Adjacency matrix as float64, or the error that says what it lacks."""
+    shape = getattr(adjacency, "shape", None)
+    if shape is None and not isinstance(adjacency, list | tuple):
+        raise TypeError(
+            f"adjacency must be a matrix of numbers; got {validation.shown(adjacency)}. Give a dense array (n, n)."
+        )
+    _check_shape((len(adjacency), len(adjacency)) if shape is None else tuple(shape))
     try:
         weights = np.asarray(adjacency, np.float64)
     except (TypeError, ValueError) as error:
         raise TypeError(
             f"adjacency must be a matrix of numbers; got {validation.shown(adjacency)}. Give a dense array (n, n)."
         ) from error
-    if weights.ndim != 2 or weights.shape[0] != weights.shape[1] or not 1 <= len(weights) <= MOST_NODES:
-        raise ValueError(
-            f"adjacency must have shape (n, n) for 1 to {MOST_NODES} nodes; got shape {weights.shape}. Give a row and "
-            "a column for each node."
-        )
+    _check_shape(weights.shape)
     if not np.isfinite(weights).all() or (weights < 0).any():
         raise ValueError(
             "adjacency must hold finite weights, none below 0; got others. Give 1 for an edge and 0 for none."
         )
     return weights
+
+
+def _check_shape(shape: tuple[int, ...]) -> None:
+    """Refuse what is no square, before its numbers are copied."""
+    if len(shape) != 2 or shape[0] != shape[1] or not 1 <= shape[0] <= MOST_NODES:
+        raise ValueError(
+            f"adjacency must have shape (n, n) for 1 to {MOST_NODES} nodes; got shape {shape}. Give a row and "
+            "a column for each node."
+        )

@@ -8,7 +8,7 @@ import numpy as np
 
 from posenc.core import arrays, validation
 from posenc.core.arrays import Array
-from posenc.core.checked_positions import Positions, checked, split_coordinates
+from posenc.core.checked_positions import Positions, check_like, checked, split_coordinates
 from posenc.positions.whole_positions import whole
 
 #: The most patches on one side.
@@ -217,7 +217,9 @@ def coordinates(name: str, positions: Array, axes: int, *, like: Array | None = 
         >>> [part.tolist() for part in coordinates("positions", [[0, 7], [1, 8]], 2)]
         [[0, 1], [7, 8]]
     """
-    parts = split_coordinates(checked(positions, name, like), axes, name)
+    axes = validation.integer("axes", axes, 1)
+    check_like(like)
+    parts = split_coordinates(checked(positions, validation.text("name", name), like), axes, name)
     return tuple(part.array for part in parts)
 
 

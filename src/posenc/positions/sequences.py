@@ -89,9 +89,7 @@ def packed(lengths: Sequence[int]) -> np.ndarray:
 
 def _lengths(lengths: Sequence[int]) -> np.ndarray:
     """Check lengths of documents that can be packed into one row."""
-    if not isinstance(lengths, list | tuple | np.ndarray):
-        raise TypeError(f"lengths must be a list of whole numbers; got {validation.shown(lengths)}. Give [3, 2], say.")
-    counts = np.array([validation.integer("lengths", length, 0, LONGEST) for length in lengths], dtype=np.int64)
+    counts = np.array(validation.integers("lengths", lengths, 0, LONGEST), dtype=np.int64)
     validation.size("lengths", int(counts.sum()))
     return counts
 
@@ -137,6 +135,7 @@ def decoding(cached: Array, steps: int = 1) -> Any:
         [[7, 8], [3, 4]]
     """
     cached = arrays.as_array("cached", cached)
+    validation.rank("cached", cached)
     if arrays.kind(cached) != "integer":
         raise TypeError(f"cached must hold whole numbers; got {arrays.dtype_name(cached.dtype)}. Count tokens.")
     steps = validation.integer("steps", steps, 0, LONGEST)

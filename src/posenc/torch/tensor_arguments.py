@@ -63,6 +63,7 @@ def counted(name: str, positions: Array | None, x: Array, axis: int, encoding: E
             f"{name} must be given for a single token, which may stand anywhere; got None. Give torch.tensor([n]) "
             "when n tokens are in the cache."
         )
+    arrays.library(x).check_size("x", length, torch.float64, x)
     return torch.arange(length, device=x.device)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from posenc.core import validation
 from posenc.diagnosis.model_capture import Capture, Recorded
 from posenc.transformers.model_changes import replace_attribute
 from posenc.transformers.refusals import check_torch_module
@@ -48,6 +49,11 @@ def capture(model: Any, tokens: Any) -> Capture:
         [0, 1]
     """
     check_torch_module(model)
+    if not isinstance(tokens, torch.Tensor) or tokens.ndim != 2 or tokens.dtype not in (torch.int32, torch.int64):
+        what = (
+            f"{tokens.dtype}, {tuple(tokens.shape)}" if isinstance(tokens, torch.Tensor) else validation.shown(tokens)
+        )
+        raise TypeError(f"tokens must be token ids (batch, n), integers; got {what}. Give torch.arange(32)[None], say.")
     recorder = _Recorder(model, int(tokens.shape[-1]))
     with ExitStack() as stack, torch.no_grad():
         recorder.watch(stack)

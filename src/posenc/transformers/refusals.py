@@ -58,7 +58,7 @@ def checked_layer_numbers(layers: Any, known: Sequence[int]) -> list[int]:
     """Numbers of layers in order, each once; all that are known for None."""
     if layers is None:
         return list(known)
-    if isinstance(layers, str | bytes) or not isinstance(layers, Iterable):
+    if isinstance(layers, str | bytes) or not isinstance(layers, Iterable) or getattr(layers, "ndim", 1) != 1:
         raise TypeError(f"layers must be numbers of layers; got {validation.shown(layers)}. Give [0, 1], say.")
     numbers = list(layers)
     for number in numbers:

@@ -6,12 +6,14 @@ from typing import final
 
 import torch
 
+from posenc.core import arrays
 from posenc.core.arrays import Array
+from posenc.core.checked_positions import checked
 from posenc.core.doors import RotaryEncoding
 from posenc.core.rotation import of_pairs
 from posenc.torch.modules.encoding_module import EncodingModule
 from posenc.torch.modules.one_call import rotation_at
-from posenc.torch.tensor_arguments import on_same_device
+from posenc.torch.tensor_arguments import on_same_device, plain_tensor
 from posenc.transformers.refusals import check_rotary_module
 
 
@@ -55,7 +57,12 @@ class HuggingFaceRotary(EncodingModule):
         Raises:
             ValueError: `position_ids` are on another device, or are no positions of the encoding.
         """
-        positions = on_same_device("position_ids", position_ids, x)
+        arrays.floats("x", plain_tensor("x", x))
+        positions = checked(on_same_device("position_ids", position_ids, x), "position_ids").array
+        if positions.ndim < (2 if self.encoding.axes == 1 else 3):
+            raise ValueError(
+                f"position_ids must have shape (batch, n); got {tuple(positions.shape)}. Give a row for each sequence."
+            )
         rotation = of_pairs("encoding", rotation_at(self.encoding, None, x, positions, "both"))
         cos, sin = (torch.cat((part, part), -1).to(x.dtype) for part in (rotation.cos, rotation.sin))
         return cos, sin

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from typing import Any
 
@@ -43,6 +44,11 @@ def as_array(name: str, value: Any, like: Array | Library | None = None) -> Arra
             "Convert it first."
         )
     array = _even(name, value)
+    if isinstance(value, list | tuple) and array.dtype.kind in "iuf" and _holds_truth(value):
+        raise TypeError(
+            f"{name} must hold numbers; got True or False among them in {validation.shown(value)}. Give integers or "
+            "floats."
+        )
     if array.size == 0 and not isinstance(value, np.ndarray):
         array = array.astype(np.int64)
     if array.dtype.kind not in "iuf":
@@ -120,6 +126,30 @@ def _even(name: str, value: Any) -> np.ndarray:
         ) from None
 
 
+def on_host(name: str, value: Any) -> np.ndarray:
+    """Numbers of an argument, of any library, as a NumPy array; bfloat16 as float32.
+
+    Example:
+        >>> on_host("positions", range(3)).tolist()
+        [0, 1, 2]
+    """
+    array = as_array(name, value)
+    validation.rank(name, array)
+    if kind(array) == "other":
+        raise TypeError(f"{name} must hold integers or floats; got {dtype_name(array.dtype)}. Convert it.")
+    if library(array).concrete(array):
+        validation.size(name, math.prod(array.shape))
+    return to_numpy(library(array).wide(array) if dtype_name(array.dtype) == "bfloat16" else array)
+
+
+def _holds_truth(value: list[Any] | tuple[Any, ...]) -> bool:
+    """Whether a nest of lists holds True or False, which NumPy takes for 1 and 0 among numbers."""
+    kinds = set(map(type, value))
+    return bool in kinds or (
+        not kinds.isdisjoint((list, tuple)) and any(_holds_truth(part) for part in value if type(part) in (list, tuple))
+    )
+
+
 def as_arrays(*, like: Array | None = None, **values: Any) -> list[Array]:
     """Convert several arguments to arrays of one library.
 
@@ -153,13 +183,24 @@ def as_mask(name: str, value: Any, like: Array | None = None) -> Array:
         ValueError: `value` holds other numbers than 0 and 1.
     """
     if isinstance(value, list | tuple):
-        value = _even(name, value) if like is None else library(like).constant(_even(name, value))
+        value = _even(name, value)
+        if value.dtype.kind not in "biuf":
+            raise TypeError(f"{name} must hold truth values; got {validation.shown(value)}. Give true or false.")
+        value = value if like is None else library(like).constant(value)
     if library_name(value) is None:
         raise TypeError(f"{name} must be an array of truth values; got {validation.shown(value)}. Give true or false.")
-    if dtype_name(whole_array(name, value).dtype) == "bool":
+    validation.rank(name, whole_array(name, value))
+    if library(value).concrete(value):
+        validation.size(name, math.prod(value.shape))
+    if dtype_name(value.dtype) == "bool":
         return value
+    if kind(value) == "other":
+        raise TypeError(
+            f"{name} must hold truth values, or 0 and 1; got {dtype_name(value.dtype)}. Compare it with something "
+            "first."
+        )
     ends = library(value).extremes(value)
-    if ends is not None and not set(to_numpy(value).ravel().tolist()) <= {0, 1}:
+    if ends is not None and not (ends[0] >= 0 and ends[1] <= 1 and bool(((value == 0) | (value == 1)).all())):
         raise ValueError(
             f"{name} must hold 0 and 1, or false and true; got values from {ends[0]} to {ends[1]}. "
             "Compare it with something first."

@@ -171,10 +171,10 @@ class Library:
         """
         if dtype is None or dtype is self.default:
             return self.default
-        try:
-            name = dtype_name(dtype)
-        except TypeError:
-            name = str(dtype)
+        try:  # NumPy takes an array for its dtype
+            name = "" if hasattr(dtype, "shape") and not isinstance(dtype, type | np.dtype) else dtype_name(dtype)
+        except (TypeError, ValueError):
+            name = ""
         if name not in SIZES or not hasattr(self.xp, name):
             raise TypeError(
                 f"dtype must be a floating dtype; got {validation.shown(dtype)}. Give float32 or float64, say."
@@ -219,16 +219,13 @@ def kind(array: Array) -> str:
     """Classify the dtype of an array.
 
     Returns:
-        `"integer"`, `"float"`, `"narrow"` (a float of 16 bits or fewer) or `"other"`.
+        `"integer"`, `"float"`, `"narrow"` (a float of 16 bits) or `"other"`.
     """
     dtype = array.dtype
     known = _KINDS.get(dtype) if isinstance(dtype, np.dtype) else _KINDS_OF_TORCH.get(str(dtype))
     if known is not None:
         return known
-    name = dtype_name(dtype)
-    if "float" in name:
-        return "narrow"
-    return "integer" if name.startswith(("int", "uint")) else "other"
+    return _NAMED.get(dtype_name(dtype), "other")
 
 
 def host(function: Host) -> Host:
@@ -266,7 +263,20 @@ class NumPy(Library):
     def extremes(self, array: Array) -> tuple[Any, Any] | None:
         if array.size <= 1:
             return (array.item(), array.item()) if array.size else None
+        if 0 in array.strides:
+            array = each_once(array, array.strides)
         return np.minimum.reduce(array, None).item(), np.maximum.reduce(array, None).item()
+
+
+def each_once(array: Array, strides: tuple[int, ...]) -> Array:
+    """Numbers of a view that repeats them along axes of stride 0, each of them once.
+
+    Example:
+        >>> view = np.broadcast_to(np.arange(3), (10**10, 3))
+        >>> each_once(view, view.strides).tolist()
+        [[0, 1, 2]]
+    """
+    return array[tuple(slice(None) if stride else slice(0, 1) for stride in strides)]
 
 
 NUMPY = NumPy()

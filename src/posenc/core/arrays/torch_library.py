@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from posenc.core.arrays.array_library import Array, Library
+from posenc.core.arrays.array_library import Array, Library, each_once
 
 
 @lru_cache(maxsize=1)
@@ -80,6 +80,9 @@ class Torch(Library):
             return False
         plain = type(array) in (torch.Tensor, torch.nn.Parameter)
         return plain and not torch._C._functorch.is_functorch_wrapped_tensor(array)
+
+    def extremes(self, array: Array) -> tuple[Any, Any] | None:
+        return super().extremes(each_once(array, array.stride()) if self.concrete(array) else array)
 
     def rows(self, table: Array, index: Array, dtype: Any) -> Array:
         torch = self.xp

@@ -122,7 +122,8 @@ def sizes_asked_for(against: Encoding | None, dim: int | None, base: float | Non
         return validation.integer("dim", USUAL_WIDTH if dim is None else dim, 4, 4096, even=True), base, HEADS
     if not isinstance(against, AdditiveEncoding | RotaryEncoding | AttentionBias):
         raise ValueError(
-            f"against must be an encoding that adds, rotates or biases; got {against!r}. Choose another one."
+            f"against must be an encoding that adds, rotates or biases; got {validation.shown(against)}. Choose "
+            "another one."
         )
     for name, given in (("dim", dim), ("base", base)):
         if given is not None:

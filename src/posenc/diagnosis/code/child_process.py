@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
+import secrets
 import signal
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import IO, Any
 
 from posenc.diagnosis.code.child_messages import BrokenMessageError, receive, send
 
 #: Characters of a user's own output that are passed on.
 MOST_OUTPUT = 10_000
+#: What marks the environment of a child and of the processes that it starts.
+MARK = "POSENC_CHECKED_BY"
+#: How often processes that the marked ones may have started meanwhile are looked for.
+MOST_SWEEPS = 50
 #: Seconds for the child to load posenc, before the user's file runs.
 STARTUP_SECONDS = 120.0
 
@@ -38,7 +45,9 @@ class ChildProcess:
         self.timed_out = False
         self.printed = bytearray()
         code = f"from {server} import main; main()"
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+        self.mark = f"{MARK}={secrets.token_hex(16)}"
+        path = os.pathsep.join(path for path in sys.path if path)
+        environment = {**os.environ, "PYTHONPATH": path, MARK: self.mark.partition("=")[2]}
         self.process = subprocess.Popen(
             [sys.executable, "-P", "-c", code],
             stdin=subprocess.PIPE,
@@ -88,9 +97,10 @@ class ChildProcess:
         return bytes(self.printed).decode("utf-8", "replace").splitlines()
 
     def close(self) -> None:
-        """End the child, and whatever it has started."""
+        """End the child and its group; on Linux, what has left the group with the child's environment as well."""
         self._kill()
         self.process.wait()
+        _end_marked(self.mark.encode())
         for stream in (self.process.stdin, self.process.stdout):
             with contextlib.suppress(OSError):
                 if stream is not None:
@@ -126,6 +136,33 @@ class ChildProcess:
         if code < 0:
             return f"it was ended by signal {-code}"
         return f"it ended with exit code {code} before it answered"
+
+
+def hide_streams() -> None:
+    """Keep other processes of this user from this one's open files; Linux alone can, and not from root."""
+    if sys.platform == "linux":
+        set_dumpable = 4
+        ctypes.CDLL(None).prctl(set_dumpable, 0, 0, 0, 0)
+
+
+def _end_marked(mark: bytes) -> None:
+    """End the processes that began with this mark in their environment, until none is left; Linux alone shows it."""
+    for _ in range(MOST_SWEEPS):
+        found = [int(folder.name) for folder in Path("/proc").glob("[0-9]*") if _is_marked(folder, mark)]
+        if not found:
+            return
+        for number in found:
+            with contextlib.suppress(OSError):
+                os.kill(number, signal.SIGKILL)
+        time.sleep(0.01)
+
+
+def _is_marked(folder: Path, mark: bytes) -> bool:
+    """Whether the process of a folder of /proc runs and began with this mark."""
+    try:
+        return mark in (folder / "environ").read_bytes().split(b"\0")
+    except OSError:  # it has ended, or belongs to someone else
+        return False
 
 
 def _keep(stream: IO[bytes] | None, kept: bytearray) -> None:

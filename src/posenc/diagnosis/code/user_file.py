@@ -89,20 +89,33 @@ def _imported(path: Path) -> ModuleType:
         raise ValueError(f"target must be a Python file; got {str(path)!r}. Name another one.")
     module = importlib.util.module_from_spec(spec)
     before = sys.modules.get(path.stem)
-    sys.modules[path.stem] = module
-    sys.path.insert(0, str(path.resolve().parent))
     try:
-        with quiet():
+        with _process_kept(str(path.resolve().parent)), quiet():
+            sys.modules[path.stem] = module
             spec.loader.exec_module(module)
     except KeyboardInterrupt:
         raise
     except BaseException as error:
         raise ValueError(f"{error_line(error, file)}. Fix the file first: it must run by itself.") from None
     finally:
-        sys.path.remove(str(path.resolve().parent))
         if before is not None:
             sys.modules[path.stem] = before
     return module
+
+
+@contextlib.contextmanager
+def _process_kept(folder: str) -> Iterator[None]:
+    """Let a file import from its folder, and undo what it does to the working directory, the path and the modules."""
+    searched, modules, working = list(sys.path), dict(sys.modules), Path.cwd()
+    sys.path.insert(0, folder)
+    try:
+        yield
+    finally:
+        added = [place for place in sys.path if place not in (folder, *searched)]
+        sys.path[:] = [*added, *searched]
+        sys.modules.update({name: module for name, module in modules.items() if name not in sys.modules})
+        with contextlib.suppress(OSError):
+            os.chdir(working)
 
 
 def _names(module: ModuleType) -> list[str]:

@@ -11,7 +11,7 @@ from posenc.core.arrays import Array
 from posenc.core.doors import AdditiveEncoding, Claim, Params
 from posenc.core.row import Row
 from posenc.encodings.adds._pairs import Layout, arranged
-from posenc.frequencies.bands import Bands, Spacing
+from posenc.frequencies.bands import Bands, Spacing, most_bands
 from posenc.phase import cos_sin
 
 
@@ -51,6 +51,7 @@ class FourierFeatures(AdditiveEncoding):
     coordinate: bool = False
 
     def _check_together(self) -> None:
+        validation.integer("bands", self.bands, 1, most_bands(self.spacing))
         validation.settle(self, bands=self.frequencies.count, resolution=self.frequencies.resolution)
 
     @property

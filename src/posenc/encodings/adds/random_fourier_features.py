@@ -50,7 +50,7 @@ class RandomFourierFeatures(AdditiveEncoding):
         [[0.0, 1.0], [0.0, -1.0]]
     """
 
-    features: int
+    features: Annotated[int, Whole(1, validation.LARGEST_WIDTH // 2)]
     std: float = 1.0
     seed: int = 0
     first: Literal["cosine", "sine"] = "cosine"

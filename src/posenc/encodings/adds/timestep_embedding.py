@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from posenc.core import validation
 from posenc.core.arrays import Array
-from posenc.core.declared_fields import Whole
+from posenc.core.declared_fields import Base, Whole
 from posenc.core.doors import AdditiveEncoding, Params
 from posenc.core.row import Row
 from posenc.encodings.adds._pairs import arranged
@@ -47,7 +47,7 @@ class TimestepEmbedding(AdditiveEncoding):
     shift: float = 1.0
     flip: bool = False
     scale: float = 1.0
-    max_period: float = 10_000.0
+    max_period: Base = 10_000.0
     numerics: Numerics = "exact"
 
     claims = frozenset({"streaming", "bounded", "unlimited", "fractional", "shift-linear"})

@@ -174,6 +174,8 @@ def axial(
         (0, 2, 1, 3)
     """
     kind = LAYOUTS[validation.choice("layout", layout, tuple(LAYOUTS))]
+    if frequencies is not None:
+        validation.instance("frequencies", frequencies, Frequencies, "frequencies of posenc.frequencies, or None")
     sections = _sections(kind, layout, _of_an_image(kind, layout, sections, dim))
     axis, index, restarts = kind.rule(sections)
     _fit(kind, layout, sections, axis)
@@ -182,7 +184,8 @@ def axial(
         # Half a pair more than rotate, to round down to them.
         scaling = Proportional((sum(sections) - sections[0] + 0.5) / sum(sections))
     widths = [2 * count for count in sections] if restarts else [2 * sum(sections)]
-    bases = tuple(base) if isinstance(base, tuple | list) else (base,) * len(widths)
+    given = base if isinstance(base, tuple | list) else (base,) * len(widths)
+    bases = tuple(validation.real("base", one, 0.0, 1e30, above=True) for one in given)
     if len(bases) != len(widths):
         raise ValueError(f"base must be one number, or {len(widths)} for {layout!r}; got {base!r}. Give as many.")
     same_frequencies = len({*zip(widths, bases, strict=True)}) == 1
@@ -208,7 +211,11 @@ _EVEN = (bands, bands_last_first, slots_last_first, dealt, dealt_in_place)
 def _of_an_image(kind: AxialLayout, layout: str, sections: Any, dim: int | None) -> Any:
     """The sections, or those of an image for a head of `dim` channels."""
     if (sections is None) == (dim is None):
-        what = f"sections={sections!r} and dim={dim!r}" if dim is not None else "neither sections nor dim"
+        what = (
+            f"sections={validation.shown(sections)} and dim={validation.shown(dim)}"
+            if dim is not None
+            else "neither sections nor dim"
+        )
         raise ValueError(
             f"dim must be given, or sections, and not both; got {what}. Give axial({layout!r}, dim=64), say."
         )
@@ -216,8 +223,8 @@ def _of_an_image(kind: AxialLayout, layout: str, sections: Any, dim: int | None)
         return sections
     if kind.rule not in _EVEN:
         raise ValueError(
-            f"dim must be left out for {layout!r}, whose axes have different numbers of pairs; got {dim!r}. Give "
-            "sections."
+            f"dim must be left out for {layout!r}, whose axes have different numbers of pairs; got "
+            f"{validation.shown(dim)}. Give sections."
         )
     dim = validation.integer("dim", dim, 4)
     if dim % 4:

@@ -59,10 +59,10 @@ class ValueRotation(RotatesOne):
     def rotation(
         self, positions: Array, params: Params | None = None, *, role: Role = "both", dtype: Any = None
     ) -> Rotation:
-        if role not in self.roles:
+        if not isinstance(role, str) or role not in self.roles:
             raise ValueError(
-                f"role must be 'value' or 'output' for ValueRotation; got {role!r}. Rotate queries and keys by the "
-                "encoding itself."
+                f"role must be 'value' or 'output' for ValueRotation; got {validation.shown(role)}. Rotate queries "
+                "and keys by the encoding itself."
             )
         rotation = of_pairs("encoding", self.encoding.rotation(positions, params, role="both", dtype=dtype))
         return rotation if role == "value" else rotation.inverse()

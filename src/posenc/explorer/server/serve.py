@@ -33,12 +33,12 @@ def serve(opening: Opening, port: int, *, browser: bool, say: Callable[[str], No
     Port 0 takes a free one; `browser` opens one; `say` prints a line. ValueError where the port is taken or the extra
     `explore` is not installed.
     """
-    uvicorn, application = _libraries()
+    uvicorn, application, whole_requests = _libraries()
     with _bound(port) as listening:
         actual = listening.getsockname()[1]
         guard = Guard(secrets.token_urlsafe(24), actual)
         address = f"http://{HOST}:{actual}/?token={guard.token}"
-        server = uvicorn.Server(uvicorn.Config(application(guard, opening), **SETTINGS))
+        server = uvicorn.Server(uvicorn.Config(application(guard, opening), http=whole_requests, **SETTINGS))
         say(f"The explorer is at {address}")
         say("Stop it with Ctrl-C.")
         if browser and not _opened(address):
@@ -67,16 +67,17 @@ def _opened(address: str) -> bool:
         return False
 
 
-def _libraries() -> tuple[Any, Any]:
+def _libraries() -> tuple[Any, Any, Any]:
     try:
         import uvicorn
 
         from posenc.explorer.server.app import application
+        from posenc.explorer.server.whole_requests import WholeRequests
     except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] not in ("uvicorn", "starlette", "anyio"):
+        if (error.name or "").partition(".")[0] not in ("uvicorn", "starlette", "anyio", "h11"):
             raise
         raise ValueError(
             f"{error.name} must be installed to explore; it is not. Run: pip install starlette uvicorn "
             "(or write a file with --output, which needs neither)"
         ) from None
-    return uvicorn, application
+    return uvicorn, application, WholeRequests

@@ -162,15 +162,17 @@ def attention_of(
     """
     validation.choice("dialect", dialect, DIALECTS)
     factor = validation.real("factor", factor, 1.0, LARGEST_FACTOR)
+    mscale, mscale_all_dim = (
+        None if value is None else validation.real(name, value, 0.0, 1e3)
+        for name, value in (("mscale", mscale), ("mscale_all_dim", mscale_all_dim))
+    )
     if dialect == "outside":
         return 1.0
     if dialect == "transformers":
         both = bool(mscale) and bool(mscale_all_dim)
         mscale, mscale_all_dim = (mscale, mscale_all_dim) if both else (1.0, 0.0)
     scale, of_all = 1.0 if mscale is None else mscale, 0.0 if mscale_all_dim is None else mscale_all_dim
-    return magnitude(factor, validation.real("mscale", scale, 0.0, 1e3)) / magnitude(
-        factor, validation.real("mscale_all_dim", of_all, 0.0, 1e3)
-    )
+    return magnitude(factor, scale) / magnitude(factor, of_all)
 
 
 def _pair_of(rotations: Decimal, original: int, unscaled: Geometric) -> Decimal:

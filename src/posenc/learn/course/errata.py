@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from posenc.core import validation
 from posenc.core.doors import Encoding
 from posenc.encodings.adds.divisor_pairs import DivisorPairs
 from posenc.encodings.adds.one_sine import OneSine
@@ -134,6 +135,10 @@ def errata(encoding: Encoding, position: int | float, dimension: int | None = No
         >>> [entry.printed for entry in errata(Sinusoidal(dim=16, base=100.0), 2, 3)]
         ['0.41']
     """
+    validation.instance("encoding", encoding, Encoding, "an encoding")
+    position = validation.real("position", position, -(2**53), 2**53)
+    if dimension is not None:
+        dimension = validation.integer("dimension", dimension, 0)
     return [
         entry
         for entry in ERRATA

@@ -103,7 +103,7 @@ def worked(
     request = Request(
         _position("position", position, encoding.axes),
         _position("key", (0 if encoding.axes == 1 else (0,) * encoding.axes) if key is None else key, encoding.axes),
-        None if dims is None else _dims(dims, width_of(encoding)),
+        None if dims is None else tuple(validation.integers("dims", dims, 0, width_of(encoding) - 1)),
         encoding.checked(drawn_params(encoding, params, seed)),
         None if vector is None else _vector(vector, encoding),
         seed,
@@ -136,19 +136,13 @@ def _number(name: str, value: Any) -> int | float:
     return validation.real(name, value, -LARGEST_POSITION, LARGEST_POSITION)
 
 
-def _dims(dims: Sequence[int], count: int) -> tuple[int, ...]:
-    if isinstance(dims, str) or not isinstance(dims, Sequence | np.ndarray):
-        raise TypeError(f"dims must be a list of whole numbers; got {validation.shown(dims)}. Give [0, 1], say.")
-    return tuple(validation.integer("dims", one, 0, count - 1) for one in dims)
-
-
 def _vector(vector: Array, encoding: Encoding) -> np.ndarray:
     if not isinstance(encoding, RotaryEncoding | AttentionScore):
         raise TypeError(
             f"vector must be left out for an encoding that {encoding.door}; got {validation.shown(vector)}. "
             "It reads no vector."
         )
-    array = np.asarray(arrays.to_numpy(arrays.as_array("vector", vector)), np.float64)
+    array = np.asarray(arrays.on_host("vector", vector), np.float64)
     size = encoding.head_dim if isinstance(encoding, RotaryEncoding) else score_width(encoding)
     if array.shape != (size,):
         raise ValueError(

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from posenc.core import validation
-from posenc.core.declared_fields import Declared, Heads, Whole, Width
+from posenc.core.declared_fields import Declared, EvenWidth, Heads, Whole, Width
 from posenc.core.rotation import Pairing, PairLayout
 from posenc.models.checkpoints.row_permutation import MOST_HEADS, Fused
 from posenc.models.config.json_file import load_config
@@ -46,8 +46,8 @@ class HeadShape(Declared):
     heads: Heads
     kv_heads: Heads
     head_dim: Annotated[int, Whole(2)]
-    width: int | None = None
-    start: int = 0
+    width: EvenWidth | None = None
+    start: Annotated[int, Whole(0)] = 0
     latent: Width | None = None
     grouped: bool | None = None
 

@@ -161,6 +161,7 @@ def convert_qk(
         library = arrays.library(tensor)
     except TypeError as error:
         raise TypeError(str(error).replace("array must be", "tensor must be", 1)) from None
+    start = validation.integer("start", start, 0)
     pairings = [
         _pairing(name, value, head_dim, width, start) for name, value in (("source", source), ("target", target))
     ]

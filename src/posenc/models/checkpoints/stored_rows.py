@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+
+from posenc.core import plain_file
 
 #: Numbers of each row that are read: rows of weights differ in their first ones. A block of GGUF has as many.
 COLUMNS = 32
@@ -52,10 +54,10 @@ def leading_numbers(tensor: StoredTensor, axis: int = 0) -> RowNumbers:
     if tensor.dtype in BLOCKS:
         return _of_blocks(tensor)
     if tensor.dtype in NUMBERS:
-        array = np.memmap(tensor.path, NUMBERS[tensor.dtype], "r", tensor.start, tensor.shape)
+        array = _mapped(tensor, NUMBERS[tensor.dtype], tensor.shape)
     else:
         width = tensor.size // max(math.prod(tensor.shape), 1)
-        array = np.memmap(tensor.path, np.uint8, "r", tensor.start, (*tensor.shape, width))
+        array = _mapped(tensor, np.uint8, (*tensor.shape, width))
     rows: np.ndarray = np.moveaxis(np.asarray(array), axis, 0)
     rows = rows.reshape(len(rows), -1)[:, :COLUMNS] if rows.ndim > 1 else rows[:, None]
     if tensor.dtype == "BF16":
@@ -65,11 +67,17 @@ def leading_numbers(tensor: StoredTensor, axis: int = 0) -> RowNumbers:
     return RowNumbers(values, ROUNDED * np.maximum(np.abs(values), SMALL * size))
 
 
+def _mapped(tensor: StoredTensor, dtype: Any, shape: tuple[int, ...]) -> np.ndarray:
+    with plain_file.opened(tensor.path) as file:
+        array: np.ndarray = np.memmap(file, dtype, "r", tensor.start, shape)  # type: ignore[arg-type]
+    return array
+
+
 def _of_blocks(tensor: StoredTensor) -> RowNumbers:
     """The first block of each row, quantised: numbers may be off by a step, which clips the largest ones too."""
     width = BLOCKS[tensor.dtype]
     rows = math.prod(tensor.shape[:-1])
-    blocks = np.memmap(tensor.path, np.uint8, "r", tensor.start, (rows, tensor.shape[-1] // COLUMNS, width))[:, 0]
+    blocks = _mapped(tensor, np.uint8, (rows, tensor.shape[-1] // COLUMNS, width))[:, 0]
     step = np.ascontiguousarray(blocks[:, :2]).view("<f2").astype(np.float64)
     numbers = np.ascontiguousarray(blocks[:, 2:])
     if tensor.dtype == "Q4_0":

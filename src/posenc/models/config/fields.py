@@ -219,6 +219,13 @@ def immutable(key: str, value: Any) -> Plain:
     raise TypeError(f"{escaped(key)} must be a plain value; got {type(value).__name__}. Correct the config.")
 
 
+def stated_values(stated: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Values that a caller states, by their keys; none for None."""
+    given = validation.instance("stated", {} if stated is None else stated, Mapping, "a dict of keys and values")
+    validation.texts("stated", tuple(given))
+    return dict(given)
+
+
 def refuse_unknown_keys(
     keys: Iterable[str], waive: Iterable[str], where: str = "", problems: Mapping[str, str] | None = None
 ) -> None:

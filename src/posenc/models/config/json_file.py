@@ -13,27 +13,27 @@ LARGEST_FILE = 4 << 20
 FILE = "config.json"
 
 
-def load_config(config: Any) -> dict[str, Any]:
+def load_config(config: Any, name: str = "config") -> dict[str, Any]:
     """The config as a dict, of an object what its `to_dict` gives; ValueError or TypeError where it is none."""
     if not isinstance(config, type) and callable(getattr(config, "to_dict", None)):  # a config of transformers, say
         config = config.to_dict()
     if isinstance(config, Mapping):
         if plain_file.is_too_deep(config):
             raise ValueError(
-                f"config must be nested at most {plain_file.DEEPEST} levels deep; got more. Give the config.json of a "
+                f"{name} must be nested at most {plain_file.DEEPEST} levels deep; got more. Give the config.json of a "
                 "model."
             )
         return dict(config)
     if not isinstance(config, str | Path):
         raise TypeError(
-            "config must be a dict, an object with to_dict() such as LlamaConfig, or the path of a config.json or of "
+            f"{name} must be a dict, an object with to_dict() such as LlamaConfig, or the path of a config.json or of "
             f"its folder; got {type(config).__name__}. "
             f"{'Give model.config' if hasattr(config, 'config') else 'Give one of these'}."
         )
-    return _parse(_file(config))
+    return _parse(_file(config, name), name)
 
 
-def _file(config: str | Path) -> Path:
+def _file(config: str | Path, name: str) -> Path:
     try:
         path = Path(config)
         path = path / FILE if path.is_dir() else path
@@ -42,17 +42,17 @@ def _file(config: str | Path) -> Path:
         exists = False
     if not exists:
         raise ValueError(
-            f"config must name a file or a folder with {FILE}; got {validation.shown(str(config))}. Check the path."
+            f"{name} must name a file or a folder with {FILE}; got {validation.shown(str(config))}. Check the path."
         )
     return path
 
 
-def _parse(path: Path) -> dict[str, Any]:
-    text = plain_file.read_bytes(path, LARGEST_FILE, name="config", advice="Give config.json, not the weights.")
+def _parse(path: Path, name: str) -> dict[str, Any]:
+    text = plain_file.read_bytes(path, LARGEST_FILE, name=name, advice="Give config.json, not the weights.")
     try:
         data = plain_file.json_of(text)
     except ValueError as error:
-        raise ValueError(f"config must be JSON; got {path.name}, where {error}. Give the config.json.") from None
+        raise ValueError(f"{name} must be JSON; got {path.name}, where {error}. Give the config.json.") from None
     if not isinstance(data, dict):
-        raise TypeError(f"config must hold a JSON object; got {type(data).__name__}. Give the config.json of a model.")
+        raise TypeError(f"{name} must hold a JSON object; got {type(data).__name__}. Give the config.json of a model.")
     return data

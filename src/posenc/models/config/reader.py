@@ -11,7 +11,14 @@ from posenc.core import validation
 from posenc.core.rotation import PairLayout
 from posenc.models.config.config_classes import UNKNOWN_CLASS, ConfigClass, config_classes
 from posenc.models.config.converted_type import as_converted_from, as_stated
-from posenc.models.config.fields import LONGEST_NAME, Fields, Options, waived_notes, wrong
+from posenc.models.config.fields import (
+    LONGEST_NAME,
+    Fields,
+    Options,
+    stated_values,
+    waived_notes,
+    wrong,
+)
 from posenc.models.config.json_file import load_config
 from posenc.models.config.model_type import Groups, ModelType, neutral_keys
 from posenc.models.config.model_types import MODEL_TYPES
@@ -76,16 +83,13 @@ def from_config(
     """
     file = load_config(config)
     data, layout = as_converted_from(file)
-    stated_values = dict(
-        validation.instance("stated", {} if stated is None else stated, Mapping, "a dict of keys and values")
-    )
-    if isinstance(waive, str):
-        raise TypeError(f"waive must be a tuple of keys; got {waive!r}. Write waive=({waive!r},).")
+    given = stated_values(stated)
+    waive = validation.texts("waive", waive)
     validation.choice("numerics", numerics, ("exact", "float32"))
     if length is not None:
         length = validation.integer("length", length, 1, 2**53)
-    model_type = _model_type(data, stated_values)
-    groups, notes = _read_part(data, model_type, Options(stated_values, frozenset(waive), length, numerics, layout))
+    model_type = _model_type(data, given)
+    groups, notes = _read_part(data, model_type, Options(given, waive, length, numerics, layout))
     unread = [note for note in notes if UNREAD_PART in note]
     if unread and not groups:
         raise ValueError(f"{model_type} must have a part that is read; got none: {unread[0]}. Compare it by hand.")

@@ -132,7 +132,6 @@ def first_negative(frequencies: np.ndarray, length: int, unrotated: int = 0) -> 
     return int(np.argmax(negative)) if negative.any() else None
 
 
-@lru_cache(maxsize=64)
 def base_bound(dim: int, length: int, unrotated: int = 0) -> float:
     """Return the least base with which similar tokens draw more attention than others at every distance.
 
@@ -160,6 +159,12 @@ def base_bound(dim: int, length: int, unrotated: int = 0) -> float:
         '2.7e+04'
     """
     dim, length = validation.integer("dim", dim, 2, even=True), validation.integer("length", length, 2, LONGEST)
+    return _least_base(dim, length, validation.integer("unrotated", unrotated, 0))
+
+
+@lru_cache(maxsize=64)
+def _least_base(dim: int, length: int, unrotated: int) -> float:
+    """The bound for numbers that have been checked."""
     exponents, failed = np.arange(0, dim, 2) / dim, np.array([1])
     # With infinitely many pairs the bound is 1.6 · length (kexue.fm/archives/10122), and with fewer it is higher.
     base = length / 2 if not unrotated else 1.0

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from posenc.core import plain_file
+from posenc.core import plain_file, validation
 from posenc.models.checkpoints.stored_rows import BLOCKS, COLUMNS, StoredTensor
 
 #: struct formats of the plain types of values, by their number in the format.
@@ -46,6 +46,8 @@ class GGUFHead:
 
 def read_gguf(path: str | Path) -> GGUFHead:
     """Read the head of a GGUF file (version 2 or 3, little-endian); weights are not touched. ValueError in one line."""
+    if not isinstance(path, str | Path):
+        raise TypeError(f"file must be a path or a head that was read; got {validation.shown(path)}. Give a path.")
     path = Path(path)
     if plain_file.plain_size(path) < 24:
         raise _bad(path, "it is too short")

@@ -17,7 +17,7 @@ from posenc.core.rotation import PairLayout
 from posenc.encodings.rotates.rope import RoPE
 from posenc.frequencies import Geometric, Linear, Llama3, LongRoPE, Rescaled, Scaling, YaRN
 from posenc.models.config.config_classes import ConfigClass
-from posenc.models.config.fields import Fields, Options, refuse_unknown_keys, waived_notes
+from posenc.models.config.fields import Fields, Options, refuse_unknown_keys, stated_values, waived_notes
 from posenc.models.config.layer_type_rules import MOST_LAYERS
 from posenc.models.formats.gguf_architectures import (
     AMBIGUOUS_KEYS,
@@ -59,8 +59,8 @@ def from_gguf(
             understood.
         TypeError: A value has another type than its key takes.
     """
-    head, waive = file if isinstance(file, GGUFHead) else read_gguf(file), frozenset(waive)
-    keys = _Keys(head, dict(stated or {}))
+    head, waive = file if isinstance(file, GGUFHead) else read_gguf(file), validation.texts("waive", waive)
+    keys = _Keys(head, stated_values(stated))
     pairing = _pairing(keys)
     if keys.row.varying and "layers" not in waive:
         raise ValueError(

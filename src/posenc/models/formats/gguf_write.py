@@ -12,7 +12,7 @@ from posenc.core import validation
 from posenc.frequencies import Linear, LongRoPE, YaRN
 from posenc.models.formats.gguf_architectures import ARCHITECTURES
 from posenc.models.formats.gguf_read import divisors_of
-from posenc.models.formats.single_rotation import SingleRotation, layer_count, single_rotation
+from posenc.models.formats.single_rotation import SingleRotation, check_positions, layer_count, single_rotation
 from posenc.models.model_positions import ModelPositions, Window, windows_of_layers
 
 
@@ -44,7 +44,9 @@ def to_gguf(
         >>> to_gguf(from_gguf(head), "qwen3", context_length=40960)[0]["qwen3.rope.freq_base"]
         1000000.0
     """
+    check_positions(positions)
     validation.integer("context_length", context_length, 1, 2**31)
+    validation.text("arch", arch)
     rotations = _rotations(positions, arch)
     full, sliding = rotations[0], rotations[-1]
     keys, tensors = _scaling_keys(full)

@@ -11,6 +11,7 @@ from posenc.encodings.rotates.temperature import StepTemperature
 from posenc.models.config.json_file import load_config
 from posenc.models.config.reader import from_config
 from posenc.models.config.rope_scaling import rope_parameters_of
+from posenc.models.formats.single_rotation import check_positions
 from posenc.models.model_positions import LayerGroup, ModelPositions
 from posenc.models.pair_rotation import unwrapped
 
@@ -58,6 +59,7 @@ def to_config(
         >>> to_config(from_megatron(arguments), config)["rope_parameters"]
         {'rope_type': 'default', 'rope_theta': 500000.0}
     """
+    check_positions(positions)
     data = load_config(config)
     part = "text" if "text" in positions.parts else positions.parts[0]
     groups = positions.of(part)

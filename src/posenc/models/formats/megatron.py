@@ -12,9 +12,10 @@ from posenc.encodings.adds.learned import Learned
 from posenc.encodings.rotates.rope import RoPE
 from posenc.frequencies import Linear, Llama3, Scaling
 from posenc.models.config.config_classes import ConfigClass
-from posenc.models.config.fields import Fields, Options
+from posenc.models.config.fields import Fields, Options, stated_values
 from posenc.models.config.layer_type_rules import MOST_LAYERS, count_of
 from posenc.models.formats.single_rotation import (
+    check_positions,
     every_nth,
     groups_by_rotation,
     layer_count,
@@ -67,7 +68,7 @@ def from_megatron(
         (RoPE(dim=8, base=500000.0, pairing='halves', numerics='exact'),)
     """
     data = dict(arguments) if isinstance(arguments, Mapping) else _namespace(arguments)
-    fields = Fields(data, DEFAULTS, Options(dict(stated or {})))
+    fields = Fields(data, DEFAULTS, Options(stated_values(stated)))
     kind = validation.choice("position_embedding_type", fields.require("position_embedding_type").value, TYPES)
     layers = tuple(range(count_of("num_layers")(fields)))
     if fields.flag("multi_latent_attention"):
@@ -80,7 +81,7 @@ def from_megatron(
     else:
         neutral += [key for key in data if "rot" in key or "rope" in key]
         groups = (_unrotated_group(fields, layers, kind),)
-    notes = fields.notes_of_unknown_keys(neutral, waive)
+    notes = fields.notes_of_unknown_keys(neutral, validation.texts("waive", waive))
     window = data.get("window_size")
     unread = (NotRead(f"window_size = {window!r:.80}, the window of some or all layers"),) if window else ()
     return ModelPositions("megatron", groups, (*notes, *unread))
@@ -162,6 +163,7 @@ def to_megatron(positions: ModelPositions) -> dict[str, Any]:
     Raises:
         ValueError: The arguments cannot say what the encodings say.
     """
+    check_positions(positions)
     (first, *rest) = positions.groups
     if not rest and len(first.encodings) == 1 and isinstance(first.encodings[0], Learned):
         table = first.encodings[0]

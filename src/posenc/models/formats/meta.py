@@ -10,7 +10,7 @@ from posenc.core import validation
 from posenc.encodings.rotates.rope import RoPE
 from posenc.frequencies import Llama3, Scaling
 from posenc.models.config.config_classes import ConfigClass
-from posenc.models.config.fields import Fields, Options
+from posenc.models.config.fields import Fields, Options, stated_values
 from posenc.models.config.json_file import load_config
 from posenc.models.config.layer_type_rules import count_of
 from posenc.models.formats.single_rotation import (
@@ -57,10 +57,10 @@ def from_meta(
         >>> from_meta(params, stated={"rope_scaling_factor": 8.0}).groups[0].encodings[0].scaling
         Llama3(factor=8.0, original=8192, low=1.0, high=4.0)
     """
-    data = load_config(params)
+    data = load_config(params, "params")
     if isinstance(data.get("model"), Mapping):  # Llama 4
         data = dict(data["model"])
-    fields = Fields(data, CONSTANTS, Options(dict(stated or {})))
+    fields = Fields(data, CONSTANTS, Options(stated_values(stated)))
     layers = tuple(range(count_of("n_layers")(fields)))
     if fields.states("head_dim"):
         dim = fields.integer("head_dim", 2)
@@ -70,7 +70,7 @@ def from_meta(
     encoding = RoPE(dim=dim, base=base, pairing="adjacent", scaling=_scaling(fields))
     interval = fields.integer_or("nope_layer_interval", 0)
     neutral = ("max_seq_len", "rope_scaling_factor", "rope_high_freq_factor", "nope_layer_interval")
-    waived = fields.notes_of_unknown_keys(neutral, waive)
+    waived = fields.notes_of_unknown_keys(neutral, validation.texts("waive", waive))
     chunk = data.get("attention_chunk_size")
     unread = (NotRead(f"attention_chunk_size = {chunk!r:.80}, the chunks of some layers"),) if chunk else ()
     notes = (*waived, *unread)

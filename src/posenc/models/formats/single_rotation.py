@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from posenc.compose import Partial
+from posenc.core import validation
 from posenc.core.doors import RotaryEncoding
 from posenc.core.rotation import PairLayout
 from posenc.encodings.rotates.rope import RoPE
@@ -43,6 +45,7 @@ def single_rotation(group: LayerGroup, form: str) -> SingleRotation | None:
 
 def only_rotation(positions: ModelPositions, form: str, *, of_all_layers: bool = False) -> SingleRotation:
     """Return the one rotation of a model; with `of_all_layers`, every layer must have it."""
+    check_positions(positions)
     groups = [single_rotation(group, form) for group in positions.groups]
     rotations = [rotation for rotation in groups if rotation is not None]
     if len(rotations) != 1 or (of_all_layers and len(groups) != 1):
@@ -68,6 +71,11 @@ def groups_by_rotation(
         LayerGroup("text", "no rotation", tuple(sorted(unrotated)), (), values=values),
     )
     return tuple(group for group in groups if group.layers)
+
+
+def check_positions(positions: Any) -> None:
+    """Refuse what no reader returned."""
+    validation.instance("positions", positions, ModelPositions, "what a reader of posenc.models returned")
 
 
 def layer_count(positions: ModelPositions) -> int:

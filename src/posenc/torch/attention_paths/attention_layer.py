@@ -22,10 +22,11 @@ from posenc.core.checked_attention import (
     repeated,
     token_positions,
 )
+from posenc.core.checked_positions import checked
 from posenc.core.doors import AttentionScore, Documents, Encoding, RotaryEncoding
 from posenc.core.rotation import Layout
 from posenc.torch.attention_paths.arguments import AttentionArguments, held_encodings
-from posenc.torch.attention_paths.attend import Impl, attended
+from posenc.torch.attention_paths.attend import IMPLS, Impl, attended
 from posenc.torch.modules.encoding_module import EncodingModule
 from posenc.torch.modules.modules import module
 from posenc.torch.modules.one_call import rotate_at
@@ -140,7 +141,8 @@ class Attention(torch.nn.Module):  # type: ignore[misc]
         self.head_dim = _head_dim(head_dim, self.model_dim, self.heads)
         self.causal = validation.truth("causal", causal)
         self.window = checked_window(window, sliding_window, causal=self.causal)
-        self.scale, self.impl = scale, impl
+        self.scale = None if scale is None else validation.real("scale", scale, 0.0, 1e6, above=True)
+        self.impl: Impl = validation.choice("impl", impl, IMPLS)  # type: ignore[assignment]
         self.dropout = validation.real("dropout", dropout, 0.0, 1.0)
         with_bias, widths = validation.truth("bias", bias), (self.heads * self.head_dim, self.key_heads * self.head_dim)
         self.query = torch.nn.Linear(self.model_dim, widths[0], bias=with_bias)
@@ -192,6 +194,8 @@ class Attention(torch.nn.Module):  # type: ignore[misc]
         Returns:
             The output for the new tokens, and the cache with them.
         """
+        if cache is not None:
+            validation.instance("cache", cache, AttentionCache, "the cache that an earlier step returned")
         positions = self._positions(_checked_input(x, self.model_dim), positions, cache)
         new = self._projected(x, positions)
         if self.caches_rotated:
@@ -245,7 +249,14 @@ class Attention(torch.nn.Module):  # type: ignore[misc]
 
     def _positions(self, x: Tensor, positions: Array | None, cache: AttentionCache | None) -> Tensor:
         if positions is not None:
-            return on_same_device("positions", positions, x)
+            positions = checked(on_same_device("positions", positions, x)).array
+            row = tuple(x.shape[1:2]) if self.axes == 1 else (x.shape[1], self.axes)
+            if tuple(positions.shape) not in (row, (1, *row), (x.shape[0], *row)):
+                raise ValueError(
+                    f"positions must have shape {row} or {(x.shape[0], *row)}, a position for each token of x; got "
+                    f"{tuple(positions.shape)}. Give the positions of these tokens."
+                )
+            return positions
         if self.axes > 1:
             raise ValueError(
                 f"positions must be given for encodings of {self.axes} coordinates; got None. Give those of your "
@@ -332,6 +343,8 @@ def rotate_keys(
         True
     """
     check_alike(k=k, v=v)
+    if k.ndim != 4:
+        raise ValueError(f"k must hold floats with four axes, {layout!r}; got shape {tuple(k.shape)}. Add the axes.")
     _, k, v = checked_vectors(k, k, v, layout)
     held, _ = held_encodings(encodings)
     rotations = [each for each in held if isinstance(each.encoding, RotaryEncoding)]

@@ -9,6 +9,7 @@ import torch
 
 from posenc.core import arrays, validation
 from posenc.core.arrays import Array
+from posenc.core.checked_positions import checked
 from posenc.core.doors import AttentionBias, Params
 from posenc.encodings.biases.alibi import ALiBi
 from posenc.torch.modules.encoding_module import EncodingModule, encoding_and_params
@@ -98,7 +99,13 @@ def slopes(encoding: ALiBi, *, device: Any = None) -> Any:
             f"encoding must have form='symmetric', as fused kernels have; got {encoding!r}. Behind a causal mask both "
             "forms are equal: use form='symmetric'."
         )
-    return torch.tensor(encoding.slopes(), dtype=torch.float32, device=device)
+    if not isinstance(device, torch.device | str | int | None) or isinstance(device, bool):
+        raise TypeError(f"device must be a torch.device, its name or None; got {validation.shown(device)}. Give 'cpu'.")
+    try:
+        return torch.tensor(encoding.slopes(), dtype=torch.float32, device=device)
+    except (RuntimeError, OverflowError, ValueError) as error:
+        words = str(error).splitlines()[0][:100]
+        raise ValueError(f"device must be one of this machine; got {validation.shown(device)} ({words}).") from None
 
 
 def row_of_positions(name: str, positions: Any, axes: int = 1) -> Any:
@@ -110,7 +117,7 @@ def row_of_positions(name: str, positions: Any, axes: int = 1) -> Any:
             f"{name} must have shape (n{last or ','}) or (batch, n{last}); got {tuple(positions.shape)}. Give one row "
             "of positions, or one for each sequence."
         )
-    return positions
+    return checked(positions, name).array
 
 
 def check_together(query_positions: Any, key_positions: Any, axes: int = 1) -> None:

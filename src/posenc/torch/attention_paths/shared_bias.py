@@ -104,8 +104,10 @@ def shared_bias(
         row_of_positions("key_positions", key_positions, axes),
     )
     check_together(query_positions, key_positions, axes)
-    if dtype not in (torch.float32, torch.float64):
-        raise ValueError(f"dtype must be torch.float32 or torch.float64; got {dtype}. Logits are float32 at least.")
+    if not isinstance(dtype, torch.dtype) or dtype not in (torch.float32, torch.float64):
+        raise ValueError(
+            f"dtype must be torch.float32 or torch.float64; got {validation.shown(dtype)}. Logits are float32 at least."
+        )
     last = -1 if axes == 1 else -2
     check_causal(causal, query_positions.shape[last], key_positions.shape[last])
     return SharedBias(

@@ -165,6 +165,7 @@ def strided_attention(q: Any, k: Any, v: Any, bias: StridedBias, *, scale: float
         torch.Size([1, 2, 4, 8])
     """
     _check_attention(q, k, v, bias)
+    scale = None if scale is None else validation.real("scale", scale, 0.0, 1e6, above=True)
     attended = torch.nn.functional.scaled_dot_product_attention
     dtype = arrays.library(q).wide_dtype(q.dtype) if q.device.type == "cpu" else q.dtype
     mask, grouped = bias.last_query_first(dtype), not validation.equals_one_of(q.shape[1], k.shape[1])

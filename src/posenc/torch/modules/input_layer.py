@@ -136,7 +136,7 @@ def _embedding_width(encoding: AdditiveEncoding, width: int | None) -> int:
                 "Say how many channels the embedding has."
             )
         return validation.integer("width", width, 1)
-    if width is not None and width != encoding.width:
+    if width is not None and validation.integer("width", width, 1) != encoding.width:
         raise ValueError(
             f"width must be that of the encoding, {encoding.width}; got {validation.shown(width)}. Leave it out."
         )

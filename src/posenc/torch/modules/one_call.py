@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from posenc.core import arrays
+from posenc.core import arrays, validation
 from posenc.core.arrays import Array
 from posenc.core.checked_positions import LARGEST_POSITION, checked
 from posenc.core.doors import AdditiveEncoding, Params, Role, RotaryEncoding
@@ -114,6 +114,10 @@ def one_rotation_serves(encoding: RotaryEncoding) -> bool:
     return not encoding.roles_differ and all(map(one_rotation_serves, inside))
 
 
+#: Sums of fewer numbers are never too large.
+MOST_NUMBERS = validation.LARGEST_BYTES // 8
+
+
 def add_at(encoding: AdditiveEncoding, params: Params | None, x: Array, positions: Array) -> Array:
     """`encoding.attach(x, positions, params)`."""
     wide = arrays.library(x).wide_dtype(x.dtype)
@@ -122,7 +126,9 @@ def add_at(encoding: AdditiveEncoding, params: Params | None, x: Array, position
         and type(encoding).attach is AdditiveEncoding.attach
         and wide == torch.float32
     )
-    if ready and not _is_traced() and x.shape[-2:] == (positions.shape[-1], encoding.width):
+    if ready and not _is_traced() and positions.ndim and x.shape[-2:] == (positions.shape[-1], encoding.width):
+        if x.numel() > MOST_NUMBERS:
+            arrays.library(x).check_size("x", x.numel(), x.dtype, x)
         return native_embedding.add(x, _table_at(encoding, params, positions))
     return encoding.attach(x, positions, params)
 

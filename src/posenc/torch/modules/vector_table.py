@@ -82,6 +82,7 @@ def table(
         check_out("out", out, tuple(result.shape), result.dtype, positions)
         return copied(result, out)
     encoding.checked(params)
+    checked(positions).check_size(encoding.width, torch.float32)
     shape = (*positions.shape, encoding.width)
     if out is None:
         out = torch.empty(

@@ -143,7 +143,7 @@ def unsupported_positions(positions: Array, dtype: Any) -> str | None:
         return f"positions are {arrays.dtype_name(positions.dtype)}, not whole"
     if positions.device.type != "cpu":
         return f"positions are on {positions.device.type}"
-    return None if dtype in (None, torch.float32) else f"numbers are to be {dtype}".replace("torch.", "")
+    return None if dtype is None or dtype is torch.float32 else f"numbers are to be {dtype}".replace("torch.", "")
 
 
 def unsupported_rows(out: Any) -> str | None:

@@ -42,7 +42,7 @@ _rotate, _rotate_, _by_angles, _by_angles_, _into_cache_, _cos_sin = map(
 
 def rotate(q: Any, k: Any, rotation: Any, layout: Any, impl: Any) -> Any:
     """Rotate q and k into new memory; None where that is left to the checked path."""
-    if _is_compiling() or impl not in IMPLS:
+    if _is_compiling() or type(impl) is not str or impl not in IMPLS:
         return None
     if impl == "torch" or native.MISSING is not None:
         fits = _fits_token(q, k, rotation, layout, impl)
@@ -76,7 +76,7 @@ def rotate_one_untraced(x: Any, angles: Angles, layout: Any) -> Any:
 
 def rotate_(q: Any, k: Any, rotation: Any, layout: Any, impl: Any) -> bool:
     """Whether q and k have been rotated where they are."""
-    if _is_compiling() or impl not in IMPLS:
+    if _is_compiling() or type(impl) is not str or impl not in IMPLS:
         return False
     if impl == "torch" or native.MISSING is not None:
         if not (_fits_token(q, k, rotation, layout, impl) and _are_writable(q, k) and _are_separate(q, k)):
@@ -107,7 +107,13 @@ def rotate_(q: Any, k: Any, rotation: Any, layout: Any, impl: Any) -> bool:
 
 def rotate_into_cache_(rotation: Any, slots: Any, layout: Any, paged: Any, impl: Any, tensors: tuple[Any, ...]) -> bool:
     """Whether q has been rotated in place, k into its cache, and v copied; tensors are q, k, v and both caches."""
-    if native.MISSING is not None or _is_compiling() or impl not in IMPLS[:2] or type(paged) is not bool:
+    if (
+        native.MISSING is not None
+        or _is_compiling()
+        or type(impl) is not str
+        or impl not in IMPLS[:2]
+        or type(paged) is not bool
+    ):
         return False
     q, k, v, k_cache, v_cache = tensors
     try:

@@ -137,7 +137,7 @@ def _normed(x: Tensor, weight: Tensor, rotation: Rotation, epsilon: float, plus_
 
 def _kernel(q: Tensor, k: Tensor, rotation: Rotation | Angles, layout: Layout, impl: Impl) -> RotationKernel | None:
     """The kernel that norms and rotates in one pass; None for the reference."""
-    if impl in KERNELS and not KERNELS[impl].takes_norm:
+    if isinstance(impl, str) and impl in KERNELS and not KERNELS[impl].takes_norm:
         raise ValueError(
             f"impl must be 'auto', 'reference' or 'triton' here; got {impl!r}, which has no norm. Use 'auto'."
         )
