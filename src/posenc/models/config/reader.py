@@ -161,7 +161,10 @@ def _groups(fields: Fields, row: ModelType, layout: PairLayout | None) -> Groups
     layers = row.reader(fields) if row.reader else None
     if layers is None:
         layers = rotary_groups(fields, row if layout is None else replace(row, pairing=layout))
-    return (*tables, *layers)
+    groups = (*tables, *layers)
+    if row.part != "vision":
+        return groups
+    return tuple(replace(group, patches=row.patches(fields, group)) for group in groups)
 
 
 def _stated_row(model_type: str, stated: Mapping[str, Any]) -> ModelType:
