@@ -8,6 +8,7 @@ from .checkpoints.position_table import read_table as read_table
 from .checkpoints.row_permutation import Fused as Fused
 from .checkpoints.row_permutation import channel_order as channel_order
 from .checkpoints.row_permutation import convert_qk as convert_qk
+from .config.model_type import ModelType as ModelType
 from .config.reader import from_config as from_config
 from .difference import Difference as Difference
 from .difference import Effect as Effect

@@ -35,7 +35,9 @@ ALL_ROTATE = ByLayerType()
 
 @dataclass(frozen=True)
 class ModelType:
-    """Model types that treat positions alike.
+    """What the classes of some model types do with positions, and no config says; types that treat them alike share it.
+
+    `from_config` takes those of a caller in `types`; "Add a model" in the guide explains every field.
 
     Attributes:
         names: As configs state them under model_type.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +12,7 @@ from posenc.core import validation
 from posenc.core.rotation import PairLayout
 from posenc.models.config.config_classes import UNKNOWN_CLASS, ConfigClass, config_classes
 from posenc.models.config.converted_type import as_converted_from, as_stated
-from posenc.models.config.fields import Fields, Options, refuse_unknown_keys, waived_notes, wrong
+from posenc.models.config.fields import OWN_READER, Fields, Options, refuse_unknown_keys, waived_notes, wrong
 from posenc.models.config.json_file import load_config
 from posenc.models.config.model_type import Groups, ModelType, neutral_keys, unsupported_values
 from posenc.models.config.model_types import MODEL_TYPES
@@ -23,6 +24,8 @@ from posenc.phase import Numerics
 
 #: What the note on a part that a model is read without says.
 UNREAD_PART = "is left out"
+#: On a part that the caller's own ModelType reads.
+OWN_TYPE = "{where}model_type {model_type!r} is read as the caller's own ModelType says; posenc has not compared it"
 #: On a file that states no text_config, as older files do.
 OLDER_TEXT = (
     "{where}text_config is not in the file, and the keys next to the other configs are read as its own, as older files "
@@ -39,6 +42,7 @@ def from_config(
     waive: Iterable[str] = (),
     length: int | None = None,
     numerics: Numerics = "exact",
+    types: Iterable[ModelType] = (),
 ) -> ModelPositions:
     """Read the encodings of every layer from a Hugging Face config; nothing is imported, fetched or executed.
 
@@ -51,6 +55,7 @@ def from_config(
         length: Positions to serve, for rope types whose frequencies depend on it (dynamic, longrope); None for the
             file's max_position_embeddings.
         numerics: "exact", or "float32" for what released models compute.
+        types: Model types of your own, which posenc does not know or reads otherwise; a note names each that is used.
 
     Returns:
         The groups of layers, each with its encodings and where every value came from.
@@ -78,7 +83,8 @@ def from_config(
     if length is not None:
         length = validation.integer("length", length, 1, 2**53)
     model_type = _model_type(data, stated_values)
-    groups, notes = _read_part(data, model_type, Options(stated_values, frozenset(waive), length, numerics, layout))
+    options = Options(stated_values, frozenset(waive), length, numerics, layout, _with_own(types))
+    groups, notes = _read_part(data, model_type, options)
     unread = [note for note in notes if UNREAD_PART in note]
     if unread and not groups:
         raise ValueError(f"{model_type} must have a part that is read; got none: {unread[0]}. Compare it by hand.")
@@ -99,15 +105,31 @@ def _model_type(data: Mapping[str, Any], stated: Mapping[str, Any]) -> str:
     return value
 
 
+def _with_own(types: Iterable[ModelType]) -> Mapping[str, ModelType]:
+    """The rows that are known here, and over them the caller's own."""
+    if isinstance(types, ModelType):
+        raise TypeError(f"types must be a tuple of ModelType; got one, of {types.names}. Write types=(mine,).")
+    own = [validation.instance("types", row, ModelType, "a tuple of posenc.models.ModelType") for row in types]
+    twice = [name for name, count in Counter(name for row in own for name in row.names).items() if count > 1]
+    if twice:
+        raise ValueError(f"types must name each model type once; got {twice[0]!r} twice. Drop one.")
+    return {**MODEL_TYPES, **{name: row for row in own for name in row.names}}
+
+
+def _is_own(model_type: str, options: Options) -> bool:
+    row = options.types.get(model_type)
+    return row is not None and row is not MODEL_TYPES.get(model_type)
+
+
 def _read_part(data: Mapping[str, Any], model_type: str, options: Options, where: str = "") -> Positions:
     """The groups of one config, and of the configs inside it."""
     known = config_classes().get(model_type, UNKNOWN_CLASS)
     inside = [
         key for key in known.parts if isinstance(data.get(key), Mapping) and key not in (*options.waive, "attn_config")
     ]
-    if model_type not in MODEL_TYPES and known.parts:
+    if model_type not in options.types and known.parts:
         return _read_parts(data, model_type, known, inside, options, where)
-    row = MODEL_TYPES.get(model_type) or _stated_row(model_type, options.stated)
+    row = options.types.get(model_type) or _stated_row(model_type, options.stated)
     if row.unsupported:
         raise ValueError(
             f"model_type must be one whose positions are read; got {model_type!r}, which {row.unsupported}. "
@@ -118,7 +140,7 @@ def _read_part(data: Mapping[str, Any], model_type: str, options: Options, where
     counting = {key: value for key, value in data.items() if key not in ignored}
     fields = Fields(counting, known, options, where, row.older_names)
     groups = _groups(fields, row, options.layout if row.part == "text" or not where else None)
-    refuse_unknown_keys(fields.unknown_keys(), options.waive, where, unsupported_values(fields, row))
+    refuse_unknown_keys(fields.unknown_keys(), options.waive, where, unsupported_values(fields, row), remedy=OWN_READER)
     fields.mark_waived(*((where + key, data[key]) for key in fields.unknown_keys()))
     more, notes = _read_inside(data, known, inside, options, where)
     ignored_notes = (
@@ -126,9 +148,22 @@ def _read_part(data: Mapping[str, Any], model_type: str, options: Options, where
     )
     missing = _notes_of_missing(data, known, options, where)
     of_row = _notes_of_row(row, where)
-    if model_type not in MODEL_TYPES:
-        of_row = (note_of_unknown_windows(model_type, {**data, **options.stated}, where),)
+    if known is UNKNOWN_CLASS:
+        of_row = (*of_row, *_notes_of_unread_parts(data, where))
+    if _is_own(model_type, options):
+        of_row = (OWN_TYPE.format(where=where, model_type=model_type), *of_row)
+    if model_type not in options.types:
+        of_row = (
+            *of_row,
+            note_of_unknown_windows(model_type, {**data, **options.stated}, where),
+        )
     return (*groups, *more), (*fields.waived, *ignored_notes, *of_row, *notes, *missing)
+
+
+def _notes_of_unread_parts(data: Mapping[str, Any], where: str) -> tuple[NotRead, ...]:
+    """Note the configs inside one whose class is not known: what they are to it, nobody has read."""
+    inside = [key for key, part in data.items() if isinstance(part, Mapping) and "model_type" in part]
+    return tuple(NotRead(f"{where}{key} is not read; give it to from_config by itself") for key in inside)
 
 
 def _notes_of_row(row: ModelType, where: str) -> tuple[str, ...]:
@@ -173,7 +208,8 @@ def _stated_row(model_type: str, stated: Mapping[str, Any]) -> ModelType:
         raise ValueError(
             "model_type must be one that is known here, or its pairing must be stated; "
             f"got {validation.shown(model_type)}. "
-            "If it rotates queries and keys, give stated={'pairing': 'halves'} or 'adjacent'."
+            "If it rotates queries and keys, give stated={'pairing': 'halves'} or 'adjacent'; if its layers differ, "
+            "give from_config types=(ModelType(...),)."
         )
     pairing = validation.choice("stated['pairing']", stated["pairing"], ("adjacent", "halves"))
     return ModelType((model_type,), pairing=pairing, partial=True, window=nowhere)  # type: ignore[arg-type]
@@ -191,7 +227,7 @@ def _read_parts(
         notes = (OLDER_TEXT.format(where=where, config=known.config),)
     # A key that merely repeats one of a config inside says nothing more.
     unknown = [key for key in Fields(data).unknown_keys() if all(data[part].get(key) != data[key] for part in inside)]
-    refuse_unknown_keys(unknown, options.waive, where)
+    refuse_unknown_keys(unknown, options.waive, where, remedy=OWN_READER)
     notes = (*waived_notes((where + key, data[key]) for key in unknown), *notes)
     if not inside:
         raise ValueError(
@@ -234,10 +270,10 @@ def _read_inside(
                 f"{where}{key}.model_type must be known; got {validation.shown(model_type)}. State it in the "
                 f"config, or give waive=({key!r},)."
             )
-        row = MODEL_TYPES.get(model_type)
+        row = options.types.get(model_type)
         if row and row.left_out:
             notes.append(NotRead(f"{where}{key} {UNREAD_PART}: {model_type} {row.unsupported}"))
-        elif _is_read(model_type, options.stated):
+        elif _is_read(model_type, options):
             of_part, more = _read_part(data[key], model_type, options, f"{where}{key}.")
             groups += of_part
             notes += more
@@ -250,7 +286,7 @@ def _read_inside(
     return tuple(groups), tuple(notes)
 
 
-def _is_read(model_type: str, stated: Mapping[str, Any]) -> bool:
-    row = MODEL_TYPES.get(model_type)
+def _is_read(model_type: str, options: Options) -> bool:
+    row = options.types.get(model_type)
     has_parts = bool(config_classes().get(model_type, UNKNOWN_CLASS).parts)
-    return (row is not None and not row.unsupported) or has_parts or "pairing" in stated
+    return (row is not None and not row.unsupported) or has_parts or "pairing" in options.stated

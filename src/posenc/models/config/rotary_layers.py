@@ -7,7 +7,7 @@ from dataclasses import replace
 from posenc.compose import Backward
 from posenc.core.rotation import PairLayout
 from posenc.models.config.factors import root_of_width, rope_temperature
-from posenc.models.config.fields import Fields, refuse_unknown_keys
+from posenc.models.config.fields import OWN_READER, Fields, refuse_unknown_keys
 from posenc.models.config.head_rules import HEAD_KEYS, Head, head_dim_of_layer
 from posenc.models.config.layer_type_rules import layer_types
 from posenc.models.config.model_type import Groups, ModelType
@@ -83,7 +83,7 @@ def _rotary_group(
     fields: Fields, row: ModelType, layer_type: str, layers: tuple[int, ...], rope: RopeParameters, head: Head
 ) -> LayerGroup:
     keys = _rope_keys(row)
-    refuse_unknown_keys(rope.unknown_keys(keys), fields.options.waive)
+    refuse_unknown_keys(rope.unknown_keys(keys), fields.options.waive, remedy=OWN_READER)
     longest = fields.get("max_position_embeddings")
     pairing = _pairing(fields, row)
     axes, sections = _axes(row, rope, head.width)
