@@ -14,6 +14,8 @@ from .difference import Difference as Difference
 from .difference import Effect as Effect
 from .difference import FieldDifference as FieldDifference
 from .difference import diff as diff
+from .draft import DraftCheck as DraftCheck
+from .draft import check_draft as check_draft
 from .extension_planning.metrics import base_bound as base_bound
 from .extension_planning.planner import ContextPlan as ContextPlan
 from .extension_planning.planner import plan_context as plan_context
