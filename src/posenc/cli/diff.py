@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import tyro
 
 from posenc.cli.answer import Answer, Verb
-from posenc.cli.inputs import WEIGHTS, implementations, is_config
+from posenc.cli.inputs import WEIGHTS, each_waived_has_an_effect, implementations, is_config
 
 
 @dataclass(frozen=True)
@@ -68,5 +68,6 @@ class DiffVerb(Verb):
                 raise ValueError(
                     f"{name} must be a config.json or its folder with --draft; got {path!r:.100}. Name one."
                 )
+        each_waived_has_an_effect((self.first, self.second), self.waive)
         check = check_draft(self.first, self.second, length=self.length, waive=self.waive)
         return Answer(lambda: {"verdict": check.verdict, "draft": check}, check.lines, EXIT_CODES[check.verdict])
