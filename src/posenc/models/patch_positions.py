@@ -90,7 +90,7 @@ class PatchPositions(Declared):
         made = np.tile(counted, (frames, 1))
         if self.coordinates == "thw":
             made = np.concatenate([np.repeat(np.arange(frames), height * width)[:, None], made], -1)
-        return prefixed(made, self.front) if self.front else made  # type: ignore[no-any-return]
+        return prefixed(made, self.front) if self.front else made
 
     def _side(self, merge: int | None) -> int:
         """The side of the squares, from the config or the caller."""
