@@ -71,7 +71,7 @@ COMMANDS: dict[str, list[tuple[str, ...]]] = {
         ("--question", "chapter-position", "--answer", "7"),
     ],
     "plan": [("config.json", "--length", "262144")],
-    "diff": [("RoPE(dim=64)", "RoPE(dim=64, base=500)")],
+    "diff": [("RoPE(dim=64)", "RoPE(dim=64, base=500)"), ("draft", "target", "--draft")],
     "doctor": [
         ("config.json", "served.json"),
         ("config.json", "dumped.npz"),
@@ -138,7 +138,7 @@ VALUES: dict[str, dict[str, tuple[str, ...]]] = {
         "answer": ("8",),
     },
     "plan": {"length": ("524288",), "typical": ("100",), "trained": ("1000",)},
-    "diff": {"waive": ("rope_style",)},
+    "diff": {"waive": ("rope_style",), "draft": (), "length": ("4096",)},
     "doctor": {
         "layer": ("99",),
         "part": ("decoder",),

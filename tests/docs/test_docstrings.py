@@ -47,6 +47,8 @@ def members(owner: type) -> Iterator[tuple[str, Any]]:
     for name, value in vars(owner).items():
         if name.startswith("_") or isinstance(value, ModuleType | type):
             continue
+        if name in getattr(owner, "__dataclass_fields__", {}):  # a field whose default is a function
+            continue
         if isinstance(value, property | cached_property | classmethod | staticmethod | FunctionType):
             yield name, value
 

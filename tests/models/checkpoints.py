@@ -77,5 +77,11 @@ def for_examples(folder):
     dynamic["rope_scaling"] = {"rope_type": "dynamic", "factor": 4.0}
     (folder / "dynamic.json").write_text(json.dumps(dynamic))
     (folder / "served.json").write_text(json.dumps(config | {"rope_theta": 10_000.0}))
+    own = {"model_type": "qwen2", "vocab_size": 151_936, "num_hidden_layers": 2}
+    for name, length, base in (("draft", 2048, 1e4), ("target", 131_072, 1e6)):
+        (folder / name).mkdir()
+        config = own | {"max_position_embeddings": length, "rope_theta": base}
+        (folder / name / "config.json").write_text(json.dumps(config))
+        (folder / name / "tokenizer.json").write_text("{}")
     angles = np.arange(64)[:, None] * 5e5 ** (-np.arange(0, 128, 2) / 128)
     np.savez(folder / "dumped.npz", cos=np.cos(angles), sin=np.sin(angles))

@@ -57,5 +57,5 @@ def test_resizing_is_explained_compared_and_no_part_of_the_fingerprint() -> None
     assert tables[1].explain().count("resized: bilinear, corner patches on corner patches, without antialias") == 1
     assert fingerprint(one) == fingerprint(other)
     assert not diff(one, other).same
-    assert [field.name for field in diff(one, other).parts[0].fields] == ["resizing"]
-    assert [finding.name for finding in diagnose(one, other).findings] == ["resizing"]
+    assert [field.name for field in diff(one, other).parts[0].fields] == ["resizing", "patches"]
+    assert [finding.name for finding in diagnose(one, other).findings] == ["resizing", "patches"]

@@ -10,7 +10,7 @@ import pytest
 from every import every
 from posenc import axial
 from posenc.diagnosis import diagnose
-from posenc.models import from_config
+from posenc.models import diff, from_config
 
 #: A type of tower and its layout.
 TOWERS = {
@@ -58,6 +58,55 @@ def test_towers_whose_first_coordinate_is_the_column_say_so() -> None:
         assert any("the first coordinate of a position is the column" in note for note in tower(model_type).notes)
 
     every(("gemma4_vision", "sam2_video", "sam3_tracker_video", "edgetam_video", "sam3_vit_model"), check)
+
+
+def test_towers_that_count_patches_alike_rotate_alike_and_others_differ() -> None:
+    one, other = (from_config({"model_type": name}) for name in ("muse_glimmer_vision", "qwen2_5_vl_vision"))
+    group = next(group for group in one.groups if group.rotary_encoding is not None)
+    assert group.positions(1, 2).tolist() == [[1, 1], [2, 1]]
+    assert any(field.name == "patches" for part in diff(one, other).parts for field in part.fields)
+    squares, rows = (
+        from_config({"model_type": "qwen2_vl_vision", "spatial_merge_size": side, "num_heads": 16}) for side in (2, 1)
+    )
+    assert [field.line() for field in diff(squares, rows).parts[0].fields] == [
+        "patches: row and column, from 0, in squares of 2 × 2 and row and column, from 0"
+    ]
+    assert [finding.name for finding in diagnose(squares, rows).findings] == ["patches"]
+
+
+def test_frames_follow_one_another() -> None:
+    video = tower("minimax_m3_vl_vision").positions(2, 2, frames=2)
+    assert video[:, 0].tolist() == [0] * 4 + [1] * 4
+    assert np.array_equal(video[:4, 1:], video[4:, 1:])
+    assert len(tower("qwen2_vl_vision").positions(2, 4, frames=3)) == 24
+
+
+@pytest.mark.parametrize(
+    ("model_type", "arguments", "message"),
+    [
+        ("qwen2_vl_vision", {"height": 3, "width": 4}, "^height must be a multiple of merge=2; got 3. Pad the patches"),
+        ("qwen2_vl_vision", {"height": 2, "width": 4, "merge": 1}, "^merge must be that of the config, 2; got 1"),
+        ("video_llama_3_vision", {"height": 2, "width": 4}, "^merge must be given, since this tower takes it for each"),
+        ("eomt", {"height": 2, "width": 4}, r"^height and width must be \(40, 40\), the only grid of this tower's"),
+        ("llama", {"height": 2, "width": 4}, "^height and width must be those of patches .* a group of text, full_att"),
+        ("dinov3_vit", {"height": 0, "width": 4}, "^height must be an integer from 1"),
+        ("dinov3_vit", {"height": 2, "width": 4, "frames": 0}, "^frames must be an integer from 1"),
+    ],
+)
+def test_images_that_a_tower_does_not_take(model_type: str, arguments: dict[str, int], message: str) -> None:
+    group = next(group for group in from_config({"model_type": model_type}).groups if group.encodings)
+    with pytest.raises(ValueError, match=message):
+        group.positions(**arguments)
+
+
+def test_layers_of_sam3_that_are_listed_see_the_whole_image() -> None:
+    config = {"model_type": "sam3_vit_model", "num_hidden_layers": 4, "global_attn_indexes": [1]}
+    _, windows, whole = from_config(config).groups
+    assert (windows.layers, whole.layers) == ((0, 2, 3), (1,))
+    assert whole.positions(1, 48)[-1].tolist() == [23.5, 0.0]
+    assert windows.positions(24, 24)[-1].tolist() == [23, 23]
+    with pytest.raises(ValueError, match=r"^global_attn_indexes must list numbers of layers; got"):
+        from_config(config | {"global_attn_indexes": [-1]})
 
 
 def test_frequencies_of_dinov3_are_compared_with_the_buffer_that_models_hold() -> None:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import tyro
 
 from posenc.cli.answer import Answer, Verb
-from posenc.cli.inputs import implementations
+from posenc.cli.inputs import WEIGHTS, each_waived_has_an_effect, implementations, is_config
 
 
 @dataclass(frozen=True)
@@ -23,6 +23,7 @@ class DiffVerb(Verb):
       posenc diff "ALiBi(heads=8)" "ALiBi(heads=8, rule='geometric')"
       posenc diff config.json served.json
       posenc diff config.json served.json --json
+      posenc diff draft/ target/ --draft --length 32768
     """
 
     first: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="ENCODING|CONFIG")]
@@ -34,7 +35,17 @@ class DiffVerb(Verb):
     waive: tuple[str, ...] = ()
     """Keys of configs that concern positions and may go unread; the answer names them."""
 
+    draft: bool = False
+    """Whether the first is a draft for the second in speculative decoding: compare what the two must share, no more."""
+
+    length: int | None = None
+    """Tokens that the pair serves, with --draft; the target's own length if it is left out."""
+
     def run(self) -> Answer:
+        if self.draft:
+            return self._as_draft()
+        if self.length is not None:
+            raise ValueError(f"length must be given with --draft alone; got {self.length}. Leave it out.")
         from posenc.models import ModelPositions, diff, fingerprint
         from posenc.models.difference import EXIT_CODES
         from posenc.models.keys_that_differ import keys_that_differ
@@ -56,3 +67,16 @@ class DiffVerb(Verb):
             return [*difference.lines(), *([f"in the files: {'; '.join(said)}"] if said else [])]
 
         return Answer(facts, lines, EXIT_CODES[verdict])
+
+    def _as_draft(self) -> Answer:
+        from posenc.models import check_draft
+        from posenc.models.difference import EXIT_CODES
+
+        for name, path in (("first", self.first), ("second", self.second)):
+            if not is_config(path) or path.endswith((".gguf", *WEIGHTS)):
+                raise ValueError(
+                    f"{name} must be a config.json or its folder with --draft; got {path!r:.100}. Name one."
+                )
+        each_waived_has_an_effect((self.first, self.second), self.waive)
+        check = check_draft(self.first, self.second, length=self.length, waive=self.waive)
+        return Answer(lambda: {"verdict": check.verdict, "draft": check}, check.lines, EXIT_CODES[check.verdict])

@@ -40,6 +40,8 @@ NO_ROWS = frozenset({"rotary_emb", "inv_freq", "relative_attention_bias"})
 SHORT = {"q": "query", "k": "key"}
 #: Types whose projection of queries, keys and values has one group of heads after another.
 GROUPED = frozenset({"gpt_neox", "gpt_neox_japanese", "falcon", "bloom", "internlm2"})
+#: Types whose projections are Conv1D of transformers, (in, out).
+CONV1D = frozenset({"gpt2", "imagegpt", "decision_transformer"})
 
 
 class Checkpoint(NamedTuple):
@@ -222,7 +224,7 @@ def _is_transposed(place: Place, tensor: StoredTensor, model_type: str) -> bool:
     """Whether heads lie along the second axis: outputs, packed weights, and the projections of GPT-2."""
     if len(tensor.shape) != 2 or place.leaf == "bias":
         return False
-    conv = place.module in ("c_attn", "c_proj") and model_type in ("gpt2", "imagegpt", "decision_transformer")
+    conv = place.module in ("c_attn", "c_proj") and model_type in CONV1D
     return (place.role == "output") != conv
 
 

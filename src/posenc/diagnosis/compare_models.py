@@ -106,7 +106,7 @@ def _contents(expected: Content, actual: Content) -> tuple[Finding, ...] | None:
             return None
         known = {finding.name for finding in findings}
         findings += [finding for finding in found if finding.name.split(": ")[-1] not in known]
-    for name in ("offset", "logit_factor", "query_temperature", "bias_factor", "resizing"):
+    for name in ("offset", "logit_factor", "query_temperature", "bias_factor", "resizing", "patches"):
         if getattr(expected, name) != getattr(actual, name):
             findings.append(_field(name.replace("_", " "), getattr(expected, name), getattr(actual, name)))
     return tuple(findings) if len(findings) <= MOST else None

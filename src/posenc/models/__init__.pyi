@@ -8,11 +8,14 @@ from .checkpoints.position_table import read_table as read_table
 from .checkpoints.row_permutation import Fused as Fused
 from .checkpoints.row_permutation import channel_order as channel_order
 from .checkpoints.row_permutation import convert_qk as convert_qk
+from .config.model_type import ModelType as ModelType
 from .config.reader import from_config as from_config
 from .difference import Difference as Difference
 from .difference import Effect as Effect
 from .difference import FieldDifference as FieldDifference
 from .difference import diff as diff
+from .draft import DraftCheck as DraftCheck
+from .draft import check_draft as check_draft
 from .extension_planning.metrics import base_bound as base_bound
 from .extension_planning.planner import ContextPlan as ContextPlan
 from .extension_planning.planner import plan_context as plan_context

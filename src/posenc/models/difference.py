@@ -216,14 +216,18 @@ def _models(first: ModelPositions, second: ModelPositions) -> Difference:
     if not (first.windows_known and second.windows_known):
         first, second = without_windows(first), without_windows(second)
     same = fingerprint(first) == fingerprint(second) and windows_of_layers(first) == windows_of_layers(second)
-    same = same and [group.resizing for group in first.groups if group.resizing] == [
-        group.resizing for group in second.groups if group.resizing
-    ]
+    same = same and _of_patches(first) == _of_patches(second)
     parts = tuple(difference for pair in _same_layers(first, second) for difference in _groups(*pair))
     fields = _fields({"model_type": first.model_type}, {"model_type": second.model_type})
     not_compared = (*not_read_of_either(first, second), *unlike)
     names = (first.model_type, second.model_type)
     return Difference(*names, same, "", tuple(fields), parts=parts, not_compared=not_compared, notes=notes)
+
+
+def _of_patches(model: ModelPositions) -> list[tuple[str, str, str]]:
+    """What the groups of a model do with patches, which no fingerprint says."""
+    found = [(group.part, str(group.resizing), str(group.patches)) for group in model.groups]
+    return [each for each in found if each[1:] != ("None", "None")]
 
 
 def _windows_of_one(first: ModelPositions, second: ModelPositions) -> tuple[str, ...]:
@@ -304,6 +308,7 @@ def _factors_of_group(group: LayerGroup) -> dict[str, Any]:
         "bias_factor": group.bias_factor,
         "window": str(group.window or ABSENT),
         "resizing": str(group.resizing or ABSENT),
+        "patches": str(group.patches or ABSENT),
         **{
             f"{rotation.role}.{name}": value
             for rotation in group.roles

@@ -6,12 +6,15 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Annotated, Any, Literal, get_args
 
+import numpy as np
+
 from posenc.core import validation
 from posenc.core.declared_fields import Declared, Whole
 from posenc.core.doors import Encoding, RotaryEncoding
 from posenc.core.rotation import Pairing, PairLayout, of_pairs
 from posenc.encodings.adds.resize_table import Resizing
 from posenc.encodings.rotates.temperature import QueryTemperature
+from posenc.models.patch_positions import PatchPositions
 
 Source = Literal["file", "class default", "caller"]
 #: What a value of a config may be once read: nothing that can be changed.
@@ -157,6 +160,7 @@ class LayerGroup:
         window: The keys that a query sees; None where it sees all, up to a causal mask.
         roles: Rotations of something other than the queries and keys of attention.
         resizing: How a learned table of a grid is resized to another grid; None where it never is.
+        patches: How a vision tower counts the patches of an image; None where positions are not of patches.
     """
 
     part: str
@@ -172,6 +176,40 @@ class LayerGroup:
     window: NearKeys | None = None
     roles: tuple[RoleRotation, ...] = ()
     resizing: Resizing | None = None
+    patches: PatchPositions | None = None
+
+    def positions(self, height: int, width: int, *, frames: int = 1, merge: int | None = None) -> np.ndarray:
+        """Return the positions that the encodings of a vision tower take for the patches of an image.
+
+        They are in the order in which the tower takes the patches, frame after frame. Class and register tokens, which
+        do not rotate, are not among them; those with vectors in a table are.
+
+        Args:
+            height: Rows of patches.
+            width: Columns of patches.
+            frames: Frames of a video; an image has one.
+            merge: Side of the squares of patches that follow one another, of towers that take it for each image.
+
+        Returns:
+            (tokens, coordinates), or (tokens,) where a position is one number.
+
+        Raises:
+            ValueError: The group takes no patches, or no image of that grid.
+            TypeError: An argument has the wrong type.
+
+        Example:
+            >>> from posenc.models import from_config
+            >>> (group,) = from_config({"model_type": "dinov3_vit"}).groups
+            >>> group.positions(1, 2).tolist()
+            [[0.0, -0.5], [0.0, 0.5]]
+        """
+        if self.patches is None:
+            raise ValueError(
+                f"height and width must be those of patches that this group encodes; got a group of {self.part}, "
+                f"{self.attention}, whose positions are not read from a grid. Count tokens with posenc.positions.span "
+                "or media."
+            )
+        return self.patches.of(height, width, frames=frames, merge=merge)
 
     @property
     def rotary_encoding(self) -> RotaryEncoding | None:
@@ -258,6 +296,8 @@ class LayerGroup:
             sentences.append(f"queries see {self.window}")
         if self.resizing is not None:
             sentences.append(f"for an image of another grid the table is resized: {self.resizing}")
+        if self.patches is not None:
+            sentences.append(f"positions of patches: {self.patches}")
         return sentences
 
 

@@ -17,6 +17,7 @@ from .mixed_media import Segment as Segment
 from .mixed_media import Text as Text
 from .mixed_media import Video as Video
 from .mixed_media import media as media
+from .multimodal import multimodal as multimodal
 from .random_positions import augmented as augmented
 from .random_positions import random_floats as random_floats
 from .random_positions import randomised as randomised

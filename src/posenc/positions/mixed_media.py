@@ -87,9 +87,10 @@ class Video(Declared):
         height: Rows of patches, a multiple of `merge`.
         width: Columns of patches, a multiple of `merge`.
         merge: Side of the square of patches that become a token.
-        interval: Steps of time from frame to frame: 1 counts frames (Qwen2-VL); seconds between frames times steps a
-            second follows the clock (Qwen2.5-VL). The time of frame i is ⌊i·interval⌋, with the interval read as the
-            nearest fraction of a denominator up to 2^20, so that thirty steps of 1/30 are one.
+        interval: Steps of time from frame to frame, which `multimodal` takes from the processor of a family: 1 counts
+            frames (Qwen2-VL); seconds between frames times steps a second follows the clock (Qwen2.5-VL). The time of
+            frame i is ⌊i·interval⌋, with the interval read as the nearest fraction of a denominator up to 2^20, so that
+            thirty steps of 1/30 are one.
 
     Raises:
         TypeError: A field is no number.

@@ -74,6 +74,9 @@ def _from_npz(path: Path) -> dict[str, Any]:
     with plain_file.opened(path, LARGEST, name="answers", advice=GIVE) as file:
         try:
             with np.load(file, allow_pickle=False) as held:
+                size = sum(entry.file_size for entry in held.zip.infolist())
+                if size > LARGEST:
+                    raise ValueError(f"its arrays take {size:,} bytes, above {LARGEST:,}")
                 return {name: held[name] for name in held.files}
         except (ValueError, OSError, zipfile.BadZipFile, EOFError, KeyError) as error:
             raise ValueError(f"answers must be a whole .npz without pickles; got {str(error)!r:.100}. {GIVE}") from None

@@ -16,6 +16,7 @@ from posenc.encodings.rotates.temperature import QueryTemperature
 from posenc.models.difference import kind_of_group
 from posenc.models.fingerprints import Form, canonical
 from posenc.models.model_positions import LayerGroup, ModelPositions, RoleRotation
+from posenc.models.patch_positions import PatchPositions
 
 Result = TypeVar("Result")
 
@@ -30,6 +31,7 @@ class Content(NamedTuple):
     bias_factor: float = 1.0
     roles: tuple[RoleRotation, ...] = ()
     resizing: Resizing | None = None
+    patches: PatchPositions | None = None
 
     @property
     def rotates(self) -> bool:
@@ -58,7 +60,7 @@ class Content(NamedTuple):
     @property
     def form(self) -> Form:
         """Canonical form: equal where the mathematics is, for images of any size."""
-        return (_form(self), str(self.resizing))
+        return (_form(self), str(self.resizing), str(self.patches))
 
 
 @lru_cache(maxsize=1024)

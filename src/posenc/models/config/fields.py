@@ -33,6 +33,8 @@ NEUTRAL_KEYS = frozenset(
         "memory_attention_rope_k_sizes", "enable_temporal_pos_encoding_for_object_pointers", "sinusoidal_embeddings",
     }
 )  # fmt: skip
+#: What else to do about a key that a model heeds, where from_config reads its file.
+OWN_READER = "; if the model heeds it, give from_config types=(ModelType(...),) that reads it"
 #: The longest list that a value may be.
 LONGEST_LIST = 1 << 16
 #: How many keys an error names, and how many characters of each.
@@ -45,6 +47,7 @@ class Options:
 
     Args:
         layout: Of pairs in rows that posenc converted, as the model type of the file says; None where it says nothing.
+        types: The `ModelType` of each model type that is read.
     """
 
     stated: Mapping[str, Any] = field(default_factory=dict)
@@ -52,6 +55,7 @@ class Options:
     length: int | None = None
     numerics: Numerics = "exact"
     layout: PairLayout | None = None
+    types: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Fields:
@@ -227,7 +231,12 @@ def stated_values(stated: Mapping[str, Any] | None) -> dict[str, Any]:
 
 
 def refuse_unknown_keys(
-    keys: Iterable[str], waive: Iterable[str], where: str = "", problems: Mapping[str, str] | None = None
+    keys: Iterable[str],
+    waive: Iterable[str],
+    where: str = "",
+    problems: Mapping[str, str] | None = None,
+    *,
+    remedy: str = "",
 ) -> None:
     """Raise the error that names keys on positions which nobody understands and the caller has not waived."""
     waived = frozenset(waive)
@@ -239,7 +248,7 @@ def refuse_unknown_keys(
     others = f" (nor {_named(more)})" if more else ""
     raise ValueError(
         f"{escaped(first[:LONGEST_NAME])} must be understood, since it concerns positions; {problem}{others}. "
-        f"If it is harmless, give waive=({_named([first, *more])},)."
+        f"If it is harmless, give waive=({_named([first, *more])},){remedy}."
     )
 
 

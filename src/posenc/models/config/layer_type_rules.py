@@ -122,6 +122,15 @@ def by_attn_layer_indices(fields: Fields, count: int) -> tuple[str, ...]:
     return tuple("full_attention" if i in attending else "linear_attention" for i in range(count))
 
 
+def by_global_attn_indexes(fields: Fields, count: int) -> tuple[str, ...]:
+    """SAM 3: the layers that global_attn_indexes lists see the whole image, the others their windows."""
+    listed = fields.get("global_attn_indexes")
+    whole = (7, 15, 23, 31) if listed is None else listed.value
+    if not isinstance(whole, tuple) or not all(type(i) is int and i >= 0 for i in whole):
+        raise ValueError(wrong("global_attn_indexes", "must list numbers of layers", whole))
+    return tuple("full_attention" if i in whole else "window_attention" for i in range(count))
+
+
 def hybrid_by_period(fields: Fields, count: int) -> tuple[str, ...]:
     """Zamba: layer 2 attends, and of every attn_layer_period layers after it the attn_layer_offset-th."""
     period, offset = fields.integer_or("attn_layer_period", 6), fields.integer_or("attn_layer_offset", 4, 0)

@@ -19,6 +19,7 @@ from posenc.models.config.layer_type_rules import (
     uniform,
 )
 from posenc.models.config.pair_axes import AxisLayout, Sections
+from posenc.models.config.patch_rules import PatchRule, of_table
 from posenc.models.config.role_rules import RoleRule
 from posenc.models.config.rotation_rules import ByLayerType, RotationRule
 from posenc.models.config.window_rules import WindowRule, by_layer_type
@@ -34,7 +35,9 @@ ALL_ROTATE = ByLayerType()
 
 @dataclass(frozen=True)
 class ModelType:
-    """Model types that treat positions alike.
+    """What the classes of some model types do with positions, and no config says; types that treat them alike share it.
+
+    `from_config` takes those of a caller in `types`; "Add a model" in the guide explains every field.
 
     Attributes:
         names: As configs state them under model_type.
@@ -64,6 +67,7 @@ class ModelType:
         unrotated: What the layers that do not rotate do in its place.
         window: The keys near it that a query sees.
         roles: What is rotated besides the queries and keys of attention.
+        patches: The positions of the patches of an image.
     """
 
     names: tuple[str, ...]
@@ -93,6 +97,7 @@ class ModelType:
     unrotated: Callable[[Fields, LayerGroup], LayerGroup] | None = None
     window: WindowRule = by_layer_type
     roles: RoleRule | None = None
+    patches: PatchRule = of_table
 
 
 #: Keys of published files, each with the values that change nothing in a model that rotates.

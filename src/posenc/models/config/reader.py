@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -37,6 +38,8 @@ from posenc.phase import Numerics
 
 #: What the note on a part that a model is read without says.
 UNREAD_PART = "is left out"
+#: On a part that the caller's own ModelType reads.
+OWN_TYPE = "{where}model_type {model_type!r} is read as the caller's own ModelType says; posenc has not compared it"
 #: On a file that states no text_config, as older files do.
 OLDER_TEXT = (
     "{where}text_config is not in the file, and the keys next to the other configs are read as its own, as older files "
@@ -53,6 +56,7 @@ def from_config(
     waive: Iterable[str] = (),
     length: int | None = None,
     numerics: Numerics = "exact",
+    types: Iterable[ModelType] = (),
 ) -> ModelPositions:
     """Read the encodings of every layer from a Hugging Face config; nothing is imported, fetched or executed.
 
@@ -65,6 +69,7 @@ def from_config(
         length: Positions to serve, for rope types whose frequencies depend on it (dynamic, longrope); None for the
             file's max_position_embeddings.
         numerics: "exact", or "float32" for what released models compute.
+        types: Model types of your own, which posenc does not know or reads otherwise; a note names each that is used.
 
     Returns:
         The groups of layers, each with its encodings and where every value came from.
@@ -89,7 +94,8 @@ def from_config(
     if length is not None:
         length = validation.integer("length", length, 1, 2**53)
     model_type = _model_type(data, given)
-    groups, notes = _read_part(data, model_type, Options(given, waive, length, numerics, layout))
+    options = Options(given, waive, length, numerics, layout, _with_own(types))
+    groups, notes = _read_part(data, model_type, options)
     unread = [note for note in notes if UNREAD_PART in note]
     if unread and not groups:
         raise ValueError(f"{model_type} must have a part that is read; got none: {unread[0]}. Compare it by hand.")
@@ -110,16 +116,33 @@ def _model_type(data: Mapping[str, Any], stated: Mapping[str, Any]) -> str:
     return value
 
 
+def _with_own(types: Iterable[ModelType]) -> Mapping[str, ModelType]:
+    """The rows that are known here, and over them the caller's own."""
+    if isinstance(types, ModelType):
+        raise TypeError(f"types must be a tuple of ModelType; got one, of {types.names}. Write types=(mine,).")
+    own = [validation.instance("types", row, ModelType, "a tuple of posenc.models.ModelType") for row in types]
+    twice = [name for name, count in Counter(name for row in own for name in row.names).items() if count > 1]
+    if twice:
+        raise ValueError(f"types must name each model type once; got {twice[0]!r} twice. Drop one.")
+    return {**MODEL_TYPES, **{name: row for row in own for name in row.names}}
+
+
+def _is_own(model_type: str, options: Options) -> bool:
+    row = options.types.get(model_type)
+    return row is not None and row is not MODEL_TYPES.get(model_type)
+
+
 def _read_part(data: Mapping[str, Any], model_type: str, options: Options, where: str = "") -> Positions:
     """The groups of one config, and of the configs inside it."""
-    model_type, same = SAME_AS.get(model_type, model_type), note_of_other_name(model_type, where)
+    same = () if model_type in options.types else note_of_other_name(model_type, where)
+    model_type = _read_as(model_type, options)
     known = config_classes().get(model_type, UNKNOWN_CLASS)
     inside = [
         key for key in known.parts if isinstance(data.get(key), Mapping) and key not in (*options.waive, "attn_config")
     ]
-    if model_type not in MODEL_TYPES and known.parts:
+    if model_type not in options.types and known.parts:
         return _read_parts(data, model_type, known, inside, options, where)
-    row = MODEL_TYPES.get(model_type) or _stated_row(model_type, options.stated, data)
+    row = options.types.get(model_type) or _stated_row(model_type, options.stated, data)
     if row.unsupported:
         raise ValueError(
             f"model_type must be one whose positions are read; got {model_type!r}, which {row.unsupported}. "
@@ -139,15 +162,30 @@ def _read_part(data: Mapping[str, Any], model_type: str, options: Options, where
     )
     missing = _notes_of_missing(data, known, options, where)
     of_row = _notes_of_row(row, where)
-    if model_type not in MODEL_TYPES:
-        of_row = (note_of_unknown_windows(model_type, {**data, **options.stated}, where),)
+    if known is UNKNOWN_CLASS:
+        of_row = (*of_row, *_notes_of_unread_parts(data, where))
+    if _is_own(model_type, options):
+        of_row = (OWN_TYPE.format(where=where, model_type=model_type), *of_row)
+    if model_type not in options.types:
+        of_row = (*of_row, note_of_unknown_windows(model_type, {**data, **options.stated}, where))
     return (*groups, *more), (*same, *fields.waived, *ignored_notes, *unread_notes, *of_row, *notes, *missing)
+
+
+def _read_as(model_type: str, options: Options) -> str:
+    """The type that a type is under another name; a row of the caller's comes first."""
+    return model_type if model_type in options.types else SAME_AS.get(model_type, model_type)
 
 
 def note_of_other_name(model_type: str, where: str) -> tuple[str, ...]:
     """Note that a type is read as the one that it is under another name."""
     other = SAME_AS.get(model_type)
     return () if other is None else (f"{where}model_type = {model_type!r} is {other} under another name, and read so",)
+
+
+def _notes_of_unread_parts(data: Mapping[str, Any], where: str) -> tuple[NotRead, ...]:
+    """Note the configs inside one whose class is not known: what they are to it, nobody has read."""
+    inside = [key for key, part in data.items() if isinstance(part, Mapping) and "model_type" in part]
+    return tuple(NotRead(f"{where}{key} is not read; give it to from_config by itself") for key in inside)
 
 
 def _notes_of_row(row: ModelType, where: str) -> tuple[str, ...]:
@@ -180,7 +218,10 @@ def _groups(fields: Fields, row: ModelType, layout: PairLayout | None) -> Groups
     layers = row.reader(fields) if row.reader else None
     if layers is None:
         layers = rotary_groups(fields, row if layout is None else replace(row, pairing=layout))
-    return (*tables, *layers)
+    groups = (*tables, *layers)
+    if row.part != "vision":
+        return groups
+    return tuple(replace(group, patches=row.patches(fields, group)) for group in groups)
 
 
 def _stated_row(model_type: str, stated: Mapping[str, Any], data: Mapping[str, Any]) -> ModelType:
@@ -191,7 +232,8 @@ def _stated_row(model_type: str, stated: Mapping[str, Any], data: Mapping[str, A
         raise ValueError(
             "model_type must be one that is known here, or its pairing must be stated; "
             f"got {validation.shown(model_type)}. "
-            f"If it rotates queries and keys, give stated={{'pairing': 'halves'}} or 'adjacent'.{listed}"
+            f"If it rotates queries and keys, give stated={{'pairing': 'halves'}} or 'adjacent'; if its layers differ, "
+            f"give from_config types=(ModelType(...),).{listed}"
         )
     pairing = validation.choice("stated['pairing']", stated["pairing"], ("adjacent", "halves"))
     return ModelType((model_type,), pairing=pairing, partial=True, window=nowhere)  # type: ignore[arg-type]
@@ -253,10 +295,10 @@ def _read_inside(
                 f"{where}{key}.model_type must be known; got {validation.shown(model_type)}. State it in the "
                 f"config, or give waive=({key!r},)."
             )
-        row = MODEL_TYPES.get(model_type)
+        row = options.types.get(model_type)
         if row and row.left_out:
             notes.append(NotRead(f"{where}{key} {UNREAD_PART}: {model_type} {row.unsupported}"))
-        elif _is_read(model_type, options.stated):
+        elif _is_read(model_type, options):
             of_part, more = _read_part(data[key], model_type, options, f"{where}{key}.")
             groups += of_part
             notes += more
@@ -269,8 +311,8 @@ def _read_inside(
     return tuple(groups), tuple(notes)
 
 
-def _is_read(model_type: str, stated: Mapping[str, Any]) -> bool:
-    model_type = SAME_AS.get(model_type, model_type)
-    row = MODEL_TYPES.get(model_type)
+def _is_read(model_type: str, options: Options) -> bool:
+    model_type = _read_as(model_type, options)
+    row = options.types.get(model_type)
     has_parts = bool(config_classes().get(model_type, UNKNOWN_CLASS).parts)
-    return (row is not None and not row.unsupported) or has_parts or "pairing" in stated
+    return (row is not None and not row.unsupported) or has_parts or "pairing" in options.stated

@@ -6,8 +6,9 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any
 
+from posenc.core.text_lines import escaped
 from posenc.models.config.config_classes import UNKNOWN_CLASS, config_classes
-from posenc.models.config.fields import LONGEST_NAME, Fields, refuse_unknown_keys
+from posenc.models.config.fields import LONGEST_NAME, OWN_READER, Fields, refuse_unknown_keys
 from posenc.models.config.model_type import ModelType, unsupported_values
 from posenc.models.config.rope_parameters import KNOWN_KEYS
 from posenc.models.config.window_rules import schedules
@@ -41,7 +42,7 @@ def notes_of_unread_keys(fields: Fields, row: ModelType, model_type: str) -> tup
     keys, known = fields.unknown_keys(), fields.config_class
     problems = unsupported_values(fields, row)
     may_count = [key for key in keys if key in problems or key in known.defaults or key in known.names]
-    refuse_unknown_keys(may_count, fields.options.waive, fields.where, problems)
+    refuse_unknown_keys(may_count, fields.options.waive, fields.where, problems, remedy=OWN_READER)
     waived = {key for key in keys if {key, fields.where + key} & fields.options.waive}
     fields.mark_waived(*((fields.where + key, fields.data[key]) for key in keys if key in waived))
     idle = [key for key in schedules(fields.data) if key not in {*fields.used, *known.defaults, *keys}]
@@ -73,11 +74,11 @@ def of_unknown_type(model_type: str, keys: Iterable[Key]) -> tuple[NotRead, ...]
     """
     return tuple(
         NotRead(
-            f"{_stated(place, value)} is not read: what {model_type:.{LONGEST_NAME}} does with it is not known here"
+            f"{_stated(place, value)} is not read: what {escaped(model_type[:LONGEST_NAME])} does with it is not known here"
         )
         for _, place, value in keys
     )
 
 
 def _stated(place: str, value: Any) -> str:
-    return f"{place:.{LONGEST_NAME}} = {value!r:.{LONGEST_NAME}}"
+    return f"{escaped(place[:LONGEST_NAME])} = {value!r:.{LONGEST_NAME}}"

@@ -14,7 +14,9 @@ from posenc.models.config.added_tables import (
     patches,
 )
 from posenc.models.config.model_type import ModelType
+from posenc.models.config.patch_rules import always, by_share, in_squares, without_front
 from posenc.models.model_positions import NotRead
+from posenc.models.patch_positions import PatchPositions
 
 PatchType = partial(ModelType, part="vision", reader=embeddings_only)
 
@@ -54,6 +56,7 @@ PATCH_TABLES = (
         ("lw_detr_vit", "vitdet"),
         neutral_keys={"use_absolute_position_embeddings": True, "use_relative_position_embeddings": False},
         tables=(patches(1, "pretrain_image_size", note=NEVER_READ),),
+        patches=without_front,
     ),
     # Resized in other ways.
     PatchType(("dinov2_with_registers", "rf_detr_dinov2"), tables=(patches(front=1, resizing=BICUBIC_ANTIALIASED),)),
@@ -61,11 +64,16 @@ PATCH_TABLES = (
     PatchType(("tipsv2_vision_model",), tables=(patches(front=1, resizing=BILINEAR_ANTIALIASED),)),
     PatchType(("dpt",), tables=(added_tables.unless_backbone,)),
     PatchType(
-        ("cosmos3_edge_vision", "siglip2_vision_model"),
+        ("cosmos3_edge_vision",),
+        patches=in_squares(PatchPositions()),
+        tables=(patch_table(grid_of_count("num_patches"), resizing=BILINEAR_ANTIALIASED),),
+    ),
+    PatchType(
+        ("siglip2_vision_model",),
         tables=(patch_table(grid_of_count("num_patches"), resizing=BILINEAR_ANTIALIASED),),
     ),
     PatchType(("glm_image_vision",), tables=(patches(front=0, square=True, resizing=BILINEAR),)),
-    PatchType(("hunyuan_vl_vision",), tables=(added_tables.by_interpolate_mode,)),
+    PatchType(("hunyuan_vl_vision",), patches=without_front, tables=(added_tables.by_interpolate_mode,)),
     PatchType(
         ("granite_docling_vision",),
         tables=(patches(front=0, square=True),),
@@ -77,11 +85,12 @@ PATCH_TABLES = (
     PatchType(("mgp-str",), tables=(patches(front=1, resizing=None),)),
     PatchType(
         ("vitpose_backbone",),
+        patches=without_front,
         tables=(patches(front=1, resizing=None),),
         notes=("the row in front belongs to no token: it is added to every patch as well",),
     ),
     PatchType(("aimv2_vision_model",), tables=(added_tables.unless_native,)),
-    PatchType(NAVIT_KIN, tables=(patches(front=0, square=True, resizing=None),), notes=(BUCKETS,)),
+    PatchType(NAVIT_KIN, patches=by_share, tables=(patches(front=0, square=True, resizing=None),), notes=(BUCKETS,)),
     PatchType(
         ("molmo2_vision",),
         older_names={
@@ -89,19 +98,24 @@ PATCH_TABLES = (
             "num_position_embeddings": "image_num_pos",
             "patch_size": "image_patch_size",
         },
+        patches=always(PatchPositions("number")),
         tables=(patch_table(added_tables.stated_or_378),),
     ),
     # A table for rows and one for columns.
     PatchType(
-        ("kosmos_2_5_vision_model",), tables=(patch_table(added_tables.two_tables("max_num_patches"), FROM_ONE),)
+        ("kosmos_2_5_vision_model",),
+        patches=always(PatchPositions(start=1)),
+        tables=(patch_table(added_tables.two_tables("max_num_patches"), FROM_ONE),),
     ),
     PatchType(
         ("pix2struct_vision_model",),
         ignored_keys=("relative_attention_num_buckets", "relative_attention_max_distance"),
+        patches=always(PatchPositions(start=1)),
         tables=(patch_table(added_tables.two_tables("seq_len"), FROM_ONE),),
     ),
     PatchType(
         ("gemma4_unified_vision",),
+        patches=always(PatchPositions("wh")),
         tables=(
             patch_table(
                 added_tables.two_tables("mm_posemb_size", "mm_embed_dim"),

@@ -15,19 +15,35 @@ from posenc.models.config.added_tables import (
     patches,
 )
 from posenc.models.config.head_rules import all_heads, embed_over_heads, hidden_over_heads, memory_head_dim
-from posenc.models.config.layer_type_rules import EveryNth, by_max_window_layers, count_of, uniform
+from posenc.models.config.layer_type_rules import (
+    EveryNth,
+    by_global_attn_indexes,
+    by_max_window_layers,
+    count_of,
+    uniform,
+)
 from posenc.models.config.model_type import ModelType
 from posenc.models.config.pair_axes import alternating, channel_runs, even_and_odd, every_third, section_runs
+from posenc.models.config.patch_rules import (
+    always,
+    in_squares,
+    numbered_before_class,
+    on_transposed_table,
+    rotated,
+    stretched_to_window,
+)
 from posenc.models.config.rotation_rules import ByLayerType, object_for_each_type
 from posenc.models.config.window_rules import short_and_long
+from posenc.models.patch_positions import PatchPositions
 
-Tower = partial(ModelType, part="vision", axes=pair_axes.rows_then_columns)
+Tower = partial(ModelType, part="vision", axes=pair_axes.rows_then_columns, patches=in_squares(PatchPositions()))
+ROW_BY_ROW = rotated(PatchPositions())
 
 COLUMN_FIRST = "the first coordinate of a position is the column of its patch, the second its row"
 
 GRID_TOWERS = (
     "ernie4_5_vl_moe_vision", "exaone4_5_vision", "glm5_next_vision",
-    "glm_ocr_vision", "qwen2_5_omni_vision_encoder", "qwen2_5_vl_vision", "video_llama_3_vision",
+    "glm_ocr_vision", "qwen2_5_omni_vision_encoder", "qwen2_5_vl_vision",
 )  # fmt: skip
 TOWERS_WITH_SQUARE_TABLE = (
     "cohere_compass_vision", "qwen3_5_moe_vision", "qwen3_5_vision", "qwen3_omni_moe_vision_encoder",
@@ -36,28 +52,31 @@ TOWERS_WITH_SQUARE_TABLE = (
 
 VISION = (
     Tower(GRID_TOWERS),
+    Tower(("video_llama_3_vision",), patches=rotated(PatchPositions(merge=None))),
     Tower(("dots3_note_vision_encoder",), older_names={"hidden_size": "embed_dim", "num_attention_heads": "num_heads"}),
     Tower(("qwen2_vl_vision",), head_dim=embed_over_heads),
-    Tower(("mlcd_vision_model",), notes=("the class token rotates by learned angles",)),
+    Tower(("mlcd_vision_model",), patches=ROW_BY_ROW, notes=("the class token rotates by learned angles",)),
     Tower(("lfm3_vl_vision",), layer_types=EveryNth(2, nth="conv", other="full_attention", first=2)),
     Tower(
         ("dinov3_vit", "eomt_dinov3", "sapiens2"),
         head_dim=hidden_over_heads,
         axes=pair_axes.rows_then_columns_in_revolutions,
+        patches=rotated(PatchPositions(centred=True)),
         notes=("positions are the centres of patches in coordinates from -1 to 1, posenc.positions.centres",),
     ),
-    Tower(("pixtral",), axes=pair_axes.even_and_odd_frequencies),
-    Tower(("minimax_m3_vl_vision",), axes=pair_axes.time_rows_columns),
+    Tower(("pixtral",), patches=ROW_BY_ROW, axes=pair_axes.even_and_odd_frequencies),
+    Tower(("minimax_m3_vl_vision",), axes=pair_axes.time_rows_columns, patches=in_squares(PatchPositions("thw"))),
     ModelType(("pe_video_encoder",), part="vision", pairing="adjacent"),
     # A learned vector for every patch besides.
     Tower(
         TOWERS_WITH_SQUARE_TABLE, tables=(patch_table(added_tables.grid_of_count(), resizing=BILINEAR_BETWEEN_CORNERS),)
     ),
     Tower(("glm4v_moe_vision", "glm4v_vision"), tables=(patches(front=0, square=True),)),
-    Tower(("paddleocr_vl_vision",), tables=(patches(front=0, square=True, resizing=BILINEAR),)),
+    Tower(("paddleocr_vl_vision",), patches=ROW_BY_ROW, tables=(patches(front=0, square=True, resizing=BILINEAR),)),
     Tower(
         ("step3p5_vision",),
         older_names={"num_attention_heads": "heads", "num_hidden_layers": "layers", "hidden_size": "width"},
+        patches=ROW_BY_ROW,
         tables=(patches(front=0, square=True, resizing=BILINEAR),),
         axes=pair_axes.columns_then_rows,
     ),
@@ -66,15 +85,21 @@ VISION = (
         tables=(patches(0, "pretrain_image_size", square=True, resizing=TILED),),
         pairing="adjacent",
         axes=pair_axes.column_then_row,
+        layer_types=by_global_attn_indexes,
+        patches=stretched_to_window,
         notes=(COLUMN_FIRST,),
     ),
     Tower(
         ("muse_glimmer_vision",),
+        patches=rotated(PatchPositions("wh", start=1)),
+        notes=(COLUMN_FIRST,),
         tables=(patch_table(added_tables.grid_of_height_and_width, resizing=BILINEAR_IN_ZEROS),),
         layer_types=EveryNth(4, other="window_attention", last=True),
     ),
     Tower(
         ("muse_spark_vision",),
+        patches=rotated(PatchPositions("wh", start=1), on_transposed_table),
+        notes=(COLUMN_FIRST,),
         tables=(
             patch_table(
                 added_tables.grid_of_height_and_width,
@@ -94,15 +119,18 @@ VISION = (
             ),
         ),
         axes=pair_axes.columns_and_rows_in_turn,
+        patches=ROW_BY_ROW,
     ),
     Tower(
         ("inkling2_vision",),
+        patches=in_squares(PatchPositions(start=1)),
         tables=(patch_table(added_tables.grid_of_size, "the class token has a vector of its own", resizing=BILINEAR),),
         pairing="adjacent",
         axes=pair_axes.columns_then_rows,
     ),
     Tower(
         ("llama4_vision_model",),
+        patches=rotated(PatchPositions(start=1), numbered_before_class),
         tables=(patch_table(added_tables.patches_and_class, "the last row is that of the class token"),),
         pairing="adjacent",
         axes=pair_axes.columns_then_rows,
@@ -110,6 +138,7 @@ VISION = (
     ),
     Tower(
         ("gemma4_vision",),
+        patches=always(PatchPositions("wh")),
         notes=(COLUMN_FIRST,),
         tables=(patch_table(added_tables.two_tables("position_embedding_size"), "the first coordinate is the column"),),
         axes=pair_axes.column_then_row_in_blocks,
@@ -122,6 +151,7 @@ VISION = (
         layer_types=uniform("memory_attention"),
         head_dim=memory_head_dim,
         axes=pair_axes.column_then_row,
+        patches=rotated(PatchPositions("wh")),
         notes=(COLUMN_FIRST,),
     ),
     Tower(
@@ -129,6 +159,7 @@ VISION = (
         pairing="adjacent",
         layer_count=count_of("num_attention_layers"),
         head_dim=all_heads,
+        patches=rotated(PatchPositions(start=1)),
         axes=pair_axes.rows_and_columns_in_turn,
         notes=(
             "queries and keys rotate before they are cut into heads, in self-attention alone; positions of the "
