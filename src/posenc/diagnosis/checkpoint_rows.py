@@ -22,7 +22,7 @@ from posenc.diagnosis.attention_tensors import (
 from posenc.diagnosis.gguf_tensors import compared_roles, names_in_gguf, unread_types
 from posenc.diagnosis.mistake import Finding
 from posenc.diagnosis.row_findings import OTHER_NUMBERS, Rows, findings_on_rows
-from posenc.diagnosis.row_orders import AS_THEY_WERE, KINDS, heads_taken, in_words
+from posenc.diagnosis.row_orders import AS_THEY_WERE, KINDS, heads_taken, order_in_words
 from posenc.models.checkpoints.head_shape import HeadShape
 from posenc.models.checkpoints.stored_rows import (
     BLOCKS,
@@ -164,7 +164,7 @@ class _Comparison(NamedTuple):
         order = order_of_rows(one.taken(meant), other)
         if (order >= 0).all():
             taken = heads_taken(order, layout.heads)
-            words = in_words(order, layout.heads, layout.moves)
+            words = order_in_words(order, layout.heads, layout.moves)
             return Rows(place, (words,), expected, None if taken is None else tuple(taken.tolist())), meant[order]
         holder = self._holder(place, other, layout)
         words = _in_part(order) if holder is None else f"those of {holder.name}"

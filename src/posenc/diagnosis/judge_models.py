@@ -7,24 +7,17 @@ from dataclasses import replace
 from typing import Any
 
 from posenc.core.doors import Encoding
-from posenc.core.rotation import PairLayout
-from posenc.diagnosis.attention_tensors import Checkpoint, checkpoint_of
-from posenc.diagnosis.checkpoint_rows import HeadsStated, RowsCompared, compare_rows
 from posenc.diagnosis.checkpoint_tables import compare_resized
 from posenc.diagnosis.compare_models import compare_models
 from posenc.diagnosis.file_keys import by_keys_of_the_file
-from posenc.diagnosis.gguf_tensors import checkpoint_of_gguf
+from posenc.diagnosis.judge_weights import compare_weights, layout_of_side, weights_of
 from posenc.diagnosis.layers.judge_windows import compare_windows
 from posenc.diagnosis.layers.mistakes_layers import LAYERS
 from posenc.diagnosis.mistake import Finding
 from posenc.diagnosis.model_source import ModelSource, in_layout, longest_trained, served_longer
 from posenc.diagnosis.position_fields import GIVE, shown_by
-from posenc.diagnosis.table_rows import compare_table_rows
 from posenc.diagnosis.verdict import Diagnosis
-from posenc.encodings.adds.grid_learned import GridLearned
 from posenc.models.checkpoints.conversion import RECEIPT
-from posenc.models.checkpoints.head_shape import head_shapes, plain_head_shape
-from posenc.models.config.converted_type import layout_of
 from posenc.models.difference import diff
 from posenc.models.model_positions import LayerGroup, ModelPositions
 from posenc.models.reordered_rows import in_same_terms, with_encodings
@@ -54,7 +47,7 @@ def judge_models(first: ModelSource, second: ModelSource) -> Diagnosis:
 
 def _judge_sides(first: ModelSource, second: ModelSource, *, resized: bool = False) -> Diagnosis:
     receipts = tuple(finding for side in (first, second) for finding in _against_receipt(side))
-    rows = _compare_folders(first, second, resized=resized or _grids(first) != _grids(second))
+    rows = compare_weights(first, second, resized=resized)
     looked_at = shown_by("configs", *(("rows of two checkpoints",) if rows else ()))
     if rows is None:
         verdict = judge_configs(first, second)
@@ -65,7 +58,7 @@ def _judge_sides(first: ModelSource, second: ModelSource, *, resized: bool = Fal
     findings = rows.findings
     if receipts:
         findings = tuple(finding for finding in findings if finding.name != "order of rows")
-    positions = in_layout(second.positions, _layout(first))  # type: ignore[arg-type]
+    positions = in_layout(second.positions, layout_of_side(first))  # type: ignore[arg-type]
     verdict = judge_configs(first, second._replace(positions=positions))
     verdict = _with_weights(verdict, rows.compared, receipts, findings, rows.notes)
     left = tuple(f"order of rows ({what}): give the same weights under the same names" for what in rows.left)
@@ -74,7 +67,7 @@ def _judge_sides(first: ModelSource, second: ModelSource, *, resized: bool = Fal
 
 def _rows_not_shown(first: ModelSource, second: ModelSource) -> tuple[str, ...]:
     """What the weights of one side alone do not show."""
-    weights = _weights(first) or _weights(second)
+    weights = weights_of(first) or weights_of(second)
     return () if weights is None else (f"order of rows: give {GIVE['order of rows']}",)
 
 
@@ -94,59 +87,14 @@ def _with_weights(
     return replace(verdict, agree=agree, findings=findings, notes=(*verdict.notes, *notes), compared=compared)
 
 
-def _layout(side: ModelSource) -> PairLayout | None:
-    """Layout of pairs by the config of a side."""
-    return layout_of(side.positions) if isinstance(side.positions, ModelPositions) else None
-
-
 def _against_receipt(side: ModelSource) -> tuple[Finding, ...]:
     """A config that was copied next to converted rows, and says the layout that they had."""
-    stated = None if side.converted is None else _layout(side)
+    stated = None if side.converted is None else layout_of_side(side)
     if stated is None or side.converted == stated:
         return ()
     sentence = f"{RECEIPT} says that pairs were converted to {side.converted}, and config.json says {stated}."
     fix = "Use the config.json that posenc convert writes, or convert the rows back."
     return (Finding("converted rows under the old config", sentence, fix),)
-
-
-def _compare_folders(first: ModelSource, second: ModelSource, *, resized: bool) -> RowsCompared | None:
-    """The rows of a folder and those of another, or of a GGUF file; None where one has no weights."""
-    one, other = _weights(first), _weights(second)
-    if one is None or other is None or one.is_gguf or first.config is None:
-        return None
-    if not isinstance(first.positions, ModelPositions):
-        return None
-    rows = compare_rows(one, other, _heads(first.config, first.positions))
-    findings, tables, left = compare_table_rows(one, other, same_weights=not rows.left, resized=resized)
-    compared = (
-        f"{rows.compared}, and {tables} learned {'table' if tables == 1 else 'tables'}" if tables else rows.compared
-    )
-    return rows._replace(findings=(*rows.findings, *findings), compared=compared, left=(*rows.left, *left))
-
-
-def _weights(side: ModelSource) -> Checkpoint | None:
-    """The weights of a side; None where it has none."""
-    if side.path is not None and side.path.suffix == ".gguf":
-        found = checkpoint_of_gguf(side.path, _layout(side))
-        return found if any(".attn_" in name for name in found.tensors) else None
-    return None if side.folder is None else checkpoint_of(side.folder, _layout(side))
-
-
-def _grids(side: ModelSource) -> list[tuple[int, ...]]:
-    """The sizes of learned tables of patches."""
-    groups = side.positions.groups if isinstance(side.positions, ModelPositions) else ()
-    return [one.sizes for group in groups for one in group.encodings if isinstance(one, GridLearned)]
-
-
-def _heads(config: Mapping[str, Any], positions: ModelPositions) -> HeadsStated:
-    """The heads of each layer, those of layers that do not rotate by the counts of the config."""
-    plain = plain_head_shape(config)
-    try:
-        shapes = head_shapes(config)
-    except ValueError:  # its layers are no text, or do not all rotate alike
-        shapes = ()
-    by_head = any(encoding.door in ("biases", "scores") for group in positions.groups for encoding in group.encodings)
-    return HeadsStated(shapes, plain, positions.model_type, by_head)
 
 
 def judge_configs(first: ModelSource, second: ModelSource) -> Diagnosis:

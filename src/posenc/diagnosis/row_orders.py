@@ -97,7 +97,7 @@ def heads_taken(order: np.ndarray, heads: Heads) -> np.ndarray | None:
     return taken[:, 0] if (taken == taken[:, :1]).all() else None
 
 
-def in_words(order: np.ndarray, heads: Heads, moves: Mapping[str, np.ndarray]) -> str:
+def order_in_words(order: np.ndarray, heads: Heads, moves: Mapping[str, np.ndarray]) -> str:
     """An order of rows in words."""
     taken = heads_taken(order, heads)
     if taken is None:

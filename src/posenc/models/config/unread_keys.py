@@ -72,10 +72,9 @@ def of_unknown_type(model_type: str, keys: Iterable[Key]) -> tuple[NotRead, ...]
         >>> of_unknown_type("mine", [("rope_style", "rope_style", "fancy")])
         ("rope_style = 'fancy' is not read: what mine does with it is not known here",)
     """
+    name = escaped(model_type[:LONGEST_NAME])
     return tuple(
-        NotRead(
-            f"{_stated(place, value)} is not read: what {escaped(model_type[:LONGEST_NAME])} does with it is not known here"
-        )
+        NotRead(f"{_stated(place, value)} is not read: what {name} does with it is not known here")
         for _, place, value in keys
     )
 
