@@ -10,8 +10,7 @@ from posenc.core.doors import Encoding
 from posenc.core.rotation import PairLayout
 from posenc.diagnosis.checkpoint_rows import checkpoint_of, compare_rows
 from posenc.diagnosis.checkpoint_tables import compare_resized
-from posenc.diagnosis.compare_models import compare_models
-from posenc.diagnosis.file_keys import by_keys_of_the_file
+from posenc.diagnosis.compare_models import by_keys_of_the_file, compare_models
 from posenc.diagnosis.layers.judge_windows import compare_windows
 from posenc.diagnosis.layers.mistakes_layers import LAYERS
 from posenc.diagnosis.mistake import Finding
