@@ -53,8 +53,9 @@ class DiffVerb(Verb):
         first, second = implementations({"first": self.first, "second": self.second}, self.waive)
         difference = diff(first, second)
         same, verdict = difference.same, difference.verdict
-        models = isinstance(first, ModelPositions) and isinstance(second, ModelPositions)
-        keys = keys_that_differ(first, second) if models and not same else {}
+        keys: dict[str, tuple[object, object]] = {}
+        if isinstance(first, ModelPositions) and isinstance(second, ModelPositions) and not same:
+            keys = keys_that_differ(first, second)
 
         def facts() -> dict[str, Any]:
             fingerprints = [fingerprint(first), fingerprint(second)]

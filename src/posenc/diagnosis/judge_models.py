@@ -8,8 +8,7 @@ from typing import Any
 
 from posenc.core.doors import Encoding
 from posenc.diagnosis.checkpoint_tables import compare_resized
-from posenc.diagnosis.compare_models import compare_models
-from posenc.diagnosis.file_keys import by_keys_of_the_file
+from posenc.diagnosis.compare_models import by_keys_of_the_file, compare_models
 from posenc.diagnosis.judge_weights import compare_weights, layout_of_side, weights_of
 from posenc.diagnosis.layers.judge_windows import compare_windows
 from posenc.diagnosis.layers.mistakes_layers import LAYERS

@@ -83,14 +83,14 @@ def _pairs_of_axes(encoding: AxialRoPE) -> str:
         name: [pair for pair, axis in enumerate(encoding.axis) if axis == number]
         for number, name in enumerate(AXES[encoding.axes])
     }
-    return ", ".join(f"{name} has {pair_numbers(numbers)}" for name, numbers in pairs.items())
+    return ", ".join(f"{name} has {runs_of_pairs(numbers)}" for name, numbers in pairs.items())
 
 
-def pair_numbers(numbers: Sequence[int]) -> str:
+def runs_of_pairs(numbers: Sequence[int]) -> str:
     """Write numbers of pairs as runs with one step each.
 
     Example:
-        >>> pair_numbers([0, 1, 2]), pair_numbers([1, 4, 7, 10]), pair_numbers([0, 3, 6, 7, 8, 9]), pair_numbers([])
+        >>> runs_of_pairs([0, 1, 2]), runs_of_pairs([1, 4, 7, 10]), runs_of_pairs([0, 3, 6, 7, 8, 9]), runs_of_pairs([])
         ('0-2', '1, 4, … 10', '0, 3, 6 and 7-9', 'none')
     """
     runs: list[list[int]] = []
