@@ -180,8 +180,8 @@ def _numbers(checkpoint: Checkpoint, name: str, axis: int) -> np.ndarray:
     shape = entry.shape
     if entry.dtype not in NUMBERS:  # of a type that NumPy lacks, its bytes
         shape = (*shape, entry.size // max(int(np.prod(shape)), 1))
-    with plain_file.opened(path) as file:
-        array: np.ndarray = np.memmap(file, NUMBERS.get(entry.dtype, np.uint8), "r", start, shape)  # type: ignore
+    with plain_file.opened(path) as held:
+        array: np.ndarray = np.memmap(held, NUMBERS.get(entry.dtype, np.uint8), "r", start, shape)
     rows: np.ndarray = np.moveaxis(np.asarray(array), axis, 0)
     rows = rows.reshape(len(rows), -1)[:, :COLUMNS] if rows.ndim > 1 else rows[:, None]
     if entry.dtype == "BF16":
@@ -190,7 +190,7 @@ def _numbers(checkpoint: Checkpoint, name: str, axis: int) -> np.ndarray:
 
 
 def _start(path: Path) -> int:
-    with plain_file.opened(path) as file:
+    with plain_file.opened(path) as held:
         return 8 + int.from_bytes(file.read(8), "little")
 
 
