@@ -191,7 +191,7 @@ def _numbers(checkpoint: Checkpoint, name: str, axis: int) -> np.ndarray:
 
 def _start(path: Path) -> int:
     with plain_file.opened(path) as held:
-        return 8 + int.from_bytes(file.read(8), "little")
+        return 8 + int.from_bytes(held.read(8), "little")
 
 
 def _same(one: np.ndarray, other: np.ndarray) -> bool:
