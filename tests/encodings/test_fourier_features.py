@@ -92,5 +92,5 @@ def test_refusals_name_the_argument(call, kind, message) -> None:
 
 def test_bands_fill_the_widest_row_that_is_accepted() -> None:
     assert Bands(2**19, "linear", 224.0).pairs == 2**19  # two channels a band, 2^20 in all
-    with pytest.raises(ValueError, match=r"^bands must be an integer from 1 to 524288; got 524289"):
+    with pytest.raises(ValueError, match=r"^count must be an integer from 1 to 524288; got 524289"):
         Bands(2**19 + 1, "linear", 224.0)

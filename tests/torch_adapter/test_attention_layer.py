@@ -141,7 +141,7 @@ def test_inputs_and_positions_are_checked():
     layer = Attention(32, 4, encodings=[posenc.RoPE(dim=8)])
     with pytest.raises(ValueError, match=r"^x must have shape \(batch, n, 32\)"):
         layer(torch.zeros(2, 32))
-    with pytest.raises(ValueError, match=r"^query_positions must hold a position for each of 3 tokens"):
+    with pytest.raises(ValueError, match=r"^positions must have shape \(3,\) or \(2, 3\), a position for each token"):
         layer(torch.zeros(2, 3, 32), torch.arange(4))
     grid = Attention(8, 1, encodings=[posenc.axial("sam2", dim=8)])
     with pytest.raises(ValueError, match=r"^positions must be given for encodings of 2 coordinates"):

@@ -60,6 +60,9 @@ def explain(
     Returns:
         The attempt that explains the evidence, with its findings; None where no mistakes of the bank do.
 
+    Raises:
+        TypeError: An argument is of another kind than stated.
+
     Example:
         >>> from posenc.diagnosis import Mistake
         >>> class Shown:

@@ -18,7 +18,7 @@ MOST_OCTAVES = 24
 LARGEST_RESOLUTION = 1 << 16
 
 
-def most_bands(spacing: Spacing) -> int:
+def most_bands(spacing: str) -> int:
     """The most bands that positions in float32 can tell apart."""
     return MOST_OCTAVES if spacing == "octaves" else validation.LARGEST_WIDTH // 2
 

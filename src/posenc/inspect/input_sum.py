@@ -61,7 +61,7 @@ def position_table(encoding: AdditiveEncoding, positions: Any, *, params: Params
     """
     validation.instance("encoding", encoding, AdditiveEncoding, "an encoding that adds")
     validation.one_axis("encoding", encoding)
-    positions = arrays.on_host("positions", positions)
+    positions = arrays.numbers_on_host("positions", positions)
     if positions.ndim != 1 or not positions.size:
         raise ValueError(f"positions must be a row of numbers; got shape {positions.shape}. Write [0, 1, 2], say.")
     validation.size("positions", positions.size * encoding.width)
@@ -128,7 +128,7 @@ def input_sum(
     table = position_table(encoding, np.arange(len(words)), params=params)
     if embeddings is None:
         embeddings = np.stack([embedding(word, encoding.width, seed) for word in words])
-    values = np.asarray(arrays.on_host("embeddings", embeddings), dtype=np.float64)
+    values = np.asarray(arrays.numbers_on_host("embeddings", embeddings), dtype=np.float64)
     if values.shape != table.rows.shape or not np.isfinite(values).all():
         raise ValueError(
             f"embeddings must be finite numbers of shape {table.rows.shape}, words by dimensions; got shape "

@@ -98,11 +98,11 @@ def position_change(
     x = (
         np.random.RandomState(42).standard_normal(width)
         if vector is None
-        else np.float64(arrays.on_host("vector", vector))
+        else np.float64(arrays.numbers_on_host("vector", vector))
     )
     if x.shape != (width,):
         raise ValueError(f"vector must have shape ({width},); got {x.shape}. Give one number for each dimension.")
-    at = arrays.on_host("positions", positions)
+    at = arrays.numbers_on_host("positions", positions)
     if at.ndim != 1 or at.size < 2:
         raise ValueError(f"positions must be a list of two or more; got shape {at.shape}. Give [0, 50, 99], say.")
     params = drawn_params(encoding, params)

@@ -157,7 +157,7 @@ def _positions(encoding: RotaryEncoding, positions: Array) -> np.ndarray:
     """Positions (n,) of an encoding that rotates along one axis."""
     validation.instance("encoding", encoding, RotaryEncoding, "an encoding that rotates")
     validation.one_axis("encoding", encoding)
-    row = np.atleast_1d(arrays.on_host("positions", positions))
+    row = np.atleast_1d(arrays.numbers_on_host("positions", positions))
     if row.ndim != 1:
         raise ValueError(f"positions must be a row of numbers; got shape {row.shape}. Write [0, 1, 2], say.")
     return row

@@ -121,7 +121,7 @@ def shift_error(encoding: AdditiveEncoding, positions: Array, offsets: Array) ->
 
 def _offsets(name: str, value: Array) -> np.ndarray:
     """A number or a row of numbers that may be positions."""
-    numbers = arrays.on_host(name, value)
+    numbers = arrays.numbers_on_host(name, value)
     if numbers.ndim > 1:
         raise ValueError(f"{name} must be a number or a row of them; got shape {numbers.shape}. Give [0, 1, 2], say.")
     checked(numbers, name)

@@ -128,7 +128,7 @@ def score_by_distance(
 
 
 def _line(name: str, values: Array) -> np.ndarray:
-    array = arrays.on_host(name, values)
+    array = arrays.numbers_on_host(name, values)
     if array.ndim != 1 or not array.size:
         raise ValueError(
             f"{name} must be a list of numbers, at least one; got shape {array.shape}. Give range(100), say."

@@ -78,7 +78,7 @@ def positions_to_draw(name: str, value: Any) -> np.ndarray:
     """Positions to draw, as a row of numbers: a count stands for 0 … count-1."""
     if isinstance(value, int | np.integer) and not isinstance(value, bool):
         return np.arange(validation.integer(name, value, 1, MOST))
-    array = arrays.on_host(name, value)
+    array = arrays.numbers_on_host(name, value)
     if array.ndim != 1 or not 1 <= array.size <= MOST:
         raise ValueError(
             f"{name} must be a count or a row of 1 to {MOST} numbers; got shape {array.shape}. Draw one row."

@@ -117,7 +117,7 @@ def _label_at(ax: Axes, tip: np.ndarray, text: str) -> None:
 
 
 def _plane(vector: Any) -> np.ndarray:
-    array = np.asarray(arrays.on_host("vector", vector), dtype=np.float64)
+    array = np.asarray(arrays.numbers_on_host("vector", vector), dtype=np.float64)
     if array.shape != (2,):
         raise ValueError(f"vector must have shape (2,); got {array.shape}. Give the two numbers of one pair.")
     return array

@@ -43,6 +43,7 @@ def word_order(
         The Axes.
 
     Raises:
+        TypeError: `encoding` is no encoding, and no list of results.
         ValueError: The sentences share no word.
     """
     if encoding is None or isinstance(encoding, Encoding):

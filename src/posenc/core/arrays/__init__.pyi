@@ -4,7 +4,7 @@ from .array_arguments import as_array as as_array
 from .array_arguments import as_arrays as as_arrays
 from .array_arguments import as_mask as as_mask
 from .array_arguments import floats as floats
-from .array_arguments import on_host as on_host
+from .array_arguments import numbers_on_host as numbers_on_host
 from .array_arguments import whole_array as whole_array
 from .array_library import Array as Array
 from .array_library import Library as Library

@@ -126,11 +126,11 @@ def _even(name: str, value: Any) -> np.ndarray:
         ) from None
 
 
-def on_host(name: str, value: Any) -> np.ndarray:
+def numbers_on_host(name: str, value: Any) -> np.ndarray:
     """Numbers of an argument, of any library, as a NumPy array; bfloat16 as float32.
 
     Example:
-        >>> on_host("positions", range(3)).tolist()
+        >>> numbers_on_host("positions", range(3)).tolist()
         [0, 1, 2]
     """
     array = as_array(name, value)

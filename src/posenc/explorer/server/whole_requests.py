@@ -12,7 +12,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 SECONDS = 15.0
 
 
-class WholeRequests(H11Protocol):  # type: ignore[misc]
+class WholeRequests(H11Protocol):
     """HTTP of uvicorn that closes a connection whose request stays incomplete."""
 
     deadline: asyncio.TimerHandle | None = None

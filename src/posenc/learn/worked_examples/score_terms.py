@@ -78,7 +78,7 @@ def score_terms(
     """
     queries, keys = ("content_query", "position_query"), ("content_key", "position_key")
     named = zip((*queries, *keys), (content_query, position_query, content_key, position_key), strict=True)
-    terms = {name: np.asarray(arrays.on_host(name, value), np.float64) for name, value in named}
+    terms = {name: np.asarray(arrays.numbers_on_host(name, value), np.float64) for name, value in named}
     width = terms["content_query"].shape[-1:]
     for name, array in terms.items():
         if array.ndim < 2 or array.shape[-1:] != width:

@@ -142,7 +142,7 @@ def _vector(vector: Array, encoding: Encoding) -> np.ndarray:
             f"vector must be left out for an encoding that {encoding.door}; got {validation.shown(vector)}. "
             "It reads no vector."
         )
-    array = np.asarray(arrays.on_host("vector", vector), np.float64)
+    array = np.asarray(arrays.numbers_on_host("vector", vector), np.float64)
     size = encoding.head_dim if isinstance(encoding, RotaryEncoding) else score_width(encoding)
     if array.shape != (size,):
         raise ValueError(
