@@ -69,7 +69,7 @@ def diagnose(
     """
     one = read_source("expected", expected, waive)
     if isinstance(actual, Capture):
-        return judge_capture(_require_model(one.positions), actual, length).looked_at_in(one.positions)
+        return judge_capture(_require_model(one.positions), actual, length, one.config).looked_at_in(one.positions)
     groups = _groups(one.positions, layer, part)
     verdict = _tables_of_checkpoint(actual, groups)
     arrays = _arrays(actual) if verdict is None else {}

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
+
+#: Where values come from when they reach attention; "other" where neither a projection nor a rotation gave them.
+ValueSource = Literal["projection", "rotation", "inside attention", "other"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -15,7 +19,7 @@ class Recorded:
     Args:
         arrays: Arrays by name: q, k, q_rotated and k_rotated, or bias and table.
         layer: Number of the layer, None where the model does not say.
-        part: "encoder" or "decoder"; "" where the model has one part.
+        part: "encoder", "decoder", "vision" or "audio", as the module's name says; "" for text.
         layout: Order of the axes of q and k, None where they have no four axes.
     """
 
@@ -26,6 +30,30 @@ class Recorded:
 
 
 @dataclass(frozen=True, eq=False)
+class Attended:
+    """What the attention function of one layer was seen to do.
+
+    Args:
+        visible: Whether a query gives a key any weight, (batch, queries, keys).
+        layer: Number of the layer, None where the model does not say.
+        part: As in `Recorded`.
+        logit_factor: What q·k is multiplied by besides 1/√d, from the projections to the softmax; None where logits
+            are not proportional to q·k, or the vectors were not traced back to a projection.
+        values: Where values come from.
+        keeps_keys: Whether the keys of earlier steps stay in the cache as they were.
+        dtype: Type of the vectors, which bounds how exact the factor is.
+    """
+
+    visible: np.ndarray
+    layer: int | None
+    part: str
+    logit_factor: float | None
+    values: ValueSource
+    keeps_keys: bool = True
+    dtype: str = "float32"
+
+
+@dataclass(frozen=True, eq=False)
 class Capture:
     """Record of what a model did with positions in one run, from `posenc.transformers.capture`.
 
@@ -33,8 +61,33 @@ class Capture:
         rotations: Queries and keys before and after their rotation, layer by layer.
         biases: Biases of the logits, layer by layer.
         rows: Rows (batch, n) that were read of each table of positions, by its name in the model.
+        attention: What the attention function of each layer did; empty where the model's code calls none.
+        padded: Which tokens are padding, (batch, n); None where none is.
+        config: The model's own config, as plain data.
+        attends: Whether queries of the model's type see later keys: "causal", "both", "either" where its config says
+            so by is_decoder, or "" where that is not known.
     """
 
     rotations: tuple[Recorded, ...] = ()
     biases: tuple[Recorded, ...] = ()
     rows: dict[str, np.ndarray] = field(default_factory=dict)
+    attention: tuple[Attended, ...] = ()
+    padded: np.ndarray | None = None
+    config: Mapping[str, Any] = field(default_factory=dict)
+    attends: Literal["causal", "both", "either", ""] = ""
+
+    def part_in(self, parts: tuple[str, ...], recorded: str) -> str | None:
+        """Return the part of a model's positions that a recorded part is; None where the model has no such part.
+
+        Args:
+            parts: Parts of the model that is expected.
+            recorded: Part of a record.
+
+        Returns:
+            One of `parts`, or None.
+        """
+        if recorded in parts:
+            return recorded
+        if recorded in ("vision", "audio"):
+            return None
+        return "text" if "text" in parts else parts[0]

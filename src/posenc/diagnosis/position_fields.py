@@ -11,7 +11,8 @@ from posenc.models.model_positions import ModelPositions
 #: Everything about positions in which two implementations can differ.
 PositionField = Literal[
     "frequencies", "amplitude", "direction", "pairing", "query positions", "key positions", "added vectors",
-    "table rows", "biases", "content scores", "softmax scale", "window", "causal mask", "other roles", "other layers",
+    "table rows", "biases", "content scores", "softmax scale", "window", "causal mask", "values", "other roles",
+    "other layers",
 ]  # fmt: skip
 Fields = frozenset[PositionField]
 
@@ -32,6 +33,7 @@ GIVE: dict[PositionField, str] = {
     "softmax scale": f"q, k and logits, {MODEL}",
     "window": f"logits with their mask, longer than the window, {MODEL}",
     "causal mask": "a capture of the running model",
+    "values": "a capture of the running model",
     "other roles": "both configs",
     "other layers": MODEL,
 }
@@ -48,6 +50,9 @@ SHOWN_BY: dict[str, Fields] = {
     "logits": ROTATION | {"softmax scale", "biases"},
     "mask": frozenset({"window"}),
     "mask of later keys": frozenset({"causal mask"}),
+    "logits of an attention function": frozenset({"softmax scale"}),
+    "values of an attention function": frozenset({"values"}),
+    "every layer": frozenset({"other layers"}),
     "bias": frozenset({"biases"}),
     "table": frozenset({"added vectors"}),
     "shapes of tables": frozenset(),
@@ -66,7 +71,7 @@ def fields_of(positions: Encoding | ModelPositions) -> Fields:
     """The fields that an encoding or a model has.
 
     A model of several layers has "other layers" than the one that arrays come from; every model that attends has a
-    softmax scale, a window (or none) and a causal mask (or none).
+    softmax scale, a window (or none), a causal mask (or none) and values that nothing rotates (or that something does).
 
     Args:
         positions: An encoding, or what `from_config` returns.
@@ -87,7 +92,7 @@ def fields_of(positions: Encoding | ModelPositions) -> Fields:
             fields |= fields_of(encoding)
     layers = {(group.part, layer) for group in positions.groups for layer in group.layers}
     if layers:
-        fields |= {"softmax scale", "window", "causal mask"}
+        fields |= {"softmax scale", "window", "causal mask", "values"}
     if len(layers) > 1:
         fields.add("other layers")
     if any(group.roles for group in positions.groups):
