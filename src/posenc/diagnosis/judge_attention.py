@@ -27,9 +27,14 @@ VALUES_ROTATED = Finding(
     "values rotated", "Values are rotated before attention sums them.", "Rotate queries and keys alone."
 )
 VALUES_CHANGED = Finding(
-    "values changed",
+    "values changed inside attention",
     "The attention function returns other sums than those of the values that it is given.",
-    "Look at what the attention function does with values: they carry no positions.",
+    "Look for a rotation of values in the attention function: they carry no positions.",
+)
+VECTORS_CHANGED = Finding(
+    "queries or keys changed inside attention",
+    "Logits are not proportional to q·k: the attention function changes the queries or keys that it is given.",
+    "Look for a second rotation or a norm inside the attention function; rotate once, before it is called.",
 )
 CACHE_CHANGED = Finding(
     "cached keys changed",
@@ -80,22 +85,29 @@ def self_attention_layers(model: ModelPositions) -> set[tuple[str, int]]:
 def _layers(model: ModelPositions, captured: Capture, config: Mapping[str, Any]) -> Iterator[LayerLookedAt]:
     for attended in captured.attention:
         part = captured.part_in(model.parts, attended.part)
-        if part is None or attended.layer is None:
-            continue
-        groups = [
-            group for group in model.of(part) if attended.layer in group.layers and "cross" not in group.attention
-        ]
-        if len(groups) == 1:
-            causal = _is_causal(part, captured, config)
-            mask = _mask(groups[0], attended, captured.padded, causal, model.windows_known)
-            findings = [*mask.findings, *_factor(groups[0], attended), *_values(groups[0], attended)]
+        group = None if part is None or attended.layer is None else _group(model, part, attended.layer)
+        if group is not None:
+            causal = _is_causal(group.part, captured, config)
+            mask = _mask(group, attended, captured.padded, causal, model.windows_known)
+            # What is added before layer 0 says nothing of the scale in the layers.
+            factor = _factor(group, attended) if group.layers else ()
             kinds = [
                 "every layer",
                 *(["logits of an attention function"] if attended.logit_factor is not None else []),
                 *(["values of an attention function"] if attended.values != "other" else []),
             ]
+            findings = (*mask.findings, *factor, *_vectors(group, attended))
             shown = frozenset((*shown_by(*kinds), *mask.looked_at))
-            yield LayerLookedAt(part, attended.layer, tuple(findings), shown, mask.notes)
+            yield LayerLookedAt(group.part, attended.layer or 0, findings, shown, mask.notes)
+
+
+def _group(model: ModelPositions, part: str, layer: int) -> LayerGroup | None:
+    """The group whose self-attention a layer has; that before layer 0 where no group has layers; None if unclear."""
+    every = [group for group in model.of(part) if "cross" not in group.attention]
+    groups = [group for group in every if layer in group.layers]
+    if not any(group.layers for group in every):
+        groups = every[:1]
+    return groups[0] if len(groups) == 1 else None
 
 
 def _is_causal(part: str, captured: Capture, config: Mapping[str, Any]) -> bool | None:
@@ -114,7 +126,7 @@ def _mask(
     group: LayerGroup, attended: Attended, padded: np.ndarray | None, causal: bool | None, windows_known: bool
 ) -> Diagnosis:
     """Compare the mask of each row of the batch, without its padding; the first that differs counts."""
-    if group.window is None and not windows_known:
+    if (group.window is None and not windows_known) or attended.values == "inside attention":
         return Diagnosis(True)
     verdicts = []
     for number, visible in enumerate(attended.visible):
@@ -138,13 +150,15 @@ def _factor(group: LayerGroup, attended: Attended) -> Iterator[Finding]:
     yield Finding("scale of the logits", sentence, READ_SCALE)
 
 
-def _values(group: LayerGroup, attended: Attended) -> Iterator[Finding]:
-    """Values that are rotated or changed, and keys that the cache does not keep."""
+def _vectors(group: LayerGroup, attended: Attended) -> Iterator[Finding]:
+    """Vectors that are changed on their way: values rotated, queries inside attention, keys in the cache."""
     if not any(rotation.role in ("values", "output") for rotation in group.roles):
         if attended.values == "rotation":
             yield VALUES_ROTATED
         elif attended.values == "inside attention":
             yield VALUES_CHANGED
+    if not attended.multiplies:
+        yield VECTORS_CHANGED
     if not attended.keeps_keys:
         yield CACHE_CHANGED
 

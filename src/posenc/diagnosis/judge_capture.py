@@ -15,7 +15,7 @@ from posenc.diagnosis.mistake import Finding
 from posenc.diagnosis.model_capture import Capture, Recorded
 from posenc.diagnosis.position_fields import shown_by
 from posenc.diagnosis.rotation.evidence_from_arrays import rotation_evidence
-from posenc.diagnosis.rotation.judge_rotations import judge_rotations
+from posenc.diagnosis.rotation.judge_rotations import agrees, judge_rotations
 from posenc.diagnosis.rotation.rotation_evidence import RotationEvidence
 from posenc.diagnosis.verdict import Diagnosis, merged_diagnosis
 from posenc.encodings.adds.learned import Learned
@@ -61,10 +61,16 @@ def judge_capture(
 def _rotations(model: ModelPositions, captured: Capture, length: int | None) -> Iterator[Diagnosis]:
     """Compare the rotation of each layer; findings name the layers that have them, where not all do."""
     verdicts: list[tuple[int | None, Diagnosis]] = []
+    unexplained: set[tuple[LayerGroup, ...]] = set()  # searched once for all layers alike, as a search takes seconds
     for recorded in captured.rotations:
         groups = _groups(model, captured, recorded)
         for evidence in _evidence(recorded, captured.padded, groups):
-            verdicts.append((recorded.layer, _of_layer(groups, model, evidence, length)))
+            if groups in unexplained and not agrees(groups, model, evidence, length):
+                continue
+            verdict = _of_layer(groups, model, evidence, length)
+            verdicts.append((recorded.layer, verdict))
+            if not verdict.explained:
+                unexplained.add(groups)
     layers_of: dict[Finding, set[int]] = {}
     for layer, verdict in verdicts:
         for finding in verdict.findings:

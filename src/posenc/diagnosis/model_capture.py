@@ -37,9 +37,10 @@ class Attended:
         visible: Whether a query gives a key any weight, (batch, queries, keys).
         layer: Number of the layer, None where the model does not say.
         part: As in `Recorded`.
-        logit_factor: What q·k is multiplied by besides 1/√d, from the projections to the softmax; None where logits
-            are not proportional to q·k, or the vectors were not traced back to a projection.
-        values: Where values come from.
+        logit_factor: What q·k is multiplied by besides 1/√d, from the projections to the softmax; None where the
+            vectors were not traced back to a projection, or logits are not proportional to q·k.
+        values: Where values come from; where they are changed inside attention, the mask was not measured.
+        multiplies: Whether logits are proportional to q·k, apart from a mask and a bias.
         keeps_keys: Whether the keys of earlier steps stay in the cache as they were.
         dtype: Type of the vectors, which bounds how exact the factor is.
     """
@@ -49,6 +50,7 @@ class Attended:
     part: str
     logit_factor: float | None
     values: ValueSource
+    multiplies: bool = True
     keeps_keys: bool = True
     dtype: str = "float32"
 

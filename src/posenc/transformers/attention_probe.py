@@ -26,12 +26,14 @@ class Measured(NamedTuple):
 
     Attributes:
         visible: Whether a head of a query gives a key any weight, (batch, queries, keys).
-        scale: Number that q·k is multiplied by before the softmax; None where logits are not proportional to q·k.
+        scale: Number that q·k is multiplied by before the softmax; None where it is not shown.
+        multiplies: Whether logits are proportional to q·k, apart from a mask and a bias.
         sums_values: Whether the output is the sum of the given values by the probabilities of the given q and k.
     """
 
     visible: torch.Tensor
     scale: float | None
+    multiplies: bool
     sums_values: bool
 
 
@@ -62,11 +64,13 @@ def measured(attend: Attend, module: Any, vectors: tuple[Any, Any, Any], rest: t
     q, k = (torch.randn(one.shape, generator=draw).to(one) for one in (query, key))
     q = q * SMALL
     products = torch.einsum("bhqd,bhkd->bqhk", q.double(), _of_heads(k, q.shape[1]))
-    scale = _scale(probabilities(q, k), even, seen, products)
     expected = torch.einsum("bqhk,bhkd->bqhd", probabilities(query, key), _of_heads(value, query.shape[1]))
     given = output(query, key, value)
-    within = TOLERANCE.get(query.dtype, NARROW_TOLERANCE) * given.abs().max()
-    return Measured(seen.any(2).cpu(), scale, bool((given - expected).abs().max() <= within))
+    sums = bool((given - expected).abs().max() <= TOLERANCE.get(query.dtype, NARROW_TOLERANCE) * given.abs().max())
+    if not sums:
+        return Measured(seen.any(2).cpu(), None, True, False)
+    slope, multiplies = _slope(probabilities(q, k), even, seen, products)
+    return Measured(seen.any(2).cpu(), slope if multiplies else None, multiplies, True)
 
 
 def _of_heads(x: torch.Tensor, heads: int) -> torch.Tensor:
@@ -74,17 +78,22 @@ def _of_heads(x: torch.Tensor, heads: int) -> torch.Tensor:
     return x.double().repeat_interleave(heads // x.shape[1], 1)
 
 
-def _scale(weights: torch.Tensor, even: torch.Tensor, seen: torch.Tensor, products: torch.Tensor) -> float | None:
-    """Slope of the logits against q·k over the keys of each query; None where they do not lie on a line."""
+def _slope(
+    weights: torch.Tensor, even: torch.Tensor, seen: torch.Tensor, products: torch.Tensor
+) -> tuple[float | None, bool]:
+    """Slope of the logits against q·k over the keys of each query, and whether they lie on a line."""
     both = seen & (weights > 0)
     ratio = torch.where(both, weights, 1.0).log() - torch.where(both, even, 1.0).log()
     y, x = (_centred(one, both) for one in (ratio, products))
+    answers = (y != 0).any(-1, keepdim=True)
+    if answers.any():  # a query of padding, from which every key is hidden, gives all keys the same weight
+        x = x * answers
     power = float((x * x).sum())
-    if power == 0.0:
-        return None
+    if power == 0.0:  # no query sees two keys
+        return None, True
     slope = float((x * y).sum()) / power
     left = float(((y - slope * x) ** 2).sum() / (y * y).sum().clamp(min=1e-300))
-    return slope if left < OFF_THE_LINE else None
+    return slope, left < OFF_THE_LINE
 
 
 def _centred(numbers: torch.Tensor, among: torch.Tensor) -> torch.Tensor:

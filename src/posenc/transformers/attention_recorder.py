@@ -74,10 +74,13 @@ class AttentionRecorder:
         replace_attribute(stack, ALL_ATTENTION_FUNCTIONS, "get_interface", choose_recorded)
 
     def _note_projection(self, module: Any, given: tuple[Any, ...], output: Any) -> None:
-        if isinstance(output, torch.Tensor) and output.is_floating_point():
-            before = given[0] if given and isinstance(given[0], torch.Tensor) else None
-            same = before is not None and before.shape == output.shape
-            self.projections.append(Projection(output.clone(), before.clone() if same else None))
+        """Note what a linear layer or a norm returns, as its class computes it where a hook or a patch changes that."""
+        if not isinstance(output, torch.Tensor) or not output.is_floating_point() or not given:
+            return
+        changed = "forward" in vars(module) or len(module._forward_hooks) > 1
+        own = type(module).forward(module, *given) if changed and not hasattr(module, "_hf_hook") else output
+        before = given[0] if isinstance(given[0], torch.Tensor) and given[0].shape == output.shape else None
+        self.projections.append(Projection(own.clone(), None if before is None else before.clone()))
 
     def _recorded(self, attend: Attend) -> Attend:
         """Make an attention function one that is measured before it is called."""
@@ -115,7 +118,7 @@ class AttentionRecorder:
         values = sources.of_values(v[:, :, -new:]) if shown.sums_values else "inside attention"
         kept = self._keeps_keys(key, k, new)
         dtype = str(q.dtype).removeprefix("torch.")
-        seen = Attended(shown.visible.numpy(), *place, factor, values, kept, dtype)
+        seen = Attended(shown.visible.numpy(), *place, factor, values, shown.multiplies, kept, dtype)
         self.steps.setdefault(key, []).append(Step(seen, arrays))
 
     def _keeps_keys(self, key: tuple[Place, int], k: torch.Tensor, new: int) -> bool:
@@ -153,5 +156,10 @@ def _joined(steps: list[Attended]) -> Attended:
     factor = None if None in factors else max(factors, key=lambda one: abs(np.log(abs(one) / abs(factors[0]))))
     values = next((step.values for step in steps if step.values != "projection"), "projection")
     return replace(
-        steps[0], visible=visible, logit_factor=factor, values=values, keeps_keys=all(step.keeps_keys for step in steps)
+        steps[0],
+        visible=visible,
+        logit_factor=factor,
+        values=values,
+        multiplies=all(step.multiplies for step in steps),
+        keeps_keys=all(step.keeps_keys for step in steps),
     )

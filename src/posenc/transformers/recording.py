@@ -252,7 +252,8 @@ class _Recorder:
                 "model must compute a rotation, a bias or a table of positions in its own code; none was seen in "
                 f"{type(self.model).__name__}. Dump q and q_rotated, or the bias, and give these."
             )
-        rows = {name: np.concatenate(steps, 1) for name, steps in self.rows.items()}
+        # A model may fill up its sequence to a whole number of blocks.
+        rows = {name: np.concatenate(steps, 1)[:, : self.length] for name, steps in self.rows.items()}
         config = getattr(self.model, "config", None)
         plain = json.loads(config.to_json_string()) if hasattr(config, "to_json_string") else {}
         return Capture(rotations, tuple(self.biases), rows, attention, padded, plain, _attends(config))

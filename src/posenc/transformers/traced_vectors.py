@@ -132,10 +132,9 @@ class Sources(NamedTuple):
             normed = [one.output for one in self.projections if one.input is not None and _is_in(end, one.input)]
             found = window_of(end, every) or next((Window(0, ONE) for one in normed if _is_in(every, one)), None)
             if found is not None:
-                first = self._first(start)
-                factors = [constant(found.ratio), self._projected(first)]
-                factor = None if None in factors else factors[0] * factors[1]  # type: ignore[operator]
-                return Traced(first, end, factor)
+                first, projected = self._from_projection(self._first(start))
+                ratio = constant(found.ratio)
+                return Traced(first, end, None if ratio is None or projected is None else ratio * projected)
         return None
 
     def _first(self, x: torch.Tensor) -> torch.Tensor:
@@ -147,6 +146,22 @@ class Sources(NamedTuple):
                     if end.shape == x.shape and torch.equal(end, x) and not torch.equal(start, x):
                         return self._first(start)
         return x
+
+    def _from_projection(self, x: torch.Tensor) -> tuple[torch.Tensor, float | None]:
+        """The vectors as a projection gave them, and their factor; channels that are as long count as the same vectors.
+
+        What turns vectors between their projection and their rotation leaves their length as it is.
+        """
+        factor = self._projected(x)
+        if factor is not None:
+            return x, factor
+        batch, _, length, _ = x.shape
+        for projection in reversed(self.projections):
+            for view in flattened(projection.output, batch, length):
+                heads = [_as_long(one, view) for one in x.split(1, 1)]
+                if all(head is not None for head in heads):
+                    return torch.cat(heads, 1), 1.0  # type: ignore[arg-type]
+        return x, None
 
     def _projected(self, x: torch.Tensor) -> float | None:
         """The factor by which vectors are a multiple of a projection; None where they are not."""
@@ -181,7 +196,7 @@ class Sources(NamedTuple):
         if self._projected(v) is not None:
             return "projection"
         outputs = [view for one in self.projections for view in flattened(one.output, batch, length)]
-        return "rotation" if any(_as_long(v[:, :1], output) for output in outputs) else "other"
+        return "rotation" if any(_as_long(v[:, :1], output) is not None for output in outputs) else "other"
 
 
 def constant(ratio: torch.Tensor) -> float | None:
@@ -201,14 +216,15 @@ def _is_in(part: torch.Tensor, whole: torch.Tensor) -> bool:
     return any(window_of(part[:, :1], view) is not None for view in flattened(whole, batch, length))
 
 
-def _as_long(part: torch.Tensor, whole: torch.Tensor) -> bool:
-    """Whether channels of `whole` (batch, 1, n, W) hold vectors as long as those of one head (batch, 1, n, r)."""
+def _as_long(part: torch.Tensor, whole: torch.Tensor) -> torch.Tensor | None:
+    """The channels of `whole` (batch, 1, n, W) with vectors as long as those of one head (batch, 1, n, r)."""
     width = part.shape[-1]
     if width > whole.shape[-1]:
-        return False
+        return None
     of_windows = whole.double().unfold(-1, width, 1).norm(dim=-1)
     apart = (of_windows / lengths(part).unsqueeze(-1) - 1).abs().amax((0, 1, 2))
-    return bool((apart < AS_LONG).any())
+    start = int(apart.argmin())
+    return whole[..., start : start + width] if float(apart[start]) < AS_LONG else None
 
 
 def _ratio(one: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
