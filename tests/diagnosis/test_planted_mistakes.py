@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import torch
 
 from diagnosis.planted_mistakes import MISTAKES, MODELS, ONLY_IN, TOKENS, attention_modules, built, planted
 from every import every
-from posenc.diagnosis import Diagnosis, diagnose
+from posenc.diagnosis import Capture, Diagnosis, diagnose
 from posenc.transformers import capture
 
 #: What each mistake is called; what acts inside the attention function is seen there, whatever it is.
@@ -134,3 +135,40 @@ def test_one_scale_is_enough_to_differ_in_one_layer() -> None:
 def test_decoded_leaves_a_token_for_the_first_step() -> None:
     with pytest.raises(ValueError, match=r"^decoded must be"):
         capture(built("llama")[1], TOKENS, decoded=40)
+
+
+def test_captures_are_saved_and_loaded(tmp_path: Path) -> None:
+    config, model = built("gpt_oss")
+    mask = torch.ones_like(TOKENS)
+    mask[0, :4] = 0
+    captured = capture(model.bfloat16(), TOKENS, inputs={"attention_mask": mask})
+    captured.save(tmp_path / "captured.npz")
+    found = diagnose(config, tmp_path / "captured.npz")
+    assert str(found) == str(diagnose(config, captured))
+    assert found.agree
+    with pytest.raises(ValueError, match="path must end in"):
+        captured.save(tmp_path / "captured.json")
+    np.savez(tmp_path / "other.npz", q=np.zeros((4, 4)))
+    with pytest.raises(ValueError, match=r"path must hold a record that Capture.save wrote; got other"):
+        Capture.load(tmp_path / "other.npz")
+
+
+def test_two_captures_are_compared() -> None:
+    right, model = capture(built("mistral")[1], TOKENS), built("mistral")[1]
+    with planted("window one larger", model):
+        wrong = capture(model, TOKENS)
+    assert diagnose(right, right).verdict == "agree in everything that this evidence can show"
+    assert [finding.name for finding in diagnose(right, wrong).findings] == ["window"]
+    assert [finding.where for finding in diagnose(wrong, right).findings] == ["the first alone"]
+    same = diagnose(wrong, wrong)
+    assert same.agree
+    assert "the first differs from its own config" in str(same)
+    with pytest.raises(TypeError, match="actual must be a capture, as expected is"):
+        diagnose(right, {"model_type": "mistral"})
+
+
+def test_two_live_modules_are_compared() -> None:
+    one, other = built("llama")[1], built("llama", rope_parameters={"rope_type": "default", "rope_theta": 500.0})[1]
+    assert diagnose(one.rotary_emb, one.rotary_emb).agree
+    assert [finding.name for finding in diagnose(one.rotary_emb, other.rotary_emb).findings] == ["base"]
+    assert [finding.name for finding in diagnose(one, other).findings] == ["base"]

@@ -13,6 +13,7 @@ from posenc.diagnosis.bias.judge_biases import judge_biases
 from posenc.diagnosis.judge_attention import judge_attention
 from posenc.diagnosis.mistake import Finding
 from posenc.diagnosis.model_capture import Capture, Recorded
+from posenc.diagnosis.named_arrays import NamedArray, on_host
 from posenc.diagnosis.position_fields import shown_by
 from posenc.diagnosis.rotation.evidence_from_arrays import rotation_evidence
 from posenc.diagnosis.rotation.judge_rotations import agrees, judge_rotations
@@ -106,7 +107,7 @@ def _evidence(
     batches = [recorded.arrays] if padded is None or recorded.layout != "bhtd" else _without_padding(recorded, padded)
     for arrays in batches:
         axes = 1 if encoding is None else encoding.axes
-        count = next(iter(arrays.values())).shape[1 if recorded.layout == "bthd" else -2]
+        count = on_host(next(iter(arrays.values()))).values.shape[1 if recorded.layout == "bthd" else -2]
         positions = {"positions": np.repeat(np.arange(count)[:, None], axes, 1)} if axes > 1 else {}
         yield rotation_evidence({**arrays, **positions}, recorded.layout)
 
@@ -114,8 +115,12 @@ def _evidence(
 def _without_padding(recorded: Recorded, padded: np.ndarray) -> list[dict[str, Any]]:
     """The vectors of each row of the batch that are no padding."""
     rows = [np.flatnonzero(~row) for row in padded]
+    arrays = {name: on_host(array) for name, array in recorded.arrays.items()}
     return [
-        {name: array[number : number + 1, :, kept[0] : kept[-1] + 1] for name, array in recorded.arrays.items()}
+        {
+            name: NamedArray(array.values[number : number + 1, :, kept[0] : kept[-1] + 1], array.dtype)
+            for name, array in arrays.items()
+        }
         for number, kept in enumerate(rows)
         if kept.size
     ]
@@ -206,3 +211,23 @@ def _wrong_rows(name: str, rows: np.ndarray, expected: np.ndarray) -> Finding:
     got, model = rows[tuple(wrong)], expected[tuple(wrong)]
     sentence = f"Token {wrong[1]} of batch row {wrong[0]} reads row {got} of {name} where {model} is meant."
     return Finding("rows that are read", sentence, "Look at the position_ids that reach the table.")
+
+
+def judge_captures(model: ModelPositions, first: Capture, second: Capture, length: int | None = None) -> Diagnosis:
+    """Compare what two models did, each with the first one's config: what differs is what only one of them does."""
+    one, other = (judge_capture(model, captured, length, first.config) for captured in (first, second))
+    looked_at = tuple(name for name in one.looked_at if name in other.looked_at)
+    other = replace(other, looked_at=looked_at)
+    if one.agree:
+        return other
+    alike = one.explained and set(one.findings) == set(other.findings)
+    only = tuple(
+        replace(finding, where=f"the first alone{finding.where and ', '}{finding.where}")
+        for finding in one.findings
+        if finding not in other.findings
+    )
+    new = tuple(finding for finding in other.findings if finding not in one.findings)
+    note = f"the first differs from its own config: {'; '.join(finding.sentence for finding in one.findings)}"
+    return replace(
+        other, agree=alike, findings=(*new, *only), notes=(*other.notes, note), worst=one.worst + other.worst
+    )

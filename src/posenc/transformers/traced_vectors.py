@@ -23,7 +23,7 @@ class Window(NamedTuple):
 
     Attributes:
         start: First of the channels.
-        ratio: Length of each vector by that of the other, (batch, heads, n).
+        ratio: Length of each of the others by that of its multiple, (batch, heads, n).
     """
 
     start: int
@@ -134,7 +134,7 @@ class Sources(NamedTuple):
             if found is not None:
                 first, projected = self._from_projection(self._first(start))
                 ratio = constant(found.ratio)
-                return Traced(first, end, None if ratio is None or projected is None else ratio * projected)
+                return Traced(first, end, None if ratio is None or projected is None else projected / ratio)
         return None
 
     def _first(self, x: torch.Tensor) -> torch.Tensor:
