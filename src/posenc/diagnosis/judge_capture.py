@@ -138,7 +138,9 @@ def _of_layer(
 
 
 def _not_run(model: ModelPositions, captured: Capture) -> Iterator[str]:
-    """Parts of the model that did not run."""
+    """Parts of the model that did not run, and attention that was not measured."""
+    if not captured.attention:
+        yield "attention: the model calls no attention function of transformers; give its logits with their mask"
     records = (*captured.rotations, *captured.biases, *captured.attention)
     ran = {captured.part_in(model.parts, one.part) for one in records}
     for part in model.parts:

@@ -31,7 +31,7 @@ GIVE: dict[PositionField, str] = {
     "biases": "bias of all heads, (heads, queries, keys)",
     "content scores": "both configs",
     "softmax scale": f"q, k and logits, {MODEL}",
-    "window": f"logits with their mask, longer than the window, {MODEL}",
+    "window": "logits with their mask or a capture of the running model, longer than the window, or both configs",
     "causal mask": "a capture of the running model",
     "values": "a capture of the running model",
     "other roles": "both configs",
