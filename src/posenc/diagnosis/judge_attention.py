@@ -10,7 +10,7 @@ import numpy as np
 
 from posenc.diagnosis.judge_masks import compare_mask
 from posenc.diagnosis.mistake import Finding
-from posenc.diagnosis.model_capture import Attended, Capture
+from posenc.diagnosis.model_capture import Capture, MeasuredAttention
 from posenc.diagnosis.position_fields import PositionField, shown_by
 from posenc.diagnosis.verdict import Diagnosis
 from posenc.models.config.rotation_rules import NO_SELF_ATTENTION
@@ -123,7 +123,7 @@ def _is_causal(part: str, captured: Capture, config: Mapping[str, Any]) -> bool 
 
 
 def _mask(
-    group: LayerGroup, attended: Attended, padded: np.ndarray | None, causal: bool | None, windows_known: bool
+    group: LayerGroup, attended: MeasuredAttention, padded: np.ndarray | None, causal: bool | None, windows_known: bool
 ) -> Diagnosis:
     """Compare the mask of each row of the batch, without its padding; the first that differs counts."""
     if (group.window is None and not windows_known) or attended.values == "inside attention":
@@ -141,7 +141,7 @@ def _mask(
     return next(iter(wrong or verdicts), Diagnosis(True))
 
 
-def _factor(group: LayerGroup, attended: Attended) -> Iterator[Finding]:
+def _factor(group: LayerGroup, attended: MeasuredAttention) -> Iterator[Finding]:
     """A factor of logits that is another than the config's."""
     found, meant = attended.logit_factor, group.logit_factor
     if found is None or abs(found - meant) <= FACTOR_TOLERANCE.get(attended.dtype, NARROW_TOLERANCE) * abs(meant):
@@ -150,7 +150,7 @@ def _factor(group: LayerGroup, attended: Attended) -> Iterator[Finding]:
     yield Finding("scale of the logits", sentence, READ_SCALE)
 
 
-def _vectors(group: LayerGroup, attended: Attended) -> Iterator[Finding]:
+def _vectors(group: LayerGroup, attended: MeasuredAttention) -> Iterator[Finding]:
     """Vectors that are changed on their way: values rotated, queries inside attention, keys in the cache."""
     if not any(rotation.role in ("values", "output") for rotation in group.roles):
         if attended.values == "rotation":

@@ -141,8 +141,11 @@ def _not_run(model: ModelPositions, captured: Capture) -> Iterator[str]:
     """Parts of the model that did not run, and attention that was not measured."""
     if not captured.attention:
         yield "attention: the model calls no attention function of transformers; give its logits with their mask"
-    records = (*captured.rotations, *captured.biases, *captured.attention)
-    ran = {captured.part_in(model.parts, one.part) for one in records}
+    recorded = [
+        *(one.part for one in (*captured.rotations, *captured.biases)),
+        *(one.part for one in captured.attention),
+    ]
+    ran = {captured.part_in(model.parts, part) for part in recorded}
     for part in model.parts:
         if part not in ran and any(group.layers for group in model.of(part)) and ran - {None}:
             yield f"{part}: it did not run; give capture its inputs"
@@ -191,7 +194,8 @@ def _counted(padded: np.ndarray | None, shape: tuple[int, ...]) -> np.ndarray:
     """Positions of tokens (batch, n), counted from the first that is no padding."""
     if padded is None or padded.shape != shape:
         return np.broadcast_to(np.arange(shape[1]), shape)
-    return np.maximum(np.cumsum(~padded, 1) - 1, 0)
+    counted: np.ndarray = np.maximum(np.cumsum(~padded, 1) - 1, 0)
+    return counted
 
 
 def _group_of(model: ModelPositions, name: str) -> LayerGroup | None:

@@ -36,7 +36,7 @@ class Recorded:
 
 
 @dataclass(frozen=True, eq=False)
-class Attended:
+class MeasuredAttention:
     """What the attention function of one layer was seen to do.
 
     Args:
@@ -79,7 +79,7 @@ class Capture:
     rotations: tuple[Recorded, ...] = ()
     biases: tuple[Recorded, ...] = ()
     rows: dict[str, np.ndarray] = field(default_factory=dict)
-    attention: tuple[Attended, ...] = ()
+    attention: tuple[MeasuredAttention, ...] = ()
     padded: np.ndarray | None = None
     config: Mapping[str, Any] = field(default_factory=dict)
     attends: Literal["causal", "both", "either", ""] = ""
@@ -165,7 +165,7 @@ def _capture_of(arrays: Mapping[str, np.ndarray], facts: Mapping[str, Any]) -> C
 
     rows = {name.removeprefix("rows/"): array for name, array in arrays.items() if name.startswith("rows/")}
     attention = [
-        Attended(visible=arrays[f"attention/{number}"], **one) for number, one in enumerate(facts["attention"])
+        MeasuredAttention(visible=arrays[f"attention/{number}"], **one) for number, one in enumerate(facts["attention"])
     ]
     every = recorded("rotations"), recorded("biases"), rows, tuple(attention), arrays.get("padded")
     return Capture(*every, facts["config"], facts["attends"])

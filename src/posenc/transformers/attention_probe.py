@@ -21,7 +21,7 @@ NARROW_TOLERANCE = 0.05
 OFF_THE_LINE = 0.01
 
 
-class Measured(NamedTuple):
+class Measurement(NamedTuple):
     """What one call of an attention function does.
 
     Attributes:
@@ -37,7 +37,9 @@ class Measured(NamedTuple):
     sums_values: bool
 
 
-def measured(attend: Attend, module: Any, vectors: tuple[Any, Any, Any], rest: tuple[Any, ...], named: Any) -> Measured:
+def measure_attention(
+    attend: Attend, module: Any, vectors: tuple[Any, Any, Any], rest: tuple[Any, ...], named: Any
+) -> Measurement:
     """Measure an attention function of transformers, called with a module, queries, keys, values and the rest."""
     query, key, value = vectors
     named = {name: 0.0 if name == "dropout" else given for name, given in named.items()}
@@ -68,9 +70,9 @@ def measured(attend: Attend, module: Any, vectors: tuple[Any, Any, Any], rest: t
     given = output(query, key, value)
     sums = bool((given - expected).abs().max() <= TOLERANCE.get(query.dtype, NARROW_TOLERANCE) * given.abs().max())
     if not sums:
-        return Measured(seen.any(2).cpu(), None, True, False)
+        return Measurement(seen.any(2).cpu(), None, True, False)
     slope, multiplies = _slope(probabilities(q, k), even, seen, products)
-    return Measured(seen.any(2).cpu(), slope if multiplies else None, multiplies, True)
+    return Measurement(seen.any(2).cpu(), slope if multiplies else None, multiplies, True)
 
 
 def _of_heads(x: torch.Tensor, heads: int) -> torch.Tensor:

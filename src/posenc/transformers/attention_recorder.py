@@ -6,15 +6,14 @@ import re
 from collections import Counter
 from contextlib import ExitStack
 from dataclasses import replace
-from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
-from posenc.diagnosis.model_capture import Attended, Recorded
-from posenc.transformers.attention_probe import Attend, measured
+from posenc.diagnosis.model_capture import MeasuredAttention, Recorded, ValueSource
+from posenc.transformers.attention_probe import Attend, measure_attention
 from posenc.transformers.model_changes import replace_attribute
 from posenc.transformers.traced_vectors import Projection, RotationCall, Sources
 
@@ -35,7 +34,7 @@ class Place(NamedTuple):
 class Step(NamedTuple):
     """One call of an attention function: what it did, and the vectors that reached it."""
 
-    seen: Attended
+    seen: MeasuredAttention
     arrays: dict[str, torch.Tensor]
 
 
@@ -104,21 +103,24 @@ class AttentionRecorder:
         if name is None or CROSS.search(name):
             return
         q, k, v = vectors
-        shown = measured(attend, module, vectors, rest, named)
+        shown = measure_attention(attend, module, vectors, rest, named)
         place, new = place_of(name), q.shape[2]
         key = place, self.calls_of[place]
         self.calls_of[place] += 1
         query, keys = sources.trace(q, 0), sources.trace(k[:, :, -new:], 1)
-        arrays = {}
+        arrays: dict[str, torch.Tensor] = {}
         for letter, traced in (("q", query), ("k", keys)):
             if traced is not None:
                 arrays |= {letter: traced.before, f"{letter}_rotated": traced.after}
-        factors = [None if traced is None else traced.factor for traced in (query, keys)]
-        factor = None if shown.scale is None or None in factors else shown.scale * q.shape[-1] ** 0.5 * prod(factors)
+        factor = shown.scale
+        for traced in (query, keys):
+            known = factor is not None and traced is not None and traced.factor is not None
+            factor = factor * traced.factor if known else None  # type: ignore[operator, union-attr]
+        factor = None if factor is None else factor * q.shape[-1] ** 0.5
         values = sources.of_values(v[:, :, -new:]) if shown.sums_values else "inside attention"
         kept = self._keeps_keys(key, k, new)
         dtype = str(q.dtype).removeprefix("torch.")
-        seen = Attended(shown.visible.numpy(), *place, factor, values, shown.multiplies, kept, dtype)
+        seen = MeasuredAttention(shown.visible.numpy(), *place, factor, values, shown.multiplies, kept, dtype)
         self.steps.setdefault(key, []).append(Step(seen, arrays))
 
     def _keeps_keys(self, key: tuple[Place, int], k: torch.Tensor, new: int) -> bool:
@@ -127,7 +129,7 @@ class AttentionRecorder:
         self.keys[key] = k.clone()
         return earlier is None or kept == 0 or torch.equal(earlier[:, :, -kept:], k[:, :, :kept])
 
-    def attention(self) -> tuple[Attended, ...]:
+    def attention(self) -> tuple[MeasuredAttention, ...]:
         """What attention did in every layer, the steps of a layer together."""
         return tuple(_joined([step.seen for step in steps]) for steps in self.steps.values())
 
@@ -142,7 +144,7 @@ class AttentionRecorder:
         return recorded
 
 
-def _joined(steps: list[Attended]) -> Attended:
+def _joined(steps: list[MeasuredAttention]) -> MeasuredAttention:
     """One record of the steps of a layer: their queries one below the other, all keys side by side."""
     batch, _, _ = steps[0].visible.shape
     total = sum(step.visible.shape[1] for step in steps)
@@ -152,13 +154,13 @@ def _joined(steps: list[Attended]) -> Attended:
         start, end = end, end + step.visible.shape[1]
         keys = step.visible[:, :, -end:]  # a cache of a fixed size has room for later ones
         visible[:, start:end, end - keys.shape[2] : end] = keys
-    factors = [step.logit_factor for step in steps]
-    factor = None if None in factors else max(factors, key=lambda one: abs(np.log(abs(one) / abs(factors[0]))))
-    values = next((step.values for step in steps if step.values != "projection"), "projection")
+    factors = [step.logit_factor for step in steps if step.logit_factor is not None]
+    farthest = max(factors, key=lambda one: abs(np.log(abs(one / factors[0]))), default=None)
+    values: ValueSource = next((step.values for step in steps if step.values != "projection"), "projection")
     return replace(
         steps[0],
         visible=visible,
-        logit_factor=factor,
+        logit_factor=farthest if len(factors) == len(steps) else None,
         values=values,
         multiplies=all(step.multiplies for step in steps),
         keeps_keys=all(step.keeps_keys for step in steps),

@@ -255,7 +255,7 @@ class _Recorder:
         # A model may fill up its sequence to a whole number of blocks.
         rows = {name: np.concatenate(steps, 1)[:, : self.length] for name, steps in self.rows.items()}
         config = getattr(self.model, "config", None)
-        plain = json.loads(config.to_json_string()) if hasattr(config, "to_json_string") else {}
+        plain = {} if config is None or not hasattr(config, "to_json_string") else json.loads(config.to_json_string())
         return Capture(rotations, tuple(self.biases), rows, attention, padded, plain, _attends(config))
 
 

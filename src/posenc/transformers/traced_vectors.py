@@ -18,7 +18,7 @@ AS_LONG = 1e-3
 ONE = torch.ones(1)
 
 
-class Window(NamedTuple):
+class ChannelWindow(NamedTuple):
     """Channels of some vectors that hold multiples of others.
 
     Attributes:
@@ -51,7 +51,7 @@ def flattened(x: torch.Tensor, batch: int, length: int) -> Iterator[torch.Tensor
         yield view.transpose(1, 2).reshape(batch, 1, length, -1)
 
 
-def window_of(part: torch.Tensor, whole: torch.Tensor) -> Window | None:
+def window_of(part: torch.Tensor, whole: torch.Tensor) -> ChannelWindow | None:
     """The channels of `whole` that are multiples of `part`, vector by vector; None where there are none.
 
     Args:
@@ -67,7 +67,7 @@ def window_of(part: torch.Tensor, whole: torch.Tensor) -> Window | None:
     for start in torch.nonzero(_cosine(row, part[-1, 0, -1]) > 1 - allowed).flatten().tolist():
         channels = whole[..., start : start + width].expand_as(part)
         if bool((_cosine(channels, part) > 1 - allowed).all()):
-            return Window(start, _ratio(part, channels))
+            return ChannelWindow(start, _ratio(part, channels))
     return None
 
 
@@ -130,7 +130,7 @@ class Sources(NamedTuple):
                 continue
             every = x[:, :: heads // end.shape[1]]
             normed = [one.output for one in self.projections if one.input is not None and _is_in(end, one.input)]
-            found = window_of(end, every) or next((Window(0, ONE) for one in normed if _is_in(every, one)), None)
+            found = window_of(end, every) or next((ChannelWindow(0, ONE) for one in normed if _is_in(every, one)), None)
             if found is not None:
                 first, projected = self._from_projection(self._first(start))
                 ratio = constant(found.ratio)
@@ -160,7 +160,7 @@ class Sources(NamedTuple):
             for view in flattened(projection.output, batch, length):
                 heads = [_as_long(one, view) for one in x.split(1, 1)]
                 if all(head is not None for head in heads):
-                    return torch.cat(heads, 1), 1.0  # type: ignore[arg-type]
+                    return torch.cat(heads, 1), 1.0
         return x, None
 
     def _projected(self, x: torch.Tensor) -> float | None:
@@ -180,7 +180,9 @@ class Sources(NamedTuple):
             if start.shape[1] != heads or width > dim:
                 continue
             windows = (x[..., at : at + width] for at in dict.fromkeys((0, dim - width)))
-            after = next((one for one in windows if constant(lengths(one) / lengths(start)) is not None), None)
+            after = next(
+                (one for one in windows if constant(vector_lengths(one) / vector_lengths(start)) is not None), None
+            )
             if after is not None:
                 return Traced(self._first(start), after, None)
         return None
@@ -205,7 +207,7 @@ def constant(ratio: torch.Tensor) -> float | None:
     return middle if float((ratio - middle).abs().max()) <= 1e-2 * abs(middle) else None
 
 
-def lengths(x: torch.Tensor) -> torch.Tensor:
+def vector_lengths(x: torch.Tensor) -> torch.Tensor:
     """Length of each vector."""
     return x.double().norm(dim=-1).clamp(min=1e-300)
 
@@ -222,7 +224,7 @@ def _as_long(part: torch.Tensor, whole: torch.Tensor) -> torch.Tensor | None:
     if width > whole.shape[-1]:
         return None
     of_windows = whole.double().unfold(-1, width, 1).norm(dim=-1)
-    apart = (of_windows / lengths(part).unsqueeze(-1) - 1).abs().amax((0, 1, 2))
+    apart = (of_windows / vector_lengths(part).unsqueeze(-1) - 1).abs().amax((0, 1, 2))
     start = int(apart.argmin())
     return whole[..., start : start + width] if float(apart[start]) < AS_LONG else None
 
