@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from transformers import CONFIG_MAPPING, AutoModel
 
-from diagnosis.planted_mistakes import MISTAKES, MODELS, ONLY_IN, TOKENS, attention_modules, built, planted
+from diagnosis.planted_mistakes import (
+    MISTAKES,
+    MODELS,
+    ONLY_IN,
+    TOKENS,
+    attention_modules,
+    built,
+    planted,
+    sees_all,
+    windowed,
+    with_attention,
+)  # fmt: skip
 from every import every
 from posenc.diagnosis import Capture, Diagnosis, diagnose
 from posenc.transformers import capture
@@ -172,3 +185,20 @@ def test_two_live_modules_are_compared() -> None:
     assert diagnose(one.rotary_emb, one.rotary_emb).agree
     assert [finding.name for finding in diagnose(one.rotary_emb, other.rotary_emb).findings] == ["base"]
     assert [finding.name for finding in diagnose(one, other).findings] == ["base"]
+
+
+def test_masks_of_models_with_a_table_or_a_bias_are_looked_at() -> None:
+    sizes = {"vocab_size": 64, "hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4}
+    causal = with_attention(windowed(1000))
+    for kind, keys, plant in (
+        ("bert", sizes | {"intermediate_size": 64}, causal),
+        ("gpt2", {"vocab_size": 64, "n_embd": 64, "n_head": 4, "n_layer": 2}, with_attention(sees_all)),
+        ("t5", {"vocab_size": 64, "d_model": 64, "num_heads": 4, "num_layers": 2, "d_kv": 16, "d_ff": 64}, causal),
+    ):
+        config = CONFIG_MAPPING[kind](**keys)
+        model = AutoModel.from_config(config, attn_implementation="eager").eval()
+        assert diagnose(config, capture(model, TOKENS)).agree
+        with ExitStack() as stack:
+            plant(model, stack)
+            found = diagnose(config, capture(model, TOKENS))
+        assert {finding.name for finding in found.findings} == {"causal mask"}, str(found)
