@@ -115,3 +115,27 @@ def test_what_is_neither_encoding_nor_config_is_refused(posenc, files, word):
         ran = posenc(verb, word, "a.json")
         assert (ran.code, ran.err.count("\n")) == (2, 1)
         assert f"{side} must be" in ran.err
+
+
+LIVE = """
+from transformers import MistralConfig, MistralModel
+
+sizes = {"vocab_size": 64, "hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "sliding_window": 32}
+sizes |= {"intermediate_size": 64, "num_key_value_heads": 2}
+right = MistralModel(MistralConfig(**sizes))
+wrong = MistralModel(MistralConfig(**sizes | {"sliding_window": 33}))
+"""
+
+
+def test_a_loaded_model_is_run(posenc, files):
+    (files / "live.py").write_text(LIVE)
+    sizes = {"hidden_size": 64, "num_attention_heads": 4, "num_key_value_heads": 2, "num_hidden_layers": 2}
+    (files / "mistral.json").write_text(json.dumps({"model_type": "mistral", "sliding_window": 32, **sizes}))
+    assert posenc("doctor", "mistral.json", "live.py:right").code == 0
+    short = posenc("doctor", "mistral.json", "live.py:right", "--tokens", "24")
+    assert short.code == 3
+    assert "not compared: window" in short.out
+    assert posenc("doctor", "mistral.json", "live.py:wrong").out.startswith("mistake: window")
+    refused = posenc("doctor", "mistral.json", "mistral.json", "--tokens", "24")
+    assert refused.code == 2
+    assert "tokens must come with FILE.py:NAME" in refused.err

@@ -11,12 +11,19 @@ import tyro
 from posenc.cli.answer import Answer, Verb, attributes, of_report
 from posenc.cli.inputs import each_waived_has_an_effect, encoding_or_path
 from posenc.cli.working import working
+from posenc.core import validation
 from posenc.core.doors import Encoding
-from posenc.diagnosis import diagnose
+from posenc.diagnosis import Capture, diagnose
 from posenc.diagnosis.code.user_file import load_target
+from posenc.diagnosis.model_capture import FACTS
 from posenc.diagnosis.model_source import read_source
 from posenc.diagnosis.named_arrays import ARRAY_FILES, from_file
 from posenc.diagnosis.rotation.rotation_usage import rope_in_head
+
+#: Tokens that a loaded model is run over, and the most.
+TOKENS, MOST_TOKENS = 64, 1 << 14
+#: Ids below it are often those of padding and of the ends of a text.
+FIRST_WORD = 10
 
 
 @dataclass(frozen=True)
@@ -24,12 +31,13 @@ class DoctorVerb(Verb):
     """Compare two configs, or a config with a running implementation, and name the known mistake behind a difference.
 
     The second may be another config or encoding; arrays in an .npz or .safetensors file; or FILE.py:NAME, a torch
-    module of your own (posenc runs the file). Arrays are inv_freq; cos and sin, or a cos_sin_cache; q and q_rotated, k
-    and k_rotated; or q, k and logits or probabilities, whose mask shows the window; with positions where they are not
-    0, 1, 2, ...; for ALiBi and T5, bias, or q, k and logits of all heads, and the table; for positions that are added,
-    table, or embeddings and hidden_states. Mistakes are tried alone, then of some heads, rows or one side, then in
-    pairs. Differences that no logit can show are not flagged: other spellings, one shift of all positions under a
-    rotation, float32 rounding.
+    module of your own, or a loaded model of transformers, which runs over drawn tokens (posenc runs the file). Two .npz
+    files that posenc.diagnosis.Capture saved are compared too. Arrays are inv_freq; cos and sin, or a cos_sin_cache; q
+    and q_rotated, k and k_rotated; or q, k and logits or probabilities, whose mask shows the window; with positions
+    where they are not 0, 1, 2, ...; for ALiBi and T5, bias, or q, k and logits of all heads, and the table; for
+    positions that are added, table, or embeddings and hidden_states. Mistakes are tried alone, then of some heads, rows
+    or one side, then in pairs. Differences that no logit can show are not flagged: other spellings, one shift of all
+    positions under a rotation, float32 rounding.
 
     Exit code: 0 when they agree in everything that positions are, 1 when they differ, 2 when they cannot be compared, 3
     when they agree in what was compared; what was not is listed, with what to give so that it is.
@@ -58,17 +66,34 @@ class DoctorVerb(Verb):
     length: int | None = None
     """The length to serve, for scalings that depend on it; that of the arrays if left out."""
 
+    tokens: int | None = None
+    """How many tokens a loaded model is run over: more than a window holds show the window; 64 if left out."""
+
     waive: tuple[str, ...] = ()
     """Keys of configs that concern positions and may go unread; the verdict names them."""
 
     def run(self) -> Answer:
-        expected, actual = encoding_or_path("expected", self.expected), _actual(self.actual)
+        expected = self.expected if _is_record(self.expected) else encoding_or_path("expected", self.expected)
+        actual = self._actual()
         self._only_for_arrays(expected)
         each_waived_has_an_effect((expected, actual), self.waive)
         options = attributes(self, "layer", "layout", "part", "length", "waive")
         with working("comparing, and searching for the mistake behind a difference"):
             diagnosis = diagnose(expected, actual, **options)
         return of_report(diagnosis, code=diagnosis.exit_code, verdict=diagnosis.verdict)
+
+    def _actual(self) -> Any:
+        file, colon, _ = self.actual.rpartition(":")
+        target = load_target(self.actual) if colon and file.endswith(".py") else None
+        if self.tokens is not None and not _is_model(target):
+            raise ValueError(
+                "tokens must come with FILE.py:NAME, a loaded model of transformers; got none. Leave it out."
+            )
+        if target is not None:
+            tokens = TOKENS if self.tokens is None else validation.integer("tokens", self.tokens, 2, MOST_TOKENS)
+            return _captured(target, tokens) if _is_model(target) else target
+        is_file = Path(self.actual).suffix in ARRAY_FILES
+        return self.actual if is_file else encoding_or_path("actual", self.actual)
 
     def _only_for_arrays(self, expected: Any) -> None:
         """Refuse the options that say nothing about what is compared."""
@@ -94,10 +119,22 @@ def _depends_on_length(expected: Any) -> bool:
     return any(hasattr(rope.scaling, "length") for rope in ropes)
 
 
-def _actual(text: str) -> Any:
-    if Path(text).suffix in ARRAY_FILES:
-        return text
-    file, colon, _ = text.rpartition(":")
-    if colon and file.endswith(".py"):
-        return load_target(text)
-    return encoding_or_path("actual", text)
+def _is_record(text: str) -> bool:
+    """Whether this is a file that `Capture.save` wrote."""
+    return Path(text).suffix == ".npz" and Path(text).is_file() and FACTS in from_file(Path(text))
+
+
+def _is_model(given: Any) -> bool:
+    """Whether this is a loaded model of transformers that reads tokens, and not one of its modules."""
+    return hasattr(given, "get_input_embeddings") and hasattr(getattr(given, "config", None), "get_text_config")
+
+
+def _captured(model: Any, tokens: int) -> Capture:
+    """What a model does with as many drawn tokens; the libraries are loaded only where a model is given."""
+    import torch
+
+    from posenc.transformers import capture
+
+    vocabulary, draw = model.config.get_text_config().vocab_size, torch.Generator().manual_seed(0)
+    drawn = torch.randint(min(FIRST_WORD, vocabulary - 1), vocabulary, (2, tokens), generator=draw)
+    return capture(model, drawn.to(model.get_input_embeddings().weight.device))

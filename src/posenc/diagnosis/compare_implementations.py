@@ -12,10 +12,10 @@ from posenc.core.doors import Encoding
 from posenc.core.rotation import LAYOUTS
 from posenc.diagnosis.checkpoint_tables import compare_tables, table_shapes
 from posenc.diagnosis.judge_arrays import judge_arrays
-from posenc.diagnosis.judge_capture import judge_capture
+from posenc.diagnosis.judge_capture import judge_capture, judge_captures
 from posenc.diagnosis.judge_models import judge_models
 from posenc.diagnosis.live_module import is_module, module_evidence
-from posenc.diagnosis.model_capture import Capture
+from posenc.diagnosis.model_capture import FACTS, Capture
 from posenc.diagnosis.model_source import read_source
 from posenc.diagnosis.named_arrays import ARRAY_FILES, ARRAY_NAMES, from_file
 from posenc.diagnosis.rotation.judge_rotations import judge_rotations
@@ -40,8 +40,10 @@ def diagnose(
     positions under a rotation, float32 rounding.
 
     Args:
-        expected: An encoding, what `from_config` returns, or a config (a dict, or the path of its file or folder).
-        actual: Any of these; a live torch module; what `posenc.transformers.capture` recorded of a model; or arrays, as
+        expected: An encoding, what `from_config` returns, or a config (a dict, or the path of its file or folder). A
+            live module of transformers stands for its config; a capture is compared with another capture.
+        actual: Any of these; a live torch module; what `posenc.transformers.capture` recorded of a model, or
+            the .npz file of such a record; or arrays, as
             a dict or in an .npz or .safetensors file (never a pickle): `inv_freq`; `cos` and `sin`, or a
             `cos_sin_cache`; `q` and `q_rotated`, `k` and `k_rotated`; or `q`, `k` and `logits` or `probabilities`, of
             one head or several; with `positions` where they are not 0, 1, 2, .... A mask in logits shows the window. Of
@@ -72,9 +74,15 @@ def diagnose(
     length = None if length is None else validation.integer("length", length, 1, 2**53)
     layout = None if layout is None else validation.choice("layout", layout, LAYOUTS)
     part = None if part is None else validation.text("part", part)
-    one = read_source("expected", expected, validation.texts("waive", waive))
+    expected, actual = _record(expected), _record(actual)
+    one = read_source("expected", _stated(expected), validation.texts("waive", waive))
+    if isinstance(expected, Capture):
+        if not isinstance(actual, Capture):
+            raise TypeError(f"actual must be a capture, as expected is; got {type(actual).__name__}. Give one.")
+        captures = judge_captures(_require_model(one.positions), expected, actual, length)
+        return captures.looked_at_in(one.positions)
     if isinstance(actual, Capture):
-        return judge_capture(_require_model(one.positions), actual, length).looked_at_in(one.positions)
+        return judge_capture(_require_model(one.positions), actual, length, one.config).looked_at_in(one.positions)
     groups = _groups(one.positions, layer, part)
     verdict = _tables_of_checkpoint(actual, groups)
     arrays = _arrays(actual) if verdict is None else {}
@@ -86,6 +94,21 @@ def diagnose(
     verdict = verdict or judge_arrays(groups, one.positions, arrays or {}, layout, length)
     waived = one.positions.waived if isinstance(one.positions, ModelPositions) else ()
     return replace(verdict, not_compared=tuple(map(str, waived))).looked_at_in(one.positions)
+
+
+def _record(given: Any) -> Any:
+    """The record in a file that `Capture.save` wrote; everything else as it is."""
+    is_record = isinstance(given, str | Path) and Path(given).suffix == ".npz" and FACTS in from_file(Path(given))
+    return Capture.load(given) if is_record else given
+
+
+def _stated(expected: Any) -> Any:
+    """The config of a live module or of a capture; everything else as it is."""
+    return expected.config if isinstance(expected, Capture) or _has_config(expected) else expected
+
+
+def _has_config(given: Any) -> bool:
+    return is_module(given) and callable(getattr(getattr(given, "config", None), "to_dict", None))
 
 
 def _tables_of_checkpoint(actual: Any, groups: tuple[LayerGroup, ...]) -> Diagnosis | None:

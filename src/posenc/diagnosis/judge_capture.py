@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -10,38 +10,156 @@ import numpy as np
 
 from posenc.core.doors import AttentionBias
 from posenc.diagnosis.bias.judge_biases import judge_biases
+from posenc.diagnosis.judge_attention import judge_attention
 from posenc.diagnosis.mistake import Finding
-from posenc.diagnosis.model_capture import Capture
+from posenc.diagnosis.model_capture import Capture, Recorded
+from posenc.diagnosis.named_arrays import NamedArray, on_host
 from posenc.diagnosis.position_fields import shown_by
 from posenc.diagnosis.rotation.evidence_from_arrays import rotation_evidence
-from posenc.diagnosis.rotation.judge_rotations import judge_rotations
+from posenc.diagnosis.rotation.judge_rotations import agrees, judge_rotations
+from posenc.diagnosis.rotation.rotation_evidence import RotationEvidence
 from posenc.diagnosis.verdict import Diagnosis, merged_diagnosis
 from posenc.encodings.adds.learned import Learned
-from posenc.models.model_positions import LayerGroup, ModelPositions
+from posenc.models.model_positions import LayerGroup, ModelPositions, layer_ranges
+
+#: Parts whose tokens are no words, and may stand on a grid.
+MEDIA = ("vision", "audio")
+ROTATED_BESIDES = Finding(
+    "rotated besides", "Queries and keys are rotated, in a model that has positions of another kind.",
+    "Leave the rotation out.",
+)  # fmt: skip
 
 
-def judge_capture(model: ModelPositions, captured: Capture, length: int | None = None) -> Diagnosis:
-    """Compare every rotation, bias and table that was recorded.
+def judge_capture(
+    model: ModelPositions, captured: Capture, length: int | None = None, config: Mapping[str, Any] | None = None
+) -> Diagnosis:
+    """Compare every rotation, bias and table that was recorded, and what attention did.
+
+    Args:
+        model: What is meant.
+        captured: The record.
+        length: The length that is served; that of the record if None.
+        config: What is meant as plain data, for what decides whether later keys are hidden; the record's own if None.
 
     Raises:
         ValueError: The config says nothing about them.
     """
-    verdicts = [*_rotations(model, captured, length), *_biases(model, captured), *_rows(model, captured)]
+    attention = judge_attention(model, captured, config)
+    rotations = list(_rotations(model, captured, length))
+    verdicts = [*rotations, *_biases(model, captured), *_rows(model, captured), *([attention] if attention else [])]
     if not verdicts:
         raise ValueError(
             "expected must describe what was captured, rotations, biases or tables of positions; got "
             f"{model.model_type}. Give the config of this model."
         )
-    return replace(merged_diagnosis(verdicts), not_compared=tuple(map(str, model.not_read)))
+    merged = merged_diagnosis(verdicts)
+    missing = tuple(_not_traced(model, captured))
+    if missing:
+        merged = replace(merged, looked_at=tuple(name for name in merged.looked_at if name != "other layers"))
+    return replace(merged, not_compared=(*map(str, model.not_read), *_not_run(model, captured), *missing))
 
 
 def _rotations(model: ModelPositions, captured: Capture, length: int | None) -> Iterator[Diagnosis]:
+    """Compare the rotation of each layer; findings name the layers that have them, where not all do."""
+    verdicts: list[tuple[int | None, Diagnosis]] = []
+    unexplained: set[tuple[LayerGroup, ...]] = set()  # searched once for all layers alike, as a search takes seconds
     for recorded in captured.rotations:
-        part = "text" if "text" in model.parts else model.parts[0]
-        every = model.of(part)
-        groups = tuple(group for group in every if recorded.layer is None or recorded.layer in group.layers)
-        evidence = rotation_evidence(recorded.arrays, recorded.layout)
-        yield judge_rotations(groups or every, model, [("", evidence)], length)
+        groups = _groups(model, captured, recorded)
+        for evidence in _evidence(recorded, captured.padded, groups):
+            if groups in unexplained and not agrees(groups, model, evidence, length):
+                continue
+            verdict = _of_layer(groups, model, evidence, length)
+            verdicts.append((recorded.layer, verdict))
+            if not verdict.explained:
+                unexplained.add(groups)
+    layers_of: dict[Finding, set[int]] = {}
+    for layer, verdict in verdicts:
+        for finding in verdict.findings:
+            layers_of.setdefault(finding, set()).update(() if layer is None else (layer,))
+    every = {layer for layer, _ in verdicts if layer is not None}
+    for _, verdict in verdicts:
+        named = (
+            finding if layers_of[finding] in (every, set()) else replace(finding, where=_layers(layers_of[finding]))
+            for finding in verdict.findings
+        )
+        yield replace(verdict, findings=tuple(named))
+
+
+def _layers(numbers: Iterable[int]) -> str:
+    return layer_ranges(tuple(sorted(numbers)))
+
+
+def _groups(model: ModelPositions, captured: Capture, recorded: Recorded) -> tuple[LayerGroup, ...]:
+    """The groups whose self-attention a record belongs to; none where the model has no such part."""
+    part = captured.part_in(model.parts, recorded.part)
+    every = () if part is None else tuple(group for group in model.of(part) if "cross" not in group.attention)
+    of_layer = tuple(group for group in every if recorded.layer is None or recorded.layer in group.layers)
+    return of_layer or every
+
+
+def _evidence(
+    recorded: Recorded, padded: np.ndarray | None, groups: tuple[LayerGroup, ...]
+) -> Iterator[RotationEvidence]:
+    """Evidence of a record: of the whole batch, or of each row without its padding; none of a grid's coordinates."""
+    encoding = next((group.rotary_encoding for group in groups if group.rotary_encoding is not None), None)
+    if not groups or (recorded.part in MEDIA and encoding is not None and encoding.axes > 1):
+        return
+    batches = [recorded.arrays] if padded is None or recorded.layout != "bhtd" else _without_padding(recorded, padded)
+    for arrays in batches:
+        axes = 1 if encoding is None else encoding.axes
+        count = on_host(next(iter(arrays.values()))).values.shape[1 if recorded.layout == "bthd" else -2]
+        positions = {"positions": np.repeat(np.arange(count)[:, None], axes, 1)} if axes > 1 else {}
+        yield rotation_evidence({**arrays, **positions}, recorded.layout)
+
+
+def _without_padding(recorded: Recorded, padded: np.ndarray) -> list[dict[str, Any]]:
+    """The vectors of each row of the batch that are no padding."""
+    rows = [np.flatnonzero(~row) for row in padded]
+    arrays = {name: on_host(array) for name, array in recorded.arrays.items()}
+    return [
+        {
+            name: NamedArray(array.values[number : number + 1, :, kept[0] : kept[-1] + 1], array.dtype)
+            for name, array in arrays.items()
+        }
+        for number, kept in enumerate(rows)
+        if kept.size
+    ]
+
+
+def _of_layer(
+    groups: tuple[LayerGroup, ...], model: ModelPositions, evidence: RotationEvidence, length: int | None
+) -> Diagnosis:
+    """Compare one layer, which may be meant not to rotate although it has other encodings."""
+    if any(group.rotary_encoding for group in groups) or not any(group.encodings for group in groups):
+        return judge_rotations(groups, model, [("", evidence)], length)
+    if evidence.unchanged():
+        return Diagnosis(True)
+    return Diagnosis(False, (ROTATED_BESIDES,), compared=evidence.width())
+
+
+def _not_run(model: ModelPositions, captured: Capture) -> Iterator[str]:
+    """Parts of the model that did not run, and attention that was not measured."""
+    if not captured.attention:
+        yield "attention: the model calls no attention function of transformers; give its logits with their mask"
+    recorded = [
+        *(one.part for one in (*captured.rotations, *captured.biases)),
+        *(one.part for one in captured.attention),
+    ]
+    ran = {captured.part_in(model.parts, part) for part in recorded}
+    for part in model.parts:
+        if part not in ran and any(group.layers for group in model.of(part)) and ran - {None}:
+            yield f"{part}: it did not run; give capture its inputs"
+
+
+def _not_traced(model: ModelPositions, captured: Capture) -> Iterator[str]:
+    """Layers that are to rotate, and whose rotation was not seen although their part ran."""
+    seen = {(captured.part_in(model.parts, one.part), one.layer) for one in captured.rotations}
+    ran = {captured.part_in(model.parts, one.part) for one in captured.attention}
+    for part in model.parts:
+        groups = [group for group in model.of(part) if group.rotary_encoding and "cross" not in group.attention]
+        missing = {layer for group in groups for layer in group.layers} - {layer for one, layer in seen if one == part}
+        if part in ran and missing:
+            yield f"rotation of {part}, {_layers(missing)}: what reaches attention was not traced back to it"
 
 
 def _biases(model: ModelPositions, captured: Capture) -> Iterator[Diagnosis]:
@@ -62,12 +180,22 @@ def _rows(model: ModelPositions, captured: Capture) -> Iterator[Diagnosis]:
         if group is None:
             continue
         every = np.atleast_2d(rows)
-        expected = group.offset + np.arange(every.shape[1])
+        expected = group.offset + _counted(captured.padded, every.shape)
+        if captured.padded is not None and captured.padded.shape == every.shape:
+            expected = np.where(captured.padded, every, expected)  # what padding reads counts for nothing
         compared = f"rows {every.min()} to {every.max()} of {name}, read by {every.shape[1]} tokens"
         if np.all(every == expected):
             yield Diagnosis(True, compared=compared, looked_at=looked_at)
             continue
         yield Diagnosis(False, (_wrong_rows(name, every, expected),), compared=compared, looked_at=looked_at)
+
+
+def _counted(padded: np.ndarray | None, shape: tuple[int, ...]) -> np.ndarray:
+    """Positions of tokens (batch, n), counted from the first that is no padding."""
+    if padded is None or padded.shape != shape:
+        return np.broadcast_to(np.arange(shape[1]), shape)
+    counted: np.ndarray = np.maximum(np.cumsum(~padded, 1) - 1, 0)
+    return counted
 
 
 def _group_of(model: ModelPositions, name: str) -> LayerGroup | None:
@@ -83,9 +211,29 @@ def _wrong_rows(name: str, rows: np.ndarray, expected: np.ndarray) -> Finding:
     if len(shifts) == 1:
         shift = int(shifts[0])
         sentence = f"Tokens read rows of {name} {abs(shift)} too {'high' if shift > 0 else 'low'}: the first row is "
-        sentence += f"{expected[0] + shift} where {expected[0]} is meant."
-        fix = f"Count positions from {expected[0]}: rows below belong to padding, or to nothing."
+        sentence += f"{expected[0, 0] + shift} where {expected[0, 0]} is meant."
+        fix = f"Count positions from {expected[0, 0]}: rows below belong to padding, or to nothing."
         return Finding("offset of a table", sentence, fix)
-    got, model = rows[tuple(wrong)], expected[wrong[1]]
+    got, model = rows[tuple(wrong)], expected[tuple(wrong)]
     sentence = f"Token {wrong[1]} of batch row {wrong[0]} reads row {got} of {name} where {model} is meant."
     return Finding("rows that are read", sentence, "Look at the position_ids that reach the table.")
+
+
+def judge_captures(model: ModelPositions, first: Capture, second: Capture, length: int | None = None) -> Diagnosis:
+    """Compare what two models did, each with the first one's config: what differs is what only one of them does."""
+    one, other = (judge_capture(model, captured, length, first.config) for captured in (first, second))
+    looked_at = tuple(name for name in one.looked_at if name in other.looked_at)
+    other = replace(other, looked_at=looked_at)
+    if one.agree:
+        return other
+    alike = one.explained and set(one.findings) == set(other.findings)
+    only = tuple(
+        replace(finding, where=f"the first alone{finding.where and ', '}{finding.where}")
+        for finding in one.findings
+        if finding not in other.findings
+    )
+    new = tuple(finding for finding in other.findings if finding not in one.findings)
+    note = f"the first differs from its own config: {'; '.join(finding.sentence for finding in one.findings)}"
+    return replace(
+        other, agree=alike, findings=(*new, *only), notes=(*other.notes, note), worst=one.worst + other.worst
+    )

@@ -17,6 +17,7 @@ _FIX = {
     "window": "Read sliding_window, attention_chunk_size and layer_types of the file, and count the query's own key.",
     "causal mask": "Mask every key behind its query: key position > query position.",
 }
+SEE_BOTH_SIDES = "Attend to both sides: is_causal=False, and a mask of the padding alone."
 IRREGULAR = "the mask hides keys within reach as well, as between packed documents: the window was not compared"
 
 
@@ -48,7 +49,7 @@ def judge_mask(groups: tuple[LayerGroup, ...], arrays: Arrays, windows_known: bo
     sides = [_positions(arrays, role, count) for role, count in zip(("query", "key"), visible.shape, strict=True)]
     if not shown.masks or not rows.any() or sides[0] is None or sides[1] is None:
         return None
-    return _compared(windows.pop(), visible[rows][:, columns], sides[0][rows, None], sides[1][columns])
+    return compare_mask(windows.pop(), visible[rows][:, columns], sides[0][rows], sides[1][columns])
 
 
 def _positions(arrays: Arrays, role: str, count: int) -> np.ndarray | None:
@@ -58,25 +59,39 @@ def _positions(arrays: Arrays, role: str, count: int) -> np.ndarray | None:
     return positions if len(positions) == count else None
 
 
-def _compared(window: NearKeys | None, visible: np.ndarray, query: np.ndarray, key: np.ndarray) -> Diagnosis:
-    """Compare visible keys (n, m) of queries (n, 1) with those of a window."""
-    distance = query - key
+def compare_mask(
+    window: NearKeys | None, visible: np.ndarray, query: np.ndarray, key: np.ndarray, causal: bool | None = None
+) -> Diagnosis:
+    """Compare the keys that queries see with those of a window.
+
+    Args:
+        window: The keys that are meant; None for all.
+        visible: Whether a query sees a key, (n, m).
+        query: Positions of queries, (n,).
+        key: Positions of keys, (m,).
+        causal: Whether later keys are to be hidden, where no window says it; None if that is not known.
+    """
+    distance = query[:, None] - key
     band = _band(visible, distance)
-    expected = _expected(window, query, key, band)
+    expected = _expected(window, query[:, None], key, band, causal)
     beyond, hidden = visible & ~expected, expected & ~visible
+    later = distance < 0
     compared = f"the mask of {visible.shape[0]} queries and {visible.shape[1]} keys"
     findings = []
-    if (beyond & (distance < 0)).any():
+    if (beyond & later).any():
         behind = f"{-distance[beyond].min():,} positions behind them"
         findings.append(_finding("causal mask", f"Queries see keys up to {behind}."))
-    if (beyond & (distance >= 0)).any() or (band.whole and (hidden & (distance >= 0)).any()):
+    if (hidden & later).any() and not (visible & later).any():
+        findings.append(Finding("causal mask", "Queries see no later keys, and are to see them.", SEE_BOTH_SIDES))
+    if (beyond & ~later).any() or (band.whole and (hidden & ~later).any()):
         nearer = f"keys up to {band.farthest:,} positions before the query"
         found = "all keys" if band.farthest >= distance.max() else nearer
         findings.append(_finding("window", f"Queries see {found} where {window or 'all keys'} are meant."))
     if not findings and hidden.any():
         return Diagnosis(True, notes=(IRREGULAR,), compared=compared)
     ends = not isinstance(window, Window) or distance.max() > window.before
-    kinds = [*(["mask"] if ends else []), *(["mask of later keys"] if window and (distance < 0).any() else [])]
+    of_later_keys = (window is not None or causal is not None) and later.any()
+    kinds = [*(["mask"] if ends else []), *(["mask of later keys"] if of_later_keys else [])]
     return Diagnosis(not findings, tuple(findings), compared=compared, looked_at=shown_by(*kinds))
 
 
@@ -86,14 +101,16 @@ def _band(visible: np.ndarray, distance: np.ndarray) -> MaskBand:
     return MaskBand(nearest, farthest, bool(visible[(distance >= nearest) & (distance <= farthest)].all()))
 
 
-def _expected(window: NearKeys | None, query: np.ndarray, key: np.ndarray, band: MaskBand) -> np.ndarray:
-    """Mask of the keys that are to be seen; where no window states it, later keys are seen by all queries or none."""
+def _expected(
+    window: NearKeys | None, query: np.ndarray, key: np.ndarray, band: MaskBand, causal: bool | None
+) -> np.ndarray:
+    """Mask of the keys that are to be seen; where nothing states it, later keys are seen by all queries or none."""
     distance = query - key
     if isinstance(window, Window):
         return np.asarray((distance >= -window.after) & (distance <= window.before))
     if isinstance(window, Chunks):
         return np.asarray((distance >= 0) & (query // window.size == key // window.size))
-    both_sides = band.nearest <= distance.min() < 0
+    both_sides = band.nearest <= distance.min() < 0 if causal is None else not causal
     return np.full(distance.shape, True) if both_sides else np.asarray(distance >= 0)
 
 

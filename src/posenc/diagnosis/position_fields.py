@@ -11,8 +11,8 @@ from posenc.models.model_positions import ModelPositions
 #: Everything about positions in which two implementations can differ.
 PositionField = Literal[
     "frequencies", "amplitude", "direction", "pairing", "query positions", "key positions", "added vectors",
-    "table rows", "biases", "content scores", "softmax scale", "window", "causal mask", "other roles", "other layers",
-    "order of rows",
+    "table rows", "biases", "content scores", "softmax scale", "window", "causal mask", "values", "other roles",
+    "other layers", "order of rows",
 ]  # fmt: skip
 Fields = frozenset[PositionField]
 
@@ -31,8 +31,9 @@ GIVE: dict[PositionField, str] = {
     "biases": "bias of all heads, (heads, queries, keys)",
     "content scores": "both configs",
     "softmax scale": f"q, k and logits, {MODEL}",
-    "window": f"logits with their mask, longer than the window, {MODEL}",
+    "window": "logits with their mask or a capture of the running model, longer than the window, or both configs",
     "causal mask": "a capture of the running model",
+    "values": "a capture of the running model",
     "other roles": "both configs",
     "other layers": MODEL,
     "order of rows": "the folder with its weights, then the other folder or a .gguf file",
@@ -51,6 +52,9 @@ SHOWN_BY: dict[str, Fields] = {
     "logits": ROTATION | {"softmax scale", "biases"},
     "mask": frozenset({"window"}),
     "mask of later keys": frozenset({"causal mask"}),
+    "logits of an attention function": frozenset({"softmax scale"}),
+    "values of an attention function": frozenset({"values"}),
+    "every layer": frozenset({"other layers"}),
     "bias": frozenset({"biases"}),
     "table": frozenset({"added vectors"}),
     "shapes of tables": frozenset(),
@@ -69,7 +73,7 @@ def fields_of(positions: Encoding | ModelPositions) -> Fields:
     """The fields that an encoding or a model has.
 
     A model of several layers has "other layers" than the one that arrays come from; every model that attends has a
-    softmax scale, a window (or none) and a causal mask (or none).
+    softmax scale, a window (or none), a causal mask (or none) and values that nothing rotates (or that something does).
 
     Args:
         positions: An encoding, or what `from_config` returns.
@@ -90,7 +94,7 @@ def fields_of(positions: Encoding | ModelPositions) -> Fields:
             fields |= fields_of(encoding)
     layers = {(group.part, layer) for group in positions.groups for layer in group.layers}
     if layers:
-        fields |= {"softmax scale", "window", "causal mask"}
+        fields |= {"softmax scale", "window", "causal mask", "values"}
     if len(layers) > 1:
         fields.add("other layers")
     if any(group.roles for group in positions.groups):

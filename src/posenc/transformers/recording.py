@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from typing import Any
+from itertools import pairwise
+from typing import Any, Literal
 
 import numpy as np
 import torch
+from transformers.models.auto.modeling_auto import (
+    MODEL_FOR_CAUSAL_LM_MAPPING_NAMES,
+    MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES,
+    MODEL_FOR_MASKED_LM_MAPPING_NAMES,
+)
 
 from posenc.core import validation
 from posenc.diagnosis.model_capture import Capture, Recorded
-from posenc.transformers.model_changes import replace_attribute
+from posenc.transformers.attention_recorder import AttentionRecorder, Place, place_of
+from posenc.transformers.model_changes import evaluating, replace_attribute
 from posenc.transformers.refusals import check_torch_module
+from posenc.transformers.traced_vectors import RotationCall
 
 #: Parts of the names of functions that rotate, in the code of models.
 ROTATES = ("rotary", "rope")
@@ -23,23 +32,31 @@ TIMES = "beta"
 #: Words in the names of modules that hold a table of positions, and what makes T5's bias.
 HOLDS_POSITIONS = ("position", "wpe")
 MAKES_BIAS = "compute_bias"
+#: The argument of models that says which tokens are padding.
+MASK = "attention_mask"
 
 
-def capture(model: Any, tokens: Any) -> Capture:
-    """Run a model of Hugging Face once and record what `posenc.diagnosis.diagnose` needs of it.
+def capture(model: Any, tokens: Any, *, inputs: Mapping[str, Any] | None = None, decoded: int = 0) -> Capture:
+    """Run a model of Hugging Face and record what `posenc.diagnosis.diagnose` needs of it.
+
+    Each attention function is called a few times more, with unit vectors as values, zeros as queries and random
+    numbers: that shows what each query sees and the scale of the logits.
 
     Args:
         model: Model whose code rotates by functions of its own (Llama, GPT-J, GPT-NeoX, ...), makes ALiBi (BLOOM, MPT,
-            Falcon) or T5's bias, or reads a table of positions (OPT, RoBERTa, GPT-2, ...). It runs without gradients
-            and is not changed.
-        tokens: Token ids (batch, n), as the model takes them; some dozens of tokens show most.
+            Falcon) or T5's bias, or reads a table of positions (OPT, RoBERTa, GPT-2, ...). It runs without gradients,
+            in evaluation mode, and is not changed.
+        tokens: Token ids (batch, n), as the model takes them; some dozens of tokens show most. A window is seen where
+            there are more tokens than it holds.
+        inputs: Further arguments of the model by name: attention_mask, position_ids or pixel_values, for example.
+        decoded: How many of the last tokens are given one by one after the others, with the model's cache of keys.
 
     Returns:
-        Rotations, biases and rows of tables, for `diagnose(config, captured)`.
+        Rotations, biases, rows of tables and what attention does, for `diagnose(config, captured)`.
 
     Raises:
-        TypeError: `model` is no torch module.
-        ValueError: Nothing of positions is seen in `model`.
+        TypeError: `model` is no torch module, or `decoded` no whole number.
+        ValueError: Nothing of positions is seen in `model`, or `decoded` leaves no token for the first step.
 
     Example:
         >>> from transformers import LlamaConfig, LlamaModel
@@ -47,6 +64,8 @@ def capture(model: Any, tokens: Any) -> Capture:
         >>> captured = capture(LlamaModel(LlamaConfig(num_hidden_layers=2, **sizes)), torch.arange(8)[None])
         >>> [rotation.layer for rotation in captured.rotations]
         [0, 1]
+        >>> captured.attention[0].visible[0].sum(-1)
+        array([1, 2, 3, 4, 5, 6, 7, 8])
     """
     check_torch_module(model)
     if not isinstance(tokens, torch.Tensor) or tokens.ndim != 2 or tokens.dtype not in (torch.int32, torch.int64):
@@ -54,15 +73,45 @@ def capture(model: Any, tokens: Any) -> Capture:
             f"{tokens.dtype}, {tuple(tokens.shape)}" if isinstance(tokens, torch.Tensor) else validation.shown(tokens)
         )
         raise TypeError(f"tokens must be token ids (batch, n), integers; got {what}. Give torch.arange(32)[None], say.")
-    recorder = _Recorder(model, int(tokens.shape[-1]))
+    length = int(tokens.shape[-1])
+    validation.integer("decoded", decoded, 0, length - 1)
+    recorder = _Recorder(model, length)
     with ExitStack() as stack, torch.no_grad():
+        stack.enter_context(evaluating(model))
         recorder.watch(stack)
-        config = getattr(model, "config", None)
-        if getattr(config, "is_encoder_decoder", False):
-            model(input_ids=tokens, decoder_input_ids=tokens)
+        _run(model, tokens, dict(inputs or {}), length - decoded)
+    return recorder.result(_padding(inputs or {}, tokens))
+
+
+def _run(model: Any, tokens: Any, inputs: dict[str, Any], first: int) -> None:
+    """Run a model over its first tokens, then over each of the others with its cache."""
+    length, past = tokens.shape[-1], None
+    both = getattr(getattr(model, "config", None), "is_encoder_decoder", False)
+    along = {name for name, given in inputs.items() if getattr(given, "shape", ())[:2] == tokens.shape}
+    for start, end in pairwise((0, *range(first, length + 1))):
+        # A mask is as long as all keys, other inputs as the new tokens; images belong to the first step.
+        named = {name: inputs[name][:, 0 if name == MASK else start : end] for name in along}
+        if past is None:
+            named |= {name: given for name, given in inputs.items() if name not in along}
+        if first < length:
+            named |= {"past_key_values": past, "use_cache": True}
+        if both:
+            named = {**named, "input_ids": tokens, "decoder_input_ids": tokens[:, start:end]}
+            output = model(**(named if MASK not in along else {**named, MASK: inputs[MASK]}))
         else:
-            model(tokens)
-    return recorder.result()
+            output = model(tokens[:, start:end], **named)
+        past = getattr(output, "past_key_values", None)
+        if first < length and past is None:
+            raise ValueError("decoded must be 0 for a model that returns no past_key_values; got one. Leave it out.")
+
+
+def _padding(inputs: Mapping[str, Any], tokens: Any) -> np.ndarray | None:
+    """Which tokens are padding, by the mask that was given; None where none is."""
+    mask = inputs.get(MASK)
+    if mask is None or mask.shape != tokens.shape or bool((mask != 0).all()):
+        return None
+    padded: np.ndarray = (mask == 0).cpu().numpy()
+    return padded
 
 
 class _Recorder:
@@ -70,20 +119,26 @@ class _Recorder:
 
     def __init__(self, model: Any, length: int) -> None:
         self.model, self.length = model, length
-        self.layer: int | None = None
+        self.attention = AttentionRecorder(model)
+        self.place = Place(None, "")
         self.inside = False
         self.alibi: int | None = None
-        self.single: dict[int | None, tuple[Any, Any]] = {}
+        self.single: dict[Place, tuple[Any, Any]] = {}
         self.rotations: list[Recorded] = []
         self.biases: list[Recorded] = []
-        self.rows: dict[str, np.ndarray] = {}
+        self.rows: dict[str, list[np.ndarray]] = {}
+        self.read: set[str] = set()
 
     def watch(self, stack: ExitStack) -> None:
         """Hook into the model's modules, and into the functions of its code, until the stack is closed."""
+        self.attention.watch(stack)
+        stack.callback(self.model.register_forward_pre_hook(lambda *given: self.read.clear()).remove)
         tables = {}
         for name, module in self.model.named_modules():
+            if place_of(name).layer is not None:
+                stack.callback(module.register_forward_pre_hook(self._enter(place_of(name))).remove)
             if isinstance(getattr(module, "layer_idx", None), int):
-                stack.callback(module.register_forward_pre_hook(self._enter, with_kwargs=True).remove)
+                stack.callback(module.register_forward_pre_hook(self._note_alibi, with_kwargs=True).remove)
             weight = getattr(module, "weight", None)
             if weight is not None and weight.dim() == 2 and any(word in name for word in HOLDS_POSITIONS):
                 tables[weight.data_ptr()] = name
@@ -98,9 +153,18 @@ class _Recorder:
         functional = torch.nn.functional
         replace_attribute(stack, functional, "embedding", self._rows_of(functional.embedding, tables))
 
-    def _enter(self, module: Any, arguments: Any, named: dict[str, Any]) -> None:
-        """Note the layer, and the bias that it is given; layers that share one give it once."""
-        self.layer = module.layer_idx
+    def _enter(self, place: Place) -> Callable[..., None]:
+        """Make the hook that notes the layer; rotations after which no attention function came are noted before."""
+
+        def entering(module: Any, arguments: Any) -> None:
+            if place != self.place:
+                self._note_rotations()
+                self.place = place
+
+        return entering
+
+    def _note_alibi(self, module: Any, arguments: Any, named: dict[str, Any]) -> None:
+        """Note the bias that a layer is given; layers that share one give it once."""
         bias = next((named[name] for name in HOLDS_ALIBI if hasattr(named.get(name), "data_ptr")), None)
         if bias is None or callable(getattr(module, MAKES_BIAS, None)) or bias.data_ptr() == self.alibi:
             return
@@ -108,7 +172,7 @@ class _Recorder:
         by_head = bias.reshape(-1, *bias.shape[-2:])[: _heads(self.model, len(bias))].float()
         times = getattr(module, TIMES, 1.0)
         by_head = by_head[:, -self.length :, -self.length :]  # MPT makes more, and takes the last ones
-        self.biases.append(Recorded({"bias": by_head.expand(-1, self.length, -1) * times}, self.layer))
+        self.biases.append(Recorded({"bias": by_head.expand(-1, self.length, -1) * times}, *self.place))
 
     def _rotation(self, rotate: Callable[..., Any]) -> Callable[..., Any]:
         """Make a function of a model's code that rotates one that is noted; calls inside it are not."""
@@ -123,22 +187,32 @@ class _Recorder:
                 after = rotate(*arguments, **named)
             finally:
                 self.inside = False
-            self._note_rotation(before, list(after) if isinstance(after, tuple) else [after])
+            results = list(after) if isinstance(after, tuple) else [after]
+            pairs = zip(before, results, strict=False)
+            same = [(x, y.clone()) for x, y in pairs if isinstance(y, torch.Tensor) and x.shape == y.shape]
+            if same:
+                self.attention.pending.append(RotationCall(*map(list, zip(*same, strict=True))))
             return after
 
         return recording
 
+    def _note_rotations(self) -> None:
+        """Note rotations of a layer that calls no attention function of transformers."""
+        calls, self.attention.pending = self.attention.pending, []
+        for call in calls:
+            self._note_rotation(call.before, call.after)
+
     def _note_rotation(self, before: list[Any], after: list[Any]) -> None:
         """Note queries and keys whose shapes stayed; two calls of one tensor each are taken together."""
-        if len(after) == 2 and len(before) == 2 and all(x.shape == y.shape for x, y in zip(before, after, strict=True)):
-            self._add_rotation(before, [one.clone() for one in after])
-        elif len(after) == 1 and before and before[0].shape == after[0].shape:
-            earlier = self.single.pop(self.layer, None)
-            if earlier is None:
-                self.single[self.layer] = before[0], after[0].clone()
-            else:
-                pair = sorted((earlier, (before[0], after[0].clone())), key=lambda one: -one[0].numel())
-                self._add_rotation([x for x, _ in pair], [y for _, y in pair])
+        if len(after) == 2:
+            self._add_rotation(before, after)
+            return
+        earlier = self.single.pop(self.place, None)
+        if earlier is None:
+            self.single[self.place] = before[0], after[0]
+        else:
+            pair = sorted((earlier, (before[0], after[0])), key=lambda one: -one[0].numel())
+            self._add_rotation([x for x, _ in pair], [y for _, y in pair])
 
     def _add_rotation(self, before: list[Any], after: list[Any]) -> None:
         """Add queries and keys, before and after."""
@@ -147,7 +221,7 @@ class _Recorder:
         layout = None
         if before[0].dim() == 4:
             layout = "bhtd" if before[0].shape[2] == self.length else "bthd"
-        self.rotations.append(Recorded(arrays, self.layer, "", layout))
+        self.rotations.append(Recorded(arrays, *self.place, layout))
 
     def _bias_of(self, name: str, module: Any) -> Callable[..., Any]:
         """Make the function of T5 that makes its bias one that is noted."""
@@ -155,10 +229,9 @@ class _Recorder:
 
         def recording(*arguments: Any, **named: Any) -> Any:
             bias = make(*arguments, **named)
-            part = next((part for part in ("encoder", "decoder") if part in name.split(".")), "")
             table = getattr(module, "relative_attention_bias", None)
             arrays = {"bias": bias[0].float()} | ({} if table is None else {"table": table.weight.detach().float()})
-            self.biases.append(Recorded(arrays, None, part))
+            self.biases.append(Recorded(arrays, None, place_of(name).part))
             return bias
 
         return recording
@@ -168,20 +241,38 @@ class _Recorder:
 
         def recording(rows: Any, weight: Any, *arguments: Any, **named: Any) -> Any:
             name = tables.get(weight.data_ptr())
-            if name is not None and rows.dim() <= 2:
-                self.rows.setdefault(name, rows.detach().cpu().numpy())
+            if name is not None and rows.dim() <= 2 and name not in self.read:
+                self.read.add(name)
+                self.rows.setdefault(name, []).append(np.atleast_2d(rows.detach().cpu().numpy()))
             return look_up(rows, weight, *arguments, **named)
 
         return recording
 
-    def result(self) -> Capture:
+    def result(self, padded: np.ndarray | None) -> Capture:
         """Return what was noted; raise ValueError where that is nothing."""
-        if not (self.rotations or self.biases or self.rows):
+        self._note_rotations()
+        rotations, attention = (*self.rotations, *self.attention.rotations()), self.attention.attention()
+        if not (rotations or self.biases or self.rows or attention):
             raise ValueError(
                 "model must compute a rotation, a bias or a table of positions in its own code; none was seen in "
                 f"{type(self.model).__name__}. Dump q and q_rotated, or the bias, and give these."
             )
-        return Capture(tuple(self.rotations), tuple(self.biases), self.rows)
+        # A model may fill up its sequence to a whole number of blocks.
+        rows = {name: np.concatenate(steps, 1)[:, : self.length] for name, steps in self.rows.items()}
+        config = getattr(self.model, "config", None)
+        plain = {} if config is None or not hasattr(config, "to_json_string") else json.loads(config.to_json_string())
+        return Capture(rotations, tuple(self.biases), rows, attention, padded, plain, _attends(config))
+
+
+def _attends(config: Any) -> Literal["causal", "both", "either", ""]:
+    """Whether queries of a type see later keys, by the heads that transformers has for it."""
+    if not hasattr(config, "get_text_config"):
+        return ""
+    types = {config.model_type, config.get_text_config().model_type}
+    predicts_next = bool(types & {*MODEL_FOR_CAUSAL_LM_MAPPING_NAMES, *MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES})
+    if types & set(MODEL_FOR_MASKED_LM_MAPPING_NAMES):
+        return "either" if predicts_next else "both"
+    return "causal" if predicts_next else ""
 
 
 def _heads(model: Any, default: int) -> int:

@@ -10,7 +10,13 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from posenc.core.doors import RotaryEncoding
-from posenc.diagnosis.rotation.rotation_usage import Reversal, RoleUsage, RotationUsage, rope_in_head
+from posenc.diagnosis.rotation.rotation_usage import (
+    Reversal,
+    RoleUsage,
+    RotationUsage,
+    frequency_unit,
+    rope_in_head,
+)
 from posenc.encodings.rotates.axial_rope import AxialRoPE
 from posenc.encodings.rotates.rope import RoPE
 from posenc.frequencies import Llama3, Scaling, YaRN
@@ -48,7 +54,8 @@ def rotated_pairs(usage: RotationUsage, role: Role, exact: bool = True) -> Rotat
     first, second, axis, factor, dim = _channels(encoding)
     frequencies = _frequencies(encoding, usage.scalings, usage.reversal, exact) * usage.frequency_factor
     if usage.frequency_type:
-        frequencies = narrowed(frequencies, usage.frequency_type)
+        unit = frequency_unit(usage.rope)  # what a model holds, and casts, may be whole revolutions
+        frequencies = narrowed(frequencies / unit, usage.frequency_type) * unit
     if usage.tf32 in ("angles", "all"):
         frequencies = to_tf32(frequencies)
     both = _of_other_layout(frequencies, first, second) if usage.other_layout else frequencies[None]

@@ -133,6 +133,14 @@ _CACHED = (
 )
 _UNROTATED = {"rotations": 0.0, "attention_factors": 0.0}
 
+#: Frequencies in 16 bits, which a base of many digits comes near to, where few pairs are shown.
+NARROW: tuple[Mistake[RotationUsage], ...] = (
+    Mistake("frequencies in bfloat16", "The frequencies were cast to bfloat16.", _FREQUENCIES,
+            setting(frequency_type="bfloat16")),
+    Mistake("frequencies in float16", "The frequencies were cast to float16.", _FREQUENCIES,
+            setting(frequency_type="float16")),
+)  # fmt: skip
+
 RUNTIME: tuple[Mistake[RotationUsage], ...] = (
     Mistake("sign", "Queries and keys rotate the other way round.",
             "Negate the sine: (a·cos - b·sin, a·sin + b·cos) rotates by +position·frequency, as all but NanoChat do.",
@@ -146,10 +154,6 @@ RUNTIME: tuple[Mistake[RotationUsage], ...] = (
     Mistake("off by one", "Queries are at positions one too low.", _OFF_BY_ONE, to_role("query", shift=-1)),
     Mistake("off by one", "Keys are at positions one too high.", _OFF_BY_ONE, to_role("key", shift=1)),
     Mistake("off by one", "Keys are at positions one too low.", _OFF_BY_ONE, to_role("key", shift=-1)),
-    Mistake("frequencies in bfloat16", "The frequencies were cast to bfloat16.", _FREQUENCIES,
-            setting(frequency_type="bfloat16")),
-    Mistake("frequencies in float16", "The frequencies were cast to float16.", _FREQUENCIES,
-            setting(frequency_type="float16")),
     Mistake("positions in bfloat16", "The positions were cast to bfloat16, which holds no odd number above 256.",
             _POSITIONS, setting(position_type="bfloat16")),
     Mistake("positions in float16", "The positions were cast to float16, which holds no odd number above 2048.",

@@ -85,13 +85,14 @@ def t5(fields: Fields, note: str, parts: tuple[str, ...] = ("encoder", "decoder"
 def mpnet(fields: Fields) -> Groups:
     """MPNet: T5's buckets up to a distance of 128, next to a learned table that starts after the padding token."""
     heads, buckets = fields.integer("num_attention_heads"), fields.integer("relative_attention_num_buckets")
-    rows, padding = fields.integer("max_position_embeddings", 1, MOST_ROWS), fields.integer("pad_token_id", 0)
+    rows = fields.integer("max_position_embeddings", 1, MOST_ROWS)
+    fields.integer("pad_token_id", 0)  # the class takes 1 for it, whatever the file says
     table = Learned(fields.integer("hidden_size"), rows)
     values = fields.values
     bias = T5Bias(heads, buckets, 128, bidirectional=True)
     layers = tuple(range(num_hidden_layers(fields)))
     return (
-        LayerGroup("text", "embedding", (), (table,), offset=padding + 1, values=values),
+        LayerGroup("text", "embedding", (), (table,), offset=2, values=values),
         LayerGroup("text", "self_attention", layers, (bias,), values=values),
     )
 

@@ -75,6 +75,11 @@ def by_attention_multiplier(fields: Fields, rope: RopeParameters | None, dim: in
     return 1.0 if math.isclose(factor, 1.0, rel_tol=2**-51) else factor  # 1/√d itself, which a file rounds
 
 
+def by_qk_scale_factor(fields: Fields, rope: RopeParameters | None, dim: int) -> float:
+    """Muse: queries are multiplied by qk_scale_factor after their norm."""
+    return fields.real("qk_scale_factor")
+
+
 def unscaled(fields: Fields, rope: RopeParameters | None, dim: int) -> float:
     """Gemma 4: logits are the product of query and key, both normalised, as it is."""
     return math.sqrt(dim)

@@ -231,6 +231,7 @@ TEXT = (
     ),
     ModelType(
         ("muse_glimmer_text", "muse_spark_text"),
+        logit_factor=factors.by_qk_scale_factor,
         layer_types=EveryNth(4, from_end=True),
         rotations=rotation_rules.where_layer_rope_theta,
     ),

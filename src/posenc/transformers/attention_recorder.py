@@ -1,0 +1,167 @@
+"""Record of the calls of transformers' attention functions: measured, with queries, keys and values traced back."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from contextlib import ExitStack
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
+
+from posenc.diagnosis.model_capture import MeasuredAttention, Recorded, ValueSource
+from posenc.transformers.attention_probe import Attend, measure_attention
+from posenc.transformers.model_changes import replace_attribute
+from posenc.transformers.traced_vectors import Projection, RotationCall, Sources
+
+#: Names of modules that attend to another sequence.
+CROSS = re.compile(r"cross|encdec|encoder_att|enc_att", re.IGNORECASE)
+#: Words in dotted names, and the part of a model that they say.
+PARTS = {"vision": "vision", "visual": "vision", "image": "vision", "audio": "audio", "encoder": "encoder",
+         "decoder": "decoder"}  # fmt: skip
+
+
+class Place(NamedTuple):
+    """Where a module stands in its model."""
+
+    layer: int | None
+    part: str
+
+
+class Step(NamedTuple):
+    """One call of an attention function: what it did, and the vectors that reached it."""
+
+    seen: MeasuredAttention
+    arrays: dict[str, torch.Tensor]
+
+
+def place_of(name: str) -> Place:
+    """The layer and the part of a module, by its dotted name."""
+    words = name.split(".")
+    layer = next((int(word) for word in words if word.isdigit()), None)
+    part = next((part for key, part in PARTS.items() if any(key in word.lower() for word in words)), "")
+    return Place(layer, part)
+
+
+class AttentionRecorder:
+    """What reaches attention, and what attention does with it."""
+
+    def __init__(self, model: torch.nn.Module) -> None:
+        self.model = model
+        self.names = {id(module): name for name, module in model.named_modules()}
+        self.pending: list[RotationCall] = []
+        self.projections: list[Projection] = []
+        self.keys: dict[tuple[Place, int], torch.Tensor] = {}
+        self.measuring = False
+        self.calls_of: Counter[Place] = Counter()
+        self.steps: dict[tuple[Place, int], list[Step]] = {}
+
+    def watch(self, stack: ExitStack) -> None:
+        """Measure each call of an attention function until the stack is closed."""
+        stack.callback(self.model.register_forward_pre_hook(lambda *given: self.calls_of.clear()).remove)
+        for module in self.model.modules():
+            if not list(module.children()) and (list(module.parameters()) or "Norm" in type(module).__name__):
+                stack.callback(module.register_forward_hook(self._note_projection).remove)
+        choose = ALL_ATTENTION_FUNCTIONS.get_interface
+
+        def choose_recorded(implementation: str, default: Attend) -> Attend:
+            return self._recorded(choose(implementation, default))
+
+        replace_attribute(stack, ALL_ATTENTION_FUNCTIONS, "get_interface", choose_recorded)
+
+    def _note_projection(self, module: Any, given: tuple[Any, ...], output: Any) -> None:
+        """Note what a linear layer or a norm returns, as its class computes it where a hook or a patch changes that."""
+        if not isinstance(output, torch.Tensor) or not output.is_floating_point() or not given:
+            return
+        changed = "forward" in vars(module) or len(module._forward_hooks) > 1
+        own = type(module).forward(module, *given) if changed and not hasattr(module, "_hf_hook") else output
+        before = given[0] if isinstance(given[0], torch.Tensor) and given[0].shape == output.shape else None
+        self.projections.append(Projection(own.clone(), None if before is None else before.clone()))
+
+    def _recorded(self, attend: Attend) -> Attend:
+        """Make an attention function one that is measured before it is called."""
+
+        def recording(module: Any, q: Any, k: Any, v: Any, *rest: Any, **named: Any) -> Any:
+            if not self.measuring:
+                self.measuring = True
+                try:
+                    self._note(attend, module, (q, k, v), rest, named)
+                finally:
+                    self.measuring = False
+            return attend(module, q, k, v, *rest, **named)
+
+        return recording
+
+    def _note(self, attend: Attend, module: Any, vectors: tuple[Any, Any, Any], rest: Any, named: Any) -> None:
+        """Note a call of self-attention."""
+        sources = Sources(self.pending, self.projections)
+        self.pending, self.projections = [], []
+        name = self.names.get(id(module))
+        if name is None or CROSS.search(name):
+            return
+        q, k, v = vectors
+        shown = measure_attention(attend, module, vectors, rest, named)
+        place, new = place_of(name), q.shape[2]
+        key = place, self.calls_of[place]
+        self.calls_of[place] += 1
+        query, keys = sources.trace(q, 0), sources.trace(k[:, :, -new:], 1)
+        arrays: dict[str, torch.Tensor] = {}
+        for letter, traced in (("q", query), ("k", keys)):
+            if traced is not None:
+                arrays |= {letter: traced.before, f"{letter}_rotated": traced.after}
+        factor = shown.scale
+        for traced in (query, keys):
+            known = factor is not None and traced is not None and traced.factor is not None
+            factor = factor * traced.factor if known else None  # type: ignore[operator, union-attr]
+        factor = None if factor is None else factor * q.shape[-1] ** 0.5
+        values = sources.of_values(v[:, :, -new:]) if shown.sums_values else "inside attention"
+        kept = self._keeps_keys(key, k, new)
+        dtype = str(q.dtype).removeprefix("torch.")
+        seen = MeasuredAttention(shown.visible.numpy(), *place, factor, values, shown.multiplies, kept, dtype)
+        self.steps.setdefault(key, []).append(Step(seen, arrays))
+
+    def _keeps_keys(self, key: tuple[Place, int], k: torch.Tensor, new: int) -> bool:
+        """Whether the keys of earlier steps are those that were seen then."""
+        earlier, kept = self.keys.get(key), k.shape[2] - new
+        self.keys[key] = k.clone()
+        return earlier is None or kept == 0 or torch.equal(earlier[:, :, -kept:], k[:, :, :kept])
+
+    def attention(self) -> tuple[MeasuredAttention, ...]:
+        """What attention did in every layer, the steps of a layer together."""
+        return tuple(_joined([step.seen for step in steps]) for steps in self.steps.values())
+
+    def rotations(self) -> list[Recorded]:
+        """The vectors that reached attention in every layer, before and after their rotation."""
+        recorded = []
+        for (place, _), steps in self.steps.items():
+            names = set.intersection(*(set(step.arrays) for step in steps))
+            arrays = {name: torch.cat([step.arrays[name] for step in steps], 2) for name in sorted(names)}
+            if arrays:
+                recorded.append(Recorded(arrays, place.layer, place.part, "bhtd"))
+        return recorded
+
+
+def _joined(steps: list[MeasuredAttention]) -> MeasuredAttention:
+    """One record of the steps of a layer: their queries one below the other, all keys side by side."""
+    batch, _, _ = steps[0].visible.shape
+    total = sum(step.visible.shape[1] for step in steps)
+    visible = np.zeros((batch, total, total), dtype=bool)
+    end = 0
+    for step in steps:
+        start, end = end, end + step.visible.shape[1]
+        keys = step.visible[:, :, -end:]  # a cache of a fixed size has room for later ones
+        visible[:, start:end, end - keys.shape[2] : end] = keys
+    factors = [step.logit_factor for step in steps if step.logit_factor is not None]
+    farthest = max(factors, key=lambda one: abs(np.log(abs(one / factors[0]))), default=None)
+    values: ValueSource = next((step.values for step in steps if step.values != "projection"), "projection")
+    return replace(
+        steps[0],
+        visible=visible,
+        logit_factor=farthest if len(factors) == len(steps) else None,
+        values=values,
+        multiplies=all(step.multiplies for step in steps),
+        keeps_keys=all(step.keeps_keys for step in steps),
+    )
