@@ -19,7 +19,7 @@ from posenc.models.config.layer_type_rules import (
     uniform,
 )
 from posenc.models.config.pair_axes import AxisLayout, Sections
-from posenc.models.config.patch_rules import PatchRule, of_table
+from posenc.models.config.patch_rules import PatchRule, patches_of_table
 from posenc.models.config.role_rules import RoleRule
 from posenc.models.config.rotation_rules import ByLayerType, RotationRule
 from posenc.models.config.window_rules import WindowRule, by_layer_type
@@ -97,7 +97,7 @@ class ModelType:
     unrotated: Callable[[Fields, LayerGroup], LayerGroup] | None = None
     window: WindowRule = by_layer_type
     roles: RoleRule | None = None
-    patches: PatchRule = of_table
+    patches: PatchRule = patches_of_table
 
 
 #: Keys of published files, each with the values that change nothing in a model that rotates.

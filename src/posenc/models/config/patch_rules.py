@@ -19,7 +19,7 @@ from posenc.models.patch_positions import PatchPositions
 PatchRule = Callable[[Fields, LayerGroup], PatchPositions | None]
 
 
-def of_table(fields: Fields, group: LayerGroup) -> PatchPositions | None:
+def patches_of_table(fields: Fields, group: LayerGroup) -> PatchPositions | None:
     """The rows and columns that the table of a group says, where its class has no other habit."""
     for encoding in group.encodings:
         if isinstance(encoding, GridLearned) and len(encoding.sizes) == 2:
@@ -38,16 +38,16 @@ def always(patches: PatchPositions) -> PatchRule:
     return lambda fields, group: patches if group.encodings else None
 
 
-def rotated(patches: PatchPositions, table: PatchRule = of_table) -> PatchRule:
+def where_rotated(patches: PatchPositions, table: PatchRule = patches_of_table) -> PatchRule:
     """These positions where patches rotate, and those of a rule in the group of the table."""
     return lambda fields, group: patches if group.rotary_encoding is not None else table(fields, group)
 
 
-def in_squares(patches: PatchPositions, table: PatchRule = of_table) -> PatchRule:
+def in_squares(patches: PatchPositions, table: PatchRule = patches_of_table) -> PatchRule:
     """The same, in squares of spatial_merge_size patches, one after another."""
 
     def rule(fields: Fields, group: LayerGroup) -> PatchPositions | None:
-        found = rotated(patches, table)(fields, group)
+        found = where_rotated(patches, table)(fields, group)
         if found is None:
             return None
         side = fields.integer_or("spatial_merge_size", 2, 1, 1 << 10)
@@ -58,19 +58,19 @@ def in_squares(patches: PatchPositions, table: PatchRule = of_table) -> PatchRul
 
 def without_front(fields: Fields, group: LayerGroup) -> PatchPositions | None:
     """A table whose rows in front are never read."""
-    found = of_table(fields, group)
+    found = patches_of_table(fields, group)
     return found and replace(found, front=0)
 
 
 def by_share(fields: Fields, group: LayerGroup) -> PatchPositions | None:
     """A table that images of another grid read by their share of height and width."""
-    found = of_table(fields, group)
+    found = patches_of_table(fields, group)
     return found and replace(found, shared=True)
 
 
 def on_transposed_table(fields: Fields, group: LayerGroup) -> PatchPositions | None:
     """Muse Spark: the table is read as if height and width were exchanged."""
-    found = of_table(fields, group)
+    found = patches_of_table(fields, group)
     return found and replace(found, transposed=True)
 
 
@@ -83,7 +83,7 @@ def numbered_before_class(fields: Fields, group: LayerGroup) -> PatchPositions |
 def stretched_to_window(fields: Fields, group: LayerGroup) -> PatchPositions | None:
     """SAM 3: positions within a window, and over the whole image stretched to the width of a window."""
     if group.rotary_encoding is None:
-        return of_table(fields, group)
+        return patches_of_table(fields, group)
     window = fields.integer("window_size", 1, 1 << 12)
     if group.attention == "window_attention":
         return PatchPositions("wh", sizes=(window, window))

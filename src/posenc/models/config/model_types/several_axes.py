@@ -29,15 +29,15 @@ from posenc.models.config.patch_rules import (
     in_squares,
     numbered_before_class,
     on_transposed_table,
-    rotated,
     stretched_to_window,
+    where_rotated,
 )
 from posenc.models.config.rotation_rules import ByLayerType, object_for_each_type
 from posenc.models.config.window_rules import short_and_long
 from posenc.models.patch_positions import PatchPositions
 
 Tower = partial(ModelType, part="vision", axes=pair_axes.rows_then_columns, patches=in_squares(PatchPositions()))
-ROW_BY_ROW = rotated(PatchPositions())
+ROW_BY_ROW = where_rotated(PatchPositions())
 
 COLUMN_FIRST = "the first coordinate of a position is the column of its patch, the second its row"
 
@@ -52,7 +52,7 @@ TOWERS_WITH_SQUARE_TABLE = (
 
 VISION = (
     Tower(GRID_TOWERS),
-    Tower(("video_llama_3_vision",), patches=rotated(PatchPositions(merge=None))),
+    Tower(("video_llama_3_vision",), patches=where_rotated(PatchPositions(merge=None))),
     Tower(("dots3_note_vision_encoder",), older_names={"hidden_size": "embed_dim", "num_attention_heads": "num_heads"}),
     Tower(("qwen2_vl_vision",), head_dim=embed_over_heads),
     Tower(("mlcd_vision_model",), patches=ROW_BY_ROW, notes=("the class token rotates by learned angles",)),
@@ -61,7 +61,7 @@ VISION = (
         ("dinov3_vit", "eomt_dinov3", "sapiens2"),
         head_dim=hidden_over_heads,
         axes=pair_axes.rows_then_columns_in_revolutions,
-        patches=rotated(PatchPositions(centred=True)),
+        patches=where_rotated(PatchPositions(centred=True)),
         notes=("positions are the centres of patches in coordinates from -1 to 1, posenc.positions.centres",),
     ),
     Tower(("pixtral",), patches=ROW_BY_ROW, axes=pair_axes.even_and_odd_frequencies),
@@ -91,14 +91,14 @@ VISION = (
     ),
     Tower(
         ("muse_glimmer_vision",),
-        patches=rotated(PatchPositions("wh", start=1)),
+        patches=where_rotated(PatchPositions("wh", start=1)),
         notes=(COLUMN_FIRST,),
         tables=(patch_table(added_tables.grid_of_height_and_width, resizing=BILINEAR_IN_ZEROS),),
         layer_types=EveryNth(4, other="window_attention", last=True),
     ),
     Tower(
         ("muse_spark_vision",),
-        patches=rotated(PatchPositions("wh", start=1), on_transposed_table),
+        patches=where_rotated(PatchPositions("wh", start=1), on_transposed_table),
         notes=(COLUMN_FIRST,),
         tables=(
             patch_table(
@@ -130,7 +130,7 @@ VISION = (
     ),
     Tower(
         ("llama4_vision_model",),
-        patches=rotated(PatchPositions(start=1), numbered_before_class),
+        patches=where_rotated(PatchPositions(start=1), numbered_before_class),
         tables=(patch_table(added_tables.patches_and_class, "the last row is that of the class token"),),
         pairing="adjacent",
         axes=pair_axes.columns_then_rows,
@@ -151,7 +151,7 @@ VISION = (
         layer_types=uniform("memory_attention"),
         head_dim=memory_head_dim,
         axes=pair_axes.column_then_row,
-        patches=rotated(PatchPositions("wh")),
+        patches=where_rotated(PatchPositions("wh")),
         notes=(COLUMN_FIRST,),
     ),
     Tower(
@@ -159,7 +159,7 @@ VISION = (
         pairing="adjacent",
         layer_count=count_of("num_attention_layers"),
         head_dim=all_heads,
-        patches=rotated(PatchPositions(start=1)),
+        patches=where_rotated(PatchPositions(start=1)),
         axes=pair_axes.rows_and_columns_in_turn,
         notes=(
             "queries and keys rotate before they are cut into heads, in self-attention alone; positions of the "
