@@ -56,7 +56,9 @@ class ProbedScores(ObservedLogits):
         return self.reading.width if self.reading.pairing in ("halves", "adjacent") else None
 
     def starts(self, head: RopeInHead) -> tuple[int, ...]:
-        return tuple(dict.fromkeys((*super().starts(head), self.reading.start)))
+        # In channels that no query asks, every rotation would fit.
+        first = int(np.flatnonzero(self.k[0, 0])[0])
+        return tuple(start for start in dict.fromkeys((*super().starts(head), self.reading.start)) if start >= first)
 
     def unchanged(self) -> bool:
         return not self.reading.rotates

@@ -22,6 +22,8 @@ from posenc.probe.scores import LayerScores
 ALIKE = 2.0
 #: A number that was read is another than is meant if it is off by so many errors.
 ERRORS = 8.0
+#: Mistakes that scores show as 16-bit arithmetic does: a probe cannot tell what was rounded.
+ROUNDED_ALIKE = frozenset({"products in TF32"})
 #: Types in which an engine may have computed, and cached keys, the finer first.
 COARSER = (("float32", "float16"), ("float16", "float16"), ("bfloat16", "bfloat16"))
 
@@ -32,7 +34,8 @@ def computed_in(dtype: str, verdict: Diagnosis) -> Diagnosis:
         note = "scores are as coarse as keys that are cached in float16, and error bars allow for that"
         return replace(verdict, notes=(*verdict.notes, note))
     sentence = f"Scores are off by as much as {dtype} rounds, where the weights and the answers are float32."
-    fix = f"Compute cos and sin in float32. If the engine is meant to run in {dtype}, read with dtype={dtype!r}."
+    fix = "Compute cos and sin in float32, and products without TF32."
+    fix = f"{fix} If the engine is meant to run in {dtype}, read with dtype={dtype!r}."
     finding = Finding("computed in 16 bits", sentence, fix)
     return replace(verdict, agree=False, findings=(*verdict.findings, finding), worst=())
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
-
-import numpy as np
 
 from posenc.core import text_lines, validation
 from posenc.diagnosis.verdict import Diagnosis
@@ -16,7 +15,7 @@ from posenc.models.config.reader import from_config
 from posenc.models.model_positions import ModelPositions
 from posenc.probe.answers import Answers, read_answers
 from posenc.probe.bias_reading import LayerBias, judge_bias, read_biases
-from posenc.probe.judge_probe import COARSER, computed_in, judge_layers, merged_layers
+from posenc.probe.judge_probe import COARSER, ROUNDED_ALIKE, computed_in, judge_layers, merged_layers
 from posenc.probe.layout import ProbeLayout, read_layout
 from posenc.probe.prompts import Prompt
 from posenc.probe.rotation_reading import LayerRotation, read_rotation
@@ -97,13 +96,15 @@ class AnsweredProbe(NamedTuple):
         return ProbeReading(layers, diagnosis.looked_at_in(self.expected), self.answers.engine, dtype)
 
     def read_as_coarsely_as_needed(self, exact: ProbeReading) -> ProbeReading:
-        """The reading with the error bars of a narrow type where these explain more, with what that means.
+        """The reading with the error bars of a narrow type where only these explain it, with what that means.
 
-        Many engines compute in float32 and keep keys in float16.
+        Many engines compute in float32 and keep keys in float16. A mistake that explains the scores to float32 stands:
+        wide error bars would hide one that is small at the distances that were asked.
         """
-        if exact.diagnosis.agree or self.layout.quantity == "row":
+        named = {finding.name for finding in exact.diagnosis.findings}
+        if self.layout.quantity == "row" or (exact.explained and not named & ROUNDED_ALIKE):
             return exact
-        fewest = len(exact.diagnosis.findings) if exact.explained else np.inf
+        fewest = len(exact.diagnosis.findings) if exact.explained else math.inf
         for dtype, keys in COARSER:
             reading = self.read(dtype, keys)
             if reading.explained and len(reading.diagnosis.findings) < fewest:

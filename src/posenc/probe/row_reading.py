@@ -84,7 +84,8 @@ def _finding(meant: np.ndarray, rows: np.ndarray, offset: int) -> Finding:
     tail, rest = rows[wrong:], meant[wrong:]
     if len(set(tail.tolist())) == 1:
         return Finding("table ends", f"{first}, tokens read row {tail[0]}.", "Make the table long enough.")
-    if rest.size and len({int(step) for step in rest - tail}) <= 1 + int(rest[-1] // max(meant[wrong], 1)):
+    period = int(rest[0] - tail[0])
+    if period > 0 and np.array_equal(tail, tail[0] + (rest - rest[0]) % period):
         sentence = f"{first}, tokens read row {tail[0]} and those after it."
         return Finding("table repeats", sentence, "Make the table long enough, and do not begin again.")
     sentence = f"Tokens read other rows: {rows[wrong]} in place of {meant[wrong]}."

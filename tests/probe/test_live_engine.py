@@ -1,0 +1,43 @@
+"""Transformers runs the probe of every architecture as its config says, and misreadings planted in it are named."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from every import every
+from posenc.probe import read_probe, write_probe
+from posenc.probe.architectures import ARCHITECTURES
+from probe.live_engine import MODEL_TYPES, config_of, load, run
+from probe.misreadings import misreadings_of
+
+BY_DAY = ("llama", "gemma2", "mpt", "gpt2")
+CASES = [pytest.param(name, marks=[] if name in BY_DAY else [pytest.mark.nightly]) for name in MODEL_TYPES]
+
+
+def test_every_architecture_is_run():
+    assert set(ARCHITECTURES) - set(MODEL_TYPES) == {"ministral"}  # llama's code, and mistral's
+    counts = [len(misreadings_of(name, windowed="sliding_window" in config_of(name))) for name in MODEL_TYPES]
+    assert sum(counts) >= 150
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_is_planted_in_transformers_is_named(name: str, tmp_path: Path) -> None:
+    config = config_of(name)
+    folder = write_probe(config, tmp_path / "probe", length=64)
+    model = load(folder)
+    assert model.config.num_hidden_layers >= 3
+    right = read_probe(folder, run(model, folder))
+    assert right.diagnosis.agree, right.lines()
+    planted = misreadings_of(name, windowed="sliding_window" in config)
+
+    def check(mistake: str) -> None:
+        with planted[mistake].plant(model):
+            reading = read_probe(folder, run(model, folder))
+        found = {finding.name for finding in reading.diagnosis.findings}
+        assert not reading.diagnosis.agree
+        assert found & set(planted[mistake].names), found
+
+    every(planted, check)
+    assert read_probe(folder, run(model, folder)).diagnosis.agree, "every plant must be taken out again"
