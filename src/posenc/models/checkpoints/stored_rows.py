@@ -69,7 +69,7 @@ def leading_numbers(tensor: StoredTensor, axis: int = 0) -> RowNumbers:
 
 def _mapped(tensor: StoredTensor, dtype: Any, shape: tuple[int, ...]) -> np.ndarray:
     with plain_file.opened(tensor.path) as file:
-        array: np.ndarray = np.memmap(file, dtype, "r", tensor.start, shape)  # type: ignore[arg-type]
+        array: np.ndarray = np.memmap(file, dtype, "r", tensor.start, shape)
     return array
 
 
