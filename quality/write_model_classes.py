@@ -32,7 +32,7 @@ KEYS = re.compile(
     r"|^block_size$|^num_patches$|is_native|is_hybrid|n_cls_tokens|num_mel_bins|^(time|frequency)_stride$"
     r"|^max_length$|^num_stacked_frames$|interpolate_mode"
     r"|^seq_len$|max_num_patches|max_image_size|global_attn_indexes|use_abs_pos|max_ep_len|mm_embed_dim"
-    r"|query_pre_attn_scalar|attention_multiplier|chunk_size|local_attention|first_k_dense|no_rope_layer"
+    r"|query_pre_attn_scalar|qk_scale_factor|attention_multiplier|chunk_size|local_attention|first_k_dense|no_rope_layer"
 )
 #: Keys of older files next to rope_parameters, each with a value that no class has.
 OLDER_KEYS = {

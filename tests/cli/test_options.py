@@ -144,6 +144,7 @@ VALUES: dict[str, dict[str, tuple[str, ...]]] = {
         "part": ("decoder",),
         "layout": ("bthd",),
         "length": ("200000",),
+        "tokens": ("8",),
         "waive": ("rope_style",),
     },
     "convert": {
@@ -205,7 +206,7 @@ def outcome(tmp_path_factory):
 
 
 def test_every_verb_and_option_is_asked():
-    own_tests = {"tour", "explore", "claims", "compare", "extend", "report"}  # in browser, cli and lab
+    own_tests = {"tour", "explore", "claims", "compare", "extend", "report", "probe"}  # in browser, cli and lab
     assert set(COMMANDS) == set(VERBS) - own_tests
     for verb in COMMANDS:
         assert set(options(verb)) == set(VALUES[verb]), verb

@@ -53,6 +53,7 @@ QUICK = [
     (1, "diff", "RoPE(dim=8)", "RoPE(dim=8, base=500.0)"),
     (1, "doctor", "config.json", "served.json"),
     (0, "convert", "model", "--source", "halves", "--target", "adjacent", "--dry-run"),
+    (0, "probe", "config.json", "--to", "probe", "--length", "8"),
     (0, "explore", "ALiBi(heads=4)", "--output", "alibi.html"),
     (0, "report", "comparison"),
     (0, "list", "--help"),

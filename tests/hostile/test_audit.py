@@ -82,6 +82,7 @@ def test_verbs_open_no_connection_and_start_no_process(tmp_path):
         ["recover", "--dim", "5120", "--at", "1088=0.488814"],
         ["plan", config, "--length", "8192"],
         ["claims"],
+        ["probe", config, "--to", str(tmp_path / "probe"), "--length", "8"],
         ["plot", "RoPE(dim=8)", "--picture", "rotation", "--output", picture],
         ["report", str(compared)],
         ["convert", str(weights), "--source", "adjacent", "--target", "halves", "--output", converted, *SIZES],

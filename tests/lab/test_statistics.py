@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from posenc.lab.comparison.judge import Question, judge, judge_together
+from posenc.lab.comparison.judge import ScoredPairs, judge, judge_together
 from posenc.lab.statistics import (
     area_under,
     effective_length,
@@ -55,7 +55,7 @@ def test_a_report_without_any_difference_has_a_false_verdict_once_in_twenty_time
     together = apart = 0
     for _ in range(reports):
         runs = rng.normal(0.5, 0.1, (9, 4, 8)).tolist()  # 3 tasks with 3 measures each, of 4 encodings with 8 seeds
-        questions = [Question({name: dict(enumerate(by)) for name, by in enumerate(each)}) for each in runs]
+        questions = [ScoredPairs({name: dict(enumerate(by)) for name, by in enumerate(each)}) for each in runs]
         together += any(verdict.decided for verdicts in judge_together(questions) for verdict in verdicts)
         apart += any(verdict.decided for question in questions for verdict in judge(question.scores))
     assert together / reports <= 0.05 + 4 * math.sqrt(0.05 * 0.95 / reports)

@@ -8,7 +8,7 @@ from scipy import stats
 
 from posenc.lab.claims.claim_catalog import TRAINED
 from posenc.lab.claims.findings import read_findings
-from posenc.lab.claims.judging import LEVEL, Need, Part, compound, exceeds, runs, trained
+from posenc.lab.claims.judging import LEVEL, ClaimPart, Need, compound, exceeds, runs, trained
 from posenc.lab.claims.quantities import Gain, accuracy_at
 from posenc.lab.comparison.comparison_picture import comparison_picture
 from posenc.lab.comparison.comparison_report import score_table
@@ -112,7 +112,7 @@ def runs_of(**accuracies):
     ],
 )
 def test_a_difference_needs_room_to_show(accuracies, verdict):
-    part = Part(Gain("a", "b", accuracy_at(32)))
+    part = ClaimPart(Gain("a", "b", accuracy_at(32)))
     finding = claim_of(gain=part).decide(runs_of(**accuracies))
     assert (finding.verdict, finding.parts) == (verdict, (("gain", verdict),))
 
@@ -120,7 +120,9 @@ def test_a_difference_needs_room_to_show(accuracies, verdict):
 def test_what_a_part_presupposes_is_shown_first():
     results = runs_of(a=(0.9, 0.95), b=(0.5, 0.53), none=(0.86, 0.93))
     needs = (Need("what a gains over none", Gain("a", "none", accuracy_at(32)), 0.1),)
-    claim = claim_of(free=Part(Gain("a", "b", accuracy_at(32))), bound=Part(Gain("a", "b", accuracy_at(32)), needs))
+    claim = claim_of(
+        free=ClaimPart(Gain("a", "b", accuracy_at(32))), bound=ClaimPart(Gain("a", "b", accuracy_at(32)), needs)
+    )
     finding = claim.decide(results)
     assert finding.parts == (("free", "supported"), ("bound", "not testable"))
     assert finding.verdict == "undecided"

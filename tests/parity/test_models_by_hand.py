@@ -49,7 +49,8 @@ def read(name: str, settings: dict[str, Any]) -> Any:
     groups = from_config(
         {"model_type": peer(name).model_type, **settings}, numerics="float32", waive=("esmfold_config",)
     )
-    (group,) = [group for group in groups.groups if group.rotary_encoding is not None]
+    (group, *others) = [group for group in groups.groups if group.rotary_encoding is not None]
+    assert all(other.rotary_encoding == group.rotary_encoding for other in others)  # SAM 3's layers differ in windows
     return group
 
 

@@ -54,7 +54,8 @@ def answers(folder: Path) -> dict[str, object]:
 def test_what_a_right_engine_applies_is_read(folder: Path, answers: dict[str, object]) -> None:
     reading = read_probe(folder, answers)
     assert reading.diagnosis.agree
-    assert reading.diagnosis.verdict == "agree in everything that this evidence can show"
+    assert reading.diagnosis.verdict == "agree in what was compared"
+    assert [each.partition(":")[0] for each in reading.diagnosis.not_shown] == ["values"]
     assert reading.engine == "thirty lines of NumPy"
     assert len(reading.layers) == 3
     for layer in reading.layers:

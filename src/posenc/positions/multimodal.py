@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import groupby
@@ -13,6 +14,8 @@ import numpy as np
 from posenc.core import validation
 from posenc.positions.grid import LONGEST, grid
 
+#: A kind, a mask and three coordinates, 8 bytes each, with room for copies.
+BYTES_OF_A_TOKEN = 64
 #: What a processor calls a token, by its number in mm_token_type_ids.
 TEXT, IMAGE, VIDEO, AUDIO = range(4)
 KINDS = ("text", "image", "video", "audio")
@@ -196,7 +199,7 @@ def _steps(family: str, rule: Family, videos: np.ndarray, seconds: Any, rate: fl
     if rule.time != "seconds" or not len(videos):
         return [np.arange(thw[0]) for thw in videos]
     tokens = validation.real("tokens_per_second", rate, 0.0, 1e6, above=True)
-    apart = np.asarray(seconds)
+    apart = _held("second_per_grid_ts", seconds)
     apart = apart if apart.dtype == np.float64 and hasattr(seconds, "dtype") else apart.astype(np.float32)
     if apart.shape != (len(videos),) or not np.all((apart >= 0) & (apart <= 1e6)):
         raise ValueError(
@@ -228,9 +231,17 @@ def _grids(name: str, grids: Any, side: int) -> np.ndarray:
     return found
 
 
+def _held(name: str, values: Any) -> np.ndarray:
+    """An array from any library, whose coordinates fit into memory."""
+    shape = getattr(values, "shape", None)
+    count = math.prod(shape) if shape is not None else len(values) if hasattr(values, "__len__") else 1
+    validation.size(name, count, BYTES_OF_A_TOKEN)
+    return np.asarray(values)
+
+
 def _whole(name: str, values: Any) -> np.ndarray:
     """An array of whole numbers, from any library."""
-    found = np.asarray(values)
+    found = _held(name, values)
     if found.dtype.kind not in "iub":
         raise TypeError(f"{name} must hold whole numbers; got {found.dtype}. Pass what the processor returned.")
     return found.astype(np.int64)

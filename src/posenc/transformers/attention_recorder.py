@@ -24,7 +24,7 @@ PARTS = {"vision": "vision", "visual": "vision", "image": "vision", "audio": "au
          "decoder": "decoder"}  # fmt: skip
 
 
-class Place(NamedTuple):
+class RecordedPlace(NamedTuple):
     """Where a module stands in its model."""
 
     layer: int | None
@@ -38,12 +38,12 @@ class Step(NamedTuple):
     arrays: dict[str, torch.Tensor]
 
 
-def place_of(name: str) -> Place:
+def place_of(name: str) -> RecordedPlace:
     """The layer and the part of a module, by its dotted name."""
     words = name.split(".")
     layer = next((int(word) for word in words if word.isdigit()), None)
     part = next((part for key, part in PARTS.items() if any(key in word.lower() for word in words)), "")
-    return Place(layer, part)
+    return RecordedPlace(layer, part)
 
 
 class AttentionRecorder:
@@ -54,10 +54,10 @@ class AttentionRecorder:
         self.names = {id(module): name for name, module in model.named_modules()}
         self.pending: list[RotationCall] = []
         self.projections: list[Projection] = []
-        self.keys: dict[tuple[Place, int], torch.Tensor] = {}
+        self.keys: dict[tuple[RecordedPlace, int], torch.Tensor] = {}
         self.measuring = False
-        self.calls_of: Counter[Place] = Counter()
-        self.steps: dict[tuple[Place, int], list[Step]] = {}
+        self.calls_of: Counter[RecordedPlace] = Counter()
+        self.steps: dict[tuple[RecordedPlace, int], list[Step]] = {}
 
     def watch(self, stack: ExitStack) -> None:
         """Measure each call of an attention function until the stack is closed."""
@@ -123,7 +123,7 @@ class AttentionRecorder:
         seen = MeasuredAttention(shown.visible.numpy(), *place, factor, values, shown.multiplies, kept, dtype)
         self.steps.setdefault(key, []).append(Step(seen, arrays))
 
-    def _keeps_keys(self, key: tuple[Place, int], k: torch.Tensor, new: int) -> bool:
+    def _keeps_keys(self, key: tuple[RecordedPlace, int], k: torch.Tensor, new: int) -> bool:
         """Whether the keys of earlier steps are those that were seen then."""
         earlier, kept = self.keys.get(key), k.shape[2] - new
         self.keys[key] = k.clone()

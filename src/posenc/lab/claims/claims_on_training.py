@@ -7,8 +7,8 @@ from posenc.lab.claims.judging import (
     NONE,
     ROTARY,
     SINUSOIDAL,
+    ClaimPart,
     Need,
-    Part,
     hybrid,
     learned_table,
     runs,
@@ -43,7 +43,7 @@ rotary_converges_faster = trained(
     sources=("article",),
     rule="the mean training loss over all steps with sinusoidal minus that with rotary exceeds 0.02 nats.",
     experiments=runs("character-lm", (SINUSOIDAL, ROTARY)),
-    parts={"sinusoidal - rotary, nats": Part(Gain(SINUSOIDAL, ROTARY, Scored(Measure("loss").of)))},
+    parts={"sinusoidal - rotary, nats": ClaimPart(Gain(SINUSOIDAL, ROTARY, Scored(Measure("loss").of)))},
     margin=0.02,
     note="Mean training loss over all steps, sinusoidal minus rotary: what rotary saves while it learns.",
     revised=LEARNT_LONGER,
@@ -55,8 +55,8 @@ encoding_improves_language_modelling = trained(
     rule="the held-out loss at 64 falls by more than 0.02 nats with a sinusoidal and with a rotary encoding.",
     experiments=runs("character-lm", (NONE, SINUSOIDAL, ROTARY)),
     parts={
-        "sinusoidal": Part(Gain(NONE, SINUSOIDAL, loss_at(64))),
-        "rotary": Part(Gain(NONE, ROTARY, loss_at(64))),
+        "sinusoidal": ClaimPart(Gain(NONE, SINUSOIDAL, loss_at(64))),
+        "rotary": ClaimPart(Gain(NONE, ROTARY, loss_at(64))),
     },
     margin=0.02,
     note=(
@@ -72,7 +72,7 @@ fixed_encoding_extrapolates = trained(
     rule="the held-out loss at 256 is at most 0.1 nats above that at 64.",
     experiments=runs("character-lm", (NONE, SINUSOIDAL)),
     parts={
-        "loss at 64 minus loss at 256": Part(
+        "loss at 64 minus loss at 256": ClaimPart(
             Of(SINUSOIDAL, Scored(lambda result: result.at(64).loss - result.at(256).loss)),
             (_helps_in_range("sinusoidal", SINUSOIDAL),),
         )
@@ -91,7 +91,7 @@ learned_encoding_does_not_extrapolate = trained(
     ),
     experiments=runs("character-lm", (NONE, TABLE)),
     parts={
-        "loss at 256 minus loss at 64": Part(
+        "loss at 256 minus loss at 64": ClaimPart(
             Of(TABLE, Scored(lambda result: result.at(256).loss - result.at(64).loss)),
             (_helps_in_range("a learned table", TABLE),),
         )
@@ -113,7 +113,7 @@ fixed_extrapolates_better_than_learned = trained(
     ),
     experiments=runs("character-lm", (NONE, SINUSOIDAL, TABLE)),
     parts={
-        "learned - sinusoidal, nats": Part(
+        "learned - sinusoidal, nats": ClaimPart(
             Gain(TABLE, SINUSOIDAL, loss_at(256)),
             (_helps_in_range("sinusoidal", SINUSOIDAL), _helps_in_range("a learned table", TABLE)),
         )
@@ -129,7 +129,7 @@ learned_is_no_worse_in_range = trained(
     rule="the held-out loss at 64 with a learned table is less than 0.02 nats above that with sinusoidal.",
     experiments=runs("character-lm", (NONE, SINUSOIDAL, TABLE)),
     parts={
-        "sinusoidal - learned, nats": Part(
+        "sinusoidal - learned, nats": ClaimPart(
             Gain(SINUSOIDAL, TABLE, loss_at(64)), (_helps_in_range("sinusoidal", SINUSOIDAL),)
         )
     },
@@ -146,7 +146,7 @@ learned_overfits_on_position = trained(
         "held-out loss minus training loss is larger by more than 0.02 nats with a learned table than with sinusoidal."
     ),
     experiments=runs("character-lm", (SINUSOIDAL, TABLE)),
-    parts={"gap of learned - gap of sinusoidal": Part(Gain(TABLE, SINUSOIDAL, Scored(_gap)))},
+    parts={"gap of learned - gap of sinusoidal": ClaimPart(Gain(TABLE, SINUSOIDAL, Scored(_gap)))},
     margin=0.02,
     note="The gap is held-out loss minus the loss of the last 100 steps of training; what a learned table adds to it.",
     revised=LEARNT_LONGER,
@@ -158,8 +158,8 @@ relative_improves_long_sequences = trained(
     rule="the held-out loss at 256 falls by more than 0.02 nats from sinusoidal to rotary and to ALiBi.",
     experiments=runs("character-lm", (NONE, SINUSOIDAL, ROTARY, ALIBI)),
     parts={
-        "rotary": Part(Gain(SINUSOIDAL, ROTARY, loss_at(256)), (_helps_in_range("rotary", ROTARY),)),
-        "ALiBi": Part(Gain(SINUSOIDAL, ALIBI, loss_at(256)), (_helps_in_range("ALiBi", ALIBI),)),
+        "rotary": ClaimPart(Gain(SINUSOIDAL, ROTARY, loss_at(256)), (_helps_in_range("rotary", ROTARY),)),
+        "ALiBi": ClaimPart(Gain(SINUSOIDAL, ALIBI, loss_at(256)), (_helps_in_range("ALiBi", ALIBI),)),
     },
     margin=0.02,
     note="Held-out loss at four times the trained length, sinusoidal minus each relative encoding.",
@@ -171,7 +171,7 @@ encoder_without_encoding_cannot_place = trained(
     sources=("lecture", "article", "lesson", "notes"),
     rule="without an encoding the accuracy stays below 0.2.",
     experiments=runs("fixed-offset", (NONE,)),
-    parts={"0.2 minus accuracy": Part(Of(NONE, Scored(lambda result: 0.2 - result.at(32).accuracy)))},
+    parts={"0.2 minus accuracy": ClaimPart(Of(NONE, Scored(lambda result: 0.2 - result.at(32).accuracy)))},
     margin=0.0,
     note="By chance the accuracy is about 0.06.",
     revised=MORE_SEEDS,
@@ -183,8 +183,8 @@ relative_suits_fixed_offsets = trained(
     rule="the accuracy with rotary exceeds that with sinusoidal by more than 0.05, at 32 and at 128.",
     experiments=runs("fixed-offset", (SINUSOIDAL, ROTARY)),
     parts={
-        "at 32": Part(Gain(ROTARY, SINUSOIDAL, accuracy_at(32))),
-        "at 128": Part(Gain(ROTARY, SINUSOIDAL, accuracy_at(128))),
+        "at 32": ClaimPart(Gain(ROTARY, SINUSOIDAL, accuracy_at(32))),
+        "at 128": ClaimPart(Gain(ROTARY, SINUSOIDAL, accuracy_at(128))),
     },
     margin=0.05,
     note="Accuracy with rotary minus accuracy with sinusoidal, at the trained length and at four times as much.",
@@ -196,7 +196,7 @@ relative_suits_cued_offsets = trained(
     sources=("lecture", "article"),
     rule="the accuracy at 32 with rotary exceeds that with sinusoidal by more than 0.05.",
     experiments=runs("cued-offset", (SINUSOIDAL, ROTARY)),
-    parts={"rotary - sinusoidal": Part(Gain(ROTARY, SINUSOIDAL, accuracy_at(32)))},
+    parts={"rotary - sinusoidal": ClaimPart(Gain(ROTARY, SINUSOIDAL, accuracy_at(32)))},
     margin=0.05,
     note="Accuracy at the trained length with rotary minus that with sinusoidal.",
     revised="A first run had 500 steps and 5 other seeds; half the steps show who learns it more easily.",
@@ -210,7 +210,7 @@ base_matters = trained(
     ),
     experiments=runs("cued-offset", (ROTARY, SMALL_BASE, LARGE_BASE)),
     parts={
-        f"base {first} - base {second}, at {length}": Part(Gain(*pair, accuracy_at(length)))
+        f"base {first} - base {second}, at {length}": ClaimPart(Gain(*pair, accuracy_at(length)))
         for length in (32, 128)
         for first, second, pair in (
             ("100", "10,000", (SMALL_BASE, ROTARY)),
@@ -238,8 +238,8 @@ absolute_suits_absolute_positions = trained(
     rule="the accuracy at 32 with a learned table and with sinusoidal exceeds that with rotary by more than 0.05.",
     experiments=runs("absolute-index", (SINUSOIDAL, learned_table(32), ROTARY)),
     parts={
-        "learned - rotary": Part(Gain(learned_table(32), ROTARY, accuracy_at(32))),
-        "sinusoidal - rotary": Part(Gain(SINUSOIDAL, ROTARY, accuracy_at(32))),
+        "learned - rotary": ClaimPart(Gain(learned_table(32), ROTARY, accuracy_at(32))),
+        "sinusoidal - rotary": ClaimPart(Gain(SINUSOIDAL, ROTARY, accuracy_at(32))),
     },
     margin=0.05,
     note="Accuracy at the trained length with each absolute encoding minus that with rotary.",
@@ -255,8 +255,8 @@ hybrids_improve = trained(
     ),
     experiments=runs("absolute-index", (SINUSOIDAL, learned_table(32), hybrid(32))),
     parts={
-        "hybrid - sinusoidal": Part(Gain(hybrid(32), SINUSOIDAL, accuracy_at(32))),
-        "hybrid - learned": Part(Gain(hybrid(32), learned_table(32), accuracy_at(32))),
+        "hybrid - sinusoidal": ClaimPart(Gain(hybrid(32), SINUSOIDAL, accuracy_at(32))),
+        "hybrid - learned": ClaimPart(Gain(hybrid(32), learned_table(32), accuracy_at(32))),
     },
     margin=0.02,
     note="Accuracy at the trained length of the sum of both tables minus that of each alone.",
@@ -268,7 +268,7 @@ encoding_improves_translation = trained(
     sources=("lecture",),
     rule="BLEU with sinusoidal exceeds BLEU without an encoding by more than 1.",
     experiments=runs("translation", (NONE, SINUSOIDAL)),
-    parts={"BLEU, sinusoidal - none": Part(Gain(SINUSOIDAL, NONE, bleu_at(2)))},
+    parts={"BLEU, sinusoidal - none": ClaimPart(Gain(SINUSOIDAL, NONE, bleu_at(2)))},
     margin=1.0,
     note="BLEU of sentences of two clauses, the longest of training.",
     revised=MORE_SEEDS,
@@ -279,7 +279,7 @@ rotary_translates_better = trained(
     sources=("article",),
     rule="BLEU with rotary exceeds BLEU with sinusoidal by more than 0.2, the difference that the article quotes.",
     experiments=runs("translation", (SINUSOIDAL, ROTARY)),
-    parts={"BLEU, rotary - sinusoidal": Part(Gain(ROTARY, SINUSOIDAL, bleu_at(2)))},
+    parts={"BLEU, rotary - sinusoidal": ClaimPart(Gain(ROTARY, SINUSOIDAL, bleu_at(2)))},
     margin=0.2,
     note=(
         "On English to German the paper reports 27.5 against 27.3 with one run each. This is a made language and a "

@@ -68,7 +68,7 @@ class Need:
 
 
 @dataclass(frozen=True)
-class Part:
+class ClaimPart:
     """A number that must exceed the margin of its claim.
 
     Args:
@@ -86,7 +86,7 @@ def trained(
     sources: tuple[str, ...],
     rule: str,
     experiments: tuple[Experiment, ...],
-    parts: Mapping[str, Part],
+    parts: Mapping[str, ClaimPart],
     margin: float,
     note: str,
     revised: str = "",
@@ -150,7 +150,7 @@ def compound(words: Sequence[Word]) -> Word:
     return "supported" if set(words) == {"supported"} else "undecided"
 
 
-def _judge_part(name: str, part: Part, margin: float, results: Sequence[Result]) -> tuple[Word, list[Figure]]:
+def _judge_part(name: str, part: ClaimPart, margin: float, results: Sequence[Result]) -> tuple[Word, list[Figure]]:
     """Verdict of a part with its figures, and with those of what it presupposes."""
     word, figures = exceeds(name, part.quantity.by_seed(results), margin)
     if word != "supported" and part.quantity.saturation(results):

@@ -69,7 +69,7 @@ class Verdict:
 
 
 @dataclass(frozen=True)
-class Question:
+class ScoredPairs:
     """A measure on which pairs of names are compared.
 
     Args:
@@ -111,10 +111,10 @@ def judge(
         >>> print(judge({"a": dict(enumerate(high)), "b": dict(enumerate(low))})[0].sentence())
         a is better than b by 0.398 (95 % interval 0.368 to 0.428, 5 seeds, p = 3.1e-06 after Holm).
     """
-    return judge_together([Question(scores, higher_is_better, pairs)])[0]
+    return judge_together([ScoredPairs(scores, higher_is_better, pairs)])[0]
 
 
-def judge_together(questions: Sequence[Question]) -> tuple[tuple[Verdict, ...], ...]:
+def judge_together(questions: Sequence[ScoredPairs]) -> tuple[tuple[Verdict, ...], ...]:
     """Judge all pairs of several questions as one family of tests.
 
     Holm's correction covers every pair of every question, so that any false verdict among them is made at most once in
@@ -135,7 +135,7 @@ def judge_together(questions: Sequence[Question]) -> tuple[tuple[Verdict, ...], 
 
 
 def _difference(
-    question: Question, first: str, second: str, seeds: Sequence[int], tests: int
+    question: ScoredPairs, first: str, second: str, seeds: Sequence[int], tests: int
 ) -> PairedDifference | None:
     if len(seeds) < 2:
         return None
@@ -148,7 +148,7 @@ def _difference(
 
 
 def _verdicts(
-    question: Question, differences: Sequence[PairedDifference | None], corrected: Iterator[float]
+    question: ScoredPairs, differences: Sequence[PairedDifference | None], corrected: Iterator[float]
 ) -> Iterator[Verdict]:
     """The verdict of each pair; its adjusted p value is the next one, where it has any."""
     for (first, second, seeds), difference in zip(question.asked(), differences, strict=True):
@@ -245,7 +245,7 @@ def recommend(asked: Sequence[tuple[Setting, Measure]]) -> tuple[tuple[Recommend
     scores = [setting.scores(measure) for setting, measure in asked]
     untrained = [learned_nothing(setting) for setting, _ in asked]
     questions = [
-        Question(each, measure.higher_is_better, untrained=idle)
+        ScoredPairs(each, measure.higher_is_better, untrained=idle)
         for each, (_, measure), idle in zip(scores, asked, untrained, strict=True)
     ]
     return tuple(

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from posenc import parse
 from posenc.encodings.rotates.rope import RoPE
-from posenc.lab.comparison.judge import SEEDS, Question, Verdict, judge_together
+from posenc.lab.comparison.judge import SEEDS, ScoredPairs, Verdict, judge_together
 from posenc.lab.extension_study.study import Extended, Extension, Study
 from posenc.lab.statistics import Interval, student_interval
 from posenc.models import plan_context
@@ -79,7 +79,7 @@ class StudySummary:
         planned = list(itertools.combinations([way for way in self.planned() if way in self.names], 2))
         return judge_together(
             [
-                Question(self.scores(steps, self.study.length), self.finds, pairs)
+                ScoredPairs(self.scores(steps, self.study.length), self.finds, pairs)
                 for steps in self.tunings
                 for pairs in (unchanged, planned)
             ]
