@@ -19,7 +19,7 @@ from transformers.models.auto.modeling_auto import (
 
 from posenc.core import validation
 from posenc.diagnosis.model_capture import Capture, Recorded
-from posenc.transformers.attention_recorder import AttentionRecorder, Place, place_of
+from posenc.transformers.attention_recorder import AttentionRecorder, RecordedPlace, place_of
 from posenc.transformers.model_changes import evaluating, replace_attribute
 from posenc.transformers.refusals import check_torch_module
 from posenc.transformers.traced_vectors import RotationCall
@@ -120,10 +120,10 @@ class _Recorder:
     def __init__(self, model: Any, length: int) -> None:
         self.model, self.length = model, length
         self.attention = AttentionRecorder(model)
-        self.place = Place(None, "")
+        self.place = RecordedPlace(None, "")
         self.inside = False
         self.alibi: int | None = None
-        self.single: dict[Place, tuple[Any, Any]] = {}
+        self.single: dict[RecordedPlace, tuple[Any, Any]] = {}
         self.rotations: list[Recorded] = []
         self.biases: list[Recorded] = []
         self.rows: dict[str, list[np.ndarray]] = {}
@@ -153,7 +153,7 @@ class _Recorder:
         functional = torch.nn.functional
         replace_attribute(stack, functional, "embedding", self._rows_of(functional.embedding, tables))
 
-    def _enter(self, place: Place) -> Callable[..., None]:
+    def _enter(self, place: RecordedPlace) -> Callable[..., None]:
         """Make the hook that notes the layer; rotations after which no attention function came are noted before."""
 
         def entering(module: Any, arguments: Any) -> None:
