@@ -180,7 +180,7 @@ def smallest_visible(
         >>> round(smallest_visible(1.0, 5), 3), round(smallest_visible(1.0, 8), 3)
         (1.682, 1.156)
         >>> round(smallest_visible(1.0, 5, least_standardised=2.0), 3)
-        2.558
+        2.56
     """
     if deviation == 0:
         return math.nan

@@ -59,7 +59,7 @@ def write_probe(
 
     Example:
         >>> import tempfile
-        >>> config = {"model_type": "llama", "hidden_size": 64, "num_attention_heads": 4, "num_hidden_layers": 2}
+        >>> config = {"model_type": "llama", "hidden_size": 64, "num_attention_heads": 4, "num_hidden_layers": 4}
         >>> with tempfile.TemporaryDirectory() as place:
         ...     sorted(path.name for path in write_probe(config, place + "/probe", length=8).iterdir())
         ['config.json', 'model.safetensors', 'probe.json', 'tokenizer.json', 'tokenizer_config.json']
