@@ -130,7 +130,7 @@ def _is_model(given: Any) -> bool:
 
 
 def _captured(model: Any, tokens: int) -> Capture:
-    """What a model does with as many drawn tokens; the libraries are loaded only where a model is given."""
+    """Capture of a model that reads as many drawn tokens; the libraries are loaded only where a model is given."""
     import torch
 
     from posenc.transformers import capture

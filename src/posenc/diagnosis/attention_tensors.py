@@ -66,7 +66,7 @@ class Checkpoint(NamedTuple):
 
 
 class Place(NamedTuple):
-    """What a tensor of attention is.
+    """Role of a tensor in attention.
 
     Args:
         name: Of the tensor.

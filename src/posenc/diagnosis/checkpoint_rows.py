@@ -42,7 +42,7 @@ PROBES = 2
 
 
 class HeadsStated(NamedTuple):
-    """What the first config says of heads.
+    """Statements of the first config about heads.
 
     Args:
         shapes: Of each layer of the text; None for one that does not rotate, empty where the layers are no text.
@@ -69,7 +69,7 @@ class HeadsStated(NamedTuple):
 
 
 class RowsCompared(NamedTuple):
-    """What the rows of two checkpoints show.
+    """Result of comparing the rows of two checkpoints.
 
     Args:
         findings: Mistakes.

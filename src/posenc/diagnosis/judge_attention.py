@@ -44,7 +44,7 @@ CACHE_CHANGED = Finding(
 
 
 class LayerLookedAt(NamedTuple):
-    """What was found in one layer of a part, and the fields that its record shows."""
+    """Findings in one layer of a part, and the fields that its record shows."""
 
     part: str
     layer: int

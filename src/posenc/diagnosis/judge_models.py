@@ -65,7 +65,7 @@ def _judge_sides(first: ModelSource, second: ModelSource, *, resized: bool = Fal
 
 
 def _rows_not_shown(first: ModelSource, second: ModelSource) -> tuple[str, ...]:
-    """What the weights of one side alone do not show."""
+    """Fields that the weights of one side alone do not show."""
     weights = weights_of(first) or weights_of(second)
     return () if weights is None else (f"order of rows: give {GIVE['order of rows']}",)
 

@@ -37,7 +37,7 @@ class Recorded:
 
 @dataclass(frozen=True, eq=False)
 class MeasuredAttention:
-    """What the attention function of one layer was seen to do.
+    """Measurements of the attention function of one layer.
 
     Args:
         visible: Whether a query gives a key any weight, (batch, queries, keys).

@@ -135,7 +135,7 @@ def _name(order: str) -> str:
 
 
 def _alone(which: list[Rows], rows: list[Rows]) -> str:
-    """What to add where rows of queries moved and those of keys did not, or the other way round."""
+    """Clause for rows of queries that moved without those of keys, or the other way round."""
     roles, owners = {row.place.role for row in which}, {row.place.owner for row in which}
     if len(roles) != 1 or not roles <= {"query", "key"}:
         return ""

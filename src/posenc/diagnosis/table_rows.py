@@ -68,7 +68,7 @@ def _compare(name: str, one: StoredTensor, other: StoredTensor) -> tuple[Finding
 
 
 def _findings(name: str, order: np.ndarray, rows: int) -> Iterator[Finding]:
-    """What is wrong with rows of which some are known."""
+    """Description of the fault of rows of which some are known."""
     known = np.flatnonzero(order >= 0)
     steps, counts = np.unique(order[known] - known, return_counts=True)
     step, count = int(steps[counts.argmax()]), int(counts.max())

@@ -11,11 +11,11 @@ from .checkpoints.row_permutation import convert_qk as convert_qk
 from .config.model_type import ModelType as ModelType
 from .config.reader import from_config as from_config
 from .difference import Difference as Difference
-from .difference import Effect as Effect
 from .difference import FieldDifference as FieldDifference
 from .difference import diff as diff
 from .draft import DraftCheck as DraftCheck
 from .draft import check_draft as check_draft
+from .effect_of_difference import Effect as Effect
 from .extension_planning.metrics import base_bound as base_bound
 from .extension_planning.planner import ContextPlan as ContextPlan
 from .extension_planning.planner import plan_context as plan_context

@@ -2,30 +2,25 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, is_dataclass, replace
 from itertools import zip_longest
 from typing import Any, Literal
 
-import numpy as np
-
 from posenc.compose import Backward, Partial
 from posenc.core import text_lines, validation
-from posenc.core.doors import AdditiveEncoding, AttentionBias, Encoding, RotaryEncoding
+from posenc.core.doors import Encoding, RotaryEncoding
+from posenc.models.effect_of_difference import Effect, effects_between
 from posenc.models.fingerprints import canonical, fingerprint
 from posenc.models.model_positions import (
     LayerGroup,
     ModelPositions,
     layer_ranges,
     windows_of_layers,
-    without_windows,
 )
 from posenc.models.pair_rotation import pair_rotation
 from posenc.models.reordered_rows import in_same_terms
 
-#: Where the effect is measured: 1k, 8k and 128k.
-POSITIONS = (1024, 8192, 131_072)
 #: Characters of a value that are shown: lists of divisors are longer.
 LONGEST = 100
 #: What stands for a field that the other encoding does not have.
@@ -61,36 +56,6 @@ class FieldDifference:
             A line of text.
         """
         return f"{self.name}: {self.first} and {self.second}"
-
-
-@dataclass(frozen=True)
-class Effect:
-    """The largest difference that two encodings make at one position.
-
-    Attributes:
-        position: In tokens; of a bias, the distance of the key.
-        kind: "angle" of a rotation, "value" of an added vector, "bias" of a logit.
-        largest: The difference; of an angle in radians, before whole revolutions are taken away.
-        index: The pair of an angle, the channel of a value, the head of a bias.
-    """
-
-    position: int
-    kind: str
-    largest: float
-    index: int
-
-    def line(self) -> str:
-        """Say the effect in a line.
-
-        Returns:
-            A line of text.
-        """
-        sentences = {
-            "angle": "the angle differs by up to {} rad, in pair {}",
-            "value": "a value differs by up to {}, in channel {}",
-            "bias": "a logit differs by up to {}, in head {}",
-        }
-        return f"at {self.position:,} " + sentences[self.kind].format(f"{self.largest:.6g}", self.index)
 
 
 @dataclass(frozen=True)
@@ -205,7 +170,7 @@ def _encodings(first: Encoding | None, second: Encoding | None, where: str) -> D
         same,
         where,
         tuple(_fields(encoding_fields(first), encoding_fields(second))),
-        () if same else _effects(first, second),
+        () if same else effects_between(first, second),
         _factor(second) / _factor(first),
     )
 
@@ -214,7 +179,7 @@ def _models(first: ModelPositions, second: ModelPositions) -> Difference:
     first, second, notes = in_same_terms(first, second)
     unlike = _windows_of_one(first, second)
     if not (first.windows_known and second.windows_known):
-        first, second = without_windows(first), without_windows(second)
+        first, second = _without_windows(first), _without_windows(second)
     same = fingerprint(first) == fingerprint(second) and windows_of_layers(first) == windows_of_layers(second)
     same = same and _of_patches(first) == _of_patches(second)
     parts = tuple(difference for pair in _same_layers(first, second) for difference in _groups(*pair))
@@ -225,7 +190,7 @@ def _models(first: ModelPositions, second: ModelPositions) -> Difference:
 
 
 def _of_patches(model: ModelPositions) -> list[tuple[str, str, str]]:
-    """What the groups of a model do with patches, which no fingerprint says."""
+    """Positions of patches of the groups of a model, which no fingerprint covers."""
     found = [(group.part, str(group.resizing), str(group.patches)) for group in model.groups]
     return [each for each in found if each[1:] != ("None", "None")]
 
@@ -242,6 +207,11 @@ def _windows_of_one(first: ModelPositions, second: ModelPositions) -> tuple[str,
                 f"{window} in {layer_ranges(layers)}, of which the other's format says nothing (the {side} alone)"
             )
     return tuple(lines)
+
+
+def _without_windows(model: ModelPositions) -> ModelPositions:
+    """The same positions, with all keys in sight of every query."""
+    return replace(model, groups=tuple(replace(group, window=None) for group in model.groups))
 
 
 def _same_layers(
@@ -375,49 +345,3 @@ def _named(encoding: Encoding | None) -> str:
 def _factor(encoding: Encoding | None) -> float:
     rotation = None if encoding is None else pair_rotation(encoding)
     return 1.0 if rotation is None else rotation.factor
-
-
-def _effects(first: Encoding | None, second: Encoding | None) -> tuple[Effect, ...]:
-    if first is None or second is None or first.shapes or second.shapes:
-        return ()
-    if isinstance(first, RotaryEncoding) and isinstance(second, RotaryEncoding):
-        return _angles(first, second)
-    if isinstance(first, AdditiveEncoding) and isinstance(second, AdditiveEncoding) and first.width == second.width:
-        return tuple(
-            _value(position, first, second) for position in POSITIONS if {"unlimited"} <= first.claims & second.claims
-        )
-    if isinstance(first, AttentionBias) and isinstance(second, AttentionBias) and first.heads == second.heads:
-        return tuple(_bias(position, first, second) for position in POSITIONS)
-    return ()
-
-
-def _angles(first: RotaryEncoding, second: RotaryEncoding) -> tuple[Effect, ...]:
-    """Pair for pair, as many as both have."""
-    one, other = pair_rotation(first), pair_rotation(second)
-    if one is None or other is None:
-        return ()
-    gaps = [
-        abs(mine * (1 if a < b else -1) - theirs * (1 if c < d else -1))
-        for a, b, mine, c, d, theirs in zip(
-            one.first, one.second, one.frequencies, other.first, other.second, other.frequencies, strict=False
-        )
-    ]
-    pair = max(range(len(gaps)), key=gaps.__getitem__)
-    if not gaps[pair]:
-        return ()
-    return tuple(Effect(position, "angle", float(position * gaps[pair]), pair) for position in POSITIONS)
-
-
-def _value(position: int, first: AdditiveEncoding, second: AdditiveEncoding) -> Effect:
-    rows = (np.asarray(encoding.embed([position], dtype=np.float64))[0] for encoding in (first, second))
-    gap = np.abs(np.subtract(*rows))
-    return Effect(position, "value", float(gap.max()), int(gap.argmax()))
-
-
-def _bias(position: int, first: AttentionBias, second: AttentionBias) -> Effect:
-    one, other = (
-        np.asarray(encoding.matrix([position], [0], dtype=np.float64))[:, 0, 0] for encoding in (first, second)
-    )
-    gap = np.abs(one - other)
-    gap[np.isnan(gap)] = math.inf
-    return Effect(position, "bias", float(gap.max()), int(gap.argmax()))

@@ -65,7 +65,7 @@ class DraftCheck:
 
 @dataclass(frozen=True)
 class _Side:
-    """One of the two models: its name here, its positions, and the config of its text with the keys around it."""
+    """Model of the pair: its name here, its positions, and the config of its text with the keys around it."""
 
     name: str
     positions: ModelPositions

@@ -25,7 +25,7 @@ def in_words(group: LayerGroup) -> list[str]:
 
 
 def _of_role(role: RoleRotation, group: LayerGroup) -> str:
-    """What is rotated besides queries and keys, and whether as they are."""
+    """Sentence on what else is rotated than queries and keys, and whether as they are."""
     encoding, meant = role.encoding, group.rotary_encoding
     at = f", vector i at position {role.rate:,}·i" if role.rate != 1 else ""
     if encoding == meant:
@@ -78,7 +78,7 @@ def _rotation(encoding: RotaryEncoding, channels: Pairing) -> str:
 
 
 def _pairs_of_axes(encoding: AxialRoPE) -> str:
-    """Which pairs rotate with each coordinate of a position."""
+    """Sentence on the pairs that rotate with each coordinate of a position."""
     pairs = {
         name: [pair for pair, axis in enumerate(encoding.axis) if axis == number]
         for number, name in enumerate(AXES[encoding.axes])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import groupby
 from typing import Annotated, Any, Literal, get_args
 
@@ -382,11 +382,6 @@ def windows_of_layers(model: ModelPositions) -> dict[tuple[str, int], NearKeys |
     """The window of every layer with self-attention, by part and layer."""
     groups = (group for group in model.groups if "cross" not in group.attention)
     return {(group.part, layer): group.window for group in groups for layer in group.layers}
-
-
-def without_windows(model: ModelPositions) -> ModelPositions:
-    """The same positions, with all keys in sight of every query."""
-    return replace(model, groups=tuple(replace(group, window=None) for group in model.groups))
 
 
 def layer_ranges(layers: tuple[int, ...]) -> str:

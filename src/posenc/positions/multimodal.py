@@ -23,7 +23,7 @@ KINDS = ("text", "image", "video", "audio")
 
 @dataclass(frozen=True)
 class Family:
-    """What a family of models does with the time of a video.
+    """Rule of a family of models for the time of a video.
 
     Attributes:
         time: Steps from frame to frame: "frames", one; "seconds", as many as pass between them; "split", none, since
@@ -199,20 +199,22 @@ def _steps(family: str, rule: Family, videos: np.ndarray, seconds: Any, rate: fl
     if rule.time != "seconds" or not len(videos):
         return [np.arange(thw[0]) for thw in videos]
     tokens = validation.real("tokens_per_second", rate, 0.0, 1e6, above=True)
-    apart = _held("second_per_grid_ts", seconds)
-    apart = apart if apart.dtype == np.float64 and hasattr(seconds, "dtype") else apart.astype(np.float32)
-    if apart.shape != (len(videos),) or not np.all((apart >= 0) & (apart <= 1e6)):
+    intervals = _held("second_per_grid_ts", seconds)
+    intervals = (
+        intervals if intervals.dtype == np.float64 and hasattr(seconds, "dtype") else intervals.astype(np.float32)
+    )
+    if intervals.shape != (len(videos),) or not np.all((intervals >= 0) & (intervals <= 1e6)):
         raise ValueError(
             f"second_per_grid_ts must hold seconds from 0 to 1e6 for each of {len(videos)} videos; got "
             f"{validation.shown(seconds)}. Pass what the processor returned."
         )
-    wide = apart.dtype.type
+    wide = intervals.dtype.type
     if rule.audio:
         return [
             np.arange(thw[0]).astype(np.float32) * np.float32(ts) * np.float32(tokens)
-            for thw, ts in zip(videos, apart, strict=True)
+            for thw, ts in zip(videos, intervals, strict=True)
         ]
-    return [np.arange(thw[0]).astype(wide) * (wide(tokens) * ts) for thw, ts in zip(videos, apart, strict=True)]
+    return [np.arange(thw[0]).astype(wide) * (wide(tokens) * ts) for thw, ts in zip(videos, intervals, strict=True)]
 
 
 def _grids(name: str, grids: Any, side: int) -> np.ndarray:

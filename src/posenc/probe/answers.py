@@ -21,7 +21,7 @@ GIVE = "Give an .npz, or a .json or .jsonl file with a line for each prompt."
 
 @dataclass(frozen=True, eq=False)
 class Answers:
-    """What an engine returned.
+    """Answers of an engine.
 
     Attributes:
         rows: Logits or log-probabilities (rows, vocabulary), float64, by the name of the prompt; NaN where an engine

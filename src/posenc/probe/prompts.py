@@ -52,7 +52,7 @@ def asked_distances(length: int) -> tuple[int, ...]:
 
 
 def channel_prompts(queries: int, length: int, windows: Iterable[int]) -> list[Prompt]:
-    """One prompt for each query channel, with every power of two as distance, and the last distance in each window."""
+    """Make a prompt for each query channel: every power of two as distance, and the last distance in each window."""
     last_seen = (window - 1 for window in windows if 1 < window <= length)
     distances = tuple(sorted({*asked_distances(length), *last_seen}))
     return [
@@ -78,7 +78,7 @@ def placed_prompts(queries: int, length: int) -> list[Prompt]:
 
 
 def bias_prompt(length: int) -> Prompt:
-    """One prompt whose rows are every distance, since each score is read off the sum of those before."""
+    """Make a prompt whose rows are every distance, since each score is read off the sum of those before."""
     longest = min(length, LONGEST_BIAS)
     return Prompt("bias", (KEY, *(FILLER,) * longest), tuple(range(1, longest + 1)))
 

@@ -90,7 +90,7 @@ class Pairs(NamedTuple):
 
 
 def read_rotation(layer: int, shown: LayerScores) -> LayerRotation:
-    """What one layer does with positions, by its scores alone."""
+    """Read the rotation of one layer off its scores alone."""
     seen, unseen = shown.seen
     window = {
         "seen_to": max((one for one in seen if one < min(unseen, default=np.inf)), default=0) if seen else None,

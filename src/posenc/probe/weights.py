@@ -16,7 +16,7 @@ NO_SINK = -1e4
 
 
 class ProbePlan(NamedTuple):
-    """What a probe asks and how it is built.
+    """Questions of a probe, and how it is built.
 
     Args:
         architecture: Names and forms of its tensors.
@@ -130,7 +130,7 @@ def _output(o: np.ndarray, plan: ProbePlan, layer: int, width: int) -> None:
 
 
 def _fused(row: ProbeArchitecture, sizes: Sizes, q: np.ndarray, k: np.ndarray, v: np.ndarray) -> np.ndarray:
-    """One projection for all three: all queries first, or head by head."""
+    """Fuse the three projections into one: all queries first, or head by head."""
     if row.fused == "concatenated":
         return np.concatenate([q, k, v])
     by_head = [array.reshape(sizes.heads, sizes.head, -1) for array in (q, k, v)]

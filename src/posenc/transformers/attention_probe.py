@@ -22,7 +22,7 @@ OFF_THE_LINE = 0.01
 
 
 class Measurement(NamedTuple):
-    """What one call of an attention function does.
+    """Measurements of one call of an attention function.
 
     Attributes:
         visible: Whether a head of a query gives a key any weight, (batch, queries, keys).

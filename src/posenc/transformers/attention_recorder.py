@@ -32,7 +32,7 @@ class RecordedPlace(NamedTuple):
 
 
 class Step(NamedTuple):
-    """One call of an attention function: what it did, and the vectors that reached it."""
+    """Call of an attention function: what it did, and the vectors that reached it."""
 
     seen: MeasuredAttention
     arrays: dict[str, torch.Tensor]
@@ -47,7 +47,7 @@ def place_of(name: str) -> RecordedPlace:
 
 
 class AttentionRecorder:
-    """What reaches attention, and what attention does with it."""
+    """Recorder of the vectors that reach attention, and of what attention does with them."""
 
     def __init__(self, model: torch.nn.Module) -> None:
         self.model = model
@@ -130,7 +130,7 @@ class AttentionRecorder:
         return earlier is None or kept == 0 or torch.equal(earlier[:, :, -kept:], k[:, :, :kept])
 
     def attention(self) -> tuple[MeasuredAttention, ...]:
-        """What attention did in every layer, the steps of a layer together."""
+        """Records of every layer, the steps of a layer together."""
         return tuple(_joined([step.seen for step in steps]) for steps in self.steps.values())
 
     def rotations(self) -> list[Recorded]:
@@ -145,7 +145,7 @@ class AttentionRecorder:
 
 
 def _joined(steps: list[MeasuredAttention]) -> MeasuredAttention:
-    """One record of the steps of a layer: their queries one below the other, all keys side by side."""
+    """Join the steps of a layer into a record: their queries one below the other, all keys side by side."""
     batch, _, _ = steps[0].visible.shape
     total = sum(step.visible.shape[1] for step in steps)
     visible = np.zeros((batch, total, total), dtype=bool)

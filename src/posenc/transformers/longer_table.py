@@ -123,7 +123,7 @@ def _copied(model: Any, table: OwnTable, rows: Tensor, more: int) -> Any:
 
 @dataclass(frozen=True)
 class TableExtension:
-    """What a way of making rows does to a model before any training.
+    """Effect of a way of making rows on a model before any training.
 
     Attributes:
         way: The way.

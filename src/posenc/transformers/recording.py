@@ -106,7 +106,7 @@ def _run(model: Any, tokens: Any, inputs: dict[str, Any], first: int) -> None:
 
 
 def _padding(inputs: Mapping[str, Any], tokens: Any) -> np.ndarray | None:
-    """Which tokens are padding, by the mask that was given; None where none is."""
+    """Mask of the tokens that are padding; None where none is."""
     mask = inputs.get(MASK)
     if mask is None or mask.shape != tokens.shape or bool((mask != 0).all()):
         return None

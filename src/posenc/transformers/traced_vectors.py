@@ -97,7 +97,7 @@ class Traced(NamedTuple):
 
 
 class Sources(NamedTuple):
-    """What an attention module computed before it called its attention function."""
+    """Tensors that an attention module computed before it called its attention function."""
 
     rotations: list[RotationCall]
     projections: list[Projection]
@@ -173,7 +173,7 @@ class Sources(NamedTuple):
         return None
 
     def _replaced(self, before: torch.Tensor, x: torch.Tensor) -> Traced | None:
-        """What was to be rotated, and what reaches attention in its place, at the length of the former."""
+        """Vectors before rotation, and those that reach attention in their place, at the length of the former."""
         batch, heads, length, dim = x.shape
         for start in by_heads(before, batch, length):
             width = start.shape[-1]

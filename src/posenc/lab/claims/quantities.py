@@ -1,4 +1,4 @@
-"""What trained claims measure: a number for each seed, of one encoding or of one against another."""
+"""Quantities of trained claims: a number for each seed, of one encoding or of one against another."""
 
 from __future__ import annotations
 

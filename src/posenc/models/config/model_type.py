@@ -35,7 +35,7 @@ ALL_ROTATE = ByLayerType()
 
 @dataclass(frozen=True)
 class ModelType:
-    """What the classes of some model types do with positions, and no config says; types that treat them alike share it.
+    """Rules of some model types for positions that no config states; types that treat them alike share a row.
 
     `from_config` takes those of a caller in `types`; "Add a model" in the guide explains every field.
 
