@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from every import every
+from uncollected import uncollected
 
 NAN, INF = math.nan, math.inf
 
@@ -96,7 +97,7 @@ def refusal(call: Callable[[], Any]) -> Exception:
     tracemalloc.start()
     started = time.thread_time()
     try:
-        with pytest.raises((ValueError, TypeError)) as caught:
+        with uncollected(), pytest.raises((ValueError, TypeError)) as caught:
             call()
         taken, peak = time.thread_time() - started, tracemalloc.get_traced_memory()[1]
     finally:

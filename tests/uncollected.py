@@ -1,0 +1,17 @@
+"""Calls that are timed, without a pass of the garbage collector over all that a worker has made by then."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+from collections.abc import Iterator
+
+
+@contextlib.contextmanager
+def uncollected() -> Iterator[None]:
+    """Keep the garbage collector out of a block; it takes up to a second in a worker that has run thousands of tests."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
