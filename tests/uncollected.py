@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 @contextlib.contextmanager
 def uncollected() -> Iterator[None]:
-    """Keep the garbage collector out of a block; it takes up to a second in a worker that has run thousands of tests."""
+    """Keep the garbage collector out of a block; after thousands of tests it takes up to a second."""
     gc.disable()
     try:
         yield
