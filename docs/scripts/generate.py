@@ -10,7 +10,7 @@ from pathlib import Path
 
 import posenc
 from generator import claims as claims_of_sources
-from generator import context_extension, conventions, coverage, encoding, gallery, reference, speed
+from generator import context_extension, conventions, coverage, encoding, gallery, reference, speed, speed_tables
 from generator.text import WIDE, file_name, linked, table
 
 ROOT = Path(__file__).parents[2]
@@ -106,6 +106,7 @@ def generated() -> dict[Path, str]:
         ROOT / "docs" / "context-extension.md": context_extension.page(),
         ROOT / "docs" / "coverage.md": coverage.page(),
         ROOT / "docs" / "speed.md": speed.page(),
+        **{ROOT / "docs" / "speed" / f"{kind}.md": speed_tables.page(kind) for kind in speed_tables.KINDS},
         **{ROOT / "docs" / "images" / name: picture for name, picture in speed.pictures().items()},
         **{REFERENCE / name: page for name, page in reference.pages().items()},
         **pages,
@@ -119,9 +120,8 @@ def unclaimed(files: dict[Path, str]) -> list[Path]:
 
 def main() -> int:
     files = generated()
-    PAGES.mkdir(exist_ok=True)
-    REFERENCE.mkdir(exist_ok=True)
     for path, text in files.items():
+        path.parent.mkdir(exist_ok=True)
         path.write_text(text, encoding="utf-8")
     for path in unclaimed(files):
         path.unlink()

@@ -1,137 +1,127 @@
-"""docs/speed.md: the method, the goals and every figure, from the JSON that `make bench` writes."""
+"""docs/speed.md: what positions cost in the cases that users ask about, from the JSON that `make bench` writes."""
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from generator.text import WIDE, escaped, table
+from generator.speed_tables import KINDS, RESULTS, read
+from generator.text import WIDE, table
 
-RESULTS = Path(__file__).parents[3] / "benchmarks" / "results"
-PICTURE = "speed.svg"
-#: The kinds of processors, each with a folder of results: what the page calls it.
-KINDS = {"avx2": "AVX2", "avx512bf16": "AVX-512 with bfloat16"}
-#: In the order of the page: what is shown of each benchmark.
-PARTS = {
-    "whole_models": "Whole models",
-    "attention": "Attention with an encoding",
-    "attention_training": "Attention with an encoding, forward and backward",
-    "attention_decoding": "Attention with an encoding, a query against a cache",
-    "attention_shared": "A bias made once a step for all layers",
-    "attention_memory": "Attention with an encoding, memory",
-    "attention_models": "Whole models whose positions act inside attention",
-    "attention_peers": "Attention with an encoding, compared with other libraries",
-    "rotate": "Prefill: queries of 32 heads and keys of 8 heads of 128, 4096 tokens",
-    "head_sizes": "Prefill: other shapes",
-    "memory": "The same, with the default allocator",
-    "decode": "Decoding: one token for each of 32 sequences, or of one",
-    "train": "Forward and backward, 4096 tokens",
-    "fallback": "Without the compiled kernel",
-    "angles": "Cosines and sines computed in the kernel, compared with a table",
-    "cache": "Rotated and written into a cache of keys and values",
-    "embedding": "Embedding × scale + positions",
-    "modules": "Modules, which make their rotation or table in each call",
-    "add": "A sinusoidal table added",
-    "table": "Making tables",
-    "bias": "Relative biases in attention",
-    "lab_models": "Training the lab's model, compared with the same model in plain PyTorch",
-    "lab_catalog": "Training the lab's model with every encoding",
-    "lab_memory": "Memory of a training step of the lab's model",
-    "accuracy": "Accuracy",
-    "scale": "To a million tokens",
-    "imports": "Importing",
-}
-#: What is said before the figures of a benchmark.
-SAID = {
-    "attention": "Causal attention without an encoding skips the keys that no query of a block sees, so it is a hard "
-    "floor. The goals above say where a cost is higher than was hoped, and why. Two figures depend on content: a "
-    "forgetting gate that closes lets keys be left out (its first parameters halve a key's weight at each token; gates "
-    "that stay open leave all), and CoPE counts no further than the last row of its table (here gates are half open).",
-    "attention_shared": "`shared_bias` makes a bias as a matrix, and `attention` in each layer is given it. The last "
-    "table says what it takes; it prints that too.",
-    "attention_decoding": "A cache holds keys as `rotate_keys` gives them, which `Attention` does by itself. The row "
-    "of a bias is made in each layer, or by `shared_bias` once a step for all of them.",
-    "attention_memory": "What a call needs at once beyond its output.",
-    "lab_memory": "The most that PyTorch holds at once in a training step, beyond what it holds between steps: "
-    "parameters, gradients and the optimizer's state. PyTorch reports every block, so the load changes nothing here.",
+#: Pictures in each folder of results, drawn by benchmarks/measuring/picture.py, and what they show.
+PICTURES = {
+    "cost.svg": "bars of CPU time relative to attention without an encoding, for each encoding",
+    "speed.svg": "bars of CPU time relative to a copy, for each way of rotating",
 }
 INSIDE = "posenc, accelerate"
 WITHOUT, ACCELERATED = "without positions", "posenc, accelerate"
-#: How the reason ends of a goal whose benchmark has not been run.
-NOT_RUN = " was not run"
-#: Cases that a table has in columns, at most.
-MANY = 12
-METHOD = """\
-- **Ratios, not times.** Each figure is the CPU time of an implementation divided by that of a
-  [floor](glossary.md#tests-and-measurements), which is named. All implementations run in one process, in interleaved
-  rounds. A figure is the median of the ratios of the rounds, with the least and the greatest in parentheses. Short
-  calls are repeated for at least 20 milliseconds. One thread.
-- **Correct before fast.** Before anything is timed, its results are compared with the reference, computed from exact
-  angles, within a bound that follows from the dtype and the largest position. If posenc is wrong, the run stops; if a
-  peer is wrong, fails or is missing, it is listed with the reason and left out.
-- **Two allocators.** By default, glibc maps every large block anew and the system clears it page by page, which costs
-  more than a rotation. Unless stated otherwise, the allocator is set to keep its memory (`mallopt`), as allocators of
-  servers do. This favours whoever allocates most, which is not posenc. The section with the default allocator has the
-  figures without this setting.
-- **Peers** are live, at pinned versions, each in the form and layout that suits it: Hugging Face transformers, eager
-  and through `torch.compile`; one file of torchtune; x-transformers; rotary-embedding-torch; and the complex multiply
-  of Meta's Llama, in our own code. The reference of posenc through `torch.compile` is listed as well."""
 
 
-def read(kind: str) -> dict[str, Any]:
-    """Results of the benchmarks on this kind of processor, by name, as far as they have been run."""
-    paths = {name: RESULTS / kind / f"{name}.json" for name in (*PARTS, "goals")}
-    return {name: json.loads(path.read_text(encoding="utf-8")) for name, path in paths.items() if path.exists()}
+class Case(NamedTuple):
+    """A row of the first table: a case of a benchmark, our variant and that of a peer or of a stock model."""
+
+    what: str
+    floor: str
+    benchmark: str
+    name: str
+    ours: str
+    other: str = ""
+
+
+_ATTENTION = "{}, 4096 tokens, 8 heads of 64, {{dtype}}"
+_CAUSAL, _INSIDE = "causal attention", "posenc.torch.attention"
+_DECODED = "{}, 4096 keys, a query of 8 rows, 8 heads of 64, {{dtype}}"
+_STOCK, _SHARED = "transformers eager", "posenc.torch.attention, given a shared bias"
+#: What a table calls the other variants.
+OTHERS = {_STOCK: "transformers", _SHARED: "bias made once a step"}
+CASES = (
+    Case(
+        "Rotate q and k of 4,096 tokens in place", "copy", "rotate", "bthd {dtype} halves", "posenc, in place", _STOCK
+    ),
+    Case("The same into new memory", "copy", "rotate", "bthd {dtype} halves", "posenc, new memory", _STOCK),
+    Case("Rotate one token of 32 sequences", "copy", "decode", "batch 32 {dtype} halves", "posenc, in place", _STOCK),
+    Case("Rotate, forward and backward", "two copies", "train", "bthd {dtype} halves", "posenc, in place", _STOCK),
+    *(
+        Case(f"Attention of 4,096 tokens with {name}", _CAUSAL, "attention", _ATTENTION.format(name), _INSIDE)
+        for name in ("RoPE", "ALiBi", "T5", "Shaw", "CoPE", "FIRE")
+    ),
+    *(
+        Case(
+            f"One token of 8 sequences against 4,096 keys with {name}",
+            "attention",
+            "attention_decoding",
+            _DECODED.format(name),
+            _INSIDE,
+            _SHARED,
+        )
+        for name in ("RoPE", "ALiBi", "FIRE")
+    ),
+)
 
 
 def pictures() -> dict[str, str]:
-    """The picture of each kind of processor, by the name that it has among the images."""
-    return {_image(kind): (RESULTS / kind / PICTURE).read_text(encoding="utf-8") for kind in KINDS}
+    """The pictures of each kind of processor, by the names that they have among the images."""
+    paths = {_image(kind, name): RESULTS / kind / name for kind in KINDS for name in PICTURES}
+    return {image: path.read_text(encoding="utf-8") for image, path in paths.items() if path.exists()}
 
 
 def page() -> str:
     """The whole page."""
     results = {kind: read(kind) for kind in KINDS}
+    of_parts = {
+        part: [of[part] for of in results.values() if part in of] for part in ("whole_models", "attention_models")
+    }
+    pages = " and ".join(f"[{name}](speed/{kind}.md)" for kind, name in KINDS.items())
     parts = [
         WIDE + "# Speed",
         "Applying positions is bound by memory: a rotation reads and writes its queries and keys once, and the "
-        "arithmetic takes less time than that. So this page compares each implementation with a floor, a copy of the "
-        "same numbers, and with other libraries. Every figure comes from the committed JSON in `benchmarks/results`, "
-        "which has a folder for each kind of processor. "
-        "Run all benchmarks again with `make bench`, or some of them with `python benchmarks/run.py rotate decode`.",
-        f"## How it is measured\n\n{METHOD}",
-        "## Machines",
-        *(f"### {name}\n\n{_where(results[kind])}" for kind, name in KINDS.items()),
-        *(_picture(kind, name) for kind, name in KINDS.items()),
-        "1× is a copy of queries and keys from memory to memory. A rotation in place can be faster, because it writes "
-        "where it read. The axis is logarithmic.",
-        "## Goals",
-        *(f"### {name}\n\n{_goals(results[kind])}" for kind, name in KINDS.items()),
-        *(_part(part, title, results) for part, title in PARTS.items() if any(part in of for of in results.values())),
+        "arithmetic takes less time than that. So each figure is the time of an implementation over that of a "
+        "[floor](glossary.md#tests-and-measurements): a copy of the same numbers, or attention without an encoding.",
+        "## What will it cost me?",
+        "CPU time over the floor, one thread; the first figure is float32, the second bfloat16.",
+        _costs(results),
+        "A missing figure was not measured on that processor. All figures, with their spread, goals, peers, other "
+        f"shapes and what was left out, are on the pages of {pages}.",
+        *(_picture(kind, name, image, alt) for image, alt in PICTURES.items() for kind, name in KINDS.items()),
+        "1× is the floor; axes are logarithmic. A rotation in place may cost less than a copy: it writes where it "
+        "read.",
+        f"## Whole models\n\n{_whole_models(of_parts['whole_models'])}",
+        f"## Whole models whose positions act inside attention\n\n{_inside_attention(of_parts['attention_models'])}",
+        "## How it is measured\n\nFigures are ratios of CPU time, medians of interleaved rounds in one process; what "
+        f"is wrong is not timed. The pages of {pages} say more. Every figure comes from the committed JSON in "
+        "`benchmarks/results`, which has a folder for each kind of processor. Run all benchmarks again with `make "
+        "bench`, or some of them with `python benchmarks/run.py rotate decode`.",
         f"## On a GPU\n\n{_gpu()}",
     ]
-    return "\n\n".join(parts) + "\n"
+    return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def _image(kind: str) -> str:
-    return f"speed-{kind}.svg"
+def _costs(results: dict[str, dict[str, Any]]) -> str:
+    """A row for each case, and ours and a peer's figures for each kind of processor."""
+    heads = ["case", "floor", *(f"{who}, {name}" for name in KINDS.values() for who in ("posenc", "other"))]
+    rows = []
+    for case in CASES:
+        found = [_figures(of, case, variant) for of in results.values() for variant in (case.ours, case.other)]
+        rows.append([case.what, case.floor, *found])
+    return table(heads, rows)
 
 
-def _picture(kind: str, name: str) -> str:
-    return f"![{name}: bars of CPU time relative to a copy, for each way of rotating](images/{_image(kind)})"
+def _figures(results: dict[str, Any], case: Case, variant: str) -> str:
+    """Medians of a variant in float32 and bfloat16, as far as they were measured."""
+    cases = {one["case"]: one.get("ratios", {}) for one in results.get(case.benchmark, {}).get("cases", ())}
+    names = [case.name.format(dtype=dtype) for dtype in ("float32", "bfloat16")]
+    medians = [cases.get(name, {}).get(variant, {}).get("median") for name in names]
+    figures = " · ".join(f"{median:.2f}" for median in medians if median is not None)
+    return f"{OTHERS[variant]} {figures}" if figures and variant in OTHERS else figures
 
 
-def _part(part: str, title: str, results: dict[str, dict[str, Any]]) -> str:
-    """A benchmark, on each kind of processor that it was run on."""
-    shown = [
-        f"### {name}\n\n{_benchmark(results[kind][part])}" for kind, name in KINDS.items() if part in results[kind]
-    ]
-    if part == "whole_models":
-        shown = [_whole_models([for_kind[part] for for_kind in results.values() if part in for_kind]), *shown]
-    if part == "attention_models":
-        shown = [_inside_attention([for_kind[part] for for_kind in results.values() if part in for_kind]), *shown]
-    return "\n\n".join([f"## {title}", *([SAID[part]] if part in SAID else []), *shown])
+def _image(kind: str, name: str) -> str:
+    return name.replace(".svg", f"-{kind}.svg")
+
+
+def _picture(kind: str, name: str, image: str, alt: str) -> str:
+    """A picture of one kind of processor; nothing where its benchmarks have not been run."""
+    drawn = (RESULTS / kind / image).exists()
+    return f"![{name}: {alt}](images/{_image(kind, image)})" if drawn else ""
 
 
 def _inside_attention(results: list[dict[str, Any]]) -> str:
@@ -174,109 +164,3 @@ def _gpu() -> str:
     return (
         f"{known} Its speed has not been measured yet; on a machine with a GPU, `python benchmarks/gpu.py` does that."
     )
-
-
-def _where(results: dict[str, Any]) -> str:
-    """The machines and versions, each once, with the load during each benchmark."""
-    seen: dict[str, list[str]] = {}
-    for name in PARTS:
-        if name in results:
-            seen.setdefault(_machine(results[name]["machine"]), []).append(f"{name} {_load(results[name])}")
-    lines = "\n".join(f"- {said}\n  Measured so: {'; '.join(of)}." for said, of in seen.items())
-    seconds = sum(result.get("seconds", 0) for result in results.values())
-    return (
-        f"{lines}\n\nIn parentheses: the number of processes that wanted a core before and after the benchmark (on an "
-        "idle machine at most 1, the benchmark itself), and the allocator. All benchmarks together took "
-        f"{seconds / 60:.0f} minutes."
-    )
-
-
-def _machine(machine: dict[str, Any]) -> str:
-    vectors, versions = machine["vectors"], machine["versions"]
-    packages = ", ".join(f"{name} {version}" for name, version in versions.items())
-    return (
-        f"{machine['processor']}; our kernel at level {vectors['kernel']}, PyTorch at {vectors['torch']}; "
-        f"Python {machine['python']}, {packages}."
-    )
-
-
-def _load(result: dict[str, Any]) -> str:
-    if "load" not in result:
-        return "(failed)"
-    before, after = (result["load"][when]["processes"] for when in ("before", "after"))
-    return f"({before:g}, {after:g}; {result['allocator']})"
-
-
-def _goals(results: dict[str, Any]) -> str:
-    if "goals" not in results:
-        return "No run has been judged yet."
-    judged = results["goals"]["goals"]
-    rows = [row for row in judged if not row["why"].endswith(NOT_RUN)]
-    missing = sorted({row["why"].removesuffix(NOT_RUN) for row in judged if row["why"].endswith(NOT_RUN)})
-    count = {verdict: sum(row["verdict"] == verdict for row in rows) for verdict in ("reached", "within the gate")}
-    said = (
-        "The goals were set with a prototype on a machine with AVX-512 and bfloat16 instructions. "
-        f"Of {len(rows)} goals, {count['reached']} are reached and {count['within the gate']} more are within the "
-        "gate, 1.25 times the goal. Where the column of the prototype has a figure, take it for the floor: nothing "
-        "faster is known."
-    )
-    if missing:
-        names = ", ".join(f"`{name}`" for name in missing)
-        said += f" {len(judged) - len(rows)} more goals belong to benchmarks that have not been run here: {names}."
-    cells = (
-        (row["what"], f"`{row['figure']}`", _number(row["goal"]), row["prototype"], _measured(row), _verdict(row))
-        for row in rows
-    )
-    return f"{said}\n\n" + table(["what", "which figure", "at most", "prototype", "measured", ""], cells)
-
-
-def _measured(row: dict[str, Any]) -> str:
-    return "" if row["measured"] is None else _number(row["measured"])
-
-
-def _verdict(row: dict[str, Any]) -> str:
-    return escaped(": ".join(part for part in (row["verdict"], row["why"]) if part))
-
-
-def _benchmark(result: dict[str, Any]) -> str:
-    if "failed" in result:
-        return f"No figures: the run {result['failed']}."
-    ratios = [case for case in result["cases"] if "ratios" in case]
-    values = [case for case in result["cases"] if "values" in case]
-    parts = [
-        _ratios([case for case in ratios if case["floor"] == floor], floor)
-        for floor in dict.fromkeys(case["floor"] for case in ratios)
-    ]
-    parts += [_values(values)] if values else []
-    left_out = [
-        f"- {case['case']}: *{name}*: {escaped(why)}"
-        for case in result["cases"]
-        for name, why in case["left out"].items()
-    ]
-    return "\n\n".join([*parts, *(["Left out:\n\n" + "\n".join(left_out)] if left_out else [])])
-
-
-def _ratios(cases: list[dict[str, Any]], floor: str) -> str:
-    """A column a case, a row a variant, or the other way round where cases are many; CPU time over the floor."""
-    names = dict.fromkeys(name for case in cases for name in case["ratios"])
-    if len(cases) > MANY:
-        rows = ([case["case"], *(_ratio(case["ratios"].get(name)) for name in names)] for case in cases)
-        return table([f"× {floor}", *map(escaped, names)], rows)
-    rows = ([escaped(name), *(_ratio(case["ratios"].get(name)) for case in cases)] for name in names)
-    return table([f"× {floor}", *(case["case"] for case in cases)], rows)
-
-
-def _ratio(figures: dict[str, float] | None) -> str:
-    if figures is None:
-        return ""
-    return f"**{figures['median']:.2f}** ({figures['low']:.2f} to {figures['high']:.2f})"
-
-
-def _values(cases: list[dict[str, Any]]) -> str:
-    names = dict.fromkeys(name for case in cases for name in case["values"])
-    rows = ([escaped(case["case"]), *(_number(case["values"].get(name)) for name in names)] for case in cases)
-    return table(["", *map(escaped, names)], rows)
-
-
-def _number(value: float | None) -> str:
-    return "" if value is None else f"{value:.3g}"
