@@ -28,5 +28,7 @@ from .sequences import documents as documents
 from .sequences import from_mask as from_mask
 from .sequences import packed as packed
 from .sequences import span as span
+from .shards import Sharding as Sharding
+from .shards import TokenRun as TokenRun
 from .symmetric_media import rope_tie as rope_tie
 from .symmetric_media import vrope as vrope

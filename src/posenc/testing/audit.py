@@ -14,6 +14,7 @@ import torch
 
 from posenc.core import validation
 from posenc.core.arrays import Array
+from posenc.positions.shards import Sharding
 
 #: Largest change by sums in another order, in units of the last place and of the root of the number of terms.
 UNITS = 16.0
@@ -148,12 +149,13 @@ def sharded_equals_whole(
             f"shards must cut the {length} tokens of x into {pieces} equal pieces, with a position each; got "
             f"{positions.shape[-1]} positions. Give another length."
         )
-    cut = torch.arange(length, device=x.device).reshape(pieces, -1)
+    sharding = Sharding(length, ranks=shards, scheme=scheme)
     with torch.no_grad():
-        result = torch.empty_like(expected := module(x, positions))
-        for rank in range(shards):
-            own_shard = cut[rank] if scheme == "contiguous" else torch.cat([cut[rank], cut[pieces - 1 - rank]])
-            result[:, own_shard] = module(x[:, own_shard], positions[..., own_shard])
+        expected = module(x, positions)
+        parts = [
+            module(sharding.shard(x, rank, axis=1), sharding.shard(positions, rank, axis=-1)) for rank in range(shards)
+        ]
+        result = sharding.unshard(parts, axis=1)
         return _compared("sharded equals whole", expected, result)
 
 

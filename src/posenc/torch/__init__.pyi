@@ -14,6 +14,8 @@ from .attention_paths.shared_bias import shared_bias as shared_bias
 from .attention_paths.strided_bias import StridedBias as StridedBias
 from .attention_paths.strided_bias import strided as strided
 from .attention_paths.strided_bias import strided_attention as strided_attention
+from .context_parallel.sharded_attention import sharded_attention as sharded_attention
+from .context_parallel.sharded_attention import simulated_attention as simulated_attention
 from .modules.input_layer import InputLayer as InputLayer
 from .modules.modules import Add as Add
 from .modules.modules import Bias as Bias

@@ -214,6 +214,9 @@ def held_encodings(encodings: Any) -> tuple[tuple[HeldEncoding, ...], tuple[Shar
         if isinstance(each, SharedBias):
             shared.append(each)
             continue
+        if isinstance(each, HeldEncoding):
+            held.append(each)
+            continue
         encoding = each.encoding if isinstance(each, EncodingModule) else each
         check_inside(encoding, "posenc.torch.module(encoding)(x, positions)")
         if encoding is each:

@@ -1,0 +1,1 @@
+"""Attention of a sequence that several ranks share: what each computes, and how ranks exchange tensors."""
