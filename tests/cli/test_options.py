@@ -54,6 +54,7 @@ COMMANDS: dict[str, list[tuple[str, ...]]] = {
         ("config.json",),
         ("dynamic.json", "--waive", "rope_style", "--length", "8192"),
     ],
+    "manifest": [("config.json",), ("dynamic.json", "--waive", "rope_style", "--length", "8192")],
     "plot": [
         *((DRAWN.get(name, RECORDS["learns"]), "--picture", name, "--output", "x.svg") for name in OF_RECORDS),
         ("config.json", "--picture", "layers", "--output", "x.svg"),
@@ -137,6 +138,7 @@ VALUES: dict[str, dict[str, tuple[str, ...]]] = {
         "question": ("lecture-d8",),
         "answer": ("8",),
     },
+    "manifest": {"length": ("200000",), "waive": ("rope_style",)},
     "plan": {"length": ("524288",), "typical": ("100",), "trained": ("1000",)},
     "diff": {"waive": ("rope_style",), "draft": (), "length": ("4096",)},
     "doctor": {

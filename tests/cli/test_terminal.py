@@ -46,6 +46,7 @@ QUICK = [
     (0, "explain", "Dog bites man", "--versus", "Man bites dog"),
     (0, "explain", "Dog bites man", "--versus", "Man bites dog", "--all"),
     (0, "explain", "config.json"),
+    (0, "manifest", "config.json"),
     (0, "recover", "--dim", "5120", "--at", "1088=0.488814"),
     (0, "plot", "Sinusoidal(dim=16)", "--picture", "heatmap", "--output", "heatmap.png"),
     (1, "check", "mine.py:mine"),

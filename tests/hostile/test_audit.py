@@ -76,6 +76,7 @@ def test_verbs_open_no_connection_and_start_no_process(tmp_path):
         ["explain", "RoPE(dim=8)", "--position", "3"],
         ["explain", "Dog bites man", "--versus", "Man bites dog"],
         ["explain", config],
+        ["manifest", config],
         ["diff", config, config],
         ["diff", "RoPE(dim=8)", "RoPE(dim=8)"],
         ["doctor", config, config],

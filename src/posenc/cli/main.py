@@ -32,6 +32,7 @@ STYLE = re.compile(r"\x1b\[[0-9;]*m")
 VERBS = {
     "tour": "see positional encoding at work on real text, in one page",
     "explain": "the worked numbers of an encoding, or what order does to a sentence",
+    "manifest": "all positions of a model, layer by layer and role by role, as one file",
     "explore": "turn, click and compare encodings and models in a browser",
     "plot": "draw a picture of an encoding into a file",
     "recover": "find the position that a value came from",

@@ -30,6 +30,13 @@ from .formats.meta import from_meta as from_meta
 from .formats.meta import to_meta as to_meta
 from .formats.onnx import from_onnx as from_onnx
 from .formats.onnx import to_onnx as to_onnx
+from .manifests.manifest_of_model import manifest as manifest
+from .manifests.manifest_read import read_manifest as read_manifest
+from .manifests.manifest_record import Manifest as Manifest
+from .manifests.manifest_record import ManifestGroup as ManifestGroup
+from .manifests.manifest_record import ManifestPairs as ManifestPairs
+from .manifests.manifest_record import PositionUse as PositionUse
+from .manifests.manifest_record import UsableLength as UsableLength
 from .model_positions import Chunks as Chunks
 from .model_positions import LayerGroup as LayerGroup
 from .model_positions import ModelPositions as ModelPositions

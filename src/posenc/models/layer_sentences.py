@@ -87,7 +87,7 @@ def _pairs_of_axes(encoding: AxialRoPE) -> str:
 
 
 def runs_of_pairs(numbers: Sequence[int]) -> str:
-    """Write numbers of pairs as runs with one step each.
+    """Write numbers of pairs, or of layers, as runs with one step each.
 
     Example:
         >>> runs_of_pairs([0, 1, 2]), runs_of_pairs([1, 4, 7, 10]), runs_of_pairs([0, 3, 6, 7, 8, 9]), runs_of_pairs([])

@@ -161,6 +161,7 @@ class LayerGroup:
         roles: Rotations of something other than the queries and keys of attention.
         resizing: How a learned table of a grid is resized to another grid; None where it never is.
         patches: How a vision tower counts the patches of an image; None where positions are not of patches.
+        length: The positions that the file, or its class, says the part takes; None where neither says it.
     """
 
     part: str
@@ -177,6 +178,7 @@ class LayerGroup:
     roles: tuple[RoleRotation, ...] = ()
     resizing: Resizing | None = None
     patches: PatchPositions | None = None
+    length: Value | None = None
 
     def positions(self, height: int, width: int, *, frames: int = 1, merge: int | None = None) -> np.ndarray:
         """Return the positions that the encodings of a vision tower take for the patches of an image.

@@ -33,7 +33,8 @@ from posenc.models.config.window_rules import (
     nowhere,
     schedules,
 )
-from posenc.models.model_positions import LayerGroup, ModelPositions, NotRead, Waived
+from posenc.models.manifests.manifest_record import is_manifest
+from posenc.models.model_positions import LayerGroup, ModelPositions, NotRead, Value, Waived
 from posenc.phase import Numerics
 
 #: What the note on a part that a model is read without says.
@@ -62,7 +63,7 @@ def from_config(
 
     Args:
         config: A dict, the path of a config.json, its folder, or a config of transformers (anything with `to_dict`);
-            both spellings of rope_parameters, flat and nested.
+            both spellings of rope_parameters, flat and nested. A manifest, which `manifest` makes, is read back.
         stated: Values that the caller states, by the names of the file's keys; they win, and are marked "caller". A
             model type that is not known needs its "pairing" here, "adjacent" or "halves", since no config states it.
         waive: Keys that concern positions and may go unread.
@@ -87,6 +88,8 @@ def from_config(
         'rope_theta = 500000.0 (file: rope_theta)'
     """
     file = load_config(config)
+    if is_manifest(file):
+        return _of_manifest(file, stated, waive, length, types)
     data, layout = as_converted_from(file)
     given = stated_values(stated)
     waive = validation.texts("waive", waive)
@@ -102,6 +105,19 @@ def from_config(
     windows_known = not any(isinstance(note, UnknownWindows) for note in notes)
     positions = ModelPositions(model_type, groups, notes, windows_known)
     return positions if layout is None else as_stated(positions, file["model_type"], layout)
+
+
+def _of_manifest(file: Mapping[str, Any], stated: Any, waive: Any, length: Any, types: Any) -> ModelPositions:
+    """Read a manifest, which says everything itself; loaded here, since it brings every encoding."""
+    from posenc.models.manifests.manifest_read import positions_of
+
+    for name, given in (("stated", stated), ("waive", tuple(waive)), ("length", length), ("types", tuple(types))):
+        if given:
+            raise ValueError(
+                f"{name} must be left out for a manifest, whose positions are settled; got "
+                f"{validation.shown(given)}. Give the config.json that it was made from."
+            )
+    return positions_of(file)
 
 
 def _model_type(data: Mapping[str, Any], stated: Mapping[str, Any]) -> str:
@@ -218,10 +234,18 @@ def _groups(fields: Fields, row: ModelType, layout: PairLayout | None) -> Groups
     layers = row.reader(fields) if row.reader else None
     if layers is None:
         layers = rotary_groups(fields, row if layout is None else replace(row, pairing=layout))
-    groups = (*tables, *layers)
+    length = _declared_length(fields)
+    groups = tuple(replace(group, length=length) for group in (*tables, *layers))
     if row.part != "vision":
         return groups
     return tuple(replace(group, patches=row.patches(fields, group)) for group in groups)
+
+
+def _declared_length(fields: Fields) -> Value | None:
+    """Positions that the file or its class says the part takes."""
+    stated = fields.get("max_position_embeddings", listed=False)
+    is_length = stated is not None and type(stated.value) is int and stated.value > 0
+    return replace(stated, name="length") if stated is not None and is_length else None
 
 
 def _stated_row(model_type: str, stated: Mapping[str, Any], data: Mapping[str, Any]) -> ModelType:

@@ -74,7 +74,9 @@ def from_gguf(
     groups = _groups(keys, layers, full, sliding)
     if keys.row.scale == "key" and keys.states("rope.scaling.finetuned") and not keys.flag("rope.scaling.finetuned"):
         groups = (LayerGroup("text", "no rotation", layers, (), values=keys.values),)
-    groups = tuple(replace(group, logit_factor=factor) for group in groups)
+    length = keys.get("context_length", listed=False)
+    length = length and replace(length, name="length")
+    groups = tuple(replace(group, logit_factor=factor, length=length) for group in groups)
     unread = keys.unread()
     refuse_unknown_keys(unread, waive, f"{keys.arch}.", AMBIGUOUS_KEYS)
     waived = waived_notes((f"{keys.arch}.{key}", head.keys[f"{keys.arch}.{key}"]) for key in unread)

@@ -1,0 +1,1 @@
+"""The manifest: one record of all positions of a model, in a form that any language reads."""

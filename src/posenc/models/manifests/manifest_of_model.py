@@ -1,0 +1,166 @@
+"""The manifest of what a reader found in a config, a GGUF file or a trainer's arguments."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import fields
+from typing import Any, Literal
+
+from posenc.compose import Partial
+from posenc.core import validation
+from posenc.core.doors import Encoding, RotaryEncoding
+from posenc.core.rotation import Rotation
+from posenc.encodings.adds.learned import Learned
+from posenc.models.difference import ABSENT, encoding_fields
+from posenc.models.fingerprints import fingerprint
+from posenc.models.manifests.manifest_record import (
+    Manifest,
+    ManifestGroup,
+    ManifestPairs,
+    Note,
+    Parameters,
+    PositionUse,
+    UsableLength,
+    UseRole,
+)
+from posenc.models.model_positions import LayerGroup, ModelPositions, NotRead, Waived
+from posenc.models.pair_rotation import pair_rotation, unwrapped
+
+#: Keys that a group has read where its heads have a slice for positions, in configs and in GGUF.
+LATENT_KEYS = frozenset({"qk_rope_head_dim", "qk_nope_head_dim", "swa_qk_rope_head_dim", "attention.key_length_mla"})
+
+
+def manifest(model: ModelPositions) -> Manifest:
+    """Return the manifest of a model: every layer and role as plain numbers, in a form that any language reads.
+
+    Args:
+        model: What `from_config`, `from_gguf` and their kin return.
+
+    Returns:
+        The manifest.
+
+    Raises:
+        TypeError: `model` is something else.
+
+    Example:
+        >>> from posenc.models import from_config
+        >>> found = manifest(from_config({"model_type": "gpt_oss"}))
+        >>> pairs = found.at(0).pairs
+        >>> pairs.base, pairs.scaling, round(pairs.amplitude, 4), found.groups[0].window
+        (150000.0, 'YaRN', 1.3466, Window(before=127, after=0))
+    """
+    validation.instance("model", model, ModelPositions, "what from_config returns")
+    groups = tuple(map(_of_group, model.groups))
+    return Manifest(model.model_type, fingerprint(model), groups, model.windows_known, _notes(model.notes))
+
+
+def _of_group(group: LayerGroup) -> ManifestGroup:
+    main = _main_role(group)
+    uses = [_use(main, encoding) for encoding in group.encodings]
+    uses += [_use(rotation.role, rotation.encoding, rotation.rate) for rotation in group.roles]
+    temperature = group.query_temperature
+    head_dim = _head_dim(group)
+    return ManifestGroup(
+        part=group.part,
+        attention=group.attention,
+        layers=group.layers,
+        uses=tuple(uses),
+        head_dim=head_dim,
+        softmax_scale=None if head_dim is None else group.logit_factor / math.sqrt(head_dim),
+        logit_factor=group.logit_factor,
+        bias_factor=group.bias_factor,
+        query_temperature=None if temperature is None else _use("main", temperature),
+        window=group.window,
+        offset=group.offset,
+        lengths=tuple(_lengths(group)),
+        resizing=_fields_of(group.resizing),
+        patches=_fields_of(group.patches),
+        values=group.values,
+        notes=_notes(group.notes),
+    )
+
+
+def _main_role(group: LayerGroup) -> UseRole:
+    """The role of the queries and keys of attention: their slice for positions is a role of its own."""
+    names, rotary = {value.name for value in group.values}, group.rotary_encoding
+    # In a GGUF file, channels that rotate lie behind others in latent attention alone.
+    sliced = "rope.freq_base" in names and isinstance(rotary, Partial) and rotary.start > 0
+    return "latent" if sliced or names & LATENT_KEYS else "main"
+
+
+def _head_dim(group: LayerGroup) -> int | None:
+    encoding = group.rotary_encoding or group.query_temperature
+    return None if encoding is None else encoding.head_dim
+
+
+def _use(role: UseRole, encoding: Encoding, rate: int = 1) -> PositionUse:
+    pairs = _pairs(encoding) if isinstance(encoding, RotaryEncoding) else None
+    named = encoding_fields(encoding).items()
+    parameters = Parameters((name, None if value == ABSENT else _plain(value)) for name, value in named)
+    return PositionUse(role, encoding.door, repr(encoding), fingerprint(encoding), parameters, pairs, rate)
+
+
+def _plain(value: Any) -> Any:
+    """A field of an encoding as a plain value."""
+    if isinstance(value, tuple | list):
+        return tuple(map(_plain, value))
+    return value if value is None or isinstance(value, bool | int | float | str) else repr(value)
+
+
+def _pairs(encoding: RotaryEncoding) -> ManifestPairs | None:
+    """The pairs of a rotation that learns nothing."""
+    found = pair_rotation(encoding)
+    if found is None:
+        return None
+    inner = unwrapped(encoding)
+    base, scaling = getattr(inner, "base", None), getattr(inner, "scaling", None)
+    return ManifestPairs(
+        found.dim,
+        2 * found.pairs,
+        _pairing(encoding),
+        encoding.axes,
+        found.first,
+        found.second,
+        found.axis,
+        tuple(found.radians().tolist()),
+        found.factor,
+        base if isinstance(base, float) else None,
+        None if scaling is None else type(scaling).__name__,
+    )
+
+
+def _pairing(encoding: RotaryEncoding) -> Literal["adjacent", "halves"] | None:
+    origin = [0] if encoding.axes == 1 else [[0] * encoding.axes]
+    rotation = encoding.rotation(origin)
+    if not isinstance(rotation, Rotation) or rotation.pairing.blocks != 1:
+        return None
+    return rotation.pairing.layout
+
+
+def _lengths(group: LayerGroup) -> Iterator[UsableLength]:
+    """The usable lengths that a group states: of the file, of its scalings, of its tables."""
+    if group.length is not None:
+        yield UsableLength("declared", int(group.length.value), group.length.source, group.length.key)  # type: ignore[arg-type]
+    for encoding in group.encodings:
+        if isinstance(encoding, Learned):
+            yield UsableLength("table", encoding.length - group.offset, "encoding", "length")
+        scaling = getattr(unwrapped(encoding), "scaling", None)
+        original, factor = (getattr(scaling, name, None) for name in ("original", "factor"))
+        if original is not None:
+            yield UsableLength("trained", original, "encoding", "scaling.original")
+        if original is not None and factor is not None:
+            yield UsableLength("scaled", int(original * factor), "encoding", "scaling.factor")
+
+
+def _fields_of(record: Any) -> Parameters | None:
+    if record is None:
+        return None
+    return Parameters((field.name, _plain(getattr(record, field.name))) for field in fields(record))
+
+
+def _notes(notes: tuple[str, ...]) -> tuple[Note, ...]:
+    def kind(note: str) -> Literal["note", "not read", "waived"]:
+        return "waived" if isinstance(note, Waived) else "not read" if isinstance(note, NotRead) else "note"
+
+    return tuple(Note(str(note), kind(note)) for note in notes)
