@@ -24,6 +24,8 @@ SUMMARY = working_tree.ROOT / "quality" / "coverage.json"
 
 #: In how many parts the tests run: a stopped run loses one of them, and each costs a collection of all tests.
 PARTS_OF_TEST, PARTS_OF_NIGHTLY = 3, 12
+#: Pages whose examples write files; tests follow them in folders of their own.
+WRITING_PAGES = ("--ignore=docs/add-an-encoding.md", "--ignore=docs/cookbook.md")
 
 
 @dataclass(frozen=True)
@@ -58,7 +60,7 @@ def parts() -> list[Part]:
         Part(
             "pages",
             "test",
-            ("-nWORKERS", "--doctest-glob=*.md", "--ignore=docs/add-an-encoding.md", "README.md", "docs"),
+            ("-nWORKERS", "--doctest-glob=*.md", *WRITING_PAGES, "README.md", "docs"),
         ),
         *pieces("nightly", "nightly", "nightly", PARTS_OF_NIGHTLY),
     ]

@@ -31,19 +31,23 @@ hide:
 
 # Models that are read
 
-`posenc.models.from_config` reads the configs of these model types; [reading models](reading-models.md) shows how. This
-page is generated from the table of model types and from the ledger of the parity tests; to update it, run
-`python tests/parity/models_page.py`.
+`posenc.models.from_config` reads the configs of these model types; [reading models](reading-models.md) shows how, and
+`posenc explain config.json` what it reads of your file. A type that is missing here: [add a model](add-a-model.md).
+"""
+VERIFIED_HOW = """\
+## How a class is verified
 
-A rotary class is **verified** if posenc agrees with the live class in three ways, for its default config and for random
-configs over every position key and rope_type that it takes, in both spellings. With `numerics="float32"` under PyTorch,
-(1) frequencies and attention factor are equal bit for bit; (2) the tables of cosines and sines are equal; (3) vectors
-rotated by the model's own function are equal up to the rounding of a product and a sum. (Two classes build their tables
-from complex numbers, and three from float32 fractions. For these the bound is a few roundings, stated in the test.)
-`make test` runs one random config for each class, `make nightly` 20 more. In tiny live models of every type that can be
-built (`tests/model_peers/not_live.py` lists the others), hooks in every layer of attention compare which layers rotate,
-query temperature, the factor of the logits, and which keys a query sees. Learned tables are verified by the rows that
-a live model looks up, other encodings by their tables, buckets and slopes.
+This page is generated from the table of model types and from the ledger of the parity tests; to update it, run `python
+tests/parity/models_page.py`. A rotary class is **verified** if posenc agrees with the live class in three ways, for its
+default config and for random configs over every position key and rope_type that it takes, in both spellings. With
+`numerics="float32"` under PyTorch, (1) frequencies and attention factor are equal bit for bit; (2) the tables of
+cosines and sines are equal; (3) vectors rotated by the model's own function are equal up to the rounding of a product
+and a sum. (Two classes build their tables from complex numbers, and three from float32 fractions. For these the bound
+is a few roundings, stated in the test.) `make test` runs one random config for each class, `make nightly` 20 more. In
+tiny live models of every type that can be built (`tests/model_peers/not_live.py` lists the others), hooks in every
+layer of attention compare which layers rotate, query temperature, the factor of the logits, and which keys a query
+sees. Learned tables are verified by the rows that a live model looks up, other encodings by their tables, buckets and
+slopes.
 """
 
 
@@ -54,8 +58,8 @@ def written() -> str:
     unread = {name: row.unsupported for name, row in MODEL_TYPES.items() if row.unsupported}
     lines = [
         INTRODUCTION,
-        f"**{checked} of the {total} rotary classes of transformers 5.23.0 are verified; the last section says why the "
-        f"other {len(REASONS)} are not. posenc reads {len(rows)} model types.** "
+        f"**posenc reads {len(rows)} model types. {checked} of the {total} rotary classes of transformers 5.23.0 are "
+        f"[verified](#how-a-class-is-verified); the last section says why the other {len(REASONS)} are not.** "
         f"Of the {len(config_classes())} config types of transformers it knows every one: "
         f"{sum(not encodes(name) for name, row in MODEL_TYPES.items() if not row.unsupported)} of these encode no "
         f"positions, {len(MADE_OF_PARTS)} more are made of parts with a type of their own, and {len(unread)} are not "
@@ -63,8 +67,9 @@ def written() -> str:
         "## Model types\n",
         "| model type | uses | verified with |",
         "| --- | --- | --- |",
-        *sorted(rows),
+        *sorted(rows, key=str.lower),
         "",
+        VERIFIED_HOW,
         "## Types that are made of parts\n",
         "Each part is read by its own type. What the model adds around them is in the second column; where it is "
         "empty, nothing.\n",

@@ -68,7 +68,7 @@ CHOICES: tuple[Choice, ...] = (
         "transformers, torchtune, x-transformers, rotary-embedding-torch, timm",
         "position times frequency in float32",
         '`numerics="float32"` repeats it bit for bit; the default is exact',
-        "cosine off by {:.4f} before position 131,072",
+        "cosine off by {:.4f} before position 131,072, for heads of 64 and base 10,000",
         "float32 angle at 131072",
     ),
     Choice(
