@@ -19,14 +19,21 @@ LATENT = {
     **WIDTHS, "rope_theta": BASE, "qk_rope_head_dim": 16, "qk_nope_head_dim": 16, "kv_lora_rank": 32, "v_head_dim": 32,
     "q_lora_rank": 64, "num_key_value_heads": 8, "max_position_embeddings": 4096,
 }  # fmt: skip
+#: As the files of gpt-oss state it.
+GPT_OSS_YARN = {
+    "rope_type": "yarn", "rope_theta": 150_000.0, "factor": 32.0, "original_max_position_embeddings": 4096,
+    "beta_fast": 32.0, "beta_slow": 1.0, "truncate": False,
+}  # fmt: skip
 #: Keys that a model type states besides those of Llama; all of them have four layers or more.
 ROTARY_CONFIGS: dict[str, dict[str, Any]] = {
-    "llama": {}, "mistral": {"sliding_window": 24}, "qwen2": {}, "qwen3": {}, "gemma": {},
+    "llama": {}, "mistral": {"sliding_window": 24}, "ministral": {"sliding_window": 24, "layer_types": TWO_KINDS}, "qwen2": {}, "qwen3": {}, "gemma": {},
     "gemma2": {"sliding_window": 24, "query_pre_attn_scalar": 16, "layer_types": TWO_KINDS},
     "gemma3_text": {"sliding_window": 24, "query_pre_attn_scalar": 16, "layer_types": TWO_KINDS,
                     "rope_local_base_freq": 1e4},
     "gpt_oss": {"sliding_window": 24, "layer_types": TWO_KINDS,
                 "rope_parameters": {"rope_type": "default", "rope_theta": BASE}},
+    "gpt_oss_yarn": {"model_type": "gpt_oss", "head_dim": 64, "sliding_window": 24, "layer_types": TWO_KINDS,
+                     "max_position_embeddings": 131_072, "rope_parameters": GPT_OSS_YARN},
     "phi": {"partial_rotary_factor": 0.5}, "phi3": {"partial_rotary_factor": 1.0},
     "glm": {"partial_rotary_factor": 0.5},
     "glm4": {"partial_rotary_factor": 0.5}, "cohere": {}, "cohere2": {"sliding_window": 24, "layer_types": TWO_KINDS},

@@ -165,7 +165,7 @@ class Misreading(NamedTuple):
 
 
 #: Model types whose code has no table of every channel, in which pairs could be mixed.
-HALF_TABLES = ("glm", "glm4", "gpt_oss", "deepseek_v2", "deepseek_v3")
+HALF_TABLES = ("glm", "glm4", "gpt_oss", "gpt_oss_yarn", "deepseek_v2", "deepseek_v3")
 
 
 def in_frequencies(change: Callable[[torch.Tensor], torch.Tensor], *names: str) -> Misreading:

@@ -10,10 +10,12 @@ from typing import Any
 ROOT = Path(__file__).parents[2]
 BLOCKS = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "probe.md").read_text(encoding="utf-8"), re.DOTALL)
 
+GUIDE_CLIENT, GUIDE_ENGINE, GUIDE_RUN = BLOCKS
+
 
 def engine(*changes: tuple[str, str]) -> Callable[..., dict[str, Any]]:
     """`run` of the guide, with some of its text replaced; each text must occur."""
-    source = BLOCKS[0]
+    source = GUIDE_ENGINE
     for old, new in changes:
         assert old in source, f"the guide must hold {old!r}"
         source = source.replace(old, new)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from posenc.probe import read_probe, write_probe
-from probe.numpy_engine import BLOCKS, engine
+from probe.numpy_engine import GUIDE_ENGINE, GUIDE_RUN, engine
 
 LLAMA = {
     "model_type": "llama", "hidden_size": 128, "num_attention_heads": 8, "num_hidden_layers": 4, "head_dim": 16,
@@ -76,7 +76,7 @@ def test_a_planted_mistake_is_named(name: str, folder: Path) -> None:
 
 def test_the_guide_prints_the_mistake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
     monkeypatch.chdir(tmp_path)
-    exec(compile("\n".join(BLOCKS), "docs/probe.md", "exec"), {})
+    exec(compile("\n".join((GUIDE_ENGINE, GUIDE_RUN)), "docs/probe.md", "exec"), {})
     assert capsys.readouterr().out.startswith("mistake: base\nThe base is 10000 where 500000 is meant.\n")
 
 
@@ -99,7 +99,7 @@ def test_log_probabilities_and_completions_serve_as_well(
         rows = logits - np.log(np.exp(logits).sum(1, keepdims=True))
         top = [None] * (len(prompt["tokens"]) + 1)
         for row, values in zip(prompt["rows"], rows, strict=True):
-            best = np.argsort(-values, kind="stable")[:7]
+            best = np.argsort(-values, kind="stable")[:7]  # as few as three layers need
             top[row + 1] = {str(token): float(np.float32(values[token])) for token in best}  # type: ignore[call-overload]
         lines.append({"name": prompt["name"], "response": {"choices": [{"logprobs": {"top_logprobs": top}}]}})
     path = tmp_path / "answers.jsonl"
@@ -117,12 +117,23 @@ def test_a_narrow_answer_has_wide_error_bars(folder: Path, answers: dict[str, ob
     assert reading.layers[0].amplitude_error > 1e-4
 
 
+def _softmax(rows: np.ndarray) -> np.ndarray:
+    return np.exp(rows) / np.exp(rows).sum(1, keepdims=True)
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
         (lambda held: held.pop("channel_3"), "answers must hold channel_3; it is missing. Run every prompt"),
         (lambda held: held.update(channel_3=held["channel_3"][:2]), r"answers must have shape .* for channel_3"),
         (lambda held: held.update(channel_3=np.array(["a"])), r"answers must have shape .* for channel_3"),
+        (lambda held: held.update(channel_3=held["channel_3"][:, :-1]), r"answers must have shape .* for channel_3"),
+        (lambda held: held.update(channel_3=np.pad(held["channel_3"], ((0, 0), (0, 999)))),
+         r"answers must have shape .* of the probe's own tokens"),
+        (lambda held: held.update(channel_3=held["channel_3"] * np.nan),
+         r"answers must be finite .* channel_3 has nan for token 18 in row 1\. Return all logits"),
+        (lambda held: held.update(channel_3=_softmax(held["channel_3"])),
+         r"answers must be logits or log-probabilities; those of channel_3 sum to 1"),
     ],
 )
 def test_a_missing_answer_is_named(change, message: str, folder: Path, answers: dict[str, object]) -> None:
@@ -133,8 +144,12 @@ def test_a_missing_answer_is_named(change, message: str, folder: Path, answers: 
 
 
 def test_bad_files_are_one_line(folder: Path, tmp_path: Path) -> None:
+    np.savez_compressed(tmp_path / "whole.npz", **{f"channel_{channel}": np.eye(9) for channel in range(16)})
+    whole = (tmp_path / "whole.npz").read_bytes()
     for name, content in (
         ("a.npz", b"PK\x03\x04"),
+        ("b.npz", whole[: len(whole) // 2]),
+        ("c.npz", whole[:60] + bytes(20) + whole[80:]),
         ("a.jsonl", b"{"),
         ("b.jsonl", b'{"name": "other"}'),
         ("a.pt", b""),
@@ -146,16 +161,10 @@ def test_bad_files_are_one_line(folder: Path, tmp_path: Path) -> None:
         read_probe(folder, 3)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match=r"^folder must hold probe.json"):
         read_probe(tmp_path, {})
-    (tmp_path / "probe.json").write_text('{"schema": "other", "version": 1}')
-    with pytest.raises(ValueError, match=r"^folder must hold a probe of version 1"):
-        read_probe(tmp_path, {})
-
-
-def test_nan_answers_do_not_agree(folder: Path, answers: dict[str, object]) -> None:
-    held = {name: np.full_like(rows, np.nan) for name, rows in answers.items() if name != "engine"}
-    reading = read_probe(folder, held)
-    assert not reading.diagnosis.agree
-    assert reading.diagnosis.findings[0].name == "key never seen"
+    for schema, version in (("other", 1), ("posenc.probe", 2)):
+        (tmp_path / "probe.json").write_text(json.dumps({"schema": schema, "version": version}))
+        with pytest.raises(ValueError, match=r"^folder must hold a probe of version 1"):
+            read_probe(tmp_path, {})
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import zipfile
+import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,9 +14,14 @@ import numpy as np
 
 from posenc.core import plain_file
 from posenc.probe.prompts import Prompt
+from posenc.probe.stream import Stream
 
 #: Bytes of the largest answer that is read.
 LARGEST = 1 << 30
+#: Rows are probabilities if none is negative and their sums are as near to 1.
+PROBABLE = 1e-3
+#: Engines pad a vocabulary to a multiple of this at most.
+PADDED = 512
 GIVE = "Give an .npz, or a .json or .jsonl file with a line for each prompt."
 
 
@@ -24,8 +30,8 @@ class Answers:
     """Answers of an engine.
 
     Attributes:
-        rows: Logits or log-probabilities (rows, vocabulary), float64, by the name of the prompt; NaN where an engine
-            returned the most probable tokens alone.
+        rows: Logits or log-probabilities (rows, vocabulary), float64, by the name of the prompt; NaN for input tokens
+            that an engine left out because others are more probable.
         engine: Its name and version, as the answer states them; "" where it does not.
         dtype: Type of the numbers as they came.
     """
@@ -35,23 +41,23 @@ class Answers:
     dtype: str = "float32"
 
 
-def read_answers(answers: Mapping[str, Any] | str | Path, prompts: Sequence[Prompt], vocabulary: int) -> Answers:
+def read_answers(answers: Mapping[str, Any] | str | Path, prompts: Sequence[Prompt], stream: Stream) -> Answers:
     """Read the answers of an engine and check them against the prompts.
 
     Args:
         answers: Arrays by prompt, or a file: .npz, .json or .jsonl.
         prompts: The prompts of the probe.
-        vocabulary: Tokens of the probe.
+        stream: Channels and tokens of the probe.
 
     Returns:
         The answers, with a row for every row that was asked.
 
     Raises:
-        ValueError: A prompt has no answer, or one of another shape; the message names it.
+        ValueError: A prompt has no answer, or one of another shape or that is not finite; the message names it.
         TypeError: `answers` is neither a mapping nor a path.
     """
-    held = _held(answers, prompts, vocabulary)
-    rows = {prompt.name: _rows(held, prompt, vocabulary) for prompt in prompts}
+    held = _held(answers, prompts, stream.vocabulary)
+    rows = {prompt.name: _rows(held, prompt, stream) for prompt in prompts}
     engine = " ".join(str(held[name]) for name in ("engine", "version") if name in held)
     kinds = {str(np.asarray(held[prompt.name]).dtype) for prompt in prompts}
     return Answers(rows, engine, "float16" if "float16" in kinds else _narrowest(rows.values()))
@@ -78,7 +84,7 @@ def _from_npz(path: Path) -> dict[str, Any]:
                 if size > LARGEST:
                     raise ValueError(f"its arrays take {size:,} bytes, above {LARGEST:,}")
                 return {name: held[name] for name in held.files}
-        except (ValueError, OSError, zipfile.BadZipFile, EOFError, KeyError) as error:
+        except (ValueError, OSError, zipfile.BadZipFile, zlib.error, EOFError, KeyError) as error:
             raise ValueError(f"answers must be a whole .npz without pickles; got {str(error)!r:.100}. {GIVE}") from None
 
 
@@ -95,7 +101,8 @@ def _from_lines(text: bytes, prompts: Sequence[Prompt], vocabulary: int) -> dict
             raise ValueError(f"answers must name a prompt of the probe in every line; line {number} has {name!r:.60}.")
         values = next((line[key] for key in ("logits", "logprobs") if key in line), None)
         if values is None:
-            held[name] = _completion(line.get("response", line), by_name[name], vocabulary)
+            given = held.setdefault(name, np.full((len(by_name[name].rows), vocabulary), np.nan))
+            _put_completion(given, line, by_name[name])
         else:
             held[name] = np.asarray(values, np.float64) if _is_numbers(values) else np.zeros(0)
     return held
@@ -121,24 +128,28 @@ def _objects(text: bytes) -> Iterator[dict[str, Any]]:
         yield line
 
 
-def _completion(response: Any, prompt: Prompt, vocabulary: int) -> np.ndarray:
-    """Rows of a completion with echoed log-probabilities, in which entry i belongs to the logits of row i - 1."""
+def _put_completion(given: np.ndarray, line: dict[str, Any], prompt: Prompt) -> None:
+    """Put a completion's log-probabilities into the rows of its prompt, NaN for tokens that it leaves out.
+
+    With echoed log-probabilities, entry i belongs to the logits of row i - 1. A line that states its row was asked with
+    the tokens up to this row, and answers with the log-probabilities of the one token that follows.
+    """
     try:
-        (choice,) = response["choices"]
+        (choice,) = line.get("response", line)["choices"]
         entries = choice["logprobs"]["top_logprobs"]
-        rows = np.full((len(prompt.rows), vocabulary), np.nan)
-        for number, row in enumerate(prompt.rows):
-            for token, value in entries[row + 1].items():
-                rows[number, int(token)] = value
-        return rows
+        asked = [(row, entries[row + 1]) for row in prompt.rows] if "row" not in line else [(line["row"], entries[-1])]
+        for row, tokens in asked:
+            for token, value in tokens.items():
+                given[prompt.rows.index(row), int(str(token).removeprefix("token_id:"))] = value
     except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
         raise ValueError(
-            f"answers must hold choices[0].logprobs.top_logprobs for every token of {prompt.name}, with tokens as "
-            f"numbers; got none ({type(error).__name__}: {error!s:.60}). Ask with echo=true, max_tokens=1 and logprobs."
+            f"answers must hold choices[0].logprobs.top_logprobs for every row of {prompt.name}, with tokens as "
+            f"numbers; got none ({type(error).__name__}: {error!s:.60}). Ask with echo=true, max_tokens=1 and logprobs,"
+            " or row by row."
         ) from None
 
 
-def _rows(held: Mapping[str, Any], prompt: Prompt, vocabulary: int) -> np.ndarray:
+def _rows(held: Mapping[str, Any], prompt: Prompt, stream: Stream) -> np.ndarray:
     if prompt.name not in held:
         raise ValueError(f"answers must hold {prompt.name}; it is missing. Run every prompt of probe.json.")
     try:
@@ -146,13 +157,34 @@ def _rows(held: Mapping[str, Any], prompt: Prompt, vocabulary: int) -> np.ndarra
         rows = rows.astype(np.float64) if rows.dtype.kind in "fiu" else np.zeros(0)
     except (TypeError, ValueError):
         rows = np.zeros(0)
-    shape = (len(prompt.rows), vocabulary)
-    if rows.ndim != 2 or rows.shape[0] != shape[0] or rows.shape[1] < vocabulary:
+    shape = (len(prompt.rows), stream.vocabulary)
+    widest = -(-stream.vocabulary // PADDED) * PADDED
+    if rows.ndim != 2 or rows.shape[0] != shape[0] or not stream.vocabulary <= rows.shape[1] <= widest:
         raise ValueError(
             f"answers must have shape {shape} for {prompt.name}, the rows that were asked; got {rows.shape}. Return "
-            "the logits of these rows."
+            "the logits of these rows, of the probe's own tokens."
         )
-    return rows[:, :vocabulary]
+    rows = rows[:, : stream.vocabulary]
+    _require_logits(rows, prompt, stream)
+    return rows
+
+
+def _require_logits(rows: np.ndarray, prompt: Prompt, stream: Stream) -> None:
+    """Refuse what shows no scores: numbers that are none, tokens that were left out, and probabilities."""
+    read = rows[:, stream.constant :]
+    lost = np.argwhere(~np.isfinite(read))
+    if len(lost):
+        row, token = prompt.rows[lost[0, 0]], stream.constant + lost[0, 1]
+        raise ValueError(
+            f"answers must be finite for tokens {stream.constant} to {stream.vocabulary - 1}; {prompt.name} has "
+            f"{read[tuple(lost[0])]} for token {token} in row {row}. Return all logits, or ask a server for "
+            f"logprobs={stream.vocabulary}."
+        )
+    if np.all(rows >= 0) and np.all(np.abs(rows.sum(1) - 1) < PROBABLE):
+        raise ValueError(
+            f"answers must be logits or log-probabilities; those of {prompt.name} sum to 1, as probabilities do. "
+            "Return them before the softmax, or their logarithms."
+        )
 
 
 def _narrowest(arrays: Iterable[np.ndarray]) -> str:

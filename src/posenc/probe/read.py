@@ -72,7 +72,7 @@ def read_probe(
     """
     folder = Path(folder)
     layout, prompts = read_layout(folder)
-    given = read_answers(answers, prompts, layout.stream.vocabulary)
+    given = read_answers(answers, prompts, layout.stream)
     precision = given.dtype if dtype is None else validation.choice("dtype", dtype, tuple(ROUNDOFF))
     expected = from_config(load_config(folder))
     evidence = AnsweredProbe(layout, prompts, given, expected)
