@@ -13,7 +13,7 @@ import torch
 
 
 def completion(model: Any, body: dict[str, Any]) -> dict[str, Any]:
-    """The answer to one request: the most probable tokens by text, of every echoed token and of the one that follows."""
+    """The answer to one request: the most probable tokens at every echoed token and at the one that follows."""
     with torch.no_grad():
         logits = model(torch.tensor([body["prompt"]]), use_cache=False).logits[0]
     best = torch.log_softmax(logits, -1).topk(min(body["logprobs"], logits.shape[-1]))

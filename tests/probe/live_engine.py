@@ -26,13 +26,14 @@ GPT_OSS_YARN = {
 }  # fmt: skip
 #: Keys that a model type states besides those of Llama; all of them have four layers or more.
 ROTARY_CONFIGS: dict[str, dict[str, Any]] = {
-    "llama": {}, "mistral": {"sliding_window": 24}, "ministral": {"sliding_window": 24, "layer_types": TWO_KINDS}, "qwen2": {}, "qwen3": {}, "gemma": {},
+    "llama": {}, "mistral": {"sliding_window": 24}, "ministral": {"sliding_window": 24, "layer_types": TWO_KINDS},
+    "qwen2": {}, "qwen3": {}, "gemma": {},
     "gemma2": {"sliding_window": 24, "query_pre_attn_scalar": 16, "layer_types": TWO_KINDS},
     "gemma3_text": {"sliding_window": 24, "query_pre_attn_scalar": 16, "layer_types": TWO_KINDS,
                     "rope_local_base_freq": 1e4},
     "gpt_oss": {"sliding_window": 24, "layer_types": TWO_KINDS,
                 "rope_parameters": {"rope_type": "default", "rope_theta": BASE}},
-    "gpt_oss_yarn": {"model_type": "gpt_oss", "head_dim": 64, "sliding_window": 24, "layer_types": TWO_KINDS,
+    "gpt_oss_yarn": {"model_type": "gpt_oss", "head_dim": 32, "sliding_window": 24, "layer_types": TWO_KINDS,
                      "max_position_embeddings": 131_072, "rope_parameters": GPT_OSS_YARN},
     "phi": {"partial_rotary_factor": 0.5}, "phi3": {"partial_rotary_factor": 1.0},
     "glm": {"partial_rotary_factor": 0.5},
@@ -48,9 +49,9 @@ OTHER_CONFIGS: dict[str, dict[str, Any]] = {
     "bloom": {"hidden_size": 128, "n_head": 8, "n_layer": 4, "vocab_size": 500},
     "mpt": {"d_model": 128, "n_heads": 8, "n_layers": 4, "vocab_size": 500, "max_seq_len": 4096,
             "attn_config": {"alibi": True}},
-    "gpt2": {"n_embd": 128, "n_head": 8, "n_layer": 4, "vocab_size": 500, "n_positions": 128},
+    "gpt2": {"n_embd": 128, "n_head": 8, "n_layer": 4, "vocab_size": 500, "n_positions": 1024},
     "opt": {"hidden_size": 128, "num_attention_heads": 8, "num_hidden_layers": 4, "vocab_size": 500,
-            "max_position_embeddings": 128},
+            "max_position_embeddings": 1024},
 }  # fmt: skip
 
 

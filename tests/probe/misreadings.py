@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import copy
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any, NamedTuple
 
 import pytest
 import torch
 from transformers.models.bloom import modeling_bloom
+
+from posenc.diagnosis import Finding
 
 Tables = tuple[torch.Tensor, ...]
 
@@ -120,6 +123,15 @@ def window(model: Any, change: Callable[[int], int]) -> Iterator[None]:
 
 
 @contextmanager
+def divided_by_the_root(model: Any) -> Iterator[None]:
+    """The bias is divided with the logits by the root of the width of a head."""
+    config = model.config
+    width = config.hidden_size // config.num_attention_heads
+    with slopes(model, lambda bias: bias / width**0.5):
+        yield
+
+
+@contextmanager
 def slopes(model: Any, change: Callable[[torch.Tensor], torch.Tensor]) -> Iterator[None]:
     """What ALiBi adds to the logits is changed, (heads, ...): BLOOM's slopes, or the biases of MPT."""
     bloom = model.config.model_type == "bloom"
@@ -130,14 +142,25 @@ def slopes(model: Any, change: Callable[[torch.Tensor], torch.Tensor]) -> Iterat
         yield
 
 
+#: The row of position 0, where it is not row 0.
+FIRST_ROW = {"opt": 2}
+
+
+def learned_table(model: Any) -> Any:
+    """The module of the learned table."""
+    names = ("wpe", "embed_positions", "position_embeddings")
+    (table,) = (module for name, module in model.named_modules() if name.rpartition(".")[2] in names)
+    return table
+
+
 @contextmanager
 def rows(model: Any, change: Callable[[torch.Tensor], torch.Tensor]) -> Iterator[None]:
-    """Rows of the learned table are read elsewhere: `change` maps numbers of rows."""
-    names = ("wpe", "embed_positions")
-    (table,) = (module for name, module in model.named_modules() if name.rpartition(".")[2] in names)
-    weight = table.weight.data
-    read = change(torch.arange(len(weight))).clamp(0, len(weight) - 1)
-    table.weight.data = weight[read]
+    """Rows of the learned table are read elsewhere: `change` maps positions."""
+    table = learned_table(model)
+    weight, first = table.weight.data, FIRST_ROW.get(model.config.model_type, 0)
+    places = torch.arange(len(weight) - first)
+    read = change(places).clamp(-first, places[-1])
+    table.weight.data = torch.cat([weight[:first], weight[first + read]])
     yield
     table.weight.data = weight
 
@@ -145,9 +168,7 @@ def rows(model: Any, change: Callable[[torch.Tensor], torch.Tensor]) -> Iterator
 @contextmanager
 def no_table(model: Any) -> Iterator[None]:
     """The learned table is not added."""
-    names = ("wpe", "embed_positions")
-    (table,) = (module for name, module in model.named_modules() if name.rpartition(".")[2] in names)
-    handle = table.register_forward_hook(lambda module, inputs, made: made * 0)
+    handle = learned_table(model).register_forward_hook(lambda module, inputs, made: made * 0)
     yield
     handle.remove()
 
@@ -157,81 +178,159 @@ class Misreading(NamedTuple):
 
     Args:
         plant: Changes a live model, for as long as the context lasts.
-        names: Names of findings, one of which must come.
+        names: The finding's name, which follows from what is planted; several where two mistakes make the same numbers.
+        says: What its sentence, or its layers, must say of the mistake.
     """
 
     plant: Callable[[Any], Any]
     names: tuple[str, ...]
+    says: str = ""
+
+    def found_in(self, findings: Iterable[Finding]) -> bool:
+        """Whether a finding has the name and says what is planted."""
+        return any(
+            finding.name in self.names and self.says in f"{finding.sentence} {finding.where}" for finding in findings
+        )
 
 
+#: Model types in which a part of the channels that are asked rotates.
+PARTLY_ROTATED = ("phi", "glm", "glm4", "gpt_neox")
 #: Model types whose code has no table of every channel, in which pairs could be mixed.
 HALF_TABLES = ("glm", "glm4", "gpt_oss", "gpt_oss_yarn", "deepseek_v2", "deepseek_v3")
 
 
-def in_frequencies(change: Callable[[torch.Tensor], torch.Tensor], *names: str) -> Misreading:
-    return Misreading(lambda model: frequencies(model, change), names)
+def in_frequencies(change: Callable[[torch.Tensor], torch.Tensor], *names: str, says: str = "") -> Misreading:
+    return Misreading(lambda model: frequencies(model, change), names, says)
 
 
-def in_tables(change: Callable[[torch.Tensor, torch.Tensor], Tables], *names: str) -> Misreading:
-    return Misreading(lambda model: tables(model, change), names)
+def in_tables(change: Callable[[torch.Tensor, torch.Tensor], Tables], *names: str, says: str = "") -> Misreading:
+    return Misreading(lambda model: tables(model, change), names, says)
 
 
-def in_positions(change: Callable[[torch.Tensor], torch.Tensor], *names: str) -> Misreading:
-    return Misreading(lambda model: positions(model, change), names)
+def in_positions(change: Callable[[torch.Tensor], torch.Tensor], *names: str, says: str = "") -> Misreading:
+    return Misreading(lambda model: positions(model, change), names, says)
 
 
-def in_window(change: Callable[[int], int]) -> Misreading:
-    return Misreading(lambda model: window(model, change), ("window",))
+def in_window(change: Callable[[int], int], says: str) -> Misreading:
+    return Misreading(lambda model: window(model, change), ("window",), says)
 
 
-def in_slopes(change: Callable[[torch.Tensor], torch.Tensor], *names: str) -> Misreading:
-    return Misreading(lambda model: slopes(model, change), names)
+def in_slopes(change: Callable[[torch.Tensor], torch.Tensor], *names: str, says: str = "") -> Misreading:
+    return Misreading(lambda model: slopes(model, change), names, says)
 
 
-def in_rows(change: Callable[[torch.Tensor], torch.Tensor], *names: str) -> Misreading:
-    return Misreading(lambda model: rows(model, change), names)
+def in_rows(change: Callable[[torch.Tensor], torch.Tensor], *names: str, says: str = "") -> Misreading:
+    return Misreading(lambda model: rows(model, change), names, says)
 
 
+#: Where all channels rotate, a factor of cosines and sines and a softmax scale are one number.
+SIZES = ("amplitude", "logit factor", "scale of the logits", "attention factor")
 ROTATION: dict[str, Misreading] = {
-    "base": in_frequencies(lambda one: one ** (math.log(1e4) / math.log(5e5)), "base"),
-    "positions scaled": in_frequencies(lambda one: one / 4, "scaling added"),
+    "base": in_frequencies(lambda one: one ** (math.log(1e4) / math.log(5e5)), "base", says="10000"),
+    # A quarter of every frequency is a linear scaling, unless the file has a scaling already.
+    "positions scaled": in_frequencies(lambda one: one / 4, "scaling added", "frequencies scaled"),
     "half the width": in_frequencies(half_of, "pairs stand still"),
     "frequencies in bfloat16": in_frequencies(lambda one: one.bfloat16().float(), "frequencies in bfloat16"),
     "no rotation": in_frequencies(torch.zeros_like, "not rotated"),
-    "one layer not rotated": Misreading(first_layer_unrotated, ("not rotated",)),
+    "one layer not rotated": Misreading(first_layer_unrotated, ("not rotated",), "layer 0"),
     "direction": in_tables(lambda cos, sin: (cos, -sin), "sign"),
     "pairs mixed": in_tables(other_layout, "pairs mixed"),
     "angles in 16 bits": in_tables(lambda cos, sin: (cos.half().float(), sin.half().float()), "computed in 16 bits"),
-    # Where all channels rotate, a table's factor and a softmax scale are one number.
-    "amplitude": in_tables(lambda cos, sin: (1.1 * cos, 1.1 * sin), "logit factor", "amplitude"),
-    "softmax scale": Misreading(
-        lambda model: attributes(model, "scaling", lambda one: one * 2**0.5), ("logit factor", "scale of the logits")
-    ),
-    "table ends": in_positions(lambda ids: ids.clamp(max=15), "table ends"),
-    "table repeats": in_positions(lambda ids: ids % 16, "table repeats"),
-    "window off by one": in_window(lambda size: size + 1),
-    "window ignored": in_window(lambda size: 4096),
+    "amplitude": in_tables(lambda cos, sin: (1.1 * cos, 1.1 * sin), *SIZES),
+    "softmax scale": Misreading(lambda model: attributes(model, "scaling", lambda one: one * 2**0.5), SIZES),
+    "table ends": in_positions(lambda ids: ids.clamp(max=15), "table ends", says="from 16 on"),
+    "table repeats": in_positions(lambda ids: ids % 16, "table repeats", says="after 16"),
+    "window off by one": in_window(lambda size: size + 1, "25 positions"),
+    "window ignored": in_window(lambda size: 4096, "all keys"),
 }
+#: What shows a factor where some channels rotate alone: a table's is one of these, and a softmax scale of all.
+OF_A_PART = {"amplitude": ("amplitude", "attention factor"), "softmax scale": ("logit factor", "scale of the logits")}
 BIAS: dict[str, Misreading] = {
+    # With steepest 8 and 8 heads, twice the bias is the bias of heads that are counted from 0; half of it, from 2.
     "doubled": in_slopes(lambda bias: 2 * bias, "first slope", "bias factor"),
+    "halved": in_slopes(lambda bias: bias / 2, "first slope", "bias factor"),
+    "three times": in_slopes(lambda bias: 3 * bias, "bias factor", says="3"),
     "sign": in_slopes(lambda bias: -bias, "sign of the bias"),
     "left out": in_slopes(lambda bias: 0 * bias, "bias left out"),
-    "heads reversed": in_slopes(lambda bias: bias.flip(0), "order of heads"),
-    "one slope": in_slopes(lambda bias: bias[:1].expand(bias.shape), "slopes of heads"),
-    "divided by the root": in_slopes(lambda bias: bias / 4, "bias factor"),
-    "shared by two heads": in_slopes(lambda bias: bias[: len(bias) // 2].repeat_interleave(2, 0), "slopes of heads"),
-    "of a shard": in_slopes(lambda bias: torch.cat([bias[: len(bias) // 2]] * 2), "order of heads"),
-}
+    "heads reversed": in_slopes(lambda bias: bias.flip(0), "order of heads", says="opposite order"),
+    "heads rolled": in_slopes(lambda bias: bias.roll(-1, 0), "order of heads", says="rolled by 1"),
+    "one slope": in_slopes(lambda bias: bias[:1].expand(bias.shape), "slopes of heads", says="7 of 8 heads"),
+    "divided by the root": Misreading(divided_by_the_root, ("bias and root",)),
+    "shared by two heads": in_slopes(
+        lambda bias: bias[: len(bias) // 2].repeat_interleave(2, 0), "slopes of heads", says="7 of 8 heads"
+    ),
+    "of the first shard": in_slopes(
+        lambda bias: torch.cat([bias[: len(bias) // 2]] * 2), "order of heads", says="first 4, again"
+    ),
+    # Slopes of four heads, which begin at 2^-2 and step by it, on each of two shards.
+    "counted by the shard": in_slopes(
+        lambda bias: torch.cat([bias[1::2]] * 2), "slopes of a shard", says="those of 4 heads"
+    ),
+    "less steep": in_slopes(
+        lambda bias: bias * torch.tensor([2.0 ** ((head + 1) / 2) for head in range(len(bias))]).reshape(
+            -1, *(1,) * (bias.ndim - 1)
+        ),
+        "steepest", says="2^-4",
+    ),
+    "one head wrong": in_slopes(
+        lambda bias: torch.cat([bias[:2], 1.5 * bias[2:3], bias[3:]]),
+        "slopes of heads",
+        says="1 of 8 heads is another: head 2",
+    ),
+    "heads without": in_slopes(
+        lambda bias: torch.cat([bias[:-2], 0 * bias[-2:]]), "slopes of heads", says="2 of 8 heads"
+    ),
+}  # fmt: skip
 ROW: dict[str, Misreading] = {
-    "one too high": in_rows(lambda row: row + 1, "off by one"),
-    "two too high": in_rows(lambda row: row + 2, "offset"),
-    "table ends": in_rows(lambda row: row.clamp(max=20), "table ends"),
-    "table repeats": in_rows(lambda row: row % 32, "table repeats"),
-    "all one": in_rows(lambda row: 0 * row + 5, "positions"),
-    "halved": in_rows(lambda row: row // 2, "positions"),
-    "doubled": in_rows(lambda row: 2 * row, "positions"),
-    "backwards": in_rows(lambda row: row.flip(0), "positions"),
+    "one too high": in_rows(lambda place: place + 1, "off by one", says="1 too high"),
+    "one too low": in_rows(lambda place: place - 1, "off by one", says="1 too low"),
+    "two too high": in_rows(lambda place: place + 2, "offset", says="2 too high"),
+    "table ends": in_rows(lambda place: place.clamp(max=20), "table ends", says="20"),
+    "table repeats": in_rows(lambda place: place % 32, "table repeats", says="every 32 positions"),
+    "last rows repeat": in_rows(
+        lambda place: torch.where(place < 48, place, 32 + (place - 32) % 16), "table repeats", says="every 16 positions"
+    ),
+    "all at one": in_rows(lambda place: 0 * place + 5, "positions stand still", says="position 5"),
+    "all at the first": in_rows(lambda place: 0 * place, "positions stand still", says="position 0"),
+    "halved": in_rows(lambda place: place // 2, "positions scaled", says="by 1/2"),
+    "doubled": in_rows(lambda place: 2 * place, "positions scaled", says="by 2"),
+    "three quarters": in_rows(lambda place: 3 * place // 4, "positions scaled", says="by 3/4"),
+    "backwards": in_rows(lambda place: place.flip(0), "positions reversed"),
+    "neighbours exchanged": in_rows(lambda place: place ^ 1, "order of rows"),
+    "in bfloat16": in_rows(lambda place: place.bfloat16().long(), "positions in bfloat16"),
     "left out": Misreading(no_table, ("table left out",)),
+}
+
+
+@contextmanager
+def rope_parameters(model: Any, **changed: Any) -> Iterator[None]:
+    """Cosines and sines are made as of a file with other parameters."""
+    found = rotaries(model)
+    plain = [dict(module.__dict__, _buffers=dict(module._buffers)) for module in found]
+    config = copy.deepcopy(model.config)
+    config.rope_parameters = {**config.rope_parameters, **changed}
+    for module in found:
+        module.__dict__.update(type(module)(config).__dict__)
+    yield
+    for module, held in zip(found, plain, strict=True):
+        module.__dict__.update(held)
+
+
+def in_parameters(*names: str, **changed: Any) -> Misreading:
+    return Misreading(lambda model: rope_parameters(model, **changed), names)
+
+
+#: Of gpt-oss, whose YaRN has factor 32, original length 4096, ramp ends 32 and 1, and no `truncate`.
+SCALED: dict[str, Misreading] = {
+    "base": in_parameters("base", rope_theta=10_000.0),
+    "scaling ignored": in_parameters("scaling ignored", rope_type="default"),
+    "linear": in_parameters("scheme", rope_type="linear"),
+    "factor": in_parameters("scaling factor", factor=16.0, attention_factor=0.1 * math.log(32) + 1),
+    "factor with its amplitude": in_parameters("scaling factor", factor=16.0),
+    "original length": in_parameters("original length", original_max_position_embeddings=8192),
+    "truncated": in_parameters("truncate", truncate=True),
+    "amplitude ignored": in_parameters("attention factor ignored", attention_factor=1.0),
+    "amplitude squared": in_parameters("attention factor twice", attention_factor=(0.1 * math.log(32) + 1) ** 2),
 }
 
 
@@ -243,4 +342,7 @@ def misreadings_of(model_type: str, *, windowed: bool) -> dict[str, Misreading]:
         return ROW
     left_out = () if windowed else ("window off by one", "window ignored")
     left_out += ("pairs mixed",) if model_type in HALF_TABLES else ()
-    return {name: one for name, one in ROTATION.items() if name not in left_out}
+    kept = {name: one for name, one in ROTATION.items() if name not in left_out}
+    if model_type in PARTLY_ROTATED:
+        return kept | {name: kept[name]._replace(names=names) for name, names in OF_A_PART.items()}
+    return kept | (SCALED if model_type == "gpt_oss_yarn" else {})

@@ -31,6 +31,8 @@ PLANTED = {
     "positions scaled": ((("base ** (", "0.25 * base ** ("),), BASE, "scaling added"),
     "softmax scale": ((("/ np.sqrt(dim)", "/ np.sqrt(dim / 2)"),), BASE, "logit factor"),
     "window": ((("np.tri(n, dtype=bool)", "np.tri(n, dtype=bool) & ~np.tri(n, k=-32, dtype=bool)"),), BASE, "window"),
+    "values": ((('h @ w[p + "self_attn.v_proj.weight"].T', 'rotate(h @ w[p + "self_attn.v_proj.weight"].T)'),), BASE,
+               "values rotated"),
     "no rotation": ((("return x * cos + ", "return x + 0 * "),), BASE, "not rotated"),
     "table ends": ((("np.outer(prompt[\"position_ids\"] or np.arange(n)",
                      "np.outer(np.minimum(np.arange(n), 15)"),), BASE, "table ends"),
@@ -54,8 +56,8 @@ def answers(folder: Path) -> dict[str, object]:
 def test_what_a_right_engine_applies_is_read(folder: Path, answers: dict[str, object]) -> None:
     reading = read_probe(folder, answers)
     assert reading.diagnosis.agree
-    assert reading.diagnosis.verdict == "agree in what was compared"
-    assert [each.partition(":")[0] for each in reading.diagnosis.not_shown] == ["values"]
+    assert reading.diagnosis.verdict == "agree in everything that this evidence can show"
+    assert not reading.diagnosis.not_shown
     assert reading.engine == "thirty lines of NumPy"
     assert len(reading.layers) == 3
     for layer in reading.layers:
@@ -83,7 +85,7 @@ def test_the_guide_prints_the_mistake(tmp_path: Path, monkeypatch: pytest.Monkey
 def test_position_ids_reach_far_with_three_tokens(tmp_path: Path) -> None:
     folder = write_probe(LLAMA, tmp_path / "placed", length=1 << 16, position_ids=True)
     prompts = json.loads((folder / "probe.json").read_text())["prompts"]
-    assert {len(prompt["tokens"]) for prompt in prompts} == {3}
+    assert {len(prompt["tokens"]) for prompt in prompts} == {3, 8}
     reading = read_probe(folder, engine()(folder, BASE))
     assert reading.diagnosis.agree
     assert max(reading.layers[0].errors[4:]) < 1e-9
@@ -128,12 +130,18 @@ def _softmax(rows: np.ndarray) -> np.ndarray:
         (lambda held: held.update(channel_3=held["channel_3"][:2]), r"answers must have shape .* for channel_3"),
         (lambda held: held.update(channel_3=np.array(["a"])), r"answers must have shape .* for channel_3"),
         (lambda held: held.update(channel_3=held["channel_3"][:, :-1]), r"answers must have shape .* for channel_3"),
-        (lambda held: held.update(channel_3=np.pad(held["channel_3"], ((0, 0), (0, 999)))),
-         r"answers must have shape .* of the probe's own tokens"),
-        (lambda held: held.update(channel_3=held["channel_3"] * np.nan),
-         r"answers must be finite .* channel_3 has nan for token 18 in row 1\. Return all logits"),
-        (lambda held: held.update(channel_3=_softmax(held["channel_3"])),
-         r"answers must be logits or log-probabilities; those of channel_3 sum to 1"),
+        (
+            lambda held: held.update(channel_3=np.pad(held["channel_3"], ((0, 0), (0, 999)))),
+            r"answers must have shape .* of the probe's own tokens",
+        ),
+        (
+            lambda held: held.update(channel_3=held["channel_3"] * np.nan),
+            r"answers must be finite .* channel_3 has nan for token 18 in row 1\. Return all logits",
+        ),
+        (
+            lambda held: held.update(channel_3=_softmax(held["channel_3"])),
+            r"answers must be logits or log-probabilities; those of channel_3 sum to 1",
+        ),
     ],
 )
 def test_a_missing_answer_is_named(change, message: str, folder: Path, answers: dict[str, object]) -> None:

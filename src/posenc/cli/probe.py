@@ -22,7 +22,8 @@ class ProbeVerb(Verb):
     for each prompt, or JSON lines. `posenc probe read` states which positions the engine applied, with error bars, and
     names the mistake where they are not the config's.
 
-    Exit code of reading: 1 when they differ, 3 when they agree in what was compared; a probe never shows everything.
+    Exit code of reading: 0 when they agree in everything that a probe shows, 1 when they differ, 3 when they agree in
+    what was asked.
 
     Some examples:
       posenc probe config.json --to probe

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +14,6 @@ from posenc.encodings.biases.alibi import ALiBi
 from posenc.models.model_positions import LayerGroup, ModelPositions
 from posenc.probe.answers import Answers
 from posenc.probe.layout import ProbeLayout
-from posenc.probe.prompts import Prompt
 from posenc.probe.scores import OPERATIONS, ROUNDOFF, key_weights, weight_errors
 
 #: A weight below this is lost in the rounding of larger ones.
@@ -76,10 +74,9 @@ class LayerBias:
         return f"layer {self.layer}: linear biases, a position {shown}{more} in {len(self.biases)} heads"
 
 
-def read_biases(layout: ProbeLayout, prompts: Sequence[Prompt], answers: Answers, dtype: str) -> tuple[LayerBias, ...]:
+def read_biases(layout: ProbeLayout, answers: Answers, dtype: str) -> tuple[LayerBias, ...]:
     """The biases of every layer."""
-    (prompt,) = prompts
-    rows = answers.rows[prompt.name]
+    rows = answers.rows["bias"]
     return tuple(_layer_bias(layout, rows, layer, dtype) for layer in range(layout.stream.layers))
 
 
@@ -100,8 +97,8 @@ def _layer_bias(layout: ProbeLayout, rows: np.ndarray, layer: int, dtype: str) -
     return LayerBias(layer, np.hstack([start, biases]), np.hstack([start, errors]))
 
 
-def judge_bias(expected: ModelPositions, reading: LayerBias) -> Diagnosis:
-    """Compare the biases of a layer with those of its group."""
+def judge_bias(expected: ModelPositions, reading: LayerBias, head_dim: int) -> Diagnosis:
+    """Compare the biases of a layer with those of its group; `head_dim` is the width of the probe's heads."""
     group = expected.at(reading.layer)[0]
     encoding = _alibi(group)
     distances = reading.biases.shape[1]
@@ -114,7 +111,7 @@ def judge_bias(expected: ModelPositions, reading: LayerBias) -> Diagnosis:
     positions = np.arange(distances)
     tolerance = np.broadcast_to(2 * tolerance, logits.shape)
     product = np.zeros_like(logits)
-    observed = ObservedBiases(logits, product, positions, positions, tolerance, None, True, None)
+    observed = ObservedBiases(logits, product, positions, positions, tolerance, None, True, head_dim)
     return judge_observed_biases(BiasUsage(encoding, group.bias_factor), observed)
 
 

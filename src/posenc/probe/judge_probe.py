@@ -99,6 +99,11 @@ def read_off(group: LayerGroup, reading: LayerRotation) -> tuple[Finding, ...]:
     if pairs is None or len(reading.frequencies) != pairs.pairs or reading.direction != 1:
         return ()
     ratios, errors = np.array([reading.frequencies, reading.errors]) / pairs.radians()
+    still = np.abs(ratios) <= ERRORS * errors
+    if np.any(still & (errors < 1 / ERRORS**2)) and np.all(still | (np.abs(ratios - 1) <= ERRORS * errors)):
+        numbers = ", ".join(map(str, np.flatnonzero(still)[:3])) + (", ..." if still.sum() > 3 else "")
+        sentence = f"{still.sum()} of {pairs.pairs} pairs stand still: {numbers}."
+        return (Finding("pairs stand still", sentence, "Rotate every pair that the config rotates."),)
     factor = float(np.average(ratios, weights=errors**-2))
     if np.any(np.abs(ratios - factor) > ERRORS * errors):
         return ()

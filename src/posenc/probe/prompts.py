@@ -11,6 +11,8 @@ from posenc.probe.stream import FILLER, FIRST_QUERY, KEY
 LONGEST_WINDOW = 16_384
 #: The longest distance at which a bias is asked for.
 LONGEST_BIAS = 64
+#: The prompt of equal tokens, which shows whether values rotate, and its length.
+VALUES, EQUAL = "values", 8
 #: Distances around the edge of a window that are asked for.
 EDGE = 2
 
@@ -81,6 +83,12 @@ def bias_prompt(length: int) -> Prompt:
     """Make a prompt whose rows are every distance, since each score is read off the sum of those before."""
     longest = min(length, LONGEST_BIAS)
     return Prompt("bias", (KEY, *(FILLER,) * longest), tuple(range(1, longest + 1)))
+
+
+def value_prompt(position_ids: bool) -> Prompt:
+    """Make a prompt of keys alone, whose values have the same sum in every row, unless they rotate."""
+    places = tuple(range(EQUAL)) if position_ids else None
+    return Prompt(VALUES, (KEY,) * EQUAL, tuple(range(1, EQUAL)), places)
 
 
 def row_prompts(last: int, position_ids: bool) -> list[Prompt]:

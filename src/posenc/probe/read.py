@@ -21,6 +21,7 @@ from posenc.probe.prompts import Prompt
 from posenc.probe.rotation_reading import LayerRotation, read_rotation
 from posenc.probe.row_reading import TableRows, judge_rows, read_rows
 from posenc.probe.scores import ROUNDOFF, layer_scores
+from posenc.probe.value_reading import asks_values, values_finding
 
 
 @dataclass(frozen=True)
@@ -92,8 +93,17 @@ class AnsweredProbe(NamedTuple):
 
     def read(self, dtype: str, keys: str = "float32") -> ProbeReading:
         """The reading with the error bars of a type, and of the one that keys are cached in."""
-        layers, diagnosis = _READERS[self.layout.quantity](self, dtype, keys)
+        layers, diagnosis = self._read(dtype, keys)
         return ProbeReading(layers, diagnosis.looked_at_in(self.expected), self.answers.engine, dtype)
+
+    def _read(self, dtype: str, keys: str) -> tuple[tuple[LayerReading, ...], Diagnosis]:
+        rotated = values_finding(self.layout, self.prompts, self.answers, dtype)
+        if rotated is not None:  # sums of rotated values show no weights
+            return (), Diagnosis(False, (rotated,), compared="sums of equal values", looked_at=("values",))
+        layers, diagnosis = _READERS[self.layout.quantity](self, dtype, keys)
+        if asks_values(self.prompts):
+            diagnosis = replace(diagnosis, looked_at=(*diagnosis.looked_at, "values"))
+        return layers, diagnosis
 
     def read_as_coarsely_as_needed(self, exact: ProbeReading) -> ProbeReading:
         """The reading with the error bars of a narrow type where only these explain it, with what that means.
@@ -119,8 +129,8 @@ def _rotations(evidence: AnsweredProbe, dtype: str, keys: str) -> tuple[tuple[La
 
 
 def _biases(evidence: AnsweredProbe, dtype: str, keys: str) -> tuple[tuple[LayerReading, ...], Diagnosis]:
-    layers = read_biases(evidence.layout, evidence.prompts, evidence.answers, dtype)
-    verdicts = [judge_bias(evidence.expected, layer) for layer in layers]
+    layers = read_biases(evidence.layout, evidence.answers, dtype)
+    verdicts = [judge_bias(evidence.expected, layer, evidence.layout.head_dim) for layer in layers]
     return layers, merged_layers(verdicts, "biases", "causal mask")
 
 

@@ -17,7 +17,15 @@ from posenc.probe.config import layers_needed, layers_of_model, probe_config, re
 from posenc.probe.gguf_file import require_gguf, write_gguf
 from posenc.probe.layout import ProbeLayout
 from posenc.probe.plans import plan_of
-from posenc.probe.prompts import Prompt, bias_prompt, channel_prompts, placed_prompts, row_prompts, window_prompt
+from posenc.probe.prompts import (
+    Prompt,
+    bias_prompt,
+    channel_prompts,
+    placed_prompts,
+    row_prompts,
+    value_prompt,
+    window_prompt,
+)
 from posenc.probe.tokenizer import tokenizer_files
 from posenc.probe.weights import ProbePlan, probe_tensors
 
@@ -123,7 +131,8 @@ def _prompts(plan: ProbePlan, positions: ModelPositions, length: int, position_i
         return row_prompts(min(length, plan.sizes.rows - 1 - positions.groups[0].offset), position_ids)
     windows = {one.before + 1 for one in windows_of_layers(positions).values() if isinstance(one, Window)}
     if plan.architecture.quantity == "bias":
-        return [bias_prompt(length)]
+        return [bias_prompt(length), value_prompt(position_ids)]
     if position_ids:
-        return placed_prompts(plan.stream.queries, length)
-    return [*channel_prompts(plan.stream.queries, length, windows), *window_prompt(length, windows)]
+        return [*placed_prompts(plan.stream.queries, length), value_prompt(position_ids)]
+    asked = channel_prompts(plan.stream.queries, length, windows)
+    return [*asked, *window_prompt(length, windows), value_prompt(position_ids)]

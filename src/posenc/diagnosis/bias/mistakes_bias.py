@@ -78,11 +78,17 @@ def factor(usage: BiasUsage, evidence: ObservedBiases) -> Changes:
         yield replace(usage, factor=got), {"got": got, "meant": usage.factor}
 
 
-def _expected_and_shown(usage: BiasUsage, evidence: ObservedBiases) -> tuple[np.ndarray, np.ndarray]:
-    """The biases of the usage, and what the logits hold in their place; each row less its mean."""
+def _expected_and_shown(
+    usage: BiasUsage, evidence: ObservedBiases, by_all_heads: bool = False
+) -> tuple[np.ndarray, np.ndarray]:
+    """The biases of the usage, and what the logits hold in their place; each row less its mean.
+
+    Heads that are compared with each other need the same keys: those that all of them show.
+    """
     shown = evidence.gap(replace(usage, factor=0.0))
     expected = usage.biases(evidence.query_positions, evidence.key_positions, evidence.table)
     finite = np.isfinite(shown)
+    finite = np.broadcast_to(finite.all(0), finite.shape) if by_all_heads else finite
     return _less_row_mean(expected, finite), _less_row_mean(shown, finite)
 
 
@@ -106,7 +112,7 @@ def order_read_off(usage: BiasUsage, evidence: ObservedBiases) -> Changes:
     """Biases of heads rolled, or in any other order, read off."""
     if evidence.reads_table_off(usage):
         return
-    expected, rest = _expected_and_shown(usage, evidence.subsample)
+    expected, rest = _expected_and_shown(usage, evidence.subsample, by_all_heads=True)
     heads = len(expected)
     order = nearest_heads(expected.reshape(heads, -1), rest.reshape(heads, -1))
     moved = [head for head, other in enumerate(order) if head != other]

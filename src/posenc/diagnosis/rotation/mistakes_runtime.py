@@ -165,6 +165,8 @@ RUNTIME: tuple[Mistake[RotationUsage], ...] = (
     Mistake("queries rotated twice", "Queries are rotated twice, keys once.", "Rotate queries once.",
             to_role("query", rotations=2.0)),
     Mistake("not rotated", "Neither queries nor keys are rotated.", _ROTATE_BOTH, to_both(**_UNROTATED)),
+    Mistake("not rotated", "Neither queries nor keys are rotated, though the attention factor multiplies them.",
+            _ROTATE_BOTH, to_both(rotations=0.0)),
     Mistake("keys not rotated", "Keys are not rotated.", _ROTATE_BOTH, to_role("key", **_UNROTATED)),
     Mistake("queries not rotated", "Queries are not rotated.", _ROTATE_BOTH, to_role("query", **_UNROTATED)),
     Mistake("one rotated backwards", "Keys rotate the other way round, queries do not.", _SAME_FOR_BOTH,
