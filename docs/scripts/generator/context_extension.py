@@ -40,12 +40,12 @@ posenc extend
 gives; the results are in `docs/context_extension`. All runs of this page took MINUTES minutes of processor time. Other
 rotations, lengths, budgets and your own text are options (`posenc extend --help`).
 
-Contexts within the trained length are read by the frequencies that a way has for them, which only `dynamic` and
-`searched` change. `searched` is LongRoPE with divisors found by a small search on the model itself, on training text;
-`clipped` slows the pairs that made no full revolution in training to a standstill, little by little, `slow pairs
-stopped` (p-RoPE) all of them at once, and `no positions` is DroPE: the rotation is left out. `NTKAware` is the
-planner's larger base. ReRoPE is missing: it reads a key at two positions at once, which no rotation of queries and keys
-does.
+Most ways change the frequencies for every context, also for one within the trained length; `dynamic` and `searched`
+have frequencies of their own for each length. `searched` is LongRoPE with divisors found by a small search on the model
+itself, on training text; `clipped` slows the pairs that made no full revolution in training to a standstill, little by
+little, `slow pairs stopped` (p-RoPE) all of them at once, and `no positions` is DroPE: the rotation is left out.
+`NTKAware` is the planner's larger base. ReRoPE is missing: it reads a key at two positions at once, which no rotation
+of queries and keys does.
 """
 LOSS = """The last 16 tokens of each text are read with more and more before them. A longer context is worth having
 where the loss at its end is below that at the trained length, which is what cutting the text gives. Here it never is:
