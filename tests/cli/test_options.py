@@ -208,7 +208,16 @@ def outcome(tmp_path_factory):
 
 
 def test_every_verb_and_option_is_asked():
-    own_tests = {"tour", "explore", "claims", "compare", "extend", "report", "probe"}  # in browser, cli and lab
+    own_tests = {
+        "tour",
+        "explore",
+        "claims",
+        "compare",
+        "extend",
+        "report",
+        "probe",
+        "trace",
+    }  # in browser, cli and lab
     assert set(COMMANDS) == set(VERBS) - own_tests
     for verb in COMMANDS:
         assert set(options(verb)) == set(VALUES[verb]), verb

@@ -41,6 +41,7 @@ VERBS = {
     "plan": "ways to a longer context, with figures and what to write",
     "diff": "what differs between two encodings or models, and what it does to angles",
     "doctor": "do two implementations agree about positions; if not, which mistake is it",
+    "trace": "which positions a loaded model uses while it runs, and the first wrong one",
     "probe": "a tiny checkpoint that shows which positions an engine applies",
     "compare": "train small models that differ in their encoding alone, with verdicts",
     "extend": "use a small trained model at a longer context, in every known way",

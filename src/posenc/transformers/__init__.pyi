@@ -10,3 +10,4 @@ from .recording import capture as capture
 from .rotary_module import HuggingFaceRotary as HuggingFaceRotary
 from .swapping.swap import Swapped as Swapped
 from .swapping.swap import swap as swap
+from .tracing.trace_model import trace as trace

@@ -10,11 +10,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
 from posenc.diagnosis.model_capture import MeasuredAttention, Recorded, ValueSource
 from posenc.transformers.attention_probe import Attend, measure_attention
-from posenc.transformers.model_changes import replace_attribute
+from posenc.transformers.model_hooks import observe_attention
 from posenc.transformers.traced_vectors import Projection, RotationCall, Sources
 
 #: Names of modules that attend to another sequence.
@@ -55,7 +54,6 @@ class AttentionRecorder:
         self.pending: list[RotationCall] = []
         self.projections: list[Projection] = []
         self.keys: dict[tuple[RecordedPlace, int], torch.Tensor] = {}
-        self.measuring = False
         self.calls_of: Counter[RecordedPlace] = Counter()
         self.steps: dict[tuple[RecordedPlace, int], list[Step]] = {}
 
@@ -65,12 +63,7 @@ class AttentionRecorder:
         for module in self.model.modules():
             if not list(module.children()) and (list(module.parameters()) or "Norm" in type(module).__name__):
                 stack.callback(module.register_forward_hook(self._note_projection).remove)
-        choose = ALL_ATTENTION_FUNCTIONS.get_interface
-
-        def choose_recorded(implementation: str, default: Attend) -> Attend:
-            return self._recorded(choose(implementation, default))
-
-        replace_attribute(stack, ALL_ATTENTION_FUNCTIONS, "get_interface", choose_recorded)
+        observe_attention(stack, self._note)
 
     def _note_projection(self, module: Any, given: tuple[Any, ...], output: Any) -> None:
         """Note what a linear layer or a norm returns, as its class computes it where a hook or a patch changes that."""
@@ -80,20 +73,6 @@ class AttentionRecorder:
         own = type(module).forward(module, *given) if changed and not hasattr(module, "_hf_hook") else output
         before = given[0] if isinstance(given[0], torch.Tensor) and given[0].shape == output.shape else None
         self.projections.append(Projection(own.clone(), None if before is None else before.clone()))
-
-    def _recorded(self, attend: Attend) -> Attend:
-        """Make an attention function one that is measured before it is called."""
-
-        def recording(module: Any, q: Any, k: Any, v: Any, *rest: Any, **named: Any) -> Any:
-            if not self.measuring:
-                self.measuring = True
-                try:
-                    self._note(attend, module, (q, k, v), rest, named)
-                finally:
-                    self.measuring = False
-            return attend(module, q, k, v, *rest, **named)
-
-        return recording
 
     def _note(self, attend: Attend, module: Any, vectors: tuple[Any, Any, Any], rest: Any, named: Any) -> None:
         """Note a call of self-attention."""

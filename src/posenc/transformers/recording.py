@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from itertools import pairwise
@@ -21,16 +20,14 @@ from posenc.core import validation
 from posenc.diagnosis.model_capture import Capture, Recorded
 from posenc.transformers.attention_recorder import AttentionRecorder, RecordedPlace, place_of
 from posenc.transformers.model_changes import evaluating, replace_attribute
+from posenc.transformers.model_hooks import observe_rotations, position_tables
 from posenc.transformers.refusals import check_torch_module
 from posenc.transformers.traced_vectors import RotationCall
 
-#: Parts of the names of functions that rotate, in the code of models.
-ROTATES = ("rotary", "rope")
 #: Arguments of attention modules that hold ALiBi, and the attribute that multiplies it there.
 HOLDS_ALIBI = ("alibi", "position_bias")
 TIMES = "beta"
-#: Words in the names of modules that hold a table of positions, and what makes T5's bias.
-HOLDS_POSITIONS = ("position", "wpe")
+#: Method of T5 that makes its bias.
 MAKES_BIAS = "compute_bias"
 #: The argument of models that says which tokens are padding.
 MASK = "attention_mask"
@@ -121,7 +118,6 @@ class _Recorder:
         self.model, self.length = model, length
         self.attention = AttentionRecorder(model)
         self.place = RecordedPlace(None, "")
-        self.inside = False
         self.alibi: int | None = None
         self.single: dict[RecordedPlace, tuple[Any, Any]] = {}
         self.rotations: list[Recorded] = []
@@ -133,23 +129,15 @@ class _Recorder:
         """Hook into the model's modules, and into the functions of its code, until the stack is closed."""
         self.attention.watch(stack)
         stack.callback(self.model.register_forward_pre_hook(lambda *given: self.read.clear()).remove)
-        tables = {}
+        tables = position_tables(self.model)
         for name, module in self.model.named_modules():
             if place_of(name).layer is not None:
                 stack.callback(module.register_forward_pre_hook(self._enter(place_of(name))).remove)
             if isinstance(getattr(module, "layer_idx", None), int):
                 stack.callback(module.register_forward_pre_hook(self._note_alibi, with_kwargs=True).remove)
-            weight = getattr(module, "weight", None)
-            if weight is not None and weight.dim() == 2 and any(word in name for word in HOLDS_POSITIONS):
-                tables[weight.data_ptr()] = name
             if callable(getattr(module, MAKES_BIAS, None)):
                 replace_attribute(stack, module, MAKES_BIAS, self._bias_of(name, module))
-        for code in {sys.modules[type(module).__module__] for module in self.model.modules()}:
-            if code.__name__.startswith("torch."):
-                continue
-            for name, function in list(vars(code).items()):
-                if name.startswith("apply_") and any(word in name for word in ROTATES) and callable(function):
-                    replace_attribute(stack, code, name, self._rotation(function))
+        observe_rotations(stack, self.model, self._note_call)
         functional = torch.nn.functional
         replace_attribute(stack, functional, "embedding", self._rows_of(functional.embedding, tables))
 
@@ -174,27 +162,12 @@ class _Recorder:
         by_head = by_head[:, -self.length :, -self.length :]  # MPT makes more, and takes the last ones
         self.biases.append(Recorded({"bias": by_head.expand(-1, self.length, -1) * times}, *self.place))
 
-    def _rotation(self, rotate: Callable[..., Any]) -> Callable[..., Any]:
-        """Make a function of a model's code that rotates one that is noted; calls inside it are not."""
-
-        def recording(*arguments: Any, **named: Any) -> Any:
-            if self.inside:
-                return rotate(*arguments, **named)
-            tensors = [*arguments, *named.values()]
-            before = [tensor.clone() for tensor in tensors[:2] if hasattr(tensor, "clone")]
-            self.inside = True
-            try:
-                after = rotate(*arguments, **named)
-            finally:
-                self.inside = False
-            results = list(after) if isinstance(after, tuple) else [after]
-            pairs = zip(before, results, strict=False)
-            same = [(x, y.clone()) for x, y in pairs if isinstance(y, torch.Tensor) and x.shape == y.shape]
-            if same:
-                self.attention.pending.append(RotationCall(*map(list, zip(*same, strict=True))))
-            return after
-
-        return recording
+    def _note_call(self, before: list[Any], results: list[Any]) -> None:
+        """Note a call that rotates: the tensors whose shapes stayed, before and after."""
+        pairs = zip(before, results, strict=False)
+        same = [(x, y.clone()) for x, y in pairs if isinstance(y, torch.Tensor) and x.shape == y.shape]
+        if same:
+            self.attention.pending.append(RotationCall(*map(list, zip(*same, strict=True))))
 
     def _note_rotations(self) -> None:
         """Note rotations of a layer that calls no attention function of transformers."""
@@ -261,10 +234,10 @@ class _Recorder:
         rows = {name: np.concatenate(steps, 1)[:, : self.length] for name, steps in self.rows.items()}
         config = getattr(self.model, "config", None)
         plain = {} if config is None or not hasattr(config, "to_json_string") else json.loads(config.to_json_string())
-        return Capture(rotations, tuple(self.biases), rows, attention, padded, plain, _attends(config))
+        return Capture(rotations, tuple(self.biases), rows, attention, padded, plain, attends_of(config))
 
 
-def _attends(config: Any) -> Literal["causal", "both", "either", ""]:
+def attends_of(config: Any) -> Literal["causal", "both", "either", ""]:
     """Whether queries of a type see later keys, by the heads that transformers has for it."""
     if not hasattr(config, "get_text_config"):
         return ""

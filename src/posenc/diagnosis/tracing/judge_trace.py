@@ -1,0 +1,204 @@
+"""Whether a traced model used the positions, the amplitude and the window that its config and its request ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from posenc.diagnosis.mistake import Finding
+from posenc.diagnosis.rotation.evidence_from_arrays import rotation_evidence
+from posenc.diagnosis.rotation.judge_rotations import judge_rotations
+from posenc.diagnosis.tracing.judge_visible import judge_visible
+from posenc.diagnosis.tracing.trace_causes import WrongPositions, cause_of
+from posenc.diagnosis.tracing.trace_records import TracedLayer, TraceRecord
+from posenc.diagnosis.tracing.wanted_positions import WantedPositions, group_of
+from posenc.diagnosis.verdict import Diagnosis
+from posenc.models.model_positions import LayerGroup, layer_ranges
+from posenc.models.pair_rotation import pair_rotation
+
+#: How far an amplitude may be from the one that is meant, by the dtype of the vectors.
+AMPLITUDE = {"float32": 1e-5, "float64": 1e-5, "float16": 4e-3, "bfloat16": 2e-2}
+SIDES = ("query", "key")
+#: What carries a position, as a sentence says it.
+DOES = {
+    "rotation": "the {side} of token {token} is rotated to position",
+    "rows": "token {token} reads a row of {module} for position",
+    "biases": "the {side} of token {token} is biased as at position",
+}
+
+
+def judge_trace(record: TraceRecord) -> Diagnosis:
+    """Compare everything that was traced with what is meant; findings name the first wrong position.
+
+    Args:
+        record: What `posenc.transformers.trace` recorded.
+
+    Raises:
+        ValueError: Nothing was recorded.
+    """
+    if not record.calls or not record.layers:
+        raise ValueError(
+            "record must hold a call of the model whose positions were seen; got none. Call the model inside "
+            "`with trace(model)`."
+        )
+    wanted = WantedPositions(record)
+    first = _first_wrong(record, wanted)
+    findings = [first] if first else []
+    findings += _unexplained(record) if not first else []
+    findings += list(_amplitudes(record))
+    visible = judge_visible(record)
+    findings += visible.findings
+    not_compared = (*map(str, record.model.not_read), *dict.fromkeys(record.not_seen), *_not_traced(record))
+    return Diagnosis(
+        not findings,
+        tuple(dict.fromkeys(findings)),
+        notes=tuple(wanted.notes()),
+        compared=_compared(record, visible.compared),
+        not_compared=(*not_compared, *visible.not_compared),
+    )
+
+
+def _compared(record: TraceRecord, visible: int) -> str:
+    """What was looked at, in words."""
+    tokens = sum(int(call.new.sum()) for call in record.calls)
+    seen = [layer for layer in record.layers if layer.kind != "none"]
+    layers = {(layer.part, layer.layer) for layer in seen}
+    kinds = {"rotation": "rotations", "rows": "rows of tables", "biases": "distances of biases"}
+    what = " and ".join(words for kind, words in kinds.items() if any(layer.kind == kind for layer in seen))
+    masks = f", and what queries see in {visible} layers" if visible else ""
+    calls = f"{len(record.calls)} call" + ("s" if len(record.calls) != 1 else "")
+    places = f"{len(layers)} place" + ("s" if len(layers) != 1 else "")
+    return f"positions of {tokens} tokens in {calls}, by {what or 'nothing'} in {places}{masks}"
+
+
+def _first_wrong(record: TraceRecord, wanted: WantedPositions) -> Finding | None:
+    """The first position that is not the one that is meant, with its cause."""
+    for layer in record.layers:
+        for side, used in zip(SIDES, (layer.queries, layer.keys), strict=True):
+            meant = wanted.of(layer, used)
+            if meant is None:
+                continue
+            wrong = wanted.tokens(layer)[:, None, :, None] & (np.abs(used - meant) > 1e-3)
+            if wrong.any():
+                return _finding(record, wanted, layer, side, wrong, used, meant)
+    return None
+
+
+def _finding(
+    record: TraceRecord, wanted: WantedPositions, layer: TracedLayer, side: str,
+    wrong: np.ndarray, used: np.ndarray, meant: np.ndarray,
+) -> Finding:  # fmt: skip
+    """Name the first wrong position of a layer."""
+    row, group, token, _ = (int(one) for one in np.argwhere(wrong.any(1, keepdims=True))[0])
+    group = int(np.flatnonzero(wrong[row, :, token].any(-1))[0])
+    call = record.calls[layer.call]
+    first = 0 if layer.kind == "biases" else call.start
+    later = tuple(_later(record, wanted, layer, row))
+    cause = cause_of(
+        WrongPositions(record, call, row, first, used[row, group], meant[row, 0], _kept(record, layer, row), later)
+    )
+    heads = f", head group {group}" if used.shape[1] > 1 and not wrong[row, :, token].any(-1).all() else ""
+    place = "" if layer.layer is None else f"{'' if layer.part == 'text' else layer.part + ' '}layer {layer.layer}, "
+    does = DOES[layer.kind].format(side=side, token=first + token, module=layer.module)
+    at = f"{does} {_shown(used[row, group, token])} where {_shown(meant[row, 0, token])} is meant."
+    sentence = f"Call {call.number}, {place}row {row}{heads}: {at} {cause.sentence}"
+    return Finding(cause.name, sentence, cause.fix, _where(record, wanted, layer))
+
+
+def _shown(position: np.ndarray) -> str:
+    """A position as text: one number, or its coordinates."""
+    numbers = [f"{number:.10g}" for number in position]
+    return numbers[0] if len(numbers) == 1 else f"({', '.join(numbers)})"
+
+
+def _kept(record: TraceRecord, layer: TracedLayer, row: int) -> int | None:
+    """Keys that the layer with the fewest held in its cache before the call."""
+    count = record.calls[layer.call].count
+    held = [int(np.count_nonzero(one.slots[row] >= 0)) for one in record.of_call(layer.call) if one.slots is not None]
+    return min(held) - count if held else None
+
+
+def _later(record: TraceRecord, wanted: WantedPositions, layer: TracedLayer, row: int) -> Iterator[np.ndarray]:
+    """Used less meant in every later call of the sequence, for this layer and row."""
+    sequence = record.calls[layer.call].sequence
+    for other in record.layers:
+        call = record.calls[other.call]
+        if (
+            other.module != layer.module
+            or not other.queries.size
+            or call.sequence != sequence
+            or call.number <= layer.call
+        ):
+            continue
+        meant = wanted.of(other, other.queries)
+        if meant is not None and row < len(meant):
+            yield (other.queries - meant)[row, 0][call.new[row]]
+
+
+def _where(record: TraceRecord, wanted: WantedPositions, first: TracedLayer) -> str:
+    """Layers with a wrong position, where not all have one."""
+    wrong, every = set(), set()
+    for layer in record.layers:
+        if layer.part != first.part or layer.layer is None or layer.kind != first.kind:
+            continue
+        every.add(layer.layer)
+        for used in (layer.queries, layer.keys):
+            meant = wanted.of(layer, used)
+            new = wanted.tokens(layer)[:, None, :, None]
+            if meant is not None and (new & (np.abs(used - meant) > 1e-3)).any():
+                wrong.add(layer.layer)
+    return "" if wrong == every else layer_ranges(tuple(sorted(wrong)))
+
+
+def _unexplained(record: TraceRecord) -> list[Finding]:
+    """Rotations that no position explains: another base, scaling or pairing, as the doctor names it."""
+    searched: set[LayerGroup] = set()
+    findings: list[Finding] = []
+    for layer in record.layers:
+        group = group_of(record.model, layer)
+        if not layer.vectors or group is None or group in searched:
+            continue
+        searched.add(group)
+        verdict = judge_rotations((group,), record.model, [("", rotation_evidence(layer.vectors, "bhtd"))])
+        known = verdict.findings or (
+            Finding(
+                "rotation", f"Call {layer.call}, layer {layer.layer}: no position explains how vectors are rotated.",
+                "Compare cos and sin of this layer with `posenc doctor`.",
+            ),
+        )  # fmt: skip
+        if not verdict.agree:
+            findings += known
+    return findings
+
+
+def _amplitudes(record: TraceRecord) -> Iterator[Finding]:
+    """Lengths that a rotation changes otherwise than its attention factor says."""
+    for layer in record.layers:
+        group = group_of(record.model, layer)
+        pairs = None if group is None or group.rotary_encoding is None else pair_rotation(group.rotary_encoding)
+        if pairs is None or layer.kind != "rotation" or layer.vectors:
+            continue
+        allowed = AMPLITUDE.get(layer.dtype, 2e-2)
+        for side, factor in zip(SIDES, layer.amplitude, strict=True):
+            if not np.isnan(factor) and abs(factor / pairs.factor - 1) > allowed:
+                yield Finding(
+                    "amplitude",
+                    f"Call {layer.call}, layer {layer.layer}: rotation multiplies a {side} by {factor:.6g} where "
+                    f"{pairs.factor:.6g} is meant.",
+                    "Multiply cos and sin by the attention factor of the scaling, once.",
+                )
+                return
+
+
+def _not_traced(record: TraceRecord) -> Iterator[str]:
+    """Layers that are to rotate and in which no rotation was seen."""
+    for part in record.model.parts:
+        ran = {layer.layer for layer in record.layers if layer.part == part and layer.layer is not None}
+        seen = {layer.layer for layer in record.layers if layer.part == part and layer.kind == "rotation"}
+        groups = [group for group in record.model.of(part) if group.rotary_encoding and "cross" not in group.attention]
+        missing = {layer for group in groups for layer in group.layers} - seen
+        if ran and missing:
+            yield f"rotation of {part}, {layer_ranges(tuple(sorted(missing)))}: it was not seen"
+        elif groups and missing:
+            yield f"{part}: it did not run; give the model its inputs"

@@ -1,0 +1,60 @@
+"""Recovery of positions from the angles by which vectors were rotated."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from posenc.diagnosis.rotation.observed_rotations import ObservedRotations
+
+#: Roundings on the way to a rotated channel: cosine, two products and their sum, of both channels of a pair.
+ROUNDINGS = 12
+#: A float32 product of a position and a frequency is off by this share of the angle.
+ANGLE_ERROR = 2.0**-22
+
+
+def recovered_positions(
+    products: np.ndarray, frequencies: np.ndarray, axis: np.ndarray, guess: np.ndarray, rounding: float
+) -> np.ndarray:
+    """Recover positions from how far pairs of channels were rotated.
+
+    Args:
+        products: conj(before)·after of each pair, (..., pairs); its angle is position · frequency.
+        frequencies: Radians a position, (pairs,).
+        axis: Coordinate that each pair rotates by, (pairs,).
+        guess: Positions (..., axes) that are tried first, of as many axes as products; NaN for those that do not count.
+        rounding: Unit roundoff of the vectors' dtype.
+
+    Returns:
+        Positions (..., axes): the guess where it explains every pair, else whole ones, else fractions; NaN where none
+        does, and where the guess is NaN.
+    """
+    shape = (*products.shape[:-1], int(axis.max()) + 1)
+    found = np.broadcast_to(guess, shape).copy()
+    for number in range(shape[-1]):
+        own = axis == number
+        meant = guess[..., number]
+        wrong = ~_explain(products[..., own], frequencies[own], meant, rounding) & ~np.isnan(found[..., number])
+        if wrong.any():
+            found[..., number][wrong] = _read(products[..., own][wrong], frequencies[own], rounding)
+    return found
+
+
+def _read(products: np.ndarray, frequencies: np.ndarray, rounding: float) -> np.ndarray:
+    """Positions (tokens,) as the angles of (tokens, pairs) show them."""
+    observed = ObservedRotations(np.zeros(len(products)), products, np.abs(products), coarse=rounding > 1e-4)
+    read = observed.used_positions(frequencies, np.zeros(len(frequencies), dtype=int))
+    found = np.full(len(products), np.nan)
+    for candidate in (read, np.round(read)):
+        fits = _explain(products, frequencies, candidate, rounding)
+        found[fits] = candidate[fits]
+    return found
+
+
+def _explain(products: np.ndarray, frequencies: np.ndarray, positions: np.ndarray, rounding: float) -> np.ndarray:
+    """Whether positions (...,) explain the angle of every pair, within rounding."""
+    angles = positions[..., None] * frequencies
+    allowed = (ROUNDINGS * rounding + ANGLE_ERROR * np.abs(angles)).astype(products.real.dtype)
+    with np.errstate(invalid="ignore"):
+        left = products * np.exp(-1j * angles).astype(products.dtype)
+        fits: np.ndarray = ((np.abs(left.imag) <= allowed * np.abs(left)) & (left.real >= 0)).all(-1)
+    return fits

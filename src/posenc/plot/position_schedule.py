@@ -1,0 +1,76 @@
+"""Positions that a running model used, as a picture: a strip for each call and row, a line for each layer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+
+from posenc.core import validation
+from posenc.diagnosis.tracing.position_trace import PositionTrace
+from posenc.plot import canvas
+
+
+def position_schedule(traced: PositionTrace, *, row: int = 0, ax: Axes | None = None, **keywords: Any) -> Axes:
+    """Draw the positions of the keys that each call of a model used, against the tokens in the order of reading.
+
+    Positions that are meant are a grey line. Each group of layers that used the same positions has its own markers;
+    padding has none.
+
+    Args:
+        traced: The result of `posenc.transformers.trace`.
+        row: Row of the batch.
+        ax: Axes to draw into; a new figure if left out.
+        keywords: Options of `Axes.plot` for the markers.
+
+    Returns:
+        The Axes.
+
+    Raises:
+        TypeError: `traced` is something else.
+        ValueError: The trace is empty, or has no such row.
+    """
+    validation.instance("traced", traced, PositionTrace, "what posenc.transformers.trace yields")
+    if not traced.calls:
+        raise ValueError("traced must hold a call of the model; got none. Call the model inside `with trace(model)`.")
+    validation.integer("row", row, 0, min(len(call.real) for call in traced.calls) - 1)
+    ax = canvas.single(ax, (7.2, 4.2))
+    for call in traced.calls:
+        tokens = call.start + np.arange(call.count)
+        ax.plot(tokens, call.expected[row, :, 0], color="0.8", linewidth=6, marker="o", markersize=7, zorder=1,
+                label="meant" if call.number == 0 else None)  # fmt: skip
+        if call.number:
+            ax.axvline(call.start - 0.5, color="0.9", linewidth=0.8, zorder=0)
+    for number, (name, points) in enumerate(_series(traced, row).items()):
+        tokens, used = np.array(points).T
+        look = {"marker": "o.x+^"[number % 5], "linestyle": "", "markersize": 4, "color": canvas.colour(number)}
+        ax.plot(tokens, used, **{**look, **keywords}, label=name, zorder=2)
+    ax.legend(frameon=False, fontsize="small")
+    return canvas.finish(ax, f"positions used, row {row}", "token, in the order of reading", "position")
+
+
+def _series(traced: PositionTrace, row: int) -> dict[str, list[tuple[float, float]]]:
+    """Points (token, position) of layers, those that used the same together."""
+    own: dict[str, list[tuple[float, float]]] = {}
+    for layer in traced.layers:
+        call = traced.calls[layer.call]
+        used = layer.keys if layer.keys.size else layer.queries
+        if layer.kind in ("none", "biases") or not used.size:
+            continue
+        names = ("",) if used.shape[-1] == 1 else tuple(f", axis {axis}" for axis in range(used.shape[-1]))
+        for axis, name in enumerate(names):
+            place = layer.module if layer.layer is None else f"layer {layer.layer}"
+            points = [
+                (float(call.start + token), float(used[row, 0, token, axis])) for token in np.flatnonzero(call.new[row])
+            ]
+            own.setdefault(f"{place}{name}", []).extend(points)
+    same: dict[tuple[tuple[float, float], ...], list[str]] = {}
+    for name, points in own.items():
+        same.setdefault(tuple(points), []).append(name)
+    return {_together(names): list(points) for points, names in same.items()}
+
+
+def _together(names: list[str]) -> str:
+    """Names of layers that used the same positions."""
+    return names[0] if len(names) == 1 else f"{names[0]} to {names[-1].removeprefix('layer ')}"

@@ -1,0 +1,42 @@
+"""Keys that an attention function lets each query see, from the mask that it was given."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch.nn.attention.flex_attention import BlockMask, create_mask
+
+
+def visible_keys(module: Any, queries: int, keys: int, mask: Any, named: dict[str, Any]) -> torch.Tensor | None:
+    """Whether each query may see each key, (batch or 1, queries, keys); None where the arguments do not say.
+
+    Args:
+        module: Module that calls attention.
+        queries: Number of queries.
+        keys: Number of keys.
+        mask: Mask that the function was given: True or 0 where a key is seen, a `BlockMask`, or None.
+        named: Further arguments by name.
+    """
+    if isinstance(mask, BlockMask):
+        batch, heads = mask.shape[0], mask.shape[1]
+        dense: torch.Tensor = create_mask(
+            mask.mask_mod, batch, heads, queries, keys, device=str(mask.kv_indices.device)
+        )
+        return dense.any(1)
+    if isinstance(mask, torch.Tensor) and mask.dim() == 4:
+        own = mask[..., :keys]
+        seen = own if own.dtype == torch.bool else own >= torch.finfo(own.dtype).min / 2
+        return (seen[:, 0] if seen.shape[1] == 1 else seen.any(1)).expand(-1, queries, -1)
+    if mask is not None:
+        return None
+    how = getattr(getattr(module, "config", None), "_attn_implementation", "")
+    if how == "sdpa" and queries > 1 and _hides_later(module, named):
+        return torch.ones(1, queries, keys, dtype=torch.bool).tril()
+    return torch.ones(1, queries, keys, dtype=torch.bool) if how in ("sdpa", "eager", "flex_attention") else None
+
+
+def _hides_later(module: Any, named: dict[str, Any]) -> bool:
+    """Whether sdpa hides later keys where it is given no mask."""
+    stated = named.get("is_causal")
+    return bool(getattr(module, "is_causal", True) if stated is None else stated)
