@@ -31,6 +31,8 @@ from oracles import (  # noqa: E402
     deberta,
     dual_base,
     fourier_features,
+    multimodal_ids,
+    multimodal_requests,
     rope,
     sandwich,
     scalings,
@@ -203,6 +205,19 @@ def manifest(shapes: dict[str, dict[str, list[int]]]) -> str:
     return json.dumps({"format": 3, "bits": BITS, "files": files}, indent=1, ensure_ascii=True) + "\n"
 
 
+def multimodal() -> str:
+    """Ids of multimodal prompts: what a processor returns, and for each row its ids, axis by axis, and the next one."""
+    entries = {}
+    for name, request in multimodal_requests.golden().items():
+        rows = [
+            {"ids": np.array(ids).T.tolist(), "next": np.array(following).tolist()}
+            for ids, following in multimodal_ids.ids(request)
+        ]
+        entries[name] = {"engine": "transformers", **request, "rows": rows}
+    lines = [f"{json.dumps(name)}: {json.dumps(entry, separators=(',', ':'))}" for name, entry in entries.items()]
+    return '{"format": 1, "transformers": "5.23.0", "sglang": "0.5.23", "entries": {\n' + ",\n".join(lines) + "\n}}\n"
+
+
 def main(folder: Path) -> None:
     """Write every file and the manifest."""
     shapes: dict[str, dict[str, list[int]]] = {}
@@ -210,6 +225,7 @@ def main(folder: Path) -> None:
         arrays = list(made(name))
         shapes[name] = {key: list(value.shape) for key, value in arrays}
         (folder / f"{name}.npz").write_bytes(packed(arrays))
+    (folder / "multimodal.json").write_text(multimodal(), encoding="ascii", newline="\n")
     (folder / "manifest.json").write_text(manifest(shapes), encoding="ascii", newline="\n")
 
 

@@ -1,7 +1,10 @@
-"""Positions of text, images and videos by family, against `get_rope_index` of transformers 5.23.0: equal numbers."""
+"""Positions of multimodal models by family, against `get_rope_index` of transformers 5.23.0: equal numbers."""
 
 from __future__ import annotations
 
+import random
+import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,120 +13,116 @@ import torch
 
 pytest.importorskip("transformers")
 
-from parity.test_media import model, omni
-from posenc.positions import multimodal
+import transformers
+
+from oracles import multimodal_ids, multimodal_requests
+from parity.live_positions import BY_THEMSELVES, CLASSES, placed
+from parity.live_sliced import live_glm_image, live_minicpm, scene_of_glm_image, scene_of_minicpm
+from posenc.positions import glm_image, minicpm_v, multimodal
+from posenc.positions.placed import PlacedTokens
 
 pytestmark = pytest.mark.parity
-#: Family, folder of transformers, class of the model.
-LIVE = {
-    "qwen2-vl": ("qwen2_vl", "Qwen2VLModel"),
-    "qwen2.5-vl": ("qwen2_5_vl", "Qwen2_5_VLModel"),
-    "qwen3-vl": ("qwen3_vl", "Qwen3VLModel"),
-    "qwen3.5": ("qwen3_5", "Qwen3_5Model"),
-    "glm-4v": ("glm4v", "Glm4vModel"),
-    "glm-ocr": ("glm_ocr", "GlmOcrModel"),
-    "ernie4.5-vl": ("ernie4_5_vl_moe", "Ernie4_5_VLMoeModel"),
-}
-SPLIT = ("qwen3-vl", "qwen3.5", "glm-4v", "glm-ocr")
-IMAGES = [[1, 4, 8], [1, 10, 4], [1, 2, 2]]
-VIDEOS = [[6, 4, 6], [26, 2, 8]]
+#: A class of each rule, which `make test` compares; `make nightly` compares all.
+RULES = ("qwen2_vl", "qwen2_5_vl", "qwen3_vl", "ernie4_5_vl_moe", "hunyuan_vl", "qwen2_5_omni", "qwen3_omni_moe")
+FOLDERS = [folder if folder in RULES else pytest.param(folder, marks=pytest.mark.nightly) for folder in CLASSES]
 
 
-def scene(family: str, merge: int = 2) -> list[int]:
-    """Types of the tokens of text, two images, two videos and an image, each between marks."""
-    kinds = [0] * 3
-    for kind, grids in ((1, IMAGES[:2]), (2, VIDEOS), (1, IMAGES[2:])):
-        for frames, height, width in grids:
-            tokens = height * width // merge**2
-            if kind == 2 and family in SPLIT:
-                kinds += ([2] * tokens + [0] * 4) * frames
-            else:
-                count = frames // 2 if kind == 2 and family == "ernie4.5-vl" else frames
-                kinds += [kind] * (tokens * count) + [0] * 2
-    return kinds
+def ours(request: dict[str, Any]) -> PlacedTokens:
+    return multimodal(request["family"], request["token_types"], **multimodal_requests.asked(request))
 
 
-def ours(family: str, kinds: Any, **more: Any) -> tuple[np.ndarray, np.ndarray]:
-    more = {"temporal_merge": 2, **more} if family == "ernie4.5-vl" else more
-    return multimodal(family, kinds, merge=2, **more)
+def agree(folder: str, request: dict[str, Any]) -> None:
+    """Ours, the live builder and the oracle give the same numbers, and the same next position."""
+    found, (live, deltas) = ours(request), placed(folder, request)
+    np.testing.assert_array_equal(found.coordinates, live)
+    assert found.delta.tolist() == deltas
+    masks = request.get("attention_mask") or [[1] * len(row) for row in request["token_types"]]
+    for row, (ids, following) in enumerate(multimodal_ids.ids(request)):
+        np.testing.assert_array_equal(found.coordinates[row][np.array(masks[row], bool)], np.array(ids))
+        assert found.following[row] == following
 
 
-def theirs(family: str, kinds: torch.Tensor, **named: Any) -> tuple[torch.Tensor, torch.Tensor]:
-    vision = {"spatial_merge_size": 2, "tokens_per_second": 2, "temporal_merge_size": 2}
-    return model(*LIVE[family], **vision)(torch.zeros_like(kinds), kinds, **named)
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_images_videos_and_padding_of_a_family(folder: str) -> None:
+    family = CLASSES[folder][1]
+    for fps in multimodal_requests.RATES if family in multimodal_requests.CLOCK else (2.0,):
+        agree(folder, multimodal_requests.pictures(family, fps))
+    agree(folder, multimodal_requests.padded(family))
 
 
-@pytest.mark.parametrize("fps", [0.5, 2.0, 24.0, 29.97])
-@pytest.mark.parametrize("family", LIVE)
-def test_images_and_videos_of_a_family(family: str, fps: float) -> None:
-    kinds = torch.tensor([scene(family)])
-    grids = {"image_grid_thw": torch.tensor(IMAGES), "video_grid_thw": torch.tensor(VIDEOS)}
-    seconds = {"second_per_grid_ts": torch.tensor([2 / fps, 2 / fps])} if family == "qwen2.5-vl" else {}
-    rate = {"tokens_per_second": 2} if seconds else {}
-    places, deltas = ours(family, kinds, **grids, **seconds, **rate)
-    positions, live_deltas = theirs(family, kinds, **grids, **seconds)
-    assert np.array_equal(places, positions.permute(1, 2, 0).numpy())
-    assert deltas.tolist() == live_deltas[:, 0].tolist()
+@pytest.mark.parametrize("folder", ["qwen2_5_omni", "qwen3_omni_moe"])
+def test_sound_inside_a_video(folder: str) -> None:
+    for fps in multimodal_requests.RATES:
+        agree(folder, multimodal_requests.film(CLASSES[folder][1], fps))
 
 
-def test_a_batch_with_padding() -> None:
-    short, full = [0, 0, 0, 1, 1, 0], [0, 1, 1, 1, 1, 0]
-    mask = torch.tensor([[0, 0, 1, 1, 1, 1], [1] * 6])
-    images = torch.tensor([[1, 2, 4], [1, 4, 4]])
-    places, deltas = ours("qwen2-vl", torch.tensor([short, full]), image_grid_thw=images, attention_mask=mask)
-    positions, live_deltas = theirs("qwen2-vl", torch.tensor([short, full]), image_grid_thw=images, attention_mask=mask)
-    assert np.array_equal(places, positions.permute(1, 2, 0).numpy())
-    assert deltas.tolist() == live_deltas[:, 0].tolist()
+@pytest.mark.nightly
+@pytest.mark.parametrize("folder", ["qwen2_5_omni", "qwen3_omni_moe"])
+def test_sound_inside_videos_of_many_sizes(folder: str) -> None:
+    drawn = random.Random(1)
+    for _ in range(300):
+        fps = drawn.choice((*multimodal_requests.RATES, 1.0, 3.0, 12.0, 23.976, 30.0, 60.0))
+        grid = (drawn.randint(1, 40), 2 * drawn.randint(1, 5), 2 * drawn.randint(1, 8))
+        agree(folder, multimodal_requests.film(CLASSES[folder][1], fps, grid, drawn.randint(1, 200)))
 
 
-@pytest.mark.parametrize("fps", [0.5, 2.0, 24.0, 29.97])
-def test_images_videos_and_sound_of_omni(fps: float) -> None:
-    tokens = [1, 21, *[11] * 8, 22, 1, 1, 21, *[12] * 52, 22, 23, *[13] * 30, 24, 1]
-    kinds = [{11: 1, 12: 2, 13: 3}.get(token, 0) for token in tokens]
-    grids = {"image_grid_thw": torch.tensor([[1, 8, 4]]), "video_grid_thw": torch.tensor([[13, 2, 8]])}
-    seconds = torch.tensor([2 / fps])
-    positions, live_deltas = omni()(
-        torch.tensor([tokens]),
-        **grids,
-        attention_mask=torch.ones(1, len(tokens), dtype=torch.long),
-        audio_seqlens=torch.tensor([119]),
-        second_per_grids=seconds,
+def test_every_class_with_positions_of_its_own_has_a_family() -> None:
+    folder = Path(transformers.__file__).parent / "models"
+    written = {
+        path.parent.name
+        for path in folder.glob("*/modeling_*.py")
+        if re.search(r"^    def get_rope_index\(", path.read_text(encoding="utf-8"), re.MULTILINE)
+    }
+    assert written == {*CLASSES, *BY_THEMSELVES}
+
+
+@pytest.mark.parametrize("count", [40, pytest.param(2000, marks=pytest.mark.nightly)])
+def test_slices_of_images_on_a_canvas(count: int) -> None:
+    drawn = random.Random(0)
+    for _ in range(count):
+        request = scene_of_minicpm(drawn)
+        found, (live, deltas) = minicpm_v(**request), live_minicpm(request)
+        np.testing.assert_array_equal(found.coordinates, live)
+        assert found.delta.tolist() == deltas
+
+
+@pytest.mark.parametrize("count", [40, pytest.param(1000, marks=pytest.mark.nightly)])
+def test_images_to_be_generated(count: int) -> None:
+    drawn = random.Random(0)
+    for _ in range(count):
+        request = scene_of_glm_image(drawn)
+        (prompts, generated), (live, live_generated) = glm_image(**request), live_glm_image(request)
+        np.testing.assert_array_equal(prompts, live)
+        for sample, steps in enumerate(generated):
+            np.testing.assert_array_equal(steps, live_generated[sample, : len(steps)])
+
+
+@pytest.mark.parametrize(
+    ("folder", "kind", "first"),
+    [
+        ("paligemma", "PaliGemmaModel", 1),
+        ("llama4", "Llama4TextModel", 0),
+        ("gemma3n", "Gemma3nTextModel", 0),
+    ],
+)
+def test_families_of_one_axis_count_every_token(folder: str, kind: str, first: int) -> None:
+    """The line of the live class that makes positions where none are given, as it is written."""
+    text = (Path(transformers.__file__).parent / "models" / folder / f"modeling_{folder}.py").read_text(
+        encoding="utf-8"
     )
-    places, delta = multimodal(
-        "qwen2.5-omni", kinds, merge=2, **grids, second_per_grid_ts=seconds, tokens_per_second=25
-    )
-    assert np.array_equal(places, positions[:, 0].T.numpy())
-    assert delta == live_deltas[0, 0]
+    body = text[text.index(f"class {kind}(") :]
+    made = re.search(r"position_ids = torch\.arange\(inputs_embeds\.shape\[1\].*\n\s+(position_ids = .*)\n", body)
+    assert made is not None
+    assert ("+ 1" in made[1]) == bool(first)
+    family = {"paligemma": "paligemma", "llama4": "llama-4", "gemma3n": "gemma-3n"}[folder]
+    assert multimodal(family, [1, 1, 0]).coordinates.tolist() == list(range(first, first + 3))
 
 
-VIDEO = {"merge": 2, "video_grid_thw": [[2, 2, 2]]}
-CLOCK = {"second_per_grid_ts": [1.0], "tokens_per_second": 2}
-WRONG = {
-    "family must be one of": ("qwen", [0], {"merge": 2}),
-    "second_per_grid_ts must be given for the videos of 'qwen2.5-vl'; got None": ("qwen2.5-vl", [2, 2], VIDEO),
-    "tokens_per_second must be given": ("qwen2.5-vl", [2, 2], VIDEO | {"second_per_grid_ts": [1.0]}),
-    "second_per_grid_ts must be left out for 'qwen2-vl', which does": ("qwen2-vl", [2, 2], VIDEO | CLOCK),
-    "second_per_grid_ts must hold seconds": ("qwen2.5-vl", [2, 2], VIDEO | CLOCK | {"second_per_grid_ts": [1.0, 1.0]}),
-    "temporal_merge must be given for 'ernie4.5-vl'": ("ernie4.5-vl", [2], VIDEO),
-    "temporal_merge must be left out for 'qwen2-vl'": ("qwen2-vl", [2, 2], VIDEO | {"temporal_merge": 2}),
-    "token_types must have a run of video tokens.*run of 2 and a grid of 1": ("qwen3-vl", [2, 2], VIDEO),
-    "token_types must have a run of image tokens.*run of 1 and no grid": ("qwen2-vl", [1], {"merge": 2}),
-    "token_types must be 0, 1 or 2 for 'qwen2-vl'; got 3": ("qwen2-vl", [3], {"merge": 2}),
-    r"token_types must have shape \(n,\)": ("qwen2-vl", [[[0]]], {"merge": 2}),
-    "video_grid_thw must have a row for each video of token_types; got more": ("qwen2-vl", [0], VIDEO),
-    "video_grid_thw must hold rows and columns that merge=4 divides": ("qwen2-vl", [2], VIDEO | {"merge": 4}),
-    r"video_grid_thw must have shape \(pictures, 3\)": ("qwen2-vl", [2], VIDEO | {"video_grid_thw": [2, 2, 2]}),
-    "attention_mask must have the shape of token_types": ("qwen2-vl", [0], {"merge": 2, "attention_mask": [1, 1]}),
-}
-
-
-@pytest.mark.parametrize("message", WRONG)
-def test_what_contradicts_itself(message: str) -> None:
-    family, kinds, more = WRONG[message]
-    with pytest.raises(ValueError, match=f"^{message}"):
-        multimodal(family, kinds, **more)
-
-
-def test_fractions_are_no_types_of_tokens() -> None:
-    with pytest.raises(TypeError, match=r"^token_types must hold whole numbers; got float64"):
-        multimodal("qwen2-vl", [0.0], merge=2)
+def test_a_tensor_of_the_processor_is_read_as_it_is() -> None:
+    request = multimodal_requests.pictures("qwen2.5-vl", 29.97)
+    tensors = {
+        name: torch.tensor(value) if isinstance(value, list) else value
+        for name, value in multimodal_requests.asked(request).items()
+    }
+    found = multimodal("qwen2.5-vl", torch.tensor(request["token_types"]), **tensors)
+    np.testing.assert_array_equal(found.coordinates, ours(request).coordinates)

@@ -9,11 +9,13 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from posenc.core import validation
+from posenc.core.text_lines import number
 from posenc.plot import canvas
 from posenc.positions.mixed_media import Segment, media
+from posenc.positions.show import MOST_TOKENS, named_rows
 
-#: Tokens up to which every cell holds its number, and tokens that a picture has at most.
-NUMBERED, MOST_TOKENS = 40, 4096
+#: Tokens up to which every cell holds its number.
+NUMBERED = 40
 
 
 def media_positions(
@@ -46,18 +48,52 @@ def media_positions(
     coordinates, following = media(segments, after=after)
     tokens = len(coordinates)
     validation.integer("segments, counted in tokens,", tokens, 1, MOST_TOKENS)
-    ax = canvas.single(ax, (min(12.0, max(5.2, 0.3 * tokens + 1.4)), 2.4))
-    scale = {"cmap": canvas.SEQUENTIAL, "vmin": 0, "vmax": max(following, 1), "aspect": "auto"}
-    image = ax.imshow(coordinates.T, **{**scale, "interpolation": "nearest", **keywords})
-    if tokens <= NUMBERED:
-        canvas.draw_numbers(ax, coordinates.T, str, lambda value: float(np.asarray(image.norm(value))) <= 0.6)
+    ax = token_positions(
+        coordinates, names=("time", "height", "width"), ax=ax, **{"vmax": max(following, 1), **keywords}
+    )
     begins = 0
     for segment in segments:
         ax.axvline(begins - 0.5, color="white", linewidth=2)
         name = f" {type(segment).__name__.lower()}"
         ax.annotate(name, (begins - 0.5, 1), xycoords=("data", "axes fraction"), va="bottom", fontsize="x-small")
         begins += len(segment.coordinates())
-    ax.set_yticks(range(3), ["time", "height", "width"])
     ax.set_title(f"The next token stands at {following}", fontsize="medium", pad=16)
+    return ax
+
+
+def token_positions(
+    positions: Any, *, names: Sequence[str] | None = None, ax: Axes | None = None, **keywords: Any
+) -> Axes:
+    """Draw the coordinates of every token of a row, a row each; `posenc.positions.show` writes them as text.
+
+    Args:
+        positions: (n,), or (n, axes) with names of axes.
+        names: Name of each coordinate; None for positions of one coordinate.
+        ax: Axes to draw into; a new figure if left out.
+        keywords: Options of `Axes.imshow`.
+
+    Returns:
+        The Axes.
+
+    Raises:
+        TypeError: Positions are no numbers.
+        ValueError: There are more than 4096 tokens or several rows, or names do not fit the coordinates.
+
+    Example:
+        >>> from posenc.positions import packed
+        >>> token_positions(packed([3, 2])).images[0].get_array().tolist()
+        [[0, 1, 2, 0, 1]]
+    """
+    rows, labels = named_rows(positions, names)
+    validation.integer("positions, counted in rows,", len(rows), 1, 1)
+    validation.integer("positions, counted in tokens,", rows.shape[1], 1, MOST_TOKENS)
+    values = rows[0].T
+    ax = canvas.single(ax, (min(12.0, max(5.2, 0.3 * values.shape[1] + 1.4)), 1.2 + 0.4 * len(values)))
+    scale = {"cmap": canvas.SEQUENTIAL, "vmin": 0, "vmax": max(values.max(), 1), "aspect": "auto"}
+    image = ax.imshow(values, **{**scale, "interpolation": "nearest", **keywords})
+    if values.shape[1] <= NUMBERED:
+        canvas.draw_numbers(ax, values, number, lambda value: float(np.asarray(image.norm(value))) <= 0.6)
+    ax.set_yticks(range(len(labels)), labels)
+    ax.set_title(f"Positions of {values.shape[1]} tokens", fontsize="medium")
     ax.set_xlabel("token")
     return ax

@@ -4,6 +4,7 @@ from .bi_level import bi_level as bi_level
 from .coupled import coupled as coupled
 from .distance import difference as difference
 from .distance import steps as steps
+from .generated_images import glm_image as glm_image
 from .graph import laplacian as laplacian
 from .graph import random_walk as random_walk
 from .grid import centres as centres
@@ -18,6 +19,7 @@ from .mixed_media import Text as Text
 from .mixed_media import Video as Video
 from .mixed_media import media as media
 from .multimodal import multimodal as multimodal
+from .placed import PlacedTokens as PlacedTokens
 from .random_positions import augmented as augmented
 from .random_positions import random_floats as random_floats
 from .random_positions import randomised as randomised
@@ -30,5 +32,10 @@ from .sequences import packed as packed
 from .sequences import span as span
 from .shards import Sharding as Sharding
 from .shards import TokenRun as TokenRun
+from .show import show as show
+from .sliced_images import SliceMarks as SliceMarks
+from .sliced_images import minicpm_v as minicpm_v
 from .symmetric_media import rope_tie as rope_tie
 from .symmetric_media import vrope as vrope
+from .token_kinds import span_types as span_types
+from .token_kinds import token_types as token_types
