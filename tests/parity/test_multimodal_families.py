@@ -19,7 +19,7 @@ from oracles import multimodal_ids, multimodal_requests
 from parity.live_positions import BY_THEMSELVES, CLASSES, placed
 from parity.live_sliced import live_glm_image, live_minicpm, scene_of_glm_image, scene_of_minicpm
 from posenc.positions import glm_image, minicpm_v, multimodal
-from posenc.positions.placed import PlacedTokens
+from posenc.positions.placed_tokens import PlacedTokens
 
 pytestmark = pytest.mark.parity
 #: A class of each rule, which `make test` compares; `make nightly` compares all.

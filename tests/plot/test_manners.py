@@ -52,7 +52,7 @@ PICTURES = {
         lambda a: a.lines[0].get_color() == "green"),
     "word_order": (plot.word_order, (R,), 1, {"alpha": 0.5}, lambda a: a.images[0].get_alpha() == 0.5),
     "layers": (plot.layers, (MODEL,), 1, {"alpha": 0.5}, lambda a: a.collections[0].get_alpha() == 0.5),
-    "token_positions": (plot.token_positions, ([0, 1],), 1, {"alpha": 0.5}, lambda a: a.images[0].get_alpha() == 0.5),
+    "position_map": (plot.position_map, ([0, 1],), 1, {"alpha": 0.5}, lambda a: a.images[0].get_alpha() == 0.5),
     "media_positions": (plot.media_positions, (SEGMENTS,), 1, {"alpha": 0.5}, lambda a: a.images[0].get_alpha() == 0.5),
     "curves": (lambda **k: plot.curves(CURVE, x="x", y="y", **k), (), 1, {"marker": "x"},
         lambda a: a.lines[0].get_marker() == "x"),

@@ -25,7 +25,7 @@ from .heat_maps import similarity as similarity
 from .layers import layers as layers
 from .lines import curves as curves
 from .media import media_positions as media_positions
-from .media import token_positions as token_positions
+from .media import position_map as position_map
 from .plane import pairing as pairing
 from .plane import rotation as rotation
 from .position_effect import differences as differences

@@ -48,9 +48,7 @@ def media_positions(
     coordinates, following = media(segments, after=after)
     tokens = len(coordinates)
     validation.integer("segments, counted in tokens,", tokens, 1, MOST_TOKENS)
-    ax = token_positions(
-        coordinates, names=("time", "height", "width"), ax=ax, **{"vmax": max(following, 1), **keywords}
-    )
+    ax = position_map(coordinates, names=("time", "height", "width"), ax=ax, **{"vmax": max(following, 1), **keywords})
     begins = 0
     for segment in segments:
         ax.axvline(begins - 0.5, color="white", linewidth=2)
@@ -61,7 +59,7 @@ def media_positions(
     return ax
 
 
-def token_positions(
+def position_map(
     positions: Any, *, names: Sequence[str] | None = None, ax: Axes | None = None, **keywords: Any
 ) -> Axes:
     """Draw the coordinates of every token of a row, a row each; `posenc.positions.show` writes them as text.
@@ -81,7 +79,7 @@ def token_positions(
 
     Example:
         >>> from posenc.positions import packed
-        >>> token_positions(packed([3, 2])).images[0].get_array().tolist()
+        >>> position_map(packed([3, 2])).images[0].get_array().tolist()
         [[0, 1, 2, 0, 1]]
     """
     rows, labels = named_rows(positions, names)

@@ -19,7 +19,7 @@ from .mixed_media import Text as Text
 from .mixed_media import Video as Video
 from .mixed_media import media as media
 from .multimodal import multimodal as multimodal
-from .placed import PlacedTokens as PlacedTokens
+from .placed_tokens import PlacedTokens as PlacedTokens
 from .random_positions import augmented as augmented
 from .random_positions import random_floats as random_floats
 from .random_positions import randomised as randomised

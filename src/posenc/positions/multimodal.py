@@ -21,7 +21,7 @@ from posenc.positions.picture_runs import (
     picture,
     segments_row,
 )
-from posenc.positions.placed import PlacedTokens
+from posenc.positions.placed_tokens import PlacedTokens
 
 #: A kind, a mask and three coordinates, 8 bytes each, with room for copies.
 BYTES_OF_A_TOKEN = 64

@@ -54,11 +54,11 @@ def picture(thw: Any, side: int, times: np.ndarray) -> np.ndarray:
     return found
 
 
-def runs(kinds: np.ndarray) -> Iterator[tuple[int, int, int]]:
+def kind_runs(kinds: np.ndarray) -> Iterator[tuple[int, int, int]]:
     """Kind, begin and end of every run of tokens of one kind.
 
     Example:
-        >>> list(runs(np.array([0, 0, 1])))
+        >>> list(kind_runs(np.array([0, 0, 1])))
         [(0, 0, 2), (1, 2, 3)]
     """
     cuts = np.flatnonzero(np.diff(kinds)) + 1
@@ -74,7 +74,7 @@ def counted_row(kinds: np.ndarray, pictures: Pictures, rule: Family, family: str
         >>> counted_row(np.array([1, 0]), Pictures(), Family("counted", first=1), "paligemma").tolist()
         [1, 2]
     """
-    for kind, _, _ in runs(kinds):
+    for kind, _, _ in kind_runs(kinds):
         _known(kind, 4, family)
     return np.arange(rule.first, rule.first + len(kinds), dtype=np.int64)
 
@@ -90,7 +90,7 @@ def overlaid_row(kinds: np.ndarray, pictures: Pictures, rule: Family, family: st
         [[0, 0, 0], [0, 0, 0], [1, 0, 0], [3, 3, 3]]
     """
     places = np.repeat(np.arange(len(kinds), dtype=np.int64)[:, None], pictures.axes, 1)
-    for kind, begin, end in runs(kinds):
+    for kind, begin, end in kind_runs(kinds):
         _known(kind, 2, family)
         if kind == TEXT:
             continue
@@ -139,7 +139,7 @@ def _segments(kinds: np.ndarray, rule: Family, mixed: bool, family: str) -> Iter
     joined = kinds
     if mixed:
         joined = kinds.copy()
-        for pictured, begin, end in runs((kinds == VIDEO) | (kinds == AUDIO)):
+        for pictured, begin, end in kind_runs((kinds == VIDEO) | (kinds == AUDIO)):
             if pictured and (kinds[begin:end] == VIDEO).any():
                 joined[begin:end] = VIDEO
                 marks = begin - int(np.flatnonzero(np.r_[True, kinds[:begin] != TEXT])[-1])
@@ -148,7 +148,7 @@ def _segments(kinds: np.ndarray, rule: Family, mixed: bool, family: str) -> Iter
                         f"token_types must have two marks, of a video and of its sound, before a video that holds its "
                         f"sound; got {marks} of text before token {begin}. Pass what the processor returned."
                     )
-    for kind, begin, end in runs(joined):
+    for kind, begin, end in kind_runs(joined):
         _known(kind, 4 if rule.sound else 3, family)
         yield begin, end, kind
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from posenc.core import arrays, validation
 from posenc.core.text_lines import number
-from posenc.positions.placed import PlacedTokens
+from posenc.positions.placed_tokens import PlacedTokens
 
 #: The most tokens of one text, and the usual names of so many coordinates.
 MOST_TOKENS = 4096

@@ -12,8 +12,8 @@ import numpy as np
 from posenc.core import validation
 from posenc.core.declared_fields import Declared, Whole
 from posenc.positions.multimodal import token_mask, whole_numbers
-from posenc.positions.picture_runs import IMAGE, KINDS, TEXT, VIDEO, runs
-from posenc.positions.placed import PlacedTokens
+from posenc.positions.picture_runs import IMAGE, KINDS, TEXT, VIDEO, kind_runs
+from posenc.positions.placed_tokens import PlacedTokens
 
 
 @dataclass(frozen=True)
@@ -154,7 +154,7 @@ def _frames(kinds: np.ndarray, ids: list[int], marks: SliceMarks) -> list[Frame]
     """Images and frames of videos of a row, with their slices."""
     closing = {marks.slice_start, marks.slice_end, marks.image_start, marks.image_end, marks.newline}
     frames: list[Frame] = []
-    for kind, begin, end in runs(kinds):
+    for kind, begin, end in kind_runs(kinds):
         if kind == TEXT:
             continue
         if kind not in (IMAGE, VIDEO) or begin == 0:
