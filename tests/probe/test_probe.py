@@ -181,7 +181,7 @@ def test_bad_files_are_one_line(folder: Path, tmp_path: Path) -> None:
         ({"model_type": "rwkv"}, {}, "config must be of a model type that a probe can be written for; got 'rwkv'"),
         (LLAMA, {"length": 0}, "length must be"),
         (LLAMA, {"layers": 5}, "layers must be"),
-        ({**LLAMA, "model_type": "gemma2"}, {"gguf": True}, "gguf must be left out for this architecture"),
+        ({**LLAMA, "model_type": "glm"}, {"gguf": True}, "gguf must be left out for this architecture"),
     ],
 )
 def test_what_cannot_be_written_leaves_nothing(config, options, message: str, tmp_path: Path) -> None:

@@ -34,7 +34,8 @@ QKV_BIASES = biases("self_attn", q_proj="q", k_proj="k", v_proj="k")
 Q_NORM, K_NORM = "self_attn.q_norm", "self_attn.k_norm"
 GEMMA_NORMS = ("pre_feedforward_layernorm", "post_feedforward_layernorm")
 
-LLAMA = ProbeArchitecture(("llama", "mistral", "ministral", "smollm3"), gguf="llama")
+LLAMA = ProbeArchitecture(("llama", "mistral", "ministral"), gguf="llama")
+SMOLLM3 = replace(LLAMA, model_types=("smollm3",), gguf="smollm3")
 QWEN2 = replace(LLAMA, model_types=("qwen2",), gguf="qwen2", zeros={**GATED, **QKV_BIASES})
 QWEN3 = replace(LLAMA, model_types=("qwen3",), gguf="qwen3", q_norm=Q_NORM, k_norm=K_NORM)
 GEMMA = replace(LLAMA, model_types=("gemma",), gguf="gemma", head="", norm_offset=1.0, scaled_embedding=True)
@@ -69,26 +70,28 @@ GPT_OSS = replace(
 PHI3 = replace(
     LLAMA, model_types=("phi3",), gguf="phi3", q="self_attn.qkv_proj", fused="concatenated", zeros=GATE_AND_UP
 )
-GLM = replace(LLAMA, model_types=("glm",), gguf="glm4", zeros={**GATE_AND_UP, **QKV_BIASES})
+GLM = replace(LLAMA, model_types=("glm",), gguf="", zeros={**GATE_AND_UP, **QKV_BIASES})
 GLM4 = replace(
     GLM,
     model_types=("glm4",),
+    gguf="glm4",
     output_norm="post_self_attn_layernorm",
     other_norms=("post_attention_layernorm", "post_mlp_layernorm"),
 )
 COHERE = replace(
     LLAMA,
-    model_types=("cohere", "cohere2"),
-    gguf="",
+    model_types=("cohere",),
+    gguf="command-r",
     keys=with_keys(layer_norm_eps=1e-12, logit_scale=1.0),
     head="",
     other_norms=(),
     balanced=True,
 )
+COHERE2 = replace(COHERE, model_types=("cohere2",), gguf="cohere2")
 OLMO2 = replace(
     LLAMA,
     model_types=("olmo2", "olmo3"),
-    gguf="",
+    gguf="olmo2",
     input_norm="",
     output_norm="post_attention_layernorm",
     other_norms=("post_feedforward_layernorm",),
@@ -96,7 +99,7 @@ OLMO2 = replace(
     q_norm=Q_NORM,
     k_norm=K_NORM,
 )
-EXAONE4 = replace(OLMO2, model_types=("exaone4",), wide_norm=False)
+EXAONE4 = replace(OLMO2, model_types=("exaone4",), gguf="exaone4", wide_norm=False)
 GRANITE = replace(
     LLAMA,
     model_types=("granite",),
@@ -248,8 +251,8 @@ OPT = ProbeArchitecture(
 )  # fmt: skip
 
 ROWS = (
-    LLAMA, QWEN2, QWEN3, GEMMA, GEMMA2, GEMMA3, GPT_OSS, PHI3, GLM, GLM4, COHERE, OLMO2, EXAONE4, GRANITE, PHI,
-    STARCODER2, GPT_NEOX, DEEPSEEK, BLOOM, MPT, GPT2, OPT,
+    LLAMA, SMOLLM3, QWEN2, QWEN3, GEMMA, GEMMA2, GEMMA3, GPT_OSS, PHI3, GLM, GLM4, COHERE, COHERE2, OLMO2,
+    EXAONE4, GRANITE, PHI, STARCODER2, GPT_NEOX, DEEPSEEK, BLOOM, MPT, GPT2, OPT,
 )  # fmt: skip
 ARCHITECTURES: dict[str, ProbeArchitecture] = {name: row for row in ROWS for name in row.model_types}
 

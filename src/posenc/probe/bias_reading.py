@@ -55,9 +55,10 @@ class LayerBias:
         Returns:
             True if no bias is off by more than rounding.
         """
-        slopes = np.array([slope for slope, _ in self.slopes()])
-        gap = np.abs(self.biases - slopes[:, None] * np.arange(self.biases.shape[1]))
-        return bool(np.all(np.isnan(gap) | (gap <= LINEAR * self.errors)))
+        slopes, of_slopes = np.array(self.slopes()).T[..., None]
+        distances = np.arange(self.biases.shape[1])
+        gap = np.abs(self.biases - slopes * distances)
+        return bool(np.all(np.isnan(gap) | (gap <= LINEAR * (self.errors + of_slopes * distances))))
 
     def sentence(self) -> str:
         """Say what was read, in one line.

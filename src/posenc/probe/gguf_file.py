@@ -8,19 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from posenc.core.doors import Encoding, RotaryEncoding
 from posenc.core.rotation import Pairing
 from posenc.diagnosis.rotation.rotation_usage import RotationUsage
-from posenc.frequencies import YaRN
 from posenc.models.checkpoints.row_permutation import channel_order
 from posenc.models.formats.gguf_architectures import ARCHITECTURES
-from posenc.models.formats.gguf_write import to_gguf
-from posenc.models.model_positions import LayerGroup, ModelPositions
-from posenc.models.reordered_rows import with_encodings
+from posenc.models.model_positions import ModelPositions
+from posenc.probe.architectures import ROWS
+from posenc.probe.gguf_keys import position_keys, size_keys
+from posenc.probe.latent_weights import VALUES
 from posenc.probe.weights import ProbePlan, Tensors
-
-#: Architectures whose file was run and read back.
-KNOWN = ("llama", "qwen2", "qwen3", "gpt-oss")
 
 
 def require_gguf(plan: ProbePlan) -> str:
@@ -30,10 +26,9 @@ def require_gguf(plan: ProbePlan) -> str:
         ValueError: No GGUF file is written for it.
     """
     name = plan.architecture.gguf
-    if name not in KNOWN:
-        raise ValueError(
-            f"gguf must be left out for this architecture; files are written for {', '.join(KNOWN)}. Leave it out."
-        )
+    if not name:
+        known = ", ".join(sorted({row.gguf for row in ROWS if row.gguf}))
+        raise ValueError(f"gguf must be left out for this architecture; files are written for {known}. Leave it out.")
     return name
 
 
@@ -44,43 +39,20 @@ def write_gguf(
     import gguf
 
     name = require_gguf(plan)
-    layout = ARCHITECTURES[name].pairing
-    said = with_encodings(positions, lambda encoding, group: _sayable(encoding, group, layout))
-    keys, divisors = to_gguf(said, name, context_length=int(config.get("max_position_embeddings", 4096)))
+    of_positions, divisors = position_keys(name, positions, config)
     writer = gguf.GGUFWriter(path, name)
-    for key, value in {**keys, **_size_keys(name, plan)}.items():
-        _add(writer, key, value)
+    for key, value in {**of_positions, **size_keys(name, plan, config)}.items():
+        _add(writer, key if key.startswith("general.") else f"{name}.{key}", value)
     writer.add_tokenizer_model("none")
     writer.add_vocab_size(plan.stream.vocabulary)
     names = gguf.get_tensor_name_map(_architecture(gguf, name), plan.stream.layers)
-    for tensor, array in {**_renamed(plan, tensors, names, layout), **divisors}.items():
+    renamed = _renamed(plan, tensors, names, positions)
+    for tensor, array in {**renamed, **divisors}.items():
         writer.add_tensor(tensor, np.ascontiguousarray(array, np.float32))
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
     writer.close()
-
-
-def _sayable(encoding: Encoding, group: LayerGroup, layout: Any) -> Encoding:
-    """The encoding in the layout of the architecture; YaRN's `truncate` has no key, and llama.cpp truncates."""
-    if not isinstance(encoding, RotaryEncoding):
-        return encoding
-    usage = RotationUsage(encoding).with_rope(pairing=layout)
-    if usage is not None and isinstance(usage.scaling, YaRN):
-        usage = usage.with_scaling(truncate=True)
-    return encoding if usage is None else usage.encoding
-
-
-def _size_keys(name: str, plan: ProbePlan) -> dict[str, Any]:
-    sizes = plan.sizes
-    keys = {
-        "embedding_length": sizes.hidden, "feed_forward_length": sizes.inner, "attention.head_count": sizes.heads,
-        "attention.head_count_kv": sizes.groups, "attention.value_length": sizes.head,
-        "attention.layer_norm_rms_epsilon": 1e-12,
-    }  # fmt: skip
-    if name == "gpt-oss":
-        keys |= {"expert_count": sizes.experts, "expert_used_count": 2, "expert_feed_forward_length": sizes.inner}
-    return {f"{name}.{key}": value for key, value in keys.items()}
 
 
 def _add(writer: Any, key: str, value: Any) -> None:
@@ -103,25 +75,63 @@ def _architecture(gguf: Any, name: str) -> Any:
     return next(number for number, known in gguf.MODEL_ARCH_NAMES.items() if known == name)
 
 
-def _renamed(plan: ProbePlan, tensors: Tensors, names: Any, layout: Any) -> Tensors:
-    """Tensors under llama.cpp's names, with rows of queries and keys in its layout and experts one by one."""
+def _renamed(plan: ProbePlan, tensors: Tensors, names: Any, positions: ModelPositions) -> Tensors:
+    """Tensors under llama.cpp's names, in its layouts."""
+    row = plan.architecture
     renamed: Tensors = {}
     for name, array in tensors.items():
         if ".mlp.experts." in name:
             renamed |= _experts(name, array)
-            continue
-        rows = _in_layout(plan, array, layout) if plan.architecture.q in name or plan.architecture.k in name else array
-        found = names.get_name(name, try_suffixes=(".weight", ".bias"))
-        if name.endswith(".sinks"):
-            found += ".weight"
-        renamed[found] = rows
-    return renamed
+        elif "kv_b_proj" in name:
+            renamed |= _latent_halves(plan, name, array)
+        else:
+            found = _new_name(names, name)
+            found += ".weight" if name.endswith(".sinks") else ""
+            renamed[found] = _as_converted(plan, name, array, positions)
+    return {name: array for name, array in renamed.items() if not _left_out(row.gguf, name)}
 
 
-def _in_layout(plan: ProbePlan, array: np.ndarray, layout: Any) -> np.ndarray:
-    """Rows of each head of queries or keys, which rotate as halves, in another layout."""
-    head = plan.sizes.head
-    order = channel_order(Pairing("halves", head, head), Pairing(layout, head, head))
+def _new_name(names: Any, name: str) -> str:
+    """The name of a tensor in llama.cpp, whose list has some without the part in front of the first dot."""
+    for known in (name, name.partition(".")[2]):
+        found = names.get_name(known, try_suffixes=(".weight", ".bias"))
+        if found is not None:
+            return str(found)
+    raise ValueError(f"gguf must be left out: llama.cpp has no name for {name}. Leave it out.")
+
+
+def _left_out(architecture: str, name: str) -> bool:
+    """Whether llama.cpp knows no such tensor: it is zero."""
+    return architecture == "bloom" and name == "output.weight"
+
+
+def _as_converted(plan: ProbePlan, name: str, array: np.ndarray, positions: ModelPositions) -> np.ndarray:
+    """A tensor as the converter writes it."""
+    row = plan.architecture
+    if row.norm_offset and "norm" in name:
+        return array + row.norm_offset
+    if row.q in name and row.fused == "by head":
+        return _side_by_side(plan, array)
+    if row.transposed and name.endswith("weight") and any(part in name for part in (row.q, row.o, ".mlp.")):
+        return array.T
+    return _in_layout(plan, array, positions) if row.q in name or row.k in name else array
+
+
+def _side_by_side(plan: ProbePlan, array: np.ndarray) -> np.ndarray:
+    """A fused projection with all queries first, which the file has head by head."""
+    sizes = plan.sizes
+    by_head = array.reshape(sizes.heads, 3, sizes.head, *array.shape[1:])
+    return by_head.swapaxes(0, 1).reshape(array.shape)
+
+
+def _in_layout(plan: ProbePlan, array: np.ndarray, positions: ModelPositions) -> np.ndarray:
+    """Rows of each head of queries or keys in the layout by which the architecture rotates."""
+    row, head = plan.architecture, plan.sizes.head
+    layout = ARCHITECTURES[row.gguf].pairing
+    rope = next((RotationUsage(one).rope for group in positions.groups if (one := group.rotary_encoding)), None)
+    if rope is None or layout is None or row.fused or row.latent or rope.pairing == layout:
+        return array
+    order = channel_order(Pairing(rope.pairing, rope.head_dim, head), Pairing(layout, rope.head_dim, head))
     return array.reshape(-1, head, *array.shape[1:])[:, order].reshape(array.shape)
 
 
@@ -133,3 +143,11 @@ def _experts(name: str, array: np.ndarray) -> Tensors:
     if "down_proj" in name:
         return {f"{block}down_exps.{suffix}": matrix}
     return {f"{block}gate_exps.{suffix}": matrix[:, ::2], f"{block}up_exps.{suffix}": matrix[:, 1::2]}
+
+
+def _latent_halves(plan: ProbePlan, name: str, array: np.ndarray) -> Tensors:
+    """The projection out of the latent vector: keys transposed, which queries absorb, and values."""
+    block = f"blk.{name.split('.')[2]}.attn_"
+    by_head = array.reshape(plan.sizes.heads, plan.first + VALUES, -1)
+    keys, values = by_head[:, : plan.first], by_head[:, plan.first :]
+    return {f"{block}k_b.weight": keys.swapaxes(1, 2), f"{block}v_b.weight": values}

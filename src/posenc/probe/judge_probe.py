@@ -24,6 +24,8 @@ ALIKE = 2.0
 ERRORS = 8.0
 #: Mistakes that scores show as 16-bit arithmetic does: a probe cannot tell what was rounded.
 ROUNDED_ALIKE = frozenset({"products in TF32"})
+#: Mistakes that change the size of all scores that rotate.
+OF_SIZE = frozenset({"attention factor", "mscale dialect", "logit factor", "amplitude"})
 #: Types in which an engine may have computed, and cached keys, the finer first.
 COARSER = (("float32", "float16"), ("float16", "float16"), ("bfloat16", "bfloat16"))
 

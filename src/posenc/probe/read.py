@@ -15,7 +15,7 @@ from posenc.models.config.reader import from_config
 from posenc.models.model_positions import ModelPositions
 from posenc.probe.answers import Answers, read_answers
 from posenc.probe.bias_reading import LayerBias, judge_bias, read_biases
-from posenc.probe.judge_probe import COARSER, ROUNDED_ALIKE, computed_in, judge_layers, merged_layers
+from posenc.probe.judge_probe import COARSER, OF_SIZE, ROUNDED_ALIKE, computed_in, judge_layers, merged_layers
 from posenc.probe.layout import ProbeLayout, read_layout
 from posenc.probe.prompts import Prompt
 from posenc.probe.rotation_reading import LayerRotation, read_rotation
@@ -109,9 +109,15 @@ class AnsweredProbe(NamedTuple):
         """The reading with the error bars of a narrow type where only these explain it, with what that means.
 
         Many engines compute in float32 and keep keys in float16. A mistake that explains the scores to float32 stands:
-        wide error bars would hide one that is small at the distances that were asked.
+        wide error bars would hide one that is small at the distances that were asked. Another size of
+        all scores goes where the rounding of cached keys explains it: a key of ones times a factor is rounded as one.
         """
         named = {finding.name for finding in exact.diagnosis.findings}
+        if exact.explained and named & OF_SIZE and self.layout.quantity == "rotation":
+            reading = self.read(*COARSER[0])
+            gone = named - {finding.name for finding in reading.diagnosis.findings}
+            if reading.explained and gone and gone <= OF_SIZE:
+                return replace(reading, diagnosis=computed_in("float32", reading.diagnosis))
         if self.layout.quantity == "row" or (exact.explained and not named & ROUNDED_ALIKE):
             return exact
         fewest = len(exact.diagnosis.findings) if exact.explained else math.inf
