@@ -6,6 +6,8 @@ import ast
 from pathlib import Path
 
 SOURCES = Path(__file__).parents[2] / "src" / "posenc"
+#: Scripts of engines' processes, which read what posenc has just written for them.
+RUNNERS = SOURCES / "engines" / "runners"
 OPENING = {
     "open", "fdopen", "read_text", "read_bytes", "load", "fromfile", "loadtxt", "genfromtxt", "memmap", "safe_open",
     "load_file", "load_model",
@@ -29,6 +31,11 @@ ALLOWED = {
     ("kernels/triton/kv_cache_kernel.py", "tl.load"): "memory of a GPU",
     ("lab/engines/local.py", "os.fdopen"): "the pipes of a worker",
     ("lab/engines/local.py", "pickle.load"): "what a worker of ours has written into its pipe",
+    ("engines/ask_engine.py", "np.load"): "a file that plain_file has opened",
+    ("engines/cache_folder.py", "path.read_bytes"): "a file of the package",
+    ("engines/compare_engines.py", "engine.script.read_text"): "a file of the package",
+    ("engines/environments.py", "read_text"): "the list of an installed package's files",
+    ("engines/known_engines.py", "PINS.read_text"): "a file of the package",
     ("explorer/explorer_page.py", "path.read_text"): "styles of the package",
     ("explorer/one_file.py", "path.read_text"): "modules of the package",
     ("explorer/lesson/lesson_page.py", "read_text"): "pages of the package",
@@ -62,6 +69,7 @@ def test_every_reader_of_files_goes_through_the_guard():
     calls = {
         (path.relative_to(SOURCES).as_posix(), call)
         for path in SOURCES.rglob("*.py")
+        if path.parent != RUNNERS
         for call in opened(path.read_text(encoding="utf-8"))
     }
     assert sorted(calls - set(ALLOWED)) == []

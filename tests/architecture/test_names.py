@@ -12,6 +12,7 @@ ROOT = Path(__file__).parents[2] / "src" / "posenc"
 INTERFACES = {
     "an engine, and the trial that it runs": {"run"},
     "a program of its own": {"main"},
+    "what runs in an engine's process": {"answer"},
     "a kernel, and the doors of PyTorch to it": {
         "unsupported_reason", "unsupported_tensors", "cos_sin", "rotate", "rotate_", "rotate_in_place",
         "rotate_into_cache", "rotate_into_cache_",

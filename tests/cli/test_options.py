@@ -217,6 +217,7 @@ def test_every_verb_and_option_is_asked():
         "report",
         "probe",
         "trace",
+        "engines",
     }  # in browser, cli and lab
     assert set(COMMANDS) == set(VERBS) - own_tests
     for verb in COMMANDS:

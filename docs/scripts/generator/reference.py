@@ -24,6 +24,7 @@ PACKAGES = {
     "posenc.models": "What released models do with positions",
     "posenc.diagnosis": "Why two implementations differ",
     "posenc.probe": "Which positions an engine applies to a model",
+    "posenc.engines": "What every engine makes of a file",
     "posenc.testing": "The conformance suite",
 }
 #: Modules, and packages of modules, whose every public definition is listed.

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import tyro
 
-from posenc.cli import engines
+from posenc.cli import run_engine
 from posenc.cli.answer import Answer, Heading, attributes, columns, wrap_text
 from posenc.cli.progress_bar import run_with_progress
 from posenc.cli.terminal import say
@@ -21,7 +21,7 @@ from posenc.lab.store import Store
 
 
 @dataclass(frozen=True)
-class ClaimsVerb(engines.EngineVerb):
+class ClaimsVerb(run_engine.EngineVerb):
     """List what the source documents say about positional encodings, statement by statement, with the verdict.
 
     A verdict is supported, contradicted, undecided, or not testable where the runs could not show it. With names, show
@@ -45,7 +45,7 @@ class ClaimsVerb(engines.EngineVerb):
     out: Annotated[Path, tyro.conf.arg(metavar="FOLDER")] = Path("claims")
     """Where --run keeps its results."""
 
-    engine: engines.Name = "local"
+    engine: run_engine.Name = "local"
     """Where --run trains: processes of this machine, Ray, or Slurm."""
 
     def run(self) -> Answer:

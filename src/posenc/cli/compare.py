@@ -8,7 +8,7 @@ from typing import Annotated, Any, get_args
 
 import tyro
 
-from posenc.cli import engines, report
+from posenc.cli import report, run_engine
 from posenc.cli.answer import Answer
 from posenc.cli.progress_bar import run_with_progress
 from posenc.cli.terminal import say
@@ -29,7 +29,7 @@ Numbers = Annotated[tuple[int, ...], tyro.conf.arg(metavar="INT")]
 
 
 @dataclass(frozen=True)
-class CompareVerb(engines.EngineVerb):
+class CompareVerb(run_engine.EngineVerb):
     """Compare encodings by training.
 
     Models that differ in nothing else learn tasks that ask for positions, or your own text, from the same data in the
@@ -106,7 +106,7 @@ class CompareVerb(engines.EngineVerb):
     positions: Sampler | None = None
     """How positions are given in training: 0, 1, 2, … (range), from a random start, drawn at random, or coupled."""
 
-    engine: engines.Name | engines.Together = "local"
+    engine: run_engine.Name | run_engine.Together = "local"
     """Where to train: processes of this machine, Ray (joins RAY_ADDRESS or starts a local one), Slurm, or one run at a
     time on all processes of torchrun (accelerate)."""
 
@@ -119,7 +119,7 @@ class CompareVerb(engines.EngineVerb):
         together = self.engine == "accelerate"
         device = self.device or ("" if together else "cpu")
         if together:
-            engines.follow_unless_first(device)
+            run_engine.follow_unless_first(device)
         runs = self._plan(device)
         engine = self.engine_in(self.out, self.engine, device)
         with Store(self.out) as store:
@@ -129,7 +129,7 @@ class CompareVerb(engines.EngineVerb):
             waiting = [each for each in runs if each.identity not in store.results]
             if len(waiting) < len(runs):
                 say(f"{len(runs) - len(waiting)} of {len(runs)} runs are finished already.")
-            events = run_missing(runs, store, engine, engines.TOGETHER if together else "", device)
+            events = run_missing(runs, store, engine, run_engine.TOGETHER if together else "", device)
             failed = run_with_progress(events, len(waiting))
             path = planned_runs.save_failures(self.out, failed)
             told = f"{len(failed)} of {len(waiting)} runs failed. {path} says why, one line for each"

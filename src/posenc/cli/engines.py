@@ -1,94 +1,124 @@
-"""Engine that a verb runs on, by its options."""
+"""`posenc engines`: what every engine makes of a file, side by side, each run here in a process of its own."""
 
 from __future__ import annotations
 
-import ast
-import dataclasses
-import functools
-import os
-from collections.abc import Sequence
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import tyro
 
-from posenc.cli.answer import Verb
-from posenc.lab.engines import cluster, local
-from posenc.lab.running import Engine
+from posenc.cli.answer import Answer, Heading, Verb, columns
+from posenc.cli.terminal import say
+from posenc.core.text_lines import escaped
+from posenc.engines import EngineTable, engine_table
+from posenc.engines.side_by_side import EngineRow
 
-#: Engines that do many runs at once; and the one that does each on all processes.
-Name = Literal["local", "ray", "slurm"]
-Together = Literal["accelerate"]
-#: How a run is done with --engine accelerate.
-TOGETHER = "posenc.lab.engines.all_processes:train_together"
-
-
-@dataclasses.dataclass(frozen=True)
-class EngineVerb(Verb):
-    """A verb that trains, with the options of its engine."""
-
-    workers: Annotated[int | None, tyro.conf.arg(metavar="INT")] = dataclasses.field(default=None, kw_only=True)
-    """Processes of the local engine; one for each core if left out."""
-
-    slurm: Annotated[tuple[str, ...], tyro.conf.arg(metavar="KEY=VALUE")] = dataclasses.field(default=(), kw_only=True)
-    """Parameters of submitit for --engine slurm."""
-
-    def engine_in(self, folder: Path, name: Name | Together, device: str = "cpu") -> Engine:
-        """Engine of a name, whose results are kept in a folder."""
-        return engine(name, workers=self.workers, folder=folder, options=self.slurm, device=device)
+#: How a cell is marked where it is not live.
+MARKS = {"live": "", "transcribed": " (transcribed)", "not known": ""}
+#: Characters of a cell of the table.
+WIDEST = 40
 
 
-def engine(
-    name: Name | Together, *, workers: int | None, folder: Path, options: Sequence[str], device: str = "cpu"
-) -> Engine:
-    """Engine of a name.
+@dataclass(frozen=True)
+class EnginesVerb(Verb):
+    """Set side by side what engines make of the positions of a file.
 
-    `workers` are those of the local engine, `options` are KEY=VALUE, parameters of submitit; `device` is that of each
-    run, "" with Accelerate, which finds one for each process.
+    Each engine runs here on the CPU, in a process and an environment of its own: whole models by a probe checkpoint,
+    others by their own functions for positions. The first call downloads what is missing, pinned by hashes, into a
+    cache folder; answers are kept there too. torch is never downloaded: engines that need it use the one that is here.
+
+    Exit code: 1 where an engine differs from the file, 0 where all agree in every field, 3 where some are not known.
+
+    Some examples:
+      posenc engines config.json
+      posenc engines config.json --only mlx-lm llama.cpp
+      posenc engines config.json --at vllm=0.33.0 --json
     """
-    if workers is not None and (name != "local" or workers < 1):
-        raise ValueError(f"workers must be 1 or more, with --engine local; got {workers} with {name}. Leave it out.")
-    if options and name != "slurm":
-        raise ValueError(f"slurm must be left out with --engine {name}; got {' '.join(options):.100}. Leave it out.")
-    if name in ("ray", "slurm") and device not in ("cpu", "cuda"):
-        raise ValueError(f"device must be cpu or cuda with --engine {name}, which chooses the GPU; got {device!r}.")
-    gpus = int(device == "cuda")
-    if name == "accelerate":
-        from posenc.lab.engines import all_processes
 
-        return functools.partial(all_processes.run, device=device)
-    if name == "local":
-        return functools.partial(local.run, workers=workers, gpus=_gpus(device))
-    if name == "ray":
-        return functools.partial(cluster.run_on_ray, gpus=gpus)
-    parameters = dict(map(_parameter, options))
-    return functools.partial(cluster.run_on_slurm, folder=folder / "slurm", parameters=parameters, gpus=gpus)
+    file: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="CONFIG")]
+    """A config.json or its folder."""
 
+    only: Annotated[tuple[str, ...], tyro.conf.arg(metavar="ENGINE")] = ()
+    """Engines to ask; all if left out."""
 
-def _gpus(device: str) -> tuple[str, ...]:
-    """GPUs that worker processes take in turn, as CUDA_VISIBLE_DEVICES names them; none on another device."""
-    if device != "cuda":
-        return ()
-    import torch
+    at: Annotated[tuple[str, ...], tyro.conf.arg(metavar="ENGINE=VERSION")] = ()
+    """Versions in place of the pinned ones."""
 
-    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
-    return tuple(visible.split(",") if visible else map(str, range(torch.cuda.device_count())))
+    cache: Path | None = None
+    """Folder of environments and answers; the platform's cache folder if left out."""
+
+    def run(self) -> Answer:
+        versions = dict(map(_version, self.at))
+        stop = threading.Event()
+        with _progress() as watch:
+            try:
+                table = engine_table(
+                    self.file, engines=self.only or None, at=versions, cache=self.cache, stop=stop, watch=watch
+                )
+            finally:
+                stop.set()
+        return Answer(lambda: _facts(table), lambda: _lines(table), table.exit_code)
 
 
-def _parameter(text: str) -> tuple[str, Any]:
-    name, sign, value = text.partition("=")
-    if not sign or not name.isidentifier():
-        raise ValueError(f"slurm must be KEY=VALUE, slurm_partition=gpu, say; got {text!r:.100}. Write it so.")
-    try:
-        return name, ast.literal_eval(value)
-    except (ValueError, SyntaxError):
-        return name, value
+def _version(text: str) -> tuple[str, str]:
+    name, sign, version = text.partition("=")
+    if not sign or not name or not version:
+        raise ValueError(f"at must be ENGINE=VERSION, vllm=0.33.0, say; got {text!r:.80}. Write it so.")
+    return name, version
 
 
-def follow_unless_first(device: str) -> None:
-    """End every process of torchrun but the first, when that has no more runs: the first one answers."""
-    from posenc.lab.engines import all_processes
+def _facts(table: EngineTable) -> dict[str, Any]:
+    return {"verdict": table.verdict, "live_share": round(table.live_share, 3), **table.plain()}
 
-    if not all_processes.leads():
-        all_processes.follow(device)
-        raise SystemExit(0)
+
+def _lines(table: EngineTable) -> list[str]:
+    headers = ("engine", "version", "how", *table.fields)
+    rows = [(row.engine, row.version.split(" on ")[0], row.kind, *_cells(table, row)) for row in table.rows]
+    share = f"{table.live_share:.0%} of the cells are live: the engine's own process computed them here"
+    return [Heading(table.verdict), *table.meant, "", *columns(headers, rows), "", share, *table.remarks()]
+
+
+def _cells(table: EngineTable, row: EngineRow) -> Iterator[str]:
+    for name in table.fields:
+        cell = row.cells[name]
+        if cell.source == "not known":
+            yield "not known"
+            continue
+        value = cell.value if len(cell.value) <= WIDEST else f"{cell.value[: WIDEST - 3]}..."
+        yield f"{'✗ ' if cell.differs else ''}{value}{MARKS[cell.source]}"
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[str, str, int, int], None]]:
+    """A bar for each engine: its downloads with the time left, then that it runs; lines where there is no terminal."""
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), DownloadColumn(), TimeRemainingColumn())
+    bars = Progress(
+        *columns, TimeElapsedColumn(), console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()
+    )
+    tasks: dict[str, Any] = {}
+    told: set[tuple[str, str]] = set()
+
+    def watch(engine: str, event: str, done: int, size: int) -> None:
+        if bars.disable:
+            if (engine, event) not in told and event != "done":
+                told.add((engine, event))
+                of = f" ({size / 1e6:.0f} MB in all)" if size else ""
+                say(escaped(f"{engine}: {'downloading ' if size else ''}{event}{of}"))
+            return
+        if engine not in tasks:
+            tasks[engine] = bars.add_task(engine, total=None)
+        words = escaped(f"{engine}: {event}"[:60])
+        bars.update(tasks[engine], description=words, total=size or None, completed=done)
+        if event == "done" or event.startswith("failed"):
+            bars.update(tasks[engine], total=1, completed=1)
+
+    with bars:
+        yield watch

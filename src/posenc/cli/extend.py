@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 
 import tyro
 
-from posenc.cli import engines
+from posenc.cli import run_engine
 from posenc.cli.answer import Answer, Heading, attributes, columns, wrap_text
 from posenc.cli.progress_bar import run_with_progress
 from posenc.lab.comparison.judge import SEEDS
@@ -34,7 +34,7 @@ LIMITS = (
 
 
 @dataclass(frozen=True)
-class ExtendVerb(engines.EngineVerb):
+class ExtendVerb(run_engine.EngineVerb):
     """Train small rotary models, then use them at a longer context in every way that posenc knows.
 
     Measures them as they are and after a little training at that length: the loss of the same tokens with more and

@@ -43,6 +43,7 @@ VERBS = {
     "doctor": "do two implementations agree about positions; if not, which mistake is it",
     "trace": "which positions a loaded model uses while it runs, and the first wrong one",
     "probe": "a tiny checkpoint that shows which positions an engine applies",
+    "engines": "what every engine makes of a file, run here side by side",
     "compare": "train small models that differ in their encoding alone, with verdicts",
     "extend": "use a small trained model at a longer context, in every known way",
     "report": "tables, verdicts and a picture of a finished comparison",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -47,9 +48,11 @@ def judge_layers(
 ) -> Diagnosis:
     """Every layer against its group, those with the same scores and group once; then the windows."""
     judged: list[tuple[int, Diagnosis]] = []
-    for layer, scores in enumerate(shown):
-        like = next((one for one, _ in judged if _alike(expected, one, layer, shown)), None)
-        verdict = dict(judged)[like] if like is not None else _judge(layout, expected, layer, scores, layers[layer])
+    by_layer = {reading.layer: scores for reading, scores in zip(layers, shown, strict=True)}
+    for reading, scores in zip(layers, shown, strict=True):
+        layer = reading.layer
+        like = next((one for one, _ in judged if _alike(expected, one, layer, by_layer)), None)
+        verdict = dict(judged)[like] if like is not None else _judge(layout, expected, layer, scores, reading)
         judged.append((layer, verdict))
     merged = merged_layers([verdict for _, verdict in judged], *_looked_at(layers))
     findings = (*merged.findings, *_windows(expected, layers))
@@ -72,7 +75,7 @@ def _looked_at(layers: tuple[LayerRotation, ...]) -> tuple[PositionField, ...]:
     return () if layers[0].seen_to is None else ("window", "causal mask")
 
 
-def _alike(expected: ModelPositions, one: int, other: int, shown: list[LayerScores]) -> bool:
+def _alike(expected: ModelPositions, one: int, other: int, shown: Mapping[int, LayerScores]) -> bool:
     if expected.at(one) != expected.at(other):
         return False
     gap = np.abs(shown[one].scores - shown[other].scores)

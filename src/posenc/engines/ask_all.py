@@ -1,0 +1,110 @@
+"""The public call: a file and names of engines in, the table out; a kept table is read with nothing else loaded."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from posenc.core import plain_file, validation
+from posenc.engines.cache_folder import cache_folder, keep_json, kept_json, short_digest, source_digest
+from posenc.engines.engine import Engine, named
+from posenc.engines.environments import environment_folder
+from posenc.engines.known_engines import known_engines
+from posenc.engines.side_by_side import EngineTable, table_of
+
+if TYPE_CHECKING:
+    from posenc.engines.compare_engines import Watcher
+
+#: Rooms whose code decides what a table says.
+ROOMS = ("core", "encodings", "frequencies", "phase", "models", "diagnosis", "probe", "engines")
+LARGEST_CONFIG = 1 << 24
+
+
+def engine_names() -> tuple[str, ...]:
+    """Return the names of all engines.
+
+    Returns:
+        Names, whole models first.
+
+    Example:
+        >>> engine_names()[:3]
+        ('transformers', 'transformers-4', 'mlx-lm')
+    """
+    return tuple(engine.name for engine in known_engines())
+
+
+def engine_table(
+    config: Mapping[str, Any] | str | Path,
+    *,
+    engines: Sequence[str] | None = None,
+    at: Mapping[str, str] | None = None,
+    cache: str | Path | None = None,
+    stop: threading.Event | None = None,
+    watch: Watcher | None = None,
+) -> EngineTable:
+    """Set what engines make of a model's positions side by side, each run in its own process here.
+
+    Environments that are missing are made first, which downloads packages. Answers are kept: the same file with the
+    same versions is answered at once.
+
+    Args:
+        config: A dict, a config.json or its folder.
+        engines: Names of engines, as `engine_names` lists them; all if None.
+        at: Versions by name, in place of the pinned ones; their hashes are recorded, and not compared with pins.
+        cache: Folder of environments and answers; the platform's cache folder if None.
+        stop: Set by another thread to end everything.
+        watch: Called with an engine, what happens to it, and the bytes done and in all of a download.
+
+    Returns:
+        The table. An engine that fails has a row that says at which step, and all others are filled.
+
+    Raises:
+        ValueError: A name or a version is unknown, or posenc does not read the config.
+        TypeError: An argument has the wrong type.
+        OSError: The config cannot be read.
+    """
+    chosen = chosen_engines(engines, at or {})
+    folder = cache_folder(None if cache is None else Path(cache))
+    code = source_digest(ROOMS)
+    kept = (
+        folder
+        / "tables"
+        / f"{short_digest(_content(config), code, [environment_folder(one, folder).name for one in chosen])}.json"
+    )
+    held = kept_json(kept)
+    if held is not None:
+        with contextlib.suppress(KeyError, TypeError):
+            return table_of(held)
+    from posenc.engines.compare_engines import compare_engines, read_question
+
+    question = read_question(config, folder, code)
+    table = compare_engines(question, chosen, stop or threading.Event(), watch or (lambda *_: None))
+    if not any(row.failure for row in table.rows):
+        with contextlib.suppress(OSError):
+            keep_json(kept, table.plain())
+    return table
+
+
+def chosen_engines(names: Sequence[str] | None, at: Mapping[str, str]) -> tuple[Engine, ...]:
+    """Return the engines of these names, at these versions.
+
+    Raises:
+        ValueError: A name is unknown, or a version is of an engine that was not chosen.
+    """
+    every = known_engines()
+    chosen = every if names is None else tuple(named(every, name) for name in dict.fromkeys(names))
+    for name in at:
+        validation.choice("at", name, tuple(engine.name for engine in chosen))
+    return tuple(engine.at(at[engine.name]) if engine.name in at else engine for engine in chosen)
+
+
+def _content(config: Mapping[str, Any] | str | Path) -> object:
+    """Content of the file, which decides the answer, and its name, which the answer shows."""
+    if isinstance(config, Mapping):
+        return dict(config)
+    path = Path(config)
+    path = path / "config.json" if path.is_dir() else path
+    return [Path(config).name, plain_file.read_bytes(path, LARGEST_CONFIG, name="config").decode("latin-1")]

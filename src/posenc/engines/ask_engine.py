@@ -1,0 +1,140 @@
+"""Ask one engine what it makes of a file: its environment, its process, and what its answer shows."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import threading
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from posenc.core import plain_file
+from posenc.diagnosis.verdict import Diagnosis
+from posenc.engines.engine import RUNNERS, Engine
+from posenc.engines.engine_failure import EngineFailure
+from posenc.engines.engine_process import plain_json, run_program
+from posenc.engines.environments import Environment
+from posenc.models.config.json_file import load_config
+from posenc.models.config.reader import from_config
+from posenc.probe.judge_probe import judge_layers
+from posenc.probe.layout import ProbeLayout, read_layout
+from posenc.probe.prompts import asked_distances
+from posenc.probe.read import LayerReading, read_probe
+from posenc.probe.rotation_reading import read_rotation
+from posenc.probe.scores import OPERATIONS, ROUNDOFF, LayerScores
+
+#: Bytes of the largest answer that is read.
+LARGEST = 1 << 30
+
+
+@dataclass(frozen=True)
+class EngineReading:
+    """Positions that an engine applied, layer by layer, and what its process said of itself.
+
+    Attributes:
+        layers: What was read of each layer of the probe; fewer where an engine's functions were called for some alone.
+        diagnosis: Whether that is what the file states, and the mistake if not.
+        version: The version that the process reported.
+        notes: What the engine says besides, and what its runner handed over.
+    """
+
+    layers: tuple[LayerReading, ...]
+    diagnosis: Diagnosis
+    version: str
+    notes: tuple[str, ...] = ()
+
+
+def ask_engine(engine: Engine, environment: Environment, probe: Path, stop: threading.Event) -> EngineReading:
+    """Run an engine in its own process on a probe, and read what it applied.
+
+    Args:
+        engine: The engine.
+        environment: Its packages.
+        probe: Folder of the probe.
+        stop: Set to end it.
+
+    Raises:
+        EngineFailure: The process or its answer is not what it should be; the failure names the step.
+        Stopped: `stop` was set.
+    """
+    layout, _ = read_layout(probe)
+    with tempfile.TemporaryDirectory(prefix="posenc-engine-") as place:
+        folder = Path(place)
+        request = {
+            "site": "" if environment.site is None else str(environment.site),
+            "runner": str(engine.script),
+            "probe": str(probe),
+            "answer": str(folder / "answer.npz"),
+            "vocabulary": layout.stream.vocabulary,
+            "channels": layout.stream.queries,
+            "layers": layout.stream.layers,
+            "distances": asked_distances(layout.length),
+        }
+        (folder / "request.json").write_bytes(plain_json(request))
+        run_program(
+            (sys.executable, "-P", str(RUNNERS / "answer_request.py"), str(folder / "request.json")),
+            step="starting", seconds=engine.seconds, stop=stop, folder=folder, environment=_quiet(folder),
+        )  # fmt: skip
+        answer = _answer(folder / "answer.npz")
+    try:
+        return (_read_whole if engine.kind == "whole model" else _read_functions)(probe, layout, answer)
+    except (ValueError, TypeError) as error:
+        raise EngineFailure("reading its answer", str(error)) from None
+
+
+def _quiet(folder: Path) -> dict[str, str]:
+    """Variables of an engine's process: one thread, no network, and caches that vanish with it."""
+    return {
+        "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false",
+        "HF_HOME": str(folder / "hub"), "CUDA_VISIBLE_DEVICES": "", "PYTHONWARNINGS": "ignore", "PYTHONNOUSERSITE": "1",
+    }  # fmt: skip
+
+
+def _answer(path: Path) -> dict[str, Any]:
+    if not path.is_file():
+        raise EngineFailure("reading its answer", "the process ended well and wrote none")
+    try:
+        with plain_file.opened(path, LARGEST) as file, np.load(file, allow_pickle=False) as held:
+            return {name: held[name] for name in held.files}
+    except (ValueError, OSError, EOFError) as error:
+        raise EngineFailure("reading its answer", f"the file is damaged: {error}") from None
+
+
+def _version(answer: dict[str, Any]) -> str:
+    return str(answer.get("version", ""))
+
+
+def _notes(answer: dict[str, Any]) -> tuple[str, ...]:
+    return tuple(str(note) for note in np.atleast_1d(answer.get("notes", ())))
+
+
+def _read_whole(probe: Path, layout: ProbeLayout, answer: dict[str, Any]) -> EngineReading:
+    reading = read_probe(probe, answer)
+    return EngineReading(reading.layers, reading.diagnosis, _version(answer), _notes(answer))
+
+
+def _read_functions(probe: Path, layout: ProbeLayout, answer: dict[str, Any]) -> EngineReading:
+    """Scores of unit queries and a key of ones that the engine's functions rotated, read as those of a probe."""
+    expected = from_config(load_config(probe))
+    distances = np.array(asked_distances(layout.length))
+    shown, layers = [], []
+    for layer in range(layout.stream.layers):
+        if f"layer_{layer}" not in answer:  # its model code calls no rotation there
+            continue
+        scores = np.asarray(answer[f"layer_{layer}"], np.float64)
+        if scores.shape != (layout.stream.queries, len(distances)):
+            raise ValueError(
+                f"layer {layer} must have scores of shape {(layout.stream.queries, len(distances))}; got {scores.shape}"
+            )
+        errors = OPERATIONS * ROUNDOFF["float32"] * (1 + np.abs(scores))
+        shown.append(LayerScores(distances, scores, errors, ((), ())))
+        layers.append(read_rotation(layer, shown[-1]))
+    if not layers:
+        raise ValueError("answer must hold scores of a layer; it holds none")
+    verdict = judge_layers(layout, expected, shown, tuple(layers))
+    if len(layers) < layout.stream.layers:  # layers in words were counted among those that answered
+        verdict = replace(verdict, findings=tuple(replace(one, where="") for one in verdict.findings))
+    return EngineReading(tuple(layers), verdict.looked_at_in(expected), _version(answer), _notes(answer))

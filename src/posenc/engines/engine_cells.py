@@ -1,0 +1,170 @@
+"""Cells of the table: each field of an engine's positions beside what the file states."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, get_args
+
+import numpy as np
+
+from posenc.diagnosis.mistake import Finding
+from posenc.engines.ask_engine import EngineReading
+from posenc.models.model_positions import LayerGroup, ModelPositions, Window, layer_ranges
+from posenc.models.pair_rotation import PairRotation, pair_rotation
+from posenc.probe.judge_probe import ERRORS
+from posenc.probe.rotation_reading import LayerRotation
+
+Field = Literal["pairs", "frequencies", "amplitude", "window", "biases", "rows"]
+FIELDS: tuple[Field, ...] = get_args(Field)
+Source = Literal["live", "transcribed", "not known"]
+#: Names of findings that belong to a field of their own; every other belongs to the first field that differs.
+FIELD_OF: dict[str, Field] = {"attention factor": "amplitude", "amplitude": "amplitude", "window": "window"}
+SAME = "as the file"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One field of an engine's positions.
+
+    Attributes:
+        source: "live" where the engine's own process ran and computed it here; "transcribed" where it was read in its
+            source; "not known".
+        value: What it is, in words; why it is not known.
+        differs: Whether it is another than the file states.
+    """
+
+    source: Source
+    value: str
+    differs: bool = False
+
+
+def table_fields(positions: ModelPositions) -> tuple[Field, ...]:
+    """The fields of a model's positions."""
+    doors = {encoding.door for group in positions.groups for encoding in group.encodings}
+    if "rotates" in doors:
+        return ("pairs", "frequencies", "amplitude", "window")
+    return ("biases",) if "biases" in doors else ("rows",)
+
+
+def live_cells(reading: EngineReading, expected: ModelPositions) -> dict[Field, Cell]:
+    """The cells of an engine that answered."""
+    fields = table_fields(expected)
+    agree, findings = reading.diagnosis.agree, reading.diagnosis.findings
+    if fields[0] != "pairs":
+        words = SAME if agree else _in_words(findings) or "differs from the file; no known mistake explains it"
+        return {fields[0]: Cell("live", words, not agree)}
+    layers = [(layer, _meant(expected, layer.layer)) for layer in reading.layers if isinstance(layer, LayerRotation)]
+    differing = {} if agree else {field: _differing(field, layers) for field in fields}
+    return _with_findings({field: _cell(field, layers, differing.get(field, ())) for field in fields}, findings)
+
+
+class _Meant(NamedTuple):
+    """What the file states of a layer."""
+
+    group: LayerGroup
+    pairs: PairRotation | None
+
+
+def _meant(expected: ModelPositions, layer: int) -> _Meant:
+    group = expected.at(layer)[0]
+    return _Meant(group, None if group.rotary_encoding is None else pair_rotation(group.rotary_encoding))
+
+
+Layers = list[tuple[LayerRotation, _Meant]]
+
+
+def _differing(field: Field, layers: Layers) -> tuple[int, ...]:
+    return tuple(found.layer for found, meant in layers if _DIFFERS[field](found, meant))
+
+
+def _cell(field: Field, layers: Layers, differing: tuple[int, ...]) -> Cell:
+    if field == "window" and all(found.seen_to is None for found, _ in layers):
+        return Cell("not known", "its functions for positions know no window")
+    if not differing:
+        return Cell("live", SAME)
+    words = {_WORDS[field](found) for found, _ in layers if found.layer in differing}
+    where = "" if len(differing) == len(layers) else f" ({layer_ranges(differing)})"
+    return Cell("live", "; ".join(sorted(words)) + where, True)
+
+
+def _with_findings(cells: dict[Field, Cell], findings: Iterable[Finding]) -> dict[Field, Cell]:
+    """The cells, with the names of mistakes in place of numbers where they are known."""
+    differing = [field for field, cell in cells.items() if cell.differs] or ["frequencies"]
+    by_field: dict[Field, list[Finding]] = {}
+    for finding in findings:
+        field = FIELD_OF.get(finding.name, differing[0])
+        by_field.setdefault(field if cells[field].differs or field in FIELD_OF.values() else differing[0], []).append(
+            finding
+        )
+    named = {field: Cell("live", _in_words(found), True) for field, found in by_field.items()}
+    return {**cells, **named}
+
+
+def _in_words(findings: Iterable[Finding]) -> str:
+    return " ".join(f"{one.sentence}{f' ({one.where})' if one.where else ''}" for one in findings)
+
+
+def _other_pairs(found: LayerRotation, meant: _Meant) -> bool:
+    if meant.pairs is None or not found.rotates:
+        return found.rotates != (meant.pairs is not None)
+    encoding = meant.group
+    first = min(meant.pairs.first)
+    width = max(meant.pairs.second) - first + 1
+    return (found.pairing, found.start, found.width, found.direction) != (encoding.pairing, first, width, 1)
+
+
+def _other_frequencies(found: LayerRotation, meant: _Meant) -> bool:
+    if meant.pairs is None or not found.rotates:
+        return False
+    radians = meant.pairs.radians()
+    if len(radians) != len(found.frequencies):
+        return True
+    return bool(np.any(np.abs(np.array(found.frequencies) - radians) > ERRORS * np.array(found.errors)))
+
+
+def _other_amplitude(found: LayerRotation, meant: _Meant) -> bool:
+    if not found.frequencies:  # the scores of channels that do not rotate
+        return False
+    factor = 1.0 if meant.pairs is None else meant.pairs.factor**2
+    return abs(found.amplitude - factor) > ERRORS * found.amplitude_error
+
+
+def _other_window(found: LayerRotation, meant: _Meant) -> bool:
+    window = meant.group.window
+    if found.seen_to is None or not isinstance(window, Window | None):
+        return False
+    if window is None:
+        return found.hidden_from is not None
+    size = window.before + 1
+    return found.seen_to >= size or (found.hidden_from is not None and found.hidden_from < size)
+
+
+_DIFFERS: dict[Field, Callable[[LayerRotation, _Meant], bool]] = {
+    "pairs": _other_pairs, "frequencies": _other_frequencies, "amplitude": _other_amplitude, "window": _other_window,
+}  # fmt: skip
+
+
+def _pairs_in_words(found: LayerRotation) -> str:
+    if not found.rotates:
+        return "nothing rotates"
+    return f"{found.pairing or 'unknown'} pairs in channels {found.start} to {found.start + found.width - 1}"
+
+
+def _frequencies_in_words(found: LayerRotation) -> str:
+    shown = [f"{one:.6g}" for one in found.frequencies]
+    return f"frequencies {', '.join([*shown[:2], '...', shown[-1]] if len(shown) > 3 else shown)}"
+
+
+def _window_in_words(found: LayerRotation) -> str:
+    if found.hidden_from is None:
+        return f"keys are seen up to {found.seen_to} positions back, as far as was asked"
+    return f"window of {(found.seen_to or 0) + 1} positions"
+
+
+_WORDS: dict[Field, Callable[[LayerRotation], str]] = {
+    "pairs": _pairs_in_words,
+    "frequencies": _frequencies_in_words,
+    "amplitude": lambda found: f"amplitude {found.amplitude:.6g}",
+    "window": _window_in_words,
+}

@@ -1,0 +1,51 @@
+"""Every engine that is known, a row each, with its pinned packages."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from types import MappingProxyType
+
+from posenc.engines.engine import Engine, Package
+
+#: Written by quality/write_engine_pins.py.
+PINS = Path(__file__).parent / "pins.json"
+
+
+def pinned(*names: str) -> tuple[Package, ...]:
+    """Packages at their pinned versions."""
+    held = json.loads(PINS.read_text(encoding="utf-8"))["packages"]
+    return tuple(
+        Package(
+            held[name]["name"],
+            held[name]["version"],
+            held[name]["size"],
+            MappingProxyType(held[name]["files"]),
+            held[name].get("from_source", False),
+        )
+        for name in names
+    )
+
+
+def known_engines() -> tuple[Engine, ...]:
+    """Return every engine, whole models first."""
+    return (
+        Engine(
+            "transformers", "whole model", "run_transformers", pinned("transformers", "tokenizers", "huggingface-hub"),
+            requires=("torch", "safetensors"), reuse=True,
+            where="transformers.modeling_rope_utils and each model's file",
+        ),
+        Engine(
+            "transformers-4", "whole model", "run_transformers",
+            pinned("transformers-4", "tokenizers-4", "huggingface-hub-4"), requires=("torch", "safetensors"),
+            where="transformers.modeling_rope_utils and each model's file",
+        ),
+        Engine(
+            "mlx-lm", "whole model", "run_mlx_lm", pinned("mlx-lm", "mlx", "mlx-cpu"), requires=("transformers",),
+            where="mlx_lm.models.rope_utils and each model's file",
+        ),
+        Engine(
+            "llama.cpp", "whole model", "run_llama_cpp", pinned("xllamacpp"), gguf=True,
+            where="src/llama-model.cpp and ggml_rope_ext; the GGUF file is written by posenc",
+        ),
+    )  # fmt: skip

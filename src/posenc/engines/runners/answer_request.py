@@ -1,0 +1,64 @@
+"""Entry of an engine's own process: reads a request, lets the engine answer it, and writes the answer as an .npz.
+
+The request is a JSON file, whose path is the one argument. Every line on stdout is a JSON object: {"step": ...} before
+a step begins, so that whoever waits knows where an engine stopped, and {"error": ...} or {"done": true} at the end. The
+file imports nothing of posenc: the process needs the standard library, NumPy and the engine.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+#: Exit code where the engine raised an error, which is told on stdout.
+FAILED = 3
+
+
+def main(path: str) -> int:
+    """Answer the request in a file."""
+    request = json.loads(Path(path).read_text(encoding="utf-8"))
+    sys.path[:0] = [request["site"], str(Path(__file__).parent)] if request["site"] else [str(Path(__file__).parent)]
+    lines = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)  # engines print to stdout as they like; lines of this protocol stay whole
+
+    def tell(**fact: Any) -> None:
+        print(json.dumps(fact), file=lines, flush=True)
+
+    try:
+        tell(step="importing its runner")
+        runner = _module(Path(request["runner"]))
+        answer = runner.answer(request, lambda step: tell(step=step))
+        tell(step="writing its answer")
+        _write(Path(request["answer"]), answer)
+    except Exception as error:  # whatever an engine raises is told, and never a traceback
+        tell(error=f"{type(error).__name__}: {' '.join(str(error).split())}"[:600])
+        return FAILED
+    tell(done=True)
+    return 0
+
+
+def _module(path: Path) -> Any:
+    spec = importlib.util.spec_from_file_location("posenc_engine_runner", path)
+    if spec is None or spec.loader is None:
+        raise ValueError(f"runner must be a Python file; got {path.name}")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def _write(path: Path, answer: dict[str, Any]) -> None:
+    """Write the arrays, whole or not at all."""
+    import numpy as np
+
+    part = path.with_suffix(".part")
+    with part.open("wb") as file:
+        np.savez(file, **answer)
+    part.replace(path)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))

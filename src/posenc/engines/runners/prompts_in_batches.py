@@ -1,0 +1,40 @@
+"""Prompts of a probe for a model that is called as a function: those of one length in batches."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+#: Tokens of a batch at most, beyond one prompt.
+TOKENS = 1 << 13
+
+
+def prompts_of(request: dict[str, Any]) -> list[dict[str, Any]]:
+    """Prompts in the probe's folder."""
+    prompts: list[dict[str, Any]] = json.loads((Path(request["probe"]) / "probe.json").read_text())["prompts"]
+    return prompts
+
+
+def answers_in_batches(
+    request: dict[str, Any], logits: Callable[[list[list[int]]], np.ndarray]
+) -> dict[str, np.ndarray]:
+    """Wanted rows of every prompt, from a function of token ids (batch, length) to logits (batch, length, words)."""
+    answers = {}
+    for batch in _batches(prompts_of(request)):
+        found = logits([prompt["tokens"] for prompt in batch])
+        for prompt, rows in zip(batch, found, strict=True):
+            answers[prompt["name"]] = np.array(rows[prompt["rows"]], np.float32)
+    return answers
+
+
+def _batches(prompts: list[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
+    for length, alike in itertools.groupby(prompts, lambda prompt: len(prompt["tokens"])):
+        waiting = list(alike)
+        size = max(TOKENS // max(length, 1), 1)
+        for start in range(0, len(waiting), size):
+            yield waiting[start : start + size]

@@ -1,0 +1,95 @@
+"""llama.cpp as an engine: the whole model from a GGUF file, through the C functions of the wheel xllamacpp."""
+
+from __future__ import annotations
+
+import ctypes as c
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from prompts_in_batches import prompts_of
+
+
+class OpaqueParameters(c.Structure):
+    """Parameters of the engine: larger than its own struct, and passed by value; a context's begin with its sizes."""
+
+    _fields_ = [("n_ctx", c.c_uint32), ("n_batch", c.c_uint32), ("n_ubatch", c.c_uint32), ("rest", c.c_char * 1012)]
+
+
+class TokenBatch(c.Structure):
+    """Tokens of a call, as llama.h has them."""
+
+    _fields_ = [
+        ("n_tokens", c.c_int32), ("token", c.POINTER(c.c_int32)), ("embd", c.c_void_p), ("pos", c.POINTER(c.c_int32)),
+        ("n_seq_id", c.POINTER(c.c_int32)), ("seq_id", c.POINTER(c.POINTER(c.c_int32))),
+        ("logits", c.POINTER(c.c_int8)),
+    ]  # fmt: skip
+
+
+class LlamaFunctions:
+    """The functions of llama.h that are called."""
+
+    def __init__(self, path: Path) -> None:
+        self._library = c.CDLL(str(path))
+        pointer = c.c_void_p
+        self.start = self._function("llama_backend_init", None)
+        self.model_defaults = self._function("llama_model_default_params", OpaqueParameters)
+        self.load = self._function("llama_model_load_from_file", pointer, c.c_char_p, OpaqueParameters)
+        self.context_defaults = self._function("llama_context_default_params", OpaqueParameters)
+        self.new_context = self._function("llama_init_from_model", pointer, pointer, OpaqueParameters)
+        self.room = self._function("llama_n_ctx", c.c_uint32, pointer)
+        self.memory = self._function("llama_get_memory", pointer, pointer)
+        self.forget = self._function("llama_memory_clear", None, pointer, c.c_bool)
+        self.new_batch = self._function("llama_batch_init", TokenBatch, c.c_int32, c.c_int32, c.c_int32)
+        self.decode = self._function("llama_decode", c.c_int32, pointer, TokenBatch)
+        self.logits = self._function("llama_get_logits_ith", c.POINTER(c.c_float), pointer, c.c_int32)
+
+    def _function(self, name: str, result: Any, *arguments: Any) -> Any:
+        function = self._library[name]
+        function.restype, function.argtypes = result, arguments
+        return function
+
+
+def answer(request: dict[str, Any], step: Callable[[str], None]) -> dict[str, Any]:
+    """Logits of every prompt of the probe."""
+    from importlib.metadata import version
+
+    import xllamacpp
+
+    library = LlamaFunctions(next(Path(xllamacpp.__file__).parent.glob("*.so")))
+    library.start()
+    step("loading the model")
+    model = library.load(str(Path(request["probe"]) / "model.gguf").encode(), library.model_defaults())
+    if not model:
+        raise RuntimeError("llama_model_load_from_file returned no model")
+    prompts = prompts_of(request)
+    longest = max(len(prompt["tokens"]) for prompt in prompts)
+    context = _context(library, model, longest)
+    step("running the prompts")
+    batch = library.new_batch(longest, 0, 1)
+    answers = {prompt["name"]: _rows(library, context, batch, prompt, request["vocabulary"]) for prompt in prompts}
+    return {**answers, "engine": "llama.cpp", "version": f"xllamacpp {version('xllamacpp')}"}
+
+
+def _context(library: LlamaFunctions, model: int, longest: int) -> int:
+    parameters = library.context_defaults()
+    parameters.n_ctx, parameters.n_batch, parameters.n_ubatch = longest, longest, min(longest, 1024)
+    context = library.new_context(model, parameters)
+    if not context or library.room(context) < longest:
+        raise RuntimeError(f"llama_init_from_model gave no context of {longest} tokens")
+    return int(context)
+
+
+def _rows(library: LlamaFunctions, context: int, batch: TokenBatch, prompt: dict[str, Any], words: int) -> np.ndarray:
+    wanted = set(prompt["rows"])
+    library.forget(library.memory(context), True)
+    batch.n_tokens = len(prompt["tokens"])
+    for place, token in enumerate(prompt["tokens"]):
+        batch.token[place], batch.pos[place], batch.logits[place] = token, place, place in wanted
+        batch.n_seq_id[place], batch.seq_id[place][0] = 1, 0
+    code = library.decode(context, batch)
+    if code:
+        raise RuntimeError(f"llama_decode returned {code} for {prompt['name']}")
+    found = [np.ctypeslib.as_array(library.logits(context, row), (words,)) for row in prompt["rows"]]
+    return np.array(found, np.float32)

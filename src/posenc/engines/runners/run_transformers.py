@@ -1,0 +1,30 @@
+"""Transformers as an engine: the whole model, loaded as everybody loads one, in float32 on the CPU."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+
+def answer(request: dict[str, Any], step: Callable[[str], None]) -> dict[str, Any]:
+    """Logits of every prompt of the probe."""
+    import torch
+    import transformers
+    from prompts_in_batches import answers_in_batches
+
+    torch.set_num_threads(int(request.get("threads", 1)))
+    step("loading the model")
+    model: Any = transformers.AutoModelForCausalLM.from_pretrained(
+        request["probe"], dtype=torch.float32, attn_implementation="eager", local_files_only=True
+    )
+    model.eval()
+    step("running the prompts")
+
+    def logits(tokens: list[list[int]]) -> np.ndarray:
+        with torch.no_grad():
+            return np.asarray(model(torch.tensor(tokens), use_cache=False).logits.float().numpy())
+
+    version = f"{transformers.__version__} on torch {torch.__version__}"
+    return {**answers_in_batches(request, logits), "engine": "transformers", "version": version}

@@ -1,0 +1,204 @@
+"""Whatever an engine does, its row says in one line at which step it failed, and all other rows are filled."""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+import time
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from engines.fake_engines import GOOD, WRONG, fake_engine
+from posenc.cli import main
+from posenc.engines import EngineTable, engine_table, environments
+from posenc.engines.compare_engines import compare_engines, read_question
+from posenc.engines.engine import Engine, Package
+from posenc.engines.engine_process import Stopped
+
+CONFIG = {
+    "model_type": "llama", "hidden_size": 64, "num_attention_heads": 8, "num_hidden_layers": 3, "rope_theta": 5e5,
+    "max_position_embeddings": 4096, "vocab_size": 100,
+}  # fmt: skip
+#: What the row of each must say.
+SAYS = {
+    "crashes": "running the prompts: it crashed (SIGSEGV)",
+    "hangs": "loading the model: no answer within 2 s; it was ended",
+    "prints nothing": "reading its answer: the process ended well and wrote none",
+    "ends": "importing its runner: it ended with code 7: Error: no kernel",
+    "raises": "loading the model: KeyError: 'rope_theta\\nmissing'",
+    "is missing": "importing its runner: ModuleNotFoundError: No module named 'an_engine_that_nobody_has'",
+    "returns fewer logits": "reading its answer: answers must have shape",
+    "returns no prompt": "reading its answer: answers must hold channel_0; it is missing.",
+    "returns text": "reading its answer: answers must have shape",
+}
+
+
+def table_of_fakes(engines: list[Engine], cache: Path) -> EngineTable:
+    return compare_engines(
+        read_question(CONFIG, cache, "tests"), engines, threading.Event(), lambda *_: None, workers=4
+    )
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory: pytest.TempPathFactory) -> EngineTable:
+    folder = tmp_path_factory.mktemp("engines")
+    wrong = [
+        fake_engine(folder, name, source, seconds=2.0 if name == "hangs" else 60.0) for name, source in WRONG.items()
+    ]
+    return table_of_fakes([*wrong, fake_engine(folder, "good", GOOD)], folder / "cache")
+
+
+@pytest.mark.parametrize("name", SAYS)
+def test_a_failure_names_its_step_in_one_line(table: EngineTable, name: str) -> None:
+    (row,) = (row for row in table.rows if row.engine == name)
+    assert row.failure.startswith(SAYS[name])
+    assert "\n" not in row.failure
+    assert {cell.source for cell in row.cells.values()} == {"not known"}
+    assert f"{name}: {row.failure}" in table.lines()
+
+
+def test_the_other_rows_are_filled(table: EngineTable) -> None:
+    row = table.rows[-1]
+    assert (row.engine, row.version, row.failure) == ("good", "1.0", "")
+    assert {name: (cell.source, cell.differs) for name, cell in row.cells.items()} == {
+        "pairs": ("live", False), "frequencies": ("live", True), "amplitude": ("live", False),
+        "window": ("live", False),
+    }  # fmt: skip
+    assert row.cells["frequencies"].value == "The base is 10000 where 500000 is meant."
+    assert table.exit_code == 1
+    # For unit normal q and k, pair i adds |e^(iat) - e^(ibt)|² = 2(1 - cos((a - b)t)), and d/2 pairs are averaged.
+    gaps = np.array([10_000.0 ** (-i / 4) - 500_000.0 ** (-i / 4) for i in range(4)])
+    distances = np.unique(np.linspace(2048, 4096, 64).round())
+    change = np.sqrt(np.mean(2 * (1 - np.cos(np.outer(distances, gaps)))))
+    assert row.effects[4096] == pytest.approx(change, rel=1e-3)
+
+
+def installing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pip: str) -> tuple[EngineTable, Path]:
+    """A table with an engine that pip, a script here, is to install."""
+    script = tmp_path / "pip.py"
+    script.write_text(pip, encoding="utf-8")
+    monkeypatch.setattr(environments, "PIP", (sys.executable, str(script)))
+    engine = fake_engine(tmp_path, "new", GOOD)
+    engine = Engine("new", "whole model", engine.runner, (Package("new-engine", "1.0", 1000, {"f": "0" * 64}),))
+    return table_of_fakes([engine, fake_engine(tmp_path, "good", GOOD)], tmp_path / "cache"), tmp_path / "cache"
+
+
+@pytest.mark.parametrize(
+    ("pip", "says"),
+    [
+        ("import sys; sys.exit('ERROR: No matching distribution found for new-engine==1.0')",
+         "downloading new-engine 1.0: it ended with code 1: ERROR: No matching distribution found"),
+        ("import sys; sys.exit('ERROR: Could not install packages: [Errno 28] No space left on device')",
+         "downloading new-engine 1.0: it ended with code 1: ERROR: Could not install packages: [Errno 28] No space"),
+        ("import sys; sys.exit('ERROR: THESE PACKAGES DO NOT MATCH THE HASHES')",
+         "downloading new-engine 1.0: it ended with code 1: ERROR: THESE PACKAGES DO NOT MATCH THE HASHES"),
+        ("import sys; sys.exit('ERROR: command gcc failed: No such file')",
+         "downloading new-engine 1.0: it ended with code 1: ERROR: command gcc failed"),
+        ("import pathlib, sys\nplace = sys.argv[sys.argv.index('--dest') + 1]\npathlib.Path(place).mkdir()",
+         "installing new-engine: pip downloaded no file of that name"),
+    ],
+    ids=["no network", "full disk", "other hash", "no compiler", "nothing"],
+)  # fmt: skip
+def test_an_installation_that_fails_leaves_nothing_half_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pip: str, says: str
+) -> None:
+    table, cache = installing(tmp_path, monkeypatch, pip)
+    assert table.rows[0].failure.startswith(says)
+    assert table.rows[1].failure == ""
+    left = [path.name for path in (cache / "environments").rglob("*") if path.is_file() and path.suffix != ".done"]
+    assert left == []
+
+
+def test_a_disk_without_room_is_told_before_anything_is_downloaded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(environments.shutil, "disk_usage", lambda _: SimpleNamespace(free=1_000_000))
+    table, _ = installing(tmp_path, monkeypatch, "raise SystemExit('pip was called')")
+    assert table.rows[0].failure == "making its environment: the disk has 1 MB left where 268 MB are needed"
+
+
+def test_a_download_goes_on_where_it_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = tmp_path / "log"
+    pip = f"""
+import pathlib, sys, zipfile
+words = sys.argv
+if "download" in words:
+    line = pathlib.Path(words[words.index("--requirement") + 1]).read_text().split("==")[0]
+    with open({str(log)!r}, "a") as file: file.write(line + "\\n")
+    if line == "second" and not pathlib.Path({str(tmp_path / "again")!r}).exists(): sys.exit("ERROR: connection lost")
+    place = pathlib.Path(words[words.index("--dest") + 1]); place.mkdir()
+    (place / f"{{line}}-1.0-py3-none-any.whl").write_bytes(line.encode())
+else:
+    pathlib.Path(words[words.index("--target") + 1]).mkdir()
+"""
+    script = tmp_path / "pip.py"
+    script.write_text(pip, encoding="utf-8")
+    monkeypatch.setattr(environments, "PIP", (sys.executable, str(script)))
+    runner = fake_engine(tmp_path, "two", GOOD).runner
+    engine = Engine("two", "whole model", runner, (Package("first", "1.0"), Package("second", "1.0")))
+    assert "connection lost" in table_of_fakes([engine], tmp_path / "cache").rows[0].failure
+    (tmp_path / "again").touch()
+    row = table_of_fakes([engine], tmp_path / "cache").rows[0]
+    assert (row.failure, set(row.files)) == ("", {"first-1.0-py3-none-any.whl", "second-1.0-py3-none-any.whl"})
+    assert log.read_text().split() == ["first", "second", "second"]
+    assert [path.name for path in (tmp_path / "cache" / "environments").iterdir()] == [
+        environments.environment_folder(engine, tmp_path / "cache").name
+    ]
+
+
+def test_an_interrupt_ends_every_process(tmp_path: Path) -> None:
+    mark = tmp_path / "alive"
+    source = f"""
+import pathlib, time
+def answer(request, step):
+    while True:
+        pathlib.Path({str(mark)!r}).touch()
+        time.sleep(0.05)
+"""
+    stop = threading.Event()
+    threading.Timer(1.5, stop.set).start()
+    question = read_question(CONFIG, tmp_path / "cache", "tests")
+    with pytest.raises(Stopped):
+        compare_engines(question, [fake_engine(tmp_path, "slow", source)], stop, lambda *_: None)
+    mark.unlink(missing_ok=True)
+    time.sleep(0.3)
+    assert not mark.exists()
+
+
+def test_answers_are_kept_by_content_and_damage_is_no_answer(tmp_path: Path) -> None:
+    count = tmp_path / "count"
+    source = GOOD + f"\nopen({str(count)!r}, 'a').write('x')\n"
+    engine = fake_engine(tmp_path, "counted", source)
+    first = table_of_fakes([engine], tmp_path / "cache")
+    assert table_of_fakes([engine], tmp_path / "cache") == first
+    assert count.read_text() == "x"
+    (kept,) = (tmp_path / "cache" / "answers").iterdir()
+    kept.write_text("{}")
+    assert table_of_fakes([engine], tmp_path / "cache").rows[0].cells == first.rows[0].cells
+    assert count.read_text() == "xx"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ({"engines": ["vlmm"]}, "engine must be one of"),
+        ({"at": {"mlx-lm": "latest"}}, "at must give a version such as 1.2.3 of mlx-lm; got 'latest'"),
+        ({"engines": ["mlx-lm"], "at": {"vllm": "1.0"}}, "at must be"),
+    ],
+)  # fmt: skip
+def test_wrong_arguments(arguments: dict[str, object], says: str, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=says):
+        engine_table(CONFIG, cache=tmp_path, **arguments)  # type: ignore[arg-type]
+
+
+def test_a_file_without_an_architecture_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "config.json").write_text(json.dumps({"hidden_size": 64}))
+    assert main(["engines", str(tmp_path / "config.json"), "--cache", str(tmp_path / "cache")]) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert "model_type" in printed.err
+    assert printed.err.count("\n") == 1
