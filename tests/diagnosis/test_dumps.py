@@ -5,6 +5,7 @@ Nothing of posenc computes a number here, so that a mistake in it cannot plant i
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import numpy as np
@@ -69,6 +70,29 @@ def attention(keys: Any = None, **how: Any) -> dict[str, Any]:
     """Logits of all heads of grouped queries, (heads, tokens, tokens)."""
     k = np.repeat(rotate(K_HEADS) if keys is None else keys, HEADS // len(K_HEADS), 0)
     return {"q": Q_HEADS, "k": K_HEADS, "logits": rotate(Q_HEADS, **how) @ k.swapaxes(-1, -2) * D**-0.5}
+
+
+def causal(of_heads: dict[str, Any], form: str) -> dict[str, Any]:
+    """Logits of all heads with their mask, or the probabilities that they give."""
+    whole = of_heads["logits"]
+    seen = np.where(np.tri(whole.shape[1], dtype=bool), whole, -np.inf)
+    shown = {"logits": seen} if form == "logits" else {"probabilities": softmax(seen)}
+    return {"q": of_heads["q"], "k": of_heads["k"], **shown}
+
+
+def of_keys(positions: np.ndarray) -> dict[str, Any]:
+    return attention(keys=rotate(K_HEADS, positions=positions))
+
+
+def of_base(base: float) -> dict[str, Any]:
+    rates = rotary.frequencies(D, base)
+    return attention(rates=rates, keys=rotate(K_HEADS, rates))
+
+
+def of_other_key_heads() -> dict[str, Any]:
+    """Keys repeated as 0, 1, 2, 3, 0, 1, ... where each belongs to four neighbours."""
+    k = np.tile(rotate(K_HEADS), (HEADS // len(K_HEADS), 1, 1))
+    return {"q": Q_HEADS, "k": K_HEADS, "logits": rotate(Q_HEADS) @ k.swapaxes(-1, -2) * D**-0.5}
 
 
 def one_head_of_another_base(head: int = 3) -> dict[str, Any]:
@@ -185,6 +209,18 @@ ONE: dict[str, tuple[Any, Any, str, str]] = {
     "one head of logits of another base": (MEANT, one_head_of_another_base(), "base", "head 3"),
     "every second row unrotated": (MEANT, rows(P % 2 == 1, Q), "not rotated", "every 2 positions, from 1 on"),
     "noise in a block of rows": (MEANT, rows((P >= 64) & (P < 128), K), "some differ", "positions 64 to 127"),
+    "heads of queries permuted, in logits": (MEANT, {**attention(), "logits": rotate(Q_HEADS)[ORDER]
+        @ np.repeat(rotate(K_HEADS), 4, 0).swapaxes(-1, -2) * D**-0.5}, "order of heads", "heads of queries"),
+    "heads of keys tiled": (MEANT, causal(of_other_key_heads(), "probabilities"), "order of heads", "of keys"),
+    # masked
+    **{f"a ring buffer rolled, {form} of heads": (MEANT, causal(of_keys(np.roll(np.arange(130), 17)), form),
+        "positions", "rolled by 17") for form in ("logits", "probabilities")},
+    **{f"keys that begin again, {form} of heads": (MEANT, causal(of_keys(np.arange(130) % 81), form),
+        "positions", "from position 81 on") for form in ("logits", "probabilities")},
+    **{f"a base of six digits, {form} of heads": (MEANT, causal(of_base(612_345.0), form), "base", "6123")
+        for form in ("logits", "probabilities")},
+    "a base of six digits in logits of one head": (MEANT, logits(*(rotate(x, rotary.frequencies(D, 612_345.0))
+        for x in (Q, K))), "base", "6123"),
     # one side
     "keys in the other layout": (MEANT, both(rotate(Q), rotate(K, rotation=rotary.neighbours)), "layout", "keys"),
     "keys in the other layout, in logits": (MEANT, logits(k=rotate(K, rotation=rotary.neighbours)), "layout", "keys"),
@@ -247,3 +283,22 @@ def test_what_is_harmless_is_agreed_with(case: str) -> None:
     found = diagnose(*HARMLESS[case])
     assert found.agree, str(found)
     assert found.findings == ()
+
+
+#: What no mistake explains, which every mistake and every pair of two is tried for.
+UNKNOWN: dict[str, dict[str, Any]] = {
+    "vectors": queries(rotate(Q_HEADS) + rotary.drawn(HEADS, 130, D, seed=7), Q_HEADS),
+    "logits": attention(rates=RATES * (1.0 + 0.1 * np.sin(np.arange(32)))),
+    "probabilities": causal(of_keys(np.random.default_rng(8).permutation(130)), "probabilities"),
+    "cos and sin": far(RATES * (1.0 + 0.1 * np.sin(np.arange(32)))),
+}
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("case", UNKNOWN)
+def test_what_no_mistake_explains_is_said_soon(case: str) -> None:
+    before = time.process_time()
+    found = diagnose(YARN, UNKNOWN[case])
+    assert not found.agree, str(found)
+    assert not found.findings, str(found)
+    assert time.process_time() - before < 5.0

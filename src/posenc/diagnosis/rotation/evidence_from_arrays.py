@@ -52,8 +52,8 @@ class CombinedEvidence(RotationEvidence):
     def first_wrong(self, usage: RotationUsage) -> tuple[int, ...]:
         return tuple(dict.fromkeys(position for part in self.parts for position in part.first_wrong(usage)))
 
-    def head_order(self, usage: RotationUsage) -> tuple[int, ...]:
-        return next((order for part in self.parts if (order := part.head_order(usage))), ())
+    def head_order(self, usage: RotationUsage, role: Role | None = None) -> tuple[int, ...]:
+        return next((order for part in self.parts if (order := part.head_order(usage, role))), ())
 
     def used_positions(self, usage: RotationUsage, role: Role) -> tuple[np.ndarray, np.ndarray] | None:
         every = (part.used_positions(usage, role) for part in self.parts)

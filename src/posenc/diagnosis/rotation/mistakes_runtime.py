@@ -17,6 +17,8 @@ PRODUCTS: dict[Products, str] = {
     "logits": "queries and keys",
     "all": "positions and frequencies, and of queries and keys,",
 }
+#: What heads may stand in another order, in words.
+ORDERS: dict[Role | None, str] = {None: "", "query": " of queries", "key": " of keys"}
 
 
 def to_role(role: Role, **values: Any) -> Change[RotationUsage]:
@@ -56,12 +58,14 @@ def table_ends(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
 
 
 def heads_permuted(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
-    """Vectors of heads in another order, read off."""
-    order = evidence.head_order(usage)
-    moved = [head for head, other in enumerate(order) if head != other]
-    if moved:
-        listed = ", ".join(f"head {head} has that of head {order[head]}" for head in moved[:3])
-        yield from_defaults(usage, head_order=order), {"listed": listed, "count": len(moved), "all": len(order)}
+    """Vectors of heads in another order, read off; of queries and keys alike, or of one of them."""
+    for role, side in ORDERS.items():
+        order = evidence.head_order(usage, role)
+        moved = [head for head, other in enumerate(order) if head != other]
+        if moved:
+            listed = ", ".join(f"head {head} has that of head {order[head]}" for head in moved[:3])
+            words = {"listed": listed, "count": len(moved), "all": len(order), "side": side}
+            yield from_defaults(usage, head_order=order, head_order_of=role), words
 
 
 def products_in_tf32(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
@@ -191,7 +195,7 @@ RUNTIME: tuple[Mistake[RotationUsage], ...] = (
     Mistake("table ends", "Every position from {length} on is taken for the last of them.", _TABLE, table_ends),
     Mistake("products in TF32", "Products of {products} are formed in TF32, with 10 bits behind the point.", _TF32,
             products_in_tf32, alone=True),
-    Mistake("order of heads", "{count} of {all} heads stand in another order: {listed}.",
+    Mistake("order of heads", "{count} of {all} heads{side} stand in another order: {listed}.",
             "Give every head its own vectors; with shards, those of its number in the whole layer.", heads_permuted,
             alone=True),
 )  # fmt: skip

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Self
 
 import numpy as np
 
 from posenc.diagnosis.nearest_heads import nearest_heads
-from posenc.diagnosis.rotation.applied_rotation import ROLES, Role, rotate_vectors, rotated_pairs
+from posenc.diagnosis.rotation.applied_rotation import ROLES, Role, RotatedPairs, rotate_vectors, rotated_pairs
 from posenc.diagnosis.rotation.comparison import ANGLE, ROUGH, ROUNDING, SIGNIFICANT, Comparison, farness, subsample
+from posenc.diagnosis.rotation.products_read_off import (
+    Products,
+    rotations_by_distance,
+    used_positions,
+    without_row_numbers,
+)
 from posenc.diagnosis.rotation.rotation_evidence import (
     RotationEvidence,
     first_wrong_of,
@@ -23,8 +29,10 @@ from posenc.inspect.rounding import to_tf32
 
 #: Heads of a first look.
 HEADS = 3
-#: Tokens of the other side that show where one stands, and how many places are tried for all.
-WITNESSES, MOST_PLACES = 8, 1 << 20
+#: Tokens of the other side that show where one first differs, and numbers of a block that is looked at together.
+WITNESSES, BLOCK = 8, 1 << 17
+#: Rows and columns that show the order of heads.
+FEW_TOKENS = 12
 #: How far float32 may tip the rounding of a vector to TF32 over, of a product.
 TF32_TIP = 2.0**-16
 
@@ -85,14 +93,21 @@ class ObservedLogits(RotationEvidence):
 
     def product(self, usage: RotationUsage, exact: bool = True) -> tuple[np.ndarray, np.ndarray]:
         """q·k of rotated vectors, (heads, n, m), and the product of their lengths."""
-        q = rotated_heads(usage, self.q, self.query_positions, "query", exact)
-        k = rotated_heads(usage, self.k, self.key_positions, "key", exact)
+        q, k = self.rotated(usage, exact)
         if usage.tf32 in ("logits", "all"):
             q, k = to_tf32(q), to_tf32(k)
-        if usage.head_order:
-            q, k = (part[list(usage.head_order)] for part in (q, k))
         size = np.linalg.norm(q, axis=-1)[..., None] * np.linalg.norm(k, axis=-1)[:, None]
         return q @ k.swapaxes(-1, -2), size
+
+    def rotated(self, usage: RotationUsage, exact: bool = True) -> tuple[np.ndarray, np.ndarray]:
+        """Queries (heads, n, dim) and keys (heads, m, dim) as a usage rotates them, in its order of heads."""
+        q = rotated_heads(usage, self.q, self.query_positions, "query", exact)
+        k = rotated_heads(usage, self.k, self.key_positions, "key", exact)
+        if usage.head_order:
+            order = list(usage.head_order)
+            q = q if usage.head_order_of == "key" else q[order]
+            k = k if usage.head_order_of == "query" else k[order]
+        return q, k
 
     def logit_factors(self, usage: RotationUsage) -> tuple[float, ...]:
         """Factor of q·k·scale that comes nearest to the logits."""
@@ -145,62 +160,116 @@ class ObservedLogits(RotationEvidence):
         return self.head_numbers or tuple(range(len(self.q)))
 
     @cached_property
+    def _few_heads(self) -> Self:
+        return self.of_heads(np.unique(np.linspace(0, len(self.q) - 1, HEADS).astype(int)))
+
+    @cached_property
     def _subsample(self) -> Self:
-        heads = np.unique(np.linspace(0, len(self.q) - 1, HEADS).astype(int))
-        return self.of_heads(heads).of_tokens(subsample(self.query_positions), subsample(self.key_positions))
+        return self._few_heads.of_tokens(subsample(self.query_positions), subsample(self.key_positions))
 
     @cached_property
     def _few_rows(self) -> Self:
-        """Some rows with all their keys, enough to read a factor off."""
+        """Some rows of some heads with all their keys, enough to read a factor off."""
         rows = np.unique(np.linspace(0, self.q.shape[1] - 1, 64).astype(int))
-        return self.of_tokens(rows, np.arange(self.k.shape[1]))
+        return self._few_heads.of_tokens(rows, np.arange(self.k.shape[1]))
+
+    @cached_property
+    def _few_tokens(self) -> Self:
+        """Some queries and keys of all heads."""
+        sides = (np.unique(np.linspace(0, count - 1, FEW_TOKENS).astype(int)) for count in self.logits.shape[1:])
+        return self.of_tokens(*sides)
 
     def first_wrong(self, usage: RotationUsage) -> tuple[int, ...]:
-        comparison = self.compare(usage)
-        if comparison is None or self.query_positions.ndim > 1:
+        """The first query that differs in a few heads, against the first keys and against all, and the first key."""
+        if self.query_positions.ndim > 1:
             return ()
-        # Positions that differ on both sides first do so against the first token of the other.
-        of_queries = first_wrong_of(
-            comparison, self.query_positions, axis=1, among=(slice(None), slice(None), slice(1))
-        )
-        of_keys = first_wrong_of(comparison, self.key_positions, axis=2, among=(slice(None), slice(1)))
-        return tuple(dict.fromkeys(of_queries + of_keys))
+        queries, keys = (np.argsort(side, kind="stable") for side in (self.query_positions, self.key_positions))
+        few = self._few_heads
+        found = few.of_tokens(queries, keys[:WITNESSES])._first_wrong_query(usage)
+        if not found or found[0] > 1:  # else nothing begins to differ somewhere
+            of_keys = few.of_tokens(queries[:1], keys)._first_wrong_key(usage)
+            found = (*found, *of_keys, *few.of_tokens(queries, keys)._first_wrong_query(usage))
+        return tuple(dict.fromkeys(found))
 
-    def head_order(self, usage: RotationUsage) -> tuple[int, ...]:
+    def _first_wrong_query(self, usage: RotationUsage) -> tuple[int, ...]:
+        """The first of sorted queries that differs; the blocks behind the one that shows it are not computed."""
+        every, size = np.arange(self.q.shape[1]), max(BLOCK // (self.k.shape[1] * len(self.q)), 1)
+        for start in range(0, len(every), size):
+            part = self.of_tokens(every[start : start + size], np.arange(self.k.shape[1]))
+            comparison = part.compare(usage)
+            if comparison is None:
+                return ()
+            if found := first_wrong_of(comparison, part.query_positions, axis=1):
+                return found
+        return ()
+
+    def _first_wrong_key(self, usage: RotationUsage) -> tuple[int, ...]:
+        comparison = self.compare(usage)
+        return () if comparison is None else first_wrong_of(comparison, self.key_positions, axis=2)
+
+    def head_order(self, usage: RotationUsage, role: Role | None = None) -> tuple[int, ...]:
         if len(self.q) == 1 or self.head_numbers:
             return ()
-        part = self._few_rows
-        visible = part.visible.all(0)
-        expected, shown = (
-            less_row_mean(values, part.visible)[:, visible]
-            for values in (part.product(usage)[0] * self.scale, part.logits)
-        )
-        return nearest_heads(expected, shown)
+        part = self._few_tokens
+        visible = np.asarray(part.visible.all(0))
+        q, k = part.rotated(usage)
+        products = np.einsum("gnd,hmd->ghnm" if role == "query" else "hnd,gmd->ghnm", q, k)
+        if role is None:
+            products = np.einsum("gnd,gmd->gnm", q, k)[:, None]
+        expected = less_row_mean(products * self.scale, visible)[..., visible]
+        shown = less_row_mean(part.logits, visible)[:, visible]
+        if role is None:
+            return nearest_heads(expected[:, 0], shown)
+        return tuple(int(head) for head in ((expected - shown) ** 2).sum(-1).argmin(0))
+
+    def frequencies(self, usage: RotationUsage) -> np.ndarray | None:
+        """Frequencies that products at ever longer distances show, where there are enough of them."""
+        pairs = rotated_pairs(usage, "query")
+        if pairs.dim != self.q.shape[-1] or usage.other_layout or usage.sine_for_cosine:
+            return None
+        return _frequencies_shown(self, tuple(pairs.first.tolist()), tuple(pairs.second.tolist()))
+
+    def products(self, logit_factor: float = 1.0) -> Products | None:
+        """The same as products at whole positions of one axis; None for others."""
+        positions = np.concatenate([self.query_positions, self.key_positions])
+        if positions.ndim > 1 or np.any(positions != np.floor(positions)):
+            return None
+        values, sides = self.logits / (self.scale * logit_factor), (self.query_positions, self.key_positions)
+        return Products(self.q, self.k, values, np.asarray(self.visible.all(0)), *sides, self.up_to_rows)
 
     def used_positions(self, usage: RotationUsage, role: Role) -> tuple[np.ndarray, np.ndarray] | None:
         """Positions that queries or keys were rotated from, as the logits with a few of the other side show them."""
-        x, positions = (self.q, self.query_positions) if role == "query" else (self.k, self.key_positions)
-        others = self.key_positions if role == "query" else self.query_positions
-        visible = self.visible[0] if role == "query" else self.visible[0].T
-        if self.up_to_rows or positions.ndim > 1 or len(positions) * len(positions) > MOST_PLACES:
+        products = self.products(usage.logit_factor)
+        if products is None or usage.crossed or usage.table is not None or usage.head_order:
             return None
-        seen = np.flatnonzero(visible.all(0))[-WITNESSES:]
-        if len(seen) < 2 or np.any(positions != np.floor(positions)):
-            return None
-        side: Role = "key" if role == "query" else "query"
-        other = rotated_heads(usage, (self.k if role == "query" else self.q)[:1, seen], others[seen], side)[0]
-        shown = (self.logits[0][:, seen] if role == "query" else self.logits[0][seen].T) / (
-            self.scale * usage.logit_factor
-        )
-        places = np.arange(int(positions.min()), int(positions.max()) + 2)
-        gaps = [
-            np.abs(rotated_heads(usage, x[:1], np.full(len(positions), place), role)[0] @ other.T - shown).max(1)
-            for place in places
-        ]
-        return positions, places[np.argmin(gaps, axis=0)].astype(np.float64)
+        few = products.of_few_heads()
+        few_rotated = replace(self, q=few.q, k=few.k)
+        q, k = few_rotated.rotated(usage)
+        pairs = rotated_pairs(usage, role)
+        if role == "key":
+            plain = without_row_numbers(few, pairs, q) if few.up_to_rows else few
+            few = few if plain is None else plain.transposed()
+            if plain is None:
+                return None
+        size = np.linalg.norm(q, axis=-1).max() * np.linalg.norm(k, axis=-1).max()
+        tolerance = 2 * ROUNDING[self.dtype] * size + self.rounding / abs(self.scale * usage.logit_factor)
+        used = used_positions(few, pairs, k if role == "query" else q, float(tolerance))
+        return None if used is None else (few.query_positions, used)
 
     def table_lengths(self) -> tuple[int, ...]:
         return powers_within(np.concatenate([self.query_positions, self.key_positions]))
+
+
+@lru_cache(maxsize=8)
+def _frequencies_shown(logits: ObservedLogits, first: tuple[int, ...], second: tuple[int, ...]) -> np.ndarray | None:
+    """Frequencies (pairs,) of these channels, taken that they rotate together."""
+    products, count = logits.products(), len(first)
+    if products is None:
+        return None
+    sides = np.array(first), np.array(second), np.zeros(count, int), np.ones((1, count))
+    rotations = rotations_by_distance(products, RotatedPairs(*sides, 1.0, logits.q.shape[-1]))
+    shown = None if rotations is None else rotations.frequencies()
+    return None if shown is None else np.abs(shown)
 
 
 def rotated_heads(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Self
 
 import numpy as np
 
@@ -105,8 +106,7 @@ class ObservedTable(AtPositions):
         used = used_positions(usage, self.positions[rows], "query")
         return comparison_of(gap, size, used, frequencies, self.dtype, exact, of_values=OF_TABLE)
 
-    def of_rows(self, rows: np.ndarray) -> ObservedTable:
-        """The same table in some rows alone."""
+    def of_rows(self, rows: np.ndarray) -> Self:
         return replace(self, cos=self.cos[rows], sin=self.sin[rows], positions=self.positions[rows])
 
     def rotations(self, usage: RotationUsage, role: Role = "query") -> ObservedRotations | None:

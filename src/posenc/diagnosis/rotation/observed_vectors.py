@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
+from typing import Self
 
 import numpy as np
 
@@ -99,17 +100,17 @@ class ObservedVectors(AtPositions):
 
     def _of_heads(self, usage: RotationUsage) -> np.ndarray:
         """The vectors that are rotated, those of other heads where a usage takes these."""
-        if not usage.head_order:
+        if not usage.head_order or usage.head_order_of not in (None, self.role):
             return self.x
         by_head = self.x.reshape(int(self.batch.max()) + 1, len(usage.head_order), -1, self.x.shape[1])
         return by_head[:, list(usage.head_order)].reshape(self.x.shape)
 
-    def head_order(self, usage: RotationUsage) -> tuple[int, ...]:
+    def head_order(self, usage: RotationUsage, role: Role | None = None) -> tuple[int, ...]:
         heads, batch = int(self.heads.max()) + 1, int(self.batch.max()) + 1
         length, rest = divmod(len(self.x), heads * batch)
         whole = rest == 0 and np.array_equal(self.heads, np.tile(np.repeat(np.arange(heads), length), batch))
         pairs = rotated_pairs(usage, self.role)
-        if heads == 1 or not whole or pairs.dim != self.x.shape[1]:
+        if role is not None or heads == 1 or not whole or pairs.dim != self.x.shape[1]:
             return ()
         rows = slice(0, heads * length)
         expected, shown = (
@@ -127,8 +128,7 @@ class ObservedVectors(AtPositions):
             return numbers
         return np.asarray(self.positions + (numbers if self.positions.ndim == 1 else numbers[:, None]))
 
-    def of_rows(self, rows: np.ndarray) -> ObservedVectors:
-        """The same vectors in some rows alone."""
+    def of_rows(self, rows: np.ndarray) -> Self:
         names = ("x", "y", "positions", "heads", "batch")
         other = None if self.other is None else self.other[rows]
         return replace(self, other=other, **{name: getattr(self, name)[rows] for name in names})
@@ -152,11 +152,8 @@ class ObservedVectors(AtPositions):
         pairs = rotated_pairs(usage, role)
         if role != self.role or pairs.dim != self.x.shape[1] or usage.other_layout:
             return None
-        first, second = written_channels(usage, pairs)
-        x, y = (part[self._read_off] for part in (self.x, self.y))
-        before = x[:, pairs.first] + 1j * x[:, pairs.second]
-        after = y[:, first] + 1j * y[:, second]
-        return rotations_of(before, after, self.positions[self._read_off], self.dtype in NARROW_TYPES)
+        channels = (pairs.first, pairs.second, *written_channels(usage, pairs))
+        return _rotations_of_channels(self, *(tuple(one.tolist()) for one in channels))
 
     @cached_property
     def _read_off(self) -> np.ndarray:
@@ -196,3 +193,19 @@ class ObservedVectors(AtPositions):
 
     def unchanged(self) -> bool:
         return bool(np.array_equal(self.x, self.y))
+
+
+@lru_cache(maxsize=8)
+def _rotations_of_channels(
+    vectors: ObservedVectors,
+    first: tuple[int, ...],
+    second: tuple[int, ...],
+    first_after: tuple[int, ...],
+    second_after: tuple[int, ...],
+) -> ObservedRotations:
+    """Rotations of pairs of these channels, which come out in those."""
+    rows = vectors._read_off
+    x, y = vectors.x[rows], vectors.y[rows]
+    before = x[:, list(first)] + 1j * x[:, list(second)]
+    after = y[:, list(first_after)] + 1j * y[:, list(second_after)]
+    return rotations_of(before, after, vectors.positions[rows], vectors.dtype in NARROW_TYPES)

@@ -6,7 +6,7 @@ import abc
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -24,8 +24,12 @@ from posenc.models.fingerprints import canonical
 
 #: How far a base may be off, of itself, that was read off narrow numbers.
 NEAR_BASE = 0.03
+#: How far a factor of NTK may be off a number with one digit behind the point, of itself; any base has a factor.
+NEAR_FACTOR = 1e-4
 #: Digits of a base that no file states so, as a stretched one.
 MOST_DIGITS = 9
+#: Rows that are looked at together for the first that differs.
+BLOCK = 512
 #: What a mistake in a rotation yields.
 Changes = Iterator[tuple[RotationUsage | None, Words]]
 
@@ -144,8 +148,8 @@ class RotationEvidence(abc.ABC):
         """The first position that differs from a usage, of queries and of keys, where positions are shown."""
         return ()
 
-    def head_order(self, usage: RotationUsage) -> tuple[int, ...]:
-        """For every head the head whose vectors stand there; () where none or too little is shown."""
+    def head_order(self, usage: RotationUsage, role: Role | None = None) -> tuple[int, ...]:
+        """For every head the head whose vectors, or those of one role, stand there; () if too little is shown."""
         return ()
 
     def used_positions(self, usage: RotationUsage, role: Role) -> tuple[np.ndarray, np.ndarray] | None:
@@ -158,7 +162,9 @@ class RotationEvidence(abc.ABC):
             return ()
         if shown is None or isinstance(usage.rope, AxialRoPE):
             return BASES
-        return _bases_of(shown, usage.rope.head_dim, usage.scaling is not None)
+        read_off = _bases_of(shown, usage.rope.head_dim, usage.scaling is not None)
+        # Products show the frequencies of both sides together; the base of one side alone is tried.
+        return tuple(dict.fromkeys((*read_off, *(BASES if "logits" in self.kinds() else ()))))
 
     def rotary_dims(self, usage: RotationUsage) -> tuple[int, ...]:
         head, shown = usage.in_head, self.rotary_dim()
@@ -188,7 +194,8 @@ class RotationEvidence(abc.ABC):
             return linear
         power = 1.0 - 2.0 / usage.rope.head_dim
         factors = ((base / usage.rope.base) ** power for base in _bases_of(shown, usage.rope.head_dim, False)[-1:])
-        return (*linear, *(NTKAware(round(one, 2)) for one in factors if 1.0 < round(one, 2) < 1e3))
+        plain = ((round(one, 1), one) for one in factors if 1.0 < round(one, 1) < 1e3)
+        return (*linear, *(NTKAware(factor) for factor, one in plain if abs(factor - one) <= NEAR_FACTOR * one))
 
     def schemes(self, usage: RotationUsage) -> tuple[Scaling, ...]:
         """Scalings that may stand in place of the right one: every other, with its factor and lengths."""
@@ -312,16 +319,28 @@ class AtPositions(RotationEvidence):
     def longest(self) -> int:
         return longest_with(self.positions)
 
+    @abc.abstractmethod
+    def of_rows(self, rows: np.ndarray) -> Self:
+        """The same evidence in some rows alone."""
+
     def first_wrong(self, usage: RotationUsage) -> tuple[int, ...]:
-        comparison = self.compare(usage)
-        return () if comparison is None or self.positions.ndim > 1 else first_wrong_of(comparison, self.positions, 0)
+        """The first position that differs; rows behind the block that shows it are not computed."""
+        if self.positions.ndim > 1:
+            return ()
+        order = np.argsort(self.positions, kind="stable")
+        for start in range(0, len(order), BLOCK):
+            part = self.of_rows(order[start : start + BLOCK])
+            comparison = part.compare(usage)
+            if comparison is None:
+                return ()
+            if found := first_wrong_of(comparison, part.positions, 0):
+                return found
+        return ()
 
 
-def first_wrong_of(
-    comparison: Comparison, positions: np.ndarray, axis: int, among: tuple[slice, ...] = ()
-) -> tuple[int, ...]:
-    """The least position at which a comparison differs, along one of its axes, among some of its numbers."""
-    wrong = ((comparison.gap > comparison.tolerance) & comparison.significant)[among]
+def first_wrong_of(comparison: Comparison, positions: np.ndarray, axis: int) -> tuple[int, ...]:
+    """The least position at which a comparison differs, along one of its axes."""
+    wrong = (comparison.gap > comparison.tolerance) & comparison.significant
     rows = wrong.any(tuple(other for other in range(wrong.ndim) if other != axis))
     return (int(positions[rows].min()),) if rows.any() else ()
 

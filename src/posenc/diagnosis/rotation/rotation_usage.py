@@ -122,6 +122,7 @@ class RotationUsage:
         zeros: Whether rows of zeros were never written.
         tf32: Products that are formed in TF32.
         head_order: The vectors of head `head_order[h]` stand where those of head h are meant; empty for h itself.
+        head_order_of: Whether it is the order of queries or of keys alone; None for both.
     """
 
     encoding: RotaryEncoding
@@ -142,6 +143,7 @@ class RotationUsage:
     zeros: bool = False
     tf32: Products | None = None
     head_order: tuple[int, ...] = ()
+    head_order_of: Literal["query", "key"] | None = None
 
     @property
     def is_default(self) -> bool:
