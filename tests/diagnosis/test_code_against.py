@@ -57,12 +57,20 @@ def swapped(dim: int) -> np.ndarray:
     return rotary.llama3(rotary.frequencies(dim, 5e5), low=4.0, high=1.0)
 
 
+def clipped(dim: int) -> np.ndarray:
+    """The same in code that clips the share of each pair, and compares no wavelengths."""
+    rates = rotary.frequencies(dim, 5e5)
+    share = np.clip((8192 * rates / (2 * np.pi) - 4.0) / (1.0 - 4.0), 0.0, 1.0)
+    return (1.0 - share) * rates / 8.0 + share * rates
+
+
 YARN = RoPE(64, pairing="halves", scaling=YaRN(4.0, 8192))
 CASES = {
     "another trained length": (
         rotating(lambda dim: rotary.yarn(dim, 1e4, 4.0, 4096), rotary.mscale(4.0)), YARN, "original length"),
     "yarn without its factor": (rotating(lambda dim: rotary.yarn(dim, 1e4, 4.0, 8192)), YARN,
         "attention factor ignored"),
+    "ramp reversed": (rotating(clipped), RoPE(64, 5e5, "halves", scaling=Llama3(8.0, 8192)), "factor are exchanged"),
     "low and high swapped": (rotating(swapped), RoPE(64, 5e5, "halves", scaling=Llama3(8.0, 8192)),
         "low and high swapped"),
     "the last channels": (last_channels, Partial(RoPE(16, pairing="halves"), 64), "start"),
@@ -93,9 +101,9 @@ def test_what_is_not_known_is_answered_soon() -> None:
     def rates(dim: int) -> np.ndarray:
         return np.random.default_rng(0).uniform(0, 1, dim // 2)
 
-    start = time.perf_counter()
+    start = time.process_time()
     assert check_code(rotating(rates), against=HALVES).findings == ()
-    assert time.perf_counter() - start < 20  # one, on a machine that is not busy
+    assert time.process_time() - start < 5
 
 
 def of_t5(heads: int, length: int) -> Any:

@@ -179,7 +179,7 @@ def of_reversed_ramp(rope: RoPE, unscaled: np.ndarray, scaled: np.ndarray, rever
     """The frequencies (pairs,) of this RoPE with its ramp reversed; as they are where its scaling has none."""
     scaling = rope.scaling
     slowest = unscaled / getattr(scaling, "factor", 1.0)
-    if isinstance(scaling, Llama3):
+    if isinstance(scaling, Llama3) and reversal != "everywhere":
         position = _in_middle_band(scaling, unscaled)
         ends = unscaled / ((1.0 - position) * scaling.factor + position)
         blended = ends if reversal == "ends" else unscaled + slowest - scaled

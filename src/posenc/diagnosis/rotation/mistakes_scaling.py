@@ -155,7 +155,7 @@ def mscale_dialect(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
 def ramp_reversed(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
     """The ramp from the other end: its ends exchanged, or the two frequencies that it blends."""
     names = RAMP_ENDS.get(type(usage.scaling), ())
-    reversals: tuple[Reversal, ...] = ("ends", "blend")
+    reversals: tuple[Reversal, ...] = ("ends", "blend", "everywhere")
     for reversal in reversals if names else ():
         ends = " and ".join(RAMP_KEYS.get(type(usage.scaling), names))
         words = {"ends": ends, "middle": "band" if isinstance(usage.scaling, Llama3) else "ramp"}

@@ -15,8 +15,8 @@ from posenc.encodings.rotates.rope import RoPE
 from posenc.frequencies import Geometric, InRevolutions, Scaling
 from posenc.inspect.rounding import NarrowType
 
-#: What is exchanged in a ramp: its two ends, or the frequencies that it blends.
-Reversal = Literal["ends", "blend"]
+#: What is exchanged in a ramp: its two ends, the frequencies that it blends, or these and those beyond its ends.
+Reversal = Literal["ends", "blend", "everywhere"]
 #: Products that are formed in TF32: of positions and frequencies, or of queries and keys.
 Products = Literal["angles", "logits", "all"]
 #: What code takes for the position of a token, or adds to it.
