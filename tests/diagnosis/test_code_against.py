@@ -70,7 +70,7 @@ CASES = {
         rotating(lambda dim: rotary.yarn(dim, 1e4, 4.0, 4096), rotary.mscale(4.0)), YARN, "original length"),
     "yarn without its factor": (rotating(lambda dim: rotary.yarn(dim, 1e4, 4.0, 8192)), YARN,
         "attention factor ignored"),
-    "ramp reversed": (rotating(clipped), RoPE(64, 5e5, "halves", scaling=Llama3(8.0, 8192)), "factor are exchanged"),
+    "ramp reversed": (rotating(clipped), RoPE(64, 5e5, "halves", scaling=Llama3(8.0, 8192)), "ramp reversed"),
     "low and high swapped": (rotating(swapped), RoPE(64, 5e5, "halves", scaling=Llama3(8.0, 8192)),
         "low and high swapped"),
     "the last channels": (last_channels, Partial(RoPE(16, pairing="halves"), 64), "start"),

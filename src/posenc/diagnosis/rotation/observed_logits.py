@@ -13,8 +13,8 @@ from posenc.diagnosis.rotation.applied_rotation import ROLES, Role, RotatedPairs
 from posenc.diagnosis.rotation.comparison import ANGLE, ROUGH, ROUNDING, SIGNIFICANT, Comparison, farness, subsample
 from posenc.diagnosis.rotation.products_read_off import (
     Products,
+    positions_of_products,
     rotations_by_distance,
-    used_positions,
     without_row_numbers,
 )
 from posenc.diagnosis.rotation.rotation_evidence import (
@@ -253,7 +253,7 @@ class ObservedLogits(RotationEvidence):
                 return None
         size = np.linalg.norm(q, axis=-1).max() * np.linalg.norm(k, axis=-1).max()
         tolerance = 2 * ROUNDING[self.dtype] * size + self.rounding / abs(self.scale * usage.logit_factor)
-        used = used_positions(few, pairs, k if role == "query" else q, float(tolerance))
+        used = positions_of_products(few, pairs, k if role == "query" else q, float(tolerance))
         return None if used is None else (few.query_positions, used)
 
     def table_lengths(self) -> tuple[int, ...]:

@@ -155,7 +155,9 @@ def _of_key(
     return _at_places(pairs, k, rotated_q[:, rows].reshape(k.shape), places)
 
 
-def used_positions(products: Products, pairs: RotatedPairs, rotated: np.ndarray, tolerance: float) -> np.ndarray | None:
+def positions_of_products(
+    products: Products, pairs: RotatedPairs, rotated: np.ndarray, tolerance: float
+) -> np.ndarray | None:
     """Positions (n,) that queries were rotated from, as products with a few keys show them; None if there are too many.
 
     Args:
