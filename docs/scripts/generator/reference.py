@@ -19,6 +19,7 @@ PACKAGES = {
     "posenc.learn": "Worked examples, and the course of the sources",
     "posenc.plot": "Pictures, as matplotlib axes",
     "posenc.torch": "PyTorch",
+    "posenc.caches": "Keys and values that decoding keeps",
     "posenc.transformers": "Loaded models of Hugging Face transformers",
     "posenc.jax": "JAX",
     "posenc.models": "What released models do with positions",

@@ -1,0 +1,152 @@
+"""Pages of memory that sequences share: each has a list of pages, and tokens lie in their slots."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from posenc.caches.key_cache import KeyCache, check_rotated_by
+from posenc.core import validation
+
+
+class PagedCache:
+    """Memory for keys and values in pages, as serving engines hold it, with the fingerprint of each sequence.
+
+    A sequence takes a page where its last one is full, and gives all back by `release`. `read` returns a `KeyCache`, so
+    that paged decoding is the decoding of every other cache.
+
+    Args:
+        pages: Number of pages.
+        page: Tokens of a page.
+        like: A cache whose heads, widths, dtype and device the pages have.
+
+    Raises:
+        TypeError: An argument is of another kind than stated.
+        ValueError: A number is out of range, or the memory would be too large.
+
+    Example:
+        >>> import torch
+        >>> from posenc import RoPE
+        >>> from posenc.caches import key_cache
+        >>> k = torch.randn(1, 2, 5, 8)
+        >>> new = key_cache(k, k, key_positions=torch.arange(5), encodings=[RoPE(dim=8)], layout="bhtd", rotated=True)
+        >>> memory = PagedCache(pages=4, page=4, like=new)
+        >>> memory.append("a", new)
+        >>> torch.equal(memory.read("a").k, new.k), memory.free_pages
+        (True, 2)
+    """
+
+    def __init__(self, pages: int, page: int, like: KeyCache) -> None:
+        validation.instance("like", like, KeyCache, "a KeyCache")
+        self.page = validation.integer("page", page, 1, 1 << 20)
+        pages = validation.integer("pages", pages, 1, 1 << 30)
+        shapes = [(pages, x.shape[1], self.page, x.shape[3]) for x in (like.k, like.v)]
+        for shape in shapes:
+            validation.size("pages", shape[0] * shape[1] * shape[2] * shape[3], like.k.element_size())
+        self.k, self.v = (like.k.new_zeros(shape) for shape in shapes)
+        self._free = list(range(pages))[::-1]
+        self._tables: dict[Any, list[int]] = {}
+        self._kept: dict[Any, KeyCache] = {}
+
+    @property
+    def free_pages(self) -> int:
+        """Number of pages that no sequence has."""
+        return len(self._free)
+
+    def slots(self, sequence: Any) -> Tensor:
+        """Slot of each token of a sequence, as `rotate_into_cache_` takes it: page times page size plus place in it.
+
+        Args:
+            sequence: Name of the sequence.
+
+        Returns:
+            (tokens,), int64.
+
+        Raises:
+            ValueError: There is no such sequence.
+        """
+        kept, table = self._of(sequence), self._tables[sequence]
+        starts = torch.tensor(table, dtype=torch.int64, device=self.k.device) * self.page
+        return (starts[:, None] + torch.arange(self.page, device=self.k.device)).flatten()[: kept.tokens]
+
+    def append(self, sequence: Any, new: KeyCache) -> None:
+        """Write new tokens of a sequence behind its others; a name not seen before begins one.
+
+        Args:
+            sequence: Name of the sequence.
+            new: Cache of its new tokens, with a batch of one.
+
+        Raises:
+            TypeError: `new` is no KeyCache.
+            ValueError: `new` was rotated by something else than the sequence, does not fit the pages, or there are too
+                few of them; nothing is written then.
+        """
+        validation.instance("new", new, KeyCache, "a KeyCache")
+        _check_fits(self, new)
+        old = self._kept.get(sequence)
+        if old is not None:
+            check_rotated_by("new", new.rotated_by, old.rotated_by)
+        # What is kept beside the pages: positions and fingerprint, and inputs of the layer; keys and values are empty.
+        bare = KeyCache(new.k[..., :0], new.v[..., :0], new.key_positions, new.rotated_by, new.hidden, new.axes)
+        kept = bare if old is None else old.extended(bare)
+        needed = -(-kept.tokens // self.page) - len(self._tables.get(sequence, ()))
+        if needed > len(self._free):
+            raise ValueError(
+                f"pages must be free for {needed * self.page} more tokens, {needed} of them; got "
+                f"{len(self._free)}. Release a sequence, or allocate more."
+            )
+        self._tables.setdefault(sequence, []).extend(self._free.pop() for _ in range(needed))
+        self._kept[sequence] = kept
+        slots = self.slots(sequence)[kept.tokens - new.tokens :]
+        for memory, x in ((self.k, new.k), (self.v, new.v)):
+            memory.transpose(1, 2)[slots // self.page, slots % self.page] = x[0].transpose(0, 1)
+
+    def read(self, sequence: Any) -> KeyCache:
+        """Keys and values of a sequence, gathered from its pages.
+
+        Args:
+            sequence: Name of the sequence.
+
+        Returns:
+            A cache with a batch of one.
+
+        Raises:
+            ValueError: There is no such sequence.
+        """
+        kept, slots = self._of(sequence), self.slots(sequence)
+        at = slots // self.page, slots % self.page
+        k, v = (x.transpose(1, 2)[at].transpose(0, 1)[None] for x in (self.k, self.v))
+        return KeyCache(k, v, kept.key_positions, kept.rotated_by, kept.hidden, kept.axes)
+
+    def release(self, sequence: Any) -> None:
+        """Give the pages of a sequence back.
+
+        Args:
+            sequence: Name of the sequence.
+
+        Raises:
+            ValueError: There is no such sequence.
+        """
+        self._of(sequence)
+        self._free.extend(self._tables.pop(sequence)[::-1])
+        del self._kept[sequence]
+
+    def _of(self, sequence: Any) -> KeyCache:
+        if sequence not in self._kept:
+            raise ValueError(
+                f"sequence must be one of {sorted(map(repr, self._kept))}; got {sequence!r}. Append to it."
+            )
+        return self._kept[sequence]
+
+
+def _check_fits(pages: PagedCache, new: KeyCache) -> None:
+    """Refuse tokens of several rows, or of other heads, widths or dtype than the pages."""
+    for name, memory, x in (("k", pages.k, new.k), ("v", pages.v, new.v)):
+        fits = x.shape[0] == 1 and x.shape[1] == memory.shape[1] and x.shape[3] == memory.shape[3]
+        if not fits or x.dtype != memory.dtype or x.device != memory.device:
+            raise ValueError(
+                f"new must have {name} of shape {(1, memory.shape[1], 'm', memory.shape[3])}, {memory.dtype} on "
+                f"{memory.device}; got {tuple(x.shape)}, {x.dtype} on {x.device}. Append a sequence at a time."
+            )
