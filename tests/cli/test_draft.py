@@ -126,6 +126,6 @@ def test_exit_codes(tmp_path: Path, posenc: Any, code: int, draft: dict[str, Any
 def test_what_the_command_refuses(tmp_path: Path, posenc: Any) -> None:
     side = str(folder(tmp_path / "d", SMALL))
     said = posenc("diff", "RoPE(dim=8)", side, "--draft")
-    assert (said.code, "first must be a config.json or its folder with --draft" in said.err) == (2, True)
+    assert (said.code, "first must be a config, its folder or a .gguf file with --draft" in said.err) == (2, True)
     said = posenc("diff", side, side, "--length", "9")
     assert (said.code, "length must be given with --draft alone; got 9" in said.err) == (2, True)

@@ -73,6 +73,7 @@ COMMANDS: dict[str, list[tuple[str, ...]]] = {
     ],
     "plan": [("config.json", "--length", "262144")],
     "diff": [("RoPE(dim=64)", "RoPE(dim=64, base=500)"), ("draft", "target", "--draft")],
+    "preflight": [("config.json", "served.json"), ("target", "target")],
     "doctor": [
         ("config.json", "served.json"),
         ("config.json", "dumped.npz"),
@@ -141,6 +142,7 @@ VALUES: dict[str, dict[str, tuple[str, ...]]] = {
     "manifest": {"length": ("200000",), "waive": ("rope_style",)},
     "plan": {"length": ("524288",), "typical": ("100",), "trained": ("1000",)},
     "diff": {"waive": ("rope_style",), "draft": (), "length": ("4096",)},
+    "preflight": {"length": ("200000",), "draft": ("draft",), "waive": ("rope_style",)},
     "doctor": {
         "layer": ("99",),
         "part": ("decoder",),

@@ -53,6 +53,7 @@ QUICK = [
     (0, "plan", "config.json", "--length", "262144"),
     (1, "diff", "RoPE(dim=8)", "RoPE(dim=8, base=500.0)"),
     (1, "doctor", "config.json", "served.json"),
+    (1, "preflight", "config.json", "served.json"),
     (0, "convert", "model", "--source", "halves", "--target", "adjacent", "--dry-run"),
     (0, "probe", "config.json", "--to", "probe", "--length", "8"),
     (0, "explore", "ALiBi(heads=4)", "--output", "alibi.html"),

@@ -80,6 +80,7 @@ def test_verbs_open_no_connection_and_start_no_process(tmp_path):
         ["diff", config, config],
         ["diff", "RoPE(dim=8)", "RoPE(dim=8)"],
         ["doctor", config, config],
+        ["preflight", config, config],
         ["recover", "--dim", "5120", "--at", "1088=0.488814"],
         ["plan", config, "--length", "8192"],
         ["claims"],

@@ -119,7 +119,7 @@ def tiny_settings(model_type: str) -> dict[str, Any]:
 def seen_by_attention(model_type: str, settings: dict[str, Any], positions: tuple[int, ...]) -> list[Seen]:
     """What each layer of self-attention of a live model is given; NotBuiltError where there is no such model."""
     try:
-        model = _model(model_type, settings)
+        model = built_model(model_type, settings)
         WEIGHTS.get(model_type, _as_they_are)(model)
         return _run(model, given_to(model_type, model), positions, model_type in WRITTEN_OUT)
     except NoAttentionError:
@@ -128,7 +128,7 @@ def seen_by_attention(model_type: str, settings: dict[str, Any], positions: tupl
         raise NotBuiltError(f"{type(problem).__name__}: {problem}".split("\n")[0][:160]) from problem
 
 
-def _model(model_type: str, settings: dict[str, Any]) -> torch.nn.Module:
+def built_model(model_type: str, settings: dict[str, Any]) -> torch.nn.Module:
     kind = config_class(model_type)
     config = kind(**settings)
     named = "eager" if model_type in WRITTEN_OUT else OBSERVER

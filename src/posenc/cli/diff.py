@@ -74,9 +74,9 @@ class DiffVerb(Verb):
         from posenc.models.difference import EXIT_CODES
 
         for name, path in (("first", self.first), ("second", self.second)):
-            if not is_config(path) or path.endswith((".gguf", *WEIGHTS)):
+            if not is_config(path) or path.endswith(WEIGHTS):
                 raise ValueError(
-                    f"{name} must be a config.json or its folder with --draft; got {path!r:.100}. Name one."
+                    f"{name} must be a config, its folder or a .gguf file with --draft; got {path!r:.80}. Name one."
                 )
         each_waived_has_an_effect((self.first, self.second), self.waive)
         check = check_draft(self.first, self.second, length=self.length, waive=self.waive)

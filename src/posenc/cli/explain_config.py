@@ -41,9 +41,8 @@ def _lines(positions: ModelPositions) -> Iterator[str]:
     from posenc.models import fingerprint
 
     yield Heading(f"{positions.model_type}   (fingerprint {fingerprint(positions)})")
-    rows = [
-        (group.part, _runs(group.layers), group.attention, "; ".join(in_words(group))) for group in positions.groups
-    ]
+    groups = (*positions.groups, *positions.draft)
+    rows = [(group.part, _runs(group.layers), group.attention, "; ".join(in_words(group))) for group in groups]
     yield from columns(("part", "layers", "attention", "positions"), rows)
     yield Heading("\nwhere the values come from")
     yield from (f"  {value}" for value in dict.fromkeys(value for group in positions.groups for value in group.values))

@@ -40,6 +40,7 @@ VERBS = {
     "check": "check your own encoding, and name the mistake",
     "plan": "ways to a longer context, with figures and what to write",
     "diff": "what differs between two encodings or models, and what it does to angles",
+    "preflight": "everything to check of two files of one model before it is served",
     "doctor": "do two implementations agree about positions; if not, which mistake is it",
     "trace": "which positions a loaded model uses while it runs, and the first wrong one",
     "probe": "a tiny checkpoint that shows which positions an engine applies",

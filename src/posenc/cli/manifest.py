@@ -12,7 +12,7 @@ from posenc.cli.answer import Answer, Heading, Verb, columns
 from posenc.cli.inputs import model
 
 if TYPE_CHECKING:
-    from posenc.models import Manifest, ManifestGroup, PositionUse
+    from posenc.models import Manifest, ManifestGroup, ModelPositions, PositionUse
 
 HEADERS = ("part", "layers", "role", "encoding", "base", "scaling", "factors", "window", "usable length")
 PAIRS = {"adjacent": "pairs (2i, 2i+1)", "halves": "pairs (i, i + half)", None: "pairs listed in --json"}
@@ -32,8 +32,9 @@ class ManifestVerb(Verb):
       posenc manifest dynamic.json --length 131072 --waive rope_style
     """
 
-    config: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="CONFIG")]
-    """A config.json, its folder, a .gguf file or a manifest."""
+    config: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="CONFIG|MODEL")]
+    """A config.json, its folder, a .gguf file or a manifest; or FILE.py:NAME, a loaded model of transformers, of which
+    the modules are read (posenc runs the file)."""
 
     length: int | None = None
     """The length to serve, where frequencies depend on it."""
@@ -44,8 +45,20 @@ class ManifestVerb(Verb):
     def run(self) -> Answer:
         from posenc.models import manifest
 
-        found = manifest(model(self.config, self.length, self.waive))
+        found = manifest(self._positions())
         return Answer(found.to_dict, lambda: _lines(found))
+
+    def _positions(self) -> ModelPositions:
+        file, colon, _ = self.config.rpartition(":")
+        if not colon or not file.endswith(".py"):
+            return model(self.config, self.length, self.waive)
+        for name, given in (("length", self.length), ("waive", self.waive)):
+            if given:
+                raise ValueError(f"{name} must be left out for a loaded model; got {given!r:.80}. Leave it out.")
+        from posenc.diagnosis.code.user_file import load_target
+        from posenc.transformers import live_positions
+
+        return live_positions(load_target(self.config))
 
 
 def _lines(found: Manifest) -> Iterator[str]:

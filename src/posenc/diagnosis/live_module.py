@@ -40,10 +40,10 @@ def module_evidence(module: Any, length: int | None = None) -> list[tuple[str, R
     """
     shown: list[tuple[str, ObservedFrequencies | ObservedTable]] = []
     for owner in module.modules():
-        for label, buffered in list(_frequencies(owner)):
+        for label, buffered in list(held_frequencies(owner)):
             table = _table(owner, label, length)  # which may change what the module holds
             shown.append(
-                (label, buffered if table is None else replace(table, buffered=dict(_frequencies(owner))[label]))
+                (label, buffered if table is None else replace(table, buffered=dict(held_frequencies(owner))[label]))
             )
     if not shown:
         table = _table(module, "", length)
@@ -56,7 +56,7 @@ def module_evidence(module: Any, length: int | None = None) -> list[tuple[str, R
     return _each_once(shown)
 
 
-def _frequencies(owner: Any) -> Iterator[tuple[str, ObservedFrequencies]]:
+def held_frequencies(owner: Any) -> Iterator[tuple[str, ObservedFrequencies]]:
     """The frequencies of one module by layer type, with its attention factor."""
     for name, value in owner.named_buffers(recurse=False):
         if name.endswith(BUFFER) and not name.endswith(f"original_{BUFFER}") and value.dim() == 1:

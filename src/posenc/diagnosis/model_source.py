@@ -15,6 +15,7 @@ from posenc.models.config.converted_type import as_converted_from
 from posenc.models.config.json_file import load_config
 from posenc.models.config.reader import from_config
 from posenc.models.formats.gguf_read import from_gguf
+from posenc.models.manifests.manifest_record import is_manifest
 from posenc.models.model_positions import LayerGroup, ModelPositions
 from posenc.models.reordered_rows import with_encodings
 
@@ -75,8 +76,11 @@ class ModelSource(NamedTuple):
         return self.path if self.path is not None and self.path.is_dir() else None
 
 
-def read_source(name: str, given: Any, waive: Iterable[str] = ()) -> ModelSource:
-    """An encoding, a config, the path of one, or what `from_config` returns. Errors begin with the name of the side."""
+def read_source(name: str, given: Any, waive: Iterable[str] = (), *, length: int | None = None) -> ModelSource:
+    """An encoding, a config, the path of one, or what `from_config` returns. Errors begin with the name of the side.
+
+    `length` is the one to serve, for configs whose frequencies depend on it.
+    """
     if isinstance(given, Encoding | ModelPositions):
         return ModelSource(given)
     if not isinstance(given, Mapping | str | Path) and not callable(getattr(given, "to_dict", None)):
@@ -89,7 +93,8 @@ def read_source(name: str, given: Any, waive: Iterable[str] = ()) -> ModelSource
         if path is not None and path.suffix == ".gguf":
             return ModelSource(from_gguf(path, waive=waive), None, path)
         config, converted = as_converted_from(load_config(given))
-        positions = from_config(config, waive=waive)
+        positions = from_config(config, waive=waive, length=None if is_manifest(config) else length)
         return ModelSource(in_layout(positions, converted), config, path, converted or layout_of_receipt(path))
     except (ValueError, TypeError) as error:
-        raise type(error)(f"{name} ({NOUNS[name]}) cannot be read: {error}") from None
+        noun = f" ({NOUNS[name]})" if name in NOUNS else ""
+        raise type(error)(f"{name}{noun} cannot be read: {error}") from None

@@ -183,10 +183,23 @@ def _models(first: ModelPositions, second: ModelPositions) -> Difference:
     same = fingerprint(first) == fingerprint(second) and windows_of_layers(first) == windows_of_layers(second)
     same = same and _of_patches(first) == _of_patches(second)
     parts = tuple(difference for pair in _same_layers(first, second) for difference in _groups(*pair))
+    if first.draft and second.draft:
+        drafts = _models(*(replace(model, groups=model.draft, draft=(), notes=()) for model in (first, second)))
+        same, parts = same and drafts.same, (*parts, *drafts.parts)
     fields = _fields({"model_type": first.model_type}, {"model_type": second.model_type})
     not_compared = (*not_read_of_either(first, second), *unlike)
+    notes = (*notes, *_draft_of_one(first, second))
     names = (first.model_type, second.model_type)
     return Difference(*names, same, "", tuple(fields), parts=parts, not_compared=not_compared, notes=notes)
+
+
+def _draft_of_one(first: ModelPositions, second: ModelPositions) -> tuple[str, ...]:
+    """Note that one side alone has layers that draft tokens, without which a model runs."""
+    if bool(first.draft) == bool(second.draft):
+        return ()
+    side, model = ("first", first) if first.draft else ("second", second)
+    layers = layer_ranges(tuple(layer for group in model.draft for layer in group.layers))
+    return (f"{layers} of the {side} alone draft further tokens; the model runs without them",)
 
 
 def _of_patches(model: ModelPositions) -> list[tuple[str, str, str]]:

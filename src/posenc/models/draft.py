@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from posenc.core import plain_file, validation
-from posenc.encodings.adds.learned import Learned
-from posenc.models.config.config_classes import UNKNOWN_CLASS, config_classes
-from posenc.models.config.fields import Fields
 from posenc.models.config.json_file import load_config
 from posenc.models.config.reader import from_config
 from posenc.models.difference import EVERYTHING, PARTLY, Difference, Verdict, diff
+from posenc.models.formats.gguf_header import read_gguf
+from posenc.models.formats.gguf_read import from_gguf
+from posenc.models.manifests.manifest_of_model import usable_length
 from posenc.models.model_positions import LayerGroup, ModelPositions, layer_ranges
 
 #: The file of a tokenizer beside its config, and the most bytes of one that are read.
@@ -91,7 +91,7 @@ def check_draft(
     caches must be cut back after a rejected token. Base, scaling, heads, layers and windows are each model's own.
 
     Args:
-        draft: A config as `from_config` takes it; of a folder, its tokenizer.json is compared too.
+        draft: A config as `from_config` takes it, or a .gguf file; of a folder, its tokenizer.json is compared too.
         target: The same of the target.
         length: Tokens to serve; None for the target's own length.
         waive: Keys that concern positions and may go unread.
@@ -121,6 +121,10 @@ def check_draft(
 
 
 def _side(name: str, config: Any, waive: tuple[str, ...]) -> _Side:
+    if isinstance(config, str | Path) and Path(config).suffix == ".gguf":
+        head = read_gguf(config)
+        arch = head.keys.get("general.architecture")
+        return _Side(name, from_gguf(head, waive=waive), {"vocab_size": head.keys.get(f"{arch}.vocab_size")}, None)
     data, positions = load_config(config), from_config(config, waive=waive)
     if "text" not in positions.parts:
         raise ValueError(
@@ -179,22 +183,8 @@ def _numbers(text: bytes) -> Any:
 
 def _trained(side: _Side) -> int | None:
     """The length that a model was trained for, or is scaled to; None where no file or class says it."""
-    tables = [
-        encoding.length - group.offset
-        for group in side.groups
-        for encoding in group.encodings
-        if isinstance(encoding, Learned)
-    ]
-    known = config_classes().get(str(side.text.get("model_type")), UNKNOWN_CLASS)
-    fields = Fields(side.text, known)
-    stated = [] if fields.get("max_position_embeddings") is None else [fields.integer("max_position_embeddings")]
-    scalings = [getattr(group.rotary_encoding, "scaling", None) for group in side.groups]
-    reached = [
-        int(scaling.original * scaling.factor)
-        for scaling in scalings
-        if scaling is not None and hasattr(scaling, "original") and hasattr(scaling, "factor")
-    ]
-    return min(tables) if tables else max(stated + reached) if stated else None
+    usable = usable_length(side.positions)
+    return None if usable is None else usable.positions
 
 
 def _lengths(draft: _Side, target: _Side, served: int | None) -> list[tuple[str, str]]:

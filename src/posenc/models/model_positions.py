@@ -17,12 +17,11 @@ from posenc.encodings.rotates.temperature import QueryTemperature
 from posenc.models.patch_positions import PatchPositions
 
 Source = Literal["file", "class default", "caller"]
-#: What a value of a config may be once read: nothing that can be changed.
+#: Value of a config once read: nothing that can be changed.
 Plain = None | bool | int | float | str | tuple["Plain", ...]
 
 
 def _is_plain(value: Any) -> bool:
-    """Whether a value is plain."""
     return isinstance(value, bool | int | float | str | None) or (type(value) is tuple and all(map(_is_plain, value)))
 
 
@@ -62,10 +61,8 @@ class Value(Declared):
         validation.text("name", self.name)
         validation.text("key", self.key)
         if not _is_plain(self.value):
-            raise TypeError(
-                f"value must be a number, a word, None or a tuple of them; got {validation.shown(self.value)}. Convert "
-                "it."
-            )
+            shown = validation.shown(self.value)
+            raise TypeError(f"value must be a number, a word, None or a tuple of them; got {shown}. Convert it.")
 
     def __str__(self) -> str:
         return f"{self.name} = {self.value!r} ({self.source}: {self.key})"
@@ -137,6 +134,8 @@ class RoleRotation:
         return f"{self.role}: {self.encoding!r}{at}"
 
 
+#: The part of layers that draft further tokens.
+DRAFT = "draft"
 #: The keys that a query sees, where it does not see all.
 NearKeys = Window | Chunks
 
@@ -207,9 +206,8 @@ class LayerGroup:
         """
         if self.patches is None:
             raise ValueError(
-                f"height and width must be those of patches that this group encodes; got a group of {self.part}, "
-                f"{self.attention}, whose positions are not read from a grid. Count tokens with posenc.positions.span "
-                "or media."
+                "height and width must be those of patches that this group encodes; got a group of "
+                f"{self.part}, {self.attention}, without a grid. Count tokens with posenc.positions.span or media."
             )
         return self.patches.of(height, width, frames=frames, merge=merge)
 
@@ -274,8 +272,7 @@ class LayerGroup:
         """
         uses = " and ".join(map(repr, self.encodings)) or "no positional encoding"
         layers = f"{self.part}, {self.attention}, {layer_ranges(self.layers)}: {uses}"
-        values = ["; ".join(map(str, self.values))] if self.values else []
-        return ". ".join([layers, *self.beside_encodings(), *values]) + "."
+        return ". ".join(filter(None, (layers, *self.beside_encodings(), "; ".join(map(str, self.values))))) + "."
 
     def beside_encodings(self) -> list[str]:
         """Return a sentence for each thing that happens to positions besides the encodings.
@@ -289,8 +286,8 @@ class LayerGroup:
         if self.logit_factor != 1.0:
             sentences.append(f"logits are multiplied by {self.logit_factor:.6g} besides 1/√d")
         if self.bias_factor != 1.0:
-            factor = f"{self.bias_factor:.6g}"
-            sentences.append(f"biases are multiplied by {factor} before they are added to the scaled logits")
+            said = "before they are added to the scaled logits"
+            sentences.append(f"biases are multiplied by {self.bias_factor:.6g} {said}")
         if self.query_temperature is not None:
             sentences.append(f"queries are multiplied by {self.query_temperature!r}")
         sentences += map(str, self.roles)
@@ -312,12 +309,14 @@ class ModelPositions:
         groups: In the order of the layers.
         notes: Traps that concern the whole file.
         windows_known: Whether a group without a window has none; where it is false, the format does not say.
+        draft: Groups of the layers behind those of the model that draft further tokens; in no fingerprint.
     """
 
     model_type: str
     groups: tuple[LayerGroup, ...]
     notes: tuple[str, ...] = ()
     windows_known: bool = False
+    draft: tuple[LayerGroup, ...] = ()
 
     @property
     def parts(self) -> tuple[str, ...]:
@@ -375,7 +374,7 @@ class ModelPositions:
         Returns:
             Lines of text.
         """
-        rows = [group.explain() for group in self.groups]
+        rows = [group.explain() for group in (*self.groups, *self.draft)]
         notes = dict.fromkeys([*self.notes, *(note for group in self.groups for note in group.notes)])
         return "\n".join([self.model_type, *rows, *(f"note: {note}" for note in notes)])
 

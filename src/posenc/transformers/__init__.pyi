@@ -2,6 +2,7 @@
 
 from .accelerated_model import Accelerated as Accelerated
 from .accelerated_model import accelerate as accelerate
+from .live_positions import live_positions as live_positions
 from .longer_table import TableComparison as TableComparison
 from .longer_table import TableExtension as TableExtension
 from .longer_table import compare_extensions as compare_extensions

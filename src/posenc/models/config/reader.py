@@ -12,6 +12,7 @@ from posenc.core import validation
 from posenc.core.rotation import PairLayout
 from posenc.models.config.config_classes import UNKNOWN_CLASS, ConfigClass, config_classes
 from posenc.models.config.converted_type import as_converted_from, as_stated
+from posenc.models.config.draft_layers import draft_groups
 from posenc.models.config.fields import (
     LONGEST_NAME,
     Fields,
@@ -34,7 +35,7 @@ from posenc.models.config.window_rules import (
     schedules,
 )
 from posenc.models.manifests.manifest_record import is_manifest
-from posenc.models.model_positions import LayerGroup, ModelPositions, NotRead, Value, Waived
+from posenc.models.model_positions import DRAFT, LayerGroup, ModelPositions, NotRead, Value, Waived
 from posenc.phase import Numerics
 
 #: What the note on a part that a model is read without says.
@@ -103,7 +104,9 @@ def from_config(
     if unread and not groups:
         raise ValueError(f"{model_type} must have a part that is read; got none: {unread[0]}. Compare it by hand.")
     windows_known = not any(isinstance(note, UnknownWindows) for note in notes)
-    positions = ModelPositions(model_type, groups, notes, windows_known)
+    draft = tuple(group for group in groups if group.part == DRAFT)
+    groups = tuple(group for group in groups if group.part != DRAFT)
+    positions = ModelPositions(model_type, groups, notes, windows_known, draft)
     return positions if layout is None else as_stated(positions, file["model_type"], layout)
 
 
@@ -169,6 +172,8 @@ def _read_part(data: Mapping[str, Any], model_type: str, options: Options, where
     counting = {key: value for key, value in data.items() if key not in ignored}
     fields = Fields(counting, known, options, where, row.older_names)
     groups = _groups(fields, row, options.layout if row.part == "text" or not where else None)
+    draft, of_draft = draft_groups(fields, groups) if row.part == "text" else ((), ())
+    groups = (*groups, *draft)
     if row.part == "module" and where:  # one type for both parts of T5Gemma, which the file keeps apart
         groups = tuple(replace(group, part=where.removesuffix(".").rpartition(".")[2]) for group in groups)
     unread_notes = notes_of_unread_keys(fields, row, model_type)
@@ -184,7 +189,8 @@ def _read_part(data: Mapping[str, Any], model_type: str, options: Options, where
         of_row = (OWN_TYPE.format(where=where, model_type=model_type), *of_row)
     if model_type not in options.types:
         of_row = (*of_row, note_of_unknown_windows(model_type, {**data, **options.stated}, where))
-    return (*groups, *more), (*same, *fields.waived, *ignored_notes, *unread_notes, *of_row, *notes, *missing)
+    own = (*same, *fields.waived, *ignored_notes, *unread_notes, *of_row, *of_draft)
+    return (*groups, *more), (*own, *notes, *missing)
 
 
 def _read_as(model_type: str, options: Options) -> str:

@@ -27,11 +27,13 @@ from posenc.models.formats.gguf_architectures import (
     Architecture,
 )
 from posenc.models.formats.gguf_header import GGUFHead, read_gguf
-from posenc.models.model_positions import LayerGroup, ModelPositions, NotRead, Source, Waived, Window
+from posenc.models.model_positions import DRAFT, LayerGroup, ModelPositions, NotRead, Source, Waived, Window
 from posenc.phase.frequencies import EXACT
 
 #: How far float32 divisors of a file may be from those of a formula: their blend is formed from wavelengths in float32.
 TOLERANCE = 1e-4
+#: The count of layers at the end that draft further tokens.
+NEXT = "nextn_predict_layers"
 #: A tenth of mscale_all_dim, in files of multi-head latent attention.
 LOG_MULTIPLIER = "rope.scaling.yarn_log_multiplier"
 
@@ -82,7 +84,26 @@ def from_gguf(
     waived = waived_notes((f"{keys.arch}.{key}", head.keys[f"{keys.arch}.{key}"]) for key in unread)
     alike = (Waived("what layers do differently is waived: each is read as a full one"),) if keys.row.varying else ()
     notes = (*alike, *waived, *_notes_of_window(keys))
-    return ModelPositions(keys.arch, groups, notes, windows_known=bool(keys.row.period))
+    groups, draft = _without_draft(keys, groups)
+    return ModelPositions(keys.arch, groups, notes, bool(keys.row.period), draft)
+
+
+def _without_draft(
+    keys: _Keys, groups: tuple[LayerGroup, ...]
+) -> tuple[tuple[LayerGroup, ...], tuple[LayerGroup, ...]]:
+    """The groups of the model, and of its last layers, which block_count counts too, that draft further tokens."""
+    most = keys.integer("block_count", most=MOST_LAYERS) - 1
+    count = keys.integer(NEXT, 0, most) if keys.states(NEXT) else 0
+    first = most + 1 - count
+    model: list[LayerGroup] = []
+    draft: list[LayerGroup] = []
+    for group in groups:
+        for part, name, layers in (
+            (model, group.part, tuple(layer for layer in group.layers if layer < first)),
+            (draft, DRAFT, tuple(layer for layer in group.layers if layer >= first)),
+        ):
+            part += [replace(group, part=name, layers=layers)] if layers else []
+    return tuple(model), tuple(draft)
 
 
 class _Keys(Fields):

@@ -23,6 +23,7 @@ from posenc.models.manifests.manifest_record import (
     PositionUse,
     UsableLength,
     UseRole,
+    shortest_table_or_longest,
 )
 from posenc.models.model_positions import LayerGroup, ModelPositions, NotRead, Waived
 from posenc.models.pair_rotation import pair_rotation, unwrapped
@@ -51,7 +52,7 @@ def manifest(model: ModelPositions) -> Manifest:
         (150000.0, 'YaRN', 1.3466, Window(before=127, after=0))
     """
     validation.instance("model", model, ModelPositions, "what from_config returns")
-    groups = tuple(map(_of_group, model.groups))
+    groups = tuple(map(_of_group, (*model.groups, *model.draft)))
     return Manifest(model.model_type, fingerprint(model), groups, model.windows_known, _notes(model.notes))
 
 
@@ -164,3 +165,15 @@ def _notes(notes: tuple[str, ...]) -> tuple[Note, ...]:
         return "waived" if isinstance(note, Waived) else "not read" if isinstance(note, NotRead) else "note"
 
     return tuple(Note(str(note), kind(note)) for note in notes)
+
+
+def usable_length(model: ModelPositions) -> UsableLength | None:
+    """The tokens that the text of a model takes, by what says so: the shortest table, else the longest length stated.
+
+    Example:
+        >>> from posenc.models import from_config
+        >>> print(usable_length(from_config({"model_type": "gpt2"})))
+        1,024 table (encoding: length)
+    """
+    part = "text" if "text" in model.parts else model.parts[0]
+    return shortest_table_or_longest(length for group in model.of(part) for length in _lengths(group))

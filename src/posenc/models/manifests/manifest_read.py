@@ -17,6 +17,7 @@ from posenc.models.config.json_file import load_config
 from posenc.models.manifests.manifest_of_model import manifest
 from posenc.models.manifests.manifest_record import SCHEMA, USE_ROLES, VERSION, Manifest, is_manifest
 from posenc.models.model_positions import (
+    DRAFT,
     Chunks,
     LayerGroup,
     ModelPositions,
@@ -73,7 +74,8 @@ def positions_of(data: Mapping[str, Any]) -> ModelPositions:
         _group(entry, f"groups[{number}].") for number, entry in enumerate(_listed(data, "groups", "", dict))
     )
     model_type = validation.instance("model_type", data.get("model_type"), str, "a word")
-    positions = ModelPositions(model_type, groups, _notes(data, ""), _truth(data, "windows_known"))
+    model, draft = (tuple(group for group in groups if (group.part == DRAFT) is drafts) for drafts in (False, True))
+    positions = ModelPositions(model_type, model, _notes(data, ""), _truth(data, "windows_known"), draft)
     _refuse_other_numbers(data, manifest(positions).to_dict())
     return positions
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, Literal, get_args
 
@@ -105,6 +105,15 @@ class UsableLength:
         return f"{self.positions:,} {self.kind} ({self.source}: {self.key})"
 
 
+def shortest_table_or_longest(lengths: Iterable[UsableLength]) -> UsableLength | None:
+    """The length that counts of several: a table ends, and a longer length that is stated wins over a shorter one."""
+    every = list(lengths)
+    tables = [length for length in every if length.kind == "table"]
+    if tables:
+        return min(tables, key=lambda length: length.positions)
+    return max(every, key=lambda length: length.positions, default=None)
+
+
 @dataclass(frozen=True)
 class ManifestGroup:
     """Layers of one part of a model that treat positions alike, in every role.
@@ -151,10 +160,7 @@ class ManifestGroup:
 
         Longer input raises an error in a table, and is untrained elsewhere.
         """
-        tables = [length for length in self.lengths if length.kind == "table"]
-        if tables:
-            return min(tables, key=lambda length: length.positions)
-        return max(self.lengths, key=lambda length: length.positions, default=None)
+        return shortest_table_or_longest(self.lengths)
 
     def use(self, role: UseRole) -> PositionUse | None:
         """Return the first encoding in a role; None where there is none.

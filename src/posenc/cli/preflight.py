@@ -1,0 +1,75 @@
+"""`posenc preflight`: everything to check of two files of one model before it is served, in one page."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Annotated
+
+import tyro
+
+from posenc.cli.answer import Answer, Heading, Verb
+from posenc.cli.inputs import WEIGHTS, each_waived_has_an_effect, is_config
+from posenc.cli.working import working
+from posenc.diagnosis import Preflight, preflight
+
+
+@dataclass(frozen=True)
+class PreflightVerb(Verb):
+    """Check two files of one model before it is served: positions of every layer and role, weights, and the length.
+
+    They may be a trainer's and a rollout's, saved and reloaded, full and quantised. The page ends with what to write in
+    the served file, and with the command that repeats the check.
+
+    Exit code: 0 when all agree in everything, 1 when anything differs, 2 when a file cannot be read, 3 when all agree
+    in what was compared; what was not is listed.
+
+    Some examples:
+      posenc preflight config.json served.json
+      posenc preflight config.json served.json --length 32768
+      posenc preflight target/ target/ --draft draft/ --json
+    """
+
+    trainer: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="CONFIG")]
+    """What is meant: a config.json, its folder, a .gguf file or a manifest."""
+
+    served: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="CONFIG")]
+    """What runs, any of these."""
+
+    length: int | None = None
+    """Tokens that are served; as many as the trainer's file takes if left out."""
+
+    draft: Annotated[str | None, tyro.conf.arg(metavar="CONFIG")] = None
+    """A model that drafts for the served one in speculative decoding."""
+
+    waive: tuple[str, ...] = ()
+    """Keys of configs that concern positions and may go unread; the page names them."""
+
+    def run(self) -> Answer:
+        files = {"trainer": self.trainer, "served": self.served, "draft": self.draft}
+        given = {name: path for name, path in files.items() if path is not None}
+        for name, path in given.items():
+            if not is_config(path) or path.endswith(WEIGHTS):
+                raise ValueError(
+                    f"{name} must be a config.json, its folder, a .gguf file or a manifest; got {path!r:.80}. Name it."
+                )
+        each_waived_has_an_effect(tuple(given.values()), self.waive)
+        with working("comparing positions and weights"):
+            found = preflight(self.trainer, self.served, length=self.length, draft=self.draft, waive=self.waive)
+        facts = {"verdict": found.verdict, "to_write": found.to_write, "again": self.command, "preflight": found}
+        return Answer(lambda: facts, lambda: self._lines(found), found.exit_code)
+
+    @property
+    def command(self) -> str:
+        """The command that repeats this check."""
+        options = {"--length": self.length, "--draft": self.draft}
+        words = [str(word) for name, value in options.items() if value is not None for word in (name, value)]
+        words += ["--waive", *self.waive] if self.waive else []
+        return shlex.join(["posenc", "preflight", self.trainer, self.served, *words])
+
+    def _lines(self, found: Preflight) -> Iterator[str]:
+        headings = {f"{check.name}: {check.verdict}" for check in found.checks} | {found.lines()[0]}
+        for line in found.lines():
+            yield Heading(line) if line in headings else line
+        yield from ("", "to repeat it:", f"  {self.command}")

@@ -1,0 +1,220 @@
+"""Checks of two files of one model before it is trained, served or drafted for: positions, weights and length."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from posenc.core import text_lines, validation
+from posenc.core.doors import Encoding
+from posenc.diagnosis.judge_models import judge_models
+from posenc.diagnosis.model_source import ModelSource, in_layout, read_source
+from posenc.diagnosis.verdict import Diagnosis
+from posenc.models.difference import EVERYTHING, EXIT_CODES, PARTLY, Verdict
+from posenc.models.draft import DraftCheck, check_draft
+from posenc.models.fingerprints import fingerprint
+from posenc.models.formats.gguf_architectures import ARCHITECTURES
+from posenc.models.formats.gguf_header import read_gguf
+from posenc.models.formats.gguf_write import to_gguf
+from posenc.models.keys_that_differ import keys_that_differ
+from posenc.models.manifests.manifest_of_model import usable_length
+from posenc.models.manifests.manifest_record import UsableLength
+from posenc.models.model_positions import ModelPositions
+
+
+@dataclass(frozen=True)
+class PreflightCheck:
+    """One check of a preflight.
+
+    Attributes:
+        name: What was checked, in words.
+        verdict: In words; the exit codes of `posenc diff` belong to them.
+        lines: What was found.
+        to_write: Keys and options that repair a difference, a line each.
+    """
+
+    name: str
+    verdict: Verdict
+    lines: tuple[str, ...] = ()
+    to_write: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Preflight(text_lines.Lines):
+    """The answer of `preflight`: its checks, and what they were made of.
+
+    Attributes:
+        checks: In the order in which they were made.
+        sides: Each file, the model type and the fingerprint of its positions.
+    """
+
+    checks: tuple[PreflightCheck, ...]
+    sides: tuple[tuple[str, str, str], ...]
+
+    @property
+    def verdict(self) -> Verdict:
+        """The worst verdict of the checks."""
+        verdicts = {check.verdict for check in self.checks}
+        return "differ" if "differ" in verdicts else PARTLY if PARTLY in verdicts else EVERYTHING
+
+    @property
+    def exit_code(self) -> int:
+        """0 where all agree in everything, 1 where any differ, 3 where all agree in what was compared."""
+        return EXIT_CODES[self.verdict]
+
+    @property
+    def explained(self) -> bool:
+        """Whether nothing is left to explain."""
+        return self.verdict != "differ"
+
+    @property
+    def to_write(self) -> tuple[str, ...]:
+        """Keys and options that repair the differences, each once."""
+        return tuple(dict.fromkeys(line for check in self.checks for line in check.to_write))
+
+    def lines(self) -> list[str]:
+        """Return the lines that are printed."""
+        said = [f"preflight: {self.verdict}"]
+        for check in self.checks:
+            said += ["", f"{check.name}: {check.verdict}", *(f"  {line}" for line in check.lines)]
+        said += ["", "to write:", *(f"  {line}" for line in self.to_write)] if self.to_write else []
+        sides = [f"  {name}: {model_type}, fingerprint {digits}" for name, model_type, digits in self.sides]
+        return [*said, "", "compared:", *sides]
+
+
+def preflight(
+    trainer: Mapping[str, Any] | str | Path,
+    served: Mapping[str, Any] | str | Path,
+    *,
+    length: int | None = None,
+    draft: Mapping[str, Any] | str | Path | None = None,
+    waive: Iterable[str] = (),
+) -> Preflight:
+    """Check two files of one model before it is served.
+
+    They may be a trainer's and a rollout's, saved and reloaded, full and quantised. Positions are compared layer by
+    layer and role by role, and of two folders, or a folder and a .gguf file, the rows of attention and learned tables.
+
+    Args:
+        trainer: What is meant: a config.json, its folder, a .gguf file or a manifest.
+        served: What runs, any of these.
+        length: Tokens that are served: both must take them, and scalings that depend on the length are read at it. If
+            None, the served file must take as many as the trainer's.
+        draft: A model that drafts for the served one in speculative decoding, any of these.
+        waive: Keys of configs that concern positions and may go unread.
+
+    Returns:
+        The checks, with a verdict and an exit code.
+
+    Raises:
+        ValueError: A file cannot be read; the message begins with the name of the argument.
+        TypeError: An argument has the wrong type.
+
+    Example:
+        >>> trainer = {"model_type": "llama", "num_hidden_layers": 2, "rope_theta": 500000.0}
+        >>> result = preflight(trainer, {**trainer, "rope_theta": 10000.0})
+        >>> result.exit_code, result.to_write
+        (1, ('rope_theta: 500000.0 in the served file, where it is 10000.0',))
+    """
+    length = None if length is None else validation.integer("length", length, 1, 2**53)
+    waive = validation.texts("waive", waive)
+    one, other = (_source(name, given, waive, length) for name, given in (("trainer", trainer), ("served", served)))
+    checks = [_positions(one, other), *_lengths(one, other, length)]
+    sides = [_side("trainer", one), _side("served", other)]
+    if draft is not None:
+        read = _source("draft", draft, waive, length)
+        checks.append(_draft(check_draft(draft, served, length=length, waive=tuple(waive))))
+        sides.append(_side("draft", read))
+    return Preflight(tuple(checks), tuple(sides))
+
+
+def _source(name: str, given: Any, waive: Iterable[str], length: int | None) -> ModelSource:
+    source = read_source(name, given, waive, length=length)
+    if isinstance(source.positions, Encoding):
+        raise TypeError(f"{name} must be a model; got an encoding, {source.positions!r:.100}. Give its config.")
+    return source
+
+
+def _model(side: ModelSource) -> ModelPositions:
+    positions: ModelPositions = validation.instance("side", side.positions, ModelPositions, "a model")
+    return positions
+
+
+def _side(name: str, side: ModelSource) -> tuple[str, str, str]:
+    path = f" {side.path}" if side.path is not None else ""
+    return f"{name}{path}", _model(side).model_type, fingerprint(side.positions)
+
+
+def _positions(one: ModelSource, other: ModelSource) -> PreflightCheck:
+    found: Diagnosis = judge_models(one, other)
+    weights = "positions and weights" if one.folder and (other.folder or other.path) else "positions"
+    repair = () if found.agree else _keys(one, other) or tuple(finding.fix for finding in found.findings)
+    return PreflightCheck(weights, found.verdict, tuple(found.lines()[0 if not found.agree else 1 :]), repair)
+
+
+def _keys(one: ModelSource, other: ModelSource) -> tuple[str, ...]:
+    """The keys of the served file that say something else than the trainer's, with what to write."""
+    if other.path is not None and other.path.suffix == ".gguf":
+        return _gguf_keys(_model(one), other.path)
+    differing = keys_that_differ(_model(one), _model(other))
+    return tuple(
+        f"{key}: {meant!r} in the served file, where it is {there!r}" for key, (meant, there) in differing.items()
+    )
+
+
+def _gguf_keys(meant: ModelPositions, path: Path) -> tuple[str, ...]:
+    """The keys of a GGUF file that llama.cpp needs for what is meant, where the file has others."""
+    held = read_gguf(path).keys
+    arch = str(held.get("general.architecture"))
+    row, length = ARCHITECTURES.get(arch), int(held.get(f"{arch}.context_length", 1))
+    try:
+        wanted, _ = to_gguf(in_layout(meant, row.pairing if row else None), arch, context_length=length)
+    except (ValueError, TypeError):  # the format cannot say it; the findings do
+        return ()
+    keys = {key: value for key, value in wanted.items() if ".rope." in key and not _alike(held.get(key), value)}
+    return tuple(f"{key}: {value!r} in the served file, where it is {_shown(held.get(key))}"
+                 for key, value in keys.items())  # fmt: skip
+
+
+def _alike(held: Any, wanted: Any) -> bool:
+    """Whether two values are the same in the float32 of the file, where no scaling is what a missing key says too."""
+    if wanted == "none" and held is None:
+        return True
+    if isinstance(held, float) or isinstance(wanted, float):
+        return held is not None and abs(held - wanted) <= 1e-6 * abs(wanted)
+    return bool(held == wanted)
+
+
+def _shown(value: Any) -> str:
+    return "missing" if value is None else repr(value)
+
+
+def _lengths(one: ModelSource, other: ModelSource, length: int | None) -> list[PreflightCheck]:
+    """Whether both sides take the tokens that are served."""
+    sides = {"trainer": usable_length(_model(one)), "served": usable_length(_model(other))}
+    needed = length if length is not None else sides["trainer"].positions if sides["trainer"] else None
+    if needed is None:
+        return [PreflightCheck("length", PARTLY, ("the trainer states no length: give the one that is served",))]
+    found = [_length_of(name, usable, needed) for name, usable in sides.items()]
+    verdicts = {check.verdict for check in found}
+    verdict: Verdict = "differ" if "differ" in verdicts else PARTLY if PARTLY in verdicts else EVERYTHING
+    lines, repair = ([line for check in found for line in getattr(check, name)] for name in ("lines", "to_write"))
+    return [PreflightCheck("length", verdict, tuple(lines), tuple(repair))]
+
+
+def _length_of(name: str, usable: UsableLength | None, needed: int) -> PreflightCheck:
+    """Whether one side takes so many tokens."""
+    if usable is None:
+        return PreflightCheck(name, PARTLY, (f"the {name} file states no length",))
+    if usable.positions >= needed:
+        return PreflightCheck(name, EVERYTHING, (f"the {name} file: {usable} for the {needed:,} that are served",))
+    ends = "its table ends there" if usable.kind == "table" else "it is neither trained nor scaled to more"
+    line = f"the {name} file: {usable} of the {needed:,} that are served; {ends}"
+    repair = f"serve {usable.positions:,} tokens, or extend the context: posenc plan FILE --length {needed}"
+    return PreflightCheck(name, "differ", (line,), (repair,))
+
+
+def _draft(check: DraftCheck) -> PreflightCheck:
+    return PreflightCheck("draft and served", check.verdict, tuple(line.strip() for line in check.lines()[1:]))
