@@ -12,10 +12,9 @@ from posenc.diagnosis.rotation.rotation_usage import RotationUsage, rope_in_head
 from posenc.frequencies import DynamicNTK
 from posenc.models.checkpoints.conversion import layout_of_receipt
 from posenc.models.config.converted_type import as_converted_from
-from posenc.models.config.json_file import load_config
+from posenc.models.config.json_file import is_manifest, load_config
 from posenc.models.config.reader import from_config
 from posenc.models.formats.gguf_read import from_gguf
-from posenc.models.manifests.manifest_record import is_manifest
 from posenc.models.model_positions import LayerGroup, ModelPositions
 from posenc.models.reordered_rows import with_encodings
 

@@ -11,6 +11,8 @@ from posenc.core import plain_file, validation
 #: The largest config file that is read; the largest released ones stay below a tenth of it.
 LARGEST_FILE = 4 << 20
 FILE = "config.json"
+#: What a file that holds a manifest says it is.
+SCHEMA = "posenc.manifest"
 
 
 def load_config(config: Any, name: str = "config") -> dict[str, Any]:
@@ -56,3 +58,13 @@ def _parse(path: Path, name: str) -> dict[str, Any]:
     if not isinstance(data, dict):
         raise TypeError(f"{name} must hold a JSON object; got {type(data).__name__}. Give the config.json of a model.")
     return data
+
+
+def is_manifest(data: Mapping[str, Any]) -> bool:
+    """Whether the object of a JSON file says that it is a manifest.
+
+    Example:
+        >>> is_manifest({"schema": "posenc.manifest"}), is_manifest({"model_type": "llama"})
+        (True, False)
+    """
+    return data.get("schema") == SCHEMA

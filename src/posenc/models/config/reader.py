@@ -21,7 +21,7 @@ from posenc.models.config.fields import (
     waived_notes,
     wrong,
 )
-from posenc.models.config.json_file import load_config
+from posenc.models.config.json_file import is_manifest, load_config
 from posenc.models.config.model_type import Groups, ModelType, neutral_keys
 from posenc.models.config.model_types import MODEL_TYPES
 from posenc.models.config.model_types.type_rows import HANDED_DOWN, MADE_OF_PARTS, SAME_AS
@@ -34,7 +34,6 @@ from posenc.models.config.window_rules import (
     nowhere,
     schedules,
 )
-from posenc.models.manifests.manifest_record import is_manifest
 from posenc.models.model_positions import DRAFT, LayerGroup, ModelPositions, NotRead, Value, Waived
 from posenc.phase import Numerics
 

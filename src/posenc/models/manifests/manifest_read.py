@@ -13,9 +13,9 @@ from posenc.core import validation
 from posenc.core.text_lines import escaped
 from posenc.encodings.adds.resize_table import Resizing
 from posenc.models.config.fields import immutable
-from posenc.models.config.json_file import load_config
+from posenc.models.config.json_file import SCHEMA, is_manifest, load_config
 from posenc.models.manifests.manifest_of_model import manifest
-from posenc.models.manifests.manifest_record import SCHEMA, USE_ROLES, VERSION, Manifest, is_manifest
+from posenc.models.manifests.manifest_record import USE_ROLES, VERSION, Manifest
 from posenc.models.model_positions import (
     DRAFT,
     Chunks,

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, Literal, get_args
 
 from posenc.core import validation
+from posenc.models.config.json_file import SCHEMA
 from posenc.models.model_positions import Chunks, Plain, Role, Source, Value, Window
 
-#: What a file that holds a manifest says it is, and the version of its form.
-SCHEMA, VERSION = "posenc.manifest", 1
+#: The version of the form of a manifest.
+VERSION = 1
 
 #: What positions are used for: "main" of the queries and keys of attention, "latent" where these have a slice of their
 #: own for positions (multi-head latent attention), else what is rotated besides them.
@@ -266,16 +267,6 @@ class Manifest:
             Lines of text.
         """
         return "\n".join(_json_lines(self.to_dict(), ""))
-
-
-def is_manifest(data: Mapping[str, Any]) -> bool:
-    """Whether the object of a JSON file says that it is a manifest.
-
-    Example:
-        >>> is_manifest({"schema": "posenc.manifest"}), is_manifest({"model_type": "llama"})
-        (True, False)
-    """
-    return data.get("schema") == SCHEMA
 
 
 def _plain(value: Any) -> Any:
