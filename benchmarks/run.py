@@ -25,6 +25,7 @@ from measuring.picture import RESULTS, drawn_for, kinds
 BENCHMARKS: dict[str, Allocator] = {
     "accuracy": "hot",
     "imports": "hot",
+    "positions": "hot",
     "rotate": "hot",
     "head_sizes": "hot",
     "memory": "default",

@@ -125,6 +125,11 @@ OTHERS = (
     Goal("T5 bias in attention", "bias", "T5, 4096 tokens, 8 heads of 64, float32", VIEW, FULL, 1.10, "1.03–1.06"),
     Goal("ALiBi in causal attention", "bias", "ALiBi, 4096 tokens, 8 heads of 64, float32", VIEW, CAUSAL, 1.25,
         "0.94–1.24"),
+    *(Goal(f"{what} of {mean}, milliseconds", "positions", "milliseconds beyond writing, 64 packed rows of 8192",
+        f"{what} of {mean}", "", 1.0, "") for what in ("positions, documents", "document numbers, documents")
+        for mean in (64, 512, 8192)),
+    *(Goal(f"wrong {what} of ten million", "positions", "wrong ids of ten million", what, "", 0.0, "")
+        for what in ("positions", "document numbers")),
     Goal("import of the kernels, milliseconds", "imports", "milliseconds of an import", "posenc kernels, after posenc",
         "", 5.0, "0.3"),
 )  # fmt: skip

@@ -5,7 +5,21 @@ import pytest
 
 from posenc.core.checked_positions import checked, checked_pair
 from posenc.encodings.adds.sinusoidal import Sinusoidal
-from posenc.positions import decoding, difference, documents, from_mask, packed, span
+from posenc.positions import (
+    boundaries,
+    decoding,
+    difference,
+    documents,
+    draft_tree,
+    first_visible,
+    from_mask,
+    lengths_between,
+    packed,
+    ring_positions,
+    shared_prefix,
+    span,
+    table_rows,
+)
 from posenc.positions.distance import steps
 from posenc.positions.ordered_keys import ordered
 from posenc.positions.sums_between import over_keys
@@ -33,6 +47,114 @@ def test_a_mask_of_each_library_gives_the_same():
 def test_packed_documents_start_again():
     assert packed([3, 0, 1, 2]).tolist() == [0, 1, 2, 0, 0, 1]
     assert packed([]).tolist() == []
+
+
+def counted(lengths):
+    """Positions and documents of a row, token by token."""
+    pairs = [(place, number) for number, length in enumerate(lengths) for place in range(length)]
+    return [place for place, _ in pairs], [number for _, number in pairs]
+
+
+def test_rows_of_packed_documents_and_their_numbers():
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        rows = [rng.multinomial(30, np.ones(parts) / parts).tolist() for parts in rng.integers(1, 40, 3)]
+        places, numbers = zip(*map(counted, rows), strict=True)
+        for given in (rows, [np.array(row) for row in rows]):
+            assert packed(given).tolist() == list(places)
+            assert documents(given, tokens=30).tolist() == list(numbers)
+        assert packed(rows[0]).tolist() == places[0]
+        assert lengths_between(boundaries(rows[1]), tokens=30) == rows[1]
+
+
+@pytest.mark.nightly
+def test_ten_million_packed_ids_are_exact():
+    """Against documents written one by one; the sum of steps must neither round nor wrap."""
+    lengths = [*range(1, 4400), 10_000_000 - 4399 * 2200, 0, 0, 3]
+    found, numbers, begins = packed(lengths), documents(lengths), 0
+    assert len(found) == 10_000_003
+    for number, length in enumerate(lengths):
+        assert np.array_equal(found[begins : begins + length], np.arange(length))
+        assert (numbers[begins : begins + length] == number).all()
+        begins += length
+
+
+def test_a_tree_of_drafts_counts_depths_and_sees_ancestors():
+    parents = [-1, 0, 0, 2, 1, -1, 5]
+    tree = draft_tree(parents, cached=[10, 3])
+    for token in range(len(parents)):
+        line, above = [token], parents[token]
+        while above >= 0:
+            line.append(above)
+            above = parents[above]
+        assert np.flatnonzero(tree.mask[token]).tolist() == sorted(line)
+        assert tree.positions[:, token].tolist() == [10 + len(line) - 1, 3 + len(line) - 1]
+    chain = draft_tree([-1, 0, 1], cached=[10, 3])
+    assert chain.positions.tolist() == decoding([10, 3], steps=3).tolist()
+
+
+def test_answers_to_one_prompt_see_it_and_themselves():
+    shared = shared_prefix(3, [2, 0, 4])
+    assert shared.positions.tolist() == [0, 1, 2, 3, 4, 3, 4, 5, 6]
+    for begins, length in ((3, 2), (5, 4)):
+        for step in range(length):
+            seen = np.flatnonzero(shared.mask[begins + step]).tolist()
+            assert seen == [0, 1, 2, *range(begins, begins + step + 1)]
+
+
+def test_slots_of_a_ring_hold_the_last_that_was_written():
+    for size in (1, 3, 8):
+        for length in range(20):
+            slots = [-1] * size
+            for place in range(length):
+                slots[place % size] = place
+            assert ring_positions(length, size).tolist() == slots
+    assert ring_positions([2, 5], 4).shape == (2, 4)
+
+
+def test_keys_that_windows_and_chunks_show():
+    for position in range(12):
+        window = [key for key in range(position + 1) if position - key < 5]
+        chunk = [key for key in range(position + 1) if key // 5 == position // 5]
+        assert first_visible([position], window=5)[0] == window[0]
+        assert first_visible([position], chunk=5)[0] == chunk[0]
+
+
+MISTAKES = {
+    "lengths must sum to tokens, 6; got 5": lambda: packed([3, 2], tokens=6),
+    "lengths must sum to the same in every row, 5; got 4 in row 1": lambda: packed([[3, 2], [4]]),
+    "lengths must be an integer from 0 to 1073741824; got -1": lambda: packed([3, -1]),
+    "lengths must be an integer from 0 to 1073741824; got 1.5": lambda: packed([1.5]),
+    "lengths must need at most": lambda: packed([1 << 30] * 4),
+    "lengths must be those of one row; got 2 rows": lambda: boundaries([[3], [3]]),
+    "boundaries must go from 0 to the 5 tokens; got 0 to 4": lambda: lengths_between([0, 4], tokens=5),
+    "boundaries must go from 0 to the 5 tokens; got none": lambda: lengths_between([], tokens=5),
+    "boundaries must not fall, or documents overlap; got 2 behind 3": lambda: lengths_between([0, 3, 2, 5], tokens=5),
+    "parents must come before their children; got 1 for token 1": lambda: draft_tree([-1, 1]),
+    "parents must be at most 16384; got 16385": lambda: draft_tree([-1] * 16385),
+    "cached must not be negative; got -2": lambda: draft_tree([-1], cached=[3, -2]),
+    "suffixes must be at most 16384 tokens with the prefix; got 16385": lambda: shared_prefix(16384, [1]),
+    "size must be an integer from 1": lambda: ring_positions(4, 0),
+    "length must be an integer from 0 to 1073741824; got -1": lambda: ring_positions([-1], 4),
+    "window or chunk must be given, and not both; got window=3 and chunk=3": lambda: first_visible(
+        [0], window=3, chunk=3
+    ),
+    "positions must not be negative; got -1": lambda: first_visible([-1], window=3),
+    "positions must hold whole numbers; got float64": lambda: first_visible([0.5], window=3),
+    "table must be one of 'bert', 'gpt2', 'bart', 'opt', 'roberta', 'fairseq'": lambda: table_rows([1], table="t5"),
+    "padding_idx must be left out for 'opt', which has none; got 1": lambda: table_rows(
+        [1], table="opt", padding_idx=1
+    ),
+    "mask must have at most 512 tokens for a table of 514 rows whose first token has row 2; got 513": lambda: (
+        table_rows(np.ones((1, 513), bool), table="roberta", rows=514)
+    ),
+}
+
+
+@pytest.mark.parametrize("message", MISTAKES)
+def test_mistakes_name_the_argument_and_both_numbers(message):
+    with pytest.raises((TypeError, ValueError), match=f"^{message}"):
+        MISTAKES[message]()
 
 
 def test_decoding_goes_on_where_each_row_stopped():

@@ -40,6 +40,7 @@ PARTS = {
     "accuracy": "Accuracy",
     "scale": "To a million tokens",
     "imports": "Importing",
+    "positions": "Positions of packed rows",
 }
 #: What is said before the figures of a benchmark.
 SAID = {

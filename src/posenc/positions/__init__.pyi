@@ -1,6 +1,11 @@
 """Every public name, listed once: `__init__.py` loads each from here when it is first asked for."""
 
 from .bi_level import bi_level as bi_level
+from .branches import Branches as Branches
+from .branches import draft_tree as draft_tree
+from .branches import first_visible as first_visible
+from .branches import ring_positions as ring_positions
+from .branches import shared_prefix as shared_prefix
 from .coupled import coupled as coupled
 from .distance import difference as difference
 from .distance import steps as steps
@@ -25,9 +30,11 @@ from .random_positions import random_floats as random_floats
 from .random_positions import randomised as randomised
 from .random_positions import shifted as shifted
 from .random_positions import skip_wise as skip_wise
+from .sequences import boundaries as boundaries
 from .sequences import decoding as decoding
 from .sequences import documents as documents
 from .sequences import from_mask as from_mask
+from .sequences import lengths_between as lengths_between
 from .sequences import packed as packed
 from .sequences import span as span
 from .shards import Sharding as Sharding
@@ -37,5 +44,6 @@ from .sliced_images import SliceMarks as SliceMarks
 from .sliced_images import minicpm_v as minicpm_v
 from .symmetric_media import rope_tie as rope_tie
 from .symmetric_media import vrope as vrope
+from .table_rows import table_rows as table_rows
 from .token_kinds import span_types as span_types
 from .token_kinds import token_types as token_types

@@ -25,6 +25,8 @@ from .modules.modules import Score as Score
 from .modules.modules import module as module
 from .modules.token_embedding import embed as embed
 from .modules.vector_table import table as table
+from .packed_batches import PackedCollator as PackedCollator
+from .packed_batches import document_mask as document_mask
 from .rotary_paths.angles import Angles as Angles
 from .rotary_paths.angles import angles as angles
 from .rotary_paths.angles import rotation as rotation
