@@ -17,6 +17,7 @@ from .grid import coordinates as coordinates
 from .grid import grid as grid
 from .grid import grid_from_mask as grid_from_mask
 from .grid import prefixed as prefixed
+from .learned_table_rows import table_rows as table_rows
 from .mixed_media import Film as Film
 from .mixed_media import Image as Image
 from .mixed_media import Segment as Segment
@@ -44,6 +45,5 @@ from .sliced_images import SliceMarks as SliceMarks
 from .sliced_images import minicpm_v as minicpm_v
 from .symmetric_media import rope_tie as rope_tie
 from .symmetric_media import vrope as vrope
-from .table_rows import table_rows as table_rows
 from .token_kinds import span_types as span_types
 from .token_kinds import token_types as token_types

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -182,8 +183,14 @@ def lengths_between(boundaries: Array, *, tokens: int) -> list[int]:
 def _lengths(lengths: Any, tokens: int | None) -> tuple[np.ndarray, int | None]:
     """Lengths of documents one after the other, and the number of rows, None for a row by itself."""
     nested = isinstance(lengths, list | tuple) and len(lengths) > 0 and hasattr(lengths[0], "__len__")
-    rows = [_counts(row) for row in lengths] if nested else [_counts(lengths)]
-    sums = [int(row.sum()) for row in rows]
+    rows = lengths if nested else [lengths]
+    if nested and all(type(row) is list for row in rows):
+        counts = _counts([*chain.from_iterable(rows)])
+        ends = np.concatenate([[0], np.cumsum(counts)])
+        sums = np.diff(ends[np.cumsum([0, *map(len, rows)])]).tolist()
+    else:
+        each = [_counts(row) for row in rows]
+        counts, sums = np.concatenate(each), [int(row.sum()) for row in each]
     expected = sums[0] if tokens is None else validation.integer("tokens", tokens, 0, LONGEST)
     for row, total in enumerate(sums):
         if total != expected:
@@ -193,12 +200,12 @@ def _lengths(lengths: Any, tokens: int | None) -> tuple[np.ndarray, int | None]:
                 f"lengths must sum to {rule}, {expected}; got {total}{where}. Count padding as a document."
             )
     validation.size("lengths", sum(sums))
-    return np.concatenate(rows), len(rows) if nested else None
+    return counts, len(rows) if nested else None
 
 
 def _counts(lengths: Any) -> np.ndarray:
     """Lengths of documents of one row, checked at once where they are plain numbers."""
-    if isinstance(lengths, list | tuple) and all(type(length) is int for length in lengths):
+    if isinstance(lengths, list | tuple) and set(map(type, lengths)) <= {int}:
         plain = len(lengths) == 0 or (min(lengths) >= 0 and max(lengths) <= LONGEST)
     else:
         plain = isinstance(lengths, np.ndarray) and lengths.ndim == 1 and lengths.dtype.kind in "iu"
