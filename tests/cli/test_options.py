@@ -142,7 +142,13 @@ VALUES: dict[str, dict[str, tuple[str, ...]]] = {
     "manifest": {"length": ("200000",), "waive": ("rope_style",)},
     "plan": {"length": ("524288",), "typical": ("100",), "trained": ("1000",)},
     "diff": {"waive": ("rope_style",), "draft": (), "length": ("4096",)},
-    "preflight": {"length": ("200000",), "draft": ("draft",), "waive": ("rope_style",)},
+    "preflight": {
+        "length": ("200000",),
+        "draft": ("draft",),
+        "engine": ("no-such-engine",),
+        "cache": ("there",),
+        "waive": ("rope_style",),
+    },
     "doctor": {
         "layer": ("99",),
         "part": ("decoder",),

@@ -13,6 +13,9 @@ from typing import Any
 import pytest
 import yaml
 
+from posenc.engines import Cell, EngineRow, EngineTable
+from posenc.models import from_config, manifest
+
 ROOT = Path(__file__).parents[2]
 LLAMA = {"model_type": "llama", "hidden_size": 64, "num_attention_heads": 4, "num_hidden_layers": 2,
          "rope_theta": 500_000.0, "max_position_embeddings": 32_768}  # fmt: skip
@@ -130,3 +133,39 @@ def test_the_hook(run, tmp_path):
     environment, entry = a_posenc_on_the_path(tmp_path), shlex.split(hook["entry"])
     assert bash([*entry, "trainer.json", "served.json"], environment).returncode == 1
     assert bash([*entry, "bloom.json", "bloom.json"], environment).returncode == 0
+
+
+def test_engines_that_serve_the_file(run, monkeypatch):
+    """A table as `engine_table` returns it: one engine differs, one was not run."""
+    asked = []
+    wrong = {"pairs": Cell("live", "as the file"), "frequencies": Cell("live", "truncate is True", differs=True)}
+    rows = (EngineRow("llama.cpp", "1", "whole model", wrong, effects={4096: 0.48}, write="nothing helps"),
+            EngineRow("mlx-lm", "2", "whole model", {}, failure="install: no network"))  # fmt: skip
+
+    def engine_table(path: str, **options: Any) -> EngineTable:
+        asked.append((path, options["engines"]))
+        return EngineTable(path, "llama", ("pairs", "frequencies"), (), rows)
+
+    monkeypatch.setattr("posenc.engines.engine_table", engine_table)
+    said = run("trainer.json", "same.json", "--engine", "llama.cpp", "mlx-lm")
+    assert (said.code, asked) == (1, [("same.json", ("llama.cpp", "mlx-lm"))])
+    page = said.out
+    assert "llama.cpp 1: differ\n  pairs: as the file\n  frequencies: truncate is True\n  logits move by 0.48" in page
+    assert "mlx-lm 2: agree in what was compared\n  not compared: install: no network" in page
+    assert "to write:\n  llama.cpp: nothing helps" in page
+    assert page.strip().endswith("posenc preflight trainer.json same.json --engine llama.cpp mlx-lm")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("trainer.json", "same.json", "--cache", "there"), "cache must come with --engine; got 'there' alone"),
+        (("trainer.json", "same.json", "--engine", "no-such"), "engine must be one of 'transformers', "),
+        (("manifest.json", "manifest.json", "--engine", "llama.cpp"), "engine must come with a config.json, of which"),
+    ],
+)
+def test_what_engines_need(run, words, said):
+    Path("manifest.json").write_text(manifest(from_config(LLAMA)).to_json())
+    ran = run(*words)
+    assert (ran.code, ran.out) == (2, "")
+    assert said in ran.err

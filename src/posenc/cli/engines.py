@@ -55,7 +55,7 @@ class EnginesVerb(Verb):
     def run(self) -> Answer:
         versions = dict(map(_version, self.at))
         stop = threading.Event()
-        with _progress() as watch:
+        with engine_progress() as watch:
             try:
                 table = engine_table(
                     self.file, engines=self.only or None, at=versions, cache=self.cache, stop=stop, watch=watch
@@ -94,7 +94,7 @@ def _cells(table: EngineTable, row: EngineRow) -> Iterator[str]:
 
 
 @contextmanager
-def _progress() -> Iterator[Callable[[str, str, int, int], None]]:
+def engine_progress() -> Iterator[Callable[[str, str, int, int], None]]:
     """A bar for each engine: its downloads with the time left, then that it runs; lines where there is no terminal."""
     from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn

@@ -146,7 +146,8 @@ def _as_held(group: LayerGroup, attention: BuiltAttention) -> LayerGroup:
     """
     for key in ("sliding_window", "scaling"):
         held, built = (getattr(module, key, None) for module in (attention.module, attention.built))
-        if held == built:
+        are_numbers = all(isinstance(value, int | float | None) for value in (held, built))
+        if not are_numbers or held == built:
             continue
         kind = f"{key} of attention in {group.attention} is {held!r}, where its class makes {built!r} of the config"
         group = replace(group, notes=(*group.notes, kind))
