@@ -67,7 +67,8 @@ def opened(watched, lesson, **options):
         page.locator(".veil button").first.click()
     for name in SECTION_NAMES:
         page.locator(f"#{name}").scroll_into_view_if_needed()
-        page.locator(f"#view-{name} > *").first.wait_for(state="attached")
+        if page.locator(f"#view-{name}").count():
+            page.locator(f"#view-{name} > *").first.wait_for(state="attached")
     page.get_by_role("button", name="Show it without a guess").click()
     assert one.hosts <= {""}
     return page
@@ -82,8 +83,11 @@ def test_the_page_opens_asks_and_shows(watched, lesson):
     path, data = lesson
     one = watched()
     page = one.open(path.as_uri())
-    assert page.locator("#view-words").is_hidden()
+    dimmed = page.locator("#view-words.dimmed")
+    assert dimmed.count() == 1
+    assert page.locator("#view-hero .cell-table").count() == 2, "the first picture is there at once"
     page.get_by_label("Each word keeps its vector.").check()
+    assert dimmed.count() == 0
     assert page.locator("#words .answer").inner_text().startswith("As you said.")
     shown = page.locator("#view-words tbody td").all_inner_texts()
     pair = data["words"][0]
@@ -146,7 +150,7 @@ def test_the_readers_own_words_take_vectors_of_the_file_in_every_section(watched
     page.evaluate("navigator.clipboard.writeText = async (text) => { window.copied = text; }")
     words.get_by_role("button", name="Copy link").click()
     again = watched().open(page.wait_for_function("window.copied").json_value())
-    again.locator("#words .veil button").first.click()
+    assert again.locator("#words .veil").count() == 0, "a link opens what it names"
     again.locator("#view-words .keep").wait_for(state="attached")
     assert again.locator("#view-words .chip").all_text_contents() == words.locator(".chip").all_text_contents()
     assert violations(page) == []
@@ -215,7 +219,11 @@ def test_exercises_are_graded_as_posenc_check_does(watched, lesson):
             item.get_by_role("button").click()
             page.wait_for_timeout(10)
             assert item.locator(".grade").get_attribute("data-state") == state, (one["name"], answer)
-    assert page.locator("#view-exercises .score").inner_text() == f"{len(questions)} of {len(questions)} solved."
+    assert (
+        page.locator("#view-exercises .score")
+        .inner_text()
+        .startswith(f"{len(questions)} of {len(questions)} graded questions solved")
+    )
 
 
 @pytest.mark.browser
@@ -244,11 +252,62 @@ def test_slides_turn_by_keys(watched, lesson):
     page = opened(watched, lesson, width=1920)
     page.evaluate("scrollTo(0, 0)")
     page.get_by_role("button", name="Slides").click()
-    assert page.locator("main > section:visible").count() == 1
+    count, frames = page.locator("#slide-bar output"), 1 + 2 * sum(section.on_slides for section in SECTIONS)
+    assert page.locator("main > section:visible").count() == 0, "the title comes first"
     page.keyboard.press("ArrowRight")
-    assert page.locator("#slide-bar output").inner_text() == f"2 of {len(SECTIONS)}"
+    assert count.inner_text() == f"2 of {frames}"
+    assert page.locator("main > section:visible").count() == 1
+    page.locator("body").press("End")
+    assert count.inner_text() == f"{frames} of {frames}"
+    page.locator("body").press("Home")
+    for key in (" ", " ", "PageDown"):
+        page.evaluate("document.activeElement.blur()")
+        page.keyboard.press(key)
+    assert page.url.endswith("#slide=others")
     page.keyboard.press("Escape")
     assert page.locator("main > section:visible").count() == len(SECTIONS)
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize(("width", "height"), [(1280, 720), (1920, 1080)])
+def test_no_slide_is_cut_off(watched, lesson, width, height):
+    page = watched(width=width, height=height).open(lesson[0].as_uri() + "#slide=top")
+    bar, cut = page.locator("#slide-bar"), []
+    for _ in range(1 + 2 * sum(section.on_slides for section in SECTIONS)):
+        page.wait_for_timeout(1100)
+        name = page.url.partition("=")[2]
+        bottom = page.locator(".current").bounding_box()
+        if (
+            bottom["y"] + bottom["height"] > bar.bounding_box()["y"] + 1
+            or not page.locator(".current h1, .current h2").count()
+        ):
+            cut.append(name)
+        page.keyboard.press("PageDown")
+    assert not cut
+
+
+@pytest.mark.browser
+def test_words_of_the_first_picture_move_and_change_only_what_knows_positions(watched, lesson):
+    page = watched().open(lesson[0].as_uri())
+    tables = page.locator("#view-hero .cell-table")
+    before = [tables.nth(index).locator("td").all_inner_texts() for index in (0, 1)]
+    page.locator("#view-hero .word").first.press("ArrowRight")
+    after = [tables.nth(index).locator("td").all_inner_texts() for index in (0, 1)]
+    assert after[0] == before[0]
+    assert after[1] != before[1]
+    assert "bites Dog man" in page.locator("#view-hero .readout").inner_text()
+
+
+@pytest.mark.browser
+def test_on_paper_every_view_is_drawn_and_every_answer_shown(watched, lesson):
+    page = watched().open(lesson[0].as_uri())
+    page.emulate_media(media="print")
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    page.wait_for_timeout(1500)
+    for section in SECTIONS:
+        if section.has_view:
+            assert page.locator(f"#view-{section.name} > *").count(), section.name
+    assert page.locator(".answer:visible").count() == page.locator(".answer").count() > 5
 
 
 def test_the_data_cannot_leave_its_element(tmp_path):
@@ -275,7 +334,7 @@ def test_a_link_reopens_a_view_and_a_button_saves_its_pictures(watched, lesson):
     page.evaluate("window.copied = ''")
     words.get_by_role("button", name="Copy link").click()
     again = watched().open(page.wait_for_function("window.copied").json_value())
-    again.locator("#words .veil button").first.click()
+    assert again.locator("#words .veil").count() == 0, "a link opens what it names"
     again.locator("#view-words .keep").wait_for(state="attached")
     assert again.locator("#view-words .chip").all_text_contents() == shown
     with page.expect_download() as saved:

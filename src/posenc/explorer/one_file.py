@@ -56,6 +56,7 @@ def one_file(
     data: Mapping[str, Any] | None = None,
     connect: bool = False,
     language: str = "en",
+    description: str = "",
 ) -> str:
     """Whole page as text.
 
@@ -72,7 +73,7 @@ def one_file(
 <meta name="color-scheme" content="light dark">
 <meta name="referrer" content="no-referrer">
 {tag("title", title)}
-<link rel="icon" href="data:,">
+{_described(title, description)}<link rel="icon" href="data:,">
 <style>{style}</style>
 </head>
 <body>
@@ -82,6 +83,17 @@ def one_file(
 </body>
 </html>
 """
+
+
+def _described(title: str, description: str) -> str:
+    """What search engines and messengers show of the page; nothing where it has no description."""
+    if not description:
+        return ""
+    named = {"description": description, "og:title": title, "og:description": description, "og:type": "article"}
+    return "".join(
+        f'<meta {"property" if name.startswith("og:") else "name"}="{name}" content="{escape(text)}">\n'
+        for name, text in named.items()
+    )
 
 
 def policy(script: str, style: str, *, connect: bool) -> str:

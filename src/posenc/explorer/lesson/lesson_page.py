@@ -18,11 +18,16 @@ LEAD = (
 
 
 class Section(NamedTuple):
-    """A section: text in sections/NAME.html, view in browser/NAME.js; `needs` names data of a training."""
+    """A section: text in sections/NAME.html, view in browser/NAME.js; `needs` names data of a training.
+
+    Sections that are only read have no slides.
+    """
 
     name: str
     title: str
     needs: str = ""
+    has_view: bool = True
+    on_slides: bool = True
 
 
 SECTIONS = (
@@ -34,6 +39,7 @@ SECTIONS = (
     Section("sum", "Embedding + encoding"),
     Section("shift", "A step is a rotation"),
     Section("turn", "Turn it by hand"),
+    Section("shares", "How the pairs add up"),
     Section("distance", "Or say it in the scores"),
     Section("maps", "Where attention looks, before and after training", "maps"),
     Section("ledger", "The ledger"),
@@ -41,8 +47,9 @@ SECTIONS = (
     Section("beyond", "Beyond the training length", "models"),
     Section("break", "Break it yourself"),
     Section("layouts", "Two layouts, one encoding"),
-    Section("exercises", "Exercises"),
-    Section("trust", "How far to trust this", "models"),
+    Section("exercises", "Exercises", on_slides=False),
+    Section("questions", "Questions that learners ask", has_view=False, on_slides=False),
+    Section("trust", "How far to trust this", "models", on_slides=False),
 )
 _FORMULA = re.compile(r'<div class="formula">.*?</div>\n?', re.DOTALL)
 
@@ -51,21 +58,23 @@ def lesson_page(data: Mapping[str, Any], status: str) -> str:
     """Whole page; a section whose training is missing says so, and `status` says what is missing, or is ""."""
     entries = "".join(element("li", tag("a", one.title, href=f"#{one.name}")) for one in SECTIONS)
     notice = tag("p", status, **{"class": "status", "role": "status"}) if status else ""
-    head = (
+    head = element(
+        "div",
         tag("p", "posenc · a lesson", **{"class": "kicker"})
         + tag("h1", TITLE)
         + tag("p", LEAD, **{"class": "lead"})
         + notice
-        + '<div id="tools"></div>'
+        + '<div id="tools"></div>',
     )
     body = (
-        f'<header class="hero">{head}<div class="view" id="view-hero"></div></header>\n'
+        f'<header class="hero" id="top">{head}<div class="view" id="view-hero"></div></header>\n'
         + element("nav", element("ol", entries), **{"aria-label": "Contents", "class": "contents"})
         + element("main", "\n".join(_section(index, one, data) for index, one in enumerate(SECTIONS, 1)))
         + '<div id="slide-bar"></div>'
     )
     return one_file(
         title=f"{TITLE} A lesson on positional encoding",
+        description=LEAD,
         entry=FOLDER / "browser" / "lesson.js",
         styles=[BROWSER / "theme.css", FOLDER / "browser" / "lesson.css"],
         body=body,
@@ -89,9 +98,15 @@ def _section(number: int, section: Section, data: Mapping[str, Any]) -> str:
     heading = tag("p", f"{number}", **{"class": "ordinal", "aria-hidden": "true"}) + tag(
         "h2", section.title, id=f"{section.name}-title"
     )
+    if not section.has_view:
+        view = ""
     idea = element("div", f"{heading}\n{words}{formula}{guess}", **{"class": "idea"})
     return element(
         "section",
         f"{idea}\n{view}",
-        **{"id": section.name, "class": "part", "aria-labelledby": f"{section.name}-title"},
+        **{
+            "id": section.name,
+            "class": "part" if section.on_slides else "part to-read",
+            "aria-labelledby": f"{section.name}-title",
+        },
     )

@@ -33,6 +33,7 @@ export function beyond(view, { models: trained }) {
     element("div", { class: "row" }, reveal, skip),
     result,
   );
+  view.addEventListener("reveal", show);
 }
 
 function picked(guess) {

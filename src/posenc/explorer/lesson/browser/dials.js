@@ -4,6 +4,7 @@ import { cosSin } from "../../browser/angles.js";
 import { pageColour } from "../../browser/colours.js";
 import { textField } from "../../browser/controls.js";
 import { element, fill, shown, svg } from "../../browser/dom.js";
+import { play } from "./play.js";
 
 const LARGEST = 2n ** 53n;
 const PERIODS = 3;
@@ -29,9 +30,19 @@ export function dials(view, { grid }) {
   };
   const field = textField({ label: "A number", value: "150", wait: 0, onInput: draw });
   field.input.inputMode = "numeric";
+  const onward = play({
+    label: "Play: count on, and all hands turn",
+    rate: 8,
+    step: () => {
+      const next = String((parsed(field.get()) ?? 0n) + 1n);
+      field.set(next);
+      draw(next);
+    },
+  });
   fill(
     view,
     field,
+    onward,
     problem,
     element("h3", {}, "In bits, the last digit first"),
     bits,

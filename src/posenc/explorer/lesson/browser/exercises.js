@@ -7,9 +7,13 @@ export function exercises(view, { exercises: questions }) {
   const done = new Set();
   const score = element("p", { class: "score", role: "status" });
   const graded = questions.filter(({ kind }) => kind !== "words");
+  const open = questions.length - graded.length;
+  const told = () => {
+    score.textContent = `${done.size} of ${graded.length} graded questions solved; ${open} more have an answer to compare with.`;
+  };
   const solved = (name) => {
     done.add(name);
-    score.textContent = `${done.size} of ${graded.length} solved.`;
+    told();
   };
   fill(
     view,
@@ -20,7 +24,7 @@ export function exercises(view, { exercises: questions }) {
       questions.map((one) => question(one, solved)),
     ),
   );
-  score.textContent = `0 of ${graded.length} solved.`;
+  told();
 }
 
 function question(one, solved) {

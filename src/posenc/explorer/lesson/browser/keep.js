@@ -21,7 +21,11 @@ export function keep(name, view) {
     button("Save SVG", () => saveSvg(together(view), `posenc-${name}`)),
   ];
   if (pictures(view).length) view.append(element("div", { class: "keep" }, copy, saving));
-  const follow = (linked) => linked.view === name && restore(view, linked);
+  const follow = (linked) => {
+    if (linked.view !== name) return;
+    view.dispatchEvent(new Event("reveal"));
+    restore(view, linked);
+  };
   follow(readLink());
   onLink(follow);
 }

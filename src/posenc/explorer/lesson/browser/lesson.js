@@ -8,6 +8,7 @@ import { breakIt } from "./break.js";
 import { dials } from "./dials.js";
 import { distance } from "./distance.js";
 import { exercises } from "./exercises.js";
+import { hero } from "./hero.js";
 import { keep, showLinked } from "./keep.js";
 import { ladder } from "./ladder.js";
 import { layouts } from "./layouts.js";
@@ -16,6 +17,7 @@ import { maps } from "./maps.js";
 import { models } from "./models.js";
 import { others } from "./others.js";
 import { predictions } from "./predict.js";
+import { shares } from "./shares.js";
 import { shift } from "./shift.js";
 import { slides } from "./slides.js";
 import { sum } from "./sum.js";
@@ -25,6 +27,7 @@ import { waves } from "./waves.js";
 import { words } from "./words.js";
 
 const VIEWS = {
+  hero,
   words,
   others,
   ladder,
@@ -33,6 +36,7 @@ const VIEWS = {
   sum,
   shift,
   turn,
+  shares,
   distance,
   maps,
   ledger,
@@ -54,9 +58,13 @@ function start() {
       keep(name, place);
     });
   }
+  addEventListener("beforeprint", () => {
+    revealAll();
+    for (const folded of document.querySelectorAll("details")) folded.open = true;
+  });
   predictions(() => dispatchEvent(new Event("resize")));
   const bar = document.getElementById("slide-bar");
-  const enter = slides(bar, () => dispatchEvent(new Event("resize")));
+  const enter = slides(bar, revealAll, () => dispatchEvent(new Event("resize")));
   const shade = button("", () => {
     setTheme(theme() === "dark" ? "light" : "dark");
     shade.textContent = theme() === "dark" ? "Light" : "Dark";
@@ -66,17 +74,23 @@ function start() {
   showLinked();
 }
 
-/** Draw a view when the reader comes near it, so that the first paint waits for none of them. */
+/** Draw a view when the reader comes near it or it is revealed, so that the first paint waits for none of them. */
 function whenNear(place, draw) {
-  const watch = new IntersectionObserver(
-    (entries) => {
-      if (!entries.some((entry) => entry.isIntersecting)) return;
-      watch.disconnect();
-      draw();
-    },
-    { rootMargin: "1200px" },
-  );
-  watch.observe(place.hidden ? place.parentElement : place);
+  const once = () => {
+    watch.disconnect();
+    place.removeEventListener("reveal", once);
+    draw();
+  };
+  const watch = new IntersectionObserver((entries) => entries.some((entry) => entry.isIntersecting) && once(), {
+    rootMargin: "1200px",
+  });
+  watch.observe(place);
+  place.addEventListener("reveal", once);
+}
+
+/** Draw every view and bring it to light, for paper and for slides. */
+function revealAll() {
+  for (const view of document.querySelectorAll(".view")) view.dispatchEvent(new Event("reveal"));
 }
 
 start();

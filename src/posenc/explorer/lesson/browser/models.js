@@ -25,7 +25,7 @@ export function models(view, { models: trained }) {
   const head = element(
     "tr",
     {},
-    ["model", "encoding", "learns", "last loss"].map((text) => element("th", { scope: "col" }, text)),
+    ["model", "encoding", "learns", "training loss"].map((text) => element("th", { scope: "col" }, text)),
   );
   fill(
     view,

@@ -1,4 +1,4 @@
-// The reader predicts before the page reveals: a guess opens the picture next to it.
+// The reader predicts before the page reveals: until there is a guess, the picture next to the question stands dimmed.
 
 import { button } from "../../browser/controls.js";
 import { element } from "../../browser/dom.js";
@@ -18,18 +18,23 @@ function ask(question, view, opened) {
   const veil = element(
     "div",
     { class: "veil" },
-    element("p", {}, "Your guess opens this picture."),
+    element("p", {}, "Your guess brings this picture to light."),
     button("Show it without a guess", () => open()),
   );
   const open = () => {
     veil.remove();
-    view.hidden = false;
+    view.classList.remove("dimmed");
+    view.inert = false;
     opened();
   };
   answer.hidden = true;
   answer.setAttribute("role", "status");
-  view.hidden = true;
-  view.before(veil);
+  view.classList.add("dimmed");
+  view.inert = true;
+  view.addEventListener("reveal", open);
+  const guarded = element("div", { class: "guarded" }, veil);
+  view.before(guarded);
+  guarded.append(view);
   inputs.forEach((input, index) =>
     input.addEventListener("input", () => {
       question.dataset.state = index === right ? "right" : "wrong";

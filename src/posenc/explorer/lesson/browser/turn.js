@@ -4,6 +4,7 @@ import { cosSin } from "../../browser/angles.js";
 import { button, slider } from "../../browser/controls.js";
 import { element, fill, svg } from "../../browser/dom.js";
 import { number } from "./number.js";
+import { play } from "./play.js";
 
 const MOST = 40;
 const ARROWS = { q: { start: 0.3, colour: "query" }, k: { start: 1.1, colour: "key" } };
@@ -62,6 +63,7 @@ export function turn(view, { rotation }) {
       { class: "row" },
       button("Both 7 back", together(-7)),
       button("Both 7 on", together(7), { class: "primary" }),
+      play({ label: "Play: move both on", rate: 8, step: () => together(state.q === MOST || state.k === MOST ? -MOST : 1)() }),
     ),
     element("div", { class: "controls" }, query, key, pair),
   );
