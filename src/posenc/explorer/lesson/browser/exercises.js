@@ -9,7 +9,8 @@ export function exercises(view, { exercises: questions }) {
   const graded = questions.filter(({ kind }) => kind !== "words");
   const open = questions.length - graded.length;
   const told = () => {
-    score.textContent = `${done.size} of ${graded.length} graded questions solved; ${open} more have an answer to compare with.`;
+    score.textContent =
+      `${done.size} of ${graded.length} graded questions solved; ` + `${open} more have an answer to compare with.`;
   };
   const solved = (name) => {
     done.add(name);

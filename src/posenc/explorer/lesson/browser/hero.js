@@ -8,7 +8,7 @@ const WORDS = ["Dog", "bites", "man"];
 const PLACES = 8;
 /** Sharpness of the softmax, so that three words show a clear difference. */
 const SCALE = 0.5;
-/** The content of each word as a query and as a key: an angle for each pair of channels, the same whatever the place. */
+/** What each word is as a query and as a key: an angle for each pair of channels, whatever the place. */
 const QUERIES = [
   [0.2, 1.9, 4.1, 5.3],
   [2.4, 0.6, 1.1, 3.9],

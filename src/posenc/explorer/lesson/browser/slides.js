@@ -64,8 +64,8 @@ export function slides(bar, entered, shown) {
 const nameOf = ({ part, shows }) => (shows === "picture" ? `${part.id}-picture` : part.id);
 
 function turned(event, { show, leave, at, last }) {
-  if (!document.body.classList.contains("slides") || event.target.closest("input, select, textarea, [role=application]"))
-    return;
+  const elsewhere = event.target.closest("input, select, textarea, [role=application]");
+  if (!document.body.classList.contains("slides") || elsewhere) return;
   const onButton = event.target.closest("button, summary, a");
   const turn = {
     ArrowRight: () => show(at + 1),

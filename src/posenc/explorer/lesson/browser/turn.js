@@ -50,6 +50,7 @@ export function turn(view, { rotation }) {
     value: state.pair,
     onInput: (value) => move({ pair: value }),
   });
+  const atEnd = () => Math.max(state.q, state.k) === MOST;
   const together = (step) => () => {
     const room = Math.max(-Math.min(state.q, state.k), Math.min(step, MOST - Math.max(state.q, state.k)));
     move({ q: state.q + room, k: state.k + room });
@@ -63,7 +64,7 @@ export function turn(view, { rotation }) {
       { class: "row" },
       button("Both 7 back", together(-7)),
       button("Both 7 on", together(7), { class: "primary" }),
-      play({ label: "Play: move both on", rate: 8, step: () => together(state.q === MOST || state.k === MOST ? -MOST : 1)() }),
+      play({ label: "Play: move both on", rate: 8, step: () => together(atEnd() ? -MOST : 1)() }),
     ),
     element("div", { class: "controls" }, query, key, pair),
   );
