@@ -105,6 +105,7 @@ from .frequencies import NTKFixed as NTKFixed
 from .frequencies import NTKMixed as NTKMixed
 from .frequencies import Proportional as Proportional
 from .frequencies import Resonance as Resonance
+from .frequencies import RIFLEx as RIFLEx
 from .frequencies import Scaling as Scaling
 from .frequencies import YaRN as YaRN
 from .phase import cosine_sine as cosine_sine

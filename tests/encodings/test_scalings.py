@@ -28,6 +28,7 @@ from posenc import (
     Partial,
     Proportional,
     Resonance,
+    RIFLEx,
     RoPE,
     Scaling,
     YaRN,
@@ -71,6 +72,8 @@ SCALINGS = [
     Clipped(),
     Clipped(count=32, scaling=YaRN(16.0, original=4096)),
     Clipped(count=5, soft=False),
+    RIFLEx(pair=5, length=120),
+    RIFLEx(pair=3, length=1000, share=1.0),
 ]
 CASES = pytest.mark.parametrize("scaling", SCALINGS)
 #: Compiled anew for each: two in every run, the others by night.
@@ -125,6 +128,24 @@ def test_clipped_as_the_released_code_computes_it(count: int) -> None:
     expected = torch.cat([frequencies[:-count], frequencies[-count:] * mask])
     found = Rescaled(Geometric(64, 500_000.0), Clipped(count=count)).float32(torch.zeros(()))
     assert torch.equal(found, expected)
+
+
+@pytest.mark.parametrize("k", [1, 4, 8])
+def test_riflex_as_the_released_code_computes_it(k: int) -> None:
+    """thu-ml/RIFLEx counts pairs from 1 and writes 0.9 · 2π / L into one float32 frequency."""
+    frequencies = Geometric(16, 256.0).float32(torch.zeros(()))
+    frequencies[k - 1] = 0.9 * 2 * torch.pi / 900
+    found = Rescaled(Geometric(16, 256.0), RIFLEx(pair=k - 1, length=900)).float32(torch.zeros(()))
+    assert torch.equal(found, frequencies)
+
+
+def test_riflex_finds_the_pair_whose_wavelength_repeats() -> None:
+    """`identify_k` of the authors, over the time of HunyuanVideo and CogVideoX."""
+    for dim, base in ((16, 256.0), (16, 10_000.0)):
+        wavelengths = [round(2 * np.pi * base ** (2 * pair / dim)) for pair in range(dim // 2)]
+        for frames in range(1, 2000, 7):
+            nearest = min(range(dim // 2), key=lambda pair: abs(wavelengths[pair] - frames))
+            assert RIFLEx.pair_repeating(Geometric(dim, base), frames) == nearest
 
 
 @COMPILED
@@ -184,6 +205,7 @@ FIELDS: list[tuple[Scaling, dict[str, Any]]] = [
     (Proportional(0.5), {"fraction": 0.25, "factor": 2.0}),
     (Resonance(), {"scaling": Linear(2.0)}),
     (Clipped(), {"count": 19, "soft": False, "scaling": Linear(2.0)}),
+    (RIFLEx(5, 120), {"pair": 4, "length": 121, "share": 1.0}),
 ]
 
 
@@ -264,6 +286,11 @@ REFUSED: list[tuple[type, dict[str, Any], str]] = [
     (Proportional, {"fraction": 1.5}, "fraction must be a finite number above 0 and at most 1"),
     (Resonance, {"scaling": 2.0}, "scaling must be a scaling or None; got 2.0"),
     (Clipped, {"count": 0}, "count must be an integer from 1"),
+    (RIFLEx, {"pair": -1, "length": 9}, "pair must be an integer from 0"),
+    (RIFLEx, {"pair": 0, "length": 0}, "length must be an integer from 1"),
+    (RIFLEx, {"pair": 0, "length": 9, "share": 1.5}, "share must be a finite number above 0 and at most 1"),
+    (RoPE, {"dim": 8, "scaling": RIFLEx(4, 99)}, "pair must be below the 4 pairs that there are; got 4"),
+    (RoPE, {"dim": 8, "scaling": RIFLEx(1, 56)}, "length must be at least 57, or pair 1 would rotate faster.*got 56"),
     (Clipped, {"soft": 1}, "soft must be True or False"),
     (Clipped, {"scaling": 2.0}, "scaling must be a scaling or None; got 2.0"),
     (RoPE, {"dim": 8, "scaling": Clipped(count=5)}, "count must leave at least one of 4 pairs that rotates, so"),

@@ -117,6 +117,13 @@ def clipped(scaling, base, dim, plane):
     return before * (1 + mpmath.cospi(mpmath.mpf(place) / max(scaling.count - 1, 1))) / 2
 
 
+def riflex(scaling, base, dim, plane):
+    """Zhao et al. 2025, eq. 8, with the 0.9 of their code: a plane makes that share of a revolution over the length."""
+    if plane != scaling.pair:
+        return plain(base, dim, plane)
+    return mpmath.mpf(scaling.share) * 2 * mpmath.pi / scaling.length
+
+
 RULES = MappingProxyType(
     {
         "Clipped": clipped,
@@ -129,6 +136,7 @@ RULES = MappingProxyType(
         "NTKFixed": ntk_fixed,
         "NTKMixed": ntk_mixed,
         "Proportional": proportional,
+        "RIFLEx": riflex,
         "Resonance": resonance,
         "YaRN": yarn,
     }

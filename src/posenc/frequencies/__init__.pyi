@@ -20,6 +20,7 @@ from .scalings.ntk import NTKMixed as NTKMixed
 from .scalings.ntk_by_parts import NTKByParts as NTKByParts
 from .scalings.proportional import Proportional as Proportional
 from .scalings.resonance import Resonance as Resonance
+from .scalings.riflex import RIFLEx as RIFLEx
 from .scalings.scaling import Rescaled as Rescaled
 from .scalings.scaling import Scaling as Scaling
 from .scalings.yarn import YaRN as YaRN

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from bisect import bisect_right
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Annotated, Any, ClassVar
 
@@ -15,7 +16,7 @@ from posenc.core.declared_fields import Base, Instance, TupleOf, Whole
 from posenc.core.doors import Params, Role, RotaryEncoding
 from posenc.core.rotation import Pairing, PairLayout, Rotation
 from posenc.core.row import Row
-from posenc.frequencies import Chosen, Geometric, InRevolutions, Linear, Rescaled, Scaling
+from posenc.frequencies import Chosen, Geometric, InRevolutions, Joined, Linear, Rescaled, Scaling
 from posenc.phase import FixedFrequencies, Frequencies, Numerics, cos_sin, product_dtype
 
 MOST_AXES = 16  # more coordinates than any medium has
@@ -136,6 +137,50 @@ class AxialRoPE(RotaryEncoding):
         """The frequencies of the rotations, for compiled kernels."""
         exact = self.numerics == "exact"
         return FixedFrequencies(self.frequencies, self.axis, self.channels, self.attention_factor) if exact else None
+
+    def scaled(self, scaling: Scaling, *, axis: int) -> AxialRoPE:
+        """Scale the frequencies of the pairs on one axis, such as the time of a video, and leave the others.
+
+        Args:
+            scaling: Scaling such as RIFLEx(pair=4, length=120).
+            axis: Number of the axis, from 0.
+
+        Returns:
+            Encoding with a `frequency_dim` of joined frequencies.
+
+        Raises:
+            TypeError: An argument has the wrong type.
+            ValueError: There is no such axis, its frequencies are scaled already or are not those of one width and
+                base, the scaling has an attention factor, or it has no meaning for them.
+
+        Example:
+            >>> video = AxialRoPE(axis=(0, 0, 1, 1), frequency_index=(0, 1, 0, 1), frequency_dim=4)
+            >>> slowed = video.scaled(Linear(factor=2.0), axis=0)
+            >>> slowed.frequencies.radians().tolist()
+            [0.5, 0.005, 1.0, 0.01]
+        """
+        scaling = validation.instance("scaling", scaling, Scaling, "a scaling, Linear(factor=4.0), say")
+        axis = validation.integer("axis", axis, 0, self.axes - 1)
+        whole = self.all_frequencies
+        parts = list(whole.parts) if isinstance(whole, Joined) else [whole]
+        ends = np.cumsum([part.pairs for part in parts]).tolist()
+        used = [bisect_right(ends, index) for index in self.frequency_index]
+        own = {part for part, pair_axis in zip(used, self.axis, strict=True) if pair_axis == axis}
+        if len(own) != 1 or not isinstance(parts[min(own)], Geometric) or scaling.attention_factor != 1.0:
+            raise ValueError(
+                f"scaling must change geometric frequencies of one axis and nothing else; got {scaling!r} for "
+                f"{[parts[part] for part in sorted(own)]!r}. Build frequency_dim from Rescaled and Joined instead."
+            )
+        part = own.pop()
+        first = ends[-1] - (ends[part] - parts[part].pairs)
+        rescaled = Rescaled(parts[part], scaling)  # type: ignore[arg-type]
+        indices = tuple(
+            index + first if pair_axis == axis else index
+            for index, pair_axis in zip(self.frequency_index, self.axis, strict=True)
+        )
+        return replace(
+            self, frequency_dim=Joined((*parts, rescaled)), frequency_index=indices, base=10_000.0, scaling=None
+        )
 
     def rotation(
         self, positions: Array, params: Params | None = None, *, role: Role = "both", dtype: Any = None

@@ -16,6 +16,7 @@ from posenc.frequencies import (
     NTKMixed,
     Proportional,
     Resonance,
+    RIFLEx,
     YaRN,
 )
 
@@ -113,6 +114,13 @@ ROWS: tuple[Row, ...] = (
         "once.",
         RoPE(dim=8, scaling=Resonance()),
         RoPE(dim=8, scaling=Resonance(scaling=YaRN(factor=4.0, original=64, beta_fast=8.0))),
+    ),
+    _row(
+        "Zhao et al. 2025, arXiv:2502.15894",
+        ("RIFLEx", "get_1d_rotary_pos_embed_riflex"),
+        "For videos longer than those of training: slow the one pair of time whose revolutions make them repeat.",
+        RoPE(dim=8, scaling=RIFLEx(pair=1, length=200)),
+        RoPE(dim=12, pairing="halves", numerics="float32", scaling=RIFLEx(pair=2, length=500, share=1.0)),
     ),
     _row(
         "Li et al. 2026, arXiv:2602.05258",
