@@ -220,9 +220,6 @@ ITEMS: tuple[Item, ...] = (
         ("Clipped", "Clipped.soft"),
         "Not the contextual encoding CoPE, which is `CoPE`.",
     ),
-    Item(
-        "D16", "RIFLEx", ("RIFLEx", "AxialRoPE.scaled"), "Of the time of a video: `encoding.scaled(RIFLEx(…), axis=0)`."
-    ),
     Item("E1", "axial in two dimensions, Qwen2-VL's vision", ("AxialRoPE", "axial:qwen2-vl-vision")),
     Item("E2", "the same on adjacent pairs, SAM 2", ("axial:sam2", "axial:inkling2-vision")),
     Item(
