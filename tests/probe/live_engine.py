@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from transformers import AutoModelForCausalLM
+from transformers import AutoModelForCausalLM, AutoModelForMaskedLM, AutoModelForSeq2SeqLM
 
 BASE = 500_000.0
 WIDTHS = {"hidden_size": 128, "num_attention_heads": 8, "num_hidden_layers": 4, "vocab_size": 500}
@@ -33,8 +33,8 @@ ROTARY_CONFIGS: dict[str, dict[str, Any]] = {
                     "rope_local_base_freq": 1e4},
     "gpt_oss": {"sliding_window": 24, "layer_types": TWO_KINDS,
                 "rope_parameters": {"rope_type": "default", "rope_theta": BASE}},
-    "gpt_oss_yarn": {"model_type": "gpt_oss", "head_dim": 32, "sliding_window": 24, "layer_types": TWO_KINDS,
-                     "max_position_embeddings": 131_072, "rope_parameters": GPT_OSS_YARN},
+    "gpt_oss_yarn": {"model_type": "gpt_oss", "rope_theta": 150_000.0, "head_dim": 32, "sliding_window": 24,
+                     "layer_types": TWO_KINDS, "max_position_embeddings": 131_072, "rope_parameters": GPT_OSS_YARN},
     "phi": {"partial_rotary_factor": 0.5}, "phi3": {"partial_rotary_factor": 1.0},
     "glm": {"partial_rotary_factor": 0.5},
     "glm4": {"partial_rotary_factor": 0.5}, "cohere": {}, "cohere2": {"sliding_window": 24, "layer_types": TWO_KINDS},
@@ -50,6 +50,12 @@ OTHER_CONFIGS: dict[str, dict[str, Any]] = {
     "mpt": {"d_model": 128, "n_heads": 8, "n_layers": 4, "vocab_size": 500, "max_seq_len": 4096,
             "attn_config": {"alibi": True}},
     "gpt2": {"n_embd": 128, "n_head": 8, "n_layer": 4, "vocab_size": 500, "n_positions": 1024},
+    "bert": {"hidden_size": 128, "num_attention_heads": 8, "num_hidden_layers": 4, "vocab_size": 500,
+             "max_position_embeddings": 1024},
+    "modernbert": {"hidden_size": 128, "num_attention_heads": 8, "num_hidden_layers": 4, "vocab_size": 500,
+                   "local_attention": 48, "global_rope_theta": BASE, "local_rope_theta": 20_000.0},
+    "t5": {"d_model": 128, "d_kv": 16, "num_heads": 8, "num_layers": 4, "vocab_size": 500},
+    "umt5": {"d_model": 128, "d_kv": 16, "num_heads": 8, "num_layers": 4, "vocab_size": 500},
     "opt": {"hidden_size": 128, "num_attention_heads": 8, "num_hidden_layers": 4, "vocab_size": 500,
             "max_position_embeddings": 1024},
 }  # fmt: skip
@@ -68,7 +74,14 @@ def config_of(name: str) -> dict[str, Any]:
 
 def load(folder: Path) -> Any:
     """The model of a probe."""
-    return AutoModelForCausalLM.from_pretrained(folder, attn_implementation="eager", dtype=torch.float32).eval()
+    kinds = {
+        "t5": AutoModelForSeq2SeqLM,
+        "umt5": AutoModelForSeq2SeqLM,
+        "bert": AutoModelForMaskedLM,
+        "modernbert": AutoModelForMaskedLM,
+    }
+    kind = kinds.get(json.loads((folder / "config.json").read_text())["model_type"], AutoModelForCausalLM)
+    return kind.from_pretrained(folder, attn_implementation="eager", dtype=torch.float32).eval()
 
 
 @torch.no_grad()
@@ -76,13 +89,19 @@ def run(model: Any, folder: Path) -> dict[str, np.ndarray]:
     """The wanted rows of the logits of every prompt; prompts of one length in one batch."""
     prompts = json.loads((folder / "probe.json").read_text())["prompts"]
     answers: dict[str, np.ndarray] = {}
-    for _, group in groupby(prompts, lambda prompt: (len(prompt["tokens"]), prompt["position_ids"] is None)):
+    for _, group in groupby(
+        prompts,
+        lambda prompt: (len(prompt["tokens"]), len(prompt.get("decoder_tokens", "")), prompt["position_ids"] is None),
+    ):
         batch = list(group)
         tokens = torch.tensor([prompt["tokens"] for prompt in batch])
         places = {}
         if batch[0]["position_ids"] is not None:
             places["position_ids"] = torch.tensor([prompt["position_ids"] for prompt in batch])
-        logits = model(tokens, use_cache=False, **places).logits
+        if "decoder_tokens" in batch[0]:
+            places["decoder_input_ids"] = torch.tensor([prompt["decoder_tokens"] for prompt in batch])
+        cache = {} if model.config.model_type in ("bert", "modernbert") else {"use_cache": False}
+        logits = model(tokens, **cache, **places).logits
         for prompt, rows in zip(batch, logits.numpy(), strict=True):
             answers[prompt["name"]] = rows[prompt["rows"]]
     return answers

@@ -173,6 +173,78 @@ def no_table(model: Any) -> Iterator[None]:
     handle.remove()
 
 
+@contextmanager
+def biases(model: Any, change: Callable[[torch.Tensor], torch.Tensor], part: str = "") -> Iterator[None]:
+    """Biases (1, heads, queries, keys) of T5 are changed after they were made, in one part of the model or in both."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, module in model.named_modules():
+            if name.startswith(part) and hasattr(module, "compute_bias"):
+                made = module.compute_bias
+                patch.setattr(module, "compute_bias", lambda *words, made=made, **named: change(made(*words, **named)))
+        yield
+
+
+@contextmanager
+def buckets(model: Any, change: Callable[..., torch.Tensor]) -> Iterator[None]:
+    """Buckets are made otherwise; `change` takes what T5 makes them with, and then its own arguments."""
+    with pytest.MonkeyPatch.context() as patch:
+        for module in model.modules():
+            if hasattr(module, "_relative_position_bucket"):
+                made = module._relative_position_bucket
+                patch.setattr(
+                    module,
+                    "_relative_position_bucket",
+                    lambda relative, bidirectional, num_buckets, max_distance, made=made: change(
+                        made, relative, bidirectional, num_buckets, max_distance
+                    ),
+                )
+        yield
+
+
+def without_limit(made: Any, relative: torch.Tensor, both: bool, count: int, largest: int) -> torch.Tensor:
+    """Buckets that go on beyond the last one of their direction, as far as the table reaches."""
+    half = count // 2 if both else count
+    exact = half // 2
+    distance = relative.abs() if both else (-relative).clamp(min=0)
+    share = torch.log(distance.clamp(min=1) / exact) / math.log(largest / exact)
+    far = exact + (share * (half - exact)).long()
+    return (torch.where(distance < exact, distance, far) + (half * (relative > 0) if both else 0)).clamp(max=count - 1)
+
+
+@contextmanager
+def bias_of_the_first_layer_alone(model: Any) -> Iterator[None]:
+    """Layers after the first take no bias."""
+
+    def changed(module: Any, inputs: Any, named: dict[str, Any]) -> Any:
+        found = [index for index, one in enumerate(inputs) if isinstance(one, torch.Tensor) and one.ndim == 4]
+        inputs = tuple(one * 0 if index in found[-1:] else one for index, one in enumerate(inputs))
+        bias = named.get("position_bias")
+        return inputs, {**named, **({} if bias is None else {"position_bias": bias * 0})}
+
+    with ExitStack() as stack:
+        for part in (model.encoder, model.decoder):
+            for block in part.block[1:]:
+                attention = block.layer[0].SelfAttention
+                stack.callback(attention.register_forward_pre_hook(changed, with_kwargs=True).remove)
+        yield
+
+
+@contextmanager
+def later_keys_seen(model: Any) -> Iterator[None]:
+    """The decoder has no causal mask."""
+
+    def changed(module: Any, inputs: Any, named: dict[str, Any]) -> Any:
+        mask = named.get("mask", named.get("attention_mask"))
+        name = "mask" if "mask" in named else "attention_mask"
+        return inputs, named if mask is None else {**named, name: torch.zeros_like(mask)}
+
+    with ExitStack() as stack:
+        for block in model.decoder.block:
+            attention = block.layer[0].SelfAttention
+            stack.callback(attention.register_forward_pre_hook(changed, with_kwargs=True).remove)
+        yield
+
+
 class Misreading(NamedTuple):
     """A mistake of an engine.
 
@@ -302,6 +374,71 @@ ROW: dict[str, Misreading] = {
 }
 
 
+def in_biases(
+    change: Callable[[torch.Tensor], torch.Tensor], *names: str, says: str = "", part: str = ""
+) -> Misreading:
+    return Misreading(lambda model: biases(model, change, part), names, says)
+
+
+def in_buckets(change: Callable[..., torch.Tensor], *names: str, says: str = "") -> Misreading:
+    return Misreading(lambda model: buckets(model, change), names, says)
+
+
+#: What is done to the bias, whatever its buckets are.
+TABLE_OF_BUCKETS: dict[str, Misreading] = {
+    "sign": in_biases(lambda bias: -bias, "sign of the bias"),
+    "left out": in_biases(lambda bias: 0 * bias, "bias left out"),
+    "left out of the decoder": in_biases(lambda bias: 0 * bias, "bias left out", part="decoder"),
+    "heads reversed": in_biases(lambda bias: bias.flip(1), "order of heads", says="opposite order"),
+    "heads rolled": in_biases(lambda bias: bias.roll(-1, 1), "order of heads", says="rolled by 1"),
+    "doubled": in_biases(lambda bias: 2 * bias, "bias factor", says="multiplied by 2"),
+    "divided by the root": in_biases(lambda bias: bias / 8**0.5, "bias and root"),
+    "rounded": in_biases(lambda bias: bias.bfloat16().float(), "narrow bias", says="bfloat16"),
+    "later keys seen": Misreading(later_keys_seen, ("causal mask",)),
+}
+BUCKET: dict[str, Misreading] = {
+    **TABLE_OF_BUCKETS,
+    "one direction": in_buckets(
+        lambda made, relative, both, count, largest: made(relative, False, count, largest), "both directions"
+    ),
+    "two directions": in_buckets(
+        lambda made, relative, both, count, largest: made(relative, True, count, largest), "both directions"
+    ),
+    "largest distance": in_buckets(
+        lambda made, relative, both, count, largest: made(relative, both, count, 64), "largest distance", says="64"
+    ),
+    "fewer buckets": in_buckets(
+        lambda made, relative, both, count, largest: made(relative, both, 16, largest), "buckets", says="16"
+    ),
+    "query for key": in_buckets(
+        lambda made, relative, both, count, largest: made(-relative, both, count, largest), "query for key"
+    ),
+    "no limit": in_buckets(without_limit, "far buckets"),
+    "one too high": in_buckets(
+        lambda made, relative, both, count, largest: made(relative - 1, both, count, largest), "off by one"
+    ),
+    "first layer alone": Misreading(bias_of_the_first_layer_alone, ("bias left out",), "layers"),
+}
+
+
+@contextmanager
+def causal(model: Any) -> Iterator[None]:
+    """The encoder masks later keys."""
+
+    def changed(module: Any, inputs: Any, named: dict[str, Any]) -> Any:
+        length, mask = inputs[0].shape[1], named.get("attention_mask")
+        later = torch.full((length, length), -torch.inf).triu(1)
+        return inputs, {**named, "attention_mask": later if mask is None else later + torch.nan_to_num(mask.float())}
+
+    with ExitStack() as stack:
+        for layer in layers(model):
+            stack.callback(layer.attn.register_forward_pre_hook(changed, with_kwargs=True).remove)
+        yield
+
+
+ENCODER = {"later keys masked": Misreading(causal, ("causal mask",))}
+
+
 @contextmanager
 def rope_parameters(model: Any, **changed: Any) -> Iterator[None]:
     """Cosines and sines are made as of a file with other parameters."""
@@ -338,11 +475,15 @@ def misreadings_of(model_type: str, *, windowed: bool) -> dict[str, Misreading]:
     """The misreadings that apply to a model type."""
     if model_type in ("bloom", "mpt"):
         return BIAS
-    if model_type in ("gpt2", "opt"):
+    if model_type in ("gpt2", "opt", "bert"):
         return ROW
+    if model_type in ("t5", "umt5"):
+        return BUCKET if model_type == "t5" else TABLE_OF_BUCKETS
     left_out = () if windowed else ("window off by one", "window ignored")
+    left_out += ("softmax scale",) if model_type == "modernbert" else ()  # no number of its own in the code
     left_out += ("pairs mixed",) if model_type in HALF_TABLES else ()
     kept = {name: one for name, one in ROTATION.items() if name not in left_out}
     if model_type in PARTLY_ROTATED:
         return kept | {name: kept[name]._replace(names=names) for name, names in OF_A_PART.items()}
-    return kept | (SCALED if model_type == "gpt_oss_yarn" else {})
+    more = {"gpt_oss_yarn": SCALED, "modernbert": ENCODER}
+    return kept | more.get(model_type, {})

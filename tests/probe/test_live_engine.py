@@ -10,19 +10,23 @@ from every import every
 from posenc.probe import read_probe, write_probe
 from posenc.probe.architectures import ARCHITECTURES
 from probe.live_engine import MODEL_TYPES, config_of, load, run
-from probe.misreadings import BIAS, ROTATION, ROW, misreadings_of
+from probe.misreadings import BIAS, BUCKET, ROTATION, ROW, misreadings_of
 
 BY_DAY = ("llama", "gemma2", "mpt", "gpt2")
 #: Tables are asked beyond what 16-bit positions hold.
-LENGTHS = {"gpt2": 600, "opt": 600}
+LENGTHS = {"gpt2": 600, "opt": 600, "bert": 600, "t5": 160, "umt5": 40}
 CASES = [pytest.param(name, marks=[] if name in BY_DAY else [pytest.mark.nightly]) for name in MODEL_TYPES]
+
+
+def has_window(config: dict) -> bool:
+    return bool({"sliding_window", "local_attention"} & set(config))
 
 
 def test_every_architecture_is_run():
     assert set(ARCHITECTURES) == {config_of(name)["model_type"] for name in MODEL_TYPES}
-    counts = [len(misreadings_of(name, windowed="sliding_window" in config_of(name))) for name in MODEL_TYPES]
+    counts = [len(misreadings_of(name, windowed=has_window(config_of(name)))) for name in MODEL_TYPES]
     assert sum(counts) >= 400
-    assert all(len(table) >= 15 for table in (ROTATION, BIAS, ROW))
+    assert all(len(table) >= 15 for table in (ROTATION, BIAS, ROW, BUCKET))
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -33,7 +37,7 @@ def test_what_is_planted_in_transformers_is_named(name: str, tmp_path: Path) -> 
     assert model.config.num_hidden_layers >= 3
     right = read_probe(folder, run(model, folder))
     assert right.diagnosis.agree, right.lines()
-    planted = misreadings_of(name, windowed="sliding_window" in config)
+    planted = misreadings_of(name, windowed=has_window(config))
 
     def check(mistake: str) -> None:
         with planted[mistake].plant(model):

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
-#: What a probe reads: the score of each query channel by distance, the bias of each head, or the row of a table.
-Quantity = Literal["rotation", "bias", "row"]
+#: What a probe reads: the score of each query channel by distance, the bias of each head, the row of a table, or the
+#: bucket of a distance.
+Quantity = Literal["rotation", "bias", "row", "bucket"]
 
 
 class Sizes(NamedTuple):
@@ -22,7 +23,7 @@ class Sizes(NamedTuple):
         inner: Of the feed-forward layers, which are zero.
         vocabulary: Tokens.
         experts: Experts of a layer, which are zero.
-        rows: Rows of a learned table of positions.
+        rows: Rows of a learned table of positions, or of biases.
     """
 
     hidden: int
@@ -35,11 +36,12 @@ class Sizes(NamedTuple):
     rows: int = 0
 
     def shape(self, letters: str) -> tuple[int, ...]:
-        """Shape of a tensor by letters: hidden, inner (I: twice), queries, keys, d head, n heads, experts, rows."""
+        """Shape of a tensor by letters: hidden, inner (I: two), queries, keys, d head, n heads, experts, rows, t 2."""
         widths = {
             "h": self.hidden, "i": self.inner, "I": 2 * self.inner, "q": self.heads * self.head,
             "k": self.groups * self.head, "d": self.head, "n": self.heads, "e": self.experts, "r": self.rows,
             "a": self.heads * self.head + 2 * self.groups * self.head, "f": 4 * self.hidden, "v": self.vocabulary,
+            "t": 2,
         }  # fmt: skip
         return tuple(widths[letter] for letter in letters)
 
@@ -68,7 +70,7 @@ class ProbeArchitecture:
         layer: Prefix of a layer's tensors; {} is its number.
         embedding: Name of the token embedding.
         head: Name of the output head; "" where it is always the embedding.
-        final: Name of the final norm, without ".weight".
+        final: Name of the final norm, without ".weight"; "" where there is none.
         q, k, v, o: Names of the projections, in a layer.
         fused: How one projection (`q`) holds queries, keys and values: all queries first, or head by head.
         transposed: Whether projections are stored (in, out).
@@ -85,7 +87,12 @@ class ProbeArchitecture:
         sinks: Logits of attention sinks, which are set far below all others.
         latent: Whether attention is multi-head latent attention.
         table: Name of the learned table of positions.
+        own_tables: Whether every layer has a table of biases, and not the first of each part alone.
         embedding_norm: Norm behind the token embedding.
+        first_norm: Whether the first layer has the norm before attention, as the others do.
+        prediction: Projection behind the last norm in models that predict masked tokens; "" elsewhere.
+        prediction_norm: Norm behind the activation that follows.
+        encoder: Whether queries see later keys.
         scaled_embedding: Whether the model multiplies its embeddings by √hidden.
         one_key_head: Whether one head of keys may serve all queries.
         softcaps: Caps of attention's logits and of the output's where the file states none, by their keys.
@@ -123,7 +130,12 @@ class ProbeArchitecture:
     sinks: str = ""
     latent: bool = False
     table: str = ""
+    own_tables: bool = False
     embedding_norm: str = ""
+    first_norm: bool = True
+    prediction: str = ""
+    prediction_norm: str = ""
+    encoder: bool = False
     scaled_embedding: bool = False
     one_key_head: bool = True
     softcaps: Mapping[str, float | None] = field(default_factory=lambda: MappingProxyType({}))

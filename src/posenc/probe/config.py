@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from posenc.core.doors import Encoding
 from posenc.encodings.adds.learned import Learned
+from posenc.encodings.biases.t5 import T5Bias
 from posenc.models.config.reader import from_config
 from posenc.models.model_positions import LayerGroup, ModelPositions
 from posenc.probe.architecture import ProbeArchitecture, Sizes
@@ -53,6 +55,8 @@ def probe_config(
         if key not in LEFT_OUT
     }
     special = {f"{name}_token_id": unused for name in ("bos", "eos", "pad")}
+    if row.quantity == "bucket":
+        special["num_decoder_layers"] = layers
     own = {layer_key(config): layers, "tie_word_embeddings": row.tied, "dtype": "float32", **special}
     return {**row.softcaps, **kept, **row.keys(sizes), **own}
 
@@ -72,18 +76,31 @@ def require_same_positions(config: Mapping[str, Any], written: Mapping[str, Any]
     return from_config(written)
 
 
-ByLayer = dict[int, tuple[object, ...]]
+ByLayer = dict[tuple[str, int], tuple[object, ...]]
 
 
 def _by_layer(positions: ModelPositions, layers: int) -> ByLayer:
-    return {layer: _content(group) for group in positions.groups for layer in group.layers or (-1,) if layer < layers}
+    return {
+        (group.part, layer): _content(group)
+        for group in positions.groups
+        for layer in group.layers or (-1,)
+        if layer < layers
+    }
 
 
 def _content(group: LayerGroup) -> tuple[object, ...]:
-    encodings = tuple(replace(one, dim=1) if isinstance(one, Learned) else one for one in group.encodings)
-    return encodings, group.window, group.offset, group.logit_factor, group.bias_factor
+    encodings = tuple(map(_apart_from_widths, group.encodings))
+    # T5 multiplies logits by 1, whatever the width of a head is.
+    factor = 1.0 if any(isinstance(one, T5Bias) for one in group.encodings) else group.logit_factor
+    return encodings, group.window, group.offset, factor, group.bias_factor
+
+
+def _apart_from_widths(encoding: Encoding) -> Encoding:
+    if isinstance(encoding, Learned):
+        return replace(encoding, dim=1)
+    return replace(encoding, heads=1) if isinstance(encoding, T5Bias) else encoding
 
 
 def _first_difference(one: ByLayer, other: ByLayer) -> str:
     layer = next(layer for layer in {*one, *other} if one.get(layer) != other.get(layer))
-    return f"in layer {layer} {other.get(layer)!r} for {one.get(layer)!r}"
+    return f"in layer {layer[1]} {other.get(layer)!r} for {one.get(layer)!r}"

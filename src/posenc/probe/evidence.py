@@ -15,6 +15,7 @@ from posenc.diagnosis.rotation.observed_vectors import ObservedVectors
 from posenc.diagnosis.rotation.rotation_evidence import RotationEvidence
 from posenc.diagnosis.rotation.rotation_usage import RopeInHead, RotationUsage
 from posenc.probe.layout import ProbeLayout
+from posenc.probe.prompts import KEY_IN_ENCODER
 from posenc.probe.rotation_reading import LayerRotation
 from posenc.probe.scores import LayerScores
 
@@ -78,13 +79,14 @@ def probed_scores(layout: ProbeLayout, shown: LayerScores, reading: LayerRotatio
     key[0, channels] = 1
     q = np.eye(layout.head_dim)[np.repeat(channels, len(distances))]
     logits = scores.reshape(1, -1, 1)
+    place = KEY_IN_ENCODER if layout.encoder else 0
     return ProbedScores(
         q=q[None],
         k=key[None],
         logits=logits,
         visible=np.ones(logits.shape, bool),
-        query_positions=np.tile(distances, len(channels)),
-        key_positions=np.zeros(1),
+        query_positions=np.tile(distances + place, len(channels)),
+        key_positions=np.full(1, float(place)),
         scale=1.0,
         dtype="float32",
         errors=errors.reshape(logits.shape),

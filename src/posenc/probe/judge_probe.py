@@ -138,6 +138,8 @@ def _with_layers(verdicts: list[Diagnosis]) -> tuple[Finding, ...]:
 def _windows(expected: ModelPositions, layers: tuple[LayerRotation, ...]) -> tuple[Finding, ...]:
     """Findings on windows that end elsewhere than the config says."""
     meant = {layer: window for (_, layer), window in windows_of_layers(expected).items()}
+    if layers[0].seen_ahead is not None:
+        return _windows_of_encoder(expected, layers)
     layers_of: dict[tuple[str, str], list[int]] = {}
     for reading in layers:
         window = meant.get(reading.layer)
@@ -150,6 +152,35 @@ def _windows(expected: ModelPositions, layers: tuple[LayerRotation, ...]) -> tup
         Finding("window", f"Queries see {found} where {stated} are meant.", REMEDY, layer_ranges(tuple(numbers)))
         for (found, stated), numbers in layers_of.items()
     )
+
+
+def _windows_of_encoder(expected: ModelPositions, layers: tuple[LayerRotation, ...]) -> tuple[Finding, ...]:
+    """Findings on windows that end elsewhere on either side, and on later keys that are not seen at all."""
+    meant = {layer: window for (_, layer), window in windows_of_layers(expected).items()}
+    layers_of: dict[tuple[str, str, str], list[int]] = {}
+    for reading in layers:
+        window = meant.get(reading.layer)
+        before, after = (window.before, window.after) if isinstance(window, Window) else (None, None)
+        sides = (
+            ("back", before, reading.seen_to, reading.hidden_from),
+            ("ahead", after, reading.seen_ahead, reading.hidden_ahead),
+        )
+        for side, size, seen, hidden in sides:
+            fits = hidden is None if size is None else (seen or 0) <= size and (hidden is None or hidden > size)
+            if not fits:
+                found = "all keys" if hidden is None else f"{seen} positions"
+                stated = "all keys" if size is None else f"{size} positions"
+                layers_of.setdefault((side, found, stated), []).append(reading.layer)
+    return tuple(
+        _edge_finding(*key, "" if len(numbers) == len(layers) else layer_ranges(tuple(numbers)))
+        for key, numbers in layers_of.items()
+    )
+
+
+def _edge_finding(side: str, found: str, stated: str, where: str) -> Finding:
+    if side == "ahead" and found == "0 positions":
+        return Finding("causal mask", "Queries do not see later keys.", "Mask nothing in an encoder.", where)
+    return Finding("window", f"Queries see {found} {side} where {stated} are meant.", REMEDY, where)
 
 
 def _fits(reading: LayerRotation, size: int | None) -> bool:

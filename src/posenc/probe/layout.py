@@ -32,6 +32,7 @@ class ProbeLayout:
         stream: Channels and tokens.
         attention_cap: Softcap of attention's logits; 0 where there is none.
         output_cap: Softcap of the output's logits; 0 where there is none.
+        encoder: Whether queries see later keys; the weight of the key is then compared with that of the filling token.
     """
 
     quantity: Quantity
@@ -43,6 +44,7 @@ class ProbeLayout:
     stream: Stream
     attention_cap: float = 0.0
     output_cap: float = 0.0
+    encoder: bool = False
 
     def plain(self, prompts: Iterable[Prompt]) -> dict[str, Any]:
         """The content of probe.json."""
@@ -76,5 +78,5 @@ def read_layout(folder: Path) -> tuple[ProbeLayout, list[Prompt]]:
 
 
 def _prompt(held: dict[str, Any]) -> Prompt:
-    ids = held["position_ids"]
-    return Prompt(held["name"], tuple(held["tokens"]), tuple(held["rows"]), None if ids is None else tuple(ids))
+    ids, decoder = (None if held.get(key) is None else tuple(held[key]) for key in ("position_ids", "decoder_tokens"))
+    return Prompt(held["name"], tuple(held["tokens"]), tuple(held["rows"]), ids, decoder)

@@ -8,9 +8,11 @@ from typing import Any
 from posenc.compose import Partial
 from posenc.core.doors import AttentionBias, RotaryEncoding
 from posenc.encodings.adds.learned import Learned
+from posenc.encodings.biases.t5 import T5Bias
 from posenc.models.model_positions import ModelPositions
 from posenc.models.pair_rotation import pair_rotation
 from posenc.probe.architecture import ProbeArchitecture, Sizes
+from posenc.probe.bucket_weights import HEADS, bucket_head_width
 from posenc.probe.stream import LAST_CHANNELS, Stream, hidden_width
 from posenc.probe.weights import ProbePlan
 
@@ -18,6 +20,8 @@ from posenc.probe.weights import ProbePlan
 GAIN = 2.0
 #: The most rows of a table that are written.
 MOST_ROWS = 1 << 17
+#: The most buckets that are told apart.
+MOST_BUCKETS = 256
 
 
 def plan_of(row: ProbeArchitecture, positions: ModelPositions, config: Mapping[str, Any], layers: int) -> ProbePlan:
@@ -28,6 +32,8 @@ def plan_of(row: ProbeArchitecture, positions: ModelPositions, config: Mapping[s
     """
     if row.quantity == "row":
         return _table_plan(row, positions, layers)
+    if row.quantity == "bucket":
+        return _bucket_plan(row, positions, layers)
     if row.quantity == "bias":
         return _bias_plan(row, positions, layers)
     return _rotation_plan(row, positions, layers)
@@ -71,6 +77,21 @@ def _bias_plan(row: ProbeArchitecture, positions: ModelPositions, layers: int) -
     head = 2 * -(-features // (2 * heads))
     stream = Stream(0, layers, heads * head, heads=heads, balanced=row.balanced)
     return ProbePlan(row, stream, Sizes(heads * head, head, heads, heads, stream.vocabulary), 0, head**-0.5, 1.0)
+
+
+def _bucket_plan(row: ProbeArchitecture, positions: ModelPositions, layers: int) -> ProbePlan:
+    encodings = [one for group in positions.groups for one in group.encodings if isinstance(one, T5Bias)]
+    buckets = {one.buckets for one in encodings}
+    if len(buckets) != 1 or max(buckets) > MOST_BUCKETS:
+        raise ValueError(
+            f"config must have one number of buckets, at most {MOST_BUCKETS}; got {sorted(buckets)}. No probe can be "
+            "written for it."
+        )
+    stream = Stream(2, 2 * layers, 0, heads=HEADS)
+    head = bucket_head_width(layers)
+    hidden = hidden_width(stream.vocabulary + LAST_CHANNELS, 16)
+    stream = Stream(2, 2 * layers, hidden, heads=HEADS)
+    return ProbePlan(row, stream, Sizes(hidden, head, HEADS, HEADS, stream.vocabulary, rows=buckets.pop()), 0, 1.0, 1.0)
 
 
 def _table_plan(row: ProbeArchitecture, positions: ModelPositions, layers: int) -> ProbePlan:

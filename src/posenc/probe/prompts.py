@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 
+from posenc.models.model_positions import Window
+from posenc.probe import bucket_weights as buckets
 from posenc.probe.stream import FILLER, FIRST_QUERY, KEY
 
 #: The longest window whose edge is asked for.
@@ -13,6 +15,10 @@ LONGEST_WINDOW = 16_384
 LONGEST_BIAS = 64
 #: The prompt of equal tokens, which shows whether values rotate, and its length.
 VALUES, EQUAL = "values", 8
+#: The prompt of a decoder in which the key comes after the query.
+LATER_KEY = "decoder_later_key"
+#: Position of the key in the prompts of an encoder, behind the token that fills.
+KEY_IN_ENCODER = 1
 #: Distances around the edge of a window that are asked for.
 EDGE = 2
 
@@ -25,22 +31,26 @@ class Prompt:
         name: Name of its array in the answer.
         tokens: Token ids.
         position_ids: Positions of the tokens, for engines that take them; None for 0, 1, 2, ....
-        rows: Rows of the logits, from 0.
+        rows: Rows of the logits, from 0; of the decoder's, where there is one.
+        decoder_tokens: Token ids of the decoder, where the model has one besides an encoder; None elsewhere.
     """
 
     name: str
     tokens: tuple[int, ...]
     rows: tuple[int, ...]
     position_ids: tuple[int, ...] | None = None
+    decoder_tokens: tuple[int, ...] | None = None
 
     def plain(self) -> dict[str, object]:
         """As `probe.json` has it."""
-        return asdict(self)
+        held = asdict(self)
+        return held if self.decoder_tokens is not None else {key: held[key] for key in held if key != "decoder_tokens"}
 
     def distances(self) -> tuple[int, ...]:
-        """Positions of the rows less that of the first token, which is the key."""
+        """Positions of the rows less that of the first key."""
         ids = self.position_ids or range(len(self.tokens))
-        return tuple(ids[row] - ids[0] for row in self.rows)
+        key = ids[self.tokens.index(KEY)]
+        return tuple(ids[row] - key for row in self.rows)
 
 
 def asked_distances(length: int) -> tuple[int, ...]:
@@ -59,6 +69,34 @@ def channel_prompts(queries: int, length: int, windows: Iterable[int]) -> list[P
     distances = tuple(sorted({*asked_distances(length), *last_seen}))
     return [
         Prompt(f"channel_{channel}", (KEY, *(FIRST_QUERY + channel,) * length), distances) for channel in range(queries)
+    ]
+
+
+def encoder_prompts(queries: int, length: int, windows: Sequence[Window]) -> list[Prompt]:
+    """Make prompts for queries that see later keys: a token that fills, then the key, then queries of one channel.
+
+    The key's weight is read over that of the token that fills, so that it does not matter how many others are seen. A
+    key with tokens that fill on both sides shows windows.
+    """
+    inside = (window.before - 1 for window in windows if 1 < window.before <= length)
+    distances = sorted({*asked_distances(length), *inside})
+    asked = [
+        Prompt(
+            f"channel_{channel}",
+            (FILLER, KEY, *(FIRST_QUERY + channel,) * length),
+            tuple(KEY_IN_ENCODER + distance for distance in distances),
+        )
+        for channel in range(queries)
+    ]
+    edges = sorted({side + 1 for window in windows for side in (window.before, window.after) if side < LONGEST_WINDOW})
+    longest = max([length, *(edge + EDGE for edge in edges)])
+    far = {*asked_distances(longest), *(edge + step for edge in edges for step in range(-EDGE, EDGE + 1))}
+    rows = tuple(sorted(longest + side * one for one in far if one > 0 for side in (-1, 1)))
+    sides = (FILLER,) * longest
+    return [
+        *asked,
+        Prompt("window", (*sides, KEY, *sides), rows),
+        Prompt(VALUES, (KEY, FILLER), (1,)),
     ]
 
 
@@ -89,6 +127,27 @@ def value_prompt(position_ids: bool) -> Prompt:
     """Make a prompt of keys alone, whose values have the same sum in every row, unless they rotate."""
     places = tuple(range(EQUAL)) if position_ids else None
     return Prompt(VALUES, (KEY,) * EQUAL, tuple(range(1, EQUAL)), places)
+
+
+def bucket_prompts(before: Iterable[int], after: Iterable[int]) -> list[Prompt]:
+    """Prompts with the key so far before or after the query, for the encoder and for the decoder; and one more.
+
+    In it the key comes after the query, where a decoder must not see it.
+    """
+    earlier, later = tuple(before), tuple(after)
+    longest = max((*earlier, *later))
+    prompts = []
+    for distance in sorted({0, *(-one for one in earlier), *later}):
+        tokens = [FILLER] * (2 * longest + 1)
+        tokens[longest], tokens[longest + distance] = buckets.ASKED, buckets.KEY
+        tokens[longest] = tokens[longest] if distance else buckets.ASKED_KEY
+        prompts.append(Prompt(f"encoder_distance_{distance}", tuple(tokens), (0,), None, (FILLER,)))
+    asked = (FILLER, buckets.ASKED)
+    for distance in sorted({0, *(-one for one in earlier)}):
+        tokens = [FILLER] * (longest + 1)
+        tokens[longest + distance] = KEY
+        prompts.append(Prompt(f"decoder_distance_{distance}", asked, (longest,), None, tuple(tokens)))
+    return [*prompts, Prompt(LATER_KEY, asked, (0,), None, (FILLER, KEY))]
 
 
 def row_prompts(last: int, position_ids: bool) -> list[Prompt]:

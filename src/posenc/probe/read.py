@@ -10,11 +10,13 @@ from typing import Any, NamedTuple
 
 from posenc.core import text_lines, validation
 from posenc.diagnosis.verdict import Diagnosis
+from posenc.encodings.biases.t5 import T5Bias
 from posenc.models.config.json_file import load_config
 from posenc.models.config.reader import from_config
 from posenc.models.model_positions import ModelPositions
 from posenc.probe.answers import Answers, read_answers
 from posenc.probe.bias_reading import LayerBias, judge_bias, read_biases
+from posenc.probe.bucket_reading import LayerBuckets, judge_buckets, later_key_finding, merged_parts, read_buckets
 from posenc.probe.judge_probe import COARSER, OF_SIZE, ROUNDED_ALIKE, computed_in, judge_layers, merged_layers
 from posenc.probe.layout import ProbeLayout, read_layout
 from posenc.probe.prompts import Prompt
@@ -35,7 +37,7 @@ class ProbeReading(text_lines.Lines):
         dtype: Precision that the error bars are of.
     """
 
-    layers: tuple[LayerRotation | LayerBias | TableRows, ...]
+    layers: tuple[LayerRotation | LayerBias | LayerBuckets | TableRows, ...]
     diagnosis: Diagnosis
     engine: str = ""
     dtype: str = "float32"
@@ -123,9 +125,15 @@ class AnsweredProbe(NamedTuple):
         fewest = len(exact.diagnosis.findings) if exact.explained else math.inf
         for dtype, keys in COARSER:
             reading = self.read(dtype, keys)
-            if reading.explained and len(reading.diagnosis.findings) < fewest:
+            shown = reading.explained and _rotating(reading) == _rotating(exact)
+            if shown and len(reading.diagnosis.findings) < fewest:
                 return replace(reading, diagnosis=computed_in(dtype, reading.diagnosis))
         return exact
+
+
+def _rotating(reading: ProbeReading) -> int:
+    """Layers that are seen to rotate: error bars may be too wide to see it."""
+    return sum(isinstance(layer, LayerRotation) and layer.rotates for layer in reading.layers)
 
 
 def _rotations(evidence: AnsweredProbe, dtype: str, keys: str) -> tuple[tuple[LayerReading, ...], Diagnosis]:
@@ -140,11 +148,21 @@ def _biases(evidence: AnsweredProbe, dtype: str, keys: str) -> tuple[tuple[Layer
     return layers, merged_layers(verdicts, "biases", "causal mask")
 
 
+def _buckets(evidence: AnsweredProbe, dtype: str, keys: str) -> tuple[tuple[LayerReading, ...], Diagnosis]:
+    layout, expected = evidence.layout, evidence.expected
+    counts = {one.buckets for group in expected.groups for one in group.encodings if isinstance(one, T5Bias)}
+    layers = read_buckets(layout, evidence.prompts, evidence.answers, dtype, max(counts))
+    later = later_key_finding(layout, evidence.answers)
+    verdict = merged_parts(layers, [judge_buckets(expected, layer, layout.head_dim) for layer in layers])
+    findings = (*verdict.findings, *(() if later is None else (later,)))
+    return layers, replace(verdict, agree=verdict.agree and later is None, findings=findings)
+
+
 def _rows(evidence: AnsweredProbe, dtype: str, keys: str) -> tuple[tuple[LayerReading, ...], Diagnosis]:
     rows = read_rows(evidence.layout, evidence.prompts, evidence.answers)
     return (rows,), judge_rows(evidence.expected, rows)
 
 
 #: A layer's rotation or biases, or the rows of a table that all layers share.
-LayerReading = LayerRotation | LayerBias | TableRows
-_READERS = {"rotation": _rotations, "bias": _biases, "row": _rows}
+LayerReading = LayerRotation | LayerBias | LayerBuckets | TableRows
+_READERS = {"rotation": _rotations, "bias": _biases, "row": _rows, "bucket": _buckets}

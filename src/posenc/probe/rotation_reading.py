@@ -37,6 +37,8 @@ class LayerRotation:
         amplitude_error: How far it may be off.
         seen_to: The longest distance that was asked at which the key is seen; None where none was asked.
         hidden_from: The shortest one at which it is not; None where it always is.
+        seen_ahead: The longest distance at which a later key is seen, in an encoder; None where none was asked.
+        hidden_ahead: The shortest one at which it is not; None where it always is.
     """
 
     layer: int
@@ -51,6 +53,8 @@ class LayerRotation:
     amplitude_error: float = 0.0
     seen_to: int | None = None
     hidden_from: int | None = None
+    seen_ahead: int | None = None
+    hidden_ahead: int | None = None
 
     def sentence(self) -> str:
         """Say what was read, in one line.
@@ -72,6 +76,10 @@ class LayerRotation:
         return [pairs, direction, f"frequencies {shown}{', ...' if len(self.frequencies) > 3 else ''}", size]
 
     def _window(self) -> list[str]:
+        if self.seen_ahead is not None:
+            sides = ((self.seen_to, self.hidden_from, "back"), (self.seen_ahead, self.hidden_ahead, "ahead"))
+            seen = [f"{far if hidden else f'at least {far}'} positions {side}" for far, hidden, side in sides]
+            return [f"keys are seen {' and '.join(seen)}"]
         if self.seen_to is None:
             return ["window not asked"]
         if self.hidden_from is None:
@@ -91,11 +99,8 @@ class Pairs(NamedTuple):
 
 def read_rotation(layer: int, shown: LayerScores) -> LayerRotation:
     """Read the rotation of one layer off its scores alone."""
-    seen, unseen = shown.seen
-    window = {
-        "seen_to": max((one for one in seen if one < min(unseen, default=np.inf)), default=0) if seen else None,
-        "hidden_from": min(unseen, default=None),
-    }
+    names = ("seen_to", "hidden_from", "seen_ahead", "hidden_ahead")
+    window = dict(zip(names, (*_edge(*shown.seen), *_edge(*shown.ahead)), strict=True))
     usable = np.isfinite(shown.scores).all(0)
     scores, errors, distances = shown.scores[:, usable], shown.errors[:, usable], shown.distances[usable]
     if not usable.any():
@@ -114,6 +119,13 @@ def read_rotation(layer: int, shown: LayerScores) -> LayerRotation:
     everything = every_pair(pairs.layout, start, width, len(scores))
     rotation = LayerRotation(layer, True, pairs.layout, 0, start, width, **window)  # type: ignore[arg-type]
     return _of_pairs(rotation, everything, scores, errors, distances)
+
+
+def _edge(seen: tuple[int, ...], unseen: tuple[int, ...]) -> tuple[int | None, int | None]:
+    """The longest distance up to which a key is seen, and the shortest at which it is not."""
+    if not seen and not unseen:
+        return None, None
+    return max((one for one in seen if one < min(unseen, default=np.inf)), default=0), min(unseen, default=None)
 
 
 def find_pairs(scores: np.ndarray, errors: np.ndarray, moving: np.ndarray) -> Pairs:

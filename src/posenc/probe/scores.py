@@ -19,8 +19,14 @@ OPERATIONS = 8.0
 UNSEEN = 1e-9
 #: What the rounding of a mean, which a norm subtracts, adds to a weight, of one rounding.
 SHARE_OF_MEAN = 2.0**-3
+#: What is lost where a masked prediction lifts all numbers above zero.
+SHARE_OF_LIFT = 4.0
 #: Rows are log-probabilities if their exponentials sum to one as nearly as this.
 SUMS_TO_ONE = 0.02
+
+
+#: Distances at which a key is seen, and those at which it is not.
+Sides = tuple[tuple[int, ...], tuple[int, ...]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,12 +39,14 @@ class LayerScores:
             key is not seen.
         errors: How far rounding may put them, of the same shape.
         seen: Distances of the window's prompt at which the key is seen, and those at which it is not.
+        ahead: The same of keys that come later, in an encoder.
     """
 
     distances: np.ndarray
     scores: np.ndarray
     errors: np.ndarray
-    seen: tuple[tuple[int, ...], tuple[int, ...]]
+    seen: Sides
+    ahead: Sides = ((), ())
 
 
 def layer_scores(
@@ -59,8 +67,8 @@ def layer_scores(
             scores[channel, columns], errors[channel, columns] = score
         if keys != "float32":
             errors += ROUNDOFF[keys] * np.abs(scores)
-        seen = _seen(layout, prompts, answers, layer)
-        result.append(LayerScores(np.array(distances), scores, errors, seen))
+        sides = (_seen(layout, prompts, answers, layer, side) for side in (1, -1))
+        result.append(LayerScores(np.array(distances), scores, errors, *sides))
     return result
 
 
@@ -85,12 +93,28 @@ def _scores(
     layout: ProbeLayout, rows: np.ndarray, layer: int, others: np.ndarray, dtype: str
 ) -> tuple[np.ndarray, np.ndarray]:
     """Scores and their errors in rows that see the key and so many other tokens, whose score is zero."""
+    if layout.encoder:
+        return _compared(layout, rows, layer, others, dtype)
     weight = key_weights(layout, rows, layer)
     weight[~(weight > UNSEEN) | ~(weight < 1)] = np.nan
     error = weight_errors(layout, rows, dtype) / weight / (1 - weight)
     rounding = OPERATIONS * ROUNDOFF[dtype] + layout.stream.drift(layer)
     with np.errstate(all="ignore"):
         scores = _without_cap(np.log(weight * others / (1 - weight)), layout.attention_cap) / layout.gain
+    return scores, error / layout.gain + rounding * (1 + np.abs(scores))
+
+
+def _compared(
+    layout: ProbeLayout, rows: np.ndarray, layer: int, others: np.ndarray, dtype: str
+) -> tuple[np.ndarray, np.ndarray]:
+    """The same where the weight of the key is known over that of one token, whose score is zero."""
+    ratio = key_weights(layout, rows, layer)
+    ratio = np.where((ratio > UNSEEN) & (ratio < 1 / UNSEEN), ratio, np.nan)
+    tokens = np.max(others) + 1
+    error = weight_errors(layout, rows, dtype) * (tokens + ratio) * (1 + 1 / ratio)
+    rounding = OPERATIONS * ROUNDOFF[dtype] + layout.stream.drift(layer)
+    with np.errstate(all="ignore"):
+        scores = _without_cap(np.log(ratio), layout.attention_cap) / layout.gain
     return scores, error / layout.gain + rounding * (1 + np.abs(scores))
 
 
@@ -101,17 +125,19 @@ def weight_errors(layout: ProbeLayout, rows: np.ndarray, dtype: str) -> np.ndarr
     largest = np.nanmax(np.abs(np.where(np.abs(rows) < 1e4, rows, 0.0)), 1, initial=1.0)
     are_probable = np.isnan(rows).any(1) | (np.abs(total - 1) < SUMS_TO_ONE)
     of_mean = ROUNDOFF[dtype] * SHARE_OF_MEAN if layout.stream.balanced else 0.0
+    of_mean = ROUNDOFF[dtype] * SHARE_OF_LIFT if layout.encoder else of_mean
     return np.asarray(np.where(are_probable, 2 * ROUNDOFF[dtype] * largest, 0.0) + of_mean)
 
 
-def _seen(
-    layout: ProbeLayout, prompts: Sequence[Prompt], answers: Answers, layer: int
-) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def _seen(layout: ProbeLayout, prompts: Sequence[Prompt], answers: Answers, layer: int, side: int) -> Sides:
+    """Distances on one side of the key, 1 for queries after it and -1 for those before it."""
     prompt = next((prompt for prompt in prompts if prompt.name == "window"), None)
     if prompt is None:
         return (), ()
     weights = key_weights(layout, answers.rows["window"], layer)
-    distances = np.array(prompt.distances())
+    distances = side * np.array(prompt.distances())
+    asked = distances > 0
     # Below half of what a key of score zero would have.
-    visible = weights * (distances + 1) > 0.5
-    return tuple(distances[visible].tolist()), tuple(distances[~visible].tolist())
+    others = len(prompt.tokens) if layout.encoder else distances + 1
+    visible = weights * others > 0.5
+    return tuple(sorted(distances[asked & visible].tolist())), tuple(sorted(distances[asked & ~visible].tolist()))

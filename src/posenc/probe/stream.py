@@ -21,6 +21,8 @@ TOKEN_BALANCE, LAYER_BALANCE, NOTHING = -1, -2, -3
 LAST_CHANNELS = 3
 #: How far the logits of input tokens lie below zero where the head is a matrix of its own.
 UNLIKELY = 12.0
+#: How far a masked prediction lifts all numbers above zero, of the constant channel.
+ABOVE_ZERO = 2.0
 #: Factor of a tied model's final norm, so that logits of input tokens stay as small as those that are read.
 TIED_NORM = 2.0**-3
 
@@ -95,13 +97,28 @@ class Stream:
         table[:, TOKEN_BALANCE] = -table.sum(1)
         return table
 
-    def head(self, norm: float = 1.0) -> np.ndarray:
-        """Rows of the output tokens, (vocabulary, hidden), behind a final norm with this weight."""
+    def prediction(self) -> np.ndarray:
+        """Projection before the activation of a head that predicts masked tokens, (hidden, hidden).
+
+        It makes what layers write as large as tokens, and all numbers so far above zero that GELU and ReLU keep them.
+        """
+        matrix = np.zeros((self.hidden, self.hidden), np.float32)
+        layers, kept = np.arange(self.constant + 1, self.bit(0)), np.arange(self.bit(0), self.vocabulary)
+        matrix[layers, layers], matrix[kept, kept], matrix[self.constant, self.constant] = 1 / LAYER_SHARE, 1.0, 1.0
+        matrix[NOTHING, NOTHING] = 1 / LAYER_SHARE  # what the norm before makes of a zero
+        matrix[:, self.constant] += ABOVE_ZERO
+        return matrix
+
+    def head(self, norm: float = 1.0, share: float = LAYER_SHARE) -> np.ndarray:
+        """Rows of the output tokens, (vocabulary, hidden), behind a final norm with this weight.
+
+        Layers write `share` of what a token holds.
+        """
         rows = np.zeros((self.vocabulary, self.hidden), np.float32)
         layers = np.arange(self.constant + 1, self.bit(0))
-        rows[layers, layers] = LOGIT / (LAYER_SHARE * self.unit * norm)
+        rows[layers, layers] = LOGIT / (share * self.unit * norm)
         # Reads what a norm makes of a zero: the rounding of a mean that is subtracted from every channel.
-        rows[self.constant, NOTHING] = LOGIT / (LAYER_SHARE * self.unit * norm)
+        rows[self.constant, NOTHING] = LOGIT / (share * self.unit * norm)
         bits = np.arange(self.bit(0), self.vocabulary)
         rows[bits, bits] = LOGIT / (self.unit * norm)
         if norm == 1.0:

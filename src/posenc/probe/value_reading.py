@@ -26,7 +26,8 @@ def values_finding(layout: ProbeLayout, prompts: Sequence[Prompt], answers: Answ
     """Name rotated values; None where no prompt shows them, or attention sums values as they are.
 
     All tokens of the prompt are the key, whose value is 1 in two channels. Whatever the weights are, both sums are 1,
-    unless values change with their position, at another frequency or to another channel of each.
+    unless values change with their position, at another frequency or to another channel of each. In an encoder, the key
+    and one other token have the two channels, and equal weights.
     """
     if not asks_values(prompts):
         return None

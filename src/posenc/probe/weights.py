@@ -7,8 +7,9 @@ from typing import NamedTuple
 import numpy as np
 
 from posenc.probe.architecture import ProbeArchitecture, Sizes
+from posenc.probe.bucket_weights import bucket_tensors
 from posenc.probe.latent_weights import VALUES, latent_projections
-from posenc.probe.stream import FIRST_QUERY, KEY, LAYER_BALANCE, LAYER_SHARE, TIED_NORM, TOKEN_VALUE, Stream
+from posenc.probe.stream import FILLER, FIRST_QUERY, KEY, LAYER_BALANCE, LAYER_SHARE, TIED_NORM, TOKEN_VALUE, Stream
 
 Tensors = dict[str, np.ndarray]
 #: Logit of an attention sink, which must not count.
@@ -38,15 +39,22 @@ class ProbePlan(NamedTuple):
 def probe_tensors(plan: ProbePlan) -> Tensors:
     """Every tensor of the checkpoint by name, float32."""
     row, stream, sizes = plan.architecture, plan.stream, plan.sizes
+    if row.quantity == "bucket":
+        return bucket_tensors(stream, sizes, row.own_tables)
     tensors = {row.embedding: stream.embedding(row.tied)}
     if not row.tied:
-        tensors[row.head] = stream.head()
+        tensors[row.head] = stream.head(share=1.0 if row.prediction else LAYER_SHARE)
+    if row.prediction:
+        tensors[f"{row.prediction}.weight"] = stream.prediction()
+        tensors |= _norm(row, row.prediction_norm, 1.0, sizes.hidden)
     tensors |= {name: np.zeros(sizes.shape(letters), np.float32) for name, letters in row.outside.items()}
-    tensors |= _norm(row, row.final, TIED_NORM if row.tied else 1.0, sizes.hidden)
+    if row.final:
+        tensors |= _norm(row, row.final, TIED_NORM if row.tied else 1.0, sizes.hidden)
     if row.table:
         tensors[row.table] = stream.table(sizes.rows)
     if row.embedding_norm:
-        tensors |= _norm(row, row.embedding_norm, TOKEN_VALUE / stream.unit, sizes.hidden)
+        weight = TOKEN_VALUE / stream.unit if row.first_norm else 1.0
+        tensors |= _norm(row, row.embedding_norm, weight, sizes.hidden)
     for layer in range(stream.layers):
         prefix = row.layer.format(layer)
         tensors |= {f"{prefix}{name}": array for name, array in _layer(plan, layer).items()}
@@ -61,7 +69,8 @@ def _norm(row: ProbeArchitecture, name: str, weight: float, width: int) -> Tenso
 def _layer(plan: ProbePlan, layer: int) -> Tensors:
     row, sizes = plan.architecture, plan.sizes
     tensors = {name: np.zeros(sizes.shape(letters), np.float32) for name, letters in row.zeros.items()}
-    for name in filter(None, (row.input_norm, *row.other_norms)):
+    first = row.input_norm if layer or row.first_norm else ""
+    for name in filter(None, (first, *row.other_norms)):
         tensors |= _norm(row, name, 1.0, sizes.hidden)
     if row.output_norm:
         tensors |= _norm(row, row.output_norm, _written(plan) / sizes.hidden**0.5, sizes.hidden)
@@ -79,7 +88,8 @@ def _layer(plan: ProbePlan, layer: int) -> Tensors:
 def _written(plan: ProbePlan) -> float:
     """Value that a layer writes for a whole weight."""
     scale = plan.sizes.hidden**0.5 if plan.architecture.scaled_embedding else 1.0
-    return TOKEN_VALUE * LAYER_SHARE * scale
+    token = TOKEN_VALUE if plan.architecture.first_norm else plan.stream.unit
+    return token * LAYER_SHARE * scale
 
 
 def _query_and_key_norms(plan: ProbePlan) -> Tensors:
@@ -103,7 +113,7 @@ def _projections(plan: ProbePlan, layer: int) -> Tensors:
     asked = np.arange(stream.queries)
     q[plan.first + asked, FIRST_QUERY + asked] = plan.gain / plan.scale / unit
     k[: sizes.head, KEY] = 1 / unit
-    _values(v, stream, sizes, unit)
+    _values(v, sizes, unit, FILLER if row.encoder else stream.constant)
     _output(o, plan, layer, sizes.head)
     if row.fused is None:
         named = {row.q: q, row.k: k, row.v: v, row.o: o}
@@ -112,10 +122,13 @@ def _projections(plan: ProbePlan, layer: int) -> Tensors:
     return {f"{name}.weight": array.T if row.transposed else array for name, array in named.items()}
 
 
-def _values(v: np.ndarray, stream: Stream, sizes: Sizes, unit: float) -> None:
-    """Each head's first channel holds 1 for the key token, its second 1 for every token."""
+def _values(v: np.ndarray, sizes: Sizes, unit: float, compared: int) -> None:
+    """Each head's first channel holds 1 for the key token, its second 1 for all tokens with this channel.
+
+    These are all tokens, or, in an encoder, those that fill: a query sees tokens on both sides, some in no window.
+    """
     for head in range(sizes.groups):
-        v[head * sizes.head, KEY] = v[head * sizes.head + 1, stream.constant] = 1 / unit
+        v[head * sizes.head, KEY] = v[head * sizes.head + 1, compared] = 1 / unit
 
 
 def _output(o: np.ndarray, plan: ProbePlan, layer: int, width: int) -> None:

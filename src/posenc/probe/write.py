@@ -13,6 +13,7 @@ from posenc.models.config.json_file import load_config
 from posenc.models.config.reader import from_config
 from posenc.models.model_positions import ModelPositions, Window, windows_of_layers
 from posenc.probe.architectures import architecture_of
+from posenc.probe.bucket_reading import asked_buckets
 from posenc.probe.config import layers_needed, layers_of_model, probe_config, require_same_positions, text_config
 from posenc.probe.gguf_file import require_gguf, write_gguf
 from posenc.probe.layout import ProbeLayout
@@ -20,7 +21,9 @@ from posenc.probe.plans import plan_of
 from posenc.probe.prompts import (
     Prompt,
     bias_prompt,
+    bucket_prompts,
     channel_prompts,
+    encoder_prompts,
     placed_prompts,
     row_prompts,
     value_prompt,
@@ -118,9 +121,10 @@ def _probe(config: dict[str, Any], length: int | None, position_ids: bool, layer
     plan = plan_of(row, positions, config, count)
     written = probe_config(config, row, plan.sizes, count, all_layers, plan.stream.constant)
     positions = require_same_positions(config, written, count)
-    caps = tuple(float(written[key] or 0) for key in row.softcaps)
+    attention, output = [float(written[key] or 0) for key in row.softcaps] or [0.0, 0.0]
     layout = ProbeLayout(
-        row.quantity, plan.sizes.head, plan.first, plan.scale, plan.gain, longest, plan.stream, *caps
+        row.quantity, plan.sizes.head, plan.first, plan.scale, plan.gain, longest, plan.stream, attention, output,
+        row.encoder,
     )  # fmt: skip
     return _Probe(written, positions, plan, layout, _prompts(plan, positions, longest, position_ids))
 
@@ -129,6 +133,14 @@ def _prompts(plan: ProbePlan, positions: ModelPositions, length: int, position_i
     """The prompts that show what the probe is written for."""
     if plan.architecture.quantity == "row":
         return row_prompts(min(length, plan.sizes.rows - 1 - positions.groups[0].offset), position_ids)
+    if plan.architecture.quantity == "bucket":
+        return bucket_prompts(*asked_buckets(positions, length))
+    if plan.architecture.encoder:
+        return encoder_prompts(
+            plan.stream.queries,
+            length,
+            [one for one in windows_of_layers(positions).values() if isinstance(one, Window)],
+        )
     windows = {one.before + 1 for one in windows_of_layers(positions).values() if isinstance(one, Window)}
     if plan.architecture.quantity == "bias":
         return [bias_prompt(length), value_prompt(position_ids)]
