@@ -86,3 +86,24 @@ def test_what_shows_nothing_is_refused() -> None:
         capture(plain, TOKENS)
     with pytest.raises(TypeError, match="expected must be the config of a model"):
         diagnose(RoPE(dim=16), capture(built("llama")[1], TOKENS))
+
+
+def gpt2() -> Any:
+    return AutoModel.from_config(CONFIG_MAPPING["gpt2"](vocab_size=64, n_embd=64, n_layer=2, n_head=4)).eval()
+
+
+def test_a_table_that_counts_padding_is_named_where_all_rows_share_their_positions() -> None:
+    model, tokens, mask = gpt2(), torch.arange(40).view(2, 20) + 10, torch.ones(2, 20, dtype=torch.int64)
+    mask[0, :7] = 0
+    found = diagnose(model.config.to_dict(), capture(model, tokens, inputs={"attention_mask": mask}))
+    assert [finding.name for finding in found.findings] == ["rows that are read"], str(found)
+    places = (mask.cumsum(1) - 1).clamp(0)
+    given = {"attention_mask": mask, "position_ids": places}
+    assert diagnose(model.config.to_dict(), capture(model, tokens, inputs=given)).agree
+
+
+def test_positions_that_are_given_begin_again_with_each_document() -> None:
+    given = {"position_ids": torch.cat([torch.arange(9), torch.arange(11)])[None]}
+    for model in (gpt2(), AutoModel.from_config(CONFIG_MAPPING["llama"](**SIZES)).eval()):
+        found = diagnose(model.config.to_dict(), capture(model, torch.arange(20)[None] + 10, inputs=given))
+        assert found.agree, str(found)

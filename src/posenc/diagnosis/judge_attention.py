@@ -11,6 +11,7 @@ import numpy as np
 from posenc.diagnosis.judge_masks import compare_mask
 from posenc.diagnosis.mistake import Finding
 from posenc.diagnosis.model_capture import Capture, MeasuredAttention
+from posenc.diagnosis.placed_media import tokens_together
 from posenc.diagnosis.position_fields import PositionField, shown_by
 from posenc.diagnosis.verdict import Diagnosis
 from posenc.models.config.rotation_rules import NO_SELF_ATTENTION
@@ -64,7 +65,7 @@ def judge_attention(model: ModelPositions, captured: Capture, config: Mapping[st
     findings = _with_layers(layers, several=len({one.part for one in layers}) > 1)
     meant = {(part, layer) for part, layer in self_attention_layers(model) if part in {one.part for one in layers}}
     shown = frozenset.intersection(*(one.looked_at for one in layers))
-    if {(one.part, one.layer) for one in layers} != meant:
+    if not meant <= {(one.part, one.layer) for one in layers}:
         shown = frozenset()
     notes = tuple(dict.fromkeys(note for one in layers for note in one.notes))
     compared = f"what attention does in {len(layers)} layers"
@@ -88,7 +89,7 @@ def _layers(model: ModelPositions, captured: Capture, config: Mapping[str, Any])
         group = None if part is None or attended.layer is None else _group(model, part, attended.layer)
         if group is not None:
             causal = _is_causal(group.part, captured, config)
-            mask = _mask(group, attended, captured.padded, causal, model.windows_known)
+            mask = _mask(group, attended, captured, causal, model.windows_known, config)
             # What is added before layer 0 says nothing of the scale in the layers.
             factor = _factor(group, attended) if group.layers else ()
             kinds = [
@@ -112,7 +113,7 @@ def _group(model: ModelPositions, part: str, layer: int) -> LayerGroup | None:
 
 def _is_causal(part: str, captured: Capture, config: Mapping[str, Any]) -> bool | None:
     """Whether queries of a part are to see no later keys; None where its type does not say."""
-    if part in ("encoder", "decoder"):
+    if part in ("encoder", "decoder", "vision"):
         return part == "decoder"
     if part != "text" or not captured.attends:
         return None
@@ -123,20 +124,30 @@ def _is_causal(part: str, captured: Capture, config: Mapping[str, Any]) -> bool 
 
 
 def _mask(
-    group: LayerGroup, attended: MeasuredAttention, padded: np.ndarray | None, causal: bool | None, windows_known: bool
+    group: LayerGroup,
+    attended: MeasuredAttention,
+    captured: Capture,
+    causal: bool | None,
+    windows_known: bool,
+    config: Mapping[str, Any],
 ) -> Diagnosis:
     """Compare the mask of each row of the batch, without its padding; the first that differs counts."""
     if (group.window is None and not windows_known) or attended.values == "inside attention":
         return Diagnosis(True)
-    verdicts = []
+    verdicts, padded = [], captured.padded
+    blocks = tokens_together(config, captured.given) if group.part == "text" else None
     for number, visible in enumerate(attended.visible):
         real = np.ones(len(visible), dtype=bool)
         if padded is not None and padded.shape == attended.visible.shape[:2]:
             real = ~padded[number]
         seen = visible[real][:, real]
+        together = None
+        if blocks is not None and blocks.shape == attended.visible.shape[:2]:
+            block = blocks[number][real]
+            together = (block[:, None] == block) & (block >= 0)
         if seen.any():
             positions = np.arange(len(seen))
-            verdicts.append(compare_mask(group.window, seen, positions, positions, causal))
+            verdicts.append(compare_mask(group.window, seen, positions, positions, causal, together))
     wrong = [verdict for verdict in verdicts if not verdict.agree]
     return next(iter(wrong or verdicts), Diagnosis(True))
 

@@ -14,6 +14,7 @@ from posenc.diagnosis.judge_attention import judge_attention
 from posenc.diagnosis.mistake import Finding
 from posenc.diagnosis.model_capture import Capture, Recorded
 from posenc.diagnosis.named_arrays import NamedArray, on_host
+from posenc.diagnosis.placed_media import UnplacedError, placed_patches, placed_tokens
 from posenc.diagnosis.position_fields import shown_by
 from posenc.diagnosis.rotation.evidence_from_arrays import rotation_evidence
 from posenc.diagnosis.rotation.judge_rotations import agrees, judge_rotations
@@ -45,7 +46,7 @@ def judge_capture(
         ValueError: The config says nothing about them.
     """
     attention = judge_attention(model, captured, config)
-    rotations = list(_rotations(model, captured, length))
+    rotations = list(_rotations(model, captured, length, config or captured.config))
     verdicts = [*rotations, *_biases(model, captured), *_rows(model, captured), *([attention] if attention else [])]
     if not verdicts:
         raise ValueError(
@@ -53,19 +54,21 @@ def judge_capture(
             f"{model.model_type}. Give the config of this model."
         )
     merged = merged_diagnosis(verdicts)
-    missing = tuple(_not_traced(model, captured))
+    missing = (*_not_placed(model, captured, config or captured.config), *_not_traced(model, captured))
     if missing:
         merged = replace(merged, looked_at=tuple(name for name in merged.looked_at if name != "other layers"))
     return replace(merged, not_compared=(*map(str, model.not_read), *_not_run(model, captured), *missing))
 
 
-def _rotations(model: ModelPositions, captured: Capture, length: int | None) -> Iterator[Diagnosis]:
+def _rotations(
+    model: ModelPositions, captured: Capture, length: int | None, config: Mapping[str, Any]
+) -> Iterator[Diagnosis]:
     """Compare the rotation of each layer; findings name the layers that have them, where not all do."""
     verdicts: list[tuple[int | None, Diagnosis]] = []
     unexplained: set[tuple[LayerGroup, ...]] = set()  # searched once for all layers alike, as a search takes seconds
     for recorded in captured.rotations:
         groups = _groups(model, captured, recorded)
-        for evidence in _evidence(recorded, captured.padded, groups):
+        for evidence in _evidence(recorded, captured, groups, config):
             if groups in unexplained and not agrees(groups, model, evidence, length):
                 continue
             verdict = _of_layer(groups, model, evidence, length)
@@ -98,32 +101,59 @@ def _groups(model: ModelPositions, captured: Capture, recorded: Recorded) -> tup
 
 
 def _evidence(
-    recorded: Recorded, padded: np.ndarray | None, groups: tuple[LayerGroup, ...]
+    recorded: Recorded, captured: Capture, groups: tuple[LayerGroup, ...], config: Mapping[str, Any]
 ) -> Iterator[RotationEvidence]:
     """Evidence of a record: of the whole batch, or of each row without its padding; none of a grid's coordinates."""
-    encoding = next((group.rotary_encoding for group in groups if group.rotary_encoding is not None), None)
-    if not groups or (recorded.part in MEDIA and encoding is not None and encoding.axes > 1):
-        return
-    batches = [recorded.arrays] if padded is None or recorded.layout != "bhtd" else _without_padding(recorded, padded)
-    for arrays in batches:
-        axes = 1 if encoding is None else encoding.axes
-        count = on_host(next(iter(arrays.values()))).values.shape[1 if recorded.layout == "bthd" else -2]
-        positions = {"positions": np.repeat(np.arange(count)[:, None], axes, 1)} if axes > 1 else {}
-        yield rotation_evidence({**arrays, **positions}, recorded.layout)
-
-
-def _without_padding(recorded: Recorded, padded: np.ndarray) -> list[dict[str, Any]]:
-    """The vectors of each row of the batch that are no padding."""
-    rows = [np.flatnonzero(~row) for row in padded]
     arrays = {name: on_host(array) for name, array in recorded.arrays.items()}
-    return [
-        {
-            name: NamedArray(array.values[number : number + 1, :, kept[0] : kept[-1] + 1], array.dtype)
-            for name, array in arrays.items()
-        }
-        for number, kept in enumerate(rows)
-        if kept.size
-    ]
+    batch, count = _tokens(arrays, recorded.layout)
+    try:
+        placed = _placed(recorded, captured, groups, config, count) if groups else None
+    except UnplacedError:
+        return
+    if placed is None:
+        return
+    if captured.padded is None or recorded.layout != "bhtd" or recorded.part in MEDIA:
+        positions = placed if len(placed) == batch > 1 else placed[0]
+        yield rotation_evidence({**arrays, "positions": positions}, recorded.layout)
+        return
+    for number, kept in enumerate(map(np.flatnonzero, ~captured.padded)):
+        if kept.size:
+            rows = slice(kept[0], kept[-1] + 1)
+            own = {
+                name: NamedArray(array.values[number : number + 1, :, rows], array.dtype)
+                for name, array in arrays.items()
+            }
+            of_row = placed[number, rows] if len(placed) == batch else placed[0, : kept[-1] + 1 - kept[0]]
+            yield rotation_evidence({**own, "positions": of_row}, recorded.layout)
+
+
+def _placed(
+    recorded: Recorded, captured: Capture, groups: tuple[LayerGroup, ...], config: Mapping[str, Any], count: int
+) -> np.ndarray:
+    """Positions (batch, n) or (batch, n, axes) that recorded tokens are to have; (1, ...) where all rows have the same.
+
+    Raises:
+        UnplacedError: They are those of images whose places are not known.
+    """
+    encoding = next((group.rotary_encoding for group in groups if group.rotary_encoding is not None), None)
+    axes = 1 if encoding is None else encoding.axes
+    placed = None
+    if recorded.part in MEDIA and axes > 1:
+        placed = placed_patches(config, captured.given, groups[0])
+    elif recorded.part not in MEDIA:
+        placed = placed_tokens(config, captured.given, axes)
+    if placed is not None and placed.shape[1] == count:
+        return placed
+    if recorded.part in MEDIA and axes > 1:
+        raise UnplacedError(f"positions of the patches of {recorded.part}: they are not as many as those of its grids")
+    counted = np.arange(count)[None]
+    return np.repeat(counted[..., None], axes, -1) if axes > 1 else counted
+
+
+def _tokens(arrays: Mapping[str, NamedArray], layout: str | None) -> tuple[int, int]:
+    """Rows of the batch and tokens of recorded vectors."""
+    shape = next(iter(arrays.values())).values.shape
+    return (shape[0] if len(shape) == 4 else 1), shape[1 if layout == "bthd" else -2]
 
 
 def _of_layer(
@@ -149,6 +179,19 @@ def _not_run(model: ModelPositions, captured: Capture) -> Iterator[str]:
     for part in model.parts:
         if part not in ran and any(group.layers for group in model.of(part)) and ran - {None}:
             yield f"{part}: it did not run; give capture its inputs"
+
+
+def _not_placed(model: ModelPositions, captured: Capture, config: Mapping[str, Any]) -> Iterator[str]:
+    """Positions of images that are not known, once for each part."""
+    of_parts = {recorded.part: recorded for recorded in captured.rotations}
+    for recorded in of_parts.values():
+        arrays = {name: on_host(array) for name, array in recorded.arrays.items()}
+        groups = _groups(model, captured, recorded)
+        try:
+            if groups:
+                _placed(recorded, captured, groups, config, _tokens(arrays, recorded.layout)[1])
+        except UnplacedError as problem:
+            yield f"{problem}; give q and q_rotated with their positions"
 
 
 def _not_traced(model: ModelPositions, captured: Capture) -> Iterator[str]:
@@ -180,9 +223,15 @@ def _rows(model: ModelPositions, captured: Capture) -> Iterator[Diagnosis]:
         if group is None:
             continue
         every = np.atleast_2d(rows)
-        expected = group.offset + _counted(captured.padded, every.shape)
-        if captured.padded is not None and captured.padded.shape == every.shape:
-            expected = np.where(captured.padded, every, expected)  # what padding reads counts for nothing
+        padded = captured.padded
+        if padded is not None and len(every) == 1 and padded.shape[1] == every.shape[1]:
+            every = np.broadcast_to(every, padded.shape)  # one row of positions for the whole batch
+        ids = captured.given.get("position_ids")
+        stated = ids is not None and ids.shape[-1] == every.shape[-1] and ids.ndim == 2
+        counted = np.broadcast_to(ids, every.shape) if stated and ids is not None else _counted(padded, every.shape)
+        expected = group.offset + counted
+        if padded is not None and padded.shape == every.shape:
+            expected = np.where(padded, every, expected)  # what padding reads counts for nothing
         compared = f"rows {every.min()} to {every.max()} of {name}, read by {every.shape[1]} tokens"
         if np.all(every == expected):
             yield Diagnosis(True, compared=compared, looked_at=looked_at)

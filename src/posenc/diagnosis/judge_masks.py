@@ -21,6 +21,13 @@ SEE_BOTH_SIDES = "Attend to both sides: is_causal=False, and a mask of the paddi
 IRREGULAR = "the mask hides keys within reach as well, as between packed documents: the window was not compared"
 
 
+APART = Finding(
+    "images masked",
+    "Tokens of one image do not all see each other, and are to.",
+    "Let the tokens of an image see each other: give token_type_ids, and a mask that is not causal there.",
+)
+
+
 class MaskBand(NamedTuple):
     """The distances, query less key, that a mask lets through, and whether it lets all between through."""
 
@@ -60,7 +67,12 @@ def _positions(arrays: Arrays, role: str, count: int) -> np.ndarray | None:
 
 
 def compare_mask(
-    window: NearKeys | None, visible: np.ndarray, query: np.ndarray, key: np.ndarray, causal: bool | None = None
+    window: NearKeys | None,
+    visible: np.ndarray,
+    query: np.ndarray,
+    key: np.ndarray,
+    causal: bool | None = None,
+    together: np.ndarray | None = None,
 ) -> Diagnosis:
     """Compare the keys that queries see with those of a window.
 
@@ -70,14 +82,16 @@ def compare_mask(
         query: Positions of queries, (n,).
         key: Positions of keys, (m,).
         causal: Whether later keys are to be hidden, where no window says it; None if that is not known.
+        together: Whether a query and a key see each other whatever the window is, as tokens of one image, (n, m).
     """
     distance = query[:, None] - key
-    band = _band(visible, distance)
+    apart = np.ones(visible.shape, bool) if together is None else ~together
+    band = _band(visible & apart, distance)
     expected = _expected(window, query[:, None], key, band, causal)
-    beyond, hidden = visible & ~expected, expected & ~visible
+    beyond, hidden = visible & ~expected & apart, expected & ~visible & apart
     later = distance < 0
     compared = f"the mask of {visible.shape[0]} queries and {visible.shape[1]} keys"
-    findings = []
+    findings = [] if np.all(visible | apart) else [APART]
     if (beyond & later).any():
         behind = f"{-distance[beyond].min():,} positions behind them"
         findings.append(_finding("causal mask", f"Queries see keys up to {behind}."))

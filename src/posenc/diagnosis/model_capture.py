@@ -74,6 +74,7 @@ class Capture:
         config: The model's own config, as plain data.
         attends: Whether queries of the model's type see later keys: "causal", "both", "either" where its config says
             so by is_decoder, or "" where that is not known.
+        given: Inputs that say where tokens stand: position_ids, grids of images and videos, types of tokens.
     """
 
     rotations: tuple[Recorded, ...] = ()
@@ -83,6 +84,7 @@ class Capture:
     padded: np.ndarray | None = None
     config: Mapping[str, Any] = field(default_factory=dict)
     attends: Literal["causal", "both", "either", ""] = ""
+    given: Mapping[str, np.ndarray] = field(default_factory=dict)
 
     def save(self, path: str | Path) -> None:
         """Write the record to an .npz file, for `Capture.load` and `posenc doctor`.
@@ -96,6 +98,7 @@ class Capture:
         if Path(path).suffix != ".npz":
             raise ValueError(f"path must end in .npz; got {Path(path).name!r}. Name a file such as captured.npz.")
         arrays: dict[str, np.ndarray] = {f"rows/{name}": rows for name, rows in self.rows.items()}
+        arrays |= {f"given/{name}": array for name, array in self.given.items()}
         if self.padded is not None:
             arrays["padded"] = self.padded
         facts: dict[str, Any] = {"config": dict(self.config), "attends": self.attends}
@@ -163,9 +166,12 @@ def _capture_of(arrays: Mapping[str, np.ndarray], facts: Mapping[str, Any]) -> C
             every.append(Recorded(named, layer, part, layout))
         return tuple(every)
 
-    rows = {name.removeprefix("rows/"): array for name, array in arrays.items() if name.startswith("rows/")}
+    rows, given = (
+        {name.removeprefix(start): array for name, array in arrays.items() if name.startswith(start)}
+        for start in ("rows/", "given/")
+    )
     attention = [
         MeasuredAttention(visible=arrays[f"attention/{number}"], **one) for number, one in enumerate(facts["attention"])
     ]
     every = recorded("rotations"), recorded("biases"), rows, tuple(attention), arrays.get("padded")
-    return Capture(*every, facts["config"], facts["attends"])
+    return Capture(*every, facts["config"], facts["attends"], given)

@@ -18,6 +18,7 @@ from transformers.models.auto.modeling_auto import (
 
 from posenc.core import validation
 from posenc.diagnosis.model_capture import Capture, Recorded
+from posenc.diagnosis.placed_media import GIVEN
 from posenc.transformers.attention_recorder import AttentionRecorder, RecordedPlace, place_of
 from posenc.transformers.model_changes import evaluating, replace_attribute
 from posenc.transformers.model_hooks import observe_rotations, position_tables
@@ -77,7 +78,7 @@ def capture(model: Any, tokens: Any, *, inputs: Mapping[str, Any] | None = None,
         stack.enter_context(evaluating(model))
         recorder.watch(stack)
         _run(model, tokens, dict(inputs or {}), length - decoded)
-    return recorder.result(_padding(inputs or {}, tokens))
+    return recorder.result(_padding(inputs or {}, tokens), _given(inputs or {}))
 
 
 def _run(model: Any, tokens: Any, inputs: dict[str, Any], first: int) -> None:
@@ -109,6 +110,15 @@ def _padding(inputs: Mapping[str, Any], tokens: Any) -> np.ndarray | None:
         return None
     padded: np.ndarray = (mask == 0).cpu().numpy()
     return padded
+
+
+def _given(inputs: Mapping[str, Any]) -> dict[str, np.ndarray]:
+    """Inputs that say where tokens stand, as arrays."""
+    named = {name: inputs[name] for name in (*GIVEN, MASK) if inputs.get(name) is not None}
+    arrays = {
+        name: value.cpu().numpy() if hasattr(value, "cpu") else np.asarray(value) for name, value in named.items()
+    }
+    return {name: array for name, array in arrays.items() if array.dtype.kind in "biuf"}
 
 
 class _Recorder:
@@ -221,7 +231,7 @@ class _Recorder:
 
         return recording
 
-    def result(self, padded: np.ndarray | None) -> Capture:
+    def result(self, padded: np.ndarray | None, given: dict[str, np.ndarray]) -> Capture:
         """Return what was noted; raise ValueError where that is nothing."""
         self._note_rotations()
         rotations, attention = (*self.rotations, *self.attention.rotations()), self.attention.attention()
@@ -234,7 +244,7 @@ class _Recorder:
         rows = {name: np.concatenate(steps, 1)[:, : self.length] for name, steps in self.rows.items()}
         config = getattr(self.model, "config", None)
         plain = {} if config is None or not hasattr(config, "to_json_string") else json.loads(config.to_json_string())
-        return Capture(rotations, tuple(self.biases), rows, attention, padded, plain, attends_of(config))
+        return Capture(rotations, tuple(self.biases), rows, attention, padded, plain, attends_of(config), given)
 
 
 def attends_of(config: Any) -> Literal["causal", "both", "either", ""]:

@@ -208,6 +208,8 @@ def _of_other_layers(
         for other in group.encodings:
             if not isinstance(other, RotaryEncoding) or pair_rotation(other) is None:
                 continue
+            if other.axes != usage.encoding.axes:  # a tower's positions are no words' positions
+                continue
             if _unserved(other) == _unserved(usage.encoding):
                 continue
             if evidence.fits(_as_shown(RotationUsage(other), evidence)[0]):

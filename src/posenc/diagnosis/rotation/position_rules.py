@@ -77,7 +77,7 @@ def _message(expected: np.ndarray, used: np.ndarray, wrong: np.ndarray) -> str |
 
 def _rule_of_axes(used: UsedPositions) -> tuple[RoleUsage, str] | None:
     """Every coordinate by itself: it stands still, is shifted, or is measured otherwise."""
-    of_tokens = _transposed(used) or _moved_on(used)
+    of_tokens = _transposed(used) or _moved_on(used) or _counted_as_text(used)
     if of_tokens is not None:
         return RoleUsage(moves=_moves(used.expected, of_tokens[0])), of_tokens[1]
     messages, result = [], used.expected.astype(np.float64)
@@ -121,6 +121,15 @@ def _transposed(used: UsedPositions) -> tuple[np.ndarray, str] | None:
     if np.any(np.abs(result - used.used) > WHOLE):
         return None
     return result, f"count the tokens of a grid of {', '.join(sorted(sizes))} column by column, not row by row"
+
+
+def _counted_as_text(used: UsedPositions) -> tuple[np.ndarray, str] | None:
+    """Every coordinate counted from token to token, through images too; half of the numbers must show it."""
+    counted = np.repeat(np.arange(len(used.expected), dtype=np.float64)[:, None], used.expected.shape[1], 1)
+    wrong = np.abs(used.used - used.expected) > WHOLE
+    if not wrong.any() or np.mean(np.abs(used.used - counted)[wrong] <= WHOLE) < 0.5:
+        return None
+    return counted, "are counted 0, 1, 2, ... in every coordinate, as those of text, through rows and columns too"
 
 
 def _moved_on(used: UsedPositions) -> tuple[np.ndarray, str] | None:

@@ -1,0 +1,124 @@
+"""Positions that images and videos are to have in a run, and the tokens that see each other, by the inputs given."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from posenc.models.model_positions import LayerGroup
+from posenc.positions.families import FAMILIES
+from posenc.positions.multimodal import multimodal
+
+#: Inputs of a model that say where its tokens stand.
+GIVEN = ("position_ids", "mm_token_type_ids", "token_type_ids", "image_grid_thw", "video_grid_thw",
+         "second_per_grid_ts")  # fmt: skip
+GRIDS = ("image_grid_thw", "video_grid_thw")
+#: Types of models, and the family whose rule places their images.
+FAMILY_OF = {
+    "qwen2_vl": "qwen2-vl",
+    "qwen2_5_vl": "qwen2.5-vl",
+    "qwen3_vl": "qwen3-vl",
+    "qwen3_vl_moe": "qwen3-vl",
+    "qwen3_5": "qwen3.5",
+    "qwen3_5_moe": "qwen3.5",
+    "qwen4_exp": "qwen4",
+    "glm4v": "glm-4v",
+    "glm4v_moe": "glm-4v",
+    "glm46v": "glm-4v",
+    "glm_ocr": "glm-ocr",
+    "cohere_compass": "cohere-compass",
+    "ernie4_5_vl_moe": "ernie4.5-vl",
+    "paddleocr_vl": "paddleocr-vl",
+}
+#: What an argument of `multimodal` is called in a vision config.
+VISION_KEYS = {
+    "merge": "spatial_merge_size",
+    "tokens_per_second": "tokens_per_second",
+    "temporal_merge": "temporal_merge_size",
+}
+
+
+class UnplacedError(ValueError):
+    """Images of a family whose positions are not known."""
+
+
+def placed_tokens(config: Mapping[str, Any], given: Mapping[str, np.ndarray], axes: int) -> np.ndarray | None:
+    """Positions (batch, n) or (batch, n, axes) of tokens, by the inputs of a run.
+
+    Args:
+        config: Config of the model, as plain data.
+        given: Inputs of the run, by the names of `GIVEN`, and attention_mask.
+        axes: Coordinates of a position.
+
+    Returns:
+        Positions by the grids of images and videos, or the position_ids that were given; None where neither was.
+
+    Raises:
+        UnplacedError: The model has images and several coordinates, and its family is not known or contradicts them.
+    """
+    if axes > 1 and set(given) & set(GRIDS):
+        return _of_media(config, given)
+    ids = given.get("position_ids")
+    if ids is None:
+        return None
+    if ids.ndim == 3:  # (axes, batch, n); the fourth of Qwen's are those of the text
+        ids = np.moveaxis(ids, 0, -1)[..., -axes:]
+    return np.repeat(ids[..., None], axes, -1) if axes > 1 and ids.ndim == 2 else ids
+
+
+def placed_patches(config: Mapping[str, Any], given: Mapping[str, np.ndarray], group: LayerGroup) -> np.ndarray:
+    """Positions (1, n, axes) of the patches of all images and videos in the order in which a tower takes them.
+
+    Args:
+        config: Config of the model, as plain data.
+        given: Inputs of the run.
+        group: A group of layers of the tower.
+
+    Raises:
+        UnplacedError: No grid says how many rows and columns there are, or the tower changes the order.
+    """
+    grids = [grid for name in GRIDS for grid in given.get(name, ())]
+    if len(set(given) & set(GRIDS)) != 1 or "fullatt_block_indexes" in config.get("vision_config", {}):
+        order = "no grid of images was given" if not grids else "its tower takes them by windows, or images and videos"
+        raise UnplacedError(f"positions of the patches of {group.part}: {order}")
+    try:
+        of_each = [group.positions(int(rows), int(columns), frames=int(frames)) for frames, rows, columns in grids]
+    except ValueError as problem:
+        raise UnplacedError(f"positions of the patches of {group.part}: {problem}") from problem
+    return np.concatenate(of_each)[None]
+
+
+def _of_media(config: Mapping[str, Any], given: Mapping[str, np.ndarray]) -> np.ndarray:
+    """Positions by the rule of the model's family."""
+    model_type = str(config.get("model_type", ""))
+    family, types = FAMILY_OF.get(model_type), given.get("mm_token_type_ids")
+    if family is None or types is None:
+        missing = f"the family of {model_type} is not known" if family is None else "mm_token_type_ids was not given"
+        raise UnplacedError(f"positions of images and videos: {missing}")
+    taken = FAMILIES[family].takes
+    vision = {name: config.get("vision_config", {}).get(key) for name, key in VISION_KEYS.items()}
+    named = {name: value for name, value in {**given, **vision}.items() if name in taken and value is not None}
+    try:
+        return multimodal(family, types, attention_mask=given.get("attention_mask"), **named).coordinates
+    except (ValueError, TypeError) as problem:
+        raise UnplacedError(f"positions of images and videos: {problem}") from problem
+
+
+def tokens_together(config: Mapping[str, Any], given: Mapping[str, np.ndarray]) -> np.ndarray | None:
+    """Numbers (batch, n) of the blocks whose tokens see each other, later ones too; -1 for no block. None for none.
+
+    Gemma 3 and 4 let the tokens of one image see each other, PaliGemma all of the prompt.
+    """
+    model_type = config.get("model_type")
+    if model_type == "paligemma" and "token_type_ids" in given:
+        return np.where(given["token_type_ids"] == 0, 0, -1)
+    by_type = {"gemma3": "token_type_ids", "gemma4": "mm_token_type_ids", "gemma4_unified": "mm_token_type_ids"}
+    text = config.get("text_config") or config
+    types = given.get(by_type.get(str(model_type), ""))
+    if types is None or (model_type != "gemma3" and text.get("use_bidirectional_attention") != "vision"):
+        return None
+    seen = (types == 1) | ((types == 2) & (model_type != "gemma3"))
+    begins = seen & ~np.pad(seen, ((0, 0), (1, 0)))[:, :-1]
+    return np.where(seen, np.cumsum(begins, 1) - 1, -1)
