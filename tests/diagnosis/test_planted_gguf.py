@@ -11,9 +11,10 @@ import gguf
 import numpy as np
 import pytest
 
+from diagnosis.quantised import quantised
 from diagnosis.tiny_folders import FAMILIES, Tensors, by_channel, by_head, changed, exchanged, save_each, tensors_of
 from every import every
-from posenc.diagnosis import diagnose
+from posenc.diagnosis import diagnose, gguf_tensors
 
 pytest.importorskip("transformers")
 ARCHITECTURES = {"llama": "llama", "qwen3": "qwen3", "stablelm": "stablelm", "gpt_neox": "gptneox", "phi3": "phi3"}
@@ -21,7 +22,9 @@ WORDS = {
     "q_proj": "attn_q", "k_proj": "attn_k", "v_proj": "attn_v", "o_proj": "attn_output", "dense": "attn_output",
     "query_key_value": "attn_qkv", "qkv_proj": "attn_qkv", "q_norm": "attn_q_norm", "k_norm": "attn_k_norm",
 }  # fmt: skip
-TYPES = (None, "F16", "BF16", "Q8_0", "Q4_0")
+TYPES = (None, "F16", "BF16", "Q8_0", "Q4_0", "Q4_1", "Q5_0", "Q5_1")
+#: Types whose blocks have 256 numbers.
+LONG = ("Q2_K", "Q4_K", "Q6_K")
 
 
 @pytest.fixture(scope="module")
@@ -63,9 +66,9 @@ def written(path: Path, family: str, tensors: Tensors, config: dict[str, Any], k
         *_, module, leaf = name.split(".")
         layer = next((word for word in name.split(".") if word.isdecimal()), None)
         if module in WORDS and layer is not None:
-            small = rows.ndim == 1 or kind is None
-            dtype = gguf.GGMLQuantizationType.F32 if small else gguf.GGMLQuantizationType[kind]
-            stored = gguf.quants.quantize(np.ascontiguousarray(rows), dtype)
+            own = "F32" if rows.ndim == 1 or kind is None else kind
+            own = "Q8_0" if own in LONG and rows.shape[-1] % 256 else own
+            dtype, stored = gguf.GGMLQuantizationType[own], quantised(rows, own)
             writer.add_tensor(f"blk.{layer}.{WORDS[module]}.{leaf}", stored, raw_dtype=dtype)
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
@@ -117,16 +120,47 @@ def test_mistakes_of_a_converter_are_named(root: Path, tmp_path: Path) -> None:
         assert sentence in str(found), str(found)
         assert not found.agree
 
-    every(((*case, kind) for case in planted for kind in (None, "Q8_0", "Q4_0")), check)
+    every(((*case, kind) for case in planted for kind in (None, "Q8_0", "Q4_0", "Q4_1")), check)
 
 
-def test_types_that_are_not_read_are_named(root: Path, tmp_path: Path) -> None:
+def test_plain_encoders_round_to_a_step() -> None:
+    rows = np.random.default_rng(0).standard_normal((3, 512))
+    steps = {"Q2_K": 3, "Q4_K": 15, "Q6_K": 60}
+
+    def check(kind: str) -> None:
+        back = gguf.quants.dequantize(quantised(rows, kind), gguf.GGMLQuantizationType[kind])
+        assert np.abs(back - rows).max() < 0.6 * np.ptp(rows) / steps[kind]
+
+    every(LONG, check)
+
+
+@pytest.mark.parametrize("kind", LONG)
+def test_rows_in_blocks_of_256_are_compared(kind: str, tmp_path: Path) -> None:
+    save_each(tmp_path, "llama", hidden_size=256, head_dim=8)
+    tensors = tensors_of(tmp_path / "llama")
+    right = as_converted("llama", tensors)
+    found = found_in(tmp_path, tmp_path / "right.gguf", "llama", right, kind)
+    assert found.verdict == "agree in everything that this evidence can show", str(found)
+    keys = {name: tensors[name] for name in tensors if "k_proj" in name}
+    layers = [f"model.layers.{layer}.self_attn.q_proj.weight" for layer in (0, 1)]
+    moved = {layers[0]: right[layers[1]], layers[1]: right[layers[0]]}
+    planted: list[tuple[Tensors, str]] = [
+        (tensors, "(4 tensors) stay in their order"),
+        (right | keys, "those of the queries are right"),
+        (right | moved, "layer 0 holds q_proj.weight of layer 1"),
+    ]
+    for number, (wrong, sentence) in enumerate(planted):
+        found = found_in(tmp_path, tmp_path / f"{number}.gguf", "llama", wrong, kind)
+        assert sentence in str(found), str(found)
+
+
+def test_types_that_are_not_read_are_named(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """TQ1_0 and its like, and where the package that unpacks the others is not installed."""
     tensors = as_converted("llama", tensors_of(root / "llama"))
+    monkeypatch.setattr(gguf_tensors, "can_unpack", lambda: False)
     found = found_in(root, tmp_path / "a.gguf", "llama", tensors, "Q4_1")
     assert found.exit_code == 3
-    assert "(8 tensors of attention in the first alone or of type 3, model.layers.0.self_attn.k_proj.weight" in str(
-        found
-    )
+    assert "(8 tensors of attention in the first alone or of Q4_1, model.layers.0.self_attn.k_proj.weight" in str(found)
     beside_config = diagnose(root / "llama" / "config.json", tmp_path / "a.gguf")
     assert "order of rows: give the folder with its weights, then the other folder or a .gguf" in str(beside_config)
 

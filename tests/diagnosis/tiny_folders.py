@@ -6,7 +6,7 @@ import json
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from safetensors.numpy import load_file, save_file
@@ -110,14 +110,14 @@ FAMILIES = {
 TABLES = ("embed_positions.weight", "wpe.weight", "position_embeddings.weight")
 
 
-def save_each(root: Path, *names: str) -> None:
-    """Save a model of each family, or of these, of random weights, biases and norms."""
+def save_each(root: Path, *names: str, **options: Any) -> None:
+    """Save a model of each family, or of these, of random weights, biases and norms; options of its config besides."""
     import torch
     import transformers
 
     for name in names or FAMILIES:
         family = FAMILIES[name]
-        config = getattr(transformers, family.config)(**family.options)
+        config = getattr(transformers, family.config)(**{**family.options, **options})
         torch.manual_seed(len(name))
         with_head = type(config) in transformers.AutoModelForCausalLM._model_mapping and name not in ("bart", "bert")
         model = (transformers.AutoModelForCausalLM if with_head else transformers.AutoModel).from_config(config)

@@ -25,7 +25,6 @@ from posenc.diagnosis.row_findings import OTHER_NUMBERS, Rows, findings_on_rows
 from posenc.diagnosis.row_orders import AS_THEY_WERE, KINDS, heads_taken, order_in_words
 from posenc.models.checkpoints.head_shape import HeadShape
 from posenc.models.checkpoints.stored_rows import (
-    BLOCKS,
     RowNumbers,
     StoredTensor,
     leading_numbers,
@@ -146,7 +145,7 @@ class _Comparison(NamedTuple):
 
     def _layout(self, place: Place) -> RowLayout:
         layout = row_layout(place, self.first.tensors, self.heads.shape(place), self.heads.model_type)
-        if place.role == "output" and self._second(place).dtype in BLOCKS:  # its heads lie inside of rows
+        if place.role == "output" and self._second(place).in_blocks:  # its heads lie inside of rows
             return one_run(1 - layout.axis, self.first.tensors[place.name])
         apart = layout.as_kinds if self.second.is_gguf else None
         return layout if apart is None else layout._replace(orders={**layout.orders, KINDS: apart})
@@ -176,7 +175,7 @@ class _Comparison(NamedTuple):
     def _numbers(self, place: Place, axis: int) -> tuple[RowNumbers, RowNumbers, bool]:
         """The rows of a tensor on both sides, and whether it has one shape; GGUF has no transposed projection."""
         tensor, other = self.first.tensors[place.name], self._second(place)
-        along = int(place.role == "output" and len(other.shape) > 1 and other.dtype not in BLOCKS)
+        along = int(place.role == "output" and len(other.shape) > 1 and not other.in_blocks)
         other_axis = along if self.second.is_gguf else axis
         rows = leading_numbers(other, other_axis)
         if place.role.endswith("norm"):

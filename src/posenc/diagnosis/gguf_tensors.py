@@ -8,7 +8,7 @@ from pathlib import Path
 from posenc.core.rotation import PairLayout
 from posenc.diagnosis.attention_tensors import Checkpoint, Place
 from posenc.diagnosis.checkpoint_tables import OF_POSITIONS
-from posenc.models.checkpoints.stored_rows import BLOCKS, NUMBERS
+from posenc.models.checkpoints.stored_rows import BLOCKS, NUMBERS, PACKED, can_unpack
 from posenc.models.formats.gguf_header import read_gguf
 
 #: The words of llama.cpp for what a tensor is; queries of latent attention come from their second projection.
@@ -46,8 +46,9 @@ def names_in_gguf(places: Iterable[Place], first: Checkpoint, second: Checkpoint
 
 
 def is_read(checkpoint: Checkpoint, name: str) -> bool:
-    """Whether the numbers of a tensor can be read."""
-    return checkpoint.tensors[name].dtype in NUMBERS | BLOCKS
+    """Whether the numbers of a tensor can be read: other quantised ones where the package gguf is installed."""
+    dtype = checkpoint.tensors[name].dtype
+    return dtype in NUMBERS or dtype in BLOCKS or (dtype in PACKED and can_unpack())
 
 
 def unread_types(checkpoint: Checkpoint) -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,6 +19,14 @@ SMALL = 1e-3
 NUMBERS = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2"}
 #: Bytes of a block of 32 numbers, which begins with its step in float16.
 BLOCKS = {"Q8_0": 34, "Q4_0": 18}
+#: Of types that the package gguf unpacks: numbers and bytes of a block, and the steps between its least and its most.
+PACKED = {
+    "Q4_1": (32, 20, 15), "Q5_0": (32, 22, 31), "Q5_1": (32, 24, 31), "Q2_K": (256, 84, 3), "Q3_K": (256, 110, 7),
+    "Q4_K": (256, 144, 15), "Q5_K": (256, 176, 31), "Q6_K": (256, 210, 63), "IQ4_NL": (32, 18, 8),
+    "IQ4_XS": (256, 136, 8), "MXFP4": (32, 17, 6),
+}  # fmt: skip
+#: Steps by which a number of these may be off: files may be made for other errors than the least of each number.
+STEPS = 1.5
 
 
 class StoredTensor(NamedTuple):
@@ -37,6 +46,11 @@ class StoredTensor(NamedTuple):
     dtype: str
     shape: tuple[int, ...]
 
+    @property
+    def in_blocks(self) -> bool:
+        """Whether numbers of a row are quantised together, so that a tensor is read row by row alone."""
+        return self.dtype in BLOCKS or self.dtype in PACKED
+
 
 class RowNumbers(NamedTuple):
     """The first numbers of every row, and how far each may be off; both (rows, columns)."""
@@ -53,6 +67,8 @@ def leading_numbers(tensor: StoredTensor, axis: int = 0) -> RowNumbers:
     """The first numbers of every row, the rows along this axis; the bytes of a type that NumPy lacks."""
     if tensor.dtype in BLOCKS:
         return _of_blocks(tensor)
+    if tensor.dtype in PACKED:
+        return _unpacked(tensor)
     if tensor.dtype in NUMBERS:
         array = _mapped(tensor, NUMBERS[tensor.dtype], tensor.shape)
     else:
@@ -86,6 +102,25 @@ def _of_blocks(tensor: StoredTensor) -> RowNumbers:
         whole = numbers.view(np.int8).astype(np.float64)
     values = step * whole
     return RowNumbers(values, np.broadcast_to(1.01 * np.abs(step), values.shape) + ROUNDED * np.abs(values))
+
+
+def can_unpack() -> bool:
+    """Whether the package gguf, which unpacks other quantised types, is installed."""
+    return find_spec("gguf") is not None
+
+
+def _unpacked(tensor: StoredTensor) -> RowNumbers:
+    """The first numbers of each row, unpacked by gguf; a step is estimated by how far they spread."""
+    from gguf import GGMLQuantizationType
+    from gguf.quants import dequantize
+
+    numbers, width, steps = PACKED[tensor.dtype]
+    rows = math.prod(tensor.shape[:-1])
+    blocks = _mapped(tensor, np.uint8, (rows, tensor.shape[-1] // numbers, width))[:, 0]
+    whole = dequantize(np.ascontiguousarray(blocks), GGMLQuantizationType[tensor.dtype])
+    values = np.asarray(whole[:, :COLUMNS], dtype=np.float64)
+    step = np.ptp(values, axis=1, keepdims=True) / steps
+    return RowNumbers(values, STEPS * step + ROUNDED * np.abs(values))
 
 
 def same_rows(one: RowNumbers, other: RowNumbers) -> np.ndarray:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from posenc.core import plain_file, validation
-from posenc.models.checkpoints.stored_rows import BLOCKS, COLUMNS, StoredTensor
+from posenc.models.checkpoints.stored_rows import BLOCKS, COLUMNS, PACKED, StoredTensor
 
 #: struct formats of the plain types of values, by their number in the format.
 _FORMATS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
@@ -21,7 +21,10 @@ _STRING, _ARRAY, _FLOAT32 = 8, 9, 0
 MOST_KEYS, MOST_TENSORS, MOST_WORDS, LONGEST_LIST = 1 << 14, 1 << 18, 1 << 20, 1 << 16
 #: Tensors that belong to positions and are read: divisors of frequencies.
 #: Types of tensors that are read, by their number in the format, and the bytes of a number.
-_TYPES = {0: "F32", 1: "F16", 2: "Q4_0", 8: "Q8_0", 28: "F64", 30: "BF16"}
+_TYPES = {
+    0: "F32", 1: "F16", 2: "Q4_0", 3: "Q4_1", 6: "Q5_0", 7: "Q5_1", 8: "Q8_0", 10: "Q2_K", 11: "Q3_K", 12: "Q4_K",
+    13: "Q5_K", 14: "Q6_K", 20: "IQ4_NL", 23: "IQ4_XS", 28: "F64", 30: "BF16", 39: "MXFP4",
+}  # fmt: skip
 _BYTES = {"F32": 4, "F16": 2, "F64": 8, "BF16": 2}
 DIVISORS = ("rope_freqs.weight", "rope_factors_long.weight", "rope_factors_short.weight")
 
@@ -149,8 +152,9 @@ class _Reader:
         """A tensor in its place; of size 0 where its type is not read, or it does not lie inside the file."""
         dtype, count = _TYPES.get(kind, f"type {kind}"), math.prod(shape)
         size = count * _BYTES.get(dtype, 0)
-        if dtype in BLOCKS and shape and shape[-1] % COLUMNS == 0:
-            size = count // COLUMNS * BLOCKS[dtype]
+        numbers, width = (COLUMNS, BLOCKS[dtype]) if dtype in BLOCKS else PACKED.get(dtype, (0, 0, 0))[:2]
+        if numbers and shape and shape[-1] % numbers == 0:
+            size = count // numbers * width
         if not size or start + offset + size > len(self.data):
             return StoredTensor(self.path, 0, 0, dtype if dtype.startswith("type") else f"{dtype}, cut off", shape)
         return StoredTensor(self.path, start + offset, size, dtype, shape)
