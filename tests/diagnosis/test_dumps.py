@@ -30,6 +30,9 @@ MISTRAL = {
     "rope_theta": 10_000.0, "sliding_window": 64, "max_position_embeddings": 4096,
 }  # fmt: skip
 LLAMA = MISTRAL | {"model_type": "llama", "sliding_window": None}
+#: A layer that does not rotate, and a model whose queries see both sides.
+NOPE = LLAMA | {"model_type": "smollm3", "no_rope_layers": [0, 0]}
+BERT_LIKE = LLAMA | {"model_type": "eurobert"}
 
 
 def rotate(x: np.ndarray, rates: Any = RATES, positions: Any = None, rotation: Any = rotary.halves, factor: Any = 1.0):
@@ -188,6 +191,11 @@ ONE: dict[str, tuple[Any, Any, str, str]] = {
     "no window": (MISTRAL, logits() | {"logits": masked(logits()["logits"])}, "window", "all keys"),
     "a window where none is meant": (LLAMA, logits() | {"logits": masked(logits()["logits"], 64)}, "window", "63"),
     "one later key": (MISTRAL, logits() | {"logits": masked(logits()["logits"], 64, later=1)}, "causal mask", "1"),
+    "probabilities without a mask": (LLAMA, {"q": Q, "k": K, "probabilities": softmax(logits()["logits"])},
+        "causal mask", "behind them"),
+    "the number of the head for the position": (MEANT, queries(np.stack([rotate(x, positions=np.full(130, head))
+        for head, x in enumerate(Q_HEADS)]), Q_HEADS), "wrong axis", "head"),
+    "a layer without positions that rotates": (NOPE, logits(), "NoPE layer rotated", ""),
     # a set of rows or heads
     "the factor from a row on": (YARN, rows(P >= 200, rotate(Q, YARN_RATES, factor=FACTOR), rotate(Q, YARN_RATES)),
         "attention factor ignored", "0 to 199"),
@@ -243,6 +251,9 @@ ONE: dict[str, tuple[Any, Any, str, str]] = {
 }  # fmt: skip
 
 HARMLESS: dict[str, tuple[Any, Any]] = {
+    "logits of a layer without positions": (NOPE, logits(Q, K)),
+    "probabilities of a layer without positions": (NOPE, probabilities(q=Q, k=K)),
+    "probabilities of an encoder": (BERT_LIKE, {"q": Q, "k": K, "probabilities": softmax(logits()["logits"])}),
     "probabilities": (MEANT, probabilities()),
     "probabilities in float32": (MEANT, {**probabilities(), "probabilities":
         probabilities()["probabilities"].astype(np.float32)}),

@@ -8,6 +8,7 @@ from typing import Any
 
 from posenc.core.doors import AttentionBias, Encoding
 from posenc.diagnosis.bias.judge_biases import judge_biases
+from posenc.diagnosis.causal_types import CAUSAL_TYPES
 from posenc.diagnosis.judge_hidden_states import judge_learned_rows, with_added_vectors
 from posenc.diagnosis.judge_masks import judge_mask
 from posenc.diagnosis.judge_sinusoids import judge_sinusoids, sinusoids_among
@@ -44,7 +45,9 @@ def judge_arrays(
     verdict = _judge_values(groups, wanted, arrays, layout, length)
     if not isinstance(wanted, ModelPositions):
         return verdict
-    mask = judge_mask(groups, named_arrays(arrays), wanted.windows_known)
+    is_text = all(group.part == "text" for group in groups)
+    causal = True if is_text and wanted.model_type in CAUSAL_TYPES else None
+    mask = judge_mask(groups, named_arrays(arrays), wanted.windows_known, causal)
     if mask is None or verdict.explained:
         return verdict if mask is None else merged_diagnosis([verdict, mask])
     return replace(verdict, notes=(*verdict.notes, *(finding.sentence for finding in mask.findings)))
@@ -68,10 +71,18 @@ def _judge_values(
         return judge_biases(groups, arrays, isinstance(wanted, ModelPositions))
     logit_factor = next((group.logit_factor for group in groups if group.rotary_encoding is not None), 1.0)
     evidence = rotation_evidence(arrays, layout, logit_factor)
-    three_axes = any(on_host(arrays[name]).values.ndim == 3 for name in ("q", "k") if name in arrays)
-    if layout is None and three_axes and not agrees(groups, wanted, evidence, length):
+    if layout is None and _may_be_tokens_first(arrays) and not agrees(groups, wanted, evidence, length):
         tokens_first = unless_refused(lambda: rotation_evidence(arrays, "bthd", logit_factor))
         if tokens_first is not None and agrees(groups, wanted, tokens_first, length):
             verdict = judge_rotations(groups, wanted, [("", tokens_first)], length)
             return replace(verdict, notes=(*verdict.notes, TOKENS_FIRST))
     return judge_rotations(groups, wanted, [("", evidence)], length)
+
+
+def _may_be_tokens_first(arrays: Mapping[str, Any]) -> bool:
+    """Whether vectors of three axes may be (tokens, heads, dim): there are more tokens than heads.
+
+    Else heads that are taken for positions would be read as tokens.
+    """
+    shapes = [on_host(arrays[name]).values.shape for name in ("q", "k") if name in arrays]
+    return any(len(shape) == 3 for shape in shapes) and all(shape[0] > shape[1] for shape in shapes if len(shape) == 3)

@@ -36,13 +36,16 @@ class MaskBand(NamedTuple):
     whole: bool
 
 
-def judge_mask(groups: tuple[LayerGroup, ...], arrays: Arrays, windows_known: bool) -> Diagnosis | None:
+def judge_mask(
+    groups: tuple[LayerGroup, ...], arrays: Arrays, windows_known: bool, causal: bool | None = None
+) -> Diagnosis | None:
     """Compare the mask that dumped logits show with the window of their layers.
 
     Args:
         groups: Layers that the logits belong to.
         arrays: Named arrays, some of which may hold logits.
         windows_known: Whether a layer without a window is known to have none.
+        causal: Whether later keys are to be hidden, where no window says it; None if that is not known.
 
     Returns:
         A diagnosis of the window and of later keys; None where no mask is shown, or layers differ.
@@ -54,9 +57,10 @@ def judge_mask(groups: tuple[LayerGroup, ...], arrays: Arrays, windows_known: bo
     visible = np.asarray(shown.visible.reshape(-1, *shown.visible.shape[-2:]).any(0))
     rows, columns = visible.any(1), visible.any(0)  # padding is seen by nobody
     sides = [_positions(arrays, role, count) for role, count in zip(("query", "key"), visible.shape, strict=True)]
-    if not shown.masks or not rows.any() or sides[0] is None or sides[1] is None:
+    without_mask = "probabilities" in arrays and bool(visible.all())  # a softmax comes behind every mask
+    if not (shown.masks or without_mask) or not rows.any() or sides[0] is None or sides[1] is None:
         return None
-    return compare_mask(windows.pop(), visible[rows][:, columns], sides[0][rows], sides[1][columns])
+    return compare_mask(windows.pop(), visible[rows][:, columns], sides[0][rows], sides[1][columns], causal)
 
 
 def _positions(arrays: Arrays, role: str, count: int) -> np.ndarray | None:

@@ -138,6 +138,16 @@ class ObservedLogits(RotationEvidence):
     def channels(self) -> int:
         return int(self.q.shape[-1])
 
+    def unchanged(self) -> bool:
+        """Whether the logits are those of queries and keys as they are, not rotated."""
+        size = np.linalg.norm(self.q, axis=-1)[..., None] * np.linalg.norm(self.k, axis=-1)[:, None]
+        tolerance = 2 * ROUNDING[self.dtype] * size * abs(self.scale) + self.rounding
+        gap = self.q @ self.k.swapaxes(-1, -2) * self.scale - self.logits
+        if self.up_to_rows:
+            gap = less_row_mean(gap, self.visible)
+            tolerance = tolerance + _row_mean(tolerance, self.visible)
+        return bool(np.all((np.abs(gap) <= tolerance) | ~self.visible))
+
     def longest(self) -> int:
         return max(longest_with(self.query_positions), longest_with(self.key_positions))
 
