@@ -40,7 +40,12 @@ SEED, DRAWN = 10, 80
 ROOMS = {
     "phase": ("src/posenc/phase",),
     "frequencies": ("src/posenc/frequencies",),
-    "doors": ("src/posenc/core/doors.py", "src/posenc/core/rotation.py", "src/posenc/core/operators.py"),
+    "doors": (
+        "src/posenc/core/doors.py",
+        "src/posenc/core/logit_doors.py",
+        "src/posenc/core/rotation.py",
+        "src/posenc/core/operators.py",
+    ),
     "positions": ("src/posenc/positions",),
     "reader": ("src/posenc/models/config",),
 }

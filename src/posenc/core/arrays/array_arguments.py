@@ -100,6 +100,8 @@ def whole_array(name: str, value: Array) -> Array:
         elif type(value) is not torch.Tensor and hasattr(value, "to_local"):
             what = "a DTensor, whose numbers lie on several devices"
             advice = f"Give its own part on each device, {name}.to_local(), and the positions of that part."
+            if name.startswith("params"):  # of a module that was divided, and is called by itself
+                advice = "Call it within the forward pass of the model that fully_shard divided, or give full_tensor()."
     elif isinstance(value, np.ma.MaskedArray):
         what = "a masked array, whose mask would be lost"
     elif isinstance(value, np.matrix):

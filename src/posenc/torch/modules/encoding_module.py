@@ -72,9 +72,22 @@ def seeded_generator(seed: int | None) -> np.random.Generator:
 
 
 def fill(parameter: Any, value: np.ndarray) -> None:
-    """Write drawn numbers into a parameter, wherever it lives and whatever its dtype."""
+    """Write drawn numbers into a parameter, wherever it lives and whatever its dtype.
+
+    Of a parameter that `fully_shard` has divided, each process gets its own part of the numbers of the first process.
+    """
+    drawn = torch.tensor(np.asarray(value), device="cpu")
+    if hasattr(parameter, "device_mesh"):
+        drawn = _distributed(drawn, parameter)
     with torch.no_grad():
-        parameter.copy_(torch.tensor(np.asarray(value), device="cpu"))
+        parameter.copy_(drawn)
+
+
+def _distributed(value: Any, like: Any) -> Any:
+    """A tensor divided among processes as another one is."""
+    from torch.distributed.tensor import distribute_tensor  # heavy, and loaded where something is divided
+
+    return distribute_tensor(value.to(like.device), like.device_mesh, like.placements)
 
 
 def _register_parameter(module: Any, name: str, parameter: Any) -> None:
