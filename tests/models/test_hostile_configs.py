@@ -10,6 +10,7 @@ from itertools import product
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from every import every
@@ -140,6 +141,13 @@ def test_nothing_is_too_deep():
         deep = [deep]
     with pytest.raises(ValueError, match="config must be nested at most 64 levels deep"):
         from_config({"model_type": "llama", "rope_scaling": deep})
+
+
+@pytest.mark.parametrize("key", ["rope_scaling", "rope_parameters", "sliding_window", "layer_types"])
+@pytest.mark.parametrize("wrapped", [lambda x: x, lambda x: [x], lambda x: {"factor": x}])
+def test_arrays_are_no_values_of_a_config(key: str, wrapped: Any):
+    with pytest.raises(TypeError, match=rf"^config\['{key}'\].* must be what JSON holds; got array"):
+        from_config({"model_type": "llama", key: wrapped(np.zeros(3))})
 
 
 @pytest.mark.parametrize(

@@ -25,6 +25,7 @@ def load_config(config: Any, name: str = "config") -> dict[str, Any]:
                 f"{name} must be nested at most {plain_file.DEEPEST} levels deep; got more. Give the config.json of a "
                 "model."
             )
+        _refuse_arrays(config, name)
         return dict(config)
     if not isinstance(config, str | Path):
         raise TypeError(
@@ -33,6 +34,17 @@ def load_config(config: Any, name: str = "config") -> dict[str, Any]:
             f"{'Give model.config' if hasattr(config, 'config') else 'Give one of these'}."
         )
     return _parse(_file(config, name), name)
+
+
+def _refuse_arrays(held: Any, name: str) -> None:
+    """Refuse arrays, at any depth: JSON has none, and they are neither true nor false."""
+    for key, value in held.items() if isinstance(held, Mapping) else enumerate(held):
+        if isinstance(value, Mapping | list | tuple):
+            _refuse_arrays(value, f"{name}[{key!r}]")
+        elif getattr(value, "ndim", 0):
+            raise TypeError(
+                f"{name}[{key!r}] must be what JSON holds; got {validation.shown(value)}. Give a list: its tolist()."
+            )
 
 
 def _file(config: str | Path, name: str) -> Path:
