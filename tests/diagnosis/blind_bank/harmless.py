@@ -67,7 +67,7 @@ def old_spelling(config: Config) -> Config | None:
         return None
     kept = {key: value for key, value in config.items() if key != "rope_parameters"}
     base, kind = said.pop("rope_theta"), said.pop("rope_type")
-    return kept | {"rope_theta": base} | ({"rope_scaling": {"type": kind} | said} if kind != "default" else {})
+    return kept | {"rope_theta": base} | ({"rope_scaling": {"type": kind} | said} if said else {})
 
 
 def whole_numbers(config: Config) -> Config | None:
@@ -193,10 +193,11 @@ def door_variants() -> Iterator[Harmless]:
         width = config.get("n_embd") or config["hidden_size"]
         rows = config.get("n_positions") or config["max_position_embeddings"] + (first if name == "opt" else 0)
         table, embeddings = (rng.standard_normal((n, width)).astype(np.float32) for n in (rows, LENGTH))
-        states = embeddings + table[np.arange(LENGTH) + first]
-        given = {"embeddings": embeddings, "hidden_states": states, "table": table}
-        yield f"{name} / hidden states", config, given, {}
-        yield f"{name} / hidden states in bfloat16", config, rounded(given, bfloat16), {}
+        given = {"embeddings": embeddings, "table": table}
+        for variant, held in (("", given), (" in bfloat16", rounded(given, bfloat16))):
+            states = {"hidden_states": held["embeddings"] + held["table"][np.arange(LENGTH) + first]}
+            states = rounded(states, bfloat16) if variant else states
+            yield f"{name} / hidden states{variant}", config, held | states, {}
     yield "qwen2_vl / text, image, text", QWEN2_VL, media_arrays(IN_BLOCKS, media_positions()), {}
     yield "qwen2_vl / positions shifted", QWEN2_VL, media_arrays(IN_BLOCKS, media_positions() + 11), {}
 
@@ -207,7 +208,7 @@ def complete_arrays() -> Iterator[Harmless]:
     meant = RoPE(dim=32, base=500_000.0, pairing="halves")
     for kind in (VECTORS, LOGITS, MASKED, WEIGHTS):
         yield f"encoding / {kind}", meant, arrays(correct(llama), kind), {}
-    yield "encoding / bias", ALiBi(heads=8), {"bias": sloped(slopes(8))}, {}
+    yield "encoding / bias", ALiBi(heads=8), {"bias": -abs(sloped(slopes(8)))}, {}
     rng = np.random.default_rng(7)
     table, embeddings = (rng.standard_normal((n, 16)).astype(np.float32) for n in (64, 64))
     given = {"embeddings": embeddings, "hidden_states": embeddings + table, "table": table}

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from diagnosis.blind_bank.architectures import HEADS, TOKENS, Architecture
+from diagnosis.blind_bank.architectures import HEAD, HEADS, TOKENS, Architecture
 from diagnosis.blind_bank.formulas import ROUNDINGS, Rotary, frequencies, rotate, softmax, tables
 
 Positions = Callable[[np.ndarray], np.ndarray]
@@ -21,6 +21,7 @@ class Code:
     query: Rotary | None
     key: Rotary | None
     scale: float
+    head: int = HEAD
     window: int | None = None
     causal: bool = True
     query_positions: Positions = lambda positions: positions
@@ -31,7 +32,8 @@ class Code:
 
 def correct(architecture: Architecture) -> Code:
     rotary = architecture.rotary
-    return Code(rotary, rotary, architecture.scale, architecture.window)
+    head = rotary.head if rotary else HEAD
+    return Code(rotary, rotary, architecture.scale, head, architecture.window)
 
 
 def of_both(change: Callable[[Rotary], Rotary | None]) -> Callable[[Architecture], Code | None]:
@@ -116,6 +118,7 @@ def wrong_heads(architecture: Architecture) -> Code | None:
     return replace(correct(architecture), heads=other_base(architecture.rotary)) if architecture.rotary else None
 
 
+OTHER_KIND = ("local and global exchanged",)  # whose base, or whose lack of a scaling, is the planted one
 FREQUENCIES, TABLED, CACHE = "inv_freq", "cos and sin", "cos_sin_cache"
 VECTORS, LOGITS, MASKED, WEIGHTS = "q and q_rotated", "logits", "masked logits", "probabilities"
 ANGLES = (TABLED, CACHE, VECTORS, LOGITS, MASKED, WEIGHTS)  # what shows positions
@@ -156,11 +159,11 @@ def _doubled(said: dict[str, Any]) -> Any:
 
 
 MISTAKES = [
-    ArrayMistake("another base", of_both(other_base), EVERY, ("base",)),
+    ArrayMistake("another base", of_both(other_base), EVERY, ("base", *OTHER_KIND)),
     ArrayMistake(
         "other pairing", of_both(lambda r: replace(r, adjacent=not r.adjacent)), PAIRS, ("layout", "pair", "adjacent")
     ),
-    ArrayMistake("scaling dropped", of_both(_no_scaling), EVERY, ("scaling",)),
+    ArrayMistake("scaling dropped", of_both(_no_scaling), EVERY, ("scaling", *OTHER_KIND)),
     ArrayMistake(
         "half the factor", of_scaling("linear", "llama3", "yarn", factor=_halved), EVERY, ("factor", "scaling")
     ),
@@ -211,7 +214,7 @@ MISTAKES = [
         ANGLES,
         ("end", "last", "stop", "stay", "clamp", "repeat"),
     ),
-    ArrayMistake("rotated twice", of_code(twice=True), PAIRS, ("twice",)),
+    ArrayMistake("rotated twice", of_code(twice=True), PAIRS, ("twice", "scaling factor")),  # one angle, half a factor
     ArrayMistake("not rotated", of_code(query=None, key=None), PAIRS, ("not rotat", "at all", "never", "no rotation")),
     ArrayMistake("keys not rotated", of_code(key=None), PAIRS, ("key",)),
     ArrayMistake(
@@ -225,7 +228,7 @@ MISTAKES = [
     ArrayMistake("window one longer", in_windowed(window=lambda code: code.window + 1), MASKS, ("window",)),
     ArrayMistake("no window", in_windowed(window=lambda code: None), MASKS, ("window",)),
     ArrayMistake(
-        "later keys seen", of_code(causal=False, window=None), MASKS, ("later", "causal", "future", "bidirectional")
+        "later keys seen", of_code(causal=False, window=None), (WEIGHTS,), ("later", "causal", "future", "both ways")
     ),
     ArrayMistake(
         "truncate flipped",
@@ -284,7 +287,6 @@ MISTAKES = [
         ("exponent", "d/2", "d/2-1", "- 1"),
     ),
 ]
-VISIBLE_UNROTATED = ("rotates as the other kind of layer",)
 
 
 def arrays(code: Code, evidence: str, seed: int = 0, dtype: Any = np.float32) -> dict[str, np.ndarray]:
@@ -301,7 +303,7 @@ def arrays(code: Code, evidence: str, seed: int = 0, dtype: Any = np.float32) ->
 
 
 def _of_vectors(code: Code, evidence: str, rng: np.random.Generator, dtype: Any) -> dict[str, np.ndarray]:
-    positions, head = np.arange(TOKENS), (code.query or code.key or Rotary(32, 1.0)).head
+    positions, head = np.arange(TOKENS), code.head
     q, k = rng.standard_normal((2, HEADS, TOKENS, head)).astype(dtype)
     q_rotated = rotate(code.query, q, code.query_positions(positions))
     k_rotated = rotate(code.key, k, code.key_positions(positions))

@@ -104,6 +104,14 @@ ADDED: dict[str, tuple[Rows, tuple[str, ...]]] = {
 }  # fmt: skip
 
 
+CHECKPOINT = {
+    "gpt2": "transformer.wpe.weight",
+    "opt": "model.decoder.embed_positions.weight",
+    "bert": "bert.embeddings.position_embeddings.weight",
+    "roberta": "roberta.embeddings.position_embeddings.weight",
+}
+
+
 def added() -> Iterator[Planted]:
     rng = np.random.default_rng(3)
     for name, (config, first) in TABLES.items():
@@ -124,8 +132,8 @@ def added() -> Iterator[Planted]:
             ("table never added", embeddings, ("not added", "never", "left out", "missing", "no ")),
         ]:
             yield f"{name} / {mistake} / hidden states", config, given | {"hidden_states": states}, {}, words
-        cut = {"table": table[: rows - 32]}
-        yield f"{name} / table cut by 32 rows / table", config, cut, {}, ("row", "length", "cut", "short")
+        cut = {CHECKPOINT[name]: table[: rows - 32]}
+        yield f"{name} / table cut by 32 rows / checkpoint", config, cut, {}, ("row", "length", "cut", "short")
 
 
 def media_positions() -> np.ndarray:
@@ -175,7 +183,7 @@ def media_arrays(axis_of: np.ndarray, positions: np.ndarray, base: float = 1e6) 
     x = np.random.default_rng(4).standard_normal((2, 4, positions.shape[1], 32)).astype(np.float32)
     first, second, cos, sin = x[..., :16], x[..., 16:], np.cos(angles), np.sin(angles)
     turned = np.concatenate([first * cos - second * sin, second * cos + first * sin], -1).astype(np.float32)
-    return {"q": x[0], "q_rotated": turned[0], "k": x[1], "k_rotated": turned[1], "positions": media_positions()}
+    return {"q": x[0], "q_rotated": turned[0], "k": x[1], "k_rotated": turned[1], "positions": media_positions().T}
 
 
 def media() -> Iterator[Planted]:
@@ -189,3 +197,5 @@ def media() -> Iterator[Planted]:
         )
     other = media_arrays(IN_BLOCKS, media_positions(), 1e4)
     yield "qwen2_vl / another base / q and q_rotated", QWEN2_VL, other, {}, ("base",)
+    other = other | {"positions": media_positions()}  # as the guide of symptoms says
+    yield "qwen2_vl / another base / q and q_rotated, positions (3, tokens)", QWEN2_VL, other, {}, ("base",)

@@ -114,13 +114,15 @@ def share(config: Config) -> bool:
     return at_top("partial_rotary_factor", lambda held: 1.0)(config) or at_top("rotary_pct", lambda held: 1.0)(config)
 
 
+# Names of a layer that does as one of the other kind: in OLMo 3 these differ by the scaling alone.
+OTHER_KIND = ("one encoding for all", "local and global exchanged")
 CHANGES: dict[str, tuple[Change, tuple[str, ...]]] = {
     "base ten times larger": (lambda config: theta(config, lambda held: held * 10), ("base",)),
     "old key of the base": (at_top("rotary_emb_base", lambda held: 500_000), ("base",)),
-    "scaling dropped": (drop_scaling, ("scaling",)),
+    "scaling dropped": (drop_scaling, ("scaling", *OTHER_KIND)),
     "twice the factor": (in_ropes("factor", lambda held: held * 2), ("factor", "scaling")),
-    "half the trained length": (
-        in_ropes("original_max_position_embeddings", lambda held: held // 2),
+    "a quarter of the trained length": (
+        in_ropes("original_max_position_embeddings", lambda held: held // 4),
         ("original", "trained length", "scaling"),
     ),
     "half the trained length beside it": (
@@ -152,7 +154,7 @@ CHANGES: dict[str, tuple[Change, tuple[str, ...]]] = {
     ),
     "scalar before attention": (
         at_top("query_pre_attn_scalar", lambda held: held * 2),
-        ("softmax", "scale", "query_pre_attn_scalar"),
+        ("softmax", "scale", "logit", "query_pre_attn_scalar"),
     ),
     "sections the other way round": (in_ropes("mrope_section", lambda held: held[::-1]), ("section",)),
     "rotary slice half": (at_top("qk_rope_head_dim", lambda held: held // 2), ("width", "channels", "dim", "head")),

@@ -175,7 +175,7 @@ def test_the_blind_bank(area: str, tmp_path: Path) -> None:
 
 
 def test_a_sample_of_the_blind_bank() -> None:
-    against_gaps(array_outcomes(every=29))
+    against_gaps(array_outcomes(every=59))
 
 
 def main(folder: Path) -> None:
