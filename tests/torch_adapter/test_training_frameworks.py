@@ -21,6 +21,8 @@ from torch.utils.checkpoint import checkpoint
 from posenc.catalog import row
 from posenc.core.doors import Encoding
 from posenc.encodings.biases.fire import FIRE
+from posenc.encodings.scores.dape import DAPE
+from posenc.encodings.scores.dape_v2 import DAPEv2
 from posenc.torch import module
 from samples import DOORS, SAMPLES, by_night, firsts
 from torch_adapter.cases import Tensors, Whole, call, fresh, inputs, same
@@ -68,9 +70,12 @@ def same_step(model: Any, encoding: Encoding) -> None:
     """A step of the model and one of a plain model give the same bits."""
     expected, wanted = trained(Model(fresh(encoding)), inputs(encoding, 5))
     result, gradients = trained(model, inputs(encoding, 5))
-    assert same(result, expected)
     assert set(gradients) == set(wanted)
-    assert all(torch.equal(gradients[name], wanted[name]) for name in wanted)
+    pairs = [*zip(result, expected, strict=True), *((gradients[name], wanted[name]) for name in wanted)]
+    for now, then in pairs:
+        # torch.matmul sums DAPE's layers in another order where nothing is recorded, as in a reentrant forward pass.
+        rounding = 2**-20 * float(then.abs().max()) if isinstance(encoding, DAPE | DAPEv2) else 0.0
+        torch.testing.assert_close(now, then, rtol=0.0, atol=rounding)
 
 
 @every
@@ -141,7 +146,10 @@ def test_casts_of_a_whole_model(how: str, encoding: Encoding) -> None:
     content = torch.float32 if dtype == torch.float64 else dtype
     arguments = float32_inputs(encoding, content)
     expected = rounded(encoding, dtype)(*arguments)
-    assert same(cast(Model(fresh(encoding)))(*arguments), expected)
+    results = cast(Model(fresh(encoding)))(*arguments)
+    assert all(now.dtype == then.dtype for now, then in zip(results, expected, strict=True))
+    # Equal to the last bit; a position of 70,000 itself, as Count gives it, is infinite in float16.
+    assert all(torch.equal(now, then) for now, then in zip(results, expected, strict=True))
 
 
 @contextlib.contextmanager
