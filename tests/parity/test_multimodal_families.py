@@ -97,27 +97,6 @@ def test_images_to_be_generated(count: int) -> None:
             np.testing.assert_array_equal(steps, live_generated[sample, : len(steps)])
 
 
-@pytest.mark.parametrize(
-    ("folder", "kind", "first"),
-    [
-        ("paligemma", "PaliGemmaModel", 1),
-        ("llama4", "Llama4TextModel", 0),
-        ("gemma3n", "Gemma3nTextModel", 0),
-    ],
-)
-def test_families_of_one_axis_count_every_token(folder: str, kind: str, first: int) -> None:
-    """The line of the live class that makes positions where none are given, as it is written."""
-    text = (Path(transformers.__file__).parent / "models" / folder / f"modeling_{folder}.py").read_text(
-        encoding="utf-8"
-    )
-    body = text[text.index(f"class {kind}(") :]
-    made = re.search(r"position_ids = torch\.arange\(inputs_embeds\.shape\[1\].*\n\s+(position_ids = .*)\n", body)
-    assert made is not None
-    assert ("+ 1" in made[1]) == bool(first)
-    family = {"paligemma": "paligemma", "llama4": "llama-4", "gemma3n": "gemma-3n"}[folder]
-    assert multimodal(family, [1, 1, 0]).coordinates.tolist() == list(range(first, first + 3))
-
-
 def test_a_tensor_of_the_processor_is_read_as_it_is() -> None:
     request = multimodal_requests.pictures("qwen2.5-vl", 29.97)
     tensors = {
