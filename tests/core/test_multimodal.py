@@ -165,6 +165,9 @@ def test_what_contradicts_itself(message: str) -> None:
 MARKS = SliceMarks(image_start=8, image_end=9, slice_start=6, slice_end=7, newline=5)
 REFUSED = {
     "token_types must hold whole numbers; got float64": lambda: multimodal("qwen2-vl", [0.0], merge=2),
+    "token_types must be from -2\\^53 to 2\\^53; got 9223372036854775808": lambda: multimodal(
+        "qwen2-vl", np.array([1 << 63], np.uint64), merge=2
+    ),
     "audio_in_video must be True or False": lambda: multimodal("qwen3-omni", [0], merge=2, audio_in_video=1),
     "input_ids must hold whole numbers; got float64": lambda: token_types([0.5], image=1),
     "video must have ids of its own; got 1, which image has": lambda: token_types([0], image=1, video=1),

@@ -133,6 +133,7 @@ MISTAKES = {
     "parents must come before their children; got 1 for token 1": lambda: draft_tree([-1, 1]),
     "parents must be at most 16384; got 16385": lambda: draft_tree([-1] * 16385),
     "cached must not be negative; got -2": lambda: draft_tree([-1], cached=[3, -2]),
+    "cached must be at most 2\\^53 - 2\\^30; got 9223372036854775808": lambda: decoding(np.array([1 << 63], np.uint64)),
     "suffixes must be at most 16384 tokens with the prefix; got 16385": lambda: shared_prefix(16384, [1]),
     "size must be an integer from 1": lambda: ring_positions(4, 0),
     "length must be an integer from 0 to 1073741824; got -1": lambda: ring_positions([-1], 4),

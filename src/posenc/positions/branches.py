@@ -9,6 +9,7 @@ import numpy as np
 
 from posenc.core import validation
 from posenc.core.arrays import Array
+from posenc.positions.host_numbers import whole_numbers
 from posenc.positions.sequences import LONGEST, decoding
 
 #: The most tokens of a tree or of prompts with their answers: their mask has the square of it.
@@ -158,12 +159,9 @@ def first_visible(positions: Any, *, window: int | None = None, chunk: int | Non
         raise ValueError(
             f"window or chunk must be given, and not both; got window={window} and chunk={chunk}. Give one of them."
         )
-    found = np.asarray(positions)
-    if found.dtype.kind not in "iu":
-        raise TypeError(f"positions must hold whole numbers; got {found.dtype}. Count tokens.")
+    found = whole_numbers("positions", positions)
     if found.size and found.min() < 0:
         raise ValueError(f"positions must not be negative; got {found.min()}. Count from the first token.")
-    found = found.astype(np.int64)
     if window is not None:
         earliest: np.ndarray = np.maximum(found - validation.integer("window", window, 1, LONGEST) + 1, 0)
         return earliest

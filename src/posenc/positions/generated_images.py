@@ -9,7 +9,8 @@ import numpy as np
 
 from posenc.core import validation
 from posenc.positions.grid import LONGEST, grid
-from posenc.positions.multimodal import grids, token_mask, whole_numbers
+from posenc.positions.host_numbers import whole_numbers
+from posenc.positions.multimodal import grids, token_mask
 
 
 def glm_image(

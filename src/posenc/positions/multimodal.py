@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,6 +10,7 @@ import numpy as np
 from posenc.core import validation
 from posenc.positions.families import ENGINES, Family
 from posenc.positions.grid import LONGEST
+from posenc.positions.host_numbers import BYTES_OF_A_TOKEN, held, whole_numbers
 from posenc.positions.picture_runs import (
     IMAGE,
     KINDS,
@@ -22,9 +22,6 @@ from posenc.positions.picture_runs import (
     segments_row,
 )
 from posenc.positions.placed_tokens import PlacedTokens
-
-#: A kind, a mask and three coordinates, 8 bytes each, with room for copies.
-BYTES_OF_A_TOKEN = 64
 
 
 def multimodal(
@@ -194,7 +191,7 @@ def _times(family: str, rule: Family, videos: np.ndarray, given: Mapping[str, An
                 "processor and config."
             )
     rate = validation.real("tokens_per_second", given["tokens_per_second"], 0.0, 1e6, above=True)
-    intervals = _held("second_per_grid_ts", seconds)
+    intervals = held("second_per_grid_ts", seconds)
     double = intervals.dtype == np.float64 and hasattr(seconds, "dtype") and not rule.sound
     intervals = intervals if double else intervals.astype(np.float32)
     if intervals.shape != (len(videos),) or not np.all((intervals >= 0) & (intervals <= 1e6)):
@@ -291,32 +288,3 @@ def grids(name: str, given: Any, side: int) -> np.ndarray:
         )
     validation.size(name, int(found.prod(1).sum()) // side**2, BYTES_OF_A_TOKEN)
     return found
-
-
-def _held(name: str, values: Any) -> np.ndarray:
-    """An array from any library, whose coordinates fit into memory."""
-    shape = getattr(values, "shape", None)
-    count = math.prod(shape) if shape is not None else len(values) if hasattr(values, "__len__") else 1
-    validation.size(name, count, BYTES_OF_A_TOKEN)
-    try:
-        found: np.ndarray = np.asarray(values)
-    except ValueError:
-        sizes = sorted({len(row) for row in values if hasattr(row, "__len__")})
-        raise ValueError(
-            f"{name} must have rows of one length; got rows of {sizes[0]} and of {sizes[-1]}. Pad them, and give "
-            "attention_mask."
-        ) from None
-    return found
-
-
-def whole_numbers(name: str, values: Any) -> np.ndarray:
-    """An array of whole numbers, from any library.
-
-    Example:
-        >>> whole_numbers("token_types", [0, 1]).tolist()
-        [0, 1]
-    """
-    found = _held(name, values)
-    if found.size and found.dtype.kind not in "iub":
-        raise TypeError(f"{name} must hold whole numbers; got {found.dtype}. Pass what the processor returned.")
-    return found.astype(np.int64)

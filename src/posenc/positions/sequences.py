@@ -248,4 +248,6 @@ def decoding(cached: Array, steps: int = 1) -> Any:
     ends = lib.extremes(cached)
     if ends is not None and ends[0] < 0:
         raise ValueError(f"cached must not be negative; got {ends[0]}. Count the tokens that are in the cache.")
+    if ends is not None and ends[1] > 2**53 - LONGEST:
+        raise ValueError(f"cached must be at most 2^53 - 2^30; got {ends[1]}. Count the tokens that are in the cache.")
     return cached[..., None] + lib.arange(steps)

@@ -11,7 +11,8 @@ import numpy as np
 
 from posenc.core import validation
 from posenc.core.declared_fields import Declared, Whole
-from posenc.positions.multimodal import token_mask, whole_numbers
+from posenc.positions.host_numbers import whole_numbers
+from posenc.positions.multimodal import token_mask
 from posenc.positions.picture_runs import IMAGE, KINDS, TEXT, VIDEO, kind_runs
 from posenc.positions.placed_tokens import PlacedTokens
 

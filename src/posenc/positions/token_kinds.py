@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from posenc.core import validation
+from posenc.positions.host_numbers import whole_numbers
 from posenc.positions.picture_runs import KINDS
 from posenc.positions.sequences import LONGEST
 
@@ -39,15 +40,11 @@ def token_types(
         >>> token_types([[1, 151655, 151655, 2]], image=151655, video=151656).tolist()
         [[0, 1, 1, 0]]
     """
-    tokens = np.asarray(input_ids)
-    if tokens.size and tokens.dtype.kind not in "iu":
-        raise TypeError(
-            f"input_ids must hold whole numbers; got {tokens.dtype}. Give ids of tokens in rows of one length."
-        )
+    tokens = whole_numbers("input_ids", input_ids)
     found = np.zeros(tokens.shape, np.int64)
     seen: dict[int, str] = {}
     for name, ids in zip(KINDS[1:], (image, video, audio), strict=True):
-        listed = ids if isinstance(ids, Sequence) and not isinstance(ids, str) else [ids]
+        listed = ids if isinstance(ids, Sequence) and not isinstance(ids, str | bytes) else [ids]
         for token in validation.integers(name, list(listed), 0, LONGEST):
             if token in seen:
                 raise ValueError(f"{name} must have ids of its own; got {token}, which {seen[token]} has. Look there.")
