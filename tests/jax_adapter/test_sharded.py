@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+
+from posenc.positions import Sharding
+
+SHARED_ROW = Path(__file__).with_name("shared_devices.py")
 
 PROGRAM = """
 import jax, jax.numpy as jnp, numpy as np
@@ -50,3 +56,37 @@ def test_two_devices_that_share_positions() -> None:
     assert ran.stdout.startswith(
         "query_positions and key_positions must need at most 8589934592 bytes at once; got 6400000000 numbers"
     )
+
+
+def on_four_devices(*arguments: str) -> str:
+    """What the program of a shared row prints with four virtual devices."""
+    path = os.pathsep.join([str(SHARED_ROW.parents[1]), *sys.path])
+    env = {**os.environ, "XLA_FLAGS": "--xla_force_host_platform_device_count=4", "PYTHONPATH": path}
+    command = [sys.executable, "-W", "ignore", str(SHARED_ROW), *arguments]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False, env=env)
+    assert ran.returncode == 0, ran.stderr
+    return ran.stdout
+
+
+@pytest.mark.nightly
+def test_four_devices_that_share_a_row_attend_as_one_does_with_every_encoding() -> None:
+    assert re.fullmatch(r"\d{3} encodings on 4 devices\n", on_four_devices())
+
+
+@pytest.mark.parametrize(
+    ("sharding", "axis", "message"),
+    [
+        (Sharding(8, ranks=2, scheme="zigzag"), "row", r"^axis_name must be an axis of as many devices .*, 2; got 1"),
+        (Sharding(8, ranks=1, scheme="ulysses"), "row", r"^sharding must be 'contiguous' or 'zigzag' in JAX"),
+    ],
+    ids=["ranks", "ulysses"],
+)
+def test_a_sharding_that_does_not_fit_the_mesh_is_refused(sharding: Sharding, axis: str, message: str) -> None:
+    jax = pytest.importorskip("jax")
+    from posenc.jax import sharded_attention
+
+    mesh, along = jax.sharding.Mesh(jax.devices()[:1], ("row",)), jax.sharding.PartitionSpec(None, None, "row")
+    options = {"sharding": sharding, "axis_name": axis, "layout": "bhtd"}
+    mapped = jax.shard_map(lambda x: sharded_attention(x, x, x, **options), mesh=mesh, in_specs=along, out_specs=along)
+    with pytest.raises(ValueError, match=message):
+        mapped(jax.numpy.ones((1, 2, 8, 4)))

@@ -14,8 +14,10 @@ import torch
 
 from every import every
 from posenc import ALiBi, RoPE, T5Bias
+from posenc.catalog import CATALOG
+from posenc.core.doors import AdditiveEncoding
 from posenc.positions import Sharding
-from posenc.torch import simulated_attention
+from posenc.torch import module, simulated_attention
 from samples import EACH_DOOR, firsts
 from torch_adapter.shared_rows import (
     HEADS,
@@ -175,3 +177,16 @@ def test_what_ranks_cannot_share_is_refused_before_anything_is_exchanged():
     ):
         with pytest.raises((TypeError, ValueError), match=message):
             simulated_attention(x, x, x, **{**options, **more})
+
+
+def test_tokens_of_a_rank_are_embedded_as_in_the_whole_row():
+    """What adds to the embeddings needs nothing but the positions of the rank's tokens."""
+    sharding = Sharding([4, 4], ranks=2, scheme="zigzag", each_document=True)
+
+    def check(encoding):
+        held, at = module(encoding, seed=3), positions_of(encoding, sharding.lengths)
+        x = torch.randn(1, 8, encoding.width, generator=torch.Generator().manual_seed(0))
+        parts = [held(sharding.shard(x, rank, axis=1), sharding.shard(at, rank)) for rank in range(2)]
+        assert torch.allclose(sharding.unshard(parts, axis=1), held(x, at), atol=1e-6)
+
+    every([row.samples[0] for row in CATALOG if isinstance(row.samples[0], AdditiveEncoding)], check)

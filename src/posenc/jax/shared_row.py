@@ -1,0 +1,137 @@
+"""Attention in JAX over a row of tokens that devices share, inside `jax.shard_map`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from posenc.core import validation
+from posenc.core.arrays import Array
+from posenc.core.checked_attention import check_list, checked_window, number_of_axes
+from posenc.core.doors import AttentionScore, Encoding
+from posenc.core.rotation import Layout
+from posenc.jax.bound import Bound
+from posenc.jax.jax_arguments import bound_encodings
+from posenc.jax.jax_attention import attention
+from posenc.positions.sequences import documents, packed
+from posenc.positions.shards import Sharding
+
+
+def sharded_attention(
+    q: Array,
+    k: Array,
+    v: Array,
+    *,
+    sharding: Sharding,
+    axis_name: str,
+    layout: Layout,
+    encodings: Sequence[Encoding | Bound] = (),
+    positions: Array | None = None,
+    causal: bool = False,
+    sliding_window: int | None = None,
+    hidden: Array | None = None,
+    scale: float | None = None,
+) -> Any:
+    """Attend, inside `jax.shard_map`, with this device's queries against the gathered keys and values of all devices.
+
+    It is `posenc.torch.sharded_attention` for JAX, with every encoding; gradients flow through `jax.grad`. Arrays must
+    be divided as `sharding` says: put `sharding.indices` of all ranks behind one another before you divide the row.
+
+    Args:
+        q: Queries of this device's tokens, (batch, heads, tokens / ranks, d) for layout "bhtd".
+        k: Keys of this device's tokens.
+        v: Values of this device's tokens.
+        sharding: Division of the row among as many ranks as the axis of the mesh has devices, "contiguous" or "zigzag".
+        axis_name: Axis of the mesh that shares the row.
+        layout: Order of the axes of q, k and v, "bhtd" or "bthd".
+        encodings: As for `attention`.
+        positions: Of this device's tokens, (tokens / ranks,), with a last axis of coordinates for encodings that have
+            several; None for positions that begin at 0 in each document.
+        causal: Whether a query sees no token behind it. It never sees another document.
+        sliding_window: As for `attention`, beside `causal=True`.
+        hidden: Inputs of the layer at this device's tokens, for encodings that read them.
+        scale: As for `attention`.
+
+    Returns:
+        The output for this device's tokens, in the dtype and the layout of q.
+
+    Raises:
+        TypeError: As for `attention`.
+        ValueError: As for `attention`; or the axis has another number of devices than `sharding` has ranks, or the
+            scheme is "ulysses".
+
+    Example:
+        >>> from posenc import RoPE
+        >>> sharding, x = Sharding(8, ranks=1, scheme="zigzag"), jnp.ones((1, 2, 8, 4))
+        >>> options = {"sharding": sharding, "axis_name": "row", "layout": "bhtd", "encodings": [RoPE(dim=4)]}
+        >>> mesh, along = jax.sharding.Mesh(jax.devices()[:1], ("row",)), jax.sharding.PartitionSpec(None, None, "row")
+        >>> attended = jax.shard_map(
+        ...     lambda x: sharded_attention(x, x, x, **options), mesh=mesh, in_specs=along, out_specs=along
+        ... )
+        >>> attended(x).shape
+        (1, 2, 8, 4)
+    """
+    rank = _checked_rank(sharding, axis_name)
+    check_list(encodings, "encodings")
+    inside = [bound.encoding for bound in bound_encodings(encodings)]
+    axes = number_of_axes(inside)
+    tokens = 2 if layout == "bhtd" else 1
+
+    def gathered(x: Array, axis: int) -> Array:
+        return sharding.unshard(list(jax.lax.all_gather(x, axis_name)), axis=axis)
+
+    own = jnp.asarray(np.stack([sharding.indices(each) for each in range(sharding.ranks)]))[rank]
+    number = jnp.asarray(documents(sharding.lengths))  # type: ignore[arg-type]
+    at_keys = jnp.asarray(packed(sharding.lengths)) if positions is None else None  # type: ignore[arg-type]
+    if at_keys is None:
+        at_keys = gathered(positions, -1 if axes == 1 else -2)
+    several = len(sharding.lengths) > 1  # type: ignore[arg-type]
+    return attention(
+        q,
+        gathered(k, tokens),
+        gathered(v, tokens),
+        query_positions=at_keys[own] if positions is None else positions,
+        key_positions=at_keys,
+        layout=layout,
+        encodings=encodings,
+        mask=_visible_tokens(own, sharding.tokens, causal, sliding_window),
+        documents=(number[own], number) if several else None,
+        hidden=_hidden(inside, hidden, None if hidden is None else gathered(hidden, 1)),
+        scale=scale,
+    )
+
+
+def _checked_rank(sharding: Sharding, axis_name: str) -> Array:
+    """Number of this device on the axis."""
+    validation.instance("sharding", sharding, Sharding, "a Sharding of posenc.positions")
+    devices = jax.lax.psum(1, axis_name)
+    if devices != sharding.ranks:
+        raise ValueError(
+            f"axis_name must be an axis of as many devices as sharding has ranks, {sharding.ranks}; got {devices}. "
+            "Make the sharding for this mesh."
+        )
+    if sharding.scheme == "ulysses":
+        raise ValueError("sharding must be 'contiguous' or 'zigzag' in JAX; got 'ulysses'. Use one of them.")
+    return jax.lax.axis_index(axis_name)
+
+
+def _visible_tokens(own: Array, tokens: int, causal: bool, sliding_window: int | None) -> Array | None:
+    """Mask (1, 1, n, m): whether the tokens of this device may see those of the row; None where they see all."""
+    before, _ = checked_window(None, sliding_window, causal=validation.truth("causal", causal))
+    if not causal:
+        return None
+    ahead = own[:, None] - jnp.arange(tokens)
+    sees = ahead >= 0
+    return (sees if before is None else sees & (ahead <= before))[None, None]
+
+
+def _hidden(encodings: Sequence[Encoding], own: Array | None, whole: Array | None) -> Array | None:
+    """Inputs of the layer, as the encodings read them."""
+    reads = next((each.reads for each in encodings if isinstance(each, AttentionScore) and each.reads), None)
+    if own is None or whole is None or reads == "query":
+        return own
+    return jnp.concatenate([own, whole], 1) if reads == "both" else whole
