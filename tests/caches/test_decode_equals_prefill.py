@@ -164,3 +164,12 @@ def test_rows_of_a_batch_decode_at_their_own_positions():
     alone = key_cache(k, v, key_positions=torch.arange(4), rotated=True, **options)
     want = alone.attend(layer.q[1:, :, 5:], query_positions=torch.tensor([3]), **options)
     assert largest(got[1:], want) < FLOAT64
+
+
+def test_queries_in_either_layout_and_positions_in_a_list_are_the_same():
+    layer = Layer(RoPE(dim=8), tokens=5)
+    cache = layer.cached(slice(None))
+    other = cache.attend(
+        layer.q.transpose(1, 2), query_positions=list(range(5)), encodings=[layer.module], layout="bthd"
+    )
+    assert torch.equal(other.transpose(1, 2), layer.attend(cache, slice(None)))

@@ -9,7 +9,10 @@ import torch
 from torch import nn
 from transformers import BloomConfig, BloomForCausalLM, LlamaConfig, LlamaForCausalLM
 
+from posenc import RoPE, Shaw, Sinusoidal
+from posenc.positions import Sharding
 from posenc.testing import audit
+from posenc.testing.rank_audit import ranks_equal_whole
 
 WIDTH = 16
 
@@ -164,3 +167,22 @@ def test_numbers_that_are_none_count_as_a_difference() -> None:
 def test_bad_input_is_named(call: Any, message: str) -> None:
     with pytest.raises(ValueError, match=f"^{message}"):
         call()
+
+
+@pytest.mark.parametrize("encoding", [RoPE(dim=8), Shaw(dim=8)], ids=["rotates", "scores"])
+def test_an_encoding_is_the_same_on_ranks_and_a_rank_that_restarts_is_found(encoding: Any, monkeypatch: Any) -> None:
+    sharding = Sharding([8, 16], ranks=4, scheme="zigzag", each_document=True)
+    assert ranks_equal_whole(encoding, sharding, causal=False).ok
+    monkeypatch.setattr(
+        "posenc.torch.context_parallel.rank_program._positions_of_row", lambda call: _row_of_local_positions(call)
+    )
+    found = ranks_equal_whole(encoding, sharding, causal=False)
+    assert not found.ok
+    assert "ranks equal whole: they differ from token" in str(found)
+    with pytest.raises(TypeError, match=r"^encoding must act inside attention; got Sinusoidal"):
+        ranks_equal_whole(Sinusoidal(dim=8), sharding)
+
+
+def _row_of_local_positions(call: Any) -> Any:
+    yield from ()
+    return call.sharding.unshard([torch.arange(call.sharding.tokens_of_rank)] * call.sharding.ranks)

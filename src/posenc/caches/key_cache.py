@@ -137,6 +137,7 @@ class KeyCache:
         """
         if self.rotated_by != UNROTATED:
             check_rotated_by("encodings", rotation_fingerprint(encodings), self.rotated_by)
+        query_positions = on_same_device("query_positions", query_positions, q)
         check_pinned("query_positions", query_positions, encodings)
         k, v = (x if layout == "bhtd" else x.transpose(1, 2) for x in (self.k, self.v))
         reads = {getattr(each.encoding, "reads", None) for each in held_encodings(encodings)[0]}
