@@ -51,12 +51,12 @@ def mpt(w: Weights, config: dict, prompt: dict) -> np.ndarray:
 def gpt2(w: Weights, config: dict, prompt: dict) -> np.ndarray:
     """Positions of tokens begin at 1."""
     n, heads = len(prompt["tokens"]), config["n_head"]
-    x = w["transformer.wte.weight"][prompt["tokens"]] + w["transformer.wpe.weight"][1 : n + 1]
+    x = w["wte.weight"][prompt["tokens"]] + w["wpe.weight"][1 : n + 1]
     for layer in range(config["n_layer"]):
-        p = f"transformer.h.{layer}."
+        p = f"h.{layer}."
         q, k, v = np.split(norm(x, w[p + "ln_1.weight"]) @ w[p + "attn.c_attn.weight"], 3, -1)
         x = x + attend(q, k, v, heads, causal(n), (q.shape[1] / heads) ** -0.5) @ w[p + "attn.c_proj.weight"]
-    return norm(x, w["transformer.ln_f.weight"]) @ w["transformer.wte.weight"].T
+    return norm(x, w["ln_f.weight"]) @ w["wte.weight"].T
 
 
 def bucket(relative: np.ndarray, both: bool, count: int, largest: int) -> np.ndarray:

@@ -200,7 +200,7 @@ MPT = ProbeArchitecture(
     one_key_head=False,
     zeros={"ffn.up_proj.weight": "fh", "ffn.down_proj.weight": "hf"},
 )  # fmt: skip
-GPT2 = ProbeArchitecture(
+GPT2 = ProbeArchitecture(  # names as the files of the hub have them
     ("gpt2",),
     gguf="gpt2",
     quantity="row",
@@ -208,11 +208,11 @@ GPT2 = ProbeArchitecture(
         "n_embd": sizes.hidden, "n_head": sizes.heads, "vocab_size": sizes.vocabulary, "layer_norm_epsilon": 1e-12,
         "n_inner": None,
     },
-    layer="transformer.h.{}.",
-    embedding="transformer.wte.weight",
-    table="transformer.wpe.weight",
+    layer="h.{}.",
+    embedding="wte.weight",
+    table="wpe.weight",
     head="",
-    final="transformer.ln_f",
+    final="ln_f",
     input_norm="ln_1",
     other_norms=("ln_2",),
     q="attn.c_attn",

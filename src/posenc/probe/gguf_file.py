@@ -92,8 +92,8 @@ def _renamed(plan: ProbePlan, tensors: Tensors, names: Any, positions: ModelPosi
 
 
 def _new_name(names: Any, name: str) -> str:
-    """The name of a tensor in llama.cpp, whose list has some without the part in front of the first dot."""
-    for known in (name, name.partition(".")[2]):
+    """The name of a tensor in llama.cpp, whose list has some names with another part in front."""
+    for known in (name, name.partition(".")[2], f"transformer.{name}"):
         found = names.get_name(known, try_suffixes=(".weight", ".bias"))
         if found is not None:
             return str(found)

@@ -21,6 +21,7 @@ def tokenizer_files(vocabulary: int, unused: int) -> dict[str, dict[str, Any]]:
     }  # fmt: skip
     settings = {
         "tokenizer_class": "PreTrainedTokenizerFast", "unk_token": str(unused), "eos_token": str(unused),
+        "bos_token": str(unused),
         "clean_up_tokenization_spaces": False,
     }  # fmt: skip
     return {"tokenizer.json": tokenizer, "tokenizer_config.json": settings}
