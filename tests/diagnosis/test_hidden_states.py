@@ -44,6 +44,8 @@ CASES: dict[str, tuple[Any, dict[str, Any], list[str]]] = {
     "rows from the third": (OPT, rows(TOKENS + 2), []),
     "rows from the first where the third is meant": (OPT, rows(TOKENS), ["offset of a table"]),
     "rows read again": (GPT2, rows(TOKENS % 40), ["rows that are read"]),
+    "rows twice": (GPT2, added(2 * TABLE[TOKENS], table=TABLE), ["table added twice"]),
+    "no rows": (GPT2, added(0 * TABLE[TOKENS], table=TABLE), ["table not added"]),
     "NaN": (GPT2, rows(TOKENS) | {"table": np.full((128, 32), np.nan)}, ["not finite"]),
 }  # fmt: skip
 
@@ -74,3 +76,9 @@ def test_rows_of_no_table_differ() -> None:
 def test_bad_input_is_named(meant: Any, arrays: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         diagnose(meant, arrays)
+
+
+def test_a_table_shows_nothing_of_what_attention_does() -> None:
+    found = diagnose(GPT2, rows(TOKENS))
+    assert found.verdict == "agree in what was compared"
+    assert any("causal mask" in line for line in found.not_shown), str(found)

@@ -16,6 +16,16 @@ from posenc.models.model_positions import LayerGroup
 CHUNK = 256
 #: How far a float32 sum may be off, of the largest number in it; and from where on that is more than a table's own.
 ROUNDING, COARSE = 2.0**-22, 4.0
+NEVER_ADDED = Finding(
+    "table not added",
+    "Hidden states are the embeddings: no rows of the table are added.",
+    "Add the row of each token's position to its embedding, before the first layer.",
+)
+ADDED_TWICE = Finding(
+    "table added twice",
+    "Rows of the table are added twice.",
+    "Add them once: in the embedding or before the first layer, not in both.",
+)
 
 
 def with_added_vectors(arrays: Arrays) -> Arrays:
@@ -72,11 +82,15 @@ def judge_learned_rows(group: LayerGroup, arrays: Arrays) -> Diagnosis:
     positions = arrays["positions"].values.reshape(-1) if "positions" in arrays else np.arange(len(added))
     if len(positions) != len(added):
         raise ValueError(f"positions must have a number for each of {len(added)} tokens; got {len(positions)}.")
-    rows = _nearest_rows(added, table)
-    expected = positions.astype(np.int64) + group.offset
     tolerance = ROUNDING * np.abs(arrays["hidden_states"].values).max() + 1e-9
-    off = np.abs(added - table[rows]).max(1)
     looked_at = shown_by("table", "rows that tokens read")
+    if np.all(np.abs(added) <= tolerance) and np.any(table):
+        return Diagnosis(False, (NEVER_ADDED,), compared=compared, looked_at=looked_at)
+    rows, twice = _nearest_rows(added, table), _nearest_rows(added / 2, table)
+    if np.all(np.abs(added - 2 * table[twice]) <= tolerance):
+        return Diagnosis(False, (ADDED_TWICE,), compared=compared, looked_at=looked_at)
+    expected = positions.astype(np.int64) + group.offset
+    off = np.abs(added - table[rows]).max(1)
     if np.any(off > tolerance):
         token = int(off.argmax())
         worst = (f"token {token} is off by {off[token]:.6g} from row {rows[token]}, the nearest of the table",)

@@ -93,7 +93,7 @@ def fields_of(positions: Encoding | ModelPositions) -> Fields:
         for encoding in group.encodings:
             fields |= fields_of(encoding)
     layers = {(group.part, layer) for group in positions.groups for layer in group.layers}
-    if layers:
+    if layers or any(group.part not in ("vision", "audio") for group in positions.groups):  # a table is before them
         fields |= {"softmax scale", "window", "causal mask", "values"}
     if len(layers) > 1:
         fields.add("other layers")
