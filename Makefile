@@ -9,7 +9,7 @@ SEED ?= $(shell date +%s)
 TOUR ?=
 
 .PHONY: site tour test browser nightly coverage mutants sanitize bench golden lint types contracts unit docs format \
-	oldest pythons numpy dist try-dist licences clean doctest doctest-pages doctest-sources
+	oldest pythons numpy dist try-dist licences clean engines-test doctest doctest-pages doctest-sources
 
 tour: $(VENV)/.tour $(VENV)/.kernels
 	$(BIN)/posenc tour $(TOUR)
@@ -106,6 +106,10 @@ sanitize: $(VENV)/.test
 
 bench: $(VENV)/.test $(VENV)/.kernels
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/run.py; status=$$?; $(BIN)/python docs/scripts/generate.py && exit $$status
+
+# Real engines in their environments, which are downloaded the first time.
+engines-test: $(VENV)/.test
+	OMP_NUM_THREADS=1 $(BIN)/pytest tests/engines/test_live_engines.py -m nightly
 
 # The golden vectors, byte for byte, from the scalar oracles.
 golden: $(VENV)/.test

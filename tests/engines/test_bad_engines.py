@@ -171,7 +171,8 @@ def answer(request, step):
 
 def test_answers_are_kept_by_content_and_damage_is_no_answer(tmp_path: Path) -> None:
     count = tmp_path / "count"
-    source = GOOD + f"\nopen({str(count)!r}, 'a').write('x')\n"
+    right = GOOD.replace('(request["probe"])', '(request["probe"], 500_000.0)')
+    source = right + f"\nopen({str(count)!r}, 'a').write('x')\n"
     engine = fake_engine(tmp_path, "counted", source)
     first = table_of_fakes([engine], tmp_path / "cache")
     assert table_of_fakes([engine], tmp_path / "cache") == first
@@ -180,6 +181,22 @@ def test_answers_are_kept_by_content_and_damage_is_no_answer(tmp_path: Path) -> 
     kept.write_text("{}")
     assert table_of_fakes([engine], tmp_path / "cache").rows[0].cells == first.rows[0].cells
     assert count.read_text() == "xx"
+
+
+def test_what_to_write_is_a_spelling_that_was_run(tmp_path: Path) -> None:
+    reads_the_old_key = GOOD.replace('engine()(request["probe"])', 'engine()(request["probe"], config_of(request))')
+    reads_the_old_key += """
+import json, pathlib
+def config_of(request):
+    return json.loads((pathlib.Path(request["probe"]) / "config.json").read_text()).get("rope_theta", 10_000.0)
+"""
+    new = {key: value for key, value in CONFIG.items() if key != "rope_theta"}
+    new["rope_parameters"] = {"rope_type": "default", "rope_theta": 5e5}
+    question = read_question(new, tmp_path / "cache", "tests")
+    engines = [fake_engine(tmp_path, "old", reads_the_old_key), fake_engine(tmp_path, "good", GOOD)]
+    old, never = compare_engines(question, engines, threading.Event(), lambda *_: None).rows
+    assert old.write.startswith('"rope_theta": 500000.0 beside rope_parameters; it was run')
+    assert (never.differs, never.write) == (True, "")
 
 
 @pytest.mark.parametrize(

@@ -18,8 +18,9 @@ from posenc.engines.side_by_side import EngineTable, table_of
 if TYPE_CHECKING:
     from posenc.engines.compare_engines import Watcher
 
-#: Rooms whose code decides what a table says.
-ROOMS = ("core", "encodings", "frequencies", "phase", "models", "diagnosis", "probe", "engines")
+#: Rooms whose code decides what a probe asks, and what a table says.
+PROBE_ROOMS = ("core", "compose", "encodings", "frequencies", "models", "phase", "probe")
+ROOMS = (*PROBE_ROOMS, "diagnosis", "engines")
 LARGEST_CONFIG = 1 << 24
 
 
@@ -80,7 +81,7 @@ def engine_table(
             return table_of(held)
     from posenc.engines.compare_engines import compare_engines, read_question
 
-    question = read_question(config, folder, code)
+    question = read_question(config, folder, source_digest(PROBE_ROOMS))
     table = compare_engines(question, chosen, stop or threading.Event(), watch or (lambda *_: None))
     if not any(row.failure for row in table.rows):
         with contextlib.suppress(OSError):

@@ -7,7 +7,7 @@ import tempfile
 import threading
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -39,48 +39,78 @@ class EngineReading:
         diagnosis: Whether that is what the file states, and the mistake if not.
         version: The version that the process reported.
         notes: What the engine says besides, and what its runner handed over.
+        amplitude_source: "transcribed" where a factor of the softmax scale was read in the engine's source.
     """
 
     layers: tuple[LayerReading, ...]
     diagnosis: Diagnosis
     version: str
     notes: tuple[str, ...] = ()
+    amplitude_source: Literal["live", "transcribed"] = "live"
 
 
-def ask_engine(engine: Engine, environment: Environment, probe: Path, stop: threading.Event) -> EngineReading:
+def ask_engine(
+    engine: Engine, environment: Environment, probe: Path, answer: Path, stop: threading.Event
+) -> EngineReading:
     """Run an engine in its own process on a probe, and read what it applied.
 
     Args:
         engine: The engine.
         environment: Its packages.
         probe: Folder of the probe.
+        answer: Where the process writes its answer, an .npz.
         stop: Set to end it.
 
     Raises:
         EngineFailure: The process or its answer is not what it should be; the failure names the step.
         Stopped: `stop` was set.
     """
-    layout, _ = read_layout(probe)
     with tempfile.TemporaryDirectory(prefix="posenc-engine-") as place:
         folder = Path(place)
-        request = {
-            "site": "" if environment.site is None else str(environment.site),
-            "runner": str(engine.script),
-            "probe": str(probe),
-            "answer": str(folder / "answer.npz"),
-            "vocabulary": layout.stream.vocabulary,
-            "channels": layout.stream.queries,
-            "layers": layout.stream.layers,
-            "distances": asked_distances(layout.length),
-        }
-        (folder / "request.json").write_bytes(plain_json(request))
-        run_program(
-            (sys.executable, "-P", str(RUNNERS / "answer_request.py"), str(folder / "request.json")),
-            step="starting", seconds=engine.seconds, stop=stop, folder=folder, environment=_quiet(folder),
-        )  # fmt: skip
-        answer = _answer(folder / "answer.npz")
+        (folder / "request.json").write_bytes(plain_json(request_to(engine, environment, probe, answer, folder)))
+        run_requests(engine, folder, engine.seconds, stop)
+    return reading_of(engine, probe, answer)
+
+
+def request_to(engine: Engine, environment: Environment, probe: Path, answer: Path, folder: Path) -> dict[str, Any]:
+    """Request to an engine's process: to write its answer to a probe, and what it needs besides into a folder."""
+    layout, _ = read_layout(probe)
+    return {
+        "site": "" if environment.site is None else str(environment.site),
+        "runner": str(engine.script),
+        "probe": str(probe),
+        "answer": str(answer),
+        "scratch": str(folder / answer.stem),
+        "vocabulary": layout.stream.vocabulary,
+        "channels": layout.stream.queries,
+        "layers": layout.stream.layers,
+        "distances": asked_distances(layout.length),
+    }
+
+
+def run_requests(engine: Engine, folder: Path, seconds: float, stop: threading.Event) -> None:
+    """Run an engine's process on the request in a folder, or the list of them.
+
+    Raises:
+        EngineFailure: It ended otherwise than well, or not in time.
+        Stopped: `stop` was set.
+    """
+    run_program(
+        (sys.executable, "-P", str(RUNNERS / "answer_request.py"), str(folder / "request.json")),
+        step="starting", seconds=seconds, stop=stop, folder=folder, environment=_quiet(folder),
+    )  # fmt: skip
+
+
+def reading_of(engine: Engine, probe: Path, answer: Path) -> EngineReading:
+    """What an engine's answer to a probe shows.
+
+    Raises:
+        EngineFailure: There is no answer, or it is not what was asked for.
+    """
+    arrays = _answer(answer)
+    read = _read_whole if engine.kind == "whole model" else _read_functions
     try:
-        return (_read_whole if engine.kind == "whole model" else _read_functions)(probe, layout, answer)
+        return read(probe, read_layout(probe)[0], arrays)
     except (ValueError, TypeError) as error:
         raise EngineFailure("reading its answer", str(error)) from None
 
@@ -130,11 +160,13 @@ def _read_functions(probe: Path, layout: ProbeLayout, answer: dict[str, Any]) ->
                 f"layer {layer} must have scores of shape {(layout.stream.queries, len(distances))}; got {scores.shape}"
             )
         errors = OPERATIONS * ROUNDOFF["float32"] * (1 + np.abs(scores))
-        shown.append(LayerScores(distances, scores, errors, ((), ())))
+        factor = float(answer.get("softmax_factor", 1.0))
+        shown.append(LayerScores(distances, scores * factor, errors * factor, ((), ())))
         layers.append(read_rotation(layer, shown[-1]))
     if not layers:
         raise ValueError("answer must hold scores of a layer; it holds none")
     verdict = judge_layers(layout, expected, shown, tuple(layers))
     if len(layers) < layout.stream.layers:  # layers in words were counted among those that answered
         verdict = replace(verdict, findings=tuple(replace(one, where="") for one in verdict.findings))
-    return EngineReading(tuple(layers), verdict.looked_at_in(expected), _version(answer), _notes(answer))
+    source: Literal["live", "transcribed"] = "transcribed" if answer.get("softmax_factor", 1.0) != 1.0 else "live"
+    return EngineReading(tuple(layers), verdict.looked_at_in(expected), _version(answer), _notes(answer), source)

@@ -5,22 +5,24 @@ from __future__ import annotations
 import concurrent.futures
 import contextlib
 import os
+import shutil
 import threading
-import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from posenc.core import validation
-from posenc.engines.ask_engine import EngineReading, ask_engine
-from posenc.engines.cache_folder import keep_json, kept_json, short_digest
+from posenc.engines.ask_engine import EngineReading, ask_engine, reading_of
+from posenc.engines.cache_folder import short_digest
 from posenc.engines.effect_on_logits import effects_on_logits
 from posenc.engines.engine import Engine
 from posenc.engines.engine_cells import Cell, live_cells, table_fields
 from posenc.engines.engine_failure import EngineFailure
-from posenc.engines.environments import environment_folder, environment_of
-from posenc.engines.side_by_side import EngineRow, EngineTable, table_of
+from posenc.engines.environments import Environment, environment_folder, environment_of
+from posenc.engines.reports import reports_of
+from posenc.engines.side_by_side import EngineRow, EngineTable
+from posenc.engines.spellings import other_spellings
 from posenc.models.config.json_file import load_config
 from posenc.models.config.reader import from_config
 from posenc.models.layer_sentences import in_words
@@ -29,6 +31,8 @@ from posenc.probe import write_probe
 from posenc.probe.config import text_config
 from posenc.probe.rotation_reading import LayerRotation
 
+#: The longest distance that a probe asks for. Frequencies are good to about 1e-8, which is a milliradian at 131,072.
+LENGTH = 128
 #: Called with the engine, what happens to it, and the bytes done and in all of a download.
 Watcher = Callable[[str, str, int, int], None]
 
@@ -41,6 +45,13 @@ class EngineQuestion(NamedTuple):
     positions: ModelPositions
     cache: Path
     code: str
+
+
+class KeptAnswer(NamedTuple):
+    """Probe of a question, and where an engine's answer to it is kept."""
+
+    probe: Path
+    path: Path
 
 
 def read_question(config: Mapping[str, Any] | str | Path, cache: Path, code: str) -> EngineQuestion:
@@ -73,7 +84,7 @@ def compare_engines(
     Raises:
         Stopped: `stop` was set.
     """
-    probe = _probe_of(question)
+    probe = written_probe(question)
     number = min(os.cpu_count() or 1, 4) if workers is None else validation.integer("workers", workers, 1, 64)
     with concurrent.futures.ThreadPoolExecutor(number) as pool:
         waiting = [pool.submit(_row, question, engine, probe, stop, watch) for engine in engines]
@@ -92,50 +103,50 @@ def _in_a_line(group: LayerGroup) -> str:
     return f"{layer_ranges(group.layers)}: {'; '.join(in_words(group))}"
 
 
-def _probe_of(question: EngineQuestion) -> Path | EngineFailure:
+def written_probe(question: EngineQuestion) -> Path | EngineFailure:
     """Folder of the file's probe, written once; or why none can be."""
-    folder = question.cache / "probes" / short_digest(question.config, question.code)
+    folder = question.cache / "probes" / short_digest(question.config, question.code, LENGTH)
     if (folder / "probe.json").is_file():
         return folder
     folder.parent.mkdir(parents=True, exist_ok=True)
+    part = folder.with_name(f".{folder.name}.{os.getpid()}-{threading.get_ident()}")
+    try:
+        _write_probe(question.config, part)
+        with contextlib.suppress(OSError):  # another thread or process was faster
+            part.rename(folder)
+    except EngineFailure as failure:
+        return failure
+    except OSError as error:
+        return EngineFailure("writing the probe", f"{error.strerror}: {error.filename}")
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+    return folder
+
+
+def _write_probe(config: Mapping[str, Any], folder: Path) -> None:
+    """Write the probe, with its GGUF file where one is known for the architecture."""
     for gguf in (True, False):
         try:
-            return write_probe(question.config, folder, gguf=gguf)
+            write_probe(config, folder, length=LENGTH, gguf=gguf)
+            return
         except ImportError as error:
-            return EngineFailure("writing the probe", f"{error.name} is not installed here; pip install {error.name}")
+            reason = f"{error.name} is not installed here; pip install {error.name}"
+            raise EngineFailure("writing the probe", reason) from None
         except ValueError as error:
-            if (folder / "probe.json").is_file():  # another process was faster
-                return folder
-            reason = str(error)
-            if not gguf or not reason.startswith("gguf"):
-                return EngineFailure("writing the probe", reason, expected=True)
-    raise RuntimeError("a probe is written with or without GGUF")
+            if not gguf or not str(error).startswith("gguf"):
+                raise EngineFailure("writing the probe", str(error), expected=True) from None
 
 
 def _row(
     question: EngineQuestion, engine: Engine, probe: Path | EngineFailure, stop: threading.Event, watch: Watcher
 ) -> EngineRow:
-    """The row of an engine, kept or asked for; a failure is a row too."""
-    began = time.monotonic()
+    """The row of an engine, from its kept answer or a new one; a failure is a row too."""
     try:
-        if isinstance(probe, EngineFailure):
-            raise probe
-        _require_taken(engine, question, probe)
-        kept = (
-            question.cache
-            / "answers"
-            / f"{engine.name}-{short_digest(probe.name, _identity(engine, question.cache))}.json"
+        answer = kept_answers(question, engine, probe)
+        environment = environment_of(
+            engine, question.cache, stop, lambda package, done, size: watch(engine.name, package, done, size)
         )
-        row = _kept_row(kept)
-        if row is None:
-            environment = environment_of(
-                engine, question.cache, stop, lambda package, done, size: watch(engine.name, package, done, size)
-            )
-            watch(engine.name, "running", 0, 0)
-            reading = ask_engine(engine, environment, probe, stop)
-            row = _answered(question, engine, environment.files, reading, time.monotonic() - began)
-            with contextlib.suppress(OSError):  # an answer that cannot be kept is an answer
-                keep_json(kept, {"rows": [asdict(row)]})
+        row = _answered(question, engine, environment, answer, stop, watch)
         watch(engine.name, "done", 0, 0)
         return row
     except EngineFailure as failure:
@@ -146,17 +157,70 @@ def _row(
         )
 
 
-def _identity(engine: Engine, cache: Path) -> list[str]:
-    """What an engine's answer depends on besides the probe."""
-    return [environment_folder(engine, cache).name, engine.script.read_text(encoding="utf-8")]
+def kept_answers(question: EngineQuestion, engine: Engine, probe: Path | EngineFailure) -> KeptAnswer:
+    """Where an engine's answer is kept: another place for another probe, version or script.
+
+    Raises:
+        EngineFailure: The engine does not take such a file, or no probe can be written for it.
+    """
+    if isinstance(probe, EngineFailure):
+        raise probe
+    _require_taken(engine, question, probe)
+    script = engine.script.read_text(encoding="utf-8")
+    key = short_digest(probe.name, environment_folder(engine, question.cache).name, script)
+    return KeptAnswer(probe, question.cache / "answers" / f"{engine.name}-{key}.npz")
 
 
-def _kept_row(path: Path) -> EngineRow | None:
-    held = kept_json(path)
+def _answered(
+    question: EngineQuestion,
+    engine: Engine,
+    environment: Environment,
+    answer: KeptAnswer,
+    stop: threading.Event,
+    watch: Watcher,
+) -> EngineRow:
+    """The row of an engine that answers; with what to write in the file where it then agrees."""
+    reading = _reading(engine, environment, answer, stop, watch)
+    cells: dict[str, Cell] = {str(name): cell for name, cell in live_cells(reading, question.positions).items()}
+    row = EngineRow(
+        engine.name, reading.version or engine.version, engine.kind, cells, dict(environment.files),
+        notes=(*reading.notes, *reading.diagnosis.notes),
+    )  # fmt: skip
+    if not row.differs:
+        return row
+    mistakes = tuple(finding.name for finding in reading.diagnosis.findings)
+    reports = reports_of(engine.name, question.positions.model_type, mistakes)
+    write = _what_to_write(question, engine, environment, stop, watch)
+    return replace(row, effects=_effects(question, reading), reports=reports, write=write)
+
+
+def _what_to_write(
+    question: EngineQuestion, engine: Engine, environment: Environment, stop: threading.Event, watch: Watcher
+) -> str:
+    """The first spelling with which the engine does what the file says, as a run of it shows; "" where none helps."""
+    for spelling in other_spellings(question.config):
+        asked = question._replace(config=spelling.config)
+        with contextlib.suppress(EngineFailure):
+            answer = kept_answers(asked, engine, written_probe(asked))
+            if _reading(engine, environment, answer, stop, watch).diagnosis.agree:
+                return f"{spelling.words}; it was run, and then does as the file says"
+    return ""
+
+
+def _reading(
+    engine: Engine, environment: Environment, answer: KeptAnswer, stop: threading.Event, watch: Watcher
+) -> EngineReading:
+    """What an engine's kept answer shows, or else a new one; one that cannot be read is not kept."""
+    if answer.path.is_file():
+        with contextlib.suppress(EngineFailure):
+            return reading_of(engine, answer.probe, answer.path)
+    watch(engine.name, "running", 0, 0)
+    answer.path.parent.mkdir(parents=True, exist_ok=True)
     try:
-        return table_of({"file": "", "model_type": "", "fields": [], "meant": [], **held}).rows[0] if held else None
-    except (KeyError, TypeError, IndexError):
-        return None
+        return ask_engine(engine, environment, answer.probe, answer.path, stop)
+    except EngineFailure:
+        answer.path.unlink(missing_ok=True)
+        raise
 
 
 def _require_taken(engine: Engine, question: EngineQuestion, probe: Path) -> None:
@@ -164,19 +228,10 @@ def _require_taken(engine: Engine, question: EngineQuestion, probe: Path) -> Non
     name = question.positions.model_type
     if engine.model_types and name not in engine.model_types:
         raise EngineFailure("choosing its code", f"none for {name} that can be called by itself", expected=True)
+    if engine.kind == "functions" and table_fields(question.positions)[0] != "pairs":
+        raise EngineFailure("choosing its code", "only its functions for rotations can be called", expected=True)
     if engine.gguf and not (probe / "model.gguf").is_file():
         raise EngineFailure("writing the probe", f"no GGUF file is written for {name} yet", expected=True)
-
-
-def _answered(
-    question: EngineQuestion, engine: Engine, files: Mapping[str, str], reading: EngineReading, seconds: float
-) -> EngineRow:
-    cells: dict[str, Cell] = {str(name): cell for name, cell in live_cells(reading, question.positions).items()}
-    row = EngineRow(
-        engine.name, reading.version or engine.version, engine.kind, cells, dict(files),
-        notes=(*reading.notes, *reading.diagnosis.notes), seconds=round(seconds, 1),
-    )  # fmt: skip
-    return replace(row, effects=_effects(question, reading)) if row.differs else row
 
 
 def _effects(question: EngineQuestion, reading: EngineReading) -> dict[int, float]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple, get_args
 
 import numpy as np
@@ -56,7 +56,9 @@ def live_cells(reading: EngineReading, expected: ModelPositions) -> dict[Field, 
         return {fields[0]: Cell("live", words, not agree)}
     layers = [(layer, _meant(expected, layer.layer)) for layer in reading.layers if isinstance(layer, LayerRotation)]
     differing = {} if agree else {field: _differing(field, layers) for field in fields}
-    return _with_findings({field: _cell(field, layers, differing.get(field, ())) for field in fields}, findings)
+    cells = {field: _cell(field, layers, differing.get(field, ())) for field in fields}
+    cells["amplitude"] = replace(cells["amplitude"], source=reading.amplitude_source)
+    return _with_findings(cells, findings)
 
 
 class _Meant(NamedTuple):

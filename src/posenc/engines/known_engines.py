@@ -48,4 +48,32 @@ def known_engines() -> tuple[Engine, ...]:
             "llama.cpp", "whole model", "run_llama_cpp", pinned("xllamacpp"), gguf=True,
             where="src/llama-model.cpp and ggml_rope_ext; the GGUF file is written by posenc",
         ),
+        Engine(
+            "keras-hub", "whole model", "run_keras_hub",
+            pinned("keras-hub", "keras", "namex", "optree", "h5py", "kagglehub", "kagglesdk", "sentencepiece"),
+            requires=("torch", "safetensors"),
+            model_types=("llama", "mistral", "qwen2", "qwen3", "gemma", "gemma2", "gemma3_text", "gpt_oss", "smollm3"),
+            where="keras_hub/src/utils/transformers and each model's attention",
+        ),
+        Engine(
+            "vllm", "functions", "run_vllm", pinned("vllm"),
+            build=pinned(
+                "setuptools", "setuptools-rust", "setuptools-scm", "vcs-versioning", "semantic-version", "wheel",
+                "jinja2", "markupsafe", "packaging",
+            ),
+            requires=("torch", "transformers"), where="vllm/model_executor/layers/rotary_embedding",
+        ),
+        Engine(
+            "sglang", "functions", "run_sglang", pinned("sglang", "msgspec", "orjson", "pybase64"),
+            requires=("torch", "transformers"), where="sglang/srt/layers/rotary_embedding",
+        ),
+        Engine(
+            "megatron-core", "functions", "run_megatron_core", pinned("megatron-core"),
+            requires=("torch", "transformers"), where="megatron/core/models/common/embeddings",
+        ),
+        Engine(
+            "torchtitan", "functions", "run_torchtitan", pinned("torchtitan", "spmd-types"),
+            requires=("torch", "transformers"), model_types=("llama", "qwen3", "gpt_oss", "deepseek_v3"),
+            where="torchtitan/models/common/rope.py",
+        ),
     )  # fmt: skip

@@ -27,7 +27,6 @@ class EngineRow:
         effects: How far logits move, by length in tokens; empty where nothing differs.
         reports: Public threads that reported such a difference.
         write: What to write in the file so that this engine agrees; "" where nothing differs.
-        seconds: How long its process took.
     """
 
     engine: str
@@ -40,7 +39,6 @@ class EngineRow:
     effects: dict[int, float] = field(default_factory=dict)
     reports: tuple[str, ...] = ()
     write: str = ""
-    seconds: float = 0.0
 
     @property
     def differs(self) -> bool:

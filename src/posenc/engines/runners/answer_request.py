@@ -1,8 +1,9 @@
 """Entry of an engine's own process: reads a request, lets the engine answer it, and writes the answer as an .npz.
 
-The request is a JSON file, whose path is the one argument. Every line on stdout is a JSON object: {"step": ...} before
-a step begins, so that whoever waits knows where an engine stopped, and {"error": ...} or {"done": true} at the end. The
-file imports nothing of posenc: the process needs the standard library, NumPy and the engine.
+The request is a JSON file, whose path is the one argument; it may be a list of requests to one engine. Every line on
+stdout is a JSON object: {"step": ...} before a step begins, so that whoever waits knows where an engine stopped, and
+{"error": ...} where one failed. In a list, an error is written beside the answer that is missing, and the next request
+is answered. The file imports nothing of posenc: the process needs the standard library, NumPy and the engine.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import importlib.util
 import json
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,15 +21,30 @@ FAILED = 3
 
 
 def main(path: str) -> int:
-    """Answer the request in a file."""
-    request = json.loads(Path(path).read_text(encoding="utf-8"))
-    sys.path[:0] = [request["site"], str(Path(__file__).parent)] if request["site"] else [str(Path(__file__).parent)]
+    """Answer the request in a file, or every one of a list."""
+    held = json.loads(Path(path).read_text(encoding="utf-8"))
+    requests = held if isinstance(held, list) else [held]
+    site = requests[0]["site"]
+    sys.path[:0] = [*([site] if site else []), str(Path(__file__).parent)]
     lines = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # engines print to stdout as they like; lines of this protocol stay whole
 
     def tell(**fact: Any) -> None:
         print(json.dumps(fact), file=lines, flush=True)
 
+    errors = [_answered(request, tell) for request in requests]
+    if held is requests:
+        for request, error in zip(requests, errors, strict=True):
+            if error:
+                Path(request["answer"]).with_suffix(".error").write_text(error, encoding="utf-8")
+        return 0
+    if errors[0]:
+        tell(error=errors[0])
+    return FAILED if errors[0] else 0
+
+
+def _answered(request: dict[str, Any], tell: Callable[..., None]) -> str:
+    """Answer one request; why there is no answer, or ""."""
     try:
         tell(step="importing its runner")
         runner = _module(Path(request["runner"]))
@@ -35,10 +52,8 @@ def main(path: str) -> int:
         tell(step="writing its answer")
         _write(Path(request["answer"]), answer)
     except Exception as error:  # whatever an engine raises is told, and never a traceback
-        tell(error=f"{type(error).__name__}: {' '.join(str(error).split())}"[:600])
-        return FAILED
-    tell(done=True)
-    return 0
+        return f"{type(error).__name__}: {' '.join(str(error).split())}"[:600]
+    return ""
 
 
 def _module(path: Path) -> Any:
@@ -54,7 +69,7 @@ def _write(path: Path, answer: dict[str, Any]) -> None:
     """Write the arrays, whole or not at all."""
     import numpy as np
 
-    part = path.with_suffix(".part")
+    part = path.with_name(f".{path.name}.{os.getpid()}.partial")
     with part.open("wb") as file:
         np.savez(file, **answer)
     part.replace(path)

@@ -22,7 +22,7 @@ def answer(request: dict[str, Any], step: Callable[[str], None]) -> dict[str, An
     step("loading the model")
     folder = Path(request["probe"])
     if json.loads((folder / "config.json").read_text())["model_type"] == "gpt_oss":
-        folder = _experts_renamed(folder, Path(request["answer"]).with_name("converted"))
+        folder = _experts_renamed(folder, Path(request["scratch"]))
     model, _ = load_model(folder)
     step("running the prompts")
 
