@@ -31,8 +31,8 @@ from posenc.probe import write_probe
 from posenc.probe.config import text_config
 from posenc.probe.rotation_reading import LayerRotation
 
-#: The longest distance that a probe asks for. Frequencies are good to about 1e-8, which is a milliradian at 131,072.
-LENGTH = 128
+#: The longest distance that a probe asks for: angles are read to about 1e-6, and frequencies to 2e-8 of a radian.
+LENGTH = 64
 #: Called with the engine, what happens to it, and the bytes done and in all of a download.
 Watcher = Callable[[str, str, int, int], None]
 
