@@ -19,6 +19,7 @@ def answer(request: dict[str, Any], step: Callable[[str], None]) -> dict[str, An
     from mlx_lm.utils import load_model
     from prompts_in_batches import answers_in_batches
 
+    mx.disable_compile()  # it would call a compiler to fuse elementwise operations
     step("loading the model")
     folder = Path(request["probe"])
     if json.loads((folder / "config.json").read_text())["model_type"] == "gpt_oss":

@@ -26,7 +26,9 @@ def answer(request: dict[str, Any], step: Callable[[str], None]) -> dict[str, An
     step("importing sglang's rotary_embedding")
     if "sglang" not in sys.modules:
         stub(*UNUSED)
-    from sglang.srt.layers.rotary_embedding import get_rope
+    from sglang.srt.layers.rotary_embedding import get_rope, rope_variant
+
+    rope_variant.get_device = lambda: "cpu"  # DeepSeek's class asks for an accelerator
 
     step("calling get_rope")
     made: dict[str, Rotate] = {}
@@ -53,7 +55,8 @@ def _rotate(get_rope: Any, config: Any, parameters: dict[str, Any]) -> Rotate:
 
     def rotate(vectors: np.ndarray, positions: np.ndarray) -> np.ndarray:
         shaped = torch.as_tensor(vectors)[:, None]
-        rotated, _ = rope.forward_native(torch.as_tensor(positions), shaped, shaped.clone())
+        forward = getattr(rope, "forward_native", rope.forward)  # LongRoPE has one way alone
+        rotated, _ = forward(torch.as_tensor(positions), shaped, shaped.clone())
         return np.asarray(rotated.numpy()).reshape(vectors.shape)
 
     return rotate

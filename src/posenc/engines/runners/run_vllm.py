@@ -82,7 +82,8 @@ def _rotate(get_rope: Any, config: Any, parameters: dict[str, Any]) -> Rotate:
     )  # fmt: skip
 
     def rotate(vectors: np.ndarray, positions: np.ndarray) -> np.ndarray:
-        rotated, _ = rope.forward_native(torch.as_tensor(positions), torch.as_tensor(vectors), torch.as_tensor(vectors))
+        shaped = torch.as_tensor(vectors)[:, None]
+        rotated, _ = rope.forward_native(torch.as_tensor(positions), shaped, shaped.clone())
         return np.asarray(rotated.numpy()).reshape(vectors.shape)
 
     return rotate
