@@ -71,6 +71,8 @@ def compare_engines(
     stop: threading.Event,
     watch: Watcher,
     workers: int | None = None,
+    *,
+    spell: bool = True,
 ) -> EngineTable:
     """Ask each engine, and set their answers side by side.
 
@@ -80,6 +82,7 @@ def compare_engines(
         stop: Set to end all of them.
         watch: Told what happens.
         workers: Engines that run at once; as many as the machine has cores, four at most, if None.
+        spell: Whether other spellings of the file are tried with engines that differ.
 
     Raises:
         Stopped: `stop` was set.
@@ -87,7 +90,7 @@ def compare_engines(
     probe = written_probe(question)
     number = min(os.cpu_count() or 1, 4) if workers is None else validation.integer("workers", workers, 1, 64)
     with concurrent.futures.ThreadPoolExecutor(number) as pool:
-        waiting = [pool.submit(_row, question, engine, probe, stop, watch) for engine in engines]
+        waiting = [pool.submit(_row, question, engine, probe, stop, watch, spell) for engine in engines]
         try:
             rows = tuple(one.result() for one in waiting)
         except BaseException:
@@ -138,7 +141,12 @@ def _write_probe(config: Mapping[str, Any], folder: Path) -> None:
 
 
 def _row(
-    question: EngineQuestion, engine: Engine, probe: Path | EngineFailure, stop: threading.Event, watch: Watcher
+    question: EngineQuestion,
+    engine: Engine,
+    probe: Path | EngineFailure,
+    stop: threading.Event,
+    watch: Watcher,
+    spell: bool,
 ) -> EngineRow:
     """The row of an engine, from its kept answer or a new one; a failure is a row too."""
     try:
@@ -147,6 +155,8 @@ def _row(
             engine, question.cache, stop, lambda package, done, size: watch(engine.name, package, done, size)
         )
         row = _answered(question, engine, environment, answer, stop, watch)
+        if row.differs and spell:
+            row = replace(row, write=_what_to_write(question, engine, environment, stop, watch))
         watch(engine.name, "done", 0, 0)
         return row
     except EngineFailure as failure:
@@ -179,7 +189,7 @@ def _answered(
     stop: threading.Event,
     watch: Watcher,
 ) -> EngineRow:
-    """The row of an engine that answers; with what to write in the file where it then agrees."""
+    """The row of an engine that answers."""
     reading = _reading(engine, environment, answer, stop, watch)
     cells: dict[str, Cell] = {str(name): cell for name, cell in live_cells(reading, question.positions).items()}
     row = EngineRow(
@@ -190,8 +200,7 @@ def _answered(
         return row
     mistakes = tuple(finding.name for finding in reading.diagnosis.findings)
     reports = reports_of(engine.name, question.positions.model_type, mistakes)
-    write = _what_to_write(question, engine, environment, stop, watch)
-    return replace(row, effects=_effects(question, reading), reports=reports, write=write)
+    return replace(row, effects=_effects(question, reading), reports=reports)
 
 
 def _what_to_write(
