@@ -35,6 +35,7 @@ ALLOWED = {
     ("engines/cache_folder.py", "path.read_bytes"): "a file of the package",
     ("engines/compare_engines.py", "engine.script.read_text"): "a file of the package",
     ("engines/environments.py", "read_text"): "the list of an installed package's files",
+    ("engines/reports.py", "REPORTS.read_text"): "a file of the package",
     ("engines/known_engines.py", "PINS.read_text"): "a file of the package",
     ("explorer/explorer_page.py", "path.read_text"): "styles of the package",
     ("explorer/one_file.py", "path.read_text"): "modules of the package",

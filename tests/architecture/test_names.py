@@ -13,6 +13,7 @@ INTERFACES = {
     "an engine, and the trial that it runs": {"run"},
     "a program of its own": {"main"},
     "what runs in an engine's process": {"answer"},
+    "channels of a head: of an encoding, and of a config in an engine's process": {"head_width"},
     "a kernel, and the doors of PyTorch to it": {
         "unsupported_reason", "unsupported_tensors", "cos_sin", "rotate", "rotate_", "rotate_in_place",
         "rotate_into_cache", "rotate_into_cache_",

@@ -15,9 +15,10 @@ import pytest
 from engines.fake_engines import GOOD, WRONG, fake_engine
 from posenc.cli import main
 from posenc.engines import EngineTable, engine_table, environments
-from posenc.engines.compare_engines import compare_engines, read_question
+from posenc.engines.compare_engines import compare_engines
 from posenc.engines.engine import Engine, Package
 from posenc.engines.engine_process import Stopped
+from posenc.engines.engine_question import read_question
 
 CONFIG = {
     "model_type": "llama", "hidden_size": 64, "num_attention_heads": 8, "num_hidden_layers": 3, "rope_theta": 5e5,

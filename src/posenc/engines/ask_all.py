@@ -79,7 +79,8 @@ def engine_table(
     if held is not None:
         with contextlib.suppress(KeyError, TypeError):
             return table_of(held)
-    from posenc.engines.compare_engines import compare_engines, read_question
+    from posenc.engines.compare_engines import compare_engines
+    from posenc.engines.engine_question import read_question
 
     question = read_question(config, folder, source_digest(PROBE_ROOMS))
     table = compare_engines(question, chosen, stop or threading.Event(), watch or (lambda *_: None))

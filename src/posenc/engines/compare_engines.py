@@ -5,12 +5,11 @@ from __future__ import annotations
 import concurrent.futures
 import contextlib
 import os
-import shutil
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from posenc.core import validation
 from posenc.engines.ask_engine import EngineReading, ask_engine, reading_of
@@ -19,32 +18,17 @@ from posenc.engines.effect_on_logits import effects_on_logits
 from posenc.engines.engine import Engine
 from posenc.engines.engine_cells import Cell, live_cells, table_fields
 from posenc.engines.engine_failure import EngineFailure
+from posenc.engines.engine_question import EngineQuestion, lengths_of, written_probe
 from posenc.engines.environments import Environment, environment_folder, environment_of
 from posenc.engines.reports import reports_of
 from posenc.engines.side_by_side import EngineRow, EngineTable
 from posenc.engines.spellings import other_spellings
-from posenc.models.config.json_file import load_config
-from posenc.models.config.reader import from_config
 from posenc.models.layer_sentences import in_words
-from posenc.models.model_positions import LayerGroup, ModelPositions, layer_ranges
-from posenc.probe import write_probe
-from posenc.probe.config import text_config
+from posenc.models.model_positions import LayerGroup, layer_ranges
 from posenc.probe.rotation_reading import LayerRotation
 
-#: The longest distance that a probe asks for: angles are read to about 1e-6, and frequencies to 2e-8 of a radian.
-LENGTH = 64
 #: Called with the engine, what happens to it, and the bytes done and in all of a download.
 Watcher = Callable[[str, str, int, int], None]
-
-
-class EngineQuestion(NamedTuple):
-    """A file, and what every engine is asked about it."""
-
-    name: str
-    config: dict[str, Any]
-    positions: ModelPositions
-    cache: Path
-    code: str
 
 
 class KeptAnswer(NamedTuple):
@@ -52,17 +36,6 @@ class KeptAnswer(NamedTuple):
 
     probe: Path
     path: Path
-
-
-def read_question(config: Mapping[str, Any] | str | Path, cache: Path, code: str) -> EngineQuestion:
-    """Read the file.
-
-    Raises:
-        ValueError: It is no config, or posenc does not read its positions.
-    """
-    name = "config" if isinstance(config, Mapping) else Path(config).name
-    text = text_config(load_config(config))
-    return EngineQuestion(name, text, from_config(text), cache, code)
 
 
 def compare_engines(
@@ -104,40 +77,6 @@ def compare_engines(
 
 def _in_a_line(group: LayerGroup) -> str:
     return f"{layer_ranges(group.layers)}: {'; '.join(in_words(group))}"
-
-
-def written_probe(question: EngineQuestion) -> Path | EngineFailure:
-    """Folder of the file's probe, written once; or why none can be."""
-    folder = question.cache / "probes" / short_digest(question.config, question.code, LENGTH)
-    if (folder / "probe.json").is_file():
-        return folder
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    part = folder.with_name(f".{folder.name}.{os.getpid()}-{threading.get_ident()}")
-    try:
-        _write_probe(question.config, part)
-        with contextlib.suppress(OSError):  # another thread or process was faster
-            part.rename(folder)
-    except EngineFailure as failure:
-        return failure
-    except OSError as error:
-        return EngineFailure("writing the probe", f"{error.strerror}: {error.filename}")
-    finally:
-        shutil.rmtree(part, ignore_errors=True)
-    return folder
-
-
-def _write_probe(config: Mapping[str, Any], folder: Path) -> None:
-    """Write the probe, with its GGUF file where one is known for the architecture."""
-    for gguf in (True, False):
-        try:
-            write_probe(config, folder, length=LENGTH, gguf=gguf)
-            return
-        except ImportError as error:
-            reason = f"{error.name} is not installed here; pip install {error.name}"
-            raise EngineFailure("writing the probe", reason) from None
-        except ValueError as error:
-            if not gguf or not str(error).startswith("gguf"):
-                raise EngineFailure("writing the probe", str(error), expected=True) from None
 
 
 def _row(
@@ -252,16 +191,3 @@ def _effects(question: EngineQuestion, reading: EngineReading) -> dict[int, floa
             for length, change in effects_on_logits(group, layer, lengths_of(question.config)).items():
                 changes[length] = max(changes.get(length, 0.0), change)
     return changes
-
-
-def lengths_of(config: Mapping[str, Any]) -> tuple[int, ...]:
-    """Return lengths at which a difference matters: 512, that of the training where it is stated, and the longest.
-
-    Example:
-        >>> lengths_of({"max_position_embeddings": 8192})
-        (512, 8192)
-    """
-    scaling = [value for key in ("rope_scaling", "rope_parameters") if isinstance(value := config.get(key), Mapping)]
-    trained = [one.get("original_max_position_embeddings") for one in (*scaling, config)]
-    stated = [*trained, config.get("max_position_embeddings")]
-    return tuple(sorted({512, *(int(one) for one in stated if isinstance(one, int | float) and 512 < one < 1 << 24)}))

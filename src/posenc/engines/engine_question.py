@@ -1,0 +1,90 @@
+"""A file as a question to engines: its positions, and the probe that shows what each makes of them."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from posenc.engines.cache_folder import short_digest
+from posenc.engines.engine_failure import EngineFailure
+from posenc.models.config.json_file import load_config
+from posenc.models.config.reader import from_config
+from posenc.models.model_positions import ModelPositions
+from posenc.probe import write_probe
+from posenc.probe.config import text_config
+
+#: The longest distance that a probe asks for: angles are read to about 1e-6, and frequencies to 2e-8 of a radian.
+LENGTH = 64
+
+
+class EngineQuestion(NamedTuple):
+    """A file, and what every engine is asked about it."""
+
+    name: str
+    config: dict[str, Any]
+    positions: ModelPositions
+    cache: Path
+    code: str
+
+
+def read_question(config: Mapping[str, Any] | str | Path, cache: Path, code: str) -> EngineQuestion:
+    """Read the file.
+
+    Raises:
+        ValueError: It is no config, or posenc does not read its positions.
+    """
+    name = "config" if isinstance(config, Mapping) else Path(config).name
+    text = text_config(load_config(config))
+    return EngineQuestion(name, text, from_config(text), cache, code)
+
+
+def written_probe(question: EngineQuestion) -> Path | EngineFailure:
+    """Folder of the file's probe, written once; or why none can be."""
+    folder = question.cache / "probes" / short_digest(question.config, question.code, LENGTH)
+    if (folder / "probe.json").is_file():
+        return folder
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    part = folder.with_name(f".{folder.name}.{os.getpid()}-{threading.get_ident()}")
+    try:
+        _write_probe(question.config, part)
+        with contextlib.suppress(OSError):  # another thread or process was faster
+            part.rename(folder)
+    except EngineFailure as failure:
+        return failure
+    except OSError as error:
+        return EngineFailure("writing the probe", f"{error.strerror}: {error.filename}")
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+    return folder
+
+
+def _write_probe(config: Mapping[str, Any], folder: Path) -> None:
+    """Write the probe, with its GGUF file where one is known for the architecture."""
+    for gguf in (True, False):
+        try:
+            write_probe(config, folder, length=LENGTH, gguf=gguf)
+            return
+        except ImportError as error:
+            reason = f"{error.name} is not installed here; pip install {error.name}"
+            raise EngineFailure("writing the probe", reason) from None
+        except ValueError as error:
+            if not gguf or not str(error).startswith("gguf"):
+                raise EngineFailure("writing the probe", str(error), expected=True) from None
+
+
+def lengths_of(config: Mapping[str, Any]) -> tuple[int, ...]:
+    """Return lengths at which a difference matters: 512, that of the training where it is stated, and the longest.
+
+    Example:
+        >>> lengths_of({"max_position_embeddings": 8192})
+        (512, 8192)
+    """
+    scaling = [value for key in ("rope_scaling", "rope_parameters") if isinstance(value := config.get(key), Mapping)]
+    trained = [one.get("original_max_position_embeddings") for one in (*scaling, config)]
+    stated = [*trained, config.get("max_position_embeddings")]
+    return tuple(sorted({512, *(int(one) for one in stated if isinstance(one, int | float) and 512 < one < 1 << 24)}))
