@@ -23,7 +23,7 @@ from posenc.probe.judge_probe import judge_layers
 from posenc.probe.layout import ProbeLayout, read_layout
 from posenc.probe.prompts import asked_distances
 from posenc.probe.read import LayerReading, read_probe
-from posenc.probe.rotation_reading import read_rotation
+from posenc.probe.rotation_reading import LayerRotation, read_rotation
 from posenc.probe.scores import OPERATIONS, ROUNDOFF, LayerScores
 
 #: Bytes of the largest answer that is read.
@@ -143,7 +143,15 @@ def _notes(answer: dict[str, Any]) -> tuple[str, ...]:
 
 def _read_whole(probe: Path, layout: ProbeLayout, answer: dict[str, Any]) -> EngineReading:
     reading = read_probe(probe, answer)
-    return EngineReading(reading.layers, reading.diagnosis, _version(answer), _notes(answer))
+    layers = tuple(_in_head(layout, layer) for layer in reading.layers)
+    return EngineReading(layers, reading.diagnosis, _version(answer), _notes(answer))
+
+
+def _in_head(layout: ProbeLayout, layer: LayerReading) -> LayerReading:
+    """The reading with channels counted from the first of the head, where only a slice of it was asked for."""
+    if isinstance(layer, LayerRotation) and layer.rotates:
+        return replace(layer, start=layer.start + layout.first)
+    return layer
 
 
 def _read_functions(probe: Path, layout: ProbeLayout, answer: dict[str, Any]) -> EngineReading:
@@ -169,4 +177,5 @@ def _read_functions(probe: Path, layout: ProbeLayout, answer: dict[str, Any]) ->
     if len(layers) < layout.stream.layers:  # layers in words were counted among those that answered
         verdict = replace(verdict, findings=tuple(replace(one, where="") for one in verdict.findings))
     source: Literal["live", "transcribed"] = "transcribed" if answer.get("softmax_factor", 1.0) != 1.0 else "live"
-    return EngineReading(tuple(layers), verdict.looked_at_in(expected), _version(answer), _notes(answer), source)
+    shifted = tuple(_in_head(layout, layer) for layer in layers)
+    return EngineReading(shifted, verdict.looked_at_in(expected), _version(answer), _notes(answer), source)

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from posenc.frequencies import DynamicNTK, LongRoPE
 from posenc.models.model_positions import LayerGroup
-from posenc.models.pair_rotation import pair_rotation
+from posenc.models.pair_rotation import pair_rotation, unwrapped
 from posenc.probe.rotation_reading import LayerRotation, every_pair
 
 #: Distances below each length at which a difference is averaged, since it comes and goes with every revolution.
@@ -48,6 +49,8 @@ def effects_on_logits(group: LayerGroup, found: LayerRotation, lengths: Sequence
     """
     encoding = group.rotary_encoding
     meant = None if encoding is None else pair_rotation(encoding)
+    if encoding is not None and isinstance(getattr(unwrapped(encoding), "scaling", None), LongRoPE | DynamicNTK):
+        return {}  # what is meant depends on the length that is served
     if (encoding is not None and meant is None) or (found.rotates and found.pairing not in ("halves", "adjacent")):
         return {}
     width = meant.dim if meant is not None else found.start + found.width

@@ -21,6 +21,8 @@ Source = Literal["live", "transcribed", "not known"]
 #: Names of findings that belong to a field of their own; every other belongs to the first field that differs.
 FIELD_OF: dict[str, Field] = {"attention factor": "amplitude", "amplitude": "amplitude", "window": "window"}
 SAME = "as the file"
+#: Amplitudes that differ by less than this, relatively, are the same.
+LEAST_AMPLITUDE = 1e-4
 
 
 @dataclass(frozen=True)
@@ -129,7 +131,7 @@ def _other_amplitude(found: LayerRotation, meant: _Meant) -> bool:
     if not found.frequencies:  # the scores of channels that do not rotate
         return False
     factor = 1.0 if meant.pairs is None else meant.pairs.factor**2
-    return abs(found.amplitude - factor) > ERRORS * found.amplitude_error
+    return abs(found.amplitude - factor) > max(ERRORS * found.amplitude_error, LEAST_AMPLITUDE * factor)
 
 
 def _other_window(found: LayerRotation, meant: _Meant) -> bool:

@@ -19,7 +19,7 @@ def reports_of(engine: str, model_type: str, mistakes: Sequence[str]) -> tuple[s
         mistakes: Names of findings.
 
     Returns:
-        A line for each thread, with whose it is where it is another engine's.
+        A line for each thread, with whose it is where it is another engine's on the same model.
     """
     held = json.loads(REPORTS.read_text(encoding="utf-8"))["reports"]
     fitting = [
@@ -28,6 +28,6 @@ def reports_of(engine: str, model_type: str, mistakes: Sequence[str]) -> tuple[s
         if set(one["mistakes"]) & set(mistakes) and (not one["model_types"] or model_type in one["model_types"])
     ]
     own = [one for one in fitting if engine.startswith(one["engine"])]
-    others = [one for one in fitting if one not in own]
+    others = [one for one in fitting if one not in own and one["model_types"]]
     lines = [f"{one['thread']} ({one['about']})" for one in own]
     return (*lines, *(f"{one['thread']} ({one['engine']}: {one['about']})" for one in others))

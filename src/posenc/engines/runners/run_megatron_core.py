@@ -11,7 +11,7 @@ from typing import Any
 from unittest.mock import patch
 
 import numpy as np
-from rotated_scores import Rotate, answered, head_width, loaded_config, parameters_by_layer
+from rotated_scores import ADJACENT, Rotate, answered, head_width, loaded_config, parameters_by_layer
 
 LATENT = ("deepseek_v2", "deepseek_v3")
 
@@ -39,11 +39,12 @@ def _rotate(config: Any, parameters: dict[str, Any], length: int) -> Rotate:
     import torch
     from megatron.core.models.common.embeddings.rope_utils import _apply_rotary_pos_emb_bshd
 
-    table, factor = _table(head_width(config), parameters, length)
+    interleaved = config.model_type in ADJACENT and config.model_type not in LATENT
+    table, factor = _table(head_width(config), parameters, length, interleaved)
 
     def rotate(vectors: np.ndarray, positions: np.ndarray) -> np.ndarray:
         rotated = _apply_rotary_pos_emb_bshd(
-            torch.as_tensor(vectors)[:, None, None], table[positions], mscale=factor,
+            torch.as_tensor(vectors)[:, None, None], table[positions], mscale=factor, rotary_interleaved=interleaved,
             multi_latent_attention=config.model_type in LATENT,
         )  # fmt: skip
         return np.asarray(rotated.numpy()).reshape(vectors.shape)
@@ -51,7 +52,7 @@ def _rotate(config: Any, parameters: dict[str, Any], length: int) -> Rotate:
     return rotate
 
 
-def _table(head: int, parameters: dict[str, Any], length: int) -> tuple[Any, float]:
+def _table(head: int, parameters: dict[str, Any], length: int, interleaved: bool) -> tuple[Any, float]:
     """Angles (length, 1, 1, channels), and the factor of cosines and sines."""
     from megatron.core.models.common.embeddings.rotary_pos_embedding import RotaryEmbedding
     from megatron.core.models.common.embeddings.yarn_rotary_pos_embedding import YarnRotaryEmbedding
@@ -76,5 +77,7 @@ def _table(head: int, parameters: dict[str, Any], length: int) -> tuple[Any, flo
         scaling = {"seq_len_interpolation_factor": parameters["factor"]}
     if kind not in ("default", "linear", "llama3"):
         raise NotImplementedError(f"megatron-core has no {kind} scaling")
-    plain = RotaryEmbedding(head, share, rotary_base=base, use_cpu_initialization=True, **scaling)
+    plain = RotaryEmbedding(
+        head, share, rotary_interleaved=interleaved, rotary_base=base, use_cpu_initialization=True, **scaling
+    )
     return plain.get_emb(length) if hasattr(plain, "get_emb") else plain(length), 1.0
