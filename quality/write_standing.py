@@ -79,7 +79,8 @@ def _tables(held: list[dict[str, Any]], cache: Path, seconds: float) -> list[Eng
 def _is_answered(engine: Engine, question: EngineQuestion) -> bool:
     """Whether an engine's answer is kept, or it is known to have none."""
     try:
-        return kept_answers(question, engine, written_probe(question)).path.is_file()
+        path = kept_answers(question, engine, written_probe(question)).path
+        return path.is_file() or path.with_suffix(".error").is_file()
     except EngineFailure:
         return True
 
