@@ -12,6 +12,7 @@ from posenc.encodings.adds.sinusoidal import Sinusoidal
 from posenc.encodings.biases.alibi import ALiBi
 from posenc.encodings.rotates.rope import RoPE
 from posenc.explorer.browser_frequencies import browser_frequencies, browser_sinusoids
+from posenc.explorer.engine_answers import answers_of
 from posenc.explorer.lesson.bugs import BUGS, DISTANCES, broken
 from posenc.explorer.lesson.orders import architectures_of, orders_of, own_words
 from posenc.explorer.lesson.rounded import rounded
@@ -37,8 +38,15 @@ def lesson_data(pairs: tuple[tuple[str, str], ...], seed: int) -> dict[str, Any]
         "bugs": {"distances": DISTANCES, "switches": [broken(bug) for bug in BUGS]},
         "layouts": _layouts(),
         "exercises": _exercises(),
+        "engines": _disagreement(),
         "errata": [{"source": one.source, "printed": one.printed, "correct": one.correct} for one in ERRATA],
     }
+
+
+def _disagreement() -> dict[str, Any]:
+    """A real file that two engines read otherwise, as `posenc engines` measured it."""
+    rows = {row["engine"]: row for row in answers_of("gpt-oss 20B")["rows"]}
+    return {"right": rows["transformers"], "other": rows["llama.cpp"]}
 
 
 def _ladder() -> list[dict[str, Any]]:

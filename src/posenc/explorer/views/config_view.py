@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from posenc.core import validation
+from posenc.explorer.engine_answers import answers_for
 from posenc.explorer.views.view import View, script, written
 from posenc.inspect.plain import as_plain
 from posenc.models import fingerprint, from_config
@@ -21,13 +22,15 @@ class ConfigView(View):
     config: Mapping[str, Any]
 
     def facts(self) -> dict[str, Any]:
-        positions = from_config(checked_config("config", self.config))
+        config = checked_config("config", self.config)
+        positions = from_config(config)
         notes = [*positions.notes, *(note for group in positions.groups for note in group.notes)]
         return {
             "model_type": positions.model_type,
             "fingerprint": fingerprint(positions),
             "groups": [_group(group) for group in positions.groups],
             "notes": list(dict.fromkeys(notes)),
+            "engines": answers_for(config),
             "code": script('print(models.from_config("config.json"))'),
         }
 

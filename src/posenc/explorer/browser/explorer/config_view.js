@@ -3,6 +3,7 @@
 import { lineStyle } from "../colours.js";
 import { element, fill } from "../dom.js";
 import { dropZone } from "./drop.js";
+import { enginesTable } from "./engines_table.js";
 import { asking } from "./questions.js";
 
 const EXAMPLE = {
@@ -23,7 +24,8 @@ export const configView = {
   id: "config",
   title: "A model",
   about:
-    "Drop a config.json: what its layers do with positions, layer by layer, and where each value comes from. " +
+    "Drop or paste a config.json: what its layers do with positions, layer by layer, where each value comes from, " +
+    "and what engines make of it. " +
     "It stays on this machine.",
   ofEncoding: false,
   asks: "config",
@@ -54,7 +56,7 @@ function build(context) {
   return { controls: [], element: element("div", {}, zone, result), update: ask, code: () => ask.facts.code };
 }
 
-function explained({ model_type: type, fingerprint, groups, notes }) {
+function explained({ model_type: type, fingerprint, groups, notes, engines }) {
   const layers = Math.max(...groups.flatMap(({ layers: of }) => of), 0) + 1;
   return [
     element("h3", {}, type, " ", element("span", { class: "hint" }, `fingerprint ${fingerprint}`)),
@@ -64,6 +66,7 @@ function explained({ model_type: type, fingerprint, groups, notes }) {
       strips(groups, layers),
     ),
     groups.map((group, index) => groupElement(group, index)),
+    enginesTable(engines),
     notes.length
       ? [
           element("h3", {}, "Notes"),

@@ -2,7 +2,7 @@
 
 import { element, fill } from "../../browser/dom.js";
 
-export function trust(view, { models: { conditions, models, prompt, length }, errata }) {
+export function trust(view, { models: { conditions, models, prompt, length }, errata, engines }) {
   fill(
     view,
     element(
@@ -10,6 +10,7 @@ export function trust(view, { models: { conditions, models, prompt, length }, er
       {},
       conditions.map((line) => element("li", {}, line)),
     ),
+    disagreement(engines),
     folded(
       "What the models write",
       element(
@@ -35,6 +36,33 @@ export function trust(view, { models: { conditions, models, prompt, length }, er
         ),
       ),
     ),
+  );
+}
+
+/** One file, two engines: what differs, and by how much logits move. */
+function disagreement({ right, other }) {
+  const found = other.cells.filter(({ differs }) => differs);
+  const sizes = other.effects.map(([length, change]) =>
+    element("li", {}, `${change.toPrecision(2)} between tokens up to ${length.toLocaleString("en")} apart`),
+  );
+  return element(
+    "section",
+    { class: "disagreement" },
+    element("h3", {}, "One file, two engines"),
+    element(
+      "p",
+      {},
+      `The config of gpt-oss 20B says "truncate": false. ${right.engine} ${right.version} does as it says. ` +
+        `${other.engine} (${other.version}) does not, and says nothing. What it applies, read from its own logits:`,
+    ),
+    element(
+      "ul",
+      {},
+      found.map(({ field, value }) => element("li", {}, element("strong", {}, `${field}: `), value)),
+    ),
+    element("p", {}, "So logits, whose standard deviation is about 1, move by"),
+    element("ul", {}, sizes),
+    element("p", {}, "No short test shows it. ", element("code", {}, "posenc engines config.json"), " does."),
   );
 }
 
