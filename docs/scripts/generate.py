@@ -9,8 +9,8 @@ import sys
 from pathlib import Path
 
 import posenc
+from generator import audit, context_extension, conventions, coverage, encoding, gallery, reference, speed, speed_tables
 from generator import claims as claims_of_sources
-from generator import context_extension, conventions, coverage, encoding, gallery, reference, speed, speed_tables
 from generator.text import WIDE, file_name, linked, table
 
 ROOT = Path(__file__).parents[2]
@@ -105,6 +105,7 @@ def generated() -> dict[Path, str]:
         ROOT / "docs" / "claims.md": claims_of_sources.page(),
         ROOT / "docs" / "context-extension.md": context_extension.page(),
         ROOT / "docs" / "coverage.md": coverage.page(),
+        ROOT / "docs" / "audit.md": audit.page(),
         ROOT / "docs" / "speed.md": speed.page(),
         **{ROOT / "docs" / "speed" / f"{kind}.md": speed_tables.page(kind) for kind in speed_tables.KINDS},
         **{ROOT / "docs" / "images" / name: picture for name, picture in speed.pictures().items()},

@@ -216,17 +216,8 @@ def outcome(tmp_path_factory):
 
 
 def test_every_verb_and_option_is_asked():
-    own_tests = {
-        "tour",
-        "explore",
-        "claims",
-        "compare",
-        "extend",
-        "report",
-        "probe",
-        "trace",
-        "engines",
-    }  # in browser, cli and lab
+    # In browser, cli and lab.
+    own_tests = {"tour", "explore", "claims", "compare", "extend", "report", "probe", "trace", "audit", "engines"}
     assert set(COMMANDS) == set(VERBS) - own_tests
     for verb in COMMANDS:
         assert set(options(verb)) == set(VALUES[verb]), verb

@@ -1,4 +1,4 @@
-"""`posenc trace` runs a loaded model, prints the positions that it used, and names the first wrong one."""
+"""`posenc trace` prints the positions that a loaded model used, and names the first wrong one; `posenc audit`."""
 
 from __future__ import annotations
 
@@ -53,6 +53,17 @@ def test_ones_own_loop_is_traced(run):
     assert "mistake: offset of the rank" in run("mine.py:wrong", "--run", "mine.py:my_loop", "--offset", "8").out
     packed = run("mine.py:model", "--documents", "5", "7")
     assert (packed.code, "q and k at 0-4 0-6" in packed.out) == (0, True)
+
+
+def test_an_audit_is_printed(posenc, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("mine.py").write_text(MINE)
+    found = posenc("audit", "mine.py:wrong")
+    assert (found.code, found.err) == (1, "")
+    assert "\ncached: breaks from token 12 of row 0, first seen in layer 0 (" in found.out
+    facts = json.loads(posenc("audit", "mine.py:model", "--length", "16", "--json").out)
+    assert {result["name"]: result["outcome"] for result in facts["results"]}["batch"] == "holds"
+    assert posenc("audit", "mine.py:sizes").err.startswith("posenc audit: model must be a loaded model")
 
 
 REFUSED = {

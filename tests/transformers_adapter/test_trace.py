@@ -6,12 +6,28 @@ from typing import Any
 
 import pytest
 import torch
+from transformers.cache_utils import Cache, Fp8QuantizedLayer, StaticCache
 
 from posenc.transformers import trace
-from transformers_adapter.trace_plants import MODELS, POSITION_FAULTS, built, drawn, in_chunks, padded
+from transformers_adapter.trace_plants import (
+    MODELS,
+    POSITION_FAULTS,
+    WITH_WINDOWS,
+    CutRingLayer,
+    RingLayer,
+    bias_lost,
+    built,
+    drawn,
+    in_chunks,
+    kept_rows_counted,
+    padded,
+    window_too_long,
+    with_ring,
+)
 
 ROTARY = [model_type for model_type in MODELS if model_type not in ("bloom", "gpt2")]
 WITH_POSITIONS = [*ROTARY, "gpt2"]
+EVERYTHING = "agree in everything that this evidence can show"
 
 
 def traced_run(model: Any, run: Any, **stated: Any) -> Any:
@@ -27,7 +43,7 @@ def test_stock_decoding_with_padding_agrees(attention: str) -> None:
     model = built("llama", attention)
     traced = traced_run(model, lambda model: in_chunks(model, 8, new=3, mask=padded()))
     found = traced.check()
-    assert found.verdict == "agree in everything that this evidence can show", str(found)
+    assert found.verdict == EVERYTHING, str(found)
     assert str(traced).splitlines()[-2:] == [
         "  row 0, layers 0-2: q and k at 24-26; the last query sees tokens 0-26 (27 of 27 slots)",
         "  row 1, layers 0-2: q and k at 21-23; the last query sees tokens 3-26 (24 of 27 slots)",
@@ -51,6 +67,93 @@ def _named(model_type: str, fault: str) -> None:
     found = traced_run(built(model_type), run, **stated).check()
     assert [finding.name for finding in found.findings][:1] == [name], str(found)
     assert found.exit_code == 1
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("model_type", ["llama", "qwen2", "qwen3", "gpt_neox", "deepseek_v3"])
+def test_positions_counted_from_kept_rows_are_named(model_type: str) -> None:
+    found = traced_run(built(model_type), kept_rows_counted).check()
+    assert [finding.name for finding in found.findings] == ["offset of kept rows", "keys evicted"], str(found)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("attention", ["eager", "sdpa"])
+@pytest.mark.parametrize("model_type", WITH_WINDOWS)
+def test_windows_and_rings_are_named(model_type: str, attention: str) -> None:
+    _windows_and_rings(model_type, attention)
+
+
+def test_a_window_and_a_ring_are_named() -> None:
+    _windows_and_rings("mistral", "sdpa")
+
+
+def _windows_and_rings(model_type: str, attention: str) -> None:
+    if model_type == "gpt_oss" and attention == "sdpa":
+        attention = "eager"  # it has no other on a CPU
+    (finding,) = traced_run(built(model_type, attention), window_too_long).check().findings
+    assert finding.name == "window"
+    assert "the query of token 6 sees token 0 that it is not to see. The window is 1 too long." in finding.sentence
+    (finding,) = traced_run(built(model_type, attention), lambda model: with_ring(model, CutRingLayer)).check().findings
+    assert finding.name == "rows of the cache"
+    right = traced_run(built(model_type, attention), lambda model: with_ring(model, RingLayer)).check()
+    assert right.verdict == EVERYTHING, str(right)
+
+
+def test_a_bias_that_is_lost_is_named() -> None:
+    (finding,) = traced_run(built("bloom"), bias_lost).check().findings
+    assert "the key of token 1 is biased as at position 0 where 1 is meant" in finding.sentence
+    assert traced_run(built("bloom"), lambda model: in_chunks(model, 8, new=2)).check().agree
+
+
+def _beams(model: Any) -> None:
+    model.generate(drawn(2, 10), num_beams=3, max_new_tokens=6, min_new_tokens=6, do_sample=False, pad_token_id=0)
+
+
+def _drafted(model: Any) -> None:
+    same = {"do_sample": False, "pad_token_id": 0, "max_new_tokens": 6, "min_new_tokens": 6}
+    model.generate(drawn(1, 10), assistant_model=built(model.config.model_type), **same)
+
+
+def _static(model: Any) -> None:
+    in_chunks(model, 8, new=4, past=StaticCache(config=model.config, max_cache_len=40))
+
+
+def _quantised(model: Any) -> None:
+    in_chunks(model, 8, new=4, past=Cache([Fp8QuantizedLayer() for _ in range(model.config.num_hidden_layers)]))
+
+
+def _packed(model: Any) -> None:
+    model(drawn(1, 12), position_ids=torch.cat([torch.arange(5), torch.arange(7)])[None], use_cache=False)
+
+
+def _checkpointed(model: Any) -> None:
+    model.train()
+    model.activation_checkpointing_enable()
+    with torch.enable_grad():
+        model(drawn(2, 12), use_cache=False).logits.sum().backward()
+
+
+HARMLESS = {
+    "beams": _beams, "drafts": _drafted, "static": _static, "quantised": _quantised, "packed": _packed,
+    "checkpointed": _checkpointed,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", ["beams", "static", "quantised"])
+def test_what_is_right_raises_no_alarm(case: str) -> None:
+    found = traced_run(built("gemma3_text", "sdpa"), HARMLESS[case]).check()
+    assert found.verdict == EVERYTHING, str(found)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("case", HARMLESS)
+@pytest.mark.parametrize("model_type", [*WITH_POSITIONS, "bloom"])
+def test_nothing_right_raises_an_alarm(model_type: str, case: str) -> None:
+    found = traced_run(built(model_type), HARMLESS[case]).check()
+    if (model_type, case) == ("gpt_oss", "packed"):  # its masks do not heed position_ids: docs/audit.md
+        assert [finding.name for finding in found.findings] == ["documents leak"]
+    elif (model_type, case) != ("bloom", "packed"):  # it takes no position_ids
+        assert found.agree, str(found)
 
 
 def test_the_first_wrong_token_is_told() -> None:

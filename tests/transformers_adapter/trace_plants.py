@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import copy
+import sys
 from collections.abc import Callable
 from typing import Any
 
 import torch
 from transformers import CONFIG_MAPPING, AutoModelForCausalLM
+from transformers.cache_utils import Cache, DynamicLayer, DynamicSlidingWindowLayer
 
 SIZES = {"vocab_size": 64, "hidden_size": 64, "num_hidden_layers": 3, "num_attention_heads": 4, "intermediate_size": 64}
 GROUPED = SIZES | {"num_key_value_heads": 2}
@@ -24,6 +27,7 @@ MODELS: dict[str, dict[str, Any]] = {
     },
     "gpt_oss": GROUPED | {"head_dim": 16, "num_local_experts": 2, "num_experts_per_tok": 1} | SLIDING,
     "mistral": GROUPED | {"head_dim": 16, "sliding_window": 6},
+    "cohere2": GROUPED | SLIDING,
     "gpt2": {"vocab_size": 64, "n_embd": 64, "n_head": 4, "n_layer": 3, "n_positions": 64},
     "bloom": {"vocab_size": 64, "hidden_size": 64, "n_head": 4, "n_layer": 3},
 }  # fmt: skip
@@ -118,6 +122,88 @@ def one_behind(model: Any) -> None:
     in_chunks(model, PROMPT, new=4)
 
 
+def kept_rows_counted(model: Any) -> None:
+    """A cache keeps few rows, and positions are counted from them."""
+    plant(model, lambda ids: ids - ids[..., :1] + ids[..., :1].clamp(max=KEPT))
+    layers = [DynamicSlidingWindowLayer(KEPT + 1) for _ in range(model.config.num_hidden_layers)]
+    with_cache(model, Cache(layers=layers))
+
+
+def with_cache(model: Any, past: Any, new: int = 8) -> None:
+    """Read a prompt and some tokens with a cache, at positions that are stated."""
+    tokens, start = drawn(2, PROMPT), 0
+    for end in range(PROMPT, PROMPT + new + 1):
+        read = tokens if end == PROMPT else tokens[:, :1]
+        model(read, past_key_values=past, use_cache=True, position_ids=torch.arange(start, end)[None].expand(2, -1))
+        start = end
+
+
+class RingLayer(DynamicSlidingWindowLayer):
+    """Ring of rows: token t stands in row t modulo the window."""
+
+    rows_cut = 0
+
+    def update(self, key_states: torch.Tensor, value_states: torch.Tensor, *rest: Any, **named: Any) -> Any:
+        if not self.is_initialized:
+            self.lazy_initialization(key_states, value_states)
+            shape = (*key_states.shape[:2], self.sliding_window, key_states.shape[3])
+            self.ring = key_states.new_zeros(shape), value_states.new_zeros(shape)
+        new = key_states.shape[2]
+        for number in range(new):
+            row = (self.cumulative_length + number) % self.sliding_window
+            for ring, states in zip(self.ring, (key_states, value_states), strict=True):
+                ring[:, :, row] = states[:, :, number]
+        self.cumulative_length += new
+        return (key_states, value_states) if new > 1 else tuple(one[:, :, self.rows_cut :].clone() for one in self.ring)
+
+    def get_mask_sizes(self, query_length: int) -> tuple[int, int]:
+        rows = self.sliding_window - self.rows_cut
+        return (query_length, 0) if query_length > 1 else (rows, max(self.cumulative_length - rows + 1, 0))
+
+
+class CutRingLayer(RingLayer):
+    """The same, cut by its rows: one that holds any token is left out."""
+
+    rows_cut = 1
+
+
+def with_ring(model: Any, layer: type[RingLayer]) -> None:
+    """Decode with rings in the layers that have windows."""
+    types = getattr(model.config, "layer_types", None) or ["sliding_attention"] * model.config.num_hidden_layers
+    window = model.config.sliding_window
+    with_cache(model, Cache(layers=[layer(window) if "sliding" in one else DynamicLayer() for one in types]))
+
+
+def window_too_long(model: Any) -> None:
+    """The mask's window is one too long."""
+    code = sys.modules[type(model).__module__]
+    own = code.create_sliding_window_causal_mask
+
+    def longer(config: Any, *rest: Any, **named: Any) -> Any:
+        other = copy.copy(config)
+        other.sliding_window += 1
+        return own(other, *rest, **named)
+
+    code.create_sliding_window_causal_mask = longer
+    try:
+        model(drawn(2, PROMPT), use_cache=False)
+    finally:
+        code.create_sliding_window_causal_mask = own
+
+
+def bias_lost(model: Any) -> None:
+    """While decoding, ALiBi adds nothing."""
+
+    def lost(module: Any, arguments: Any, named: Any) -> Any:
+        return arguments, {**named, "alibi": named["alibi"] * (arguments[0].shape[1] > 1)}
+
+    for block in model.transformer.h:
+        block.register_forward_pre_hook(lost, with_kwargs=True)
+    in_chunks(model, PROMPT, new=3)
+
+
+#: Models with windows.
+WITH_WINDOWS = ("gemma3_text", "gpt_oss", "mistral", "cohere2")
 #: Faults of the positions that a rotation or a table takes: how they run, what is stated, and the name of the cause.
 POSITION_FAULTS: dict[str, tuple[Callable[[Any], None], dict[str, Any], str]] = {
     "without offset": (without_offset, {"offset": 16}, "offset of the rank"),

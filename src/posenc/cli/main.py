@@ -43,6 +43,7 @@ VERBS = {
     "preflight": "everything to check of two files of one model before it is served",
     "doctor": "do two implementations agree about positions; if not, which mistake is it",
     "trace": "which positions a loaded model uses while it runs, and the first wrong one",
+    "audit": "does a loaded model compute the same, however its tokens are given",
     "probe": "a tiny checkpoint that shows which positions an engine applies",
     "engines": "what every engine makes of a file, run here side by side",
     "compare": "train small models that differ in their encoding alone, with verdicts",
@@ -51,6 +52,9 @@ VERBS = {
     "claims": "what the source documents claim, with verdicts and figures",
     "convert": "convert a checkpoint from one pairing of channels to the other",
 }
+
+#: Files of verbs whose name a public module has.
+FILES = {"audit": "model_audit"}
 
 EXAMPLES = (
     'posenc explain "RoPE(dim=8)" --position 3',
@@ -124,7 +128,7 @@ def _run(verb: str, words: list[str]) -> int:
 
 def verb_class(name: str) -> Any:
     """Class of a verb: `CheckVerb` of posenc.cli.check, say."""
-    return getattr(importlib.import_module(f"posenc.cli.{name}"), f"{name.title()}Verb")
+    return getattr(importlib.import_module(f"posenc.cli.{FILES.get(name, name)}"), f"{name.title()}Verb")
 
 
 def short_help() -> str:

@@ -2,6 +2,9 @@
 
 from .accelerated_model import Accelerated as Accelerated
 from .accelerated_model import accelerate as accelerate
+from .auditing.audit_model import audit as audit
+from .auditing.audit_report import AuditReport as AuditReport
+from .auditing.audit_report import AuditResult as AuditResult
 from .live_positions import live_positions as live_positions
 from .longer_table import TableComparison as TableComparison
 from .longer_table import TableExtension as TableExtension

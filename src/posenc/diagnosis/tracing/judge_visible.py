@@ -24,7 +24,7 @@ def judge_visible(record: TraceRecord) -> SeenKeys:
     """Compare the tokens that queries saw in every layer with those that they are to see."""
     findings: dict[tuple[str, str], tuple[Finding, set[int]]] = {}
     judged: dict[tuple[object, ...], tuple[str, str, str] | None] = {}
-    compared, unknown = set(), set()
+    compared, unknown, wrong_ones = set(), set(), set()
     for layer in record.layers:
         if layer.layer is None or (layer.kind == "none" and layer.visible is None):
             continue
@@ -38,7 +38,8 @@ def judge_visible(record: TraceRecord) -> SeenKeys:
         key = layer.call, id(layer.visible), layer.slots.tobytes(), window
         if key not in judged:
             judged[key] = _judged(record.calls[layer.call], layer, window, causal)
-        if (wrong := judged[key]) is not None:
+        if (wrong := judged[key]) is not None and (layer.part, layer.layer) not in wrong_ones:
+            wrong_ones.add((layer.part, layer.layer))
             name, sentence, fix = wrong
             place = name, layer.part
             if place not in findings:
@@ -127,6 +128,11 @@ def _named(
         return "padding seen", f"{start} It sees padding.", "Give the model the mask of its tokens."
     if isinstance(window, Window) and (edge := _edge(token, window, seen[query], meant[query], more, less)):
         return "window", f"{start} The window is {edge}.", f"Let a query see {window}."
+    if less.size and not more.size and not other and less[0] == 0 and less[-1] == len(less) - 1 < call.start:
+        return (
+            "keys evicted", f"{start} The cache kept the last tokens alone.",
+            "Keep all keys where the config has no window, or train with one.",
+        )  # fmt: skip
     if more.size and (more > token).any():
         return "causal mask", f"{start} It sees later tokens.", "Hide the keys behind each query."
     return (

@@ -12,6 +12,8 @@ from transformers.cache_utils import Cache
 
 from posenc.diagnosis.tracing.expected_positions import expected_call
 from posenc.diagnosis.tracing.trace_records import TracedCall, TraceRecord
+from posenc.transformers.model_changes import replace_attribute
+from posenc.transformers.tracing.media_positions import positions_of_media
 
 #: Arguments that hold the tokens, in the order in which they are asked.
 TOKENS = ("input_ids", "inputs_embeds", "decoder_input_ids", "decoder_inputs_embeds")
@@ -23,7 +25,9 @@ class CallRequests:
     """Reader of a model's arguments; it counts the tokens that each cache has read itself, and asks no cache."""
 
     def __init__(self, model: torch.nn.Module, record: TraceRecord) -> None:
-        self.record = record
+        self.model, self.record = model, record
+        self.deltas: dict[int, np.ndarray] = {}
+        self.generated: dict[str, Any] = {}
         self.signature = inspect.signature(model.forward)
         self.caches: list[Any] = []
         self.counts: list[int] = []
@@ -34,6 +38,14 @@ class CallRequests:
     def watch(self, stack: ExitStack) -> None:
         """Follow caches from which tokens are removed, until the stack is closed."""
         crop, requests = Cache.crop, self
+        generate: Any = getattr(self.model, "generate", None)
+
+        def generating(*arguments: Any, **named: Any) -> Any:
+            requests.generated = named  # generate encodes images itself, and hands the model no grids
+            return generate(*arguments, **named)
+
+        if callable(generate):
+            replace_attribute(stack, self.model, "generate", generating)
 
         def cropping(cache: Cache, tokens_to_remove: int) -> None:
             requests.remove(cache, abs(int(tokens_to_remove)))
@@ -61,10 +73,43 @@ class CallRequests:
         cache = given.get("past_key_values")
         sequence = self._sequence(cache)
         mask, ids = (_array(given.get(name)) for name in ("attention_mask", "position_ids"))
-        if any(given.get(name) is not None for name in MEDIA) and self.record.stated.positions is None:
-            self.record.not_seen.append("positions of images, videos and sound: give trace(model, positions=...)")
         start, shape = self.counts[sequence], (int(tokens.shape[0]), int(tokens.shape[1]))
-        return expected_call(len(self.record.calls), sequence, start, shape, self.record.stated, mask, ids, self.axes)
+        media = None
+        if self.record.stated.positions is None and self.axes > 1:
+            media = self._media(given, sequence, shape)
+        number = len(self.record.calls)
+        return expected_call(number, sequence, start, shape, self.record.stated, mask, ids, self.axes, media)
+
+    def _media(self, given: dict[str, Any], sequence: int, shape: tuple[int, int]) -> np.ndarray | None:
+        """Positions of images and videos, and of the text after them; None for text alone."""
+        types = given.get("mm_token_type_ids")
+        if any(given.get(name) is not None for name in MEDIA) or (types is not None and bool((types != 0).any())):
+            placed = positions_of_media(self.model.config, {**self.generated, **given})
+            if placed is not None and placed[0].shape[:2] == shape:
+                self.deltas[sequence] = self._delta(*placed)
+                return placed[0].astype(np.float64)
+            self.record.not_seen.append("positions of images, videos and sound: give trace(model, positions=...)")
+            return np.full((*shape, self.axes), np.nan)
+        delta = self.deltas.get(sequence)
+        if delta is None:
+            return None
+        mask, start = _array(given.get("attention_mask")), self.counts[sequence]
+        counted = np.broadcast_to(np.arange(start, start + shape[1]), shape)
+        if mask is not None and mask.shape[1] == start + shape[1]:
+            counted = (np.cumsum(mask != 0, 1) - 1)[:, start:]
+        after = counted + np.resize(delta, shape[0])[:, None]
+        return np.repeat(after.astype(np.float64)[..., None], self.axes, -1)
+
+    def _delta(self, coordinates: np.ndarray, delta: np.ndarray) -> np.ndarray:
+        """Next position less the count of tokens; NaN where counting on from the last token gives another one."""
+        goes_on = coordinates[:, -1].max(-1) + 1 == coordinates.shape[1] + delta
+        if not goes_on.all():
+            self.record.not_seen.append(
+                "tokens after the prompt: a video ends later than its text, and the last token and the largest "
+                "coordinate lead to different next positions"
+            )
+        result: np.ndarray = np.where(goes_on, delta, np.nan)
+        return result
 
     def end(self, call: TracedCall, output: Any) -> None:
         """Count the tokens of a call, for the cache that it returns."""

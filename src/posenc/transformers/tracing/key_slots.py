@@ -6,8 +6,9 @@ import torch
 
 from posenc.diagnosis.tracing.trace_records import EMPTY, FOREIGN
 
-#: How far a key that a cache has quantised may be from the one that was written, of its length.
-QUANTISED = 0.15
+#: How far a key that a cache has quantised may be from the one that was written, of its length: from that of the
+#: expected token where no other one is nearer, from that of another token.
+QUANTISED, OF_ANOTHER = 0.5, 0.15
 #: How much nearer another token's key must be than the expected one's to be believed.
 NEARER = 1.5
 
@@ -75,6 +76,8 @@ def _nearest(keys: torch.Tensor, rows: torch.Tensor, expected: torch.Tensor) -> 
     least, token = apart.min(-1)
     known = expected >= 0
     own = torch.where(known, apart.gather(1, expected.clamp(min=0)[:, None])[:, 0], torch.inf)
-    token = torch.where(own <= NEARER * least, expected, token)
-    token = torch.where(least <= QUANTISED * length, token, FOREIGN)
+    is_expected = own <= NEARER * least
+    token = torch.where(is_expected, expected, token)
+    near = least <= torch.where(is_expected, QUANTISED, OF_ANOTHER) * length
+    token = torch.where(near, token, FOREIGN)
     return torch.where(length == 0, EMPTY, token)

@@ -199,9 +199,9 @@ class PositionRecorder:
         if encoding is None:
             return None
         queries = _source(sources, q, 0)
-        keys = next(
-            (found for own in _new_keys(k, q.shape[2], start) if (found := _reached(sources, own)) is not None), None
-        ) or _source(sources, k[:, :, -q.shape[2] :], 1)
+        ends = (_reached(sources, own) for own in _new_keys(k, q.shape[2], start))
+        keys = next((found for found in ends if found is not None), None)
+        keys = keys or _beside(sources, queries, q.shape) or _source(sources, k[:, :, -q.shape[2] :], 1)
         return None if queries is None or keys is None else self._as_meant(place, queries, keys)
 
     def _as_meant(
@@ -273,6 +273,17 @@ def _reached(sources: Sources, x: torch.Tensor) -> Rotated | None:
                 windows = dict.fromkeys((0, dim - width)) if width <= dim and heads % end.shape[1] == 0 else ()
                 if any(torch.equal(x[:, 0, :, at : at + width], end[:, 0]) for at in windows):
                     return Rotated(start.detach(), end.detach())
+    return None
+
+
+def _beside(sources: Sources, queries: Rotated | None, shape: torch.Size) -> Rotated | None:
+    """Keys that were rotated in one call with the queries: a cache may hand over others in their place."""
+    if queries is None:
+        return None
+    for call in sources.rotations:
+        if len(call.after) == 2 and call.after[0].data_ptr() == queries.after.data_ptr():
+            both = (by_heads(one, shape[0], shape[2]) for one in (call.before[1], call.after[1]))
+            return next((Rotated(*(one.detach() for one in pair)) for pair in zip(*both, strict=True)), None)
     return None
 
 

@@ -75,13 +75,13 @@ class RotationSteps:
             products, meant.radians(), np.array(meant.axis), expected[None, :, None], rounding
         )
         real = ~np.isnan(expected).any(-1)
-        size = np.abs(products).sum(-1) / np.maximum(lengths, 1e-30)
+        size = np.where(lengths > 0, np.abs(products).sum(-1) / np.maximum(lengths, 1e-30), np.nan)
         made = {}
         for number, own, factor in zip(numbers, positions, size, strict=True):
             sides = own[:, :groups], own[:, groups:]
             factors = [factor[:, part][np.broadcast_to(real[:, None], factor[:, part].shape)] for part in (
                 slice(None, groups), slice(groups, None))]  # fmt: skip
-            amplitude = tuple(float(np.median(one)) if one.size else float("nan") for one in factors)
+            amplitude = tuple(float(np.nanmedian(one)) if np.isfinite(one).any() else float("nan") for one in factors)
             lost = bool((np.isnan(own).any(-1) & real[:, None]).any())
             made[number] = RecoveredLayer(*sides, amplitude, lost)  # type: ignore[arg-type]
         return made

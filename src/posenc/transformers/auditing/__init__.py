@@ -1,0 +1,1 @@
+"""Audit of a loaded model: does it compute the same for the same tokens, however they are given?"""

@@ -1,0 +1,75 @@
+"""An audit of running models: stock ones hold, planted faults break the check that they concern."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+
+from posenc.transformers import audit
+from transformers_adapter.trace_plants import built, plant
+
+ALL = ["batch", "left padding", "left padding with ids", "packed", "cached", "chunked", "shift", "generate then train",
+       "long positions", "cast", "autocast", "TF32"]  # fmt: skip
+
+
+def sharpened(model_type: str) -> Any:
+    """A model whose attention depends on positions."""
+    model = built(model_type, "sdpa")
+    with torch.no_grad():
+        for name, weight in model.named_parameters():
+            if weight.dim() == 2 and "embed" not in name and "wpe" not in name and "wte" not in name:
+                weight.normal_(std=2 * weight.shape[1] ** -0.5, generator=torch.Generator().manual_seed(len(name)))
+    return model
+
+
+def outcomes(model: Any) -> dict[str, str]:
+    return {result.name: result.outcome for result in audit(model).results}
+
+
+def test_a_stock_llama_holds_but_where_its_frequencies_are_cast() -> None:
+    model = sharpened("llama")
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    report = audit(model)
+    assert [result.name for result in report.results] == ALL
+    assert [result.name for result in report.breaks] == ["cast"]
+    assert (report.breaks[0].place, report.breaks[0].token) == ("layer 0", 12)
+    assert report.exit_code == 1
+    assert str(report).startswith(
+        "llama: the runs differ\ncast: breaks from token 12 of row 0, first seen in layer 0 ("
+    )
+    assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
+
+
+def test_a_table_read_behind_padding_breaks() -> None:
+    found = outcomes(built("gpt2"))
+    assert found["left padding"] == "breaks"
+    assert found["left padding with ids"] == "holds"
+    assert found["shift"] == "not compared"
+
+
+def test_planted_faults_break_their_check() -> None:
+    restarted = sharpened("llama")
+    plant(restarted, lambda ids: ids - ids[..., :1])
+    found = outcomes(restarted)
+    assert (found["cached"], found["chunked"], found["batch"]) == ("breaks", "breaks", "holds")
+    counted = sharpened("llama")
+    plant(counted, lambda ids: torch.arange(ids.shape[-1])[None] + (ids[..., :1] > 0) * ids[..., :1])
+    assert outcomes(counted)["packed"] == "holds"  # one shift of a whole document
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("model_type", ["qwen3", "gemma3_text", "gpt_neox", "mistral", "cohere2"])
+def test_stock_models_hold(model_type: str) -> None:
+    found = outcomes(sharpened(model_type))
+    assert {name for name, outcome in found.items() if outcome == "breaks"} <= {"cast"}
+
+
+def test_what_cannot_be_audited_is_refused() -> None:
+    with pytest.raises(TypeError, match=r"^model must be a loaded model of transformers; got 3"):
+        audit(3)
+    with pytest.raises(ValueError, match=r"^length must be"):
+        audit(built("llama"), length=4)
+    with pytest.raises(ValueError, match=r"^model must have at most most_weights=10 weights"):
+        audit(built("llama"), most_weights=10)
