@@ -133,7 +133,8 @@ def verb_class(name: str) -> Any:
 
 def short_help() -> str:
     """Verbs, and examples to copy."""
-    verbs = [f"  {name:<9}{does}" for name, does in VERBS.items()]
+    width = max(map(len, VERBS)) + 1
+    verbs = [f"  {name:<{width}}{does}" for name, does in VERBS.items()]
     return "\n".join(
         [
             "posenc: positional encodings, exact and explained.",
