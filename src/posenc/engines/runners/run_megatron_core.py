@@ -76,7 +76,7 @@ def _table(head: int, parameters: dict[str, Any], length: int, interleaved: bool
     if kind == "linear":
         scaling = {"seq_len_interpolation_factor": parameters["factor"]}
     if kind not in ("default", "linear", "llama3"):
-        raise NotImplementedError(f"megatron-core has no {kind} scaling")
+        raise ValueError(f"megatron-core has no {kind} scaling")
     plain = RotaryEmbedding(
         head, share, rotary_interleaved=interleaved, rotary_base=base, use_cpu_initialization=True, **scaling
     )

@@ -80,4 +80,4 @@ def _scaling(parameters: dict[str, Any]) -> dict[str, Any]:
         names = {"factor": "rope_factor", "beta_fast": "beta_fast", "beta_slow": "beta_slow", "truncate": "truncate",
                  "original_max_position_embeddings": "original_seq_len"}  # fmt: skip
         return {"scaling": "yarn", **{theirs: parameters[ours] for ours, theirs in names.items() if ours in parameters}}
-    raise NotImplementedError(f"torchtitan has no {kind} scaling")
+    raise ValueError(f"torchtitan has no {kind} scaling")

@@ -123,7 +123,8 @@ class PositionRecorder:
     def _note_rows(self, name: str, rows: torch.Tensor) -> None:
         """Note the rows that tokens read of a table of positions."""
         call = self.call
-        assert call is not None  # noqa: S101 - checked by the caller
+        if call is None:
+            return
         read = np.atleast_2d(rows.detach().cpu().numpy()).astype(np.float64)
         if read.shape[1] != call.count or read.shape[0] not in (1, len(call.real)):
             return
@@ -151,7 +152,8 @@ class PositionRecorder:
 
     def _views(self, before: torch.Tensor, after: torch.Tensor) -> list[Rotated]:
         """Vectors as (batch, heads, n, d), the first way in which their axes can be read."""
-        assert self.call is not None  # noqa: S101 - checked by the caller
+        if self.call is None:
+            return []
         batch, count = self.call.expected.shape[:2]
         both = zip(by_heads(before.detach(), batch, count), by_heads(after.detach(), batch, count), strict=True)
         return [Rotated(*pair) for pair in both][:1]
