@@ -88,22 +88,38 @@ def installing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pip: str) -> tup
     return table_of_fakes([engine, fake_engine(tmp_path, "good", GOOD)], tmp_path / "cache"), tmp_path / "cache"
 
 
+#: What pip, a script here, does, and what the row says; the first by day, the others by night.
+FAILED_INSTALLATIONS = {
+    "no network": (
+        "import sys; sys.exit('ERROR: No matching distribution found for new-engine==1.0')",
+        "downloading new-engine 1.0: it ended with code 1: ERROR: No matching distribution found",
+    ),
+    "full disk": (
+        "import sys; sys.exit('ERROR: Could not install packages: [Errno 28] No space left on device')",
+        "downloading new-engine 1.0: it ended with code 1: ERROR: Could not install packages: [Errno 28] No space",
+    ),
+    "other hash": (
+        "import sys; sys.exit('ERROR: THESE PACKAGES DO NOT MATCH THE HASHES')",
+        "downloading new-engine 1.0: it ended with code 1: ERROR: THESE PACKAGES DO NOT MATCH THE HASHES",
+    ),
+    "no compiler": (
+        "import sys; sys.exit('ERROR: command gcc failed: No such file')",
+        "downloading new-engine 1.0: it ended with code 1: ERROR: command gcc failed",
+    ),
+    "nothing": (
+        "import pathlib, sys\nplace = sys.argv[sys.argv.index('--dest') + 1]\npathlib.Path(place).mkdir()",
+        "installing new-engine: pip downloaded no file of that name",
+    ),
+}
+
+
 @pytest.mark.parametrize(
     ("pip", "says"),
     [
-        ("import sys; sys.exit('ERROR: No matching distribution found for new-engine==1.0')",
-         "downloading new-engine 1.0: it ended with code 1: ERROR: No matching distribution found"),
-        ("import sys; sys.exit('ERROR: Could not install packages: [Errno 28] No space left on device')",
-         "downloading new-engine 1.0: it ended with code 1: ERROR: Could not install packages: [Errno 28] No space"),
-        ("import sys; sys.exit('ERROR: THESE PACKAGES DO NOT MATCH THE HASHES')",
-         "downloading new-engine 1.0: it ended with code 1: ERROR: THESE PACKAGES DO NOT MATCH THE HASHES"),
-        ("import sys; sys.exit('ERROR: command gcc failed: No such file')",
-         "downloading new-engine 1.0: it ended with code 1: ERROR: command gcc failed"),
-        ("import pathlib, sys\nplace = sys.argv[sys.argv.index('--dest') + 1]\npathlib.Path(place).mkdir()",
-         "installing new-engine: pip downloaded no file of that name"),
+        pytest.param(*failed, id=name, marks=[] if name == "no network" else [pytest.mark.nightly])
+        for name, failed in FAILED_INSTALLATIONS.items()
     ],
-    ids=["no network", "full disk", "other hash", "no compiler", "nothing"],
-)  # fmt: skip
+)
 def test_an_installation_that_fails_leaves_nothing_half_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pip: str, says: str
 ) -> None:
@@ -122,6 +138,7 @@ def test_a_disk_without_room_is_told_before_anything_is_downloaded(
     assert table.rows[0].failure == "making its environment: the disk has 1 MB left where 268 MB are needed"
 
 
+@pytest.mark.nightly
 def test_a_download_goes_on_where_it_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     log = tmp_path / "log"
     pip = f"""
@@ -184,6 +201,7 @@ def test_answers_are_kept_by_content_and_damage_is_no_answer(tmp_path: Path) -> 
     assert count.read_text() == "xx"
 
 
+@pytest.mark.nightly
 def test_what_to_write_is_a_spelling_that_was_run(tmp_path: Path) -> None:
     reads_the_old_key = GOOD.replace('engine()(request["probe"])', 'engine()(request["probe"], config_of(request))')
     reads_the_old_key += """
