@@ -66,3 +66,10 @@ def test_a_rotary_model_has_no_use_for_tables(tmp_path: Path):
     }
     with pytest.raises(ValueError, match="actual must hold arrays of a positional encoding"):
         diagnose(llama, saved(tmp_path, **{"wpe.weight": (64, 8)}))
+
+
+def test_tensors_by_name_are_a_checkpoint() -> None:
+    found = diagnose(GPT2, {"transformer.wpe.weight": np.zeros((48, 8)), "transformer.wte.weight": np.zeros((9, 8))})
+    assert [finding.name for finding in found.findings] == ["rows of a table"]
+    with pytest.raises(ValueError, match="actual must hold arrays named"):
+        diagnose(GPT2, {"transformer.wpe.weight": np.zeros((64, 8)), "q": np.zeros((4, 8))})

@@ -19,6 +19,7 @@ N, D, HEADS = 256, 64, 16
 P = np.arange(N)
 Q, K = rotary.drawn(N, D), rotary.drawn(N, D, seed=1)
 Q_HEADS, K_HEADS = rotary.drawn(HEADS, 130, D, seed=2), rotary.drawn(HEADS // 4, 130, D, seed=3)
+MANY_HEADS, LONG_HEADS = rotary.drawn(32, 16, D, seed=4), rotary.drawn(4, 257, D, seed=5)
 RATES = rotary.frequencies(D, 1e4)
 MEANT = RoPE(D, pairing="halves")
 YARN = RoPE(D, base=1e6, pairing="halves", scaling=YaRN(4.0, 8192))
@@ -195,6 +196,8 @@ ONE: dict[str, tuple[Any, Any, str, str]] = {
         "causal mask", "behind them"),
     "the number of the head for the position": (MEANT, queries(np.stack([rotate(x, positions=np.full(130, head))
         for head, x in enumerate(Q_HEADS)]), Q_HEADS), "wrong axis", "head"),
+    "the same in more heads than tokens": (MEANT, queries(np.stack([rotate(x, positions=np.full(16, head))
+        for head, x in enumerate(MANY_HEADS)]), MANY_HEADS), "wrong axis", "head"),
     "a layer without positions that rotates": (NOPE, logits(), "NoPE layer rotated", ""),
     # a set of rows or heads
     "the factor from a row on": (YARN, rows(P >= 200, rotate(Q, YARN_RATES, factor=FACTOR), rotate(Q, YARN_RATES)),
@@ -273,7 +276,7 @@ HARMLESS: dict[str, tuple[Any, Any]] = {
     "a fused cache": (MEANT, {"cos_sin_cache": np.concatenate(rotary.waves(RATES, P), -1)}),
     "a fused cache, cos and sin in turn": (MEANT, {"cos_sin_cache": np.stack(rotary.waves(RATES, P), -1)}),
     "heads, tokens, channels": (MEANT, queries(rotate(Q_HEADS), Q_HEADS)),
-    "tokens, heads, channels": (MEANT, queries(rotate(Q_HEADS).swapaxes(0, 1), Q_HEADS.swapaxes(0, 1))),
+    "tokens, heads, channels": (MEANT, queries(rotate(LONG_HEADS).swapaxes(0, 1), LONG_HEADS.swapaxes(0, 1))),
     "logits of many heads": (MEANT, attention()),
     "logits of many heads in a batch": (MEANT, {name: values[None] for name, values in attention().items()}),
 }  # fmt: skip
@@ -313,3 +316,11 @@ def test_what_no_mistake_explains_is_said_soon(case: str) -> None:
     assert not found.agree, str(found)
     assert not found.findings, str(found)
     assert time.process_time() - before < 5.0
+
+
+def test_axes_that_may_be_either_are_read_as_documented() -> None:
+    there = queries(rotate(Q_HEADS).swapaxes(0, 1), Q_HEADS.swapaxes(0, 1))
+    found = diagnose(MEANT, there)
+    assert not found.agree
+    assert "layout='bthd'" in found.notes[-1]
+    assert diagnose(MEANT, there, layout="bthd").agree

@@ -9,6 +9,7 @@ import pytest
 
 from posenc import Sinusoidal
 from posenc.diagnosis import diagnose
+from posenc.inspect.rounding import to_bfloat16
 
 RANDOM = np.random.default_rng(0)
 EMBEDDINGS = RANDOM.standard_normal((60, 32)).astype(np.float32)
@@ -33,7 +34,22 @@ def rows(numbers: Any) -> dict[str, Any]:
     return added(TABLE[numbers], table=TABLE)
 
 
+def in_bfloat16(there: dict[str, Any]) -> dict[str, Any]:
+    """The same as a model in bfloat16 computes it, held in float32."""
+    narrow = {name: to_bfloat16(array) for name, array in there.items()}
+    return narrow | {"hidden_states": to_bfloat16(there["hidden_states"])}
+
+
 TOKENS = np.arange(60)
+FAR = np.arange(240, 300)
+LONG_OPT = OPT | {"max_position_embeddings": 510}
+LONG_TABLE = RANDOM.standard_normal((512, 32)).astype(np.float32) * 0.02
+
+
+def far_rows(numbers: Any) -> dict[str, Any]:
+    return added(LONG_TABLE[numbers.astype(int)], table=LONG_TABLE, positions=FAR)
+
+
 CASES: dict[str, tuple[Any, dict[str, Any], list[str]]] = {
     "sinusoids": (Sinusoidal(32), added(sinusoids()), []),
     "sinusoids beside large embeddings": (Sinusoidal(32), {"embeddings": EMBEDDINGS * 20,
@@ -46,6 +62,12 @@ CASES: dict[str, tuple[Any, dict[str, Any], list[str]]] = {
     "rows read again": (GPT2, rows(TOKENS % 40), ["rows that are read"]),
     "rows twice": (GPT2, added(2 * TABLE[TOKENS], table=TABLE), ["table added twice"]),
     "no rows": (GPT2, added(0 * TABLE[TOKENS], table=TABLE), ["table not added"]),
+    "rows in bfloat16": (GPT2, in_bfloat16(rows(TOKENS)), []),
+    "rows from the first, in bfloat16": (OPT, in_bfloat16(rows(TOKENS)), ["offset of a table"]),
+    "no rows in bfloat16": (GPT2, in_bfloat16(added(0 * TABLE[TOKENS], table=TABLE)), ["table not added"]),
+    "far rows": (LONG_OPT, far_rows(FAR + 2), []),
+    "positions in bfloat16": (LONG_OPT, far_rows(to_bfloat16(FAR) + 2), ["narrow positions"]),
+    "rows in bfloat16 positions": (LONG_OPT, far_rows(to_bfloat16(FAR + 2)), ["narrow positions"]),
     "NaN": (GPT2, rows(TOKENS) | {"table": np.full((128, 32), np.nan)}, ["not finite"]),
 }  # fmt: skip
 
@@ -69,6 +91,8 @@ def test_rows_of_no_table_differ() -> None:
     [
         (Sinusoidal(32), {"hidden_states": EMBEDDINGS}, "^embeddings must come with hidden_states"),
         (Sinusoidal(32), added(sinusoids()) | {"embeddings": EMBEDDINGS.astype(np.float16)}, "^hidden_states must be"),
+        (Sinusoidal(32), in_bfloat16(added(sinusoids())), "^hidden_states must be float32"),
+        (GPT2, in_bfloat16(added(1e-4 * TABLE[:60], table=1e-4 * TABLE)), "^hidden_states must be float32"),
         (GPT2, added(TABLE[:60]), "^table must be the learned table"),
         (GPT2, rows(TOKENS) | {"positions": [0, 1]}, "^positions must have a number for each of 60 tokens"),
     ],

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -53,11 +53,14 @@ RULES = tuple(
 EXCHANGED = "height and width exchanged"
 
 
-def table_shapes(path: Path) -> Shapes:
-    """The shapes of the tables of a safetensors file by name, from its header alone."""
+def table_shapes(tensors: Path | Mapping[str, Any]) -> Shapes:
+    """The shapes of the tables of a safetensors file by name, from its header alone, or of tensors by name."""
     endings = OF_POSITIONS + OF_DISTANCES + OF_WINDOWS
-    entries = read_header(path).entries
-    return {entry.name: entry.shape for entry in entries if entry.name.endswith(endings) and entry.shape}
+    if isinstance(tensors, Path):
+        shapes = {entry.name: entry.shape for entry in read_header(tensors).entries}
+    else:
+        shapes = {str(name): tuple(getattr(tensor, "shape", ())) for name, tensor in tensors.items()}
+    return {name: shape for name, shape in shapes.items() if name.endswith(endings) and shape}
 
 
 def compare_tables(groups: tuple[LayerGroup, ...], shapes: Shapes) -> tuple[Finding, ...] | None:

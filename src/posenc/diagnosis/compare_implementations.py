@@ -49,7 +49,7 @@ def diagnose(
             one head or several; with `positions` where they are not 0, 1, 2, .... A mask in logits shows the window. Of
             ALiBi and T5: `bias`, or `q`, `k` and `logits`, of all heads (heads, n, m), and the learned `table`. Of
             sinusoids that are added: `table`, or `embeddings` and `hidden_states`. Of a checkpoint: its inv_freq, or
-            the shapes of its learned tables.
+            the shapes of its learned tables, of which `state_dict()` will do.
         layer: Number of the layer that the arrays belong to, where layers differ.
         layout: "bhtd" or "bthd", for q and k with heads.
         part: Part of the model that the arrays belong to, such as "encoder", where parts differ.
@@ -113,9 +113,10 @@ def _has_config(given: Any) -> bool:
 
 def _tables_of_checkpoint(actual: Any, groups: tuple[LayerGroup, ...]) -> Diagnosis | None:
     """Compare the shapes of a checkpoint's learned tables; None where it has none that the config knows."""
-    if not isinstance(actual, str | Path) or Path(actual).suffix != ".safetensors":
+    is_file = isinstance(actual, str | Path) and Path(actual).suffix == ".safetensors"
+    if not is_file and (not isinstance(actual, Mapping) or set(actual) & set(ARRAY_NAMES)):
         return None
-    shapes = table_shapes(Path(actual))
+    shapes = table_shapes(Path(actual) if is_file else actual)
     findings = compare_tables(groups, shapes) if shapes else None
     if findings is None:
         return None

@@ -21,6 +21,11 @@ from posenc.encodings.adds.learned import Learned
 from posenc.models.model_positions import LayerGroup, ModelPositions
 
 TOKENS_FIRST = "three axes were read as (tokens, heads, dim), as they agree so; layout='bthd' says it"
+EITHER_FIRST = (
+    "three axes are read as (heads, tokens, dim); as (tokens, heads, dim) they agree: layout='bthd' says that"
+)
+#: No layer has more heads: a longer axis is that of tokens.
+MOST_HEADS = 256
 
 
 def judge_arrays(
@@ -71,18 +76,19 @@ def _judge_values(
         return judge_biases(groups, arrays, isinstance(wanted, ModelPositions))
     logit_factor = next((group.logit_factor for group in groups if group.rotary_encoding is not None), 1.0)
     evidence = rotation_evidence(arrays, layout, logit_factor)
-    if layout is None and _may_be_tokens_first(arrays) and not agrees(groups, wanted, evidence, length):
+    first = _first_axis(arrays) if layout is None else 0
+    if first and not agrees(groups, wanted, evidence, length):
         tokens_first = unless_refused(lambda: rotation_evidence(arrays, "bthd", logit_factor))
         if tokens_first is not None and agrees(groups, wanted, tokens_first, length):
-            verdict = judge_rotations(groups, wanted, [("", tokens_first)], length)
-            return replace(verdict, notes=(*verdict.notes, TOKENS_FIRST))
+            # Heads that are taken for positions agree so too: of an axis that may be one of heads, nobody can tell.
+            read, note = (tokens_first, TOKENS_FIRST) if first > MOST_HEADS else (evidence, EITHER_FIRST)
+            verdict = judge_rotations(groups, wanted, [("", read)], length)
+            return replace(verdict, notes=(*verdict.notes, note))
     return judge_rotations(groups, wanted, [("", evidence)], length)
 
 
-def _may_be_tokens_first(arrays: Mapping[str, Any]) -> bool:
-    """Whether vectors of three axes may be (tokens, heads, dim): there are more tokens than heads.
-
-    Else heads that are taken for positions would be read as tokens.
-    """
+def _first_axis(arrays: Mapping[str, Any]) -> int:
+    """The first axis of vectors of three axes that may be one of tokens: it is longer than the second; else 0."""
     shapes = [on_host(arrays[name]).values.shape for name in ("q", "k") if name in arrays]
-    return any(len(shape) == 3 for shape in shapes) and all(shape[0] > shape[1] for shape in shapes if len(shape) == 3)
+    of_three = [shape for shape in shapes if len(shape) == 3]
+    return min((shape[0] for shape in of_three), default=0) if all(one[0] > one[1] for one in of_three) else 0
