@@ -109,3 +109,10 @@ def test_a_table_of_channels_that_read_their_own_coordinate() -> None:
     found = diagnose(XDRoPE(sections=(4, 4)), table(grid * [1, 0]))
     assert [finding.name for finding in found.findings] == ["positions"]
     assert "coordinate 1 stand still at 0" in found.findings[0].sentence
+
+
+def test_positions_may_have_their_coordinates_first() -> None:
+    there = seen(BLOCKS)
+    assert diagnose(MEANT, there | {"positions": GRID.T}).agree
+    found = diagnose(MEANT, seen(BLOCKS, rates=rotary.frequencies(64, 1e4)) | {"positions": GRID.T})
+    assert [finding.name for finding in found.findings] == ["base"]

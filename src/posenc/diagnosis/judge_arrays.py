@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from posenc.core.doors import AttentionBias, Encoding
 from posenc.diagnosis.bias.judge_biases import judge_biases
 from posenc.diagnosis.causal_types import CAUSAL_TYPES
@@ -13,7 +15,7 @@ from posenc.diagnosis.judge_hidden_states import judge_learned_rows, with_added_
 from posenc.diagnosis.judge_masks import judge_mask
 from posenc.diagnosis.judge_sinusoids import judge_sinusoids, sinusoids_among
 from posenc.diagnosis.mistake import unless_refused
-from posenc.diagnosis.named_arrays import named_arrays, on_host
+from posenc.diagnosis.named_arrays import POSITION_NAMES, named_arrays, on_host
 from posenc.diagnosis.rotation.evidence_from_arrays import rotation_evidence
 from posenc.diagnosis.rotation.judge_rotations import agrees, judge_rotations
 from posenc.diagnosis.verdict import Diagnosis, merged_diagnosis
@@ -75,6 +77,8 @@ def _judge_values(
     if any(isinstance(encoding, AttentionBias) for group in groups for encoding in group.encodings):
         return judge_biases(groups, arrays, isinstance(wanted, ModelPositions))
     logit_factor = next((group.logit_factor for group in groups if group.rotary_encoding is not None), 1.0)
+    axes = max((group.rotary_encoding.axes for group in groups if group.rotary_encoding is not None), default=1)
+    arrays = _with_coordinates_last(arrays, axes)
     evidence = rotation_evidence(arrays, layout, logit_factor)
     first = _first_axis(arrays) if layout is None else 0
     if first and not agrees(groups, wanted, evidence, length):
@@ -92,3 +96,13 @@ def _first_axis(arrays: Mapping[str, Any]) -> int:
     shapes = [on_host(arrays[name]).values.shape for name in ("q", "k") if name in arrays]
     of_three = [shape for shape in shapes if len(shape) == 3]
     return min((shape[0] for shape in of_three), default=0) if all(one[0] > one[1] for one in of_three) else 0
+
+
+def _with_coordinates_last(arrays: Mapping[str, Any], axes: int) -> Mapping[str, Any]:
+    """The arrays with positions (axes, n) or (axes, batch, n), as models hold those of M-RoPE, as (..., n, axes)."""
+    found = dict(arrays)
+    for name in POSITION_NAMES if axes > 1 else ():
+        held = on_host(found[name]) if name in found else None
+        if held is not None and held.values.ndim in (2, 3) and held.values.shape[0] == axes != held.values.shape[-1]:
+            found[name] = held._replace(values=np.moveaxis(held.values, 0, -1))
+    return found

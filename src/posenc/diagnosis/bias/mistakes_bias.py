@@ -61,9 +61,22 @@ def before_or_after_root(usage: BiasUsage, evidence: ObservedBiases) -> Changes:
 def first_slope(usage: BiasUsage, evidence: ObservedBiases) -> Changes:
     """2^(-steepest·h/heads), h counted from 0, or from 2."""
     if isinstance(usage.encoding, ALiBi):
-        step = 2.0 ** (usage.encoding.steepest / usage.encoding.heads)
-        yield times(usage, step), {"got": "0", "slope": "1"}
-        yield times(usage, 1 / step), {"got": "2", "slope": f"{1 / step**2:.6g}"}
+        steps, first = _slope_steps(usage.encoding), float(usage.encoding.slopes()[0])
+        for power, got in ((1, "0"), (-1, "2")):
+            factors = tuple((steps**power).tolist())
+            words = {"got": got, "slope": f"{first * factors[0]:.6g}"}
+            alike = len(set(factors)) == 1
+            yield times(usage, factors[0]) if alike else from_defaults(usage, head_factors=factors), words
+
+
+def _slope_steps(encoding: ALiBi) -> np.ndarray:
+    """How many times its own slope that of the head before is, in the sequence of each head; (heads,)."""
+    heads, below = encoding.heads, 1 << (encoding.heads.bit_length() - 1)
+    if encoding.rule == "linear":
+        return np.full(heads, 2.0 ** ((encoding.steepest - 1.0) / (heads - 1)))
+    if encoding.rule == "geometric" or heads == below:
+        return np.full(heads, 2.0 ** (encoding.steepest / heads))
+    return 2.0 ** (encoding.steepest / np.where(np.arange(heads) < below, below, 2 * below))
 
 
 def factor(usage: BiasUsage, evidence: ObservedBiases) -> Changes:
@@ -74,8 +87,8 @@ def factor(usage: BiasUsage, evidence: ObservedBiases) -> Changes:
     size = float((expected * expected).sum())
     shown = float((expected * rest).sum()) / size if size else 0.0
     if 1e-6 < abs(shown) < 1e6:
-        got = fewest_digits(shown)
-        yield replace(usage, factor=got), {"got": got, "meant": usage.factor}
+        for got in (fewest_digits(shown), shown):
+            yield replace(usage, factor=got), {"got": got, "meant": usage.factor}
 
 
 def _expected_and_shown(
