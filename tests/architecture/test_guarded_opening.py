@@ -37,6 +37,7 @@ ALLOWED = {
     ("engines/environments.py", "read_text"): "the list of an installed package's files",
     ("engines/reports.py", "REPORTS.read_text"): "a file of the package",
     ("engines/known_engines.py", "PINS.read_text"): "a file of the package",
+    ("explorer/engine_answers.py", "STORED.read_text"): "a file of the package",
     ("explorer/explorer_page.py", "path.read_text"): "styles of the package",
     ("explorer/one_file.py", "path.read_text"): "modules of the package",
     ("explorer/lesson/lesson_page.py", "read_text"): "pages of the package",

@@ -126,7 +126,7 @@ def test_failed_runs_are_counted_named_and_written_down(here, capsys, monkeypatc
     def in_this_process(jobs):
         yield from (Event(index, last_report(job)) for index, job in enumerate(jobs))
 
-    monkeypatch.setattr(compare.engines, "engine", lambda *given, **named: in_this_process)
+    monkeypatch.setattr(compare.run_engine, "engine", lambda *given, **named: in_this_process)
     monkeypatch.setattr(running, "TRAIN", "lab.pretend_trial:fails_with_seed_1")
     monkeypatch.setattr(comparison_plan, "check", lambda *given: None)
     monkeypatch.setattr(comparison_report, "write_report", lambda folder, found: ())

@@ -274,7 +274,7 @@ SUBSTITUTIONS = (
     Substitution(
         "matrix_transposed",
         "query and key axes of the matrix are exchanged",
-        "core/doors.py",
+        "core/logit_doors.py",
         "query_positions[(..., None, slice(None), None, *rest)],\n"
         "            key_positions[(..., None, None, slice(None)",
         "query_positions[(..., None, None, slice(None), *rest)],\n"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -106,19 +106,39 @@ def _of_media(config: Mapping[str, Any], given: Mapping[str, np.ndarray]) -> np.
         raise UnplacedError(f"positions of images and videos: {problem}") from problem
 
 
-def tokens_together(config: Mapping[str, Any], given: Mapping[str, np.ndarray]) -> np.ndarray | None:
-    """Numbers (batch, n) of the blocks whose tokens see each other, later ones too; -1 for no block. None for none.
+class BlockRule(NamedTuple):
+    """Tokens of a model type that see each other, later ones too.
 
-    Gemma 3 and 4 let the tokens of one image see each other, PaliGemma all of the prompt.
+    Attributes:
+        key: The input that holds the kind of each token.
+        kinds: Kinds of tokens that see each other.
+        one_block: Whether all of them see each other, and not only those of one run.
+        setting: Value of `use_bidirectional_attention` without which there are no blocks; None where there always are.
     """
-    model_type = config.get("model_type")
-    if model_type == "paligemma" and "token_type_ids" in given:
-        return np.where(given["token_type_ids"] == 0, 0, -1)
-    by_type = {"gemma3": "token_type_ids", "gemma4": "mm_token_type_ids", "gemma4_unified": "mm_token_type_ids"}
-    text = config.get("text_config") or config
-    types = given.get(by_type.get(str(model_type), ""))
-    if types is None or (model_type != "gemma3" and text.get("use_bidirectional_attention") != "vision"):
+
+    key: str
+    kinds: tuple[int, ...]
+    one_block: bool = False
+    setting: str | None = None
+
+
+#: Gemma 3 and 4 let the tokens of one image see each other, PaliGemma all of the prompt.
+BLOCKS = {
+    "gemma3": BlockRule("token_type_ids", (1,)),
+    "gemma4": BlockRule("mm_token_type_ids", (1, 2), setting="vision"),
+    "gemma4_unified": BlockRule("mm_token_type_ids", (1, 2), setting="vision"),
+    "paligemma": BlockRule("token_type_ids", (0,), one_block=True),
+}
+
+
+def tokens_together(config: Mapping[str, Any], given: Mapping[str, np.ndarray]) -> np.ndarray | None:
+    """Numbers (batch, n) of the blocks whose tokens see each other, later ones too; -1 for no block. None for none."""
+    rule = BLOCKS.get(str(config.get("model_type", "")))
+    if rule is None or rule.key not in given:
         return None
-    seen = (types == 1) | ((types == 2) & (model_type != "gemma3"))
+    text = config.get("text_config") or config
+    if rule.setting is not None and text.get("use_bidirectional_attention") != rule.setting:
+        return None
+    seen = np.isin(given[rule.key], rule.kinds)
     begins = seen & ~np.pad(seen, ((0, 0), (1, 0)))[:, :-1]
-    return np.where(seen, np.cumsum(begins, 1) - 1, -1)
+    return np.where(seen, 0 if rule.one_block else np.cumsum(begins, 1) - 1, -1)

@@ -9,7 +9,7 @@ import numpy as np
 
 from posenc.core import validation
 from posenc.core.arrays import Array
-from posenc.positions.host_numbers import whole_numbers
+from posenc.positions.host_numbers import held, whole_numbers
 from posenc.positions.sequences import LONGEST, decoding
 
 #: The most tokens of a tree or of prompts with their answers: their mask has the square of it.
@@ -65,7 +65,7 @@ def draft_tree(parents: Sequence[int], cached: Array = 0) -> Branches:
         if parent >= 0:
             depths[token] = depths[parent] + 1
             mask[token] |= mask[parent]
-    return Branches(np.asarray(decoding(cached, 1)) + depths, mask)
+    return Branches(np.asarray(decoding(held("cached", cached), 1)) + depths, mask)
 
 
 def shared_prefix(prefix: int, suffixes: Sequence[int]) -> Branches:
@@ -155,6 +155,10 @@ def first_visible(positions: Any, *, window: int | None = None, chunk: int | Non
         >>> first_visible([0, 5, 9], window=4).tolist(), first_visible([0, 5, 9], chunk=4).tolist()
         ([0, 2, 6], [0, 4, 8])
     """
+    if window is not None:
+        window = validation.integer("window", window, 1, LONGEST)
+    if chunk is not None:
+        chunk = validation.integer("chunk", chunk, 1, LONGEST)
     if (window is None) == (chunk is None):
         raise ValueError(
             f"window or chunk must be given, and not both; got window={window} and chunk={chunk}. Give one of them."
@@ -163,8 +167,7 @@ def first_visible(positions: Any, *, window: int | None = None, chunk: int | Non
     if found.size and found.min() < 0:
         raise ValueError(f"positions must not be negative; got {found.min()}. Count from the first token.")
     if window is not None:
-        earliest: np.ndarray = np.maximum(found - validation.integer("window", window, 1, LONGEST) + 1, 0)
+        earliest: np.ndarray = np.maximum(found - window + 1, 0)
         return earliest
-    size = validation.integer("chunk", chunk, 1, LONGEST)
-    first: np.ndarray = found // size * size
+    first: np.ndarray = found // chunk * chunk
     return first

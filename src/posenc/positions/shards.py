@@ -11,6 +11,7 @@ import numpy as np
 from posenc.core import arrays, validation
 from posenc.core.arrays import Array
 from posenc.core.declared_fields import Declared
+from posenc.positions.host_numbers import held
 from posenc.positions.sequences import LONGEST, documents, packed
 
 #: How a row of tokens is cut: each rank a consecutive part; pieces r and 2R-1-r of 2R; or consecutive parts outside
@@ -252,7 +253,7 @@ class Sharding(Declared):
             >>> Sharding(8, ranks=4, scheme="zigzag").shard(list("abcdefgh"), 1).tolist()
             ['b', 'g']
         """
-        x = x if arrays.library_name(x) else np.asarray(x)
+        x = x if arrays.library_name(x) else held("x", x)
         axis = _checked_axis("x", x, axis, self.tokens)
         return _taken(x, self.indices(rank), axis)
 
@@ -278,7 +279,7 @@ class Sharding(Declared):
         if not isinstance(parts, list | tuple) or len(parts) != self.ranks:
             count = len(parts) if hasattr(parts, "__len__") else validation.shown(parts)
             raise ValueError(f"parts must be a list of one array for each of {self.ranks} ranks; got {count}.")
-        parts = [part if arrays.library_name(part) else np.asarray(part) for part in parts]
+        parts = [part if arrays.library_name(part) else held("parts", part) for part in parts]
         for rank, part in enumerate(parts):
             place = _checked_axis(f"parts[{rank}]", part, axis, self.tokens_of_rank)
         whole = arrays.library(*parts).xp.concatenate(list(parts), axis=place)

@@ -64,6 +64,8 @@ def named_rows(positions: Any, names: Sequence[str] | None) -> tuple[np.ndarray,
         positions = positions.coordinates
     given = arrays.as_array("positions", positions)
     found = np.asarray(given.detach().cpu() if hasattr(given, "detach") else given)
+    if hasattr(names, "shape"):
+        raise TypeError(f"names must be a list of words; got {validation.shown(names)}. Give ('time', 'row'), say.")
     labels = NAMES[1] if names is None else tuple(validation.text("names", name) for name in names)
     found = found[..., None] if names is None or len(labels) == 1 else found
     if found.ndim not in (2, 3) or found.shape[-1] != len(labels):

@@ -45,7 +45,7 @@ def token_types(
     seen: dict[int, str] = {}
     for name, ids in zip(KINDS[1:], (image, video, audio), strict=True):
         listed = ids if isinstance(ids, Sequence) and not isinstance(ids, str | bytes) else [ids]
-        for token in validation.integers(name, list(listed), 0, LONGEST):
+        for token in validation.integers(name, listed, 0, LONGEST):
             if token in seen:
                 raise ValueError(f"{name} must have ids of its own; got {token}, which {seen[token]} has. Look there.")
             seen[token] = name
@@ -82,6 +82,8 @@ def span_types(
     length = validation.integer("length", length, 0, LONGEST)
     found, spans = np.zeros(length, np.int64), []
     for kind, given in zip(KINDS[1:], (image, video, audio), strict=True):
+        if hasattr(given, "shape"):
+            raise TypeError(f"{kind} must be a list of pairs; got {validation.shown(given)}. Give [(1, 3)], say.")
         for span in given:
             if not isinstance(span, list | tuple) or len(span) != 2:
                 raise TypeError(

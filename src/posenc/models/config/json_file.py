@@ -25,7 +25,8 @@ def load_config(config: Any, name: str = "config") -> dict[str, Any]:
                 f"{name} must be nested at most {plain_file.DEEPEST} levels deep; got more. Give the config.json of a "
                 "model."
             )
-        _refuse_arrays(config, name)
+        if "model_type" in config:  # what names no type is no config, and is refused as such
+            _refuse_arrays(config, name)
         return dict(config)
     if not isinstance(config, str | Path):
         raise TypeError(
