@@ -205,7 +205,7 @@ def _lengths(lengths: Any, tokens: int | None) -> tuple[np.ndarray, int | None]:
 
 def _counts(lengths: Any) -> np.ndarray:
     """Lengths of documents of one row, checked at once where they are plain numbers."""
-    if hasattr(lengths, "__len__") and getattr(lengths, "ndim", 1):
+    if hasattr(lengths, "__len__") and getattr(lengths, "ndim", None) != 0:  # an array of no axis has no length
         validation.size("lengths", len(lengths))
     if isinstance(lengths, list | tuple) and set(map(type, lengths)) <= {int}:
         plain = len(lengths) == 0 or (min(lengths) >= 0 and max(lengths) <= LONGEST)
