@@ -9,7 +9,9 @@ import numpy as np
 from posenc.core.text_lines import number
 from posenc.diagnosis.mistake import Finding
 
-_NOT_FINITE = "Look at how it is made: memory that was never set, a root or power of a negative number, 16-bit sums."
+#: Name of the finding on NaN and infinities.
+NOT_FINITE = "not finite"
+_LOOK = "Look at how it is made: memory that was never set, a root or power of a negative number, 16-bit sums."
 
 
 def not_finite(arrays: Mapping[str, np.ndarray]) -> Finding | None:
@@ -20,7 +22,7 @@ def not_finite(arrays: Mapping[str, np.ndarray]) -> Finding | None:
             kind = "NaN (not a number)" if np.isnan(values[tuple(wrong[0])]) else "an infinity"
             where = ", ".join(map(str, wrong[0]))
             sentence = f"{name} holds {kind} first at [{where}], and {len(wrong)} of {values.size} are not finite."
-            return Finding("not finite", sentence, _NOT_FINITE)
+            return Finding(NOT_FINITE, sentence, _LOOK)
     return None
 
 

@@ -9,11 +9,14 @@ from typing import Any
 import numpy as np
 
 from posenc.core.doors import AttentionBias
-from posenc.diagnosis.bias.judge_biases import judge_biases
+from posenc.diagnosis.bias.judge_biases import judge_biases, other_sizes
+from posenc.diagnosis.degenerate import NOT_FINITE
 from posenc.diagnosis.judge_attention import judge_attention
+from posenc.diagnosis.layers_after_tables import with_layers
 from posenc.diagnosis.mistake import Finding
-from posenc.diagnosis.model_capture import Capture, Recorded
+from posenc.diagnosis.model_capture import Capture, MeasuredAttention, Recorded
 from posenc.diagnosis.named_arrays import NamedArray, on_host
+from posenc.diagnosis.own_config import built_otherwise, with_built
 from posenc.diagnosis.placed_media import UnplacedError, placed_patches, placed_tokens
 from posenc.diagnosis.position_fields import shown_by
 from posenc.diagnosis.rotation.evidence_from_arrays import rotation_evidence
@@ -45,23 +48,45 @@ def judge_capture(
     Raises:
         ValueError: The config says nothing about them.
     """
-    attention = judge_attention(model, captured, config)
-    rotations = list(_rotations(model, captured, length, config or captured.config))
-    verdicts = [*rotations, *_biases(model, captured), *_rows(model, captured), *([attention] if attention else [])]
+    meant = config or captured.config
+    built = built_otherwise(model, meant, captured, lambda own, said: _verdicts(own, captured, length, said))
+    verdicts = _verdicts(model, captured, length, meant, search=not built)
     if not verdicts:
         raise ValueError(
             "expected must describe what was captured, rotations, biases or tables of positions; got "
             f"{model.model_type}. Give the config of this model."
         )
-    merged = merged_diagnosis(verdicts)
-    missing = (*_not_placed(model, captured, config or captured.config), *_not_traced(model, captured))
+    merged = with_built(merged_diagnosis(verdicts), built)
+    missing = (*_not_placed(model, captured, meant), *_not_traced(model, captured))
     if missing:
         merged = replace(merged, looked_at=tuple(name for name in merged.looked_at if name != "other layers"))
     return replace(merged, not_compared=(*map(str, model.not_read), *_not_run(model, captured), *missing))
 
 
+def _verdicts(
+    model: ModelPositions, captured: Capture, length: int | None, config: Mapping[str, Any], search: bool = True
+) -> list[Diagnosis]:
+    """Compare everything that was recorded; without a search, differences of rotations stay unexplained."""
+    attention = judge_attention(with_layers(model, captured, config), captured, config)
+    rotations = list(_rotations(model, captured, length, config, search))
+    verdicts = [*rotations, *_biases(model, captured), *_rows(model, captured), *([attention] if attention else [])]
+    broken = [one for one in captured.attention if not one.finite]
+    if broken and NOT_FINITE not in {finding.name for verdict in verdicts for finding in verdict.findings}:
+        verdicts.append(Diagnosis(False, (_not_finite(broken),)))
+    return verdicts
+
+
+def _not_finite(broken: list[MeasuredAttention]) -> Finding:
+    """Finding on vectors with NaN or infinities that no rotation made."""
+    first = broken[0]
+    where = f"in layer {first.layer}" if first.layer is not None else "in a layer"
+    sentence = f"Queries, keys or values that reach attention hold NaN or infinities, first {where}; nothing of its "
+    fix = "Look at what comes before: weights, the embedding, a row of the mask that hides every key."
+    return Finding(NOT_FINITE, f"{sentence}positions can be told.", fix)
+
+
 def _rotations(
-    model: ModelPositions, captured: Capture, length: int | None, config: Mapping[str, Any]
+    model: ModelPositions, captured: Capture, length: int | None, config: Mapping[str, Any], search: bool
 ) -> Iterator[Diagnosis]:
     """Compare the rotation of each layer; findings name the layers that have them, where not all do."""
     verdicts: list[tuple[int | None, Diagnosis]] = []
@@ -71,7 +96,7 @@ def _rotations(
         for evidence in _evidence(recorded, captured, groups, config):
             if groups in unexplained and not agrees(groups, model, evidence, length):
                 continue
-            verdict = _of_layer(groups, model, evidence, length)
+            verdict = _of_layer(groups, model, evidence, length, search)
             verdicts.append((recorded.layer, verdict))
             if not verdict.explained:
                 unexplained.add(groups)
@@ -157,10 +182,13 @@ def _tokens(arrays: Mapping[str, NamedArray], layout: str | None) -> tuple[int, 
 
 
 def _of_layer(
-    groups: tuple[LayerGroup, ...], model: ModelPositions, evidence: RotationEvidence, length: int | None
+    groups: tuple[LayerGroup, ...], model: ModelPositions, evidence: RotationEvidence, length: int | None, search: bool
 ) -> Diagnosis:
     """Compare one layer, which may be meant not to rotate although it has other encodings."""
-    if any(group.rotary_encoding for group in groups) or not any(group.encodings for group in groups):
+    rotates = any(group.rotary_encoding for group in groups)
+    if rotates and not search and not agrees(groups, model, evidence, length):
+        return Diagnosis(False, compared=evidence.width(), looked_at=shown_by(*evidence.kinds()))
+    if rotates or not any(group.encodings for group in groups):
         return judge_rotations(groups, model, [("", evidence)], length)
     if evidence.unchanged():
         return Diagnosis(True)
@@ -212,7 +240,8 @@ def _biases(model: ModelPositions, captured: Capture) -> Iterator[Diagnosis]:
             group for group in groups if any(isinstance(encoding, AttentionBias) for encoding in group.encodings)
         )
         if biased:
-            yield judge_biases(biased, recorded.arrays, is_model=True)
+            other = other_sizes(biased, recorded.arrays)
+            yield judge_biases(biased, recorded.arrays, is_model=True, in_model=True) if other is None else other
 
 
 def _rows(model: ModelPositions, captured: Capture) -> Iterator[Diagnosis]:

@@ -49,6 +49,7 @@ class MeasuredAttention:
         multiplies: Whether logits are proportional to q·k, apart from a mask and a bias.
         keeps_keys: Whether the keys of earlier steps stay in the cache as they were.
         dtype: Type of the vectors, which bounds how exact the factor is.
+        finite: Whether the queries, keys and values of tokens that are no padding hold numbers alone.
     """
 
     visible: np.ndarray
@@ -59,6 +60,7 @@ class MeasuredAttention:
     multiplies: bool = True
     keeps_keys: bool = True
     dtype: str = "float32"
+    finite: bool = True
 
 
 @dataclass(frozen=True, eq=False)

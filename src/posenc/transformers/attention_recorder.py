@@ -48,8 +48,8 @@ def place_of(name: str) -> RecordedPlace:
 class AttentionRecorder:
     """Recorder of the vectors that reach attention, and of what attention does with them."""
 
-    def __init__(self, model: torch.nn.Module) -> None:
-        self.model = model
+    def __init__(self, model: torch.nn.Module, padded: np.ndarray | None = None) -> None:
+        self.model, self.padded = model, padded
         self.names = {id(module): name for name, module in model.named_modules()}
         self.pending: list[RotationCall] = []
         self.projections: list[Projection] = []
@@ -99,14 +99,24 @@ class AttentionRecorder:
         values = sources.of_values(v[:, :, -new:]) if shown.sums_values else "inside attention"
         kept = self._keeps_keys(key, k, new)
         dtype = str(q.dtype).removeprefix("torch.")
-        seen = MeasuredAttention(shown.visible.numpy(), *place, factor, values, shown.multiplies, kept, dtype)
+        finite = all(map(self._is_finite, (q, k[:, :, -new:], v[:, :, -new:])))
+        seen = MeasuredAttention(shown.visible.numpy(), *place, factor, values, shown.multiplies, kept, dtype, finite)
         self.steps.setdefault(key, []).append(Step(seen, arrays))
+
+    def _is_finite(self, x: torch.Tensor) -> bool:
+        """Whether vectors (batch, heads, n, d) of tokens that are no padding hold numbers alone."""
+        rows = torch.isfinite(x).all(-1).all(1).cpu().numpy()
+        padded = self.padded
+        return bool(rows.all() if padded is None or padded.shape != rows.shape else rows[~padded].all())
 
     def _keeps_keys(self, key: tuple[RecordedPlace, int], k: torch.Tensor, new: int) -> bool:
         """Whether the keys of earlier steps are those that were seen then."""
         earlier, kept = self.keys.get(key), k.shape[2] - new
         self.keys[key] = k.clone()
-        return earlier is None or kept == 0 or torch.equal(earlier[:, :, -kept:], k[:, :, :kept])
+        if earlier is None or kept == 0:
+            return True
+        one, other = earlier[:, :, -kept:], k[:, :, :kept]
+        return bool(((one == other) | (one.isnan() & other.isnan())).all())
 
     def attention(self) -> tuple[MeasuredAttention, ...]:
         """Records of every layer, the steps of a layer together."""
@@ -143,4 +153,5 @@ def _joined(steps: list[MeasuredAttention]) -> MeasuredAttention:
         values=values,
         multiplies=all(step.multiplies for step in steps),
         keeps_keys=all(step.keeps_keys for step in steps),
+        finite=all(step.finite for step in steps),
     )

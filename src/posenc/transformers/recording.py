@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from itertools import pairwise
@@ -30,6 +31,8 @@ HOLDS_ALIBI = ("alibi", "position_bias")
 TIMES = "beta"
 #: Method of T5 that makes its bias.
 MAKES_BIAS = "compute_bias"
+#: Models whose text alone may see later keys, by an argument of its class or in some of its steps.
+SEES_BOTH_SIDES = {"blip", "diffusion_gemma"}
 #: The argument of models that says which tokens are padding.
 MASK = "attention_mask"
 
@@ -73,12 +76,12 @@ def capture(model: Any, tokens: Any, *, inputs: Mapping[str, Any] | None = None,
         raise TypeError(f"tokens must be token ids (batch, n), integers; got {what}. Give torch.arange(32)[None], say.")
     length = int(tokens.shape[-1])
     validation.integer("decoded", decoded, 0, length - 1)
-    recorder = _Recorder(model, length)
+    recorder = _Recorder(model, length, _padding(inputs or {}, tokens))
     with ExitStack() as stack, torch.no_grad():
         stack.enter_context(evaluating(model))
         recorder.watch(stack)
         _run(model, tokens, dict(inputs or {}), length - decoded)
-    return recorder.result(_padding(inputs or {}, tokens), _given(inputs or {}))
+    return recorder.result(_given(inputs or {}))
 
 
 def _run(model: Any, tokens: Any, inputs: dict[str, Any], first: int) -> None:
@@ -124,9 +127,9 @@ def _given(inputs: Mapping[str, Any]) -> dict[str, np.ndarray]:
 class _Recorder:
     """Record of what passes through the functions of a model's code, and in which layer."""
 
-    def __init__(self, model: Any, length: int) -> None:
-        self.model, self.length = model, length
-        self.attention = AttentionRecorder(model)
+    def __init__(self, model: Any, length: int, padded: np.ndarray | None) -> None:
+        self.model, self.length, self.padded = model, length, padded
+        self.attention = AttentionRecorder(model, padded)
         self.place = RecordedPlace(None, "")
         self.alibi: int | None = None
         self.single: dict[RecordedPlace, tuple[Any, Any]] = {}
@@ -167,7 +170,7 @@ class _Recorder:
         if bias is None or callable(getattr(module, MAKES_BIAS, None)) or bias.data_ptr() == self.alibi:
             return
         self.alibi = bias.data_ptr()
-        by_head = bias.reshape(-1, *bias.shape[-2:])[: _heads(self.model, len(bias))].float()
+        by_head = bias.reshape(-1, *bias.shape[-2:])[: _heads(self.model, len(bias))]
         times = getattr(module, TIMES, 1.0)
         by_head = by_head[:, -self.length :, -self.length :]  # MPT makes more, and takes the last ones
         self.biases.append(Recorded({"bias": by_head.expand(-1, self.length, -1) * times}, *self.place))
@@ -231,7 +234,7 @@ class _Recorder:
 
         return recording
 
-    def result(self, padded: np.ndarray | None, given: dict[str, np.ndarray]) -> Capture:
+    def result(self, given: dict[str, np.ndarray]) -> Capture:
         """Return what was noted; raise ValueError where that is nothing."""
         self._note_rotations()
         rotations, attention = (*self.rotations, *self.attention.rotations()), self.attention.attention()
@@ -244,18 +247,26 @@ class _Recorder:
         rows = {name: np.concatenate(steps, 1)[:, : self.length] for name, steps in self.rows.items()}
         config = getattr(self.model, "config", None)
         plain = {} if config is None or not hasattr(config, "to_json_string") else json.loads(config.to_json_string())
-        return Capture(rotations, tuple(self.biases), rows, attention, padded, plain, attends_of(config), given)
+        return Capture(rotations, tuple(self.biases), rows, attention, self.padded, plain, attends_of(config), given)
 
 
 def attends_of(config: Any) -> Literal["causal", "both", "either", ""]:
     """Whether queries of a type see later keys, by the heads that transformers has for it."""
     if not hasattr(config, "get_text_config"):
         return ""
-    types = {config.model_type, config.get_text_config().model_type}
+    types = {config.model_type, config.get_text_config().model_type, *_whole_types(config)}
     predicts_next = bool(types & {*MODEL_FOR_CAUSAL_LM_MAPPING_NAMES, *MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES})
     if types & set(MODEL_FOR_MASKED_LM_MAPPING_NAMES):
         return "either" if predicts_next else "both"
     return "causal" if predicts_next else ""
+
+
+def _whole_types(config: Any) -> set[str]:
+    """Types of the models whose text this config is of: Qwen2-VL for the config of its text, which no head has."""
+    module = sys.modules.get(type(config).__module__)
+    classes: list[Any] = [value for value in vars(module).values() if isinstance(value, type)] if module else []
+    parts = [(one, getattr(one, "sub_configs", {})) for one in classes]
+    return {one.model_type for one, named in parts if named.get("text_config") is type(config)} - SEES_BOTH_SIDES
 
 
 def _heads(model: Any, default: int) -> int:

@@ -108,6 +108,8 @@ class Sources(NamedTuple):
         A rotation whose result does not reach attention is taken to be followed by something else that rotates: then
         the vectors that do reach it count.
         """
+        if not bool(torch.isfinite(x).all()):
+            return self._not_finite(x, number)
         for call in reversed(self.rotations):
             for before, after in zip(call.before, call.after, strict=True):
                 found = self._through(before, after, x)
@@ -119,6 +121,17 @@ class Sources(NamedTuple):
         for call in self.rotations:
             if number < len(call.before):
                 return self._replaced(call.before[number], x)
+        return None
+
+    def _not_finite(self, x: torch.Tensor, number: int) -> Traced | None:
+        """Trace vectors with NaN or infinities through the rotation that made them; None where it was given them."""
+        batch, _, length, _ = x.shape
+        for call in self.rotations:
+            pairs = list(zip(call.before, call.after, strict=True))
+            before, after = pairs[min(number, len(pairs) - 1)]
+            if bool(torch.isfinite(before).all()) and not bool(torch.isfinite(after).all()):
+                views = zip(by_heads(before, batch, length), by_heads(after, batch, length), strict=True)
+                return next((Traced(start, end, None) for start, end in views), None)
         return None
 
     def _through(self, before: torch.Tensor, after: torch.Tensor, x: torch.Tensor) -> Traced | None:

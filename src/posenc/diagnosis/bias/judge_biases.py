@@ -11,17 +11,31 @@ from posenc.diagnosis.bias.bias_usage import BiasUsage
 from posenc.diagnosis.bias.mistakes_bias import BIASES
 from posenc.diagnosis.bias.observed_biases import ObservedBiases, observed_biases
 from posenc.diagnosis.degenerate import not_finite
-from posenc.diagnosis.named_arrays import named_arrays
+from posenc.diagnosis.mistake import Finding
+from posenc.diagnosis.named_arrays import named_arrays, on_host
 from posenc.diagnosis.position_fields import shown_by
 from posenc.diagnosis.search import explain
 from posenc.diagnosis.verdict import Diagnosis
 from posenc.encodings.biases.alibi import ALiBi
 from posenc.encodings.biases.t5 import T5Bias
+from posenc.inspect.rounding import NARROW_TYPES
 from posenc.models.model_positions import LayerGroup
 
+SAME_CONFIG = "Build the model from the config that is meant: these numbers decide slopes, or buckets of distance."
+ROUNDED_BIAS = "the bias is rounded to {}, as the model's vectors are: far from the query neighbours share one number"
 
-def judge_biases(groups: tuple[LayerGroup, ...], arrays: Mapping[str, Any], is_model: bool) -> Diagnosis:
-    """Compare the bias in these groups with arrays; `is_model`: whether the groups were read from a config."""
+
+def judge_biases(
+    groups: tuple[LayerGroup, ...], arrays: Mapping[str, Any], is_model: bool, in_model: bool = False
+) -> Diagnosis:
+    """Compare the bias in these groups with arrays.
+
+    Args:
+        groups: Layers whose bias is meant.
+        arrays: The bias by name.
+        is_model: Whether the groups were read from a config.
+        in_model: Whether a running model showed the arrays, in the type that its vectors have.
+    """
     kinds = {
         (encoding, group.bias_factor, group.logit_factor)
         for group in groups
@@ -37,18 +51,44 @@ def judge_biases(groups: tuple[LayerGroup, ...], arrays: Mapping[str, Any], is_m
             "Compare encodings instead."
         )
     looked_at = shown_by("bias" if "bias" in arrays else "logits")
-    verdict = _judge(encoding, factor, logit_factor, arrays, is_model)
+    verdict = _judge(encoding, factor, logit_factor, arrays, is_model, in_model)
     return replace(verdict, looked_at=looked_at)
 
 
 def _judge(
-    encoding: ALiBi | T5Bias, factor: float, logit_factor: float, arrays: Mapping[str, Any], is_model: bool
+    encoding: ALiBi | T5Bias,
+    factor: float,
+    logit_factor: float,
+    arrays: Mapping[str, Any],
+    is_model: bool,
+    in_model: bool,
 ) -> Diagnosis:
     # Models with ALiBi mask later keys, whatever their code writes there.
-    evidence = observed_biases(
-        named_arrays(arrays), encoding, logit_factor, causal=is_model and isinstance(encoding, ALiBi)
+    named, causal = named_arrays(arrays), is_model and isinstance(encoding, ALiBi)
+    verdict = judge_observed_biases(BiasUsage(encoding, factor), observed_biases(named, encoding, logit_factor, causal))
+    dtype = on_host(arrays["bias"]).dtype if in_model else "float32"  # not that of numbers which happen to be round
+    if verdict.explained or dtype not in NARROW_TYPES:
+        return verdict
+    rounded = observed_biases(named, encoding, logit_factor, causal, as_stored=True)
+    if not rounded.fits(BiasUsage(encoding, factor)):
+        return verdict
+    return Diagnosis(True, notes=(ROUNDED_BIAS.format(dtype),), compared=verdict.compared)
+
+
+def other_sizes(groups: tuple[LayerGroup, ...], arrays: Mapping[str, Any]) -> Diagnosis | None:
+    """Verdict on a running model whose bias has other numbers of heads or buckets; None where it has those meant."""
+    encoding = next(one for group in groups for one in group.encodings if isinstance(one, AttentionBias))
+    shapes = {name: array.values.shape for name, array in named_arrays(arrays).items()}
+    bias, table = shapes.get("bias", ()), shapes.get("table", ())
+    meant = {"heads": getattr(encoding, "heads", None), "buckets": getattr(encoding, "buckets", None)}
+    found = {"heads": bias[-3] if len(bias) > 2 else None, "buckets": table[0] if len(table) == 2 else None}
+    findings = tuple(
+        Finding(f"{name} of the bias", f"The bias has {found[name]} {name} where {meant[name]} are meant.", SAME_CONFIG)
+        for name in meant
+        if None not in (meant[name], found[name]) and meant[name] != found[name]
     )
-    return judge_observed_biases(BiasUsage(encoding, factor), evidence)
+    looked_at = shown_by("bias")
+    return Diagnosis(False, findings, compared="the shape of the bias", looked_at=looked_at) if findings else None
 
 
 def judge_observed_biases(usage: BiasUsage, evidence: ObservedBiases) -> Diagnosis:

@@ -116,8 +116,10 @@ class ObservedBiases:
         return replace(self, query_positions=query_positions, key_positions=key_positions, **arrays)
 
 
-def observed_biases(arrays: Arrays, encoding: ALiBi | T5Bias, logit_factor: float, causal: bool) -> ObservedBiases:
-    """Collect what named arrays show of a bias.
+def observed_biases(
+    arrays: Arrays, encoding: ALiBi | T5Bias, logit_factor: float, causal: bool, as_stored: bool = False
+) -> ObservedBiases:
+    """Collect what named arrays show of a bias; `as_stored`: which may be rounded to the type that it came in.
 
     Raises:
         ValueError: The arrays do not fit together, or show no bias.
@@ -141,7 +143,8 @@ def observed_biases(arrays: Arrays, encoding: ALiBi | T5Bias, logit_factor: floa
         )
     unmasked = np.where(np.isfinite(logits) & (logits > MASKED), np.abs(logits), 0.0)
     # A bias that is rounded to bfloat16 before it is added is a mistake, and no rounding of a result.
-    dtype = "float32" if name == "bias" and arrays[name].dtype == "bfloat16" else arrays[name].dtype
+    exact = name == "bias" and arrays[name].dtype == "bfloat16" and not as_stored
+    dtype = "float32" if exact else arrays[name].dtype
     tolerance = ROUNDING[dtype] * (unmasked.max(-1, keepdims=True) + size) + 1e-9
     if shown is not None and shown.up_to_rows:
         tolerance = 2 * (tolerance + shown.rounding)

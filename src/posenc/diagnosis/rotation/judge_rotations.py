@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from posenc.core.doors import Encoding, RotaryEncoding
-from posenc.diagnosis.degenerate import not_finite
+from posenc.diagnosis.degenerate import NOT_FINITE, not_finite
 from posenc.diagnosis.mistake import Finding
 from posenc.diagnosis.position_fields import shown_by
 from posenc.diagnosis.rotation.applied_rotation import ROLES, rotated_pairs
@@ -77,7 +77,7 @@ def _judge(
     length: int | None,
 ) -> Diagnosis:
     compared = evidence.width()
-    finding = not_finite(evidence.numbers())
+    finding = _made_by_rotation(evidence) or not_finite(evidence.numbers())
     if finding is not None:
         return Diagnosis(False, (finding,), compared=compared)
     encoding = _rotation(groups, label)
@@ -104,6 +104,20 @@ def _judge(
     if not found:
         return Diagnosis(False, (), tuple(notes), compared=compared, worst=tuple(evidence.describe_worst(usage)))
     return Diagnosis(False, found, tuple(notes), compared=compared)
+
+
+def _made_by_rotation(evidence: RotationEvidence) -> Finding | None:
+    """Finding on vectors that are finite before their rotation and not after it."""
+    numbers = evidence.numbers()
+    for before, after in (("q", "q_rotated"), ("k", "k_rotated")):
+        if before in numbers and np.isfinite(numbers[before]).all() and not np.isfinite(numbers[after]).all():
+            wrong = int((~np.isfinite(numbers[after])).sum())
+            sentence = (
+                f"{before} is finite, and {wrong} of {numbers[after].size} numbers in {after} are NaN or infinite: "
+            )
+            sentence += "the frequencies, or cos and sin, are not finite."
+            return Finding(NOT_FINITE, sentence, "Print inv_freq, cos and sin: memory that was never set, or a cast.")
+    return None
 
 
 def _served(
