@@ -110,7 +110,8 @@ def _made_by_rotation(evidence: RotationEvidence) -> Finding | None:
     """Finding on vectors that are finite before their rotation and not after it."""
     numbers = evidence.numbers()
     for before, after in (("q", "q_rotated"), ("k", "k_rotated")):
-        if before in numbers and np.isfinite(numbers[before]).all() and not np.isfinite(numbers[after]).all():
+        both = {before, after} <= set(numbers)
+        if both and np.isfinite(numbers[before]).all() and not np.isfinite(numbers[after]).all():
             wrong = int((~np.isfinite(numbers[after])).sum())
             sentence = (
                 f"{before} is finite, and {wrong} of {numbers[after].size} numbers in {after} are NaN or infinite: "
