@@ -10,13 +10,12 @@ import numpy as np
 
 from posenc.core.doors import AttentionBias
 from posenc.diagnosis.bias.judge_biases import judge_biases, other_sizes
-from posenc.diagnosis.degenerate import NOT_FINITE
 from posenc.diagnosis.judge_attention import judge_attention
 from posenc.diagnosis.layers_after_tables import with_layers
 from posenc.diagnosis.mistake import Finding
-from posenc.diagnosis.model_capture import Capture, MeasuredAttention, Recorded
+from posenc.diagnosis.model_capture import Capture, Recorded
 from posenc.diagnosis.named_arrays import NamedArray, on_host
-from posenc.diagnosis.own_config import built_otherwise, with_built
+from posenc.diagnosis.own_config import built_otherwise, not_finite_vectors, with_built
 from posenc.diagnosis.placed_media import UnplacedError, placed_patches, placed_tokens
 from posenc.diagnosis.position_fields import shown_by
 from posenc.diagnosis.rotation.evidence_from_arrays import rotation_evidence
@@ -70,19 +69,7 @@ def _verdicts(
     attention = judge_attention(with_layers(model, captured, config), captured, config)
     rotations = list(_rotations(model, captured, length, config, search))
     verdicts = [*rotations, *_biases(model, captured), *_rows(model, captured), *([attention] if attention else [])]
-    broken = [one for one in captured.attention if not one.finite]
-    if broken and NOT_FINITE not in {finding.name for verdict in verdicts for finding in verdict.findings}:
-        verdicts.append(Diagnosis(False, (_not_finite(broken),)))
-    return verdicts
-
-
-def _not_finite(broken: list[MeasuredAttention]) -> Finding:
-    """Finding on vectors with NaN or infinities that no rotation made."""
-    first = broken[0]
-    where = f"in layer {first.layer}" if first.layer is not None else "in a layer"
-    sentence = f"Queries, keys or values that reach attention hold NaN or infinities, first {where}; nothing of its "
-    fix = "Look at what comes before: weights, the embedding, a row of the mask that hides every key."
-    return Finding(NOT_FINITE, f"{sentence}positions can be told.", fix)
+    return [*verdicts, *not_finite_vectors(captured, verdicts)]
 
 
 def _rotations(

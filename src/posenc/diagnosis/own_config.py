@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from posenc.diagnosis.degenerate import NOT_FINITE
 from posenc.diagnosis.judge_models import judge_configs
 from posenc.diagnosis.mistake import Finding
 from posenc.diagnosis.model_capture import Capture
@@ -55,3 +56,13 @@ def with_built(verdict: Diagnosis, built: tuple[Finding, ...]) -> Diagnosis:
 
 def _all_agree(verdicts: Sequence[Diagnosis]) -> bool:
     return bool(verdicts) and all(verdict.agree for verdict in verdicts)
+
+
+def not_finite_vectors(captured: Capture, verdicts: Sequence[Diagnosis]) -> tuple[Diagnosis, ...]:
+    """Verdict on vectors with NaN or infinities that no rotation made; none where one made them, or all are finite."""
+    broken = [one for one in captured.attention if not one.finite]
+    if not broken or NOT_FINITE in {finding.name for verdict in verdicts for finding in verdict.findings}:
+        return ()
+    sentence = f"Queries, keys or values that reach attention hold NaN or infinities, first in layer {broken[0].layer}."
+    fix = "Look at what comes before: weights, the embedding, a row of the mask that hides every key."
+    return (Diagnosis(False, (Finding(NOT_FINITE, sentence, fix),)),)

@@ -65,14 +65,13 @@ def _judge(
 ) -> Diagnosis:
     # Models with ALiBi mask later keys, whatever their code writes there.
     named, causal = named_arrays(arrays), is_model and isinstance(encoding, ALiBi)
-    verdict = judge_observed_biases(BiasUsage(encoding, factor), observed_biases(named, encoding, logit_factor, causal))
+    usage, evidence = BiasUsage(encoding, factor), observed_biases(named, encoding, logit_factor, causal)
     dtype = on_host(arrays["bias"]).dtype if in_model else "float32"  # not that of numbers which happen to be round
-    if verdict.explained or dtype not in NARROW_TYPES:
-        return verdict
-    rounded = observed_biases(named, encoding, logit_factor, causal, as_stored=True)
-    if not rounded.fits(BiasUsage(encoding, factor)):
-        return verdict
-    return Diagnosis(True, notes=(ROUNDED_BIAS.format(dtype),), compared=verdict.compared)
+    if dtype in NARROW_TYPES and not evidence.fits(usage):
+        rounded = observed_biases(named, encoding, logit_factor, causal, as_stored=True)
+        if rounded.fits(usage):
+            return Diagnosis(True, notes=(ROUNDED_BIAS.format(dtype),), compared=evidence.width())
+    return judge_observed_biases(usage, evidence)
 
 
 def other_sizes(groups: tuple[LayerGroup, ...], arrays: Mapping[str, Any]) -> Diagnosis | None:
