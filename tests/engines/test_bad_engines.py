@@ -17,8 +17,10 @@ from posenc.cli import main
 from posenc.engines import EngineTable, engine_table, environments
 from posenc.engines.compare_engines import compare_engines
 from posenc.engines.engine import Engine, Package
+from posenc.engines.engine_cells import Cell
 from posenc.engines.engine_process import Stopped
 from posenc.engines.engine_question import read_question
+from posenc.engines.side_by_side import EngineRow
 
 CONFIG = {
     "model_type": "llama", "hidden_size": 64, "num_attention_heads": 8, "num_hidden_layers": 3, "rope_theta": 5e5,
@@ -238,3 +240,9 @@ def test_a_file_without_an_architecture_is_one_line(tmp_path: Path, capsys: pyte
     assert printed.out == ""
     assert "model_type" in printed.err
     assert printed.err.count("\n") == 1
+
+
+def test_a_table_without_an_answer_says_so() -> None:
+    silent = EngineRow("one", "1.0", "model", {"pairs": Cell("not known", "")}, {}, failure="starting it: no Python")
+    table = EngineTable("config.json", "llama", ("pairs",), (), (silent,))
+    assert (table.verdict, table.exit_code) == ("no engine answered", 3)

@@ -86,7 +86,10 @@ class EngineTable(text_lines.Lines):
     def verdict(self) -> str:
         """Result in words."""
         names = ", ".join(row.engine for row in self.differing)
-        return f"differ from the file: {names}" if names else "every engine that answered does as the file says"
+        if names:
+            return f"differ from the file: {names}"
+        answered = any(cell.source != "not known" for row in self.rows for cell in row.cells.values())
+        return "every engine that answered does as the file says" if answered else "no engine answered"
 
     def lines(self) -> list[str]:
         """Return the lines that are printed: the verdict, and a line for each engine."""
