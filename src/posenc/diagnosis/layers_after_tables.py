@@ -17,6 +17,8 @@ SCALED_PARTS = ("text", "encoder", "decoder")
 #: Types of GPT-2's code, whose keys say whether q·k is divided by √d, and besides by the number of the layer.
 GPT2_KIN = ("gpt2", "gpt-sw3", "gpt_bigcode", "decision_transformer")
 HEADS = ("n_head", "num_attention_heads")
+#: Types of GPT2_KIN that also divide by the number of the layer where their file says so.
+DIVIDED_BY_LAYER = frozenset(GPT2_KIN) - {"gpt_bigcode"}
 
 
 def with_layers(model: ModelPositions, captured: Capture, config: Mapping[str, Any]) -> ModelPositions:
@@ -58,6 +60,6 @@ def _logit_factor(layer: int, group: LayerGroup, model_type: str, config: Mappin
     width = next((encoding.dim for encoding in group.encodings if isinstance(encoding, Learned)), 0)
     if config.get("scale_attn_weights") is False and heads:
         factor = math.sqrt(width // heads)
-    if config.get("scale_attn_by_inverse_layer_idx") is True and model_type != "gpt_bigcode":
+    if config.get("scale_attn_by_inverse_layer_idx") is True and model_type in DIVIDED_BY_LAYER:
         factor /= layer + 1
     return factor
