@@ -71,7 +71,7 @@ def test_a_key_that_is_waived(run):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("trainer.json",), "posenc preflight: CONFIG must be given: What runs"),
+        (("trainer.json",), "posenc preflight: CONFIG must be given: The file that runs"),
         (("trainer.json", "RoPE(dim=8)"), "served must be a config.json, its folder, a .gguf file or a manifest; got"),
         (("model.safetensors", "trainer.json"), "trainer must be a config.json, its folder"),
         (("trainer.json", "missing.json"), "served cannot be read: config must name a file or a folder"),

@@ -183,5 +183,5 @@ def quantisation_error(
 
 
 def _bare(cache: KeyCache) -> KeyCache:
-    """What is kept of a cache beside its quantised keys and values."""
+    """State of a cache other than its quantised keys and values."""
     return replace(cache, k=cache.k[..., :0], v=cache.v[..., :0])

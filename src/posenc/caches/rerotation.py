@@ -210,7 +210,7 @@ def _rotation_of(name: str, encodings: Encodings) -> HeldEncoding:
 
 
 def _operator(held: HeldEncoding, positions: Tensor) -> Operator:
-    """What rotated keys or values at their positions, with float64 tables."""
+    """Rotation of keys or values at their positions, with float64 tables."""
     role = held.encoding.roles[-1] if held.door == "rotations" else "value"
     params = None if held.params is None else {name: value.detach() for name, value in held.params.items()}
     operator: Operator = held.encoding.rotation(positions, params, role=role, dtype=torch.float64)

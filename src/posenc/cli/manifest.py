@@ -99,7 +99,7 @@ def _window(found: Manifest, group: ManifestGroup) -> str:
 
 
 def _encoding(group: ManifestGroup, use: PositionUse | None) -> str:
-    """What is done, in a few words."""
+    """Encoding of a group and the channels that it rotates, in a few words."""
     if use is None:
         return "no position"
     parameters = dict(use.parameters)

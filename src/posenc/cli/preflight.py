@@ -38,10 +38,10 @@ class PreflightVerb(Verb):
     """
 
     trainer: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="CONFIG")]
-    """What is meant: a config.json, its folder, a .gguf file or a manifest."""
+    """The file that is meant: a config.json, its folder, a .gguf file or a manifest."""
 
     served: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="CONFIG")]
-    """What runs, any of these."""
+    """The file that runs, any of these."""
 
     length: int | None = None
     """Tokens that are served; as many as the trainer's file takes if left out."""

@@ -26,7 +26,7 @@ from posenc.models.model_positions import ModelPositions
 
 @dataclass(frozen=True)
 class PreflightCheck:
-    """One check of a preflight.
+    """A check of a preflight.
 
     Attributes:
         name: What was checked, in words.

@@ -102,7 +102,7 @@ def run_requests(engine: Engine, folder: Path, seconds: float, stop: threading.E
 
 
 def reading_of(engine: Engine, probe: Path, answer: Path) -> EngineReading:
-    """What an engine's answer to a probe shows.
+    """Reading of an engine's answer to a probe.
 
     Raises:
         EngineFailure: There is no answer, or it is not what was asked for.

@@ -1,4 +1,4 @@
-"""What engines make of a file: each in its own process, several at a time, with their answers kept."""
+"""Run engines on a file, each in its own process, several at a time, with their answers kept."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ def _what_to_write(
 def _reading(
     engine: Engine, environment: Environment, answer: KeptAnswer, stop: threading.Event, watch: Watcher
 ) -> EngineReading:
-    """What an engine's kept answer shows, or else a new one; one that cannot be read is not kept."""
+    """Read an engine's kept answer, or else ask anew; an answer that cannot be read is not kept."""
     if answer.path.is_file():
         with contextlib.suppress(EngineFailure):
             return reading_of(engine, answer.probe, answer.path)

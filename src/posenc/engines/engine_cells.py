@@ -27,7 +27,7 @@ LEAST_AMPLITUDE = 1e-4
 
 @dataclass(frozen=True)
 class Cell:
-    """One field of an engine's positions.
+    """Field of an engine's positions.
 
     Attributes:
         source: "live" where the engine's own process ran and computed it here; "transcribed" where it was read in its
@@ -64,7 +64,7 @@ def live_cells(reading: EngineReading, expected: ModelPositions) -> dict[Field, 
 
 
 class _Meant(NamedTuple):
-    """What the file states of a layer."""
+    """Positions that the file states for a layer."""
 
     group: LayerGroup
     pairs: PairRotation | None

@@ -1,4 +1,4 @@
-"""What went wrong with an engine: the step at which it did, and why."""
+"""Failure of an engine: the step at which it failed, and why."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ def run_program(
 
 
 class _Said:
-    """What a program has said so far."""
+    """Output of a program so far."""
 
     def __init__(self, step: str) -> None:
         self.step, self.error = step, ""

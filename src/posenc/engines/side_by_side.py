@@ -14,7 +14,7 @@ SCHEMA, VERSION = "posenc.engines", 1
 
 @dataclass(frozen=True)
 class EngineRow:
-    """What one engine makes of the file.
+    """Row of the table: how one engine reads the file.
 
     Attributes:
         engine: Its name.
@@ -48,7 +48,7 @@ class EngineRow:
 
 @dataclass(frozen=True)
 class EngineTable(text_lines.Lines):
-    """What engines make of a file, field by field.
+    """Table of how engines read a file, field by field.
 
     Attributes:
         file: Its name.

@@ -1,4 +1,4 @@
-"""What engines made of released configs, as `posenc engines` measured it, and which of these a given config is like."""
+"""Stored answers of engines to released configs, as `posenc engines` measured them, and the one like a given config."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def stored_answers() -> Mapping[str, Any]:
 
 
 def answers_for(config: Mapping[str, Any]) -> dict[str, Any] | None:
-    """What engines made of a config, or of one with the same keys; None where no stored one is like it.
+    """Stored answers of engines to a config, or to one with the same keys; None where no stored one is like it.
 
     Engines read keys, not mathematics: the same rotation in another spelling may be read otherwise. So configs are
     alike where model type, the keys of positions and their words are; `same` says whether their numbers are too.
@@ -46,7 +46,7 @@ def answers_for(config: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def answers_of(name: str) -> dict[str, Any]:
-    """What engines made of a stored config, by its name."""
+    """Answers of engines to a stored config, by its name."""
     model = next(model for model in stored_answers()["models"] if model["name"] == name)
     return _answer(model, same=True)
 

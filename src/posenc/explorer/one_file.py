@@ -86,7 +86,7 @@ def one_file(
 
 
 def _described(title: str, description: str) -> str:
-    """What search engines and messengers show of the page; nothing where it has no description."""
+    """Elements that search engines and messengers read; none where the page has no description."""
     if not description:
         return ""
     named = {"description": description, "og:title": title, "og:description": description, "og:type": "article"}

@@ -60,7 +60,7 @@ def judge_trace(record: TraceRecord) -> Diagnosis:
 
 
 def _compared(record: TraceRecord, visible: int) -> str:
-    """What was looked at, in words."""
+    """Fields that were looked at, in words."""
     tokens = sum(int(call.new.sum()) for call in record.calls)
     seen = [layer for layer in record.layers if layer.kind != "none"]
     layers = {(layer.part, layer.layer) for layer in seen}

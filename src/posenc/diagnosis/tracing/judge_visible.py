@@ -87,7 +87,7 @@ def _judged(call: TracedCall, layer: TracedLayer, window: NearKeys | None, causa
 
 
 def _meant(call: TracedCall, window: NearKeys | None, causal: bool) -> np.ndarray:
-    """Which tokens each query is to see, (batch, n, start + n)."""
+    """Tokens that each query is to see, (batch, n, start + n)."""
     total = call.start + call.count
     query, key = np.arange(call.start, total)[:, None], np.arange(total)[None]
     near = np.ones((call.count, total), dtype=bool)

@@ -76,7 +76,7 @@ class PositionTrace(TraceRecord, text_lines.Lines):
             yield f"  ... and {len(shown) - MOST_LINES} more"
 
     def _of_row(self, block: list[TracedCall], row: int) -> dict[str, str]:
-        """What each layer, by its name, did in a row of the calls."""
+        """Record of each layer, by its name, in a row of the calls."""
         steps: dict[str, list[TracedLayer]] = {}
         for call in block:
             for layer in self.of_call(call.number):

@@ -38,7 +38,7 @@ class WrongPositions:
 
     @property
     def real(self) -> np.ndarray:
-        """Which of the tokens are no padding, (n,)."""
+        """Tokens that are no padding, as flags (n,)."""
         return self.call.real[self.row, self.first :]
 
     @property

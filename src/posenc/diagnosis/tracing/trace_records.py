@@ -43,7 +43,7 @@ class TracedCall:
 
     @property
     def new(self) -> np.ndarray:
-        """Which of the tokens that the call read are no padding, (batch, n)."""
+        """Tokens of the call that are no padding, as flags (batch, n)."""
         return self.real[:, self.start :]
 
 

@@ -86,7 +86,7 @@ class WantedPositions:
         return result
 
     def tokens(self, layer: TracedLayer) -> np.ndarray:
-        """Which of the tokens whose positions a layer used count, (batch, n): those that are no padding."""
+        """Tokens that count among those whose positions a layer used, those that are no padding: flags (batch, n)."""
         call = self.record.calls[layer.call]
         return call.real if layer.kind == "biases" else call.new
 

@@ -60,7 +60,7 @@ def read_manifest(source: Mapping[str, Any] | str | Path) -> Manifest:
 
 
 def positions_of(data: Mapping[str, Any]) -> ModelPositions:
-    """What `from_config` returned where a manifest was made, from the object of its file."""
+    """Rebuild the positions that a manifest was made from, from the object of its file."""
     if not is_manifest(data):
         raise ValueError(
             f"schema must be {SCHEMA!r}; got {validation.shown(data.get('schema'))}. Give what `posenc manifest` wrote."

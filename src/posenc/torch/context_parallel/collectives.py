@@ -1,4 +1,4 @@
-"""What ranks exchange, with gradients: by torch.distributed, or among programs of one process.
+"""Exchanges among ranks, with gradients: by torch.distributed, or among programs of one process.
 
 The program of a rank is a generator. It yields what it wants exchanged and is sent what it gets, so that one program
 runs on a process group and in a simulation of any number of ranks.

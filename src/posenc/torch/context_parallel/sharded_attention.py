@@ -33,7 +33,7 @@ from posenc.torch.tensor_arguments import check_alike, on_same_device
 
 @dataclass(frozen=True, eq=False)
 class _Given:
-    """What all ranks are given alike."""
+    """Arguments that all ranks are given alike."""
 
     sharding: Sharding
     encodings: Sequence[Encoding | EncodingModule]

@@ -1,4 +1,4 @@
-"""What an audit found: which invariances of a model hold, and where the others break."""
+"""Findings of an audit: which invariances of a model hold, and where the others break."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each call of a model is asked: which tokens it reads, after how many, and where they are to stand."""
+"""Request of each call of a model: which tokens it reads, after how many, and where they are to stand."""
 
 from __future__ import annotations
 

@@ -226,7 +226,7 @@ class PositionRecorder:
     def _slots(
         self, call: TracedCall, name: str, k: torch.Tensor, new: torch.Tensor | None, rotation: Any
     ) -> np.ndarray | None:
-        """Which token wrote each key, by the rotated channels of the first key head, or all channels."""
+        """Token that wrote each key, by the rotated channels of the first key head, or all channels."""
         store = self.stores.setdefault((call.sequence, name), KeyStore())
         if rotation is None:
             own, added = k[:, 0], (k[:, 0, -call.count :] if k.shape[2] <= call.start + call.count else
@@ -239,7 +239,7 @@ class PositionRecorder:
         return slots
 
     def _visible(self, module: Any, queries: int, keys: int, mask: Any, named: Any) -> np.ndarray | None:
-        """What each query may see; layers share one mask."""
+        """Keys that each query may see; layers share one mask."""
         key = (id(mask) if mask is not None else None, queries, keys)
         if key not in self.masks:
             seen = visible_keys(module, queries, keys, mask, named)

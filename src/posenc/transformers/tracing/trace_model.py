@@ -90,7 +90,7 @@ def _plain_config(model: Any) -> dict[str, Any]:
 
 
 def _stated(positions: Any, documents: Sequence[int] | None, offset: int) -> StatedRequest:
-    """What the caller stated, checked."""
+    """Arguments of the caller, checked."""
     validation.integer("offset", offset, 0, 2**53)
     lengths = () if documents is None else tuple(documents)
     for length in lengths:
