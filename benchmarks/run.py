@@ -45,6 +45,8 @@ BENCHMARKS: dict[str, Allocator] = {
     "attention": "default",
     "attention_training": "default",
     "attention_decoding": "default",
+    "attention_one_row": "default",
+    "attention_windows": "default",
     "attention_shared": "default",
     "attention_memory": "default",
     "attention_peers": "default",

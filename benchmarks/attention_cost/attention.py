@@ -57,8 +57,8 @@ def asked(name: str, length: int, dtype: Any) -> dict[str, Any]:
     reads = getattr(encoding, "reads", None) is not None
     hidden = torch.randn(1, length, HEADS * DIM, generator=torch.Generator().manual_seed(1)).to(dtype)
     return {
-        "query": place,
-        "key": place,
+        "query_positions": place,
+        "key_positions": place,
         "encodings": [module(encoding, seed=1)],
         "hidden": hidden if reads else None,
         "causal": True,
@@ -67,15 +67,15 @@ def asked(name: str, length: int, dtype: Any) -> dict[str, Any]:
 
 
 def expected(q: Any, k: Any, v: Any, given: dict[str, Any]) -> Any:
-    """The output of the last queries, by the readable reference in float32."""
+    """The output of the last queries, by the readable reference in float64."""
     encoding, count = given["encodings"][0].encoding, min(COMPARED, q.shape[2])
-    last = given | {"query": given["query"][-count:]}
+    last = given | {"query_positions": given["query_positions"][-count:]}
     if getattr(encoding, "reads", None) == "query":
-        last["hidden"] = given["hidden"][:, -count:].float()
+        last["hidden"] = given["hidden"][:, -count:].double()
     elif given["hidden"] is not None:
-        last["hidden"] = given["hidden"].float()
+        last["hidden"] = given["hidden"].double()
     with torch.no_grad():
-        return attention(q[:, :, -count:].float(), k.float(), v.float(), **last, impl="reference")
+        return attention(q[:, :, -count:].double(), k.double(), v.double(), **last, impl="reference")
 
 
 def case(name: str, length: int, dtype: Any) -> dict[str, Any]:

@@ -30,7 +30,7 @@ def case(name: str, dtype: Any) -> dict[str, Any]:
     q = torch.randn(ROWS, HEADS, 1, DIM, generator=generator).to(dtype)
     k, v = (torch.randn(ROWS, HEADS, KEYS, DIM, generator=generator).to(dtype) for _ in range(2))
     given = asked(name, KEYS, dtype)
-    given |= {"query": given["key"][-1:]}
+    given |= {"query_positions": given["key_positions"][-1:]}
     encodings, rotates = given["encodings"], RECORDS[name].door == "rotates"
     cached = {"k": k, "v": v, "keys_rotated": False}
 
@@ -42,10 +42,12 @@ def case(name: str, dtype: Any) -> dict[str, Any]:
         variants: dict[str, Maker] = {PLAIN: floor(lambda: scaled_dot_product_attention(q, k, v))}
         if rotates:
             variants[ROTATING] = lambda: timed(lambda: attention(q, k, v, **given))
-            rotated, values = rotate_keys(k, v, key_positions=given["key"], encodings=encodings, layout="bhtd")
+            rotated, values = rotate_keys(
+                k, v, key_positions=given["key_positions"], encodings=encodings, layout="bhtd"
+            )
             cached = {"k": rotated, "v": values, "keys_rotated": True}
         else:
-            row = shared_bias(encodings, given["query"], given["key"], causal=True)
+            row = shared_bias(encodings, given["query_positions"], given["key_positions"], causal=True)
             variants[SHARED] = lambda: timed(lambda: attended(encodings=[row]))
         variants[STEP] = lambda: timed(attended)
         what = title(name, KEYS, dtype).replace("tokens", "keys, a query of 8 rows")

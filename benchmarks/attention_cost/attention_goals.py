@@ -5,8 +5,14 @@ from __future__ import annotations
 from attention_cost.attention import AUTO, CAUSAL, LENGTHS, RECORDS, title
 from attention_cost.attention_decoding import KEYS, PLAIN, ROWS, SHARED, STEP
 from attention_cost.attention_memory import MEMORY
+from attention_cost.attention_one_row import CALL, IN_LAYER, PLAIN_LAYER, layer_title
+from attention_cost.attention_one_row import KEYS as ROW_KEYS
+from attention_cost.attention_one_row import PLAIN as ROW_PLAIN
+from attention_cost.attention_one_row import STEP as LAYER_STEP
+from attention_cost.attention_one_row import title as row_title
 from attention_cost.attention_shared import GIVEN, NAME, shared_title
 from attention_cost.attention_training import CAUSAL_TRAINED, LENGTH, TRAINED
+from attention_cost.attention_windows import FULL, MOST, NEW, WINDOWED, WINDOWS, new_title, window_title
 from measuring.goal import Goal
 from torch import bfloat16, float32
 
@@ -29,6 +35,13 @@ COSTS = {
 }
 DTYPES = (float32, bfloat16)
 STEPS = tuple(name for name, encoding in RECORDS.items() if encoding.door != "scores")
+
+
+def _row_goal(name: str, keys: int) -> float:
+    """At few keys a call costs what is called; at many, what is computed."""
+    if keys < 64:
+        return 8.0
+    return 2.5 if RECORDS[name].door == "scores" else 1.2
 
 
 def _name(name: str, length: int, dtype: object) -> str:
@@ -60,6 +73,26 @@ ATTENTION = (
         for dtype in DTYPES
         for name in STEPS
         if RECORDS[name].door == "biases"
+    ),
+    *(
+        Goal(f"attention, one query, {name}, {keys} keys, {str(dtype).removeprefix('torch.')}", "attention_one_row",
+            row_title(name, keys, dtype), CALL, ROW_PLAIN, _row_goal(name, keys), "")
+        for keys, dtype in ((16, float32), (4096, float32), (4096, bfloat16))
+        for name in RECORDS
+    ),
+    *(
+        Goal(f"Attention.step, {name}, {keys} keys", "attention_one_row", layer_title(name, keys), LAYER_STEP,
+            PLAIN_LAYER, 1.2, "")
+        for keys in ROW_KEYS
+        for name in IN_LAYER
+    ),
+    *(
+        Goal(f"attention in a window, {name}", "attention_windows", window_title(name), WINDOWED, CAUSAL, MOST, "")
+        for name in WINDOWS
+    ),
+    *(
+        Goal(f"attention of new queries, {name}", "attention_windows", new_title(name), WINDOWED, FULL, 1.2, "")
+        for name in NEW
     ),
     *(
         Goal(f"{_name(NAME, length, dtype)}, made once a step", "attention_shared", shared_title(length, dtype), GIVEN,

@@ -93,5 +93,5 @@ def flex(q: Any, k: Any, v: Any, given: dict[str, Any]) -> Callable[[], Any]:
 
     attended = torch.compile(flex_attention, dynamic=False)
     block_mask = create_block_mask(lambda b, h, i, j: j <= i, None, None, LENGTH, LENGTH, device="cpu")
-    add = score_mod(given["encodings"][0], given["query"], given["key"])
+    add = score_mod(given["encodings"][0], given["query_positions"], given["key_positions"])
     return lambda: attended(q, k, v, score_mod=add, block_mask=block_mask)

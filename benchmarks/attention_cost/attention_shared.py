@@ -28,7 +28,7 @@ def case(length: int, dtype: Any) -> dict[str, Any]:
     """No gradient. `making` has no output of attention; the layer that is given what it made has."""
     q, k, v = drawn(length, dtype)
     asking = asked(NAME, length, dtype)
-    place, modules = asking["query"], asking["encodings"]
+    place, modules = asking["query_positions"], asking["encodings"]
     with torch.no_grad():
         bias = shared_bias(modules, place, place, causal=True)
 

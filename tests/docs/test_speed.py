@@ -26,6 +26,22 @@ def test_every_benchmark_can_be_run(bench: Any) -> None:
         assert callable(run.benchmark(name).run), name
 
 
+def test_what_attention_is_given_is_right(bench: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every row of these benchmarks at a small size, compared and not timed."""
+    attention, one, windows = (bench(f"attention_cost.attention{part}") for part in ("", "_one_row", "_windows"))
+    monkeypatch.setattr(bench("measuring.measure"), "ratios", lambda *_, **__: {"ratios": {}})
+    for module, length in ((one, 64), (windows, 65)):
+        monkeypatch.setattr(module, "LENGTH" if module is windows else "STEPS", length)
+    monkeypatch.setattr(windows, "SLIDING", 7)
+    monkeypatch.setattr(windows, "QUERIES", 9)
+    cases = [attention.case(name, 40, torch.float32) for name in attention.RECORDS]
+    with torch.no_grad():
+        cases += [one.case(name, 16, dtype) for dtype in (torch.float32, torch.bfloat16) for name in one.RECORDS]
+        cases += [one.layer(name, 16) for name in one.IN_LAYER]
+        cases += [*map(windows.window, windows.WINDOWS), *map(windows.new_queries, windows.NEW)]
+    assert not [case["left out"] for case in cases if case["left out"]]
+
+
 def test_what_is_wrong_or_fails_is_not_timed(bench: Any) -> None:
     measure, one = bench("measuring.measure"), torch.ones(3)
 
