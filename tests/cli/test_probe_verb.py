@@ -35,7 +35,10 @@ def test_a_probe_is_written_and_the_mistake_is_read(run):
     assert right.code == 0
     np.savez("wrong.npz", **engine()("probe", 10_000.0))
     wrong = run("read", "wrong.npz", "--folder", "probe")
-    assert wrong.out.startswith("mistake: base\nThe base is 10000 where 500000 is meant.\n")
+    assert wrong.out.startswith(
+        "the config and the engine: not the same\nlayers 0-2, main:\n  base: 500000 and 10000 ±"
+    )
+    assert "\nmistake: base\nThe base is 10000 where 500000 is meant.\n" in wrong.out
     assert wrong.code == 1
     assert json.loads(run("read", "wrong.npz", "--folder", "probe", "--json").out)["diagnosis"]["findings"]
 

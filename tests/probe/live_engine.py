@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from transformers import AutoModelForCausalLM, AutoModelForMaskedLM, AutoModelForSeq2SeqLM
+from transformers import AutoModelForCausalLM, AutoModelForImageTextToText, AutoModelForMaskedLM, AutoModelForSeq2SeqLM
 
 BASE = 500_000.0
 WIDTHS = {"hidden_size": 128, "num_attention_heads": 8, "num_hidden_layers": 4, "vocab_size": 500}
@@ -41,6 +41,11 @@ ROTARY_CONFIGS: dict[str, dict[str, Any]] = {
     "olmo2": {}, "olmo3": {"sliding_window": 24, "layer_types": TWO_KINDS},
     "exaone4": {"sliding_window": 24, "layer_types": TWO_KINDS},
     "smollm3": {"no_rope_layers": [1, 1, 1, 0]}, "granite": {"attention_multiplier": 0.25}, "starcoder2": {},
+    # Qwen2-VL's files of the hub state the text model's keys beside the vision tower's; the others nest them.
+    "qwen2_vl": {"rope_scaling": {"type": "mrope", "mrope_section": [2, 3, 3]}},
+    "qwen2_5_vl": {"model_type": "qwen2_5_vl_text", "rope_scaling": {"type": "mrope", "mrope_section": [2, 3, 3]}},
+    "qwen3_vl": {"model_type": "qwen3_vl_text", "rope_theta": None, "rope_parameters": {
+        "rope_type": "default", "rope_theta": BASE, "mrope_section": [4, 2, 2], "mrope_interleaved": True}},
     "gpt_neox": {"rotary_pct": 0.5, "rotary_emb_base": BASE}, "deepseek_v2": LATENT, "deepseek_v3": LATENT,
 }  # fmt: skip
 
@@ -79,6 +84,9 @@ def load(folder: Path) -> Any:
         "umt5": AutoModelForSeq2SeqLM,
         "bert": AutoModelForMaskedLM,
         "modernbert": AutoModelForMaskedLM,
+        "qwen2_vl": AutoModelForImageTextToText,
+        "qwen2_5_vl": AutoModelForImageTextToText,
+        "qwen3_vl": AutoModelForImageTextToText,
     }
     kind = kinds.get(json.loads((folder / "config.json").read_text())["model_type"], AutoModelForCausalLM)
     return kind.from_pretrained(folder, attn_implementation="eager", dtype=torch.float32).eval()
@@ -97,7 +105,8 @@ def run(model: Any, folder: Path) -> dict[str, np.ndarray]:
         tokens = torch.tensor([prompt["tokens"] for prompt in batch])
         places = {}
         if batch[0]["position_ids"] is not None:
-            places["position_ids"] = torch.tensor([prompt["position_ids"] for prompt in batch])
+            ids = torch.tensor([prompt["position_ids"] for prompt in batch])
+            places["position_ids"] = ids if ids.ndim == 2 else ids.transpose(0, 1)  # coordinates before the batch
         if "decoder_tokens" in batch[0]:
             places["decoder_input_ids"] = torch.tensor([prompt["decoder_tokens"] for prompt in batch])
         cache = {} if model.config.model_type in ("bert", "modernbert") else {"use_cache": False}

@@ -24,7 +24,7 @@ def rotaries(model: Any) -> list[torch.nn.Module]:
 
 def layers(model: Any) -> torch.nn.ModuleList:
     """The layers of the decoder."""
-    return next(module for module in model.modules() if isinstance(module, torch.nn.ModuleList))
+    return next(module for module in model.modules() if isinstance(module, torch.nn.ModuleList) and len(module))
 
 
 @contextmanager
@@ -468,6 +468,22 @@ SCALED: dict[str, Misreading] = {
     "truncated": in_parameters("truncate", truncate=True),
     "amplitude ignored": in_parameters("attention factor ignored", attention_factor=1.0),
     "amplitude squared": in_parameters("attention factor twice", attention_factor=(0.1 * math.log(32) + 1) ** 2),
+}
+
+
+def in_sections(change: Callable[[Any], Any], *names: str, says: str = "") -> Misreading:
+    return Misreading(lambda model: attributes(model, "mrope_section", change), names, says)
+
+
+#: Of time, row and column, with sections of 2, 3 and 3 pairs, which position ids show where they differ.
+COORDINATES: dict[str, Misreading] = {
+    "row and column exchanged": in_positions(lambda ids: ids[[0, 2, 1]], "axes exchanged", says="1 and 2"),
+    "time and row exchanged": in_positions(lambda ids: ids[[1, 0, 2]], "axes exchanged", says="0 and 1"),
+    "coordinates rolled": in_positions(lambda ids: ids[[1, 2, 0]], "pairs of the sections"),
+    "time for all": in_positions(lambda ids: ids[:1].expand(3, -1, -1), "pairs of the sections"),
+    "section sizes": in_sections(lambda sizes: [3, 2, 3], "section sizes", says="[3, 2, 3]"),
+    "other sections": in_sections(lambda sizes: [4, 2, 2], "pairs of the sections", says="[4, 2, 2]"),
+    "interleaved": in_sections(lambda sizes: [1] * 8, "sections arranged otherwise", says="interleaved"),
 }
 
 

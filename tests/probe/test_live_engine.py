@@ -10,7 +10,7 @@ from every import every
 from posenc.probe import read_probe, write_probe
 from posenc.probe.architectures import ARCHITECTURES
 from probe.live_engine import MODEL_TYPES, config_of, load, run
-from probe.misreadings import BIAS, BUCKET, ROTATION, ROW, misreadings_of
+from probe.misreadings import BIAS, BUCKET, COORDINATES, ROTATION, ROW, misreadings_of
 
 BY_DAY = ("llama", "gemma2", "mpt", "gpt2")
 #: Tables are asked beyond what 16-bit positions hold.
@@ -23,7 +23,8 @@ def has_window(config: dict) -> bool:
 
 
 def test_every_architecture_is_run():
-    assert set(ARCHITECTURES) == {config_of(name)["model_type"] for name in MODEL_TYPES}
+    whole = {"qwen2_vl_text": "qwen2_vl", "qwen2_5_vl": "qwen2_5_vl_text"}  # the text model's or the file's
+    assert {whole.get(name, name) for name in ARCHITECTURES} == {config_of(name)["model_type"] for name in MODEL_TYPES}
     counts = [len(misreadings_of(name, windowed=has_window(config_of(name)))) for name in MODEL_TYPES]
     assert sum(counts) >= 400
     assert all(len(table) >= 15 for table in (ROTATION, BIAS, ROW, BUCKET))
@@ -34,7 +35,7 @@ def test_what_is_planted_in_transformers_is_named(name: str, tmp_path: Path) -> 
     config = config_of(name)
     folder = write_probe(config, tmp_path / "probe", length=LENGTHS.get(name, 64))
     model = load(folder)
-    assert model.config.num_hidden_layers >= 3
+    assert model.config.get_text_config().num_hidden_layers >= 3
     right = read_probe(folder, run(model, folder))
     assert right.diagnosis.agree, right.lines()
     planted = misreadings_of(name, windowed=has_window(config))
@@ -47,3 +48,20 @@ def test_what_is_planted_in_transformers_is_named(name: str, tmp_path: Path) -> 
 
     every(planted, check)
     assert read_probe(folder, run(model, folder)).diagnosis.agree, "every plant must be taken out again"
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", ["qwen2_vl", "qwen2_5_vl"])
+def test_position_ids_show_which_coordinate_a_pair_reads(name: str, tmp_path: Path) -> None:
+    folder = write_probe(config_of(name), tmp_path / "probe", length=64, position_ids=True)
+    model = load(folder)
+    right = read_probe(folder, run(model, folder))
+    assert right.diagnosis.agree, right.lines()
+    assert "order of coordinates" in right.diagnosis.looked_at
+
+    def check(mistake: str) -> None:
+        with COORDINATES[mistake].plant(model):
+            reading = read_probe(folder, run(model, folder))
+        assert COORDINATES[mistake].found_in(reading.diagnosis.findings), reading.diagnosis.lines()
+
+    every(COORDINATES, check)

@@ -79,7 +79,10 @@ def test_a_planted_mistake_is_named(name: str, folder: Path) -> None:
 def test_the_guide_prints_the_mistake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
     monkeypatch.chdir(tmp_path)
     exec(compile("\n".join((GUIDE_ENGINE, GUIDE_RUN)), "docs/probe.md", "exec"), {})
-    assert capsys.readouterr().out.startswith("mistake: base\nThe base is 10000 where 500000 is meant.\n")
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[:2] == ["the config and the engine: not the same", "layers 0-2, main:"]
+    assert lines[2].startswith("  base: 500000 and 10000 ± 0.0")
+    assert lines[3:5] == ["mistake: base", "The base is 10000 where 500000 is meant."]
 
 
 def test_position_ids_reach_far_with_three_tokens(tmp_path: Path) -> None:

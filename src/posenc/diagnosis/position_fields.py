@@ -12,7 +12,7 @@ from posenc.models.model_positions import ModelPositions
 PositionField = Literal[
     "frequencies", "amplitude", "direction", "pairing", "query positions", "key positions", "added vectors",
     "table rows", "biases", "content scores", "softmax scale", "window", "causal mask", "values", "other roles",
-    "other layers", "order of rows",
+    "other layers", "order of rows", "order of coordinates",
 ]  # fmt: skip
 Fields = frozenset[PositionField]
 
@@ -37,6 +37,7 @@ GIVE: dict[PositionField, str] = {
     "other roles": "both configs",
     "other layers": MODEL,
     "order of rows": "the folder with its weights, then the other folder or a .gguf file",
+    "order of coordinates": "positions whose coordinates differ, as those of an image do",
 }
 
 ROTATION: Fields = frozenset({"frequencies", "amplitude", "direction", "pairing", "query positions", "key positions"})
@@ -87,7 +88,10 @@ def fields_of(positions: Encoding | ModelPositions) -> Fields:
         ['biases']
     """
     if isinstance(positions, Encoding):
-        return OF_DOOR[positions.door] | ({"table rows"} if _is_read_by_rows(positions) else frozenset())
+        several = positions.door == "rotates" and getattr(positions, "axes", 1) > 1
+        rows: Fields = frozenset({"table rows"} if _is_read_by_rows(positions) else ())
+        coordinates: Fields = frozenset({"order of coordinates"} if several else ())
+        return OF_DOOR[positions.door] | rows | coordinates
     fields: set[PositionField] = set()
     for group in positions.groups:
         for encoding in group.encodings:

@@ -19,10 +19,11 @@ from posenc.engines.engine_process import plain_json, run_program
 from posenc.engines.environments import Environment
 from posenc.models.config.json_file import load_config
 from posenc.models.config.reader import from_config
+from posenc.probe.answered_probe import LayerReading
 from posenc.probe.judge_probe import judge_layers
 from posenc.probe.layout import ProbeLayout, read_layout
 from posenc.probe.prompts import asked_distances
-from posenc.probe.read import LayerReading, read_probe
+from posenc.probe.read import read_probe
 from posenc.probe.rotation_reading import LayerRotation, read_rotation
 from posenc.probe.scores import OPERATIONS, ROUNDOFF, LayerScores
 

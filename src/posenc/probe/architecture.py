@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
+import numpy as np
+
 #: What a probe reads: the score of each query channel by distance, the bias of each head, the row of a table, or the
 #: bucket of a distance.
 Quantity = Literal["rotation", "bias", "row", "bucket"]
@@ -59,6 +61,23 @@ def llama_sizes(sizes: Sizes) -> dict[str, Any]:
     }  # fmt: skip
 
 
+class EmptyVision(NamedTuple):
+    """A vision tower that a probe of text never runs: it has no blocks, and its weights are zero.
+
+    Args:
+        keys: Keys of the config's `vision_config`, by the widths of the probe.
+        tensors: Shapes of its tensors, with h for the width of the text model.
+    """
+
+    keys: SizeKeys
+    tensors: Mapping[str, tuple[int | Literal["h"], ...]]
+
+    def zeros(self, sizes: Sizes) -> dict[str, np.ndarray]:
+        """Its tensors by name."""
+        shapes = {name: [sizes.hidden if one == "h" else one for one in shape] for name, shape in self.tensors.items()}
+        return {name: np.zeros(shape, np.float32) for name, shape in shapes.items()}
+
+
 @dataclass(frozen=True)
 class ProbeArchitecture:
     """How a probe is written for some model types.
@@ -96,6 +115,7 @@ class ProbeArchitecture:
         scaled_embedding: Whether the model multiplies its embeddings by √hidden.
         one_key_head: Whether one head of keys may serve all queries.
         softcaps: Caps of attention's logits and of the output's where the file states none, by their keys.
+        vision: The vision tower without blocks that stands beside the text model; None where there is none.
     """
 
     model_types: tuple[str, ...]
@@ -139,6 +159,7 @@ class ProbeArchitecture:
     scaled_embedding: bool = False
     one_key_head: bool = True
     softcaps: Mapping[str, float | None] = field(default_factory=lambda: MappingProxyType({}))
+    vision: EmptyVision | None = None
 
     @property
     def tied(self) -> bool:

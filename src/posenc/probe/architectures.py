@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from posenc.probe.architecture import ProbeArchitecture, SizeKeys, Sizes, llama_sizes
+from posenc.probe.architecture import EmptyVision, ProbeArchitecture, SizeKeys, Sizes, llama_sizes
 from posenc.probe.bucket_weights import FILLER
 from posenc.probe.latent_weights import latent_keys
 
@@ -39,6 +39,52 @@ LLAMA = ProbeArchitecture(("llama", "mistral", "ministral"), gguf="llama")
 SMOLLM3 = replace(LLAMA, model_types=("smollm3",), gguf="smollm3")
 QWEN2 = replace(LLAMA, model_types=("qwen2",), gguf="qwen2", zeros={**GATED, **QKV_BIASES})
 QWEN3 = replace(LLAMA, model_types=("qwen3",), gguf="qwen3", q_norm=Q_NORM, k_norm=K_NORM)
+MERGER: Mapping[str, tuple[int, ...]] = {
+    "visual.patch_embed.proj.weight": (32, 3, 2, 14, 14), "visual.merger.ln_q.weight": (32,),
+    "visual.merger.mlp.0.weight": (128, 128), "visual.merger.mlp.0.bias": (128,),
+}  # fmt: skip
+QWEN2_VL = replace(  # names as the files of the hub have them
+    QWEN2,
+    model_types=("qwen2_vl", "qwen2_vl_text"),
+    gguf="",
+    vision=EmptyVision(
+        lambda sizes: {"depth": 0, "embed_dim": 32, "num_heads": 2, "patch_size": 14, "hidden_size": sizes.hidden},
+        {**MERGER, "visual.merger.ln_q.bias": (32,), "visual.merger.mlp.2.weight": ("h", 128),
+         "visual.merger.mlp.2.bias": ("h",)},
+    ),
+)  # fmt: skip
+QWEN2_5_VL = replace(
+    QWEN2_VL,
+    model_types=("qwen2_5_vl", "qwen2_5_vl_text"),
+    vision=EmptyVision(
+        lambda sizes: {
+            "depth": 0, "hidden_size": 32, "num_heads": 2, "patch_size": 14, "intermediate_size": 32,
+            "out_hidden_size": sizes.hidden, "fullatt_block_indexes": [],
+        },
+        {**MERGER, "visual.merger.mlp.2.weight": ("h", 128), "visual.merger.mlp.2.bias": ("h",)},
+    ),
+)  # fmt: skip
+QWEN3_VL = replace(
+    QWEN3,
+    model_types=("qwen3_vl_text",),
+    gguf="",
+    layer="model.language_model.layers.{}.",
+    embedding="model.language_model.embed_tokens.weight",
+    final="model.language_model.norm",
+    vision=EmptyVision(
+        lambda sizes: {
+            "depth": 0, "hidden_size": 32, "num_heads": 2, "patch_size": 14, "intermediate_size": 32,
+            "out_hidden_size": sizes.hidden, "num_position_embeddings": 4, "deepstack_visual_indexes": [],
+        },
+        {
+            "model.visual.patch_embed.proj.weight": (32, 3, 2, 14, 14), "model.visual.patch_embed.proj.bias": (32,),
+            "model.visual.pos_embed.weight": (4, 32), "model.visual.merger.norm.weight": (32,),
+            "model.visual.merger.norm.bias": (32,), "model.visual.merger.linear_fc1.weight": (128, 128),
+            "model.visual.merger.linear_fc1.bias": (128,), "model.visual.merger.linear_fc2.weight": ("h", 128),
+            "model.visual.merger.linear_fc2.bias": ("h",),
+        },
+    ),
+)  # fmt: skip
 GEMMA = replace(LLAMA, model_types=("gemma",), gguf="gemma", head="", norm_offset=1.0, scaled_embedding=True)
 GEMMA2 = replace(
     GEMMA,
@@ -323,8 +369,8 @@ T5 = ProbeArchitecture(
 UMT5 = replace(T5, model_types=("umt5",), own_tables=True)
 
 ROWS = (
-    LLAMA, SMOLLM3, QWEN2, QWEN3, GEMMA, GEMMA2, GEMMA3, GPT_OSS, PHI3, GLM, GLM4, COHERE, COHERE2, OLMO2,
-    EXAONE4, GRANITE, PHI, STARCODER2, GPT_NEOX, DEEPSEEK, BLOOM, MPT, GPT2, OPT, BERT,
+    LLAMA, SMOLLM3, QWEN2, QWEN3, QWEN2_VL, QWEN2_5_VL, QWEN3_VL, GEMMA, GEMMA2, GEMMA3, GPT_OSS, PHI3, GLM, GLM4,
+    COHERE, COHERE2, OLMO2, EXAONE4, GRANITE, PHI, STARCODER2, GPT_NEOX, DEEPSEEK, BLOOM, MPT, GPT2, OPT, BERT,
     MODERNBERT, T5, UMT5,
 )  # fmt: skip
 ARCHITECTURES: dict[str, ProbeArchitecture] = {name: row for row in ROWS for name in row.model_types}

@@ -15,17 +15,17 @@ from posenc.probe.architecture import ProbeArchitecture, Sizes
 
 #: Layers of a probe at least, so that one with two neighbours is seen.
 FEWEST_LAYERS = 3
+#: Parts of a model besides the text.
+TOWERS = frozenset({"vision_config", "audio_config"})
 #: Keys of files that describe weights, code or other parts.
-LEFT_OUT = frozenset(
-    {"quantization_config", "auto_map", "torch_dtype", "vision_config", "audio_config", "_name_or_path"}
-)
+LEFT_OUT = TOWERS | {"quantization_config", "auto_map", "torch_dtype", "_name_or_path"}
 LAYER_KEYS = ("num_hidden_layers", "n_layer", "n_layers", "num_layers")
 
 
 def text_config(config: Mapping[str, Any]) -> dict[str, Any]:
     """The config of the text model, where a file has several parts."""
     text = config.get("text_config")
-    return dict(text if isinstance(text, Mapping) else config)
+    return {key: value for key, value in (text if isinstance(text, Mapping) else config).items() if key not in TOWERS}
 
 
 def layers_needed(positions: ModelPositions) -> int:
@@ -59,6 +59,17 @@ def probe_config(
         special["num_decoder_layers"] = layers
     own = {layer_key(config): layers, "tie_word_embeddings": row.tied, "dtype": "float32", **special}
     return {**row.softcaps, **kept, **row.keys(sizes), **own}
+
+
+def whole_config(written: dict[str, Any], row: ProbeArchitecture, sizes: Sizes) -> dict[str, Any]:
+    """The config of the whole model: that of its text, nested or, where the file's is flat, with the other keys."""
+    if row.vision is None:
+        return written
+    whole = written["model_type"].removesuffix("_text")
+    shared = ("tie_word_embeddings", "dtype", "bos_token_id", "eos_token_id", "pad_token_id")
+    nested = {"text_config": written, **{key: written[key] for key in shared}}
+    text = written if whole == written["model_type"] else nested
+    return {**text, "model_type": whole, "vision_config": row.vision.keys(sizes)}
 
 
 def require_same_positions(config: Mapping[str, Any], written: Mapping[str, Any], layers: int) -> ModelPositions:

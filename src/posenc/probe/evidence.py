@@ -68,12 +68,16 @@ class ProbedScores(ObservedLogits):
         return f"scores of {self.channels()} channels at distances up to {int(self.query_positions.max())}"
 
 
-def probed_scores(layout: ProbeLayout, shown: LayerScores, reading: LayerRotation) -> RotationEvidence | None:
-    """The scores of a layer as evidence; None where no key was seen."""
+def probed_scores(
+    layout: ProbeLayout, shown: LayerScores, reading: LayerRotation, axes: int
+) -> RotationEvidence | None:
+    """The scores of a layer as evidence, with `axes` coordinates, alike in a text; None where no key was seen."""
     usable = np.isfinite(shown.scores).all(0)
     if not usable.any():
         return None
     scores, errors, distances = shown.scores[:, usable], shown.errors[:, usable], shown.distances[usable]
+    if axes > 1 and distances.ndim == 1:
+        distances = np.tile(distances[:, None], axes)
     channels = layout.first + np.arange(layout.stream.queries)
     key = np.zeros((1, layout.head_dim))
     key[0, channels] = 1
@@ -85,8 +89,8 @@ def probed_scores(layout: ProbeLayout, shown: LayerScores, reading: LayerRotatio
         k=key[None],
         logits=logits,
         visible=np.ones(logits.shape, bool),
-        query_positions=np.tile(distances + place, len(channels)),
-        key_positions=np.full(1, float(place)),
+        query_positions=np.tile(distances + place, (len(channels), *(1,) * (distances.ndim - 1))),
+        key_positions=np.full((1, *distances.shape[1:]), float(place)),
         scale=1.0,
         dtype="float32",
         errors=errors.reshape(logits.shape),

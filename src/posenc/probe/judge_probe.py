@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -86,11 +87,12 @@ def _alike(expected: ModelPositions, one: int, other: int, shown: Mapping[int, L
 def _judge(
     layout: ProbeLayout, expected: ModelPositions, layer: int, scores: LayerScores, reading: LayerRotation
 ) -> Diagnosis:
-    evidence = probed_scores(layout, scores, reading)
+    groups = expected.at(layer)
+    axes = max([one.axes for group in groups if (one := group.rotary_encoding) is not None], default=1)
+    evidence = probed_scores(layout, scores, reading, axes)
     if evidence is None:
         sentence = "The key is seen at none of the distances that were asked."
         return Diagnosis(False, (Finding("key never seen", sentence, "Check the mask and the window."),))
-    groups = expected.at(layer)
     verdict = judge_rotations(groups, expected, [("", evidence)], layout.length + 1)
     return verdict if verdict.explained else replace(verdict, findings=read_off(groups[0], reading))
 
@@ -135,56 +137,55 @@ def _with_layers(verdicts: list[Diagnosis]) -> tuple[Finding, ...]:
     )
 
 
-def _windows(expected: ModelPositions, layers: tuple[LayerRotation, ...]) -> tuple[Finding, ...]:
-    """Findings on windows that end elsewhere than the config says."""
-    meant = {layer: window for (_, layer), window in windows_of_layers(expected).items()}
-    if layers[0].seen_ahead is not None:
-        return _windows_of_encoder(expected, layers)
-    layers_of: dict[tuple[str, str], list[int]] = {}
-    for reading in layers:
-        window = meant.get(reading.layer)
-        size = window.before + 1 if isinstance(window, Window) else None
-        if not expected.windows_known or reading.seen_to is None or _fits(reading, size):
-            continue
-        found = "all keys" if reading.hidden_from is None else f"{reading.seen_to + 1} positions"
-        layers_of.setdefault((found, "all keys" if size is None else f"{size} positions"), []).append(reading.layer)
-    return tuple(
-        Finding("window", f"Queries see {found} where {stated} are meant.", REMEDY, layer_ranges(tuple(numbers)))
-        for (found, stated), numbers in layers_of.items()
-    )
+class WindowDifference(NamedTuple):
+    """A side of a layer's window on which it ends elsewhere than is meant."""
+
+    layer: int
+    side: str
+    meant: str
+    read: str
 
 
-def _windows_of_encoder(expected: ModelPositions, layers: tuple[LayerRotation, ...]) -> tuple[Finding, ...]:
-    """Findings on windows that end elsewhere on either side, and on later keys that are not seen at all."""
-    meant = {layer: window for (_, layer), window in windows_of_layers(expected).items()}
-    layers_of: dict[tuple[str, str, str], list[int]] = {}
+def windows_that_differ(expected: ModelPositions, layers: tuple[LayerRotation, ...]) -> Iterator[WindowDifference]:
+    """Windows that end elsewhere than the config says; of an encoder, on either side."""
+    stated = {layer: window for (_, layer), window in windows_of_layers(expected).items()}
     for reading in layers:
-        window = meant.get(reading.layer)
+        window = stated.get(reading.layer)
         before, after = (window.before, window.after) if isinstance(window, Window) else (None, None)
-        sides = (
-            ("back", before, reading.seen_to, reading.hidden_from),
-            ("ahead", after, reading.seen_ahead, reading.hidden_ahead),
-        )
-        for side, size, seen, hidden in sides:
-            fits = hidden is None if size is None else (seen or 0) <= size and (hidden is None or hidden > size)
-            if not fits:
-                found = "all keys" if hidden is None else f"{seen} positions"
-                stated = "all keys" if size is None else f"{size} positions"
-                layers_of.setdefault((side, found, stated), []).append(reading.layer)
+        seen, hidden = reading.seen_to, reading.hidden_from
+        if reading.seen_ahead is not None:
+            sides = (("back", before, seen, hidden), ("ahead", after, reading.seen_ahead, reading.hidden_ahead))
+            yield from (
+                WindowDifference(reading.layer, side, _keys(size), _keys(far if nearest else None))
+                for side, size, far, nearest in sides
+                if not _fits(far or 0, nearest, size)
+            )
+        elif expected.windows_known and seen is not None and not _fits(seen, hidden, before):
+            meant, found = (None if one is None else one + 1 for one in (before, seen if hidden else None))
+            yield WindowDifference(reading.layer, "", _keys(meant), _keys(found))
+
+
+def _fits(seen: int, hidden: int | None, size: int | None) -> bool:
+    return hidden is None if size is None else seen <= size and (hidden is None or hidden > size)
+
+
+def _keys(size: int | None) -> str:
+    return "all keys" if size is None else f"{size} positions"
+
+
+def _windows(expected: ModelPositions, layers: tuple[LayerRotation, ...]) -> tuple[Finding, ...]:
+    """Findings on windows that end elsewhere, each with its layers."""
+    layers_of: dict[tuple[str, str, str], list[int]] = {}
+    for layer, *words in windows_that_differ(expected, layers):
+        layers_of.setdefault((words[0], words[1], words[2]), []).append(layer)
     return tuple(
-        _edge_finding(*key, "" if len(numbers) == len(layers) else layer_ranges(tuple(numbers)))
+        _edge_finding(*key, "" if key[0] and len(numbers) == len(layers) else layer_ranges(tuple(numbers)))
         for key, numbers in layers_of.items()
     )
 
 
-def _edge_finding(side: str, found: str, stated: str, where: str) -> Finding:
+def _edge_finding(side: str, stated: str, found: str, where: str) -> Finding:
     if side == "ahead" and found == "0 positions":
         return Finding("causal mask", "Queries do not see later keys.", "Mask nothing in an encoder.", where)
-    return Finding("window", f"Queries see {found} {side} where {stated} are meant.", REMEDY, where)
-
-
-def _fits(reading: LayerRotation, size: int | None) -> bool:
-    seen, hidden = reading.seen_to or 0, reading.hidden_from
-    if size is None:
-        return hidden is None
-    return seen < size and (hidden is None or hidden >= size)
+    found = f"{found} {side}" if side else found
+    return Finding("window", f"Queries see {found} where {stated} are meant.", REMEDY, where)

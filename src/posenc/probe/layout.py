@@ -79,4 +79,5 @@ def read_layout(folder: Path) -> tuple[ProbeLayout, list[Prompt]]:
 
 def _prompt(held: dict[str, Any]) -> Prompt:
     ids, decoder = (None if held.get(key) is None else tuple(held[key]) for key in ("position_ids", "decoder_tokens"))
+    ids = None if ids is None else tuple(tuple(one) if isinstance(one, list) else one for one in ids)
     return Prompt(held["name"], tuple(held["tokens"]), tuple(held["rows"]), ids, decoder)

@@ -41,12 +41,13 @@ def plan_of(row: ProbeArchitecture, positions: ModelPositions, config: Mapping[s
 
 def _rotation_plan(row: ProbeArchitecture, positions: ModelPositions, layers: int) -> ProbePlan:
     rotations = {group.rotary_encoding for group in positions.groups} - {None}
-    widths = {pair.dim for one in rotations if one and (pair := pair_rotation(one)) is not None and one.axes == 1}
+    widths = {pair.dim for one in rotations if one and (pair := pair_rotation(one)) is not None}
     factors = {group.logit_factor for group in positions.groups}
-    if len(widths) != 1 or len(factors) != 1:
+    several = row.vision is None and any(one.axes > 1 for one in rotations if one is not None)
+    if len(widths) != 1 or len(factors) != 1 or several:
         raise ValueError(
-            f"config must rotate heads of one width, by fixed angles; got widths {sorted(widths)}. No probe can be "
-            "written for it yet."
+            "config must rotate heads of one width, by fixed angles of one position; got widths "
+            f"{sorted(widths)}. No probe can be written for it yet."
         )
     (head,), (factor,) = widths, factors
     first = min(_start(one) for one in rotations if one is not None) if row.latent else 0

@@ -23,6 +23,10 @@ KEY_IN_ENCODER = 1
 EDGE = 2
 
 
+#: Positions of the tokens, or a tuple of them for each coordinate.
+PositionIds = tuple[int, ...] | tuple[tuple[int, ...], ...]
+
+
 @dataclass(frozen=True)
 class Prompt:
     """Tokens for an engine, and the rows of its logits that are wanted.
@@ -30,7 +34,8 @@ class Prompt:
     Attributes:
         name: Name of its array in the answer.
         tokens: Token ids.
-        position_ids: Positions of the tokens, for engines that take them; None for 0, 1, 2, ....
+        position_ids: Positions of the tokens, for engines that take them; a tuple for each coordinate where there are
+            several; None for 0, 1, 2, ....
         rows: Rows of the logits, from 0; of the decoder's, where there is one.
         decoder_tokens: Token ids of the decoder, where the model has one besides an encoder; None elsewhere.
     """
@@ -38,7 +43,7 @@ class Prompt:
     name: str
     tokens: tuple[int, ...]
     rows: tuple[int, ...]
-    position_ids: tuple[int, ...] | None = None
+    position_ids: PositionIds | None = None
     decoder_tokens: tuple[int, ...] | None = None
 
     def plain(self) -> dict[str, object]:
@@ -47,10 +52,19 @@ class Prompt:
         return held if self.decoder_tokens is not None else {key: held[key] for key in held if key != "decoder_tokens"}
 
     def distances(self) -> tuple[int, ...]:
-        """Positions of the rows less that of the first key."""
-        ids = self.position_ids or range(len(self.tokens))
-        key = ids[self.tokens.index(KEY)]
-        return tuple(ids[row] - key for row in self.rows)
+        """Positions of the rows less that of the first key; the largest of several coordinates."""
+        return tuple(max(steps) for steps in self.steps())
+
+    def steps(self) -> list[tuple[int, ...]]:
+        """Positions of the rows less that of the first key, (rows, coordinates)."""
+        key = self.tokens.index(KEY)
+        return [tuple(one[row] - one[key] for one in self.coordinates()) for row in self.rows]
+
+    def coordinates(self) -> list[tuple[int, ...]]:
+        """Positions of the tokens by each coordinate, (coordinates, tokens)."""
+        ids = (tuple(range(len(self.tokens))),) if self.position_ids is None else self.position_ids
+        several = [one for one in ids if isinstance(one, tuple)]
+        return several or [tuple(one for one in ids if isinstance(one, int))]
 
 
 def asked_distances(length: int) -> tuple[int, ...]:
@@ -100,21 +114,34 @@ def encoder_prompts(queries: int, length: int, windows: Sequence[Window]) -> lis
     ]
 
 
-def placed_prompts(queries: int, length: int) -> list[Prompt]:
+def placed_prompts(queries: int, length: int, axes: int) -> list[Prompt]:
     """Three tokens for each query channel and distance, by position ids; the last token is at the longest distance.
 
-    So frequencies that depend on the length of the sequence are the same in every prompt.
+    So frequencies that depend on the length of the sequence are the same in every prompt. Of several coordinates, all
+    are alike, as in a text, and then each one is asked by itself, at the distance 1 and the longest.
     """
+    asked = {f"distance_{distance}": (distance,) * axes for distance in asked_distances(length)}
+    if axes > 1:
+        asked |= {
+            f"coordinate_{axis}_distance_{distance}": (0,) * axis + (distance,) + (0,) * (axes - axis - 1)
+            for axis in range(axes)
+            for distance in sorted({1, length})
+        }
     return [
         Prompt(
-            f"channel_{channel}_distance_{distance}",
+            f"channel_{channel}_{name}",
             (KEY, FIRST_QUERY + channel, FILLER),
             (1,),
-            (0, distance, length),
+            _of_coordinates([(0, step, length) for step in steps]),
         )
         for channel in range(queries)
-        for distance in asked_distances(length)
+        for name, steps in asked.items()
     ]
+
+
+def _of_coordinates(ids: list[tuple[int, ...]]) -> PositionIds:
+    """Position ids as engines take them: a plain list where there is one coordinate."""
+    return ids[0] if len(ids) == 1 else tuple(ids)
 
 
 def bias_prompt(length: int) -> Prompt:
@@ -123,9 +150,9 @@ def bias_prompt(length: int) -> Prompt:
     return Prompt("bias", (KEY, *(FILLER,) * longest), tuple(range(1, longest + 1)))
 
 
-def value_prompt(position_ids: bool) -> Prompt:
+def value_prompt(position_ids: bool, axes: int = 1) -> Prompt:
     """Make a prompt of keys alone, whose values have the same sum in every row, unless they rotate."""
-    places = tuple(range(EQUAL)) if position_ids else None
+    places = _of_coordinates([tuple(range(EQUAL))] * axes) if position_ids else None
     return Prompt(VALUES, (KEY,) * EQUAL, tuple(range(1, EQUAL)), places)
 
 

@@ -98,7 +98,8 @@ class Pairs(NamedTuple):
 
 
 def read_rotation(layer: int, shown: LayerScores) -> LayerRotation:
-    """Read the rotation of one layer off its scores alone."""
+    """Read the rotation of one layer off its scores alone, as a text has them."""
+    shown = shown.of_text()
     names = ("seen_to", "hidden_from", "seen_ahead", "hidden_ahead")
     window = dict(zip(names, (*_edge(*shown.seen), *_edge(*shown.ahead)), strict=True))
     usable = np.isfinite(shown.scores).all(0)

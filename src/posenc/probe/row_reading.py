@@ -51,7 +51,7 @@ def read_rows(layout: ProbeLayout, prompts: Sequence[Prompt], answers: Answers) 
     positions: list[int] = []
     rows: list[int] = []
     for prompt in prompts:
-        ids = prompt.position_ids or range(len(prompt.tokens))
+        (ids,) = prompt.coordinates()
         logits = answers.rows[prompt.name]
         bits = logits[:, stream.bit(0) : stream.vocabulary] - logits[:, stream.constant, None]
         number = (bits > 0) @ (1 << np.arange(stream.bits))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -34,7 +34,7 @@ class LayerScores:
     """Scores of one layer.
 
     Attributes:
-        distances: From the key to the query, (distances,).
+        distances: From the key to the query, (distances,), or (distances, coordinates) where each is asked by itself.
         scores: Of each query channel at each distance, (channels, distances), 1 where nothing rotates; NaN where the
             key is not seen.
         errors: How far rounding may put them, of the same shape.
@@ -48,27 +48,36 @@ class LayerScores:
     seen: Sides
     ahead: Sides = ((), ())
 
+    def of_text(self) -> LayerScores:
+        """The scores at which all coordinates are alike, by one distance."""
+        if self.distances.ndim == 1:
+            return self
+        alike = (self.distances == self.distances[:, :1]).all(1)
+        scores, errors = self.scores[:, alike], self.errors[:, alike]
+        return replace(self, distances=self.distances[alike, 0], scores=scores, errors=errors)
+
 
 def layer_scores(
     layout: ProbeLayout, prompts: Sequence[Prompt], answers: Answers, dtype: str, keys: str = "float32"
 ) -> list[LayerScores]:
     """Scores of every layer of a probe that asks for a rotation; `keys` is the type that keys are cached in."""
     asked = [prompt for prompt in prompts if prompt.name.startswith("channel_")]
-    distances = sorted({distance for prompt in asked for distance in prompt.distances()})
-    column = {distance: number for number, distance in enumerate(distances)}
+    steps = sorted({step for prompt in asked for step in prompt.steps()})
+    column = {step: number for number, step in enumerate(steps)}
+    distances = np.array(steps) if len(steps[0]) > 1 else np.array(steps)[:, 0]
     result = []
     for layer in range(layout.stream.layers):
-        scores = np.full((layout.stream.queries, len(distances)), np.nan)
+        scores = np.full((layout.stream.queries, len(steps)), np.nan)
         errors = scores.copy()
         for prompt in asked:
             channel = int(prompt.name.split("_")[1])
-            columns = [column[distance] for distance in prompt.distances()]
+            columns = [column[step] for step in prompt.steps()]
             score = _scores(layout, answers.rows[prompt.name], layer, np.array(prompt.rows), dtype)
             scores[channel, columns], errors[channel, columns] = score
         if keys != "float32":
             errors += ROUNDOFF[keys] * np.abs(scores)
         sides = (_seen(layout, prompts, answers, layer, side) for side in (1, -1))
-        result.append(LayerScores(np.array(distances), scores, errors, *sides))
+        result.append(LayerScores(distances, scores, errors, *sides))
     return result
 
 

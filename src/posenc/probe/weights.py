@@ -48,6 +48,7 @@ def probe_tensors(plan: ProbePlan) -> Tensors:
         tensors[f"{row.prediction}.weight"] = stream.prediction()
         tensors |= _norm(row, row.prediction_norm, 1.0, sizes.hidden)
     tensors |= {name: np.zeros(sizes.shape(letters), np.float32) for name, letters in row.outside.items()}
+    tensors |= {} if row.vision is None else row.vision.zeros(sizes)
     if row.final:
         tensors |= _norm(row, row.final, TIED_NORM if row.tied else 1.0, sizes.hidden)
     if row.table:

@@ -14,7 +14,14 @@ from posenc.models.config.reader import from_config
 from posenc.models.model_positions import ModelPositions, Window, windows_of_layers
 from posenc.probe.architectures import architecture_of
 from posenc.probe.bucket_reading import asked_buckets
-from posenc.probe.config import layers_needed, layers_of_model, probe_config, require_same_positions, text_config
+from posenc.probe.config import (
+    layers_needed,
+    layers_of_model,
+    probe_config,
+    require_same_positions,
+    text_config,
+    whole_config,
+)
 from posenc.probe.gguf_file import require_gguf, write_gguf
 from posenc.probe.layout import ProbeLayout
 from posenc.probe.plans import plan_of
@@ -77,7 +84,7 @@ def write_probe(
     """
     from safetensors.numpy import save
 
-    written = _probe(text_config(load_config(config)), length, position_ids, layers)
+    written = _probe(load_config(config), length, position_ids, layers)
     path = require_unused("folder", Path(folder))
     if gguf:
         require_gguf(written.plan)
@@ -95,6 +102,7 @@ class _Probe(NamedTuple):
     """A probe before it is written."""
 
     config: dict[str, Any]
+    whole: dict[str, Any]
     positions: ModelPositions
     plan: ProbePlan
     layout: ProbeLayout
@@ -104,14 +112,15 @@ class _Probe(NamedTuple):
         """Files of the folder besides the weights, by name."""
         stream = self.plan.stream
         return {
-            "config.json": self.config,
+            "config.json": self.whole,
             "probe.json": self.layout.plain(self.prompts),
             **tokenizer_files(stream.vocabulary, stream.constant),
         }
 
 
-def _probe(config: dict[str, Any], length: int | None, position_ids: bool, layers: int | None) -> _Probe:
+def _probe(file: Mapping[str, Any], length: int | None, position_ids: bool, layers: int | None) -> _Probe:
     validation.truth("position_ids", position_ids)
+    config = text_config(file)
     row = architecture_of(str(config.get("model_type")))
     positions = from_config(config)
     all_layers = layers_of_model(config, positions)
@@ -126,7 +135,8 @@ def _probe(config: dict[str, Any], length: int | None, position_ids: bool, layer
         row.quantity, plan.sizes.head, plan.first, plan.scale, plan.gain, longest, plan.stream, attention, output,
         row.encoder,
     )  # fmt: skip
-    return _Probe(written, positions, plan, layout, _prompts(plan, positions, longest, position_ids))
+    whole = whole_config(written, row, plan.sizes)
+    return _Probe(written, whole, positions, plan, layout, _prompts(plan, positions, longest, position_ids))
 
 
 def _prompts(plan: ProbePlan, positions: ModelPositions, length: int, position_ids: bool) -> list[Prompt]:
@@ -145,6 +155,7 @@ def _prompts(plan: ProbePlan, positions: ModelPositions, length: int, position_i
     if plan.architecture.quantity == "bias":
         return [bias_prompt(length), value_prompt(position_ids)]
     if position_ids:
-        return [*placed_prompts(plan.stream.queries, length), value_prompt(position_ids)]
+        axes = max(group.rotary_encoding.axes for group in positions.groups if group.rotary_encoding is not None)
+        return [*placed_prompts(plan.stream.queries, length, axes), value_prompt(position_ids, axes)]
     asked = channel_prompts(plan.stream.queries, length, windows)
     return [*asked, *window_prompt(length, windows), value_prompt(position_ids)]

@@ -10,7 +10,7 @@ import numpy as np
 from posenc.core.doors import Encoding, RotaryEncoding
 from posenc.diagnosis.degenerate import NOT_FINITE, not_finite
 from posenc.diagnosis.mistake import Finding
-from posenc.diagnosis.position_fields import shown_by
+from posenc.diagnosis.position_fields import PositionField, shown_by
 from posenc.diagnosis.rotation.applied_rotation import ROLES, rotated_pairs
 from posenc.diagnosis.rotation.explain_rotation import explained_by, may_regroup
 from posenc.diagnosis.rotation.mistakes_positions import positions_read_off
@@ -48,7 +48,9 @@ def judge_rotations(
     for label, evidence in labelled:
         if label in LABELS and not _labelled(groups, label):
             continue  # no layer of this model uses it
-        verdict = replace(_judge(groups, model, label, evidence, length), looked_at=shown_by(*evidence.kinds()))
+        order: tuple[PositionField, ...] = ("order of coordinates",) if _coordinates_differ(evidence) else ()
+        looked_at = (*shown_by(*evidence.kinds()), *order)
+        verdict = replace(_judge(groups, model, label, evidence, length), looked_at=looked_at)
         if not verdict.agree and not verdict.findings:
             return verdict
         verdicts.append(verdict)
@@ -143,6 +145,12 @@ def _as_shown(usage: RotationUsage, evidence: RotationEvidence) -> tuple[Rotatio
         return usage, []
     note = f"the {channels} channels that rotate were compared, of heads of {head.dim}"
     return RotationUsage(head.rope), [note]
+
+
+def _coordinates_differ(evidence: RotationEvidence) -> bool:
+    """Whether any position has coordinates that differ: where all are alike, no pair shows which one it reads."""
+    several = [one for name, one in evidence.numbers().items() if name.endswith("positions") and one.ndim == 2]
+    return any(np.any(positions != positions[:, :1]) for positions in several)
 
 
 def _equivalent_usages(usage: RotationUsage, evidence: RotationEvidence) -> Iterator[tuple[RotationUsage, str]]:

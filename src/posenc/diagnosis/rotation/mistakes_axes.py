@@ -7,7 +7,7 @@ from itertools import combinations
 import numpy as np
 
 from posenc.diagnosis.mistake import Mistake
-from posenc.diagnosis.rotation.applied_rotation import rotated_pairs
+from posenc.diagnosis.rotation.applied_rotation import ROLES, rotated_pairs
 from posenc.diagnosis.rotation.rotation_evidence import Changes, OtherRotation, RotationEvidence
 from posenc.diagnosis.rotation.rotation_usage import RotationUsage
 from posenc.encodings.rotates.axial_rope import AxialRoPE
@@ -46,7 +46,8 @@ def section_sizes(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
 
 def pairs_of_axes(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
     """The coordinate that each pair reads, read off."""
-    rotations = evidence.rotations(usage, (*evidence.roles(), "query")[0])
+    of_roles = (evidence.rotations(usage, role) for role in (*evidence.roles(), *ROLES))
+    rotations = next((one for one in of_roles if one is not None), None)
     if not isinstance(rope := usage.rope, AxialRoPE) or rotations is None or rotations.positions.ndim == 1:
         return
     expected_axis = np.array(rope.axis)

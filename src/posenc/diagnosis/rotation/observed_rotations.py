@@ -34,10 +34,14 @@ class ObservedRotations(NamedTuple):
     def frequencies(self) -> np.ndarray | None:
         """Radians a position for each pair, (pairs,), from rows ever further apart; None without two neighbours.
 
-        Where rows far apart show others than the first two neighbours, as where a table ends, these two decide.
+        Where rows far apart show others than the first two neighbours, as where a table ends, these two decide. Of
+        several coordinates, rows show it in which all are alike, as those of a text.
         """
         if self.positions.ndim > 1:
-            return None
+            alike = (self.positions == self.positions[:, :1]).all(1)
+            return ObservedRotations(
+                self.positions[alike, 0], self.values[alike], self.weight[alike], self.coarse
+            ).frequencies()
         first = self._rows_at_distance(0)
         if first is None:
             return None
