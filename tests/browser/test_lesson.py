@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 
+from browser.untrained import live_data
 from posenc.encodings.adds.sinusoidal import Sinusoidal
 from posenc.explorer.lesson import journey
 from posenc.explorer.lesson.lesson_page import SECTIONS, lesson_page
@@ -53,6 +54,7 @@ def lesson(tmp_path_factory):
     data = lesson_data(PAIRS, 0)
     data["maps"] = [learned_maps(*each, 2, 0) for each in journey.LEARNERS[:4]]
     data["models"] = pretend_models()
+    data["live"] = live_data()
     path = tmp_path_factory.mktemp("lesson") / "lesson.html"
     path.write_text(lesson_page(data, ""), encoding="utf-8")
     return path, data

@@ -12,6 +12,7 @@ from posenc.core.declared_fields import Declared, Instance, Real, Whole
 from posenc.core.doors import Encoding
 from posenc.lab.comparison.comparison_plan import six
 from posenc.lab.data import Corpus
+from posenc.lab.eight_bits import EightBitModel
 from posenc.lab.engines import local
 from posenc.lab.engines.events import Event, Failure, Job
 from posenc.lab.experiment import Shape
@@ -107,6 +108,7 @@ class TrainingOutcome:
         parameters: How many the model has.
         learned: How many of them are the encoding's.
         seconds: Of processor time.
+        rounded: Weights for a page that runs the model; None where they are not finite.
     """
 
     candidate: Candidate
@@ -116,6 +118,7 @@ class TrainingOutcome:
     parameters: int
     learned: int
     seconds: float = field(default=0.0)
+    rounded: EightBitModel | None = None
 
     def at(self, share: float) -> np.ndarray:
         """Loss of every window at a share of the longest context.

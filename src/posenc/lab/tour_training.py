@@ -10,6 +10,7 @@ import torch
 from torch.nn.functional import cross_entropy
 
 from posenc.lab.data import Corpus, batches, masked, seeds
+from posenc.lab.eight_bits import ByteMatrix, EightBitModel, byte_matrix
 from posenc.lab.models.example import Example, example
 from posenc.lab.models.generate import generate
 from posenc.lab.models.transformer import Transformer
@@ -46,6 +47,7 @@ def train_and_measure(
     losses = loss_by_position(model, corpus.held_out, longest=recipe.longest, bins=recipe.bins, windows=recipe.windows)
     prompt = corpus.held_out[: recipe.length // 4].tolist()
     sample = generate(model, prompt, recipe.sample, seed=streams.samples, temperature=recipe.temperature)
+    rounded = in_eight_bits(model, corpus.held_out, recipe) if np.isfinite(losses).all() else None
     yield TrainingOutcome(
         candidate,
         tuple(curve),
@@ -54,7 +56,37 @@ def train_and_measure(
         parameters=sum(parameter.numel() for parameter in model.parameters()),
         learned=sum(parameter.numel() for parameter in model.encoding_parameters()),
         seconds=time.process_time() - began,
+        rounded=rounded,
     )
+
+
+@torch.no_grad()  # type: ignore[untyped-decorator]
+def in_eight_bits(model: Transformer, held_out: np.ndarray, recipe: TrainingRecipe) -> EightBitModel:
+    """Round the matrices of a model to eight bits, in place, and measure it again.
+
+    Args:
+        model: Trained, in evaluation mode; afterwards it computes with the rounded weights.
+        held_out: Held-out token numbers, shape (tokens,).
+        recipe: How it was measured.
+
+    Returns:
+        The weights, and the loss at the training length and at the longest context.
+    """
+    learned = {id(parameter) for parameter in model.encoding_parameters()}
+    matrices, vectors, params = dict[str, ByteMatrix](), dict[str, np.ndarray](), dict[str, np.ndarray]()
+    for name, parameter in model.named_parameters():
+        values = parameter.detach().cpu().numpy().copy()
+        if id(parameter) in learned:
+            params[name.rpartition(".")[2]] = values
+        elif values.ndim == 2:
+            matrices[name] = byte_matrix(values)
+            parameter.copy_(torch.from_numpy(matrices[name].values()))
+        else:
+            vectors[name] = values
+    where = ends(len(held_out), recipe.longest, recipe.longest // recipe.bins, recipe.windows)
+    contexts = sorted({recipe.length, recipe.longest})
+    losses = {n: float(_at_ends(model, held_out, where, n, recipe.longest // recipe.bins).mean()) for n in contexts}
+    return EightBitModel(matrices, vectors, params, losses)
 
 
 def train_on_text(
@@ -136,12 +168,14 @@ def loss_by_position(model: Transformer, tokens: np.ndarray, *, longest: int, bi
     """
     block = longest // bins
     where = ends(len(tokens), longest, block, windows)
-    columns = []
-    for context in range(block, longest + 1, block):
-        indices = where[:, None] + np.arange(-context - 1, 0)
-        text = torch.from_numpy(tokens[indices])
-        columns.append(torch.cat([_last(model, part, block) for part in text.split(BATCH)]).numpy())
-    return np.stack(columns, 1).astype(np.float64)
+    contexts = range(block, longest + 1, block)
+    return np.stack([_at_ends(model, tokens, where, context, block) for context in contexts], 1)
+
+
+def _at_ends(model: Transformer, tokens: np.ndarray, where: np.ndarray, context: int, block: int) -> np.ndarray:
+    """Mean loss of the last `block` tokens of each window of `context` tokens, (windows,), float64."""
+    text = torch.from_numpy(tokens[where[:, None] + np.arange(-context - 1, 0)])
+    return torch.cat([_last(model, part, block) for part in text.split(BATCH)]).numpy().astype(np.float64)
 
 
 def _last(model: Transformer, text: torch.Tensor, block: int) -> torch.Tensor:

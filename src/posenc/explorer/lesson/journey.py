@@ -14,6 +14,7 @@ from typing import Annotated, Any
 
 from posenc.core.declared_fields import Declared, Whole
 from posenc.explorer.lesson.lesson_page import lesson_page
+from posenc.explorer.lesson.live_models import live_models
 from posenc.explorer.lesson.numbers import lesson_data
 from posenc.explorer.lesson.orders import PAIRS, same_words
 from posenc.explorer.lesson.reading import Reading, read_tokens
@@ -121,6 +122,8 @@ class Journey:
         """Write the page with the results so far."""
         finished = [self.outcomes[index] for index in sorted(self.outcomes)]
         self.data["models"] = trained_models(finished, self.settings.recipe, reading)
+        if runnable := [outcome for outcome in finished if outcome.rounded is not None]:
+            self.data["live"] = live_models(runnable, self.settings.recipe, reading)
         missing = [name for index, name in enumerate(names) if index not in self.outcomes]
         self._write(f"This page is partial: not trained yet: {', '.join(missing)}." if missing else "")
 

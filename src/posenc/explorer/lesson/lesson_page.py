@@ -45,6 +45,7 @@ SECTIONS = (
     Section("ledger", "The ledger"),
     Section("models", "Six models that differ in nothing else", "models"),
     Section("beyond", "Beyond the training length", "models"),
+    Section("live", "Run the six models yourself", "live"),
     Section("break", "Break it yourself"),
     Section("layouts", "Two layouts, one encoding"),
     Section("exercises", "Exercises", on_slides=False),

@@ -13,6 +13,7 @@ import { keep, showLinked } from "./keep.js";
 import { ladder } from "./ladder.js";
 import { layouts } from "./layouts.js";
 import { ledger } from "./ledger.js";
+import { live } from "./live.js";
 import { maps } from "./maps.js";
 import { models } from "./models.js";
 import { others } from "./others.js";
@@ -42,6 +43,7 @@ const VIEWS = {
   ledger,
   models,
   beyond,
+  live,
   break: breakIt,
   layouts,
   exercises,

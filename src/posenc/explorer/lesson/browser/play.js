@@ -2,7 +2,10 @@
 
 import { button } from "../../browser/controls.js";
 
-/** A button that calls `step` about `rate` times a second while it is on. `label` says what is played. */
+/**
+ * A button that calls `step` about `rate` times a second while it is on, until it returns false. `label` says what is
+ * played.
+ */
 export function play({ label, rate, step }) {
   let timer = 0;
   const stop = () => {
@@ -12,7 +15,7 @@ export function play({ label, rate, step }) {
     made.setAttribute("aria-pressed", "false");
   };
   const start = () => {
-    timer = setInterval(() => (document.hidden || !made.isConnected ? stop() : step()), 1000 / rate);
+    timer = setInterval(() => (document.hidden || !made.isConnected || step() === false) && stop(), 1000 / rate);
     made.textContent = `❚❚ ${label}`;
     made.setAttribute("aria-pressed", "true");
   };
