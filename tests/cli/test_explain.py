@@ -30,6 +30,21 @@ def test_an_encoding_too_wide_to_explain_is_refused_before_it_is_made(posenc, en
     assert time.process_time() - began < 1.0
 
 
+def test_the_product_of_two_rotated_vectors_is_derived(posenc):
+    command = ("explain", "RoPE(dim=4)", "--position", "7", "--key", "3")
+    vectors = ("--query-vector", "1", "0", "2", "1", "--key-vector", "0.5", "1", "-1", "2")
+    out = posenc(*command, *vectors).out
+    assert out.count("= -0.8837") == 4
+    assert "R(7)ᵀ R(3) = R(-7) R(3) = R(-4)" in out
+    assert posenc(*command, *vectors, "--json").data["product"] == pytest.approx(-0.88368, abs=5e-6)
+    alone = posenc(*command, *vectors[:5])
+    assert (alone.code, "key_vector must come with the other vector" in alone.err) == (2, True)
+    assert "dims must be left out for a product" in posenc(*command, *vectors, "--dims", "0").err
+    assert "position must be one number" in posenc(*command[:4], "5", *vectors).err
+    biases = posenc("explain", "ALiBi(heads=4)", "--query-vector", "1", "--key-vector", "1")
+    assert "query_vector must come with an encoding that rotates" in biases.err
+
+
 def test_json_has_numbers(posenc):
     data = posenc("explain", "Sinusoidal(dim=4)", "--position", "1", "--json").data
     values = [value for step in data["steps"] for value in step["values"]]

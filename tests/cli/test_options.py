@@ -49,6 +49,7 @@ COMMANDS: dict[str, list[tuple[str, ...]]] = {
     "explain": [
         *((encoding,) for encoding in RECORDS.values()),
         ("TransformerXL(dim=4, heads=20, model_dim=8)",),
+        ("RoPE(dim=2)", "--query-vector", "1", "2", "--key-vector", "3", "4"),
         SENTENCES,
         (*SENTENCES, "--encoding", "LearnedRoPE(dim=8)"),
         ("config.json",),
@@ -92,6 +93,8 @@ VALUES: dict[str, dict[str, tuple[str, ...]]] = {
     "explain": {
         "position": ("5",),
         "key": ("1",),
+        "query_vector": ("5", "6"),
+        "key_vector": ("7", "8"),
         "dims": ("0",),
         "all": (),
         "versus": ("Man dog bites",),

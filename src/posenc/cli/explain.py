@@ -10,7 +10,7 @@ import tyro
 from posenc import parse
 from posenc.cli.answer import Answer, Verb
 from posenc.cli.explain_config import explain_config
-from posenc.cli.explain_encoding import explain_encoding, explain_table
+from posenc.cli.explain_encoding import explain_encoding, explain_product, explain_table
 from posenc.cli.explain_sentences import explain_sentences
 from posenc.cli.inputs import draws, encoding, is_config
 from posenc.core.doors import AdditiveEncoding, AttentionBias, AttentionScore, Encoding
@@ -31,6 +31,7 @@ class ExplainVerb(Verb):
 
     Some examples:
       posenc explain "RoPE(dim=8)" --position 3
+      posenc explain "RoPE(dim=4)" --position 7 --key 3 --query-vector 1 0 2 1 --key-vector 0.5 1 -1 2
       posenc explain "Sinusoidal(dim=16, base=100)" --position 2 --dims 0 3
       posenc explain "Sinusoidal(dim=16, base=100)" --position 0 1 2
       posenc explain "ALiBi(heads=8)" --position 5 --key 3
@@ -54,7 +55,13 @@ class ExplainVerb(Verb):
     numbers for an encoding of one axis that adds make a table of their rows."""
 
     key: tuple[int | float, ...] = ()
-    """The position of the key, for encodings that act on logits; 0 on every axis if left out."""
+    """The position of the key, for encodings that act on logits and for --key-vector; 0 on every axis if left out."""
+
+    query_vector: tuple[float, ...] = ()
+    """A query to rotate: with --key-vector, the product of both at their positions, derived step by step."""
+
+    key_vector: tuple[float, ...] = ()
+    """A key to rotate, with as many numbers as --query-vector."""
 
     dims: tuple[int, ...] = ()
     """The dimensions (or heads) to work out; the first 16 if left out."""
@@ -79,7 +86,7 @@ class ExplainVerb(Verb):
 
     def run(self) -> Answer:
         if parse.is_record(self.what):
-            self._only("an encoding", "position", "key", "dims", "all", "seed")
+            self._only("an encoding", "position", "key", "query_vector", "key_vector", "dims", "all", "seed")
             return self._of_encoding(encoding("encoding", self.what, "Explain one of its layers."))
         if is_config(self.what):
             self._only("a config", "length", "waive")
@@ -90,6 +97,9 @@ class ExplainVerb(Verb):
         return explain_sentences(self.what, self._versus(), self.encoding, self.all, self.seed or 0)
 
     def _of_encoding(self, encoding: Encoding) -> Answer:
+        if self.query_vector or self.key_vector:
+            self._only("a product of two vectors", "position", "key", "query_vector", "key_vector")
+            return explain_product(encoding, self.position, self.key, self.query_vector, self.key_vector)
         if self.seed is not None and not draws(encoding) and not isinstance(encoding, AttentionScore):
             raise ValueError(f"seed must be left out for {self.what:.100}, which draws nothing; got one. Leave it out.")
         if self.key and not isinstance(encoding, AttentionBias | AttentionScore):
@@ -104,12 +114,10 @@ class ExplainVerb(Verb):
 
     def _only(self, what: str, *names: str) -> None:
         """Refuse the options that say nothing about such an argument."""
+        options = ", ".join(f"--{name}".replace("_", "-") for name in names)
         for field in fields(self):
             if field.name not in ("what", "json", *names) and getattr(self, field.name) != field.default:
-                raise ValueError(
-                    f"{field.name} must be left out for {what}; got one. Options for {what}: "
-                    f"{', '.join(f'--{name}' for name in names)}."
-                )
+                raise ValueError(f"{field.name} must be left out for {what}; got one. Options for {what}: {options}.")
 
     def _versus(self) -> str:
         """Second sentence, or the error that says what to type for it."""

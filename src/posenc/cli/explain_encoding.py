@@ -7,8 +7,9 @@ from typing import Any
 
 from posenc.catalog import row_of
 from posenc.cli.answer import Answer, Heading, attributes, headed
-from posenc.core.doors import AdditiveEncoding, Encoding
-from posenc.inspect import Spectrum, position_table, spectrum
+from posenc.core.doors import AdditiveEncoding, Encoding, RotaryEncoding
+from posenc.core.text_lines import short
+from posenc.inspect import Spectrum, position_table, product_derivation, spectrum
 from posenc.inspect.encoding_facts import drawn_params, width_of
 from posenc.learn import Worked, worked
 
@@ -49,6 +50,30 @@ def explain_encoding(
         yield from _fact_lines(encoding)
 
     return Answer(lambda: _facts(encoding, example), lines)
+
+
+def explain_product(
+    encoding: Encoding,
+    position: Position,
+    key: Position,
+    query_vector: tuple[float, ...],
+    key_vector: tuple[float, ...],
+) -> Answer:
+    """Derive the product of a query and a key that are rotated by their positions; 3 and 0 where they are ()."""
+    for name, vector in (("query_vector", query_vector), ("key_vector", key_vector)):
+        if not vector:
+            raise ValueError(f"{name} must come with the other vector; got one vector alone. Give both.")
+    if not isinstance(encoding, RotaryEncoding):
+        raise ValueError(
+            f"query_vector must come with an encoding that rotates; got {short(encoding)}. Leave it out, or use RoPE."
+        )
+    for name, numbers in (("position", position), ("key", key)):
+        if len(numbers) > 1:
+            raise ValueError(f"{name} must be one number for a product; got {len(numbers)}. Give one.")
+    m, n = (position or (3,))[0], (key or (0,))[0]
+    found = product_derivation(encoding, list(query_vector), list(key_vector), position=m, key=n)
+    names = ("encoding", "position", "key", "rotated_query", "rotated_key", "product", "shares", "steps")
+    return Answer(lambda: attributes(found, *names), lambda: headed(found.lines()))
 
 
 def _facts(encoding: Encoding, example: Worked) -> dict[str, Any]:

@@ -23,6 +23,8 @@ from .position_change import PositionChange as PositionChange
 from .position_change import position_change as position_change
 from .properties import Properties as Properties
 from .properties import properties as properties
+from .rotary_product import ProductDerivation as ProductDerivation
+from .rotary_product import product_derivation as product_derivation
 from .rotation_matrix import RotationError as RotationError
 from .rotation_matrix import rotation_error as rotation_error
 from .rotation_matrix import rotation_matrices as rotation_matrices

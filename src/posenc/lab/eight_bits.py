@@ -29,7 +29,7 @@ class ByteMatrix(NamedTuple):
         Returns:
             Shape (rows, columns), float32.
         """
-        return self.integers.astype(np.float32) * self.scales[:, None]
+        return np.asarray(self.integers.astype(np.float32) * self.scales[:, None])
 
 
 def byte_matrix(matrix: np.ndarray) -> ByteMatrix:

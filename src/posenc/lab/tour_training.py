@@ -175,7 +175,8 @@ def loss_by_position(model: Transformer, tokens: np.ndarray, *, longest: int, bi
 def _at_ends(model: Transformer, tokens: np.ndarray, where: np.ndarray, context: int, block: int) -> np.ndarray:
     """Mean loss of the last `block` tokens of each window of `context` tokens, (windows,), float64."""
     text = torch.from_numpy(tokens[where[:, None] + np.arange(-context - 1, 0)])
-    return torch.cat([_last(model, part, block) for part in text.split(BATCH)]).numpy().astype(np.float64)
+    losses = torch.cat([_last(model, part, block) for part in text.split(BATCH)])
+    return np.asarray(losses.numpy(), dtype=np.float64)
 
 
 def _last(model: Transformer, text: torch.Tensor, block: int) -> torch.Tensor:

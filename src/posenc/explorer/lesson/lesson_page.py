@@ -41,6 +41,7 @@ SECTIONS = (
     Section("turn", "Turn it by hand"),
     Section("shares", "How the pairs add up"),
     Section("distance", "Or say it in the scores"),
+    Section("layer", "One sentence through a whole layer"),
     Section("maps", "Where attention looks, before and after training", "maps"),
     Section("ledger", "The ledger"),
     Section("models", "Six models that differ in nothing else", "models"),

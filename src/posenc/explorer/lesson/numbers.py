@@ -14,6 +14,7 @@ from posenc.encodings.rotates.rope import RoPE
 from posenc.explorer.browser_frequencies import browser_frequencies, browser_sinusoids
 from posenc.explorer.engine_answers import answers_of
 from posenc.explorer.lesson.bugs import BUGS, DISTANCES, broken
+from posenc.explorer.lesson.layer_walk import layer_walk
 from posenc.explorer.lesson.orders import architectures_of, orders_of, own_words
 from posenc.explorer.lesson.rounded import rounded
 from posenc.inspect import input_sum, score_by_distance
@@ -34,6 +35,7 @@ def lesson_data(pairs: tuple[tuple[str, str], ...], seed: int) -> dict[str, Any]
         "grid": _grid(),
         "sum": _sums(pairs[0], seed),
         "distance": _by_distance(),
+        "layer": layer_walk(),
         "rotation": {"frequencies": browser_frequencies(RoPE(dim=8).frequencies), "encoding": "RoPE(dim=8)"},
         "bugs": {"distances": DISTANCES, "switches": [broken(bug) for bug in BUGS]},
         "layouts": _layouts(),

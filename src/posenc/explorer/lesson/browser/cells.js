@@ -18,7 +18,8 @@ const columnsIn = (width) => ROOM.find(([most]) => width < most)[1];
  *
  * rows: [{name, values, note}].  columns: names.  limit: the value of the strongest colours of a diverging scale.
  * low, high: the ends of the scale, -limit and limit if left out.
- * marked: (row, column) that are outlined, as "row/column".  onPick(row, column): a cell was chosen.
+ * marked: (row, column) that are outlined, as "row/column".  picked: the one that was chosen, written likewise.
+ * onPick(row, column): a cell was chosen.
  */
 export function cellTable({ onPick } = {}) {
   const made = element("div", { class: "cells" });
@@ -58,12 +59,14 @@ function complete({ limit = 1, ...given }) {
   return { ...usual, ...given };
 }
 
-function table({ rows, columns, caption, kind, low, high, digits, noteTitle, marked }, [from, to], onPick) {
+function table({ rows, columns, caption, kind, low, high, digits, noteTitle, marked, picked }, [from, to], onPick) {
   const colours = colourTable(kind);
   const noted = rows.some((row) => row.note !== undefined);
   const cell = (value, row, column) => {
     const colour = colours[colourIndex(value, low, high)];
-    const made = element("td", { class: marked.includes(`${row}/${column}`) ? "marked" : null }, number(value, digits));
+    const at = `${row}/${column}`;
+    const state = [marked.includes(at) && "marked", picked === at && "picked"].filter(Boolean).join(" ");
+    const made = element("td", { class: state || null }, number(value, digits));
     made.style.background = css(colour);
     made.style.color = inkOn(colour);
     if (onPick) made.addEventListener("click", () => onPick(row, column));

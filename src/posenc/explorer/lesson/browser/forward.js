@@ -1,4 +1,4 @@
-// The forward pass of a small decoder: embedding, pre-norm layers of attention and GELU, logits, as posenc.lab trains it.
+// Forward pass of a small decoder as posenc.lab trains it: embedding, pre-norm layers of attention and GELU, logits.
 
 import { cosSinTable, sinusoidTable } from "../../browser/angles.js";
 
@@ -19,7 +19,11 @@ export function decoder({ shape, weights, places }) {
     embedding: matrices.embedding,
     blocks: Array.from({ length: layers }, (_, layer) => block(layer)),
     norm: normAt(vectors, "stack.norm"),
-    places: unpacked(places, shape, Array.from({ length: longest }, (_, position) => position)),
+    places: unpacked(
+      places,
+      shape,
+      Array.from({ length: longest }, (_, position) => position),
+    ),
   };
 }
 
@@ -48,13 +52,14 @@ export function probabilities(logits, vocabulary, row = 0) {
   return values;
 }
 
+/** Scaled embeddings, with the rows of an added encoding; behind its last row, that one is used (clamp). */
 function embedded({ embedding, shape: { width }, places }, tokens) {
   const x = new Float64Array(tokens.length * width);
   tokens.forEach((token, at) => {
     for (let channel = 0; channel < width; channel += 1) {
       const index = at * width + channel;
       x[index] = embedding[token * width + channel] * Math.sqrt(width);
-      if (places.rows) x[index] += places.rows[Math.min(index, places.rows.length - width + channel)]; // the last row stays
+      if (places.rows) x[index] += places.rows[Math.min(index, places.rows.length - width + channel)];
     }
   });
   return x;

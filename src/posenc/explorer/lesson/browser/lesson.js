@@ -11,6 +11,7 @@ import { exercises } from "./exercises.js";
 import { hero } from "./hero.js";
 import { keep, showLinked } from "./keep.js";
 import { ladder } from "./ladder.js";
+import { layer } from "./layer.js";
 import { layouts } from "./layouts.js";
 import { ledger } from "./ledger.js";
 import { live } from "./live.js";
@@ -39,6 +40,7 @@ const VIEWS = {
   turn,
   shares,
   distance,
+  layer,
   maps,
   ledger,
   models,

@@ -22,7 +22,10 @@ export function live(view, { live: given }) {
   const state = { text: given.sentence.trim(), model: Math.min(3, models.length - 1), before: 0, head: [1, 0] };
   const parts = { chips: wordChips((text) => set({ text }, true)), next: element("div", { class: "next-words" }) };
   const said = element("p", { class: "readout", role: "status" });
-  const map = heatMap({ label: "Weights of attention: each token of the sentence (row) over the tokens", tallest: 300 });
+  const map = heatMap({
+    label: "Weights of attention: each token of the sentence (row) over the tokens",
+    tallest: 300,
+  });
   const losses = element("tbody");
   const heads = headPicker(given.shape, (head) => set({ head }));
   let newest = null;
@@ -213,7 +216,15 @@ function lossTable(body, { models }) {
     "table",
     { class: "plain ledger-live" },
     element("caption", {}, "Loss of your sentence now; and what 8 bits change of the loss on held-out text"),
-    element("thead", {}, element("tr", {}, head.map((text) => element("th", { scope: "col" }, text)))),
+    element(
+      "thead",
+      {},
+      element(
+        "tr",
+        {},
+        head.map((text) => element("th", { scope: "col" }, text)),
+      ),
+    ),
     body,
   );
 }
