@@ -1,6 +1,6 @@
 // Text as the small models read it: the byte-level pieces that posenc learned from the training text.
 
-/** Parts of a text that pieces never cross, as in GPT-2: words with the space before them, numbers, signs, white space. */
+/** Parts of a text that pieces never cross, as in GPT-2: words with the space before, numbers, signs, white space. */
 const PARTS = /'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+/gu;
 /** A text is cut before words that begin a line after an empty one. */
 const PARAGRAPHS = /(?<=\n\n)(?=\S)/u;
