@@ -12,10 +12,11 @@ import pytest
 
 from posenc import Partial, RoPE
 from posenc.diagnosis import diagnose
-from posenc.frequencies import Linear, Llama3, LongRoPE, Resonance, YaRN
+from posenc.frequencies import Clipped, Geometric, Linear, Llama3, LongRoPE, Proportional, Resonance, YaRN
 from posenc.models import LayerGroup, ModelPositions, diff, from_config, from_gguf, from_megatron, from_meta, to_gguf
 from posenc.models.formats.gguf_architectures import ARCHITECTURES
 from posenc.models.formats.gguf_header import GGUFHead, read_gguf
+from posenc.models.formats.gguf_read import divisors_of, recovered_scaling
 from posenc.models.model_positions import Window, windows_of_layers
 
 
@@ -83,6 +84,8 @@ SCALINGS = (
     Llama3(factor=32.0, original=8192),
     Llama3(factor=16.0, original=8192, low=1.0, high=1.0),
     LongRoPE(short=(1.0,) * 16, long=(1.5,) * 8 + (30.0,) * 8, original=4096, length=32768, factor=1.0, attention=1.25),
+    Proportional(fraction=0.25),
+    Proportional(fraction=0.3125, factor=1.1),
 )
 
 
@@ -303,6 +306,22 @@ def test_divisors_of_llama_3_as_its_converter_forms_them():
     assert from_gguf(odd).groups[0].encodings[0].scaling == LongRoPE(
         (1.0, 2.0, 3.0, 4.0), (1.0, 2.0, 3.0, 4.0), 8192, 8192, 1.0
     )
+
+
+def test_pairs_that_stand_still_have_the_divisor_of_the_converter():
+    """Of llama.cpp's for Gemma 4: 1 for pairs that rotate, 1e30 for the others."""
+    for pairs in range(2, 130):
+        for first in {1, pairs // 3, pairs - 1} - {0}:
+            divisors = (1.0,) * first + (float(np.float32(1e30)),) * (pairs - first)
+            scaling = recovered_scaling(divisors, 1e6, 131072)
+            assert isinstance(scaling, Proportional)
+            assert scaling.rotating(Geometric(2 * pairs)) == first
+            assert np.float32(divisors_of(scaling, 2 * pairs, 1e6)).tolist() == list(divisors)
+    for odd in ((1e30, 1.0), (1e30, 1e30), (1.0, 2.0, 1e30)):
+        with pytest.raises(ValueError, match="must let the slowest pairs alone stand still"):
+            recovered_scaling(odd, 1e6, 4096)
+    with pytest.raises(ValueError, match="scaling must slow every pair or be Proportional"):
+        to_gguf(rotating(RoPE(dim=16, pairing="halves", scaling=Clipped(count=3))), "qwen3", context_length=64)
 
 
 def test_every_architecture_of_the_package_is_known_or_named():

@@ -15,7 +15,7 @@ from posenc.core import validation
 from posenc.core.doors import RotaryEncoding
 from posenc.core.rotation import PairLayout
 from posenc.encodings.rotates.rope import RoPE
-from posenc.frequencies import Geometric, Linear, Llama3, LongRoPE, Rescaled, Scaling, YaRN
+from posenc.frequencies import Geometric, Linear, Llama3, LongRoPE, Proportional, Rescaled, Scaling, YaRN
 from posenc.models.config.config_classes import ConfigClass
 from posenc.models.config.fields import Fields, Options, refuse_unknown_keys, stated_values, waived_notes
 from posenc.models.config.layer_type_rules import MOST_LAYERS
@@ -32,6 +32,8 @@ from posenc.phase.frequencies import EXACT
 
 #: How far float32 divisors of a file may be from those of a formula: their blend is formed from wavelengths in float32.
 TOLERANCE = 1e-4
+#: The divisor by which llama.cpp's converter lets a pair stand still (conversion/gemma.py, Gemma 4).
+STANDS_STILL = 1e30
 #: The count of layers at the end that draft further tokens.
 NEXT = "nextn_predict_layers"
 #: A tenth of mscale_all_dim, in files of multi-head latent attention.
@@ -272,7 +274,9 @@ def shortest_in_float32(value: float, in_file: Callable[[float], float]) -> floa
 
 
 def recovered_scaling(divisors: tuple[float, ...], base: float, length: int) -> Scaling:
-    """The scaling with these divisors of frequencies: Llama 3's with its published numbers, else a plain list."""
+    """The scaling with these divisors: of pairs that stand still, Llama 3's with its published numbers, else a list."""
+    if max(divisors) >= STANDS_STILL:
+        return _proportional(divisors)
     for high in (4.0, 1.0):
         scaling = Llama3(factor=max(divisors), original=8192, low=1.0, high=high) if max(divisors) >= 1.0 else None
         if scaling and np.allclose(divisors, divisors_of(scaling, 2 * len(divisors), base), rtol=TOLERANCE, atol=0.0):
@@ -280,11 +284,25 @@ def recovered_scaling(divisors: tuple[float, ...], base: float, length: int) -> 
     return LongRoPE(divisors, divisors, max(length, 2), max(length, 2), 1.0)
 
 
+def _proportional(divisors: tuple[float, ...]) -> Proportional:
+    """The scaling whose slowest pairs stand still and whose others are all slowed alike."""
+    rotating = sum(divisor < STANDS_STILL for divisor in divisors)
+    if not rotating or len({*divisors[:rotating]}) > 1 or min(divisors[rotating:]) < STANDS_STILL:
+        raise ValueError(
+            "rope_freqs.weight must let the slowest pairs alone stand still, and slow the others alike, if its largest "
+            f"divisor is {STANDS_STILL:g} or more; got {validation.shown(divisors)}. Look at the file."
+        )
+    share, factor = rotating / len(divisors), shortest_in_float32(divisors[0], lambda factor: factor)
+    found = Proportional(share, factor)
+    whole = found.rotating(Geometric(2 * len(divisors))) == rotating
+    return found if whole else replace(found, fraction=math.nextafter(share, 1.0))
+
+
 def divisors_of(scaling: Scaling, dim: int, base: float) -> tuple[float, ...]:
-    """Return the divisor of each frequency."""
+    """Return the divisor of each frequency; STANDS_STILL where a pair does not rotate."""
     plain_frequencies = Geometric(dim, base)
     pairs = zip(plain_frequencies.exact(), Rescaled(plain_frequencies, scaling).exact(), strict=True)
-    return tuple(float(EXACT.divide(before, after)) for before, after in pairs)
+    return tuple(float(EXACT.divide(before, after)) if after else STANDS_STILL for before, after in pairs)
 
 
 def _groups(

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from posenc.core import validation
-from posenc.frequencies import Linear, LongRoPE, YaRN
+from posenc.frequencies import Linear, LongRoPE, Proportional, YaRN
 from posenc.models.formats.gguf_architectures import ARCHITECTURES
-from posenc.models.formats.gguf_read import divisors_of
+from posenc.models.formats.gguf_read import STANDS_STILL, divisors_of
 from posenc.models.formats.single_rotation import SingleRotation, check_positions, layer_count, single_rotation
 from posenc.models.model_positions import ModelPositions, Window, windows_of_layers
 
@@ -156,7 +156,13 @@ def _scaling_keys(rotation: SingleRotation) -> tuple[dict[str, Any], dict[str, t
             f"scaling must have no attention factor to be written as divisors; got {scaling!r:.100}. GGUF has no key "
             "for it."
         )
-    return {"rope.scaling.type": "none"}, {"rope_freqs.weight": divisors_of(scaling, rotation.width, rotation.base)}
+    divisors = divisors_of(scaling, rotation.width, rotation.base)
+    if STANDS_STILL in divisors and not isinstance(scaling, Proportional):
+        raise ValueError(
+            f"scaling must slow every pair or be Proportional to be written as divisors; got {scaling!r:.100}. "
+            "No file of llama.cpp has others whose pairs stand still."
+        )
+    return {"rope.scaling.type": "none"}, {"rope_freqs.weight": divisors}
 
 
 def _yarn(scaling: YaRN) -> dict[str, Any]:
