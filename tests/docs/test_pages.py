@@ -15,6 +15,9 @@ from generator.docstring import docstring
 from generator.text import escaped, file_name, imports, short
 from posenc.core.doors import Claim
 
+#: Fields that measure something.
+MEASURED = {"base", "original", "length", "max_distance", "clip", "scale_base", "extent", "max_period", "initial_bound"}
+
 
 def test_every_claim_has_its_meaning() -> None:
     assert set(encoding.CLAIMS) == set(get_args(Claim))
@@ -48,6 +51,14 @@ def test_every_field_is_described_with_its_default(row: posenc.catalog.Row) -> N
     for field in fields(row.about):
         default = "" if field.default is MISSING else f" = `{short(field.default)}`"
         assert not field.init or f"\n- **`{field.name}`**{default}: " in page, field.name
+
+
+@pytest.mark.parametrize("row", posenc.CATALOG)
+def test_every_field_is_described_on_its_own_page_with_its_unit(row: posenc.catalog.Row) -> None:
+    described = docstring(row.about).arguments
+    assert not [name for name, meaning in described.items() if meaning.startswith("As in ")]
+    units = r"radians|tokens?\b|steps?\b|rows|positions?\b|places?\b|frames|logit|unit"
+    assert not [name for name in MEASURED & set(described) if not re.search(units, described[name], re.IGNORECASE)]
 
 
 def test_code_in_prose_stays_as_it_is() -> None:

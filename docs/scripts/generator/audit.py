@@ -15,9 +15,9 @@ FAR = r"\b\d{4}\b"
 MARKS = {"holds": "✓", "breaks": "**✗**", "not compared": "–"}
 INTRODUCTION = """# Which invariances hold: an audit
 
-A model computes the same for the same tokens, however they are given: alone or in a batch, behind padding, packed into
-one row, with a cache, in chunks, at other positions. `posenc audit mine.py:model` checks that of your model, and
-`posenc.transformers.audit(model)` in Python:
+A model should compute the same for the same tokens, however they are given: alone or in a batch, behind padding,
+packed into one row, with a cache, in chunks, at other positions. `posenc audit mine.py:model` checks that of your
+model, and `posenc.transformers.audit(model)` in Python:
 
 ```console
 $ posenc audit mine.py:model
@@ -26,8 +26,9 @@ $ posenc audit mine.py:model
 It runs a copy of the model in float32 and one in float64, each in two ways for the same tokens. What float32 rounds is
 measured, not set: the plain run's difference between the two copies. A check **breaks** where both ways differ by more
 than four times that (two runs round by themselves, and each may round twice as far by chance), in float32 and in
-float64. Frequencies that were cast may differ by what rounding cosines and sines to bfloat16 does; autocast may do over
-a long distance what it does between near tokens. N is 8,168, or less where a model does not reach that far.
+float64. Two checks allow more. *cast* allows as much as rounding cosines and sines to bfloat16 changes; *autocast*
+allows at a long distance as much as autocast changes between near tokens. N is 8,168, or less where a model does not
+reach that far.
 
 | check | what is compared |
 | --- | --- |
@@ -61,9 +62,9 @@ first, other, second = torch.randint(10, 90, (3, 1, 8), generator=draw)
 """
 FINDINGS: dict[str, Finding] = {
     "left padding": Finding(
-        "A plain forward counts positions from the first token of the row, padding included; `attention_mask` hides "
-        "the padding and moves no position. `generate` passes position_ids where the class takes them, and with them "
-        "the check *left padding with ids* holds. Where you call the model yourself, pass "
+        "In these classes a plain forward counts positions from the first token of the row, padding included; "
+        "`attention_mask` hides the padding and moves no position. `generate` passes position_ids where the class "
+        "takes them, and with them the check *left padding with ids* holds. Where you call the model yourself, pass "
         "`(mask.cumsum(1) - 1).clamp(0)`, or pad on the right.",
         """mask = torch.tensor([[0, 0, 0] + [1] * 8])
 with torch.no_grad():

@@ -47,12 +47,12 @@ little, `slow pairs stopped` (p-RoPE) all of them at once, and `no positions` is
 `NTKAware` is the planner's larger base. ReRoPE is missing: it reads a key at two positions at once, which no rotation
 of queries and keys does.
 """
-LOSS = """The last 16 tokens of each text are read with more and more before them. A longer context is worth having
-where the loss at its end is below that at the trained length, which is what cutting the text gives. Here it never is:
+LOSS = """The last 16 tokens of each text are read with more and more before them. If a longer context
+helped, the loss at its end would be below that at the trained length, which is what a cut text gives. Here it never is:
 models as small as these gain nothing from text so far back, so what is measured is how much each way loses."""
 NEEDLE = """One fact stands somewhere in a text of fillers, at 16 times the trained length. The models do not need to
-know where, and find it without any positions; with no change they lose it in many texts at the new length, seed by seed
-to a different extent, so that five seeds decide no pair."""
+know where, and find it without any positions. With no change they lose it in many texts at the new length. How many
+differs so much from seed to seed that five seeds decide no pair."""
 OTHER = """The planner's new rule, below, was made after the first of the runs above. This is its test: another base,
 twice the length, and a rule that was fixed before anything of this part was trained. Nothing was tuned
 (`posenc extend --task character-lm --encoding "RoPE(dim=16, base=500.0)" --length 512 --tuning 0`)."""

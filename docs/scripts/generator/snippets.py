@@ -2,27 +2,54 @@
 
 from __future__ import annotations
 
+import math
+import re
 from typing import Any
 
 import numpy as np
 
+import posenc
 from generator.text import imports, short
 from posenc.core.doors import AdditiveEncoding, AttentionScore, Encoding, Role, RotaryEncoding
 from posenc.core.rotation import Operator
 
 #: A length that every encoding accepts, however short its table.
 LENGTH = 4
+#: Rows and columns of patches in a vision transformer.
+PATCHES = (14, 14)
+#: Encodings of a vision transformer with that many patches, 12 heads of 64 and a width of 768.
+OF_IMAGES = {
+    "GridSinusoidal": "GridSinusoidal(dims=(384, 384))",
+    "GridLearned": "GridLearned(dim=768, sizes=(14, 14))",
+    "FactorisedLearned": "FactorisedLearned(sizes=(14, 14), dims=(768, 768))",
+    "AxialRoPE": "axial(dim=64)",
+    "MixedRoPE": "MixedRoPE(dim=64)",
+    "HeadwiseRoPE": "HeadwiseRoPE(dim=64, heads=12, shares=(6, 6))",
+    "HARoPE": "HARoPE(axial(dim=64), heads=12)",
+    "SphericalRoPE": "SphericalRoPE(dim=48)",
+    "GridALiBi": "GridALiBi(heads=12)",
+    "WindowBias": "WindowBias(heads=12, window=(14, 14))",
+    "LogCPB": "LogCPB(heads=12, window=(14, 14))",
+    "Decomposed": "Decomposed(dim=64)",
+}
 
 
-def torch_and_jax(encoding: Encoding) -> tuple[str, str]:
-    """The two snippets, as doctests."""
-    return _written(encoding, _TORCH), _written(encoding, _JAX)
+def torch_and_jax(sample: Encoding) -> tuple[str, str]:
+    """The two snippets, as doctests: of the sample, or of a vision transformer where the encoding is for images."""
+    encoding, text, imported = sample, short(sample), imports(sample)
+    if type(sample).__name__ in OF_IMAGES:
+        text = OF_IMAGES[type(sample).__name__]
+        names = sorted(set(re.findall(r"[A-Za-z]+(?=[(])", text)))
+        encoding = eval(text, {name: getattr(posenc, name) for name in names})
+        imported = f"from posenc import {', '.join(names)}"
+    return _written(encoding, text, imported, _TORCH), _written(encoding, text, imported, _JAX)
 
 
 _TORCH = {
     "head": ["import torch", "{imports}", "from posenc.torch import {names}", "encoding = module({encoding})"],
     "random": "torch.randn({shape})",
     "line": f"torch.arange({LENGTH})",
+    "patches": "torch.from_numpy(grid(14, 14))  # rows and columns of the patches of an image",
     "grid": "torch.cartesian_prod({ranges})",
     "range": "torch.arange(2)",
     "made by": "module",
@@ -33,6 +60,7 @@ _JAX = {
     "head": ["import jax.numpy as jnp", "{imports}", "from posenc.jax import {names}", "encoding = bind({encoding})"],
     "random": "jnp.ones(({shape}))",
     "line": f"jnp.arange({LENGTH})",
+    "patches": "jnp.asarray(grid(14, 14))  # rows and columns of the patches of an image",
     "grid": 'jnp.stack(jnp.meshgrid({ranges}, indexing="ij"), -1).reshape(-1, {axes})',
     "range": "jnp.arange(2)",
     "made by": "bind",
@@ -41,14 +69,16 @@ _JAX = {
 }  # fmt: skip
 
 
-def _written(encoding: Encoding, words: dict[str, Any]) -> str:
+def _written(encoding: Encoding, text: str, imported: str, words: dict[str, Any]) -> str:
     """Write one snippet: imports, the module or pytree, inputs, the call, and the shape of the result."""
     names = words["made by"] if isinstance(encoding, AdditiveEncoding) else f"attention, {words['made by']}"
-    head = [line.format(imports=imports(encoding), encoding=short(encoding), names=names) for line in words["head"]]
+    if _of_an_image(encoding):
+        imported += "\nfrom posenc.positions import grid"
+    head = [line.format(imports=imported, encoding=text, names=names) for line in words["head"]]
     head = [line for lines in head for line in lines.split("\n")]
     lines = [*head, f"positions = {_positions(encoding, words)}"]
     drawn = lambda *shape: words["random"].format(shape=", ".join(map(str, shape)))  # noqa: E731
-    length = LENGTH if encoding.axes == 1 else 2**encoding.axes
+    length = math.prod(PATCHES) if _of_an_image(encoding) else LENGTH if encoding.axes == 1 else 2**encoding.axes
     if isinstance(encoding, AdditiveEncoding):
         lines += [f"x = {drawn(2, length, encoding.width)}", f"y = {words['add']}x, positions)"]
         return _doctest(lines, words, {"y": _attached_shape(encoding, length)})
@@ -75,10 +105,16 @@ def _attended(encoding: Encoding, words: dict[str, Any], lines: list[str], drawn
     return _doctest(lines, words, {"output": (1, heads, length, width)})
 
 
+def _of_an_image(encoding: Encoding) -> bool:
+    return encoding.axes == len(PATCHES)
+
+
 def _positions(encoding: Encoding, words: dict[str, Any]) -> str:
     axes = encoding.axes
     if axes == 1:
         return words["line"]
+    if _of_an_image(encoding):
+        return words["patches"]
     return words["grid"].format(ranges=", ".join([words["range"]] * axes), axes=axes)
 
 

@@ -26,7 +26,7 @@ ENCODING_SECONDS = 300.0
 
 @dataclass(frozen=True)
 class CheckVerb(Verb):
-    """Check your own encoding against every published convention, and name the mistake.
+    """Check your own encoding against the published conventions, and name the mistake.
 
     FILE.py is your own file: it runs, in a process of its own with limits of time and memory. NAME is one of these,
     known by the names of arguments:
@@ -63,7 +63,7 @@ class CheckVerb(Verb):
     """The base your code should use; 10000 if left out. Not with --against, which states it."""
 
     against: Annotated[str | None, tyro.conf.arg(metavar="ENCODING")] = None
-    """The one encoding to compare with, in place of every published convention."""
+    """The one encoding to compare with, in place of the published conventions."""
 
     layout: Annotated[str | None, tyro.conf.arg(metavar="LAYOUT")] = None
     """The order of axes that x must have: batch-first or sequence-first."""

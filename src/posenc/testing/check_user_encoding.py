@@ -210,7 +210,7 @@ def _different(
 
 
 def _compared_with_conventions(code: RemoteCode, built: Mapping[str, Any], base: float | None) -> CodeReport:
-    """Compare with every published convention, where there are any for such numbers."""
+    """Compare with the published conventions, where there are any for such numbers."""
     door = str(built.get("door"))
     nothing = CodeReport(False, door, built["encoding"], consistent=True)
     if built.get("learned") or door == "scores":

@@ -49,7 +49,7 @@ def check_code(
     base: float | None = None,
     layout: Layout | None = None,
 ) -> CodeReport:
-    """Call code of your own, compare it with every published convention, and name its mistake if it makes one.
+    """Call code of your own, compare it with the published conventions, and name its mistake if it makes one.
 
     The code runs in this process: `posenc check` runs a file in a process of its own. Where the code is right, another
     width and an odd one are asked for as well, or 12 heads. Calls for more, fewer and other positions follow one

@@ -39,7 +39,7 @@ def judge_bias_values(
     Args:
         probed: Biases that code returned.
         tensors: Tensors of the module, in which a table of T5 is looked for.
-        against: The encoding that is meant, in place of every published one.
+        against: The encoding that is meant, in place of the published ones.
 
     Raises:
         ValueError: `against` has no biases, or other heads.

@@ -40,12 +40,12 @@ class GridSinusoidal(AdditiveEncoding):
     frequency_dim=6 for d = 10. diffusers' video has dims (d/4, 3d/8, 3d/8), order=(0, 2, 1). DETR counts from 1:
     `positions.grid_from_mask`.
 
-    Positions (*batch, n, axes), integers or float32/float64, radians per step; result (*batch, n, sum of dims).
+    Positions (*batch, n, axes), integers or float32/float64, in steps; result (*batch, n, sum of dims).
 
     Args:
         dims: Channels of each slice, even; one slice for each coordinate.
         order: The coordinate each slice reads; None is 0, 1, ….
-        base: Frequency i is base^(-2i/frequency_dim).
+        base: Frequency i is base^(-2i/frequency_dim), in radians per step.
         layout: "interleaved" (a sine, its cosine) or "concatenated" (sines, cosines) within each slice, or "gathered":
             the sines of all slices, then all cosines.
         first: "sine" or "cosine".

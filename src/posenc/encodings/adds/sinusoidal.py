@@ -1,4 +1,4 @@
-"""Sinusoidal encoding, in every published convention."""
+"""Sinusoidal encoding, in its published conventions."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ class Sinusoidal(AdditiveEncoding):
     Vaswani et al. 2017, arXiv:1706.03762, §3.5. The published conventions are named by fields. MLX's
     SinusoidalPositionalEncoding is layout="concatenated", exponent="i/(d/2-1)", scale=sqrt(2/dim).
 
-    Positions (*batch, n), integers or float32/float64, radians per step; result (*batch, n, dim).
+    Positions (*batch, n), integers or float32/float64, in steps; result (*batch, n, dim).
 
     Args:
         dim: Channels of the embedding.
-        base: The wavelengths rise from 2π towards base·2π.
+        base: The wavelengths rise from 2π towards base·2π positions.
         layout: "interleaved" as in the paper, or "concatenated" (all sines, then all cosines: tensor2tensor).
         exponent: "2i/d" (paper), "i/d", or "i/(d/2-1)" (tensor2tensor).
         first: "sine" (paper) or "cosine".

@@ -30,7 +30,7 @@ class TimestepEmbedding(AdditiveEncoding):
             ADM.
         flip: Cosines before sines, as in most models with shift 0.
         scale: Multiplies the time step, 1000 where it is given in [0, 1].
-        max_period: ω falls from 1 towards its inverse.
+        max_period: ω falls from 1 towards its inverse, in radians per time step.
         numerics: "exact", or "float32" for what released models compute.
 
     Raises:

@@ -30,7 +30,7 @@ class BoundedALiBi(CheckedBias):
     Args:
         heads: Heads of the layer.
         per_head: Whether each head has its own bound, or the layer one.
-        initial_bound: Where the bound starts.
+        initial_bound: Where the bound starts, as a number that is added to a logit.
 
     Raises:
         ValueError: An argument breaks its rule; the message names it.

@@ -31,7 +31,7 @@ class Sandwich(CheckedBias):
     Args:
         heads: Heads of the layer.
         dim: The d̄ of the source, even; it is not a width of the model.
-        base: The b of ω_i = b^(-2i/dim).
+        base: The b of ω_i = b^(-2i/dim), in radians per step.
 
     Raises:
         ValueError: An argument breaks its rule; the message names it.

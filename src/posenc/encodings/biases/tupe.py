@@ -43,8 +43,8 @@ class TUPE(CheckedBias):
         dim: Channels of a head.
         length: Positions, with the class token.
         relative: Whether there is a table as in T5 (TUPE-R), with two rows for the class token, or none (TUPE-A).
-        buckets: As in `T5Bias`, for the table alone.
-        max_distance: As in `T5Bias`, for the table alone.
+        buckets: Rows of the table for distances, for both directions together.
+        max_distance: From here on all distances share the last bucket, in steps.
         epsilon: Added to the variance of the layer norm.
 
     Raises:

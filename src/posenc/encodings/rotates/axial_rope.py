@@ -32,29 +32,34 @@ class AxialRoPE(RotaryEncoding):
     """Rotate pair i by the angle position[axis[i]] · base^(-2·frequency_index[i]/frequency_dim); `axial` names some.
 
     For the patches of an image, `axial(dim=64)` chooses the axes, the frequencies and the pairing. Every rotation over
-    a grid, a video or mixed media is these choices: the axis of each pair, its frequency, and how channels are paired.
-    Su et al. 2021, arXiv:2104.09864, eq. 15, on each axis; over two axes Fang et al. 2023, arXiv:2303.11331, and Heo et
-    al. 2024, arXiv:2403.13298, §3.2; in sections Wang et al. 2024, arXiv:2409.12191.
+    a grid, a video or mixed media whose pairs read one coordinate each is three choices: the axis of each pair, its
+    frequency, and how channels are paired. Su et al. 2021, arXiv:2104.09864, eq. 15, on each axis; over two axes Fang
+    et al. 2023, arXiv:2303.11331, and Heo et al. 2024, arXiv:2403.13298, §3.2; in sections Wang et al. 2024,
+    arXiv:2409.12191.
 
     Positions (*batch, n, axes), integers or float32/float64; the Rotation holds cos and sin of shape (*batch, n,
     dim/2).
 
     Args:
         axis: The coordinate that each pair reads, from 0; as many as pairs.
-        frequency_index: Which frequency, from 0.
+        frequency_index: Which of the frequencies each pair takes, from 0.
         frequency_dim: The d of the frequencies base^(-2i/d): dim where axes share them, dim/axes where each has its
             own. Or frequencies to choose from, Bands or Joined, say; base and scaling then keep their defaults.
-        base: The base of these frequencies.
+        base: The base of these frequencies, which are in radians per step.
         pairing: "adjacent" pairs channels (2i, 2i+1), "halves" (i, i + dim/2), inside each of `blocks` equal blocks.
         blocks: Equal blocks of channels inside which pairs are formed.
-        numerics: As in `RoPE`.
-        scaling: As in `RoPE`; a scaling changes all frequencies, before each pair takes one.
+        numerics: "exact", or "float32" for what released models compute.
+        scaling: How to change the frequencies for a longer context, before each pair takes one; None for not at all.
 
     Raises:
         ValueError: A field or `positions` breaks its rule; the message names it.
         TypeError: A field or `positions` has the wrong type.
 
     Example:
+        >>> from posenc import axial
+        >>> from posenc.positions import grid
+        >>> axial(dim=64).rotation(grid(14, 14)).cos.shape  # 14 × 14 patches of a vision transformer, 32 pairs
+        (196, 32)
         >>> rotation = AxialRoPE(axis=(0, 1), frequency_index=(0, 0), frequency_dim=2).rotation([[1, 0], [0, 1]])
         >>> rotation.cos.round(4).tolist()
         [[0.5403, 1.0], [1.0, 0.5403]]

@@ -34,7 +34,8 @@ class CayleySTRING(RotaryEncoding):
     Args:
         dim: Channels of a head.
         axes: Coordinates of a position.
-        base: Where the frequencies begin, base^(-2i/dim), shared out to the axes by a direction drawn for each pair.
+        base: Where the frequencies begin, base^(-2i/dim) radians per step, shared out to the axes by a direction drawn
+            for each pair.
 
     Raises:
         ValueError: A field or argument breaks its rule; the message names it.

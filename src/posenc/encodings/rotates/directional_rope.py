@@ -39,7 +39,7 @@ class DirectionalRoPE(RotaryEncoding):
         direction: Of each pair, in half revolutions from the first coordinate, from -1 to 1.
         frequency_index: Which frequency each pair has, from 0.
         frequency_dim: The d of the frequencies base^(-2i/d).
-        base: The base of these frequencies.
+        base: The base of these frequencies, which are in radians per step.
         pairing: "adjacent" pairs channels (2i, 2i+1), "halves" (i, i + dim/2), dim twice the number of directions.
 
     Raises:

@@ -28,7 +28,7 @@ class DualBaseRoPE(RotaryEncoding):
 
     Args:
         dim: Channels of a head, a multiple of 4.
-        base: Base of the frequencies of the first half.
+        base: Base of the frequencies of the first half, which are in radians per step.
         second_base: Base of the frequencies of the second half.
         pairing: "adjacent" pairs channels (2i, 2i+1); "halves" pairs (i, i + dim/4) inside each half of the head.
         numerics: "exact", or "float32" for what released models compute.

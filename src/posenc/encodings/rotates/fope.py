@@ -36,7 +36,7 @@ class FoPE(RotaryEncoding):
         dim: Channels of a head.
         heads: Heads as they are rotated (repeat grouped ones first).
         length: Trained length, in steps.
-        base: The b of ω_j = b^(-2j/dim).
+        base: The b of ω_j = b^(-2j/dim), in radians per step.
         padding: S of a dropped pair: "zero" (no rotation; vLLM) or "one" (mixed and scaled; the authors' code).
         gain: Gain of the noise in the initial coefficients, 0.3 to 0.6 depending on the size of the model.
 
@@ -109,5 +109,6 @@ ROW = Row(
     (FoPE(dim=4, heads=2, length=100), FoPE(dim=8, heads=3, length=64, base=100.0, padding="one", gain=0.6)),
     "Hua et al. 2024, arXiv:2412.17739",
     ("FourierRotaryEmbedding (vLLM)", "FourierEmbedding (OLMo fork)"),
-    "For decoders that run longer than they were trained: every frequency completed a full revolution in training.",
+    "For decoders that run longer than they were trained: the frequencies that it keeps completed a full revolution in "
+    "training.",
 )

@@ -44,7 +44,7 @@ class HeadwiseRoPE(RotaryEncoding):
         dim: Channels of a head.
         heads: Heads as they are rotated (repeat grouped ones first).
         shares: How many heads each axis has, the first ones the first axis; together at most `heads`.
-        base: Base of the frequencies.
+        base: Base of the frequencies, which are in radians per step.
         pairing: "adjacent" pairs channels (2i, 2i+1), "halves" (i, i + dim/2).
 
     Raises:

@@ -31,7 +31,7 @@ class LearnedRoPE(RotaryEncoding):
 
     Args:
         dim: Channels of a head.
-        base: Where the frequencies begin.
+        base: Where the frequencies begin: base^(-2i/dim), in radians per step.
         pairing: "adjacent" pairs channels (2i, 2i+1), "halves" (i, i + dim/2).
 
     Raises:

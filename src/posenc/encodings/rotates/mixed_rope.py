@@ -32,7 +32,7 @@ class MixedRoPE(RotaryEncoding):
 
     Args:
         dim: Channels of a head, a multiple of 4.
-        base: Base of the initial lengths.
+        base: Base of the initial lengths, in radians per step.
         pairing: "adjacent" pairs channels (2i, 2i+1), "halves" (i, i + dim/2).
 
     Raises:

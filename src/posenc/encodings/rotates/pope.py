@@ -35,7 +35,7 @@ class PoPE(RotaryEncoding):
     Args:
         dim: Channels of a head.
         heads: Heads of the keys as they are rotated (repeat grouped ones first).
-        base: Channel c has the frequency base^(-c/dim).
+        base: Channel c has the frequency base^(-c/dim), in radians per step.
         phase: Where δ begins, "zero" or "uniform" in [-2π, 0].
 
     Raises:

@@ -28,7 +28,7 @@ class RoPE(RotaryEncoding):
 
     Args:
         dim: Channels of a head, all of which rotate (wrap in `Partial` to rotate some).
-        base: Frequency i is base^(-2i/dim).
+        base: Frequency i is base^(-2i/dim), in radians per step.
         pairing: "adjacent" pairs channels (2i, 2i+1), as in the paper; "halves" pairs (i, i + dim/2), as in GPT-NeoX.
         numerics: "exact", or "float32" for what released models compute.
         scaling: How to change the frequencies for a longer context, for example `YaRN(factor=4.0, original=4096)`, or

@@ -31,7 +31,7 @@ class RoPEPlusPlus(RotaryEncoding):
     Args:
         dim: Channels of a head.
         heads: Query heads as they are rotated, an even number.
-        base: Frequency i is base^(-2i/dim).
+        base: Frequency i is base^(-2i/dim), in radians per step.
         pairing: "adjacent" pairs channels (2i, 2i+1); "halves" pairs (i, i + dim/2), as released.
 
     Raises:

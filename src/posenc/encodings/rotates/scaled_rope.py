@@ -110,8 +110,7 @@ ROWS: tuple[Row, ...] = (
     _row(
         "Wang et al. 2024, arXiv:2403.00071",
         ("Resonance RoPE", "Resonance YaRN"),
-        "To have every angle past the trained length be one that was seen in training, for the pairs that have rotated "
-        "once.",
+        "For a longer context in which pairs that completed a full revolution in training meet no new angle.",
         RoPE(dim=8, scaling=Resonance()),
         RoPE(dim=8, scaling=Resonance(scaling=YaRN(factor=4.0, original=64, beta_fast=8.0))),
     ),

@@ -31,7 +31,7 @@ class SphericalRoPE(RotaryEncoding):
 
     Args:
         dim: Channels of a head, a multiple of 3.
-        base: Base of the frequencies.
+        base: Base of the frequencies, which are in radians per step.
 
     Raises:
         ValueError: A field or `positions` breaks its rule; the message names it.

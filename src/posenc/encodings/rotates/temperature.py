@@ -66,7 +66,7 @@ class LogNTemperature(Temperature):
 
     Args:
         dim: Channels of a head.
-        length: The trained length, from 2.
+        length: The trained length, in tokens, from 2.
         start: The first place is position 0 plus this.
 
     Raises:
@@ -141,7 +141,7 @@ class PowerTemperature(Temperature):
     Args:
         dim: Channels of a head.
         exponent: How fast queries lengthen.
-        length: Where τ is 2^exponent.
+        length: The place where τ is 2^exponent, in tokens.
         start: The first place is position 0 plus this.
 
     Raises:

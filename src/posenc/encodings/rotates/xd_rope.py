@@ -42,9 +42,10 @@ class XDRoPE(RotaryEncoding):
     Args:
         sections: Pairs of each axis, (width, height, image) or (position, width, height, image); dim is twice their
             sum.
-        base: Frequency i is base^(-2i/dim).
-        numerics: As in `RoPE`.
-        scaling: As in `RoPE`; HunYuan's alpha is `NTKAware(factor=alpha)`.
+        base: Frequency i is base^(-2i/dim), in radians per step.
+        numerics: "exact", or "float32" for what released models compute.
+        scaling: How to change the frequencies for a longer context, or None; HunYuan's alpha is
+            `NTKAware(factor=alpha)`.
 
     Raises:
         ValueError: A field or `positions` breaks its rule; the message names it.

@@ -60,7 +60,7 @@ class XPos(RotaryEncoding):
 
     Args:
         dim: Channels of a head.
-        base: Frequency i is base^(-2i/dim).
+        base: Frequency i is base^(-2i/dim), in radians per step.
         scale_base: Steps over which a pair decays by ζ_i.
         gamma: Keeps ζ_0 above 0.
         centre: The position that is not stretched. Positions may be as far from it as the stretch stays within 2^±100

@@ -42,7 +42,7 @@ class ContextualGRAPE(Gathers):
         dim: Channels of a head.
         heads: Heads of the layer.
         model_dim: Channels of the layer's input.
-        base: Base of RoPE's frequencies, with which training begins.
+        base: Base of RoPE's frequencies, in radians per step, with which training begins.
         own_clocks: Whether each head has a W and c of its own.
         own_frequencies: Whether it has frequencies of its own.
         initial: softplus(c) at the beginning of training.

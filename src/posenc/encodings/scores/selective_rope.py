@@ -44,7 +44,7 @@ class SelectiveRoPE(Gathers):
         model_dim: Channels of the layer's input, a multiple of heads.
         rank: Width between w_in and w_out.
         taps: How many keys the filter reads, the last of which is its own (`d_conv`).
-        base: Base of the factors that angles are multiplied by (`temp_theta`).
+        base: Base of the factors that angles are multiplied by, which have no unit (`temp_theta`).
         gated: Whether φ is multiplied by a gate σ(gate·x̂ + bias) a head.
         epsilon: Added to the squared length by which x̂ is divided.
 

@@ -39,7 +39,7 @@ class TransformerXL(ByDistance):
         dim: Channels of a head.
         heads: Heads of the layer.
         model_dim: Width of the sinusoid, even.
-        base: The b of ω_i = b^(-2i/model_dim).
+        base: The b of ω_i = b^(-2i/model_dim), in radians per step.
 
     Raises:
         ValueError: An argument breaks its rule; the message names it.

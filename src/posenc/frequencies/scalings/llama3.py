@@ -23,7 +23,7 @@ class Llama3(Scaling):
 
     Args:
         factor: How many times longer than the trained length, ≥ 1: 8 in Llama 3.1, 32 in Llama 3.2.
-        original: Trained length.
+        original: Trained length, in tokens.
         low: Revolutions over the trained length below which a pair is slowed by the factor.
         high: Revolutions above which a pair stays; equal to `low` (Llama 4 Scout), nothing is blended.
 

@@ -33,8 +33,8 @@ class LongRoPE(Scaling):
     Args:
         short: A divisor for each pair, for lengths up to `original`.
         long: A divisor for each pair, for longer ones.
-        original: Trained length, from 2.
-        length: Length to serve.
+        original: Trained length, in tokens, from 2.
+        length: Length to serve, in tokens.
         factor: s of the attention factor √(1 + ln s / ln original), 1 for s = 1; the longest length / original where a
             file has none.
         attention: Attention factor itself, where it is given in place of the formula's.

@@ -68,9 +68,9 @@ class DynamicNTK(Scaling):
 
     Args:
         factor: How many times longer than the trained length; ≥ 1.
-        original: Trained length.
-        length: Length to serve; up to `original` nothing changes. numerics="float32" follows transformers for a length
-            that is a plain integer.
+        original: Trained length, in tokens.
+        length: Length to serve, in tokens; up to `original` nothing changes. numerics="float32" follows transformers
+            for a length that is a plain integer.
 
     Raises:
         TypeError: A field has the wrong type.

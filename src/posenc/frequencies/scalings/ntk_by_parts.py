@@ -21,7 +21,7 @@ class NTKByParts(Scaling):
 
     Args:
         factor: How many times longer than the trained length; ≥ 1.
-        original: Trained length.
+        original: Trained length, in tokens.
         alpha: Revolutions below which a pair is slowed by the factor; the paper's value for LLaMA.
         beta: Revolutions above which a pair stays, above `alpha`; the paper's value for LLaMA.
 

@@ -27,12 +27,12 @@ class YaRN(Scaling):
     """ω' = (1 - ρ)·ω + ρ·ω/factor, with ρ rising linearly in the index of the pair from c(beta_fast) to c(beta_slow).
 
     c(r) = d·ln(original/2πr) / (2·ln base) is the pair that makes r full revolutions over the trained length; cos and
-    sin are multiplied by 0.1·ln(factor) + 1. The ramp is that of the authors' code, which every release follows; the
+    sin are multiplied by 0.1·ln(factor) + 1. The ramp is that of the authors' code, which releases follow; the
     paper's own is `NTKByParts`.
 
     Args:
         factor: How many times longer than the trained length; ≥ 1.
-        original: Trained length.
+        original: Trained length, in tokens.
         beta_fast: Revolutions above which a pair stays.
         beta_slow: Revolutions below which a pair is slowed by the factor.
         truncate: Whether the ends of the ramp are rounded outwards to whole pairs; gpt-oss does not.

@@ -13,7 +13,7 @@ export const finderView = {
   title: "Position finder",
   about:
     "Type the values that you know, a dimension and its value on each line. " +
-    "posenc finds the positions under every published convention.",
+    "posenc finds the positions under the published conventions.",
   ofEncoding: false,
   asks: "finder",
   build,
