@@ -52,3 +52,16 @@ def test_a_folder_saved_by_transformers_5_in_mlx_lm() -> None:
 def test_engines_agree_on_llama_3(name: str) -> None:
     (row,) = rows({**SAVED_BY_TRANSFORMERS_5, "vocab_size": 1000}, name).values()
     assert row.cells["pairs"].source == "live"
+
+
+@pytest.mark.nightly
+def test_long_rope_is_chosen_by_the_sequence_or_by_the_served_length() -> None:
+    longrope = {"rope_type": "longrope", "short_factor": [1.0] * 16, "long_factor": [1.0 + 2.0 * i for i in range(16)]}
+    config = {
+        "model_type": "phi3", "hidden_size": 256, "num_attention_heads": 8, "num_hidden_layers": 2, "vocab_size": 1000,
+        "max_position_embeddings": 131072, "original_max_position_embeddings": 4096, "rope_scaling": longrope,
+    }  # fmt: skip
+    found = rows(config, "vllm", "sglang")
+    assert found["sglang"].cells["frequencies"].value == "as the file"
+    assert found["vllm"].cells["frequencies"].value.startswith("The long list of LongRoPE is used where the short one")
+    assert found["vllm"].reports[0].startswith("vllm-project/vllm#27431")

@@ -35,7 +35,7 @@ def wide_enough() -> Iterator[None]:
 def say(line: str) -> None:
     """Print a line to the reader, apart from the answer."""
     with contextlib.suppress(OSError, ValueError, AttributeError):
-        print(line, file=sys.stderr)
+        print(f"{line}\n", end="", file=sys.stderr)  # in one piece, since threads say lines too
 
 
 def write_every_character() -> None:

@@ -8,6 +8,8 @@ from dataclasses import MISSING, fields, is_dataclass
 
 #: Characters of a line, above the longest that is meant: LongRoPE's factors.
 LONGEST_LINE = 4_000
+#: Values of a tuple that a sentence shows one by one.
+LONGEST_TUPLE = 8
 
 
 class Lines(abc.ABC):
@@ -112,6 +114,22 @@ def short(encoding: object) -> str:
         f"{field.name}={short(value)}" for field, value in values if field.default is MISSING or value != field.default
     ]
     return f"{type(encoding).__name__}({', '.join(shown)})"
+
+
+def abridged(record: object) -> str:
+    """A record's repr for a sentence: of a long tuple, its first and last value and their count.
+
+    Example:
+        >>> from posenc.frequencies import LongRoPE
+        >>> print(abridged(LongRoPE(short=(1.0,) * 48, long=(1.5,) * 48, original=4, length=8, factor=2.0)))
+        LongRoPE(short=48 from 1.0 to 1.0, long=48 from 1.5 to 1.5, original=4, length=8, factor=2.0, attention=None)
+    """
+    if isinstance(record, tuple) and len(record) > LONGEST_TUPLE:
+        return f"{len(record)} from {record[0]!r} to {record[-1]!r}"
+    if not is_dataclass(record) or isinstance(record, type):
+        return repr(record)
+    shown = (f"{field.name}={abridged(getattr(record, field.name))}" for field in fields(record) if field.repr)
+    return f"{type(record).__name__}({', '.join(shown)})"
 
 
 def yes(answer: bool) -> str:

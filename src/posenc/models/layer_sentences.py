@@ -70,7 +70,7 @@ def _rotation(encoding: RotaryEncoding, channels: Pairing) -> str:
     if base is not None:
         words.append(f"base {base:,.10g}")
     if isinstance(scaling, Scaling):
-        words.append(f"scaled by {scaling!r}")
+        words.append(f"scaled by {text_lines.abridged(scaling)}")
     factor = getattr(inner, "attention_factor", 1.0)
     if factor != 1.0:
         words.append(f"cos and sin times {factor:.6g}")

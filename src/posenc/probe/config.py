@@ -37,7 +37,7 @@ def layers_of_model(config: Mapping[str, Any], positions: ModelPositions) -> int
     """Layers of the whole model; as many as a probe has where neither the file nor its positions count them."""
     numbered = [layer + 1 for group in positions.groups for layer in group.layers]
     stated = config.get(layer_key(config))
-    return max([*numbered, stated if isinstance(stated, int) and not numbered else FEWEST_LAYERS])
+    return max(numbered, default=stated if isinstance(stated, int) else FEWEST_LAYERS)
 
 
 def layer_key(config: Mapping[str, Any]) -> str:

@@ -22,6 +22,11 @@ def scores_of(rotate: Rotate, request: dict[str, Any]) -> np.ndarray:
     return np.asarray((queries @ key).reshape(len(distances), channels).T)
 
 
+def by_heads(vectors: Any, rope: Any) -> Any:
+    """Vectors (n, channels) as a class takes them: (n, heads, channels), or flat where LongRoPE has one way alone."""
+    return vectors[:, None] if hasattr(rope, "forward_native") else vectors
+
+
 def answered(rotates: dict[int, Rotate], request: dict[str, Any], **facts: Any) -> dict[str, Any]:
     """The answer with the scores of every layer that rotates; layers that share a function share its scores."""
     known: dict[int, np.ndarray] = {}

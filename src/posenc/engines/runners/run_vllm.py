@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rotated_scores import ADJACENT, Rotate, answered, head_width, loaded_config, parameters_by_layer
+from rotated_scores import ADJACENT, Rotate, answered, by_heads, head_width, loaded_config, parameters_by_layer
 from stubs import stub_instead
 
 PACKAGE = "vllm.model_executor.layers.rotary_embedding"
@@ -66,6 +66,13 @@ def _rope_package(site: Path) -> Any:
     return module.get_rope
 
 
+def _serve(length: int) -> None:
+    """Let vLLM serve sequences of this length, its max_model_len: LongRoPE chooses its factors by it, once for all."""
+    import vllm.config
+
+    vllm.config.get_current_vllm_config.return_value.model_config.max_model_len = length
+
+
 def _rotate(get_rope: Any, config: Any, parameters: dict[str, Any]) -> Rotate:
     import torch
 
@@ -76,14 +83,16 @@ def _rotate(get_rope: Any, config: Any, parameters: dict[str, Any]) -> Rotate:
         parameters = {**{key: parameters[key] for key in taken}, **own}
     if config.model_type in ("deepseek_v2", "deepseek_v3") and parameters["rope_type"] != "default":
         parameters = {**parameters, "rope_type": "deepseek_yarn"}
+    _serve(config.max_position_embeddings)
     rope = get_rope(
         head, max_position=config.max_position_embeddings, is_neox_style=config.model_type not in ADJACENT,
         rope_parameters=parameters, dtype=torch.float32,
     )  # fmt: skip
 
     def rotate(vectors: np.ndarray, positions: np.ndarray) -> np.ndarray:
-        shaped = torch.as_tensor(vectors)[:, None]
-        rotated, _ = rope.forward_native(torch.as_tensor(positions), shaped, shaped.clone())
+        shaped = by_heads(torch.as_tensor(vectors), rope)
+        forward = getattr(rope, "forward_native", rope.forward)
+        rotated, _ = forward(torch.as_tensor(positions), shaped, shaped.clone())
         return np.asarray(rotated.numpy()).reshape(vectors.shape)
 
     return rotate
