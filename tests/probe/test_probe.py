@@ -68,6 +68,14 @@ def test_what_a_right_engine_applies_is_read(folder: Path, answers: dict[str, ob
         assert abs(layer.amplitude - 1) <= layer.amplitude_error < 1e-5
 
 
+@pytest.mark.parametrize("layers", [1, 2])
+def test_a_model_of_fewer_layers_is_probed_whole(layers: int, tmp_path: Path) -> None:
+    folder = write_probe({**LLAMA, "num_hidden_layers": layers}, tmp_path / "probe", length=64)
+    reading = read_probe(folder, engine()(folder, BASE))
+    assert reading.diagnosis.agree
+    assert len(reading.layers) == layers
+
+
 @pytest.mark.parametrize("name", PLANTED)
 def test_a_planted_mistake_is_named(name: str, folder: Path) -> None:
     changes, base, mistake = PLANTED[name]
