@@ -108,6 +108,12 @@ FAILED_INSTALLATIONS = {
         "import sys; sys.exit('ERROR: command gcc failed: No such file')",
         "downloading new-engine 1.0: it ended with code 1: ERROR: command gcc failed",
     ),
+    "folders that come and go": (
+        "import os, sys, tempfile, time\nend = time.monotonic() + 3\nwhile time.monotonic() < end:\n"
+        "    for one in [tempfile.mkdtemp() for _ in range(50)]:\n        os.rmdir(one)\n"
+        "sys.exit('ERROR: it is over')",
+        "downloading new-engine 1.0: it ended with code 1: ERROR: it is over",
+    ),
     "nothing": (
         "import pathlib, sys\nplace = sys.argv[sys.argv.index('--dest') + 1]\npathlib.Path(place).mkdir()",
         "installing new-engine: pip downloaded no file of that name",

@@ -180,10 +180,12 @@ def _building(package: Package, wheels: Path) -> dict[str, str]:
 
 
 def _bytes_below(folder: Path) -> int:
+    """Bytes of the files below a folder, while pip makes, moves and removes some: `os.walk` passes over these."""
     total = 0
-    for path in folder.rglob("*"):
-        with contextlib.suppress(OSError):  # pip moved it meanwhile
-            total += path.lstat().st_size
+    for place, _, names in os.walk(folder):
+        for name in names:
+            with contextlib.suppress(OSError):
+                total += Path(place, name).lstat().st_size
     return total
 
 
