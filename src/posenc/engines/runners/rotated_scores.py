@@ -22,7 +22,7 @@ def scores_of(rotate: Rotate, request: dict[str, Any]) -> np.ndarray:
     return np.asarray((queries @ key).reshape(len(distances), channels).T)
 
 
-def by_heads(vectors: Any, rope: Any) -> Any:
+def shaped_for(vectors: Any, rope: Any) -> Any:
     """Vectors (n, channels) as a class takes them: (n, heads, channels), or flat where LongRoPE has one way alone."""
     return vectors[:, None] if hasattr(rope, "forward_native") else vectors
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from rotated_scores import ADJACENT, Rotate, answered, by_heads, head_width, loaded_config, parameters_by_layer
+from rotated_scores import ADJACENT, Rotate, answered, head_width, loaded_config, parameters_by_layer, shaped_for
 from stubs import stub
 
 #: Packages that are imported, and that no rotation calls.
@@ -54,7 +54,7 @@ def _rotate(get_rope: Any, config: Any, parameters: dict[str, Any]) -> Rotate:
     )  # fmt: skip
 
     def rotate(vectors: np.ndarray, positions: np.ndarray) -> np.ndarray:
-        shaped = by_heads(torch.as_tensor(vectors), rope)
+        shaped = shaped_for(torch.as_tensor(vectors), rope)
         forward = getattr(rope, "forward_native", rope.forward)
         rotated, _ = forward(torch.as_tensor(positions), shaped, shaped.clone())
         return np.asarray(rotated.numpy()).reshape(vectors.shape)
