@@ -58,6 +58,40 @@ def test_two_devices_that_share_positions() -> None:
     )
 
 
+OUTPUTS = """
+import jax, jax.numpy as jnp, numpy as np
+from jax.sharding import Mesh, NamedSharding, PartitionSpec as P
+from posenc import RoPE, T5Bias
+from posenc.jax import attention, attention_tiles, bind
+
+attention_tiles.NUMBERS = 1 << 18  # several tiles of queries
+mesh = Mesh(np.array(jax.devices()).reshape(2, 2), ("data", "model"))
+numbers = np.random.default_rng(0).standard_normal((4, 8, 256, 16)).astype(np.float32)
+at = jnp.arange(256)
+
+def attend(q, k, encodings):
+    given = {"query_positions": at, "key_positions": at, "encodings": encodings}
+    return attention(q, k, k, **given, causal=True, layout="bhtd")
+
+for encodings in ([RoPE(dim=16)], [RoPE(dim=16), T5Bias(heads=8)]):
+    encodings = [bind(encoding) for encoding in encodings]
+    want = attend(jnp.asarray(numbers), jnp.asarray(numbers[:, :4]), encodings)
+    for of_q, of_k in ((P("data", "model"), P("data", "model")), (P(None, None, "data"), P())):
+        q, k = (jax.device_put(x, NamedSharding(mesh, of)) for x, of in ((numbers, of_q), (numbers[:, :4], of_k)))
+        got = jax.jit(attend)(q, k, encodings)
+        assert got.sharding.spec == of_q, (of_q, got.sharding.spec)
+        assert abs(got - want).max() < 1e-5
+"""
+
+
+@pytest.mark.nightly
+def test_outputs_stay_divided_as_queries_are() -> None:
+    """By rows, by heads and by tokens, with the keys of all tokens on each device: no device computes the whole."""
+    env = {**os.environ, "XLA_FLAGS": "--xla_force_host_platform_device_count=4"}
+    ran = subprocess.run([sys.executable, "-c", OUTPUTS], capture_output=True, text=True, check=False, env=env)
+    assert ran.returncode == 0, ran.stderr
+
+
 def on_four_devices(*arguments: str) -> str:
     """What the program of a shared row prints with four virtual devices."""
     path = os.pathsep.join([str(SHARED_ROW.parents[1]), *sys.path])

@@ -142,6 +142,11 @@ def repeated(x: Array, heads: int) -> Array:
     batch, key_heads, tokens, width = x.shape
     if key_heads == heads:
         return x
+    if heads % key_heads:
+        raise ValueError(
+            f"k must have a number of heads that divides {heads}, as many as queries have; got {key_heads}. Check the "
+            "layout."
+        )
     shape = (batch, key_heads, heads // key_heads, tokens, width)
     return arrays.library(x).xp.broadcast_to(x[:, :, None], shape).reshape((batch, heads, tokens, width))
 
@@ -256,6 +261,17 @@ def checked_hidden(hidden: Any, encodings: Sequence[Encoding], q: Any, k: Any, k
                     "and k are made of."
                 )
     return hidden
+
+
+def check_keys_unrotated(keys_rotated: bool, encodings: Sequence[Encoding]) -> bool:
+    """Refuse rotated keys where an encoding reads them as they are; return whether keys come rotated."""
+    scores = [encoding for encoding in encodings if isinstance(encoding, AttentionScore)]
+    if validation.truth("keys_rotated", keys_rotated) and scores:
+        raise ValueError(
+            f"keys_rotated must be False for {type(scores[0]).__name__}, which reads keys as they are before any "
+            "rotation; got True. Keep them so."
+        )
+    return bool(keys_rotated)
 
 
 def check_mask_axes(mask: Any, q: Any, k: Any) -> None:

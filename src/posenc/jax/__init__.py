@@ -19,12 +19,13 @@ from posenc.jax.bound import Bound, bind
 from posenc.jax.host_values import as_positions, parameters
 from posenc.jax.jax_attention import attention
 from posenc.jax.pytrees import register_pytrees
+from posenc.jax.rotated_keys import rotate_keys
 from posenc.jax.shared_row import sharded_attention
 
 register_pytrees()
 
 __all__ = [
-    "Block", "Bound", "as_positions", "attention", "bias_block", "bind", "parameters", "score_block",
+    "Block", "Bound", "as_positions", "attention", "bias_block", "bind", "parameters", "rotate_keys", "score_block",
     "sharded_attention",
 ]  # fmt: skip
 

@@ -2,64 +2,86 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import jax
 import jax.numpy as jnp
+from jax import export
 
 from posenc.attention import softmax
 from posenc.core import arrays
 from posenc.core.arrays import Array
-from posenc.core.checked_attention import number_of_axes
-from posenc.core.doors import AttentionBias, AttentionScore, RotaryEncoding
+from posenc.core.checked_attention import number_of_axes, repeated
+from posenc.core.doors import AttentionBias, AttentionScore
 from posenc.encodings.scores._gathers import Gathers, PreparedKeys
 from posenc.jax.jax_arguments import JaxArguments
+from posenc.jax.rotated_keys import rotated_back, rotated_vectors
 
 #: Numbers in the logits of a tile, 4 MiB in float32.
 NUMBERS = 1 << 20
+#: Queries of a tile where a length is a symbol, so that logits cannot be counted.
+QUERIES_OF_SYMBOLS = 64
 
 
 def queries_per_tile(arguments: JaxArguments) -> int:
-    """Number of queries that a tile takes."""
-    batch, heads, queries, _ = arguments.q.shape
-    return max(1, min(NUMBERS // max(1, int(batch * heads * arguments.k.shape[2])), int(queries)))
-
-
-def rotated_vectors(arguments: JaxArguments, q: Array, k: Array, v: Array) -> tuple[Array, Array, Array]:
-    """Rotate queries, keys and values."""
-    for bound in arguments.of(RotaryEncoding):
-        if "value" in bound.encoding.roles:
-            v = bound.rotate_values(v, arguments.key_positions, layout="bhtd")
-        else:
-            q, k = bound.rotate(q, k, arguments.query_positions, arguments.key_positions, layout="bhtd")
-    return q, k, v
-
-
-def rotated_back(arguments: JaxArguments, output: Array, query_positions: Array) -> Array:
-    """Rotate the output of queries at these positions back, where values were rotated."""
-    for bound in arguments.of(RotaryEncoding)[::-1]:
-        if "value" in bound.encoding.roles:
-            output = bound.rotate_back(output, query_positions, layout="bhtd")
-    return output
+    """Number of queries that a tile takes; a constant also where lengths are symbols of `jax.export`."""
+    (batch, heads, queries, _), keys = arguments.q.shape, arguments.k.shape[2]
+    symbols = any(export.is_symbolic_dim(size) for size in (batch, heads, keys))
+    most = QUERIES_OF_SYMBOLS if symbols else max(1, NUMBERS // max(1, batch * heads * keys))
+    return QUERIES_OF_SYMBOLS if export.is_symbolic_dim(queries) else int(min(most, queries))
 
 
 def in_tiles(arguments: JaxArguments, queries: int) -> Array:
-    """Attend with so many queries at a time; in one compiled loop where q is traced."""
+    """Attend with so many queries at a time, whose logits are written out."""
     wide = arrays.library(arguments.q).wide_dtype(arguments.q.dtype)
     q, k, v = rotated_vectors(arguments, *(x.astype(wide) for x in (arguments.q, arguments.k, arguments.v)))
-    prepared, count = _prepared(arguments), arguments.q.shape[2]
+    prepared = _prepared(arguments)
 
-    def attended(index: Array) -> Array:
-        return _attended_tile(arguments, k, v, prepared, _tile_of(arguments, q, index))
+    def attended(some: Picked) -> Array:
+        return _attended_tile(arguments, k, v, prepared, _tile_of(arguments, q, some))
 
-    if queries == count or not isinstance(q, jax.core.Tracer):
-        parts = [attended(jnp.arange(start, min(start + queries, count))) for start in range(0, count, queries)]
-        return parts[0] if len(parts) == 1 else jnp.concatenate(parts, 2)
-    # Tiles of one size: behind the last query it stands again.
-    index = jnp.minimum(jnp.arange(-(-count // queries) * queries), count - 1).reshape(-1, queries)
-    output = jnp.moveaxis(jax.lax.map(jax.checkpoint(attended), index), 0, 2)
-    return output.reshape((*output.shape[:2], -1, output.shape[-1]))[:, :, :count]
+    return over_queries(attended, q, queries)
+
+
+#: Of an array, what belongs to the queries of a tile, which lie along an axis.
+Picked = Callable[[Array, int], Array]
+
+
+def over_queries(attended: Callable[[Picked], Array], q: Array, queries: int) -> Array:
+    """Join what at most so many queries at a time give; in one compiled loop where q is traced."""
+    count = q.shape[2]
+    if queries == count:
+        return attended(lambda x, axis: x)
+    tiles = -(-count // queries)
+    if not isinstance(q, jax.core.Tracer):
+        parts = (partial(_slice, start=start * queries, size=queries) for start in range(tiles))
+        return jnp.concatenate([attended(part) for part in parts], 2)
+    queries = queries if export.is_symbolic_dim(count) else -(-count // tiles)
+    output = jax.lax.map(
+        jax.checkpoint(lambda tile: attended(partial(_stride, tile=tile, tiles=tiles, size=queries))), jnp.arange(tiles)
+    )
+    output = jnp.moveaxis(output, 0, 3)
+    return output.reshape((*output.shape[:2], queries * tiles, output.shape[-1]))[:, :, :count]
+
+
+def _slice(x: Array, axis: int, *, start: int, size: int) -> Array:
+    """Part of an axis from `start` on, shorter at the end."""
+    return jax.lax.slice_in_dim(x, start, min(start + size, x.shape[axis]), axis=axis)
+
+
+def _stride(x: Array, axis: int, *, tile: Array, tiles: int, size: int) -> Array:
+    """Every `tiles`-th entry of an axis from a tile's own on, so that devices which share the axis share each tile.
+
+    Tiles have one size: behind the last entry it stands again.
+    """
+    axis, count = axis % x.ndim, x.shape[axis]
+    if size * tiles != count:
+        x = jnp.take(x, jnp.minimum(jnp.arange(size * tiles), count - 1), axis=axis)
+    x = x.reshape((*x.shape[:axis], size, tiles, *x.shape[axis + 1 :]))
+    return jax.lax.dynamic_index_in_dim(x, tile, axis + 1, keepdims=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,19 +97,19 @@ class _Tile:
     mask: Array | None
 
 
-def _tile_of(arguments: JaxArguments, q: Array, index: Array) -> _Tile:
-    """Queries at some indices, from the rotated and the given ones."""
+def _tile_of(arguments: JaxArguments, q: Array, some: Picked) -> _Tile:
+    """Queries of a tile, from the rotated and the given ones."""
     several = number_of_axes([bound.encoding for bound in arguments.encodings]) > 1
     reads = {bound.encoding.reads for bound in arguments.of(AttentionScore)}
     mask = arguments.mask
     return _Tile(
-        index,
-        q[:, :, index],
-        arguments.q[:, :, index],
-        arguments.query_positions[..., index, :] if several else arguments.query_positions[..., index],
-        arguments.hidden[:, index] if arguments.hidden is not None and reads & {"query", "both"} else None,
-        None if arguments.documents is None else arguments.documents[0][:, index],
-        mask[:, :, index] if mask is not None and mask.shape[2] > 1 else mask,
+        some(jnp.arange(q.shape[2]), 0),
+        some(q, 2),
+        some(arguments.q, 2),
+        some(arguments.query_positions, -2 if several else -1),
+        _hidden_at_queries(arguments, reads, some),
+        None if arguments.documents is None else some(arguments.documents[0], 1),
+        mask if mask is None or mask.shape[2] == 1 else some(mask, 2),
     )
 
 
@@ -96,7 +118,7 @@ def _prepared(arguments: JaxArguments) -> dict[int, PreparedKeys]:
     documents = None if arguments.documents is None else arguments.documents[1]
     return {
         index: bound.encoding.prepare(
-            arguments.k,
+            repeated(arguments.k, arguments.q.shape[1]),
             arguments.key_positions,
             bound.params,
             hidden=_hidden_at_keys(arguments, bound.encoding),
@@ -105,6 +127,13 @@ def _prepared(arguments: JaxArguments) -> dict[int, PreparedKeys]:
         for index, bound in enumerate(arguments.encodings)
         if isinstance(bound.encoding, Gathers)
     }
+
+
+def _hidden_at_queries(arguments: JaxArguments, reads: set[str | None], some: Picked) -> Array | None:
+    """Inputs of the layer at a tile's queries, which come before those at the keys."""
+    if arguments.hidden is None or not reads & {"query", "both"}:
+        return None
+    return some(arguments.hidden[:, : arguments.q.shape[2]], 1)
 
 
 def _hidden_at_keys(arguments: JaxArguments, encoding: Any) -> Array | None:
@@ -118,18 +147,26 @@ def _attended_tile(
     arguments: JaxArguments, k: Array, v: Array, prepared: dict[int, PreparedKeys], tile: _Tile
 ) -> Array:
     """Output of the queries of a tile."""
-    logits = jnp.matmul(tile.rotated * arguments.scale, k.swapaxes(-1, -2), precision="highest")
+    logits = _grouped_product(tile.rotated * arguments.scale, k.swapaxes(-1, -2))
     for index, bound in enumerate(arguments.encodings):
         if isinstance(bound.encoding, AttentionBias):
             logits = logits + bound.bias(tile.query_positions, arguments.key_positions, dtype=logits.dtype)
         elif isinstance(bound.encoding, AttentionScore):
             logits = logits + _score(arguments, bound, prepared.get(index), tile)
     weights = softmax(logits, _visible(arguments, tile), arrays.library(logits))
-    output = rotated_back(arguments, jnp.matmul(weights, v, precision="highest"), tile.query_positions)
+    output = rotated_back(arguments, _grouped_product(weights, v), tile.query_positions)
     for bound in arguments.of(AttentionScore):
         more = bound.values(weights, tile.query_positions, arguments.key_positions)
         output = output if more is None else output + more
     return output.astype(arguments.q.dtype)
+
+
+def _grouped_product(of_queries: Array, of_keys: Array) -> Array:
+    """Product of matrices of each query head with that of its key head, which a group of query heads shares."""
+    (batch, heads, *rest), groups = of_queries.shape, of_keys.shape[1]
+    grouped = of_queries.reshape((batch, groups, heads // groups, *rest))
+    product = jnp.einsum("bhgnd,bhdm->bhgnm", grouped, of_keys, precision="highest")
+    return product.reshape((batch, heads, *product.shape[3:]))
 
 
 def _score(arguments: JaxArguments, bound: Any, prepared: PreparedKeys | None, tile: _Tile) -> Array:
@@ -144,9 +181,8 @@ def _score(arguments: JaxArguments, bound: Any, prepared: PreparedKeys | None, t
     parts = [part for part in (read, at_keys) if part is not None]
     packed = None if arguments.documents is None else (tile.documents, arguments.documents[1])
     hidden = jnp.concatenate(parts, 1) if parts else None
-    return bound.score(
-        tile.q, arguments.k, tile.query_positions, arguments.key_positions, hidden=hidden, documents=packed
-    )
+    k = repeated(arguments.k, arguments.q.shape[1])
+    return bound.score(tile.q, k, tile.query_positions, arguments.key_positions, hidden=hidden, documents=packed)
 
 
 def visible_by_index(arguments: JaxArguments, index: Array) -> Array:

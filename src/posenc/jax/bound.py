@@ -239,3 +239,21 @@ def bind(encoding: Encoding, seed: int | Array = 0) -> Bound:
         {}
     """
     return Bound(encoding, parameters(encoding, seed))
+
+
+def as_bound(held: Any) -> Bound | None:
+    """Bound encoding that an object holds: itself, a module of flax or an `nnx.Param` around one; None in others.
+
+    An `nnx.Param` shows the attributes of what it holds, by which it is known here without flax.
+
+    Example:
+        >>> from posenc import RoPE
+        >>> as_bound(bind(RoPE(dim=8))).encoding
+        RoPE(dim=8)
+    """
+    if isinstance(held, Bound):
+        return held
+    if isinstance(held, DoorMethods):
+        return Bound(held.encoding, held._arrays())
+    encoding, params = getattr(held, "encoding", None), getattr(held, "params", None)
+    return Bound(encoding, params) if isinstance(encoding, Encoding) and isinstance(params, dict) else None

@@ -11,7 +11,7 @@ from posenc.core import arrays, validation
 from posenc.core.arrays import Array
 from posenc.core.checked_attention import Window, check_inside, check_learns_nothing, check_list, check_mask_axes
 from posenc.core.doors import Encoding
-from posenc.jax.bound import Bound
+from posenc.jax.bound import Bound, as_bound
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,8 +20,8 @@ class JaxArguments:
 
     Args:
         q: Queries (batch, heads, n, d).
-        k: Keys (batch, heads, m, d), repeated for each head.
-        v: Values (batch, heads, m, width), repeated for each head.
+        k: Keys (batch, key heads, m, d).
+        v: Values (batch, key heads, m, width).
         query_positions: Positions of the queries.
         key_positions: Positions of the keys.
         encodings: Bound encodings, in the order in which they act.
@@ -31,6 +31,7 @@ class JaxArguments:
         documents: Numbers of the documents of queries and keys, or None.
         hidden: Input of the layer, or None.
         scale: Factor of the logits.
+        keys_rotated: Whether k and v come from `rotate_keys`.
         guard: Number that is added to the output, NaN where positions contradict a mask by index; None where they
             agree.
     """
@@ -47,6 +48,7 @@ class JaxArguments:
     documents: tuple[Array, Array] | None
     hidden: Array | None
     scale: float
+    keys_rotated: bool
     guard: Array | None
 
     def of(self, door: type[Encoding]) -> list[Any]:
@@ -54,12 +56,13 @@ class JaxArguments:
         return [bound for bound in self.encodings if isinstance(bound.encoding, door)]
 
 
-def check_arrays(q: Array, k: Array, v: Array) -> None:
+def check_arrays(**vectors: Array) -> None:
     """Refuse queries, keys and values that are no JAX arrays of one dtype."""
-    for name, x in (("q", q), ("k", k), ("v", v)):
+    first, like = next(iter(vectors.items()))
+    for name, x in vectors.items():
         validation.instance(name, x, jax.Array, "a JAX array")
-        if x.dtype != q.dtype:
-            raise ValueError(f"{name} must have the dtype of q, {q.dtype}; got {x.dtype}. Convert it.")
+        if x.dtype != like.dtype:
+            raise ValueError(f"{name} must have the dtype of {first}, {like.dtype}; got {x.dtype}. Convert it.")
 
 
 def bound_encodings(encodings: Any) -> tuple[Bound, ...]:
@@ -67,11 +70,12 @@ def bound_encodings(encodings: Any) -> tuple[Bound, ...]:
     check_list(encodings, "encodings and of what bind gives")
     found = []
     for one in encodings:
-        encoding = one.encoding if isinstance(one, Bound) else one
+        bound = None if isinstance(one, Encoding) else as_bound(one)
+        encoding = one if bound is None else bound.encoding
         check_inside(encoding, "posenc.jax.bind(encoding).add(x, positions)")
-        if encoding is one:
+        if bound is None:
             check_learns_nothing(encoding, "posenc.jax.bind(encoding)")
-        found.append(one if isinstance(one, Bound) else Bound(one, {}))
+        found.append(Bound(encoding, {}) if bound is None else bound)
     return tuple(found)
 
 

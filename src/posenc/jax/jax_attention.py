@@ -14,6 +14,7 @@ from posenc.core.checked_attention import (
     Window,
     check_causal,
     check_fits,
+    check_keys_unrotated,
     checked_hidden,
     checked_scale,
     checked_vectors,
@@ -21,15 +22,15 @@ from posenc.core.checked_attention import (
     documents_of_tokens,
     guard_of_order,
     number_of_axes,
-    repeated,
     token_positions,
 )
 from posenc.core.doors import AttentionBias, AttentionScore, Documents, Encoding
 from posenc.core.rotation import Layout
 from posenc.encodings.scores._gathers import needs_all_keys
-from posenc.jax.attention_tiles import in_tiles, queries_per_tile, rotated_back, rotated_vectors, visible_by_index
-from posenc.jax.bound import Bound
+from posenc.jax.attention_tiles import Picked, in_tiles, over_queries, queries_per_tile, visible_by_index
+from posenc.jax.bound import DoorMethods
 from posenc.jax.jax_arguments import JaxArguments, bound_encodings, check_arrays, checked_mask
+from posenc.jax.rotated_keys import rotated_back, rotated_vectors
 
 JaxImpl = Literal["auto", "dot_product", "tiles", "dense"]
 JAX_IMPLS = ("auto", "dot_product", "tiles", "dense")
@@ -44,7 +45,7 @@ def attention(
     query_positions: Array,
     key_positions: Array,
     layout: Layout,
-    encodings: Sequence[Encoding | Bound] = (),
+    encodings: Sequence[Encoding | DoorMethods] = (),
     causal: bool = False,
     window: Window | None = None,
     sliding_window: int | None = None,
@@ -52,6 +53,7 @@ def attention(
     documents: Documents = None,
     hidden: Array | None = None,
     scale: float | None = None,
+    keys_rotated: bool = False,
     impl: JaxImpl = "auto",
 ) -> Any:
     """Attend with any encodings, through `jit`, `grad` and `vmap`.
@@ -66,7 +68,8 @@ def attention(
         query_positions: Positions (n,) or (batch, n), with a last axis of coordinates for encodings that have several.
         key_positions: Positions (m,) or (batch, m), likewise.
         layout: Order of the axes of q, k, v and the output, "bhtd" or "bthd".
-        encodings: Encodings of the doors that rotate, bias and score; those that learn as `bind` gives them.
+        encodings: Encodings of the doors that rotate, bias and score; those that learn as `bind` gives them, or as
+            `posenc.jax.flax.Module` or `nnx.Param(bind(encoding))` in flax nnx.
         causal: Whether a query sees no key behind its own index, counted from the ends: the last query stands at the
             last key. Positions of one coordinate that contradict this, or a window, are an error unless a mask or
             documents are given; where values cannot be read, the output is NaN.
@@ -80,9 +83,11 @@ def attention(
             holds several.
         hidden: Input of the layer, for encodings that read it.
         scale: Factor of the logits; None for 1/√d.
-        impl: "dot_product" is `jax.nn.dot_product_attention` after rotation; "tiles" a few queries at a time, in memory
-            linear in n and computed again for a gradient; "dense" all queries at once. "auto" is dot_product where
-            nothing adds to the logits and no query may be left without a key, then dense for few pairs, and tiles.
+        keys_rotated: k and v come from `rotate_keys`, as a cache should hold them; queries alone are rotated here.
+        impl: "dot_product" is `jax.nn.dot_product_attention` after rotation; "tiles" writes the logits out. Both take a
+            few queries at a time, in memory linear in n, and compute again for a gradient. "dense" is tiles with all
+            queries at once. "auto" is dot_product where nothing adds to the logits, no query may be left without a key
+            and vectors are no float64, whose softmax it would round to float32; else tiles.
 
     Returns:
         Output of attention, in the dtype and the layout of q.
@@ -104,7 +109,7 @@ def attention(
         (1, 4, 3, 8)
     """
     validation.choice("impl", impl, JAX_IMPLS)
-    check_arrays(q, k, v)
+    check_arrays(q=q, k=k, v=v)
     q, k, v = checked_vectors(q, k, v, layout)
     bound = bound_encodings(encodings)
     inside = [one.encoding for one in bound]
@@ -118,8 +123,8 @@ def attention(
     stated = mask is not None or documents is not None
     arguments = JaxArguments(
         q,
-        repeated(k, q.shape[1]),
-        repeated(v, q.shape[1]),
+        k,
+        v,
         queries.array,
         keys.array,
         bound,
@@ -129,6 +134,7 @@ def attention(
         documents_of_tokens(documents, q, k),
         checked_hidden(hidden, inside, q, k, jax.Array, "an array"),
         checked_scale(scale, q),
+        check_keys_unrotated(keys_rotated, inside),
         guard_of_order(queries, keys, axes, causal=causal, window=window, stated=stated),
     )
     output = _attended(arguments, impl)
@@ -162,19 +168,39 @@ def _dot_product_unsupported(arguments: JaxArguments) -> str | None:
             return f"{type(bound.encoding).__name__} adds to the logits"
     if arguments.mask is not None or arguments.documents is not None:
         return "a mask or documents may leave a query without a key"
+    if arguments.q.dtype == jnp.float64:
+        return "it rounds the softmax of float64 to float32"
     if not arguments.q.shape[2] or not arguments.k.shape[2]:
         return "there are no pairs"
-    return None if arguments.q.shape[2] <= arguments.k.shape[2] else "queries before the first key see none"
+    return None if _at_most(arguments.q.shape[2], arguments.k.shape[2]) else "queries before the first key may see none"
+
+
+def _at_most(queries: Any, keys: Any) -> bool:
+    """Whether queries are known to be at most as many as keys; symbols of `jax.export` may not say."""
+    try:
+        return bool(queries <= keys)
+    except jax.core.InconclusiveDimensionOperation:
+        return False
 
 
 def _dot_product(arguments: JaxArguments) -> Array:
-    """Attend by `jax.nn.dot_product_attention` after rotation."""
-    q, k, v = (x.swapaxes(1, 2) for x in rotated_vectors(arguments, arguments.q, arguments.k, arguments.v))
-    index = jnp.arange(arguments.q.shape[2])
-    hides = arguments.causal or arguments.window != (None, None)
-    mask = visible_by_index(arguments, index)[None, None] if hides else None
+    """Attend by `jax.nn.dot_product_attention` after rotation, with a few queries at a time."""
+    q, *keys_and_values = rotated_vectors(arguments, arguments.q, arguments.k, arguments.v)
     # It takes values as wide as queries alone; PoPE's rotated queries are twice as wide, values of MLA less wide.
-    most = max(q.shape[-1], v.shape[-1])
-    q, k, wide = (jnp.pad(x, ((0, 0), (0, 0), (0, 0), (0, most - x.shape[-1]))) for x in (q, k, v))
-    output = jax.nn.dot_product_attention(q, k, wide, mask=mask, scale=arguments.scale)[..., : v.shape[-1]]
-    return rotated_back(arguments, output.swapaxes(1, 2), arguments.query_positions)
+    width = keys_and_values[1].shape[-1]
+    most = max(q.shape[-1], width)
+    k, v = (_padded(x, most).swapaxes(1, 2) for x in keys_and_values)
+    q, hides = _padded(q, most), arguments.causal or arguments.window != (None, None)
+
+    def attended(some: Picked) -> Array:
+        index, rows = some(jnp.arange(q.shape[2]), 0), some(q, 2).swapaxes(1, 2)
+        mask = visible_by_index(arguments, index)[None, None] if hides else None
+        return jax.nn.dot_product_attention(rows, k, v, mask=mask, scale=arguments.scale)[..., :width].swapaxes(1, 2)
+
+    output = over_queries(attended, q, queries_per_tile(arguments))
+    return rotated_back(arguments, output, arguments.query_positions)
+
+
+def _padded(x: Array, width: int) -> Array:
+    """Vectors with zeros up to a width."""
+    return x if x.shape[-1] == width else jnp.pad(x, ((0, 0), (0, 0), (0, 0), (0, width - x.shape[-1])))

@@ -73,6 +73,8 @@ class Library:
     def pieces(self, array: Array, size: int) -> Sequence[Array]:
         """Split the last axis into consecutive parts; one part in a program whose length may be a symbol."""
         count = array.shape[-1]
+        if not isinstance(count, int):  # a symbol of jax.export
+            return [array]
         return [array[..., start : start + size] for start in range(0, max(count, 1), size)]
 
     def concrete(self, array: Array) -> bool:
@@ -102,13 +104,17 @@ class Library:
     def compiling(self) -> bool:
         """Whether PyTorch is compiling or exporting, so that a length may be a symbol.
 
-        JAX's lengths are always numbers.
+        JAX's lengths are numbers, but for those of `jax.export`, which are no `int`.
         """
         return False
 
     def full_precision(self) -> AbstractContextManager[Any]:
         """Context in which PyTorch's autocast does not turn products into 16 bits; nothing in the other libraries."""
         return nullcontext()
+
+    def clamped(self, array: Array, least: float | None, most: float | None = None) -> Array:
+        """Array cut to bounds; a number at a bound keeps its whole derivative."""
+        return self.xp.clip(array, least, most)
 
     def take_along(self, array: Array, index: Array, axis: int = -1) -> Array:
         """Pick array[..., index[..., j]] for every j, along the last axis or another."""

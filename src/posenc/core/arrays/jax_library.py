@@ -34,6 +34,11 @@ class Jax(Library):
     def detach(self, array: Array) -> Array:
         return self.jax.lax.stop_gradient(array)
 
+    def clamped(self, array: Array, least: float | None, most: float | None = None) -> Array:
+        where = self.xp.where  # the derivative of jax.numpy.clip is a half at a bound
+        array = array if least is None else where(array < least, least, array)
+        return array if most is None else where(array > most, most, array)
+
     def rows(self, table: Array, index: Array, dtype: Any) -> Array:
         if table.dtype == dtype:
             return table[index]

@@ -35,8 +35,8 @@ class _Kerple(CheckedBias):
     ) -> tuple[Array, Array, Array]:
         """r1 and r2 of the heads asked for, within their bounds; and |m - n|."""
         lib, distance = query.lib, query.lib.xp.abs(steps(query, key, dtype))
-        r1 = lib.xp.clip(lib.astype(learned["r1"], distance.dtype), FLOOR, None)
-        r2 = lib.xp.clip(lib.astype(learned["r2"], distance.dtype), FLOOR, most)
+        r1 = lib.clamped(lib.astype(learned["r1"], distance.dtype), FLOOR)
+        r2 = lib.clamped(lib.astype(learned["r2"], distance.dtype), FLOOR, most)
         return r1[head], r2[head], distance
 
 

@@ -83,7 +83,7 @@ class PoPE(RotaryEncoding):
         if role == "query":
             return Polar(*cos_sin(positions, self.frequencies, wide))
         cosine, sine = (table[..., None, :, :] for table in cos_sin(positions, self.frequencies, lib.real))
-        delta = xp.clip(lib.widest(learned["phase"]), -2 * math.pi, 0.0)[:, None, :]
+        delta = lib.clamped(lib.widest(learned["phase"]), -2 * math.pi, 0.0)[:, None, :]
         c, s = xp.cos(delta), xp.sin(delta)
         return Polar(lib.astype(cosine * c - sine * s, wide), lib.astype(sine * c + cosine * s, wide), self.heads)
 

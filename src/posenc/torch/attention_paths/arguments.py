@@ -16,6 +16,7 @@ from posenc.core.checked_attention import (
     check_fits,
     check_head_count,
     check_inside,
+    check_keys_unrotated,
     check_learns_nothing,
     check_list,
     check_mask_axes,
@@ -182,7 +183,7 @@ def checked_call(given: AttentionArguments) -> AttentionCall:
         hidden=checked_hidden(given.hidden, encodings, q, k, torch.Tensor, "a tensor"),
         scale=checked_scale(given.scale, q),
         dropout=validation.real("dropout", given.dropout, 0.0, 1.0),
-        keys_rotated=_keys_rotated(given.keys_rotated, doors["scores"]),
+        keys_rotated=check_keys_unrotated(given.keys_rotated, encodings),
         guard=guard_of_order(at, to, axes, causal=causal, window=window, stated=stated),
         queries=q.shape[2],
         keys=k.shape[2],
@@ -195,15 +196,6 @@ def _checked_positions(given: AttentionArguments, q: Any, k: Any, axes: int) -> 
     if given.key_positions is given.query_positions and q.shape[2] == k.shape[2]:
         return at, at
     return at, token_positions("key_positions", on_same_device("key_positions", given.key_positions, k), k, axes)
-
-
-def _keys_rotated(keys_rotated: Any, scores: list[HeldEncoding]) -> bool:
-    if validation.truth("keys_rotated", keys_rotated) and scores:
-        raise ValueError(
-            f"keys_rotated must be False for {type(scores[0].encoding).__name__}, which reads keys as they are before "
-            "any rotation; got True. Keep them so."
-        )
-    return bool(keys_rotated)
 
 
 def held_encodings(encodings: Any) -> tuple[tuple[HeldEncoding, ...], tuple[SharedBias, ...]]:
