@@ -19,7 +19,8 @@ INTERFACES = {
         "rotate_into_cache", "rotate_into_cache_",
     },
     "attention: a path of PyTorch, or its twin in NumPy or JAX": {
-        "attend", "attention", "queries_per_tile", "rotated_vectors", "rotated_back", "sharded_attention",
+        "attend", "attention", "queries_per_tile", "rotate_keys", "rotated_vectors", "rotated_back",
+        "sharded_attention",
     },
     "cosines and sines: posenc.torch makes them, posenc.plot draws what they do": {"rotation"},
     "what posenc.inspect measures and posenc.plot draws": {

@@ -17,7 +17,7 @@ from posenc.core.checked_attention import repeated
 from posenc.encodings.scores._by_distance import ByDistance, DistanceTerms
 from posenc.torch.attention_paths.arguments import AttentionCall, HeldEncoding
 from posenc.torch.attention_paths.tiles import adds_to_output, new_output, rotated_back, rotated_vectors
-from posenc.torch.attention_paths.visible import key_range, unsupported_steps, visible, window_sides
+from posenc.torch.attention_paths.visible import is_transformed, key_range, unsupported_steps, visible, window_sides
 
 #: Numbers in the logits of a tile, 1 MiB in float32, which a processor's second cache holds; queries of a tile.
 NUMBERS, QUERIES = 1 << 18, 128
@@ -27,6 +27,8 @@ def unsupported_reason(call: AttentionCall) -> str | None:
     """Why the scores are no products with one vector a distance; None where they are."""
     if not call.scores:
         return "no encoding scores"
+    if is_transformed():
+        return "torch.func maps or differentiates, and this path writes into memory of its own"
     for score in call.scores:
         if not isinstance(score.encoding, ByDistance):
             return f"{type(score.encoding).__name__} is no product with one vector a distance"
@@ -109,8 +111,7 @@ def attend(call: AttentionCall) -> Any:
     queries = min(QUERIES, call.queries)
     several = max(1, NUMBERS // (queries * call.keys * q.shape[0]))
     whole, by_heads = new_output(call, q, v), []
-    # Each tile is computed again for a gradient, but for one of torch.func, which knows no checkpoints.
-    again = call.recorded and arrays.library(q).concrete(q)
+    again = call.recorded  # each tile is computed again for a gradient
     for head in range(0, heads, several):
         some = slice(head, min(head + several, heads))
         part, tiles = [each.of_heads(some) for each in scores], []

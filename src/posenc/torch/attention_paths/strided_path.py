@@ -14,7 +14,13 @@ from posenc.core.checked_attention import repeated
 from posenc.torch.attention_paths.arguments import AttentionCall
 from posenc.torch.attention_paths.strided_bias import PIECES, SMALLEST, StridedBias, strided, strided_attention
 from posenc.torch.attention_paths.tiles import rotated_back, rotated_vectors, softmax_
-from posenc.torch.attention_paths.visible import FEWEST_QUERIES, SMALLEST_POWER, largest_difference, unsupported_steps
+from posenc.torch.attention_paths.visible import (
+    FEWEST_QUERIES,
+    SMALLEST_POWER,
+    is_transformed,
+    largest_difference,
+    unsupported_steps,
+)
 
 #: Numbers in the logits of a piece of the backward pass, 8 MiB in float32; four such tensors live at a time.
 NUMBERS = 1 << 21
@@ -154,7 +160,7 @@ def _without_vanishing_weights(call: AttentionCall, q: Any, k: Any, numbers: Any
     on. |scale·q·k| is at most the product of the greatest lengths, by which a bias is compared.
     """
     own = numbers[..., call.keys - 1 : call.keys]
-    few = call.queries < FEWEST_QUERIES
+    few = call.queries < FEWEST_QUERIES or is_transformed()  # whose numbers cannot be looked at
     if few or call.queries > call.keys or q.dtype == torch.float64 or not arrays.library(q).concrete(q):
         return numbers
     if not (numbers[..., : call.keys] < own - SMALLEST_POWER).any():

@@ -18,6 +18,7 @@ from posenc.torch.attention_paths.arguments import AttentionCall, HeldEncoding
 from posenc.torch.attention_paths.visible import (
     SMALLEST_POWER,
     comparable,
+    is_transformed,
     key_range,
     largest_difference,
     vanishing,
@@ -49,7 +50,7 @@ def attend_in_tiles(call: AttentionCall, queries: int) -> Any:
         return (call.q[..., :1] * 0).expand(*call.q.shape[:3], call.v.shape[-1]) + call.v.sum() * 0
     q, k, v = rotated_vectors(call)
     prepared = prepared_scores(call)
-    again = call.recorded and queries < call.queries
+    again = call.recorded and queries < call.queries and not is_transformed()  # torch.func knows no checkpoints
     far = largest_difference(call, q, k) if comparable(call) else None
     whole, parts = new_output(call, q, v), []
     # From the last queries, whose tiles see the most keys, so that each next one fits into the memory of the last.
@@ -64,9 +65,9 @@ def attend_in_tiles(call: AttentionCall, queries: int) -> Any:
 
 
 def new_output(call: AttentionCall, q: Any, v: Any) -> Any:
-    """Memory that tiles write the output into; None where autograd or a compiler needs each by itself."""
+    """Memory that tiles write the output into; None where autograd, a compiler or torch.func needs each by itself."""
     lib = arrays.library(q)
-    alone = call.recorded or lib.compiling() or (q.device.type == "cpu" and not lib.concrete(q))
+    alone = call.recorded or lib.compiling() or (q.device.type == "cpu" and not lib.concrete(q)) or is_transformed()
     return None if alone else q.new_empty((*q.shape[:3], v.shape[-1]))
 
 
@@ -242,7 +243,7 @@ def _weighed(
     heads, dtype = q.shape[1], added.dtype
     near = repeated(k, heads).to(dtype).contiguous()  # of some of the keys, which a product reads two times as slowly
     logits = (q.to(dtype) * call.scale) @ near.transpose(-1, -2)
-    logits += added
+    logits = logits + added if is_transformed() else logits.add_(added)
     weights = _softmax(logits, call)
     weights = dropped(weights, call.dropout) if call.dropout else weights
     query_positions, key_positions = (

@@ -10,6 +10,14 @@ from posenc.core import arrays
 from posenc.torch.attention_paths.arguments import AttentionCall
 
 
+def is_transformed() -> bool:
+    """Whether torch.func maps or differentiates.
+
+    Then numbers cannot be looked at, and a parameter may have an axis that memory made here lacks.
+    """
+    return bool(torch._C._are_functorch_transforms_active())
+
+
 def key_range(call: AttentionCall, start: int, stop: int) -> tuple[int, int]:
     """The first and the last key, excluded, that a query from start to stop may see."""
     ahead, (before, after) = call.keys - call.queries, window_sides(call)
@@ -113,4 +121,4 @@ def comparable(call: AttentionCall) -> bool:
     alone = call.mask is None and call.documents is None and call.queries <= call.keys
     plain = arrays.library(call.q).concrete(call.q) and call.q.dtype != torch.float64
     many = call.queries >= FEWEST_QUERIES and bool(call.biases or call.scores)
-    return many and alone and plain and not call.recorded
+    return many and alone and plain and not call.recorded and not is_transformed()
