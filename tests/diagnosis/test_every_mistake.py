@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from diagnosis import test_distance_biases, test_dumps, test_rotation_axes, test_rotations, test_two_configs
+from diagnosis import (
+    test_bases_of_scalings,
+    test_distance_biases,
+    test_dumps,
+    test_rotation_axes,
+    test_rotations,
+    test_two_configs,
+)
 from posenc.diagnosis.bias.mistakes_bias import BIASES
 from posenc.diagnosis.code.mistakes_recipe import BY_DOOR
 from posenc.diagnosis.layers.mistakes_layers import LAYERS
@@ -13,6 +20,7 @@ from posenc.diagnosis.rotation.rotation_mistakes import IN_CODE, IN_CONFIGS
 #: The names that tests expect, by the bank that they are in; recipes are planted one by one in test_code_mistakes.
 PLANTED = {
     "rotations": {name for _, _, name in test_rotations.ONE.values()}
+    | {name for _, name in test_bases_of_scalings.RAMPS.values()}
     | {name for _, _, name, _ in test_dumps.ONE.values()}
     | {name for _, names in test_rotation_axes.CASES.values() for name in names}
     | {name for _, _, name in test_two_configs.ONE.values()},

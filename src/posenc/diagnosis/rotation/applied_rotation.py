@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from functools import lru_cache
 from typing import Literal, NamedTuple
@@ -17,9 +16,9 @@ from posenc.diagnosis.rotation.rotation_usage import (
     frequency_unit,
     rope_in_head,
 )
+from posenc.diagnosis.rotation.wrong_ramps import multiplied, of_other_ramp_base, of_reversed_ramp
 from posenc.encodings.rotates.axial_rope import AxialRoPE
 from posenc.encodings.rotates.rope import RoPE
-from posenc.frequencies import Llama3, Scaling, YaRN
 from posenc.inspect.rounding import narrowed, to_tf32
 from posenc.models.pair_rotation import pair_rotation
 
@@ -52,7 +51,9 @@ def rotated_pairs(usage: RotationUsage, role: Role, exact: bool = True) -> Rotat
     side: RoleUsage = getattr(usage, role)
     encoding = side.encoding or usage.encoding
     first, second, axis, factor, dim = _channels(encoding)
-    frequencies = _frequencies(encoding, usage.scalings, usage.reversal, exact) * usage.frequency_factor
+    frequencies = (
+        _frequencies(encoding, usage.scalings, usage.reversal, usage.ramp_base, exact) * usage.frequency_factor
+    )
     if usage.frequency_type:
         unit = frequency_unit(usage.rope)  # what a model holds, and casts, may be whole revolutions
         frequencies = narrowed(frequencies / unit, usage.frequency_type) * unit
@@ -160,60 +161,23 @@ def _channels(encoding: RotaryEncoding) -> tuple[np.ndarray, np.ndarray, np.ndar
 
 
 @lru_cache(maxsize=2048)
-def _frequencies(encoding: RotaryEncoding, scalings: int, reversal: Reversal | None, exact: bool) -> np.ndarray:
+def _frequencies(
+    encoding: RotaryEncoding, scalings: int, reversal: Reversal | None, ramp_base: float | None, exact: bool
+) -> np.ndarray:
     head = rope_in_head(encoding)
     if head is None:
         pairs = pair_rotation(encoding)
         return np.zeros(0) if pairs is None else pairs.radians()
     frequencies = head.rope.frequencies
     scaled = frequencies.radians() if exact else frequencies.float32(np.zeros(1, np.float32)).astype(np.float64)
-    if head.rope.scaling is None or (scalings == 1 and reversal is None):
+    rope, scaling = head.rope, head.rope.scaling
+    if scaling is None or (scalings == 1 and reversal is None and ramp_base is None):
         return scaled
-    unscaled = replace(head.rope, scaling=None).frequencies.radians()
-    if reversal is not None and isinstance(head.rope, RoPE):
-        return of_reversed_ramp(head.rope, unscaled, scaled, reversal)
+    unscaled = replace(rope, scaling=None).frequencies.radians()
+    if ramp_base is not None:
+        rope, scaled = of_other_ramp_base(rope, unscaled, scaled, ramp_base)
+    if reversal == "multiplied":
+        return multiplied(scaling, unscaled, scaled)
+    if reversal is not None and isinstance(rope, RoPE):
+        return of_reversed_ramp(rope, unscaled, scaled, reversal)
     return np.asarray(unscaled * (scaled / unscaled) ** scalings)
-
-
-def of_reversed_ramp(rope: RoPE, unscaled: np.ndarray, scaled: np.ndarray, reversal: Reversal) -> np.ndarray:
-    """The frequencies (pairs,) of this RoPE with its ramp reversed; as they are where its scaling has none."""
-    scaling = rope.scaling
-    slowest = unscaled / getattr(scaling, "factor", 1.0)
-    if isinstance(scaling, Llama3) and reversal != "everywhere":
-        position = _in_middle_band(scaling, unscaled)
-        ends = unscaled / ((1.0 - position) * scaling.factor + position)
-        blended = ends if reversal == "ends" else unscaled + slowest - scaled
-        return np.where((position > 0.0) & (position < 1.0), blended, scaled)
-    if isinstance(scaling, YaRN) and reversal == "ends":
-        share = _exchanged_share(scaling, rope)
-        fast, slow = unscaled.astype(np.float32), slowest.astype(np.float32)
-        return np.asarray(slow * share + fast * (1 - share), dtype=np.float64)
-    return np.asarray(unscaled + slowest - scaled)
-
-
-def in_middle_band(scaling: Scaling | None, unscaled: np.ndarray) -> np.ndarray | None:
-    """Mask (pairs,) of the pairs that Llama 3's scaling blends; None for other scalings."""
-    if not isinstance(scaling, Llama3):
-        return None
-    position = _in_middle_band(scaling, unscaled)
-    return (position > 0.0) & (position < 1.0)
-
-
-def _in_middle_band(scaling: Llama3, unscaled: np.ndarray) -> np.ndarray:
-    """0 where the band begins, at the wavelength original/high, and 1 where it ends, at original/low."""
-    first, last = scaling.original / scaling.high, scaling.original / scaling.low
-    return np.asarray((2 * np.pi / unscaled - first) / max(last - first, 1e-9))
-
-
-def _exchanged_share(scaling: YaRN, rope: RoPE) -> np.ndarray:
-    """How much each pair is stretched where beta_fast stands for beta_slow and the other way round, in float32."""
-
-    def pair_of(rotations: float) -> float:
-        return rope.head_dim * math.log(scaling.original / (rotations * 2 * math.pi)) / (2 * math.log(rope.base))
-
-    low, high = pair_of(scaling.beta_slow), pair_of(scaling.beta_fast)
-    if scaling.truncate:
-        low, high = math.floor(low), math.ceil(high)
-    low, high = max(low, 0), min(high, rope.head_dim - 1)
-    ramp = (np.arange(rope.head_dim // 2, dtype=np.float32) - np.float32(low)) / np.float32((high - low) or 0.001)
-    return np.asarray(np.clip(ramp, np.float32(0), np.float32(1)))

@@ -67,6 +67,7 @@ def comparison_of(
     dtype: str,
     exact: bool,
     of_values: float = 1.0,
+    rounded: np.ndarray | None = None,
 ) -> Comparison:
     """Compare gaps (n, channels) with the rounding of values of this size.
 
@@ -78,6 +79,8 @@ def comparison_of(
         dtype: The type that the values came in.
         exact: False where the frequencies are rough.
         of_values: Share of the rounding of a rotated vector that these values have, where they are narrow.
+        rounded: How far rounding to their type puts the values that are meant, where they are known; (n, channels). Of
+            slow pairs many values are almost the same, and all of them rounded the same way.
     """
     rounding = ROUNDING[dtype] * (of_values if dtype in NARROW_TYPES else 1.0)
     angle = farness(positions)[:, None] * frequencies * (ANGLE if exact else ROUGH)
@@ -85,7 +88,9 @@ def comparison_of(
     sizes = np.broadcast_to(size, gap.shape)
     typical = np.inf
     if dtype in NARROW_TYPES and significant.any():
-        typical = float(np.sqrt(np.mean(((rounding * TYPICAL + angle) * sizes)[significant] ** 2)))
+        share = (rounding * TYPICAL + angle) * sizes
+        of_each = share if rounded is None else np.maximum(share, rounded + angle * sizes)
+        typical = float(np.sqrt(np.mean(of_each[significant] ** 2)))
     return Comparison(gap, (rounding + angle) * sizes, significant, typical)
 
 

@@ -6,10 +6,11 @@ from dataclasses import replace
 
 from posenc.compose import Backward
 from posenc.diagnosis.mistake import Change, Mistake, from_defaults, with_fields
+from posenc.diagnosis.rotation.bases_read_off import BASES, bases_of_powers
 from posenc.diagnosis.rotation.rotation_evidence import Changes, OtherRotation, RotationEvidence
 from posenc.diagnosis.rotation.rotation_usage import RotationUsage, rope_base
 from posenc.encodings.rotates.rope import RoPE
-from posenc.frequencies import Proportional
+from posenc.frequencies import Proportional, YaRN
 
 #: Shares of a head that code rotates.
 FRACTIONS = (0.5, 0.25, 0.75)
@@ -21,6 +22,33 @@ def other_rope_base(usage: RotationUsage, evidence: RotationEvidence) -> Changes
         yield usage.with_rope(base=value), {"got": value, "meant": usage.rope and rope_base(usage.rope)}
 
 
+def base_of_powers(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
+    """Another base of the frequencies, where YaRN's ramp lies as it should."""
+    shown = evidence.frequencies(usage)
+    if _has_ramp(usage) and usage.rope is not None and shown is not None:
+        for value in bases_of_powers(shown, usage):
+            yield with_powers_of(usage, value), {"got": value, "meant": rope_base(usage.rope)}
+
+
+def base_of_ramp(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
+    """YaRN's ramp placed by another base, as by the default of the function that finds its ends."""
+    for value in BASES if _has_ramp(usage) and usage.rope is not None else ():
+        yield from_defaults(usage, ramp_base=value), {"got": value, "meant": usage.rope and rope_base(usage.rope)}
+
+
+def with_powers_of(usage: RotationUsage, base: float) -> RotationUsage | None:
+    """The usage with frequencies of another base, under the ramp of its own."""
+    changed = usage.with_rope(base=base)
+    if changed is None or usage.rope is None or not _has_ramp(usage):
+        return None
+    return from_defaults(changed, ramp_base=rope_base(usage.rope))
+
+
+def _has_ramp(usage: RotationUsage) -> bool:
+    """Whether the base places a ramp besides."""
+    return isinstance(usage.scaling, YaRN)
+
+
 def other_exponent(of: str) -> Change[RotationUsage]:
     """Frequencies base^(-2i/d) with another d: the same as another base."""
 
@@ -29,7 +57,9 @@ def other_exponent(of: str) -> Change[RotationUsage]:
             rope, dim, _ = usage.in_head
             width = rope.head_dim
             power = {"head": width / dim, "half": 0.5, "double": 2.0, "ends": width / (width - 2)}[of]
-            yield usage.with_rope(base=rope_base(rope) ** power), {"dim": dim, "width": width}
+            words, base = {"dim": dim, "width": width}, rope_base(rope) ** power
+            yield usage.with_rope(base=base), words
+            yield with_powers_of(usage, base), words
 
     return change
 
@@ -141,6 +171,11 @@ FIELDS: tuple[Mistake[RotationUsage], ...] = (
             only_in="code"),
     Mistake("base", "The base is {got:g} where {meant:g} is meant.",
             "Read rope_theta (in new files rope_parameters.rope_theta) and use {meant:g}.", other_rope_base),
+    Mistake("base", "The frequencies are powers of {got:g} where {meant:g} is meant; the ramp of YaRN is right.",
+            "Use {meant:g} in the frequencies too.", base_of_powers, only_in="code", alone=True),
+    Mistake("base of the ramp", "The ramp of YaRN is placed by the base {got:g} where {meant:g} is meant.",
+            "Pass rope_theta to the function that finds the ends of the ramp; its default may be 10000.",
+            base_of_ramp, only_in="code", alone=True),
     Mistake("sign", "Queries and keys rotate the other way round.",
             "Negate the sine, or swap the two channels of every pair in the query and key weights: NanoChat alone "
             "rotates by -position·frequency.", rotated_backward, only_in="configs"),

@@ -107,13 +107,6 @@ def lost_root(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
             yield from_defaults(usage, logit_factor=factor), {"message": message}
 
 
-def inverted(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
-    """Frequencies multiplied by the factor that they are to be divided by."""
-    factor, unscaled = getattr(usage.scaling, "factor", 1.0), usage.with_rope(scaling=None)
-    if factor > 1.0 and unscaled is not None:
-        yield from_defaults(unscaled, frequency_factor=factor), {"factor": factor}
-
-
 def one_sided(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
     factor = 1.0 if usage.rope is None else usage.rope.attention_factor
     if factor != 1.0 and usage.query.attention_factors == usage.key.attention_factors == 1.0:
@@ -181,8 +174,6 @@ RUNTIME: tuple[Mistake[RotationUsage], ...] = (
             "Multiply queries and keys by it, so logits by its square.", one_sided),
     Mistake("wrong axis", "The number of the head is taken for the position.", _AXIS, setting(axis="heads")),
     Mistake("wrong axis", "The number of the batch row is taken for the position.", _AXIS, setting(axis="batch")),
-    Mistake("factor multiplied", "The frequencies are multiplied by {factor:g} where they are to be divided by it.",
-            "Divide frequencies, or positions, by the factor.", inverted),
     Mistake("cached keys", *_CACHED, cached_elsewhere),
     Mistake("cached keys", *_CACHED, cached_unscaled),
     Mistake("scale of the logits", "The logits {message}.", "Divide q·k by the root of the width of the head, once.",

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from posenc.diagnosis.mistake import Change, Mistake, from_defaults, unless_refused
-from posenc.diagnosis.rotation.applied_rotation import in_middle_band, rotated_pairs
+from posenc.diagnosis.rotation.applied_rotation import rotated_pairs
 from posenc.diagnosis.rotation.rotation_evidence import Changes, OtherRotation, RotationEvidence
 from posenc.diagnosis.rotation.rotation_usage import Reversal, RoleUsage, RotationUsage
+from posenc.diagnosis.rotation.wrong_ramps import in_middle_band
 from posenc.encodings.rotates.rope import RoPE
 from posenc.frequencies import DynamicNTK, Llama3, LongRoPE, NTKAware, NTKByParts, Scaling, YaRN, attention_of
 from posenc.frequencies.scalings.yarn import DIALECTS
@@ -31,11 +32,29 @@ def scaling_dropped(usage: RotationUsage, evidence: RotationEvidence) -> Changes
 
 def factor_kept(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
     """Frequencies that are not scaled, under the attention factor of the scaling all the same."""
-    if usage.scaling is not None and usage.scaling.attention_factor != 1.0 and usage.rope is not None:
-        factor, ones = usage.scaling.attention_factor, (1.0,) * (usage.rope.head_dim // 2)
-        unscaled = unless_refused(lambda: LongRoPE(ones, ones, 2, 2, 1.0, attention=factor))
-        words = {"meant": usage.scaling, "factor": factor}
-        yield None if unscaled is None else usage.with_rope(scaling=unscaled), words
+    if usage.scaling is not None:
+        yield _unscaled_with_factor(usage), {"meant": usage.scaling, "factor": usage.scaling.attention_factor}
+
+
+def _unscaled_with_factor(usage: RotationUsage) -> RotationUsage | None:
+    """The usage with frequencies that are not scaled, and the attention factor of its scaling."""
+    if usage.scaling is None or usage.scaling.attention_factor == 1.0 or usage.rope is None:
+        return None
+    factor, ones = usage.scaling.attention_factor, (1.0,) * (usage.rope.head_dim // 2)
+    unscaled = unless_refused(lambda: LongRoPE(ones, ones, 2, 2, 1.0, attention=factor))
+    return None if unscaled is None else usage.with_rope(scaling=unscaled)
+
+
+def inverted(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
+    """Frequencies multiplied by what they are to be divided by: all of them, or as far as the ramp goes."""
+    factor, words = getattr(usage.scaling, "factor", 1.0), {"factor": "the factor"}
+    if factor > 1.0:
+        words = {"factor": f"{factor:g}"}
+        for unscaled in (usage.with_rope(scaling=None), _unscaled_with_factor(usage)):
+            yield None if unscaled is None else from_defaults(unscaled, frequency_factor=factor), words
+    if isinstance(usage.scaling, YaRN | NTKByParts | Llama3 | LongRoPE):
+        words = {"factor": "their divisors"} if isinstance(usage.scaling, LongRoPE) else words
+        yield from_defaults(usage, reversal="multiplied"), words
 
 
 def scaling_added(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
@@ -276,6 +295,8 @@ SCALING: tuple[Mistake[RotationUsage], ...] = (
             "The frequencies of the scaling {meant!r} are not applied, and its attention factor {factor:.6g} is.",
             "Take frequencies and attention factor from one place, the scaling of the file.", factor_kept,
             only_in="code", topic="scheme"),
+    Mistake("factor multiplied", "The frequencies are multiplied by {factor} where they are to be divided by it.",
+            "Divide frequencies, or positions, by the factor.", inverted, only_in="code"),
     Mistake("scheme", "The scaling is {got!r} where {meant!r} is meant.", "Use the rope_type of the file.",
             other_scheme),
     Mistake("scaling added", "The scaling {got!r} is applied where none is meant.",

@@ -35,13 +35,12 @@ class ObservedRotations(NamedTuple):
         """Radians a position for each pair, (pairs,), from rows ever further apart; None without two neighbours.
 
         Where rows far apart show others than the first two neighbours, as where a table ends, these two decide. Of
-        several coordinates, rows show it in which all are alike, as those of a text.
+        several coordinates, rows count whose coordinates are all the same: those of text, or the diagonal of a grid.
         """
         if self.positions.ndim > 1:
-            alike = (self.positions == self.positions[:, :1]).all(1)
-            return ObservedRotations(
-                self.positions[alike, 0], self.values[alike], self.weight[alike], self.coarse
-            ).frequencies()
+            alike = np.ptp(self.positions, axis=1) == 0
+            line = (self.positions[alike, 0], self.values[alike], self.weight[alike])
+            return ObservedRotations(*line, self.coarse).frequencies() if alike.any() else None
         first = self._rows_at_distance(0)
         if first is None:
             return None
@@ -78,10 +77,10 @@ class ObservedRotations(NamedTuple):
     def used_positions(self, frequencies: np.ndarray, axis: np.ndarray) -> np.ndarray:
         """The position that each row was really rotated from, (rows,) or (rows, axes), for pairs of these frequencies.
 
-        The slowest pair shows it roughly and without doubt, each faster one more finely.
+        The slowest pair shows it roughly, but for its whole revolutions: those nearest to what is meant are taken. Each
+        faster pair shows it more finely.
         """
-        axes = 1 if self.positions.ndim == 1 else self.positions.shape[1]
-        used = np.zeros((len(self.positions), axes))
+        used = self.positions.reshape(len(self.positions), -1).astype(np.float64)
         for pair in np.argsort(np.abs(frequencies), kind="stable"):
             if frequencies[pair]:
                 ahead = self.values[:, pair] * np.exp(-1j * used[:, axis[pair]] * frequencies[pair])

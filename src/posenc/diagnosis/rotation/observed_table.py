@@ -13,7 +13,7 @@ from posenc.diagnosis.rotation.comparison import FLOAT32_FREQUENCY, ROUGH, Compa
 from posenc.diagnosis.rotation.observed_rotations import ObservedRotations, rotations_of
 from posenc.diagnosis.rotation.rotation_evidence import AtPositions, RotationEvidence, shown_position
 from posenc.diagnosis.rotation.rotation_usage import RotationUsage, frequency_unit
-from posenc.inspect.rounding import NARROW_TYPES
+from posenc.inspect.rounding import NARROW_TYPES, narrowed
 
 #: cos and sin are rounded once; a vector is the sum of two products of rounded numbers.
 OF_TABLE = 0.5
@@ -104,7 +104,15 @@ class ObservedTable(AtPositions):
         gap = np.maximum(np.abs(cos - self.cos[rows]), np.abs(sin - self.sin[rows]))
         size = max(1.0, float(np.nanmax(np.abs(self.cos), initial=0.0)))
         used = used_positions(usage, self.positions[rows], "query")
-        return comparison_of(gap, size, used, frequencies, self.dtype, exact, of_values=OF_TABLE)
+        rounded = self._rounded(cos, sin) if exact else None
+        return comparison_of(gap, size, used, frequencies, self.dtype, exact, of_values=OF_TABLE, rounded=rounded)
+
+    def _rounded(self, cos: np.ndarray, sin: np.ndarray) -> np.ndarray | None:
+        """How far rounding to a narrow type puts cosines and sines; None where they came in a wide one."""
+        for dtype in NARROW_TYPES:
+            if dtype == self.dtype:
+                return np.asarray(np.maximum(*(np.abs(narrowed(part, dtype) - part) for part in (cos, sin))))
+        return None
 
     def of_rows(self, rows: np.ndarray) -> Self:
         return replace(self, cos=self.cos[rows], sin=self.sin[rows], positions=self.positions[rows])

@@ -14,6 +14,7 @@ from posenc.compose import Backward
 from posenc.core.doors import RotaryEncoding
 from posenc.diagnosis.mistake import Words, fewest_digits, unless_refused
 from posenc.diagnosis.rotation.applied_rotation import Role, rotated_pairs
+from posenc.diagnosis.rotation.bases_read_off import BASES, bases_of, bases_of_usage, exponents_of
 from posenc.diagnosis.rotation.comparison import ROUGH, Comparison, subsample
 from posenc.diagnosis.rotation.observed_rotations import ObservedRotations
 from posenc.diagnosis.rotation.rotation_usage import RopeInHead, RotationUsage, rope_base, rope_in_head
@@ -22,19 +23,14 @@ from posenc.encodings.rotates.rope import RoPE
 from posenc.frequencies import DynamicNTK, Linear, Llama3, NTKAware, NTKByParts, Scaling, YaRN
 from posenc.models.fingerprints import canonical
 
-#: How far a base may be off, of itself, that was read off narrow numbers.
-NEAR_BASE = 0.03
 #: How far a factor of NTK may be off a number with one digit behind the point, of itself; any base has a factor.
 NEAR_FACTOR = 1e-4
-#: Digits of a base that no file states so, as a stretched one.
-MOST_DIGITS = 9
 #: Rows that are looked at together for the first that differs.
 BLOCK = 512
 #: What a mistake in a rotation yields.
 Changes = Iterator[tuple[RotationUsage | None, Words]]
 
 #: What released models have: tried where nothing shows a value.
-BASES = (1e3, 1e4, 1e5, 1.5e5, 1.6e5, 5e5, 1e6, 2e6, 5e6, 1e7)
 LENGTHS = (1024, 2048, 4096, 8192, 16_384, 32_768, 65_536, 131_072)
 SCALING_FIELDS: dict[str, tuple[Any, ...]] = {
     "factor": (2.0, 4.0, 8.0, 16.0, 32.0, 40.0),
@@ -160,9 +156,9 @@ class RotationEvidence(abc.ABC):
         shown = self.frequencies(usage)
         if usage.rope is None:
             return ()
-        if shown is None or isinstance(usage.rope, AxialRoPE):
+        if shown is None:
             return BASES
-        read_off = _bases_of(shown, usage.rope.head_dim, usage.scaling is not None)
+        read_off = bases_of_usage(shown, usage)
         # Products show the frequencies of both sides together; the base of one side alone is tried.
         return tuple(dict.fromkeys((*read_off, *(BASES if "logits" in self.kinds() else ()))))
 
@@ -193,7 +189,9 @@ class RotationEvidence(abc.ABC):
         if shown is None or not isinstance(usage.rope, RoPE) or usage.rope.head_dim < 4:
             return linear
         power = 1.0 - 2.0 / usage.rope.head_dim
-        factors = ((base / usage.rope.base) ** power for base in _bases_of(shown, usage.rope.head_dim, False)[-1:])
+        factors = (
+            (base / usage.rope.base) ** power for base in bases_of(shown, exponents_of(usage.rope.head_dim))[-1:]
+        )
         plain = ((round(one, 1), one) for one in factors if 1.0 < round(one, 1) < 1e3)
         return (*linear, *(NTKAware(factor) for factor, one in plain if abs(factor - one) <= NEAR_FACTOR * one))
 
@@ -276,28 +274,6 @@ class OtherRotation(RotationEvidence):
 
     def attention_factors(self, usage: RotationUsage) -> tuple[float, ...]:
         return tuple(rope.attention_factor for rope in self.ropes)
-
-
-def _bases_of(frequencies: np.ndarray, head_dim: int, is_scaled: bool) -> tuple[float, ...]:
-    """The bases whose powers these frequencies (pairs,) come nearest to, those of the fewest digits first.
-
-    A scaling leaves the fastest pairs alone.
-    """
-    if len(frequencies) < 2 or not 0.0 < frequencies[1] < frequencies[0]:
-        return ()
-    count = 2 if is_scaled else len(frequencies)
-    falling = np.flatnonzero(~(np.diff(frequencies[:count], prepend=np.inf) < 0.0))
-    shown = frequencies[: falling[0] if falling.size else count]
-    pair, logarithm = np.arange(len(shown)), np.log(np.maximum(shown, 1e-300))
-    slope = np.polyfit(pair, logarithm, 1, w=shown)[0]
-    with np.errstate(all="ignore"):
-        base = float(np.exp(-slope * head_dim / 2))
-    if not 1e-3 < base < 1e30:
-        return ()
-    rounded = (float(f"{base:.{digits}g}") for digits in range(1, 5))
-    near = (value for value in (*rounded, *BASES) if abs(value - base) <= NEAR_BASE * base)
-    of_more_digits = (float(f"{base:.{digits}g}") for digits in range(5, MOST_DIGITS))
-    return tuple(dict.fromkeys((fewest_digits(base), *near, *of_more_digits, base)))
 
 
 def _dynamic(factor: float, original: int) -> DynamicNTK:

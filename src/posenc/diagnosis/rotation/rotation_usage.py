@@ -15,8 +15,9 @@ from posenc.encodings.rotates.rope import RoPE
 from posenc.frequencies import Geometric, InRevolutions, Scaling
 from posenc.inspect.rounding import NarrowType
 
-#: What is exchanged in a ramp: its two ends, the frequencies that it blends, or these and those beyond its ends.
-Reversal = Literal["ends", "blend", "everywhere"]
+#: What is wrong in a ramp: its two ends are exchanged, the frequencies that it blends, or these and those beyond its
+#: ends; or its factor multiplies where it is to divide.
+Reversal = Literal["ends", "blend", "everywhere", "multiplied"]
 #: Products that are formed in TF32: of positions and frequencies, or of queries and keys.
 Products = Literal["angles", "logits", "all"]
 #: What code takes for the position of a token, or adds to it.
@@ -115,7 +116,8 @@ class RotationUsage:
         axis: Axis that is taken for the tokens, or counted on top of them.
         frequency_factor: Multiplies every frequency.
         scalings: How often the scaling is applied.
-        reversal: The part of the scaling's ramp that is exchanged.
+        reversal: The part of the scaling's ramp that is exchanged, or multiplied.
+        ramp_base: Base that places YaRN's ramp, where the frequencies are powers of another.
         logit_factor: Multiplies the logits besides.
         regrouped: Whether adjacent pairs come out as halves, as DeepSeek's code leaves them.
         crossed: Whether the second halves of queries and the first halves of keys are those of the other.
@@ -137,6 +139,7 @@ class RotationUsage:
     frequency_factor: float = 1.0
     scalings: int = 1
     reversal: Reversal | None = None
+    ramp_base: float | None = None
     logit_factor: float = 1.0
     regrouped: bool = False
     crossed: bool = False
