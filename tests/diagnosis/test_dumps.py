@@ -65,6 +65,10 @@ def softmax(values: np.ndarray) -> np.ndarray:
     return power / power.sum(-1, keepdims=True)
 
 
+def log_softmax(values: np.ndarray) -> np.ndarray:
+    return values - np.log(np.exp(values).sum(-1, keepdims=True))
+
+
 def probabilities(seen: int = N, **what: Any) -> dict[str, Any]:
     whole = logits(**what)
     return {"q": Q, "k": K, "probabilities": softmax(masked(whole["logits"], seen))}
@@ -238,6 +242,12 @@ ONE: dict[str, tuple[Any, Any, str, str]] = {
     "queries in blocks, keys interleaved": (VISION, {"q": IMAGE, "q_rotated": seen(), "k": IMAGE, "positions": grid(),
         "k_rotated": seen(interleaved())}, "sections arranged otherwise", "keys"),
     "keys unscaled, with the factor": (YARN, cached_unscaled(), "scaling ignored", "keys"),
+    "a ring buffer rolled, probabilities of windows": (MISTRAL,
+        probabilities(64, k=rotate(K, positions=np.roll(P, 17))), "positions", "rolled by 17"),
+    "keys that begin again, probabilities of windows": (MISTRAL,
+        probabilities(64, k=rotate(K, positions=np.where(P < 150, P, P - 150))), "positions", "Keys begin again"),
+    "a ring buffer rolled, log-softmax of windows": (MISTRAL, {"q": Q, "k": K, "logits":
+        log_softmax(masked(logits(k=rotate(K, positions=np.roll(P, 99)))["logits"], 64))}, "positions", "rolled by 99"),
     "a ring buffer rolled": (MEANT, both(rotate(Q), rotate(K, positions=np.roll(P, 17))), "positions", "17"),
     "a ring buffer rolled, in logits": (MEANT, logits(k=rotate(K, positions=np.roll(P, 17))), "positions", "17"),
     # grids

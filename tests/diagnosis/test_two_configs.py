@@ -49,6 +49,14 @@ NEOX: dict[str, Any] = {
     "rotary_pct": 0.25,
     "rotary_emb_base": 10_000,
 }
+FALCON = {"model_type": "falcon", "hidden_size": 512, "num_attention_heads": 8, "num_hidden_layers": 3, "alibi": False}
+MPT = {
+    "model_type": "mpt", "d_model": 512, "n_heads": 8, "n_layers": 3, "max_seq_len": 640, "attn_config": {"alibi": True}
+}  # fmt: skip
+MLA: dict[str, Any] = {
+    "model_type": "deepseek_v2", "hidden_size": 512, "num_attention_heads": 4, "num_hidden_layers": 3,
+    "qk_rope_head_dim": 64, "qk_nope_head_dim": 96, "v_head_dim": 96, "kv_lora_rank": 32, "rope_theta": 10_000.0,
+}  # fmt: skip
 
 
 def llama(scaling: dict[str, Any] | None = None, **keys: Any) -> dict[str, Any]:
@@ -152,6 +160,13 @@ ONE: dict[str, tuple[Any, Any, str]] = {
     "rows of padding forgotten": (model(Learned(64, 2050), offset=2), model(Learned(64, 2050)), "offset"),
     "slopes by another rule": (ALiBi(12), ALiBi(12, rule="geometric"), "rule"),
     "buckets of one side": (T5Bias(heads=8), T5Bias(heads=8, bidirectional=False), "bidirectional"),
+    "one layer more": (llama(), llama(num_hidden_layers=13), "number of layers"),
+    "a bias for a rotation": (FALCON | {"alibi": True}, FALCON, "other kind of positions"),
+    "a table for a bias": (MPT, MPT | {"attn_config": {"alibi": False}}, "other kind of positions"),
+    "a bias for a table": (MPT | {"attn_config": {"alibi": False}}, MPT, "other kind of positions"),
+    "channels without rotation": (MLA, MLA | {"qk_nope_head_dim": 64}, "head width"),
+    "fewer channels rotate beside them": (MLA, MLA | {"qk_rope_head_dim": 32}, "head width"),
+    "more channels rotate beside them": (MLA | {"qk_rope_head_dim": 16}, MLA, "head width"),
     "sinusoids in halves": (Sinusoidal(64), Sinusoidal(64, layout="concatenated"), "layout"),
 }
 
@@ -166,6 +181,13 @@ TWO: dict[str, tuple[Any, Any, set[str]]] = {
         llama(YARN),
         llama(YARN | {"truncate": False, "attention_factor": 1.0}),
         {"truncate", "attention factor ignored"},
+    ),
+    "fewer layers of another base": (llama(), llama(num_hidden_layers=3, rope_theta=1e4), {"number of layers", "base"}),
+    "width of the slice and base": (MLA, MLA | {"qk_rope_head_dim": 32, "rope_theta": 1e6}, {"head width", "base"}),
+    "another kind in one layer, and another base": (
+        model(R, R),
+        model(ALiBi(8), S),
+        {"other kind of positions", "base"},
     ),
     "share and base": (NEOX, NEOX | {"rotary_pct": 1.0, "rotary_emb_base": 500_000}, {"partial ignored", "base"}),
     "layout and base": (RoPE(64), RoPE(64, base=5e5, pairing="halves"), {"layout", "base"}),
@@ -191,9 +213,12 @@ NEITHER: dict[str, tuple[Any, Any]] = {
         llama(LONG),
         llama(LONG | {"short_factor": [1.5] * 64, "long_factor": [2.0 + i * i for i in range(64)]}),
     ),
-    "other layers": (llama(), llama(num_hidden_layers=13)),
+    "other lists in more layers": (
+        llama(LONG),
+        llama(LONG | {"long_factor": [2.0 + i * i for i in range(64)]}, num_hidden_layers=13),
+    ),
     "three keys": (llama(YARN), llama(YARN | {"truncate": False, "attention_factor": 1.3}, rope_theta=1e4)),
-    "another door": (model(R, R), model(ALiBi(8), S)),
+    "a kind of its own in each layer": (model(R, R, R), model(ALiBi(8), T5Bias(heads=8), S)),
     "every layer of its own": (
         model(*[R] * 4),
         model(*[RoPE(64, base=10.0**i, pairing="halves") for i in (2, 3, 4, 5)]),

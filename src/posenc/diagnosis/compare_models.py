@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 
 from posenc.core.doors import Encoding, RotaryEncoding
-from posenc.diagnosis.layers.layer_contents import Content, Layers, OtherLayers, layers_by_part
+from posenc.diagnosis.layers.layer_contents import Content, OtherLayers, layers_by_part
 from posenc.diagnosis.layers.mistakes_layers import LAYERS
+from posenc.diagnosis.layers.unlike_layers import Parts, in_common, other_kind
 from posenc.diagnosis.mistake import Finding
 from posenc.diagnosis.rotation.rotation_evidence import OtherRotation
 from posenc.diagnosis.rotation.rotation_mistakes import IN_CONFIGS
@@ -26,15 +26,19 @@ UNPAIRED = frozenset({"left out", "added"})
 #: How a remedy begins that names no key of the file.
 SET_IT = "Set it to "
 
-Parts = Mapping[tuple[str, str], Layers]
-
 
 def compare_models(expected: ModelPositions, actual: ModelPositions) -> tuple[Finding, ...] | None:
     """The mistakes that lead from one model to the other: none where they are the same, None where no known ones do."""
     first, second = layers_by_part(expected), layers_by_part(actual)
-    numbers = [{key: layers.numbers for key, layers in parts.items()} for parts in (first, second)]
-    if numbers[0] != numbers[1]:
-        return None
+    common = in_common(first, second)
+    if common.findings:
+        rest = _explained(common.first, common.second)
+        return (*common.findings, *rest) if rest is not None and len(rest) <= MOST else None
+    return _explained(first, second)
+
+
+def _explained(first: Parts, second: Parts) -> tuple[Finding, ...] | None:
+    """The mistakes that lead from some layers to others of the same numbers; None where no known ones do."""
     differing = [key for key, layers in first.items() if not OtherLayers(second[key].contents).fits(layers.contents)]
     if not differing:
         return ()
@@ -121,7 +125,12 @@ def _where(layers: list[tuple[str, int]], several: bool) -> str:
 def _contents(expected: Content, actual: Content) -> tuple[Finding, ...] | None:
     """Findings that explain the contents of one layer; None where nothing does."""
     findings: list[Finding] = []
-    for one, other in encodings_by_door(expected.encodings, actual.encodings):
+    names = ["offset", "logit_factor", "query_temperature", "bias_factor", "resizing", "patches"]
+    if _of_other_kind(expected, actual):
+        meant, used = ([repr(one) for one in side.encodings] for side in (expected, actual))
+        findings.append(other_kind(meant, used))
+        names.remove("bias_factor")  # which goes with the bias
+    for one, other in [] if findings else encodings_by_door(expected.encodings, actual.encodings):
         explanation = _encodings(one, other)
         if explanation is None:
             return None
@@ -132,10 +141,16 @@ def _contents(expected: Content, actual: Content) -> tuple[Finding, ...] | None:
             return None
         known = {finding.name for finding in findings}
         findings += [finding for finding in found if finding.name.split(": ")[-1] not in known]
-    for name in ("offset", "logit_factor", "query_temperature", "bias_factor", "resizing", "patches"):
+    for name in names:
         if getattr(expected, name) != getattr(actual, name):
             findings.append(_field(name.replace("_", " "), getattr(expected, name), getattr(actual, name)))
     return tuple(findings) if len(findings) <= MOST else None
+
+
+def _of_other_kind(expected: Content, actual: Content) -> bool:
+    """Whether the positions of each enter attention in other ways than those of the other."""
+    one, other = ({encoding.door for encoding in content.encodings} for content in (expected, actual))
+    return bool(one) and bool(other) and not one & other
 
 
 def _roles(role: Role, expected: Content, actual: Content) -> tuple[Finding, ...] | None:

@@ -126,11 +126,19 @@ def other_start(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
 
 
 def other_head_dim(usage: RotationUsage, evidence: OtherRotation) -> Changes:
+    """Another width of the head, with the same share of it rotated, as many channels, or fewer or more by as many."""
     head, other = usage.in_head, evidence.in_head
-    if head is not None and other is not None:
-        rope = with_fields(head.rope, dim=head.rope.head_dim * other.dim // head.dim)
-        changed = None if rope is None else usage.with_head(rope=rope, dim=other.dim, start=0)
-        yield changed, {"got": other.dim, "meant": head.dim}
+    if head is None or other is None or head.dim == other.dim:
+        return
+    share = head.rope.head_dim * other.dim // head.dim
+    for width in dict.fromkeys((share, head.rope.head_dim, head.rope.head_dim + other.dim - head.dim)):
+        got, meant = (f"{dim} channels" for dim in (other.dim, head.dim))
+        if width != share:
+            got, meant = f"{got}, {width} of which rotate,", f"{meant}, {head.rope.head_dim} of which rotate,"
+        rope = with_fields(head.rope, dim=width)
+        for start in dict.fromkeys((0, head.start, other.dim - width)):
+            changed = None if rope is None else usage.with_head(rope=rope, dim=other.dim, start=start)
+            yield changed, {"got": got, "meant": meant}
 
 
 def proportional(usage: RotationUsage, evidence: RotationEvidence) -> Changes:
@@ -196,7 +204,7 @@ FIELDS: tuple[Mistake[RotationUsage], ...] = (
             only_in="code", topic="proportional"),
     Mistake("start", "The {width} channels that rotate begin at {got} where {meant} is meant.",
             "Rotate the channels from {meant} on.", other_start),
-    Mistake("head width", "The head has {got} channels where {meant} is meant.",
-            "Read head_dim where the file has it; it need not be hidden_size / num_attention_heads.", other_head_dim,
-            only_in="configs"),
+    Mistake("head width", "The head has {got} where {meant} are meant.",
+            "Set it to {meant}: read head_dim, or qk_rope_head_dim and qk_nope_head_dim; it need not be hidden_size / "
+            "num_attention_heads.", other_head_dim, only_in="configs"),
 )  # fmt: skip

@@ -13,9 +13,9 @@ from posenc.diagnosis.rotation.applied_rotation import ROLES, Role, RotatedPairs
 from posenc.diagnosis.rotation.comparison import ANGLE, ROUGH, ROUNDING, SIGNIFICANT, Comparison, farness, subsample
 from posenc.diagnosis.rotation.products_read_off import (
     Products,
+    positions_of_keys,
     positions_of_products,
     rotations_by_distance,
-    without_row_numbers,
 )
 from posenc.diagnosis.rotation.rotation_evidence import (
     RotationEvidence,
@@ -256,15 +256,15 @@ class ObservedLogits(RotationEvidence):
         few_rotated = replace(self, q=few.q, k=few.k)
         q, k = few_rotated.rotated(usage)
         pairs = rotated_pairs(usage, role)
-        if role == "key":
-            plain = without_row_numbers(few, pairs, q) if few.up_to_rows else few
-            few = few if plain is None else plain.transposed()
-            if plain is None:
-                return None
         size = np.linalg.norm(q, axis=-1).max() * np.linalg.norm(k, axis=-1).max()
         tolerance = 2 * ROUNDING[self.dtype] * size + self.rounding / abs(self.scale * usage.logit_factor)
-        used = positions_of_products(few, pairs, k if role == "query" else q, float(tolerance))
-        return None if used is None else (few.query_positions, used)
+        if role == "query":
+            used = positions_of_products(few, pairs, k, float(tolerance))
+        elif few.up_to_rows:
+            used = positions_of_keys(few, pairs, q, float(tolerance))
+        else:
+            used = positions_of_products(few.transposed(), pairs, q, float(tolerance))
+        return None if used is None else (few.query_positions if role == "query" else few.key_positions, used)
 
     def table_lengths(self) -> tuple[int, ...]:
         return powers_within(np.concatenate([self.query_positions, self.key_positions]))

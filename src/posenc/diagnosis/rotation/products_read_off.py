@@ -44,6 +44,11 @@ class Products(NamedTuple):
         sides = (self.k, self.q, self.values.swapaxes(1, 2), self.visible.T, self.key_positions, self.query_positions)
         return Products(*sides, up_to_rows=False)
 
+    def of_queries(self, chosen: np.ndarray) -> Products:
+        """The same of some queries alone."""
+        sides = {"q": self.q[:, chosen], "values": self.values[:, chosen], "visible": self.visible[chosen]}
+        return self._replace(**sides, query_positions=self.query_positions[chosen])
+
     def of_few_heads(self) -> Products:
         """The same of a few heads, spread over all."""
         heads = np.unique(np.linspace(0, len(self.q) - 1, HEADS).astype(int))
@@ -119,7 +124,49 @@ def _least_squares(matrix: np.ndarray, values: np.ndarray) -> np.ndarray:
     return np.asarray(np.linalg.solve(squares, matrix.T @ values))
 
 
-def without_row_numbers(products: Products, pairs: RotatedPairs, rotated_q: np.ndarray) -> Products | None:
+def positions_of_keys(
+    products: Products, pairs: RotatedPairs, rotated_q: np.ndarray, tolerance: float
+) -> np.ndarray | None:
+    """Positions (m,) that keys were rotated from, where rows differ by numbers of their own; None if not shown.
+
+    Rows that see two keys show the places of both, and so their own numbers, which place every key that they see; these
+    keys show the numbers of further rows, as far as windows overlap.
+
+    Args:
+        products: Products whose rows differ by numbers of their own.
+        pairs: Pairs of the keys.
+        rotated_q: Queries as they are rotated, (heads, n, dim).
+        tolerance: As for `positions_of_products`.
+    """
+    plain, places = _without_row_numbers(products, pairs, rotated_q), _places(products)
+    if plain is None:
+        return None
+    used, placed = products.key_positions.astype(np.float64), np.zeros(products.k.shape[1], bool)
+    while (keys := ~placed & plain.visible.any(0)).any():
+        found = positions_of_products(plain.transposed().of_queries(keys), pairs, rotated_q, tolerance, places)
+        if found is None:
+            return None
+        used[keys], placed = found, placed | keys
+        plain = _by_placed_keys(products, pairs, rotated_q, used, placed)
+    return used
+
+
+def _by_placed_keys(
+    products: Products, pairs: RotatedPairs, rotated_q: np.ndarray, used: np.ndarray, placed: np.ndarray
+) -> Products:
+    """The products less each row's own number, in rows that see keys whose positions are known."""
+    turned = _in_pairs(pairs, products.k) * np.exp(1j * used[:, None] * pairs.frequencies[0]) * pairs.factor
+    rotated_k = products.k.astype(np.float64)
+    rotated_k[..., pairs.first], rotated_k[..., pairs.second] = turned.real, turned.imag
+    shown = products.visible & placed
+    rows = shown.any(1)
+    apart = np.where(shown, products.values - rotated_q @ rotated_k.swapaxes(1, 2), np.nan)[:, rows]
+    values = products.values.copy()
+    values[:, rows] -= np.nanmedian(apart, axis=-1, keepdims=True)
+    return products._replace(values=values, visible=products.visible & rows[:, None], up_to_rows=False)
+
+
+def _without_row_numbers(products: Products, pairs: RotatedPairs, rotated_q: np.ndarray) -> Products | None:
     """The products with each row's own number taken off, wherever the keys stand; None where that is not shown.
 
     Two keys that most queries see are put at every pair of places; the best shows the number of each row.
@@ -156,7 +203,11 @@ def _of_key(
 
 
 def positions_of_products(
-    products: Products, pairs: RotatedPairs, rotated: np.ndarray, tolerance: float
+    products: Products,
+    pairs: RotatedPairs,
+    rotated: np.ndarray,
+    tolerance: float,
+    places: np.ndarray | None = None,
 ) -> np.ndarray | None:
     """Positions (n,) that queries were rotated from, as products with a few keys show them; None if there are too many.
 
@@ -165,8 +216,9 @@ def positions_of_products(
         pairs: Pairs of the queries.
         rotated: Keys as they are rotated, (heads, m, dim).
         tolerance: How far rounding may move a product: where the expected position explains them so well, it is used.
+        places: Positions that are tried; if None, those of the products.
     """
-    places, count = _places(products), products.visible.sum(1)
+    places, count = _places(products) if places is None else places, products.visible.sum(1)
     if len(places) * len(count) > MOST_PLACES or np.any(places[[0, -1]] < 0):
         return None
     order = np.argsort(~products.visible, axis=1, kind="stable")

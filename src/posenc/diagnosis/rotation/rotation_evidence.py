@@ -15,7 +15,7 @@ from posenc.core.doors import RotaryEncoding
 from posenc.diagnosis.mistake import Words, fewest_digits, unless_refused
 from posenc.diagnosis.rotation.applied_rotation import Role, rotated_pairs
 from posenc.diagnosis.rotation.bases_read_off import BASES, bases_of, bases_of_usage, exponents_of
-from posenc.diagnosis.rotation.comparison import ROUGH, Comparison, subsample
+from posenc.diagnosis.rotation.comparison import ROUGH, Comparison, farness, subsample
 from posenc.diagnosis.rotation.observed_rotations import ObservedRotations
 from posenc.diagnosis.rotation.rotation_usage import RopeInHead, RotationUsage, rope_base, rope_in_head
 from posenc.encodings.rotates.axial_rope import AxialRoPE
@@ -300,16 +300,17 @@ class AtPositions(RotationEvidence):
         """The same evidence in some rows alone."""
 
     def first_wrong(self, usage: RotationUsage) -> tuple[int, ...]:
-        """The first position that differs; rows behind the block that shows it are not computed."""
-        if self.positions.ndim > 1:
-            return ()
-        order = np.argsort(self.positions, kind="stable")
+        """The first position that differs; rows behind the block that shows it are not computed.
+
+        Of several coordinates the largest counts: where a table ends, rows are wrong from the first beyond it on.
+        """
+        order = np.argsort(farness(self.positions), kind="stable")
         for start in range(0, len(order), BLOCK):
             part = self.of_rows(order[start : start + BLOCK])
             comparison = part.compare(usage)
             if comparison is None:
                 return ()
-            if found := first_wrong_of(comparison, part.positions, 0):
+            if found := first_wrong_of(comparison, farness(part.positions), 0):
                 return found
         return ()
 

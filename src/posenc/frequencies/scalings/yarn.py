@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+from functools import lru_cache
 from typing import Annotated, Literal
 
 import numpy as np
@@ -177,10 +178,16 @@ def attention_of(
 
 def _pair_of(rotations: Decimal, original: int, unscaled: Geometric) -> Decimal:
     """Pair c(r), between whole ones, that makes so many revolutions over the trained length."""
-    revolutions = EXACT.ln(EXACT.divide(Decimal(original), EXACT.multiply(rotations, TWO_PI)))
+    revolutions = _ln(EXACT.divide(Decimal(original), EXACT.multiply(rotations, TWO_PI)))
     return EXACT.divide(
-        EXACT.multiply(Decimal(unscaled.dim), revolutions), EXACT.multiply(Decimal(2), EXACT.ln(Decimal(unscaled.base)))
+        EXACT.multiply(Decimal(unscaled.dim), revolutions), EXACT.multiply(Decimal(2), _ln(Decimal(unscaled.base)))
     )
+
+
+@lru_cache(maxsize=256)
+def _ln(value: Decimal) -> Decimal:
+    """Natural logarithm to 100 digits, which takes most of the time of making a scaled RoPE."""
+    return EXACT.ln(value)
 
 
 @arrays.host
