@@ -247,7 +247,16 @@ def later_positions(config: Config, folder: Any) -> tuple[Any, dict[str, Any]]:
     return built(config), {"inputs": {"position_ids": torch.arange(7, 7 + SEEN)[None]}}
 
 
+def around_an_image(config: Config, folder: Any) -> tuple[Any, dict[str, Any]]:
+    """20 tokens of text, an image of 6 by 10, text: coordinates that differ, as M-RoPE needs to be seen whole."""
+    placed = media_positions()
+    after = placed.max() + 1 + np.arange(SEEN - placed.shape[1])
+    ids = np.concatenate([placed, np.tile(after, (3, 1))], 1)
+    return built(config), {"inputs": {"position_ids": torch.from_numpy(ids)[:, None]}}
+
+
 RUNS: dict[str, Run] = {
+    "around an image": around_an_image,
     "as it is": as_it_is, "saved and reloaded": reloaded, "reloaded in bfloat16": reloaded_in_bfloat16,
     "padded on the left": padded, "decoded with a cache": decoded, "positions from 7": later_positions,
 }  # fmt: skip
@@ -267,5 +276,7 @@ def model_variants() -> Iterator[tuple[str, Config, Run]]:
     for name, config in (rotary_configs() | other_configs()).items():
         for variant, run in RUNS.items():
             if config["model_type"] in ONE_PASS and run in (padded, decoded, later_positions):
+                continue
+            if run is around_an_image and config is not QWEN2_VL:
                 continue
             yield f"{name} / {variant}", config, run

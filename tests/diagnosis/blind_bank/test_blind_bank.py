@@ -142,6 +142,8 @@ def harmless_models(folder: Path) -> Outcomes:
 
         whole = name.endswith("as it is") and name.split(" / ")[0] in planted_configs.rotary_configs()
         complete = True if whole and not name.startswith("phi3") else None  # its long list needs longer texts
+        if config is planted_configs.QWEN2_VL and name.endswith(("as it is", "around an image")):
+            complete = name.endswith("around an image")  # a text shows no order of coordinates
         found[f"harmless capture / {name}"] = attempt(work, unharmed, complete)
     return found
 
