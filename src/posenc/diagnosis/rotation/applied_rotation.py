@@ -16,7 +16,7 @@ from posenc.diagnosis.rotation.rotation_usage import (
     frequency_unit,
     rope_in_head,
 )
-from posenc.diagnosis.rotation.wrong_ramps import multiplied, of_other_ramp_base, of_reversed_ramp
+from posenc.diagnosis.rotation.wrong_ramps import of_multiplied_ramp, of_other_ramp_base, of_reversed_ramp
 from posenc.encodings.rotates.axial_rope import AxialRoPE
 from posenc.encodings.rotates.rope import RoPE
 from posenc.inspect.rounding import narrowed, to_tf32
@@ -177,7 +177,7 @@ def _frequencies(
     if ramp_base is not None:
         rope, scaled = of_other_ramp_base(rope, unscaled, scaled, ramp_base)
     if reversal == "multiplied":
-        return multiplied(scaling, unscaled, scaled)
+        return of_multiplied_ramp(scaling, unscaled, scaled)
     if reversal is not None and isinstance(rope, RoPE):
         return of_reversed_ramp(rope, unscaled, scaled, reversal)
     return np.asarray(unscaled * (scaled / unscaled) ** scalings)

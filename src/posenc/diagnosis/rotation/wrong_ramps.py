@@ -23,7 +23,7 @@ def of_other_ramp_base(
     return placed, np.asarray(unscaled * (placed.frequencies.radians() / bare.frequencies.radians()))
 
 
-def multiplied(scaling: Scaling, unscaled: np.ndarray, scaled: np.ndarray) -> np.ndarray:
+def of_multiplied_ramp(scaling: Scaling, unscaled: np.ndarray, scaled: np.ndarray) -> np.ndarray:
     """The frequencies (pairs,) of code that multiplies by a factor, or by divisors, where it is to divide."""
     share = scaled / unscaled
     factor = getattr(scaling, "factor", 1.0)
