@@ -110,12 +110,21 @@ def causal_images(ready: Ready, patch: Any) -> None:
     )
 
 
+def tower_of_another_scale(ready: Ready, patch: Any) -> None:
+    """Attention of a tower with a table whose logits are twice as large."""
+    for name, part in ready[0].named_modules():
+        if "vision" in name and name.endswith("self_attn"):
+            patch.setattr(part, "scale", part.scale * 2)
+
+
 READY = {"qwen2_vl": qwen2_vl, "gemma3": gemma3, "llava": llava}
 PLANTED: dict[str, tuple[Callable[[], Ready], Callable[[Ready, Any], None], str, str]] = {
     "rows for columns": (qwen2_vl, other_places(transposed), "axes exchanged", ""),
     "text after an image by its patches": (qwen2_vl, other_places(by_patches), "positions", "after an image"),
     "an image counted as text": (qwen2_vl, other_places(as_text), "positions", ""),
     "patches transposed": (qwen2_vl, patches_transposed, "axes exchanged", ""),
+    "the scale of a SigLIP tower": (gemma3, tower_of_another_scale, "scale of the logits", "vision"),
+    "the scale of a CLIP tower": (llava, tower_of_another_scale, "scale of the logits", "2/√d"),
     "causal images": (gemma3, causal_images, "images masked", ""),
 }
 
@@ -134,6 +143,8 @@ def test_a_model_that_reads_images_agrees_with_its_config(name: str, tmp_path: A
     found = diagnose(config, captured)
     assert found.agree, str(found)
     assert {"query positions", "window", "causal mask"} <= set(found.looked_at)
+    # Layer 0 of a drawn Gemma 3 attends to single tokens, whose weights show no scale.
+    assert ("softmax scale" in found.looked_at) == (name != "gemma3"), str(found)
     assert not any("vision" in line for line in found.not_compared), str(found)
     captured.save(tmp_path / "captured.npz")
     assert str(diagnose(config, tmp_path / "captured.npz")) == str(found)

@@ -91,10 +91,11 @@ def _layers(model: ModelPositions, captured: Capture, config: Mapping[str, Any])
             causal = _is_causal(group.part, captured, config)
             mask = _mask(group, attended, captured, causal, model.windows_known, config)
             # What is added before layer 0 says nothing of the scale in the layers.
-            factor = _factor(group, attended) if group.layers else ()
+            scaled = bool(group.layers) and attended.logit_factor is not None
+            factor = _factor(group, attended) if scaled else ()
             kinds = [
                 "every layer",
-                *(["logits of an attention function"] if attended.logit_factor is not None else []),
+                *(["logits of an attention function"] if scaled else []),
                 *(["values of an attention function"] if attended.values != "other" else []),
             ]
             findings = (*mask.findings, *factor, *_vectors(group, attended))

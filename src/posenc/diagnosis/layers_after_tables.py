@@ -13,7 +13,9 @@ from posenc.models.model_positions import LayerGroup, ModelPositions
 
 #: Parts whose classes all divide q·k by √d where no key says otherwise, as measured of every type that transformers
 #: 5.23 runs through its attention functions.
-SCALED_PARTS = ("text", "encoder", "decoder")
+SCALED_PARTS = ("text", "encoder", "decoder", "vision")
+#: Types whose vision tower does not divide: nothing is compared there.
+UNSCALED_TOWERS = frozenset({"pix2struct", "pix2struct_vision_model"})
 #: Types of GPT-2's code, whose keys say whether q·k is divided by √d, and besides by the number of the layer.
 GPT2_KIN = ("gpt2", "gpt-sw3", "gpt_bigcode", "decision_transformer")
 HEADS = ("n_head", "num_attention_heads")
@@ -38,7 +40,8 @@ def _layers(
     group: LayerGroup, model: ModelPositions, captured: Capture, config: Mapping[str, Any]
 ) -> Iterator[LayerGroup]:
     of_part = model.of(group.part)
-    if group.part not in SCALED_PARTS or any(one.layers for one in of_part) or group is not of_part[0]:
+    compared = group.part in SCALED_PARTS and not (group.part == "vision" and model.model_type in UNSCALED_TOWERS)
+    if not compared or any(one.layers for one in of_part) or group is not of_part[0]:
         yield group
         return
     ran = (one for one in captured.attention if captured.part_in(model.parts, one.part) == group.part)
