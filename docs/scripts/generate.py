@@ -51,13 +51,17 @@ def index() -> str:
 
 
 def doors(docs: str) -> str:
-    """Table of the doors: task, method and three encodings of each; `docs` leads to their pages."""
+    """How complete the catalog is, and the doors: task, method and three encodings of each; `docs` leads to pages."""
     rows = []
     for door, (does, method) in gallery.WAYS.items():
         count = sum(row.samples[0].door == door for row in posenc.CATALOG)
         about = f"**{door}** {does}: {method}. [All {count}]({docs}gallery.md#{door})"
         rows.append((about, *(gallery.thumbnail(name, docs) for name in gallery.SHOWN[door])))
-    return table(["door", "some of its encodings", "", ""], rows)
+    here, known = coverage.counts()
+    complete = (
+        f"Of {known} kinds that a survey of papers and code found, posenc has {here} ([Coverage]({docs}coverage.md))."
+    )
+    return f"{complete}\n\n{table(['door', 'some of its encodings', '', ''], rows)}"
 
 
 def claims() -> str:

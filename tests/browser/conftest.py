@@ -1,8 +1,23 @@
 """One browser for all tests of a worker; without one these tests are skipped, and `make test` ends with a notice."""
 
+import os
+import subprocess
+import sys
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+
 import pytest
 
 from browser.chromium import Watched, launched
+
+ROOT = Path(__file__).parents[2]
+
+
+class _Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, *_):
+        """Say nothing of requests."""
 
 
 @pytest.fixture(scope="session")
@@ -34,3 +49,16 @@ def server():
 
     with served() as started:
         yield started
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory):
+    """Address of the docs, built and served."""
+    folder = tmp_path_factory.mktemp("site")
+    build = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(folder)]
+    subprocess.run(build, cwd=ROOT, check=True, env={**os.environ, "NO_MKDOCS_2_WARNING": "1"})
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(_Quiet, directory=str(folder)))
+    Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    server.server_close()

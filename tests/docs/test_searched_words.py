@@ -10,10 +10,11 @@ from every import every
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = {
     "symptoms.md": "gibberish, garbage, wrong output, KV cache, NaN, batch, padding, quantising, fluent",
-    "faq.md": "grouped-query, multi-query, head dimension, sequence length, context length, GPU, left padding",
+    "choosing.md": "extrapolation",
+    "faq.md": "FlashAttention, grouped-query, head dimension, sequence length, context length, left padding",
     "rope-types.md": "rope_scaling, rope_parameters, rope_theta, mrope, longrope, llama3, yarn, vLLM, llama.cpp",
     "cookbook.md": "sliding_window, speculative decoding, resolution, draft, decoding, paper",
-    "speed.md": "float32, transformers",
+    "speed.md": "float32, transformers, GPU",
     "probe.md": "engine, logits",
 }
 

@@ -14,13 +14,17 @@ def keys() -> list[str]:
     return [f"{part}{number}" for part, (_, count) in PARTS.items() for number in range(1, count + 1)]
 
 
+def counts() -> tuple[int, int]:
+    """How many kinds of the survey posenc has, and how many there are."""
+    return sum(bool(item.where) for item in ITEMS), len(keys())
+
+
 def page() -> str:
     """The whole page."""
-    items = {item.key: item for item in ITEMS}
-    here = sum(bool(item.where) for item in ITEMS)
+    items, (here, known) = {item.key: item for item in ITEMS}, counts()
     parts = [
         WIDE + "# Coverage",
-        f"A survey of papers and code found {len(keys())} kinds of positional encoding, scaling and position. posenc "
+        f"A survey of papers and code found {known} kinds of positional encoding, scaling and position. posenc "
         f"has {here} of them. Each line names the encoding, the field (`Class.field`) or the function, or says why "
         "posenc does not have it. A test looks up every name.",
     ]

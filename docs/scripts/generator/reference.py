@@ -28,6 +28,8 @@ PACKAGES = {
     "posenc.engines": "What every engine makes of a file",
     "posenc.testing": "The conformance suite",
 }
+#: Guides come before the reference in a search: its long pages hold most words.
+AFTER_GUIDES = "---\nsearch:\n  boost: 0.2\n---\n"
 #: Modules, and packages of modules, whose every public definition is listed.
 MODULES = {"posenc.jax.flax": "Flax", "posenc.lab": "What an encoding does to a model"}
 
@@ -63,7 +65,7 @@ def _index() -> str:
 
 
 def _page(name: str, title: str, targets: list[str]) -> str:
-    return "\n\n".join([f"# {name}", f"{title}.", *(f"::: {target}" for target in targets)]) + "\n"
+    return "\n\n".join([f"{AFTER_GUIDES}\n# {name}", f"{title}.", *(f"::: {target}" for target in targets)]) + "\n"
 
 
 def _definitions(package: str) -> list[str]:

@@ -156,8 +156,8 @@ def _whole_models(results: list[dict[str, Any]]) -> str:
 def _gpu() -> str:
     """Results of the kernel for accelerators."""
     known = (
-        "Every run of the tests compares the Triton kernel with the reference in Triton's interpreter, in float32 bit "
-        "for bit, and compiles it for a GPU: memory is read and written 16 bytes at a time, and no register is spilled."
+        "The tests compare the Triton kernel with the reference in Triton's interpreter, in float32 bit "
+        "for bit, and compile it for a GPU: memory is read and written 16 bytes at a time, and no register is spilled."
     )
     if (RESULTS / "gpu.json").exists():
         return f"{known} What `python benchmarks/gpu.py` measured is in `benchmarks/results/gpu.json`."
