@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+import shlex
 from pathlib import Path
 
 import pytest
 
 from every import every
-from posenc.cli.main import VERBS
+from posenc.cli.main import VERBS, _parsed
 
 ROOT = Path(__file__).parents[2]
 #: Pages that a script writes, with long lines.
@@ -56,3 +57,23 @@ def test_the_guide_lists_every_verb() -> None:
     text = (ROOT / "docs" / "command-line.md").read_text("utf-8")
     listed = re.findall(r"[a-z]+", text.split("```text\nposenc ")[1].split("```")[0])
     assert sorted(listed) == sorted(VERBS)
+
+
+def commands(text: str) -> list[list[str]]:
+    """Words of every command with arguments: in fences without outputs, and in prose."""
+    fences = "\n".join(re.findall(r"^ *```(?:sh|text)\n(.*?)^ *```", text, re.MULTILINE | re.DOTALL))
+    typed = re.findall(r"^posenc .*", fences.replace("\\\n", " "), re.MULTILINE)
+    prose = re.sub(r"^ *```.*?^ *```", "", text, flags=re.MULTILINE | re.DOTALL)
+    found = [re.split(r" (?:# |> )", line)[0] for line in typed] + re.findall(r"`(posenc [^`]+)`", prose)
+    return [shlex.split(line)[1:] for line in found if "..." not in line and "|" not in line]
+
+
+def test_every_command_that_a_guide_names_can_be_typed() -> None:
+    named = {
+        tuple(words)
+        for path in [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]
+        for words in commands(path.read_text("utf-8"))
+        if words[0] in VERBS and len(words) > 1
+    }
+    every(sorted(named), lambda words: _parsed(words[0], words[1:]))
+    assert len(named) > 100
