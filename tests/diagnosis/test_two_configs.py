@@ -125,7 +125,7 @@ ONE: dict[str, tuple[Any, Any, str]] = {
         "lists swapped",
     ),
     "share of the head ignored": (NEOX, NEOX | {"rotary_pct": 1.0}, "partial ignored"),
-    "share of the head twice": (NEOX, NEOX | {"rotary_pct": 0.0625}, "partial twice"),
+    "share of the head twice": (NEOX, NEOX | {"rotary_pct": 0.0625}, "rotated width"),
     "another share": (NEOX, NEOX | {"rotary_pct": 0.5}, "rotated width"),
     "heads counted otherwise": (llama(head_dim=64), llama(), "head width"),
     "layout": (RoPE(64, base=5e5), RoPE(64, base=5e5, pairing="halves"), "layout"),

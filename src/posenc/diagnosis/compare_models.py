@@ -9,13 +9,13 @@ from posenc.diagnosis.layers.layer_contents import Content, OtherLayers, layers_
 from posenc.diagnosis.layers.mistakes_layers import LAYERS
 from posenc.diagnosis.layers.unlike_layers import Parts, in_common, other_kind
 from posenc.diagnosis.mistake import Finding
+from posenc.diagnosis.remedies_in_files import SET_IT
 from posenc.diagnosis.rotation.rotation_evidence import OtherRotation
 from posenc.diagnosis.rotation.rotation_mistakes import IN_CONFIGS
 from posenc.diagnosis.rotation.rotation_usage import RotationUsage, rope_in_head
 from posenc.diagnosis.search import Attempt, explain, one_mistake_more
 from posenc.models.difference import ABSENT, encoding_fields, encodings_by_door
 from posenc.models.fingerprints import canonical
-from posenc.models.keys_that_differ import keys_that_differ
 from posenc.models.model_positions import ModelPositions, Role, layer_ranges
 from posenc.models.pair_rotation import pair_rotation
 
@@ -23,8 +23,6 @@ from posenc.models.pair_rotation import pair_rotation
 MOST = 2
 #: Findings on an encoding without a counterpart, which count only if nothing better explains the difference.
 UNPAIRED = frozenset({"left out", "added"})
-#: How a remedy begins that names no key of the file.
-SET_IT = "Set it to "
 
 
 def compare_models(expected: ModelPositions, actual: ModelPositions) -> tuple[Finding, ...] | None:
@@ -58,29 +56,6 @@ def _explained(first: Parts, second: Parts) -> tuple[Finding, ...] | None:
             if rest is not None and len(rest) < MOST and not _unpaired(rest):
                 return *_in_part(attempt, key, first), *rest
     return by_layer if by_layer is not None and len(by_layer) <= MOST else None
-
-
-def by_keys_of_the_file(
-    findings: tuple[Finding, ...], expected: ModelPositions, actual: ModelPositions
-) -> tuple[Finding, ...]:
-    """Name the keys that differ in remedies that would name a field of posenc alone.
-
-    Args:
-        findings: What is wrong.
-        expected: What is meant.
-        actual: What is there.
-
-    Returns:
-        The findings, each with a remedy that can be followed in the file, where its keys say the difference.
-    """
-    keys = keys_that_differ(expected, actual)
-    if not keys:
-        return findings
-    remedy = f"Set {' and '.join(f'{key} to {one!r}, where it is {other!r}' for key, (one, other) in keys.items())}."
-    return tuple(
-        replace(finding, fix=remedy) if finding.fix.startswith(SET_IT) and finding.name not in keys else finding
-        for finding in findings
-    )
 
 
 def _in_part(attempt: Attempt[tuple[Content, ...]], key: tuple[str, str], parts: Parts) -> tuple[Finding, ...]:

@@ -8,13 +8,14 @@ from typing import Any
 
 from posenc.core.doors import Encoding
 from posenc.diagnosis.checkpoint_tables import compare_resized
-from posenc.diagnosis.compare_models import by_keys_of_the_file, compare_models
+from posenc.diagnosis.compare_models import compare_models
 from posenc.diagnosis.judge_weights import compare_weights, layout_of_side, weights_of
 from posenc.diagnosis.layers.judge_windows import compare_windows
 from posenc.diagnosis.layers.mistakes_layers import LAYERS
 from posenc.diagnosis.mistake import Finding
 from posenc.diagnosis.model_source import ModelSource, in_layout, longest_trained, served_longer
 from posenc.diagnosis.position_fields import GIVE, shown_by
+from posenc.diagnosis.remedies_in_files import by_keys_of_the_file, note_of_keys
 from posenc.diagnosis.verdict import Diagnosis
 from posenc.models.checkpoints.conversion import RECEIPT
 from posenc.models.difference import diff
@@ -119,6 +120,8 @@ def judge_configs(first: ModelSource, second: ModelSource) -> Diagnosis:
         findings = (*findings, scale)
     if findings is not None and not {finding.name for finding in findings} & ABOUT_LAYERS:
         findings = by_keys_of_the_file((*findings, *compare_windows(one, other)), one, other)
+    if findings is None:
+        notes = (*notes, *note_of_keys(one, other))
     compared, not_compared = "what two configs say of every layer", difference.not_compared
     return Diagnosis(findings == (), findings or (), notes, difference, compared, not_compared=not_compared)
 

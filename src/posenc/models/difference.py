@@ -123,9 +123,17 @@ def not_compared_lines(not_compared: tuple[str, ...]) -> list[str]:
 
 
 def not_read_of_either(first: ModelPositions, second: ModelPositions) -> tuple[str, ...]:
-    """Return the unread features of either model, tagged by side where only one has them."""
-    sides = {"first": first.not_read, "second": second.not_read}
-    notes = dict.fromkeys((*first.not_read, *second.not_read))
+    """Return the unread features of either model, tagged by side where only one has them.
+
+    Keys that a class of transformers ignores are among them where one side states another value or none: other
+    programs read some of these keys.
+    """
+    stated = [{note.stated for note in model.idle} for model in (first, second)]
+    sides = {
+        side: (*model.not_read, *(f"{note}; others may" for note in model.idle if note.stated not in other))
+        for side, model, other in (("first", first, stated[1]), ("second", second, stated[0]))
+    }
+    notes = dict.fromkeys((*sides["first"], *sides["second"]))
     alone = {note: [side for side, own in sides.items() if note in own] for note in notes}
     return tuple(f"{note} (the {having[0]} alone)" if len(having) == 1 else str(note) for note, having in alone.items())
 

@@ -2,7 +2,50 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from posenc.models.model_positions import ModelPositions, Value
+
+
+class DifferingValue(NamedTuple):
+    """Value that two files state otherwise, or that one of them lacks.
+
+    Attributes:
+        name: The key or notion, whatever the files call it: "rope_theta", for example.
+        first: As the first file has it; None where it has none.
+        second: As the second file has it; None where it has none.
+    """
+
+    name: str
+    first: Value | None
+    second: Value | None
+
+    @property
+    def key(self) -> str:
+        """The key to write in the second file: its own spelling, or that of the first where it has none."""
+        stated = [value for value in (self.second, self.first) if value is not None]
+        return next((value.key for value in stated if value.source == "file"), stated[0].key)
+
+
+def values_that_differ(first: ModelPositions, second: ModelPositions) -> tuple[DifferingValue, ...]:
+    """Return each value that is another in the second file, or that one of both lacks, by its key.
+
+    Example:
+        >>> from posenc.models import from_config
+        >>> llama = {"model_type": "llama", "hidden_size": 64, "num_attention_heads": 4, "rope_theta": 1e4}
+        >>> scaled = from_config({**llama, "rope_scaling": {"rope_type": "linear", "factor": 2.0}})
+        >>> [value.key for value in values_that_differ(scaled, from_config(llama))][:2]
+        ['rope_scaling.rope_type', 'rope_scaling.factor']
+    """
+    one, other = _values(first), _values(second)
+    found: dict[str, DifferingValue] = {}
+    for place in dict.fromkeys((*one, *other)):
+        differing = DifferingValue(place[2], one.get(place), other.get(place))
+        if differing.first is None or differing.second is None or differing.first.value != differing.second.value:
+            key = differing.key
+            if key not in found or key.endswith(differing.name):  # what the file states before what follows from it
+                found[key] = differing
+    return tuple(found.values())
 
 
 def keys_that_differ(first: ModelPositions, second: ModelPositions) -> dict[str, tuple[object, object]]:
@@ -14,11 +57,10 @@ def keys_that_differ(first: ModelPositions, second: ModelPositions) -> dict[str,
         >>> keys_that_differ(from_config(opt), from_config({**opt, "max_position_embeddings": 1024}))
         {'max_position_embeddings': (2048, 1024)}
     """
-    one, other = _values(first), _values(second)
     return {
-        other[place].key: (value.value, other[place].value)
-        for place, value in one.items()
-        if place in other and value.value != other[place].value
+        value.second.key: (value.first.value, value.second.value)
+        for value in values_that_differ(first, second)
+        if value.first is not None and value.second is not None
     }
 
 

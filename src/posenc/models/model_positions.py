@@ -31,6 +31,18 @@ class NotRead(str):
     __slots__ = ()
 
 
+class Idle(str):
+    """A note on a key that the class of the model does not read; another program may."""
+
+    __slots__ = ()
+
+    @property
+    def stated(self) -> str:
+        """The key without its place in the file, and its value."""
+        place, _, value = self.partition(" = ")
+        return f"{place.rpartition('.')[2]} = {value}"
+
+
 class Waived(NotRead):
     """A note on a key that concerns positions, which the caller lets go unread."""
 
@@ -326,8 +338,15 @@ class ModelPositions:
     @property
     def not_read(self) -> tuple[NotRead, ...]:
         """The notes on what the model does with positions that posenc does not read, each once."""
-        notes = (*self.notes, *(note for group in self.groups for note in group.notes))
-        return tuple(dict.fromkeys(note for note in notes if isinstance(note, NotRead)))
+        return tuple(note for note in self._every_note() if isinstance(note, NotRead))
+
+    @property
+    def idle(self) -> tuple[Idle, ...]:
+        """The notes on keys that the model's class does not read, each once."""
+        return tuple(note for note in self._every_note() if isinstance(note, Idle))
+
+    def _every_note(self) -> dict[str, None]:
+        return dict.fromkeys((*self.notes, *(note for group in self.groups for note in group.notes)))
 
     @property
     def waived(self) -> tuple[Waived, ...]:

@@ -192,7 +192,7 @@ FIELDS: tuple[Mistake[RotationUsage], ...] = (
     Mistake("partial ignored", "The whole head of {got} channels rotates where only {meant} should.",
             "Rotate the first {meant} channels; partial_rotary_factor or rotary_dim is not read.", partial_ignored),
     Mistake("partial twice", "Only {got} of {dim} channels rotate where {meant} should: the share is taken twice.",
-            "Take the share of the head once.", partial_twice),
+            "Take the share of the head once.", partial_twice, only_in="code"),
     Mistake("proportional", "The part that rotates has {got} where {meant} are meant.",
             "rope_type 'proportional' is not a partial_rotary_factor of the default type: they divide by different "
             "widths.", proportional),

@@ -34,7 +34,7 @@ from posenc.models.config.window_rules import (
     nowhere,
     schedules,
 )
-from posenc.models.model_positions import DRAFT, LayerGroup, ModelPositions, NotRead, Value, Waived
+from posenc.models.model_positions import DRAFT, Idle, LayerGroup, ModelPositions, NotRead, Value, Waived
 from posenc.phase import Numerics
 
 #: What the note on a part that a model is read without says.
@@ -178,7 +178,7 @@ def _read_part(data: Mapping[str, Any], model_type: str, options: Options, where
     unread_notes = notes_of_unread_keys(fields, row, model_type)
     more, notes = _read_inside(data, known, inside, options, where)
     ignored_notes = (
-        f"{where}{key} = {validation.shown(value)} is not read by its class" for key, value in ignored.items()
+        Idle(f"{where}{key} = {validation.shown(value)} is not read by its class") for key, value in ignored.items()
     )
     missing = _notes_of_missing(data, known, options, where)
     of_row = _notes_of_row(row, where)

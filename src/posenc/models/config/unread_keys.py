@@ -12,7 +12,7 @@ from posenc.models.config.fields import LONGEST_NAME, OWN_READER, Fields, refuse
 from posenc.models.config.model_type import ModelType, unsupported_values
 from posenc.models.config.rope_parameters import KNOWN_KEYS
 from posenc.models.config.window_rules import schedules
-from posenc.models.model_positions import NotRead
+from posenc.models.model_positions import Idle, NotRead
 
 #: The name of a key, its place in the file, and its value.
 Key = tuple[str, str, Any]
@@ -58,7 +58,7 @@ def unread(keys: Iterable[Key]) -> tuple[str, ...]:
         ('rotary_dim = 64 is not read by its class', "rope_style = 'fancy' is read by no class of transformers")
     """
     return tuple(
-        f"{_stated(place, value)} is not read by its class"
+        Idle(f"{_stated(place, value)} is not read by its class")
         if key in keys_of_classes()
         else NotRead(f"{_stated(place, value)} is read by no class of transformers")
         for key, place, value in keys
