@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from posenc.diagnosis import check_code
+from posenc import RoPE
+from posenc.diagnosis import check_code, diagnose
 
 pytestmark = pytest.mark.parity
 
@@ -84,3 +85,33 @@ def test_t5_of_transformers_has_the_buckets_of_t5():
 
     report = check_code(T5, against=T5Bias(heads=8))
     assert report.right, report
+
+
+def test_the_method_of_a_module_that_rotates_is_called_as_it_is_and_after_a_cast():
+    from rotary_embedding_torch import RotaryEmbedding
+
+    module = RotaryEmbedding(dim=16)
+    for target in (module, module.rotate_queries_or_keys):
+        report = check_code(target)
+        assert report.right, report
+        assert "rotate_queries_or_keys" in report.form or "RotaryEmbedding" in report.form
+    cast = check_code(RotaryEmbedding(dim=16).bfloat16().rotate_queries_or_keys)
+    assert [finding.name for finding in cast.findings] == ["16-bit angles"]
+
+
+def test_the_doctor_reads_the_frequencies_of_a_module_that_rotates():
+    from rotary_embedding_torch import RotaryEmbedding
+
+    meant, module = RoPE(dim=16), RotaryEmbedding(dim=16)
+    for actual in (module, module.rotate_queries_or_keys):
+        found = diagnose(meant, actual)
+        assert found.agree
+        assert found.looked_at == ("frequencies",)
+    assert [finding.name for finding in diagnose(RoPE(dim=16, base=5e5), module).findings] == ["base"]
+    assert diagnose(meant, RotaryEmbedding(dim=16).bfloat16()).findings[0].name == "frequencies in bfloat16"
+
+
+def test_the_doctor_sends_code_to_the_check():
+    for code in (rotary_embedding_torch, torch.nn.Linear):
+        with pytest.raises(TypeError, match=r"^actual must be .*Code of your own goes to posenc check FILE.py:NAME"):
+            diagnose(RoPE(dim=16), code)

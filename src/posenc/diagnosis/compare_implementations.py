@@ -14,7 +14,7 @@ from posenc.diagnosis.checkpoint_tables import compare_tables, table_shapes
 from posenc.diagnosis.judge_arrays import judge_arrays
 from posenc.diagnosis.judge_capture import judge_capture, judge_captures
 from posenc.diagnosis.judge_models import judge_models
-from posenc.diagnosis.live_module import is_module, module_evidence
+from posenc.diagnosis.live_module import is_module, module_evidence, module_of
 from posenc.diagnosis.model_capture import FACTS, Capture
 from posenc.diagnosis.model_source import read_source
 from posenc.diagnosis.named_arrays import ARRAY_FILES, ARRAY_NAMES, from_file
@@ -74,7 +74,7 @@ def diagnose(
     length = None if length is None else validation.integer("length", length, 1, 2**53)
     layout = None if layout is None else validation.choice("layout", layout, LAYOUTS)
     part = None if part is None else validation.text("part", part)
-    expected, actual = _record(expected), _record(actual)
+    expected, actual = _record(expected), _record(module_of(actual))
     one = read_source("expected", _stated(expected), validation.texts("waive", waive))
     if isinstance(expected, Capture):
         if not isinstance(actual, Capture):

@@ -21,11 +21,19 @@ POSITIONS = (
     4095,
 )  # fmt: skip
 BUFFER = "inv_freq"
+#: Where rotary-embedding-torch holds them, as a parameter.
+PARAMETER = "freqs"
 
 
 def is_module(value: Any) -> bool:
     """Whether this is a torch module, without importing torch."""
-    return hasattr(value, "named_modules") and hasattr(value, "forward")
+    return hasattr(value, "named_modules") and hasattr(value, "forward") and not isinstance(value, type)
+
+
+def module_of(value: Any) -> Any:
+    """The module of a bound method, such as `rotate_queries_or_keys`; anything else as it is."""
+    owner = getattr(value, "__self__", value)
+    return owner if is_module(owner) else value
 
 
 def module_evidence(module: Any, length: int | None = None) -> list[tuple[str, RotationEvidence]]:
@@ -66,6 +74,9 @@ def held_frequencies(owner: Any) -> Iterator[tuple[str, ObservedFrequencies]]:
                 label,
                 ObservedFrequencies(host_numbers(name, value).values, None if factor is None else float(factor)),
             )
+    for name, value in owner.named_parameters(recurse=False):
+        if name == PARAMETER and value.dim() == 1:
+            yield "", ObservedFrequencies(host_numbers(name, value.detach()).values, None)
 
 
 def _table(owner: Any, label: str, length: int | None) -> ObservedTable | None:

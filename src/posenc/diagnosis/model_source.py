@@ -83,9 +83,10 @@ def read_source(name: str, given: Any, waive: Iterable[str] = (), *, length: int
     if isinstance(given, Encoding | ModelPositions):
         return ModelSource(given)
     if not isinstance(given, Mapping | str | Path) and not callable(getattr(given, "to_dict", None)):
+        code = "Code of your own goes to posenc check FILE.py:NAME --against ENCODING, which is check_code."
         raise TypeError(
             f"{name} must be an encoding, a config or what from_config returns; got {type(given).__name__}. "
-            "Give one of these."
+            f"{code if callable(given) else 'Give one of these.'}"
         )
     path = Path(given) if isinstance(given, str | Path) else None
     try:

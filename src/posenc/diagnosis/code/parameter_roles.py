@@ -20,7 +20,7 @@ NAMES: Mapping[str, str] = {
     "dimension dimensions num_dims size rotary_dim dim_model e_dim",
     "index": "i j index c channel channel_index dim_index dimension_index dim_idx",
     "base": "base theta n b rope_theta max_wavelength wavelength scalar temperature const",
-    "x": "x q query inputs input emb embs embedding embeddings token_embedding vec vector v src y h z tensor",
+    "x": "x q query inputs input emb embs embedding embeddings token_embedding vec vector v src y h z tensor t",
     "k": "k key keys",
     "dropout": "dropout p drop dropout_rate dropout_p p_drop drop_rate",
     "heads": "heads num_heads n_heads nhead nheads n_head num_attention_heads",
@@ -103,9 +103,10 @@ def roles_by_likelihood(parameters: Sequence[Parameter]) -> Iterator[ArgumentRol
     for combination in itertools.islice(itertools.product(*options), 20_000):
         assigned = tuple((name, role) for name, role in combination if role is not None)
         form = tuple(sorted(role for _, role in assigned if role != "base"))
+        unlikely = len(FORMS) * (("t", "x") in assigned)  # t is a time before it is a tensor
         for rank, documented in enumerate(FORMS):
             if tuple(sorted(documented)) == form:
-                known_forms.append((rank - 100 * len(assigned), ArgumentRoles(assigned)))
+                known_forms.append((rank + unlikely - 100 * len(assigned), ArgumentRoles(assigned)))
     yield from (call for _, call in sorted(known_forms, key=lambda pair: pair[0]))
 
 

@@ -24,6 +24,8 @@ from posenc.diagnosis.named_arrays import NamedArray, on_host
 #: The most numbers of a tensor whose values are compared.
 MOST = 1 << 22
 Function = Callable[..., Any]
+#: The method of rotary-embedding-torch that rotates vectors; its `forward` returns angles.
+ROTATING_METHOD = "rotate_queries_or_keys"
 
 
 @dataclass(frozen=True, eq=False)
@@ -208,11 +210,11 @@ class LocalCode:
 
 
 def _callable(target: Any) -> Any:
-    """The callable of a target, with dropout off."""
+    """The callable of a target, with dropout off: where a module rotates vectors by a method, this method."""
     if hasattr(target, "eval") and hasattr(target, "forward"):
         target.eval()
-    forward = getattr(target, "forward", None)
-    return forward if callable(forward) else target
+    found = (getattr(target, name, None) for name in (ROTATING_METHOD, "forward"))
+    return next(filter(callable, found), target)
 
 
 def _name_of(target: Any) -> str:
