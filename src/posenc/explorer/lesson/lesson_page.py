@@ -39,6 +39,7 @@ SECTIONS = (
     Section("sum", "Embedding + encoding"),
     Section("shift", "A step is a rotation"),
     Section("turn", "Turn it by hand"),
+    Section("product", "Only the difference is left"),
     Section("shares", "How the pairs add up"),
     Section("distance", "Or say it in the scores"),
     Section("layer", "One sentence through a whole layer"),

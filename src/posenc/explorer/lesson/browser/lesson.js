@@ -19,6 +19,7 @@ import { maps } from "./maps.js";
 import { models } from "./models.js";
 import { others } from "./others.js";
 import { predictions } from "./predict.js";
+import { product } from "./product.js";
 import { shares } from "./shares.js";
 import { shift } from "./shift.js";
 import { slides } from "./slides.js";
@@ -38,6 +39,7 @@ const VIEWS = {
   sum,
   shift,
   turn,
+  product,
   shares,
   distance,
   layer,
