@@ -45,6 +45,7 @@ SECTIONS = (
     Section("layer", "One sentence through a whole layer"),
     Section("maps", "Where attention looks, before and after training", "maps"),
     Section("ledger", "The ledger"),
+    Section("invent", "Invent your own"),
     Section("models", "Six models that differ in nothing else", "models"),
     Section("beyond", "Beyond the training length", "models"),
     Section("live", "Run the six models yourself", "live"),

@@ -9,6 +9,7 @@ import { dials } from "./dials.js";
 import { distance } from "./distance.js";
 import { exercises } from "./exercises.js";
 import { hero } from "./hero.js";
+import { invent } from "./invent.js";
 import { keep, showLinked } from "./keep.js";
 import { ladder } from "./ladder.js";
 import { layer } from "./layer.js";
@@ -45,6 +46,7 @@ const VIEWS = {
   layer,
   maps,
   ledger,
+  invent,
   models,
   beyond,
   live,
