@@ -104,7 +104,7 @@ def test_every_view_is_drawn_and_axe_finds_nothing(watched, lesson):
     page = opened(watched, lesson)
     assert page.locator(".veil").count() == 0
     assert violations(page) == []
-    assert "do not" in page.locator(".plainly").inner_text()
+    assert "do not" in page.locator("#beyond .plainly").inner_text()
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 

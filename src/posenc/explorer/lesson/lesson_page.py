@@ -51,6 +51,7 @@ SECTIONS = (
     Section("live", "Run the six models yourself", "live"),
     Section("break", "Break it yourself"),
     Section("layouts", "Two layouts, one encoding"),
+    Section("quiz", "True or false?", on_slides=False),
     Section("exercises", "Exercises", on_slides=False),
     Section("questions", "Questions that learners ask", has_view=False, on_slides=False),
     Section("trust", "How far to trust this", "models", on_slides=False),

@@ -16,6 +16,7 @@ from posenc.explorer.engine_answers import answers_of
 from posenc.explorer.lesson.bugs import BUGS, DISTANCES, broken
 from posenc.explorer.lesson.layer_walk import layer_walk
 from posenc.explorer.lesson.orders import architectures_of, orders_of, own_words
+from posenc.explorer.lesson.quiz import quiz
 from posenc.explorer.lesson.rounded import rounded
 from posenc.inspect import input_sum, score_by_distance
 from posenc.learn import ERRATA, LADDER, ladder_figures
@@ -40,6 +41,7 @@ def lesson_data(pairs: tuple[tuple[str, str], ...], seed: int) -> dict[str, Any]
         "bugs": {"distances": DISTANCES, "switches": [broken(bug) for bug in BUGS]},
         "layouts": _layouts(),
         "exercises": _exercises(),
+        "quiz": quiz(),
         "engines": _disagreement(),
         "errata": [{"source": one.source, "printed": one.printed, "correct": one.correct} for one in ERRATA],
     }

@@ -21,6 +21,7 @@ import { models } from "./models.js";
 import { others } from "./others.js";
 import { predictions } from "./predict.js";
 import { product } from "./product.js";
+import { quiz } from "./quiz.js";
 import { shares } from "./shares.js";
 import { shift } from "./shift.js";
 import { slides } from "./slides.js";
@@ -52,6 +53,7 @@ const VIEWS = {
   live,
   break: breakIt,
   layouts,
+  quiz,
   exercises,
   trust,
 };
