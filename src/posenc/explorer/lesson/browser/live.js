@@ -88,10 +88,10 @@ export function live(view, { live: given }) {
         element("h3", {}, "What comes next"),
         parts.next,
         element("div", { class: "row" }, button("Draw one", write), play({ label: "Write on", rate: 3, step: write })),
+        lossTable(losses, given),
       ),
       element("div", {}, element("h3", {}, "Where each token looks"), heads, map),
     ),
-    lossTable(losses, given),
   );
   draw();
 }
@@ -198,8 +198,8 @@ function ownLoss(logits, vocabulary, own) {
 }
 
 function lossTable(body, { models }) {
-  const columns = models[0].change.map(([tokens]) => `8 bits, at ${tokens}`);
-  const head = ["model", "your sentence, nats a token", ...columns];
+  const columns = models[0].change.map(([tokens]) => `8 bits, ${tokens}`);
+  const head = ["model", "nats a token", ...columns];
   fill(
     body,
     models.map(({ name, change }) =>
@@ -215,7 +215,7 @@ function lossTable(body, { models }) {
   return element(
     "table",
     { class: "plain ledger-live" },
-    element("caption", {}, "Loss of your sentence now; and what 8 bits change of the loss on held-out text"),
+    element("caption", {}, "Loss of your sentence; and what 8 bits change of the held-out loss, at so many tokens"),
     element(
       "thead",
       {},
