@@ -44,6 +44,15 @@ def watched(browser):
 
 
 @pytest.fixture(scope="session")
+def lesson_numbers():
+    """Data of all sections of the lesson that wait for no training."""
+    from posenc.explorer.lesson.numbers import lesson_data
+    from posenc.explorer.lesson.orders import PAIRS
+
+    return lesson_data(PAIRS, 0)
+
+
+@pytest.fixture(scope="session")
 def server():
     from browser.server import served
 

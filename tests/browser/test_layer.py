@@ -31,17 +31,13 @@ def expected(kind, order):
 
 
 @pytest.fixture
-def view(watched, tmp_path):
+def view(watched, tmp_path, lesson_numbers):
     path = tmp_path / "layer.html"
-    path.write_text(lesson_page({"layer": layer_walk()}, ""), encoding="utf-8")
-    one = watched()
-    page = one.open(path.as_uri())
-    view = page.locator("#view-layer")
+    path.write_text(lesson_page(lesson_numbers, ""), encoding="utf-8")
+    view = watched().open(path.as_uri()).locator("#view-layer")
     view.scroll_into_view_if_needed()
     view.locator(".cell-table").first.wait_for()
-    one.problems.clear()  # the other sections have no data here
-    yield view
-    one.problems.clear()
+    return view
 
 
 def cells(table):

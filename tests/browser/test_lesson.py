@@ -310,6 +310,9 @@ def test_on_paper_every_view_is_drawn_and_every_answer_shown(watched, lesson):
         if section.has_view:
             assert page.locator(f"#view-{section.name} > *").count(), section.name
     assert page.locator(".answer:visible").count() == page.locator(".answer").count() > 5
+    assert page.locator(".evidence:visible").count() == len(lesson[1]["quiz"])
+    assert page.locator("#view-beyond .verdicts").is_visible()
+    assert "read by the model with" in page.locator("#view-live .on-paper").inner_text()
 
 
 def test_the_data_cannot_leave_its_element(tmp_path):

@@ -3,7 +3,6 @@
 import pytest
 
 from posenc import RoPE
-from posenc.explorer.lesson.layer_walk import layer_walk
 from posenc.explorer.lesson.lesson_page import lesson_page
 from posenc.inspect import product_derivation
 
@@ -11,15 +10,13 @@ pytestmark = pytest.mark.browser
 
 
 @pytest.fixture
-def view(watched, tmp_path):
+def view(watched, tmp_path, lesson_numbers):
     path = tmp_path / "product.html"
-    path.write_text(lesson_page({"layer": layer_walk()}, ""), encoding="utf-8")
-    one = watched()
-    view = one.open(path.as_uri()).locator("#view-product")
+    path.write_text(lesson_page(lesson_numbers, ""), encoding="utf-8")
+    view = watched().open(path.as_uri()).locator("#view-product")
     view.scroll_into_view_if_needed()
     view.locator(".steps").wait_for()
-    yield view
-    one.problems.clear()  # the other sections have no data here
+    return view
 
 
 def plain(text):

@@ -73,6 +73,21 @@ def test_the_numbers_on_the_page_are_the_measured_ones(done):
         assert shown[index]["curve"][1][-1] == round(outcome.curve[-1].loss, 4)
 
 
+def test_all_six_models_are_in_the_page_in_eight_bits(done):
+    journey, _, text = done
+    live = page_data(text)["live"]
+    assert [model["name"] for model in live["models"]] == NAMES
+    kinds = ["none", "sinusoids", "rows", "rotation", "bias", "bias"]
+    assert [model["places"]["kind"] for model in live["models"]] == kinds
+    assert len(live["before"]) == live["shape"]["longest"]
+    assert len(text) < 2_000_000
+    for index, model in enumerate(live["models"]):
+        for (tokens, wide, narrow, change), share in zip(model["change"], (0.25, 1.0), strict=True):
+            assert wide == f"{journey.outcomes[index].at(share).mean():.4f}"
+            assert narrow == f"{journey.outcomes[index].rounded.losses[tokens]:.4f}"
+            assert abs(float(change)) < 0.02
+
+
 def test_the_guard_rails_are_printed(done):
     conditions = " ".join(page_data(done[2])["models"]["conditions"])
     for part in (
@@ -129,7 +144,7 @@ def test_ctrl_c_keeps_what_was_trained(monkeypatch, short_text, tmp_path, capsys
         assert [one["name"] for one in page_data(text)["models"]["models"]] == ["none", "sinusoidal"]
     else:
         assert "This page is partial. The models are not trained yet." in text
-        assert text.count("This part waits for its training.") == 3
+        assert text.count("This part waits for its training.") == 4
     assert [path.name for path in tmp_path.iterdir()] == ["part.html"]
 
 

@@ -18,6 +18,7 @@ const EXAMPLES = [
 
 export function invent(view) {
   const problem = element("p", { class: "problem", role: "status" });
+  const paper = element("p", { class: "on-paper mono" });
   const verdict = element("p", { class: "verdict", role: "status" });
   const marks = element("ul", { class: "marks" });
   const map = heatMap({ label: "The formula's values: positions down, channels across", tallest: 300, cell: 24 });
@@ -25,6 +26,7 @@ export function invent(view) {
     const d = channels.get();
     const formula = understood(field.get(), d, problem);
     if (!formula) return;
+    paper.textContent = `f(p, i) = ${field.get()}, ${d} channels`;
     map.draw(picture(formula, d));
     const found = judge(formula, d);
     const kept = PROPERTIES.filter(([, , keeps]) => keeps(found)).length;
@@ -54,6 +56,7 @@ export function invent(view) {
     problem,
     element("div", { class: "row" }, element("span", { class: "hint" }, "Begin with:"), EXAMPLES.map(use)),
     channels,
+    paper,
     map,
     verdict,
     marks,

@@ -98,9 +98,10 @@ function whenNear(place, draw) {
   place.addEventListener("reveal", once);
 }
 
-/** Draw every view and bring it to light, for paper and for slides. */
+/** Draw every view, then bring to light what it hides, for paper and for slides. */
 function revealAll() {
-  for (const view of document.querySelectorAll(".view")) view.dispatchEvent(new Event("reveal"));
+  for (let round = 0; round < 2; round += 1)
+    for (const view of document.querySelectorAll(".view")) view.dispatchEvent(new Event("reveal"));
 }
 
 start();

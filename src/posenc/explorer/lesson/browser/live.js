@@ -21,6 +21,7 @@ export function live(view, { live: given }) {
   }));
   const state = { text: given.sentence.trim(), model: Math.min(3, models.length - 1), before: 0, head: [1, 0] };
   const parts = { chips: wordChips((text) => set({ text }, true)), next: element("div", { class: "next-words" }) };
+  const paper = element("p", { class: "on-paper" });
   const said = element("p", { class: "readout", role: "status" });
   const map = heatMap({
     label: "Weights of attention: each token of the sentence (row) over the tokens",
@@ -39,6 +40,7 @@ export function live(view, { live: given }) {
     const { own, tokens, names } = read();
     const { attention, logits } = forward(models[state.model].run(), tokens, own.length);
     newest = probabilities(logits, given.shape.vocabulary, own.length - 1);
+    paper.textContent = `“${state.text}”, read by the model with ${models[state.model].name}`;
     said.textContent = lengthSentence(tokens.length, given.length);
     parts.chips.draw(state.text);
     drawNext(parts.next, newest, decode);
@@ -78,6 +80,7 @@ export function live(view, { live: given }) {
     parts.chips,
     encoding,
     length,
+    paper,
     said,
     element(
       "div",
