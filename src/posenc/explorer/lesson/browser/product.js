@@ -21,7 +21,8 @@ export function product(view, { layer: { rotated } }) {
   const problem = element("p", { class: "problem", role: "status" });
   const draw = () => {
     fill(steps, derivation(state, rotated.frequencies));
-    result.textContent = `m − n = ${whole(state.m - state.n)}    (R_m q)·(R_n k) = ${four(value(state, rotated.frequencies))}`;
+    const found = four(value(state, rotated.frequencies));
+    result.textContent = `m − n = ${whole(state.m - state.n)}    (R_m q)·(R_n k) = ${found}`;
   };
   const field = (name, label) => {
     const made = textField({
