@@ -47,6 +47,28 @@ def test_exit_codes_say_whether_they_agree(posenc, files):
     assert posenc("diff", "a.json", "RoPE(dim=64").code == 2
 
 
+def test_json_says_the_verdict_where_nothing_can_be_compared_too(posenc, files):
+    (files / "mine.py").write_text("def table(length, dim):\n    raise RuntimeError('no')\n")
+    (files / "damaged.npz").write_bytes(b"PK")
+    for words in (
+        ("doctor", "a.json", "missing.json"), ("doctor", "a.json", "damaged.npz"), ("doctor", "a.json"),
+        ("diff", "a.json", "RoPE(dim=64"), ("preflight", "a.json", "missing.json"), ("check", "mine.py:table"),
+    ):  # fmt: skip
+        ran = posenc(*words, "--json")
+        assert (ran.code, ran.data["verdict"]) == (2, "cannot be compared"), words
+        assert ran.data["error"] in ran.err
+    assert posenc("doctor", "a.json", "missing.json").out == ""
+
+
+def test_check_says_one_of_the_verdicts(posenc, files):
+    right = "import posenc\ntable = posenc.Sinusoidal(dim={})\n"
+    (files / "mine.py").write_text(right.format(16))
+    said = posenc("check", "mine.py:table", "--json").data
+    assert said["verdict"] == "agree in everything that this evidence can show"
+    ran = posenc("check", "mine.py:table", "--against", "Sinusoidal(dim=16, base=100.0)", "--json")
+    assert (ran.code, ran.data["verdict"]) == (1, "differ")
+
+
 def test_json_names_the_mistake(posenc, files):
     said = posenc("doctor", "a.json", "b.json", "--json").data
     assert (said["agree"], said["explained"]) == (False, True)
@@ -67,7 +89,7 @@ def test_a_module_of_ones_own_is_asked(posenc, files):
 
 
 def test_what_is_not_explained_says_so_and_shows_the_difference(posenc, files):
-    other = CONFIG | {"rope_theta": 3e4, "head_dim": 32, "num_hidden_layers": 3}
+    other = CONFIG | {"rope_theta": 3e4, "head_dim": 32, "rope_scaling": {"rope_type": "linear", "factor": 3.0}}
     (files / "c.json").write_text(json.dumps(other))
     ran = posenc("doctor", "a.json", "c.json")
     assert ran.code == 1

@@ -241,3 +241,14 @@ def test_what_cannot_be_seen_is_said() -> None:
 def test_bad_input_is_named(meant: Any, there: Any, message: str) -> None:
     with pytest.raises(ValueError, match=f"^{message}"):
         diagnose(meant, there)
+
+
+@pytest.mark.parametrize("heads", [6, 8, 12, 20])
+@pytest.mark.parametrize("make", [ALiBi, T5Bias])
+def test_a_bias_that_nothing_explains_is_said_to_differ(make: Any, heads: int) -> None:
+    """Every pair of mistakes is tried, those of shards and of single heads among them."""
+    noise = np.random.default_rng(heads).standard_normal((heads, 40, 40))
+    found = diagnose(make(heads=heads), {"bias": noise})
+    assert not found.agree
+    assert not found.findings
+    assert found.worst

@@ -96,7 +96,7 @@ class CheckVerb(Verb):
         hide_streams()  # a file could write a verdict of its own where the report goes
         with working("calling the code, and searching for its mistake"):
             report = self.report(self.target)
-        return of_report(report, report.exit_code)
+        return of_report(report, report.exit_code, verdict=report.verdict)
 
     def report(self, target: str) -> CodeReport:
         """Report on the code that FILE.py:NAME stands for, under the options."""

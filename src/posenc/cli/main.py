@@ -7,6 +7,7 @@ import contextlib
 import difflib
 import importlib
 import io
+import json
 import os
 import re
 import shlex
@@ -20,6 +21,9 @@ from posenc.cli.terminal import flushed_stdout, noticed_interrupts, say, wide_en
 from posenc.core.text_lines import escaped
 
 USAGE = 2
+#: Verbs that compare, and their verdict where they cannot, as --json prints it.
+COMPARISONS = ("check", "diff", "preflight", "doctor", "trace", "audit")
+CANNOT = "cannot be compared"
 BUG = 70
 INTERRUPTED = 130
 BROKEN_PIPE = 141
@@ -94,6 +98,7 @@ def _answered(verb: str, words: list[str], interrupts: Sequence[int]) -> int:
         if interrupts:
             return _complain(verb, "stopped.", INTERRUPTED)
         if isinstance(error, ValueError | TypeError | OSError | ImportError):
+            _print_error(verb, words, _line(error))
             return _complain(verb, _line(error), USAGE)
         last = traceback.extract_tb(error.__traceback__)[-1]
         where = f"{Path(last.filename).name}, line {last.lineno}"
@@ -203,6 +208,13 @@ def _line(error: BaseException) -> str:
 def _as_option(advice: re.Match[str]) -> str:
     """Python's waive=('key', 'other') as it is typed here."""
     return " ".join(["--waive", *(shlex.quote(key) for key in ast.literal_eval(advice["keys"]))])
+
+
+def _print_error(verb: str, words: list[str], message: str) -> None:
+    """Print the error as JSON where JSON was asked for, with the verdict of a comparison."""
+    if verb in COMPARISONS and "--json" in words:
+        with contextlib.suppress(OSError), flushed_stdout():
+            print(json.dumps({"verdict": CANNOT, "error": message}, indent=2))
 
 
 def _complain(verb: str, message: str, code: int) -> int:

@@ -39,6 +39,11 @@ class BiasUsage:
     head_factors: tuple[float, ...] = ()
     unclamped: bool = False
 
+    @property
+    def of_shard(self) -> bool:
+        """Whether slopes are those of another number of heads, which say nothing of single heads."""
+        return bool(self.order) and len(self.order) != self.encoding.heads
+
     def biases(self, query_positions: np.ndarray, key_positions: np.ndarray, table: np.ndarray | None) -> np.ndarray:
         """Biases that are added to the logits, (heads, n, m); `table` is the learned one of T5, (buckets, heads)."""
         if table is not None and isinstance(self.encoding, T5Bias):

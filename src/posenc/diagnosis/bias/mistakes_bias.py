@@ -60,7 +60,7 @@ def before_or_after_root(usage: BiasUsage, evidence: ObservedBiases) -> Changes:
 
 def first_slope(usage: BiasUsage, evidence: ObservedBiases) -> Changes:
     """2^(-steepest·h/heads), h counted from 0, or from 2."""
-    if isinstance(usage.encoding, ALiBi):
+    if isinstance(usage.encoding, ALiBi) and not usage.of_shard:
         steps, first = _slope_steps(usage.encoding), float(usage.encoding.slopes()[0])
         for power, got in ((1, "0"), (-1, "2")):
             factors = tuple((steps**power).tolist())
@@ -141,7 +141,7 @@ def order_read_off(usage: BiasUsage, evidence: ObservedBiases) -> Changes:
 
 def other_slopes(usage: BiasUsage, evidence: ObservedBiases) -> Changes:
     """Another slope in some heads, read off."""
-    if not isinstance(usage.encoding, ALiBi):
+    if not isinstance(usage.encoding, ALiBi) or usage.of_shard:
         return
     expected, rest = _expected_and_shown(usage, evidence)
     size = (expected * expected).sum((1, 2))
@@ -171,8 +171,9 @@ def _other_slope(slopes: np.ndarray, head: int, factor: float) -> str:
 def shard_slopes(usage: BiasUsage, evidence: ObservedBiases) -> Changes:
     """Slopes computed for the heads of one shard, on every shard."""
     heads = usage.encoding.heads
+    is_whole = isinstance(usage.encoding, ALiBi) and not usage.head_factors
     for local in (heads // shards for shards in SHARDS if heads % shards == 0):
-        changed = with_encoding(usage, heads=local) if isinstance(usage.encoding, ALiBi) else None
+        changed = with_encoding(usage, heads=local) if is_whole else None
         order = tuple(head % local for head in range(heads)) if changed else ()
         yield changed and from_defaults(changed, order=order), {"got": local, "meant": heads}
 

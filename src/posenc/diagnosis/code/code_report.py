@@ -10,6 +10,7 @@ import numpy as np
 
 from posenc.core import text_lines
 from posenc.diagnosis.mistake import Finding
+from posenc.models.difference import EVERYTHING, EXIT_CODES, PARTLY, Verdict
 
 CONSISTENT = "consistent; its numbers were compared with nothing"
 
@@ -108,9 +109,14 @@ class CodeReport(text_lines.Lines):
         return self.right or self.consistent or bool(self.findings)
 
     @property
+    def verdict(self) -> Verdict:
+        """The result in the words of every comparison: "agree in what was compared" where numbers met no others."""
+        return EVERYTHING if self.right else PARTLY if self.consistent else "differ"
+
+    @property
     def exit_code(self) -> int:
         """A grade: 0 for right, 1 for wrong, 3 where the numbers were compared with nothing."""
-        return 0 if self.right else 3 if self.consistent else 1
+        return EXIT_CODES[self.verdict]
 
     def lines(self) -> list[str]:
         """Return the lines that are printed."""
