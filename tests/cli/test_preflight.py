@@ -177,7 +177,7 @@ def test_engines_that_serve_the_file(run, monkeypatch):
     ("words", "said"),
     [
         (("trainer.json", "same.json", "--cache", "there"), "cache must come with --engine; got 'there' alone"),
-        (("trainer.json", "same.json", "--engine", "no-such"), "engine must be one of 'transformers', "),
+        (("trainer.json", "same.json", "--engine", "no-such"), "engines must be one of 'transformers', "),
         (("manifest.json", "manifest.json", "--engine", "llama.cpp"), "engine must come with a config.json, of which"),
     ],
 )

@@ -229,14 +229,19 @@ def config_of(request):
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        ({"engines": ["vlmm"]}, "engine must be one of"),
+        ({"engines": ["vlmm"]}, "engines must be one of"),
+        ({"engines": "vllm"}, "engines must be a tuple of words; got 'vllm'"),
+        ({"at": ["vllm"]}, "at must be a dict of versions by name; got"),
+        ({"cache": 3}, "cache must be a path; got 3"),
+        ({"stop": True}, "stop must be an Event; got True"),
+        ({"watch": "progress"}, "watch must be a function; got 'progress'"),
         ({"at": {"mlx-lm": "latest"}}, "at must give a version such as 1.2.3 of mlx-lm; got 'latest'"),
         ({"engines": ["mlx-lm"], "at": {"vllm": "1.0"}}, "at must be"),
     ],
 )  # fmt: skip
 def test_wrong_arguments(arguments: dict[str, object], says: str, tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=says):
-        engine_table(CONFIG, cache=tmp_path, **arguments)  # type: ignore[arg-type]
+    with pytest.raises((TypeError, ValueError), match=says):
+        engine_table(CONFIG, **{"cache": tmp_path, **arguments})  # type: ignore[arg-type]
 
 
 def test_a_file_without_an_architecture_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

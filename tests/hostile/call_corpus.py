@@ -40,11 +40,11 @@ class Hostile:
 
 
 NUMBERS = r"int|float|Any|Array|object|Base|Spread|base|factor|std"
-SEQUENCES = r"Sequence|list|tuple|Iterable|Any|Array|Mapping|Params|object"
+SEQUENCES = r"Sequence|Encodings|list|tuple|Iterable|Any|Array|Mapping|Params|object"
 VALUES: dict[str, Hostile] = {
     "object": Hostile(object),
-    "function": Hostile(lambda: lambda: 0),
-    "class": Hostile(lambda: int),
+    "function": Hostile(lambda: lambda: 0, r"Watcher"),
+    "class": Hostile(lambda: int, r"Watcher"),
     "None": Hostile(lambda: None, r"None|documents|mask|hidden"),
     "True": Hostile(lambda: True, r"bool|mask"),
     "word": Hostile(lambda: "no such word", r"\bstr\b|PathLike|Path"),
@@ -85,7 +85,11 @@ MAY_HOLD_ALL = {
     "posenc.models.fingerprint": "encoding",
 }
 #: Arguments whose right values take minutes, or whose wrong ones only the subject of a search can tell.
-LEFT_OUT = {"posenc.testing.check_encoding": "slow", "posenc.diagnosis.explain": "starts"}
+LEFT_OUT = {
+    "posenc.testing.check_encoding": "slow",
+    "posenc.diagnosis.explain": "starts",
+    "posenc.engines.engine_table": "engines",  # None is all of them, which are downloaded
+}
 
 
 @dataclass(frozen=True)

@@ -54,6 +54,37 @@ CALLS = {
     "posenc.jax.score_block": "import posenc.jax, jax.numpy as jnp; y = jnp.ones((2, 3, 4)); "
     "posenc.jax.score_block(posenc.jax.bind(Shaw(dim=4, clip=2)), y, y)",
 }
+#: Calls of what works on caches and on models of transformers.
+CACHE = """import torch; from posenc.caches import *; k, places = torch.ones(1, 2, 32, 8), torch.arange(32)
+held = {"encodings": [RoPE(dim=8)], "layout": "bhtd"}
+cache = key_cache(k, k, key_positions=places, rotated=True, **held); paged = PagedCache(4, 32, cache)
+"""
+MODEL = """import torch; from posenc.transformers import *; from transformers import LlamaConfig, LlamaModel
+sizes = {"vocab_size": 8, "hidden_size": 16, "intermediate_size": 8, "num_attention_heads": 2}
+model = LlamaModel(LlamaConfig(num_hidden_layers=2, **sizes)).eval()
+"""
+CALLS |= {
+    "posenc.caches.KeyCache.attend": CACHE + "cache.attend(k, query_positions=places, **held)",
+    "posenc.caches.PagedCache.release": CACHE + "paged.append('a', cache); paged.release('a')",
+    "posenc.caches.QuantisedTensor.joined": CACHE + "q = quantised(k, bits=8, group='token', block=32); q.joined(q)",
+    "posenc.caches.evicted": CACHE + "evicted(cache, places[:4], encodings=[RoPE(dim=8)], close=True)",
+    "posenc.caches.quantisation_error": CACHE
+    + "quantisation_error(k, k, RoPE(dim=8), positions=places, bits=8, group='token')",
+    "posenc.diagnosis.Capture.load": MODEL + "capture(model, torch.arange(8)[None]).save('captured.npz')\n"
+    "from posenc.diagnosis import Capture; Capture.load('captured.npz')",
+    "posenc.engines.engine_table": "from posenc.engines import *; engine_table(llama, engines=(), cache='cache')",
+    "posenc.plot.position_schedule": MODEL + "with trace(model) as traced: model(torch.arange(6)[None])\n"
+    "from posenc.plot import position_schedule; position_schedule(traced)",
+    "posenc.probe.read_probe": "from posenc.probe import *; from probe.numpy_engine import engine\n"
+    "four = llama | {'hidden_size': 256, 'num_attention_heads': 4, 'num_hidden_layers': 4}\n"
+    "folder = write_probe(four, 'probe', length=8); read_probe(folder, engine()(folder))",
+    "posenc.torch.sharded_attention": "import torch, posenc.torch; from posenc.positions import Sharding\n"
+    "import torch.distributed as dist; y = torch.ones(1, 2, 4, 8)\n"
+    "dist.init_process_group('gloo', store=dist.HashStore(), rank=0, world_size=1)\n"
+    "posenc.torch.sharded_attention(y, y, y, sharding=Sharding(4, ranks=1, scheme='zigzag'), layout='bhtd')",
+    "posenc.transformers.live_positions": MODEL + "live_positions(model)",
+}
+CALLS["posenc.diagnosis.Capture.save"] = CALLS["posenc.diagnosis.Capture.load"]
 #: Calls of the pictures, which need matplotlib.
 PICTURES = """
 attention_map(Sinusoidal(dim=8)); bias(ALiBi(heads=2), 4); bias_by_distance(ALiBi(heads=2), 4); binary(4)
@@ -173,8 +204,10 @@ def _examples(name: str, entry: Any) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _methods(owner: type) -> Iterator[tuple[str, Callable[..., Any]]]:
-    """Public methods that a class defines itself and that take arguments of callers."""
+    """Public methods that a class defines itself and that take arguments of callers; a field may hold a function."""
     for name, value in vars(owner).items():
+        if name in getattr(owner, "__dataclass_fields__", ()):
+            continue
         function = value.__func__ if isinstance(value, classmethod | staticmethod) else value
         if isinstance(function, FunctionType) and not name.startswith("_") and name not in INNER:
             yield name, function

@@ -173,7 +173,10 @@ def test_what_ranks_cannot_share_is_refused_before_anything_is_exchanged():
         ({"encodings": [T5Bias(heads=4)]}, "encodings must hold the parameters|encodings must have as many heads"),
         ({"sharding": Sharding(16, ranks=8, scheme="ulysses")}, "heads must be a multiple of ranks = 8.*got 12"),
         ({"sharding": 2}, "sharding must be a Sharding"),
-        ({"sharding": Sharding(8, ranks=2, scheme="zigzag")}, "x must have 8 tokens on axis 2; got shape"),
+        (
+            {"sharding": Sharding(8, ranks=2, scheme="zigzag")},
+            "q must have 8 tokens, as sharding has; got 16",
+        ),
     ):
         with pytest.raises((TypeError, ValueError), match=message):
             simulated_attention(x, x, x, **{**options, **more})

@@ -241,7 +241,7 @@ def test_fractions_that_a_framework_casts_are_refused(mesh: Any) -> None:
     policy = MixedPrecisionPolicy(param_dtype=torch.bfloat16, cast_forward_inputs=True)
     model = fully_shard(Model(fresh(rope)), mesh=mesh, mp_policy=policy)
     q, k, query_positions, key_positions = inputs(rope, 5)
-    with pytest.raises(TypeError, match=r"^positions must be integers, .*bfloat16"):
+    with pytest.raises(TypeError, match=r"^query_positions must be integers, .*bfloat16"):
         model(q, k, query_positions + 0.5, key_positions + 0.5)
 
 

@@ -15,15 +15,21 @@ from torch import Tensor
 from posenc.caches.pinned_length import pinned_length
 from posenc.core import validation
 from posenc.core.arrays import Array
-from posenc.core.checked_attention import Window, checked_vectors, number_of_axes, token_positions
+from posenc.core.checked_attention import (
+    Window,
+    check_hidden_is_read,
+    checked_vectors,
+    number_of_axes,
+    token_positions,
+)
 from posenc.core.doors import AttentionScore, Encoding, RotaryEncoding
-from posenc.core.rotation import Layout
+from posenc.core.rotation import LAYOUTS, Layout
 from posenc.encodings.rotates.temperature import QueryTemperature
 from posenc.models.fingerprints import fingerprint
 from posenc.torch import attention, rotate_keys
 from posenc.torch.attention_paths.arguments import HeldEncoding, held_encodings
 from posenc.torch.modules.encoding_module import EncodingModule
-from posenc.torch.tensor_arguments import check_alike, on_same_device
+from posenc.torch.tensor_arguments import check_alike, on_same_device, plain_tensor
 
 #: In place of a fingerprint, for keys as they are before any rotation.
 UNROTATED = "unrotated"
@@ -94,7 +100,7 @@ class KeyCache:
         Raises:
             ValueError: An index is out of range, or named twice.
         """
-        tokens = _checked_tokens(tokens, self)
+        tokens = checked_tokens("tokens", tokens, self)
         positions = self.key_positions.index_select(self.key_positions.ndim - min(self.axes, 2), tokens)
         hidden = None if self.hidden is None else self.hidden.index_select(1, tokens)
         k, v = self.k.index_select(2, tokens), self.v.index_select(2, tokens)
@@ -135,6 +141,16 @@ class KeyCache:
             TypeError: As for `posenc.torch.attention`.
             ValueError: As for `posenc.torch.attention`; or encodings are not what rotated the cache.
         """
+        validation.choice("layout", layout, LAYOUTS)
+        check_alike(k=self.k, q=q)
+        if q.ndim != 4 or (q.shape[0], q.shape[3]) != (self.k.shape[0], self.k.shape[3]):
+            raise ValueError(
+                f"q must have four axes, {layout!r}, the batch {self.k.shape[0]} and the width {self.k.shape[3]} of the "
+                f"cache; got {tuple(q.shape)}. Give queries of the same layer."
+            )
+        check_hidden_is_read(hidden, [each.encoding for each in _held(encodings)])
+        if hidden is not None:
+            plain_tensor("hidden", hidden)
         if self.rotated_by != UNROTATED:
             check_rotated_by("encodings", rotation_fingerprint(encodings), self.rotated_by)
         query_positions = on_same_device("query_positions", query_positions, q)
@@ -211,6 +227,12 @@ def key_cache(
     axes = number_of_axes([each.encoding for each in held])
     place = token_positions("key_positions", on_same_device("key_positions", key_positions, k), keys, axes).array
     check_pinned("key_positions", place, encodings)
+    check_hidden_is_read(hidden, [each.encoding for each in held])
+    if hidden is not None and plain_tensor("hidden", hidden).shape[:-1] != (keys.shape[0], keys.shape[2]):
+        raise ValueError(
+            f"hidden must have shape {(keys.shape[0], keys.shape[2], 'model_dim')}, a vector for each token; got "
+            f"{tuple(hidden.shape)}. Give the vectors that k and v are made of."
+        )
     if not validation.truth("rotated", rotated):
         return KeyCache(keys, values, place, UNROTATED, hidden, axes)
     scores = [each.encoding for each in held if isinstance(each.encoding, AttentionScore)]
@@ -321,16 +343,19 @@ def _check_shapes(old: KeyCache, new: KeyCache) -> None:
         )
 
 
-def _checked_tokens(tokens: Any, cache: KeyCache) -> Tensor:
+def checked_tokens(name: str, tokens: Any, cache: KeyCache) -> Tensor:
     """Indices of tokens, each there and named once."""
-    validation.instance("tokens", tokens, Tensor, "a tensor of indices, torch.arange(4), say")
-    if tokens.dtype not in (torch.int64, torch.int32) or tokens.ndim != 1:
-        raise ValueError(f"tokens must be whole numbers of shape (n,); got {tokens.dtype}, {tuple(tokens.shape)}.")
+    validation.instance(name, tokens, Tensor, "a tensor of indices, torch.arange(4), say")
+    if tokens.dtype not in (torch.int64, torch.int32) or tokens.ndim != 1 or len(tokens) > cache.tokens:
+        raise ValueError(
+            f"{name} must be whole numbers of shape (n,), n at most {cache.tokens}; got {tokens.dtype}, "
+            f"{tuple(tokens.shape)}. Give indices into the cache."
+        )
     if tokens.numel() and not (tokens.min() >= 0 and tokens.max() < cache.tokens):
         raise ValueError(
-            f"tokens must be from 0 to {cache.tokens - 1}; got values from {int(tokens.min())} to {int(tokens.max())}. "
+            f"{name} must be from 0 to {cache.tokens - 1}; got values from {int(tokens.min())} to {int(tokens.max())}. "
             "Give indices into the cache."
         )
     if len(tokens.unique()) < len(tokens):
-        raise ValueError("tokens must not repeat; got one twice. Name every token once.")
+        raise ValueError(f"{name} must not repeat; got one twice. Name every token once.")
     return tokens.to(cache.k.device)

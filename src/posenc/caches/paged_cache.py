@@ -47,44 +47,46 @@ class PagedCache:
             validation.size("pages", shape[0] * shape[1] * shape[2] * shape[3], like.k.element_size())
         self.k, self.v = (like.k.new_zeros(shape) for shape in shapes)
         self._free = list(range(pages))[::-1]
-        self._tables: dict[Any, list[int]] = {}
-        self._kept: dict[Any, KeyCache] = {}
+        self._tables: dict[str | int, list[int]] = {}
+        self._kept: dict[str | int, KeyCache] = {}
 
     @property
     def free_pages(self) -> int:
         """Number of pages that no sequence has."""
         return len(self._free)
 
-    def slots(self, sequence: Any) -> Tensor:
+    def slots(self, sequence: str | int) -> Tensor:
         """Slot of each token of a sequence, as `rotate_into_cache_` takes it: page times page size plus place in it.
 
         Args:
-            sequence: Name of the sequence.
+            sequence: Name of the sequence, a word or a number.
 
         Returns:
             (tokens,), int64.
 
         Raises:
+            TypeError: `sequence` is neither a word nor a number.
             ValueError: There is no such sequence.
         """
         kept, table = self._of(sequence), self._tables[sequence]
         starts = torch.tensor(table, dtype=torch.int64, device=self.k.device) * self.page
         return (starts[:, None] + torch.arange(self.page, device=self.k.device)).flatten()[: kept.tokens]
 
-    def append(self, sequence: Any, new: KeyCache) -> None:
+    def append(self, sequence: str | int, new: KeyCache) -> None:
         """Write new tokens of a sequence behind its others; a name not seen before begins one.
 
         Args:
-            sequence: Name of the sequence.
+            sequence: Name of the sequence, a word or a number.
             new: Cache of its new tokens, with a batch of one.
 
         Raises:
-            TypeError: `new` is no KeyCache.
+            TypeError: `new` is no KeyCache, or `sequence` neither a word nor a number.
             ValueError: `new` was rotated by something else than the sequence, does not fit the pages, or there are too
                 few of them; nothing is written then.
         """
         validation.instance("new", new, KeyCache, "a KeyCache")
         _check_fits(self, new)
+        _check_name(sequence)
         old = self._kept.get(sequence)
         if old is not None:
             check_rotated_by("new", new.rotated_by, old.rotated_by)
@@ -94,8 +96,8 @@ class PagedCache:
         needed = -(-kept.tokens // self.page) - len(self._tables.get(sequence, ()))
         if needed > len(self._free):
             raise ValueError(
-                f"pages must be free for {needed * self.page} more tokens, {needed} of them; got "
-                f"{len(self._free)}. Release a sequence, or allocate more."
+                f"new must fit into the free pages; got {new.tokens} tokens, which take {needed} more, and "
+                f"{len(self._free)} free. Release a sequence, or allocate more."
             )
         self._tables.setdefault(sequence, []).extend(self._free.pop() for _ in range(needed))
         self._kept[sequence] = kept
@@ -103,16 +105,17 @@ class PagedCache:
         for memory, x in ((self.k, new.k), (self.v, new.v)):
             memory.transpose(1, 2)[slots // self.page, slots % self.page] = x[0].transpose(0, 1)
 
-    def read(self, sequence: Any) -> KeyCache:
+    def read(self, sequence: str | int) -> KeyCache:
         """Keys and values of a sequence, gathered from its pages.
 
         Args:
-            sequence: Name of the sequence.
+            sequence: Name of the sequence, a word or a number.
 
         Returns:
             A cache with a batch of one.
 
         Raises:
+            TypeError: `sequence` is neither a word nor a number.
             ValueError: There is no such sequence.
         """
         kept, slots = self._of(sequence), self.slots(sequence)
@@ -120,25 +123,33 @@ class PagedCache:
         k, v = (x.transpose(1, 2)[at].transpose(0, 1)[None] for x in (self.k, self.v))
         return KeyCache(k, v, kept.key_positions, kept.rotated_by, kept.hidden, kept.axes)
 
-    def release(self, sequence: Any) -> None:
+    def release(self, sequence: str | int) -> None:
         """Give the pages of a sequence back.
 
         Args:
-            sequence: Name of the sequence.
+            sequence: Name of the sequence, a word or a number.
 
         Raises:
+            TypeError: `sequence` is neither a word nor a number.
             ValueError: There is no such sequence.
         """
         self._of(sequence)
         self._free.extend(self._tables.pop(sequence)[::-1])
         del self._kept[sequence]
 
-    def _of(self, sequence: Any) -> KeyCache:
+    def _of(self, sequence: str | int) -> KeyCache:
+        _check_name(sequence)
         if sequence not in self._kept:
             raise ValueError(
                 f"sequence must be one of {sorted(map(repr, self._kept))}; got {sequence!r}. Append to it."
             )
         return self._kept[sequence]
+
+
+def _check_name(sequence: Any) -> None:
+    """Refuse what names no sequence."""
+    if not isinstance(sequence, str):
+        validation.integer("sequence, where it is no word,", sequence, 0, 2**63 - 1)
 
 
 def _check_fits(pages: PagedCache, new: KeyCache) -> None:

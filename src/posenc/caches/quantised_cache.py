@@ -11,7 +11,9 @@ from torch import Tensor
 from posenc.caches.key_cache import KeyCache, key_cache
 from posenc.caches.quantised_tensor import Group, QuantisedTensor, quantised
 from posenc.core import validation
+from posenc.core.checked_attention import checked_vectors, token_positions
 from posenc.core.doors import RotaryEncoding
+from posenc.torch.tensor_arguments import check_alike, on_same_device
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,8 +172,16 @@ def quantisation_error(
         Hooper et al. 2024, arXiv:2401.18079 (KVQuant), §3.2: keys quantised before the rotation.
     """
     validation.instance("encoding", encoding, RotaryEncoding, "an encoding that rotates, RoPE(dim=64), say")
+    check_alike(q=q, k=k)
+    checked_vectors(q, k, k, "bhtd")
+    if q.shape != k.shape or k.shape[2] % validation.integer("block", block, 1, 1 << 20):
+        raise ValueError(
+            f"k must have the shape of q, {tuple(q.shape)}, and tokens that fill blocks of {block}; got "
+            f"{tuple(k.shape)}. Give keys of full blocks, repeated for grouped heads."
+        )
+    placed = token_positions("positions", on_same_device("positions", positions, q), q, encoding.axes).array
     q, k = q.double(), k.double()
-    made: dict[str, Any] = {"key_positions": positions, "encodings": [encoding], "layout": "bhtd", "rotated": True}
+    made: dict[str, Any] = {"key_positions": placed, "encodings": [encoding], "layout": "bhtd", "rotated": True}
     rotated_q, rotated_k = (key_cache(x, x, **made).k for x in (q, k))
     before = quantised(rotated_k, bits=bits, group=group, block=block).restored()
     plain = quantised(k, bits=bits, group=group, block=block).restored()

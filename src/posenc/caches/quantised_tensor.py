@@ -58,7 +58,17 @@ class QuantisedTensor:
 
         Returns:
             Blocks of both.
+
+        Raises:
+            TypeError: `other` is no QuantisedTensor.
+            ValueError: `other` has other bits, groups, heads, widths or blocks.
         """
+        validation.instance("other", other, QuantisedTensor, "a QuantisedTensor")
+        ours, theirs = (
+            (x.bits, x.dtype, *((*part.shape[:2], *part.shape[3:]) for part in (x.codes, x.low))) for x in (self, other)
+        )
+        if ours != theirs:
+            raise ValueError(f"other must have blocks of the same kind, {ours}; got {theirs}. Quantise both alike.")
         codes, low, step = (
             torch.cat(pair, 2) for pair in ((self.codes, other.codes), (self.low, other.low), (self.step, other.step))
         )
@@ -91,8 +101,8 @@ def quantised(x: Tensor, *, bits: Literal[8, 4], group: Group, block: int) -> Qu
         True
     """
     validation.instance("x", x, Tensor, "a tensor (batch, heads, m, width)")
-    if bits not in (8, 4) or isinstance(bits, bool):
-        raise ValueError(f"bits must be 8 or 4; got {validation.shown(bits)}. Use one of them.")
+    if validation.integer("bits", bits, 4, 8) not in (4, 8):
+        raise ValueError(f"bits must be 8 or 4; got {bits}. Use one of them.")
     validation.choice("group", group, GROUPS)
     block = validation.integer("block", block, 1, 1 << 20)
     if x.ndim != 4 or not x.is_floating_point() or x.shape[2] % block:
@@ -100,6 +110,7 @@ def quantised(x: Tensor, *, bits: Literal[8, 4], group: Group, block: int) -> Qu
             f"x must hold floats (batch, heads, m, width), with m a multiple of block = {block}; got {x.dtype}, "
             f"{tuple(x.shape)}. Quantise full blocks."
         )
+    validation.size("x", x.numel(), 1)
     if bits == 4 and x.shape[3] % 2:
         raise ValueError(f"x must have an even width for 4 bits; got {x.shape[3]}. Use 8 bits.")
     blocks = x.detach().to(torch.float64 if x.dtype == torch.float64 else torch.float32).unflatten(2, (-1, block))

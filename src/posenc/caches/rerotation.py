@@ -15,6 +15,7 @@ from posenc.caches.key_cache import (
     KeyCache,
     check_pinned,
     check_rotated_by,
+    checked_tokens,
     rotates_keys,
     rotation_fingerprint,
 )
@@ -125,7 +126,7 @@ def evicted(cache: KeyCache, keep: Tensor, *, encodings: Encodings, close: bool)
         Xiao et al. 2024, arXiv:2309.17453, §3.2.
     """
     validation.instance("cache", cache, KeyCache, "a KeyCache")
-    kept = cache.part(keep)
+    kept = cache.part(checked_tokens("keep", keep, cache))
     if not validation.truth("close", close):
         return kept
     if cache.axes > 1:

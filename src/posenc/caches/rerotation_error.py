@@ -11,7 +11,7 @@ from torch import Tensor
 
 from posenc.caches.key_cache import KeyCache, key_cache
 from posenc.caches.rerotation import rerotated, shifted_keys
-from posenc.core import validation
+from posenc.core import arrays, validation
 from posenc.core.doors import RotaryEncoding
 
 
@@ -39,7 +39,7 @@ class RerotationError:
 def rerotation_error(
     encoding: RotaryEncoding,
     *,
-    dtype: Any,
+    dtype: torch.dtype,
     shifts: Sequence[int],
     by: int,
     tokens: int = 256,
@@ -76,9 +76,11 @@ def rerotation_error(
     counts = validation.integers("shifts", shifts, 0, 1 << 20)
     if counts != sorted(set(counts)) or not counts:
         raise ValueError(f"shifts must rise and hold one number at least; got {counts}. Give [1, 10, 100], say.")
+    validation.instance("dtype", dtype, torch.dtype, "a floating dtype of torch, torch.bfloat16, say")
     tokens, start = validation.integer("tokens", tokens, 1, 1 << 20), validation.integer("start", start, 0, 2**52)
     draw = torch.Generator().manual_seed(validation.integer("seed", seed, 0, 2**63 - 1))
-    k = torch.randn(1, 1, tokens, encoding.head_dim, generator=draw).to(dtype)
+    k = torch.randn(1, 1, tokens, encoding.head_dim, generator=draw)
+    k = k.to(arrays.library(k).result_dtype(dtype))
     at = torch.arange(start, start + tokens)
     made: dict[str, Any] = {"encodings": [encoding], "layout": "bhtd", "rotated": True}
     first = cache = key_cache(k, k, key_positions=at, **made)

@@ -107,7 +107,7 @@ def checked_vectors(q: Array, k: Array, v: Array, layout: Layout) -> tuple[Array
         [(1, 4, 5, 8), (1, 2, 7, 8), (1, 2, 7, 6)]
     """
     validation.choice("layout", layout, LAYOUTS)
-    for name, x in (("q", q), ("k", k), ("v", v)):
+    for name, x in (("k", k), ("v", v), ("q", q)):  # q last: caches give their keys in its place
         if getattr(x, "ndim", None) != 4 or arrays.kind(x) not in ("float", "narrow"):
             what = (
                 f"{arrays.dtype_name(x.dtype)} of shape {tuple(x.shape)}"

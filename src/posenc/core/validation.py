@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import math
 import numbers
+import os
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 #: The widest embedding or head that is accepted; real models stay far below it.
@@ -103,6 +105,20 @@ def text(name: str, value: Any) -> str:
     """A text."""
     if not isinstance(value, str):
         raise TypeError(f"{name} must be text; got {shown(value)}. Write a word or a sentence.")
+    return value
+
+
+def path(name: str, value: Any) -> Path:
+    """The path of a file or a folder, which need not exist."""
+    if not isinstance(value, str | os.PathLike) or "\0" in os.fsdecode(value):
+        raise TypeError(f"{name} must be a path; got {shown(value)}. Give 'folder/name', say.")
+    return Path(os.fsdecode(value))
+
+
+def function(name: str, value: Any) -> Any:
+    """Anything that can be called."""
+    if not callable(value):
+        raise TypeError(f"{name} must be a function; got {shown(value)}. Give one, without calling it.")
     return value
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from posenc.diagnosis.judge_masks import compare_mask
 from posenc.diagnosis.mistake import Finding
-from posenc.diagnosis.model_capture import Capture, MeasuredAttention
+from posenc.diagnosis.model_capture import Capture, MeasuredAttention, part_in
 from posenc.diagnosis.placed_media import tokens_together
 from posenc.diagnosis.position_fields import PositionField, shown_by
 from posenc.diagnosis.verdict import Diagnosis
@@ -85,7 +85,7 @@ def self_attention_layers(model: ModelPositions) -> set[tuple[str, int]]:
 
 def _layers(model: ModelPositions, captured: Capture, config: Mapping[str, Any]) -> Iterator[LayerLookedAt]:
     for attended in captured.attention:
-        part = captured.part_in(model.parts, attended.part)
+        part = part_in(model.parts, attended.part)
         group = None if part is None or attended.layer is None else _group(model, part, attended.layer)
         if group is not None:
             causal = _is_causal(group.part, captured, config)

@@ -13,7 +13,7 @@ from posenc.diagnosis.bias.judge_biases import judge_biases, other_sizes
 from posenc.diagnosis.judge_attention import judge_attention
 from posenc.diagnosis.layers_after_tables import with_layers
 from posenc.diagnosis.mistake import Finding
-from posenc.diagnosis.model_capture import Capture, Recorded
+from posenc.diagnosis.model_capture import Capture, Recorded, part_in
 from posenc.diagnosis.named_arrays import NamedArray, on_host
 from posenc.diagnosis.own_config import built_otherwise, not_finite_vectors, with_built
 from posenc.diagnosis.placed_media import UnplacedError, placed_patches, placed_tokens
@@ -106,7 +106,7 @@ def _layers(numbers: Iterable[int]) -> str:
 
 def _groups(model: ModelPositions, captured: Capture, recorded: Recorded) -> tuple[LayerGroup, ...]:
     """The groups whose self-attention a record belongs to; none where the model has no such part."""
-    part = captured.part_in(model.parts, recorded.part)
+    part = part_in(model.parts, recorded.part)
     every = () if part is None else tuple(group for group in model.of(part) if "cross" not in group.attention)
     of_layer = tuple(group for group in every if recorded.layer is None or recorded.layer in group.layers)
     return of_layer or every
@@ -190,7 +190,7 @@ def _not_run(model: ModelPositions, captured: Capture) -> Iterator[str]:
         *(one.part for one in (*captured.rotations, *captured.biases)),
         *(one.part for one in captured.attention),
     ]
-    ran = {captured.part_in(model.parts, part) for part in recorded}
+    ran = {part_in(model.parts, part) for part in recorded}
     for part in model.parts:
         if part not in ran and any(group.layers for group in model.of(part)) and ran - {None}:
             yield f"{part}: it did not run; give capture its inputs"
@@ -211,8 +211,8 @@ def _not_placed(model: ModelPositions, captured: Capture, config: Mapping[str, A
 
 def _not_traced(model: ModelPositions, captured: Capture) -> Iterator[str]:
     """Layers that are to rotate, and whose rotation was not seen although their part ran."""
-    seen = {(captured.part_in(model.parts, one.part), one.layer) for one in captured.rotations}
-    ran = {captured.part_in(model.parts, one.part) for one in captured.attention}
+    seen = {(part_in(model.parts, one.part), one.layer) for one in captured.rotations}
+    ran = {part_in(model.parts, one.part) for one in captured.attention}
     for part in model.parts:
         groups = [group for group in model.of(part) if group.rotary_encoding and "cross" not in group.attention]
         missing = {layer for group in groups for layer in group.layers} - {layer for one, layer in seen if one == part}

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from posenc.diagnosis.model_capture import Capture
+from posenc.diagnosis.model_capture import Capture, part_in
 from posenc.encodings.adds.learned import Learned
 from posenc.models.model_positions import LayerGroup, ModelPositions
 
@@ -44,7 +44,7 @@ def _layers(
     if not compared or any(one.layers for one in of_part) or group is not of_part[0]:
         yield group
         return
-    ran = (one for one in captured.attention if captured.part_in(model.parts, one.part) == group.part)
+    ran = (one for one in captured.attention if part_in(model.parts, one.part) == group.part)
     factors: dict[float, list[int]] = {}
     for layer in sorted({one.layer for one in ran if one.layer is not None}):
         factors.setdefault(_logit_factor(layer, group, model.model_type, config), []).append(layer)

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from posenc.core import validation
 from posenc.diagnosis.named_arrays import NamedArray, from_file, on_host
 
 #: Entry of a file that holds a record, with everything that is no array.
@@ -95,10 +96,12 @@ class Capture:
             path: Name of the file, which ends in .npz.
 
         Raises:
+            TypeError: `path` is no path.
             ValueError: `path` does not end in .npz.
         """
-        if Path(path).suffix != ".npz":
-            raise ValueError(f"path must end in .npz; got {Path(path).name!r}. Name a file such as captured.npz.")
+        path = validation.path("path", path)
+        if path.suffix != ".npz":
+            raise ValueError(f"path must end in .npz; got {path.name!r}. Name a file such as captured.npz.")
         arrays: dict[str, np.ndarray] = {f"rows/{name}": rows for name, rows in self.rows.items()}
         arrays |= {f"given/{name}": array for name, array in self.given.items()}
         if self.padded is not None:
@@ -128,31 +131,31 @@ class Capture:
             The record.
 
         Raises:
+            TypeError: `path` is no path.
             ValueError: The file holds no record.
         """
-        arrays = {name: array.values for name, array in from_file(Path(path)).items()}
+        path = validation.path("path", path)
         try:
+            arrays = {name: array.values for name, array in from_file(path).items()}
             return _capture_of(arrays, json.loads(arrays[FACTS].tobytes()))
         except (KeyError, TypeError, ValueError) as error:
             raise ValueError(
-                f"path must hold a record that Capture.save wrote; got {Path(path).name}: {error!r:.100}. Save one."
+                f"path must hold a record that Capture.save wrote; got {path.name}: {error!r:.100}. Save one."
             ) from None
 
-    def part_in(self, parts: tuple[str, ...], recorded: str) -> str | None:
-        """Return the part of a model's positions that a recorded part is; None where the model has no such part.
 
-        Args:
-            parts: Parts of the model that is expected.
-            recorded: Part of a record.
+def part_in(parts: tuple[str, ...], recorded: str) -> str | None:
+    """The part of a model's positions that a recorded part is; None where the model has no such part.
 
-        Returns:
-            One of `parts`, or None.
-        """
-        if recorded in parts:
-            return recorded
-        if recorded in ("vision", "audio"):
-            return None
-        return "text" if "text" in parts else parts[0]
+    Example:
+        >>> part_in(("text",), "decoder"), part_in(("text",), "vision")
+        ('text', None)
+    """
+    if recorded in parts:
+        return recorded
+    if recorded in ("vision", "audio"):
+        return None
+    return "text" if "text" in parts else parts[0]
 
 
 def _capture_of(arrays: Mapping[str, np.ndarray], facts: Mapping[str, Any]) -> Capture:

@@ -67,8 +67,11 @@ def engine_table(
         TypeError: An argument has the wrong type.
         OSError: The config cannot be read.
     """
-    chosen = chosen_engines(engines, at or {})
-    folder = cache_folder(None if cache is None else Path(cache))
+    at = {} if at is None else validation.instance("at", at, Mapping, "a dict of versions by name")
+    chosen = chosen_engines(engines, at)
+    folder = cache_folder(None if cache is None else validation.path("cache", cache))
+    stop = threading.Event() if stop is None else validation.instance("stop", stop, threading.Event, "an Event")
+    watch = (lambda *_: None) if watch is None else validation.function("watch", watch)
     code = source_digest(ROOMS)
     kept = (
         folder
@@ -83,7 +86,7 @@ def engine_table(
     from posenc.engines.engine_question import read_question
 
     question = read_question(config, folder, source_digest(PROBE_ROOMS))
-    table = compare_engines(question, chosen, stop or threading.Event(), watch or (lambda *_: None))
+    table = compare_engines(question, chosen, stop, watch)
     if not any(row.failure for row in table.rows):
         with contextlib.suppress(OSError):
             keep_json(kept, table.plain())
@@ -97,6 +100,8 @@ def chosen_engines(names: Sequence[str] | None, at: Mapping[str, str]) -> tuple[
         ValueError: A name is unknown, or a version is of an engine that was not chosen.
     """
     every = known_engines()
+    if names is not None:
+        validation.texts("engines", names)
     chosen = every if names is None else tuple(named(every, name) for name in dict.fromkeys(names))
     for name in at:
         validation.choice("at", name, tuple(engine.name for engine in chosen))
@@ -107,6 +112,6 @@ def _content(config: Mapping[str, Any] | str | Path) -> object:
     """Content of the file, which decides the answer, and its name, which the answer shows."""
     if isinstance(config, Mapping):
         return dict(config)
-    path = Path(config)
-    path = path / "config.json" if path.is_dir() else path
-    return [Path(config).name, plain_file.read_bytes(path, LARGEST_CONFIG, name="config").decode("latin-1")]
+    named = validation.path("config", config)
+    path = named / "config.json" if named.is_dir() else named
+    return [named.name, plain_file.read_bytes(path, LARGEST_CONFIG, name="config").decode("latin-1")]

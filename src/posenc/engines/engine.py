@@ -105,5 +105,5 @@ class Engine:
 
 def named(engines: tuple[Engine, ...], name: str) -> Engine:
     """Return the engine of a name."""
-    validation.choice("engine", name, tuple(engine.name for engine in engines))
+    validation.choice("engines", name, tuple(engine.name for engine in engines))
     return next(engine for engine in engines if engine.name == name)

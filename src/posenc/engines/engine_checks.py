@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from posenc.core import validation
 from posenc.diagnosis.before_serving import Preflight, PreflightCheck
 from posenc.engines.side_by_side import EngineRow, EngineTable
 from posenc.models.difference import EVERYTHING, PARTLY, Verdict
@@ -19,6 +20,9 @@ def with_engines(found: Preflight, table: EngineTable) -> Preflight:
     Returns:
         The preflight, whose verdict and exit code count the engines too.
 
+    Raises:
+        TypeError: An argument is of another kind.
+
     Example:
         >>> from posenc.diagnosis import preflight
         >>> config = {"model_type": "llama", "num_hidden_layers": 2}
@@ -27,6 +31,8 @@ def with_engines(found: Preflight, table: EngineTable) -> Preflight:
         >>> found.exit_code, found.checks[-1].lines
         (3, ('not compared: install: no network',))
     """
+    validation.instance("found", found, Preflight, "what posenc.diagnosis.preflight returns")
+    validation.instance("table", table, EngineTable, "what engine_table returns")
     return replace(found, checks=(*found.checks, *(_check(row) for row in table.rows)))
 
 

@@ -11,11 +11,19 @@ import numpy as np
 
 from posenc.core import validation
 from posenc.core.arrays import Array
-from posenc.core.checked_attention import check_list, checked_window, number_of_axes
+from posenc.core.checked_attention import (
+    check_fits,
+    check_hidden_is_read,
+    checked_scale,
+    checked_vectors,
+    checked_window,
+    number_of_axes,
+    token_positions,
+)
 from posenc.core.doors import AttentionScore, Encoding
 from posenc.core.rotation import Layout
 from posenc.jax.bound import Bound
-from posenc.jax.jax_arguments import bound_encodings
+from posenc.jax.jax_arguments import bound_encodings, check_arrays
 from posenc.jax.jax_attention import attention
 from posenc.positions.sequences import documents, packed
 from posenc.positions.shards import Sharding
@@ -75,10 +83,13 @@ def sharded_attention(
         >>> attended(x).shape
         (1, 2, 8, 4)
     """
-    rank = _checked_rank(sharding, axis_name)
-    check_list(encodings, "encodings")
+    validation.instance("sharding", sharding, Sharding, "a Sharding of posenc.positions")
+    check_arrays(q, k, v)
     inside = [bound.encoding for bound in bound_encodings(encodings)]
-    axes = number_of_axes(inside)
+    axes, positions = _checked_row(sharding, checked_vectors(q, k, v, layout), inside, positions, hidden)
+    before, _ = checked_window(None, sliding_window, causal=validation.truth("causal", causal))
+    checked_scale(scale, q)
+    rank = _checked_rank(sharding, validation.text("axis_name", axis_name))  # all else is checked before devices meet
     tokens = 2 if layout == "bhtd" else 1
 
     def gathered(x: Array, axis: int) -> Array:
@@ -98,17 +109,42 @@ def sharded_attention(
         key_positions=at_keys,
         layout=layout,
         encodings=encodings,
-        mask=_visible_tokens(own, sharding.tokens, causal, sliding_window),
+        mask=_visible_tokens(own, sharding.tokens, before) if causal else None,
         documents=(number[own], number) if several else None,
         hidden=_hidden(inside, hidden, None if hidden is None else gathered(hidden, 1)),
         scale=scale,
     )
 
 
+def _checked_row(
+    sharding: Sharding, vectors: tuple[Array, Array, Array], inside: Sequence[Encoding], positions: Any, hidden: Any
+) -> tuple[int, Array | None]:
+    """Number of coordinates, and the positions, of arrays that each hold this device's tokens."""
+    q, k, v = vectors
+    axes = number_of_axes(inside)
+    for encoding in inside:
+        check_fits(encoding, q, v)
+    check_hidden_is_read(hidden, inside)
+    held = {"q": (q, 2), "k": (k, 2)}
+    if hidden is not None:
+        held["hidden"] = validation.instance("hidden", hidden, jax.Array, "a JAX array"), 1
+    for name, (x, axis) in held.items():
+        if x.ndim <= axis or x.shape[axis] != sharding.tokens_of_rank:
+            raise ValueError(
+                f"{name} must have the tokens of one device, {sharding.tokens_of_rank} of {sharding.tokens}; got shape "
+                f"{x.shape}. Divide the row as sharding says, and check the layout."
+            )
+    return axes, None if positions is None else token_positions("positions", positions, q, axes).array
+
+
 def _checked_rank(sharding: Sharding, axis_name: str) -> Array:
     """Number of this device on the axis."""
-    validation.instance("sharding", sharding, Sharding, "a Sharding of posenc.positions")
-    devices = jax.lax.psum(1, axis_name)
+    try:
+        devices = jax.lax.psum(1, axis_name)
+    except NameError:
+        raise ValueError(
+            f"axis_name must be an axis of the mesh, inside jax.shard_map; got {axis_name!r}. Call it there."
+        ) from None
     if devices != sharding.ranks:
         raise ValueError(
             f"axis_name must be an axis of as many devices as sharding has ranks, {sharding.ranks}; got {devices}. "
@@ -119,11 +155,8 @@ def _checked_rank(sharding: Sharding, axis_name: str) -> Array:
     return jax.lax.axis_index(axis_name)
 
 
-def _visible_tokens(own: Array, tokens: int, causal: bool, sliding_window: int | None) -> Array | None:
-    """Mask (1, 1, n, m): whether the tokens of this device may see those of the row; None where they see all."""
-    before, _ = checked_window(None, sliding_window, causal=validation.truth("causal", causal))
-    if not causal:
-        return None
+def _visible_tokens(own: Array, tokens: int, before: int | None) -> Array:
+    """Mask (1, 1, n, m): whether the tokens of this device may see those of the row."""
     ahead = own[:, None] - jnp.arange(tokens)
     sees = ahead >= 0
     return (sees if before is None else sees & (ahead <= before))[None, None]

@@ -125,7 +125,8 @@ def _side(name: str, config: Any, waive: tuple[str, ...]) -> _Side:
         head = read_gguf(config)
         arch = head.keys.get("general.architecture")
         return _Side(name, from_gguf(head, waive=waive), {"vocab_size": head.keys.get(f"{arch}.vocab_size")}, None)
-    data, positions = load_config(config), from_config(config, waive=waive)
+    data = load_config(config, name)
+    positions = from_config(data, waive=waive)
     if "text" not in positions.parts:
         raise ValueError(
             f"{name} must be a language model; got {positions.model_type!r:.100}, whose parts are "

@@ -101,8 +101,8 @@ class PatchPositions(Declared):
                     "merge_sizes of the processor."
                 )
             return validation.integer("merge", merge, 1, 1 << 10)
-        if merge is not None and merge != self.merge:
-            raise ValueError(f"merge must be that of the config, {self.merge}; got {validation.shown(merge)}. Drop it.")
+        if merge is not None and validation.integer("merge", merge, 1, 1 << 10) != self.merge:
+            raise ValueError(f"merge must be that of the config, {self.merge}; got {merge}. Drop it.")
         return self.merge
 
     def _check_grid(self, height: int, width: int, side: int) -> None:

@@ -62,8 +62,10 @@ def image(picture: Any, kind: str = "auto", *, dpi: int = 160) -> ImageFile:
 
 def figure_of(picture: Any) -> Figure:
     """Figure that a picture belongs to."""
-    if isinstance(picture, np.ndarray | list | tuple) and np.size(np.asarray(picture, dtype=object)):
-        picture = np.asarray(picture, dtype=object).reshape(-1)[0]
+    if isinstance(picture, np.ndarray) and picture.size:
+        picture = picture[(0,) * picture.ndim]
+    while isinstance(picture, list | tuple) and picture:
+        picture = picture[0]
     if isinstance(picture, Axes):
         picture = picture.get_figure(root=True)
     figure: Figure = validation.instance("picture", picture, Figure, "a matplotlib Figure, an Axes or an array of Axes")

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from posenc.core import validation
+from posenc.core import arrays, validation
 from posenc.core.arrays import Array
-from posenc.positions.host_numbers import held, whole_numbers
+from posenc.positions.host_numbers import whole_numbers
 from posenc.positions.sequences import LONGEST, decoding
 
 #: The most tokens of a tree or of prompts with their answers: their mask has the square of it.
@@ -65,7 +65,7 @@ def draft_tree(parents: Sequence[int], cached: Array = 0) -> Branches:
         if parent >= 0:
             depths[token] = depths[parent] + 1
             mask[token] |= mask[parent]
-    return Branches(np.asarray(decoding(held("cached", cached), 1)) + depths, mask)
+    return Branches(np.asarray(decoding(arrays.numbers_on_host("cached", cached), 1)) + depths, mask)
 
 
 def shared_prefix(prefix: int, suffixes: Sequence[int]) -> Branches:

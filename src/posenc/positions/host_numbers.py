@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from posenc.core import validation
+from posenc.core import arrays, validation
 
 #: A kind, a mask and three coordinates, 8 bytes each, with room for copies.
 BYTES_OF_A_TOKEN = 64
@@ -25,6 +25,8 @@ def held(name: str, values: Any) -> np.ndarray:
     count = math.prod(shape) if shape is not None else len(values) if hasattr(values, "__len__") else 1
     validation.size(name, count, BYTES_OF_A_TOKEN)
     if hasattr(values, "detach"):
+        if arrays.kind(values) == "other" and arrays.dtype_name(values.dtype) != "bool":
+            raise TypeError(f"{name} must hold numbers; got {arrays.dtype_name(values.dtype)}. Convert it.")
         values = values.detach().cpu()
     try:
         found: np.ndarray = np.asarray(values)
@@ -38,14 +40,16 @@ def held(name: str, values: Any) -> np.ndarray:
 
 
 def whole_numbers(name: str, values: Any) -> np.ndarray:
-    """An array of whole numbers, from any library, as int64.
+    """An array of whole numbers, from any library, as int64; truth values are none.
 
     Example:
         >>> whole_numbers("token_types", [0, 1]).tolist()
         [0, 1]
     """
-    found = held(name, values)
-    if found.size and found.dtype.kind not in "iub":
+    if isinstance(values, list | tuple):
+        held(name, values)  # whose error says how to pad rows of several lengths
+    found = arrays.numbers_on_host(name, values)
+    if found.size and found.dtype.kind not in "iu":
         raise TypeError(f"{name} must hold whole numbers; got {found.dtype}. Pass what the processor returned.")
     if found.size and not -LARGEST <= int(found.min()) <= int(found.max()) <= LARGEST:
         raise ValueError(

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from posenc.core import validation
+from posenc.core import arrays, validation
 from posenc.positions.families import ENGINES, Family
 from posenc.positions.grid import LONGEST
 from posenc.positions.host_numbers import BYTES_OF_A_TOKEN, held, whole_numbers
@@ -191,7 +191,7 @@ def _times(family: str, rule: Family, videos: np.ndarray, given: Mapping[str, An
                 "processor and config."
             )
     rate = validation.real("tokens_per_second", given["tokens_per_second"], 0.0, 1e6, above=True)
-    intervals = held("second_per_grid_ts", seconds)
+    intervals = arrays.numbers_on_host("second_per_grid_ts", seconds)
     double = intervals.dtype == np.float64 and hasattr(seconds, "dtype") and not rule.sound
     intervals = intervals if double else intervals.astype(np.float32)
     if intervals.shape != (len(videos),) or not np.all((intervals >= 0) & (intervals <= 1e6)):
@@ -215,7 +215,8 @@ def token_mask(name: str, tokens: np.ndarray, attention_mask: Any) -> np.ndarray
     """
     if attention_mask is None:
         return np.ones(tokens.shape, bool)
-    mask = whole_numbers("attention_mask", attention_mask)
+    mask = held("attention_mask", attention_mask)
+    mask = mask if mask.dtype == bool else whole_numbers("attention_mask", mask)
     mask = mask[0] if tokens.ndim == 1 and mask.ndim == 2 and len(mask) == 1 else mask
     if mask.shape != tokens.shape:
         raise ValueError(f"attention_mask must have the shape of {name}, {tokens.shape}; got {mask.shape}. Pass both.")

@@ -277,7 +277,7 @@ class Sharding(Declared):
             [0, 1, 2, 3, 4, 5, 6, 7]
         """
         if not isinstance(parts, list | tuple) or len(parts) != self.ranks:
-            count = len(parts) if hasattr(parts, "__len__") else validation.shown(parts)
+            count = len(parts) if isinstance(parts, list | tuple) else validation.shown(parts)
             raise ValueError(f"parts must be a list of one array for each of {self.ranks} ranks; got {count}.")
         parts = [part if arrays.library_name(part) else held("parts", part) for part in parts]
         for rank, part in enumerate(parts):

@@ -62,15 +62,13 @@ def named_rows(positions: Any, names: Sequence[str] | None) -> tuple[np.ndarray,
     if isinstance(positions, PlacedTokens):
         names = names or NAMES.get(positions.axes, tuple(f"axis {axis}" for axis in range(positions.axes)))
         positions = positions.coordinates
-    given = arrays.as_array("positions", positions)
-    found = np.asarray(given.detach().cpu() if hasattr(given, "detach") else given)
-    if hasattr(names, "shape"):
-        raise TypeError(f"names must be a list of words; got {validation.shown(names)}. Give ('time', 'row'), say.")
-    labels = NAMES[1] if names is None else tuple(validation.text("names", name) for name in names)
+    found = arrays.numbers_on_host("positions", positions)
+    listed = NAMES[1] if names is None else validation.instance("names", names, Sequence, "a list of words")
+    labels = tuple(validation.text("names", name) for name in listed)
     found = found[..., None] if names is None or len(labels) == 1 else found
     if found.ndim not in (2, 3) or found.shape[-1] != len(labels):
         raise ValueError(
-            f"names must name each coordinate of positions; got {len(labels)} for shape {tuple(given.shape)}. Give "
+            f"names must name each coordinate of positions; got {len(labels)} for shape {found.shape}. Give "
             "('time', 'height', 'width'), say."
         )
     return found[None] if found.ndim == 2 else found, labels

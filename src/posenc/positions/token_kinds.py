@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -56,9 +56,9 @@ def token_types(
 def span_types(
     length: int,
     *,
-    image: Iterable[tuple[int, int]] = (),
-    video: Iterable[tuple[int, int]] = (),
-    audio: Iterable[tuple[int, int]] = (),
+    image: Sequence[tuple[int, int]] = (),
+    video: Sequence[tuple[int, int]] = (),
+    audio: Sequence[tuple[int, int]] = (),
 ) -> np.ndarray:
     """Kind of each token by the places of media: 0 text, 1 image, 2 video, 3 sound.
 
@@ -82,9 +82,7 @@ def span_types(
     length = validation.integer("length", length, 0, LONGEST)
     found, spans = np.zeros(length, np.int64), []
     for kind, given in zip(KINDS[1:], (image, video, audio), strict=True):
-        if hasattr(given, "shape"):
-            raise TypeError(f"{kind} must be a list of pairs; got {validation.shown(given)}. Give [(1, 3)], say.")
-        for span in given:
+        for span in validation.instance(kind, given, Sequence, "a list of pairs, [(1, 3)]"):
             if not isinstance(span, list | tuple) or len(span) != 2:
                 raise TypeError(
                     f"{kind} must hold pairs (first, behind); got {validation.shown(span)}. Give (1, 3), say."

@@ -70,9 +70,9 @@ def read_probe(
 
     Raises:
         ValueError: The folder holds no probe, or an answer is missing or has another shape.
-        TypeError: `answers` is neither a mapping nor a path.
+        TypeError: `folder` is no path, or `answers` neither a mapping nor a path.
     """
-    folder = Path(folder)
+    folder = validation.path("folder", folder)
     layout, prompts = read_layout(folder)
     given = read_answers(answers, prompts, layout.stream)
     precision = given.dtype if dtype is None else validation.choice("dtype", dtype, tuple(ROUNDOFF))

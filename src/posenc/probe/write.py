@@ -84,9 +84,9 @@ def write_probe(
     """
     from safetensors.numpy import save
 
+    path = require_unused("folder", validation.path("folder", folder))
     written = _probe(load_config(config), length, position_ids, layers)
-    path = require_unused("folder", Path(folder))
-    if gguf:
+    if validation.truth("gguf", gguf):
         require_gguf(written.plan)
     tensors = probe_tensors(written.plan)
     with atomic_path(path, folder=True) as temporary:

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from torch.nn.attention.flex_attention import create_block_mask
 
-from posenc.core import validation
+from posenc.core import arrays, validation
 from posenc.core.declared_fields import Declared, Whole
 from posenc.positions import boundaries, documents, packed
 
@@ -99,20 +99,20 @@ class PackedCollator(Declared):
         return batch | ({"document_ids": numbers} if self.document_ids else {})
 
 
-def document_mask(documents: Tensor, *, attention: str, dtype: torch.dtype = torch.float32) -> Any:
+def document_mask(documents: Tensor, *, attention: str, dtype: torch.dtype | None = None) -> Any:
     """Causal mask that keeps the documents of packed rows apart.
 
     Args:
         documents: Number of each token's document, (rows, n), integers.
         attention: "sdpa" for booleans, true where a token is seen; "eager" for 0 and the least number of `dtype`, to be
             added; "flex_attention" for a `BlockMask`.
-        dtype: Of the numbers of "eager".
+        dtype: Of the numbers of "eager"; float32 for None.
 
     Returns:
         (rows, 1, n, n), or a `BlockMask` of that shape.
 
     Raises:
-        TypeError: `documents` are no tensor of integers.
+        TypeError: `documents` are no tensor of integers, or `dtype` is no float.
         ValueError: They have another shape, would not fit into memory, or `attention` is unknown.
 
     Example:
@@ -125,6 +125,7 @@ def document_mask(documents: Tensor, *, attention: str, dtype: torch.dtype = tor
     if documents.ndim != 2:
         raise ValueError(f"documents must have shape (rows, n); got {tuple(documents.shape)}. Give documents[None].")
     rows, count = documents.shape
+    dtype = arrays.library(documents).result_dtype(dtype)
     if attention == "flex_attention":
 
         def sees(row: Tensor, head: Tensor, query: Tensor, key: Tensor) -> Tensor:

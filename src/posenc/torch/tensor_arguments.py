@@ -8,6 +8,7 @@ import torch
 
 from posenc.core import arrays, validation
 from posenc.core.arrays import Array
+from posenc.core.checked_positions import checked
 from posenc.core.doors import Encoding
 from posenc.core.rotation import Layout
 
@@ -118,6 +119,8 @@ def check_token_positions(
     name: str, x: Any, positions_name: str, positions: Any, layout: Layout, encoding: Encoding
 ) -> None:
     """Refuse positions that are not one for each token of x, in one row for the batch or in a row each."""
+    if positions.dtype is not torch.int64:  # whose values are checked where they are used
+        checked(positions, positions_name)
     axes, shape = encoding.axes, tuple(positions.shape)
     row = (x.shape[layout.index("t")],) if axes == 1 else (x.shape[layout.index("t")], axes)
     if not (shape == row or shape == (1, *row) or shape == (x.shape[0], *row)):

@@ -56,7 +56,7 @@ def capture(model: Any, tokens: Any, *, inputs: Mapping[str, Any] | None = None,
         Rotations, biases, rows of tables and what attention does, for `diagnose(config, captured)`.
 
     Raises:
-        TypeError: `model` is no torch module, or `decoded` no whole number.
+        TypeError: `model` is no torch module, `inputs` no mapping, or `decoded` no whole number.
         ValueError: Nothing of positions is seen in `model`, or `decoded` leaves no token for the first step.
 
     Example:
@@ -76,12 +76,13 @@ def capture(model: Any, tokens: Any, *, inputs: Mapping[str, Any] | None = None,
         raise TypeError(f"tokens must be token ids (batch, n), integers; got {what}. Give torch.arange(32)[None], say.")
     length = int(tokens.shape[-1])
     validation.integer("decoded", decoded, 0, length - 1)
-    recorder = _Recorder(model, length, _padding(inputs or {}, tokens))
+    inputs = {} if inputs is None else dict(validation.instance("inputs", inputs, Mapping, "a dict of arguments"))
+    recorder = _Recorder(model, length, _padding(inputs, tokens))
     with ExitStack() as stack, torch.no_grad():
         stack.enter_context(evaluating(model))
         recorder.watch(stack)
-        _run(model, tokens, dict(inputs or {}), length - decoded)
-    return recorder.result(_given(inputs or {}))
+        _run(model, tokens, inputs, length - decoded)
+    return recorder.result(_given(inputs))
 
 
 def _run(model: Any, tokens: Any, inputs: dict[str, Any], first: int) -> None:

@@ -58,6 +58,7 @@ def as_array(name: str, value: Any, like: Array | Library | None = None) -> Arra
     if like is None or (isinstance(value, (np.ndarray, np.generic)) and _keeps_numpy(like)):
         return array
     lib = library(like)
+    validation.size(name, array.size, array.itemsize)  # a view of one number would be copied whole
     if not lib.float64:
         _fits_32_bits(name, array)
     return lib.constant(array)

@@ -305,7 +305,7 @@ def _encodings(dim: int | None, base: float, conventions: Sinusoidal | Iterable[
     if isinstance(conventions, Sinusoidal):
         conventions = [conventions]
     if conventions is not None:
-        if not isinstance(conventions, Iterable) or getattr(conventions, "ndim", 1) == 0:
+        if not isinstance(conventions, Iterable) or hasattr(conventions, "shape"):
             raise TypeError(
                 f"conventions must be a Sinusoidal encoding or a list of them; got {validation.shown(conventions)}. "
                 "Give [Sinusoidal(dim=16)], say."

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -57,7 +57,7 @@ def from_config(
     waive: Iterable[str] = (),
     length: int | None = None,
     numerics: Numerics = "exact",
-    types: Iterable[ModelType] = (),
+    types: Sequence[ModelType] = (),
 ) -> ModelPositions:
     """Read the encodings of every layer from a Hugging Face config; nothing is imported, fetched or executed.
 
@@ -88,16 +88,15 @@ def from_config(
         'rope_theta = 500000.0 (file: rope_theta)'
     """
     file = load_config(config)
+    given, waive, known = stated_values(stated), validation.texts("waive", waive), _with_own(types)
     if is_manifest(file):
         return _of_manifest(file, stated, waive, length, types)
     data, layout = as_converted_from(file)
-    given = stated_values(stated)
-    waive = validation.texts("waive", waive)
     validation.choice("numerics", numerics, ("exact", "float32"))
     if length is not None:
         length = validation.integer("length", length, 1, 2**53)
     model_type = _model_type(data, given)
-    options = Options(given, waive, length, numerics, layout, _with_own(types))
+    options = Options(given, waive, length, numerics, layout, known)
     groups, notes = _read_part(data, model_type, options)
     unread = [note for note in notes if UNREAD_PART in note]
     if unread and not groups:
@@ -134,11 +133,11 @@ def _model_type(data: Mapping[str, Any], stated: Mapping[str, Any]) -> str:
     return value
 
 
-def _with_own(types: Iterable[ModelType]) -> Mapping[str, ModelType]:
+def _with_own(types: Sequence[ModelType]) -> Mapping[str, ModelType]:
     """The rows that are known here, and over them the caller's own."""
-    if isinstance(types, ModelType):
-        raise TypeError(f"types must be a tuple of ModelType; got one, of {types.names}. Write types=(mine,).")
-    own = [validation.instance("types", row, ModelType, "a tuple of posenc.models.ModelType") for row in types]
+    what = "a tuple of posenc.models.ModelType, types=(mine,)"
+    listed = validation.instance("types", types, Sequence, what)
+    own = [validation.instance("types", row, ModelType, what) for row in listed]
     twice = [name for name, count in Counter(name for row in own for name in row.names).items() if count > 1]
     if twice:
         raise ValueError(f"types must name each model type once; got {twice[0]!r} twice. Drop one.")

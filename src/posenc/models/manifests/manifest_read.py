@@ -63,7 +63,8 @@ def positions_of(data: Mapping[str, Any]) -> ModelPositions:
     """Rebuild the positions that a manifest was made from, from the object of its file."""
     if not is_manifest(data):
         raise ValueError(
-            f"schema must be {SCHEMA!r}; got {validation.shown(data.get('schema'))}. Give what `posenc manifest` wrote."
+            f"source must have the schema {SCHEMA!r}; got {validation.shown(data.get('schema'))}. Give what "
+            "`posenc manifest` wrote."
         )
     if data.get("version") != VERSION:
         raise ValueError(

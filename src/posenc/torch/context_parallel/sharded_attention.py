@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch.distributed as dist
@@ -99,6 +99,8 @@ def sharded_attention(
             "group must be a process group of torch.distributed; got none, since init_process_group was not called. "
             "Start the ranks with torchrun, or use simulated_attention in one process."
         )
+    if group is not None:
+        validation.instance("group", group, dist.ProcessGroup, "a process group of torch.distributed, or None")
     ranks = dist.get_world_size(group)
     if ranks != sharding.ranks:
         raise ValueError(
@@ -165,10 +167,9 @@ def simulated_attention(
     """
     validation.instance("sharding", sharding, Sharding, "a Sharding of posenc.positions")
     given = _Given(sharding, encodings, causal, window, sliding_window, scale)
-    tokens = 2 if layout == "bhtd" else 1
-    axes = number_of_axes([each.encoding for each in held_encodings(encodings)[0]])
-    if positions is not None:
-        positions = on_same_device("positions", positions, q)
+    row = replace(sharding, ranks=1, scheme="contiguous")
+    whole = _checked_call(replace(given, sharding=row), 0, (q, k, v), positions, hidden, layout)
+    tokens, axes, positions = 2 if layout == "bhtd" else 1, whole.axes, whole.positions
     programs = []
     for rank in range(sharding.ranks):
         vectors = sharding.shard(q, rank, axis=tokens), sharding.shard(k, rank, axis=tokens)
@@ -189,10 +190,11 @@ def _checked_call(
     q, k, v = checked_vectors(*vectors, layout)
     for name, x in (("q", q), ("k", k)):
         if x.shape[2] != sharding.tokens_of_rank:
-            raise ValueError(
-                f"{name} must have the tokens of one rank, {sharding.tokens_of_rank} of {sharding.tokens}; got "
-                f"{x.shape[2]} ({layout}). Give those at sharding.indices({rank})."
-            )
+            what, advice = f"{sharding.tokens} tokens, as sharding has", "Make the sharding for this row"
+            if sharding.ranks > 1:
+                what = f"the tokens of one rank, {sharding.tokens_of_rank} of {sharding.tokens}"
+                advice = f"Give those at sharding.indices({rank})"
+            raise ValueError(f"{name} must have {what}; got {x.shape[2]} ({layout}). {advice}.")
     held, shared = held_encodings(given.encodings)
     if shared:
         raise TypeError("encodings must be encodings and modules of one; got a shared bias, which is a whole matrix.")

@@ -50,8 +50,8 @@ def audit(model: Any, *, length: int = 24, seed: int = 0, most_weights: int = 2_
         A result for each check: whether it holds, by how much the runs differ, and the first layer and token.
 
     Raises:
-        TypeError: `model` is no loaded model of transformers.
-        ValueError: `length` is out of range, or the model has more weights than `most_weights`.
+        TypeError: `model` is no loaded model of transformers, or a number no whole one.
+        ValueError: A number is out of range, or the model has more weights than `most_weights`.
 
     Example:
         >>> from transformers import LlamaConfig, LlamaForCausalLM
@@ -62,6 +62,7 @@ def audit(model: Any, *, length: int = 24, seed: int = 0, most_weights: int = 2_
     """
     check_reads_tokens(model)
     validation.integer("length", length, 16, 1 << 14)
+    validation.integer("most_weights", most_weights, 1, 2**63 - 1)
     weights = sum(weight.numel() for weight in model.parameters())
     if weights > most_weights:
         raise ValueError(
@@ -69,7 +70,7 @@ def audit(model: Any, *, length: int = 24, seed: int = 0, most_weights: int = 2_
             f"{weights:,}. Audit a small model of the type, or raise most_weights."
         )
     vocabulary = model.config.get_text_config().vocab_size
-    draw = torch.Generator().manual_seed(seed)
+    draw = torch.Generator().manual_seed(validation.integer("seed", seed, 0, 2**63 - 1))
     tokens = torch.randint(min(FIRST_WORD, vocabulary - 1), vocabulary, (ROWS, length), generator=draw)
     tokens = tokens.to(model.get_input_embeddings().weight.device)
     with evaluating(model):

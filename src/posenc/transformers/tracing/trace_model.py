@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Any
 
-import numpy as np
-import torch
-
-from posenc.core import validation
+from posenc.core import arrays, validation
 from posenc.diagnosis.tracing.position_trace import PositionTrace
 from posenc.diagnosis.tracing.trace_records import StatedRequest
 from posenc.models.config.reader import from_config
@@ -20,7 +17,6 @@ from posenc.transformers.refusals import check_torch_module
 from posenc.transformers.tracing.position_recorder import PositionRecorder
 
 
-@contextmanager
 def trace(
     model: Any,
     *,
@@ -28,7 +24,7 @@ def trace(
     positions: Any = None,
     documents: Sequence[int] | None = None,
     offset: int = 0,
-) -> Iterator[PositionTrace]:
+) -> AbstractContextManager[PositionTrace]:
     """Record the positions that a model uses in every call inside a `with` block, a forward or a whole `generate`.
 
     Positions are read off the vectors: from queries and keys before and after their rotation, from the rows that are
@@ -45,8 +41,9 @@ def trace(
             if None.
         offset: Position of the first token that this process holds.
 
-    Yields:
-        The trace: `print(traced)` shows the schedule, `traced.check()` compares it with the config and the request.
+    Returns:
+        Context manager of the trace: `print(traced)` shows the schedule, `traced.check()` compares it with the config
+        and the request.
 
     Raises:
         TypeError: `model` is no torch module, or `positions` hold no numbers.
@@ -71,7 +68,12 @@ def trace(
         expected = from_config(_plain_config(model))
     validation.instance("expected", expected, ModelPositions, "what posenc.models.from_config returns")
     stated = _stated(positions, documents, offset)
-    record = PositionTrace(expected, stated, attends=attends_of(getattr(model, "config", None)))
+    return _recording(model, PositionTrace(expected, stated, attends=attends_of(getattr(model, "config", None))))
+
+
+@contextmanager
+def _recording(model: Any, record: PositionTrace) -> Iterator[PositionTrace]:
+    """Watch a model inside a `with` block."""
     with ExitStack() as stack:
         PositionRecorder(model, record).watch(stack)
         yield record
@@ -92,18 +94,14 @@ def _plain_config(model: Any) -> dict[str, Any]:
 def _stated(positions: Any, documents: Sequence[int] | None, offset: int) -> StatedRequest:
     """Arguments of the caller, checked."""
     validation.integer("offset", offset, 0, 2**53)
-    lengths = () if documents is None else tuple(documents)
-    for length in lengths:
-        validation.integer("documents", length, 1, 2**31)
+    lengths = () if documents is None else tuple(validation.integers("documents", documents, 1, 2**31))
     if documents is not None and not lengths:
         raise ValueError("documents must hold the length of each document; got none. Leave it out.")
     if positions is None:
         return StatedRequest(None, lengths, offset)
     if lengths or offset:
         raise ValueError("positions must come alone; got documents or offset as well. Put these into the positions.")
-    array = positions.detach().cpu().numpy() if isinstance(positions, torch.Tensor) else np.asarray(positions)
-    if array.dtype.kind not in "iuf":
-        raise TypeError(f"positions must be numbers; got {array.dtype}. Give integers.")
+    array = arrays.numbers_on_host("positions", positions)
     if array.ndim not in (1, 2, 3) or not array.size:
         raise ValueError(
             f"positions must have shape (total,), (batch, total) or (batch, total, axes); got {array.shape}. Give one "
