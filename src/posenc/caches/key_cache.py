@@ -145,7 +145,7 @@ class KeyCache:
         check_alike(k=self.k, q=q)
         if q.ndim != 4 or (q.shape[0], q.shape[3]) != (self.k.shape[0], self.k.shape[3]):
             raise ValueError(
-                f"q must have four axes, {layout!r}, the batch {self.k.shape[0]} and the width {self.k.shape[3]} of the "
+                f"q must have four axes, {layout!r}, batch {self.k.shape[0]} and width {self.k.shape[3]} of the "
                 f"cache; got {tuple(q.shape)}. Give queries of the same layer."
             )
         check_hidden_is_read(hidden, [each.encoding for each in _held(encodings)])

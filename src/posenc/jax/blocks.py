@@ -123,8 +123,12 @@ def score_block(bound: Bound, q: Any, k: Any) -> Block:
         return encoding.score(q, k, query_positions, key_positions, bound.params)
 
     for name, part in (("q", q), ("k", k)):
-        if arrays.floats(name, part).ndim < 3:
-            raise ValueError(f"{name} must have shape (heads, n, dim); got {tuple(part.shape)}. Give whole heads.")
+        if arrays.floats(name, part).ndim < 3 or arrays.library_name(part) == "torch":
+            raise ValueError(
+                f"{name} must be an array of JAX or NumPy (heads, n, dim); got {type(part).__name__} of shape "
+                f"{tuple(part.shape)}. Give whole heads."
+            )
+        validation.integer(f"{name}, counted in tokens,", part.shape[-2], 1)
     content = [jax.ShapeDtypeStruct(part.shape, part.dtype) for part in (q, k)]
     return _traced(block, *content, *_positions(encoding, q.shape[-2], k.shape[-2]))
 
