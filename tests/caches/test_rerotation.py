@@ -12,6 +12,7 @@ from every import every
 from posenc import (
     ALiBi,
     DynamicNTK,
+    ForgettingGate,
     LearnedRoPE,
     LogNTemperature,
     LongRoPE,
@@ -47,9 +48,10 @@ K = torch.randn(2, 3, 6, 8, generator=torch.Generator().manual_seed(0), dtype=to
 PLAIN = [RoPE(dim=8)]
 
 
-def made(k=K, at=None, encodings=PLAIN, rotated=True, v=None):
-    at = torch.arange(k.shape[2]) if at is None else at
-    return key_cache(k, k if v is None else v, key_positions=at, encodings=encodings, layout="bhtd", rotated=rotated)
+def made(k=K, at=None, encodings=PLAIN, rotated=True, v=None, hidden=None):
+    at, v = torch.arange(k.shape[2]) if at is None else at, k if v is None else v
+    options = {"encodings": encodings, "layout": "bhtd", "rotated": rotated, "hidden": hidden}
+    return key_cache(k, v, key_positions=at, **options)
 
 
 def close(got, want, tolerance=1e-13):
@@ -243,6 +245,31 @@ REFUSED = [
     ),
     (lambda: made().part(torch.tensor([1, 6])), r"^tokens must be from 0 to 5; got values from 1 to 6"),
     (lambda: made().part(torch.tensor([1, 1])), r"^tokens must not repeat"),
+    (lambda: evicted(made(), torch.tensor([1, 6]), encodings=PLAIN, close=False), r"^keep must be from 0 to 5; got"),
+    (lambda: made().part(torch.arange(7)), r"^tokens must be whole numbers of shape \(n,\), n at most 6; got .*\(7,\)"),
+    (
+        lambda: made().attend(K[:1], query_positions=torch.arange(6), encodings=PLAIN, layout="bhtd"),
+        r"^q must have four axes, 'bhtd', batch 2 and width 8 of the cache; got \(1, 3, 6, 8\)",
+    ),
+    (
+        lambda: made().attend(K, query_positions=torch.arange(6), encodings=PLAIN, layout="bhtd", hidden=K),
+        r"^hidden must be left out where no encoding reads it",
+    ),
+    (lambda: made(hidden=K), r"^hidden must be left out where no encoding reads it"),
+    (
+        lambda: made(
+            encodings=[module(ForgettingGate(heads=3, model_dim=4))], hidden=torch.ones(2, 5, 4), rotated=False
+        ),
+        r"^hidden must have shape \(2, 6, 'model_dim'\), a vector for each token; got \(2, 5, 4\)",
+    ),
+    (
+        lambda: quantised(K, bits=8, group="token", block=1).joined(quantised(K, bits=4, group="token", block=1)),
+        r"^other must have blocks of the same kind, \(8, torch.float64",
+    ),
+    (
+        lambda: quantisation_error(K, K[:, :1], RoPE(dim=8), positions=torch.arange(6), bits=8, group="token", block=6),
+        r"^k must have the shape of q, \(2, 3, 6, 8\), and tokens that fill blocks of 6; got \(2, 1, 6, 8\)",
+    ),
     (lambda: reused([], encodings=PLAIN), r"^chunks must be a list of one cache or more"),
     (
         lambda: reused([made(at=torch.tensor([0, 1, 2, 3, 4, 6]))], encodings=PLAIN),
@@ -254,7 +281,7 @@ REFUSED = [
     ),
     (
         lambda: PagedCache(pages=1, page=4, like=made(K[:1])).append("a", made(K[:1])),
-        r"^pages must be free for 8 more tokens, 2 of them; got 1",
+        r"^new must fit into the free pages; got 6 tokens, which take 2 more, and 1 free",
     ),
     (
         lambda: PagedCache(pages=9, page=4, like=made(K[:1])).append("a", made()),

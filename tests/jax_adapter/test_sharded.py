@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from posenc import RoPE
 from posenc.positions import Sharding
 
 SHARED_ROW = Path(__file__).with_name("shared_devices.py")
@@ -124,3 +125,26 @@ def test_a_sharding_that_does_not_fit_the_mesh_is_refused(sharding: Sharding, ax
     mapped = jax.shard_map(lambda x: sharded_attention(x, x, x, **options), mesh=mesh, in_specs=along, out_specs=along)
     with pytest.raises(ValueError, match=message):
         mapped(jax.numpy.ones((1, 2, 8, 4)))
+
+
+def test_each_argument_is_told_by_its_own_name_before_devices_meet() -> None:
+    """Without a mesh, so that what reaches the devices says instead that there is none."""
+    jnp = pytest.importorskip("jax.numpy")
+    from posenc.jax import sharded_attention
+
+    x = jnp.ones((1, 2, 4, 4))
+    good = {"q": x, "k": x, "v": x, "sharding": Sharding(8, ranks=2, scheme="zigzag"), "axis_name": "row"}
+    good |= {"layout": "bhtd", "encodings": [RoPE(dim=4)], "causal": True, "positions": jnp.arange(4)}
+    with pytest.raises(ValueError, match=r"^axis_name must be an axis of the mesh, inside jax\.shard_map; got 'row'"):
+        sharded_attention(**good)
+    for name in (*good, "sliding_window", "hidden", "scale"):
+        with pytest.raises((TypeError, ValueError), match=rf"^{name} must "):
+            sharded_attention(**good | {name: object()})
+    for name, value in (
+        ("k", x[:, :1, :, :2]),
+        ("q", x[0]),
+        ("positions", jnp.arange(5)),
+        ("encodings", [RoPE(dim=8)]),
+    ):
+        with pytest.raises(ValueError, match=rf"^{name} must "):
+            sharded_attention(**good | {name: value} | ({"v": value} if name == "k" else {}))

@@ -188,7 +188,7 @@ def group(data: dict[str, Any]) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("change", "error", "said"),
     [
-        (lambda data: data.update(schema="other"), ValueError, r"^schema must be 'posenc\.manifest'; got 'other'"),
+        (lambda data: data.update(schema="other"), ValueError, r"^source must have the schema .*; got 'other'"),
         (lambda data: data.update(version=2), ValueError, r"^version must be 1, which this posenc reads; got 2"),
         (lambda data: data.update(groups={}), TypeError, r"^groups must be a list; got"),
         (lambda data: data.update(groups=[1]), TypeError, r"^groups must be a list of objects; got 1"),

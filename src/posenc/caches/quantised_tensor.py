@@ -101,8 +101,8 @@ def quantised(x: Tensor, *, bits: Literal[8, 4], group: Group, block: int) -> Qu
         True
     """
     validation.instance("x", x, Tensor, "a tensor (batch, heads, m, width)")
-    if validation.integer("bits", bits, 4, 8) not in (4, 8):
-        raise ValueError(f"bits must be 8 or 4; got {bits}. Use one of them.")
+    if type(bits) is not int or bits not in (8, 4):
+        raise ValueError(f"bits must be 8 or 4; got {validation.shown(bits)}. Use one of them.")
     validation.choice("group", group, GROUPS)
     block = validation.integer("block", block, 1, 1 << 20)
     if x.ndim != 4 or not x.is_floating_point() or x.shape[2] % block:

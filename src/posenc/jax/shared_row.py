@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import jax
@@ -86,11 +86,13 @@ def sharded_attention(
     validation.instance("sharding", sharding, Sharding, "a Sharding of posenc.positions")
     check_arrays(q, k, v)
     inside = [bound.encoding for bound in bound_encodings(encodings)]
-    axes, positions = _checked_row(sharding, checked_vectors(q, k, v, layout), inside, positions, hidden)
+    axes, positions = _checked_positions(checked_vectors(q, k, v, layout), inside, positions)
+    check_hidden_is_read(hidden, inside)
     before, _ = checked_window(None, sliding_window, causal=validation.truth("causal", causal))
     checked_scale(scale, q)
-    rank = _checked_rank(sharding, validation.text("axis_name", axis_name))  # all else is checked before devices meet
-    tokens = 2 if layout == "bhtd" else 1
+    tokens, read = 2 if layout == "bhtd" else 1, {} if hidden is None else {"hidden": (hidden, 1)}
+    rank = _checked_rank(sharding, validation.text("axis_name", axis_name))
+    _check_tokens(sharding, {"q": (q, tokens), "k": (k, tokens), **read})
 
     def gathered(x: Array, axis: int) -> Array:
         return sharding.unshard(list(jax.lax.all_gather(x, axis_name)), axis=axis)
@@ -116,25 +118,26 @@ def sharded_attention(
     )
 
 
-def _checked_row(
-    sharding: Sharding, vectors: tuple[Array, Array, Array], inside: Sequence[Encoding], positions: Any, hidden: Any
+def _checked_positions(
+    vectors: tuple[Array, Array, Array], inside: Sequence[Encoding], positions: Any
 ) -> tuple[int, Array | None]:
-    """Number of coordinates, and the positions, of arrays that each hold this device's tokens."""
-    q, k, v = vectors
+    """Number of coordinates, and the positions of the queries."""
+    q, _, v = vectors
     axes = number_of_axes(inside)
     for encoding in inside:
         check_fits(encoding, q, v)
-    check_hidden_is_read(hidden, inside)
-    held = {"q": (q, 2), "k": (k, 2)}
-    if hidden is not None:
-        held["hidden"] = validation.instance("hidden", hidden, jax.Array, "a JAX array"), 1
+    return axes, None if positions is None else token_positions("positions", positions, q, axes).array
+
+
+def _check_tokens(sharding: Sharding, held: Mapping[str, tuple[Any, int]]) -> None:
+    """Refuse arrays, each with its axis of tokens, that do not hold this device's tokens."""
     for name, (x, axis) in held.items():
+        validation.instance(name, x, jax.Array, "a JAX array")
         if x.ndim <= axis or x.shape[axis] != sharding.tokens_of_rank:
             raise ValueError(
                 f"{name} must have the tokens of one device, {sharding.tokens_of_rank} of {sharding.tokens}; got shape "
                 f"{x.shape}. Divide the row as sharding says, and check the layout."
             )
-    return axes, None if positions is None else token_positions("positions", positions, q, axes).array
 
 
 def _checked_rank(sharding: Sharding, axis_name: str) -> Array:
