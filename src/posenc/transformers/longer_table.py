@@ -194,6 +194,7 @@ def compare_extensions(model: torch.nn.Module, ids: Tensor, *, seed: int = 0) ->
         ['repeat', 'last', 'draw']
     """
     table = _table(model)
+    validation.integer("seed", seed, 0, 2**63 - 1)
     rows = table.module.weight.shape[0] - table.offset
     kind = validation.instance("ids", ids, Tensor, "a tensor of token ids")
     if kind.ndim != 2 or kind.shape[1] <= rows + 1 or kind.is_floating_point():
