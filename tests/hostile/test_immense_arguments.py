@@ -35,9 +35,8 @@ print("\\n" + json.dumps([len(calls), faults]))
 def asked(packages: list[str], count: int, folder: Path) -> tuple[int, list[str]]:
     """Calls made, and a line for each that is not answered well."""
     arguments = (str(TESTS), str(TESTS.parent / "docs" / "scripts"), json.dumps([packages, count, 7]))
-    ran = subprocess.run(
-        [sys.executable, "-c", SCRIPT, *arguments], capture_output=True, text=True, cwd=folder, timeout=3000, check=False
-    )
+    command = [sys.executable, "-c", SCRIPT, *arguments]
+    ran = subprocess.run(command, capture_output=True, text=True, cwd=folder, timeout=3000, check=False)
     assert ran.returncode == 0, ran.stderr[-2000:]
     calls, faults = json.loads(ran.stdout.splitlines()[-1])
     return calls, faults
