@@ -84,7 +84,7 @@ def sharded_attention(
         (1, 2, 8, 4)
     """
     validation.instance("sharding", sharding, Sharding, "a Sharding of posenc.positions")
-    check_arrays(q, k, v)
+    check_arrays(q=q, k=k, v=v)
     inside = [bound.encoding for bound in bound_encodings(encodings)]
     axes, positions = _checked_positions(checked_vectors(q, k, v, layout), inside, positions)
     check_hidden_is_read(hidden, inside)
