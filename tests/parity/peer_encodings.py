@@ -272,7 +272,7 @@ class T5(AttentionBias):
         distance, guard = whole_difference(query_positions, key_positions)
         bucket = T5Attention._relative_position_bucket(tensor(distance))
         rows = tensor(learned["table"])[bucket, tensor(head)]
-        return given_back(rows + tensor(guard), query_positions.array, dtype)
+        return given_back(rows if guard is None else rows + tensor(guard), query_positions.array, dtype)
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from torch.nn.functional import scaled_dot_product_attention
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import posenc
@@ -204,15 +205,18 @@ def test_distances_alone_give_what_the_matrix_gives(causal, window):
 
 
 def test_a_learned_bias_of_the_distance_trains_by_numbers_and_not_by_matrices(monkeypatch):
-    """In pieces of a few queries, with grouped heads, causal or not."""
+    """In pieces of a few queries, with grouped heads, causal or not, in a window or not."""
     monkeypatch.setattr(strided_path, "NUMBERS", 2000)
+    own, column = torch.arange(130)[:, None] + 20, torch.arange(150)
 
     def check(encoding):
         asked = with_gradients(case(encoding, 130, 150))
-        for causal in (False, True):
-            want = by_reference(asked, causal=causal)
+        for causal, window in ((False, None), (True, None), (True, (25, 0)), (False, (31, 9))):
+            before, after = window or (150, 150)
+            visible = (column >= own - before) & (column <= own + (0 if causal else after))
+            want = by_reference(asked, visible=visible)
             with Largest() as seen:
-                got = attention(**asked, causal=causal, impl="strided", layout="bhtd")
+                got = attention(**asked, causal=causal, window=window, impl="strided", layout="bhtd")
                 mine = gradients(got, asked)
             close(got, want)
             for one, other in zip(mine, gradients(want, asked), strict=True):
@@ -222,6 +226,64 @@ def test_a_learned_bias_of_the_distance_trains_by_numbers_and_not_by_matrices(mo
                 assert seen.most < BATCH * asked["q"].shape[1] * 130 * 150
 
     every([posenc.T5Bias(heads=12), posenc.KerpleLog(heads=12), posenc.RelativeBias(heads=4, clip=8)], check)
+
+
+@pytest.mark.parametrize("window", [(25, 0), (31, 9), (0, 40)], ids=str)
+def test_a_window_leaves_out_keys_that_no_query_of_a_piece_sees(monkeypatch, window):
+    """Without a bias too, at any positions, and with more queries than keys."""
+    pairs = []
+
+    def counted(q, k, v, **more):
+        pairs.append(q.shape[-2] * k.shape[-2])
+        return scaled_dot_product_attention(q, k, v, **more)
+
+    monkeypatch.setattr(torch.nn.functional, "scaled_dot_product_attention", counted)
+
+    def check(encoding):
+        for n, m in ((190, 200), (200, 190)):
+            asked = case(encoding, 190, 200)
+            if n > m:
+                asked["q"], asked["query_positions"] = (
+                    torch.cat([asked["q"][:, :, :10], asked["q"]], 2),
+                    torch.arange(n),
+                )
+                asked |= {name: asked[name][:, :, 10:] for name in "kv"} | {"key_positions": torch.arange(10, n)}
+            own, column = torch.arange(n)[:, None] + m - n, torch.arange(m)
+            visible = (column >= own - window[0]) & (column <= own + window[1])
+            pairs.clear()
+            with torch.no_grad():
+                got = attention(**asked, window=window, layout="bhtd")
+                close(got, by_reference(asked, visible=visible))
+            assert 0 < sum(pairs) < 0.7 * n * m
+
+    every([posenc.RoPE(dim=8), posenc.ALiBi(heads=12), posenc.T5Bias(heads=12)], check)
+    asked = case(posenc.RoPE(dim=8), 190, 200)
+    asked["key_positions"] = asked["key_positions"] ** 2
+    asked["query_positions"] = asked["key_positions"][10:]
+    visible = torch.arange(200) <= torch.arange(190)[:, None] + 10
+    close(attention(**asked, causal=True, impl="strided", layout="bhtd"), by_reference(asked, visible=visible))
+
+
+def test_one_query_gives_what_the_reference_gives_with_its_gradients():
+    def check(encoding):
+        asked = with_gradients(case(encoding, 1, 45))
+        draw, column = torch.Generator().manual_seed(0), torch.arange(45)
+        few, own = torch.rand(2, asked["q"].shape[1], 1, 45, generator=draw) < 0.6, (column > 20).long()[None]
+        for more, visible in (
+            ({"causal": True}, column >= 0),
+            ({"causal": True, "window": (9, 0)}, column >= 35),
+            ({"mask": few}, few),
+            ({"documents": (own[:, -1:], own)}, column > 20),
+        ):
+            got = attention(**asked, **more, layout="bhtd")
+            if getattr(encoding, "gathers", False) and "documents" in more:
+                continue  # the reference counts the keys of other documents, which a mask alone does not hide
+            want = by_reference(asked, visible=visible.expand(2, got.shape[1], 1, 45))
+            close(got, want)
+            for mine, theirs in zip(gradients(got, asked), gradients(want, asked), strict=True):
+                close(mine, theirs, FLOAT64 if mine.dtype == torch.float64 else 2e-6)
+
+    every(RECORDS, check)
 
 
 def causal_call(asked):
@@ -390,7 +452,8 @@ def test_the_choice_says_which_path_and_why():
     x = torch.randn(1, 2, 6, 4)
     for encodings, more, impl, reason in (
         ([posenc.RoPE(dim=4)], {"causal": True}, "sdpa", "no encoding adds"),
-        ([posenc.RoPE(dim=4)], {"window": (2, 0)}, "tiles", "a window, a mask or documents"),
+        ([posenc.RoPE(dim=4)], {"window": (2, 0)}, "strided", "hidden by their index alone"),
+        ([posenc.RoPE(dim=4)], {"window": (2, 0), "mask": torch.ones(1, 1, 6, 6) > 0}, "tiles", "a mask hides pairs"),
         ([posenc.ALiBi(heads=2)], {"causal": True}, "strided", "distance alone"),
         ([posenc.ALiBi(heads=2)], {"query_positions": place * 2}, "tiles", "do not rise by one"),
         (

@@ -118,33 +118,30 @@ class AttentionBias(Encoding):
             TypeError: An argument has the wrong type or dtype.
             ValueError: Positions have no axis or are out of range, or the result would not fit into memory.
         """
-        query_positions, key_positions = arrays.as_arrays(
-            query_positions=query_positions, key_positions=key_positions, like=first_array(params)
-        )
-        for name, positions in (("query_positions", query_positions), ("key_positions", key_positions)):
-            validation.rank(name, positions)
-        lib, last = arrays.library(query_positions), -1 if self.axes == 1 else -2
-        if min(query_positions.ndim, key_positions.ndim) < -last:
+        query, key = checked_pair(query_positions, key_positions, like=first_array(params))
+        lib, last, shapes = query.lib, -1 if self.axes == 1 else -2, (query.array.shape, key.array.shape)
+        if min(map(len, shapes)) < -last:
             raise ValueError(
                 "query_positions and key_positions must have an axis of positions, (*batch, "
-                f"n{'' if self.axes == 1 else f', {self.axes}'}); got shapes {tuple(query_positions.shape)} and "
-                f"{tuple(key_positions.shape)}. Put a single position into a list."
+                f"n{'' if self.axes == 1 else f', {self.axes}'}); got shapes {tuple(shapes[0])} and "
+                f"{tuple(shapes[1])}. Put a single position into a list."
             )
         # While tracing, a bound on a length would become part of the program.
-        if lib.concrete(query_positions) and lib.concrete(key_positions):
-            batch = np.broadcast_shapes(tuple(query_positions.shape[:last]), tuple(key_positions.shape[:last]))
-            count = self.heads * math.prod((*batch, query_positions.shape[last], key_positions.shape[last]))
+        if query.readable and key.readable:
+            batch = np.broadcast_shapes(*(tuple(shape[:last]) for shape in shapes))
+            count = self.heads * math.prod((*batch, *(shape[last] for shape in shapes)))
             if count > validation.LARGEST_BYTES // 8:
                 lib.check_size(
-                    "query_positions and key_positions", count, lib.result_dtype(dtype), query_positions, key_positions
+                    "query_positions and key_positions", count, lib.result_dtype(dtype), query.array, key.array
                 )
         head = lib.arange(self.heads)[:, None, None]
         rest = (slice(None),) * (self.axes > 1)
-        queries, keys = (
-            query_positions[(..., None, slice(None), None, *rest)],
-            key_positions[(..., None, None, slice(None), *rest)],
-        )
-        return self.bias(head, queries, keys, params, dtype=dtype)
+        queries = query.part((..., None, slice(None), None, *rest))
+        return self._at_checked(head, queries, key.part((..., None, None, slice(None), *rest)), params, dtype)
+
+    def _at_checked(self, head: Array, query: Positions, key: Positions, params: Params | None, dtype: Any) -> Array:
+        """`bias` of heads and positions that are checked already."""
+        return self.bias(head, query.array, key.array, params, dtype=dtype)
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,11 @@ class CheckedBias(AttentionBias):
     ) -> Array:
         return self._bias(*self.checked_call(head, query_positions, key_positions, params, dtype))
 
+    def _at_checked(self, head: Array, query: Positions, key: Positions, params: Params | None, dtype: Any) -> Array:
+        if type(self).bias is not CheckedBias.bias:  # a subclass that computes another bias
+            return super()._at_checked(head, query, key, params, dtype)
+        return self._bias(head, query, key, self.checked(params), query.lib.result_dtype(dtype))
+
     @abc.abstractmethod
     def _bias(self, head: Array, query: Positions, key: Positions, learned: Params, dtype: Any) -> Array:
         """Bias of positions that broadcast against each other, in `dtype`."""

@@ -24,11 +24,12 @@ def coordinate_pairs(query: Positions, key: Positions, axes: int) -> Iterator[tu
     return zip(queries, split_coordinates(key, axes, "key_positions"), strict=True)
 
 
-def distances(query: Positions, key: Positions, axes: int) -> tuple[list[Array], Array]:
-    """Distances query - key along every axis, for whole coordinates on their last axis; and a guard, 0.0 or NaN."""
+def distances(query: Positions, key: Positions, axes: int) -> tuple[list[Array], Array | None]:
+    """Distances query - key along every axis, for whole coordinates on their last axis; and a guard or None."""
     pairs = coordinate_pairs(query, key, axes)
     differences, guards = zip(*(whole_difference(m, n) for m, n in pairs), strict=True)
-    return [-difference for difference in differences], sum(guards[1:], guards[0])
+    needed = [guard for guard in guards if guard is not None]
+    return [-difference for difference in differences], sum(needed[1:], needed[0]) if needed else None
 
 
 def window_rows(steps: list[Array], window: tuple[int, ...], lib: Library) -> Array:

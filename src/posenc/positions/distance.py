@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
+from itertools import zip_longest
 from typing import Any
-
-import numpy as np
 
 from posenc.core import validation
 from posenc.core.arrays import Array, Library
@@ -52,7 +51,9 @@ def _check_broadcast(query_positions: Positions, key_positions: Positions) -> No
                 "query_positions[:, None] for every pair."
             )
     if query_positions.readable and key_positions.readable:
-        validation.size("query_positions and key_positions", math.prod(np.broadcast_shapes(here, there)))
+        sizes = zip_longest(reversed(here), reversed(there), fillvalue=1)
+        count = math.prod(keys if queries == 1 else queries for queries, keys in sizes)
+        validation.size("query_positions and key_positions", count)
 
 
 def _difference(query_positions: Positions, key_positions: Positions) -> Array:

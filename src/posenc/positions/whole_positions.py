@@ -34,13 +34,17 @@ def whole(name: str, positions: Array | Positions, like: Array | None = None) ->
     return index, xp.where(fits, zero, float("nan"))
 
 
-def whole_difference(query_positions: Positions, key_positions: Positions) -> tuple[Array, Array]:
+def whole_difference(query_positions: Positions, key_positions: Positions) -> tuple[Array, Array | None]:
     """Difference key - query of whole positions, and a guard: 0.0, or NaN as in `whole`; both of the broadcast shape.
+
+    The guard is None for integers that can be read, which need none.
 
     Example:
         >>> whole_difference(checked([5.0]), checked([3, 7]))[0].tolist()
         [-2, 2]
     """
+    if all(each.integers and each.readable for each in (query_positions, key_positions)):
+        return difference(query_positions, key_positions), None
     (there, there_guard), (here, here_guard) = (
         whole("query_positions", query_positions),
         whole("key_positions", key_positions),
@@ -54,17 +58,15 @@ def whole_difference(query_positions: Positions, key_positions: Positions) -> tu
 def whole_distances(query_positions: Positions, key_positions: Positions) -> tuple[Array, Array | None]:
     """Difference key - query of every pair of whole positions, (*batch, 1, n, m), and a guard.
 
-    The guard is None for integers that can be read, which need none.
+    The guard is as in `whole_difference`.
 
     Example:
         >>> whole_distances(checked([5, 6]), checked([3, 7, 9]))[0].tolist()
         [[[-2, 2, 4], [-3, 1, 3]]]
     """
-    distance, guard = whole_difference(
+    return whole_difference(
         query_positions.part((..., None, slice(None), None)), key_positions.part((..., None, None, slice(None)))
     )
-    certain = all(each.integers and each.readable for each in (query_positions, key_positions))
-    return distance, None if certain else guard
 
 
 def guarded(score: Array, guard: Array | None) -> Array:

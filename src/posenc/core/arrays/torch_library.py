@@ -82,7 +82,11 @@ class Torch(Library):
         return plain and not torch._C._functorch.is_functorch_wrapped_tensor(array)
 
     def extremes(self, array: Array) -> tuple[Any, Any] | None:
-        return super().extremes(each_once(array, array.stride()) if self.concrete(array) else array)
+        if array.numel() == 1 and self.concrete(array):  # as in each step of decoding
+            number = array.item()
+            return number, number
+        repeats = 0 in array.stride() and self.concrete(array)
+        return super().extremes(each_once(array, array.stride()) if repeats else array)
 
     def rows(self, table: Array, index: Array, dtype: Any) -> Array:
         torch = self.xp

@@ -16,6 +16,7 @@ from posenc.core.doors import Params
 from posenc.core.row import Row
 from posenc.encodings import _window
 from posenc.encodings._checked import CheckedBias
+from posenc.positions.whole_positions import guarded
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,7 @@ class GraphDistance(CheckedBias):
         lib, xp, wide = query.lib, query.lib.xp, query.lib.wide_dtype(dtype)
         steps, guard = _window.distances(query, key, self.axes)
         row = xp.clip(xp.amax(xp.abs(xp.stack(steps, -1)), -1), 0, self.rows - 1)
-        return lib.astype(lib.astype(learned["table"][row, head], wide) + lib.astype(guard, wide), dtype)
+        return lib.astype(guarded(lib.astype(learned["table"][row, head], wide), guard), dtype)
 
 
 ROW = Row(

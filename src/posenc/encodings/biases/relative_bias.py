@@ -14,7 +14,7 @@ from posenc.core.declared_fields import Whole
 from posenc.core.doors import Params
 from posenc.core.row import Row
 from posenc.encodings._checked import CheckedBias
-from posenc.positions.whole_positions import whole_difference
+from posenc.positions.whole_positions import guarded, whole_difference
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class RelativeBias(CheckedBias):
         lib, wide = query.lib, query.lib.wide_dtype(dtype)
         distance, guard = whole_difference(query, key)
         row = self.clip - lib.xp.clip(distance, -self.clip, self.clip)
-        return lib.astype(lib.astype(learned["table"][row, head], wide) + lib.astype(guard, wide), dtype)
+        return lib.astype(guarded(lib.astype(learned["table"][row, head], wide), guard), dtype)
 
 
 ROW = Row(

@@ -15,7 +15,7 @@ from posenc.core.declared_fields import Real, Whole
 from posenc.core.doors import Params
 from posenc.core.row import Row
 from posenc.encodings._checked import CheckedBias
-from posenc.positions.whole_positions import whole, whole_difference
+from posenc.positions.whole_positions import guarded, whole, whole_difference
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ class T5Bias(CheckedBias):
         lib, wide = query.lib, query.lib.wide_dtype(dtype)
         distance, guard = whole_difference(query, key)
         table = lib.astype(learned["table"], wide) * self.scale
-        return lib.astype(table[self._bucket(distance, lib), head] + lib.astype(guard, wide), dtype)
+        return lib.astype(guarded(table[self._bucket(distance, lib), head], guard), dtype)
 
 
 @arrays.host

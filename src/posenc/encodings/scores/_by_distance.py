@@ -22,6 +22,7 @@ class DistanceTerms(NamedTuple):
     Attributes:
         asked: Vectors of the queries, (*batch, h, n, width).
         of_queries: A vector for each distance, (h or 1, distances, width).
+        of_one_query: asked · of_queries of a single query, (*batch, h, 1, distances), in place of both.
         told: Vectors of the keys, (*batch, h, m, width).
         of_keys: A vector for each distance, (h or 1, distances, width).
         of_key_alone: Numbers of the keys, (*batch, h, m).
@@ -30,6 +31,7 @@ class DistanceTerms(NamedTuple):
 
     asked: Array = None
     of_queries: Array = None
+    of_one_query: Array = None
     told: Array = None
     of_keys: Array = None
     of_key_alone: Array = None

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from posenc.core import validation
-from posenc.core.arrays import Array
+from posenc.core.arrays import Array, Library, remembered
 from posenc.core.checked_positions import Positions, checked
 from posenc.core.declared_fields import Base, EvenWidth, Heads, Width
 from posenc.core.doors import Params
@@ -83,9 +83,11 @@ class TransformerXL(ByDistance):
 
     def _terms(self, q: Array, k: Array, x: Array, steps: Positions, learned: Params) -> DistanceTerms:
         lib, count = steps.lib, steps.array.shape[0]
+        by_key = self._of_keys(k, learned)[..., 0, :] / math.sqrt(self.dim)
+        if q.shape[-2] == 1 and steps.bounds is not None:
+            return DistanceTerms(of_one_query=self._of_one_query(q, steps, learned), of_key_alone=by_key)
         made = (self._vectors(checked(-steps.array[some]), q.dtype, learned) for some in blocks(count, DISTANCES, lib))
         vectors = joined(made, -2, count, lib)
-        by_key = (k @ learned["u"][:, :, None])[..., 0] / math.sqrt(self.dim)
         return DistanceTerms(q + learned["v"][:, None, :], vectors, of_key_alone=by_key)
 
     def _vectors(self, steps: Positions, dtype: Any, learned: Params) -> Array:
@@ -94,23 +96,56 @@ class TransformerXL(ByDistance):
         return steps.lib.xp.concatenate([sine, cosine], -1) @ learned["W_R"] / math.sqrt(self.dim)
 
     def _score(self, q: Array, k: Array, query: Positions, key: Positions, learned: Params, hidden: Array) -> Array:
-        xp, u, half = query.lib.xp, learned["u"], self.model_dim // 2
+        terms = self._products(q, self._cos_sin(query, q.dtype), self._cos_sin(key, k.dtype), learned, query.lib)
+        return (terms + self._of_keys(k, learned)) / math.sqrt(self.dim)
+
+    def _of_keys(self, k: Array, learned: Params) -> Array:
+        """U · k, (*batch, h, 1, m)."""
+        return learned["u"][:, None, :] @ k.swapaxes(-1, -2)
+
+    def _products(
+        self, q: Array, of_query: tuple[Array, Array], of_key: tuple[Array, Array], learned: Params, lib: Library
+    ) -> Array:
+        """(q + v) · r_{m-n}W_R, (*batch, h, n, m), from cosines and sines at m and n; one query may have several m."""
+        xp, half = lib.xp, self.model_dim // 2
         asked = (q + learned["v"][:, None, :]) @ learned["W_R"].swapaxes(-1, -2)
         asked_sine, asked_cosine = asked[..., :half], asked[..., half:]
         # r of a difference is a rotation of r of the key, so the query's position turns what is asked, and no vector
         # is made for each pair of positions: sin(m-n) = sin m cos n - cos m sin n, cos(m-n) = cos m cos n + sin m sin
         # n.
-        cosine, sine = self._cos_sin(query, q.dtype)
+        cosine, sine = of_query
         of_cosine = asked_sine * sine + asked_cosine * cosine
         of_sine = asked_cosine * sine - asked_sine * cosine
-        cosine, sine = self._cos_sin(key, k.dtype)
-        terms = xp.concatenate([of_cosine, of_sine], -1) @ xp.concatenate([cosine, sine], -1).swapaxes(-1, -2)
-        return (terms + (k @ u[:, :, None]).swapaxes(-1, -2)) / math.sqrt(self.dim)
+        cosine, sine = of_key
+        return xp.concatenate([of_cosine, of_sine], -1) @ xp.concatenate([cosine, sine], -1).swapaxes(-1, -2)
+
+    def _of_one_query(self, q: Array, steps: Positions, learned: Params) -> Array:
+        """(q + v) · r_{m-n}W_R / √dim of one query at consecutive distances, (*batch, h, 1, distances).
+
+        The query stands at the nearest distance of each block of about √distances, and keys at the steps within a
+        block: sinusoids of so few distances are made, the same in every step of decoding.
+        """
+        lib, count, nearest = steps.lib, steps.array.shape[0], -int((steps.bounds or (0, 0))[1])
+        size = 1 << (count.bit_length() + 1) // 2
+        of_blocks, of_steps = (nearest, size, -(-count // size)), (0, -1, size)
+        of_query, of_key = (
+            tuple(lib.constant(rows_of_sinusoid(self.frequencies, *places), q.dtype))
+            for places in (of_blocks, of_steps)
+        )
+        products = self._products(q, of_query, of_key, learned, lib) / math.sqrt(self.dim)
+        flat = products.reshape((*products.shape[:-2], 1, products.shape[-2] * size))
+        return lib.xp.flip(flat[..., :count], (-1,))
 
     def _cos_sin(self, positions: Positions, dtype: Any) -> tuple[Array, Array]:
         """Cosine and sine of every position and frequency, with an axis for the heads."""
         cosine, sine = cos_sin(positions, self.frequencies, dtype)
         return cosine[..., None, :, :], sine[..., None, :, :]
+
+
+@remembered(4)
+def rows_of_sinusoid(frequencies: Geometric, first: int, step: int, count: int) -> np.ndarray:
+    """Cosines and sines at first, first + step, …, as float64; shape (2, count, pairs)."""
+    return np.stack(cos_sin(checked(first + step * np.arange(count)), frequencies, np.float64))
 
 
 ROW = Row(

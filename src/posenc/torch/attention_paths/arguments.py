@@ -98,6 +98,8 @@ class AttentionCall:
     """Checked arguments of attention: q, k and v as (batch, heads, tokens, width), and the encodings by their doors.
 
     Args:
+        query: Positions of the queries, checked, with their bounds; `query_positions` is their tensor.
+        key: Those of the keys.
         shared: Biases that are matrices already.
         window: How many keys before and after its own index a query sees, None for all.
         mask: True where it may see a key, four axes that broadcast to (batch, heads, n, m), or None.
@@ -111,8 +113,8 @@ class AttentionCall:
     q: Any
     k: Any
     v: Any
-    query_positions: Any
-    key_positions: Any
+    query: Positions
+    key: Positions
     rotations: tuple[HeldEncoding, ...]
     value_rotations: tuple[HeldEncoding, ...]
     biases: tuple[HeldEncoding, ...]
@@ -131,6 +133,16 @@ class AttentionCall:
     keys: int
 
     @property
+    def query_positions(self) -> Any:
+        """Positions of the queries."""
+        return self.query.array
+
+    @property
+    def key_positions(self) -> Any:
+        """Positions of the keys."""
+        return self.key.array
+
+    @property
     def hides(self) -> bool:
         """Whether some query may not see some key."""
         by_index = (self.causal and self.queries > 1) or self.window != (None, None)
@@ -144,9 +156,11 @@ class AttentionCall:
     @property
     def recorded(self) -> bool:
         """Whether autograd records what is computed."""
+        if not torch.is_grad_enabled():
+            return False
         learned = (x for each in self.held for x in (each.params or {}).values())
         tensors = (self.q, self.k, self.v, self.hidden, *(each.matrix for each in self.shared), *learned)
-        return torch.is_grad_enabled() and any(x is not None and x.requires_grad for x in tensors)
+        return any(x is not None and x.requires_grad for x in tensors)
 
 
 def checked_call(given: AttentionArguments) -> AttentionCall:
@@ -172,8 +186,8 @@ def checked_call(given: AttentionArguments) -> AttentionCall:
         q,
         k,
         v,
-        at.array,
-        to.array,
+        at,
+        to,
         **{door: tuple(found) for door, found in doors.items()},
         shared=shared,
         causal=causal,

@@ -89,11 +89,12 @@ def attention(
         dropout: Share of weights that is dropped; 0.0 in evaluation.
         keys_rotated: k and v come from `rotate_keys`, as a cache should hold them; queries alone are rotated here.
         impl: "sdpa" is PyTorch's own attention after rotation; "strided" one number a distance for relative biases at
-            positions that rise by one; "skewed" one product a distance for scores that have a vector for each (Shaw,
-            DeBERTa); "tiles" a few queries at a time, in memory linear in n and computed again for a gradient; "dense"
-            all queries at once; "flex" PyTorch's flex_attention, compiled at its first call (which takes up to a
-            minute); "reference" the readable one. "auto" is the first of sdpa, strided, skewed and tiles that fits, and
-            dense where a score of your own reads all keys between: `chosen_attention` says which and why.
+            positions that rise by one, and for what index alone hides; "skewed" one product a distance for scores that
+            have a vector for each (Shaw, DeBERTa); "tiles" a few queries at a time, in memory linear in n and computed
+            again for a gradient; "dense" all queries at once; "flex" PyTorch's flex_attention, compiled at its first
+            call (which takes up to a minute); "reference" the readable one. "auto" is the first of sdpa, strided,
+            skewed and tiles that fits, and dense where a score of your own reads all keys between: `chosen_attention`
+            says which and why.
 
     Returns:
         The output, in the dtype and the layout of q.
@@ -233,20 +234,20 @@ def _first_that_fits(call: AttentionCall) -> AttentionChoice:
         return AttentionChoice("dense", "the number of tiles would become part of a traced program")
     if call.shared:
         return AttentionChoice("tiles", "a shared bias is a matrix, of which each tile reads its part")
-    if call.biases:
-        reason = strided_path.unsupported_reason(call)
-        if reason is None:
-            return AttentionChoice("strided", "every bias depends on the distance alone, and positions rise by one")
-        return AttentionChoice("tiles", reason)
     if call.scores and skewed_path.unsupported_reason(call) is None:
         return AttentionChoice(
             "skewed", "every score is a product with one vector a distance, and positions rise by one"
         )
     if call.scores:
         return AttentionChoice("tiles", f"{type(call.scores[0].encoding).__name__} reads content")
-    return AttentionChoice(
-        "tiles", "a window, a mask or documents hide pairs, and tiles leave out what no query of theirs sees"
-    )
+    if call.queries == 1:
+        return AttentionChoice("tiles", "one query reads one row")
+    reason = strided_path.unsupported_reason(call)
+    if reason is not None:
+        return AttentionChoice("tiles", reason)
+    if call.biases:
+        return AttentionChoice("strided", "every bias depends on the distance alone, and positions rise by one")
+    return AttentionChoice("strided", "keys are hidden by their index alone")
 
 
 def _needs_all_at_once(call: AttentionCall) -> str | None:

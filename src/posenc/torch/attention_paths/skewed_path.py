@@ -80,6 +80,21 @@ class _Table:
 
 
 @dataclass(frozen=True, eq=False)
+class _Products:
+    """Products of one query with the vectors of distances from `least` on, (batch, heads, 1, distances)."""
+
+    numbers: Any
+    least: int
+
+    def of_heads(self, heads: slice) -> _Products:
+        return _Products(self.numbers[:, heads], self.least)
+
+    def times(self, x: Any, least: int, count: int) -> Any:
+        """The products of `count` distances from the least on, in memory of their own; x, the query, is in them."""
+        return self.numbers[..., least - self.least : least - self.least + count].clone()
+
+
+@dataclass(frozen=True, eq=False)
 class _Score:
     """A score: its vectors, (batch, heads, tokens, width), and their tables.
 
@@ -88,7 +103,7 @@ class _Score:
     """
 
     terms: DistanceTerms
-    of_queries: _Table | None
+    of_queries: _Table | _Products | None
     of_keys: _Table | None
     of_values: _Table | None
 
@@ -96,9 +111,8 @@ class _Score:
         of_query, told, alone = (
             None if x is None else x[:, heads] for x in (self.terms.asked, self.terms.told, self.terms.of_key_alone)
         )
-        of_queries, of_keys = (
-            None if each is None else each.of_heads(heads) for each in (self.of_queries, self.of_keys)
-        )
+        of_queries = None if self.of_queries is None else self.of_queries.of_heads(heads)
+        of_keys = None if self.of_keys is None else self.of_keys.of_heads(heads)
         vectors = DistanceTerms(asked=of_query, told=told, of_key_alone=alone)
         return _Score(vectors, of_queries, of_keys, self.of_values)
 
@@ -147,9 +161,14 @@ def _score(call: AttentionCall, score: HeldEncoding, k: Any, least: int, most: i
         terms = encoding.distance_terms(
             call.q, k, least, count, score.params, hidden=call.hidden if encoding.reads else None
         )
+    of_queries: _Table | _Products | None = None
+    if terms.of_queries is not None:
+        of_queries = _Table(terms.of_queries, least)
+    elif terms.of_one_query is not None:
+        of_queries = _Products(terms.of_one_query, least)
     return _Score(
         terms,
-        None if terms.of_queries is None else _Table(terms.of_queries, least),
+        of_queries,
         None if terms.of_keys is None else _Table(terms.of_keys.flip(-2), -(least + count - 1)),
         None if terms.of_values is None else _Table(terms.of_values, least),
     )
@@ -184,7 +203,8 @@ def _added(call: AttentionCall, scores: list[_Score], start: int, stop: int, fir
     by_step = None
     for each in scores:
         if each.of_queries is not None:
-            more = each.of_queries.times(each.terms.asked[:, :, start:stop], step - (rows - 1), rows + columns - 1)
+            asked = None if each.terms.asked is None else each.terms.asked[:, :, start:stop]
+            more = each.of_queries.times(asked, step - (rows - 1), rows + columns - 1)
             by_step = more if by_step is None else by_step + more
     if by_step is None:
         like = scores[0].terms.told
@@ -216,8 +236,12 @@ def _add_of_keys(added: Any, table: _Table, told: Any, step: int) -> None:
     near, far = _changing(-table.most, -table.least, step, rows, columns)
     for begin, end, row in ((0, near, -1), (far, columns, 0)):
         if begin < end:
-            alone = told[:, :, begin:end] @ table.vectors[:, row, :, None]
-            added[..., begin:end].add_(alone.transpose(-1, -2))
+            added[..., begin:end].add_(table.vectors[:, row, None, :] @ told[:, :, begin:end].transpose(-1, -2))
+    if rows == 1 and near < far:
+        distances = slice(-step - far + 1 - table.least, -step - near + 1 - table.least)
+        products = told[:, :, near:far] * table.vectors[:, distances].flip(-2)
+        added[..., near:far].add_(products.sum(-1)[:, :, None])
+        return
     size = max(1, rows // 2)  # of s keys a share of rows / (rows + s) is needed
     for begin in range(near, far, size):
         block = slice(begin, min(begin + size, far))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,10 +14,12 @@ from posenc.core.arrays import Array
 from posenc.core.checked_positions import checked
 from posenc.core.doors import AttentionBias, Params
 from posenc.torch.attention_paths.kernel_biases import check_together, row_of_positions
+from posenc.torch.attention_paths.visible import is_transformed
 from posenc.torch.modules.encoding_module import EncodingModule, encoding_and_params
 from posenc.torch.tensor_arguments import plain_tensor
 
-#: Pieces of the queries of a causal bias: more save little more, and each costs calls. None is smaller than SMALLEST.
+#: Of the keys that a query sees, the share by which queries of a piece may differ: less saves little more, and each
+#: piece costs calls. None is smaller than SMALLEST.
 PIECES, SMALLEST = 8, 64
 
 
@@ -61,6 +64,31 @@ class StridedBias:
         numbers = self.numbers.to(dtype).contiguous()
         batch, heads, count = numbers.shape
         return numbers.as_strided((batch, heads, self.queries, self.keys), (heads * count, count, 1, 1))
+
+    def pieces(self, most: int) -> Iterator[tuple[slice, slice]]:
+        """Queries in reverse order, at most so many at a time, and the keys of which one of them sees some.
+
+        Args:
+            most: Queries of a piece.
+
+        Yields:
+            Queries and keys, at least one of each.
+        """
+        first, last = self._seen()
+        whole = last - first == self.numbers.shape[-1]
+        # A piece also meets keys that only some of its queries see.
+        size = self.queries if whole else max(SMALLEST, (last - first) // PIECES)
+        for start in range(0, self.queries, min(size, most)):
+            stop = min(start + min(size, most), self.queries)
+            end = min(max(1, last - start), self.keys)
+            yield slice(start, stop), slice(min(max(0, first - (stop - 1)), end - 1), end)
+
+    def _seen(self) -> tuple[int, int]:
+        """The first and the last of the numbers, excluded, that are not -inf for all heads, as far as can be known."""
+        if arrays.library(self.numbers).concrete(self.numbers) and not is_transformed():
+            seen = (self.numbers != float("-inf")).flatten(0, -2).any(0).nonzero()
+            return (int(seen[0]), int(seen[-1]) + 1) if len(seen) else (0, 1)
+        return 0, self.numbers.shape[-1] if not self.causal or self.ahead is None else max(1, self.keys + self.ahead)
 
 
 def strided(
@@ -138,8 +166,9 @@ def strided(
 def strided_attention(q: Any, k: Any, v: Any, bias: StridedBias, *, scale: float | None = None) -> Any:
     """Return softmax(scale·q·kᵀ + bias)·v by `scaled_dot_product_attention`, for a bias from `strided`.
 
-    Of a causal bias, eight pieces of the queries attend each to the keys that they may see, about half the work;
-    compiled, and on an accelerator for query and key positions that are two tensors, all queries attend at once.
+    Where a causal bias or a window hides keys, pieces of the queries attend each to the keys that they may see, of a
+    causal one about half the work; compiled, and on an accelerator for query and key positions that are two tensors,
+    all queries attend at once.
 
     Args:
         q: (batch, heads, n, d), in the order of their positions.
@@ -170,11 +199,10 @@ def strided_attention(q: Any, k: Any, v: Any, bias: StridedBias, *, scale: float
     dtype = arrays.library(q).wide_dtype(q.dtype) if q.device.type == "cpu" else q.dtype
     mask, grouped = bias.last_query_first(dtype), not validation.equals_one_of(q.shape[1], k.shape[1])
     q = q.flip(-2)
-    if not bias.causal or bias.ahead is None or not bias.queries or arrays.library(mask).compiling():
+    if not bias.queries or not bias.keys or arrays.library(mask).compiling():
         return attended(q, k, v, attn_mask=mask, scale=scale, enable_gqa=grouped).flip(-2)
-    size, parts = max(SMALLEST, -(-bias.queries // PIECES)), []
-    for start in range(0, bias.queries, size):
-        rows, columns = slice(start, start + size), slice(0, max(1, bias.keys + bias.ahead - start))
+    parts = []
+    for rows, columns in bias.pieces(bias.queries):
         near = k[..., columns, :], v[..., columns, :]
         parts.append(
             attended(q[..., rows, :], *near, attn_mask=mask[..., rows, columns], scale=scale, enable_gqa=grouped)

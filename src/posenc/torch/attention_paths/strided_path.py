@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -12,7 +11,7 @@ from torch.autograd.function import once_differentiable
 from posenc.core import arrays
 from posenc.core.checked_attention import repeated
 from posenc.torch.attention_paths.arguments import AttentionCall
-from posenc.torch.attention_paths.strided_bias import PIECES, SMALLEST, StridedBias, strided, strided_attention
+from posenc.torch.attention_paths.strided_bias import StridedBias, strided, strided_attention
 from posenc.torch.attention_paths.tiles import rotated_back, rotated_vectors, softmax_
 from posenc.torch.attention_paths.visible import (
     FEWEST_QUERIES,
@@ -20,6 +19,7 @@ from posenc.torch.attention_paths.visible import (
     is_transformed,
     largest_difference,
     unsupported_steps,
+    window_sides,
 )
 
 #: Numbers in the logits of a piece of the backward pass, 8 MiB in float32; four such tensors live at a time.
@@ -57,7 +57,8 @@ class _StridedAttention(torch.autograd.Function):  # type: ignore[misc]
         mask = replace(ctx.bias, numbers=numbers).last_query_first(dtype)
         of_q, of_k, of_v = torch.empty_like(last_q), torch.zeros_like(own_k), torch.zeros_like(own_v)
         of_numbers = torch.zeros((q.shape[0], *numbers.shape[1:]), dtype=dtype, device=q.device)
-        for rows, seen in _pieces(ctx.bias, q.shape[0] * heads):
+        most = max(1, NUMBERS // (q.shape[0] * heads * ctx.bias.keys))
+        for rows, seen in replace(ctx.bias, numbers=numbers).pieces(most):
             near_k, near_v, piece = own_k[..., seen, :], own_v[..., seen, :], last_grad[..., rows, :]
             weights = softmax_(last_q[..., rows, :] @ near_k.mT + mask[..., rows, seen])
             of_v[..., seen, :] += weights.mT @ piece
@@ -65,19 +66,11 @@ class _StridedAttention(torch.autograd.Function):  # type: ignore[misc]
             of_q[..., rows, :] = of_logits @ near_k
             of_k[..., seen, :] += of_logits.mT @ last_q[..., rows, :]
             sums = _along_diagonals(of_logits)
-            of_numbers[..., rows.start : rows.start + sums.shape[-1]] += sums
+            first = rows.start + seen.start
+            of_numbers[..., first : first + sums.shape[-1]] += sums
         of_numbers = of_numbers if numbers.shape[0] == q.shape[0] else of_numbers.sum(0, keepdim=True)
         of_k, of_v = _of_groups(of_k, k), _of_groups(of_v, v)
         return (of_q * ctx.scale).flip(-2).to(q.dtype), of_k, of_v, of_numbers.to(numbers.dtype), None, None
-
-
-def _pieces(bias: StridedBias, rows: int) -> Iterator[tuple[slice, slice]]:
-    """Queries in reverse order, a few at a time, and the keys that they may see."""
-    causal = bias.causal and bias.ahead is not None
-    size = max(1, min(max(SMALLEST, -(-bias.queries // PIECES)), NUMBERS // (rows * bias.keys)))
-    for start in range(0, bias.queries, size):
-        seen = max(1, bias.keys + (bias.ahead or 0) - start) if causal else bias.keys
-        yield slice(start, min(start + size, bias.queries)), slice(0, min(seen, bias.keys))
 
 
 def _along_diagonals(x: Any) -> Any:
@@ -102,8 +95,6 @@ def unsupported_reason(call: AttentionCall) -> str | None:
     for bias in call.biases:
         if bias.encoding.axes != 1 or "relative" not in bias.encoding.claims:
             return f"{type(bias.encoding).__name__} does not depend on the distance alone"
-    if not call.biases:
-        return "no encoding is a bias"
     if call.scores:
         return f"{type(call.scores[0].encoding).__name__} reads content"
     if call.mask is not None:
@@ -114,6 +105,9 @@ def unsupported_reason(call: AttentionCall) -> str | None:
         return "dropout needs the weights of whole tiles"
     if not call.queries or not call.keys:
         return "there are no pairs"
+    if not call.biases:
+        here = arrays.library(call.q).concrete(call.q)
+        return None if here else "there is no bias, and tiles do as well where numbers cannot be looked at"
     if trains(call) and not arrays.library(call.q).concrete(call.q):
         return "the gradient of what a bias learns is its own on a processor alone"
     if trains(call) and call.queries > call.keys:
@@ -145,6 +139,9 @@ def attend(call: AttentionCall) -> Any:
         strided(bias.encoding, call.query_positions, call.key_positions, bias.params, causal=call.causal, dtype=dtype)
         for bias in call.biases
     ]
+    if not views:  # what hides keys goes by index, whatever the positions
+        numbers = q.new_zeros((1, q.shape[1], call.queries + call.keys - 1), dtype=dtype)
+        views = [StridedBias(numbers, call.queries, call.keys, call.causal, 0)]
     numbers = views[0].numbers
     for view in views[1:]:
         numbers = numbers + view.numbers
@@ -163,16 +160,17 @@ def _without_vanishing_weights(call: AttentionCall, q: Any, k: Any, numbers: Any
     few = call.queries < FEWEST_QUERIES or is_transformed()  # whose numbers cannot be looked at
     if few or call.queries > call.keys or q.dtype == torch.float64 or not arrays.library(q).concrete(q):
         return numbers
-    if not (numbers[..., : call.keys] < own - SMALLEST_POWER).any():
+    lower = numbers[..., : call.keys]
+    if not ((lower < own - SMALLEST_POWER) & ~torch.isneginf(lower)).any():  # hidden keys need no comparison
         return numbers
     return numbers.masked_fill(numbers < own - SMALLEST_POWER - largest_difference(call, q, k), float("-inf"))
 
 
 def _within(call: AttentionCall, numbers: Any) -> Any:
-    """-inf at the distances that the window leaves out."""
-    if call.window == (None, None):
+    """-inf at the distances that the window leaves out, or a causal mask."""
+    if window_sides(call) == (None, None):
         return numbers
     count = numbers.shape[-1]
-    before, after = (count if side is None else side for side in call.window)
+    before, after = (count if side is None else side for side in window_sides(call))
     ahead = torch.arange(count, device=numbers.device) - (call.keys - 1)
     return numbers.masked_fill((ahead < -before) | (ahead > after), float("-inf"))

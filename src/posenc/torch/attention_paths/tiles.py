@@ -11,7 +11,7 @@ from torch.utils.checkpoint import checkpoint
 
 from posenc.core import arrays, validation
 from posenc.core.checked_attention import repeated
-from posenc.core.checked_positions import checked
+from posenc.core.checked_positions import Positions, checked
 from posenc.core.doors import AttentionScore
 from posenc.encodings.scores._gathers import Gathers, PreparedKeys
 from posenc.torch.attention_paths.arguments import AttentionCall, HeldEncoding
@@ -50,6 +50,8 @@ def attend_in_tiles(call: AttentionCall, queries: int) -> Any:
         return (call.q[..., :1] * 0).expand(*call.q.shape[:3], call.v.shape[-1]) + call.v.sum() * 0
     q, k, v = rotated_vectors(call)
     prepared = prepared_scores(call)
+    if call.queries == 1:
+        return _tile(call, q, k, v, prepared, None, 0, 1)
     again = call.recorded and queries < call.queries and not is_transformed()  # torch.func knows no checkpoints
     far = largest_difference(call, q, k) if comparable(call) else None
     whole, parts = new_output(call, q, v), []
@@ -73,7 +75,7 @@ def new_output(call: AttentionCall, q: Any, v: Any) -> Any:
 
 def rotated_vectors(call: AttentionCall) -> tuple[Any, Any, Any]:
     """Queries, keys and values after the rotations that act on them."""
-    q, k, v, query, key = call.q, call.k, call.v, call.query_positions, call.key_positions
+    q, k, v, query, key = call.q, call.k, call.v, call.query, call.key
     if any(getattr(rotation.encoding, "heads", None) for rotation in call.rotations):  # a rotation for each head of q
         k, v = repeated(k, q.shape[1]), repeated(v, q.shape[1])
     if call.keys_rotated:
@@ -108,12 +110,14 @@ def adds_to_output(score: Any) -> bool:
 
 def prepared_scores(call: AttentionCall) -> dict[int, PreparedKeys]:
     """What scores read of the keys alone, once for all tiles."""
+    if not call.scores:
+        return {}
     k, documents = repeated(call.k, call.q.shape[1]), call.documents
     with arrays.library(k).full_precision():
         return {
             place: score.encoding.prepare(
                 k,
-                call.key_positions,
+                call.key,
                 score.params,
                 hidden=_hidden_at_keys(call, score, 0, call.keys),
                 documents=None if documents is None else documents[1],
@@ -152,7 +156,7 @@ def _tile(
     output = scaled_dot_product_attention(
         q, k, v, attn_mask=added, dropout_p=call.dropout, scale=call.scale, enable_gqa=grouped
     )
-    return rotated_back(call, output, _positions_of(call, call.query_positions, start, stop))
+    return rotated_back(call, output, _part(call, call.query, start, stop))
 
 
 def _faded(call: AttentionCall, prepared: dict[int, PreparedKeys], far: Any, start: int, stop: int) -> int:
@@ -170,16 +174,13 @@ def _faded(call: AttentionCall, prepared: dict[int, PreparedKeys], far: Any, sta
 
 def _added(call: AttentionCall, prepared: dict[int, PreparedKeys], start: int, stop: int, first: int, last: int) -> Any:
     """What biases and scores add to the scaled logits of a tile, four axes, in float32 at least; None where nothing."""
-    query_positions, key_positions = (
-        _positions_of(call, call.query_positions, start, stop),
-        _positions_of(call, call.key_positions, first, last),
-    )
-    dtype, added = arrays.library(call.q).wide_dtype(call.q.dtype), None
+    query, key = _part(call, call.query, start, stop), _part(call, call.key, first, last)
+    dtype, added = query.lib.wide_dtype(call.q.dtype), None
     for shared in call.shared:
         more = shared.matrix[:, :, start:stop, first:last]
         added = more if added is None else added + more
     for bias in call.biases:
-        more = bias.encoding.matrix(query_positions, key_positions, bias.params, dtype=dtype)
+        more = bias.encoding.matrix(query, key, bias.params, dtype=dtype)
         more = more if more.ndim == 4 else more[None]
         added = more if added is None else added + more
     for place, score in enumerate(call.scores):
@@ -197,8 +198,8 @@ def _scored(call: AttentionCall, score: HeldEncoding, start: int, stop: int, fir
     """The score of a tile."""
     q, k = call.q[:, :, start:stop], repeated(call.k[:, :, first:last], call.q.shape[1])
     query_positions, key_positions = (
-        _positions_of(call, call.query_positions, start, stop),
-        _positions_of(call, call.key_positions, first, last),
+        _part(call, call.query, start, stop).array,
+        _part(call, call.key, first, last).array,
     )
     hidden, documents = _hidden_at_queries(call, score, start, stop), None
     if score.encoding.reads in ("key_positions", "both"):
@@ -247,8 +248,8 @@ def _weighed(
     weights = _softmax(logits, call)
     weights = dropped(weights, call.dropout) if call.dropout else weights
     query_positions, key_positions = (
-        _positions_of(call, call.query_positions, start, stop),
-        _positions_of(call, call.key_positions, first, last),
+        _part(call, call.query, start, stop).array,
+        _part(call, call.key, first, last).array,
     )
     output = rotated_back(call, weights @ repeated(v, heads).to(dtype), query_positions)
     for score in filter(adds_to_output, call.scores):
@@ -271,10 +272,13 @@ def softmax_(logits: Any) -> Any:
     return powers.div_(powers.sum(-1, keepdim=True))
 
 
-def _positions_of(call: AttentionCall, positions: Any, start: int, stop: int) -> Any:
+def _part(call: AttentionCall, positions: Positions, start: int, stop: int) -> Positions:
     """Positions of some of the tokens, an axis before the coordinates where there are several."""
     several = bool(call.held) and call.held[0].encoding.axes > 1
-    return positions[..., start:stop, :] if several else positions[..., start:stop]
+    tokens = positions.array.shape[-2 if several else -1]
+    if start == 0 and validation.equals_one_of(stop, tokens):
+        return positions
+    return positions.part((..., slice(start, stop), slice(None)) if several else (..., slice(start, stop)))
 
 
 def _hidden_at_queries(call: AttentionCall, score: HeldEncoding, start: int, stop: int) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import torch
@@ -30,16 +31,15 @@ def visible(call: AttentionCall, start: int, stop: int, first: int, last: int) -
     """True where a query from start to stop may see a key from first to last, four axes; None where all see all."""
     ahead, (before, after) = call.keys - call.queries, window_sides(call)
     after = None if any(each.causal for each in call.shared) else after  # it hides those keys itself
-    row = torch.arange(start + ahead, stop + ahead, device=call.q.device)[:, None]
-    column = torch.arange(first, last, device=call.q.device)
-    allowed_keys = None
-    if after is not None and last - 1 > start + ahead + after:
-        allowed_keys = column <= row + after
-    if before is not None and first < stop - 1 + ahead - before:
-        near = column >= row - before
-        allowed_keys = near if allowed_keys is None else allowed_keys & near
-    if allowed_keys is not None:
-        allowed_keys = allowed_keys[None, None]
+    too_late = after is not None and last - 1 > start + ahead + after
+    too_early = before is not None and first < stop - 1 + ahead - before
+    allowed_keys: Any = None
+    if too_late or too_early:
+        row = torch.arange(start + ahead, stop + ahead, device=call.q.device)[:, None]
+        beyond_own = torch.arange(first, last, device=call.q.device) - row
+        sides = [beyond_own <= after] if too_late else []
+        sides += [beyond_own >= -(before or 0)] if too_early else []
+        allowed_keys = functools.reduce(torch.logical_and, sides)[None, None]
     if call.documents is not None:
         of_query, of_key = call.documents
         same = of_query[:, None, start:stop, None] == of_key[:, None, None, first:last]

@@ -15,7 +15,7 @@ import torch
 
 from posenc.core import arrays, validation
 from posenc.core.arrays import Array
-from posenc.core.checked_positions import LARGEST_POSITION, checked
+from posenc.core.checked_positions import LARGEST_POSITION, Positions, checked
 from posenc.core.doors import AdditiveEncoding, Params, Role, RotaryEncoding
 from posenc.core.rotation import Layout, Operator, Rotation
 from posenc.kernels import native, native_embedding
@@ -40,19 +40,19 @@ class _RotaryFacts:
 
 
 def rotate_at(
-    encoding: RotaryEncoding, params: Params | None, x: Array, positions: Array, role: Role, layout: Layout
+    encoding: RotaryEncoding, params: Params | None, x: Array, positions: Array | Positions, role: Role, layout: Layout
 ) -> Array:
     """Rotate x at its positions, as `encoding.rotation(positions, params, role=role)` does."""
     by = _kernel_angles(encoding, params, x, positions)
     if by is not None:
         rotated = fast_path.rotate_one_untraced(x, by, layout)
         return rotate_one(x, by.compiled_rotation(), layout=layout) if rotated is None else rotated
-    operator = rotation_at(encoding, params, x, positions, role)
+    operator = rotation_at(encoding, params, x, _plain(positions), role)
     return operator(x, layout=layout) if _is_traced() else rotate_one(x, operator, layout=layout)
 
 
 def rotate_pair_at(
-    encoding: RotaryEncoding, params: Params | None, q: Array, k: Array, positions: Array, layout: Layout
+    encoding: RotaryEncoding, params: Params | None, q: Array, k: Array, positions: Array | Positions, layout: Layout
 ) -> tuple[Array, Array]:
     """Rotate q and k at positions that they share, by one rotation where it does not depend on the role."""
     same_type = q.dtype == k.dtype and q.device == k.device
@@ -63,19 +63,28 @@ def rotate_pair_at(
     if not same_type or not one_rotation_serves(encoding):
         rotated = rotate_at(encoding, params, q, positions, "query", layout)
         return rotated, rotate_at(encoding, params, k, positions, "key", layout)
-    operator = rotation_at(encoding, params, q, positions, "both")
+    operator = rotation_at(encoding, params, q, _plain(positions), "both")
     if type(operator) is Rotation and not _is_traced():
         return rotate(q, k, operator, layout=layout)
     return operator(q, layout=layout), operator(k, layout=layout)
 
 
-def _kernel_angles(encoding: RotaryEncoding, params: Params | None, x: Array, positions: Array) -> Angles | None:
+def _plain(positions: Array | Positions) -> Array:
+    """The tensor of positions that may have been checked."""
+    return positions.array if isinstance(positions, Positions) else positions
+
+
+def _kernel_angles(
+    encoding: RotaryEncoding, params: Params | None, x: Array, positions: Array | Positions
+) -> Angles | None:
     """Angles for the compiled kernel, which makes the rotation in its pass; None if the rotation is made before.
 
     It is made before where a program is traced or compiled, where no kernel is, and for other positions than int64.
     """
     if native.MISSING is not None or params is not None or torch.compiler.is_dynamo_compiling():
         return None
+    in_range = isinstance(positions, Positions) and positions.bounds is not None
+    positions = _plain(positions)
     if type(positions) is not torch.Tensor or positions.dtype is not torch.int64 or not positions.is_cpu:
         return None
     if x.dtype not in native.DTYPES or torch._C._get_tracing_state() or torch._C._are_functorch_transforms_active():
@@ -83,7 +92,7 @@ def _kernel_angles(encoding: RotaryEncoding, params: Params | None, x: Array, po
     facts = _facts(encoding)
     if facts is None or not positions.numel():
         return None
-    if positions.min() < -LARGEST_POSITION or positions.max() > LARGEST_POSITION:
+    if not in_range and max(-positions.min().item(), positions.max().item()) > LARGEST_POSITION:
         checked(positions)  # raises the error that names them
     rows = positions[None, ..., None] if positions.ndim == 1 else positions[..., None]
     # Autograd keeps positions for backward: a copy, since the next step may write to these.
